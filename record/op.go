@@ -1,0 +1,46 @@
+package record
+
+// Op is one operation as the load generator saw it. All times are nanoseconds
+// on the monotonic clock since the trial's epoch (Trial.Epoch).
+type Op struct {
+	Kind      OpKind
+	Outcome   Outcome
+	Status    uint16 // protocol status (HTTP), 0 when none came
+	Worker    uint32 // the connection slot or virtual user
+	Object    uint32 // index into the trial's objects
+	Offset    int64  // first byte asked for
+	Length    int64  // bytes asked for
+	Bytes     int64  // body bytes received (or sent)
+	Intended  int64  // when the arrival process wanted it to start; equals Start in a closed loop
+	Start     int64  // when it did start (before the dial, when it needed a fresh connection)
+	FirstByte int64  // first byte of the answer's body; 0 when none came
+	LastByte  int64  // last byte, or the moment the outcome was decided
+	Class     string // short class of the error ("connection reset", "status 500"); empty when ok
+}
+
+// OpKind is what an operation did.
+type OpKind uint8
+
+const (
+	OpGet    OpKind = iota // a whole object
+	OpRange                // a byte range of an object
+	OpPut                  // an object written
+	OpStat                 // metadata only
+	OpDelete               // an object removed
+	numOpKinds
+)
+
+var opKindNames = [...]string{"get", "range", "put", "stat", "delete"}
+
+func (k OpKind) String() string {
+	if int(k) < len(opKindNames) {
+		return opKindNames[k]
+	}
+	return "unknown"
+}
+
+// OpSink takes operations in batches. Implementations may keep nothing of the
+// slice after they return. It is called from one goroutine at a time.
+type OpSink interface {
+	Ops([]Op) error
+}

@@ -1,0 +1,67 @@
+package record
+
+import "fmt"
+
+// Outcome says how one operation ended. The set is closed: every operation of
+// every scenario ends in exactly one of these. Only the server's failures
+// count against the server (see [Outcome.ServerFailure]); deadlines and
+// operations in flight are the experiment's own limits and are shown beside
+// them, because a healthy server under a fair-shared burst looks half broken
+// to a client with a short deadline.
+type Outcome uint8
+
+const (
+	OK         Outcome = iota // all bytes came and, unless the result says drop mode, were compared
+	Refused                   // the connection or the request was refused before any work was done (ECONNREFUSED, 429, 503)
+	Error                     // an error of the server or of the protocol: status, malformed head, reset; see Op.Class
+	Truncated                 // the body ended before the length asked for or promised
+	WrongBytes                // all bytes came, and they are not the object's
+	Stalled                   // no byte came for the stall limit
+	Deadline                  // the operation's deadline passed while bytes still came
+	InFlight                  // not finished when the window closed
+	Cancelled                 // the user or an exit condition stopped it
+	numOutcomes
+)
+
+var outcomeNames = [...]string{"ok", "refused", "error", "truncated", "wrong-bytes", "stalled", "deadline", "in-flight", "cancelled"}
+
+// String is the outcome's name in files, figures and on the command line.
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// Outcomes lists every outcome in its order of display.
+func Outcomes() []Outcome {
+	all := make([]Outcome, numOutcomes)
+	for i := range all {
+		all[i] = Outcome(i)
+	}
+	return all
+}
+
+// ParseOutcome is the inverse of String.
+func ParseOutcome(s string) (Outcome, error) {
+	for i, n := range outcomeNames {
+		if n == s {
+			return Outcome(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown outcome %q", s)
+}
+
+// ServerFailure reports whether the outcome counts against the server.
+func (o Outcome) ServerFailure() bool {
+	switch o {
+	case Refused, Error, Truncated, WrongBytes, Stalled:
+		return true
+	}
+	return false
+}
+
+// Finished reports whether the operation came to an end of its own: the
+// denominator of the success rate. Deadline, InFlight and Cancelled are
+// censored, not finished.
+func (o Outcome) Finished() bool { return o == OK || o.ServerFailure() }

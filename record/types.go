@@ -1,0 +1,119 @@
+package record
+
+import "time"
+
+// Metric defines one number that a trial yields. Definitions are stored in
+// run.db, so that a run directory explains itself years later.
+type Metric struct {
+	Key    string `json:"key"`    // "ttfb_p50"
+	Name   string `json:"name"`   // "time to first byte, median"
+	Unit   string `json:"unit"`   // SI or a plain word: "s", "B/s", "ratio", "s/GB", "B"
+	Better Better `json:"better"` // which way is better
+	Help   string `json:"help"`   // one sentence: how it is computed, from what
+}
+
+// Better is the direction in which a metric improves.
+type Better string
+
+const (
+	Lower   Better = "lower"
+	Higher  Better = "higher"
+	Neither Better = "neither"
+)
+
+// Validity reasons: why a trial stays out of fits and comparisons. A trial
+// with none is valid.
+const (
+	ReasonGeneratorSaturated = "generator-saturated"
+	ReasonGeneratorLate      = "generator-late"
+	ReasonBoxBusy            = "box-busy"
+	ReasonLinkOff            = "link-off"
+	ReasonEmulatorLate       = "emulator-late"
+	ReasonEmulatorDied       = "emulator-died"
+	ReasonDaemonRestarted    = "daemon-restarted"
+	ReasonDaemonDied         = "daemon-died"
+	ReasonUnhealthy          = "server-unhealthy"
+	ReasonInterrupted        = "interrupted"
+	ReasonNoOperations       = "no-operations"
+)
+
+// TrialState is where a trial is in its life.
+type TrialState string
+
+const (
+	Pending TrialState = "pending"
+	Running TrialState = "running"
+	Done    TrialState = "done"
+	Failed  TrialState = "failed" // it could not be executed at all; Error says why
+)
+
+// Trial is one execution of a cell: the unit of replication.
+type Trial struct {
+	ID       int64              `json:"id"`
+	Cell     string             `json:"cell"` // the plan's cell ID
+	Block    int                `json:"block"`
+	Warmup   bool               `json:"warmup,omitempty"` // executed, recorded, never part of a statistic
+	State    TrialState         `json:"state"`
+	Epoch    time.Time          `json:"epoch"` // wall clock at nanosecond 0 of its operations
+	Seconds  float64            `json:"seconds"`
+	Metrics  map[string]float64 `json:"metrics,omitempty"` // by Metric.Key
+	Outcomes map[string]int64   `json:"outcomes,omitempty"`
+	Classes  map[string]int64   `json:"classes,omitempty"` // error classes, counted
+	Invalid  []string           `json:"invalid,omitempty"` // validity reasons; empty: valid
+	Notes    []string           `json:"notes,omitempty"`   // "receive: drop (content not compared)", …
+	Error    string             `json:"error,omitempty"`
+}
+
+// Valid reports whether the trial may enter fits and comparisons.
+func (t Trial) Valid() bool { return t.State == Done && len(t.Invalid) == 0 && !t.Warmup }
+
+// Sample is one observation of one process (or of the whole box: Process "box").
+// Cumulative counters are since the process started. A field that the kernel
+// would not tell is NaN.
+type Sample struct {
+	Start, End time.Duration // of the poll, since the trial's epoch
+	Process    string        // "nginx/server", "load", "link", "box"
+	Role       string        // "system", "generator", "emulator", "box"
+	PID        int
+	CPU        float64 // user + system seconds, children included
+	RSS        float64 // bytes
+	PSS        float64 // bytes; NaN unless asked for
+	ReadBytes  float64 // bytes from storage
+	WriteBytes float64 // bytes to storage
+	FDs        float64
+	NetRx      float64 // bytes received by the host's interface
+	NetTx      float64 // bytes sent by the host's interface
+	Threads    float64
+}
+
+// LinkCheck is what was measured through a link before a cell used it,
+// beside what was asked for. Times in seconds, rates in bit/s.
+type LinkCheck struct {
+	Trial      int64   `json:"trial"`
+	From       string  `json:"from"`
+	To         string  `json:"to"`
+	Emulator   string  `json:"emulator"`   // "netem", "tun", "none"
+	Congestion string  `json:"congestion"` // TCP congestion control of both ends
+	WantRTT    float64 `json:"want_rtt"`
+	RTT        float64 `json:"rtt"`     // median
+	RTTP99     float64 `json:"rtt_p99"` // 99th percentile
+	WantRate   float64 `json:"want_rate"` // TCP payload rate the link should carry; 0: unlimited
+	Rate       float64 `json:"rate"`      // TCP payload rate measured, From → To
+	WantLoss   float64 `json:"want_loss"`
+	Loss       float64 `json:"loss"` // NaN when not measured
+	Lateness   float64 `json:"lateness_p99"` // the emulator's own, seconds; NaN when it has none
+	Tolerance  float64 `json:"tolerance"`
+	OK         bool    `json:"ok"`
+	Why        string  `json:"why,omitempty"`
+}
+
+// Event is something that happened at a moment: a phase, a fault, a probe, a
+// violation.
+type Event struct {
+	Trial  int64         `json:"trial,omitempty"` // 0: the run
+	At     time.Time     `json:"at"`
+	Kind   string        `json:"kind"` // "phase", "fault", "health", "note", "error", …
+	What   string        `json:"what"`
+	Detail string        `json:"detail,omitempty"`
+	Took   time.Duration `json:"took,omitempty"`
+}

@@ -1,0 +1,19 @@
+// Package link emulates and verifies links: rate, delay, jitter, loss and queue,
+// per direction and per pair of hosts. The kernel's netem does the work where
+// the kernel has it; else a user-space emulator over TUN devices does.
+package link
+
+import "time"
+
+// Params is one direction of one host's access link, or of a pair.
+// The zero value is a link that is not shaped at all.
+type Params struct {
+	Rate   float64       `json:"rate"`   // bit/s on the wire (Ethernet framing included); 0: unlimited
+	Delay  time.Duration `json:"delay"`  // one way
+	Jitter time.Duration `json:"jitter"` // uniform ±, order kept
+	Loss   float64       `json:"loss"`   // probability per wire segment, 0…1
+	Queue  int64         `json:"queue"`  // bytes; 0: max(1 BDP of the round trip, 64 full segments)
+}
+
+// Shaped reports whether p changes anything.
+func (p Params) Shaped() bool { return p != Params{} }
