@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 				defer cancel()
-				return dial(ctx, network, address)
+				return resolveAndDial(ctx, dial, network, address)
 			},
 			TLSClientConfig:       conf,
 			TLSHandshakeTimeout:   dialTimeout,
@@ -69,6 +70,30 @@ func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
 		// A redirect would measure another server than the one named.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
+}
+
+// resolveAndDial looks names up outside the host, which knows numbers only.
+func resolveAndDial(ctx context.Context, dial Dial, network, address string) (net.Conn, error) {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return dial(ctx, network, address)
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, a := range addrs {
+		c, err := dial(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
+		if err == nil {
+			return c, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
 }
 
 // Close drops idle connections.
