@@ -7,6 +7,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+func TestMain(m *testing.M) { systemtest.MainPlain(m) }
+
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]system.Options{
 		"plain":      nil,

@@ -360,23 +360,24 @@ func testHealth(t *testing.T, n system.Node) {
 	}
 }
 
-// waitStopped waits until every thread of a process is stopped, which takes a
-// moment after the signal.
-func waitStopped(t *testing.T, pid int) {
+// waitStopped waits until every thread of a process group is stopped, which
+// takes a moment after the signal.
+func waitStopped(t *testing.T, group int) {
 	t.Helper()
 	for end := time.Now().Add(soon); ; time.Sleep(time.Millisecond) {
-		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		stats, err := filepath.Glob("/proc/[0-9]*/task/*/stat")
 		running := err != nil
 		for _, path := range stats {
-			b, _ := os.ReadFile(path)
-			_, state, _ := strings.Cut(string(b), ") ")
-			running = running || !strings.HasPrefix(state, "T")
+			b, _ := os.ReadFile(path) // gone: not running
+			_, rest, _ := strings.Cut(string(b), ") ")
+			f := strings.Fields(rest) // state, parent, process group
+			running = running || len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "T"
 		}
 		if !running {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("process %d does not stop", pid)
+			t.Fatalf("process group %d does not stop", group)
 		}
 	}
 }

@@ -105,8 +105,11 @@ func Main(m *testing.M, s system.Embedded) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	MainPlain(m)
 }
+
+// MainPlain is the TestMain of a package without an embedded system.
+func MainPlain(m *testing.M) { os.Exit(m.Run()) }
 
 // Need skips the test when a program is missing here, or fails it when
 // PLIMSOLL_REQUIRE (a list: "nginx,versitygw") says that it must be there.

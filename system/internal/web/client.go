@@ -234,18 +234,35 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	tr := c.http.Transport.(*http.Transport).Clone()
-	tr.DisableKeepAlives = true
-	fresh := &Client{name: c.name, http: &http.Client{Transport: tr, CheckRedirect: c.http.CheckRedirect}}
+	fresh := c.fresh()
 	defer fresh.Close()
 	var got bytes.Buffer
 	if err := fresh.Get(ctx, t, &got); err != nil {
-		return fmt.Errorf("%s: health probe failed: %w", c.name, err)
+		return fmt.Errorf("health probe failed: %w", err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
 		return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, t.URL.Redacted(), got.Len())
 	}
 	return nil
+}
+
+// Alive asks for one byte of the object over a fresh connection within seconds.
+func (c *Client) Alive(ctx context.Context, t system.HTTPTarget) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	fresh := c.fresh()
+	defer fresh.Close()
+	if _, _, _, err := fresh.Size(ctx, t); err != nil {
+		return fmt.Errorf("health probe failed: %w", err)
+	}
+	return nil
+}
+
+// fresh is c without its connections.
+func (c *Client) fresh() *Client {
+	tr := c.http.Transport.(*http.Transport).Clone()
+	tr.DisableKeepAlives = true
+	return &Client{name: c.name, http: &http.Client{Transport: tr, CheckRedirect: c.http.CheckRedirect}}
 }
 
 func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, head http.Header, size int64, body io.Reader) (*http.Response, error) {
