@@ -3,8 +3,8 @@ package system
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
-	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -47,9 +47,5 @@ func (d Deployment) Port(ctx context.Context, h testbed.Host) (int, error) {
 
 // JoinPort is host:port under which others reach h.
 func JoinPort(h testbed.Host, port int) string {
-	a := h.Addr().String()
-	if h.Addr().Is6() {
-		a = "[" + a + "]"
-	}
-	return a + ":" + strconv.Itoa(port)
+	return netip.AddrPortFrom(h.Addr(), uint16(port)).String()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/static"
 )
@@ -17,6 +18,7 @@ func All() []system.System {
 	return []system.System{
 		nginx.System{},
 		static.System{},
+		http.System{},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 				defer cancel()
-				return dial(ctx, network, address)
+				return resolveAndDial(ctx, dial, network, address)
 			},
 			TLSClientConfig:       conf,
 			TLSHandshakeTimeout:   dialTimeout,
@@ -69,6 +70,30 @@ func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
 		// A redirect would measure another server than the one named.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
+}
+
+// resolveAndDial looks names up outside the host, which knows numbers only.
+func resolveAndDial(ctx context.Context, dial Dial, network, address string) (net.Conn, error) {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return dial(ctx, network, address)
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, a := range addrs {
+		c, err := dial(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
+		if err == nil {
+			return c, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
 }
 
 // Close drops idle connections.
@@ -209,18 +234,35 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	tr := c.http.Transport.(*http.Transport).Clone()
-	tr.DisableKeepAlives = true
-	fresh := &Client{name: c.name, http: &http.Client{Transport: tr, CheckRedirect: c.http.CheckRedirect}}
+	fresh := c.fresh()
 	defer fresh.Close()
 	var got bytes.Buffer
 	if err := fresh.Get(ctx, t, &got); err != nil {
-		return fmt.Errorf("%s: health probe failed: %w", c.name, err)
+		return fmt.Errorf("health probe failed: %w", err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
 		return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, t.URL.Redacted(), got.Len())
 	}
 	return nil
+}
+
+// Alive asks for one byte of the object over a fresh connection within seconds.
+func (c *Client) Alive(ctx context.Context, t system.HTTPTarget) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	fresh := c.fresh()
+	defer fresh.Close()
+	if _, _, _, err := fresh.Size(ctx, t); err != nil {
+		return fmt.Errorf("health probe failed: %w", err)
+	}
+	return nil
+}
+
+// fresh is c without its connections.
+func (c *Client) fresh() *Client {
+	tr := c.http.Transport.(*http.Transport).Clone()
+	tr.DisableKeepAlives = true
+	return &Client{name: c.name, http: &http.Client{Transport: tr, CheckRedirect: c.http.CheckRedirect}}
 }
 
 func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, head http.Header, size int64, body io.Reader) (*http.Response, error) {
