@@ -61,10 +61,7 @@ func (r *run) blocks(ctx context.Context) (*Stopped, error) {
 const failuresInARow = 5
 
 func (r *run) soFar(last record.Trial) progressSoFar {
-	p := progressSoFar{Seconds: r.earlier + time.Since(r.begun).Seconds()}
-	for _, t := range r.done {
-		p.Bytes += t.Bytes
-	}
+	p := progressSoFar{Seconds: r.earlier + time.Since(r.begun).Seconds(), Bytes: r.bytes}
 	for _, o := range record.Outcomes() {
 		n := last.Outcomes[o.String()]
 		if o.Finished() {
@@ -77,7 +74,7 @@ func (r *run) soFar(last record.Trial) progressSoFar {
 	return p
 }
 
-// cellTrials returns the valid measured values of a metric, per cell.
+// cellValues returns the valid measured values of a metric, per cell.
 func (r *run) cellValues(metric string) map[string][]float64 {
 	values := map[string][]float64{}
 	for key, t := range r.done {

@@ -83,7 +83,7 @@ type run struct {
 
 	earlier float64 // seconds of earlier sessions
 	done    map[trialKey]record.Trial
-	planned int
+	bytes   int64 // body bytes of all trials
 	failed  int
 }
 
@@ -162,6 +162,11 @@ func (r *run) openRecord() error {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
 		r.earlier += t.Seconds
+		s, err := r.rec.Summary(t.ID)
+		if err != nil {
+			return err
+		}
+		r.bytes += s.Counts().Bytes
 	}
 	r.event("phase", map[bool]string{false: "run begins", true: "run resumed"}[r.cfg.Resume], "", 0)
 	return nil

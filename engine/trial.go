@@ -36,13 +36,13 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	}
 	fail := func(err error) (record.Trial, error) {
 		if ended := canceled(ctx); ended != nil {
-			return record.Trial{}, errors.Join(ended, w.Fail(record.ReasonInterrupted))
+			return record.Trial{}, errors.Join(ended, w.Fail(ended))
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("the trial took longer than its limit of %s: %w", limit, err)
 		}
 		t := record.Trial{Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Failed, Error: err.Error()}
-		return t, w.Fail(err.Error())
+		return t, w.Fail(err)
 	}
 	if unhealthy != nil {
 		return fail(unhealthy)
@@ -64,15 +64,16 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	measured := scenario.Measured{Cell: cell, Summary: w.Summary(), Load: out.load, Usage: out.usage, Link: check, TLS: out.tls}
 	counts := w.Summary().Counts()
 	t := record.Trial{
-		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds, Bytes: counts.Bytes,
+		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
 		Notes: out.load.Notes, Invalid: append(validity(s, out, check, counts), out.load.Invalid...),
 	}
 	if restarted {
 		t.Notes = append(t.Notes, "the system was restarted before this trial")
 	}
-	t, err = w.End(t)
-	return t, err
+	r.bytes += counts.Bytes
+	t.ID = w.ID()
+	return t, w.End(t)
 }
 
 // canceled is the user's wish to stop; a trial's own deadline is none.
