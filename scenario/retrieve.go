@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -28,15 +29,15 @@ func (Retrieve) Metrics() []record.Metric {
 		{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
 			Help: "median over the trial's operations of the time from the intended start to the first byte of the body, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out"},
 		{Key: "ttfb_p90", Name: "time to first byte, 90th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median; left out of trials with fewer than ten operations beyond it"},
+			Help: "as the median; left out of trials with too few operations to support it"},
 		{Key: "ttfb_p99", Name: "time to first byte, 99th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median; left out of trials with fewer than ten operations beyond it"},
+			Help: "as the median; left out of trials with too few operations to support it"},
 		{Key: "duration_p50", Name: "duration, median", Unit: "s", Better: record.Lower,
 			Help: "median over the trial's operations of the time from the intended start to the last byte, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out"},
 		{Key: "duration_p90", Name: "duration, 90th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median; left out of trials with fewer than ten operations beyond it"},
+			Help: "as the median; left out of trials with too few operations to support it"},
 		{Key: "duration_p99", Name: "duration, 99th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median; left out of trials with fewer than ten operations beyond it"},
+			Help: "as the median; left out of trials with too few operations to support it"},
 		{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher,
 			Help: "file bytes received by ok operations, and so far by those in flight at the end of the window, divided by the length of the window"},
 		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
@@ -146,11 +147,14 @@ func (Retrieve) Measure(in Measured) map[string]float64 {
 	return m
 }
 
-// enough reports whether n observations support quantile q: at least ten of
-// them must lie beyond it, so that it is not the fate of one operation. (The
-// median is always given.)
+// enough reports whether n operations support quantile q; the median always is
+// given, because the trial, not the operation, is what intervals are built on.
 func enough(n int64, q float64) bool {
-	return n > 0 && (q <= 0.5 || float64(n)*(1-q) >= 10)
+	if q <= 0.5 {
+		return n > 0
+	}
+	ok, _ := stats.CanTell(n, q)
+	return ok
 }
 
 func retrieveLoadLine(in Measured) float64 {
