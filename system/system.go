@@ -172,6 +172,10 @@ type HTTPTarget struct {
 	Header   http.Header // beyond Host, Range and Accept-Encoding: identity
 	CAFile   string      // extra root certificate; empty: the system's roots
 	Insecure bool        // do not check the certificate (asked for in the experiment file)
+	// Encoded is empty when the body is the object's bytes. Else it names what
+	// the body is instead ("car", "raw"): its size and content are not the
+	// object's, and a copy fetched from the URL is what to compare with.
+	Encoded string
 }
 
 // HTTPServer is a node whose objects can be fetched over HTTP: what the

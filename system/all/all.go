@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/boxo"
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/static"
@@ -18,6 +19,7 @@ func All() []system.System {
 	return []system.System{
 		nginx.System{},
 		static.System{},
+		boxo.System{},
 		http.System{},
 	}
 }

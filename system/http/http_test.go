@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-func TestMain(m *testing.M) { systemtest.MainPlain(m) }
+func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 // server serves size bytes at any path but those with "no-such" in them.
 func server(data []byte) http.HandlerFunc {

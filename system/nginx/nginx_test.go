@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-func TestMain(m *testing.M) { systemtest.MainPlain(m) }
+func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]system.Options{

@@ -95,21 +95,28 @@ func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) 
 	return c, nil
 }
 
-// Main is the TestMain of a package with an embedded system: the test binary
-// then is the program whose `node NAME` the system starts.
-func Main(m *testing.M, s system.Embedded) {
-	if len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == s.Info().Name {
-		if err := s.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+// Main is the TestMain of every system's package: the test binary then is also
+// the plimsoll whose subcommands the testbed and the system start.
+func Main(m *testing.M, s system.System) {
+	if len(os.Args) < 3 || os.Args[1] != "node" {
+		os.Exit(m.Run())
 	}
-	MainPlain(m)
+	var err error
+	e, embedded := s.(system.Embedded)
+	switch what := os.Args[2]; {
+	case what == "reaper":
+		err = testbed.ServeReaper(context.Background(), os.Args[3:], os.Stdin)
+	case embedded && what == s.Info().Name:
+		err = e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
+	default:
+		err = fmt.Errorf("this test knows no node %s", what)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
-
-// MainPlain is the TestMain of a package without an embedded system.
-func MainPlain(m *testing.M) { os.Exit(m.Run()) }
 
 // Need skips the test when a program is missing here, or fails it when
 // PLIMSOLL_REQUIRE (a list: "nginx,versitygw") says that it must be there.
