@@ -125,7 +125,8 @@ type Estimate struct {
 
 // CellEstimate is what one trial of a cell is expected to take.
 type CellEstimate struct {
-	Seconds float64 `json:"seconds"` // of load; what surrounds a trial is not in it
-	Bytes   float64 `json:"bytes"`   // file bytes
-	Limit   string  `json:"limit"`   // what bounds it: "link", "latency", "arrivals"
+	Seconds   float64 `json:"seconds"`   // of load; what surrounds a trial is not in it
+	Bytes     float64 `json:"bytes"`     // file bytes
+	Operation float64 `json:"operation"` // seconds of one operation, when all workers are busy
+	Limit     string  `json:"limit"`     // what bounds it: "link", "latency", "arrivals"
 }
