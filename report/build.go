@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -24,11 +25,12 @@ func Build(run *record.Reader) (*Report, error) {
 
 // gather reads what a report is computed from.
 func gather(run *record.Reader) (*input, error) {
-	plan, err := experiment.LoadPlan(run.Plan())
-	if err != nil {
+	plan := new(experiment.Plan)
+	if err := json.Unmarshal(run.Plan(), plan); err != nil {
 		return nil, fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
 	}
 	in := &input{meta: run.Meta(), plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics(), samples: run.Samples}
+	var err error
 	if in.trials, err = run.Trials(); err != nil {
 		return nil, err
 	}
@@ -276,4 +278,3 @@ func (r *Report) family() int {
 	}
 	return n
 }
-

@@ -1,9 +1,11 @@
 package report
 
 import (
-	"github.com/plimsoll-project/plimsoll/record"
 	"math"
 	"slices"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // compared are the metrics whose ratios to the baseline are computed.
@@ -54,7 +56,7 @@ func (r *Report) compare() {
 		for i, c := range family {
 			ps[i] = float64(c.Ratios[key].P)
 		}
-		adjusted := holm(ps)
+		adjusted := stats.Holm(ps)
 		for i, c := range family {
 			q := c.Ratios[key]
 			q.PHolm = Num(adjusted[i])
@@ -83,15 +85,8 @@ func paired(a, b Summary) (xs, ys []float64) {
 // alpha is the level at which a difference counts as shown.
 const alpha = 1 - Confidence
 
-// leastP is the smallest two-sided Mann–Whitney p that two samples of n trials
-// can reach: 2 / C(2n, n).
-func leastP(n int) float64 {
-	c := 1.0
-	for i := 1; i <= n; i++ {
-		c *= float64(n+i) / float64(i)
-	}
-	return min(1, 2/c)
-}
+// leastP is the smallest p that a comparison of n trials with n can reach.
+func leastP(n int) float64 { return stats.MinP(n, n) }
 
 // decide says whether a difference is shown. The interval must exclude 1 and
 // the rank test must agree, over the whole family of comparisons. Where n is

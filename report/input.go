@@ -28,8 +28,8 @@ type planView struct {
 	Baseline                                     string
 	Blocks                                       int
 	Cells                                        []Cell
-	OpenLoop bool   // arrivals of their own, not as fast as answers come
-	Until    bool   // repetitions may end before Blocks
+	OpenLoop                                     bool   // arrivals of their own, not as fast as answers come
+	Until                                        bool   // repetitions may end before Blocks
 	Link                                         string // in words, when it does not vary
 }
 

@@ -19,19 +19,19 @@ var pageFiles embed.FS
 
 // pageData is what the page's template sees.
 type pageData struct {
-	Report                       *Report
-	Live                         bool
-	Policy                       string
-	Style                        template.CSS
-	Script                       template.JS
-	Hero                         *Figure
-	Rest                         []Figure
-	Facts                        []Pair
-	Cells, Validity              Table
-	LinkTable, Resources         Table
-	ValidityWords                string
-	PlanText                     string
-	Data                         template.JS
+	Report               *Report
+	Live                 bool
+	Policy               string
+	Style                template.CSS
+	Script               template.JS
+	Hero                 *Figure
+	Rest                 []Figure
+	Facts                []Pair
+	Cells, Validity      Table
+	LinkTable, Resources Table
+	ValidityWords        string
+	PlanText             string
+	Data                 template.JS
 }
 
 type labelledTable struct {

@@ -145,14 +145,15 @@ type Cell struct {
 	Reasons map[string]int   `json:"reasons,omitempty"` // validity reasons of its invalid trials
 }
 
-// Proportion is a share of operations. The interval is Clopper–Pearson and so
-// presumes independent operations: at best that narrow.
+// Proportion is a share of operations with a Clopper–Pearson interval for as
+// many independent operations as they are worth.
 type Proportion struct {
 	Of       int64 `json:"of"` // operations that finished: ok or failed by the server
 	OK       int64 `json:"ok"`
 	Value    Num   `json:"value"`
 	Lo       Num   `json:"lo"`
 	Hi       Num   `json:"hi"`
+	Worth    int64 `json:"worth"`    // independent operations that they are worth, by the spread between trials
 	Censored int64 `json:"censored"` // deadline, in flight, cancelled: beside, not in, the share
 }
 
@@ -174,15 +175,18 @@ type Summary struct {
 
 // Ratio compares a cell with the baseline's cell of the same group.
 type Ratio struct {
-	N      int     `json:"n"` // blocks in which both have a valid trial
-	Value  Num     `json:"value"`
-	Lo     Num     `json:"lo"`
-	Hi     Num     `json:"hi"`
-	P      Num     `json:"p"`      // Mann–Whitney over trials
-	PHolm  Num     `json:"p_holm"` // over the comparisons of this metric
-	Shown  bool    `json:"shown"`  // false: a difference is not shown ("~")
-	Better int     `json:"better"` // of the ratio, when shown and above the effect floor: 1 better, -1 worse, else 0
-	Warn   string  `json:"warn,omitempty"`
+	N     int `json:"n"` // blocks in which both have a valid trial
+	Value Num `json:"value"`
+	Lo    Num `json:"lo"`
+	Hi    Num `json:"hi"`
+	// Confidence is that of Lo and Hi: Confidence of the report for the
+	// bootstrap, less where the range of the pairs stands in for it.
+	Confidence float64 `json:"confidence"`
+	P          Num     `json:"p"`      // Mann–Whitney over trials
+	PHolm      Num     `json:"p_holm"` // over the comparisons of this metric
+	Shown      bool    `json:"shown"`  // false: a difference is not shown ("~")
+	Better     int     `json:"better"` // of the ratio, when shown and above the effect floor: 1 better, -1 worse, else 0
+	Warn       string  `json:"warn,omitempty"`
 }
 
 // Overall pools one system's ratios to the baseline over all its groups.

@@ -2,10 +2,8 @@ package report
 
 import (
 	"math"
-	"slices"
 
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // tally counts trials and operations into their cells. Only valid trials reach
@@ -82,14 +80,17 @@ func (r *Report) cells() []*Cell {
 // summarise fills each cell's medians, intervals and success rate.
 func (r *Report) summarise() {
 	for _, c := range r.cells() {
-		c.Success = successOf(c.Outcomes)
+		var valid []Trial
+		for _, t := range r.Trials {
+			if t.Info == c && t.Valid() {
+				valid = append(valid, t)
+			}
+		}
+		c.Success = successOf(valid)
 		for _, m := range r.Metrics {
 			var xs []float64
 			var blocks []int
-			for _, t := range r.Trials {
-				if t.Info != c || !t.Valid() {
-					continue
-				}
+			for _, t := range valid {
 				x, ok := t.Metrics[m.Key]
 				if !ok || math.IsNaN(x) || math.IsInf(x, 0) || !supported(m.Key, t.Trial) {
 					continue
