@@ -1,0 +1,4 @@
+package testbed
+
+// usageMeter measures one process tree.
+type usageMeter struct{}

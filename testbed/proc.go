@@ -1,0 +1,126 @@
+package testbed
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// stat is what /proc/PID/stat says about a process.
+type stat struct {
+	pid, ppid, pgrp, session int
+	state                    byte
+	comm                     string
+	own, children            float64 // CPU seconds: itself, its children that ended and were waited for
+	threads                  int
+	birth                    uint64 // clock ticks since boot
+	rss                      int64  // bytes
+}
+
+// clockTicks is USER_HZ, which is 100 on every architecture Linux and Go share.
+const clockTicks = 100
+
+func readStat(pid int) (stat, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(b)
+}
+
+// parseStat reads proc_pid_stat(5). The name is in parentheses and may hold
+// anything, parentheses included.
+func parseStat(b []byte) (stat, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 0 || end < open {
+		return stat{}, strconv.ErrSyntax
+	}
+	f := strings.Fields(string(b[end+1:]))
+	if len(f) < 22 {
+		return stat{}, strconv.ErrSyntax
+	}
+	var err error
+	num := func(s string) int64 {
+		n, e := strconv.ParseInt(s, 10, 64)
+		if e != nil {
+			err = e
+		}
+		return n
+	}
+	s := stat{
+		pid: int(num(strings.TrimSpace(string(b[:open])))), comm: string(b[open+1 : end]), state: f[0][0],
+		ppid: int(num(f[1])), pgrp: int(num(f[2])), session: int(num(f[3])),
+		own:      float64(num(f[11])+num(f[12])) / clockTicks,
+		children: float64(num(f[13])+num(f[14])) / clockTicks,
+		threads:  int(num(f[17])), birth: uint64(num(f[19])), rss: num(f[21]) * int64(os.Getpagesize()),
+	}
+	return s, err
+}
+
+// birth is when pid started: with the pid it names a process for good, pids
+// alone are used again.
+func birth(pid int) (uint64, error) {
+	s, err := readStat(pid)
+	return s.birth, err
+}
+
+// scan reads every process of the machine that we can see, by pid.
+func scan() map[int]stat {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	all := make(map[int]stat, len(names))
+	for _, n := range names {
+		pid, err := strconv.Atoi(n)
+		if err != nil {
+			continue
+		}
+		if s, err := readStat(pid); err == nil { // it may have ended meanwhile
+			all[pid] = s
+		}
+	}
+	return all
+}
+
+// tree is the processes that belong to the leader: its session, its group and
+// all their descendants. Zombies are left out: they have nothing left to stop.
+func tree(all map[int]stat, leader int) []stat {
+	member := map[int]bool{}
+	var belongs func(pid, depth int) bool
+	belongs = func(pid, depth int) bool {
+		if in, known := member[pid]; known {
+			return in
+		}
+		s, ok := all[pid]
+		if !ok || depth > 64 {
+			return false
+		}
+		in := pid == leader || s.pgrp == leader || s.session == leader || belongs(s.ppid, depth+1)
+		member[pid] = in
+		return in
+	}
+	var out []stat
+	for pid, s := range all {
+		if s.state != 'Z' && s.state != 'X' && belongs(pid, 0) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// members are the pids of the process's tree that live, our own excluded.
+func (p *Process) members() []int {
+	var pids []int
+	for _, s := range tree(scan(), p.pid) {
+		if s.birth >= p.birth && s.pid != unix.Getpid() {
+			pids = append(pids, s.pid)
+		}
+	}
+	return pids
+}

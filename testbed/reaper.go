@@ -1,0 +1,158 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ServeReaper is `plimsoll node reaper FILE`, the watchdog of a run: it waits
+// until its input closes, which is when plimsoll has died or ended, and then
+// removes what the run's state file still names.
+func ServeReaper(ctx context.Context, args []string, stdin io.Reader) error {
+	if len(args) != 1 {
+		return errors.New("testbed: reaper: want the state file as the only argument")
+	}
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	if _, err := io.Copy(io.Discard, stdin); err != nil {
+		return fmt.Errorf("testbed: reaper: %w", err)
+	}
+	// The kernel closes the dying run's descriptors one after the other: wait
+	// for its lock, not just for its pipe.
+	f, err := lockWill(args[0], unix.LOCK_EX)
+	if f == nil {
+		return err
+	}
+	defer f.Close()
+	_, err = execute(ctx, f, args[0])
+	return err
+}
+
+// CleanDead removes what dead runs of this user left behind: process groups
+// and scratch directories. It says what it removed. Runs that live are not
+// touched.
+func CleanDead(ctx context.Context) ([]string, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"+stateSuffix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	var removed []string
+	var errs []error
+	for _, path := range files {
+		f, err := lockWill(path, unix.LOCK_EX|unix.LOCK_NB)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if f == nil {
+			continue
+		}
+		r, err := execute(ctx, f, path)
+		removed = append(removed, r...)
+		errs = append(errs, err, f.Close())
+	}
+	return removed, errors.Join(errs...)
+}
+
+// execute does what a dead run's file asks for and removes it.
+func execute(ctx context.Context, f *os.File, path string) ([]string, error) {
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	w, err := readWill(b)
+	if err != nil { // nothing was started before the first line was written
+		return nil, os.Remove(path)
+	}
+	var removed []string
+	var errs []error
+	if w.run.Boot == bootID() {
+		killed, err := w.kill(ctx)
+		removed, errs = append(removed, killed...), append(errs, err)
+	}
+	for _, d := range w.dirs {
+		if !strings.HasPrefix(filepath.Base(d), scratchPrefix) {
+			continue // not made by Scratch
+		}
+		if _, err := os.Lstat(d); err == nil {
+			errs = append(errs, os.RemoveAll(d))
+			removed = append(removed, "directory "+d)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return removed, fmt.Errorf("testbed: remove what run %d left: %w", w.run.PID, err) // the file stays for the next attempt
+	}
+	return removed, os.Remove(path)
+}
+
+// kill ends what the run started, until nothing of it is seen any more.
+func (w will) kill(ctx context.Context) ([]string, error) {
+	var removed []string
+	deadline := time.Now().Add(killGrace)
+	for {
+		left := w.survivors(scan())
+		for _, s := range left {
+			if err := unix.Kill(s.pid, unix.SIGKILL); err == nil {
+				line := fmt.Sprintf("process %d (%s)", s.pid, s.comm)
+				if !slices.Contains(removed, line) {
+					removed = append(removed, line)
+				}
+			}
+		}
+		switch {
+		case len(left) == 0:
+			return removed, nil
+		case time.Now().After(deadline):
+			return removed, fmt.Errorf("%d processes do not end although killed", len(left))
+		}
+		select {
+		case <-ctx.Done():
+			return removed, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// survivors are the live processes that are certainly the run's: in the session
+// of a leader it recorded and not older than that leader, or carrying the
+// run's token. A pid alone proves nothing, pids are used again.
+func (w will) survivors(all map[int]stat) []stat {
+	var out []stat
+	for pid, s := range all {
+		if s.state == 'Z' || s.state == 'X' || pid == os.Getpid() {
+			continue
+		}
+		born, ours := w.groups[s.session]
+		if leader, alive := all[s.session]; ours && alive && leader.birth != born {
+			ours = false // another session by now
+		}
+		if ours && s.birth >= born || w.carriesToken(pid) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// carriesToken: what a daemon started keeps its environment, whatever session
+// or parent it has now.
+func (w will) carriesToken(pid int) bool {
+	if w.run.Token == "" {
+		return false
+	}
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return err == nil && slices.Contains(strings.Split(string(b), "\x00"), tokenEnv+"="+w.run.Token)
+}
