@@ -217,7 +217,10 @@ func factorOf(a axisRef, v reflect.Value) Factor {
 // can be had together.
 func (c *combination) resolve(cell *Cell) *cellError {
 	c.copy(reflect.ValueOf(&cell.Link).Elem(), reflect.ValueOf(c.e.Link), "link.")
-	c.copy(reflect.ValueOf(&cell.Data).Elem(), reflect.ValueOf(c.e.Data), "data.")
+	if c.system.Mode == "start" || slices.Contains(c.e.Allow, "write") {
+		// Else the system has its own objects, and their sizes are not known here.
+		c.copy(reflect.ValueOf(&cell.Data).Elem(), reflect.ValueOf(c.e.Data), "data.")
+	}
 	if c.e.Scenario != "retrieve" || c.e.Retrieve == nil {
 		return nil
 	}

@@ -82,7 +82,8 @@ func (l ResolvedLink) Shaped() bool {
 	return l.Rate != 0 || l.Delay != 0 || l.Jitter != 0 || l.Loss != 0 || l.Queue != 0
 }
 
-// ResolvedData is a [Data] with one size. Size 0: the system has its own objects.
+// ResolvedData is a [Data] with one size. It is zero where the system is
+// attached to and may not be written to: it has its own objects.
 type ResolvedData struct {
 	Objects int   `json:"objects"`
 	Size    Bytes `json:"size"`
