@@ -1,5 +1,7 @@
 package experiment
 
+import "slices"
+
 // Catalog is what the caller knows of storage systems: the names allowed under
 // `systems:` and the options allowed under `with:`.
 type Catalog []SystemSpec
@@ -49,4 +51,8 @@ func (s *SystemSpec) option(name string) *OptionSpec {
 		}
 	}
 	return nil
+}
+
+func (s *SystemSpec) hasSecret() bool {
+	return slices.ContainsFunc(s.Options, func(o OptionSpec) bool { return o.Secret })
 }

@@ -20,6 +20,8 @@ type Experiment struct {
 	Allow       []string    `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems beyond reading: write objects (removed afterwards), spend money."`
 	Where       []string    `json:"where,omitempty" split:"no" doc:"Conditions between factors. A combination for which one of them is false is left out of the plan."`
 	Skip        []string    `json:"skip,omitempty" doc:"Preconditions not to be checked, by their names in plimsoll doctor."`
+
+	dropped []string // systems that --set took out; conditions may still name them
 }
 
 // SystemUse is one system of an experiment.

@@ -82,7 +82,8 @@ func (l ResolvedLink) Shaped() bool {
 	return l.Rate != 0 || l.Delay != 0 || l.Jitter != 0 || l.Loss != 0 || l.Queue != 0
 }
 
-// ResolvedData is a [Data] with one size. Size 0: the system has its own objects.
+// ResolvedData is a [Data] with one size. It is zero where the system is
+// attached to and may not be written to: it has its own objects.
 type ResolvedData struct {
 	Objects int   `json:"objects"`
 	Size    Bytes `json:"size"`
@@ -125,7 +126,8 @@ type Estimate struct {
 
 // CellEstimate is what one trial of a cell is expected to take.
 type CellEstimate struct {
-	Seconds float64 `json:"seconds"` // of load; what surrounds a trial is not in it
-	Bytes   float64 `json:"bytes"`   // file bytes
-	Limit   string  `json:"limit"`   // what bounds it: "link", "latency", "arrivals"
+	Seconds   float64 `json:"seconds"`   // of load; what surrounds a trial is not in it
+	Bytes     float64 `json:"bytes"`     // file bytes
+	Operation float64 `json:"operation"` // seconds of one operation, when all workers are busy
+	Limit     string  `json:"limit"`     // what bounds it: "link", "latency", "arrivals"
 }

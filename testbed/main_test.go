@@ -6,11 +6,16 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // The test binary serves as plimsoll (the watchdog) and as the daemons that
@@ -18,6 +23,9 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == "reaper" {
 		exit(ServeReaper(context.Background(), os.Args[3:], os.Stdin))
+	}
+	if len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == "link" {
+		exit(link.ServeTUN(context.Background(), os.Args[3:]))
 	}
 	if len(os.Args) > 2 && os.Args[1] == "fake" {
 		exit(fake(os.Args[2], os.Args[3:]))
@@ -37,32 +45,92 @@ func exit(err error) {
 func fake(what string, args []string) error {
 	switch what {
 	case "echo": // echo ADDR: a TCP echo server
-		l, err := net.Listen("tcp", args[0])
-		if err != nil {
-			return err
-		}
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return err
-			}
-			go func() {
-				defer c.Close()
-				_, _ = io.Copy(c, c)
-			}()
-		}
+		return echo(args[0])
 	case "exit": // exit CODE TEXT
 		fmt.Fprintln(os.Stderr, args[1])
 		code, _ := strconv.Atoi(args[0])
 		os.Exit(code)
-	case "stubborn": // ignores what can be ignored
+	case "stubborn": // ignores what can be ignored, and has a child in a session of its own that does too
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+		if len(args) == 0 {
+			child := exec.Command(os.Args[0], "fake", "stubborn", "child")
+			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			child.Stdout = os.Stdout
+			if err := child.Start(); err != nil {
+				return err
+			}
+		}
 		fmt.Println("stubborn")
-		time.Sleep(time.Hour)
+	case "orphan": // leaves a child behind and ends
+		child := exec.Command(os.Args[0], "fake", "stubborn", "child")
+		if err := child.Start(); err != nil {
+			return err
+		}
+		return nil
+	case "burn": // burn CPU THREADS BYTES: keeps THREADS threads busy in a child, holds BYTES of memory
+		return burn(args)
 	case "sleep":
-		time.Sleep(time.Hour)
+	case "env":
+		fmt.Println(strings.Join(os.Environ(), "\n"))
+		return nil
+	case "stdin": // ends when its input does
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
+	case "parent": // parent DIR: a plimsoll with hosts and daemons, to be killed
+		return parent(args[0])
+	case "enter": // enter DIR: what a run does as an ordinary user
+		return enterAndRun(args)
+	default:
+		return fmt.Errorf("fake %s is unknown", what)
 	}
-	return fmt.Errorf("fake %s is unknown", what)
+	time.Sleep(time.Hour)
+	return nil
+}
+
+func echo(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer c.Close()
+			_, _ = io.Copy(c, c)
+		}()
+	}
+}
+
+// burn uses CPU until its input ends, and says how much on its way out.
+func burn(args []string) error {
+	threads, _ := strconv.Atoi(args[0])
+	bytes, _ := strconv.Atoi(args[1])
+	ballast := make([]byte, bytes)
+	for i := 0; i < len(ballast); i += 4096 {
+		ballast[i] = 1
+	}
+	if len(args) > 2 { // as a child
+		child := exec.Command(os.Args[0], "fake", "burn", args[0], args[1])
+		child.Stdin, child.Stdout = os.Stdin, os.Stdout
+		err := child.Run()
+		runtime.KeepAlive(ballast)
+		return err
+	}
+	for range threads {
+		go func() {
+			for n := 0; ; n++ {
+			}
+		}()
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	fmt.Printf("%.3f\n", float64(u.Utime.Nano()+u.Stime.Nano())/1e9)
+	runtime.KeepAlive(ballast)
+	return nil
 }
 
 func self(t *testing.T) string {

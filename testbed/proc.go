@@ -3,10 +3,9 @@ package testbed
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // stat is what /proc/PID/stat says about a process.
@@ -88,37 +87,43 @@ func scan() map[int]stat {
 	return all
 }
 
-// tree is the processes that belong to the leader: its session, its group and
-// all their descendants. Zombies are left out: they have nothing left to stop.
-func tree(all map[int]stat, leader int) []stat {
-	member := map[int]bool{}
+// kin is the processes that belong to the given leaders: their sessions,
+// their groups and all the descendants of these, zombies included.
+func kin(all map[int]stat, leaders map[int]bool) []stat {
+	known := make(map[int]bool, len(all))
 	var belongs func(pid, depth int) bool
 	belongs = func(pid, depth int) bool {
-		if in, known := member[pid]; known {
+		if in, ok := known[pid]; ok {
 			return in
 		}
 		s, ok := all[pid]
 		if !ok || depth > 64 {
 			return false
 		}
-		in := pid == leader || s.pgrp == leader || s.session == leader || belongs(s.ppid, depth+1)
-		member[pid] = in
+		in := leaders[pid] || leaders[s.pgrp] || leaders[s.session] || belongs(s.ppid, depth+1)
+		known[pid] = in
 		return in
 	}
 	var out []stat
 	for pid, s := range all {
-		if s.state != 'Z' && s.state != 'X' && belongs(pid, 0) {
+		if belongs(pid, 0) {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// members are the pids of the process's tree that live, our own excluded.
+// family is the process and all that it started and that still is.
+func (p *Process) family(all map[int]stat) []stat {
+	members := kin(all, map[int]bool{p.pid: true})
+	return slices.DeleteFunc(members, func(s stat) bool { return s.birth < p.birth }) // of another process that had our pid
+}
+
+// members are the pids of the process's tree that live.
 func (p *Process) members() []int {
 	var pids []int
-	for _, s := range tree(scan(), p.pid) {
-		if s.birth >= p.birth && s.pid != unix.Getpid() {
+	for _, s := range p.family(scan()) {
+		if !s.dead() && s.pid != os.Getpid() {
 			pids = append(pids, s.pid)
 		}
 	}

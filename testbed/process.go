@@ -76,6 +76,9 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 	if c.Name == "" || len(c.Args) == 0 {
 		return nil, errors.New("a command needs a name and a program")
 	}
+	if err := h.bury(c.Name); err != nil {
+		return nil, err
+	}
 	label, nth, err := h.claim(c.Name)
 	if err != nil {
 		return nil, err
@@ -134,7 +137,23 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 	return p, nil
 }
 
-// claim reserves the name on the host. A name that another host uses too gets
+// bury removes what is left of a process of that name which ended by itself.
+func (h *host) bury(name string) error {
+	for _, p := range processes(h) {
+		if p.cmd.Name != name {
+			continue
+		}
+		select {
+		case <-p.done:
+			return p.kill(context.Background())
+		default:
+			return fmt.Errorf("it runs already on host %s (pid %d)", h.name, p.pid)
+		}
+	}
+	return nil
+}
+
+// claim gives the process its label. A name that another host uses too gets
 // the host's in front, so that samples and logs tell them apart.
 func (h *host) claim(name string) (label string, nth int, err error) {
 	h.t.mu.Lock()
@@ -144,11 +163,6 @@ func (h *host) claim(name string) (label string, nth int, err error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, p := range h.procs {
-		if p.cmd.Name == name {
-			return "", 0, fmt.Errorf("it runs already on host %s (pid %d)", h.name, p.pid)
-		}
-	}
 	label = name
 	if owner, ok := h.t.labels[label]; ok && owner != h {
 		label = h.name + "/" + name

@@ -133,7 +133,7 @@ func (w will) kill(ctx context.Context) ([]string, error) {
 func (w will) survivors(all map[int]stat) []stat {
 	var out []stat
 	for pid, s := range all {
-		if s.state == 'Z' || s.state == 'X' || pid == os.Getpid() {
+		if s.dead() || pid == os.Getpid() {
 			continue
 		}
 		born, ours := w.groups[s.session]

@@ -38,15 +38,16 @@ type Testbed struct {
 	started time.Time
 	state   *state
 	net     *network // nil without namespaces
+	hub     *host    // in the hub's namespace, for the emulator's process; nil without
 
 	mu     sync.Mutex
 	mode   Mode
 	hosts  []*host
 	labels map[string]*host // process label → the host it belongs to
-	epoch  uint64
 	closed bool
 
 	shape shaper
+	box   box
 }
 
 // New makes an empty testbed, removing what dead runs left behind first. The
@@ -113,8 +114,10 @@ func (t *Testbed) choose() error {
 		return nil
 	}
 	t.net = n
+	t.hub = &host{t: t, name: "hub", ns: n.hub, keeper: startKeeper(n.hub)}
 	t.mode = Mode{Namespaces: true, Emulator: "none"}
 	if err := t.shape.choose(t); err != nil {
+		t.hub.keeper.stop()
 		return errors.Join(err, n.close())
 	}
 	return nil
@@ -193,36 +196,35 @@ func (t *Testbed) Close(ctx context.Context) error {
 	t.mu.Unlock()
 
 	var errs []error
-	errs = append(errs, t.stopProcesses(ctx)...)
-	errs = append(errs, t.shape.close(ctx))
+	errs = append(errs, stopAll(ctx, processes(hosts...)))
+	errs = append(errs, t.shape.close(ctx, t.hub))
 	for _, h := range hosts {
 		errs = append(errs, h.close())
 	}
 	if t.net != nil {
+		t.hub.keeper.stop()
 		errs = append(errs, t.net.close())
 	}
 	errs = append(errs, t.state.close())
 	return errors.Join(errs...)
 }
 
-// stopProcesses stops all processes at once: one that takes its time to end
-// does not hold up the others.
-func (t *Testbed) stopProcesses(ctx context.Context) []error {
-	procs := t.processes()
+// stopAll stops processes all at once: one that takes its time to end does not
+// hold up the others.
+func stopAll(ctx context.Context, procs []*Process) error {
 	errs := make([]error, len(procs))
 	var wg sync.WaitGroup
 	for i, p := range procs {
 		wg.Go(func() { errs[i] = p.Stop(ctx) })
 	}
 	wg.Wait()
-	return errs
+	return errors.Join(errs...)
 }
 
-func (t *Testbed) processes() []*Process {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// processes of these hosts that were started and not yet stopped.
+func processes(hosts ...*host) []*Process {
 	var all []*Process
-	for _, h := range t.hosts {
+	for _, h := range hosts {
 		h.mu.Lock()
 		all = append(all, h.procs...)
 		h.mu.Unlock()
