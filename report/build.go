@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -25,12 +24,11 @@ func Build(run *record.Reader) (*Report, error) {
 
 // gather reads what a report is computed from.
 func gather(run *record.Reader) (*input, error) {
-	plan := new(experiment.Plan)
-	if err := json.Unmarshal(run.Plan(), plan); err != nil {
+	plan, err := experiment.LoadPlan(run.Plan())
+	if err != nil {
 		return nil, fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
 	}
 	in := &input{meta: run.Meta(), plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics()}
-	var err error
 	if in.trials, err = run.Trials(); err != nil {
 		return nil, err
 	}
