@@ -26,12 +26,11 @@ func (t *Testbed) Check(ctx context.Context, from, to Host, want link.Want, tol 
 		return record.LinkCheck{}, err
 	}
 	c, err := link.Measure(ctx, from, to, want, tol)
-	c.From, c.To, c.Emulator = from.Name(), to.Name(), "none"
+	c.From, c.To, c.Emulator = from.Name(), to.Name(), t.activeEmulator()
 	if err != nil {
 		return c, fmt.Errorf("testbed: check the link %s → %s: %w", from.Name(), to.Name(), err)
 	}
 	if running {
-		c.Emulator = t.Mode().Emulator
 		after, _, err := t.EmulatorStats(ctx)
 		if err != nil {
 			return c, err
@@ -46,9 +45,9 @@ func (t *Testbed) Check(ctx context.Context, from, to Host, want link.Want, tol 
 // emulator has died, or does not answer.
 func (t *Testbed) EmulatorStats(ctx context.Context) (s link.Stats, running bool, err error) {
 	t.shape.mu.Lock()
-	e, shaped := t.shape.tun, t.shape.shaped
+	e, active := t.shape.tun, t.shape.active
 	t.shape.mu.Unlock()
-	if e == nil || !shaped {
+	if e == nil || active != "tun" {
 		return link.Stats{}, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, emulatorTimeout)
@@ -62,8 +61,17 @@ func (t *Testbed) EmulatorStats(ctx context.Context) (s link.Stats, running bool
 func (t *Testbed) EmulatorErr() error {
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()
-	if t.shape.tun == nil {
+	if t.shape.tun == nil || t.shape.active != "tun" {
 		return nil
 	}
 	return t.shape.tun.Err()
+}
+
+func (t *Testbed) activeEmulator() string {
+	t.shape.mu.Lock()
+	defer t.shape.mu.Unlock()
+	if t.shape.active == "" { // plain hosts
+		return "none"
+	}
+	return t.shape.active
 }

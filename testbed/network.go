@@ -89,6 +89,9 @@ func hostAddr6(index int) netip.Addr {
 	return netip.AddrFrom16(a)
 }
 
+// hubPort is the name of a host's port of the bridge.
+func hubPort(index int) string { return fmt.Sprintf("h%d", index) }
+
 func hostMAC(index int) net.HardwareAddr {
 	return net.HardwareAddr{0x02, 0x77, 0, 0, byte(index >> 8), byte(index)}
 }
@@ -119,7 +122,7 @@ func (n *network) attach(h *host, others []*host) (err error) {
 		return err
 	}
 	la := netlink.NewLinkAttrs()
-	la.Name = fmt.Sprintf("h%d", h.index)
+	la.Name = hubPort(h.index)
 	la.MasterIndex = n.bridge.Attrs().Index
 	veth := &netlink.Veth{LinkAttrs: la, PeerName: vethName, PeerHardwareAddr: hostMAC(h.index), PeerNamespace: netlink.NsFd(int(h.ns.Fd()))}
 	if err := n.nl.LinkAdd(veth); err != nil {

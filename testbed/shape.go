@@ -69,27 +69,37 @@ type shaper struct {
 	spec       ShapeSpec
 	congestion string // in force, as far as we know
 	buffers    map[string]int64
+	tunWorks   bool
 	tun        *link.Emulator
+	netem      *link.Netem
 	connected  map[*host]bool // to tun
-	shaped     bool
+	cabled     map[*host]bool // known to netem
+	active     string         // what emulates now: "tun", "netem" or "none"
 }
 
 // choose picks the emulator, once.
 func (s *shaper) choose(t *Testbed) error {
 	want := t.opt.Emulate
+	s.active = "none"
 	if want == "none" {
 		t.mode.Why = "links are not emulated: the run asked for none"
 		return nil
 	}
+	auto := want == "" || want == "auto"
 	var why []string
-	for _, a := range link.Available() {
+	for _, a := range link.Available() { // the preferred one first
 		switch {
-		case a.OK && (want == "" || want == "auto" || want == a.Emulator):
-			t.mode.Emulator = a.Emulator
-			return nil
 		case !a.OK:
 			why = append(why, a.Emulator+": "+a.Why)
+		case t.mode.Emulator == "none" && (auto || want == a.Emulator):
+			t.mode.Emulator = a.Emulator
 		}
+		if a.Emulator == "tun" {
+			s.tunWorks = a.OK
+		}
+	}
+	if t.mode.Emulator != "none" {
+		return nil
 	}
 	reasons := strings.Join(why, "; ")
 	if want == "netem" || want == "tun" {
@@ -126,13 +136,16 @@ func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
 	if !mode.Namespaces {
 		return nil
 	}
-	emulate := mode.Emulator != "none" && (spec.shaped() || t.opt.Emulate == "tun")
-	if emulate {
-		if err := s.emulate(ctx, t, hosts); err != nil {
-			return fmt.Errorf("testbed: shape: %w", err)
+	s.active = "none"
+	if mode.Emulator != "none" && (spec.shaped() || t.opt.Emulate == "tun") {
+		s.active = mode.Emulator
+		if len(spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.tunWorks {
+			s.active = "tun" // netem knows no pairs
 		}
 	}
-	s.shaped = emulate
+	if err := s.emulate(ctx, t, hosts); err != nil {
+		return fmt.Errorf("testbed: shape: %w", err)
+	}
 	for _, h := range hosts {
 		if err := s.settle(t, h, hosts); err != nil {
 			return fmt.Errorf("testbed: shape host %s: %w", h.name, err)
@@ -164,8 +177,43 @@ func (s ShapeSpec) check(hosts []*host) error {
 	return s.topology().Validate()
 }
 
-// emulate puts all hosts on the emulator and shapes it.
+// emulate makes the active emulator shape all hosts, and the other none.
 func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
+	if s.active == "tun" {
+		if err := s.emulateTUN(ctx, t, hosts); err != nil {
+			return err
+		}
+	}
+	if s.active == "netem" {
+		return s.emulateNetem(t.net.hub, hosts)
+	}
+	if s.netem == nil {
+		return nil
+	}
+	return s.netem.Shape(link.Topology{})
+}
+
+func (s *shaper) emulateNetem(hub *os.File, hosts []*host) error {
+	if s.netem == nil {
+		s.netem, s.cabled = link.NewNetem(), map[*host]bool{}
+	}
+	for _, h := range hosts {
+		if s.cabled[h] {
+			continue
+		}
+		up := link.Port{Netns: int(h.ns.Fd()), Device: vethName}
+		down := link.Port{Netns: int(hub.Fd()), Device: hubPort(h.index)}
+		if err := s.netem.AddHost(h.name, up, down); err != nil {
+			return err
+		}
+		s.cabled[h] = true
+	}
+	return s.netem.Shape(s.spec.topology())
+}
+
+// emulateTUN gives every host a device of the emulator and shapes it; an
+// emulator that has died is started again.
+func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) error {
 	if s.tun != nil && s.tun.Err() != nil {
 		t.log("starting the link emulator again: " + s.tun.Err().Error())
 		if err := s.end(ctx, t.hub); err != nil {
@@ -229,7 +277,7 @@ func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
 	}
 	s.buffers[h.name] = receive
 	dev := h.veth
-	if s.shaped {
+	if s.active == "tun" {
 		if dev, err = h.nl.LinkByName(link.DefaultDevice); err != nil {
 			return fmt.Errorf("find %s: %w", link.DefaultDevice, err)
 		}
@@ -285,13 +333,19 @@ func (s *shaper) environment() map[string]string {
 	return env
 }
 
-// close ends the emulator.
+// close ends all emulation.
 func (s *shaper) close(ctx context.Context, hub *host) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.end(ctx, hub)
+	err := s.end(ctx, hub)
+	if s.netem != nil {
+		err = errors.Join(err, s.netem.Close())
+		s.netem = nil
+	}
+	return err
 }
 
+// end ends the emulator process.
 func (s *shaper) end(ctx context.Context, hub *host) error {
 	if s.tun == nil {
 		return nil
