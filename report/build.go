@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -25,13 +24,15 @@ func Build(run *record.Reader) (*Report, error) {
 
 // gather reads what a report is computed from.
 func gather(run *record.Reader) (*input, error) {
-	plan := new(experiment.Plan)
-	if err := json.Unmarshal(run.Plan(), plan); err != nil {
+	plan, err := experiment.LoadPlan(run.Plan())
+	if err != nil {
 		return nil, fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
 	}
-	in := &input{meta: run.Meta(), plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics(), samples: run.Samples}
-	var err error
+	in := &input{meta: run.Meta(), plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics()}
 	if in.trials, err = run.Trials(); err != nil {
+		return nil, err
+	}
+	if in.events, err = run.Events(); err != nil {
 		return nil, err
 	}
 	if in.links, err = run.Links(); err != nil {
@@ -67,7 +68,10 @@ func gather(run *record.Reader) (*input, error) {
 func viewOf(p *experiment.Plan) planView {
 	e := p.Experiment
 	v := planView{Hash: p.Hash, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description,
-		Seed: e.Seed, Blocks: p.Blocks, Until: e.Repetitions.Until != nil}
+		Seed: e.Seed, Blocks: p.Blocks}
+	if e.Repetitions.Until != nil {
+		v.Until = e.Repetitions.Min
+	}
 	for _, c := range p.Cells {
 		cell := Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group()}
 		for _, f := range c.Factors {
@@ -137,13 +141,8 @@ func analyse(in *input) (*Report, error) {
 		r.Title = p.Scenario
 	}
 	r.Run.PlanHash, r.Run.Seed = p.Hash, p.Seed
-	for _, k := range slices.Sorted(maps.Keys(in.meta)) {
-		r.Environment = append(r.Environment, Pair{k, in.meta[k]})
-	}
+	r.Environment = environment(in.meta)
 	r.tally(in)
-	if err := r.observe(in); err != nil {
-		return nil, err
-	}
 	r.summarise()
 	r.compare()
 	r.checkLinks(in)
@@ -158,61 +157,37 @@ func analyse(in *input) (*Report, error) {
 	return r, nil
 }
 
-// state says whether the run is complete.
+// state says whether the run is complete, from the events that the engine
+// leaves when a session begins and ends.
 func (r *Report) state(in *input) {
-	r.Run.State = "complete"
-	switch {
-	case slices.ContainsFunc(in.trials, func(t record.Trial) bool { return t.State == record.Running }):
-		r.Run.State = "running"
-	case r.Run.Done < r.Run.Planned && !(in.plan.Until && in.meta[metaState] == stateComplete):
-		r.Run.State = "partial"
-	}
-	if s := in.meta[metaState]; s == stateRunning && r.Run.State == "partial" {
-		r.Run.State = "running"
-	}
-}
-
-// The run's own word on where it stands, kept in its metadata by the engine.
-const (
-	metaState     = "state"
-	stateRunning  = "running"
-	stateComplete = "complete"
-)
-
-// observe fills in, from the samples, what the engine did not record as a
-// metric: the generator's memory.
-func (r *Report) observe(in *input) error {
-	const key = "generator_rss_peak"
-	if _, ok := r.metric(key); ok || in.samples == nil {
-		return nil
-	}
-	found := false
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		peak := math.NaN()
-		for s, err := range in.samples(t.ID) {
-			if err != nil {
-				return err
-			}
-			if s.Role == "generator" && !math.IsNaN(s.RSS) && !(s.RSS <= peak) {
-				peak = s.RSS
-			}
-		}
-		if math.IsNaN(peak) {
+	ended := true
+	for _, e := range in.events {
+		if e.Trial != 0 || e.Kind != "phase" {
 			continue
 		}
-		found = true
-		t.Metrics = maps.Clone(t.Metrics)
-		if t.Metrics == nil {
-			t.Metrics = map[string]float64{}
+		switch e.What {
+		case "run begins", "run resumed":
+			ended = false
+		case "run ends":
+			ended = true
 		}
-		t.Metrics[key] = peak
 	}
-	if found {
-		r.Metrics = append(slices.Clone(r.Metrics), record.Metric{Key: key, Name: "generator memory, peak", Unit: "B", Better: record.Lower,
-			Help: "Highest resident memory of the load generator among the samples of a trial; computed by the report."})
+	enough := r.Run.Done >= r.Run.Planned
+	if !enough && in.plan.Until > 0 {
+		// Repetitions that end once an interval is narrow enough.
+		enough = !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Valid+c.Invalid+c.Failed < in.plan.Until })
 	}
-	return nil
+	switch {
+	case !ended:
+		r.Run.State = "running"
+	case enough:
+		r.Run.State = "complete"
+	default:
+		r.Run.State = "partial"
+	}
+	if why := in.meta["stopped"]; why != "" && r.Run.State == "partial" {
+		r.Run.Stopped = why
+	}
 }
 
 // remark collects notes: what a reader should know that is not a finding.

@@ -13,7 +13,7 @@ func (r *Report) compared() []string {
 	var keys []string
 	for _, m := range r.Metrics {
 		switch m.Key {
-		case "throughput", "ttfb_p50", "ttfb_p99", "duration_p50", "duration_p99", "ops_rate", "server_cpu_per_gb", "server_rss_peak":
+		case "throughput", "ttfb_p50", "ttfb_p99", "duration_p50", "duration_p99", "ops_rate", "system_cpu_per_gb", "system_rss_peak":
 			keys = append(keys, m.Key)
 		}
 	}

@@ -176,7 +176,7 @@ const (
 
 // whatBounds says, per system, where the link and where the CPU is the limit.
 func whatBounds(r *Report) []Finding {
-	cpus, _ := strconv.ParseFloat(r.environment("cpus"), 64)
+	cpus, _ := strconv.ParseFloat(r.environment("cpu.count"), 64)
 	var out []Finding
 	for _, s := range r.Systems {
 		var link, cpu, other []string
@@ -188,7 +188,7 @@ func whatBounds(r *Report) []Finding {
 			}
 			cells++
 			at := float64(load.Median)
-			cores := float64(c.Metrics["server_cpu_per_gb"].Median) * float64(c.Metrics["throughput"].Median) / 1e9
+			cores := float64(c.Metrics["system_cpu_per_gb"].Median) * float64(c.Metrics["throughput"].Median) / 1e9
 			all := cores + float64(c.Metrics["generator_cpu_per_gb"].Median)*float64(c.Metrics["throughput"].Median)/1e9
 			switch {
 			case at >= linkBound:

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"iter"
-
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -16,7 +14,7 @@ type input struct {
 	metrics []record.Metric
 	trials  []record.Trial
 	links   []record.LinkCheck
-	samples func(trial int64) iter.Seq2[record.Sample, error]
+	events  []record.Event
 	windows func(trial int64) ([]window, error)
 }
 
@@ -29,7 +27,7 @@ type planView struct {
 	Blocks                                       int
 	Cells                                        []Cell
 	OpenLoop                                     bool   // arrivals of their own, not as fast as answers come
-	Until                                        bool   // repetitions may end before Blocks
+	Until                                        int    // not 0: repetitions may end after this many blocks
 	Link                                         string // in words, when it does not vary
 }
 

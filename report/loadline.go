@@ -12,9 +12,8 @@ type limit struct {
 	x, y         float64
 }
 
-// loadLines derives the line from throughput and load_line_share of the valid
-// trials: the engine computed the share from the link as verified before each
-// trial. The line drawn is the median over trials and systems of one group.
+// loadLines are the medians over the valid trials of a group: the engine
+// computed each trial's line from its link as verified just before.
 func (r *Report) loadLines() []limit {
 	type place struct {
 		panel string
@@ -24,8 +23,8 @@ func (r *Report) loadLines() []limit {
 	names := map[place]string{}
 	var order []place
 	for _, t := range r.Trials {
-		y, share := t.Metrics["throughput"], t.Metrics["load_line_share"]
-		if !t.Valid() || !(y > 0) || !(share > 0) {
+		y, ok := t.Metrics["load_line"]
+		if !t.Valid() || !ok || !(y > 0) {
 			continue
 		}
 		p := place{r.shape.panel(t.Info), r.shape.at(t.Info)}
@@ -33,7 +32,7 @@ func (r *Report) loadLines() []limit {
 			order = append(order, p)
 			names[p] = r.shape.where(t.Info)
 		}
-		values[p] = append(values[p], y/share)
+		values[p] = append(values[p], y)
 	}
 	slices.SortStableFunc(order, func(a, b place) int {
 		switch {

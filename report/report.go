@@ -78,7 +78,8 @@ type Verdict struct {
 type Run struct {
 	PlanHash string    `json:"plan_hash"`
 	Seed     uint64    `json:"seed"`
-	State    string    `json:"state"` // "complete", "partial", "running"
+	State    string    `json:"state"`             // "complete", "partial", "running"
+	Stopped  string    `json:"stopped,omitempty"` // the exit condition that ended it early
 	Started  time.Time `json:"started,omitzero"`
 	Seconds  float64   `json:"seconds"` // sum over trials, warm-up included
 	Planned  int       `json:"planned"` // trials of the plan, warm-up not counted

@@ -142,7 +142,7 @@ func (r *Report) resourceTable() Table {
 	t := Table{Head: append(r.factorColumns(), Column{"system", false})}
 	type column struct{ key, head string }
 	var used []column
-	for _, k := range []column{{"server_cpu_per_gb", "server CPU"}, {"server_rss_peak", "server memory, peak"}, {"generator_cpu_per_gb", "generator CPU"}, {"generator_rss_peak", "generator memory, peak"}, {"box_busy", "CPU of others"}} {
+	for _, k := range []column{{"system_cpu_per_gb", "server CPU"}, {"system_rss_peak", "server memory, peak"}, {"generator_cpu_per_gb", "generator CPU"}, {"generator_rss_peak", "generator memory, peak"}, {"others_busy", "CPU of others"}} {
 		if r.measured(k.key) {
 			used = append(used, k)
 			t.Head = append(t.Head, Column{k.head, true})
