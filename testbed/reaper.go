@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -54,6 +53,9 @@ func CleanDead(ctx context.Context) ([]string, error) {
 	var removed []string
 	var errs []error
 	for _, path := range files {
+		if info, err := os.Stat(path); err != nil || strings.HasSuffix(path, bornSuffix) && time.Since(info.ModTime()) < time.Minute {
+			continue // gone, or about to be locked
+		}
 		f, err := lockWill(path, unix.LOCK_EX|unix.LOCK_NB)
 		if err != nil {
 			errs = append(errs, err)
@@ -140,19 +142,9 @@ func (w will) survivors(all map[int]stat) []stat {
 		if leader, alive := all[s.session]; ours && alive && leader.birth != born {
 			ours = false // another session by now
 		}
-		if ours && s.birth >= born || w.carriesToken(pid) {
+		if ours && s.birth >= born || w.run.Token != "" && carries(pid, tokenEnv+"="+w.run.Token) {
 			out = append(out, s)
 		}
 	}
 	return out
-}
-
-// carriesToken: what a daemon started keeps its environment, whatever session
-// or parent it has now.
-func (w will) carriesToken(pid int) bool {
-	if w.run.Token == "" {
-		return false
-	}
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && slices.Contains(strings.Split(string(b), "\x00"), tokenEnv+"="+w.run.Token)
 }

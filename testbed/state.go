@@ -44,9 +44,11 @@ type entry struct {
 }
 
 const (
-	tokenEnv      = "PLIMSOLL_RUN"
+	tokenEnv      = "PLIMSOLL_RUN"     // marks all that a run starts
+	processEnv    = "PLIMSOLL_PROCESS" // marks all that one process starts
 	scratchPrefix = "plimsoll-"
 	stateSuffix   = ".run.jsonl"
+	bornSuffix    = ".new" // after it, until the run is known to the file
 )
 
 // stateDir is where the wills of this user's runs are.
@@ -102,7 +104,7 @@ func newState(self []string) (*state, error) {
 	s.path = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+s.token[:8]+stateSuffix)
 	// Locked before it has its name, so that nobody takes a run for dead that
 	// is being born.
-	tmp := s.path + ".new"
+	tmp := s.path + bornSuffix
 	if s.f, err = os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("testbed: state file: %w", err)
 	}

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -172,12 +173,13 @@ const maxHosts = 1000
 // Scratch makes a directory that is removed with the testbed, also when
 // plimsoll is killed.
 func (t *Testbed) Scratch(name string) (string, error) {
-	dir, err := os.MkdirTemp("", scratchPrefix+sanitize(name)+"-")
+	dir := filepath.Join(os.TempDir(), scratchPrefix+sanitize(name)+"-"+rand.Text()[:10])
+	err := t.state.addDir(dir) // first, lest we die between the two
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
 	if err != nil {
 		return "", fmt.Errorf("testbed: scratch directory: %w", err)
-	}
-	if err := t.state.addDir(dir); err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	return dir, nil
 }
