@@ -181,9 +181,6 @@ func (v *victim) remains(said map[string][]string) []string {
 }
 
 func TestKilledAtRandomMomentsLeavesNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
 	for i := range 12 {
 		v := startVictim(t)
 		if i%3 == 0 {
@@ -195,15 +192,7 @@ func TestKilledAtRandomMomentsLeavesNothing(t *testing.T) {
 		}
 		_ = v.cmd.Wait()
 		said := v.until(t, "")
-		var left []string
-		eventually(t, "nothing is left", func() bool {
-			left = v.remains(said)
-			if len(left) > 0 {
-				t.Logf("round %d, still there: %q", i, left)
-				time.Sleep(50 * time.Millisecond)
-			}
-			return len(left) == 0
-		})
+		eventually(t, "nothing is left", func() bool { return len(v.remains(said)) == 0 })
 	}
 }
 
@@ -313,5 +302,19 @@ func TestStateDirectoryOfSomebodyElse(t *testing.T) {
 	}
 	if _, err := stateDir(); err == nil || !strings.Contains(err.Error(), "not ours alone") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A program that does not know `node reaper` must not be taken for plimsoll,
+// least of all when it would make a testbed in its turn.
+func TestWatchdogMustBePlimsoll(t *testing.T) {
+	for _, self := range [][]string{{"true"}, {"sleep", "1;"}, {"/no/such/program"}} {
+		if _, err := New(t.Context(), Options{Dir: t.TempDir(), Self: self}); err == nil || !strings.Contains(err.Error(), "watchdog") {
+			t.Errorf("%v: %v", self, err)
+		}
+	}
+	t.Setenv(reaperEnv, "1")
+	if _, err := New(t.Context(), Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "ServeNode") {
+		t.Errorf("within the watchdog: %v", err)
 	}
 }

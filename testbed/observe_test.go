@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -54,7 +55,12 @@ func startBurner(t *testing.T, h *host, c Command, threads, bytes int, child boo
 func TestUsageOfAKnownBurner(t *testing.T) {
 	_, h := plainHost(t)
 	for _, child := range []bool{false, true} {
-		p, end := startBurner(t, h, Command{Name: "burn", PSS: true}, 1, 64<<20, child)
+		p, end := startBurner(t, h, Command{Name: fmt.Sprint("burn-", child), PSS: true}, 1, 64<<20, child)
+		holding := "holding\n"
+		if child {
+			holding += holding
+		}
+		eventually(t, "it holds its memory", logs(t, p, holding))
 		eventually(t, "it burns", func() bool { return p.Usage().CPU > 0.2 })
 		s := p.Usage()
 		if child { // the parent holds as much as the child

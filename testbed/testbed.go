@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -64,13 +66,18 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 	default:
 		return nil, fmt.Errorf("testbed: emulator %q is unknown: want auto, netem, tun or none", opt.Emulate)
 	}
-	t := &Testbed{opt: opt, self: opt.Self, started: time.Now(), labels: map[string]*host{}}
+	t := &Testbed{opt: opt, self: slices.Clone(opt.Self), started: time.Now(), labels: map[string]*host{}}
 	if len(t.self) == 0 {
 		exe, err := os.Executable()
 		if err != nil {
 			return nil, fmt.Errorf("testbed: cannot tell where this program is: %w", err)
 		}
 		t.self = []string{exe}
+	}
+	if exe, err := exec.LookPath(t.self[0]); err == nil { // children start in other directories
+		if t.self[0], err = filepath.Abs(exe); err != nil {
+			return nil, fmt.Errorf("testbed: %w", err)
+		}
 	}
 	if t.opt.Dir == "" {
 		t.opt.Dir = "."
@@ -133,7 +140,7 @@ func (t *Testbed) Mode() Mode {
 
 // Self is the command prefix that runs a subcommand of plimsoll.
 func (t *Testbed) Self(args ...string) []string {
-	return append(append([]string(nil), t.self...), args...)
+	return append(slices.Clone(t.self), args...)
 }
 
 // AddHost adds a host that every other host reaches. Hosts live as long as the
