@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,9 +46,11 @@ type entry struct {
 }
 
 const (
-	tokenEnv      = "PLIMSOLL_RUN"
+	tokenEnv      = "PLIMSOLL_RUN"     // marks all that a run starts
+	processEnv    = "PLIMSOLL_PROCESS" // marks all that one process starts
 	scratchPrefix = "plimsoll-"
 	stateSuffix   = ".run.jsonl"
+	bornSuffix    = ".new" // after it, until the run is known to the file
 )
 
 // stateDir is where the wills of this user's runs are.
@@ -102,7 +106,7 @@ func newState(self []string) (*state, error) {
 	s.path = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+s.token[:8]+stateSuffix)
 	// Locked before it has its name, so that nobody takes a run for dead that
 	// is being born.
-	tmp := s.path + ".new"
+	tmp := s.path + bornSuffix
 	if s.f, err = os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("testbed: state file: %w", err)
 	}
@@ -123,24 +127,53 @@ func newState(self []string) (*state, error) {
 	return s, nil
 }
 
-// startReaper starts the watchdog, `plimsoll node reaper FILE`.
-func (s *state) startReaper(self []string) error {
+// startReaper starts the watchdog, `plimsoll node reaper FILE`, and waits until
+// it watches.
+func (s *state) startReaper(self []string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("testbed: start the watchdog, %s node reaper: %w", strings.Join(self, " "), err)
+		}
+	}()
+	if os.Getenv(reaperEnv) != "" {
+		return errors.New("this is the watchdog itself: the program does not know the command (a test's TestMain calls testbed.ServeNode)")
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("testbed: start the watchdog: %w", err)
+		return err
 	}
 	defer r.Close()
+	answer, theirs, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	defer answer.Close()
 	args := append(append([]string(nil), self[1:]...), "node", "reaper", s.path)
 	s.reaper = exec.Command(self[0], args...)
-	s.reaper.Stdin = r
-	s.reaper.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir()}
+	s.reaper.Dir = "/"
+	s.reaper.Stdin, s.reaper.Stdout = r, theirs
+	s.reaper.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), reaperEnv + "=1"}
 	s.reaper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
-	if err := s.reaper.Start(); err != nil {
-		return errors.Join(fmt.Errorf("testbed: start the watchdog: %w", err), w.Close())
+	err = s.reaper.Start()
+	_ = theirs.Close()
+	if err != nil {
+		return errors.Join(err, w.Close())
 	}
 	s.pipe = w
+	_ = answer.SetReadDeadline(time.Now().Add(reaperTimeout))
+	said := make([]byte, len(reaperReady))
+	if _, err := io.ReadFull(answer, said); err != nil || string(said) != reaperReady {
+		_ = s.reaper.Process.Kill()
+		_ = s.reaper.Wait()
+		return errors.Join(fmt.Errorf("it did not say that it is ready (%q, %w)", said, err), w.Close())
+	}
 	return nil
 }
+
+const (
+	reaperEnv     = "PLIMSOLL_REAPER"
+	reaperTimeout = 20 * time.Second
+)
 
 func (s *state) write(e entry) error {
 	b, err := json.Marshal(e)
