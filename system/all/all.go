@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/boost"
 	"github.com/plimsoll-project/plimsoll/system/boxo"
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
@@ -20,6 +21,7 @@ func All() []system.System {
 		nginx.System{},
 		static.System{},
 		boxo.System{},
+		boost.System{},
 		http.System{},
 	}
 }
