@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/boxo"
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
+	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/static"
 )
 
@@ -21,6 +22,7 @@ func All() []system.System {
 		nginx.System{},
 		static.System{},
 		boxo.System{},
+		s3.System{},
 		boost.System{},
 		http.System{},
 	}
