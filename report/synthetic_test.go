@@ -11,7 +11,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // catalog is what the synthetic experiment may name.
@@ -68,7 +67,7 @@ func (s synthetic) write(t testing.TB) (dir string, run *record.Run) {
 	dir = filepath.Join(t.TempDir(), "run")
 	run, err = record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
 		"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons","load":"0.10 0.12 0.09 1/123 4567"}`,
-		"systems":     `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},"static":{"version":"v0.0.0-test"}}`}, scenario.Retrieve{}.Metrics())
+		"systems":     `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},"static":{"version":"v0.0.0-test"}}`}, syntheticMetrics)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +109,7 @@ func (s synthetic) trial(t testing.TB, run *record.Run, c experiment.Cell, block
 	must(t, w.Link(check))
 	conc, size := c.Retrieve.Concurrency, float64(c.Retrieve.Range)
 	own := map[string]float64{"nginx": 4e9, "boxo": 45e6, "static": 3.6e9}[c.System]
-	line := scenario.LoadLine(conc, size, measured, rtt, 1)
+	line := min(measured, float64(conc)*size/(rtt+size/measured))
 	total := min(line*0.97, own) * noise(0.015)
 	if c.System == "boxo" && conc == 64 {
 		total *= 0.8
@@ -152,10 +151,13 @@ func (s synthetic) trial(t testing.TB, run *record.Run, c experiment.Cell, block
 			ReadBytes: 0, WriteBytes: 0, FDs: 20, NetRx: 0, NetTx: 0, Threads: 4}}))
 	}
 	perGB := map[string]float64{"nginx": 0.19, "boxo": 9.4, "static": 0.33}[c.System]
-	measuredBy := scenario.Measured{Cell: c, Summary: w.Summary(), Link: &check,
-		Load:  scenario.Load{Seconds: end, CPU: 0.31 * bytes / 1e9 * noise(0.03), RSSPeak: (22e6 + 4e4*float64(conc)) * noise(0.01)},
-		Usage: scenario.Usage{SystemCPU: perGB * bytes / 1e9 * noise(0.03), SystemRSSPeak: (map[string]float64{"nginx": 9e6, "boxo": 88e6, "static": 21e6}[c.System] + 1e5*float64(conc)) * noise(0.01), OthersBusy: 0.02 * noise(0.2)}}
-	trial.Metrics = scenario.Retrieve{}.Measure(measuredBy)
+	trial.Metrics = measure(w.Summary(), end, line)
+	gb := bytes / 1e9
+	trial.Metrics["system_cpu_per_gb"] = perGB * noise(0.03)
+	trial.Metrics["generator_cpu_per_gb"] = (0.31*gb*noise(0.03) + 0.002) / gb
+	trial.Metrics["system_rss_peak"] = (map[string]float64{"nginx": 9e6, "boxo": 88e6, "static": 21e6}[c.System] + 1e5*float64(conc)) * noise(0.01)
+	trial.Metrics["generator_rss_peak"] = (22e6 + 4e4*float64(conc)) * noise(0.01)
+	trial.Metrics["others_busy"] = 0.02 * noise(0.2)
 	trial.Seconds = end
 	must(t, w.End(trial))
 }
