@@ -108,7 +108,7 @@ func Main(m *testing.M, s system.System) {
 	e, embedded := s.(system.Embedded)
 	switch what := os.Args[2]; {
 	case what == "reaper":
-		err = testbed.ServeReaper(context.Background(), os.Args[3:], os.Stdin)
+		err = testbed.ServeReaper(context.Background(), os.Args[3:], os.Stdin, os.Stdout)
 	case embedded && what == s.Info().Name:
 		err = e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
 	default:
