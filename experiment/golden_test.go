@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write golden files and the reference page instead of comparing")
+var update = flag.Bool("update", false, "write golden files instead of comparing")
 
 // golden compares got with a file, or writes it with -update.
 func golden(t *testing.T, path string, got []byte) {

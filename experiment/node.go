@@ -73,6 +73,17 @@ func (n *node) errorf(hint, format string, args ...any) *Error {
 	return e
 }
 
+// verbatim reports whether the line that n begins on has its whole text as it
+// is, so that an offset into the text is an offset into the line.
+func (n *node) verbatim(text string) bool {
+	if n.line < 1 || n.line > len(n.src.lines) {
+		return false
+	}
+	line := []rune(n.src.lines[n.line-1])
+	from := n.column - 1 + n.inner
+	return from <= len(line) && strings.HasPrefix(string(line[from:]), text)
+}
+
 // place is where n is, for a message about another place.
 func (n *node) place() string {
 	if n.src.set {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 // arguments that change the file before it is checked. The error, if any, is
 // of type [Errors]: every mistake, in the order of the file.
 func Parse(name string, src []byte, set []string, cat Catalog) (*Experiment, error) {
+	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // a byte order mark
 	d := &decoder{cat: cat, at: map[string]*node{}, bad: map[string]bool{}}
 	file := &source{name: name, lines: sourceLines(src)}
 	root, errs := parseYAML(file, src)
@@ -232,8 +234,7 @@ func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
 		if section, _ := e.scenarioSection(); !section.IsValid() && strings.HasPrefix(ce.msg, "unknown factor") {
 			continue // its section is what is missing
 		}
-		if n.inner >= 0 {
-			// Leading space is trimmed from the text; quotes are not in it.
+		if n.inner >= 0 && n.verbatim(src) {
 			n.column += n.inner + utf8.RuneCountInString(src[:ce.offset])
 			n.width = ce.width
 		}

@@ -12,15 +12,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// The committed page is the generated one.
-func TestReference(t *testing.T) {
-	page, err := Reference(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "../docs/experiment-format.md", page)
-}
-
 func TestReferenceHasEveryKeyAndOption(t *testing.T) {
 	page, err := Reference(testCatalog())
 	if err != nil {

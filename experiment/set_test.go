@@ -93,6 +93,10 @@ func TestSetErrors(t *testing.T) {
 			"--set | systems.ngnix.with.workers=1\n" +
 			"      |         ^^^^^\n" +
 			"      hint: did you mean `nginx`?"},
+		{"systems.boost.with.url=x", "--set systems.boost.with.url=x: the list has no entry `boost`\n" +
+			"--set | systems.boost.with.url=x\n" +
+			"      |         ^^^^^\n" +
+			"      hint: add it first: --set systems=…,boost"},
 		{"systems.nginx.with.worker=1", "--set systems.nginx.with.worker=1: system `nginx` has no option `worker`\n" +
 			"--set | systems.nginx.with.worker=1\n" +
 			"      |                    ^^^^^^\n" +

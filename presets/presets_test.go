@@ -15,7 +15,7 @@ func catalog() experiment.Catalog {
 		{Name: "static", Modes: []string{"start"}, Baseline: true, HTTP: true, Options: []experiment.OptionSpec{{Name: "tls", Type: "bool", Default: "false"}}},
 		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
 		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
-		{Name: "boost", Modes: []string{"attach"}, HTTP: true, Options: []experiment.OptionSpec{{Name: "url", Type: "string", Required: true}}},
+		{Name: "boost", Modes: []string{"attach"}, HTTP: true, Options: []experiment.OptionSpec{{Name: "url", Type: "string", Required: true}, {Name: "list", Type: "string", Required: true}}},
 	}
 }
 
@@ -125,11 +125,11 @@ func TestBoostRetrievalScales(t *testing.T) {
 	if len(p.Cells) != 8 || p.Estimate.Seconds > 1800 {
 		t.Errorf("%d cells, %.0f s", len(p.Cells), p.Estimate.Seconds)
 	}
-	p = plan(t, "boost-retrieval", "systems=boost", "systems.boost.with.url=http://provider:7777")
+	p = plan(t, "boost-retrieval", "systems=boost", "systems.boost.with.url=http://provider:7777", "systems.boost.with.list=pieces.txt")
 	if p.Experiment.Baseline != "none" || p.Cells[0].System != "boost" {
 		t.Errorf("%+v", p.Experiment.Systems)
 	}
-	p = plan(t, "boost-retrieval", "systems=nginx,boost", "systems.boost.with.url=http://provider:7777")
+	p = plan(t, "boost-retrieval", "systems=nginx,boost", "systems.boost.with.url=http://provider:7777", "systems.boost.with.list=pieces.txt")
 	if p.Experiment.Baseline != "nginx" || len(p.Cells) != 56 {
 		t.Errorf("baseline %s, %d cells", p.Experiment.Baseline, len(p.Cells))
 	}
