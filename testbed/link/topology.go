@@ -142,7 +142,7 @@ type edge struct {
 // edges lists a topology in a stable order; From alone is an uplink, To alone a
 // downlink, both a pair.
 func (t Topology) edges() []edge {
-	var es []edge
+	es := []edge{} // never nil: no edge at all is a topology, too
 	for h, p := range t.Up {
 		es = append(es, edge{From: h, Params: p})
 	}
