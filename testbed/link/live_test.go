@@ -530,6 +530,39 @@ func TestAddHostErrors(t *testing.T) {
 	if err := l.emulator.AddHost(t.Context(), "b", Device{Netns: int(l.hosts["a"].ns)}); err == nil || !strings.Contains(err.Error(), "TUNSETIFF") {
 		t.Errorf("a second device of the same name: %v", err)
 	}
+	if err := l.emulator.AddHost(t.Context(), "a", Device{Netns: int(newNamespace(t))}); err == nil || !strings.Contains(err.Error(), "there is a host a already") {
+		t.Errorf("a second host of the same name: %v", err)
+	}
+}
+
+// A device that goes neither stops nor occupies the emulator.
+func TestDeviceGoes(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	nl := l.emulator.hosts["c"].nl
+	dev, err := nl.LinkByName(DefaultDevice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nl.LinkDel(dev); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.hosts["a"].Dial(t.Context(), "udp", net.JoinHostPort(l.hosts["c"].v4.String(), "9"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Write([]byte("anyone?"))
+	c.Close()
+	before := l.stats()
+	time.Sleep(500 * time.Millisecond)
+	if l.stats().Drops[DropWrite].Segments == 0 {
+		t.Error("a packet to a device that is gone was not counted as dropped")
+	}
+	if s := l.stats().Since(before); s.CPU > s.At/5 {
+		t.Errorf("the emulator was busy for %v of %v", s.CPU, s.At)
+	}
+	if k := l.kernelRTT("a", "b"); k > time.Second {
+		t.Errorf("round trip between the others %v", k)
+	}
 }
 
 // What the emulator may hold is bounded, and what is dropped for it is counted.
@@ -546,6 +579,9 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := l.stats()
+	if s.Trouble(time.Hour) == "" {
+		t.Error("drops for want of memory are no trouble")
+	}
 	if s.HeldPeak > s.HeldLimit || s.HeldPeak < s.HeldLimit/2 || s.Drops[DropMemory].Segments == 0 {
 		t.Errorf("peak %d, limit %d, drops %v", s.HeldPeak, s.HeldLimit, s.Drops)
 	}

@@ -32,7 +32,10 @@ type Want struct {
 	Jitter time.Duration // sum of the half-widths of both ways
 	Rate   float64       // bit/s on the wire, from → to; 0: unlimited
 	Loss   float64       // per segment, from → to
-	Return float64       // per segment, to → from
+	// What acknowledgements meet, to → from: the wire rate, 0 for unlimited, and
+	// the loss per segment.
+	ReturnRate float64
+	ReturnLoss float64
 }
 
 // Want returns what the path from one host to another and back should do.
@@ -43,7 +46,9 @@ func (t Topology) Want(from, to string) Want {
 		Jitter: out.jitterUp + out.jitterDown + back.jitterUp + back.jitterDown,
 		Rate:   least(t.Up[from].Rate, t.Down[to].Rate, t.Pairs[Pair{from, to}].Rate),
 		Loss:   out.loss,
-		Return: back.loss,
+
+		ReturnRate: least(t.Up[to].Rate, t.Down[from].Rate, t.Pairs[Pair{to, from}].Rate),
+		ReturnLoss: back.loss,
 	}
 }
 
