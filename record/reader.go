@@ -319,8 +319,8 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 	var stored bool
 	err := r.snapshot(func(tx *sql.Tx) error {
 		c := &s.counts
-		err := tx.QueryRow(`SELECT ops, bytes, ok_bytes, first_ns, last_ns FROM summaries WHERE trial = ?`, trial).
-			Scan(&c.Ops, &c.Bytes, &c.OKBytes, &c.First, &c.Last)
+		err := tx.QueryRow(`SELECT ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns FROM summaries WHERE trial = ?`, trial).
+			Scan(&c.Ops, &c.Bytes, &c.OKBytes, &c.InFlightBytes, &c.First, &c.Last)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

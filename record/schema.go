@@ -60,6 +60,7 @@ CREATE TABLE summaries (
 	ops      INTEGER NOT NULL,
 	bytes    INTEGER NOT NULL,
 	ok_bytes INTEGER NOT NULL,
+	in_flight_bytes INTEGER NOT NULL,
 	first_ns INTEGER NOT NULL,
 	last_ns  INTEGER NOT NULL
 );

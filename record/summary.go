@@ -64,8 +64,11 @@ type Counts struct {
 	Classes  map[string]int64   // of operations that have one
 	Bytes    int64              // body bytes of all operations
 	OKBytes  int64              // body bytes of those that were ok
-	First    int64              // earliest start, nanoseconds since the epoch
-	Last     int64              // latest last byte, nanoseconds since the epoch
+	// InFlightBytes are the body bytes, so far, of operations that were in flight
+	// at the end of the window: work done in it, if not finished.
+	InFlightBytes int64
+	First         int64 // earliest start, nanoseconds since the epoch
+	Last          int64 // latest last byte, nanoseconds since the epoch
 }
 
 // OutcomeMap is Outcomes by name, zeros left out.
@@ -136,6 +139,9 @@ func (s *Summary) add(op *Op) {
 		}
 		s.hist[Duration].record(op.LastByte - op.Intended)
 	case !op.Outcome.Finished():
+		if op.Outcome == InFlight {
+			c.InFlightBytes += op.Bytes
+		}
 		if op.FirstByte != 0 {
 			s.hist[TTFB].record(op.FirstByte - op.Intended)
 		} else {
@@ -256,6 +262,7 @@ func (s *Summary) Merge(o *Summary) error {
 	}
 	c.Bytes += o.counts.Bytes
 	c.OKBytes += o.counts.OKBytes
+	c.InFlightBytes += o.counts.InFlightBytes
 	for m := range numMeasures {
 		if err := s.hist[m].merge(o.hist[m]); err != nil {
 			return err

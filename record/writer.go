@@ -317,8 +317,8 @@ func (w *TrialWriter) insertCounts(kind string, counts map[string]int64) error {
 }
 
 func (w *TrialWriter) insertSummary(c Counts) error {
-	err := w.run.exec(`INSERT INTO summaries (trial, ops, bytes, ok_bytes, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?)`,
-		w.trial.ID, c.Ops, c.Bytes, c.OKBytes, c.First, c.Last)
+	err := w.run.exec(`INSERT INTO summaries (trial, ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		w.trial.ID, c.Ops, c.Bytes, c.OKBytes, c.InFlightBytes, c.First, c.Last)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary be the program as well: scripts call it as
+// plimsoll, and the parts that a run starts as `SELF node NAME` are served too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "node" || os.Getenv("PLIMSOLL_TEST_MAIN") != "" {
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	testscript.Main(m, map[string]func(){
+		"plimsoll": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs testdata/script/*.txtar, which read as documentation of what
+// the program says and how it ends.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TMPDIR", e.WorkDir)
+			return nil
+		},
+	})
+}

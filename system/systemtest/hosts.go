@@ -1,0 +1,33 @@
+package systemtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Hosts is n hosts on plain loopback: what is tested here are systems, not links.
+func Hosts(t *testing.T, n int) []testbed.Host {
+	t.Helper()
+	tb, err := testbed.New(Context(t), testbed.Options{Dir: t.TempDir(), Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := tb.Close(ctx); err != nil {
+			t.Errorf("close the testbed: %v", err)
+		}
+	})
+	hosts := make([]testbed.Host, n)
+	for i := range hosts {
+		if hosts[i], err = tb.AddHost(Context(t), fmt.Sprintf("h%d", i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hosts
+}
