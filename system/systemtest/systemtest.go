@@ -101,20 +101,14 @@ func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) 
 // Main is the TestMain of every system's package: the test binary then is also
 // the plimsoll whose subcommands the testbed and the system start.
 func Main(m *testing.M, s system.System) {
-	if len(os.Args) < 3 || os.Args[1] != "node" {
+	handled, err := testbed.ServeNode(context.Background(), os.Args[1:])
+	if e, ok := s.(system.Embedded); ok && !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == s.Info().Name {
+		handled, err = true, e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
+	}
+	switch {
+	case !handled:
 		os.Exit(m.Run())
-	}
-	var err error
-	e, embedded := s.(system.Embedded)
-	switch what := os.Args[2]; {
-	case what == "reaper":
-		err = testbed.ServeReaper(context.Background(), os.Args[3:], os.Stdin)
-	case embedded && what == s.Info().Name:
-		err = e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
-	default:
-		err = fmt.Errorf("this test knows no node %s", what)
-	}
-	if err != nil {
+	case err != nil:
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
