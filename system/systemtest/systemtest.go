@@ -51,6 +51,7 @@ func Run(t *testing.T, s Suite) {
 		t.Run("bad readers", func(t *testing.T) { testBadReaders(t, n) })
 		t.Run("streams", func(t *testing.T) { testStreams(t, n) })
 		t.Run("cancel", func(t *testing.T) { testCancel(t, n) })
+		t.Run("cut off", func(t *testing.T) { testCutOff(t, n) })
 		t.Run("concurrent", func(t *testing.T) { testConcurrent(t, n) })
 		t.Run("list and delete", func(t *testing.T) { testListDelete(t, n) })
 		t.Run("health", func(t *testing.T) { testHealth(t, n) })
