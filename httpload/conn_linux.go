@@ -193,6 +193,10 @@ func (l *loop) handle(c *conn, events uint32) {
 		}
 		c.state = idle
 		l.listen(c, unix.EPOLLIN)
+		if l.window > 0 {
+			setLowat(c.fd, l.window)
+			setLowat(c.fd, 1)
+		}
 		if c.busy {
 			l.request(c)
 		}
@@ -451,10 +455,7 @@ func (l *loop) proceed(c *conn) {
 	want := int(c.left)
 	if want > c.lowat {
 		most := sockopt(c.fd, unix.SO_RCVBUF) / lowatShare
-		if !l.discard {
-			most = min(most, recvBuffer/2)
-		}
-		want = min(want, max(most, lowatFrom/2))
+		want = min(want, max(min(most, l.lowat), lowatFrom/2))
 	}
 	if want != c.lowat {
 		setLowat(c.fd, want)
