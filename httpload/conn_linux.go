@@ -75,14 +75,7 @@ type conn struct {
 func (l *loop) start(c *conn, req request) {
 	c.busy, c.req, c.retried, c.heard, c.wrong, c.provisional = true, req, false, false, -1, 0
 	c.ops++
-	c.op = record.Op{
-		Kind: record.OpRange, Worker: uint32(int(c.index)*len(l.loops) + l.id), Object: uint32(req.object),
-		Offset: req.off, Length: req.length,
-		Intended: l.started + req.intended, Start: l.now,
-	}
-	if req.whole {
-		c.op.Kind = record.OpGet
-	}
+	c.op = newOp(&req, int(c.index)*len(l.loops)+l.id, l.started, l.now)
 	l.tally.begin(&c.op, l.lateFrom(c))
 	target := l.objects[req.object].target
 	if c.fd >= 0 && c.target == target && c.state == idle {
