@@ -28,7 +28,7 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	}
 	switch args[1] {
 	case "reaper":
-		return true, ServeReaper(ctx, args[2:], os.Stdin)
+		return true, ServeReaper(ctx, args[2:], os.Stdin, os.Stdout)
 	case "link":
 		return true, link.ServeTUN(ctx, args[2:])
 	}
@@ -37,14 +37,14 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 
 // ServeReaper is `plimsoll node reaper FILE`, the watchdog of a run: it waits
 // until its input closes, which is when plimsoll has died or ended, and then
-// removes what the run's state file still names. It says on the standard output
-// when it is ready.
-func ServeReaper(ctx context.Context, args []string, stdin io.Reader) error {
+// removes what the run's state file still names. It says on its output when it
+// is ready.
+func ServeReaper(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("testbed: reaper: want the state file as the only argument")
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	if _, err := os.Stdout.WriteString(reaperReady); err != nil {
+	if _, err := io.WriteString(stdout, reaperReady); err != nil {
 		return fmt.Errorf("testbed: reaper: %w", err)
 	}
 	if _, err := io.Copy(io.Discard, stdin); err != nil {
