@@ -49,6 +49,7 @@ func ServeReaper(ctx context.Context, args []string, stdin io.Reader, stdout io.
 	if _, err := io.Copy(io.Discard, stdin); err != nil {
 		return fmt.Errorf("testbed: reaper: %w", err)
 	}
+	_ = os.Remove(args[0] + bornSuffix) // of a run that died being born
 	// The kernel closes the dying run's descriptors one after the other: wait
 	// for its lock, not just for its pipe.
 	f, err := lockWill(args[0], unix.LOCK_EX)

@@ -31,7 +31,7 @@ func (p *program) nodeCommand() *cobra.Command {
 	})
 	part("link", "the link emulator", link.ServeTUN)
 	part("reaper", "the watchdog that cleans up after us", func(ctx context.Context, args []string) error {
-		return testbed.ServeReaper(ctx, args, p.stdin)
+		return testbed.ServeReaper(ctx, args, p.stdin, p.stdout)
 	})
 	for _, s := range all.All() {
 		if e, ok := s.(system.Embedded); ok {
