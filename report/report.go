@@ -34,7 +34,7 @@ type Report struct {
 	Title       string          `json:"title"`
 	Question    string          `json:"question"`
 	Description string          `json:"description,omitempty"`
-	Answer      string          `json:"answer"`
+	Answer      []Answer        `json:"answer"`
 	Verdict     Verdict         `json:"verdict"`
 	Run         Run             `json:"run"`
 	Baseline    string          `json:"baseline,omitempty"`
@@ -49,6 +49,7 @@ type Report struct {
 	Links       []Link          `json:"links"`
 	Environment []Pair          `json:"environment"`
 
+	Hero    *Figure         `json:"-"` // the picture of the first screen
 	Figures []Figure        `json:"-"`
 	Trials  []Trial         `json:"-"`
 	Plan    json.RawMessage `json:"-"`
@@ -56,6 +57,12 @@ type Report struct {
 	shape    shape
 	link     string // in words
 	headline string // the metric that verdicts speak of
+}
+
+// Answer is what the run says of one system.
+type Answer struct {
+	System string `json:"system"`
+	Text   string `json:"text"`
 }
 
 // Tone colours a verdict or a finding; it repeats what the words say.
@@ -114,6 +121,8 @@ type Finding struct {
 	Title    string   `json:"title"`
 	Text     string   `json:"text"`
 	Evidence []string `json:"evidence,omitempty"`
+
+	subjects []string // systems that a shared title names
 }
 
 // Factor is one varied setting of a cell.
