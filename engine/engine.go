@@ -112,10 +112,9 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.openRecord(); err != nil {
 		return err
 	}
-	bed, err := testbed.New(ctx, testbed.Options{
-		Dir: r.cfg.Dir, Self: r.cfg.Self, Emulate: r.emulator(), Plain: r.attaches(),
-		IPv6: r.plan.Experiment.Link.IPv6, Log: func(line string) { r.say.Note(line) },
-	})
+	opt := testbedOptions(r.cfg)
+	opt.Log = r.say.Note
+	bed, err := testbed.New(ctx, opt)
 	if err != nil {
 		return err
 	}
@@ -205,8 +204,6 @@ func (r *run) result() Result {
 
 // attaches reports whether any system of the plan runs elsewhere: then no
 // namespace may stand between us and it.
-func (r *run) attaches() bool { return attaches(r.plan) }
-
 func attaches(p *experiment.Plan) bool {
 	for _, s := range p.Experiment.Systems {
 		if s.Mode == string(system.Attach) {
@@ -225,8 +222,6 @@ func (r *run) shapes() bool {
 	}
 	return false
 }
-
-func (r *run) emulator() string { return r.plan.Experiment.Link.Emulator }
 
 func (r *run) event(kind, what, detail string, took time.Duration) {
 	if r.rec == nil {

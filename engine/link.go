@@ -55,7 +55,7 @@ func (r *run) shapeSpec(l experiment.ResolvedLink) testbed.ShapeSpec {
 		Rate: float64(l.Rate), Delay: l.Delay.Std(), Jitter: l.Jitter.Std(),
 		Loss: float64(l.Loss), Queue: int64(l.Queue),
 	}
-	spec := testbed.ShapeSpec{Up: map[string]link.Params{}, Down: map[string]link.Params{}, Congestion: l.Congestion}
+	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Up: map[string]link.Params{}, Down: map[string]link.Params{}, Congestion: l.Congestion}
 	for name, s := range r.sites {
 		if s.host != nil {
 			spec.Up[name], spec.Down[name] = p, p

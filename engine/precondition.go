@@ -33,7 +33,8 @@ func preconditions() []precondition {
 	}
 }
 
-// Preconditions runs every check that the experiment does not skip.
+// Preconditions runs every check that the experiment does not skip, by the name
+// of the check ("machine") or of a single problem ("busy").
 func Preconditions(ctx context.Context, cfg Config) []Problem {
 	var all []Problem
 	for _, p := range preconditions() {
@@ -41,8 +42,12 @@ func Preconditions(ctx context.Context, cfg Config) []Problem {
 			continue
 		}
 		for _, problem := range p.check(ctx, cfg) {
-			problem.Name = p.name
-			all = append(all, problem)
+			if problem.Name == "" {
+				problem.Name = p.name
+			}
+			if !slices.Contains(cfg.Plan.Experiment.Skip, problem.Name) {
+				all = append(all, problem)
+			}
 		}
 	}
 	return all

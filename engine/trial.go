@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // observeEvery is the interval at which processes are observed.
@@ -66,7 +67,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	t := record.Trial{
 		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Invalid: append(validity(s, out, check, counts), out.load.Invalid...),
+		Notes: out.load.Notes, Invalid: append(validity(cell, out, check, counts), out.load.Invalid...),
 	}
 	if restarted {
 		t.Notes = append(t.Notes, "the system was restarted before this trial")
@@ -90,6 +91,9 @@ type loaded struct {
 	usage scenario.Usage
 	died  *testbed.Process
 	tls   bool
+
+	lateness     float64 // 99th percentile, seconds, of the emulator during the load; NaN without one
+	emulatorDied bool
 }
 
 // load runs the scenario's load with all processes under observation.
@@ -102,6 +106,10 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 		if recErr == nil {
 			recErr = err
 		}
+	}
+	before, _, err := r.bed.EmulatorStats(ctx)
+	if err != nil {
+		return loaded{}, fmt.Errorf("link emulator: %w", err)
 	}
 	meter := newMeter(s.processes())
 	begun := time.Now()
@@ -116,12 +124,14 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 		},
 	})
 	stop() // takes a last sample, so that deltas cover the whole trial
+	out := loaded{load: load, usage: meter.usage(), died: s.died(), tls: s.use.With["tls"] == "true"}
+	out.lateness, out.emulatorDied = r.emulatorSince(ctx, before)
 	if err == nil {
 		mu.Lock()
 		err = recErr
 		mu.Unlock()
 	}
-	return loaded{load: load, usage: meter.usage(), died: s.died(), tls: s.use.With["tls"] == "true"}, err
+	return out, err
 }
 
 // trialSeed gives every trial random choices of its own (which ranges are
@@ -143,12 +153,30 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute
 }
 
+// latenessLimit is how late the emulator may deliver one packet in a hundred:
+// the larger of 1 ms and 5 % of the delay.
+func latenessLimit(cell experiment.Cell) time.Duration {
+	return max(time.Millisecond, cell.Link.Delay.Std()/20)
+}
+
+// emulatorSince tells how late the emulator was since the earlier statistics.
+func (r *run) emulatorSince(ctx context.Context, before link.Stats) (p99 float64, died bool) {
+	after, running, err := r.bed.EmulatorStats(ctx)
+	switch {
+	case err != nil:
+		return math.NaN(), ctx.Err() == nil
+	case !running:
+		return math.NaN(), false
+	}
+	return after.Since(before).Lateness.Quantile(0.99).Seconds(), false
+}
+
 // others above this share of the machine make a trial invalid.
 const othersBusyLimit = 0.25
 
 // validity names what speaks against a trial, apart from what the generator
 // says of itself.
-func validity(s *site, out loaded, check *record.LinkCheck, c record.Counts) []string {
+func validity(cell experiment.Cell, out loaded, check *record.LinkCheck, c record.Counts) []string {
 	var why []string
 	if check != nil && !check.OK {
 		why = append(why, record.ReasonLinkOff)
@@ -158,6 +186,12 @@ func validity(s *site, out loaded, check *record.LinkCheck, c record.Counts) []s
 	}
 	if !math.IsNaN(out.usage.OthersBusy) && out.usage.OthersBusy > othersBusyLimit {
 		why = append(why, record.ReasonBoxBusy)
+	}
+	if out.emulatorDied {
+		why = append(why, record.ReasonEmulatorDied)
+	}
+	if out.lateness > latenessLimit(cell).Seconds() { // false for NaN
+		why = append(why, record.ReasonEmulatorLate)
 	}
 	if c.Ops == 0 {
 		why = append(why, record.ReasonNoOperations)

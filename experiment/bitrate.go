@@ -43,6 +43,9 @@ func (r *BitRate) parse(s string) error {
 			if f == 0 {
 				return badUnit("write `unlimited` for no limit", "a rate of 0 lets nothing through")
 			}
+			if f < 1 {
+				return badUnit("at least 1bit", "%q is too small", s)
+			}
 			*r = BitRate(f)
 			return nil
 		}

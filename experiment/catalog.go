@@ -56,3 +56,19 @@ func (s *SystemSpec) option(name string) *OptionSpec {
 func (s *SystemSpec) hasSecret() bool {
 	return slices.ContainsFunc(s.Options, func(o OptionSpec) bool { return o.Secret })
 }
+
+// defaultText is the default as one would write it in a file.
+func (o *OptionSpec) defaultText() string {
+	switch o.Type {
+	case "size":
+		if b, err := ParseBytes(o.Default); err == nil {
+			return b.String()
+		}
+	case "duration":
+		var d Duration
+		if d.parse(o.Default) == nil {
+			return d.String()
+		}
+	}
+	return o.Default
+}

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -48,13 +49,16 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 	tab := tableOf(v.Type())
 	if n.kind == scalarNode && tab.short != nil {
 		n = expandShort(n, tab)
+		for _, e := range n.entries {
+			e.value.shortOf = path
+		}
 	}
 	if n.kind != mappingNode {
 		hint := "write `key: value` lines below it"
 		if tab.short != nil {
 			hint = "or a single value, short for `" + strings.Join(tab.short, "` and `") + "`"
 		}
-		d.fail(path, n, hint, "`%s` must be a mapping, not %s", path, n.kind)
+		d.fail(path, n, hint, "%s must be a mapping, not %s", called(path), n.kind)
 		return
 	}
 	for _, e := range n.entries {
@@ -65,8 +69,12 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		}
 		p := join(path, f.key)
 		d.at[p] = e.value
-		if e.value.kind == nullNode {
-			d.fail(p, e.value, "give it one, or take the key away", "`%s` has no value", p)
+		switch e.value.kind {
+		case nullNode:
+			d.fail(p, e.value, "give it one, or take the key away", "%s has no value", called(p))
+			continue
+		case badNode:
+			d.bad[p] = true
 			continue
 		}
 		d.value(e.value, e.key, v.Field(f.index), *f, p)
@@ -77,7 +85,7 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		}
 		p := join(path, f.key)
 		if f.required {
-			d.fail(p, owner, f.doc, "missing key `%s`", p)
+			d.fail(p, owner, f.doc, "missing key `%s`%s", f.key, within(path))
 		}
 		d.setDefault(v.Field(f.index), f)
 	}
@@ -87,7 +95,27 @@ func within(path string) string {
 	if path == "" {
 		return ""
 	}
-	return " in `" + path + "`"
+	return " in " + called(path)
+}
+
+var entryRE = regexp.MustCompile(`^(.*)\[([0-9]+)\](.*)$`)
+
+// called is a path as messages have it: `link.rate`, or the third entry of
+// `systems`.
+func called(path string) string {
+	if path == "" {
+		return "the file"
+	}
+	m := entryRE.FindStringSubmatch(path)
+	if m == nil {
+		return "`" + path + "`"
+	}
+	i, _ := strconv.Atoi(m[2])
+	text := fmt.Sprintf("entry %d of `%s`", i+1, m[1])
+	if m[3] != "" {
+		text = "`" + strings.TrimPrefix(m[3], ".") + "` of " + text
+	}
+	return text
 }
 
 // expandShort is the mapping that a bare value is short for.
@@ -128,7 +156,7 @@ func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
 	case f.typ.Kind() == reflect.Map:
 		// Options of a system: read once the system is known.
 		if n.kind != mappingNode {
-			d.fail(path, n, "write `option: value` lines below it", "`%s` must be a mapping, not %s", path, n.kind)
+			d.fail(path, n, "write `key: value` lines below it", "%s must be a mapping, not %s", called(path), n.kind)
 		}
 	case f.typ.Kind() == reflect.Pointer:
 		v.Set(reflect.New(f.typ.Elem()))
@@ -164,11 +192,11 @@ func elements(n *node, f field) []*node {
 
 func (d *decoder) axis(n *node, v reflect.Value, f field, path string) {
 	if n.kind == mappingNode {
-		d.fail(path, n, "one value, or a list of values to make it a factor", "`%s` must be %s, not a mapping", path, f.noun())
+		d.fail(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
 		return
 	}
 	if n.kind == listNode && len(n.items) == 0 {
-		d.fail(path, n, "give at least one value, or take the key away", "`%s` is an empty list", path)
+		d.fail(path, n, "give at least one value, or take the key away", "%s is an empty list", called(path))
 		return
 	}
 	seen := map[string]*node{}
@@ -181,7 +209,7 @@ func (d *decoder) axis(n *node, v reflect.Value, f field, path string) {
 		}
 		text := f.text(value)
 		if first := seen[text]; first != nil {
-			d.fail(p, item, "a factor has each of its levels once", "`%s` has the value %s twice", path, text)
+			d.fail(p, item, "a factor has each of its levels once", "%s has the value %s twice", called(path), text)
 			continue
 		}
 		seen[text] = item
@@ -191,15 +219,19 @@ func (d *decoder) axis(n *node, v reflect.Value, f field, path string) {
 
 func (d *decoder) list(n *node, v reflect.Value, f field, path string) {
 	if n.kind == mappingNode {
-		d.fail(path, n, "begin each entry with `- `", "`%s` must be a list, not a mapping", path)
+		d.fail(path, n, "begin each entry with `- `", "%s must be a list, not a mapping", called(path))
 		return
 	}
 	el := f
-	el.typ = f.typ.Elem()
+	el.typ, el.element = f.typ.Elem(), true
 	for i, item := range elements(n, f) {
 		p := fmt.Sprintf("%s[%d]", path, i)
 		d.at[p] = item
 		value := reflect.New(el.typ).Elem()
+		if item.kind == badNode {
+			d.bad[p] = true
+			continue
+		}
 		if el.typ.Kind() == reflect.Struct {
 			d.section(item, item, value, p)
 		} else {
@@ -211,13 +243,24 @@ func (d *decoder) list(n *node, v reflect.Value, f field, path string) {
 
 // scalar decodes one value and reports whether it could be read.
 func (d *decoder) scalar(n *node, v reflect.Value, f field, path string) bool {
-	name := strings.SplitN(path, "[", 2)[0]
+	name := called(path)
+	switch {
+	case n.shortOf != "":
+		name = called(n.shortOf)
+	case f.axis || f.element:
+		// The caret says which of the values it is.
+		name = "`" + path[:strings.LastIndex(path, "[")] + "`"
+	}
+	if n.kind == badNode {
+		d.bad[path] = true
+		return false
+	}
 	if n.kind != scalarNode {
 		hint := ""
 		if n.kind == listNode {
 			hint = "it is not a factor: give one value"
 		}
-		d.fail(path, n, hint, "`%s` must be %s, not %s", name, f.noun(), n.kind)
+		d.fail(path, n, hint, "%s must be %s, not %s", name, f.noun(), n.kind)
 		return false
 	}
 	if err := f.parse(n.text, v); err != nil {
@@ -225,7 +268,7 @@ func (d *decoder) scalar(n *node, v reflect.Value, f field, path string) bool {
 		if u, ok := err.(*unitError); ok {
 			msg, hint = u.msg, u.hint
 		}
-		d.fail(path, n, hint, "`%s`: %s", name, msg)
+		d.fail(path, n, hint, "%s: %s", name, msg)
 		return false
 	}
 	return true

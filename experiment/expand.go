@@ -35,7 +35,7 @@ func (e *Experiment) axes() []axisRef {
 				refs = append(refs, axisRef{prefix + f.key, f, fv})
 			case f.typ.Kind() == reflect.Struct:
 				walk(fv, prefix+f.key+".")
-			case f.typ.Kind() == reflect.Pointer && !fv.IsNil() && (f.scenario == "" || f.scenario == e.Scenario):
+			case f.typ.Kind() == reflect.Pointer && !fv.IsNil() && (f.scenario == "" || e.Scenario == "" || f.scenario == e.Scenario):
 				walk(fv.Elem(), prefix+f.key+".")
 			}
 		}
@@ -126,53 +126,58 @@ func (e *cellError) Error() string {
 // compared stand side by side.
 func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 	axes := e.axes()
-	total := float64(max(1, len(e.Systems)))
+	total, longest := float64(max(1, len(e.Systems))), axes[0]
 	for _, a := range axes {
 		total *= float64(max(1, a.values.Len()))
+		if a.values.Len() > longest.values.Len() {
+			longest = a
+		}
 	}
 	if total > maxCombinations {
-		return nil, []*cellError{{msg: fmt.Sprintf("the factors have %.0f combinations; at most %d are possible", total, maxCombinations), hint: "shorten the lists, or make several experiments"}}
+		return nil, []*cellError{{path: longest.path, msg: fmt.Sprintf("the factors have %.0f combinations; at most %d are possible", total, maxCombinations), hint: "shorten the lists, or make several experiments"}}
 	}
 	var combos []combination
 	c := combination{e: e, axes: axes, levels: make([]int, len(axes))}
-	perCombination := e.Repetitions.Max + e.Warmup.Trials
-	c.each(0, func() bool {
+	blocks, count := e.Repetitions.Max+e.Warmup.Trials, 0
+	c.each(0, func() {
 		for i := range e.Systems {
 			c.system = &e.Systems[i]
-			if !slices.ContainsFunc(conditions, func(keep condition) bool { return !keep(c.level) }) {
-				kept := c
-				kept.levels = slices.Clone(c.levels)
-				combos = append(combos, kept)
+			if slices.ContainsFunc(conditions, func(keep condition) bool { return !keep(c.level) }) {
+				continue
 			}
+			if count++; count*blocks > maxTrials {
+				continue // only count on, for the message
+			}
+			kept := c
+			kept.levels = slices.Clone(c.levels)
+			combos = append(combos, kept)
 		}
-		return len(combos)*perCombination <= maxTrials
 	})
-	if n := len(combos) * perCombination; n > maxTrials {
-		return nil, []*cellError{{msg: fmt.Sprintf("more than %d trials: %d or more cells, %d blocks", maxTrials, len(combos), perCombination), hint: "shorten the lists, narrow them with `where`, or repeat less"}}
-	}
-	if len(combos) == 0 {
+	switch {
+	case count == 0:
 		return nil, []*cellError{{path: "where", msg: "no cell is left: `where` excludes every combination of the factors"}}
+	case count*blocks > maxTrials:
+		return nil, []*cellError{{path: longest.path, msg: fmt.Sprintf("%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks, plural(count, "cell"), blocks, maxTrials), hint: "shorten the lists, narrow them with `where`, or repeat less"}}
 	}
 	return e.cells(combos)
 }
 
-// each calls do for every choice of levels, until it returns false.
-func (c *combination) each(i int, do func() bool) bool {
+// each calls do for every choice of levels.
+func (c *combination) each(i int, do func()) {
 	if i == len(c.axes) {
-		return do()
+		do()
+		return
 	}
 	n := c.axes[i].values.Len()
 	if n == 0 {
 		c.levels[i] = -1
-		return c.each(i+1, do)
+		c.each(i+1, do)
+		return
 	}
 	for l := range n {
 		c.levels[i] = l
-		if !c.each(i+1, do) {
-			return false
-		}
+		c.each(i+1, do)
 	}
-	return true
 }
 
 func (e *Experiment) cells(combos []combination) ([]Cell, []*cellError) {

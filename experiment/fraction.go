@@ -25,6 +25,9 @@ func (f *Fraction) parse(s string) error {
 		}
 		return badUnit(hint, "%q is more than the whole", s)
 	}
+	if v > 0 && v < 1e-9 {
+		return badUnit("at least 0.0000001%, or 0", "%q is too small", s)
+	}
 	*f = Fraction(v)
 	return nil
 }

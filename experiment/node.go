@@ -12,7 +12,7 @@ import (
 )
 
 // maxSource is the longest experiment file: far beyond what a person writes.
-const maxSource = 256 << 10
+const maxSource = 64 << 10
 
 // maxDepth is how deep lists and mappings may be nested; the format needs five.
 const maxDepth = 32
@@ -24,10 +24,11 @@ const (
 	scalarNode
 	listNode
 	mappingNode
+	badNode // reported already; nothing more is said about it
 )
 
 func (k nodeKind) String() string {
-	return [...]string{"nothing", "a single value", "a list", "a mapping"}[k]
+	return [...]string{"nothing", "a single value", "a list", "a mapping", "something else"}[k]
 }
 
 // source is a text that nodes come from: the file, or one --set argument.
@@ -47,6 +48,7 @@ type node struct {
 	column  int
 	width   int
 	inner   int     // where the text begins after column: 1 behind a quote; -1 when it is not on the line as written
+	shortOf string  // the path that n was short for, when it is not written out
 	items   []*node // of a list
 	entries []entry // of a mapping
 }
@@ -69,6 +71,17 @@ func (n *node) errorf(hint, format string, args ...any) *Error {
 		e.Source = n.src.lines[n.line-1]
 	}
 	return e
+}
+
+// verbatim reports whether the line that n begins on has its whole text as it
+// is, so that an offset into the text is an offset into the line.
+func (n *node) verbatim(text string) bool {
+	if n.line < 1 || n.line > len(n.src.lines) {
+		return false
+	}
+	line := []rune(n.src.lines[n.line-1])
+	from := n.column - 1 + n.inner
+	return from <= len(line) && strings.HasPrefix(string(line[from:]), text)
 }
 
 // place is where n is, for a message about another place.
@@ -125,11 +138,15 @@ func parseLibrary(text []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 }
 
-// firstTooDeep is the line on which brackets outside of comments nest too
-// deep, or 0: the library recurses without a limit.
+// firstTooDeep is the line on which brackets nest too deep, or 0. The library
+// takes memory with the square of the depth of brackets that are not closed.
 func firstTooDeep(text string) int {
-	depth := 0
-	for i, line := range strings.Split(text, "\n") {
+	depth, n := 0, 0
+	for line := range strings.Lines(text) {
+		n++
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
 		for _, r := range line {
 			switch r {
 			case '[', '{':
@@ -137,17 +154,9 @@ func firstTooDeep(text string) int {
 			case ']', '}':
 				depth = max(0, depth-1)
 			}
-			if depth > maxDepth {
-				return i + 1
-			}
 		}
-		// Outside of brackets: brackets in prose do not pair up.
-		if strings.HasPrefix(strings.TrimSpace(line), "#") {
-			depth = 0
-		}
-		// Indentation and dashes nest too.
-		if nested := strings.Count(line, "- ") + strings.Count(line, "? "); nested > 8*maxDepth {
-			return i + 1
+		if depth > maxDepth {
+			return n
 		}
 	}
 	return 0
@@ -183,7 +192,7 @@ type converter struct {
 
 func (c *converter) fail(n *node, hint, format string, args ...any) *node {
 	c.errs = append(c.errs, n.errorf(hint, format, args...))
-	n.kind = nullNode
+	n.kind = badNode
 	return n
 }
 

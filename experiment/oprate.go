@@ -30,6 +30,9 @@ func (r *OpRate) parse(s string) error {
 	if v == 0 {
 		return badUnit("", "a rate of 0 never starts an operation")
 	}
+	if v < 1e-6 {
+		return badUnit("at least 0.01/h", "%q is too small", s)
+	}
 	*r = OpRate(v)
 	return nil
 }

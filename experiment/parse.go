@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,15 +13,20 @@ import (
 // arguments that change the file before it is checked. The error, if any, is
 // of type [Errors]: every mistake, in the order of the file.
 func Parse(name string, src []byte, set []string, cat Catalog) (*Experiment, error) {
+	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // a byte order mark
 	d := &decoder{cat: cat, at: map[string]*node{}, bad: map[string]bool{}}
 	file := &source{name: name, lines: sourceLines(src)}
 	root, errs := parseYAML(file, src)
 	d.errs = append(d.errs, errs...)
-	if root == nil || root.kind == nullNode && len(root.entries) == 0 {
+	if root == nil || root.kind == nullNode || root.kind == badNode {
 		if errs != nil {
 			return nil, d.errs.sorted()
 		}
 		return nil, Errors{{File: name, Message: "the file is empty", Hint: "begin with `scenario: retrieve`; `plimsoll presets` shows complete files"}}
+	}
+	if root.kind != mappingNode {
+		d.section(root, root, reflect.ValueOf(&Experiment{}).Elem(), "")
+		return nil, d.errs.sorted()
 	}
 	d.applySets(root, set)
 	e := &Experiment{}
@@ -121,25 +127,29 @@ func (d *decoder) link(e *Experiment) {
 
 func (d *decoder) repetitions(e *Experiment) {
 	r := &e.Repetitions
+	minGiven, maxGiven := d.at["repetitions.min"], d.at["repetitions.max"]
+	if r.Until != nil && maxGiven == nil {
+		d.fail("repetitions.max", d.at["repetitions.until"], "add `max:`, the number of repetitions that is enough in any case", "missing key `repetitions.max`: `until` may never be reached")
+	}
 	if !d.ok("repetitions") {
 		return
 	}
-	minGiven, maxGiven := d.at["repetitions.min"], d.at["repetitions.max"]
 	switch {
-	case minGiven != nil && maxGiven == nil && r.Until == nil:
+	case minGiven != nil && maxGiven == nil:
 		r.Max = r.Min
 	case minGiven == nil && maxGiven != nil:
 		r.Min = min(r.Min, r.Max)
 	}
+	at := d.first("repetitions.min", "repetitions.max", "repetitions")
 	switch {
-	case r.Until != nil && maxGiven == nil:
-		d.fail("repetitions.max", d.first("repetitions.until"), "add `max:`, the number of repetitions that is enough in any case", "`repetitions.until` needs `repetitions.max`")
 	case r.Min > r.Max:
-		d.fail("repetitions.min", d.first("repetitions.min", "repetitions"), "", "`repetitions.min` is %d, more than `repetitions.max`, which is %d", r.Min, r.Max)
-	case r.Until == nil && r.Min != r.Max:
-		d.fail("repetitions.until", d.first("repetitions.max", "repetitions.min"), "add `until: {metric: throughput, within: 5%}`, or give one number", "`repetitions` has a min and a max, but nothing says when to stop between them")
+		d.fail("repetitions.min", at, "", "`repetitions.min` is %d, more than `repetitions.max`, which is %d", r.Min, r.Max)
 	case r.Until != nil && r.Min < 2:
-		d.fail("repetitions.min", d.first("repetitions.min", "repetitions"), "", "an interval needs at least 2 repetitions, not %d", r.Min)
+		d.fail("repetitions.min", at, "", "an interval needs at least 2 repetitions, not %d", r.Min)
+	case r.Until == nil && r.Min != r.Max && minGiven == nil:
+		r.Min = r.Max
+	case r.Until == nil && r.Min != r.Max:
+		d.fail("repetitions.until", at, "add `until: {metric: throughput, within: 5%}`, or give one number", "`repetitions` has a min and a max, but nothing says when to stop between them")
 	}
 }
 
@@ -156,46 +166,51 @@ func (d *decoder) scenario(e *Experiment) {
 			d.fail(f.key, given, "take it away, or change `scenario`", "section `%s` does not belong to the scenario %s", f.key, e.Scenario)
 		}
 	}
-	if e.Scenario == "retrieve" && e.Retrieve != nil && d.ok("retrieve") {
+	if e.Scenario == "retrieve" && e.Retrieve != nil {
 		d.retrieve(e.Retrieve)
 	}
 }
 
+// retrieve looks at which keys were given, not at their values: it has its say
+// beside errors in the values.
 func (d *decoder) retrieve(r *Retrieve) {
+	const section = "retrieve."
 	bySteps := r.Arrivals != nil && r.Arrivals.Process == "steps"
-	if r.Requests == 0 && r.Bytes == 0 && r.Duration == 0 && r.PerWorker == 0 && !bySteps {
-		d.fail("retrieve", d.at["retrieve"], "give at least one of requests, bytes, duration, per_worker", "nothing ends a trial")
+	noEnd := r.Requests == 0 && r.Bytes == 0 && r.Duration == 0 && r.PerWorker == 0 && !bySteps
+	if noEnd && d.ok(section+"requests", section+"bytes", section+"duration", section+"per_worker", section+"arrivals.process") {
+		d.fail(section+"requests", d.at["retrieve"], "give at least one of requests, bytes, duration, per_worker", "nothing ends a trial")
 	}
 	a := r.Arrivals
 	if a == nil {
 		return
 	}
 	for _, key := range []string{"concurrency", "per_worker"} {
-		if n := d.at["retrieve."+key]; n != nil {
-			d.fail("retrieve."+key, n, "take one of them away; `max_in_flight` bounds what is under way", "`retrieve.%s` has no meaning with `retrieve.arrivals`: requests do not wait for workers", key)
+		if n := d.at[section+key]; n != nil {
+			d.fail(section+key, n, "take one of them away; `max_in_flight` bounds what is under way", "`retrieve.%s` has no meaning with `retrieve.arrivals`: requests do not wait for workers", key)
 		}
 	}
 	r.Concurrency = nil
-	// need and refuse compare what is given with what the process uses.
+	if !d.ok(section + "arrivals.process") {
+		return
+	}
+	at := d.at["retrieve.arrivals"]
 	for _, c := range []struct {
-		key   string
-		given bool
-		used  bool
+		key  string
+		used bool
 	}{
-		{"rate", len(a.Rate) > 0, !bySteps},
-		{"to", a.To != 0, a.Process == "ramp"},
-		{"steps", len(a.Steps) > 0, bySteps},
+		{"arrivals.rate", !bySteps},
+		{"arrivals.to", a.Process == "ramp"},
+		{"arrivals.steps", bySteps},
 	} {
-		p := "retrieve.arrivals." + c.key
-		if c.given && !c.used {
-			d.fail(p, d.at[p], "", "`%s` has no meaning for the process %s", p, a.Process)
-		}
-		if c.used && !c.given {
-			d.fail(p, d.first("retrieve.arrivals"), "", "missing key `%s` for the process %s", p, a.Process)
+		p := section + c.key
+		if n := d.at[p]; n != nil && !c.used {
+			d.fail(p, n, "", "`%s` has no meaning for the process %s", p, a.Process)
+		} else if n == nil && c.used {
+			d.fail(p, at, "", "missing key `%s` for the process %s", p, a.Process)
 		}
 	}
-	if a.Process == "ramp" && r.Duration == 0 {
-		d.fail("retrieve.duration", d.first("retrieve.arrivals"), "the ramp goes from rate to to in this time", "missing key `retrieve.duration` for the process ramp")
+	if p := section + "duration"; a.Process == "ramp" && d.at[p] == nil {
+		d.fail(p, at, "the ramp goes from `rate` to `to` in this time", "missing key `%s` for the process ramp", p)
 	}
 }
 
@@ -216,8 +231,10 @@ func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
 		if !d.ok("systems") && strings.HasPrefix(ce.msg, "`system` has no value") {
 			continue // the name is wrong because the system is
 		}
-		if n.inner >= 0 {
-			// Leading space is trimmed from the text; quotes are not in it.
+		if section, _ := e.scenarioSection(); !section.IsValid() && strings.HasPrefix(ce.msg, "unknown factor") {
+			continue // its section is what is missing
+		}
+		if n.inner >= 0 && n.verbatim(src) {
 			n.column += n.inner + utf8.RuneCountInString(src[:ce.offset])
 			n.width = ce.width
 		}
@@ -245,7 +262,7 @@ func (d *decoder) cellsPossible(e *Experiment, conditions []condition) {
 		delete(count, where{b.path, b.index})
 		msg := b.msg
 		if n > 1 {
-			msg += fmt.Sprintf(" (and %d more cells)", n-1)
+			msg += fmt.Sprintf(" (and %s more)", plural(n-1, "cell"))
 		}
 		at := d.first(fmt.Sprintf("%s[%d]", b.path, b.index), b.path, "scenario")
 		d.fail(b.path, at, b.hint, "%s", msg)

@@ -155,7 +155,7 @@ func systemsText(cat Catalog) string {
 			}
 			def := ""
 			if o.Default != "" {
-				def = "`" + o.Default + "`"
+				def = "`" + o.defaultText() + "`"
 			}
 			if o.Required {
 				def = "*required*"

@@ -10,7 +10,7 @@ type Retrieve struct {
 	HTTP        string          `json:"http" default:"auto" enum:"auto,1.1,2" doc:"HTTP version. auto: 2 where the server offers it over TLS, else 1.1."`
 	Arrivals    *Arrivals       `json:"arrivals,omitempty" doc:"Open loop: requests arrive by themselves, however slow the answers are; latency counts from the intended start. Absent: closed loop."`
 	Requests    int64           `json:"requests" default:"none" zero:"none" min:"1" doc:"A trial ends after this many requests. Of requests, bytes, duration and per_worker at least one must be given; the first reached ends the trial."`
-	Bytes       Bytes           `json:"bytes" default:"none" zero:"none" doc:"No request begins once this many file bytes have been asked for; every worker makes at least one request, and those under way are finished."`
+	Bytes       Bytes           `json:"bytes" default:"none" zero:"none" doc:"No request begins once this many file bytes have been asked for; those under way are finished. Where the size of a request is known beforehand, every worker makes at least one."`
 	Duration    Duration        `json:"duration" default:"none" zero:"none" min:"1ms" doc:"A trial ends after this time; operations under way count as in-flight."`
 	PerWorker   int             `json:"per_worker" default:"none" zero:"none" min:"1" doc:"Requests of each worker; 1 is a single burst."`
 }

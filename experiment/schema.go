@@ -229,7 +229,7 @@ func optionSchema(opt OptionSpec) object {
 	}
 	o["description"] = opt.Help
 	if opt.Default != "" {
-		o["default"] = opt.Default
+		o["default"] = opt.defaultText()
 	}
 	return o
 }

@@ -117,6 +117,9 @@ func (d *decoder) setInList(list *node, t reflect.Type, parts []string, key *nod
 	i, err := pick(list, key)
 	switch {
 	case err != nil:
+		if t == reflect.TypeFor[SystemUse]() && d.cat.find(key.text) != nil {
+			err.Hint = "add it first: --set systems=…," + key.text
+		}
 		d.errs = append(d.errs, err)
 	case len(parts) > 1:
 		d.set(list.items[i], t, parts[1:], next, ed)

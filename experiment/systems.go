@@ -264,7 +264,9 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 			continue
 		}
 		v := reflect.New(f.typ).Elem()
-		if !d.scalar(en.value, v, *f, p) {
+		one := *f
+		one.axis = false
+		if !d.scalar(en.value, v, one, p) {
 			continue
 		}
 		if use.Override == nil {

@@ -18,6 +18,7 @@ type field struct {
 	required bool
 	noSplit  bool
 	scenario string
+	element  bool         // stands for one entry of a list
 	axis     bool         // may be a list, which makes it a factor
 	typ      reflect.Type // of one value: the element type of an axis
 	index    int

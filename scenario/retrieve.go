@@ -45,7 +45,7 @@ func (Retrieve) Metrics() []record.Metric {
 		{Key: "offered_rate", Name: "offered load", Unit: "1/s", Better: record.Neither,
 			Help: "operations per second that the arrival process asked for; open loop only"},
 		{Key: "achieved_share", Name: "achieved share of the offered load", Unit: "ratio", Better: record.Higher,
-			Help: "operations started per second divided by the offered load; open loop only"},
+			Help: "operations that came to an end of their own per second, divided by the offered load; open loop only"},
 		{Key: "load_line", Name: "load line", Unit: "B/s", Better: record.Neither,
 			Help: "the throughput that the verified link, its round trip and the concurrency allow at best; shaped links in a closed loop only"},
 		{Key: "load_line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,

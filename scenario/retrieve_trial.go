@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/workload"
 )
 
 // retrieveRunner is one prepared system.
@@ -93,11 +94,17 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 func loadOf(res httpload.Result) Load {
 	l := Load{
 		Seconds: float64(res.Ended-res.Started) / 1e9, CPU: res.CPU, RSSPeak: float64(res.MaxRSS),
-		OfferedRate: res.OfferedRate, AchievedRate: res.AchievedRate, LagP99: res.LagP99,
+		AchievedRate: res.AchievedRate, LagP99: res.Lag.P99,
 		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
+	}
+	if res.Loop == "open" {
+		l.OfferedRate = res.OfferedRate
 	}
 	if res.Saturated {
 		l.Invalid = append(l.Invalid, record.ReasonGeneratorSaturated)
+	}
+	if res.Behind {
+		l.Invalid = append(l.Invalid, record.ReasonGeneratorLate)
 	}
 	for _, why := range res.Why {
 		l.Notes = append(l.Notes, "generator: "+why)
@@ -116,7 +123,7 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 		Deadline: limits.Deadline.Std(), Stall: limits.Stall.Std(), Seed: seed,
 	}
 	if a := c.Arrivals; a != nil {
-		spec.Arrivals = arrivalSpec(*a, c.Duration.Std())
+		spec.Arrivals = arrivalSpec(*a)
 		spec.MaxInFlight = a.MaxInFlight
 	}
 	set, ok := r.sets[cell.Data]
@@ -137,4 +144,12 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 		})
 	}
 	return spec, nil
+}
+
+func arrivalSpec(a experiment.ResolvedArrivals) *workload.ArrivalSpec {
+	spec := &workload.ArrivalSpec{Process: a.Process, Rate: float64(a.Rate), To: float64(a.To)}
+	for _, s := range a.Steps {
+		spec.Steps = append(spec.Steps, workload.StepSpec{Rate: float64(s.Rate), For: s.For.Std()})
+	}
+	return spec
 }

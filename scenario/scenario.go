@@ -61,7 +61,7 @@ type Load struct {
 	CPU          float64 // CPU seconds of the generator's process in the window
 	RSSPeak      float64 // bytes
 	OfferedRate  float64 // operations per second that the arrival process asked for; 0 in a closed loop
-	AchievedRate float64 // operations per second that were started
+	AchievedRate float64 // operations per second that came to an end of their own
 	LagP99       float64 // seconds between intended and actual start
 	Invalid      []string
 	Notes        []string

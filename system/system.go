@@ -155,8 +155,9 @@ type Lister interface {
 type Object struct {
 	Name    string
 	Ref     Ref
-	Size    int64  // real bytes, never padded ones; -1: the system does not tell
-	SHA256  string // lower-case hex; empty: the system does not tell
+	Size    int64  // bytes of the whole as it is served; -1: the system does not tell
+	Payload int64  // bytes before the padding that ends it, where ranges belong; 0: no padding
+	SHA256  string // of the payload, lower-case hex; empty: the system does not tell
 	NoRange bool   // asked for a range, the server sent the whole
 }
 

@@ -14,18 +14,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // The test binary serves as plimsoll (the watchdog) and as the daemons that
 // the tests start; what it is comes as its arguments.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == "reaper" {
-		exit(ServeReaper(context.Background(), os.Args[3:], os.Stdin))
-	}
-	if len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == "link" {
-		exit(link.ServeTUN(context.Background(), os.Args[3:]))
+	if handled, err := ServeNode(context.Background(), os.Args[1:]); handled {
+		exit(err)
 	}
 	if len(os.Args) > 2 && os.Args[1] == "fake" {
 		exit(fake(os.Args[2], os.Args[3:]))
@@ -112,9 +107,10 @@ func burn(args []string) error {
 	for i := 0; i < len(ballast); i += 4096 {
 		ballast[i] = 1
 	}
+	fmt.Fprintln(os.Stderr, "holding")
 	if len(args) > 2 { // as a child
 		child := exec.Command(os.Args[0], "fake", "burn", args[0], args[1])
-		child.Stdin, child.Stdout = os.Stdin, os.Stdout
+		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 		err := child.Run()
 		runtime.KeepAlive(ballast)
 		return err

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -146,7 +147,38 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	if err := h.route(h.veth, ""); err != nil {
 		return err
 	}
-	return n.introduce(h, others)
+	if err := n.introduce(h, others); err != nil {
+		return err
+	}
+	return awaitUp(cable{n.nl, la.Name}, cable{h.nl, vethName})
+}
+
+// cable is one end of a veth pair.
+type cable struct {
+	nl   *netlink.Handle
+	name string
+}
+
+// awaitUp waits until the kernel has noticed, in its own time, that a cable is
+// plugged in: before that the bridge drops what comes.
+func awaitUp(ends ...cable) error {
+	deadline := time.Now().Add(5 * time.Second)
+	for _, c := range ends {
+		for {
+			l, err := c.nl.LinkByName(c.name)
+			if err != nil {
+				return fmt.Errorf("find %s: %w", c.name, err)
+			}
+			if l.Attrs().OperState == netlink.OperUp {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("%s does not come up, it is %s", c.name, l.Attrs().OperState)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return nil
 }
 
 // introduce tells h and the others each other's hardware addresses for good:

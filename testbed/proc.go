@@ -113,19 +113,57 @@ func kin(all map[int]stat, leaders map[int]bool) []stat {
 	return out
 }
 
-// family is the process and all that it started and that still is.
+// family is the process, all that it started and that still is. Who belonged
+// to it once does so when its parent is gone, too.
 func (p *Process) family(all map[int]stat) []stat {
-	members := kin(all, map[int]bool{p.pid: true})
-	return slices.DeleteFunc(members, func(s stat) bool { return s.birth < p.birth }) // of another process that had our pid
+	p.seenMu.Lock()
+	defer p.seenMu.Unlock()
+	leaders := map[int]bool{p.pid: true}
+	for pid, born := range p.seen {
+		if all[pid].birth == born {
+			leaders[pid] = true
+		}
+	}
+	members := kin(all, leaders)
+	members = slices.DeleteFunc(members, func(s stat) bool { return s.birth < p.birth }) // of another process that had our pid
+	p.seen = make(map[int]uint64, len(members))
+	for _, s := range members {
+		p.seen[s.pid] = s.birth
+	}
+	return members
 }
 
-// members are the pids of the process's tree that live.
+// members are the pids that live of the process's family, and of what has left
+// it behind our back but still carries its mark.
 func (p *Process) members() []int {
+	all := scan()
 	var pids []int
-	for _, s := range p.family(scan()) {
+	for _, s := range p.family(all) {
+		delete(all, s.pid)
 		if !s.dead() && s.pid != os.Getpid() {
 			pids = append(pids, s.pid)
 		}
 	}
+	for pid, s := range all {
+		if s.birth >= p.birth && !s.dead() && carries(pid, p.marks...) {
+			pids = append(pids, pid)
+		}
+	}
 	return pids
+}
+
+// carries reports whether the process was started with these variables in its
+// environment: whatever session or parent it has now, that stays.
+func carries(pid int, variables ...string) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	env := strings.Split(string(b), "\x00")
+	for _, v := range variables {
+		if !slices.Contains(env, v) {
+			return false
+		}
+	}
+	return true
 }

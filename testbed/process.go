@@ -40,6 +40,10 @@ type Process struct {
 	stopped  chan struct{}
 
 	usage usageMeter
+
+	marks  []string // in the environment of it and of all that it starts
+	seenMu sync.Mutex
+	seen   map[int]uint64 // its family when we last looked: pid → birth
 }
 
 const (
@@ -93,7 +97,8 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
-	cmd.Env = h.environ(c)
+	p.marks = []string{tokenEnv + "=" + h.t.state.token, fmt.Sprintf("%s=%s#%d", processEnv, label, nth)}
+	cmd.Env = append(h.environ(c), p.marks...)
 	cmd.Stderr = logFile
 	cmd.Stdout = logFile
 	if c.Stdout != nil {
@@ -182,7 +187,7 @@ func (h *host) environ(c Command) []string {
 	if dir == "" {
 		dir = h.t.opt.Dir
 	}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C", tokenEnv + "=" + h.t.state.token}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
 	return append(env, c.Env...)
 }
 

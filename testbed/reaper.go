@@ -9,25 +9,47 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
+
+// ServeNode runs the subcommands of plimsoll that a testbed starts: `node
+// reaper` and `node link`. args are those of the command; handled is false when
+// they name something else. A test binary that makes testbeds calls it in
+// TestMain, since it is what the testbed takes for plimsoll.
+func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
+	if len(args) < 2 || args[0] != "node" {
+		return false, nil
+	}
+	switch args[1] {
+	case "reaper":
+		return true, ServeReaper(ctx, args[2:], os.Stdin, os.Stdout)
+	case "link":
+		return true, link.ServeTUN(ctx, args[2:])
+	}
+	return false, nil
+}
 
 // ServeReaper is `plimsoll node reaper FILE`, the watchdog of a run: it waits
 // until its input closes, which is when plimsoll has died or ended, and then
-// removes what the run's state file still names.
-func ServeReaper(ctx context.Context, args []string, stdin io.Reader) error {
+// removes what the run's state file still names. It says when it is ready.
+func ServeReaper(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("testbed: reaper: want the state file as the only argument")
 	}
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	if _, err := io.WriteString(stdout, reaperReady); err != nil {
+		return fmt.Errorf("testbed: reaper: %w", err)
+	}
 	if _, err := io.Copy(io.Discard, stdin); err != nil {
 		return fmt.Errorf("testbed: reaper: %w", err)
 	}
+	_ = os.Remove(args[0] + bornSuffix) // of a run that died being born
 	// The kernel closes the dying run's descriptors one after the other: wait
 	// for its lock, not just for its pipe.
 	f, err := lockWill(args[0], unix.LOCK_EX)
@@ -38,6 +60,8 @@ func ServeReaper(ctx context.Context, args []string, stdin io.Reader) error {
 	_, err = execute(ctx, f, args[0])
 	return err
 }
+
+const reaperReady = "ready\n"
 
 // CleanDead removes what dead runs of this user left behind: process groups
 // and scratch directories. It says what it removed. Runs that live are not
@@ -54,6 +78,9 @@ func CleanDead(ctx context.Context) ([]string, error) {
 	var removed []string
 	var errs []error
 	for _, path := range files {
+		if info, err := os.Stat(path); err != nil || strings.HasSuffix(path, bornSuffix) && time.Since(info.ModTime()) < time.Minute {
+			continue // gone, or about to be locked
+		}
 		f, err := lockWill(path, unix.LOCK_EX|unix.LOCK_NB)
 		if err != nil {
 			errs = append(errs, err)
@@ -140,19 +167,9 @@ func (w will) survivors(all map[int]stat) []stat {
 		if leader, alive := all[s.session]; ours && alive && leader.birth != born {
 			ours = false // another session by now
 		}
-		if ours && s.birth >= born || w.carriesToken(pid) {
+		if ours && s.birth >= born || w.run.Token != "" && carries(pid, tokenEnv+"="+w.run.Token) {
 			out = append(out, s)
 		}
 	}
 	return out
-}
-
-// carriesToken: what a daemon started keeps its environment, whatever session
-// or parent it has now.
-func (w will) carriesToken(pid int) bool {
-	if w.run.Token == "" {
-		return false
-	}
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && slices.Contains(strings.Split(string(b), "\x00"), tokenEnv+"="+w.run.Token)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,9 +46,11 @@ type entry struct {
 }
 
 const (
-	tokenEnv      = "PLIMSOLL_RUN"
+	tokenEnv      = "PLIMSOLL_RUN"     // marks all that a run starts
+	processEnv    = "PLIMSOLL_PROCESS" // marks all that one process starts
 	scratchPrefix = "plimsoll-"
 	stateSuffix   = ".run.jsonl"
+	bornSuffix    = ".new" // after it, until the run is known to the file
 )
 
 // stateDir is where the wills of this user's runs are.
@@ -100,11 +104,22 @@ func newState(self []string) (*state, error) {
 	}
 	s := &state{token: rand.Text()}
 	s.path = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+s.token[:8]+stateSuffix)
-	// Locked before it has its name, so that nobody takes a run for dead that
-	// is being born.
-	tmp := s.path + ".new"
+	// The watchdog first: from here on we may die at any moment.
+	if err := s.startReaper(self); err != nil {
+		return nil, err
+	}
+	if err := s.create(); err != nil {
+		return nil, errors.Join(fmt.Errorf("testbed: state file: %w", err), s.endReaper())
+	}
+	return s, nil
+}
+
+// create makes the file. It is locked before it has its name, so that nobody
+// takes a run for dead that is being born.
+func (s *state) create() (err error) {
+	tmp := s.path + bornSuffix
 	if s.f, err = os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
-		return nil, fmt.Errorf("testbed: state file: %w", err)
+		return err
 	}
 	born, _ := birth(os.Getpid())
 	err = unix.Flock(int(s.f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -115,32 +130,58 @@ func newState(self []string) (*state, error) {
 		err = os.Rename(tmp, s.path)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("testbed: state file: %w", err), s.f.Close(), os.Remove(tmp))
+		return errors.Join(err, s.f.Close(), os.Remove(tmp))
 	}
-	if err := s.startReaper(self); err != nil {
-		return nil, errors.Join(err, s.f.Close(), os.Remove(s.path))
-	}
-	return s, nil
-}
-
-// startReaper starts the watchdog, `plimsoll node reaper FILE`.
-func (s *state) startReaper(self []string) error {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("testbed: start the watchdog: %w", err)
-	}
-	defer r.Close()
-	args := append(append([]string(nil), self[1:]...), "node", "reaper", s.path)
-	s.reaper = exec.Command(self[0], args...)
-	s.reaper.Stdin = r
-	s.reaper.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir()}
-	s.reaper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
-	if err := s.reaper.Start(); err != nil {
-		return errors.Join(fmt.Errorf("testbed: start the watchdog: %w", err), w.Close())
-	}
-	s.pipe = w
 	return nil
 }
+
+// startReaper starts the watchdog, `plimsoll node reaper FILE`, and waits until
+// it watches.
+func (s *state) startReaper(self []string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("testbed: start the watchdog, %s node reaper: %w", strings.Join(self, " "), err)
+		}
+	}()
+	if os.Getenv(reaperEnv) != "" {
+		return errors.New("this is the watchdog itself: the program does not know the command (a test's TestMain calls testbed.ServeNode)")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	answer, theirs, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	defer answer.Close()
+	args := append(append([]string(nil), self[1:]...), "node", "reaper", s.path)
+	s.reaper = exec.Command(self[0], args...)
+	s.reaper.Dir = "/"
+	s.reaper.Stdin, s.reaper.Stdout = r, theirs
+	s.reaper.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), reaperEnv + "=1"}
+	s.reaper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
+	err = s.reaper.Start()
+	_ = theirs.Close()
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	s.pipe = w
+	_ = answer.SetReadDeadline(time.Now().Add(reaperTimeout))
+	said := make([]byte, len(reaperReady))
+	if _, err := io.ReadFull(answer, said); err != nil || string(said) != reaperReady {
+		_ = s.reaper.Process.Kill()
+		_ = s.reaper.Wait()
+		return errors.Join(fmt.Errorf("it did not say that it is ready (%q, %w)", said, err), w.Close())
+	}
+	return nil
+}
+
+const (
+	reaperEnv     = "PLIMSOLL_REAPER"
+	reaperTimeout = 20 * time.Second
+)
 
 func (s *state) write(e entry) error {
 	b, err := json.Marshal(e)
@@ -178,11 +219,17 @@ func (s *state) close() error {
 	for _, d := range s.dirs {
 		errs = append(errs, os.RemoveAll(d))
 	}
-	errs = append(errs, os.Remove(s.path), s.f.Close(), s.pipe.Close())
-	if err := s.reaper.Wait(); err != nil {
-		errs = append(errs, fmt.Errorf("testbed: the watchdog ended badly: %w", err))
-	}
+	errs = append(errs, os.Remove(s.path), s.f.Close(), s.endReaper())
 	return errors.Join(errs...)
+}
+
+// endReaper lets the watchdog go.
+func (s *state) endReaper() error {
+	err := s.pipe.Close()
+	if e := s.reaper.Wait(); e != nil {
+		err = errors.Join(err, fmt.Errorf("testbed: the watchdog ended badly: %w", e))
+	}
+	return err
 }
 
 // will is a state file's content.

@@ -2,11 +2,14 @@ package testbed
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -63,13 +66,18 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 	default:
 		return nil, fmt.Errorf("testbed: emulator %q is unknown: want auto, netem, tun or none", opt.Emulate)
 	}
-	t := &Testbed{opt: opt, self: opt.Self, started: time.Now(), labels: map[string]*host{}}
+	t := &Testbed{opt: opt, self: slices.Clone(opt.Self), started: time.Now(), labels: map[string]*host{}}
 	if len(t.self) == 0 {
 		exe, err := os.Executable()
 		if err != nil {
 			return nil, fmt.Errorf("testbed: cannot tell where this program is: %w", err)
 		}
 		t.self = []string{exe}
+	}
+	if exe, err := exec.LookPath(t.self[0]); err == nil { // children start in other directories
+		if t.self[0], err = filepath.Abs(exe); err != nil {
+			return nil, fmt.Errorf("testbed: %w", err)
+		}
 	}
 	if t.opt.Dir == "" {
 		t.opt.Dir = "."
@@ -132,7 +140,7 @@ func (t *Testbed) Mode() Mode {
 
 // Self is the command prefix that runs a subcommand of plimsoll.
 func (t *Testbed) Self(args ...string) []string {
-	return append(append([]string(nil), t.self...), args...)
+	return append(slices.Clone(t.self), args...)
 }
 
 // AddHost adds a host that every other host reaches. Hosts live as long as the
@@ -172,12 +180,13 @@ const maxHosts = 1000
 // Scratch makes a directory that is removed with the testbed, also when
 // plimsoll is killed.
 func (t *Testbed) Scratch(name string) (string, error) {
-	dir, err := os.MkdirTemp("", scratchPrefix+sanitize(name)+"-")
+	dir := filepath.Join(os.TempDir(), scratchPrefix+sanitize(name)+"-"+rand.Text()[:10])
+	err := t.state.addDir(dir) // first, lest we die between the two
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
 	if err != nil {
 		return "", fmt.Errorf("testbed: scratch directory: %w", err)
-	}
-	if err := t.state.addDir(dir); err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	return dir, nil
 }

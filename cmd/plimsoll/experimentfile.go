@@ -37,18 +37,26 @@ func (p *program) source(arg string) (src []byte, file, name string, err error) 
 		src, err = io.ReadAll(io.LimitReader(p.stdin, 16<<20))
 		return src, "standard input", "experiment", err
 	}
-	if src, err := presets.Get(arg); err == nil {
-		return src, "preset " + arg, arg, nil
+	if preset, err := presets.Get(arg); err == nil {
+		return preset.Source, "preset " + arg, arg, nil
 	}
 	src, err = os.ReadFile(arg)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", "", ui.Exit(ui.CodeUsage, ui.WithHint(
 			fmt.Errorf("%s is neither a preset nor a file", arg),
-			"presets: "+strings.Join(presets.Names(), ", ")))
+			"presets: "+strings.Join(presetNames(), ", ")))
 	}
 	if err != nil {
 		return nil, "", "", ui.Exit(ui.CodeUsage, err)
 	}
 	base := filepath.Base(arg)
 	return src, arg, strings.TrimSuffix(base, filepath.Ext(base)), nil
+}
+
+func presetNames() []string {
+	var names []string
+	for _, p := range presets.List() {
+		names = append(names, p.Name)
+	}
+	return names
 }

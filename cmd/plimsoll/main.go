@@ -25,7 +25,11 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is the whole program, in process, so that tests can call it.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, cancel := interruptible(context.Background(), stderr)
+	goodbye := "\nstopping; what is recorded stays (once more to stop at once)\n"
+	if len(args) > 0 && args[0] == "node" {
+		goodbye = "" // a part of a run is stopped by the run, which says so itself
+	}
+	ctx, cancel := interruptible(context.Background(), func() { io.WriteString(stderr, goodbye) })
 	defer cancel()
 	p := &program{ui: ui.New(stdout, stderr), stdin: stdin, stdout: stdout, stderr: stderr}
 	root := p.root()
@@ -42,14 +46,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // interruptible returns a context that the first Ctrl-C (or SIGTERM) cancels,
 // which ends the run cleanly; the second one ends the program at once.
-func interruptible(parent context.Context, stderr io.Writer) (context.Context, context.CancelFunc) {
+func interruptible(parent context.Context, say func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	sig := make(chan os.Signal, 2)
 	signal.Notify(sig, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		select {
 		case <-sig:
-			io.WriteString(stderr, "\nstopping; what is recorded stays (once more to stop at once)\n")
+			say()
 			cancel()
 		case <-ctx.Done():
 			return

@@ -29,11 +29,9 @@ func (p *program) nodeCommand() *cobra.Command {
 	part("load", "the HTTP load generator", func(ctx context.Context, _ []string) error {
 		return httpload.Serve(ctx, p.stdin, p.stdout)
 	})
-	part("link", "the link emulator", func(ctx context.Context, args []string) error {
-		return link.ServeTUN(ctx, p.stdin, p.stdout)
-	})
+	part("link", "the link emulator", link.ServeTUN)
 	part("reaper", "the watchdog that cleans up after us", func(ctx context.Context, args []string) error {
-		return testbed.ServeReaper(ctx, p.stdin)
+		return testbed.ServeReaper(ctx, args, p.stdin, p.stdout)
 	})
 	for _, s := range all.All() {
 		if e, ok := s.(system.Embedded); ok {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
 )
 
@@ -42,11 +43,11 @@ func (p *program) presetsCommand() *cobra.Command {
 			if len(args) == 0 {
 				return writePresets(p)
 			}
-			src, err := presets.Get(args[0])
+			preset, err := presets.Get(args[0])
 			if err != nil {
-				return usageError(c, "one of the presets; plimsoll presets lists them")
+				return ui.Exit(ui.CodeUsage, err)
 			}
-			_, err = p.stdout.Write(src)
+			_, err = p.stdout.Write(preset.Source)
 			return err
 		},
 	}

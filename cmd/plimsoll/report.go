@@ -26,12 +26,15 @@ func (p *program) reportCommand() *cobra.Command {
 	}
 }
 
+// runDB is the file that makes a directory a run directory.
+const runDB = "run.db"
+
 // openRun opens a run directory, with an error that says what one is.
 func openRun(dir string) (*record.Reader, error) {
 	r, err := record.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ui.Exit(ui.CodeUsage, ui.WithHint(
-			fmt.Errorf("%s is not a run directory: it has no %s", dir, record.DatabaseName),
+			fmt.Errorf("%s is not a run directory: it has no %s", dir, runDB),
 			"a run directory is what plimsoll run prints as `recorded in`"))
 	}
 	return r, err

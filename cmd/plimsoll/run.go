@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -85,7 +84,11 @@ func enterNamespace(plan *experiment.Plan) (code int, done bool, err error) {
 			return 0, false, nil
 		}
 	}
-	return testbed.Enter()
+	code, done, err = testbed.Enter()
+	if !done {
+		err = nil // no namespaces for us here: the testbed makes plain hosts and says so
+	}
+	return code, done, err
 }
 
 // exitWith ends this process as the one inside the namespaces ended; what there
@@ -114,7 +117,7 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir string
 	if errors.As(err, &missing) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
-	if _, e := os.Stat(filepath.Join(dir, record.DatabaseName)); e != nil {
+	if _, e := os.Stat(filepath.Join(dir, runDB)); e != nil {
 		return errors.Join(err, interruptedError(res, dir))
 	}
 	// The report of a partial run is worth as much as its trials.

@@ -24,8 +24,8 @@ func (p *program) systemsCommand() *cobra.Command {
 			if len(args) == 0 {
 				return p.listSystems(c.Context())
 			}
-			s := all.ByName(args[0])
-			if s == nil {
+			s, ok := all.ByName(args[0])
+			if !ok {
 				return usageError(c, "a system that plimsoll systems lists")
 			}
 			return writeSystem(p.stdout, s.Info())
@@ -133,7 +133,7 @@ func writeSystem(w io.Writer, info system.Info) error {
 func writePresets(p *program) error {
 	tw := tabwriter.NewWriter(p.stdout, 0, 4, 2, ' ', 0)
 	for _, pr := range presets.List() {
-		fmt.Fprintf(tw, "%s\t%s\n", pr.Name, pr.Title)
+		fmt.Fprintf(tw, "%s\t%s\n", pr.Name, pr.Summary)
 	}
 	if err := tw.Flush(); err != nil {
 		return err

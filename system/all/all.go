@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/boost"
 	"github.com/plimsoll-project/plimsoll/system/boxo"
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
+	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/static"
 )
 
@@ -20,6 +22,8 @@ func All() []system.System {
 		nginx.System{},
 		static.System{},
 		boxo.System{},
+		s3.System{},
+		boost.System{},
 		http.System{},
 	}
 }

@@ -3,6 +3,7 @@
 package systemtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,6 +20,8 @@ import (
 type Suite struct {
 	System  system.System
 	Options system.Options
+	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
+	Daemon string
 	// Attach starts a server of the test's own and returns the options that
 	// reach it, and how to end it; nil: the system is started.
 	Attach func(t *testing.T) (opt system.Options, kill func())
@@ -30,7 +33,7 @@ func Run(t *testing.T, s Suite) {
 		runAttached(t, s)
 		return
 	}
-	Need(t, s.System.Info().Name, s.System.Check(t.Context(), s.Options))
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
 	t.Run("shared", func(t *testing.T) {
 		c := start(t, s, nil)
 		n := c.Nodes()[0]
@@ -105,7 +108,7 @@ func Main(m *testing.M, s system.System) {
 	e, embedded := s.(system.Embedded)
 	switch what := os.Args[2]; {
 	case what == "reaper":
-		err = testbed.ServeReaper(context.Background(), os.Args[3:], os.Stdin)
+		err = testbed.ServeReaper(context.Background(), os.Args[3:], os.Stdin, os.Stdout)
 	case embedded && what == s.Info().Name:
 		err = e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
 	default:

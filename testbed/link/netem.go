@@ -77,6 +77,10 @@ func (n *Netem) Shape(t Topology) error {
 		names = append(names, name)
 	}
 	r := t.resolve(names)
+	var fastest float64
+	for _, name := range names {
+		fastest = max(fastest, r.Up[name].Rate, r.Down[name].Rate)
+	}
 	for _, name := range names {
 		h := n.hosts[name]
 		lossy := t.Up[name].Loss > 0
@@ -91,17 +95,17 @@ func (n *Netem) Shape(t Topology) error {
 		if lossy {
 			segs = 1
 		}
-		if err := h.up.apply(r.Up[name], segs); err != nil {
+		if err := h.up.apply(r.Up[name], segs, fastest); err != nil {
 			return fmt.Errorf("link: shape the uplink of %s: %w", name, err)
 		}
-		if err := h.down.apply(r.Down[name], segs); err != nil {
+		if err := h.down.apply(r.Down[name], segs, fastest); err != nil {
 			return fmt.Errorf("link: shape the downlink of %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (p netemPort) apply(params Params, segs int) error {
+func (p netemPort) apply(params Params, segs int, fastest float64) error {
 	dev, err := p.nl.LinkByName(p.device)
 	if err != nil {
 		return err
@@ -117,7 +121,7 @@ func (p netemPort) apply(params Params, segs int) error {
 		}
 		return nil
 	}
-	if err := p.nl.QdiscReplace(netlink.NewNetem(attrs, netemAttrs(params))); err != nil {
+	if err := p.nl.QdiscReplace(netlink.NewNetem(attrs, netemAttrs(params, fastest))); err != nil {
 		return fmt.Errorf("netem on %s: %w", p.device, err)
 	}
 	return nil
@@ -129,22 +133,22 @@ func (p netemPort) apply(params Params, segs int) error {
 const orderRate = 125e9
 
 // netemAttrs is the qdisc for p, whose queue has been resolved. The limit is in
-// packets and covers those on their way as well as those that wait: delay × rate
-// + queue, in full segments, and twice as many, since acknowledgements are
-// smaller; the least is the kernel's default, 1000. Without a rate it is what
-// 100 Gbit/s of full segments would need.
-func netemAttrs(p Params) netlink.NetemQdiscAttrs {
-	rate := p.Rate
-	if rate == 0 {
-		rate = 100e9
+// packets and covers those on their way as well as those that wait: the queue in
+// full segments, and what the fastest link of the topology (bit/s) sends during
+// the delay, because its acknowledgements pass here too, one per segment at most.
+// Where nothing has a rate it is what 100 Gbit/s would need.
+func netemAttrs(p Params, fastest float64) netlink.NetemQdiscAttrs {
+	fastest = max(fastest, p.Rate)
+	if p.Rate == 0 {
+		fastest = 100e9
 	}
-	inFlight := BDP(rate, p.Delay+p.Jitter)
-	packets := math.Ceil(float64(inFlight+p.Queue) / FullFrame)
+	onTheirWay := math.Ceil(float64(BDP(fastest, p.Delay+p.Jitter)) / FullFrame)
+	waiting := math.Ceil(float64(p.Queue) / FullFrame)
 	a := netlink.NetemQdiscAttrs{
 		Latency: microseconds(p.Delay),
 		Jitter:  microseconds(p.Jitter),
 		Loss:    float32(p.Loss * 100), // percent
-		Limit:   uint32(min(max(packets, 1000), math.MaxUint32)),
+		Limit:   uint32(min(max(onTheirWay+waiting, 1), math.MaxUint32)),
 		Rate64:  uint64(math.Round(p.Rate / 8)),
 	}
 	if p.Rate == 0 && p.Jitter > 0 {
@@ -163,7 +167,7 @@ func (n *Netem) Close() error {
 	var errs []error
 	for name, h := range n.hosts {
 		for _, p := range []netemPort{h.up, h.down} {
-			err := p.apply(Params{}, segmentsPerBurst(0))
+			err := p.apply(Params{}, segmentsPerBurst(0), 0)
 			var gone netlink.LinkNotFoundError
 			if err != nil && !errors.As(err, &gone) && !errors.Is(err, unix.ENODEV) {
 				errs = append(errs, fmt.Errorf("link: unshape %s: %w", name, err))

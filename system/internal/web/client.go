@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -128,7 +129,7 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 		return err
 	}
 	defer resp.Body.Close()
-	where := fmt.Sprintf("%s: bytes %d-%d of %s", c.name, off, off+n-1, resp.Request.URL.Redacted())
+	where := fmt.Sprintf("%s: bytes %d-%d of %s", c.name, off, off+n-1, public(resp.Request.URL))
 	switch resp.StatusCode {
 	case http.StatusPartialContent:
 	case http.StatusOK:
@@ -157,15 +158,9 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 // Send makes a request with a body of size bytes and returns the answer's body
 // (at most 64 KiB of it). Nothing is buffered whole.
 func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) ([]byte, error) {
-	var body io.Reader = http.NoBody
-	if size != 0 {
-		body = &exactly{r: r, left: size}
-	} else if r != nil {
-		// The transport asks an empty body for its end; a reader that has more
-		// than promised must not go unnoticed either.
-		if _, err := (&exactly{r: r}).Read(nil); err != nil && err != io.EOF {
-			return nil, fmt.Errorf("%s: %s %s: %w", c.name, method, t.URL.Redacted(), err)
-		}
+	body, err := Exactly(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s %s: %w", c.name, method, public(t.URL), err)
 	}
 	resp, err := c.do(ctx, method, t, nil, size, body)
 	if err != nil {
@@ -177,7 +172,7 @@ func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, s
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s %s: answer: %w", c.name, method, t.URL.Redacted(), err)
+		return nil, fmt.Errorf("%s: %s %s: answer: %w", c.name, method, public(t.URL), err)
 	}
 	return b, nil
 }
@@ -208,10 +203,10 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 	case http.StatusPartialContent:
 		first, last, total, ok := contentRange(one.Header.Get("Content-Range"))
 		if !ok || first != 0 || last != 0 {
-			return -1, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name, t.URL.Redacted(), one.Header.Get("Content-Range"))
+			return -1, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name, public(t.URL), one.Header.Get("Content-Range"))
 		}
 		if size >= 0 && total >= 0 && size != total {
-			return -1, false, nil, fmt.Errorf("%s: %s: HEAD says %d bytes, Content-Range %d", c.name, t.URL.Redacted(), size, total)
+			return -1, false, nil, fmt.Errorf("%s: %s: HEAD says %d bytes, Content-Range %d", c.name, public(t.URL), size, total)
 		}
 		if total >= 0 {
 			size = total
@@ -229,6 +224,23 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 	return size, noRange, one.Header, nil
 }
 
+// Head asks for an object's head over a fresh connection within seconds.
+func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	fresh := c.fresh()
+	defer fresh.Close()
+	resp, err := fresh.do(ctx, http.MethodHead, t, nil, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, c.status(resp)
+	}
+	return resp.Header, nil
+}
+
 // Probe fetches the object over a fresh connection within seconds: the health
 // of a server, whatever the state of older connections.
 func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) error {
@@ -241,7 +253,7 @@ func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) er
 		return fmt.Errorf("health probe failed: %w", err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, t.URL.Redacted(), got.Len())
+		return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, public(t.URL), got.Len())
 	}
 	return nil
 }
@@ -289,7 +301,7 @@ func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, hea
 	req.Header.Set("Accept-Encoding", "identity")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.name, redact(err, t))
+		return nil, fmt.Errorf("%s: %w", c.name, redact(err, t.URL))
 	}
 	return resp, nil
 }
@@ -303,7 +315,7 @@ func (c *Client) body(resp *http.Response, w io.Writer) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %s %s: after %d bytes: %w", c.name, resp.Request.Method, resp.Request.URL.Redacted(), n, err)
+		return fmt.Errorf("%s: %s %s: after %d bytes: %w", c.name, resp.Request.Method, public(resp.Request.URL), n, err)
 	}
 	return nil
 }
@@ -314,53 +326,27 @@ func (c *Client) status(resp *http.Response) error {
 	if said != "" {
 		said = ": " + said
 	}
-	u := *resp.Request.URL
-	u.RawQuery = "" // signatures of presigned URLs are secrets
-	err := fmt.Errorf("%s: %s %s: status %d%s", c.name, resp.Request.Method, u.Redacted(), resp.StatusCode, said)
+	err := fmt.Errorf("%s: %s %s: status %d%s", c.name, resp.Request.Method, public(resp.Request.URL), resp.StatusCode, said)
 	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
 		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
 	}
 	return err
 }
 
-// redact takes the URL out of the transport's error and puts it in without
-// its query, in which presigned URLs carry their signature.
-func redact(err error, t system.HTTPTarget) error {
-	u := *t.URL
-	u.RawQuery = ""
+// public is the URL as errors show it: without the query, in which presigned
+// URLs carry their signature, and without a password.
+func public(u *url.URL) string {
+	shown := *u
+	shown.RawQuery = ""
+	return shown.Redacted()
+}
+
+// redact replaces the URL in the transport's error by the public one.
+func redact(err error, u *url.URL) error {
 	if inner := errors.Unwrap(err); inner != nil {
-		return fmt.Errorf("%s: %w", u.Redacted(), inner)
+		return fmt.Errorf("%s: %w", public(u), inner)
 	}
 	return err
-}
-
-// exactly is a reader of exactly left bytes: one that ends early or goes on is
-// an error, so that an object is never stored short.
-type exactly struct {
-	r    io.Reader
-	left int64
-}
-
-func (e *exactly) Read(p []byte) (int, error) {
-	if e.left == 0 {
-		var one [1]byte
-		if n, _ := io.ReadFull(e.r, one[:]); n > 0 {
-			return 0, errors.New("the reader has more bytes than the size says")
-		}
-		return 0, io.EOF
-	}
-	if int64(len(p)) > e.left {
-		p = p[:e.left]
-	}
-	n, err := e.r.Read(p)
-	e.left -= int64(n)
-	if err == io.EOF && e.left > 0 {
-		return n, fmt.Errorf("the reader ended %d bytes early: %w", e.left, io.ErrUnexpectedEOF)
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return n, err
 }
 
 // contentRange parses "bytes 0-9/100"; total is -1 for "*".
