@@ -173,7 +173,7 @@ func (iotestErr) Read([]byte) (int, error) { return 0, errReader }
 
 // testStreams puts an object much larger than what may be held in memory.
 func testStreams(t *testing.T, n system.Node) {
-	const size = 96 * mib
+	const size = 48 * mib
 	for _, how := range []struct {
 		name string
 		put  func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
@@ -241,7 +241,7 @@ func peakRSS(n system.Node) map[int]int64 {
 }
 
 func testCancel(t *testing.T, n system.Node) {
-	ref, err := system.Seed(Context(t), n, "cancel", 64*mib, Content("cancel", 64*mib))
+	ref, err := system.Seed(Context(t), n, "cancel", 32*mib, Content("cancel", 32*mib))
 	if err != nil {
 		t.Fatal(err)
 	}
