@@ -19,7 +19,8 @@ func Build(run *record.Reader) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return analyse(in)
+	r := compute(in)
+	return r, r.draw(in)
 }
 
 // gather reads what a report is computed from.
@@ -137,8 +138,8 @@ func each[T any](values experiment.Axis[T], say func(T) string) string {
 	return list(words)
 }
 
-// analyse is Build without the directory.
-func analyse(in *input) (*Report, error) {
+// compute is everything but the pictures.
+func compute(in *input) *Report {
 	p := in.plan
 	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
 		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, headline: "throughput",
@@ -162,10 +163,7 @@ func analyse(in *input) (*Report, error) {
 	r.remark(in)
 	r.LoadLine = r.explainLoadLine()
 	r.judge()
-	if err := r.draw(in); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r
 }
 
 // state says whether the run is complete, from the events that the engine

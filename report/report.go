@@ -211,7 +211,8 @@ type Overall struct {
 	Shown  bool   `json:"shown"`
 	Better int    `json:"better"`
 	// The groups where the ratio is lowest and highest.
-	Least, Most Extreme
+	Least Extreme `json:"least"`
+	Most  Extreme `json:"most"`
 }
 
 // Extreme is the group with an extreme ratio.
@@ -234,24 +235,25 @@ type InvalidTrial struct {
 
 // Link is a verified link, all checks of one kind of link together.
 type Link struct {
-	From, To   string
-	Where      string
-	Emulator   string
-	Congestion string
-	Checks     int
-	Off        int
-	WantRTT    Num
-	RTT        Num // median over checks
-	RTTWorst   Num // the check farthest from what was asked
-	RTTP99     Num // highest
-	WantRate   Num // 0: unlimited
-	Rate       Num
-	RateWorst  Num
-	WantLoss   Num
-	Loss       Num
-	Lateness   Num // highest p99
-	Tolerance  Num
-	Why        []string
+	From       string   `json:"from"`
+	To         string   `json:"to"`
+	Where      string   `json:"where"` // the factors of the cells that use it
+	Emulator   string   `json:"emulator"`
+	Congestion string   `json:"congestion"`
+	Checks     int      `json:"checks"`
+	Off        int      `json:"off"`
+	WantRTT    Num      `json:"want_rtt"`
+	RTT        Num      `json:"rtt"`       // median over checks
+	RTTWorst   Num      `json:"rtt_worst"` // of the check farthest from what was asked
+	RTTP99     Num      `json:"rtt_p99"`   // highest
+	WantRate   Num      `json:"want_rate"` // TCP payload, bit/s; 0: unlimited
+	Rate       Num      `json:"rate"`      // median over checks
+	RateWorst  Num      `json:"rate_worst"`
+	WantLoss   Num      `json:"want_loss"`
+	Loss       Num      `json:"loss"`         // null: not measured
+	Lateness   Num      `json:"lateness_p99"` // highest of the emulator's own
+	Tolerance  Num      `json:"tolerance"`
+	Why        []string `json:"why,omitempty"`
 }
 
 // Trial is one execution with the cell it belongs to.
