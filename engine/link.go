@@ -39,7 +39,7 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	if check, ok := r.link.checks[s.use.Name]; ok {
 		return &check, nil
 	}
-	check, err := r.bed.Check(ctx, s.host, r.client, wantOf(cell.Link), float64(cell.Link.Tolerance))
+	check, err := r.bed.Check(ctx, s.host, r.client, r.bed.Want(s.host, r.client), float64(cell.Link.Tolerance))
 	if err != nil {
 		return nil, fmt.Errorf("measure the link between %s and the client: %w", s.use.Name, err)
 	}
@@ -62,11 +62,4 @@ func (r *run) shapeSpec(l experiment.ResolvedLink) testbed.ShapeSpec {
 		}
 	}
 	return spec
-}
-
-func wantOf(l experiment.ResolvedLink) link.Want {
-	return link.Want{
-		RTT: 2 * l.Delay.Std(), Jitter: 2 * l.Jitter.Std(), Rate: float64(l.Rate),
-		Loss: float64(l.Loss), Return: float64(l.Loss),
-	}
 }

@@ -75,14 +75,7 @@ type conn struct {
 func (l *loop) start(c *conn, req request) {
 	c.busy, c.req, c.retried, c.heard, c.wrong, c.provisional = true, req, false, false, -1, 0
 	c.ops++
-	c.op = record.Op{
-		Kind: record.OpRange, Worker: uint32(int(c.index)*len(l.loops) + l.id), Object: uint32(req.object),
-		Offset: req.off, Length: req.length,
-		Intended: l.started + req.intended, Start: l.now,
-	}
-	if req.whole {
-		c.op.Kind = record.OpGet
-	}
+	c.op = newOp(&req, int(c.index)*len(l.loops)+l.id, l.started, l.now)
 	l.tally.begin(&c.op, l.lateFrom(c))
 	target := l.objects[req.object].target
 	if c.fd >= 0 && c.target == target && c.state == idle {
@@ -193,6 +186,10 @@ func (l *loop) handle(c *conn, events uint32) {
 		}
 		c.state = idle
 		l.listen(c, unix.EPOLLIN)
+		if l.window > 0 {
+			setLowat(c.fd, l.window)
+			setLowat(c.fd, 1)
+		}
 		if c.busy {
 			l.request(c)
 		}
@@ -451,10 +448,7 @@ func (l *loop) proceed(c *conn) {
 	want := int(c.left)
 	if want > c.lowat {
 		most := sockopt(c.fd, unix.SO_RCVBUF) / lowatShare
-		if !l.discard {
-			most = min(most, recvBuffer/2)
-		}
-		want = min(want, max(most, lowatFrom/2))
+		want = min(want, max(min(most, l.lowat), lowatFrom/2))
 	}
 	if want != c.lowat {
 		setLowat(c.fd, want)

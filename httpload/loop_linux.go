@@ -251,11 +251,8 @@ func (l *loop) notStarted(end int64) {
 		if !ok {
 			return
 		}
-		op := record.Op{Kind: record.OpRange, Object: uint32(req.object), Offset: req.off, Length: req.length, Outcome: record.InFlight, Class: phaseNotStarted,
-			Intended: l.started + req.intended, Start: end, LastByte: end}
-		if req.whole {
-			op.Kind = record.OpGet
-		}
+		op := newOp(&req, 0, l.started, end)
+		op.Outcome, op.Class, op.LastByte = record.InFlight, phaseNotStarted, end
 		l.tally.begin(&op, end)
 		l.tally.end(&op, -1)
 		l.tally.notStarted++

@@ -34,6 +34,8 @@ type raw struct {
 	open     bool // open loop
 	fresh    bool // a connection for every request
 	discard  bool // drop mode
+	window   int  // receive window to ask for at once; 0: leave it to the kernel
+	lowat    int  // most bytes that may lie ready before we are woken
 	loops    []*loop
 
 	barrier sync.WaitGroup
@@ -71,6 +73,7 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 		return err
 	}
 	n := s.connections()
+	r.receiveWindow(n)
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil && files.Cur < uint64(n+spareFiles) {
 		return fmt.Errorf("httpload: %d connections need %d open files, the limit is %d; raise it (ulimit -n)", n, n+spareFiles, files.Cur)
@@ -177,4 +180,37 @@ func lookup(ctx context.Context, u *url.URL) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("httpload: look up the server of %s: %w", u.Redacted(), err)
 	}
 	return netip.AddrPortFrom(addrs[0].Unmap(), uint16(port)), nil
+}
+
+const (
+	// minLong is the length from which a body is worth two more system calls
+	// when its connection is made.
+	minLong   = 1 << 20
+	maxWindow = 8 << 20
+	allWindow = 512 << 20 // of all connections together
+	// Dropping costs wake-ups only; verifying works on what fits the cache.
+	dropLowat   = 2 << 20
+	verifyLowat = 256 << 10
+)
+
+// receiveWindow sizes the sockets' buffers for long bodies. Raising SO_RCVLOWAT
+// once makes the kernel grow the buffer to twice as much, up to half of
+// tcp_rmem's maximum, and unlike SO_RCVBUF leaves its tuning on. A window that
+// is wide from the start keeps the work of sending off our receive calls, which
+// on loopback is most of their cost; a sender's congestion window begins far
+// below it either way.
+func (r *raw) receiveWindow(n int) {
+	length := r.spec.Range
+	for i := range r.spec.Objects {
+		if r.spec.Range == 0 {
+			length = max(length, r.spec.Objects[i].Size)
+		}
+	}
+	if length >= minLong {
+		r.window = min(maxWindow, allWindow/n)
+	}
+	r.lowat = dropLowat
+	if !r.discard {
+		r.lowat = verifyLowat
+	}
 }

@@ -82,7 +82,7 @@ type Object struct {
 const (
 	orderRandom, orderAligned, orderSequential = "random", "aligned", "sequential"
 	connKeep, connFresh                        = "keep", "fresh"
-	httpAuto, http11, http2                    = "auto", "1.1", "2"
+	httpAuto, http11, http2Only                = "auto", "1.1", "2"
 	receiveVerify, receiveDrop                 = "verify", "drop"
 )
 
@@ -106,7 +106,7 @@ func (s *Spec) prepare() error {
 	}
 	oneOf("order", &s.Order, orderRandom, orderAligned, orderSequential)
 	oneOf("connections", &s.Connections, connKeep, connFresh)
-	oneOf("http", &s.HTTP, httpAuto, http11, http2)
+	oneOf("http", &s.HTTP, httpAuto, http11, http2Only)
 	oneOf("receive", &s.Receive, receiveVerify, receiveDrop)
 
 	if s.Arrivals == nil {
@@ -176,9 +176,11 @@ func (s *Spec) prepareObjects(bad func(string, ...any)) {
 			bad("object %d: %q: all objects of a trial must have the same scheme (%s)", i, o.URL, scheme)
 		case u.Scheme == "https" && s.Receive == receiveDrop:
 			bad("object %d: %q: the drop path cannot receive TLS (the kernel cannot discard what has to be decrypted); use receive: verify, or http", i, o.URL)
-		case u.Scheme == "http" && s.HTTP == http2:
+		case u.Scheme == "https" && s.Barrier:
+			bad("a barrier needs plain http: net/http cannot open connections ahead")
+		case u.Scheme == "http" && s.HTTP == http2Only:
 			bad("object %d: %q: HTTP/2 is offered over https only; use http: auto or 1.1", i, o.URL)
-		case s.HTTP == http2 && s.Receive == receiveDrop:
+		case s.HTTP == http2Only && s.Receive == receiveDrop:
 			bad("the drop path speaks HTTP/1.1 only; use receive: verify, or http: 1.1")
 		}
 		if u.User != nil {

@@ -87,13 +87,13 @@ func (w *TrialWriter) Block(b []byte) error {
 			return err
 		}
 		ops, err := DecodeBlock(b, w.pending[:0])
+		if err == nil {
+			err = check(ops)
+		}
 		if err != nil {
-			return err
+			return &refusal{err}
 		}
 		w.pending = ops[:0]
-		if err := check(ops); err != nil {
-			return err
-		}
 		if err := w.count(ops); err != nil {
 			return err
 		}
@@ -124,8 +124,8 @@ func check(ops []Op) error {
 			why = "its first byte came outside of its time"
 		case op.Start < -maxNs || op.Intended < -maxNs || op.LastByte > maxNs || op.Intended > maxNs:
 			why = "its times are more than 100 days from the epoch"
-		case op.Outcome == OK && op.Bytes != op.Length:
-			why = "it is ok, but not all bytes came"
+		case op.Outcome == OK && op.Length > 0 && op.Bytes != op.Length:
+			why = "it is ok, but the bytes are not as many as asked for"
 		default:
 			continue
 		}
@@ -353,6 +353,10 @@ func (w *TrialWriter) insertHistogram(m Measure, censored bool, h *Histogram) er
 		w.trial.ID, m.String(), censored, s.over, s.hdr.String)
 }
 
+// refusal is an error about what the caller gave. Nothing of it was kept, so
+// the trial can go on.
+type refusal struct{ error }
+
 // locked runs fn while the trial is open for writing. An error of fn ends the
 // whole run's writing: what was recorded is no longer complete.
 func (w *TrialWriter) locked(fn func() error) error {
@@ -366,8 +370,9 @@ func (w *TrialWriter) locked(fn func() error) error {
 		return w.errorf("it has ended")
 	}
 	err := fn()
-	if errors.Is(err, ErrCorrupt) {
-		return w.errorf("%w", err)
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return w.errorf("%w", refused.error)
 	}
 	return r.fail(err)
 }

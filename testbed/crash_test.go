@@ -192,8 +192,22 @@ func TestKilledAtRandomMomentsLeavesNothing(t *testing.T) {
 		}
 		_ = v.cmd.Wait()
 		said := v.until(t, "")
-		eventually(t, "nothing is left", func() bool { return len(v.remains(said)) == 0 })
+		v.awaitNothing(t, said)
 	}
+}
+
+func (v *victim) awaitNothing(t *testing.T, said map[string][]string) {
+	t.Helper()
+	var left []string
+	defer func() {
+		if t.Failed() {
+			t.Logf("left: %q", left)
+		}
+	}()
+	eventually(t, "nothing is left", func() bool {
+		left = v.remains(said)
+		return len(left) == 0
+	})
 }
 
 func TestCtrlCDoesNotReachTheWatchdog(t *testing.T) {
@@ -205,7 +219,7 @@ func TestCtrlCDoesNotReachTheWatchdog(t *testing.T) {
 	}
 	_ = syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT) // the terminal's: to the whole group
 	_ = v.cmd.Wait()
-	eventually(t, "nothing is left", func() bool { return len(v.remains(said)) == 0 })
+	v.awaitNothing(t, said)
 }
 
 func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {

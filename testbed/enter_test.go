@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
@@ -32,6 +34,11 @@ type entered struct {
 // enterAndRun is what a run does when an ordinary user starts it: enter, make
 // hosts, use them. With "wait" it waits for a signal instead, and ends with 7.
 func enterAndRun(args []string) error {
+	if len(args) > 1 && args[1] == "hidetun" { // as on a machine without the device
+		if err := errors.Join(unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("none", "/dev/net", "tmpfs", 0, "")); err != nil {
+			return err
+		}
+	}
 	code, done, err := Enter()
 	if done {
 		os.Exit(code)
@@ -129,8 +136,9 @@ func asUser(t *testing.T, args ...string) (*exec.Cmd, string) {
 	return cmd, dir
 }
 
-func TestOrdinaryUser(t *testing.T) {
-	cmd, dir := asUser(t)
+// report runs the command and reads what it reports.
+func report(t *testing.T, cmd *exec.Cmd) entered {
+	t.Helper()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -142,6 +150,12 @@ func TestOrdinaryUser(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Logf("%+v", r)
+	return r
+}
+
+func TestOrdinaryUser(t *testing.T) {
+	cmd, dir := asUser(t)
+	r := report(t, cmd)
 	if strings.Contains(r.Error, "no user namespaces") {
 		t.Skip(r.Error)
 	}
@@ -160,6 +174,37 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "plimsoll-54321")); err != nil {
 		t.Errorf("the state was not kept under the user's own number: %v", err)
+	}
+}
+
+// Where there are no namespaces, hosts are addresses of the loopback interface,
+// a run works, and it is said why links are as they are.
+func TestNoNamespaces(t *testing.T) {
+	cmd, _ := asUser(t)
+	cmd.Env = append(cmd.Env, enteredEnv+"=1") // so Enter does nothing
+	r := report(t, cmd)
+	if r.Error != "" || r.UID == 0 || r.Mode.Namespaces || !r.Echo || r.RTT > 0.005 || r.Want != 0.01 {
+		t.Errorf("got %+v", r)
+	}
+	if !strings.Contains(r.Mode.Why, "no network namespaces") || !strings.Contains(r.Mode.Why, "not permitted") {
+		t.Errorf("why: %s", r.Mode.Why)
+	}
+}
+
+func TestNoTUN(t *testing.T) {
+	for _, a := range link.Available() {
+		if a.Emulator == "netem" && a.OK {
+			t.Skip("the kernel has netem")
+		}
+	}
+	cmd, _ := asUser(t, "hidetun")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWNS} // still root
+	r := report(t, cmd)
+	if r.Error != "" || !r.Mode.Namespaces || r.Mode.Emulator != "none" || !r.Echo || r.RTT > 0.005 {
+		t.Errorf("got %+v", r)
+	}
+	if !strings.Contains(r.Mode.Why, "not emulated") || !strings.Contains(r.Mode.Why, "/dev/net/tun") {
+		t.Errorf("why: %s", r.Mode.Why)
 	}
 }
 

@@ -53,6 +53,9 @@ func startBurner(t *testing.T, h *host, c Command, threads, bytes int, child boo
 }
 
 func TestUsageOfAKnownBurner(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector uses memory and CPU of its own")
+	}
 	_, h := plainHost(t)
 	for _, child := range []bool{false, true} {
 		p, end := startBurner(t, h, Command{Name: fmt.Sprint("burn-", child), PSS: true}, 1, 64<<20, child)

@@ -261,8 +261,8 @@ func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
 	var refused error
 	err := h.keeper.do(func() error {
 		for _, b := range []sysctl{
-			{"net.ipv4.tcp_rmem", fmt.Sprint(bufferLeast, receiveFirst, receive)},
-			{"net.ipv4.tcp_wmem", fmt.Sprint(bufferLeast, sendFirst, send)},
+			{"net.ipv4.tcp_rmem", buffers(receiveFirst, receive)},
+			{"net.ipv4.tcp_wmem", buffers(sendFirst, send)},
 		} {
 			if err := writeSysctl(b.key, b.value); err != nil {
 				t.log(fmt.Sprintf("host %s: cannot set %s to %s: %v", h.name, b.key, b.value, err))
@@ -313,6 +313,9 @@ func bufferMax(bdp float64, least int64) int64 {
 	n := int64(math.Ceil(3*bdp/page)) * page
 	return min(max(n, least), bufferMaxMax)
 }
+
+// buffers is the value of tcp_rmem or tcp_wmem.
+func buffers(first, most int64) string { return fmt.Sprint(bufferLeast, first, most) }
 
 // sets reports whether a setting is Shape's, not fixed.
 func (s *shaper) sets(key string) bool {

@@ -104,11 +104,22 @@ func newState(self []string) (*state, error) {
 	}
 	s := &state{token: rand.Text()}
 	s.path = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+s.token[:8]+stateSuffix)
-	// Locked before it has its name, so that nobody takes a run for dead that
-	// is being born.
+	// The watchdog first: from here on we may die at any moment.
+	if err := s.startReaper(self); err != nil {
+		return nil, err
+	}
+	if err := s.create(); err != nil {
+		return nil, errors.Join(fmt.Errorf("testbed: state file: %w", err), s.endReaper())
+	}
+	return s, nil
+}
+
+// create makes the file. It is locked before it has its name, so that nobody
+// takes a run for dead that is being born.
+func (s *state) create() (err error) {
 	tmp := s.path + bornSuffix
 	if s.f, err = os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
-		return nil, fmt.Errorf("testbed: state file: %w", err)
+		return err
 	}
 	born, _ := birth(os.Getpid())
 	err = unix.Flock(int(s.f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -119,12 +130,9 @@ func newState(self []string) (*state, error) {
 		err = os.Rename(tmp, s.path)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("testbed: state file: %w", err), s.f.Close(), os.Remove(tmp))
+		return errors.Join(err, s.f.Close(), os.Remove(tmp))
 	}
-	if err := s.startReaper(self); err != nil {
-		return nil, errors.Join(err, s.f.Close(), os.Remove(s.path))
-	}
-	return s, nil
+	return nil
 }
 
 // startReaper starts the watchdog, `plimsoll node reaper FILE`, and waits until
@@ -211,11 +219,17 @@ func (s *state) close() error {
 	for _, d := range s.dirs {
 		errs = append(errs, os.RemoveAll(d))
 	}
-	errs = append(errs, os.Remove(s.path), s.f.Close(), s.pipe.Close())
-	if err := s.reaper.Wait(); err != nil {
-		errs = append(errs, fmt.Errorf("testbed: the watchdog ended badly: %w", err))
-	}
+	errs = append(errs, os.Remove(s.path), s.f.Close(), s.endReaper())
 	return errors.Join(errs...)
+}
+
+// endReaper lets the watchdog go.
+func (s *state) endReaper() error {
+	err := s.pipe.Close()
+	if e := s.reaper.Wait(); e != nil {
+		err = errors.Join(err, fmt.Errorf("testbed: the watchdog ended badly: %w", e))
+	}
+	return err
 }
 
 // will is a state file's content.

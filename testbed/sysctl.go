@@ -18,8 +18,8 @@ func hostSysctls() []sysctl {
 		{"net.ipv4.tcp_tw_reuse", "1"},
 		{"net.ipv4.tcp_max_syn_backlog", "8192"}, // a burst of a thousand connections at once
 		{"net.core.somaxconn", "8192"},
-		{"net.ipv4.tcp_rmem", "4096 131072 33554432"},
-		{"net.ipv4.tcp_wmem", "4096 16384 33554432"},
+		{"net.ipv4.tcp_rmem", buffers(receiveFirst, receiveMaxMin)}, // until Shape knows better
+		{"net.ipv4.tcp_wmem", buffers(sendFirst, sendMaxMin)},
 		{"net.ipv4.conf.all.rp_filter", "0"}, // the way back may use another device while links change
 		{"net.ipv4.conf.default.rp_filter", "0"},
 		{"net.ipv6.conf.all.accept_ra", "0"},

@@ -2,11 +2,6 @@
 package all
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"strings"
-
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/boost"
 	"github.com/plimsoll-project/plimsoll/system/boxo"
@@ -36,20 +31,4 @@ func ByName(name string) (system.System, bool) {
 		}
 	}
 	return nil, false
-}
-
-// Serve runs the embedded system of that name: `plimsoll node NAME ARG…`.
-func Serve(ctx context.Context, name string, args []string, stdout, stderr io.Writer) error {
-	var names []string
-	for _, s := range All() {
-		e, ok := s.(system.Embedded)
-		if !ok {
-			continue
-		}
-		if s.Info().Name == name {
-			return e.Serve(ctx, args, stdout, stderr)
-		}
-		names = append(names, s.Info().Name)
-	}
-	return fmt.Errorf("no embedded system is named %q; there are %s", name, strings.Join(names, ", "))
 }

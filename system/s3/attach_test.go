@@ -31,7 +31,7 @@ func server(t *testing.T) (c system.Cluster, opt system.Options) {
 	t.Setenv("PLIMSOLL_TEST_SECRET", n.at.secret)
 	return c, system.Options{
 		"endpoint": n.at.url.String(), "prefix": "data/",
-		"access_key_env": "PLIMSOLL_TEST_ACCESS", "secret_key_env": "PLIMSOLL_TEST_SECRET",
+		"access_key": "PLIMSOLL_TEST_ACCESS", "secret_key": "PLIMSOLL_TEST_SECRET",
 	}
 }
 
@@ -92,8 +92,8 @@ func TestAttachErrors(t *testing.T) {
 	t.Setenv("PLIMSOLL_TEST_WRONG", "wrong")
 	for want, opt := range map[string]system.Options{
 		`bucket "none"`:      with("bucket", "none"),
-		"status 403":         with("secret_key_env", "PLIMSOLL_TEST_WRONG"),
-		"only one is set":    with("secret_key_env", "PLIMSOLL_TEST_UNSET"),
+		"status 403":         with("secret_key", "PLIMSOLL_TEST_WRONG"),
+		"only one is set":    with("secret_key", "PLIMSOLL_TEST_UNSET"),
 		"not the URL":        with("endpoint", "s3.example.org"),
 		"between 1 minute":   with("presign", "8760h0m0s"),
 		"connection refused": with("endpoint", "http://127.0.0.1:1"),

@@ -130,7 +130,7 @@ func (s System) endpoint(opt system.Options) (endpoint, error) {
 	}
 	e := endpoint{
 		bucket: opt["bucket"], prefix: opt["prefix"], region: opt["region"],
-		access: os.Getenv(opt["access_key_env"]), secret: os.Getenv(opt["secret_key_env"]),
+		access: os.Getenv(opt["access_key"]), secret: os.Getenv(opt["secret_key"]),
 		ca: opt["ca"], insecure: opt.Bool("insecure"),
 	}
 	if e.presign, err = presign(opt); err != nil {
@@ -143,7 +143,7 @@ func (s System) endpoint(opt system.Options) (endpoint, error) {
 		return e, fmt.Errorf("s3: option \"endpoint\": %q is not the URL of a server, such as https://s3.example.org", opt["endpoint"])
 	}
 	if (e.access == "") != (e.secret == "") {
-		return e, fmt.Errorf("s3: of the environment variables %s and %s only one is set", opt["access_key_env"], opt["secret_key_env"])
+		return e, fmt.Errorf("s3: of the environment variables %s and %s only one is set", opt["access_key"], opt["secret_key"])
 	}
 	return e, nil
 }

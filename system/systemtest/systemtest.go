@@ -51,6 +51,7 @@ func Run(t *testing.T, s Suite) {
 		t.Run("bad readers", func(t *testing.T) { testBadReaders(t, n) })
 		t.Run("streams", func(t *testing.T) { testStreams(t, n) })
 		t.Run("cancel", func(t *testing.T) { testCancel(t, n) })
+		t.Run("cut off", func(t *testing.T) { testCutOff(t, n) })
 		t.Run("concurrent", func(t *testing.T) { testConcurrent(t, n) })
 		t.Run("list and delete", func(t *testing.T) { testListDelete(t, n) })
 		t.Run("health", func(t *testing.T) { testHealth(t, n) })
@@ -98,23 +99,21 @@ func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) 
 	return c, nil
 }
 
-// Main is the TestMain of every system's package: the test binary then is also
-// the plimsoll whose subcommands the testbed and the system start.
-func Main(m *testing.M, s system.System) {
-	if len(os.Args) < 3 || os.Args[1] != "node" {
+// Main is the TestMain of every package whose tests start systems: the test
+// binary then is also the plimsoll whose subcommands the testbed and the
+// systems start.
+func Main(m *testing.M, systems ...system.System) {
+	handled, err := testbed.ServeNode(context.Background(), os.Args[1:])
+	for _, s := range systems {
+		e, ok := s.(system.Embedded)
+		if ok && !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == s.Info().Name {
+			handled, err = true, e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
+		}
+	}
+	switch {
+	case !handled:
 		os.Exit(m.Run())
-	}
-	var err error
-	e, embedded := s.(system.Embedded)
-	switch what := os.Args[2]; {
-	case what == "reaper":
-		err = testbed.ServeReaper(context.Background(), os.Args[3:], os.Stdin, os.Stdout)
-	case embedded && what == s.Info().Name:
-		err = e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
-	default:
-		err = fmt.Errorf("this test knows no node %s", what)
-	}
-	if err != nil {
+	case err != nil:
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

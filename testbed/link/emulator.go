@@ -44,6 +44,7 @@ type Emulator struct {
 	process Process
 	ch      *channel
 	lost    chan struct{} // closed when the connection is
+	closed  chan struct{} // closed by Close
 
 	mu      sync.Mutex // one request at a time; guards what follows
 	id      int64
@@ -79,7 +80,7 @@ func NewTUN(ctx context.Context, launch Launch, o Options) (*Emulator, error) {
 		ch.close()
 		return nil, fmt.Errorf("link: start the emulator: %w", err)
 	}
-	e := &Emulator{process: p, ch: ch, lost: make(chan struct{}), hosts: map[string]*emulated{}, replies: make(chan reply, 1)}
+	e := &Emulator{process: p, ch: ch, lost: make(chan struct{}), closed: make(chan struct{}), hosts: map[string]*emulated{}, replies: make(chan reply, 1)}
 	go e.read()
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
@@ -98,7 +99,11 @@ func (e *Emulator) read() {
 		if e.ch.receive(&r) != nil {
 			return
 		}
-		e.replies <- r
+		select {
+		case e.replies <- r:
+		case <-e.closed:
+			return
+		}
 	}
 }
 
@@ -267,6 +272,7 @@ func (e *Emulator) Close(ctx context.Context) error {
 		return nil
 	}
 	e.err = errors.New("link: the emulator was closed")
+	close(e.closed)
 	e.ch.conn.Close() // it ends when its standard input does
 	for _, h := range e.hosts {
 		h.nl.Close()
@@ -276,7 +282,7 @@ func (e *Emulator) Close(ctx context.Context) error {
 	select {
 	case <-e.process.Done():
 		return nil
-	case <-time.After(time.Second):
+	case <-time.After(3 * time.Second):
 		return e.process.Stop(ctx)
 	}
 }

@@ -59,9 +59,14 @@ func needRoot(t testing.TB) {
 
 func newLab(t testing.TB, names ...string) *lab {
 	t.Helper()
+	return newLabWith(t, Options{Seed: 7}, names...)
+}
+
+func newLabWith(t testing.TB, o Options, names ...string) *lab {
+	t.Helper()
 	needRoot(t)
 	t.Setenv("LINK_TEST_EMULATOR", "1")
-	e, err := NewTUN(t.Context(), Exec(os.Args[0]), Options{Seed: 7})
+	e, err := NewTUN(t.Context(), Exec(os.Args[0]), o)
 	if err != nil {
 		t.Fatal(err)
 	}

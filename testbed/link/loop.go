@@ -2,6 +2,7 @@ package link
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -90,6 +91,11 @@ func (l *loop) do(f func()) error {
 // add adds a host behind the TUN descriptor fd, which the loop owns from now on.
 func (l *loop) add(name string, addrs []netip.Addr, fd int) (err error) {
 	e := l.do(func() {
+		if l.net.knows(name) {
+			unix.Close(fd)
+			err = fmt.Errorf("there is a host %s already", name)
+			return
+		}
 		i := l.net.add(name, addrs)
 		l.fds = append(l.fds, fd)
 		err = l.watch(fd, i)
@@ -144,8 +150,13 @@ func (l *loop) run() {
 				continue
 			}
 			for range readsPerTurn {
-				size := rawRead(l.fds[ev.Fd], scratch)
-				if size <= 0 {
+				size, e := rawRead(l.fds[ev.Fd], scratch)
+				if e == unix.EAGAIN {
+					break
+				}
+				if e != 0 {
+					// The device was deleted. Left in, it would be reported for ever.
+					unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, l.fds[ev.Fd], nil)
 					break
 				}
 				scratch = l.take(ev.Fd, scratch, size)
@@ -225,16 +236,11 @@ func epollWait(epoll int, events []unix.EpollEvent, ns int64) int {
 	return int(n)
 }
 
-// rawRead returns how much it read; 0 when there is nothing now.
-func rawRead(fd int, b []byte) int {
+func rawRead(fd int, b []byte) (int, syscall.Errno) {
 	for {
 		n, _, e := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-		switch e {
-		case 0:
-			return int(n)
-		case syscall.EINTR:
-		default:
-			return 0
+		if e != unix.EINTR {
+			return int(n), e
 		}
 	}
 }

@@ -30,8 +30,8 @@ const minRTTTolerance = time.Millisecond
 
 // Measure measures the link between two hosts with traffic of its own: the round
 // trip from 64-byte UDP datagrams, then the TCP payload rate from → to of one
-// bulk stream (of a UDP flood when segments are to be lost, as one TCP stream
-// cannot fill such a link), then the loss. It takes about a second; more for
+// bulk stream (of a UDP flood where one stream cannot fill the link, because
+// segments are to be lost or acknowledgements have no room), then the loss. It takes about a second; more for
 // slow, long or lossy links.
 //
 // It fills the check's measured fields, Want…, Tolerance, OK and Why; Trial, From,
@@ -67,7 +67,7 @@ func Measure(ctx context.Context, from, to Endpoint, want Want, tol float64) (re
 	if err == nil {
 		err = drain(ctx, from, to, want) // the link is to be left idle
 	}
-	if err == nil && want.Loss > 0 && want.Rate > 0 {
+	if err == nil && want.hardForTCP() {
 		c.Rate, err = measureFlood(ctx, from, to, want, ipv6)
 	}
 	if err != nil {
@@ -91,6 +91,14 @@ func Measure(ctx context.Context, from, to Endpoint, want Want, tol float64) (re
 		c.Why = strings.ReplaceAll(errors.Join(why...).Error(), "\n", "; ")
 	}
 	return c, nil
+}
+
+// hardForTCP reports whether one stream may be unable to fill the link although
+// the link is right: because segments are lost, or because acknowledgements are,
+// or have too little room (for every two segments of 1514 bytes one of 66, and
+// some reserve).
+func (w Want) hardForTCP() bool {
+	return w.Rate > 0 && (w.Loss > 0 || w.ReturnLoss > 0.05 || w.ReturnRate > 0 && w.Rate > 20*w.ReturnRate)
 }
 
 func rttTolerance(want Want, tol float64) time.Duration {

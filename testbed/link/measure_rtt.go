@@ -120,7 +120,7 @@ func measureRTT(ctx context.Context, from, to Endpoint, want Want) ([]time.Durat
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if back := float64(n) * (1 - want.Loss) * (1 - want.Return); len(rtts) == 0 || float64(len(rtts)) < back/2 {
+	if back := float64(n) * (1 - want.Loss) * (1 - want.ReturnLoss); len(rtts) == 0 || float64(len(rtts)) < back/2 {
 		return nil, fmt.Errorf("%d of %d datagrams came back", len(rtts), n)
 	}
 	slices.Sort(rtts)

@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"net"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,36 +36,18 @@ func measureTCP(ctx context.Context, from, to Endpoint, want Want, tol float64, 
 	if err != nil {
 		return 0, "", err
 	}
-	defer receiver.Close()
-	// A reset: what is still queued is of no use to anyone.
-	defer sender.Close()
-	sender.SetLinger(0)
-	deadline := time.Now().Add(budget + time.Minute)
-	sender.SetDeadline(deadline)
-	receiver.SetDeadline(deadline)
-	defer context.AfterFunc(ctx, func() { sender.Close(); receiver.Close() })()
 	congestion = congestionOf(sender)
-
-	var received atomic.Int64
-	go discard(receiver, &received)
-	go func() {
-		b := make([]byte, 256<<10)
-		for {
-			if _, err := sender.Write(b); err != nil {
-				return // closed
-			}
-		}
-	}()
+	stop := stream(sender, receiver)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
 
 	payload := TCPPayloadRate(want.Rate, ipv6)
-	delivered := func() int64 {
-		if info, err := tcpInfo(sender); err == nil {
-			return int64(info.Delivered) * int64(info.Snd_mss)
-		}
-		return received.Load()
-	}
 	start := time.Now()
-	before, at := delivered(), start
+	before, err := deliveredOf(sender)
+	if err != nil {
+		return 0, congestion, err
+	}
+	at := start
 	var last, best float64
 	for {
 		select {
@@ -74,7 +55,11 @@ func measureTCP(ctx context.Context, from, to Endpoint, want Want, tol float64, 
 			return 0, congestion, ctx.Err()
 		case <-time.After(window):
 		}
-		n, now := delivered(), time.Now()
+		n, err := deliveredOf(sender)
+		if err != nil {
+			return 0, congestion, err
+		}
+		now := time.Now()
 		r := float64(n-before) * 8 / now.Sub(at).Seconds()
 		before, at = n, now
 		mean := (r + last) / 2
@@ -87,6 +72,34 @@ func measureTCP(ctx context.Context, from, to Endpoint, want Want, tol float64, 
 			return best, congestion, nil
 		}
 	}
+}
+
+// stream sends as fast as it can and throws away what arrives, until stop. The
+// connections end with a reset: what is still queued is of no use to anyone.
+func stream(sender, receiver *net.TCPConn) (stop func()) {
+	sender.SetLinger(0)
+	go discard(receiver)
+	go func() {
+		b := make([]byte, 256<<10)
+		for {
+			if _, err := sender.Write(b); err != nil {
+				return // closed
+			}
+		}
+	}()
+	return func() {
+		sender.Close()
+		receiver.Close()
+	}
+}
+
+// deliveredOf is the payload bytes that have reached the receiver.
+func deliveredOf(c *net.TCPConn) (int64, error) {
+	info, err := tcpInfo(c)
+	if err != nil {
+		return 0, err
+	}
+	return int64(info.Delivered) * int64(info.Snd_mss), nil
 }
 
 func near(a, b, tol float64) bool { return a >= b*(1-tol) && a <= b*(1+tol) }
@@ -150,7 +163,7 @@ func congestionOf(c *net.TCPConn) (name string) {
 
 // discard receives and throws away without copying: MSG_TRUNC leaves the buffer
 // alone (tcp(7)).
-func discard(c *net.TCPConn, n *atomic.Int64) {
+func discard(c *net.TCPConn) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return
@@ -166,6 +179,5 @@ func discard(c *net.TCPConn, n *atomic.Int64) {
 		if err != nil || e != nil || k <= 0 {
 			return
 		}
-		n.Add(int64(k))
 	}
 }

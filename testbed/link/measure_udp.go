@@ -43,24 +43,36 @@ func (b *burst) close() {
 	b.to.Close()
 }
 
-// send sends n datagrams at the given wire rate and returns how many it could.
+// send sends n datagrams at the given wire rate and returns how many it could. A
+// sender that was held up does not catch up: a burst would overflow the queue
+// that it is to measure.
 func (b *burst) send(ctx context.Context, n int, rate float64) (int, error) {
-	wire := int64(b.size + 28 + Framing) // IPv6 is 20 more; the pace need not be exact
+	const (
+		nap     = 200 * time.Microsecond
+		atMost  = 2 * time.Millisecond // at once
+		headers = 28 + Framing         // IPv6 has 20 more; the pace need not be exact
+	)
+	every := float64(b.size+headers) * 8e9 / rate // ns
 	buf := make([]byte, b.most*b.size)
-	start, sent := time.Now(), 0
-	for sent < n && ctx.Err() == nil {
-		due := 1 + int(time.Since(start).Seconds()*rate/8/float64(wire))
-		if due <= sent {
-			time.Sleep(200 * time.Microsecond)
+	sent, start := 0, time.Now()
+	for due := 0.0; sent < n; { // due: when the next one is, since start
+		if err := ctx.Err(); err != nil {
+			return sent, err
+		}
+		now := float64(time.Since(start))
+		due = max(due, now-float64(atMost))
+		if due > now {
+			time.Sleep(nap)
 			continue
 		}
-		k := min(due-sent, b.most, n-sent)
+		k := min(1+int((now-due)/every), b.most, n-sent)
 		if _, err := b.from.Write(buf[:k*b.size]); err != nil && !errors.Is(err, unix.ENOBUFS) {
 			return sent, err
 		}
 		sent += k
+		due += float64(k) * every
 	}
-	return sent, ctx.Err()
+	return sent, nil
 }
 
 // arrival is how many datagrams had arrived by a moment.

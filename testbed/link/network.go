@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -46,6 +47,10 @@ type netPath struct {
 
 func newNetwork(seed uint64, memory int64) *network {
 	return &network{seed: seed, route: map[netip.Addr]int32{}, pool: pool{limit: memory}}
+}
+
+func (n *network) knows(name string) bool {
+	return slices.ContainsFunc(n.hosts, func(h *netHost) bool { return h.name == name })
 }
 
 // add adds a host, shaped as the topology says.

@@ -13,7 +13,6 @@ import (
 
 // sim is a network on a virtual clock.
 type sim struct {
-	t   *testing.T
 	n   *network
 	now int64
 	got []delivery
@@ -32,7 +31,7 @@ type delivery struct {
 }
 
 func newSim(t *testing.T, hosts int, top Topology) *sim {
-	s := &sim{t: t, n: newNetwork(1, 1<<30)}
+	s := &sim{n: newNetwork(1, 1<<30)}
 	s.n.clock = func() int64 { return s.now }
 	s.n.deliver = func(host int32, p packet) bool {
 		ip := p.ip()

@@ -1,6 +1,9 @@
 package link
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Stats is what an emulator has done since it started. All counters only grow,
 // so the difference of two (Since) describes the time between.
@@ -108,6 +111,30 @@ func (s Stats) Since(before Stats) Stats {
 	}
 	d.Lateness = s.Lateness.Since(before.Lateness)
 	return d
+}
+
+// LatenessLimit is how late packets of this path may leave, at the 99th
+// percentile, before results over it are void: 1 ms, or 5 % of the delay one way,
+// whichever is more.
+func (w Want) LatenessLimit() time.Duration {
+	return max(time.Millisecond, w.RTT/2/20)
+}
+
+// Trouble says why what was measured in the interval s (from Since) is void,
+// because the emulator itself could not do what it was asked for; "" if it could.
+func (s Stats) Trouble(limit time.Duration) string {
+	if late := s.Lateness.Quantile(0.99); late > limit {
+		return fmt.Sprintf("the emulator sent packets %v late (99th percentile, limit %v)", late, limit)
+	}
+	if d := s.Drops[DropMemory]; d.Segments > 0 {
+		return fmt.Sprintf("the emulator dropped %d segments for want of memory (limit %d bytes)", d.Segments, s.HeldLimit)
+	}
+	for name, h := range s.Hosts {
+		if h.DeviceDrops > 0 {
+			return fmt.Sprintf("the emulator was too slow to read %d packets of %s", h.DeviceDrops, name)
+		}
+	}
+	return ""
 }
 
 // Path returns the counters of one path; zero when it carried nothing.

@@ -32,7 +32,10 @@ type Want struct {
 	Jitter time.Duration // sum of the half-widths of both ways
 	Rate   float64       // bit/s on the wire, from → to; 0: unlimited
 	Loss   float64       // per segment, from → to
-	Return float64       // per segment, to → from
+	// What acknowledgements meet, to → from: the wire rate, 0 for unlimited, and
+	// the loss per segment.
+	ReturnRate float64
+	ReturnLoss float64
 }
 
 // Want returns what the path from one host to another and back should do.
@@ -43,7 +46,9 @@ func (t Topology) Want(from, to string) Want {
 		Jitter: out.jitterUp + out.jitterDown + back.jitterUp + back.jitterDown,
 		Rate:   least(t.Up[from].Rate, t.Down[to].Rate, t.Pairs[Pair{from, to}].Rate),
 		Loss:   out.loss,
-		Return: back.loss,
+
+		ReturnRate: least(t.Up[to].Rate, t.Down[from].Rate, t.Pairs[Pair{to, from}].Rate),
+		ReturnLoss: back.loss,
 	}
 }
 
@@ -142,7 +147,7 @@ type edge struct {
 // edges lists a topology in a stable order; From alone is an uplink, To alone a
 // downlink, both a pair.
 func (t Topology) edges() []edge {
-	var es []edge
+	es := []edge{} // never nil: no edge at all is a topology, too
 	for h, p := range t.Up {
 		es = append(es, edge{From: h, Params: p})
 	}

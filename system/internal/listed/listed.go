@@ -19,7 +19,7 @@ import (
 // Options are those that such systems share.
 func Options() []system.Option {
 	return []system.Option{
-		{Name: "header_env", Type: "strings", Help: "headers with a secret, one per line: `Authorization=NAME` sends the value of the environment variable NAME"},
+		{Name: "headers", Type: "string", Secret: true, Help: "environment variable that holds headers to send, one `Name: value` per line"},
 		{Name: "ca", Type: "string", Help: "PEM file of a root certificate to trust instead of the system's"},
 		{Name: "insecure", Type: "bool", Default: "false", Help: "do not check the server's certificate"},
 	}
@@ -33,16 +33,18 @@ func Base(name string, opt system.Options) (system.HTTPTarget, error) {
 			return t, fmt.Errorf("%s: option \"ca\": %w", name, err)
 		}
 	}
-	for _, h := range opt.Strings("header_env") {
-		key, env, ok := strings.Cut(h, "=")
-		if !ok || key == "" || env == "" {
-			return t, fmt.Errorf("%s: option \"header_env\": want HEADER=NAME-OF-VARIABLE, not %q", name, h)
-		}
-		value, set := os.LookupEnv(env)
+	if env := opt["headers"]; env != "" {
+		lines, set := os.LookupEnv(env)
 		if !set {
-			return t, fmt.Errorf("%s: option \"header_env\": the environment has no variable %s", name, env)
+			return t, fmt.Errorf("%s: option \"headers\": the environment has no variable %s", name, env)
 		}
-		t.Header.Add(key, value)
+		for line := range strings.Lines(lines) {
+			key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
+			if !ok || key == "" { // the line may be the secret: it is not shown
+				return t, fmt.Errorf("%s: option \"headers\": the variable %s has a line that is not `Name: value`", name, env)
+			}
+			t.Header.Add(strings.TrimSpace(key), strings.TrimSpace(value))
+		}
 	}
 	return t, nil
 }
