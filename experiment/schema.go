@@ -106,6 +106,7 @@ func (s *schemaMaker) value(f field) object {
 	}
 	o := s.plain(f)
 	if f.zero != "" {
+		o["not"] = object{"const": 0}
 		return object{"anyOf": []any{object{"const": f.zero}, o}}
 	}
 	return o
