@@ -27,11 +27,6 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	if s.host == nil || !r.bed.Mode().Namespaces {
 		return nil, nil
 	}
-	if _, _, err := r.bed.EmulatorStats(ctx); err != nil && ctx.Err() == nil {
-		// It died between trials; shaping anew starts it again.
-		r.event("fault", "link emulator died", err.Error(), 0)
-		r.link = linkState{}
-	}
 	if !r.link.shaped || r.link.current != cell.Link {
 		if err := r.bed.Shape(ctx, r.shapeSpec(cell.Link)); err != nil {
 			return nil, err
@@ -50,6 +45,22 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	}
 	r.link.checks[s.use.Name] = check
 	return &check, nil
+}
+
+// mendLink starts an emulator that has died since the last trial again, by
+// shaping as before. It comes before the health probe, which crosses the link.
+func (r *run) mendLink(ctx context.Context) error {
+	_, _, err := r.bed.EmulatorStats(ctx)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.event("fault", "link emulator died", err.Error(), 0)
+	was := r.link
+	r.link = linkState{}
+	if !was.shaped {
+		return nil
+	}
+	return r.bed.Shape(ctx, r.shapeSpec(was.current))
 }
 
 // shapeSpec puts the whole link at the server's access: each direction has the
