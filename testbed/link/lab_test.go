@@ -1,0 +1,205 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// The test binary is the emulator process too.
+func TestMain(m *testing.M) {
+	if os.Getenv("LINK_TEST_EMULATOR") != "" {
+		if err := ServeTUN(context.Background(), os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// lab is hosts, each a network namespace, joined by an emulator.
+type lab struct {
+	t        testing.TB
+	emulator *Emulator
+	hosts    map[string]*labHost
+}
+
+// labHost is one; it is an Endpoint.
+type labHost struct {
+	name       string
+	ns         netns.NsHandle
+	v4, v6     netip.Addr
+	ipv6       bool   // use v6 as the address
+	congestion string // of its TCP sockets
+}
+
+func needRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to make network namespaces")
+	}
+	for _, a := range Available() {
+		if a.Emulator == "tun" && !a.OK {
+			t.Skip("tun: " + a.Why)
+		}
+	}
+}
+
+func newLab(t testing.TB, names ...string) *lab {
+	t.Helper()
+	return newLabWith(t, Options{Seed: 7}, names...)
+}
+
+func newLabWith(t testing.TB, o Options, names ...string) *lab {
+	t.Helper()
+	needRoot(t)
+	t.Setenv("LINK_TEST_EMULATOR", "1")
+	e, err := NewTUN(t.Context(), Exec(os.Args[0]), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{t: t, emulator: e, hosts: map[string]*labHost{}}
+	t.Cleanup(func() { e.Close(context.Background()) })
+	for i, name := range names {
+		ns := newNamespace(t)
+		h := &labHost{
+			name: name, ns: ns,
+			v4:         netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}),
+			v6:         netip.MustParseAddr(fmt.Sprintf("fd77::%d", i+1)),
+			congestion: "cubic",
+		}
+		l.hosts[name] = h
+		d := Device{Netns: int(ns), Addrs: []netip.Prefix{netip.PrefixFrom(h.v4, 24), netip.PrefixFrom(h.v6, 64)}}
+		if err := e.AddHost(t.Context(), name, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// newNamespace makes a network namespace with loopback and TCP buffers of up to
+// 128 MiB, gone when the test ends.
+func newNamespace(t testing.TB) netns.NsHandle {
+	t.Helper()
+	var ns netns.NsHandle
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread goes, the descriptor stays
+		done <- func() error {
+			home, err := netns.Get()
+			if err != nil {
+				return err
+			}
+			defer home.Close()
+			if ns, err = netns.New(); err != nil {
+				return err
+			}
+			lo, err := netlink.LinkByName("lo")
+			if err != nil {
+				return err
+			}
+			if err := netlink.LinkSetUp(lo); err != nil {
+				return err
+			}
+			for _, s := range []string{"tcp_rmem=4096 131072 402653184", "tcp_wmem=4096 16384 402653184", "tcp_no_metrics_save=1"} {
+				k, v, _ := strings.Cut(s, "=")
+				if err := os.WriteFile("/proc/sys/net/ipv4/"+k, []byte(v), 0); err != nil {
+					return err
+				}
+			}
+			return netns.Set(home)
+		}()
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ns.Close() })
+	return ns
+}
+
+func (l *lab) shape(top Topology) {
+	l.t.Helper()
+	if err := l.emulator.Shape(l.t.Context(), top); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) stats() Stats {
+	l.t.Helper()
+	s, err := l.emulator.Stats(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return s
+}
+
+// symmetric shapes both ends of every host alike: half the delay on either.
+func symmetric(p Params, names ...string) Topology {
+	t := Topology{Up: map[string]Params{}, Down: map[string]Params{}}
+	for _, n := range names {
+		up, down := p, p
+		up.Delay, down.Delay = p.Delay/2, p.Delay/2
+		down.Loss, down.Jitter = 0, 0
+		t.Up[n], t.Down[n] = up, down
+	}
+	return t
+}
+
+func (h *labHost) Addr() netip.Addr {
+	if h.ipv6 {
+		return h.v6
+	}
+	return h.v4
+}
+
+func (h *labHost) control(network, _ string, c syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") || h.congestion == "" {
+		return nil
+	}
+	var e error
+	err := c.Control(func(fd uintptr) {
+		e = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, h.congestion)
+	})
+	if e != nil {
+		return e
+	}
+	return err
+}
+
+func (h *labHost) Dial(ctx context.Context, network, address string) (c net.Conn, err error) {
+	d := net.Dialer{Timeout: 10 * time.Second, Control: h.control}
+	e := inNetns(int(h.ns), func() error { c, err = d.DialContext(ctx, network, address); return nil })
+	if e != nil {
+		return nil, e
+	}
+	return c, err
+}
+
+func (h *labHost) Listen(ctx context.Context, network, address string) (l net.Listener, err error) {
+	lc := net.ListenConfig{Control: h.control}
+	e := inNetns(int(h.ns), func() error { l, err = lc.Listen(ctx, network, address); return nil })
+	if e != nil {
+		return nil, e
+	}
+	return l, err
+}
+
+func (h *labHost) ListenPacket(ctx context.Context, network, address string) (p net.PacketConn, err error) {
+	e := inNetns(int(h.ns), func() error { p, err = net.ListenPacket(network, address); return nil })
+	if e != nil {
+		return nil, e
+	}
+	return p, err
+}

@@ -1,0 +1,597 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// try runs f up to three times: what a busy machine spoils once is no failure.
+func try(t *testing.T, f func() error) {
+	t.Helper()
+	var err error
+	for range 3 {
+		if err = f(); err == nil {
+			return
+		}
+		t.Logf("again: %v", err)
+	}
+	t.Error(err)
+}
+
+// nearRate checks a rate that the link bounds from above, whatever else the machine
+// does, and from below only as long as the machine can keep up.
+func nearRate(t *testing.T, what string, got, want float64) error {
+	t.Helper()
+	least := 0.95
+	if load := loadAverage(); load > float64(runtime.NumCPU()) {
+		t.Logf("%s: %.4g of %.4g; the load is %v: only the upper bound is checked closely", what, got, want, load)
+		least = 0.3
+	}
+	if got < least*want || got > 1.05*want {
+		return fmt.Errorf("%s %.5g, want %.5g ± 5 %%", what, got, want)
+	}
+	return nil
+}
+
+// loadAverage is the number of threads that wanted to run in the last minute.
+func loadAverage() (load float64) {
+	b, _ := os.ReadFile("/proc/loadavg")
+	fmt.Sscan(string(b), &load)
+	return load
+}
+
+// iperf runs iperf3 from one host to another and returns its report.
+func (l *lab) iperf(from, to string, args ...string) (report struct {
+	End struct {
+		SumReceived struct {
+			BitsPerSecond float64 `json:"bits_per_second"`
+		} `json:"sum_received"`
+		Sum struct {
+			LostPackets int `json:"lost_packets"`
+			Packets     int `json:"packets"`
+		} `json:"sum"`
+	} `json:"end"`
+	Error string `json:"error"`
+}) {
+	l.t.Helper()
+	path, err := exec.LookPath("iperf3")
+	if err != nil {
+		l.t.Skip("iperf3 is not installed")
+	}
+	a, b := l.hosts[from], l.hosts[to]
+	start := func(h *labHost, cmd *exec.Cmd) {
+		l.t.Helper()
+		if err := inNetns(int(h.ns), cmd.Start); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(l.t.Context(), 30*time.Second)
+	defer cancel()
+	server := exec.CommandContext(ctx, path, "-s", "-1", "-B", b.Addr().String())
+	start(b, server)
+	defer server.Wait()
+	defer server.Process.Kill()
+	for {
+		var out bytes.Buffer
+		client := exec.CommandContext(ctx, path, append([]string{"-J", "-c", b.Addr().String()}, args...)...)
+		client.Stdout = &out
+		start(a, client)
+		client.Wait()
+		if strings.Contains(out.String(), "Connection refused") && ctx.Err() == nil {
+			continue // the server does not listen yet
+		}
+		if err := json.Unmarshal(out.Bytes(), &report); err != nil || report.Error != "" {
+			l.t.Fatalf("iperf3: %v %s %s", err, report.Error, out.String())
+		}
+		return report
+	}
+}
+
+// kernelRTT is the round trip that the kernel measured in a TCP handshake: no
+// clock of ours is in it.
+func (l *lab) kernelRTT(from, to string) time.Duration {
+	l.t.Helper()
+	best := time.Hour
+	for range 5 {
+		a, b, err := tcpPair(l.t.Context(), l.hosts[from], l.hosts[to])
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		info, err := tcpInfo(a)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		best = min(best, time.Duration(info.Rtt)*time.Microsecond)
+		a.Close()
+		b.Close()
+	}
+	return best
+}
+
+func TestRoundTrip(t *testing.T) {
+	l := newLab(t, "a", "b")
+	a, b := l.hosts["a"], l.hosts["b"]
+	for _, v6 := range []bool{false, true} {
+		a.ipv6, b.ipv6 = v6, v6
+		for _, rtt := range []time.Duration{0, 2 * time.Millisecond, 80 * time.Millisecond} {
+			top := symmetric(Params{Delay: rtt / 2}, "a", "b")
+			l.shape(top)
+			if k := l.kernelRTT("a", "b"); k < rtt || k > rtt+10*time.Millisecond {
+				t.Errorf("the kernel measured a round trip of %v, want %v", k, rtt)
+			}
+			rtts, err := measureRTT(t.Context(), a, b, top.Want("a", "b"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rtts[0] < rtt {
+				t.Errorf("a datagram was back after %v: earlier than the delay, %v, allows", rtts[0], rtt)
+			}
+			t.Logf("ipv6 %v, round trip %v: p50 %v p99 %v", v6, rtt, quantile(rtts, 0.5), quantile(rtts, 0.99))
+		}
+	}
+	if s := l.stats(); s.Lateness.N() == 0 || s.CPU <= 0 || s.Scheduler == "" {
+		t.Errorf("statistics %+v", s)
+	}
+}
+
+// The rates, measured by us and by an independent tool, each way.
+func TestRate(t *testing.T) {
+	l := newLab(t, "a", "b")
+	a, b := l.hosts["a"], l.hosts["b"]
+	for _, c := range []struct {
+		up, down float64 // of a
+		ipv6     bool
+	}{
+		{1e8, 1e9, false},
+		{1e8, 2e7, true},
+	} {
+		a.ipv6, b.ipv6 = c.ipv6, c.ipv6
+		d := 5 * time.Millisecond
+		top := Topology{
+			Up:   map[string]Params{"a": {Rate: c.up, Delay: d}},
+			Down: map[string]Params{"a": {Rate: c.down, Delay: d}},
+		}
+		l.shape(top)
+		for _, way := range []struct {
+			from, to string
+			rate     float64
+		}{{"a", "b", c.up}, {"b", "a", c.down}} {
+			try(t, func() error {
+				m, err := Measure(t.Context(), l.hosts[way.from], l.hosts[way.to], top.Want(way.from, way.to), 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.Congestion != "cubic" {
+					t.Errorf("congestion control %q", m.Congestion)
+				}
+				return nearRate(t, "rate", m.Rate, TCPPayloadRate(way.rate, c.ipv6))
+			})
+			try(t, func() error {
+				r := l.iperf(way.from, way.to, "-t", "1", "-O", "1", "-C", "cubic")
+				return nearRate(t, "iperf3: rate", r.End.SumReceived.BitsPerSecond, TCPPayloadRate(way.rate, c.ipv6))
+			})
+		}
+	}
+}
+
+// A link that is not what was asked for does not pass.
+func TestMeasureNoticesAWrongLink(t *testing.T) {
+	l := newLab(t, "a", "b")
+	real := Params{Rate: 1e8, Delay: 10 * time.Millisecond}
+	top := symmetric(real, "a", "b")
+	l.shape(top)
+	for what, want := range map[string]Want{
+		"round trip": {RTT: 30 * time.Millisecond, Rate: 1e8},
+		"rate":       {RTT: 20 * time.Millisecond, Rate: 5e7},
+		"loss":       {RTT: 20 * time.Millisecond, Rate: 1e8, Loss: 0.05},
+	} {
+		m, err := Measure(t.Context(), l.hosts["a"], l.hosts["b"], want, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.OK || !strings.Contains(m.Why, what) {
+			t.Errorf("wrong %s: %v %q", what, m.OK, m.Why)
+		}
+	}
+	// Faster than wanted, without limit: the start of a stream passes every rate.
+	l.shape(Topology{})
+	m, err := Measure(t.Context(), l.hosts["a"], l.hosts["b"], Want{Rate: 1e8}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.OK || !strings.Contains(m.Why, "rate") {
+		t.Errorf("no limit at all passes for 100 Mbit/s: %+v", m)
+	}
+}
+
+func TestLossLive(t *testing.T) {
+	l := newLab(t, "a", "b")
+	top := Topology{Up: map[string]Params{"a": {Rate: 1e9, Delay: 5 * time.Millisecond, Loss: 0.01}}}
+	l.shape(top)
+	for _, v6 := range []bool{false, true} {
+		a, b := l.hosts["a"], l.hosts["b"]
+		a.ipv6, b.ipv6 = v6, v6
+		before := l.stats()
+		// 60,000 datagrams in super-packets of 44: σ is 0.04 %.
+		log, sent, err := pass(t.Context(), a, b, top.Want("a", "b"), 1400, 60000, 4e8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := l.stats().Since(before)
+		arrived := log[len(log)-1].n
+		path := s.Path("a", "b")
+		loss := float64(path.Lost.Segments) / float64(path.Sent.Segments)
+		t.Logf("ipv6 %v: %d sent, %d arrived; the emulator lost %d of %d segments (%.3f %%); drops %v", v6, sent, arrived, path.Lost.Segments, path.Sent.Segments, loss*100, s.Drops)
+		if loss < 0.009 || loss > 0.011 {
+			t.Errorf("%.3f %% lost", loss*100)
+		}
+		// The receiver misses what the emulator dropped; a few more if its own buffer
+		// overflowed.
+		dropped := 0
+		for cause, c := range s.Drops {
+			if cause != DropNoRoute {
+				dropped += int(c.Segments)
+			}
+		}
+		if missing := sent - arrived; missing < dropped || missing > dropped+sent/200 {
+			t.Errorf("%d are missing, the emulator dropped %v", missing, s.Drops)
+		}
+	}
+	l.hosts["a"].ipv6, l.hosts["b"].ipv6 = false, false
+	try(t, func() error {
+		r := l.iperf("a", "b", "-u", "-b", "40M", "-l", "200", "-w", "4M", "-t", "1")
+		if share := float64(r.End.Sum.LostPackets) / float64(r.End.Sum.Packets); share < 0.007 || share > 0.013 {
+			return fmt.Errorf("iperf3: %d of %d lost", r.End.Sum.LostPackets, r.End.Sum.Packets)
+		}
+		return nil
+	})
+}
+
+// TCP content survives losses and queue overflows: what is cut has right
+// checksums, in the eyes of the kernel.
+func TestTCPSurvivesLoss(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.shape(symmetric(Params{Rate: 2e8, Delay: 2 * time.Millisecond, Loss: 0.003, Queue: 20000}, "a", "b"))
+	for _, v6 := range []bool{false, true} {
+		l.hosts["a"].ipv6, l.hosts["b"].ipv6 = v6, v6
+		a, b, err := tcpPair(t.Context(), l.hosts["a"], l.hosts["b"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		deadline := time.Now().Add(30 * time.Second)
+		a.SetDeadline(deadline)
+		b.SetDeadline(deadline)
+		sent := make([]byte, 3<<20)
+		for i := range len(sent) / 4 {
+			binary.LittleEndian.PutUint32(sent[i*4:], uint32(i)*2654435761)
+		}
+		go func() {
+			a.Write(sent)
+			a.CloseWrite()
+		}()
+		got, err := io.ReadAll(b)
+		if err != nil || !bytes.Equal(got, sent) {
+			t.Errorf("ipv6 %v: %d of %d bytes, equal %v, %v", v6, len(got), len(sent), bytes.Equal(got, sent), err)
+		}
+		a.Close()
+		b.Close()
+	}
+	if s := l.stats(); s.Drops[DropLoss].Segments == 0 || s.Drops[DropUp].Segments == 0 || s.Drops[DropMalformed].Segments != 0 || s.Drops[DropWrite].Segments != 0 {
+		t.Errorf("drops %v", s.Drops)
+	}
+}
+
+func TestPairLive(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	top := symmetric(Params{Delay: 5 * time.Millisecond}, "a", "b", "c")
+	top.Pairs = map[Pair]Params{
+		{"a", "b"}: {Delay: 30 * time.Millisecond, Rate: 2e7},
+		{"b", "a"}: {Delay: 10 * time.Millisecond},
+	}
+	l.shape(top)
+	for _, c := range []struct {
+		from, to string
+		rtt      time.Duration
+	}{{"a", "b", 40 * time.Millisecond}, {"b", "a", 40 * time.Millisecond}, {"a", "c", 10 * time.Millisecond}, {"c", "b", 10 * time.Millisecond}} {
+		if w := top.Want(c.from, c.to).RTT; w != c.rtt {
+			t.Errorf("%s → %s: want says %v, %v", c.from, c.to, w, c.rtt)
+		}
+		if k := l.kernelRTT(c.from, c.to); k < c.rtt || k > c.rtt+10*time.Millisecond {
+			t.Errorf("%s → %s: round trip %v, want %v", c.from, c.to, k, c.rtt)
+		}
+	}
+	try(t, func() error {
+		m, err := Measure(t.Context(), l.hosts["a"], l.hosts["b"], top.Want("a", "b"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nearRate(t, "rate", m.Rate, TCPPayloadRate(2e7, false))
+	})
+}
+
+// While datagrams flow, the link changes again and again: none overtakes another
+// and none is lost that the counters do not show.
+func TestReshapeLive(t *testing.T) {
+	l := newLab(t, "a", "b")
+	a, b := l.hosts["a"], l.hosts["b"]
+	to, from, err := udpPair(t.Context(), a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	defer from.Close()
+	setsockopt(to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20)
+	var sent atomic.Int64
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 200)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			binary.BigEndian.PutUint64(buf, uint64(sent.Add(1)))
+			from.Write(buf)
+			if sent.Load()%50 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	received := make(chan int64)
+	go func() {
+		var n, last int64
+		buf := make([]byte, 2048)
+		for {
+			to.SetReadDeadline(time.Now().Add(time.Second))
+			if _, _, err := to.ReadFrom(buf); err != nil {
+				received <- n
+				return
+			}
+			n++
+			if seq := int64(binary.BigEndian.Uint64(buf)); seq <= last {
+				t.Errorf("%d after %d", seq, last)
+			} else {
+				last = seq
+			}
+		}
+	}()
+	for i := range 20 {
+		d := time.Duration(i%3) * 20 * time.Millisecond
+		l.shape(symmetric(Params{Rate: []float64{1e8, 0, 1e9, 3e8}[i%4], Delay: d, Jitter: d / 2}, "a", "b"))
+		time.Sleep(40 * time.Millisecond)
+	}
+	close(stop)
+	<-done
+	n := <-received
+	s := l.stats()
+	var dropped int64
+	for cause, c := range s.Drops {
+		if cause != DropNoRoute {
+			dropped += c.Segments
+		}
+	}
+	dropped += s.Hosts["a"].DeviceDrops
+	if n+dropped != sent.Load() {
+		t.Errorf("%d sent, %d received, %d dropped", sent.Load(), n, dropped)
+	}
+}
+
+// A super-packet of datagrams arrives as one, whole, or in parts around losses.
+func TestUDPSegmentationOffload(t *testing.T) {
+	l := newLab(t, "a", "b")
+	for _, loss := range []float64{0, 0.1} {
+		for _, v6 := range []bool{false, true} {
+			a, b := l.hosts["a"], l.hosts["b"]
+			a.ipv6, b.ipv6 = v6, v6
+			l.shape(Topology{Up: map[string]Params{"a": {Delay: time.Millisecond, Loss: loss}}})
+			to, from, err := udpPair(t.Context(), a, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const size, n = 1200, 50
+			if err := setsockopt(from, unix.IPPROTO_UDP, unix.UDP_SEGMENT, size); err != nil {
+				t.Skipf("no UDP segmentation offload: %v", err)
+			}
+			setsockopt(to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20)
+			before := l.stats()
+			msg := make([]byte, size*n)
+			for i := range n {
+				for j := range size {
+					msg[i*size+j] = byte(i*31 + j*7)
+				}
+			}
+			if _, err := from.Write(msg); err != nil {
+				t.Fatal(err)
+			}
+			buf := make([]byte, 1<<16)
+			got := 0
+			for {
+				to.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+				k, _, err := to.ReadFrom(buf) // without UDP_GRO: one by one
+				if err != nil {
+					break
+				}
+				i := bytes.Index(msg, buf[:k])
+				if k != size || i < 0 || i%size != 0 {
+					t.Errorf("ipv6 %v: a datagram of %d bytes that was not sent", v6, k)
+				}
+				got++
+			}
+			s := l.stats().Since(before)
+			if lost := s.Drops[DropLoss].Segments; int64(got)+lost != n || (loss == 0) != (lost == 0) {
+				t.Errorf("ipv6 %v, loss %v: %d of %d arrived, %d lost", v6, loss, got, n, lost)
+			}
+			to.Close()
+			from.Close()
+		}
+	}
+}
+
+// kill -9: noticed at once, said with a reason, and traffic stops.
+func TestEmulatorKilled(t *testing.T) {
+	l := newLab(t, "a", "b")
+	e := l.emulator
+	if e.Err() != nil {
+		t.Fatal(e.Err())
+	}
+	syscall.Kill(e.Process().PID(), syscall.SIGKILL)
+	select {
+	case <-e.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("not noticed")
+	}
+	if err := e.Err(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := e.Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "died") {
+		t.Errorf("statistics of a dead emulator: %v", err)
+	}
+	if err := e.Shape(t.Context(), Topology{}); err == nil {
+		t.Error("a dead emulator can be shaped")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if c, err := l.hosts["a"].Dial(ctx, "tcp", net.JoinHostPort(l.hosts["b"].v4.String(), "1")); err == nil {
+		c.Close()
+		t.Error("hosts are connected without an emulator")
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEmulatorStopped(t *testing.T) {
+	l := newLab(t, "a")
+	if err := l.emulator.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-l.emulator.Process().Done():
+		if err := l.emulator.Process().Err(); err != nil {
+			t.Errorf("it did not end well: %v", err)
+		}
+	default:
+		t.Error("the process still runs")
+	}
+	if err := l.emulator.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.emulator.Stats(t.Context()); err == nil {
+		t.Error("statistics after Close")
+	}
+}
+
+func TestEmulatorDoesNotStart(t *testing.T) {
+	if _, err := NewTUN(t.Context(), Exec("/nonexistent"), Options{}); err == nil {
+		t.Error("no error")
+	}
+	start := time.Now()
+	_, err := NewTUN(t.Context(), Exec("/bin/false"), Options{})
+	if err == nil || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("error %v", err)
+	}
+	if time.Since(start) > answerWithin {
+		t.Error("the end of the process is not noticed")
+	}
+}
+
+func TestServeWithoutAClient(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(cmd.Environ(), "LINK_TEST_EMULATOR=1")
+	out, err := cmd.CombinedOutput() // standard input is /dev/null
+	if err == nil || !strings.Contains(string(out), "standard input must be the socket") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestAddHostErrors(t *testing.T) {
+	l := newLab(t, "a")
+	if err := l.emulator.AddHost(t.Context(), "b", Device{Netns: 9999}); err == nil || !strings.Contains(err.Error(), "enter network namespace") {
+		t.Errorf("error %v", err)
+	}
+	if err := l.emulator.AddHost(t.Context(), "b", Device{Netns: int(l.hosts["a"].ns)}); err == nil || !strings.Contains(err.Error(), "TUNSETIFF") {
+		t.Errorf("a second device of the same name: %v", err)
+	}
+	if err := l.emulator.AddHost(t.Context(), "a", Device{Netns: int(newNamespace(t))}); err == nil || !strings.Contains(err.Error(), "there is a host a already") {
+		t.Errorf("a second host of the same name: %v", err)
+	}
+}
+
+// A device that goes neither stops nor occupies the emulator.
+func TestDeviceGoes(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	nl := l.emulator.hosts["c"].nl
+	dev, err := nl.LinkByName(DefaultDevice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nl.LinkDel(dev); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.hosts["a"].Dial(t.Context(), "udp", net.JoinHostPort(l.hosts["c"].v4.String(), "9"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Write([]byte("anyone?"))
+	c.Close()
+	before := l.stats()
+	time.Sleep(500 * time.Millisecond)
+	if l.stats().Drops[DropWrite].Segments == 0 {
+		t.Error("a packet to a device that is gone was not counted as dropped")
+	}
+	if s := l.stats().Since(before); s.CPU > s.At/5 {
+		t.Errorf("the emulator was busy for %v of %v", s.CPU, s.At)
+	}
+	if k := l.kernelRTT("a", "b"); k > time.Second {
+		t.Errorf("round trip between the others %v", k)
+	}
+}
+
+// What the emulator may hold is bounded, and what is dropped for it is counted.
+func TestMemoryIsBounded(t *testing.T) {
+	l := newLabWith(t, Options{Seed: 1, Memory: 8 << 20}, "a", "b")
+	top := Topology{Up: map[string]Params{"a": {Delay: 300 * time.Millisecond}}}
+	l.shape(top)
+	b, err := newBurst(t.Context(), l.hosts["a"], l.hosts["b"], 1400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	if _, err := b.send(t.Context(), 20000, 2e9); err != nil { // 28 MB
+		t.Fatal(err)
+	}
+	s := l.stats()
+	if s.Trouble(time.Hour) == "" {
+		t.Error("drops for want of memory are no trouble")
+	}
+	if s.HeldPeak > s.HeldLimit || s.HeldPeak < s.HeldLimit/2 || s.Drops[DropMemory].Segments == 0 {
+		t.Errorf("peak %d, limit %d, drops %v", s.HeldPeak, s.HeldLimit, s.Drops)
+	}
+}
+
+func TestAvailableSaysWhyNot(t *testing.T) {
+	for _, a := range Available() {
+		t.Logf("%+v", a)
+		if a.OK != (a.Why == "") {
+			t.Errorf("%+v", a)
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package link
+
+import (
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// network is the emulated network itself: packets go in with arrive, come out
+// through deliver when advance says that it is time. It does no input or output
+// and reads no clock, and belongs to one goroutine.
+type network struct {
+	seed    uint64
+	hosts   []*netHost
+	route   map[netip.Addr]int32
+	shape   Topology
+	pending eventHeap
+	pool    pool
+	deliver func(host int32, p packet) bool // writes p to its host now
+	clock   func() int64                    // for lateness alone
+
+	in, out  Count
+	drops    [len(dropCauses)]Count
+	lateness latenessRecorder
+}
+
+type netHost struct {
+	name     string
+	up, down shaper
+	paths    []*netPath // to each host
+	sent     Count
+	received Count
+}
+
+// netPath is the way from one host to another, between their queues.
+type netPath struct {
+	pathParams
+	pair shaper
+	last int64 // latest arrival at the downlink: what follows arrives no earlier
+	rng  *rand.Rand
+	gap  int64 // segments before the next lost one
+	sent Count
+	lost Count
+}
+
+func newNetwork(seed uint64, memory int64) *network {
+	return &network{seed: seed, route: map[netip.Addr]int32{}, pool: pool{limit: memory}}
+}
+
+func (n *network) knows(name string) bool {
+	return slices.ContainsFunc(n.hosts, func(h *netHost) bool { return h.name == name })
+}
+
+// add adds a host, shaped as the topology says.
+func (n *network) add(name string, addrs []netip.Addr) int32 {
+	i := int32(len(n.hosts))
+	n.hosts = append(n.hosts, &netHost{name: name})
+	for _, a := range addrs {
+		n.route[a] = i
+	}
+	for src, h := range n.hosts {
+		for dst := len(h.paths); dst < len(n.hosts); dst++ {
+			// A generator of its own makes a path's losses independent of what
+			// other paths carry.
+			rng := rand.New(rand.NewPCG(n.seed, uint64(src)<<32|uint64(dst)))
+			h.paths = append(h.paths, &netPath{rng: rng, gap: math.MaxInt64})
+		}
+	}
+	n.reshape(n.shape)
+	return i
+}
+
+// reshape applies a topology to hosts present and future. Packets under way keep
+// their departure; none overtakes another.
+func (n *network) reshape(t Topology) {
+	n.shape = t
+	names := make([]string, len(n.hosts))
+	for i, h := range n.hosts {
+		names[i] = h.name
+	}
+	r := t.resolve(names)
+	for _, h := range n.hosts {
+		h.up.set(r.Up[h.name].Rate, r.Up[h.name].Queue)
+		h.down.set(r.Down[h.name].Rate, r.Down[h.name].Queue)
+		for j, path := range h.paths {
+			old := path.loss
+			path.pathParams = r.path(h.name, n.hosts[j].name)
+			path.pair.set(path.rate, path.queue)
+			if path.loss != old {
+				path.gap = path.nextGap()
+			}
+		}
+	}
+}
+
+// arrive takes a packet that host src sent at now, and its buffer.
+func (n *network) arrive(src int32, buf []byte, now int64) {
+	p, addr, err := parse(buf)
+	if err != nil {
+		n.in.add(1, int64(len(buf)))
+		n.drops[iMalformed].add(1, int64(len(buf)))
+		n.pool.put(buf)
+		return
+	}
+	n.in.add(p.segs, p.wire())
+	h := n.hosts[src]
+	h.sent.add(p.segs, p.wire())
+	dst, ok := n.route[addr]
+	if !ok {
+		n.drop(p, iNoRoute)
+		return
+	}
+	path := h.paths[dst]
+	at := now
+	if p, ok = n.queue(&h.up, p, &at, iUp); !ok {
+		return
+	}
+	if p, ok = n.queue(&path.pair, p, &at, iPair); !ok {
+		return
+	}
+	path.sent.add(p.segs, p.wire())
+	at = max(at+path.propagation(), path.last)
+	path.last = at
+	ev := event{at: at, src: src, dst: dst}
+	if path.gap >= int64(p.segs) {
+		path.gap -= int64(p.segs)
+		ev.p = p
+		n.pending.push(ev)
+		return
+	}
+	n.lose(path, p, ev)
+}
+
+// queue passes p through s; *at becomes its departure. What does not fit is
+// dropped from p's end.
+func (n *network) queue(s *shaper, p packet, at *int64, cause int) (packet, bool) {
+	if fit := s.fit(*at, p); fit < p.segs {
+		if fit == 0 {
+			n.drop(p, cause)
+			return p, false
+		}
+		whole := p.wire()
+		segs := p.segs
+		p = p.truncate(fit)
+		n.drops[cause].add(segs-fit, whole-p.wire())
+	}
+	*at = s.take(*at, p.wire())
+	return p, true
+}
+
+// lose sends on the runs of p's segments between the lost ones.
+func (n *network) lose(path *netPath, p packet, ev event) {
+	wire, kept := p.wire(), int64(0)
+	var lost int32
+	run := func(from, to int32) {
+		if from == to {
+			return
+		}
+		size := p.span(from, to)
+		kept += size
+		buf := n.pool.get(p.size(from, to))
+		if buf == nil {
+			n.drops[iMemory].add(to-from, size)
+			return
+		}
+		ev.p = p.cut(buf, from, to)
+		n.pending.push(ev)
+	}
+	var from int32
+	for {
+		left := int64(p.segs - from)
+		if path.gap >= left {
+			path.gap -= left
+			run(from, p.segs)
+			break
+		}
+		hit := from + int32(path.gap)
+		path.gap = path.nextGap()
+		run(from, hit)
+		lost++
+		if from = hit + 1; from == p.segs {
+			break
+		}
+	}
+	path.lost.add(lost, wire-kept)
+	n.drops[iLoss].add(lost, wire-kept)
+	n.pool.put(p.buf)
+}
+
+// advance moves everything that is due at now. It returns when the next step is
+// due, or false when nothing is under way.
+func (n *network) advance(now int64) (next int64, any bool) {
+	for len(n.pending.e) > 0 {
+		if at := n.pending.e[0].at; at > now {
+			return at, true
+		}
+		ev := n.pending.pop()
+		if !ev.down {
+			p, ok := n.queue(&n.hosts[ev.dst].down, ev.p, &ev.at, iDown)
+			if !ok {
+				continue
+			}
+			ev.p, ev.down = p, true
+			// Back into the heap even when it is due, so that departures keep their order.
+			n.pending.push(ev)
+			continue
+		}
+		n.lateness.add(n.clock() - ev.at)
+		if n.deliver(ev.dst, ev.p) {
+			n.out.add(ev.p.segs, ev.p.wire())
+			n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
+			n.pool.put(ev.p.buf)
+		} else {
+			n.drop(ev.p, iWrite)
+		}
+	}
+	return 0, false
+}
+
+func (n *network) drop(p packet, cause int) {
+	n.drops[cause].add(p.segs, p.wire())
+	n.pool.put(p.buf)
+}
+
+func (p *netPath) propagation() int64 {
+	d := int64(p.delay) + p.draw(p.jitterUp) + p.draw(p.jitterDown)
+	return max(d, 0)
+}
+
+func (p *netPath) draw(jitter time.Duration) int64 {
+	if jitter == 0 {
+		return 0
+	}
+	return int64((p.rng.Float64()*2 - 1) * float64(jitter))
+}
+
+// nextGap draws how many segments pass before one is lost: geometric, by
+// inversion: ⌊ln U / ln(1 − loss)⌋ with U uniform in (0, 1]. One draw per lost
+// segment instead of one per segment.
+func (p *netPath) nextGap() int64 {
+	switch {
+	case p.loss <= 0:
+		return math.MaxInt64
+	case p.loss >= 1:
+		return 0
+	}
+	g := math.Log(1-p.rng.Float64()) / math.Log1p(-p.loss)
+	return int64(min(g, 1e18))
+}
+
+func (n *network) stats() Stats {
+	s := Stats{
+		Held: n.pool.held, HeldPeak: n.pool.peak, HeldLimit: n.pool.limit,
+		In: n.in, Out: n.out,
+		Drops:    map[string]Count{},
+		Hosts:    map[string]HostStats{},
+		Lateness: n.lateness.snapshot(),
+	}
+	for i, c := range n.drops {
+		if c != (Count{}) {
+			s.Drops[dropCauses[i]] = c
+		}
+	}
+	for _, h := range n.hosts {
+		s.Hosts[h.name] = HostStats{Sent: h.sent, Received: h.received}
+		for j, p := range h.paths {
+			if p.sent != (Count{}) {
+				s.Paths = append(s.Paths, PathStats{From: h.name, To: n.hosts[j].name, Sent: p.sent, Lost: p.lost, Delay: int64(p.delay)})
+			}
+		}
+	}
+	return s
+}
+
+// refuse drops a packet for which there was no buffer.
+func (n *network) refuse(buf []byte) {
+	c, cause := Count{1, int64(len(buf))}, iMalformed
+	if p, _, err := parse(buf); err == nil {
+		c, cause = Count{int64(p.segs), p.wire()}, iMemory
+	}
+	n.in.add(int32(c.Segments), c.Bytes)
+	n.drops[cause].add(int32(c.Segments), c.Bytes)
+}

@@ -1,0 +1,489 @@
+package link
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// sim is a network on a virtual clock.
+type sim struct {
+	n   *network
+	now int64
+	got []delivery
+
+	template map[int][]byte // packets by number of segments
+	keep     bool           // deliveries' bytes too
+}
+
+type delivery struct {
+	at   int64
+	host int32
+	wire int64
+	segs int32
+	mark uint32 // of the packet's first segment: see send
+	buf  []byte
+}
+
+func newSim(t *testing.T, hosts int, top Topology) *sim {
+	s := &sim{n: newNetwork(1, 1<<30)}
+	s.n.clock = func() int64 { return s.now }
+	s.n.deliver = func(host int32, p packet) bool {
+		ip := p.ip()
+		l4 := 20
+		if ip[0]>>4 == 6 {
+			l4 = 40
+		}
+		d := delivery{s.now, host, p.wire(), p.segs, binary.BigEndian.Uint32(ip[l4+4:]), nil}
+		if s.keep {
+			d.buf = bytes.Clone(p.buf)
+		}
+		s.got = append(s.got, d)
+		return true
+	}
+	for i := range hosts {
+		s.n.add(hostName(i), []netip.Addr{hostAddr(i)})
+	}
+	s.n.reshape(top)
+	return s
+}
+
+func hostName(i int) string     { return string(rune('a' + i)) }
+func hostAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}) }
+
+// send sends a TCP super-packet of segs segments of 1514 bytes on the wire; its
+// sequence number starts at seq.
+func (s *sim) send(src, dst, segs int, seq uint32) {
+	body := 1448 * segs
+	if s.template == nil {
+		s.template = map[int][]byte{}
+	}
+	p := s.template[segs]
+	if p == nil {
+		p = craft{gso: 1448, body: body, flags: 0x10, rng: rand.New(rand.NewPCG(9, 9))}.bytes()
+		s.template[segs] = p
+	}
+	ip := p[vnetLen:]
+	a := hostAddr(dst).As4()
+	copy(ip[16:], a[:])
+	binary.BigEndian.PutUint32(ip[24:], seq)
+	// craft has summed the old addresses.
+	binary.BigEndian.PutUint16(ip[36:], rfc1071(pseudo(ip, 6, len(ip)-20)))
+	buf := s.n.pool.get(len(p))
+	if buf == nil {
+		s.n.refuse(p)
+		return
+	}
+	copy(buf, p)
+	s.n.arrive(int32(src), buf, s.now)
+}
+
+// run advances the clock, from event to event, until nothing is under way.
+func (s *sim) run() {
+	for {
+		next, any := s.n.advance(s.now)
+		if !any {
+			return
+		}
+		s.now = next
+	}
+}
+
+// until advances the clock to t.
+func (s *sim) until(t int64) {
+	for {
+		next, any := s.n.advance(s.now)
+		if !any || next > t {
+			break
+		}
+		s.now = next
+	}
+	s.now = t
+	s.n.advance(t)
+}
+
+func ms(x float64) int64 { return int64(x * 1e6) }
+
+func TestPathTimes(t *testing.T) {
+	top := Topology{
+		Up:   map[string]Params{"a": {Rate: 1e9, Delay: 10 * time.Millisecond}},
+		Down: map[string]Params{"b": {Rate: 1e8, Delay: 5 * time.Millisecond}, "c": {Delay: time.Millisecond}},
+	}
+	s := newSim(t, 3, top)
+	s.send(0, 1, 1, 0) // 1514 bytes: 12.112 µs up, 15 ms, 121.12 µs down
+	s.send(0, 2, 1, 0) // behind the first on the uplink, no rate down
+	s.send(1, 0, 1, 0) // nothing limits this way
+	s.run()
+	want := map[int32]int64{1: 15e6 + 12112 + 121120, 2: 11e6 + 2*12112, 0: 0}
+	for _, d := range s.got {
+		if d.at != want[d.host] {
+			t.Errorf("host %d at %d, want %d", d.host, d.at, want[d.host])
+		}
+	}
+	if len(s.got) != 3 {
+		t.Errorf("%d deliveries", len(s.got))
+	}
+	if w := top.Want("a", "b"); w.RTT != 15*time.Millisecond || w.Rate != 1e8 {
+		t.Errorf("want %+v", w)
+	}
+}
+
+func TestPairReplacesDelayAndAddsRate(t *testing.T) {
+	top := Topology{
+		Up:    map[string]Params{"a": {Rate: 1e9, Delay: 10 * time.Millisecond, Loss: 1}},
+		Pairs: map[Pair]Params{{"a", "b"}: {Rate: 1e8, Delay: 3 * time.Millisecond}},
+	}
+	s := newSim(t, 3, top)
+	s.send(0, 1, 1, 0)
+	s.send(0, 2, 1, 0) // not that pair: lost
+	s.run()
+	if len(s.got) != 1 || s.got[0].at != 3e6+12112+121120 {
+		t.Errorf("%+v", s.got)
+	}
+	if w := top.Want("a", "b"); w.RTT != 3*time.Millisecond || w.Rate != 1e8 || w.Loss != 0 {
+		t.Errorf("want %+v", w)
+	}
+	if w := top.Want("b", "a"); w.RTT != 3*time.Millisecond || w.Rate != 0 {
+		t.Errorf("want %+v", w)
+	}
+}
+
+// What goes in comes out, is counted as dropped for one cause, or is still held,
+// to the byte, under everything at once; and buffers are not leaked.
+func TestConservation(t *testing.T) {
+	const hosts = 4
+	rng := rand.New(rand.NewPCG(5, 6))
+	random := func() Params {
+		p := Params{Delay: time.Duration(rng.Int64N(50e6)), Loss: rng.Float64() * 0.2}
+		p.Jitter = time.Duration(rng.Float64() * float64(p.Delay))
+		if rng.IntN(4) > 0 {
+			p.Rate = math.Pow(10, 6+3*rng.Float64())
+			p.Queue = int64(rng.IntN(200000))
+		}
+		return p
+	}
+	topology := func() Topology {
+		top := Topology{Up: map[string]Params{}, Down: map[string]Params{}, Pairs: map[Pair]Params{}}
+		for i := range hosts {
+			top.Up[hostName(i)], top.Down[hostName(i)] = random(), random()
+		}
+		for range 2 {
+			if i, j := rng.IntN(hosts), rng.IntN(hosts); i != j {
+				top.Pairs[Pair{hostName(i), hostName(j)}] = random()
+			}
+		}
+		return top
+	}
+	s := newSim(t, hosts, topology())
+	s.n.pool.limit = 4 << 20 // to be hit
+	for i := range 20000 {
+		s.send(rng.IntN(hosts), rng.IntN(hosts+1), 1+rng.IntN(44), uint32(i)*1e6)
+		s.until(s.now + rng.Int64N(400e3))
+		if i%1000 == 999 {
+			s.n.reshape(topology())
+		}
+		if s.n.pool.held > s.n.pool.limit {
+			t.Fatalf("holds %d bytes, limit %d", s.n.pool.held, s.n.pool.limit)
+		}
+	}
+	s.run()
+	st := s.n.stats()
+	sum := st.Out
+	for _, c := range st.Drops {
+		sum.add(int32(c.Segments), c.Bytes)
+	}
+	if sum != st.In {
+		t.Errorf("in %+v, out and dropped %+v", st.In, sum)
+	}
+	var delivered Count
+	for _, d := range s.got {
+		delivered.add(d.segs, d.wire)
+	}
+	if delivered != st.Out {
+		t.Errorf("out %+v, delivered %+v", st.Out, delivered)
+	}
+	if st.Held != 0 {
+		t.Errorf("%d bytes of buffers leaked", st.Held)
+	}
+	for _, cause := range []string{DropUp, DropPair, DropDown, DropLoss, DropNoRoute, DropMemory} {
+		if st.Drops[cause] == (Count{}) {
+			t.Errorf("no drop by %s: the test does not reach it", cause)
+		}
+	}
+}
+
+// Neither jitter, nor losses, nor reshaping makes one packet of a path overtake
+// another, and what arrives is intact.
+func TestOrderIsKept(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	s := newSim(t, 3, Topology{})
+	s.keep = true
+	for i := range uint32(3000) {
+		segs := 1 + rng.IntN(20)
+		s.send(0, 1, segs, i<<16)
+		s.send(2, 1, 1, i<<16|1<<31)
+		s.until(s.now + rng.Int64N(2e6))
+		if i%50 == 0 {
+			d := time.Duration(rng.Int64N(80e6))
+			p := Params{Delay: d, Jitter: d, Loss: 0.05, Rate: math.Pow(10, 7+2*rng.Float64())}
+			if rng.IntN(3) == 0 {
+				p.Rate = 0
+			}
+			s.n.reshape(symmetric(p, "a", "b", "c"))
+		}
+	}
+	s.run()
+	last := map[uint32]int64{0: -1, 1: -1}
+	for _, d := range s.got {
+		flow := d.mark >> 31
+		if int64(d.mark) <= last[flow] {
+			t.Fatalf("%#x after %#x", d.mark, last[flow])
+		}
+		last[flow] = int64(d.mark)
+		wireSegments(t, d.buf)
+	}
+}
+
+func TestJitterIsUniform(t *testing.T) {
+	p := Params{Delay: 20 * time.Millisecond, Jitter: 5 * time.Millisecond}
+	s := newSim(t, 2, Topology{Up: map[string]Params{"a": p}})
+	var sent []int64
+	const n = 20000
+	for i := range uint32(n) {
+		sent = append(sent, s.now)
+		s.send(0, 1, 1, i)
+		s.until(s.now + 50e6) // far apart: nothing holds another up
+	}
+	var sum, below float64
+	lo, hi := int64(math.MaxInt64), int64(0)
+	for i, d := range s.got {
+		delay := d.at - sent[i]
+		sum += float64(delay)
+		lo, hi = min(lo, delay), max(hi, delay)
+		if delay < ms(17.5) {
+			below++
+		}
+	}
+	if mean := sum / n; math.Abs(mean-20e6) > 0.1e6 {
+		t.Errorf("mean %v", mean)
+	}
+	if lo < ms(15) || hi > ms(25) || lo > ms(15.1) || hi < ms(24.9) {
+		t.Errorf("from %v to %v", lo, hi)
+	}
+	if share := below / n; math.Abs(share-0.25) > 0.015 {
+		t.Errorf("%v in the lowest quarter", share)
+	}
+}
+
+// Losses hit single segments, at the rate asked for, independent of how they were
+// bundled, and are the same for the same seed.
+func TestLossPerSegment(t *testing.T) {
+	for _, loss := range []float64{0.001, 0.01, 0.3, 1} {
+		for _, segs := range []int{1, 44} {
+			s := newSim(t, 2, Topology{Up: map[string]Params{"a": {Loss: loss}}})
+			const total = 440000
+			for i := range total / segs {
+				s.send(0, 1, segs, uint32(i))
+				s.run()
+				s.got = s.got[:0]
+			}
+			p := s.n.stats().Path("a", "b")
+			got := float64(p.Lost.Segments) / float64(p.Sent.Segments)
+			sigma := math.Sqrt(loss * (1 - loss) / total)
+			if p.Sent.Segments != total || math.Abs(got-loss) > 4*sigma {
+				t.Errorf("loss %v in super-packets of %d: %v of %d", loss, segs, got, p.Sent.Segments)
+			}
+			if p.Lost.Bytes != p.Lost.Segments*1514 {
+				t.Errorf("loss %v: %d bytes in %d segments", loss, p.Lost.Bytes, p.Lost.Segments)
+			}
+		}
+	}
+}
+
+// Losses are independent: the run lengths between them are geometric, so the
+// share of losses that directly follow another is the loss rate itself.
+func TestLossesAreIndependent(t *testing.T) {
+	s := newSim(t, 2, Topology{Up: map[string]Params{"a": {Loss: 0.1}}})
+	path := s.n.hosts[0].paths[1]
+	zeros := 0
+	const n = 200000
+	for range n {
+		if path.nextGap() == 0 {
+			zeros++
+		}
+	}
+	if share := float64(zeros) / n; math.Abs(share-0.1) > 0.003 {
+		t.Errorf("%v follow directly, want 0.1", share)
+	}
+}
+
+// A burst larger than the queue loses its tail, not its whole super-packets.
+func TestDropTailSplitsSuperPackets(t *testing.T) {
+	s := newSim(t, 2, Topology{Up: map[string]Params{"a": {Rate: 1e8, Queue: 100 * 1514}}})
+	for i := range 5 {
+		s.send(0, 1, 40, uint32(i)<<20)
+	}
+	s.run()
+	st := s.n.stats()
+	if st.Out != (Count{100, 100 * 1514}) || st.Drops[DropUp] != (Count{100, 100 * 1514}) {
+		t.Errorf("out %+v, dropped %+v; want 100 segments each", st.Out, st.Drops)
+	}
+	if len(s.got) != 3 || s.got[2].segs != 20 {
+		t.Errorf("%+v", s.got)
+	}
+}
+
+// Two hosts that send to a third share its downlink fairly, and fill it.
+func TestDownlinkIsShared(t *testing.T) {
+	top := Topology{Down: map[string]Params{"c": {Rate: 1e8, Queue: 64 * 1514}}}
+	s := newSim(t, 3, top)
+	rng := rand.New(rand.NewPCG(1, 3))
+	sent := [2]uint32{}
+	for s.now < 1e9 {
+		src := rng.IntN(2)
+		s.send(src, 2, 4, uint32(src)<<31|sent[src])
+		sent[src]++
+		s.until(s.now + 200e3) // 2.4 × the downlink
+	}
+	share := [2]float64{}
+	for _, d := range s.got {
+		share[d.mark>>31] += float64(d.wire)
+	}
+	total := share[0] + share[1]
+	if want := 1e8 / 8; math.Abs(total-want) > want/100 {
+		t.Errorf("%v bytes in a second, want %v", total, want)
+	}
+	if r := share[0] / total; r < 0.45 || r > 0.55 {
+		t.Errorf("one host got %v", r)
+	}
+}
+
+func TestQueueDefaults(t *testing.T) {
+	top := Topology{
+		Up:   map[string]Params{"a": {Rate: 1e9, Delay: 20 * time.Millisecond}, "b": {Rate: 1e6}},
+		Down: map[string]Params{"a": {Rate: 1e9, Delay: 20 * time.Millisecond}, "b": {Rate: 1e9, Queue: 5}},
+	}
+	r := top.resolve([]string{"a", "b", "c"})
+	for what, c := range map[string][2]int64{
+		"one round trip of 40 ms at 1 Gbit/s": {r.Up["a"].Queue, 5e6},
+		"least":                               {r.Up["b"].Queue, 64 * 1514},
+		"as given":                            {r.Down["b"].Queue, 5},
+		"no rate":                             {r.Up["c"].Queue, 0},
+	} {
+		if c[0] != c[1] {
+			t.Errorf("%s: %d, want %d", what, c[0], c[1])
+		}
+	}
+}
+
+func TestTopologyRoundTrip(t *testing.T) {
+	p := func(d int) Params { return Params{Delay: time.Duration(d)} }
+	top := Topology{
+		Up: map[string]Params{"a": p(1), "b": p(2)}, Down: map[string]Params{"a": p(3)},
+		Pairs: map[Pair]Params{{"a", "b"}: p(4), {"b", "a"}: p(5)},
+	}
+	if got := topologyOf(top.edges()); fmt.Sprint(got) != fmt.Sprint(top) {
+		t.Errorf("%v, want %v", got, top)
+	}
+}
+
+func TestTopologyValidate(t *testing.T) {
+	for _, c := range []struct {
+		p  Params
+		ok bool
+	}{
+		{Params{}, true},
+		{Params{Rate: 1e9, Delay: time.Second, Jitter: time.Second, Loss: 1, Queue: 1}, true},
+		{Params{Rate: -1}, false},
+		{Params{Rate: 10}, false},
+		{Params{Rate: math.NaN()}, false},
+		{Params{Delay: -1}, false},
+		{Params{Delay: time.Hour}, false},
+		{Params{Delay: 1, Jitter: 2}, false},
+		{Params{Loss: 1.1}, false},
+		{Params{Loss: math.NaN()}, false},
+		{Params{Queue: -1}, false},
+	} {
+		for i, top := range []Topology{{Up: map[string]Params{"a": c.p}}, {Down: map[string]Params{"a": c.p}}, {Pairs: map[Pair]Params{{"a", "b"}: c.p}}} {
+			if err := top.Validate(); (err == nil) != c.ok {
+				t.Errorf("%d: %+v: %v", i, c.p, err)
+			}
+		}
+	}
+	if (Topology{Pairs: map[Pair]Params{{"a", "a"}: {}}}).Validate() == nil {
+		t.Error("a link to itself is valid")
+	}
+}
+
+func TestLateness(t *testing.T) {
+	var r latenessRecorder
+	for ns := range int64(1 << 14) {
+		b := latenessBucket(ns)
+		if hi := latenessBound(b); hi < ns || float64(hi) > float64(ns)*1.125 {
+			t.Fatalf("%d ns in a bucket up to %d", ns, hi)
+		}
+		if b > 0 && latenessBound(b-1) >= ns {
+			t.Fatalf("%d ns belongs to the bucket below", ns)
+		}
+		r.add(ns)
+	}
+	first := r.snapshot()
+	if q := first.Quantile(0.5); q < 1<<13 || float64(q) > 1.125*(1<<13) {
+		t.Errorf("median %v", q)
+	}
+	r.add(5e9)
+	r.add(math.MaxInt64)
+	d := r.snapshot().Since(first)
+	if d.N() != 2 || d.Quantile(0) < 5e9 || d.Quantile(0) > 5.7e9 {
+		t.Errorf("%+v, %v", d, d.Quantile(0))
+	}
+	if (Lateness{}).Quantile(0.99) != 0 {
+		t.Error("nothing counted, yet late")
+	}
+}
+
+func TestPayloadRate(t *testing.T) {
+	if r := TCPPayloadRate(1e9, false); math.Abs(r-956.407e6) > 1e3 {
+		t.Error(r)
+	}
+	if r := TCPPayloadRate(1e9, true); math.Abs(r-943.197e6) > 1e3 {
+		t.Error(r)
+	}
+}
+
+func TestSegmentsPerBurst(t *testing.T) {
+	for rate, want := range map[float64]int{0: 65535, 1e6: 1, 1e7: 1, 1e8: 8, 1e9: 82, 1e13: 65535} {
+		if got := segmentsPerBurst(rate); got != want {
+			t.Errorf("%g: %d, want %d", rate, got, want)
+		}
+	}
+}
+
+func TestNetemAttributes(t *testing.T) {
+	for _, c := range []struct {
+		p    Params
+		want [5]uint64 // latency and jitter in µs, loss in 1/1000 %, limit, rate in byte/s
+	}{
+		{Params{Rate: 1e8, Delay: 20 * time.Millisecond, Loss: 0.01, Queue: 500000}, [5]uint64{20000, 0, 1000, 497, 12.5e6}},
+		{Params{Rate: 1e7, Queue: 1514 * 64}, [5]uint64{0, 0, 0, 64, 1.25e6}},
+		{Params{Rate: 4e10, Delay: 10 * time.Millisecond, Queue: 1}, [5]uint64{10000, 0, 0, 33027, 5e9}},
+		// Jitter needs a rate to keep order.
+		{Params{Delay: 2 * time.Millisecond, Jitter: time.Millisecond}, [5]uint64{2000, 1000, 0, 24769, orderRate}},
+	} {
+		a := netemAttrs(c.p, c.p.Rate)
+		got := [5]uint64{uint64(a.Latency), uint64(a.Jitter), uint64(math.Round(float64(a.Loss) * 1000)), uint64(a.Limit), a.Rate64}
+		if got != c.want {
+			t.Errorf("%+v: %v, want %v", c.p, got, c.want)
+		}
+	}
+	// Acknowledgements of the fastest link fit into the slowest one's delay.
+	slow := Params{Rate: 1e6, Delay: 40 * time.Millisecond, Queue: 64 * 1514}
+	if a := netemAttrs(slow, 1e9); a.Limit < 64+3303 {
+		t.Errorf("limit %d", a.Limit)
+	}
+}

@@ -1,0 +1,212 @@
+package link
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// vnetLen is the length of struct virtio_net_hdr, which precedes every packet
+// on a TUN device opened with IFF_VNET_HDR:
+//
+//	0 flags  1 gso_type  2 hdr_len  4 gso_size  6 csum_start  8 csum_offset
+//
+// in native byte order. maxPacket holds one with the largest IP packet.
+const (
+	vnetLen   = 10
+	maxPacket = vnetLen + 40 + 65536
+)
+
+// packet is an IP packet of one segment, or a super-packet: segs segments that
+// the kernel will cut out of it, sharing one header of hdr bytes, gso bytes of
+// payload in each but the last.
+type packet struct {
+	buf  []byte // virtio header and IP packet
+	hdr  int32
+	gso  int32
+	segs int32
+}
+
+func (p packet) ip() []byte { return p.buf[vnetLen:] }
+
+// wire is the number of bytes that the packet's segments occupy on the wire.
+func (p packet) wire() int64 {
+	return int64(len(p.ip())) + int64(p.segs-1)*int64(p.hdr) + int64(p.segs)*Framing
+}
+
+// segment is the wire size of each segment but the last; last of that one.
+func (p packet) segment() int64 {
+	if p.segs == 1 {
+		return p.wire()
+	}
+	return int64(p.hdr) + int64(p.gso) + Framing
+}
+
+var errMalformed = errors.New("malformed packet")
+
+// parse reads the geometry of a packet as it comes from a TUN device, and where
+// it goes. It trusts no length in it: anything in a namespace may have sent it.
+func parse(buf []byte) (p packet, dst netip.Addr, err error) {
+	if len(buf) < vnetLen+20 {
+		return p, dst, errMalformed
+	}
+	p = packet{buf: buf, hdr: int32(len(buf) - vnetLen), segs: 1}
+	ip := p.ip()
+	var network int // length of the smallest network header
+	switch ip[0] >> 4 {
+	case 4:
+		network = int(ip[0]&15) * 4
+		if network < 20 || network > len(ip) {
+			return p, dst, errMalformed
+		}
+		dst = netip.AddrFrom4([4]byte(ip[16:20]))
+	case 6:
+		network = 40
+		if len(ip) < network {
+			return p, dst, errMalformed
+		}
+		dst = netip.AddrFrom16([16]byte(ip[24:40]))
+	default:
+		return p, dst, errMalformed
+	}
+	kind := buf[1] &^ unix.VIRTIO_NET_HDR_GSO_ECN
+	if kind == unix.VIRTIO_NET_HDR_GSO_NONE {
+		return p, dst, nil
+	}
+	gso := int(binary.NativeEndian.Uint16(buf[4:]))
+	start := int(binary.NativeEndian.Uint16(buf[6:])) // of the transport header
+	offset := int(binary.NativeEndian.Uint16(buf[8:]))
+	var hdr, sum int
+	switch kind {
+	case unix.VIRTIO_NET_HDR_GSO_TCPV4, unix.VIRTIO_NET_HDR_GSO_TCPV6:
+		if start < network || start+20 > len(ip) {
+			return p, dst, errMalformed
+		}
+		hdr, sum = start+int(ip[start+12]>>4)*4, 16
+		if hdr < start+20 {
+			return p, dst, errMalformed
+		}
+	case unix.VIRTIO_NET_HDR_GSO_UDP_L4:
+		hdr, sum = start+8, 6
+	default:
+		return p, dst, errMalformed
+	}
+	// The checksum is partial, as segmentation needs it, or we could not cut.
+	if gso == 0 || start < network || hdr >= len(ip) || offset != sum || buf[0]&unix.VIRTIO_NET_HDR_F_NEEDS_CSUM == 0 {
+		return p, dst, errMalformed
+	}
+	p.hdr, p.gso = int32(hdr), int32(gso)
+	p.segs = int32((len(ip) - hdr + gso - 1) / gso)
+	return p, dst, nil
+}
+
+// size is the length of the buffer that segments [from, to) need.
+func (p packet) size(from, to int32) int {
+	if p.segs == 1 {
+		return len(p.buf)
+	}
+	return vnetLen + int(p.hdr) + int(min(to*p.gso, int32(len(p.ip()))-p.hdr)-from*p.gso)
+}
+
+// span is the wire size of segments [from, to).
+func (p packet) span(from, to int32) int64 {
+	if p.segs == 1 {
+		return p.wire()
+	}
+	return int64(p.size(from, to)-vnetLen) + int64(to-from-1)*int64(p.hdr) + int64(to-from)*Framing
+}
+
+// cut writes segments [from, to) as a packet of their own into buf, which must
+// be of p.size(from, to) bytes and not overlap p's.
+func (p packet) cut(buf []byte, from, to int32) packet {
+	if p.segs == 1 {
+		copy(buf, p.buf)
+		return packet{buf, p.hdr, p.gso, 1}
+	}
+	body := int(p.hdr) + vnetLen
+	copy(buf, p.buf[:body])
+	copy(buf[body:], p.buf[body+int(from*p.gso):])
+	return p.repair(buf, from, to)
+}
+
+// truncate keeps the first n segments, in place.
+func (p packet) truncate(n int32) packet {
+	if n >= p.segs {
+		return p
+	}
+	return p.repair(p.buf[:p.size(0, n)], 0, n)
+}
+
+// repair makes the header in buf, copied from p, true for segments [from, to):
+// what the kernel's segmentation would have given them (tcp_gso_segment,
+// __udp_gso_segment and inet_gso_segment).
+func (p packet) repair(buf []byte, from, to int32) packet {
+	ip := buf[vnetLen:]
+	start := int(binary.NativeEndian.Uint16(buf[6:]))
+	offset := int(binary.NativeEndian.Uint16(buf[8:]))
+	l4 := ip[start:]
+	proto := byte(unix.IPPROTO_TCP)
+	if buf[1]&^unix.VIRTIO_NET_HDR_GSO_ECN == unix.VIRTIO_NET_HDR_GSO_UDP_L4 {
+		proto = unix.IPPROTO_UDP
+		binary.BigEndian.PutUint16(l4[4:], uint16(len(l4)))
+	} else {
+		seq := binary.BigEndian.Uint32(l4[4:])
+		binary.BigEndian.PutUint32(l4[4:], seq+uint32(from)*uint32(p.gso))
+		if to < p.segs {
+			l4[13] &^= tcpFIN | tcpPSH // these belong to the last segment
+		}
+		if from > 0 && buf[1]&unix.VIRTIO_NET_HDR_GSO_ECN != 0 {
+			l4[13] &^= tcpCWR // and this to the first
+			buf[1] &^= unix.VIRTIO_NET_HDR_GSO_ECN
+		}
+	}
+	var addrs []byte
+	if ip[0]>>4 == 4 {
+		addrs = ip[12:20]
+		binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
+		binary.BigEndian.PutUint16(ip[4:], binary.BigEndian.Uint16(ip[4:])+uint16(from))
+		ip[10], ip[11] = 0, 0
+		binary.BigEndian.PutUint16(ip[10:], ^fold(sum(0, ip[:int(ip[0]&15)*4])))
+	} else {
+		addrs = ip[8:40]
+		binary.BigEndian.PutUint16(ip[4:], uint16(len(ip)-40))
+	}
+	// The partial checksum covers the pseudo-header; whoever segments adds the rest.
+	pseudo := sum(uint32(proto)+uint32(len(l4)), addrs)
+	binary.BigEndian.PutUint16(l4[offset:], fold(pseudo))
+
+	binary.NativeEndian.PutUint16(buf[2:], uint16(p.hdr))
+	q := packet{buf, p.hdr, p.gso, to - from}
+	if q.segs == 1 {
+		buf[1] = unix.VIRTIO_NET_HDR_GSO_NONE
+		buf[4], buf[5] = 0, 0
+		q.hdr, q.gso = int32(len(ip)), 0
+	}
+	return q
+}
+
+const (
+	tcpFIN = 0x01
+	tcpPSH = 0x08
+	tcpCWR = 0x80
+)
+
+// sum adds b's 16-bit words to s; fold makes it the ones' complement sum (RFC 1071).
+func sum(s uint32, b []byte) uint32 {
+	for ; len(b) >= 2; b = b[2:] {
+		s += uint32(b[0])<<8 | uint32(b[1])
+	}
+	if len(b) == 1 {
+		s += uint32(b[0]) << 8
+	}
+	return s
+}
+
+func fold(s uint32) uint16 {
+	for s>>16 != 0 {
+		s = s&0xffff + s>>16
+	}
+	return uint16(s)
+}

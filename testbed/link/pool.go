@@ -1,0 +1,55 @@
+package link
+
+import "golang.org/x/sys/unix"
+
+// pool hands out packet buffers of a few sizes and bounds what is held at a
+// time. They live outside the garbage-collected heap, so that a gigabyte in
+// flight costs no collection.
+type pool struct {
+	limit      int64
+	held, peak int64 // bytes of capacity handed out
+	free       [len(bufferSizes)][][]byte
+}
+
+var bufferSizes = [...]int{512, 2048, 8192, 32768, maxPacket + 14} // a multiple of 8
+
+const chunk = 1 << 20
+
+// get returns a buffer of n bytes, or nil when that would exceed the limit or the
+// kernel has no memory.
+func (p *pool) get(n int) []byte {
+	class := 0
+	for n > bufferSizes[class] {
+		class++
+	}
+	size := bufferSizes[class]
+	if p.held+int64(size) > p.limit {
+		return nil
+	}
+	if len(p.free[class]) == 0 {
+		mem, err := unix.Mmap(-1, 0, chunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			return nil
+		}
+		for ; len(mem) >= size; mem = mem[size:] {
+			p.free[class] = append(p.free[class], mem[:size:size])
+		}
+	}
+	last := len(p.free[class]) - 1
+	b := p.free[class][last]
+	p.free[class] = p.free[class][:last]
+	p.held += int64(size)
+	p.peak = max(p.peak, p.held)
+	return b[:n]
+}
+
+// put takes a buffer back, whatever it has been cut to (from its end).
+func (p *pool) put(b []byte) {
+	for class, size := range bufferSizes {
+		if cap(b) == size {
+			p.free[class] = append(p.free[class], b)
+			p.held -= int64(size)
+			return
+		}
+	}
+}

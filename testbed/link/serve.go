@@ -1,0 +1,90 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// ServeTUN is the emulator process, `plimsoll node link`: it serves the client
+// whose socket is its standard input until that closes or ctx ends. It needs no
+// rights over any namespace; descriptors of the TUN devices are sent to it.
+func ServeTUN(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("link: unexpected argument %q: the emulator is configured over its standard input", args[0])
+	}
+	return serve(ctx, os.NewFile(0, "stdin"))
+}
+
+func serve(ctx context.Context, control *os.File) error {
+	ch, err := newChannel(control)
+	if err != nil {
+		return fmt.Errorf("link: standard input must be the socket of a plimsoll that started this emulator: %w", err)
+	}
+	defer ch.close()
+	defer context.AfterFunc(ctx, func() { ch.conn.Close() })()
+	// The data path must not wait for a processor of Go's while the control
+	// goroutine or the collector runs.
+	if runtime.GOMAXPROCS(0) < 3 {
+		runtime.GOMAXPROCS(3)
+	}
+
+	var req request
+	if err := ch.receive(&req); err != nil {
+		return ended(ctx, err)
+	}
+	if req.Start == nil {
+		return errors.New("link: the first request must be start")
+	}
+	l, err := newLoop(req.Start.Seed, req.Start.Memory)
+	if err != nil {
+		return fmt.Errorf("link: start the data path: %w", err)
+	}
+	go l.run()
+	defer l.stop()
+	for {
+		r := reply{ID: req.ID}
+		if err := l.answer(ch, &req, &r); err != nil {
+			r.Error = err.Error()
+		}
+		if err := ch.send(r, -1); err != nil {
+			return ended(ctx, err)
+		}
+		req = request{}
+		if err := ch.receive(&req); err != nil {
+			return ended(ctx, err)
+		}
+	}
+}
+
+// ended tells the end of the connection, which is how an emulator is stopped,
+// from a failure.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("link: control connection: %w", err)
+}
+
+func (l *loop) answer(ch *channel, req *request, r *reply) error {
+	switch {
+	case req.Add != nil:
+		fd, err := ch.claim()
+		if err != nil {
+			return err
+		}
+		return l.add(req.Add.Name, req.Add.Addrs, fd)
+	case req.Shape != nil:
+		return l.do(func() { l.net.reshape(topologyOf(*req.Shape)) })
+	case req.Stats:
+		s, err := l.stats()
+		r.Stats = &s
+		return err
+	}
+	return nil // start: nothing more to do
+}

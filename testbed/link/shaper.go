@@ -1,0 +1,62 @@
+package link
+
+// shaper is one rate with the queue before it, as a virtual clock: it knows when
+// the last byte of what it has accepted will have left, and so needs no timer and
+// no list. A packet of n bytes that arrives at t leaves at max(t, busy) + n/rate.
+// Times are nanoseconds; a float64 holds them to 1/50 ns for a day and to 1 ns
+// for a hundred.
+//
+// Arrival times must not decrease.
+type shaper struct {
+	perByte float64 // ns; 0: unlimited
+	limit   float64 // bytes
+	busy    float64 // when it is idle again
+	before  float64 // until then it works off what an older setting accepted
+}
+
+// set changes rate (bit/s, 0: unlimited) and queue (bytes). What has been
+// accepted keeps its departure, and what comes later leaves after it, so order
+// is kept; it does not count against the new queue.
+func (s *shaper) set(rate float64, queue int64) {
+	s.before = s.busy
+	s.perByte, s.limit = 0, float64(queue)
+	if rate > 0 {
+		s.perByte = 8e9 / rate
+	}
+}
+
+// backlog is the number of bytes that wait or are being sent at t.
+func (s *shaper) backlog(t int64) float64 {
+	if s.perByte == 0 {
+		return 0
+	}
+	return max(0, s.busy-max(float64(t), s.before)) / s.perByte
+}
+
+// fit is how many of a packet's segments, arriving back to back at t, the queue
+// takes: drop-tail in bytes, segment by segment. An idle link takes at least one,
+// however short its queue.
+func (s *shaper) fit(t int64, p packet) int32 {
+	if s.perByte == 0 {
+		return p.segs
+	}
+	backlog := s.backlog(t)
+	room := s.limit - backlog + 1e-3 // rounding must not cost a segment
+	if room >= float64(p.wire()) {
+		return p.segs
+	}
+	n := min(int32(max(room, 0)/float64(p.segment())), p.segs-1)
+	if n == 0 && backlog == 0 {
+		n = 1
+	}
+	return n
+}
+
+// take accepts n bytes that arrive at t and returns when the last has left.
+func (s *shaper) take(t int64, n int64) int64 {
+	if s.perByte == 0 && s.busy <= float64(t) {
+		return t
+	}
+	s.busy = max(s.busy, float64(t)) + float64(n)*s.perByte
+	return int64(s.busy)
+}

@@ -1,0 +1,121 @@
+package link
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// sized is a packet that occupies segs × (size) bytes on the wire.
+func sized(size, segs int) packet {
+	if segs == 1 {
+		return packet{buf: make([]byte, vnetLen+size-Framing), hdr: int32(size - Framing), segs: 1}
+	}
+	const hdr = 52
+	gso := size - Framing - hdr
+	return packet{buf: make([]byte, vnetLen+hdr+gso*segs), hdr: hdr, gso: int32(gso), segs: int32(segs)}
+}
+
+func TestShaperDeparture(t *testing.T) {
+	var s shaper
+	s.set(8e6, 1e6) // 1 byte per µs
+	for _, c := range []struct{ at, bytes, want int64 }{
+		{0, 1000, 1000e3},
+		{0, 500, 1500e3},           // behind the first
+		{1500e3, 500, 2000e3},      // just in time
+		{10_000e3, 100, 10_100e3},  // idle in between: nothing is saved up
+		{10_050e3, 1000, 11_100e3}, // half of the last one waits
+	} {
+		if got := s.take(c.at, c.bytes); got != c.want {
+			t.Errorf("%d bytes at %d leave at %d, want %d", c.bytes, c.at, got, c.want)
+		}
+	}
+	if got := s.backlog(10_600e3); math.Abs(got-500) > 1e-6 {
+		t.Errorf("backlog %v, want 500", got)
+	}
+}
+
+func TestShaperUnlimited(t *testing.T) {
+	var s shaper
+	if got := s.take(5, 1<<40); got != 5 {
+		t.Errorf("departure %d, want 5", got)
+	}
+	if fit := s.fit(5, sized(1514, 40)); fit != 40 {
+		t.Errorf("%d fit, want 40", fit)
+	}
+}
+
+// The sum of what passes in a busy period is rate × time, to the rounding of one
+// nanosecond, however long it is.
+func TestShaperKeepsItsRate(t *testing.T) {
+	for _, rate := range []float64{1e4, 1e7, 123456789, 1e9, 1e10, 1e11} {
+		var s shaper
+		s.set(rate, math.MaxInt64)
+		rng := rand.New(rand.NewPCG(1, 1))
+		const origin = int64(3600e9)
+		var bytes, last int64
+		for range 100000 {
+			n := int64(60 + rng.IntN(65000))
+			bytes += n
+			at := s.take(origin, n)
+			if at < last {
+				t.Fatalf("rate %g: departures go back", rate)
+			}
+			last = at
+		}
+		want := float64(bytes) * 8e9 / rate
+		if got := float64(last - origin); math.Abs(got-want) > 1+want*1e-9 {
+			t.Errorf("rate %g: %d bytes took %v ns, want %v", rate, bytes, got, want)
+		}
+	}
+}
+
+func TestShaperQueueLimit(t *testing.T) {
+	var s shaper
+	s.set(8e6, 10000)
+	p := sized(1000, 4)
+	for i, want := range []int32{4, 4, 2, 0, 0} { // 4000, 8000, 10000 bytes
+		fit := s.fit(0, p)
+		if fit != want {
+			t.Fatalf("packet %d: %d segments fit, want %d", i, fit, want)
+		}
+		if fit > 0 {
+			s.take(0, int64(fit)*1000)
+		}
+	}
+	if got := s.fit(999e3, p); got != 0 {
+		t.Errorf("after 999 bytes have left %d fit, want 0", got)
+	}
+	if got := s.fit(1000e3, p); got != 1 {
+		t.Errorf("after 1000 bytes have left %d fit, want 1", got)
+	}
+	if got := s.fit(1000e3, sized(900, 1)); got != 1 {
+		t.Errorf("after 1000 bytes have left a small packet does not fit")
+	}
+	if got := s.fit(20_000e3, sized(20000, 1)); got != 1 {
+		t.Errorf("an idle link with a short queue takes no packet")
+	}
+	if got := s.fit(20_000e3, sized(20000, 2)); got != 1 {
+		t.Errorf("an idle link with a short queue takes %d, want the first segment", got)
+	}
+}
+
+// A new rate neither moves what was accepted nor lets later packets overtake.
+func TestShaperReshape(t *testing.T) {
+	for _, rate := range []float64{0, 8e3, 8e9} {
+		var s shaper
+		s.set(8e6, 1e6)
+		before := s.take(0, 10000)
+		s.set(rate, 5000)
+		if fit := s.fit(1000, sized(1000, 5)); fit != 5 {
+			t.Errorf("rate %g: %d fit into the new queue, want 5: the old one's bytes do not count", rate, fit)
+		}
+		after := s.take(1000, 1000)
+		if after < before {
+			t.Errorf("rate %g: leaves at %d, before %d", rate, after, before)
+		}
+		if rate > 0 && after-before != int64(1000*8e9/rate) {
+			t.Errorf("rate %g: %d ns on the wire", rate, after-before)
+		}
+	}
+}

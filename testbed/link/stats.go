@@ -1,0 +1,148 @@
+package link
+
+import (
+	"fmt"
+	"time"
+)
+
+// Stats is what an emulator has done since it started. All counters only grow,
+// so the difference of two (Since) describes the time between.
+type Stats struct {
+	At        time.Duration        `json:"at"`        // since the emulator started
+	Scheduler string               `json:"scheduler"` // of the data path's thread: "fifo", "nice -20", "normal"
+	CPU       time.Duration        `json:"cpu"`       // of the data path's thread
+	Held      int64                `json:"held"`      // bytes of buffers now
+	HeldPeak  int64                `json:"held_peak"` // most ever
+	HeldLimit int64                `json:"held_limit"`
+	In        Count                `json:"in"`    // read from the hosts
+	Out       Count                `json:"out"`   // written to the hosts
+	Drops     map[string]Count     `json:"drops"` // by cause, the Drop constants
+	Hosts     map[string]HostStats `json:"hosts"`
+	Paths     []PathStats          `json:"paths"`    // those that carried anything
+	Lateness  Lateness             `json:"lateness"` // of every packet whose departure was scheduled
+}
+
+// Count counts segments as on the wire, and their bytes with framing.
+type Count struct {
+	Segments int64 `json:"segments"`
+	Bytes    int64 `json:"bytes"`
+}
+
+func (c *Count) add(segments int32, bytes int64) {
+	c.Segments += int64(segments)
+	c.Bytes += bytes
+}
+
+func (c Count) minus(d Count) Count { return Count{c.Segments - d.Segments, c.Bytes - d.Bytes} }
+
+// Causes of drops.
+const (
+	DropUp        = "queue-up"   // the uplink's queue was full
+	DropPair      = "queue-pair" // the pair's queue was full
+	DropDown      = "queue-down" // the downlink's queue was full
+	DropLoss      = "loss"       // as asked for
+	DropNoRoute   = "no-route"   // to no host of ours: multicast, mostly
+	DropMemory    = "memory"     // the emulator's own limit: a result under it is void
+	DropMalformed = "malformed"
+	DropWrite     = "write" // the receiving device refused: its host is gone or down
+)
+
+// The same as indices, and their names.
+const (
+	iUp = iota
+	iPair
+	iDown
+	iLoss
+	iNoRoute
+	iMemory
+	iMalformed
+	iWrite
+)
+
+var dropCauses = [...]string{iUp: DropUp, iPair: DropPair, iDown: DropDown, iLoss: DropLoss,
+	iNoRoute: DropNoRoute, iMemory: DropMemory, iMalformed: DropMalformed, iWrite: DropWrite}
+
+// HostStats is one host's link.
+type HostStats struct {
+	Sent     Count `json:"sent"`     // entered the uplink
+	Received Count `json:"received"` // left the downlink
+	// DeviceDrops are packets that the host's device dropped before the emulator
+	// could read them: the emulator was too slow. Filled in by Emulator.Stats.
+	DeviceDrops int64 `json:"device_drops"`
+}
+
+// PathStats is one ordered pair of hosts.
+type PathStats struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Sent  Count  `json:"sent"`  // reached the propagation stage
+	Lost  Count  `json:"lost"`  // of these, lost as asked for
+	Delay int64  `json:"delay"` // ns, as set
+}
+
+// Since returns what happened between before and s. Gauges stay as in s.
+func (s Stats) Since(before Stats) Stats {
+	d := s
+	d.At -= before.At
+	d.CPU -= before.CPU
+	d.In, d.Out = s.In.minus(before.In), s.Out.minus(before.Out)
+	d.Drops = map[string]Count{}
+	for cause, c := range s.Drops {
+		if c = c.minus(before.Drops[cause]); c != (Count{}) {
+			d.Drops[cause] = c
+		}
+	}
+	d.Hosts = map[string]HostStats{}
+	for name, h := range s.Hosts {
+		b := before.Hosts[name]
+		d.Hosts[name] = HostStats{h.Sent.minus(b.Sent), h.Received.minus(b.Received), h.DeviceDrops - b.DeviceDrops}
+	}
+	old := map[Pair]PathStats{}
+	for _, p := range before.Paths {
+		old[Pair{p.From, p.To}] = p
+	}
+	d.Paths = nil
+	for _, p := range s.Paths {
+		b := old[Pair{p.From, p.To}]
+		p.Sent, p.Lost = p.Sent.minus(b.Sent), p.Lost.minus(b.Lost)
+		if p.Sent != (Count{}) {
+			d.Paths = append(d.Paths, p)
+		}
+	}
+	d.Lateness = s.Lateness.Since(before.Lateness)
+	return d
+}
+
+// LatenessLimit is how late packets of this path may leave, at the 99th
+// percentile, before results over it are void: 1 ms, or 5 % of the delay one way,
+// whichever is more.
+func (w Want) LatenessLimit() time.Duration {
+	return max(time.Millisecond, w.RTT/2/20)
+}
+
+// Trouble says why what was measured in the interval s (from Since) is void,
+// because the emulator itself could not do what it was asked for; "" if it could.
+func (s Stats) Trouble(limit time.Duration) string {
+	if late := s.Lateness.Quantile(0.99); late > limit {
+		return fmt.Sprintf("the emulator sent packets %v late (99th percentile, limit %v)", late, limit)
+	}
+	if d := s.Drops[DropMemory]; d.Segments > 0 {
+		return fmt.Sprintf("the emulator dropped %d segments for want of memory (limit %d bytes)", d.Segments, s.HeldLimit)
+	}
+	for name, h := range s.Hosts {
+		if h.DeviceDrops > 0 {
+			return fmt.Sprintf("the emulator was too slow to read %d packets of %s", h.DeviceDrops, name)
+		}
+	}
+	return ""
+}
+
+// Path returns the counters of one path; zero when it carried nothing.
+func (s Stats) Path(from, to string) PathStats {
+	for _, p := range s.Paths {
+		if p.From == from && p.To == to {
+			return p
+		}
+	}
+	return PathStats{From: from, To: to}
+}

@@ -1,0 +1,65 @@
+package link
+
+import "time"
+
+// What a segment costs on the wire. Rates count Ethernet framing as the kernel's
+// qdiscs do (skb->len on an Ethernet device): the 14 bytes of header, without
+// frame check, preamble and gap.
+const (
+	MTU       = 1500
+	Framing   = 14
+	FullFrame = MTU + Framing
+)
+
+// TCPPayloadRate is the payload rate of a TCP stream that fills a link of the
+// given wire rate with full segments: rate × payload / (MTU + 14), with payload
+// = MTU − IP header − TCP header (20) − timestamp option (10, padded to 12: RFC
+// 7323, on by default in Linux). For IPv4 (header 20) that is 1448/1514 =
+// 0.9564; for IPv6 (40) 1428/1514 = 0.9432. Bit/s in, bit/s out.
+func TCPPayloadRate(wire float64, ipv6 bool) float64 {
+	return wire * float64(tcpPayload(ipv6)) / FullFrame
+}
+
+func tcpPayload(ipv6 bool) int { return MTU - ipHeader(ipv6) - 20 - 12 }
+func udpPayload(ipv6 bool) int { return MTU - ipHeader(ipv6) - 8 }
+
+func ipHeader(ipv6 bool) int {
+	if ipv6 {
+		return 40
+	}
+	return 20
+}
+
+// BDP is the bandwidth-delay product in bytes.
+func BDP(rate float64, rtt time.Duration) int64 { return int64(rate / 8 * rtt.Seconds()) }
+
+// QueueBytes is the queue that p has on a path with the given round trip:
+// p.Queue, or by default one bandwidth-delay product (the classic rule: a single
+// loss-based flow keeps the link busy while it recovers from halving its window)
+// and at least 64 full segments. 0 when p has no rate: nothing queues then.
+func (p Params) QueueBytes(rtt time.Duration) int64 {
+	switch {
+	case p.Rate <= 0:
+		return 0
+	case p.Queue > 0:
+		return p.Queue
+	}
+	return max(BDP(p.Rate, rtt), 64*FullFrame)
+}
+
+func (p Params) withQueue(rtt time.Duration) Params {
+	p.Queue = p.QueueBytes(rtt)
+	return p
+}
+
+// segmentsPerBurst is how many full segments a sender may hand over as one
+// super-packet, so that it occupies a link of the given rate for at most about
+// 1 ms: what happens within a super-packet is not seen by the link.
+func segmentsPerBurst(rate float64) int {
+	const kernelDefault = 65535
+	if rate <= 0 {
+		return kernelDefault
+	}
+	n := rate / 8 * 1e-3 / FullFrame
+	return int(min(max(n, 1), kernelDefault))
+}
