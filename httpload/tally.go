@@ -11,7 +11,7 @@ import (
 
 const (
 	batchSize  = record.BlockSize // operations handed over at once
-	maxClasses = 64   // distinct classes kept, whatever a server thinks of
+	maxClasses = 64               // distinct classes kept, whatever a server thinks of
 	otherClass = "other"
 )
 
