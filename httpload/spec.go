@@ -72,7 +72,8 @@ type Object struct {
 	Size   int64               `json:"size"`
 	Header map[string][]string `json:"header,omitempty"` // beyond Host, Range, Accept-Encoding
 	// What the object holds, to compare with: seeded content, or a file that is
-	// a copy of it. With neither, only the length is checked.
+	// a copy of it (mapped: its pages count as resident memory of the load
+	// process). With neither, only the length is checked.
 	Content   *workload.Content `json:"content,omitempty"`
 	Reference string            `json:"reference,omitempty"`
 	CAFile    string            `json:"ca_file,omitempty"`  // extra root certificate for https
@@ -86,8 +87,13 @@ const (
 	receiveVerify, receiveDrop                 = "verify", "drop"
 )
 
-// maxConnections bounds what a mistyped concurrency may do.
-const maxConnections = 100_000
+const (
+	// maxConnections bounds what a mistyped concurrency may do.
+	maxConnections = 100_000
+	// maxThreads is how many event loops there are at most unless more are
+	// asked for.
+	maxThreads = 4
+)
 
 // prepare fills in defaults and checks. The error names every problem.
 func (s *Spec) prepare() error {
