@@ -67,6 +67,13 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	return res, r.interrupted(ctx, &res, err)
 }
 
+// DeployError is a system that could not be brought up or prepared before the
+// first trial.
+type DeployError struct{ Err error }
+
+func (e *DeployError) Error() string { return e.Err.Error() }
+func (e *DeployError) Unwrap() error { return e.Err }
+
 // run is one session of a run.
 type run struct {
 	cfg   Config
@@ -131,7 +138,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	if err := r.deployAll(ctx); err != nil {
-		return err
+		return &DeployError{err}
 	}
 	return r.recordEnvironment()
 }

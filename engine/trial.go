@@ -67,7 +67,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	t := record.Trial{
 		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Invalid: append(validity(cell, out, check, counts), out.load.Invalid...),
+		Notes: out.load.Notes, Invalid: append(validity(cell, r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
 	}
 	if restarted {
 		t.Notes = append(t.Notes, "the system was restarted before this trial")
@@ -171,12 +171,9 @@ func (r *run) emulatorSince(ctx context.Context, before link.Stats) (p99 float64
 	return after.Since(before).Lateness.Quantile(0.99).Seconds(), false
 }
 
-// others above this share of the machine make a trial invalid.
-const othersBusyLimit = 0.25
-
 // validity names what speaks against a trial, apart from what the generator
 // says of itself.
-func validity(cell experiment.Cell, out loaded, check *record.LinkCheck, c record.Counts) []string {
+func validity(cell experiment.Cell, limits experiment.Limits, out loaded, check *record.LinkCheck, c record.Counts) []string {
 	var why []string
 	if check != nil && !check.OK {
 		why = append(why, record.ReasonLinkOff)
@@ -184,7 +181,7 @@ func validity(cell experiment.Cell, out loaded, check *record.LinkCheck, c recor
 	if out.died != nil {
 		why = append(why, record.ReasonDaemonDied)
 	}
-	if !math.IsNaN(out.usage.OthersBusy) && out.usage.OthersBusy > othersBusyLimit {
+	if out.usage.OthersBusy > float64(limits.Others) { // false for NaN
 		why = append(why, record.ReasonBoxBusy)
 	}
 	if out.emulatorDied {

@@ -329,6 +329,3 @@ func TestKill9WhileCreating(t *testing.T) {
 	}
 	t.Logf("%d were cut off while being created", torn)
 }
-
-
-func recordInBulk([]string) error { return nil }

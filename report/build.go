@@ -19,7 +19,8 @@ func Build(run *record.Reader) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return analyse(in)
+	r := compute(in)
+	return r, r.draw(in)
 }
 
 // gather reads what a report is computed from.
@@ -99,35 +100,46 @@ func viewOf(p *experiment.Plan) planView {
 	return v
 }
 
-// linkWords describes the link in a few words; what varies is left to the panels.
+// linkWords describes the link in a few words.
 func linkWords(l experiment.Link, cells []experiment.Cell) string {
 	if !slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Link.Shaped() }) {
 		return "not shaped"
 	}
 	var words []string
-	switch {
-	case len(l.Rate) > 1:
-		words = append(words, fmt.Sprintf("%d rates", len(l.Rate)))
-	case l.Rate.One() > 0:
-		words = append(words, show(float64(l.Rate.One()), "bit/s"))
+	rates := each(l.Rate, func(v experiment.BitRate) string {
+		if v == 0 {
+			return "unlimited"
+		}
+		return exact(float64(v), "bit/s")
+	})
+	delays := each(l.Delay, func(v experiment.Duration) string { return exact(v.Seconds(), "s") })
+	losses := each(l.Loss, func(v experiment.Fraction) string { return percent(float64(v)) })
+	if rates != "unlimited" && rates != "" {
+		words = append(words, rates)
 	}
-	switch {
-	case len(l.Delay) > 1:
-		words = append(words, fmt.Sprintf("%d delays", len(l.Delay)))
-	case l.Delay.One() > 0:
-		words = append(words, l.Delay.One().String()+" one way")
+	if delays != "0 s" && delays != "" {
+		words = append(words, delays+" one way")
 	}
-	switch {
-	case len(l.Loss) > 1:
-		words = append(words, fmt.Sprintf("%d loss rates", len(l.Loss)))
-	case l.Loss.One() > 0:
-		words = append(words, percent(float64(l.Loss.One()))+" loss")
+	if losses != "0 %" && losses != "" {
+		words = append(words, losses+" loss")
 	}
 	return strings.Join(words, ", ")
 }
 
-// analyse is Build without the directory.
-func analyse(in *input) (*Report, error) {
+// each lists the values of an axis, or counts them when they are many.
+func each[T any](values experiment.Axis[T], say func(T) string) string {
+	if len(values) > 3 {
+		return fmt.Sprintf("%d values", len(values))
+	}
+	var words []string
+	for _, v := range values {
+		words = append(words, say(v))
+	}
+	return list(words)
+}
+
+// compute is everything but the pictures.
+func compute(in *input) *Report {
 	p := in.plan
 	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
 		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, headline: "throughput",
@@ -151,10 +163,7 @@ func analyse(in *input) (*Report, error) {
 	r.remark(in)
 	r.LoadLine = r.explainLoadLine()
 	r.judge()
-	if err := r.draw(in); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r
 }
 
 // state says whether the run is complete, from the events that the engine

@@ -1,6 +1,10 @@
 package report
 
-import "github.com/plimsoll-project/plimsoll/record"
+import (
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
 
 // Figure is a picture as data: one or more Vega-Lite panels that share a legend
 // and an axis, with the words and the table that make it readable without it.
@@ -11,6 +15,7 @@ type Figure struct {
 	N      string   `json:"n"`      // what it rests on
 	Better string   `json:"better"` // which way is better
 	Choose string   `json:"choose"` // not empty: show one panel at a time, chosen by this label
+	First  int      `json:"first"`  // the panel shown first when one is chosen
 	Panels []Panel  `json:"panels"`
 	Legend []Legend `json:"legend"`
 	Table  Table    `json:"-"`
@@ -21,6 +26,8 @@ type Figure struct {
 type Panel struct {
 	Title string `json:"title"`
 	Spec  spec   `json:"spec"`
+
+	key string // of the cells that it shows
 }
 
 // spec is a Vega-Lite specification, or a part of one.
@@ -92,4 +99,43 @@ func (r *Report) metric(key string) (record.Metric, bool) {
 		}
 	}
 	return record.Metric{}, false
+}
+
+// hero is the picture of the first screen: one panel of a figure, the one in
+// which the systems differ most first.
+func (r *Report) hero(f Figure) Figure {
+	if len(f.Panels) < 2 {
+		return f
+	}
+	f.ID, f.Choose, f.Reads = "hero", "cells", strings.TrimSuffix(f.Reads, ownScales)
+	widest := -1.0
+	for i, key := range r.drawn(f) {
+		least, most := map[float64]float64{}, map[float64]float64{}
+		for _, c := range r.cells() {
+			m, ok := c.Metrics[r.headline]
+			if !ok || r.shape.panel(c) != key || m.Median <= 0 {
+				continue
+			}
+			at, v := r.shape.at(c), float64(m.Median)
+			if least[at] == 0 || v < least[at] {
+				least[at] = v
+			}
+			most[at] = max(most[at], v)
+		}
+		for at := range least {
+			if spread := most[at] / least[at]; spread > widest {
+				widest, f.First = spread, i
+			}
+		}
+	}
+	return f
+}
+
+// drawn are the keys of a figure's panels, in their order.
+func (r *Report) drawn(f Figure) []string {
+	var keys []string
+	for _, p := range f.Panels {
+		keys = append(keys, p.key)
+	}
+	return keys
 }

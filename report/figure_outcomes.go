@@ -23,7 +23,7 @@ func (r *Report) successFigure() Figure {
 		failed = failed || p.OK < p.Of
 		least = min(least, float64(p.Lo))
 		k := r.shape.panel(c)
-		data[k] = append(data[k], spec{"kind": "median", "system": c.System, "x": r.dodge(c), "y": p.Value, "lo": p.Lo, "hi": p.Hi,
+		data[k] = append(data[k], spec{"kind": "median", "system": c.System, "x": r.dodge(c, 0), "y": p.Value, "lo": p.Lo, "hi": p.Hi,
 			"tip": fmt.Sprintf("%s, %s: %s of %s operations", c.System, r.shape.where(c), percent(float64(p.Value)), count(p.Of))})
 		f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System},
 			share(p.Value), share(p.Lo), share(p.Hi), whole(p.OK), whole(p.Of), whole(p.Censored)))
@@ -89,7 +89,7 @@ func (r *Report) outcomeFigure() Figure {
 		bar := c.System
 		if r.shape.axis != nil {
 			fac, _ := c.factor(r.shape.axis.Path)
-			bar = fac.Value + " · " + c.System
+			bar = fac.Text() + " · " + c.System
 		}
 		labels[k] = append(labels[k], bar)
 		row := append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System})
@@ -115,7 +115,7 @@ func (r *Report) outcomeFigure() Figure {
 		f.Panels = append(f.Panels, Panel{Title: name, Spec: spec{
 			"$schema": vegaLite, "description": f.Title + ", " + name,
 			"data":   spec{"values": data[k]},
-			"height": spec{"step": 17},
+			"height": 17 * len(labels[k]),
 			"mark":   spec{"type": "bar", "height": spec{"band": 0.78}},
 			"encoding": spec{
 				"y":       spec{"field": "bar", "type": "nominal", "sort": labels[k], "axis": spec{"title": nil, "ticks": false, "domain": false, "grid": false}},

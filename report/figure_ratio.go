@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // ratioFigure draws a metric's ratio to the baseline with its interval, and a
@@ -12,7 +13,7 @@ func (r *Report) ratioFigure(key string) Figure {
 	if !ok || r.Baseline == "" {
 		return Figure{}
 	}
-	f := Figure{ID: key + "-ratio", Title: "Throughput, relative to " + r.Baseline, Better: better(m.Better),
+	f := Figure{ID: key + "-ratio", Title: strings.ToUpper(m.Name[:1]) + m.Name[1:] + ", relative to " + r.Baseline, Better: better(m.Better),
 		Reads: fmt.Sprintf("Each mark is the median %s divided by that of %s in the same block, with its bootstrap interval. An interval that crosses the line at 1 shows no difference; hollow marks are differences that are not shown.", m.Name, r.Baseline)}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"ratio", true}, Column{"low", true}, Column{"high", true}, Column{"p (Holm)", true}, Column{"pairs", true}, Column{"difference", false})
 	for _, l := range r.systemLegend() {
@@ -32,7 +33,7 @@ func (r *Report) ratioFigure(key string) Figure {
 		if !q.Shown {
 			kind = "open"
 		}
-		row := spec{"kind": kind, "system": c.System, "x": r.dodge(c), "y": q.Value, "tip": fmt.Sprintf("%s, %s: %s", c.System, r.shape.where(c), q.words())}
+		row := spec{"kind": kind, "system": c.System, "x": r.dodge(c, 0), "y": q.Value, "tip": fmt.Sprintf("%s, %s: %s", c.System, r.shape.where(c), q.words())}
 		lo, hi = min(lo, float64(q.Value)), max(hi, float64(q.Value))
 		if q.Lo.Known() && q.Hi.Known() {
 			row["lo"], row["hi"] = q.Lo, q.Hi
@@ -53,7 +54,8 @@ func (r *Report) ratioFigure(key string) Figure {
 	tip := spec{"field": "tip", "type": "nominal"}
 	is := func(kind string) []spec { return []spec{{"filter": spec{"field": "kind", "equal": kind}}} }
 	layers := []spec{
-		{"data": spec{"values": []spec{{}}}, "mark": spec{"type": "rule", "color": "var(--ink)", "strokeWidth": 1}, "encoding": spec{"x": nil, "y": spec{"datum": 1}}},
+		{"data": spec{"values": []spec{{"equal": 1}}}, "mark": spec{"type": "rule", "color": "var(--ink)", "strokeWidth": 1.25},
+			"encoding": spec{"x": spec{"value": 0}, "x2": spec{"value": "width"}, "y": spec{"field": "equal", "type": "quantitative"}}},
 		{"mark": spec{"type": "line", "strokeWidth": 1.5, "opacity": 0.5}, "encoding": spec{"color": col}},
 		{"mark": spec{"type": "rule", "strokeWidth": 1.75}, "encoding": spec{"color": col, "y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}},
 		{"transform": is("shown"), "mark": spec{"type": "point", "filled": true, "size": 64, "opacity": 1}, "encoding": spec{"color": col, "shape": shp, "tooltip": tip}},

@@ -17,7 +17,7 @@ const maxTimeGroups = 48
 // trial whose throughput is the cell's median, so that it is typical.
 func (r *Report) timeFigure(in *input) (Figure, error) {
 	f := Figure{ID: "time", Title: "Throughput over time", Choose: "cells", Better: "steady is better", Legend: r.systemLegend(),
-		Reads: "File bytes per second within one trial of each system: the one whose throughput is the median of its cell. Choose the cells below."}
+		Reads: "File bytes per second within one trial of each system: the one whose throughput is the median of its cell. Choose the cells above the picture."}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"trial", true}, Column{"from, s", true}, Column{"throughput", true}, Column{"ended well", true})
 	var order []string
 	data, names := map[string][]spec{}, map[string]string{}

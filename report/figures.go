@@ -36,10 +36,23 @@ func (r *Report) draw(in *input) error {
 			r.Figures = append(r.Figures, f)
 		}
 	}
+	main := drawings[0]
+	if r.headline != main.metric {
+		main = drawings[3] // the duration of an open loop's operations
+	}
+	if f := r.metricFigure(main); len(f.Panels) > 0 {
+		hero := r.hero(f)
+		r.Hero = &hero
+		if len(f.Panels) > 1 {
+			add(f)
+		}
+	}
 	for i, d := range drawings {
-		add(r.metricFigure(d))
+		if d.id != main.id {
+			add(r.metricFigure(d))
+		}
 		if i == 0 {
-			add(r.ratioFigure("throughput"))
+			add(r.ratioFigure(r.headline))
 			add(r.successFigure())
 			add(r.outcomeFigure())
 		}
@@ -68,7 +81,7 @@ func (r *Report) metricFigure(d drawing) Figure {
 	}
 	f := Figure{ID: d.id, Title: d.title, Better: better(m.Better), Legend: r.systemLegend()}
 	f.Reads = d.reads + " Large marks are medians over trials with their interval; small ones are single trials."
-	top, points, invalid := 0.0, 0, 0
+	tops, points, invalid := map[string]float64{}, 0, 0
 	data := map[string][]spec{}
 	for i := range r.Trials {
 		t := &r.Trials[i]
@@ -76,7 +89,7 @@ func (r *Report) metricFigure(d drawing) Figure {
 		if t.Warmup || t.State != record.Done || !has || math.IsNaN(v) || math.IsInf(v, 0) || !supported(d.metric, t.Trial) {
 			continue
 		}
-		row := spec{"kind": "trial", "system": t.Info.System, "x": r.dodge(t.Info), "y": v,
+		row := spec{"kind": "trial", "system": t.Info.System, "x": r.dodge(t.Info, 0.45), "y": v,
 			"tip": fmt.Sprintf("%s, %s: %s (block %d)", t.Info.System, r.shape.where(t.Info), show(v, m.Unit), t.Block)}
 		if !t.Valid() {
 			row["kind"] = "invalid"
@@ -85,8 +98,8 @@ func (r *Report) metricFigure(d drawing) Figure {
 		} else {
 			points++
 		}
-		top = max(top, v)
 		k := r.shape.panel(t.Info)
+		tops[k] = max(tops[k], v)
 		data[k] = append(data[k], row)
 	}
 	if points+invalid == 0 {
@@ -99,11 +112,11 @@ func (r *Report) metricFigure(d drawing) Figure {
 			continue
 		}
 		k := r.shape.panel(c)
-		row := spec{"kind": "median", "system": c.System, "x": r.dodge(c), "y": s.Median,
+		row := spec{"kind": "median", "system": c.System, "x": r.dodge(c, 0), "y": s.Median,
 			"tip": fmt.Sprintf("%s, %s: median %s of %s", c.System, r.shape.where(c), showRange(s.Median, s.Lo, s.Hi, m.Unit), plural(int64(s.N), "trial", "trials"))}
 		if s.Lo.Known() && s.Hi.Known() && s.N > 1 {
 			row["lo"], row["hi"] = s.Lo, s.Hi
-			top = max(top, float64(s.Hi))
+			tops[k] = max(tops[k], float64(s.Hi))
 		}
 		data[k] = append(data[k], row)
 		f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System},
@@ -114,7 +127,7 @@ func (r *Report) metricFigure(d drawing) Figure {
 		for _, p := range r.loadLines() {
 			limits[p.panel] = append(limits[p.panel], spec{"kind": "limit", "x": p.x, "y": p.y,
 				"tip": fmt.Sprintf("load line at %s: %s", p.where, show(p.y, m.Unit))})
-			top = max(top, p.y)
+			tops[p.panel] = max(tops[p.panel], p.y)
 		}
 		if len(limits) > 0 {
 			f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
@@ -124,6 +137,9 @@ func (r *Report) metricFigure(d drawing) Figure {
 		f.Legend = append(f.Legend, Legend{"invalid trial", "var(--ink)", "hollow"})
 	}
 	f.N = r.basis(points, invalid)
+	if shareTop(tops) {
+		f.Reads += ownScales
+	}
 	for _, k := range r.shape.groups {
 		if len(data[k]) == 0 {
 			continue
@@ -133,11 +149,34 @@ func (r *Report) metricFigure(d drawing) Figure {
 			layers = append(layers, r.limitLayer(limits[k]))
 		}
 		layers = append(layers, r.metricLayers()...)
+		top := tops[k]
 		y := spec{"field": "y", "type": "quantitative", "axis": r.valueAxis(m.Unit, top),
 			"scale": spec{"domain": []float64{0, top * 1.06}, "nice": true, "zero": d.zero}}
 		f.Panels = append(f.Panels, r.panelOf(k, f.Title, data[k], layers, y))
 	}
 	return f
+}
+
+const ownScales = " Each panel has its own scale."
+
+// apart is how far the panels' largest values may differ before one scale for
+// all would flatten some of them.
+const apart = 2.5
+
+// shareTop gives panels of similar values one scale; it reports whether it left
+// them their own.
+func shareTop(tops map[string]float64) (own bool) {
+	least, most := math.Inf(1), 0.0
+	for _, t := range tops {
+		least, most = min(least, t), max(most, t)
+	}
+	if most > apart*least {
+		return true
+	}
+	for k := range tops {
+		tops[k] = most
+	}
+	return false
 }
 
 // panelOf puts layers over one panel's rows.
@@ -147,7 +186,7 @@ func (r *Report) panelOf(key, title string, rows []spec, layers []spec, y spec) 
 	if name != "" {
 		label += ", " + name
 	}
-	return Panel{Title: name, Spec: spec{
+	return Panel{Title: name, key: key, Spec: spec{
 		"$schema":     vegaLite,
 		"description": label,
 		"data":        spec{"values": rows},
@@ -190,7 +229,7 @@ func (r *Report) xChannel() spec {
 		return spec{"field": "system", "type": "nominal", "scale": spec{"domain": names}, "axis": spec{"title": nil, "labelAngle": 0}}
 	}
 	lo, hi := a.Values[0], a.Values[len(a.Values)-1]
-	scale := spec{"type": "linear", "nice": false, "zero": false}
+	scale := spec{"type": "linear", "nice": false}
 	if a.Log {
 		pad := math.Pow(hi/lo, 0.06)
 		scale["type"], scale["domain"] = "log", []float64{lo / pad, hi * pad}
@@ -209,8 +248,9 @@ func (r *Report) xChannel() spec {
 }
 
 // dodge moves a system's marks a little sideways so that intervals do not hide
-// one another; labels stay at the true value.
-func (r *Report) dodge(c *Cell) float64 {
+// one another, and by a part of that again for the trials beside their median;
+// labels stay at the true value.
+func (r *Report) dodge(c *Cell, beside float64) float64 {
 	a := r.shape.axis
 	if a == nil {
 		return 0
@@ -221,7 +261,7 @@ func (r *Report) dodge(c *Cell) float64 {
 			at = i
 		}
 	}
-	step := (float64(at) - float64(n-1)/2) * 0.012
+	step := (float64(at) - float64(n-1)/2 + beside) * 0.022
 	x := r.shape.at(c)
 	lo, hi := a.Values[0], a.Values[len(a.Values)-1]
 	if a.Log {
@@ -264,7 +304,7 @@ func (r *Report) factorEntries(c *Cell) []Entry {
 	var row []Entry
 	for _, f := range c.Factors {
 		if f.Path != "system" {
-			row = append(row, Entry{Text: f.Value, Raw: f.Value})
+			row = append(row, Entry{Text: f.Text(), Raw: c.value(f.Path)})
 		}
 	}
 	return row

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -123,7 +124,8 @@ func serverFailures(r *Report) []Finding {
 // failureWords names failures by class where the recorder has one, largest first.
 func (c *Cell) failureWords() string {
 	counts := c.Classes
-	if len(counts) == 0 {
+	if len(counts) == 0 || c.Success.Censored > 0 {
+		// Classes also name what the experiment cut off; outcomes tell them apart.
 		counts = map[string]int64{}
 		for _, o := range record.Outcomes() {
 			if o.ServerFailure() && c.Outcomes[o.String()] > 0 {
@@ -174,47 +176,77 @@ const (
 	farBelow  = 0.70
 )
 
-// whatBounds says, per system, where the link and where the CPU is the limit.
+// whatBounds says where the link and where the CPU is the limit.
 func whatBounds(r *Report) []Finding {
 	cpus, _ := strconv.ParseFloat(r.environment("cpu.count"), 64)
-	var out []Finding
+	link := Finding{Rule: "link-bound", Tone: Neutral,
+		Text: "Within " + percent(1-linkBound) + " of the load line: on this link a faster server would not be faster."}
+	cpu := Finding{Rule: "cpu-bound", Tone: Warn,
+		Text: "Far below the load line while the CPU is used up: what a byte costs the server decides."}
+	wait := Finding{Rule: "waiting", Tone: Neutral,
+		Text: "Far below the load line, and the CPU is not used up: the system waits for round trips, for its disk, or for itself."}
 	for _, s := range r.Systems {
-		var link, cpu, other []string
-		cells := 0
+		var bound, busy, idle []string
+		cells, best := 0, 0.0
 		for _, c := range r.cells() {
 			load, ok := c.Metrics["load_line_share"]
 			if c.System != s.Name || !ok {
 				continue
 			}
 			cells++
-			at := float64(load.Median)
-			cores := float64(c.Metrics["system_cpu_per_gb"].Median) * float64(c.Metrics["throughput"].Median) / 1e9
-			all := cores + float64(c.Metrics["generator_cpu_per_gb"].Median)*float64(c.Metrics["throughput"].Median)/1e9
+			at, rate := float64(load.Median), float64(c.Metrics["throughput"].Median)
+			cores := rate / 1e9 * float64(c.Metrics["system_cpu_per_gb"].Median)
+			all := cores + rate/1e9*float64(c.Metrics["generator_cpu_per_gb"].Median)
+			what := fmt.Sprintf("%s at %s of the line", r.shape.where(c), percent(at))
 			switch {
 			case at >= linkBound:
-				link = append(link, fmt.Sprintf("%s: %s of the load line", r.shape.where(c), percent(at)))
-			case at < farBelow && cpus > 0 && all >= cpuBound*cpus:
-				cpu = append(cpu, fmt.Sprintf("%s: %s of the load line; server and generator kept %s of %g CPUs busy, the server %s", r.shape.where(c), percent(at), digits(all, 2), cpus, digits(cores, 2)))
-			case at < farBelow && cores >= 0.9 && cores <= 1.1:
-				cpu = append(cpu, fmt.Sprintf("%s: %s of the load line; the server kept %s CPUs busy, as one thread would", r.shape.where(c), percent(at), digits(cores, 2)))
-			case at < farBelow:
-				other = append(other, fmt.Sprintf("%s: %s of the load line; the server kept %s CPUs busy", r.shape.where(c), percent(at), digits(cores, 2)))
+				bound, best = append(bound, what), max(best, at)
+			case at >= farBelow || c.cutOff() > 0.05:
+				// Bytes of operations that were cut off are not in the throughput.
+			case cpus > 0 && all >= cpuBound*cpus:
+				busy = append(busy, fmt.Sprintf("%s, server and generator kept %s of %g CPUs busy", what, digits(all, 2), cpus))
+			case cores >= 0.9 && cores <= 1.1:
+				busy = append(busy, fmt.Sprintf("%s, the server kept %s CPUs busy, as one thread would", what, digits(cores, 2)))
+			default:
+				idle = append(idle, fmt.Sprintf("%s, the server kept %s CPUs busy", what, digits(cores, 2)))
 			}
 		}
-		if len(link) > 0 {
-			out = append(out, Finding{Rule: "link-bound", Tone: Neutral, Title: s.Name + " is limited by the link", Evidence: link,
-				Text: fmt.Sprintf("In %d of %d cells it comes within %s of the load line: a faster server would not help there.", len(link), cells, percent(1-linkBound))})
+		add := func(f *Finding, title string, cellsOf []string, detail string) {
+			if len(cellsOf) == 0 {
+				return
+			}
+			f.Title = title
+			f.subjects = append(f.subjects, s.Name)
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s in %d of %s: %s", s.Name, len(cellsOf), plural(int64(cells), "cell", "cells"), detail))
 		}
-		if len(cpu) > 0 {
-			out = append(out, Finding{Rule: "cpu-bound", Tone: Warn, Title: s.Name + " is limited by CPU", Evidence: cpu,
-				Text: fmt.Sprintf("In %d of %d cells it stays far below the load line while the CPU is used up.", len(cpu), cells)})
-		}
-		if len(other) > 0 {
-			out = append(out, Finding{Rule: "waiting", Tone: Neutral, Title: s.Name + " waits", Evidence: other,
-				Text: fmt.Sprintf("In %d of %d cells it stays far below the load line and the CPU is not used up: it waits for round trips, for its disk or for itself.", len(other), cells)})
+		add(&link, "Limited by the link", bound, "up to "+percent(best)+" of the line")
+		add(&cpu, "Limited by CPU", busy, some(busy))
+		add(&wait, "Neither link nor CPU is the limit", idle, some(idle))
+	}
+	var out []Finding
+	for _, f := range []Finding{cpu, wait, link} {
+		if f.Evidence != nil {
+			f.Title += ": " + list(f.subjects)
+			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// some names the first few of many.
+func some(words []string) string {
+	if len(words) > 3 {
+		return strings.Join(words[:3], "; ") + fmt.Sprintf("; and %d more", len(words)-3)
+	}
+	return strings.Join(words, "; ")
+}
+
+// cutOff is the share of a cell's operations that the experiment's limits ended.
+func (c *Cell) cutOff() float64 {
+	if n := c.Success.Of + c.Success.Censored; n > 0 {
+		return float64(c.Success.Censored) / float64(n)
+	}
+	return 0
 }
 
 // driftLimit is how far the blocks of a run may differ before drift is named.

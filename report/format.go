@@ -91,6 +91,15 @@ func show(v float64, unit string) string {
 	return n + " " + s
 }
 
+// exact prints a value that was asked for, not measured: "1 Gbit/s", "20 ms".
+func exact(v float64, unit string) string {
+	if v == 0 {
+		return show(v, unit)
+	}
+	_, suffix := quantity(v, unit)
+	return strconv.FormatFloat(v*conversion(v, unit), 'g', 6, 64) + " " + suffix
+}
+
 // showRange prints a value with its interval, in one unit: "11.8 (11.6–12.0) MB/s".
 func showRange(v, lo, hi Num, unit string) string {
 	if !v.Known() {
@@ -101,11 +110,11 @@ func showRange(v, lo, hi Num, unit string) string {
 	}
 	_, suffix := quantity(float64(v), unit)
 	f := conversion(float64(v), unit)
-	s := digits(float64(v)*f, 3) + " (" + digits(float64(lo)*f, 3) + "–" + digits(float64(hi)*f, 3) + ")"
+	between := " (" + digits(float64(lo)*f, 3) + "–" + digits(float64(hi)*f, 3) + ")"
 	if suffix == "×" {
-		return s + suffix
+		return digits(float64(v), 3) + suffix + between
 	}
-	return strings.TrimSpace(s + " " + suffix)
+	return strings.TrimSpace(digits(float64(v)*f, 3) + between + " " + suffix)
 }
 
 // conversion is the factor from the base unit to the one in which v is shown.

@@ -90,7 +90,7 @@ func linkFactors(c *Cell) string {
 			if s != "" {
 				s += ", "
 			}
-			s += fmt.Sprintf("%s %s", f.Label, f.Value)
+			s += fmt.Sprintf("%s %s", f.Label, f.Text())
 		}
 	}
 	if s == "" {

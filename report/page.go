@@ -11,7 +11,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 //go:embed page/page.html page/page.css page/bundle.js
@@ -24,8 +23,6 @@ type pageData struct {
 	Policy               string
 	Style                template.CSS
 	Script               template.JS
-	Hero                 *Figure
-	Rest                 []Figure
 	Facts                []Pair
 	Cells, Validity      Table
 	LinkTable, Resources Table
@@ -43,7 +40,7 @@ type labelledTable struct {
 func (r *Report) WriteHTML(w io.Writer) error { return r.writePage(w, false) }
 
 func (r *Report) writePage(w io.Writer, live bool) error {
-	t, err := pageTemplate()
+	t, err := r.pageTemplate()
 	if err != nil {
 		return err
 	}
@@ -56,7 +53,7 @@ func (r *Report) writePage(w io.Writer, live bool) error {
 
 // writeMain writes what changes while a run goes: the page's main element.
 func (r *Report) writeMain(w io.Writer) error {
-	t, err := pageTemplate()
+	t, err := r.pageTemplate()
 	if err != nil {
 		return err
 	}
@@ -67,7 +64,7 @@ func (r *Report) writeMain(w io.Writer) error {
 	return t.ExecuteTemplate(w, "main", d)
 }
 
-func pageTemplate() (*template.Template, error) {
+func (r *Report) pageTemplate() (*template.Template, error) {
 	return template.New("").Funcs(template.FuncMap{
 		"labelled": func(label string, t Table) labelledTable {
 			class := ""
@@ -75,6 +72,14 @@ func pageTemplate() (*template.Template, error) {
 				class = "wide"
 			}
 			return labelledTable{label, class, t}
+		},
+		"slot": func(system string) (l Legend) {
+			for _, s := range r.Systems {
+				if s.Name == system {
+					l = Legend{Colour: systemColour(s.Slot), Mark: systemShape(s.Slot)}
+				}
+			}
+			return l
 		},
 		"colour": func(s string) template.CSS { return template.CSS(s) },
 		"mark":   func(s string) template.HTML { return template.HTML(legendMarks[s]) },
@@ -107,17 +112,11 @@ func (r *Report) pageData(live bool) (pageData, error) {
 	}
 	script = bytes.TrimSpace(script)
 	d := pageData{Report: r, Live: live, Style: template.CSS(style), Script: template.JS(script), Policy: policy(script, live)}
-	for i := range r.Figures {
-		if i == 0 {
-			d.Hero = &r.Figures[0]
-			continue
-		}
-		d.Rest = append(d.Rest, r.Figures[i])
+	figures := []Figure{}
+	if r.Hero != nil {
+		figures = append(figures, *r.Hero)
 	}
-	figures := r.Figures
-	if figures == nil {
-		figures = []Figure{}
-	}
+	figures = append(figures, r.Figures...)
 	// json.Marshal escapes <, > and &, so the data cannot end its script element.
 	data, err := json.Marshal(figures)
 	if err != nil {
@@ -150,15 +149,11 @@ func (r *Report) Env(key string) string { return r.environment(key) }
 
 func (r *Report) facts() []Pair {
 	run := r.Run
-	trials := fmt.Sprintf("%d valid of %d", run.Valid, run.Planned)
-	if run.Invalid+run.Failed > 0 {
-		trials += fmt.Sprintf(", %d not", run.Invalid+run.Failed)
+	trials := fmt.Sprintf("%d of %d valid", run.Valid, run.Done)
+	if run.Done < run.Planned {
+		trials += fmt.Sprintf(", %d planned", run.Planned)
 	}
-	var names []string
-	for _, s := range r.Systems {
-		names = append(names, s.Name)
-	}
-	facts := []Pair{{"Trials", trials}, {"Operations", count(run.Operations)}, {"Systems", strings.Join(names, ", ")}}
+	facts := []Pair{{"Trials", trials}, {"Operations", count(run.Operations)}}
 	if r.link != "" {
 		facts = append(facts, Pair{"Link", r.link})
 	}

@@ -34,7 +34,7 @@ type Report struct {
 	Title       string          `json:"title"`
 	Question    string          `json:"question"`
 	Description string          `json:"description,omitempty"`
-	Answer      string          `json:"answer"`
+	Answer      []Answer        `json:"answer"`
 	Verdict     Verdict         `json:"verdict"`
 	Run         Run             `json:"run"`
 	Baseline    string          `json:"baseline,omitempty"`
@@ -49,6 +49,7 @@ type Report struct {
 	Links       []Link          `json:"links"`
 	Environment []Pair          `json:"environment"`
 
+	Hero    *Figure         `json:"-"` // the picture of the first screen
 	Figures []Figure        `json:"-"`
 	Trials  []Trial         `json:"-"`
 	Plan    json.RawMessage `json:"-"`
@@ -56,6 +57,12 @@ type Report struct {
 	shape    shape
 	link     string // in words
 	headline string // the metric that verdicts speak of
+}
+
+// Answer is what the run says of one system.
+type Answer struct {
+	System string `json:"system"`
+	Text   string `json:"text"`
 }
 
 // Tone colours a verdict or a finding; it repeats what the words say.
@@ -114,6 +121,8 @@ type Finding struct {
 	Title    string   `json:"title"`
 	Text     string   `json:"text"`
 	Evidence []string `json:"evidence,omitempty"`
+
+	subjects []string // systems that a shared title names
 }
 
 // Factor is one varied setting of a cell.
@@ -202,7 +211,8 @@ type Overall struct {
 	Shown  bool   `json:"shown"`
 	Better int    `json:"better"`
 	// The groups where the ratio is lowest and highest.
-	Least, Most Extreme
+	Least Extreme `json:"least"`
+	Most  Extreme `json:"most"`
 }
 
 // Extreme is the group with an extreme ratio.
@@ -225,24 +235,25 @@ type InvalidTrial struct {
 
 // Link is a verified link, all checks of one kind of link together.
 type Link struct {
-	From, To   string
-	Where      string
-	Emulator   string
-	Congestion string
-	Checks     int
-	Off        int
-	WantRTT    Num
-	RTT        Num // median over checks
-	RTTWorst   Num // the check farthest from what was asked
-	RTTP99     Num // highest
-	WantRate   Num // 0: unlimited
-	Rate       Num
-	RateWorst  Num
-	WantLoss   Num
-	Loss       Num
-	Lateness   Num // highest p99
-	Tolerance  Num
-	Why        []string
+	From       string   `json:"from"`
+	To         string   `json:"to"`
+	Where      string   `json:"where"` // the factors of the cells that use it
+	Emulator   string   `json:"emulator"`
+	Congestion string   `json:"congestion"`
+	Checks     int      `json:"checks"`
+	Off        int      `json:"off"`
+	WantRTT    Num      `json:"want_rtt"`
+	RTT        Num      `json:"rtt"`       // median over checks
+	RTTWorst   Num      `json:"rtt_worst"` // of the check farthest from what was asked
+	RTTP99     Num      `json:"rtt_p99"`   // highest
+	WantRate   Num      `json:"want_rate"` // TCP payload, bit/s; 0: unlimited
+	Rate       Num      `json:"rate"`      // median over checks
+	RateWorst  Num      `json:"rate_worst"`
+	WantLoss   Num      `json:"want_loss"`
+	Loss       Num      `json:"loss"`         // null: not measured
+	Lateness   Num      `json:"lateness_p99"` // highest of the emulator's own
+	Tolerance  Num      `json:"tolerance"`
+	Why        []string `json:"why,omitempty"`
 }
 
 // Trial is one execution with the cell it belongs to.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -30,19 +31,21 @@ var axisOrder = []string{"retrieve.concurrency", "retrieve.arrivals.rate", "data
 // shapeOf chooses the axis and the panels from the factors that vary.
 func shapeOf(cells []*Cell) shape {
 	var paths []string
-	seen := map[string]map[float64]string{}
+	seen := map[string]map[float64]bool{}
+	words := map[string]bool{} // factors with a value that is no number: "whole"
 	for _, c := range cells {
 		for _, f := range c.Factors {
 			if seen[f.Path] == nil {
-				seen[f.Path] = map[float64]string{}
+				seen[f.Path] = map[float64]bool{}
 				paths = append(paths, f.Path)
 			}
-			seen[f.Path][f.Number] = f.Value
+			seen[f.Path][f.Number] = true
+			words[f.Path] = words[f.Path] || f.Unit == ""
 		}
 	}
 	var s shape
 	for _, want := range axisOrder {
-		if len(seen[want]) > 1 {
+		if len(seen[want]) > 1 && !words[want] {
 			s.axis = newAxis(cells, want)
 			break
 		}
@@ -72,7 +75,7 @@ func newAxis(cells []*Cell, path string) *axis {
 		}
 		a.Label, a.Unit = f.Label, f.Unit
 		a.Values = append(a.Values, f.Number)
-		a.Labels = append(a.Labels, f.Value)
+		a.Labels = append(a.Labels, f.Text())
 	}
 	order := make([]int, len(a.Values))
 	for i := range order {
@@ -111,7 +114,7 @@ func (s shape) panelName(c *Cell) string {
 	var words []string
 	for _, p := range s.facets {
 		if f, ok := c.factor(p); ok {
-			words = append(words, f.Label+" "+f.Value)
+			words = append(words, f.Label+" "+f.Text())
 		}
 	}
 	return strings.Join(words, " · ")
@@ -131,7 +134,7 @@ func (s shape) where(c *Cell) string {
 	var words []string
 	if s.axis != nil {
 		if f, ok := c.factor(s.axis.Path); ok {
-			words = append(words, f.Label+" "+f.Value)
+			words = append(words, f.Label+" "+f.Text())
 		}
 	}
 	if n := s.names[s.panel(c)]; n != "" {
@@ -147,4 +150,19 @@ func (c *Cell) factor(path string) (Factor, bool) {
 		}
 	}
 	return Factor{Path: path}, false
+}
+
+// number and unit of a canonical value: "10MiB", "40ms", "1%".
+var valueUnit = regexp.MustCompile(`^([0-9.]+)([A-Za-zµ%].*)$`)
+
+// Text is the factor's value for people: "10 MiB", "100 Mbit/s".
+func (f Factor) Text() string {
+	m := valueUnit.FindStringSubmatch(f.Value)
+	if m == nil {
+		return f.Value
+	}
+	if f.Unit == "bit/s" && strings.HasSuffix(m[2], "bit") {
+		m[2] += "/s"
+	}
+	return m[1] + " " + m[2]
 }

@@ -9,47 +9,60 @@ import (
 // cellTable is every cell with what the verdict rests on.
 func (r *Report) cellTable() Table {
 	t := Table{Head: append(r.factorColumns(), Column{"system", false})}
-	keys := []string{"throughput", "", "ttfb_p50", "duration_p50", "duration_p99", "load_line_share"}
-	heads := map[string]string{"throughput": "throughput", "": "ratio", "ttfb_p50": "TTFB, median", "duration_p50": "duration, median", "duration_p99": "duration, p99", "load_line_share": "of the load line"}
+	t.Head = append(t.Head, Column{"valid", true}, Column{"success", true})
+	heads := []struct{ key, head string }{{"throughput", "throughput"}, {ratioColumn, "ratio"}, {"load_line_share", "of the load line"}, {"ttfb_p50", "TTFB, median"}, {"duration_p50", "duration, median"}}
 	var used []string
-	for _, k := range keys {
-		if k == "" && r.Baseline != "" || r.measured(k) {
-			used = append(used, k)
-			t.Head = append(t.Head, Column{heads[k], true})
+	for _, h := range heads {
+		if h.key == ratioColumn && r.Baseline != "" || r.measured(h.key) {
+			used = append(used, h.key)
+			t.Head = append(t.Head, Column{h.head, true})
 		}
 	}
-	t.Head = append(t.Head, Column{"success", true}, Column{"valid", true})
 	for _, c := range r.cells() {
-		row := append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System})
+		row := append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System}, c.validEntry(), c.successEntry())
 		for _, k := range used {
-			if k == "" {
+			if k == ratioColumn {
 				row = append(row, c.ratioEntry(r.headline))
-				continue
+			} else {
+				row = append(row, r.medianEntry(c, k))
 			}
-			m, _ := r.metric(k)
-			s, ok := c.Metrics[k]
-			if !ok {
-				row = append(row, Entry{Text: "–"})
-				continue
-			}
-			e := number(s.Median, m.Unit)
-			e.Note = plusMinus(s)
-			row = append(row, e)
 		}
-		ok := share(c.Success.Value)
-		if c.Success.OK < c.Success.Of {
-			ok.Tone = Bad
-		}
-		if c.Success.Censored > 0 {
-			ok.Note = "+ " + count(c.Success.Censored) + " cut off"
-		}
-		valid := Entry{Text: fmt.Sprintf("%d/%d", c.Valid, c.Planned), Raw: strconv.Itoa(c.Valid)}
-		if c.Invalid+c.Failed > 0 {
-			valid.Tone = Warn
-		}
-		t.Rows = append(t.Rows, append(row, ok, valid))
+		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// ratioColumn stands for the headline's ratio among the keys of metrics.
+const ratioColumn = "ratio"
+
+func (r *Report) medianEntry(c *Cell, key string) Entry {
+	m, _ := r.metric(key)
+	s, ok := c.Metrics[key]
+	if !ok {
+		return Entry{Text: "–"}
+	}
+	e := number(s.Median, m.Unit)
+	e.Note = plusMinus(s)
+	return e
+}
+
+func (c *Cell) validEntry() Entry {
+	e := Entry{Text: fmt.Sprintf("%d/%d", c.Valid, c.Planned), Raw: strconv.Itoa(c.Valid)}
+	if c.Invalid+c.Failed > 0 {
+		e.Tone = Warn
+	}
+	return e
+}
+
+func (c *Cell) successEntry() Entry {
+	e := share(c.Success.Value)
+	if c.Success.OK < c.Success.Of {
+		e.Tone = Bad
+	}
+	if c.Success.Censored > 0 {
+		e.Note = "+ " + count(c.Success.Censored) + " cut off"
+	}
+	return e
 }
 
 func (c *Cell) ratioEntry(key string) Entry {
@@ -112,18 +125,18 @@ func (r *Report) validityWords() string {
 }
 
 func (r *Report) linkTable() Table {
-	t := Table{Head: []Column{{"link", false}, {"cells", false}, {"emulator", false}, {"checks", true}, {"RTT wanted", true}, {"measured", true}, {"farthest", true}, {"p99", true},
-		{"rate wanted", true}, {"measured", true}, {"farthest", true}, {"loss", true}, {"lateness p99", true}, {"off", true}}}
-	rate := func(v Num) Entry {
-		if v == 0 {
-			return Entry{Text: "unlimited"}
-		}
-		return number(v, "bit/s")
-	}
+	t := Table{Head: []Column{{"link", false}, {"cells", false}, {"emulator", false}, {"checks", true}, {"RTT wanted", true}, {"measured, farthest", true}, {"p99", true},
+		{"rate wanted", true}, {"measured, farthest", true}, {"loss", true}, {"lateness p99", true}, {"off", true}}}
 	for _, l := range r.Links {
+		rtt, rate := number(l.RTT, "s"), number(l.Rate, "bit/s")
+		rtt.Note, rate.Note = show(float64(l.RTTWorst), "s"), show(float64(l.RateWorst), "bit/s")
+		want := Entry{Text: "unlimited"}
+		if l.WantRate > 0 {
+			want = number(l.WantRate, "bit/s")
+		}
 		off := integer(l.Off)
 		if l.Off > 0 {
-			off.Tone, off.Note = Warn, strings.Join(l.Why, "; ")
+			off.Tone = Warn
 		}
 		loss := Entry{Text: "–"}
 		if l.WantLoss > 0 || l.Loss.Known() && l.Loss > 0 {
@@ -131,8 +144,7 @@ func (r *Report) linkTable() Table {
 			loss.Note = "of " + percent(float64(l.WantLoss))
 		}
 		t.Rows = append(t.Rows, []Entry{{Text: l.From + " → " + l.To}, {Text: l.Where}, {Text: l.Emulator, Note: l.Congestion}, integer(l.Checks),
-			number(l.WantRTT, "s"), number(l.RTT, "s"), number(l.RTTWorst, "s"), number(l.RTTP99, "s"),
-			rate(l.WantRate), number(l.Rate, "bit/s"), number(l.RateWorst, "bit/s"), loss, number(l.Lateness, "s"), off})
+			number(l.WantRTT, "s"), rtt, number(l.RTTP99, "s"), want, rate, loss, number(l.Lateness, "s"), off})
 	}
 	return t
 }
@@ -154,15 +166,7 @@ func (r *Report) resourceTable() Table {
 	for _, c := range r.cells() {
 		row := append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System})
 		for _, k := range used {
-			m, _ := r.metric(k.key)
-			s, ok := c.Metrics[k.key]
-			if !ok {
-				row = append(row, Entry{Text: "–"})
-				continue
-			}
-			e := number(s.Median, m.Unit)
-			e.Note = plusMinus(s)
-			row = append(row, e)
+			row = append(row, r.medianEntry(c, k.key))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -9,7 +9,7 @@ import (
 
 // judge writes the answer and the verdict.
 func (r *Report) judge() {
-	r.Answer = r.answer()
+	r.Answer = r.answers()
 	r.Verdict = r.verdict()
 }
 
@@ -70,13 +70,13 @@ func (r *Report) verdict() Verdict {
 
 // served says in a clause how reliable the systems were.
 func (r *Report) served() (string, Tone) {
-	failing := map[string]bool{}
+	type counts struct{ ok, of int64 }
+	each := map[string]counts{}
 	ok, of, censored := int64(0), int64(0), int64(0)
 	for _, c := range r.Cells {
 		ok, of, censored = ok+c.Success.OK, of+c.Success.Of, censored+c.Success.Censored
-		if c.Success.OK < c.Success.Of {
-			failing[c.System] = true
-		}
+		e := each[c.System]
+		each[c.System] = counts{e.ok + c.Success.OK, e.of + c.Success.Of}
 	}
 	switch {
 	case of == 0:
@@ -86,40 +86,48 @@ func (r *Report) served() (string, Tone) {
 	case ok == of:
 		return "No request failed, though " + count(censored) + " were cut off by the experiment's own limits", Neutral
 	}
-	return list(r.names(failing)) + " failed " + plural(of-ok, "request", "requests") + " of " + count(of), Warn
+	var failing []string
+	for _, s := range r.Systems {
+		if e := each[s.Name]; e.ok < e.of {
+			failing = append(failing, fmt.Sprintf("%s failed %s of %s", s.Name, count(e.of-e.ok), plural(e.of, "request", "requests")))
+		}
+	}
+	return list(failing), Warn
 }
 
-// answer says what the question's answer is, in numbers, one sentence per system.
-func (r *Report) answer() string {
+// answers say what the run shows of each system, the baseline first.
+func (r *Report) answers() []Answer {
+	out := []Answer{}
 	m, ok := r.metric(r.headline)
-	if !ok || r.Run.Valid == 0 {
-		return "There is no valid trial to answer from."
+	if !ok {
+		return out
 	}
-	var out []string
+	verb := map[string]string{"throughput": "delivers", "duration_p50": "takes"}[r.headline]
 	for _, s := range r.Systems {
 		lo, hi := r.extremes(s.Name)
 		if lo == nil {
 			continue
 		}
-		span := fmt.Sprintf("%s delivers %s", s.Name, show(float64(hi.Metrics[r.headline].Median), m.Unit))
-		if lo != hi {
-			span = fmt.Sprintf("%s delivers between %s (%s) and %s (%s)", s.Name, show(float64(lo.Metrics[r.headline].Median), m.Unit), r.shape.where(lo),
-				show(float64(hi.Metrics[r.headline].Median), m.Unit), r.shape.where(hi))
-		}
-		if o, ok := r.overall(s.Name, r.headline); ok && o.Value.Known() {
-			switch {
-			case !o.Shown:
-				span += fmt.Sprintf("; over all cells no difference to %s is shown (%s)", r.Baseline, showRange(o.Value, o.Lo, o.Hi, "×"))
-			default:
-				span += fmt.Sprintf("; over all cells %s of %s", showRange(o.Value, o.Lo, o.Hi, "×"), r.Baseline)
-				if o.Least.Where != o.Most.Where {
-					span += fmt.Sprintf(", from %s at %s to %s at %s", show(float64(o.Least.Value), "×"), o.Least.Where, show(float64(o.Most.Value), "×"), o.Most.Where)
-				}
+		o, compared := r.overall(s.Name, r.headline)
+		say := ""
+		switch {
+		case !compared:
+			say = fmt.Sprintf("%s %s", verb, show(float64(hi.Metrics[r.headline].Median), m.Unit))
+			if lo != hi {
+				say = fmt.Sprintf("%s from %s (%s) to %s (%s)", verb, show(float64(lo.Metrics[r.headline].Median), m.Unit), r.shape.where(lo),
+					show(float64(hi.Metrics[r.headline].Median), m.Unit), r.shape.where(hi))
 			}
+		case !o.Shown:
+			say = fmt.Sprintf("shows no difference to %s over all cells: %s", r.Baseline, showRange(o.Value, o.Lo, o.Hi, "×"))
+		default:
+			say = fmt.Sprintf("%s %s what %s does, over all cells", verb, showRange(o.Value, o.Lo, o.Hi, "×"), r.Baseline)
 		}
-		out = append(out, strings.ToUpper(span[:1])+span[1:]+".")
+		if compared && o.Least.Where != o.Most.Where {
+			say += fmt.Sprintf("; from %s (%s) to %s (%s)", show(float64(o.Least.Value), "×"), o.Least.Where, show(float64(o.Most.Value), "×"), o.Most.Where)
+		}
+		out = append(out, Answer{s.Name, say + "."})
 	}
-	return strings.Join(out, " ")
+	return out
 }
 
 // extremes are a system's cells with the lowest and the highest r.headline.

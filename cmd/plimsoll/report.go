@@ -1,9 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -26,18 +27,13 @@ func (p *program) reportCommand() *cobra.Command {
 	}
 }
 
-// runDB is the file that makes a directory a run directory.
-const runDB = "run.db"
-
 // openRun opens a run directory, with an error that says what one is.
 func openRun(dir string) (*record.Reader, error) {
 	r, err := record.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ui.Exit(ui.CodeUsage, ui.WithHint(
-			fmt.Errorf("%s is not a run directory: it has no %s", dir, runDB),
-			"a run directory is what plimsoll run prints as `recorded in`"))
+	if err != nil {
+		err = ui.WithHint(err, "a run directory is what plimsoll run prints as `recorded in`")
 	}
-	return r, err
+	return r, ui.Exit(ui.CodeUsage, err)
 }
 
 // report writes summary.json and report.html into the run directory and the
@@ -60,7 +56,12 @@ func (p *program) report(dir string) error {
 		return err
 	}
 	if p.ui.JSON {
-		return rep.WriteJSON(p.stdout)
+		var b bytes.Buffer
+		if err := rep.WriteJSON(&b); err != nil {
+			return err
+		}
+		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
+		return nil
 	}
 	if err := rep.WriteText(p.stdout, p.ui.Width()); err != nil {
 		return err

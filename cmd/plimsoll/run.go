@@ -117,7 +117,11 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir string
 	if errors.As(err, &missing) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
-	if _, e := os.Stat(filepath.Join(dir, runDB)); e != nil {
+	var unready *engine.DeployError
+	if errors.As(err, &unready) {
+		err = ui.Exit(ui.CodePreconditions, err)
+	}
+	if res.Trials+res.Failed == 0 { // there is nothing to report on
 		return errors.Join(err, interruptedError(res, dir))
 	}
 	// The report of a partial run is worth as much as its trials.

@@ -10,23 +10,17 @@ interface Drawn { finalize(): void }
 
 export class Figure {
   private views: Drawn[] = [];
-  private drawing: Promise<void> = Promise.resolve();
 
   constructor(readonly root: HTMLElement, readonly data: FigureData) {
     const select = root.querySelector("select");
     select?.addEventListener("change", () => {
       root.querySelector<HTMLElement>(".plot")?.setAttribute("data-panel", select.value);
-      void this.draw();
+      this.draw();
     });
   }
 
-  /** Draws all panels anew, one drawing at a time. */
-  draw(): Promise<void> {
-    this.drawing = this.drawing.then(() => this.redraw());
-    return this.drawing;
-  }
-
-  private async redraw(): Promise<void> {
+  /** Draws all panels anew. Data are at hand, so nothing has to be awaited. */
+  draw(): void {
     this.clear();
     const style = getComputedStyle(this.root);
     for (const plot of this.root.querySelectorAll<HTMLElement>(".plot")) {
@@ -35,7 +29,7 @@ export class Figure {
       if (panel === undefined || width < 40) continue;
       const view = viewOf({ ...sized(panel.spec, width, this.root.closest(".hero") !== null) }, style, plot);
       view.tooltip(tooltip);
-      await view.runAsync();
+      view.run();
       // The specification's description labels the plot; the drawing itself is decoration to a screen reader.
       plot.querySelector("svg")?.setAttribute("aria-hidden", "true");
       this.views.push(view);

@@ -26,7 +26,7 @@ async function start(): Promise<void> {
 
 async function drawAll(): Promise<void> {
   for (const figure of figures) {
-    await figure.draw();
+    figure.draw();
     await new Promise((next) => setTimeout(next)); // let the page breathe between figures
   }
 }
@@ -40,6 +40,6 @@ addEventListener("resize", () => {
   waiting = setTimeout(() => void drawAll(), 150);
 });
 
-followTheme(() => void drawAll());
+followTheme(() => void drawAll(), () => figures.forEach((figure) => figure.draw()));
 void start();
 if (document.body.hasAttribute("data-live")) listen(() => void start());
