@@ -22,8 +22,8 @@ type Endpoint interface {
 }
 
 // DefaultTolerance is how far a rate may be off, as a share of what was asked
-// for. A round trip may be off by the same share or 1 ms, whichever is more, and
-// by the jitter asked for.
+// for. A round trip may be off by the same share or 1 ms, whichever is more, by
+// the jitter asked for, and by the time that a datagram takes on the wire.
 const DefaultTolerance = 0.05
 
 const minRTTTolerance = time.Millisecond
@@ -101,8 +101,16 @@ func (w Want) hardForTCP() bool {
 	return w.Rate > 0 && (w.Loss > 0 || w.ReturnLoss > 0.05 || w.ReturnRate > 0 && w.Rate > 20*w.ReturnRate)
 }
 
+// rttTolerance includes what a datagram itself occupies of slow links: each way
+// at most three of at least the path's rate.
 func rttTolerance(want Want, tol float64) time.Duration {
-	return max(minRTTTolerance, time.Duration(tol*float64(want.RTT))) + want.Jitter
+	t := max(minRTTTolerance, time.Duration(tol*float64(want.RTT))) + want.Jitter
+	for _, rate := range []float64{want.Rate, want.ReturnRate} {
+		if rate > 0 {
+			t += 3 * wireTime(pingWire, rate)
+		}
+	}
+	return t
 }
 
 // lossTolerance allows the relative tolerance and three standard deviations of a

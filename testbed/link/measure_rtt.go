@@ -13,6 +13,7 @@ import (
 const (
 	pings    = 100
 	pingSize = 64 // bytes of payload
+	pingWire = pingSize + 8 + 40 + Framing
 )
 
 // pinger sends datagrams from one host that another sends back.
@@ -75,7 +76,7 @@ func (p *pinger) receive() (rtt, sent time.Duration, err error) {
 func measureRTT(ctx context.Context, from, to Endpoint, want Want) ([]time.Duration, error) {
 	pace := time.Millisecond
 	if want.Rate > 0 { // load the link to at most a tenth
-		pace = max(pace, wireTime(10*(pingSize+28+Framing), want.Rate))
+		pace = max(pace, wireTime(10*pingWire, want.Rate))
 	}
 	n := min(pings, max(10, int(2*time.Second/pace)))
 
