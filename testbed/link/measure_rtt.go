@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -126,6 +127,32 @@ func measureRTT(ctx context.Context, from, to Endpoint, want Want) ([]time.Durat
 	}
 	slices.Sort(rtts)
 	return rtts, nil
+}
+
+// handshakeRTT is the median round trip of a few TCP handshakes. Both ends are
+// the kernel's, and so is the clock (tcpi_rtt).
+func handshakeRTT(ctx context.Context, from, to Endpoint) (time.Duration, error) {
+	var rtts []time.Duration
+	for range 5 {
+		a, b, err := tcpPair(ctx, from, to)
+		if err != nil {
+			return 0, err
+		}
+		info, err := tcpInfo(a)
+		a.Close()
+		b.Close()
+		if err != nil {
+			return 0, err
+		}
+		if info.Total_retrans == 0 {
+			rtts = append(rtts, time.Duration(info.Rtt)*time.Microsecond)
+		}
+	}
+	if len(rtts) == 0 {
+		return 0, errors.New("every handshake lost a segment")
+	}
+	slices.Sort(rtts)
+	return quantile(rtts, 0.5), nil
 }
 
 // settle waits until the link is idle: a datagram that is back was behind
