@@ -95,12 +95,12 @@ type LinkCheck struct {
 	Emulator   string  `json:"emulator"`   // "netem", "tun", "none"
 	Congestion string  `json:"congestion"` // TCP congestion control of both ends
 	WantRTT    float64 `json:"want_rtt"`
-	RTT        float64 `json:"rtt"`     // median
-	RTTP99     float64 `json:"rtt_p99"` // 99th percentile
+	RTT        float64 `json:"rtt"`       // median
+	RTTP99     float64 `json:"rtt_p99"`   // 99th percentile
 	WantRate   float64 `json:"want_rate"` // TCP payload rate the link should carry; 0: unlimited
 	Rate       float64 `json:"rate"`      // TCP payload rate measured, From → To
 	WantLoss   float64 `json:"want_loss"`
-	Loss       float64 `json:"loss"` // NaN when not measured
+	Loss       float64 `json:"loss"`         // NaN when not measured
 	Lateness   float64 `json:"lateness_p99"` // the emulator's own, seconds; NaN when it has none
 	Tolerance  float64 `json:"tolerance"`
 	OK         bool    `json:"ok"`

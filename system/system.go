@@ -1,11 +1,12 @@
 // Package system is the contract between Plimsoll and the storage systems it
 // measures. Each system lives in its own directory with the same file names;
-// package systems lists them. Timers and observers sit in the engine, never in
+// package system/all lists them. Timers and observers sit in the engine, never in
 // a system's package, so that all systems are measured alike.
 package system
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -50,7 +51,7 @@ const (
 // Option is one key of `with:`.
 type Option struct {
 	Name     string
-	Type     string // "string", "int", "bool", "size", "duration", "enum", "strings"
+	Type     string // "string", "int", "bool", "size", "duration", "enum", "strings" (one per line)
 	Enum     []string
 	Default  string
 	Required bool
@@ -74,7 +75,8 @@ type Deployment struct {
 	Client  testbed.Host   // where requests come from (readiness probes, attach)
 	Dir     string         // scratch directory of this deployment, removed by the engine
 	Options Options
-	Write   bool // the experiment allows writing to an attached system
+	Write   bool     // the experiment allows writing to an attached system
+	Self    []string // command prefix that runs plimsoll; empty: this executable
 }
 
 // Cluster is a deployment that runs.
@@ -88,11 +90,19 @@ type Cluster interface {
 // Ref names a stored object within its system: a path, a CID, a cap.
 type Ref string
 
+// Errors that callers tell apart; they come wrapped, with what was asked of whom.
+var (
+	ErrNotFound = errors.New("no such object")
+	ErrReadOnly = errors.New("the system is read only here")
+	ErrNoRange  = errors.New("the server does not serve ranges")
+)
+
 // Node is one node of a cluster.
 type Node interface {
-	// Put stores an object; it returns at acceptance, reads r once and never
-	// buffers it whole.
+	// Put stores an object as a client does: its bytes cross the client's link.
+	// It returns at acceptance, reads r once and never buffers it whole.
 	Put(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
+	// Get writes the whole object to w. An unknown ref is ErrNotFound, soon.
 	Get(ctx context.Context, ref Ref, w io.Writer) error
 	// Processes are observed by the engine; empty when the node is remote.
 	Processes() []*testbed.Process
@@ -103,7 +113,30 @@ type Healther interface {
 	Health(ctx context.Context) error
 }
 
-// Ranger is a node that reads a part of an object.
+// Seeder is a node which takes an object without the bytes crossing a link:
+// preparation, never a measurement. Baselines seed their files in the same way,
+// because how a file was written decides what reading it costs.
+type Seeder interface {
+	Seed(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
+}
+
+// Seed places an object on n in the quickest way that n has.
+func Seed(ctx context.Context, n Node, name string, size int64, r io.Reader) (Ref, error) {
+	if s, ok := n.(Seeder); ok {
+		return s.Seed(ctx, name, size, r)
+	}
+	return n.Put(ctx, name, size, r)
+}
+
+// Embedded is a system whose server is in this binary: `plimsoll node NAME ARG…`
+// calls Serve, which returns when ctx ends.
+type Embedded interface {
+	System
+	Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+// Ranger is a node that reads a part of an object. When the object ends before
+// off+n, what there is is written and the error wraps io.ErrUnexpectedEOF.
 type Ranger interface {
 	GetRange(ctx context.Context, ref Ref, off, n int64, w io.Writer) error
 }
@@ -118,12 +151,14 @@ type Lister interface {
 	List(ctx context.Context) ([]Object, error)
 }
 
-// Object is a stored object. SHA256 is empty when the system does not tell.
+// Object is a stored object.
 type Object struct {
-	Name   string
-	Ref    Ref
-	Size   int64
-	SHA256 string
+	Name    string
+	Ref     Ref
+	Size    int64  // bytes of the whole as it is served; -1: the system does not tell
+	Payload int64  // bytes before the padding that ends it, where ranges belong; 0: no padding
+	SHA256  string // of the payload, lower-case hex; empty: the system does not tell
+	NoRange bool   // asked for a range, the server sent the whole
 }
 
 // Provider is a node with objects that were there before us: the pieces of an
@@ -138,6 +173,10 @@ type HTTPTarget struct {
 	Header   http.Header // beyond Host, Range and Accept-Encoding: identity
 	CAFile   string      // extra root certificate; empty: the system's roots
 	Insecure bool        // do not check the certificate (asked for in the experiment file)
+	// Encoded is empty when the body is the object's bytes. Else it names what
+	// the body is instead ("car", "raw"): its size and content are not the
+	// object's, and a copy fetched from the URL is what to compare with.
+	Encoded string
 }
 
 // HTTPServer is a node whose objects can be fetched over HTTP: what the

@@ -1,0 +1,33 @@
+# Everything a newcomer needs: `make quickstart`, then `make test`.
+BIN     := bin/plimsoll
+TOOLS   := $(CURDIR)/.tools
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+export PATH := $(TOOLS)/bin:$(PATH)
+
+.PHONY: build quickstart test race lint web bench clean
+
+build: ## bin/plimsoll, the complete binary (the Go toolchain alone makes it)
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/plimsoll
+
+quickstart: build ## the main job on embedded systems: a run directory and its page, in about 90 seconds
+	$(BIN) run quickstart
+
+test: ## install what the tests need, then run all of them
+	scripts/test-deps.sh
+	go vet ./...
+	PLIMSOLL_REQUIRE="$${PLIMSOLL_REQUIRE-nginx,versitygw,chromium}" go test -timeout 20m ./...
+
+race: ## the concurrent packages under the race detector
+	CGO_ENABLED=1 go test -race -timeout 20m ./engine ./record ./testbed/link ./httpload
+
+lint: ## gofmt, go vet, staticcheck, tsc, and the committed bundle against a fresh build
+	scripts/lint.sh
+
+web: ## rebuild the page's bundle from web/
+	cd web && npm ci --no-audit --no-fund && npm run build
+
+bench: build ## side-by-side figures against k6 and wrk, the link emulator and the recorder
+	scripts/bench.sh
+
+clean:
+	rm -rf bin .tools web/node_modules

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/all"
+)
+
+// catalog tells the file format what systems there are.
+func catalog() experiment.Catalog {
+	var c experiment.Catalog
+	for _, s := range all.All() {
+		info := s.Info()
+		spec := experiment.SystemSpec{
+			Name: info.Name, Summary: info.Summary, Baseline: info.Baseline, HTTP: slices.Contains(info.Can, "range"),
+		}
+		for _, m := range info.Modes {
+			spec.Modes = append(spec.Modes, string(m))
+		}
+		for _, o := range info.Options {
+			spec.Options = append(spec.Options, optionSpec(o))
+		}
+		c = append(c, spec)
+	}
+	return c
+}
+
+func optionSpec(o system.Option) experiment.OptionSpec { return experiment.OptionSpec(o) }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system/all"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+func (p *program) doctorCommand() *cobra.Command {
+	var set []string
+	c := &cobra.Command{
+		Use:   "doctor [PRESET|FILE]",
+		Short: "check this machine, and what an experiment needs, before anything runs",
+		Long: `Checks the machine and, for the given experiment (default: quickstart), every
+precondition that plimsoll run checks first. It changes nothing, except that it
+removes what a dead run left behind.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			arg := "quickstart"
+			if len(args) == 1 {
+				arg = args[0]
+			}
+			return p.doctor(c.Context(), arg, set)
+		},
+	}
+	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	return c
+}
+
+func (p *program) doctor(ctx context.Context, arg string, set []string) error {
+	plan, _, err := p.loadPlan(arg, set)
+	if err != nil {
+		return err
+	}
+	if code, done, err := enterNamespace(plan); done || err != nil {
+		return exitWith(code, err)
+	}
+	removed, err := testbed.CleanDead(ctx)
+	if err != nil {
+		p.ui.Say("note: cannot remove all that dead runs left: %v", err)
+	}
+	for _, r := range removed {
+		p.ui.Say("removed what a dead run left: %s", r)
+	}
+	problems := engine.Preconditions(ctx, engine.Config{
+		Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario),
+	})
+	blocking := 0
+	for _, pr := range problems {
+		if pr.Blocking {
+			blocking++
+		}
+		if p.ui.JSON {
+			p.ui.Emit(pr)
+			continue
+		}
+		mark := "note "
+		if pr.Blocking {
+			mark = "WRONG"
+		}
+		fmt.Fprintf(p.stdout, "%s  %s: %s\n", mark, pr.Name, pr.What)
+		if pr.Hint != "" {
+			fmt.Fprintf(p.stdout, "       %s\n", pr.Hint)
+		}
+	}
+	if blocking > 0 {
+		return ui.Exit(ui.CodePreconditions, fmt.Errorf("%d of the preconditions of %s do not hold", blocking, arg))
+	}
+	if !p.ui.JSON {
+		fmt.Fprintf(p.stdout, "%s can run here\n", arg)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/presets"
+)
+
+// loadPlan reads a preset or an experiment file ("-": standard input), with the
+// --set changes, and returns its plan. name is for the run directory.
+func (p *program) loadPlan(arg string, set []string) (plan *experiment.Plan, name string, err error) {
+	src, file, name, err := p.source(arg)
+	if err != nil {
+		return nil, "", err
+	}
+	e, err := experiment.Parse(file, src, set, catalog())
+	if err != nil {
+		return nil, "", ui.Exit(ui.CodeUsage, err)
+	}
+	plan, err = e.Plan()
+	if err != nil {
+		return nil, "", ui.Exit(ui.CodeUsage, err)
+	}
+	return plan, name, nil
+}
+
+func (p *program) source(arg string) (src []byte, file, name string, err error) {
+	if arg == "-" {
+		src, err = io.ReadAll(io.LimitReader(p.stdin, 16<<20))
+		return src, "standard input", "experiment", err
+	}
+	if preset, err := presets.Get(arg); err == nil {
+		return preset.Source, "preset " + arg, arg, nil
+	}
+	src, err = os.ReadFile(arg)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", "", ui.Exit(ui.CodeUsage, ui.WithHint(
+			fmt.Errorf("%s is neither a preset nor a file", arg),
+			"presets: "+strings.Join(presetNames(), ", ")))
+	}
+	if err != nil {
+		return nil, "", "", ui.Exit(ui.CodeUsage, err)
+	}
+	base := filepath.Base(arg)
+	return src, arg, strings.TrimSuffix(base, filepath.Ext(base)), nil
+}
+
+func presetNames() []string {
+	var names []string
+	for _, p := range presets.List() {
+		names = append(names, p.Name)
+	}
+	return names
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
+)
+
+func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// exporter finds what writes a format.
+func exporter(r *record.Reader, format string) (func(io.Writer) error, error) {
+	of := func(write func(*report.Report, io.Writer) error) (func(io.Writer) error, error) {
+		rep, err := report.Build(r)
+		if err != nil {
+			return nil, err
+		}
+		return func(w io.Writer) error { return write(rep, w) }, nil
+	}
+	switch format {
+	case "csv":
+		return of((*report.Report).WriteCSV)
+	case "parquet":
+		return of((*report.Report).WriteParquet)
+	case "json":
+		return of((*report.Report).WriteJSON)
+	case "benchfmt":
+		return of((*report.Report).WriteBenchfmt)
+	case "ops-csv":
+		return func(w io.Writer) error { return report.WriteOpsCSV(r, w) }, nil
+	case "ops-parquet":
+		return func(w io.Writer) error { return report.WriteOpsParquet(r, w) }, nil
+	default:
+		return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format),
+			"formats: csv, ops-csv, parquet, ops-parquet, json, benchfmt"))
+	}
+}

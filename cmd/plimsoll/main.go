@@ -1,0 +1,112 @@
+// Command plimsoll measures decentralized storage: it starts real nodes or
+// attaches to running ones, puts emulated and verified links between them, runs
+// a reproducible experiment, and writes one page that says how fast, how
+// efficient, how costly and how reliable the storage is, and why.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+)
+
+// version is set by the release build; a plain `go install` reports what the
+// toolchain recorded.
+var version = ""
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is the whole program, in process, so that tests can call it.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	goodbye := "\nstopping; what is recorded stays (once more to stop at once)\n"
+	if len(args) > 0 && args[0] == "node" {
+		goodbye = "" // a part of a run is stopped by the run, which says so itself
+	}
+	ctx, cancel := interruptible(context.Background(), func() { io.WriteString(stderr, goodbye) })
+	defer cancel()
+	p := &program{ui: ui.New(stdout, stderr), stdin: stdin, stdout: stdout, stderr: stderr}
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		p.ui.Error(err)
+	}
+	return int(ui.ExitCode(err))
+}
+
+// interruptible returns a context that the first Ctrl-C (or SIGTERM) cancels,
+// which ends the run cleanly; the second one ends the program at once.
+func interruptible(parent context.Context, say func()) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	sig := make(chan os.Signal, 2)
+	signal.Notify(sig, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-sig:
+			say()
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+		<-sig
+		os.Exit(int(ui.CodeInterrupted))
+	}()
+	return ctx, func() { signal.Stop(sig); cancel() }
+}
+
+// program is what every verb works with.
+type program struct {
+	ui             *ui.UI
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "plimsoll",
+		Short:         "How fast, how efficient, how costly, how reliable is your storage, and why?",
+		Version:       programVersion(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.PersistentFlags().BoolVar(&p.ui.JSON, "json", false, "one JSON object per line instead of prose")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "see plimsoll "+c.Name()+" --help"))
+	})
+	root.AddCommand(
+		p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(), p.schemaCommand(),
+		p.reportCommand(), p.exportCommand(), p.serveCommand(),
+		p.systemsCommand(), p.doctorCommand(), p.nodeCommand(),
+	)
+	return root
+}
+
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// exactly is cobra.ExactArgs with our exit status and a hint.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return usageError(c, what)
+	}
+}

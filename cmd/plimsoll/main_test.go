@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+)
+
+// TestMain makes the test binary be the program as well: scripts call it as
+// plimsoll, and the parts that a run starts as `SELF node NAME` are served too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "node" || os.Getenv("PLIMSOLL_TEST_MAIN") != "" {
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	testscript.Main(m, map[string]func(){
+		"plimsoll": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs testdata/script/*.txtar, which read as documentation of what
+// the program says and how it ends.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			// measure is plimsoll where the machine may be too busy for a valid trial.
+			"measure": func(ts *testscript.TestScript, neg bool, args []string) {
+				err := ts.Exec("plimsoll", args...)
+				var exit *exec.ExitError
+				if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == int(ui.CodeInvalid)) {
+					ts.Fatalf("plimsoll %v: %v", args, err)
+				}
+			},
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TMPDIR", e.WorkDir)
+			return nil
+		},
+	})
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/all"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// nodeCommand holds the parts of a run that are processes of their own: the
+// embedded systems, the load generator, the link emulator and the watchdog.
+func (p *program) nodeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:    "node",
+		Short:  "run one part of an experiment (used by plimsoll itself)",
+		Hidden: true,
+	}
+	part := func(name, short string, serve func(ctx context.Context, args []string) error) {
+		c.AddCommand(&cobra.Command{
+			Use: name, Short: short, DisableFlagParsing: true,
+			RunE: func(c *cobra.Command, args []string) error { return serve(c.Context(), args) },
+		})
+	}
+	part("load", "the HTTP load generator", func(ctx context.Context, _ []string) error {
+		return httpload.Serve(ctx, p.stdin, p.stdout)
+	})
+	part("link", "the link emulator", link.ServeTUN)
+	part("reaper", "the watchdog that cleans up after us", func(ctx context.Context, args []string) error {
+		return testbed.ServeReaper(ctx, args, p.stdin, p.stdout)
+	})
+	for _, s := range all.All() {
+		if e, ok := s.(system.Embedded); ok {
+			part(s.Info().Name, s.Info().Summary, func(ctx context.Context, args []string) error {
+				return e.Serve(ctx, args, p.stdout, p.stderr)
+			})
+		}
+	}
+	return c
+}
+

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/presets"
+)
+
+func (p *program) planCommand() *cobra.Command {
+	var set []string
+	c := &cobra.Command{
+		Use:   "plan PRESET|FILE",
+		Short: "print what an experiment would do, and how long it would take",
+		Args:  exactly(1, "one preset or experiment file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			plan, _, err := p.loadPlan(args[0], set)
+			if err != nil {
+				return err
+			}
+			if p.ui.JSON {
+				b, err := plan.Marshal()
+				if err != nil {
+					return err
+				}
+				_, err = p.stdout.Write(append(b, '\n'))
+				return err
+			}
+			return plan.WriteText(p.stdout)
+		},
+	}
+	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	return c
+}
+
+func (p *program) presetsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "presets [NAME]",
+		Short: "list the built-in experiments, or print one",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return writePresets(p)
+			}
+			preset, err := presets.Get(args[0])
+			if err != nil {
+				return ui.Exit(ui.CodeUsage, err)
+			}
+			_, err = p.stdout.Write(preset.Source)
+			return err
+		},
+	}
+}
+
+func (p *program) schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "print the JSON Schema of the experiment format, from which editors complete",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			b, err := experiment.Schema(catalog())
+			if err != nil {
+				return err
+			}
+			_, err = p.stdout.Write(append(b, '\n'))
+			return err
+		},
+	}
+}

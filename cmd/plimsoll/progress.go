@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// progress shows a run: one redrawn line on a terminal, a plain line per block
+// elsewhere, one object per trial with --json.
+type progress struct {
+	ui     *ui.UI
+	p      *experiment.Plan
+	begun  time.Time
+	metric string // shown with each trial
+
+	mu       sync.Mutex
+	n, total int
+	current  string
+	perTrial time.Duration // running mean of a trial with all that surrounds it
+	trials   int
+	first    time.Time
+	block    int
+	invalid  int
+}
+
+var _ engine.Progress = (*progress)(nil)
+
+func newProgress(u *ui.UI, plan *experiment.Plan) *progress {
+	return &progress{ui: u, p: plan, begun: time.Now(), metric: "throughput", block: -1 << 30}
+}
+
+// plan says what is about to happen.
+func (p *progress) plan(dir string) {
+	e := p.p.Estimate
+	var systems []string
+	for _, s := range p.p.Experiment.Systems {
+		systems = append(systems, s.Name)
+	}
+	if p.ui.JSON {
+		p.ui.Emit(map[string]any{"type": "plan", "dir": dir, "cells": len(p.p.Cells), "estimate": e, "hash": p.p.Hash})
+		return
+	}
+	p.ui.Say("%s: %d cells × (%d warm-up + %d) trials of %s", p.title(), len(p.p.Cells), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
+	p.ui.Say("about %s and %s; recorded in %s", roughly(e.Seconds), experiment.Bytes(e.Bytes).String(), dir)
+}
+
+func (p *progress) title() string {
+	if t := p.p.Experiment.Title; t != "" {
+		return t
+	}
+	return p.p.Experiment.Scenario
+}
+
+func (p *progress) Phase(what string) {
+	if p.ui.JSON {
+		p.ui.Emit(map[string]any{"type": "phase", "text": what})
+		return
+	}
+	if !p.ui.Terminal() {
+		p.ui.Say("%s", what)
+	}
+	p.ui.Progress(what)
+}
+
+func (p *progress) Note(text string) { p.ui.Say("note: %s", text) }
+
+func (p *progress) Begin(n, total int, cell experiment.Cell, block int, warmup bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.first.IsZero() {
+		p.first = now
+	}
+	p.n, p.total = n, total
+	p.current = describeCell(cell)
+	if block != p.block {
+		p.block = block
+		if !p.ui.Terminal() && !p.ui.JSON {
+			p.ui.Say("%s", p.blockLine(block))
+		}
+	}
+	p.draw("")
+}
+
+func (p *progress) blockLine(block int) string {
+	if block < 0 {
+		return fmt.Sprintf("warm-up block %d of %d", block+p.p.Warmup+1, p.p.Warmup)
+	}
+	return fmt.Sprintf("block %d of %d (%s left)", block+1, p.p.Blocks, p.left())
+}
+
+func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.draw(fmt.Sprintf(" · %d ops, %s", ops, experiment.Bytes(bytes).String()))
+}
+
+func (p *progress) End(t record.Trial, cell experiment.Cell) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trials++
+	p.perTrial = time.Since(p.first) / time.Duration(p.trials)
+	if p.ui.JSON {
+		p.ui.Emit(map[string]any{"type": "trial", "cell": cell.ID, "factors": cell.Factors, "trial": t})
+		return
+	}
+	switch {
+	case t.State == record.Failed:
+		p.ui.Say("%s could not be executed: %s", p.current, t.Error)
+	case len(t.Invalid) > 0:
+		p.invalid++
+		if p.invalid <= maxInvalidLines {
+			p.ui.Say("%s, block %d is invalid: %s", p.current, t.Block+1, strings.Join(t.Invalid, ", "))
+		} else if p.invalid == maxInvalidLines+1 {
+			p.ui.Say("more trials are invalid; the report lists them")
+		}
+	}
+}
+
+// maxInvalidLines keeps a busy machine from filling the terminal.
+const maxInvalidLines = 5
+
+func (p *progress) draw(tail string) {
+	p.ui.Progress(fmt.Sprintf("%3d/%d  %s%s  %s left", p.n, p.total, p.current, tail, p.left()))
+}
+
+// left is the time still to go, from the trials so far or else from the plan.
+func (p *progress) left() string {
+	if p.trials < 2 {
+		return roughly(p.p.Estimate.Seconds)
+	}
+	return roughly((time.Duration(p.total-p.n+1) * p.perTrial).Seconds())
+}
+
+func describeCell(c experiment.Cell) string {
+	var parts []string
+	for _, f := range c.Factors {
+		if f.Path == "system" {
+			parts = append(parts, f.Value)
+		} else {
+			parts = append(parts, f.Label+" "+f.Value)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// roughly is a duration in the precision that an estimate deserves.
+func roughly(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d < time.Minute:
+		return d.Round(time.Second).String()
+	case d < time.Hour:
+		return strings.TrimSuffix(d.Round(10*time.Second).String(), "0s")
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return fmt.Sprintf("%.1f days", d.Hours()/24)
+}

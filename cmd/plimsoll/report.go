@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
+)
+
+func (p *program) reportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "report DIR",
+		Short: "write the report of a run directory again, and print its table",
+		Args:  exactly(1, "one run directory"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.report(args[0])
+		},
+	}
+}
+
+// openRun opens a run directory, with an error that says what one is.
+func openRun(dir string) (*record.Reader, error) {
+	r, err := record.Open(dir)
+	if err != nil {
+		err = ui.WithHint(err, "a run directory is what plimsoll run prints as `recorded in`")
+	}
+	return r, ui.Exit(ui.CodeUsage, err)
+}
+
+// report writes summary.json and report.html into the run directory and the
+// table to standard output.
+func (p *program) report(dir string) error {
+	r, err := openRun(dir)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	rep, err := report.Build(r)
+	if err != nil {
+		return fmt.Errorf("report on %s: %w", dir, err)
+	}
+	page := filepath.Join(dir, "report.html")
+	if err := errors.Join(
+		atomicfile.Write(filepath.Join(dir, "summary.json"), rep.WriteJSON),
+		atomicfile.Write(page, rep.WriteHTML),
+	); err != nil {
+		return err
+	}
+	if p.ui.JSON {
+		var b bytes.Buffer
+		if err := rep.WriteJSON(&b); err != nil {
+			return err
+		}
+		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
+		return nil
+	}
+	if err := rep.WriteText(p.stdout, p.ui.Width()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "\nThe page: %s\n", page)
+	return err
+}
+
+func (p *program) exportCommand() *cobra.Command {
+	var format, out string
+	c := &cobra.Command{
+		Use:   "export DIR",
+		Short: "export a run's data as csv, parquet, json or Go benchmark lines",
+		Args:  exactly(1, "one run directory"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.export(args[0], format, out)
+		},
+	}
+	c.Flags().StringVar(&format, "format", "csv", "csv, ops-csv, parquet, ops-parquet, json or benchfmt")
+	c.Flags().StringVar(&out, "out", "", "file to write (default standard output)")
+	return c
+}
+
+func (p *program) export(dir, format, out string) error {
+	r, err := openRun(dir)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	write, err := exporter(r, format)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		return atomicfile.Write(out, write)
+	}
+	if binaryFormat(format) && p.ui.Terminal() {
+		if f, ok := p.stdout.(*os.File); ok && isTerminal(f) {
+			return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is not for a terminal", format), "name a file with --out"))
+		}
+	}
+	return write(p.stdout)
+}

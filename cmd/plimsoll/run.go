@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/all"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+func (p *program) runCommand() *cobra.Command {
+	var set []string
+	var out string
+	c := &cobra.Command{
+		Use:   "run PRESET|FILE",
+		Short: "run an experiment and write its report",
+		Long: `Runs an experiment: a preset (see plimsoll presets), a YAML file, or - for
+standard input. Everything is recorded in a run directory as it happens; at the
+end a report is written there. Ctrl-C ends the run cleanly, with a report of
+what was measured so far; plimsoll resume goes on with it.`,
+		Example: `  plimsoll run quickstart
+  plimsoll run boost-retrieval --set retrieve.concurrency=10,100 --out runs/boost
+  plimsoll run my-experiment.yaml`,
+		Args: exactly(1, "one preset or experiment file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			plan, name, err := p.loadPlan(args[0], set)
+			if err != nil {
+				return err
+			}
+			if code, done, err := enterNamespace(plan); done || err != nil {
+				return exitWith(code, err)
+			}
+			if out == "" {
+				out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
+			}
+			return p.execute(c.Context(), plan, out, false)
+		},
+	}
+	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	c.Flags().StringVar(&out, "out", "", "run directory (default runs/NAME-DATE-TIME)")
+	return c
+}
+
+func (p *program) resumeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume DIR",
+		Short: "go on with a run that was interrupted",
+		Args:  exactly(1, "one run directory"),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := openRun(args[0])
+			if err != nil {
+				return err
+			}
+			src := r.Plan()
+			r.Close()
+			plan, err := experiment.LoadPlan(src)
+			if err != nil {
+				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
+			}
+			if code, done, err := enterNamespace(plan); done || err != nil {
+				return exitWith(code, err)
+			}
+			return p.execute(c.Context(), plan, args[0], true)
+		},
+	}
+}
+
+// enterNamespace runs the command again inside namespaces of its own when we
+// are not root and the experiment needs no endpoint outside.
+func enterNamespace(plan *experiment.Plan) (code int, done bool, err error) {
+	for _, s := range plan.Experiment.Systems {
+		if s.Mode == string(system.Attach) {
+			return 0, false, nil
+		}
+	}
+	code, done, err = testbed.Enter()
+	if !done {
+		err = nil // no namespaces for us here: the testbed makes plain hosts and says so
+	}
+	return code, done, err
+}
+
+// exitWith ends this process as the one inside the namespaces ended; what there
+// is to say it has said.
+func exitWith(code int, err error) error {
+	if err == nil && code != 0 {
+		os.Exit(code)
+	}
+	return err
+}
+
+// execute runs a plan and reports on it, whatever the end.
+func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir string, resume bool) error {
+	sc := scenario.ByName(plan.Experiment.Scenario)
+	if sc == nil {
+		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", plan.Experiment.Scenario))
+	}
+	progress := newProgress(p.ui, plan)
+	progress.plan(dir)
+	res, err := engine.Run(ctx, engine.Config{
+		Plan: plan, Systems: all.All(), Scenario: sc, Dir: dir, Resume: resume,
+		Version: programVersion(), Command: os.Args, Progress: progress,
+	})
+	p.ui.Progress("")
+	var missing *engine.PreconditionError
+	if errors.As(err, &missing) {
+		return ui.Exit(ui.CodePreconditions, err)
+	}
+	var unready *engine.DeployError
+	if errors.As(err, &unready) {
+		err = ui.Exit(ui.CodePreconditions, err)
+	}
+	if res.Trials+res.Failed == 0 { // there is nothing to report on
+		return errors.Join(err, interruptedError(res, dir))
+	}
+	// The report of a partial run is worth as much as its trials.
+	if e := p.report(dir); e != nil {
+		err = errors.Join(err, e)
+	}
+	return errors.Join(err, verdict(res, dir))
+}
+
+// verdict turns the end of a run into an exit status.
+func verdict(res engine.Result, dir string) error {
+	switch {
+	case res.WrongBytes > 0:
+		return ui.Exit(ui.CodeCorruption, ui.WithHint(
+			fmt.Errorf("%d operations returned bytes that are not the object's", res.WrongBytes),
+			"the report lists them by system; keep the run directory as evidence"))
+	case res.Interrupt:
+		return interruptedError(res, dir)
+	case res.Stopped != nil:
+		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, "raise exit."+res.Stopped.Condition+" in the experiment to go further"))
+	case res.Trials+res.Failed > 0 && res.Valid == 0:
+		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"), "see the table of validity in the report"))
+	}
+	return nil
+}
+
+func interruptedError(res engine.Result, dir string) error {
+	if !res.Interrupt {
+		return nil
+	}
+	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"), "go on with it: plimsoll resume "+dir))
+}

@@ -1,0 +1,78 @@
+// Package docs holds the manual; its tests keep the generated pages true.
+package docs
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/presets"
+	"github.com/plimsoll-project/plimsoll/system/all"
+)
+
+var update = flag.Bool("update", false, "write the generated pages instead of comparing")
+
+// catalog has what the page says of each system.
+func catalog() experiment.Catalog {
+	var c experiment.Catalog
+	for _, s := range all.All() {
+		info := s.Info()
+		spec := experiment.SystemSpec{Name: info.Name, Summary: info.Summary, Baseline: info.Baseline}
+		for _, m := range info.Modes {
+			spec.Modes = append(spec.Modes, string(m))
+		}
+		for _, o := range info.Options {
+			spec.Options = append(spec.Options, experiment.OptionSpec(o))
+		}
+		c = append(c, spec)
+	}
+	return c
+}
+
+func TestExperimentFormat(t *testing.T) {
+	const page = "experiment-format.md"
+	got, err := experiment.Reference(catalog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(page, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the format and the systems are now; run: go test ./docs -update", page)
+	}
+}
+
+// The presets are written for the systems as they are.
+func TestPresets(t *testing.T) {
+	c := catalog()
+	for i := range c {
+		c[i].HTTP = true
+	}
+	for _, p := range presets.List() {
+		e, err := experiment.Parse(p.Name, p.Source, nil, c)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if _, err := e.Plan(); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+	}
+	p, err := presets.Get("boost-retrieval")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := []string{"systems=nginx,boost", "systems.boost.with.url=http://provider:7777", "systems.boost.with.list=pieces.txt"}
+	if _, err := experiment.Parse(p.Name, p.Source, set, c); err != nil {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// blocks executes the plan: warm-up blocks first, then measured blocks, each
+// with every cell once. It goes on where an earlier session ended.
+func (r *run) blocks(ctx context.Context) (*Stopped, error) {
+	conditions := exitConditions(r.plan.Experiment.Exit)
+	total := len(r.plan.Cells) * (r.plan.Warmup + r.plan.Blocks)
+	n := 0
+	consecutive := 0
+	for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
+		narrow := r.narrowGroups(block)
+		for _, i := range Order(r.plan.Experiment.Seed, block+r.plan.Warmup, len(r.plan.Cells)) {
+			cell := r.plan.Cells[i]
+			n++
+			if _, done := r.done[trialKey{cell.ID, block}]; done {
+				continue
+			}
+			if narrow[cell.Group()] {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			r.say.Begin(n, total, cell, block, block < 0)
+			trial, err := r.trial(ctx, cell, block)
+			if err != nil {
+				return nil, err
+			}
+			r.say.End(trial, cell)
+			if trial.State == record.Failed {
+				r.failed++
+				consecutive++
+				if consecutive >= failuresInARow {
+					return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s", consecutive, cell.ID, trial.Error)
+				}
+				continue
+			}
+			consecutive = 0
+			r.done[trialKey{cell.ID, block}] = trial
+			if s := firstMet(conditions, r.soFar(trial)); s != nil {
+				r.event("phase", "exit condition", s.Error(), 0)
+				return s, errors.Join(r.rec.Meta("stopped", s.Error()))
+			}
+		}
+	}
+	return nil, nil
+}
+
+// failuresInARow trials that cannot be executed at all end the run: something
+// is broken that patience does not mend.
+const failuresInARow = 5
+
+func (r *run) soFar(last record.Trial) progressSoFar {
+	p := progressSoFar{Seconds: r.earlier + time.Since(r.begun).Seconds(), Bytes: r.bytes}
+	for _, o := range record.Outcomes() {
+		n := last.Outcomes[o.String()]
+		if o.Finished() {
+			p.TrialFinished += n
+		}
+		if o.ServerFailure() {
+			p.TrialFailures += n
+		}
+	}
+	return p
+}
+
+// cellValues returns the valid measured values of a metric, per cell.
+func (r *run) cellValues(metric string) map[string][]float64 {
+	values := map[string][]float64{}
+	for key, t := range r.done {
+		if v, ok := t.Metrics[metric]; ok && t.Valid() {
+			values[key.cell] = append(values[key.cell], v)
+		}
+	}
+	return values
+}
+
+func cellsByGroup(cells []experiment.Cell) map[string][]experiment.Cell {
+	groups := map[string][]experiment.Cell{}
+	for _, c := range cells {
+		groups[c.Group()] = append(groups[c.Group()], c)
+	}
+	return groups
+}

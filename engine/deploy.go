@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// site is one system of the plan, deployed and prepared.
+type site struct {
+	use     experiment.SystemUse
+	sys     system.System
+	host    testbed.Host // nil when attached
+	dir     string
+	cluster system.Cluster
+	runner  scenario.Runner
+	starts  int // how often it was brought up
+}
+
+// deployAll brings up every system of the plan, each on a host of its own. They
+// stay up between trials, so that trials can be interleaved, and only one is
+// loaded at a time.
+func (r *run) deployAll(ctx context.Context) error {
+	r.sites = map[string]*site{}
+	for _, use := range r.plan.Experiment.Systems {
+		sys := findSystem(r.cfg.Systems, use.Use)
+		if sys == nil {
+			return fmt.Errorf("engine: there is no system %q", use.Use)
+		}
+		s := &site{use: use, sys: sys}
+		r.sites[use.Name] = s
+		if use.Mode != string(system.Attach) {
+			host, err := r.bed.AddHost(ctx, use.Name)
+			if err != nil {
+				return err
+			}
+			s.host = host
+		}
+	}
+	for _, use := range r.plan.Experiment.Systems {
+		if err := r.deploy(ctx, r.sites[use.Name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deploy brings up one system and prepares it for its cells. It is also how a
+// system that died comes back: with a fresh directory and its data stored anew.
+func (r *run) deploy(ctx context.Context, s *site) error {
+	name := s.use.Name
+	ctx, cancel := context.WithTimeout(ctx, r.deployTime(s))
+	defer cancel()
+	var err error
+	if s.dir, err = r.dir(name); err != nil {
+		return err
+	}
+	d := system.Deployment{
+		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.cfg.Self,
+		Write: slices.Contains(r.plan.Experiment.Allow, "write"),
+	}
+	begun := time.Now()
+	bring := s.sys.Start
+	if s.host == nil {
+		bring = s.sys.Attach
+		r.say.Phase("attaching to " + name)
+	} else {
+		d.Hosts = []testbed.Host{s.host}
+		r.say.Phase("starting " + name)
+	}
+	if s.cluster, err = bring(ctx, d); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	s.starts++
+	r.event("phase", "system ready", name, time.Since(begun))
+	r.say.Phase("preparing the data of " + name)
+	s.runner, err = r.cfg.Scenario.Prepare(ctx, scenario.Site{
+		Use: s.use, Cluster: s.cluster, Client: r.client, Self: r.bed.Self(), Dir: s.dir,
+		Seed: r.plan.Experiment.Seed, Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
+	}, r.cellsOf(name))
+	return err
+}
+
+// deployTime is how long bringing up a system and storing its data may take:
+// the start limit of the experiment, and for the data a floor of 1 MB/s, which
+// the slowest of the supported systems exceeds several times.
+func (r *run) deployTime(s *site) time.Duration {
+	var bytes float64
+	for data := range dataSets(r.cellsOf(s.use.Name)) {
+		bytes += float64(data.Size) * float64(data.Objects)
+	}
+	return r.plan.Experiment.Limits.Start.Std() + 30*time.Second + time.Duration(bytes/1e6*float64(time.Second))
+}
+
+func dataSets(cells []experiment.Cell) map[experiment.ResolvedData]bool {
+	sets := map[experiment.ResolvedData]bool{}
+	for _, c := range cells {
+		sets[c.Data] = true
+	}
+	return sets
+}
+
+func (r *run) cellsOf(name string) []experiment.Cell {
+	var cells []experiment.Cell
+	for _, c := range r.plan.Cells {
+		if c.System == name {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+// stop ends a system and removes what it stored here.
+func (s *site) stop(ctx context.Context) error {
+	var errs []error
+	if s.cluster != nil {
+		if err := s.cluster.Stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s: stop: %w", s.use.Name, err))
+		}
+		s.cluster, s.runner = nil, nil
+	}
+	if s.dir != "" {
+		errs = append(errs, os.RemoveAll(s.dir))
+		s.dir = ""
+	}
+	return errors.Join(errs...)
+}
+
+// processes of a deployment that are ours to observe.
+func (s *site) processes() []*testbed.Process {
+	if s.cluster == nil {
+		return nil
+	}
+	var all []*testbed.Process
+	for _, n := range s.cluster.Nodes() {
+		all = append(all, n.Processes()...)
+	}
+	return all
+}
+
+// died returns the first process of the deployment that has ended.
+func (s *site) died() *testbed.Process {
+	for _, p := range s.processes() {
+		select {
+		case <-p.Done():
+			return p
+		default:
+		}
+	}
+	return nil
+}
+
+func findSystem(all []system.System, name string) system.System {
+	for _, s := range all {
+		if s.Info().Name == name {
+			return s
+		}
+	}
+	return nil
+}

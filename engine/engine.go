@@ -1,0 +1,249 @@
+// Package engine runs a plan: it checks preconditions, brings up the testbed and
+// the systems, executes trials in interleaved, seeded order, watches everything
+// while they run, records all of it, and ends when the plan is done, an exit
+// condition fires or the user stops it.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Config is everything a run needs.
+type Config struct {
+	Plan     *experiment.Plan
+	Systems  []system.System
+	Scenario scenario.Scenario
+	Dir      string   // the run directory
+	Resume   bool     // Dir holds an earlier part of this plan's run
+	Self     []string // command prefix of our own subcommands; nil: this executable
+	Version  string   // of Plimsoll, for the record
+	Command  []string // how the user called us, for the record
+	Progress Progress // may be nil
+}
+
+// Result says how a run ended.
+type Result struct {
+	Trials     int      // executed and measured, in this and earlier sessions
+	Valid      int      // of them
+	Failed     int      // could not be executed
+	Planned    int      // measured trials the plan asks for, at most
+	WrongBytes int64    // operations whose bytes were not the object's
+	Stopped    *Stopped // the exit condition that fired, if one did
+	Interrupt  bool     // the user stopped it
+}
+
+// cleanupTime bounds what is done after a run ended, wished or not.
+const cleanupTime = 60 * time.Second
+
+// Run executes a plan. The run directory is complete and readable whatever the
+// error; a cancelled context ends the run cleanly with Result.Interrupt.
+func Run(ctx context.Context, cfg Config) (res Result, err error) {
+	r := &run{cfg: cfg, plan: cfg.Plan, begun: time.Now(), say: cfg.Progress}
+	if r.say == nil {
+		r.say = silent{}
+	}
+	defer func() {
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		err = errors.Join(err, r.close(cleanup))
+	}()
+	if err := r.open(ctx); err != nil {
+		return res, r.interrupted(ctx, &res, err)
+	}
+	stopped, err := r.blocks(ctx)
+	res = r.result()
+	res.Stopped = stopped
+	return res, r.interrupted(ctx, &res, err)
+}
+
+// DeployError is a system that could not be brought up or prepared before the
+// first trial.
+type DeployError struct{ Err error }
+
+func (e *DeployError) Error() string { return e.Err.Error() }
+func (e *DeployError) Unwrap() error { return e.Err }
+
+// run is one session of a run.
+type run struct {
+	cfg   Config
+	plan  *experiment.Plan
+	say   Progress
+	begun time.Time
+
+	rec     *record.Run
+	bed     *testbed.Testbed
+	client  testbed.Host
+	sites   map[string]*site // by system name
+	link    linkState
+	scratch string
+
+	earlier float64 // seconds of earlier sessions
+	done    map[trialKey]record.Trial
+	bytes   int64 // body bytes of all trials
+	failed  int
+}
+
+type trialKey struct {
+	cell  string
+	block int // warm-up blocks are negative
+}
+
+func (r *run) interrupted(ctx context.Context, res *Result, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	res.Interrupt = true
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// open brings up everything that trials need, in the order in which failures
+// are cheapest to report: what can be checked without changing anything first.
+func (r *run) open(ctx context.Context) error {
+	if problems := Blocking(Preconditions(ctx, r.cfg)); len(problems) > 0 {
+		return &PreconditionError{problems}
+	}
+	if err := r.openRecord(); err != nil {
+		return err
+	}
+	opt := testbedOptions(r.cfg)
+	opt.Log = r.say.Note
+	bed, err := testbed.New(ctx, opt)
+	if err != nil {
+		return err
+	}
+	r.bed = bed
+	mode := bed.Mode()
+	if mode.Emulator == "none" && r.shapes() {
+		r.say.Note(mode.Why)
+		r.event("note", "links are not emulated", mode.Why, 0)
+	}
+	if r.scratch, err = bed.Scratch("run"); err != nil {
+		return err
+	}
+	if r.client, err = bed.AddHost(ctx, "client"); err != nil {
+		return err
+	}
+	if err := r.deployAll(ctx); err != nil {
+		return &DeployError{err}
+	}
+	return r.recordEnvironment()
+}
+
+func (r *run) openRecord() error {
+	plan, err := r.plan.Marshal()
+	if err != nil {
+		return err
+	}
+	if r.cfg.Resume {
+		r.rec, err = record.Resume(r.cfg.Dir, plan)
+	} else {
+		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
+			"plimsoll": r.cfg.Version, "command": quoteAll(r.cfg.Command), "scenario": r.cfg.Scenario.Name(),
+		}, r.cfg.Scenario.Metrics())
+	}
+	if err != nil {
+		return err
+	}
+	r.done = map[trialKey]record.Trial{}
+	trials, err := r.rec.Trials()
+	if err != nil {
+		return err
+	}
+	for _, t := range trials {
+		if t.State == record.Done {
+			r.done[trialKey{t.Cell, t.Block}] = t
+		}
+		r.earlier += t.Seconds
+		s, err := r.rec.Summary(t.ID)
+		if err != nil {
+			return err
+		}
+		r.bytes += s.Counts().Bytes
+	}
+	r.event("phase", map[bool]string{false: "run begins", true: "run resumed"}[r.cfg.Resume], "", 0)
+	return nil
+}
+
+// close ends everything, whatever happened before; it is bounded by ctx.
+func (r *run) close(ctx context.Context) error {
+	var errs []error
+	for _, s := range r.sites {
+		errs = append(errs, s.stop(ctx))
+	}
+	if r.bed != nil {
+		errs = append(errs, r.bed.Close(ctx))
+	}
+	if r.rec != nil {
+		r.event("phase", "run ends", "", time.Since(r.begun))
+		errs = append(errs, r.rec.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (r *run) result() Result {
+	res := Result{Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
+	for _, t := range r.done {
+		if t.Warmup {
+			continue
+		}
+		res.Trials++
+		if t.Valid() {
+			res.Valid++
+		}
+		res.WrongBytes += t.Outcomes[record.WrongBytes.String()]
+	}
+	return res
+}
+
+// attaches reports whether any system of the plan runs elsewhere: then no
+// namespace may stand between us and it.
+func attaches(p *experiment.Plan) bool {
+	for _, s := range p.Experiment.Systems {
+		if s.Mode == string(system.Attach) {
+			return true
+		}
+	}
+	return false
+}
+
+// shapes reports whether any cell wants a link that differs from the bare machine.
+func (r *run) shapes() bool {
+	for _, c := range r.plan.Cells {
+		if c.Link.Shaped() {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) event(kind, what, detail string, took time.Duration) {
+	if r.rec == nil {
+		return
+	}
+	if err := r.rec.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail, Took: took}); err != nil {
+		r.say.Note(fmt.Sprintf("cannot record event %q: %v", what, err))
+	}
+}
+
+// dir makes a fresh directory below the run's scratch directory.
+func (r *run) dir(name string) (string, error) {
+	dir, err := os.MkdirTemp(r.scratch, filepath.Base(name)+"-")
+	if err != nil {
+		return "", fmt.Errorf("engine: scratch directory of %s: %w", name, err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// recordEnvironment stores what someone needs to judge the run: the machine,
+// the testbed and the identity of every system.
+func (r *run) recordEnvironment() error {
+	systems := map[string]map[string]string{}
+	for name, s := range r.sites {
+		systems[name] = s.cluster.Identity()
+	}
+	for key, v := range map[string]any{
+		"environment": r.bed.Environment(), "testbed": r.bed.Mode(), "systems": systems,
+	} {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("engine: record %s: %w", key, err)
+		}
+		if err := r.rec.Meta(key, string(b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func quoteAll(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n\"'$\\*?[]{}()<>|&;#~`") {
+			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

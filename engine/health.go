@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Between trials a server is given healthPatience to answer its probe: some
+// answer nothing for a long while after a crowd of clients went away. Then it
+// is restarted, or, when it is not ours, the trial is invalid.
+const (
+	healthPatience = 60 * time.Second
+	healthTimeout  = 5 * time.Second
+	healthPause    = 250 * time.Millisecond
+)
+
+// healthy makes sure that a system serves before a trial. It reports whether
+// the system had to be brought up anew, and an error when it does not serve.
+func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) {
+	if s.cluster == nil { // an earlier attempt to bring it up failed
+		return true, r.restart(ctx, s, "it is not up")
+	}
+	if p := s.died(); p != nil {
+		return true, r.restart(ctx, s, fmt.Sprintf("process %s ended: %v (see %s)", p.Name(), p.Err(), p.LogPath()))
+	}
+	begun := time.Now()
+	err = r.probe(ctx, s)
+	if took := time.Since(begun); took > healthTimeout {
+		r.event("health", "slow to recover", s.use.Name, took)
+	}
+	if err == nil || ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	why := fmt.Sprintf("it did not answer its health probe for %s (%v)", healthPatience, err)
+	if s.host == nil {
+		r.event("health", "unhealthy", s.use.Name+": "+why, 0)
+		return false, fmt.Errorf("%s: %s", s.use.Name, why)
+	}
+	return true, r.restart(ctx, s, why)
+}
+
+// probe asks every node until it answers or patience ends.
+func (r *run) probe(ctx context.Context, s *site) error {
+	deadline := time.Now().Add(healthPatience)
+	for {
+		err := probeOnce(ctx, s.cluster)
+		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(healthPause):
+		}
+	}
+}
+
+func probeOnce(ctx context.Context, c system.Cluster) error {
+	var errs []error
+	for _, n := range c.Nodes() {
+		h, ok := n.(system.Healther)
+		if !ok {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+		errs = append(errs, h.Health(ctx))
+		cancel()
+	}
+	return errors.Join(errs...)
+}
+
+func (r *run) restart(ctx context.Context, s *site, why string) error {
+	r.say.Note(fmt.Sprintf("%s: restarting it: %s", s.use.Name, why))
+	r.event("health", "restart", s.use.Name+": "+why, 0)
+	if err := s.stop(ctx); err != nil {
+		r.event("error", "stop before restart", err.Error(), 0)
+	}
+	return r.deploy(ctx, s)
+}

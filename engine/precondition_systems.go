@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// checkTime bounds what one system's check may take.
+const checkTime = 30 * time.Second
+
+// checkSystems asks every system of the plan what it misses.
+func checkSystems(ctx context.Context, cfg Config) []Problem {
+	var all []Problem
+	for _, use := range cfg.Plan.Experiment.Systems {
+		sys := findSystem(cfg.Systems, use.Use)
+		if sys == nil {
+			all = append(all, Problem{What: fmt.Sprintf("there is no system %q", use.Use), Hint: "see plimsoll systems", Blocking: true})
+			continue
+		}
+		checkCtx, cancel := context.WithTimeout(ctx, checkTime)
+		for _, p := range sys.Check(checkCtx, system.Options(use.With)) {
+			all = append(all, Problem{What: use.Name + ": " + p.What, Hint: p.Hint, Blocking: true})
+		}
+		cancel()
+	}
+	return all
+}
+
+// checkScenario asks the scenario whether it can run on the systems.
+func checkScenario(_ context.Context, cfg Config) []Problem {
+	var all []Problem
+	for _, use := range cfg.Plan.Experiment.Systems {
+		sys := findSystem(cfg.Systems, use.Use)
+		if sys == nil {
+			continue
+		}
+		for _, p := range cfg.Scenario.Problems(sys.Info(), cfg.Plan.Cells) {
+			all = append(all, Problem{What: use.Name + ": " + p.What, Hint: p.Hint, Blocking: true})
+		}
+		if use.Mode == string(system.Attach) && cfg.Plan.Experiment.Data.Size != nil && !slices.Contains(cfg.Plan.Experiment.Allow, "write") {
+			all = append(all, Problem{
+				What:     use.Name + ": data would be written to an attached system, which the experiment does not allow",
+				Hint:     "leave data.size out to measure the objects that are there, or say allow: [write]",
+				Blocking: true,
+			})
+		}
+	}
+	return all
+}

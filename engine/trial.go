@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// observeEvery is the interval at which processes are observed.
+const observeEvery = time.Second
+
+// trial executes one cell once. The error is of the run as a whole; a trial
+// that could not be executed comes back as failed, with its reason.
+func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
+	s := r.sites[cell.System]
+	limit := r.trialTime(cell)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	var restarted bool
+	unready := r.mendLink(ctx)
+	if unready == nil {
+		restarted, unready = r.healthy(ctx, s)
+	}
+	if err := canceled(ctx); err != nil {
+		return record.Trial{}, err
+	}
+	w, err := r.rec.Begin(cell.ID, block, block < 0, time.Now())
+	if err != nil {
+		return record.Trial{}, err
+	}
+	fail := func(err error) (record.Trial, error) {
+		if ended := canceled(ctx); ended != nil {
+			return record.Trial{}, errors.Join(ended, w.Fail(ended))
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("the trial took longer than its limit of %s: %w", limit, err)
+		}
+		t := record.Trial{Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Failed, Error: err.Error()}
+		return t, w.Fail(err)
+	}
+	if unready != nil {
+		return fail(unready)
+	}
+	check, err := r.prepareLink(ctx, s, cell, block)
+	if err != nil {
+		return fail(err)
+	}
+	if check != nil {
+		if err := w.Link(*check); err != nil {
+			return fail(err)
+		}
+	}
+
+	out, err := r.load(ctx, s, cell, block, w)
+	if err != nil {
+		return fail(err)
+	}
+	measured := scenario.Measured{Cell: cell, Summary: w.Summary(), Load: out.load, Usage: out.usage, Link: check, TLS: out.tls}
+	counts := w.Summary().Counts()
+	t := record.Trial{
+		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
+		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
+		Notes: out.load.Notes, Invalid: append(validity(cell, r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
+	}
+	if restarted {
+		t.Notes = append(t.Notes, "the system was restarted before this trial")
+	}
+	r.bytes += counts.Bytes
+	t.ID = w.ID()
+	return t, w.End(t)
+}
+
+// canceled is the user's wish to stop; a trial's own deadline is none.
+func canceled(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return context.Canceled
+	}
+	return nil
+}
+
+// loaded is what came of the load of one trial.
+type loaded struct {
+	load  scenario.Load
+	usage scenario.Usage
+	died  *testbed.Process
+	tls   bool
+
+	lateness     float64 // 99th percentile, seconds, of the emulator during the load; NaN without one
+	emulatorDied bool
+}
+
+// load runs the scenario's load with all processes under observation.
+func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int, w *record.TrialWriter) (loaded, error) {
+	var mu sync.Mutex
+	var recErr error // the first failure to record; the trial must not pass for whole
+	keep := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if recErr == nil {
+			recErr = err
+		}
+	}
+	before, _, err := r.bed.EmulatorStats(ctx)
+	if err != nil {
+		return loaded{}, fmt.Errorf("link emulator: %w", err)
+	}
+	meter := newMeter(s.processes())
+	begun := time.Now()
+	stop := r.bed.Observe(ctx, begun, observeEvery, func(samples []record.Sample) {
+		meter.add(samples)
+		keep(w.Samples(samples))
+	})
+	load, err := s.runner.Trial(ctx, cell, trialSeed(r.plan.Experiment.Seed, cell.Group(), block), scenario.Sink{
+		Block: w.Block,
+		Progress: func(ops, bytes int64) {
+			r.say.Load(ops, bytes, time.Since(begun))
+		},
+	})
+	stop() // takes a last sample, so that deltas cover the whole trial
+	out := loaded{load: load, usage: meter.usage(), died: s.died(), tls: s.use.With["tls"] == "true"}
+	out.lateness, out.emulatorDied = r.emulatorSince(ctx, before)
+	if out.emulatorDied {
+		r.event("fault", "link emulator died", fmt.Sprintf("during %s, block %d", cell.ID, block), 0)
+	}
+	if out.died != nil {
+		r.event("fault", "process died", fmt.Sprintf("%s, during %s, block %d: %v", out.died.Name(), cell.ID, block, out.died.Err()), 0)
+	}
+	if err == nil {
+		mu.Lock()
+		err = recErr
+		mu.Unlock()
+	}
+	return out, err
+}
+
+// trialSeed gives every trial random choices of its own (which ranges are
+// fetched, when arrivals come): the same for all systems of a group in a block,
+// which makes them a fair pair, and the same again when a resumed run repeats it.
+func trialSeed(seed uint64, group string, block int) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d/%s/%d", seed, group, block)
+	return h.Sum64()
+}
+
+// trialTime is the deadline of one trial with all that surrounds it.
+func (r *run) trialTime(cell experiment.Cell) time.Duration {
+	limits := r.plan.Experiment.Limits
+	if limits.Trial > 0 {
+		return limits.Trial.Std()
+	}
+	estimate := time.Duration(cell.Estimate.Seconds * float64(time.Second))
+	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute
+}
+
+// latenessLimit is how late the emulator may deliver one packet in a hundred:
+// the larger of 1 ms and 5 % of the delay.
+func latenessLimit(cell experiment.Cell) time.Duration {
+	return max(time.Millisecond, cell.Link.Delay.Std()/20)
+}
+
+// emulatorSince tells how late the emulator was since the earlier statistics.
+func (r *run) emulatorSince(ctx context.Context, before link.Stats) (p99 float64, died bool) {
+	after, running, err := r.bed.EmulatorStats(ctx)
+	switch {
+	case err != nil:
+		return math.NaN(), ctx.Err() == nil
+	case !running:
+		return math.NaN(), false
+	}
+	return after.Since(before).Lateness.Quantile(0.99).Seconds(), false
+}
+
+// validity names what speaks against a trial, apart from what the generator
+// says of itself.
+func validity(cell experiment.Cell, limits experiment.Limits, out loaded, check *record.LinkCheck, c record.Counts) []string {
+	var why []string
+	if check != nil && !check.OK {
+		why = append(why, record.ReasonLinkOff)
+	}
+	if out.died != nil {
+		why = append(why, record.ReasonDaemonDied)
+	}
+	if out.usage.OthersBusy > float64(limits.Others) { // false for NaN
+		why = append(why, record.ReasonBoxBusy)
+	}
+	if out.emulatorDied {
+		why = append(why, record.ReasonEmulatorDied)
+	}
+	if out.lateness > latenessLimit(cell).Seconds() { // false for NaN
+		why = append(why, record.ReasonEmulatorLate)
+	}
+	if c.Ops == 0 {
+		why = append(why, record.ReasonNoOperations)
+	}
+	return why
+}

@@ -1,0 +1,74 @@
+package experiment
+
+import "slices"
+
+// Catalog is what the caller knows of storage systems: the names allowed under
+// `systems:` and the options allowed under `with:`.
+type Catalog []SystemSpec
+
+// SystemSpec describes one system that an experiment may use.
+type SystemSpec struct {
+	Name     string
+	Modes    []string // "start", "attach"
+	Options  []OptionSpec
+	Summary  string // one line
+	Baseline bool   // a raw baseline: no storage system, just bytes over the same link
+	HTTP     bool   // its objects can be fetched over HTTP
+}
+
+// OptionSpec describes one key of `with:`.
+type OptionSpec struct {
+	Name     string
+	Type     string // "string", "int", "bool", "size", "duration", "enum", "strings"
+	Enum     []string
+	Default  string
+	Required bool
+	Secret   bool // the value is the name of an environment variable, never the secret
+	Help     string
+}
+
+func (c Catalog) find(name string) *SystemSpec {
+	for i := range c {
+		if c[i].Name == name {
+			return &c[i]
+		}
+	}
+	return nil
+}
+
+func (c Catalog) names() []string {
+	names := make([]string, len(c))
+	for i := range c {
+		names[i] = c[i].Name
+	}
+	return names
+}
+
+func (s *SystemSpec) option(name string) *OptionSpec {
+	for i := range s.Options {
+		if s.Options[i].Name == name {
+			return &s.Options[i]
+		}
+	}
+	return nil
+}
+
+func (s *SystemSpec) hasSecret() bool {
+	return slices.ContainsFunc(s.Options, func(o OptionSpec) bool { return o.Secret })
+}
+
+// defaultText is the default as one would write it in a file.
+func (o *OptionSpec) defaultText() string {
+	switch o.Type {
+	case "size":
+		if b, err := ParseBytes(o.Default); err == nil {
+			return b.String()
+		}
+	case "duration":
+		var d Duration
+		if d.parse(o.Default) == nil {
+			return d.String()
+		}
+	}
+	return o.Default
+}

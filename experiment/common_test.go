@@ -1,0 +1,43 @@
+package experiment
+
+import "testing"
+
+// testCatalog stands for the systems that a binary knows.
+func testCatalog() Catalog {
+	return Catalog{
+		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true, Summary: "nginx serving files: the raw baseline", Options: []OptionSpec{
+			{Name: "workers", Type: "int", Default: "2", Help: "worker processes"},
+			{Name: "sendfile", Type: "bool", Default: "true", Help: "use sendfile"},
+		}},
+		{Name: "static", Modes: []string{"start"}, Baseline: true, HTTP: true, Summary: "embedded file server", Options: []OptionSpec{
+			{Name: "tls", Type: "bool", Default: "false", Help: "serve over HTTPS"},
+		}},
+		{Name: "boxo", Modes: []string{"start"}, HTTP: true, Summary: "embedded IPFS node with the trustless gateway", Options: []OptionSpec{
+			{Name: "chunk", Type: "size", Default: "1MiB", Help: "size of a block"},
+			{Name: "format", Type: "enum", Enum: []string{"raw", "car"}, Default: "raw", Help: "what is asked for"},
+		}},
+		{Name: "boost", Modes: []string{"attach"}, HTTP: true, Summary: "a storage provider's booster-http", Options: []OptionSpec{
+			{Name: "url", Type: "string", Required: true, Help: "base URL, such as http://provider:7777"},
+			{Name: "pieces", Type: "strings", Help: "piece CIDs"},
+			{Name: "timeout", Type: "duration", Default: "30s", Help: "of one probe"},
+		}},
+		{Name: "s3", Modes: []string{"start", "attach"}, HTTP: true, Summary: "any S3 service", Options: []OptionSpec{
+			{Name: "endpoint", Type: "string", Help: "URL of the service"},
+			{Name: "secret_key", Type: "string", Secret: true, Help: "secret key"},
+		}},
+		{Name: "tape", Modes: []string{"start"}, Summary: "a system without HTTP"},
+	}
+}
+
+func mustPlan(t *testing.T, src string, set ...string) *Plan {
+	t.Helper()
+	e, err := Parse("test.yaml", []byte(src), set, testCatalog())
+	if err != nil {
+		t.Fatalf("parse:\n%v", err)
+	}
+	p, err := e.Plan()
+	if err != nil {
+		t.Fatalf("plan: %v", err)
+	}
+	return p
+}

@@ -1,0 +1,440 @@
+package experiment
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// decoder fills an Experiment from nodes, following the struct tags. It never
+// stops at an error.
+type decoder struct {
+	cat     Catalog
+	errs    Errors
+	at      map[string]*node // the value given for a path; list elements have [i]
+	bad     map[string]bool  // paths whose value could not be read
+	dropped []string         // systems that --set took out
+}
+
+func (d *decoder) fail(path string, n *node, hint, format string, args ...any) {
+	d.errs = append(d.errs, n.errorf(hint, format, args...))
+	d.bad[path] = true
+}
+
+// ok reports whether every one of the paths, and what is under them, was read
+// without an error: checks between values look at nothing else.
+func (d *decoder) ok(paths ...string) bool {
+	for bad := range d.bad {
+		for _, p := range paths {
+			if bad == p || strings.HasPrefix(bad, p+".") || strings.HasPrefix(bad, p+"[") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func join(prefix, key string) string {
+	if prefix == "" {
+		return key
+	}
+	return prefix + "." + key
+}
+
+// section decodes the mapping n into the struct v. owner is what an error
+// about a missing key points at.
+func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
+	tab := tableOf(v.Type())
+	if n.kind == scalarNode && tab.short != nil {
+		n = expandShort(n, tab)
+		for _, e := range n.entries {
+			e.value.shortOf = path
+		}
+	}
+	if n.kind != mappingNode {
+		hint := "write `key: value` lines below it"
+		if tab.short != nil {
+			hint = "or a single value, short for `" + strings.Join(tab.short, "` and `") + "`"
+		}
+		d.fail(path, n, hint, "%s must be a mapping, not %s", called(path), n.kind)
+		return
+	}
+	for _, e := range n.entries {
+		f := tab.field(e.key.text)
+		if f == nil {
+			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s", e.key.text, within(path)))
+			continue
+		}
+		p := join(path, f.key)
+		d.at[p] = e.value
+		switch e.value.kind {
+		case nullNode:
+			d.fail(p, e.value, "give it one, or take the key away", "%s has no value", called(p))
+			continue
+		case badNode:
+			d.bad[p] = true
+			continue
+		}
+		d.value(e.value, e.key, v.Field(f.index), *f, p)
+	}
+	for _, f := range tab.fields {
+		if n.get(f.key) != nil {
+			continue
+		}
+		p := join(path, f.key)
+		if f.required {
+			d.fail(p, owner, f.doc, "missing key `%s`%s", f.key, within(path))
+		}
+		d.setDefault(v.Field(f.index), f)
+	}
+}
+
+func within(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " in " + called(path)
+}
+
+var entryRE = regexp.MustCompile(`^(.*)\[([0-9]+)\](.*)$`)
+
+// called is a path as messages have it: `link.rate`, or the third entry of
+// `systems`.
+func called(path string) string {
+	if path == "" {
+		return "the file"
+	}
+	m := entryRE.FindStringSubmatch(path)
+	if m == nil {
+		return "`" + path + "`"
+	}
+	i, _ := strconv.Atoi(m[2])
+	text := fmt.Sprintf("entry %d of `%s`", i+1, m[1])
+	if m[3] != "" {
+		text = "`" + strings.TrimPrefix(m[3], ".") + "` of " + text
+	}
+	return text
+}
+
+// expandShort is the mapping that a bare value is short for.
+func expandShort(n *node, tab table) *node {
+	m := *n
+	m.kind = mappingNode
+	for _, key := range tab.short {
+		k, value := *n, *n // copies: set overwrites n with the mapping
+		k.text = key
+		m.entries = append(m.entries, entry{&k, &value})
+	}
+	return &m
+}
+
+func unknownKeyHint(key, path string, tab table) string {
+	if c := nearest(key, tab.keys()); c != "" {
+		return "did you mean `" + c + "`?"
+	}
+	for _, p := range allPaths() {
+		section, last := "", p
+		if i := strings.LastIndex(p, "."); i >= 0 {
+			section, last = p[:i], p[i+1:]
+		}
+		if last == key && section != path {
+			if section == "" {
+				return "`" + key + "` belongs at the top level"
+			}
+			return "`" + key + "` belongs under `" + section + "`"
+		}
+	}
+	return didYouMean(key, tab.keys())
+}
+
+func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
+	switch {
+	case f.axis:
+		d.axis(n, v, f, path)
+	case f.typ.Kind() == reflect.Map:
+		// Options of a system: read once the system is known.
+		if n.kind != mappingNode {
+			d.fail(path, n, "write `key: value` lines below it", "%s must be a mapping, not %s", called(path), n.kind)
+		}
+	case f.typ.Kind() == reflect.Pointer:
+		v.Set(reflect.New(f.typ.Elem()))
+		d.section(n, key, v.Elem(), path)
+	case f.typ.Kind() == reflect.Struct:
+		d.section(n, key, v, path)
+	case f.list():
+		d.list(n, v, f, path)
+	default:
+		d.scalar(n, v, f, path)
+	}
+}
+
+// elements is the list that n is: itself, or, where a single value stands for
+// a list of one, that. A --set value is split at its commas.
+func elements(n *node, f field) []*node {
+	if n.kind == listNode {
+		return n.items
+	}
+	if n.kind != scalarNode || !n.src.set || n.inner != 0 || f.noSplit {
+		return []*node{n}
+	}
+	var parts []*node
+	column := n.column
+	for text := range strings.SplitSeq(n.text, ",") {
+		part := *n
+		part.text, part.column, part.width = strings.TrimSpace(text), column, max(1, len([]rune(text)))
+		parts = append(parts, &part)
+		column += len([]rune(text)) + 1
+	}
+	return parts
+}
+
+func (d *decoder) axis(n *node, v reflect.Value, f field, path string) {
+	if n.kind == mappingNode {
+		d.fail(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
+		return
+	}
+	if n.kind == listNode && len(n.items) == 0 {
+		d.fail(path, n, "give at least one value, or take the key away", "%s is an empty list", called(path))
+		return
+	}
+	seen := map[string]*node{}
+	for i, item := range elements(n, f) {
+		p := fmt.Sprintf("%s[%d]", path, i)
+		d.at[p] = item
+		value := reflect.New(f.typ).Elem()
+		if !d.scalar(item, value, f, p) {
+			continue
+		}
+		text := f.text(value)
+		if first := seen[text]; first != nil {
+			d.fail(p, item, "a factor has each of its levels once", "%s has the value %s twice", called(path), text)
+			continue
+		}
+		seen[text] = item
+		v.Set(reflect.Append(v, value))
+	}
+}
+
+func (d *decoder) list(n *node, v reflect.Value, f field, path string) {
+	if n.kind == mappingNode {
+		d.fail(path, n, "begin each entry with `- `", "%s must be a list, not a mapping", called(path))
+		return
+	}
+	el := f
+	el.typ, el.element = f.typ.Elem(), true
+	for i, item := range elements(n, f) {
+		p := fmt.Sprintf("%s[%d]", path, i)
+		d.at[p] = item
+		value := reflect.New(el.typ).Elem()
+		if item.kind == badNode {
+			d.bad[p] = true
+			continue
+		}
+		if el.typ.Kind() == reflect.Struct {
+			d.section(item, item, value, p)
+		} else {
+			d.scalar(item, value, el, p)
+		}
+		v.Set(reflect.Append(v, value))
+	}
+}
+
+// scalar decodes one value and reports whether it could be read.
+func (d *decoder) scalar(n *node, v reflect.Value, f field, path string) bool {
+	name := called(path)
+	switch {
+	case n.shortOf != "":
+		name = called(n.shortOf)
+	case f.axis || f.element:
+		// The caret says which of the values it is.
+		name = "`" + path[:strings.LastIndex(path, "[")] + "`"
+	}
+	if n.kind == badNode {
+		d.bad[path] = true
+		return false
+	}
+	if n.kind != scalarNode {
+		hint := ""
+		if n.kind == listNode {
+			hint = "it is not a factor: give one value"
+		}
+		d.fail(path, n, hint, "%s must be %s, not %s", name, f.noun(), n.kind)
+		return false
+	}
+	if err := f.parse(n.text, v); err != nil {
+		msg, hint := err.Error(), ""
+		if u, ok := err.(*unitError); ok {
+			msg, hint = u.msg, u.hint
+		}
+		d.fail(path, n, hint, "%s: %s", name, msg)
+		return false
+	}
+	return true
+}
+
+// noun says what f wants, for an error.
+func (f *field) noun() string {
+	if f.enum != nil {
+		return "one of " + strings.Join(f.enum, ", ")
+	}
+	noun := f.kind().noun
+	if f.zero != "" {
+		noun += ", or " + f.zero
+	}
+	return noun
+}
+
+// parse reads the text of one value into v and checks its limits.
+func (f *field) parse(text string, v reflect.Value) error {
+	if f.zero != "" && text == f.zero {
+		v.SetZero()
+		return nil
+	}
+	if f.enum != nil {
+		for _, word := range f.enum {
+			if text == word {
+				v.SetString(text)
+				return nil
+			}
+		}
+		hint := ""
+		if c := nearest(text, f.enum); c != "" {
+			hint = "did you mean `" + c + "`?"
+		}
+		return badUnit(hint, "%q is not one of %s", text, strings.Join(f.enum, ", "))
+	}
+	if err := f.parsePlain(text, v); err != nil {
+		return err
+	}
+	for _, limit := range []struct {
+		text, word string
+		sign       float64
+	}{{f.min, "at least", 1}, {f.max, "at most", -1}} {
+		if limit.text == "" || isWord(v) {
+			continue
+		}
+		bound := reflect.New(f.typ).Elem()
+		if err := f.parsePlain(limit.text, bound); err != nil {
+			panic(fmt.Sprintf("experiment: key %q: limit %q: %v", f.key, limit.text, err))
+		}
+		if (number(v)-number(bound))*limit.sign < 0 {
+			hint := limit.word + " " + limit.text
+			if f.zero != "" {
+				hint += ", or " + f.zero
+			}
+			return badUnit(hint, "%s is out of limits", text)
+		}
+	}
+	if f.zero != "" && number(v) == 0 {
+		return badUnit("write `"+f.zero+"`, or a value above 0", "0 is not allowed here")
+	}
+	return nil
+}
+
+func (f *field) parsePlain(text string, v reflect.Value) error {
+	if s, ok := v.Addr().Interface().(scalar); ok {
+		return s.parse(text)
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(strings.TrimSpace(text))
+	case reflect.Bool:
+		switch text {
+		case "true", "false":
+			v.SetBool(text == "true")
+		case "yes", "on", "True", "TRUE":
+			return badUnit("did you mean `true`?", "%q is not true or false", text)
+		case "no", "off", "False", "FALSE":
+			return badUnit("did you mean `false`?", "%q is not true or false", text)
+		default:
+			return badUnit("", "%q is not true or false", text)
+		}
+	case reflect.Uint64:
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return numberError(text)
+		}
+		v.SetUint(n)
+	default:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || strings.HasPrefix(text, "+") {
+			return numberError(text)
+		}
+		v.SetInt(n)
+	}
+	return nil
+}
+
+func numberError(text string) error {
+	hint := ""
+	switch plain := strings.NewReplacer("_", "", ",", "", " ", "").Replace(text); {
+	case strings.HasPrefix(text, "-"):
+		hint = "it cannot be negative"
+	case plain != text && isDigits(plain):
+		hint = "write `" + plain + "`"
+	case isDigits(text):
+		hint = "it is too large"
+	}
+	return badUnit(hint, "%q is not a whole number", text)
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// isWord reports whether v holds a word instead of a number (unlimited, whole).
+func isWord(v reflect.Value) bool {
+	switch x := v.Interface().(type) {
+	case BitRate:
+		return x == 0
+	case RangeSize:
+		return x == Whole
+	}
+	return v.Kind() == reflect.String
+}
+
+// number is the value of v in its base unit; 0 for words.
+func number(v reflect.Value) float64 {
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		if d, ok := v.Interface().(Duration); ok {
+			return d.Seconds()
+		}
+		return float64(v.Int())
+	case reflect.Uint64:
+		return float64(v.Uint())
+	case reflect.Float64:
+		return v.Float()
+	}
+	return 0
+}
+
+// text is the canonical text of one value of f.
+func (f *field) text(v reflect.Value) string {
+	if f.zero != "" && v.IsZero() {
+		return f.zero
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// setDefault fills a field whose key was not given.
+func (d *decoder) setDefault(v reflect.Value, f field) {
+	switch {
+	case f.def != "":
+		one := reflect.New(f.typ).Elem()
+		if err := f.parse(f.def, one); err != nil {
+			panic(fmt.Sprintf("experiment: key %q: default %q: %v", f.key, f.def, err))
+		}
+		if f.axis {
+			v.Set(reflect.Append(reflect.MakeSlice(v.Type(), 0, 1), one))
+		} else {
+			v.Set(one)
+		}
+	case f.typ.Kind() == reflect.Struct:
+		for _, sub := range tableOf(f.typ).fields {
+			d.setDefault(v.Field(sub.index), sub)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// What an estimate assumes. The numbers are rough on purpose: the plan shall
+// tell minutes from days.
+const (
+	// tcpShare of a link's rate on the wire is payload: 1448 bytes of each
+	// 1538 that a full segment takes on Ethernet (TCP timestamps, preamble and
+	// gap included).
+	tcpShare = 1448.0 / 1538.0
+	// initialWindow is the first flight of a TCP connection (RFC 6928).
+	initialWindow = 10 * 1448.0
+	// unlimitedRate stands for a link without a limit, in bytes per second.
+	unlimitedRate = 1e9
+	// loadRate is how fast a started system takes its objects, in bytes per second.
+	loadRate = 200e6
+	// unknownSize stands for whole objects of unknown size, in bytes.
+	unknownSize = 100 << 20
+	// aroundTrial is what a trial takes beside its load: the check of the
+	// link, the probe of the server, the books. Seconds.
+	aroundTrial = 0.5
+	// startSystem is what starting one system takes. Seconds.
+	startSystem = 2.0
+)
+
+// estimate fills in the estimates of all cells and of the plan.
+func (p *Plan) estimate() {
+	e := &p.Experiment
+	var seconds, bytes float64
+	for i := range p.Cells {
+		c := &p.Cells[i]
+		c.Estimate = estimateCell(c, e.Limits)
+		seconds += c.Estimate.Seconds + aroundTrial
+		bytes += c.Estimate.Bytes
+	}
+	blocks := float64(p.Warmup + p.Blocks)
+	setup := 0.0
+	for _, s := range e.Systems {
+		if s.Mode == "start" {
+			setup += startSystem
+			for _, size := range e.Data.Size {
+				setup += float64(e.Data.Objects) * float64(size) / loadRate
+			}
+		}
+	}
+	p.Estimate = Estimate{
+		Trials:  len(p.Cells) * (p.Warmup + p.Blocks),
+		Seconds: roundTo(seconds*blocks+setup, 0.1),
+		Bytes:   math.Round(bytes * blocks),
+		How:     p.how(),
+	}
+}
+
+// how says what the estimate assumed.
+func (p *Plan) how() string {
+	var parts []string
+	if p.Experiment.Repetitions.Until != nil {
+		parts = append(parts, "at most: repetitions may end early")
+	}
+	unlimited, unknown := false, false
+	for _, c := range p.Cells {
+		unlimited = unlimited || c.Link.Rate == 0
+		unknown = unknown || c.Retrieve != nil && requestBytes(c.Data, c.Retrieve) == 0
+	}
+	parts = append(parts, "link rate, round trips and slow start; a server that keeps up")
+	if unlimited {
+		parts = append(parts, fmt.Sprintf("unlimited links carry %s/s", Bytes(unlimitedRate)))
+	}
+	if unknown {
+		parts = append(parts, "objects of unknown size have "+Bytes(unknownSize).String())
+	}
+	parts = append(parts, fmt.Sprintf("%gs around each trial, %gs to start a system", aroundTrial, startSystem))
+	return strings.Join(parts, "; ")
+}
+
+func roundTo(x, step float64) float64 {
+	// Divide by the inverse: 0.1 itself is not exact.
+	return math.Round(x*math.Round(1/step)) / math.Round(1/step)
+}
+
+func estimateCell(c *Cell, limits Limits) CellEstimate {
+	if c.Retrieve == nil {
+		return CellEstimate{}
+	}
+	n := float64(requestBytes(c.Data, c.Retrieve))
+	if n == 0 {
+		n = unknownSize
+	}
+	goodput := float64(c.Link.Rate) / 8 * tcpShare
+	if c.Link.Rate == 0 {
+		goodput = unlimitedRate
+	}
+	var est CellEstimate
+	if c.Retrieve.Arrivals != nil {
+		est = openLoop(c.Retrieve, n, goodput)
+	} else {
+		est = closedLoop(c, n, goodput, limits)
+	}
+	est.Seconds = roundTo(est.Seconds, 0.001)
+	est.Bytes = math.Round(est.Bytes)
+	est.Operation = roundTo(est.Operation, 0.001)
+	return est
+}
+
+// closedLoop: with c workers a request of n bytes takes the longer of what
+// latency allows (round trips, slow start, its bytes alone on the link) and of
+// what the link allows when c requests share it.
+func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
+	r := c.Retrieve
+	requests := math.Inf(1)
+	if r.Requests > 0 {
+		requests = float64(r.Requests)
+	}
+	if r.PerWorker > 0 {
+		requests = math.Min(requests, float64(r.PerWorker)*float64(r.Concurrency))
+	}
+	if r.Bytes > 0 {
+		requests = math.Min(requests, math.Max(float64(r.Concurrency), math.Ceil(float64(r.Bytes)/n)))
+	}
+	workers := math.Min(float64(r.Concurrency), requests)
+	rtt := 2 * c.Link.Delay.Seconds()
+	rounds := 1.0
+	slowStart := math.Max(0, math.Ceil(math.Log2(math.Min(n, goodput*rtt)/initialWindow+1))-1)
+	if r.Connections == "fresh" {
+		rounds += 1 + slowStart
+	}
+	latency := rounds*rtt + n/goodput
+	shared := workers * n / goodput
+	est := CellEstimate{Operation: math.Max(latency, shared), Limit: "latency"}
+	if shared > latency {
+		est.Limit = "link"
+	}
+	// An operation ends at its deadline, with the bytes it has by then.
+	est.Operation = math.Min(est.Operation, 1e9)
+	took := math.Min(est.Operation, limits.Deadline.Seconds())
+	share := took / est.Operation
+	if est.Operation == 0 {
+		share = 1
+	}
+	est.Seconds = requests / workers * took
+	if r.Connections != "fresh" {
+		est.Seconds += slowStart * rtt
+	}
+	est.Bytes = requests * n * share
+	if d := r.Duration.Seconds(); d > 0 && est.Seconds > d {
+		est.Seconds = d
+		est.Bytes = workers * n * d / est.Operation
+	}
+	return est
+}
+
+// openLoop: requests come by themselves; the link may not carry them all.
+func openLoop(r *ResolvedRetrieve, n, goodput float64) CellEstimate {
+	a := r.Arrivals
+	rate, seconds := float64(a.Rate), r.Duration.Seconds()
+	switch a.Process {
+	case "ramp":
+		rate = (rate + float64(a.To)) / 2
+	case "steps":
+		var arrivals, held float64
+		for _, s := range a.Steps {
+			arrivals += float64(s.Rate) * s.For.Seconds()
+			held += s.For.Seconds()
+		}
+		rate = arrivals / held
+		if seconds == 0 || held < seconds {
+			seconds = held
+		}
+	}
+	ends := math.Inf(1)
+	if seconds > 0 {
+		ends = seconds
+	}
+	if r.Requests > 0 {
+		ends = math.Min(ends, float64(r.Requests)/rate)
+	}
+	if r.Bytes > 0 {
+		ends = math.Min(ends, float64(r.Bytes)/n/rate)
+	}
+	est := CellEstimate{Seconds: ends, Operation: n / goodput, Limit: "arrivals"}
+	est.Bytes = ends * math.Min(rate*n, goodput)
+	if rate*n > goodput {
+		est.Limit = "link"
+	}
+	return est
+}

@@ -1,0 +1,295 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// The number of cells is the product of the lists, less what is excluded; each
+// combination comes once, and in each group every system comes once.
+func TestExpansion(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		// Distinct levels in a random order, as a YAML list.
+		pick := func(all ...string) []string {
+			rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			return all[:1+rng.IntN(len(all))]
+		}
+		systems := append(pick("boxo", "static"), "nginx")
+		rates := pick("1Mbit", "2Mbit", "unlimited")
+		sizes := pick("1MiB", "2MB", "512KiB")
+		workers := pick("1", "2", "4", "8")
+		ranges := pick("whole", "64KiB", "1MiB", "3MiB")
+		list := func(s []string) string { return "[" + strings.Join(s, ", ") + "]" }
+		src := fmt.Sprintf(`scenario: retrieve
+systems: %s
+link: {rate: %s}
+data: {size: %s}
+retrieve: {requests: 10, concurrency: %s, range: %s}
+where:
+  - retrieve.range <= data.size
+  - system != "nginx" || retrieve.concurrency in [1, 8] || link.rate == unlimited
+`, list(systems), list(rates), list(sizes), list(workers), list(ranges))
+		// The same conditions, counted without the code under test.
+		bytes := map[string]int{"1MiB": 1 << 20, "2MB": 2e6, "512KiB": 512 << 10, "64KiB": 64 << 10, "3MiB": 3 << 20, "whole": 0}
+		want := 0
+		for _, sy := range systems {
+			for _, ra := range rates {
+				for _, si := range sizes {
+					for _, wo := range workers {
+						for _, rg := range ranges {
+							if bytes[rg] <= bytes[si] && (sy != "nginx" || wo == "1" || wo == "8" || ra == "unlimited") {
+								want++
+							}
+						}
+					}
+				}
+			}
+		}
+		e, err := Parse("p.yaml", []byte(src), nil, testCatalog())
+		if want == 0 {
+			if err == nil || !strings.Contains(err.Error(), "no cell is left") {
+				t.Errorf("%s: no cell is possible, got %v", src, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s\n%v", src, err)
+		}
+		p, err := e.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Cells) != want || p.Estimate.Trials != want*6 {
+			t.Errorf("%s\n%d cells, %d trials, want %d cells", src, len(p.Cells), p.Estimate.Trials, want)
+		}
+		seen, ids, grouped := map[string]bool{}, map[string]bool{}, map[string]bool{}
+		for _, c := range p.Cells {
+			key := fmt.Sprint(c.System, c.Link, c.Data, *c.Retrieve)
+			group := c.Group() + "|" + c.System
+			if seen[key] || ids[c.ID] || grouped[group] {
+				t.Errorf("cell %s (%s) comes twice", c.ID, key)
+			}
+			seen[key], ids[c.ID], grouped[group] = true, true, true
+			if c.Factors[0].Path != "system" || c.Factors[0].Value != c.System {
+				t.Errorf("cell %s does not begin with its system: %+v", c.ID, c.Factors)
+			}
+		}
+	}
+}
+
+// Cells of a group differ in nothing but the system.
+func TestGroupsAreComparable(t *testing.T) {
+	p := mustPlan(t, string(read(t, "../presets/quickstart.yaml")))
+	groups := map[string][]Cell{}
+	for _, c := range p.Cells {
+		groups[c.Group()] = append(groups[c.Group()], c)
+	}
+	if len(groups) != 3 {
+		t.Fatalf("%d groups, want one for each concurrency", len(groups))
+	}
+	for g, cells := range groups {
+		baselines := 0
+		for _, c := range cells {
+			if c.Baseline {
+				baselines++
+			}
+			if c.Link != cells[0].Link || c.Data != cells[0].Data || c.Retrieve.Concurrency != cells[0].Retrieve.Concurrency {
+				t.Errorf("group %q: %+v and %+v", g, c, cells[0])
+			}
+		}
+		if len(cells) != 3 || baselines != 1 {
+			t.Errorf("group %q has %d cells, %d of them baselines", g, len(cells), baselines)
+		}
+	}
+	for _, c := range p.Cells {
+		if want := map[bool]string{true: "fresh", false: "keep"}[c.System == "static-https"]; c.Retrieve.Connections != want {
+			t.Errorf("%s: connections %s, want %s", c.System, c.Retrieve.Connections, want)
+		}
+	}
+}
+
+// The order of keys and the spelling of values do not change a plan; a value does.
+func TestPlanIsCanonical(t *testing.T) {
+	a := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: 1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
+	b := mustPlan(t, "# the same\nretrieve:\n  concurrency: [1, 2]\n  requests: 10\nrepetitions: {min: 5, max: 5}\nsystems: [{use: nginx, mode: start, with: {workers: 2}}]\ndata: {size: 1024KiB, objects: 1}\nscenario: retrieve\nlink: {delay: 0.04s, rate: 1000Mbps}\nbaseline: nginx\n")
+	if a.Hash != b.Hash {
+		x, _ := a.Marshal()
+		y, _ := b.Marshal()
+		t.Errorf("plans differ:\n%s\n%s", x, y)
+	}
+	c := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 41ms}\ndata: {size: 1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
+	if a.Hash == c.Hash {
+		t.Error("another delay, the same hash")
+	}
+}
+
+func TestPlanRoundTrip(t *testing.T) {
+	for _, path := range files(t, "testdata/good/*.yaml") {
+		p := mustPlan(t, string(read(t, path)))
+		b, err := p.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := LoadPlan(b)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if !reflect.DeepEqual(p, back) {
+			t.Errorf("%s: the plan loaded differs from the plan made", path)
+		}
+		again, err := back.Marshal()
+		if err != nil || string(again) != string(b) {
+			t.Errorf("%s: not the same bytes again (%v)", path, err)
+		}
+		// The plan's experiment is complete: it gives the same plan.
+		replan, err := back.Experiment.Plan()
+		if err != nil || replan.Hash != p.Hash {
+			t.Errorf("%s: planning the plan's experiment gives another plan (%v)", path, err)
+		}
+	}
+}
+
+func TestLoadPlanRefuses(t *testing.T) {
+	p := mustPlan(t, string(read(t, "testdata/good/minimal.yaml")))
+	b, err := p.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for change, want := range map[[2]string]string{
+		{`"seed": 1`, `"seed": 2`}:            "it was changed",
+		{`"seed": 1`, `"seed": 1, "sead": 1`}: "unknown field",
+		{`"format": 1`, `"format": 2`}:        "format 2",
+		{`{`, `[`}:                            "plan: read",
+	} {
+		changed := strings.Replace(string(b), change[0], change[1], 1)
+		if changed == string(b) {
+			t.Fatalf("%q is not in the plan", change[0])
+		}
+		if _, err := LoadPlan([]byte(changed)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", change, err, want)
+		}
+	}
+}
+
+// An experiment that did not come from a file is checked too.
+func TestPlanReportsImpossibleCells(t *testing.T) {
+	p := mustPlan(t, string(read(t, "testdata/good/minimal.yaml")))
+	e := p.Experiment
+	r := *e.Retrieve
+	r.Range = Axis[RangeSize]{1 << 30}
+	e.Retrieve = &r
+	if _, err := e.Plan(); err == nil || !strings.Contains(err.Error(), "a range of 1GiB does not fit into an object of 1MiB") {
+		t.Errorf("got %v", err)
+	}
+	e.Where = []string{"retrieve.range <="}
+	if _, err := e.Plan(); err == nil || !strings.Contains(err.Error(), "expected a factor") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A bound in bytes becomes requests, at least one for every worker.
+func TestBytesBecomeRequests(t *testing.T) {
+	p := mustPlan(t, `scenario: retrieve
+systems: [nginx]
+data: {size: 64MiB}
+retrieve: {bytes: 100MiB, range: [whole, 1MiB, 3MiB], concurrency: [1, 1000]}
+`)
+	for _, c := range p.Cells {
+		n := int64(c.Retrieve.Range)
+		if n == 0 {
+			n = 64 << 20
+		}
+		want := max((100<<20+n-1)/n, int64(c.Retrieve.Concurrency))
+		if c.Retrieve.Requests != want || c.Retrieve.Bytes != 0 {
+			t.Errorf("%s × %d: %d requests, want %d", c.Retrieve.Range, c.Retrieve.Concurrency, c.Retrieve.Requests, want)
+		}
+	}
+}
+
+// A system that is only read has its own objects: their sizes are not those of
+// the file, so no range is too large for them.
+func TestAttachedSystemHasItsOwnObjects(t *testing.T) {
+	const src = `scenario: retrieve
+systems: [{use: boost, with: {url: "http://x"}}]
+data: {size: 1MiB}
+retrieve: {bytes: 100MiB, range: [whole, 10MiB]}
+`
+	p := mustPlan(t, src)
+	if d := p.Cells[0].Data; d != (ResolvedData{}) {
+		t.Errorf("data is %+v", d)
+	}
+	if r := p.Cells[0].Retrieve; r.Bytes != 100<<20 || r.Requests != 0 {
+		t.Errorf("the bound of unknown objects became %+v", r)
+	}
+	if _, err := Parse("w.yaml", []byte(src+"allow: [write]\n"), nil, testCatalog()); err == nil || !strings.Contains(err.Error(), "impossible cell") {
+		t.Errorf("written objects have the size of the file, yet: %v", err)
+	}
+}
+
+// Nothing of a secret but the variable's name is in the plan.
+func TestPlanHasNoSecret(t *testing.T) {
+	t.Setenv("S3_SECRET", "hunter2")
+	p := mustPlan(t, string(read(t, "testdata/good/everything.yaml")))
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(b); strings.Contains(s, "hunter2") || !strings.Contains(s, `"secret_key":"S3_SECRET"`) {
+		t.Error("want the variable's name and not its value")
+	}
+}
+
+// The estimate follows the physics: what is known of simple cases.
+func TestEstimate(t *testing.T) {
+	plan := func(link, retrieve string) CellEstimate {
+		p := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {"+link+"}\ndata: {size: 100MB}\nretrieve: {"+retrieve+"}\n")
+		return p.Cells[0].Estimate
+	}
+	near := func(name string, got, want float64) {
+		t.Helper()
+		if got < 0.97*want || got > 1.03*want {
+			t.Errorf("%s: %g, want about %g", name, got, want)
+		}
+	}
+	// 10 × 100 MB at 1 Gbit/s: 8 s on a wire that carries only payload.
+	e := plan("rate: 1Gbit", "requests: 10, concurrency: 10")
+	near("link-bound seconds", e.Seconds, 8.0*1538/1448)
+	near("bytes", e.Bytes, 1e9)
+	if e.Limit != "link" {
+		t.Errorf("limited by %s, want the link", e.Limit)
+	}
+	// 100 × 1 kB over 50 ms one way: a round trip each.
+	e = plan("delay: 50ms", "requests: 100, range: 1kB")
+	near("latency-bound seconds", e.Seconds, 10)
+	if e.Limit != "latency" {
+		t.Errorf("limited by %s, want latency", e.Limit)
+	}
+	// A fresh connection costs one round trip more.
+	near("fresh connections", plan("delay: 50ms", "requests: 100, range: 1kB, connections: fresh").Seconds, 20)
+	// Time ends it first.
+	e = plan("rate: 8Mbit", "duration: 3s")
+	near("bounded by time", e.Seconds, 3)
+	near("bytes in that time", e.Bytes, 3e6*1448/1538)
+	// Arrivals faster than the link: the link is the limit.
+	e = plan("rate: 8Mbit", "range: 100kB, duration: 10s, arrivals: {rate: 100/s}")
+	near("overloaded bytes", e.Bytes, 1e7*1448/1538)
+	if e.Limit != "link" {
+		t.Errorf("limited by %s, want the link", e.Limit)
+	}
+}
+
+// The study's flaw: with a 60 s deadline a fair-shared burst cannot succeed.
+func TestWarnsOfShortDeadline(t *testing.T) {
+	src := "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: 1GiB}\nretrieve: {per_worker: 1, range: 100MiB, concurrency: [10, 1000]}\nlimits: {deadline: %s}\n"
+	if w := mustPlan(t, fmt.Sprintf(src, "60s")).Warnings(); len(w) != 1 || !strings.Contains(w[0], "1 cell (c002)") {
+		t.Errorf("warnings with 60s: %q", w)
+	}
+	if w := mustPlan(t, fmt.Sprintf(src, "1h")).Warnings(); len(w) != 0 {
+		t.Errorf("warnings with 1h: %q", w)
+	}
+}

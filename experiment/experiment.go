@@ -1,0 +1,92 @@
+package experiment
+
+// Experiment is one experiment file, decoded, checked and with all defaults
+// filled in.
+type Experiment struct {
+	Scenario    string      `json:"scenario" required:"true" enum:"retrieve" doc:"The question to ask of the systems. The section of the same name holds its settings."`
+	Title       string      `json:"title,omitempty" doc:"A short name for the run, shown at the head of the report."`
+	Question    string      `json:"question,omitempty" doc:"What the experiment shall answer, in one sentence; the report repeats it beside the answer."`
+	Description string      `json:"description,omitempty" doc:"Anything a reader of the report should know: the study followed, what was changed and why."`
+	Seed        uint64      `json:"seed" default:"1" doc:"Seeds everything random: contents, offsets, arrivals, the order of trials. The same seed gives the same experiment."`
+	Systems     []SystemUse `json:"systems" required:"true" doc:"The systems to measure, each in turn, never two at once."`
+	Baseline    string      `json:"baseline" doc:"Name of the system that the others are divided by, or none. Default: the first system that is a raw baseline."`
+	Link        Link        `json:"link" doc:"The emulated link between the load generator and each system, measured before it is used."`
+	Data        Data        `json:"data" doc:"The objects stored in the systems: seeded content that can be verified byte by byte. Absent for attached systems that have their own objects."`
+	Retrieve    *Retrieve   `json:"retrieve,omitempty" scenario:"retrieve" doc:"Settings of the scenario retrieve: fetch objects or ranges of them over HTTP."`
+	Repetitions Repetitions `json:"repetitions" doc:"How often each cell is measured. Each repetition is a block that executes every cell once, in an order shuffled by the seed."`
+	Warmup      Warmup      `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic."`
+	Limits      Limits      `json:"limits" doc:"Deadlines. Nothing waits for ever."`
+	Exit        Exit        `json:"exit" doc:"When to stop the whole run early, with what has been measured so far."`
+	Allow       []string    `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems beyond reading: write objects (removed afterwards), spend money."`
+	Where       []string    `json:"where,omitempty" split:"no" doc:"Conditions between factors. A combination for which one of them is false is left out of the plan."`
+	Skip        []string    `json:"skip,omitempty" doc:"Preconditions not to be checked, by their names in plimsoll doctor."`
+
+	dropped []string // systems that --set took out; conditions may still name them
+}
+
+// SystemUse is one system of an experiment.
+type SystemUse struct {
+	_        struct{}          `short:"use"`
+	Name     string            `json:"name" doc:"Name in tables and figures, unique in the file. Default: the value of use."`
+	Use      string            `json:"use" required:"true" doc:"Which kind of system: a name from the list of systems below."`
+	Mode     string            `json:"mode" enum:"start,attach" doc:"Start it here, or attach to one that runs. Default: start where the system can be started."`
+	With     map[string]string `json:"with,omitempty" doc:"Options of the system; see the list of systems below. A secret is given as the name of an environment variable."`
+	Override map[string]string `json:"override,omitempty" doc:"Settings of the scenario's section that differ for this system only, such as connections: fresh. The cells are still compared with the baseline's."`
+	Baseline bool              `json:"baseline,omitempty" yaml:"-"`
+}
+
+// Link is what the emulated link between generator and system is to be.
+type Link struct {
+	Rate       Axis[BitRate]  `json:"rate" default:"unlimited" max:"1Tbit" label:"rate" doc:"Rate on the wire, Ethernet framing included, in bits per second with decimal units."`
+	Delay      Axis[Duration] `json:"delay" default:"0s" max:"10s" label:"delay" doc:"Delay one way; the round trip takes twice as long."`
+	Jitter     Axis[Duration] `json:"jitter" default:"0s" max:"10s" label:"jitter" doc:"Variation of the delay, uniform and to either side; the order of packets is kept."`
+	Loss       Axis[Fraction] `json:"loss" default:"0%" label:"loss" doc:"Probability that a segment on the wire is lost, in each direction."`
+	Queue      Axis[Bytes]    `json:"queue" default:"auto" zero:"auto" label:"queue" doc:"Size of the queue before the link. auto: the bandwidth-delay product of the round trip, at least 64 full segments."`
+	Congestion string         `json:"congestion" default:"cubic" doc:"TCP congestion control at both ends; the kernel must have it."`
+	IPv6       bool           `json:"ipv6" default:"false" doc:"Use IPv6 addresses on the link instead of IPv4."`
+	Tolerance  Fraction       `json:"tolerance" default:"5%" doc:"How far the measured round trip and rate may be off before a trial counts as invalid."`
+	Emulator   string         `json:"emulator" default:"auto" enum:"auto,netem,tun,none" doc:"What emulates the link: the kernel's netem, the user-space emulator tun, whichever there is (auto), or nothing."`
+}
+
+// Data is what is stored in the systems before they are measured.
+type Data struct {
+	Objects int         `json:"objects" default:"1" min:"1" max:"1000000" doc:"Number of objects in a data set."`
+	Size    Axis[Bytes] `json:"size,omitempty" min:"1B" max:"1PiB" label:"size" doc:"Size of each object. A list makes one data set per size."`
+}
+
+// Repetitions is how many measured blocks there are: exactly Max, or between
+// Min and Max until an interval is narrow enough.
+type Repetitions struct {
+	_     struct{} `short:"min,max"`
+	Min   int      `json:"min" default:"5" min:"1" max:"10000" doc:"Blocks that are always executed."`
+	Max   int      `json:"max" default:"5" min:"1" max:"10000" doc:"Blocks executed at most."`
+	Until *Until   `json:"until,omitempty" doc:"Stop between min and max once this interval is narrow enough in every cell."`
+}
+
+// Until ends the repetitions when a confidence interval is narrow enough.
+type Until struct {
+	Metric string   `json:"metric" required:"true" doc:"Key of the metric, such as throughput."`
+	Within Fraction `json:"within" required:"true" min:"0.1%" doc:"Half width of the interval of the median, as a share of the median."`
+}
+
+// Warmup is what happens before anything counts.
+type Warmup struct {
+	_      struct{} `short:"trials"`
+	Trials int      `json:"trials" default:"1" min:"0" max:"1000" doc:"Warm-up trials of each cell."`
+}
+
+// Limits are the deadlines of an experiment.
+type Limits struct {
+	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Deadline of one operation. In a fair-shared burst all operations end together: leave time for all bytes to cross the link."`
+	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled."`
+	Start    Duration `json:"start" default:"1m" min:"1s" doc:"Time a system has to become ready."`
+	Others   Fraction `json:"others" default:"25%" doc:"Share of the machine's CPU that processes which are not part of the run may use during a trial; above it the trial is invalid (box-busy)."`
+	Trial    Duration `json:"trial" default:"auto" zero:"auto" doc:"Time a trial may take altogether. auto: generous, from the plan's estimate and the deadline of one operation."`
+}
+
+// Exit are the conditions that end a run before all its trials are done.
+type Exit struct {
+	MaxRuntime Duration `json:"max_runtime" default:"none" zero:"none" doc:"Time the run may take."`
+	MaxBytes   Bytes    `json:"max_bytes" default:"none" zero:"none" doc:"File bytes the run may transfer."`
+	MaxErrors  Fraction `json:"max_errors" default:"none" zero:"none" doc:"Share of a cell's finished operations that may fail through the server, in one trial, before the run ends."`
+}

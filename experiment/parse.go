@@ -1,0 +1,270 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Parse reads an experiment file. name is for messages; set are "key=value"
+// arguments that change the file before it is checked. The error, if any, is
+// of type [Errors]: every mistake, in the order of the file.
+func Parse(name string, src []byte, set []string, cat Catalog) (*Experiment, error) {
+	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // a byte order mark
+	d := &decoder{cat: cat, at: map[string]*node{}, bad: map[string]bool{}}
+	file := &source{name: name, lines: sourceLines(src)}
+	root, errs := parseYAML(file, src)
+	d.errs = append(d.errs, errs...)
+	if root == nil || root.kind == nullNode || root.kind == badNode {
+		if errs != nil {
+			return nil, d.errs.sorted()
+		}
+		return nil, Errors{{File: name, Message: "the file is empty", Hint: "begin with `scenario: retrieve`; `plimsoll presets` shows complete files"}}
+	}
+	if root.kind != mappingNode {
+		d.section(root, root, reflect.ValueOf(&Experiment{}).Elem(), "")
+		return nil, d.errs.sorted()
+	}
+	d.applySets(root, set)
+	e := &Experiment{}
+	d.section(root, root, reflect.ValueOf(e).Elem(), "")
+	e.dropped = d.dropped
+	d.check(e)
+	if len(d.errs) > 0 {
+		return nil, d.errs.sorted()
+	}
+	return e, nil
+}
+
+func sourceLines(src []byte) []string {
+	lines := strings.Split(strings.ToValidUTF8(string(src), "\uFFFD"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSuffix(lines[i], "\r")
+	}
+	return lines
+}
+
+// check finds the mistakes that lie between values, not in one of them.
+func (d *decoder) check(e *Experiment) {
+	d.systems(e)
+	d.baseline(e)
+	d.data(e)
+	d.link(e)
+	d.repetitions(e)
+	d.scenario(e)
+	conditions, ok := d.where(e)
+	if len(d.errs) == 0 && ok {
+		d.cellsPossible(e, conditions)
+	}
+}
+
+func (d *decoder) baseline(e *Experiment) {
+	var names []string
+	for _, s := range e.Systems {
+		names = append(names, s.Name)
+	}
+	n := d.at["baseline"]
+	switch {
+	case n == nil, e.Baseline == "":
+		e.Baseline = "none"
+		for _, s := range e.Systems {
+			if spec := d.cat.find(s.Use); spec != nil && spec.Baseline {
+				e.Baseline = s.Name
+				break
+			}
+		}
+	case e.Baseline == "none" || slices.Contains(names, e.Baseline):
+	case !n.src.set && slices.Contains(d.dropped, e.Baseline):
+		// The file's baseline was taken out on the command line.
+		e.Baseline = "none"
+	default:
+		if d.ok("systems", "baseline") {
+			d.fail("baseline", n, didYouMean(e.Baseline, append(names, "none")), "the baseline `%s` is not one of the systems", e.Baseline)
+		}
+	}
+	for i := range e.Systems {
+		e.Systems[i].Baseline = e.Systems[i].Name == e.Baseline
+	}
+}
+
+// data asks for a size where a system starts empty.
+func (d *decoder) data(e *Experiment) {
+	if len(e.Data.Size) > 0 || !d.ok("data") {
+		return
+	}
+	for i, s := range e.Systems {
+		if s.Mode == "start" {
+			at := d.first("data", fmt.Sprintf("systems[%d].use", i), fmt.Sprintf("systems[%d]", i))
+			d.fail("data.size", at, "write `data: {size: 64MiB}`", "missing key `data.size`: system `%s` is started here and is empty", s.Name)
+			return
+		}
+	}
+	if n := d.at["data"]; n != nil {
+		d.fail("data.size", n, "write `data: {size: 64MiB}`, or take `data` away when the attached systems have objects", "missing key `data.size`")
+	}
+}
+
+func (d *decoder) link(e *Experiment) {
+	if e.Link.Emulator != "none" || !d.ok("link") {
+		return
+	}
+	for _, a := range e.axes() {
+		n := d.at[a.path]
+		if n == nil || !strings.HasPrefix(a.path, "link.") {
+			continue
+		}
+		for i := range a.values.Len() {
+			if !a.values.Index(i).IsZero() {
+				d.fail(a.path, n, "take the key away, or let the emulator be auto", "`%s` asks for an emulated link, but `link.emulator` is none", a.path)
+				break
+			}
+		}
+	}
+}
+
+func (d *decoder) repetitions(e *Experiment) {
+	r := &e.Repetitions
+	minGiven, maxGiven := d.at["repetitions.min"], d.at["repetitions.max"]
+	if r.Until != nil && maxGiven == nil {
+		d.fail("repetitions.max", d.at["repetitions.until"], "add `max:`, the number of repetitions that is enough in any case", "missing key `repetitions.max`: `until` may never be reached")
+	}
+	if !d.ok("repetitions") {
+		return
+	}
+	switch {
+	case minGiven != nil && maxGiven == nil:
+		r.Max = r.Min
+	case minGiven == nil && maxGiven != nil:
+		r.Min = min(r.Min, r.Max)
+	}
+	at := d.first("repetitions.min", "repetitions.max", "repetitions")
+	switch {
+	case r.Min > r.Max:
+		d.fail("repetitions.min", at, "", "`repetitions.min` is %d, more than `repetitions.max`, which is %d", r.Min, r.Max)
+	case r.Until != nil && r.Min < 2:
+		d.fail("repetitions.min", at, "", "an interval needs at least 2 repetitions, not %d", r.Min)
+	case r.Until == nil && r.Min != r.Max && minGiven == nil:
+		r.Min = r.Max
+	case r.Until == nil && r.Min != r.Max:
+		d.fail("repetitions.until", at, "add `until: {metric: throughput, within: 5%}`, or give one number", "`repetitions` has a min and a max, but nothing says when to stop between them")
+	}
+}
+
+func (d *decoder) scenario(e *Experiment) {
+	v := reflect.ValueOf(e).Elem()
+	for _, f := range tableOf(v.Type()).fields {
+		if f.scenario == "" || !d.ok("scenario", f.key) {
+			continue
+		}
+		switch given := d.at[f.key]; {
+		case f.scenario == e.Scenario && given == nil:
+			d.fail(f.key, d.first("scenario"), "write `"+f.key+":` and its settings below it", "missing section `%s` for the scenario %s", f.key, e.Scenario)
+		case f.scenario != e.Scenario && given != nil && e.Scenario != "":
+			d.fail(f.key, given, "take it away, or change `scenario`", "section `%s` does not belong to the scenario %s", f.key, e.Scenario)
+		}
+	}
+	if e.Scenario == "retrieve" && e.Retrieve != nil {
+		d.retrieve(e.Retrieve)
+	}
+}
+
+// retrieve looks at which keys were given, not at their values: it has its say
+// beside errors in the values.
+func (d *decoder) retrieve(r *Retrieve) {
+	const section = "retrieve."
+	bySteps := r.Arrivals != nil && r.Arrivals.Process == "steps"
+	noEnd := r.Requests == 0 && r.Bytes == 0 && r.Duration == 0 && r.PerWorker == 0 && !bySteps
+	if noEnd && d.ok(section+"requests", section+"bytes", section+"duration", section+"per_worker", section+"arrivals.process") {
+		d.fail(section+"requests", d.at["retrieve"], "give at least one of requests, bytes, duration, per_worker", "nothing ends a trial")
+	}
+	a := r.Arrivals
+	if a == nil {
+		return
+	}
+	for _, key := range []string{"concurrency", "per_worker"} {
+		if n := d.at[section+key]; n != nil {
+			d.fail(section+key, n, "take one of them away; `max_in_flight` bounds what is under way", "`retrieve.%s` has no meaning with `retrieve.arrivals`: requests do not wait for workers", key)
+		}
+	}
+	r.Concurrency = nil
+	if !d.ok(section + "arrivals.process") {
+		return
+	}
+	at := d.at["retrieve.arrivals"]
+	for _, c := range []struct {
+		key  string
+		used bool
+	}{
+		{"arrivals.rate", !bySteps},
+		{"arrivals.to", a.Process == "ramp"},
+		{"arrivals.steps", bySteps},
+	} {
+		p := section + c.key
+		if n := d.at[p]; n != nil && !c.used {
+			d.fail(p, n, "", "`%s` has no meaning for the process %s", p, a.Process)
+		} else if n == nil && c.used {
+			d.fail(p, at, "", "missing key `%s` for the process %s", p, a.Process)
+		}
+	}
+	if p := section + "duration"; a.Process == "ramp" && d.at[p] == nil {
+		d.fail(p, at, "the ramp goes from `rate` to `to` in this time", "missing key `%s` for the process ramp", p)
+	}
+}
+
+// where compiles the conditions.
+func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
+	paths, order := e.wherePaths(e.dropped)
+	ok = true
+	for i, src := range e.Where {
+		c, err := compileWhere(src, paths, order)
+		if err == nil {
+			conditions = append(conditions, c)
+			continue
+		}
+		ok = false
+		p := fmt.Sprintf("where[%d]", i)
+		n := *d.at[p]
+		ce, _ := err.(*conditionError)
+		if !d.ok("systems") && strings.HasPrefix(ce.msg, "`system` has no value") {
+			continue // the name is wrong because the system is
+		}
+		if section, _ := e.scenarioSection(); !section.IsValid() && strings.HasPrefix(ce.msg, "unknown factor") {
+			continue // its section is what is missing
+		}
+		if n.inner >= 0 && n.verbatim(src) {
+			n.column += n.inner + utf8.RuneCountInString(src[:ce.offset])
+			n.width = ce.width
+		}
+		d.fail(p, &n, ce.hint, "`where`: %s", ce.msg)
+	}
+	return conditions, ok
+}
+
+// cellsPossible reports each level that makes a cell impossible, once.
+func (d *decoder) cellsPossible(e *Experiment, conditions []condition) {
+	_, bad := e.expand(conditions)
+	type where struct {
+		path  string
+		index int
+	}
+	count := map[where]int{}
+	for _, b := range bad {
+		count[where{b.path, b.index}]++
+	}
+	for _, b := range bad {
+		n := count[where{b.path, b.index}]
+		if n == 0 {
+			continue
+		}
+		delete(count, where{b.path, b.index})
+		msg := b.msg
+		if n > 1 {
+			msg += fmt.Sprintf(" (and %s more)", plural(n-1, "cell"))
+		}
+		at := d.first(fmt.Sprintf("%s[%d]", b.path, b.index), b.path, "scenario")
+		d.fail(b.path, at, b.hint, "%s", msg)
+	}
+}

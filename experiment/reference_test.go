@@ -1,0 +1,157 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+func TestReferenceHasEveryKeyAndOption(t *testing.T) {
+	page, err := Reference(testCatalog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range allPaths() {
+		key := p[strings.LastIndex(p, ".")+1:]
+		if !strings.Contains(string(page), "| `"+key+"` |") {
+			t.Errorf("key %s is not on the page", p)
+		}
+	}
+	for _, s := range testCatalog() {
+		for _, o := range s.Options {
+			if !strings.Contains(string(page), "| `"+o.Name+"` |") {
+				t.Errorf("option %s of %s is not on the page", o.Name, s.Name)
+			}
+		}
+	}
+}
+
+// Every key is described, and its default, limits and enumeration are values
+// that the key accepts.
+func TestTable(t *testing.T) {
+	var walk func(typ reflect.Type, path string)
+	walk = func(typ reflect.Type, path string) {
+		for _, f := range tableOf(typ).fields {
+			p := join(path, f.key)
+			if f.doc == "" || !strings.HasSuffix(f.doc, ".") {
+				t.Errorf("%s: its doc is no sentence: %q", p, f.doc)
+			}
+			if f.axis && f.label == "" {
+				t.Errorf("%s: a factor without a label", p)
+			}
+			if s := f.section(); s != nil {
+				walk(s, p)
+				continue
+			}
+			if f.list() || f.typ.Kind() == reflect.Map {
+				continue
+			}
+			for _, text := range append([]string{f.def, f.min, f.max, f.zero}, f.enum...) {
+				v := reflect.New(f.typ).Elem()
+				if text == "" {
+					continue
+				}
+				if err := f.parse(text, v); err != nil {
+					t.Errorf("%s: %q: %v", p, text, err)
+				}
+			}
+		}
+	}
+	walk(reflect.TypeFor[Experiment](), "")
+}
+
+func schema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	src, err := Schema(testCatalog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("experiment.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("experiment.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// validate checks a YAML file against the schema as an editor would.
+func validate(t *testing.T, s *jsonschema.Schema, src []byte) error {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal(bytes.TrimPrefix(src, []byte("\uFEFF")), &v); err != nil {
+		return err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Validate(doc)
+}
+
+func TestSchema(t *testing.T) {
+	s := schema(t)
+	for _, path := range append(files(t, "testdata/good/*.yaml"), files(t, "../presets/*.yaml")...) {
+		if err := validate(t, s, read(t, path)); err != nil {
+			t.Errorf("%s is good, the schema says: %v", path, err)
+		}
+	}
+	// These are wrong between values, which a schema cannot see.
+	between := map[string]bool{}
+	for _, name := range []string{
+		"arrivals", "baseline", "drop-http2", "duplicate-level", "duplicate-system", "impossible-cell", "missing-section", "no-data",
+		"no-emulator", "no-end", "repetitions", "repetitions-min", "repetitions-open", "repetitions-until", "too-many-cells", "too-many-trials", "two-documents",
+		"where-excludes-all", "where-lines", "where-meaning", "where-syntax",
+	} {
+		between[name+".yaml"] = true
+	}
+	for _, path := range files(t, "testdata/bad/*.yaml") {
+		err := validate(t, s, read(t, path))
+		if err == nil && !between[filepath.Base(path)] {
+			t.Errorf("%s is bad, the schema does not see it", path)
+		}
+	}
+}
+
+// Presets and good files parse without an error however often, and no input
+// makes Parse panic.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml", "../presets/*.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, p := range paths {
+			f.Add(read(f, p), "retrieve.concurrency=1,2")
+			f.Add(read(f, p), "systems=nginx,boxo")
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte, set string) {
+		e, err := Parse("fuzz.yaml", src, []string{set}, testCatalog())
+		if err != nil {
+			if errs, ok := err.(Errors); !ok || len(errs) == 0 || errs.Error() == "" {
+				t.Fatalf("error is %T %v", err, err)
+			}
+			return
+		}
+		if _, err := e.Plan(); err != nil {
+			t.Fatalf("parsed, but has no plan: %v", err)
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package experiment
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+type object = map[string]any
+
+// Schema is the JSON Schema (draft 2020-12) of the format, for editors. The
+// systems and their options come from the catalog. It checks what can be
+// checked value by value; Parse checks the rest.
+func Schema(cat Catalog) ([]byte, error) {
+	s := &schemaMaker{cat: cat, defs: object{}}
+	root := s.section(reflect.TypeFor[Experiment]())
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "Plimsoll experiment"
+	root["$defs"] = s.defs
+	b, err := json.MarshalIndent(root, "", "  ")
+	return append(b, '\n'), err
+}
+
+type schemaMaker struct {
+	cat  Catalog
+	defs object
+}
+
+func (s *schemaMaker) section(t reflect.Type) object {
+	tab := tableOf(t)
+	props, required := object{}, []string{}
+	for _, f := range tab.fields {
+		props[f.key] = s.field(f)
+		if f.required {
+			required = append(required, f.key)
+		}
+	}
+	o := object{"type": "object", "properties": props, "additionalProperties": false}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	if t == reflect.TypeFor[SystemUse]() {
+		s.systems(o, props)
+	}
+	if tab.short == nil {
+		return o
+	}
+	short := s.value(*tab.field(tab.short[0]))
+	return object{"anyOf": []any{short, o}}
+}
+
+func (s *schemaMaker) field(f field) object {
+	var o object
+	switch {
+	case f.typ.Kind() == reflect.Map:
+		o = object{"type": "object"}
+		if f.key == "override" {
+			o["properties"], o["additionalProperties"] = s.overrides(), false
+		}
+	case f.list():
+		el := f
+		el.typ = f.typ.Elem()
+		item := s.element(el)
+		o = object{"type": "array", "items": item}
+		// A bare value is a list of one.
+		if t := f.section(); t == nil {
+			o = object{"anyOf": []any{item, o}}
+		} else if short := tableOf(t).short; short != nil {
+			o = object{"anyOf": []any{s.value(*tableOf(t).field(short[0])), o}}
+		}
+	case f.section() != nil:
+		o = s.section(f.section())
+	case f.axis:
+		one := s.value(f)
+		o = object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "uniqueItems": true}}}
+	default:
+		o = s.value(f)
+	}
+	o["description"] = f.describe()
+	if f.def != "" {
+		o["default"] = f.def
+	}
+	return o
+}
+
+func (s *schemaMaker) element(f field) object {
+	if t := f.section(); t != nil {
+		return s.section(t)
+	}
+	return s.value(f)
+}
+
+// value is the schema of one value of f.
+func (s *schemaMaker) value(f field) object {
+	if f.enum != nil {
+		words := []any{}
+		for _, w := range f.enum {
+			words = append(words, w)
+			// YAML reads 1.1 as a number.
+			if n, err := strconv.ParseFloat(w, 64); err == nil {
+				words = append(words, n)
+			}
+		}
+		return object{"enum": words}
+	}
+	o := s.plain(f)
+	if f.zero != "" {
+		o["not"] = object{"const": 0}
+		return object{"anyOf": []any{object{"const": f.zero}, o}}
+	}
+	return o
+}
+
+func (s *schemaMaker) plain(f field) object {
+	k := f.kind()
+	if k.pattern != "" {
+		name := strings.ReplaceAll(k.name, " ", "-")
+		s.defs[name] = scalarSchema(k)
+		return object{"$ref": "#/$defs/" + name}
+	}
+	switch f.typ.Kind() {
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.String:
+		return object{"type": "string"}
+	}
+	o := object{"type": "integer", "minimum": 0}
+	if n, err := strconv.Atoi(f.min); err == nil {
+		o["minimum"] = n
+	}
+	if n, err := strconv.Atoi(f.max); err == nil {
+		o["maximum"] = n
+	}
+	return o
+}
+
+// scalarSchema is the schema of a value with a unit: a text, or a number where
+// the text may be one.
+func scalarSchema(k scalarKind) object {
+	text := object{"type": "string", "pattern": k.pattern}
+	o := object{"description": k.doc}
+	switch k.name {
+	case "size", "range":
+		o["anyOf"] = []any{text, object{"type": "integer", "minimum": 0}}
+	case "duration":
+		o["anyOf"] = []any{text, object{"const": 0}}
+	case "share":
+		o["anyOf"] = []any{text, object{"type": "number", "minimum": 0, "maximum": 1}}
+	default:
+		o["type"], o["pattern"] = "string", k.pattern
+	}
+	return o
+}
+
+// describe is the doc of f with what the schema's other words cannot say.
+func (f *field) describe() string {
+	text := f.doc
+	if f.axis {
+		text += " A list makes it a factor."
+	}
+	if f.kindHasUnit() {
+		if f.min != "" {
+			text += " At least " + f.min + "."
+		}
+		if f.max != "" {
+			text += " At most " + f.max + "."
+		}
+	}
+	return text
+}
+
+func (f *field) kindHasUnit() bool {
+	if f.section() != nil || f.list() || f.typ.Kind() == reflect.Map {
+		return false
+	}
+	return f.kind().pattern != ""
+}
+
+// systems adds the names of the catalog and, for each, its modes and options.
+func (s *schemaMaker) systems(o, props object) {
+	if len(s.cat) == 0 {
+		return
+	}
+	names := []any{}
+	rules := []any{}
+	for _, spec := range s.cat {
+		names = append(names, spec.Name)
+		options, required := object{}, []string{}
+		for _, opt := range spec.Options {
+			options[opt.Name] = optionSchema(opt)
+			if opt.Required {
+				required = append(required, opt.Name)
+			}
+		}
+		with := object{"properties": options, "additionalProperties": false}
+		then := object{"properties": object{"with": with, "mode": object{"enum": spec.Modes}}}
+		if len(required) > 0 {
+			with["required"] = required
+			then["required"] = []string{"with"}
+		}
+		rules = append(rules, object{
+			"if":   object{"properties": object{"use": object{"const": spec.Name}}, "required": []string{"use"}},
+			"then": then,
+		})
+	}
+	use := props["use"].(object)
+	delete(use, "type")
+	use["enum"] = names
+	o["allOf"] = rules
+}
+
+func optionSchema(opt OptionSpec) object {
+	o := object{}
+	switch opt.Type {
+	case "int":
+		o["type"] = "integer"
+	case "bool":
+		o["type"] = "boolean"
+	case "size":
+		o = scalarSchema(Bytes(0).describe())
+	case "duration":
+		o = scalarSchema(Duration(0).describe())
+	case "enum":
+		o["enum"] = opt.Enum
+	case "strings":
+		o["anyOf"] = []any{object{"type": "string"}, object{"type": "array", "items": object{"type": "string"}}}
+	default:
+		o["type"] = []string{"string", "number"}
+	}
+	if opt.Secret {
+		o = object{"type": "string", "pattern": `^(\$\{?)?[A-Z_][A-Z0-9_]*\}?$`}
+	}
+	o["description"] = opt.Help
+	if opt.Default != "" {
+		o["default"] = opt.defaultText()
+	}
+	return o
+}
+
+// overrides are the keys of the scenarios' sections that a system may have for
+// itself.
+func (s *schemaMaker) overrides() object {
+	props := object{}
+	for _, f := range tableOf(reflect.TypeFor[Experiment]()).fields {
+		if f.scenario == "" {
+			continue
+		}
+		for _, sub := range tableOf(f.section()).fields {
+			if sub.axis {
+				v := s.value(sub)
+				v["description"] = sub.doc
+				props[sub.key] = v
+			}
+		}
+	}
+	return props
+}

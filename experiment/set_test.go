@@ -1,0 +1,151 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+)
+
+const setBase = `scenario: retrieve
+systems:
+  - nginx
+  - name: ipfs
+    use: boxo
+    with: {chunk: 256KiB}
+baseline: nginx
+data: {size: 1MiB}
+retrieve: {requests: 10, concurrency: 4}
+repetitions: 3
+where: [system != "ipfs" || retrieve.concurrency < 100]
+`
+
+func TestSet(t *testing.T) {
+	for _, c := range []struct {
+		set  string
+		want func(*Experiment) bool
+	}{
+		{"seed=7", func(e *Experiment) bool { return e.Seed == 7 }},
+		{"title=one, two: three", func(e *Experiment) bool { return e.Title == "one, two: three" }},
+		{"retrieve.concurrency=1,8, 16", func(e *Experiment) bool { return len(e.Retrieve.Concurrency) == 3 && e.Retrieve.Concurrency[2] == 16 }},
+		{"retrieve.concurrency=[1, 8]", func(e *Experiment) bool { return len(e.Retrieve.Concurrency) == 2 }},
+		{"link.rate=1Gbit", func(e *Experiment) bool { return e.Link.Rate.One() == 1e9 }},
+		{"link={rate: 1Gbit, delay: 40ms}", func(e *Experiment) bool { return e.Link.Delay.One() == 40e6 }},
+		{"repetitions=9", func(e *Experiment) bool { return e.Repetitions.Min == 9 && e.Repetitions.Max == 9 }},
+		{"repetitions.max=3", func(e *Experiment) bool { return e.Repetitions.Min == 3 && e.Repetitions.Max == 3 }},
+		{"retrieve.concurrency=", func(e *Experiment) bool { return e.Retrieve.Concurrency.One() == 1 }},
+		{"systems.nginx.with.workers=4", func(e *Experiment) bool { return e.Systems[0].With["workers"] == "4" }},
+		{"systems.ipfs.with.chunk=1MiB", func(e *Experiment) bool { return e.Systems[1].With["chunk"] == "1048576" }},
+		{"systems.2.with.format=car", func(e *Experiment) bool { return e.Systems[1].With["format"] == "car" }},
+		{"systems.ipfs.name=boxo", func(e *Experiment) bool { return e.Systems[1].Name == "boxo" }},
+		{"systems=ipfs", func(e *Experiment) bool {
+			return len(e.Systems) == 1 && e.Systems[0].With["chunk"] == "262144" && e.Baseline == "none"
+		}},
+		{"systems=boxo", func(e *Experiment) bool { return len(e.Systems) == 1 && e.Systems[0].Name == "ipfs" }},
+		{"systems=static,nginx", func(e *Experiment) bool {
+			return len(e.Systems) == 2 && e.Systems[0].Use == "static" && e.Baseline == "nginx" && e.Systems[1].Baseline
+		}},
+		{"systems.nginx=", func(e *Experiment) bool { return len(e.Systems) == 1 && e.Baseline == "none" }},
+		{"systems.nginx=static", func(e *Experiment) bool { return e.Systems[0].Use == "static" }},
+		{`where=["retrieve.concurrency in [1, 4]"]`, func(e *Experiment) bool { return len(e.Where) == 1 }},
+		{"where=retrieve.concurrency in [1, 4]", func(e *Experiment) bool { return e.Where[0] == "retrieve.concurrency in [1, 4]" }},
+		{"allow=write,spend", func(e *Experiment) bool { return len(e.Allow) == 2 }},
+	} {
+		set := []string{c.set}
+		if c.set == "systems.nginx=static" {
+			set = append(set, "baseline=static")
+		}
+		if c.set == "systems.ipfs.name=boxo" {
+			set = append(set, "where=") // it names ipfs
+		}
+		e, err := Parse("base.yaml", []byte(setBase), set, testCatalog())
+		if err != nil {
+			t.Errorf("--set %s: %v", c.set, err)
+		} else if !c.want(e) {
+			t.Errorf("--set %s has not the effect: %+v", c.set, e)
+		}
+	}
+}
+
+// What is set on the command line is checked like the file, and the message
+// says that it was set there.
+func TestSetErrors(t *testing.T) {
+	for _, c := range []struct{ set, want string }{
+		{"retreive.concurrency=4", "--set retreive.concurrency=4: unknown key `retreive`\n" +
+			"--set | retreive.concurrency=4\n" +
+			"      | ^^^^^^^^\n" +
+			"      hint: did you mean `retrieve`?"},
+		{"retrieve.concurency=4", "--set retrieve.concurency=4: unknown key `concurency` in `retrieve`\n" +
+			"--set | retrieve.concurency=4\n" +
+			"      |          ^^^^^^^^^^\n" +
+			"      hint: did you mean `concurrency`?"},
+		{"link.rate=1Gbit,100MB", "--set link.rate=1Gbit,100MB: `link.rate`: \"100MB\" is not a rate such as 100Mbit\n" +
+			"--set | link.rate=1Gbit,100MB\n" +
+			"      |                 ^^^^^\n" +
+			"      hint: rates are in bits per second; 100MB/s is `800Mbit`"},
+		{"data.size=[1MiB, 10M]", "--set data.size=[1MiB, 10M]: `data.size`: \"10M\" is not a size such as 10MiB\n" +
+			"--set | data.size=[1MiB, 10M]\n" +
+			"      |                  ^^^\n" +
+			"      hint: binary or decimal? write `10MiB` (× 1048576) or `10MB` (× 1000000)"},
+		{"systems=nginx,boksoo", "--set systems=nginx,boksoo: unknown system `boksoo`\n" +
+			"--set | systems=nginx,boksoo\n" +
+			"      |               ^^^^^^\n" +
+			"      hint: known: nginx, static, boxo, boost, s3, tape"},
+		{"systems.ngnix.with.workers=1", "--set systems.ngnix.with.workers=1: the list has no entry `ngnix`\n" +
+			"--set | systems.ngnix.with.workers=1\n" +
+			"      |         ^^^^^\n" +
+			"      hint: did you mean `nginx`?"},
+		{"systems.boost.with.url=x", "--set systems.boost.with.url=x: the list has no entry `boost`\n" +
+			"--set | systems.boost.with.url=x\n" +
+			"      |         ^^^^^\n" +
+			"      hint: add it first: --set systems=…,boost"},
+		{"systems.nginx.with.worker=1", "--set systems.nginx.with.worker=1: system `nginx` has no option `worker`\n" +
+			"--set | systems.nginx.with.worker=1\n" +
+			"      |                    ^^^^^^\n" +
+			"      hint: did you mean `workers`?"},
+		{"seed.x=1", "--set seed.x=1: `seed` must be a whole number, not a mapping\n" +
+			"--set | seed.x=1\n" +
+			"      | ^^^^"},
+		{"title", "--set title: not key=value\n" +
+			"--set | title\n" +
+			"      | ^^^^^\n" +
+			"      hint: write --set key=value, such as --set retrieve.concurrency=1,4"},
+		{"=4", "--set =4: not key=value\n" +
+			"--set | =4\n" +
+			"      | ^^\n" +
+			"      hint: write --set key=value, such as --set retrieve.concurrency=1,4"},
+		{"scenario=", "base.yaml:1:1: missing key `scenario`\n" +
+			"    1 | scenario: retrieve\n" +
+			"      | ^^^^^^^^\n" +
+			"      hint: The question to ask of the systems. The section of the same name holds its settings."},
+		{"baseline=ngnix", "--set baseline=ngnix: the baseline `ngnix` is not one of the systems\n" +
+			"--set | baseline=ngnix\n" +
+			"      |          ^^^^^\n" +
+			"      hint: did you mean `nginx`?"},
+		{"retrieve.range=[1MiB", "--set retrieve.range=[1MiB: not YAML: sequence end token ']' not found\n" +
+			"--set | retrieve.range=[1MiB\n" +
+			"      |                ^"},
+	} {
+		_, err := Parse("base.yaml", []byte(setBase), []string{c.set}, testCatalog())
+		if err == nil || err.Error() != c.want {
+			t.Errorf("--set %s:\n%v\nwant:\n%s", c.set, err, c.want)
+		}
+	}
+}
+
+// A secret given with --set is not repeated.
+func TestSetSecret(t *testing.T) {
+	_, err := Parse("base.yaml", []byte(setBase), []string{"systems=nginx,s3", "systems.s3.with.secret_key=hunter2"}, testCatalog())
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got: %v", err)
+	}
+}
+
+// The order of arguments counts: systems are chosen, then changed.
+func TestSetInOrder(t *testing.T) {
+	e, err := Parse("base.yaml", []byte(setBase), []string{"systems=nginx,boost", "systems.boost.with.url=http://a:1/b,c"}, testCatalog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Systems[1].With["url"]; got != "http://a:1/b,c" {
+		t.Errorf("url is %q", got)
+	}
+}

@@ -1,0 +1,277 @@
+package experiment
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// systems checks the systems against the catalog and completes them.
+func (d *decoder) systems(e *Experiment) {
+	if !d.ok("systems") && len(e.Systems) == 0 {
+		return
+	}
+	if len(e.Systems) == 0 {
+		d.fail("systems", d.at["systems"], "name at least one, such as `- nginx`", "`systems` is an empty list")
+		return
+	}
+	names := map[string]*node{}
+	for i := range e.Systems {
+		use := &e.Systems[i]
+		path := fmt.Sprintf("systems[%d]", i)
+		if use.Use == "" {
+			continue // the missing key is reported already
+		}
+		if use.Name == "" {
+			use.Name = use.Use
+		}
+		at := d.first(path+".name", path+".use", path)
+		if !nameRE.MatchString(use.Name) || use.Name == "none" {
+			d.fail(path+".name", at, "letters, digits, dots, dashes and underscores; not `none`", "%q cannot be the name of a system", use.Name)
+		} else if first := names[use.Name]; first != nil {
+			d.fail(path+".name", at, "give one of them another `name:`", "two systems are named `%s`, the first %s", use.Name, first.place())
+		}
+		names[use.Name] = at
+		spec := d.cat.find(use.Use)
+		if spec == nil {
+			d.fail(path+".use", d.first(path+".use", path), didYouMean(use.Use, d.cat.names()), "unknown system `%s`", use.Use)
+			continue
+		}
+		d.system(e, use, spec, path)
+	}
+}
+
+// first is the node given for the first of the paths that has one.
+func (d *decoder) first(paths ...string) *node {
+	for _, p := range paths {
+		if n := d.at[p]; n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+func (d *decoder) system(e *Experiment, use *SystemUse, spec *SystemSpec, path string) {
+	at := d.first(path+".use", path)
+	switch {
+	case use.Mode == "" && slices.Contains(spec.Modes, "start"):
+		use.Mode = "start"
+	case use.Mode == "" && len(spec.Modes) > 0:
+		use.Mode = spec.Modes[0]
+	case use.Mode != "" && !slices.Contains(spec.Modes, use.Mode):
+		d.fail(path+".mode", d.first(path+".mode", path), "its modes: "+strings.Join(spec.Modes, ", "), "system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
+	}
+	if e.Scenario == "retrieve" && !spec.HTTP {
+		d.fail(path+".use", at, "systems with HTTP: "+strings.Join(d.httpSystems(), ", "), "system `%s` does not serve its objects over HTTP, which the scenario retrieve needs", spec.Name)
+	}
+	d.with(use, spec, path)
+	d.overrides(e, use, path)
+}
+
+func (d *decoder) httpSystems() []string {
+	var names []string
+	for _, s := range d.cat {
+		if s.HTTP {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// with reads the options of a system.
+func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
+	n := d.at[path+".with"]
+	given := map[string]string{}
+	var names []string
+	for _, o := range spec.Options {
+		names = append(names, o.Name)
+	}
+	if n != nil {
+		for _, e := range n.entries {
+			opt := spec.option(e.key.text)
+			if opt == nil {
+				hint := didYouMean(e.key.text, names)
+				if len(names) == 0 {
+					hint = "it has none"
+				}
+				err := e.key.errorf(hint, "system `%s` has no option `%s`", spec.Name, e.key.text)
+				if spec.hasSecret() {
+					// It may be a misspelt secret: do not repeat its value.
+					err.Source = ""
+				}
+				d.errs = append(d.errs, err)
+				continue
+			}
+			if text, ok := d.option(opt, e.value, path+".with."+opt.Name); ok {
+				given[opt.Name] = text
+			}
+		}
+	}
+	for i := range spec.Options {
+		opt := &spec.Options[i]
+		switch {
+		case given[opt.Name] != "" || n != nil && n.get(opt.Name) != nil:
+		case opt.Required:
+			p := path + ".with." + opt.Name
+			d.fail(p, d.first(path+".with", path+".use", path), opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
+		case opt.Default != "":
+			text, err := canonicalOption(opt, opt.Default)
+			if err != nil {
+				// The catalog's own default: keep it, the system will judge.
+				text = opt.Default
+			}
+			given[opt.Name] = text
+		}
+	}
+	if len(given) > 0 {
+		use.With = given
+	}
+}
+
+// option reads the value of one option.
+func (d *decoder) option(opt *OptionSpec, n *node, path string) (string, bool) {
+	if opt.Secret {
+		return d.secret(opt, n, path)
+	}
+	if opt.Type == "strings" && n.kind != mappingNode && n.kind != nullNode {
+		var lines []string
+		for _, item := range elements(n, field{}) {
+			if item.kind != scalarNode {
+				d.fail(path, item, "", "option `%s` must be a list of texts, not hold %s", opt.Name, item.kind)
+				return "", false
+			}
+			lines = append(lines, strings.Split(strings.TrimSpace(item.text), "\n")...)
+		}
+		return strings.Join(lines, "\n"), true
+	}
+	if n.kind != scalarNode {
+		d.fail(path, n, opt.Help, "option `%s` must be %s, not %s", opt.Name, optionNoun(opt), n.kind)
+		return "", false
+	}
+	text, err := canonicalOption(opt, n.text)
+	if err != nil {
+		msg, hint := err.Error(), ""
+		if u, ok := err.(*unitError); ok {
+			msg, hint = u.msg, u.hint
+		}
+		d.fail(path, n, hint, "option `%s`: %s", opt.Name, msg)
+		return "", false
+	}
+	return text, true
+}
+
+var (
+	envRE = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
+	// A key in capital letters and digits alone looks like a variable's name.
+	keyRE = regexp.MustCompile(`^[A-Z0-9]{16,}$`)
+)
+
+// secret reads the name of an environment variable. An error here must not
+// repeat the value: it may be the secret itself.
+func (d *decoder) secret(opt *OptionSpec, n *node, path string) (string, bool) {
+	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(n.text, "$"), "{"), "}")
+	if n.kind == scalarNode && envRE.MatchString(name) && (!keyRE.MatchString(name) || !strings.ContainsAny(name, "0123456789")) {
+		return name, true
+	}
+	d.fail(path, n, "keep secrets out of files: put it into a variable and write `"+opt.Name+": MY_VARIABLE`",
+		"option `%s` is a secret: give the name of an environment variable, in capitals (the value is not shown here)", opt.Name)
+	d.errs[len(d.errs)-1].Source = ""
+	return "", false
+}
+
+func optionNoun(opt *OptionSpec) string {
+	switch opt.Type {
+	case "int":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	case "size":
+		return Bytes(0).describe().noun
+	case "duration":
+		return Duration(0).describe().noun
+	case "enum":
+		return "one of " + strings.Join(opt.Enum, ", ")
+	case "strings":
+		return "a list of texts"
+	}
+	return "a text"
+}
+
+// canonicalOption checks one value and writes it as systems expect it: sizes
+// in bytes, durations as in the standard library.
+func canonicalOption(opt *OptionSpec, text string) (string, error) {
+	f := field{key: opt.Name}
+	switch opt.Type {
+	case "size":
+		b, err := ParseBytes(text)
+		return fmt.Sprint(int64(b)), err
+	case "duration":
+		var d Duration
+		err := d.parse(text)
+		return time.Duration(d).String(), err
+	case "int":
+		f.typ = reflect.TypeFor[int64]()
+	case "bool":
+		f.typ = reflect.TypeFor[bool]()
+	default:
+		f.typ, f.enum = reflect.TypeFor[string](), opt.Enum
+	}
+	v := reflect.New(f.typ).Elem()
+	err := f.parse(text, v)
+	return fmt.Sprint(v.Interface()), err
+}
+
+// scenarioSection is the struct of the chosen scenario's section and the key
+// it has, or an invalid value.
+func (e *Experiment) scenarioSection() (reflect.Value, string) {
+	v := reflect.ValueOf(e).Elem()
+	for _, f := range tableOf(v.Type()).fields {
+		if f.scenario != "" && f.scenario == e.Scenario && !v.Field(f.index).IsNil() {
+			return v.Field(f.index).Elem(), f.key
+		}
+	}
+	return reflect.Value{}, ""
+}
+
+// overrides reads the settings that are this system's own.
+func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
+	n := d.at[path+".override"]
+	section, name := e.scenarioSection()
+	if n == nil || !section.IsValid() {
+		return
+	}
+	tab := tableOf(section.Type())
+	var keys []string
+	for _, f := range tab.fields {
+		if f.axis {
+			keys = append(keys, f.key)
+		}
+	}
+	for _, en := range n.entries {
+		p := path + ".override." + en.key.text
+		f := tab.field(en.key.text)
+		if f == nil || !f.axis {
+			d.fail(p, en.key, didYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
+			continue
+		}
+		if section.Field(f.index).Len() > 1 {
+			d.fail(p, en.key, "give `"+name+"."+f.key+"` one value, or leave the override away", "`%s` is a factor of this experiment, so no system can have its own", f.key)
+			continue
+		}
+		v := reflect.New(f.typ).Elem()
+		one := *f
+		one.axis = false
+		if !d.scalar(en.value, v, one, p) {
+			continue
+		}
+		if use.Override == nil {
+			use.Override = map[string]string{}
+		}
+		use.Override[f.key] = f.text(v)
+	}
+}

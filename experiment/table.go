@@ -1,0 +1,125 @@
+package experiment
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// field is one key of the format, read from the struct tags.
+type field struct {
+	key      string
+	doc      string
+	def      string
+	min, max string
+	zero     string
+	label    string
+	enum     []string
+	required bool
+	noSplit  bool
+	scenario string
+	element  bool         // stands for one entry of a list
+	axis     bool         // may be a list, which makes it a factor
+	typ      reflect.Type // of one value: the element type of an axis
+	index    int
+}
+
+// table is one mapping of the format.
+type table struct {
+	fields []field
+	short  []string // keys that a bare value stands for
+}
+
+func tableOf(t reflect.Type) table {
+	var tab table
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		tag := sf.Tag
+		if s := tag.Get("short"); s != "" {
+			tab.short = strings.Split(s, ",")
+			continue
+		}
+		key, _, _ := strings.Cut(tag.Get("json"), ",")
+		if key == "" || key == "-" || tag.Get("yaml") == "-" {
+			continue
+		}
+		f := field{
+			key: key, doc: tag.Get("doc"), def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
+			zero: tag.Get("zero"), label: tag.Get("label"), required: tag.Get("required") == "true",
+			noSplit: tag.Get("split") == "no", scenario: tag.Get("scenario"), typ: sf.Type, index: i,
+		}
+		if e := tag.Get("enum"); e != "" {
+			f.enum = strings.Split(e, ",")
+		}
+		if sf.Type.Implements(reflect.TypeFor[axis]()) {
+			f.axis, f.typ = true, sf.Type.Elem()
+		}
+		tab.fields = append(tab.fields, f)
+	}
+	return tab
+}
+
+func (t table) keys() []string {
+	keys := make([]string, len(t.fields))
+	for i, f := range t.fields {
+		keys[i] = f.key
+	}
+	return keys
+}
+
+func (t table) field(key string) *field {
+	for i := range t.fields {
+		if t.fields[i].key == key {
+			return &t.fields[i]
+		}
+	}
+	return nil
+}
+
+// section is the struct type behind f: of a section, of the elements of a list
+// of sections, or nil.
+func (f *field) section() reflect.Type {
+	t := f.typ
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Struct {
+		return t
+	}
+	return nil
+}
+
+func (f *field) list() bool { return f.typ.Kind() == reflect.Slice }
+
+// allPaths are the dotted paths of every key of the format.
+func allPaths() []string {
+	var paths []string
+	var walk func(t reflect.Type, prefix string)
+	walk = func(t reflect.Type, prefix string) {
+		for _, f := range tableOf(t).fields {
+			paths = append(paths, prefix+f.key)
+			if s := f.section(); s != nil {
+				walk(s, prefix+f.key+".")
+			}
+		}
+	}
+	walk(reflect.TypeFor[Experiment](), "")
+	return paths
+}
+
+// kindOf describes the type of one value of f, enumerations and words for zero
+// left aside.
+func (f *field) kind() scalarKind {
+	if s, ok := reflect.New(f.typ).Interface().(scalar); ok {
+		return s.describe()
+	}
+	switch f.typ.Kind() {
+	case reflect.String:
+		return scalarKind{name: "text", noun: "a text"}
+	case reflect.Bool:
+		return scalarKind{name: "true or false", noun: "true or false"}
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return scalarKind{name: "number", noun: "a whole number", unit: "1", doc: "A whole number in decimal digits: `16`."}
+	}
+	panic(fmt.Sprintf("experiment: key %q has a type that the format does not know: %v", f.key, f.typ))
+}

@@ -1,0 +1,328 @@
+package experiment
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	textWidth = 100 // columns of a terminal that everyone has
+	textCells = 24  // cells shown before the table is cut
+)
+
+// WriteText writes the plan for people, at most 100 columns wide.
+func (p *Plan) WriteText(w io.Writer) error {
+	t := &textPage{}
+	e := &p.Experiment
+	title := e.Title
+	if title == "" {
+		title = e.Scenario
+	}
+	t.wrap("", title)
+	if e.Question != "" {
+		t.wrap("", e.Question)
+	}
+	t.line("")
+	t.wrap("systems", p.systemsText())
+	t.wrap("link", p.linkText())
+	t.wrap("data", p.dataText())
+	t.wrap(e.Scenario, p.scenarioText())
+	t.wrap("limits", p.limitsText())
+	t.wrap("trials", fmt.Sprintf("%d = %s × (%s + %s), blocks shuffled by seed %d",
+		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
+	if u := e.Repetitions.Until; u != nil {
+		t.wrap("until", fmt.Sprintf("%s is known within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
+	}
+	t.wrap("estimate", fmt.Sprintf("%s and %s of file bytes", roughDuration(p.Estimate.Seconds), roughBytes(p.Estimate.Bytes)))
+	t.wrap("", "("+p.Estimate.How+")")
+	for _, c := range e.Where {
+		t.wrap("where", c)
+	}
+	t.wrap("plan", p.Hash)
+	t.line("")
+	t.cells(p)
+	for _, warning := range p.Warnings() {
+		t.line("")
+		t.wrap("warning", warning)
+	}
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// Warnings are what a reader should think about before the run.
+func (p *Plan) Warnings() []string {
+	var late []string
+	deadline := p.Experiment.Limits.Deadline
+	for _, c := range p.Cells {
+		if c.Estimate.Operation > deadline.Seconds() {
+			late = append(late, c.ID)
+		}
+	}
+	var warnings []string
+	if len(late) > 0 {
+		warnings = append(warnings, fmt.Sprintf("in %s (%s) an operation is expected to take longer than its deadline of %s: most would end as `deadline`, however healthy the server is; raise limits.deadline",
+			plural(len(late), "cell"), few(late, 6), deadline))
+	}
+	return warnings
+}
+
+func few(items []string, most int) string {
+	if len(items) <= most {
+		return strings.Join(items, ", ")
+	}
+	return strings.Join(items[:most], ", ") + ", …"
+}
+
+func (p *Plan) systemsText() string {
+	var parts []string
+	for _, s := range p.Experiment.Systems {
+		var about []string
+		if s.Name != s.Use {
+			about = append(about, s.Use)
+		}
+		if s.Mode == "attach" {
+			about = append(about, "attached")
+		}
+		if s.Baseline {
+			about = append(about, "baseline")
+		}
+		keys := make([]string, 0, len(s.Override))
+		for k := range s.Override {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			about = append(about, k+" "+s.Override[k])
+		}
+		text := s.Name
+		if len(about) > 0 {
+			text += " (" + strings.Join(about, ", ") + ")"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// levels are the values of an axis, or its one value.
+func levels[T fmt.Stringer](a Axis[T]) string {
+	texts := make([]string, len(a))
+	for i, v := range a {
+		texts[i] = v.String()
+	}
+	return strings.Join(texts, " / ")
+}
+
+func (p *Plan) linkText() string {
+	l := p.Experiment.Link
+	shaped := slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.Link.Shaped() })
+	if !shaped {
+		return "not shaped: the machine's own loopback"
+	}
+	parts := []string{levels(l.Rate), levels(l.Delay) + " one way"}
+	if len(l.Jitter) > 1 || l.Jitter.One() != 0 {
+		parts = append(parts, "jitter "+levels(l.Jitter))
+	}
+	if len(l.Loss) > 1 || l.Loss.One() != 0 {
+		parts = append(parts, "loss "+levels(l.Loss))
+	}
+	if len(l.Queue) > 1 || l.Queue.One() != 0 {
+		parts = append(parts, "queue "+strings.ReplaceAll(levels(l.Queue), "0B", "auto"))
+	}
+	parts = append(parts, l.Congestion)
+	if l.IPv6 {
+		parts = append(parts, "IPv6")
+	}
+	return strings.Join(parts, ", ") + "; measured before use, tolerance " + l.Tolerance.String()
+}
+
+func (p *Plan) dataText() string {
+	d := p.Experiment.Data
+	if len(d.Size) == 0 {
+		return "the systems' own objects"
+	}
+	return plural(d.Objects, "object") + " of " + levels(d.Size)
+}
+
+func (p *Plan) scenarioText() string {
+	r := p.Experiment.Retrieve
+	if r == nil {
+		return ""
+	}
+	var parts []string
+	if r.Arrivals != nil {
+		parts = append(parts, "open loop, "+r.Arrivals.Process+" arrivals")
+		if len(r.Arrivals.Rate) > 0 {
+			parts[0] += " at " + levels(r.Arrivals.Rate)
+		}
+		if r.Arrivals.To > 0 {
+			parts[0] += " to " + r.Arrivals.To.String()
+		}
+	} else {
+		texts := make([]string, len(r.Concurrency))
+		for i, c := range r.Concurrency {
+			texts[i] = fmt.Sprint(c)
+		}
+		parts = append(parts, "concurrency "+strings.Join(texts, " / "))
+	}
+	parts = append(parts,
+		"range "+levels(r.Range)+", "+strings.Join(r.Order, " / "),
+		"connections "+strings.Join(r.Connections, " / "),
+		"receive "+strings.Join(r.Receive, " / "))
+	var ends []string
+	if r.PerWorker > 0 {
+		ends = append(ends, plural(r.PerWorker, "request")+" per worker")
+	}
+	if r.Requests > 0 {
+		ends = append(ends, plural(int(r.Requests), "request"))
+	}
+	if r.Bytes > 0 {
+		ends = append(ends, r.Bytes.String())
+	}
+	if r.Duration > 0 {
+		ends = append(ends, r.Duration.String())
+	}
+	if len(ends) > 0 {
+		parts = append(parts, "a trial ends after "+strings.Join(ends, " or "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (p *Plan) limitsText() string {
+	l, x := p.Experiment.Limits, p.Experiment.Exit
+	text := fmt.Sprintf("operation %s, stall %s, start %s", l.Deadline, l.Stall, l.Start)
+	if x.MaxRuntime > 0 {
+		text += ", run " + x.MaxRuntime.String()
+	}
+	if x.MaxBytes > 0 {
+		text += ", transfer " + x.MaxBytes.String()
+	}
+	if x.MaxErrors > 0 {
+		text += ", errors " + x.MaxErrors.String()
+	}
+	return text
+}
+
+// textPage collects lines of at most textWidth columns.
+type textPage struct{ strings.Builder }
+
+func (t *textPage) line(s string) {
+	t.WriteString(strings.TrimRight(s, " ") + "\n")
+}
+
+// wrap writes text behind a label, broken at spaces.
+func (t *textPage) wrap(label, text string) {
+	const indent = 10
+	head := ""
+	if label != "" {
+		head = fmt.Sprintf("%-*s", indent, label)
+	}
+	pad := strings.Repeat(" ", len(head))
+	if label == "" && strings.HasPrefix(text, "(") {
+		head, pad = strings.Repeat(" ", indent), strings.Repeat(" ", indent)
+	}
+	line := head
+	empty := true
+	for _, word := range strings.Fields(text) {
+		switch {
+		case empty:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > textWidth:
+			t.line(line)
+			line = pad + word
+		default:
+			line += " " + word
+		}
+		empty = false
+	}
+	for utf8.RuneCountInString(line) > textWidth {
+		r := []rune(line)
+		t.line(string(r[:textWidth]))
+		line = pad + string(r[textWidth:])
+	}
+	t.line(line)
+}
+
+// cells writes the table of cells, cut in its middle when it is long.
+func (t *textPage) cells(p *Plan) {
+	header := []string{"cell"}
+	for _, f := range p.Cells[0].Factors {
+		header = append(header, f.Label)
+	}
+	header = append(header, "one trial", "file bytes", "limited by")
+	rows := [][]string{header}
+	cut := -1
+	for i, c := range p.Cells {
+		if len(p.Cells) > textCells && i >= textCells*3/4 && i < len(p.Cells)-textCells/4 {
+			if cut < 0 {
+				cut = len(rows)
+			}
+			continue
+		}
+		row := []string{c.ID}
+		for _, f := range c.Factors {
+			row = append(row, f.Value)
+		}
+		rows = append(rows, append(row, roughDuration(c.Estimate.Seconds), roughBytes(c.Estimate.Bytes), c.Estimate.Limit))
+	}
+	widths := make([]int, len(header))
+	for _, row := range rows {
+		for k, s := range row {
+			widths[k] = max(widths[k], utf8.RuneCountInString(s))
+		}
+	}
+	for i, row := range rows {
+		if i == cut {
+			t.line(fmt.Sprintf("… %d more (all of them with --json)", len(p.Cells)-len(rows)+1))
+		}
+		var b strings.Builder
+		for k, s := range row {
+			b.WriteString(s + strings.Repeat(" ", widths[k]-utf8.RuneCountInString(s)+2))
+		}
+		line := []rune(strings.TrimRight(b.String(), " "))
+		if len(line) > textWidth {
+			line = append(line[:textWidth-1], '…')
+		}
+		t.line(string(line))
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// roughDuration is a length of time with two or three digits.
+func roughDuration(seconds float64) string {
+	switch {
+	case seconds > 1e9:
+		return "for ever"
+	case seconds < 10:
+		return fmt.Sprintf("%.1f s", seconds)
+	case seconds < 100:
+		return fmt.Sprintf("%.0f s", seconds)
+	}
+	d := time.Duration(seconds * float64(time.Second)).Round(time.Minute)
+	if d < time.Hour {
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	}
+	if d < 48*time.Hour {
+		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%.1f days", d.Hours()/24)
+}
+
+// roughBytes is a number of bytes with two or three digits, in decimal units.
+func roughBytes(n float64) string {
+	for _, u := range decimalUnits {
+		if n >= float64(u.size) {
+			return fmt.Sprintf("%.3g %s", n/float64(u.size), u.name)
+		}
+	}
+	return fmt.Sprintf("%.0f B", n)
+}

@@ -1,0 +1,228 @@
+package experiment
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestBytesText(t *testing.T) {
+	for in, want := range map[string]struct {
+		n    Bytes
+		text string
+	}{
+		"0":              {0, "0B"},
+		"512":            {512, "512B"},
+		"512B":           {512, "512B"},
+		"1KiB":           {1024, "1KiB"},
+		"1024":           {1024, "1KiB"},
+		"1kB":            {1000, "1kB"},
+		"1KB":            {1000, "1kB"},
+		"10MiB":          {10 << 20, "10MiB"},
+		"10MB":           {10e6, "10MB"},
+		"10GB":           {10e9, "10GB"}, // divisible by 1024, but 9765625KiB would help nobody
+		"1.5GiB":         {3 << 29, "1536MiB"},
+		"0.5MB":          {500e3, "500kB"},
+		"1000KiB":        {1024000, "1000KiB"},
+		"1025":           {1025, "1025B"},
+		"7PiB":           {7 << 50, "7PiB"},
+		"8191PiB":        {8191 << 50, "8191PiB"},
+		"1.0000000001GB": {0, ""},
+		"8192PiB":        {0, ""},
+		"10M":            {0, ""},
+		"10 MiB":         {0, ""},
+		"1e3":            {0, ""},
+		"0x10":           {0, ""},
+		"":               {0, ""},
+		"B":              {0, ""},
+		".5MiB":          {0, ""},
+		"+1MiB":          {0, ""},
+	} {
+		got, err := ParseBytes(in)
+		if want.text == "" {
+			if err == nil {
+				t.Errorf("%q: read as %v, want an error", in, got)
+			}
+			continue
+		}
+		if err != nil || got != want.n || got.String() != want.text {
+			t.Errorf("%q: %d %q %v, want %d %q", in, got, got, err, want.n, want.text)
+		}
+	}
+}
+
+func TestBitRateText(t *testing.T) {
+	for in, want := range map[string]struct {
+		n    BitRate
+		text string
+	}{
+		"1Gbit":     {1e9, "1Gbit"},
+		"1Gbit/s":   {1e9, "1Gbit"},
+		"1Gbps":     {1e9, "1Gbit"},
+		"100Mbps":   {1e8, "100Mbit"},
+		"2.5Gbit":   {2.5e9, "2.5Gbit"},
+		"512kbit":   {512e3, "512kbit"},
+		"512Kbit":   {512e3, "512kbit"},
+		"9600bit":   {9600, "9.6kbit"},
+		"9600bps":   {9600, "9.6kbit"},
+		"0.5bit":    {0, ""},
+		"unlimited": {0, "unlimited"},
+		"0bit":      {0, ""},
+		"100MB":     {0, ""},
+		"1Gb":       {0, ""},
+		"1Gib":      {0, ""},
+		"1Gibit":    {0, ""},
+		"1":         {0, ""},
+	} {
+		got, err := ParseBitRate(in)
+		if want.text == "" {
+			if err == nil {
+				t.Errorf("%q: read as %v, want an error", in, got)
+			}
+			continue
+		}
+		if err != nil || got != want.n || got.String() != want.text {
+			t.Errorf("%q: %v %q %v, want %v %q", in, float64(got), got, err, float64(want.n), want.text)
+		}
+	}
+}
+
+// 8 × a size is what the hint for bytes as a rate must say.
+func TestRateHintKeepsTheAmount(t *testing.T) {
+	for in, want := range map[string]string{"100MB": "`800Mbit`", "1GiB/s": "`8.589934592Gbit`", "1KB": "`8kbit`"} {
+		if _, err := ParseBitRate(in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want a hint with %s", in, err, want)
+		}
+	}
+}
+
+func TestOtherText(t *testing.T) {
+	for _, c := range []struct {
+		v    scalar
+		in   string
+		text string // empty: an error
+		n    float64
+	}{
+		{new(Duration), "40ms", "40ms", 0.04},
+		{new(Duration), "1m30s", "1m30s", 90},
+		{new(Duration), "1.5h", "1h30m", 5400},
+		{new(Duration), "3600s", "1h", 3600},
+		{new(Duration), "10m0s", "10m", 600},
+		{new(Duration), "10us", "10us", 1e-5},
+		{new(Duration), "10µs", "10us", 1e-5},
+		{new(Duration), "0", "0s", 0},
+		{new(Duration), "40", "", 0},
+		{new(Duration), "-1s", "", 0},
+		{new(Duration), "1h 30m", "", 0},
+		{new(Fraction), "1%", "1%", 0.01},
+		{new(Fraction), "0.01", "1%", 0.01},
+		{new(Fraction), "0.07", "7%", 0.07}, // 7 * 0.01 is not 0.07 in binary
+		{new(Fraction), "0.5%", "0.5%", 0.005},
+		{new(Fraction), "100%", "100%", 1},
+		{new(Fraction), "0", "0%", 0},
+		{new(Fraction), "1.01", "", 0},
+		{new(Fraction), "101%", "", 0},
+		{new(OpRate), "100/s", "100/s", 100},
+		{new(OpRate), "90/m", "1.5/s", 1.5},
+		{new(OpRate), "36/h", "0.01/s", 0.01},
+		{new(OpRate), "0/s", "", 0},
+		{new(OpRate), "100", "", 0},
+		{new(RangeSize), "whole", "whole", 0},
+		{new(RangeSize), "1MiB", "1MiB", 1 << 20},
+		{new(RangeSize), "0", "", 0},
+		{new(RangeSize), "0MiB", "", 0},
+	} {
+		err := c.v.parse(c.in)
+		n := number(reflect.ValueOf(c.v).Elem())
+		switch {
+		case c.text == "" && err == nil:
+			t.Errorf("%T %q: read as %v, want an error", c.v, c.in, c.v)
+		case c.text != "" && (err != nil || c.v.String() != c.text || n != c.n):
+			t.Errorf("%T %q: %q %v %v, want %q %v", c.v, c.in, c.v, n, err, c.text, c.n)
+		}
+	}
+}
+
+func newScalars() []scalar {
+	return []scalar{new(Bytes), new(RangeSize), new(BitRate), new(Duration), new(Fraction), new(OpRate)}
+}
+
+// What is read can be written and read again to the same value, in text and in
+// JSON, and the schema's pattern allows both spellings.
+func FuzzUnits(f *testing.F) {
+	for _, seed := range []string{"10MiB", "10MB", "512", "1.5GiB", "0.1", "7%", "0.007%", "40ms", "1h2m3.000000004s", "100Mbit", "0.3Gbps", "3/h", "whole", "unlimited", "0", "33.333333333333333333%", "9007199254740993B", "0.0000001bit", "123456789.123456789kbit"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, v := range newScalars() {
+			if v.parse(text) != nil {
+				continue
+			}
+			k := v.describe()
+			pattern := regexp.MustCompile(k.pattern)
+			if !pattern.MatchString(text) {
+				t.Errorf("%s: %q is read, but the pattern refuses it", k.name, text)
+			}
+			if !pattern.MatchString(v.String()) {
+				t.Errorf("%s: %q is written, but the pattern refuses it", k.name, v)
+			}
+			back := reflect.New(reflect.TypeOf(v).Elem()).Interface().(scalar)
+			if err := back.parse(v.String()); err != nil || !reflect.DeepEqual(v, back) {
+				t.Errorf("%s: %q written as %q, read as %q: %v", k.name, text, v, back, err)
+			}
+			if n := number(reflect.ValueOf(v).Elem()); n < 0 || math.IsInf(n, 0) || math.IsNaN(n) {
+				t.Errorf("%s: %q is %v", k.name, text, n)
+			}
+			b, err := json.Marshal(v)
+			if err != nil {
+				t.Fatalf("%s: %q: %v", k.name, text, err)
+			}
+			fromJSON := reflect.New(reflect.TypeOf(v).Elem()).Interface()
+			if err := json.Unmarshal(b, fromJSON); err != nil || !reflect.DeepEqual(any(v), fromJSON) {
+				t.Errorf("%s: %q as JSON %s, read as %v: %v", k.name, text, b, fromJSON, err)
+			}
+		}
+	})
+}
+
+// Every size has a text that says whether it is binary or decimal and means
+// the same number.
+func FuzzBytesNumber(f *testing.F) {
+	for _, n := range []int64{0, 1, 1000, 1024, 1e9, 1 << 30, 1e18, math.MaxInt64, 9765625 * 1024} {
+		f.Add(n)
+	}
+	unit := regexp.MustCompile(`^[0-9]+(B|[KMGTP]iB|[kMGTP]B)$`)
+	f.Fuzz(func(t *testing.T, n int64) {
+		if n < 0 {
+			return
+		}
+		text := Bytes(n).String()
+		if !unit.MatchString(text) {
+			t.Errorf("%d is written %q", n, text)
+		}
+		if back, err := ParseBytes(text); err != nil || int64(back) != n {
+			t.Errorf("%d is written %q, read as %d: %v", n, text, back, err)
+		}
+	})
+}
+
+func TestDurationJSONIsSeconds(t *testing.T) {
+	for text, want := range map[string]string{"40ms": "0.04", "1m30s": "90", "1ns": "0.000000001", "0": "0", "100s": "100"} {
+		var d Duration
+		if err := d.parse(text); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := json.Marshal(d); err != nil || string(b) != want {
+			t.Errorf("%s is %s in JSON, want %s (%v)", text, b, want, err)
+		}
+	}
+	for _, bad := range []string{`"40ms"`, `0.0000000001`, `1e300`, `null1`, `true`} {
+		var d Duration
+		if err := json.Unmarshal([]byte(bad), &d); err == nil {
+			t.Errorf("%s is read as %v", bad, d)
+		}
+	}
+}

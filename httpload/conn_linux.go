@@ -1,0 +1,606 @@
+package httpload
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// A connection's state. A kept connection goes idle → head → body → idle.
+const (
+	closed = iota
+	connecting
+	idle
+	sending // the socket did not take the whole request
+	awaitHead
+	body       // of known length
+	bodyChunks // in chunks
+	bodyToEnd  // until the server closes
+	drain      // of an answer that failed already, so that the connection can be kept
+)
+
+const (
+	// maxProvisional bounds the 1xx answers before the answer.
+	maxProvisional = 16
+	// lowatShare is the part of the socket's receive buffer that may fill before
+	// we are woken. The window is about half of the buffer.
+	lowatShare = 8
+	// lowatFrom is how much must be left of a body before we ask the kernel to
+	// wake us less often.
+	lowatFrom = 32 << 10
+)
+
+// conn is a connection slot: at most one connection and one operation at a time.
+type conn struct {
+	fd         int
+	generation int32 // tells events of this connection from those of one before it in the slot
+	index      int32 // in loop.conns
+	state      uint8
+	target     int
+	reused     bool // was idle before this request: the server may have closed it meanwhile
+	lowat      int
+
+	// The operation.
+	busy        bool
+	last        bool // the run is over: do not start another
+	op          record.Op
+	req         request
+	retried     bool
+	heard       bool  // a byte of the answer came
+	quiet       int64 // since when no byte came (of a head: since the request was sent)
+	pulled      int64 // when limits looked into the socket last
+	partial     []byte
+	provisional int   // 1xx answers seen
+	left        int64 // body bytes still to come; -1: unknown
+	reuse       bool  // the connection may carry another request
+	compare     comparer
+	chunks      chunkedBody
+	wrong       int64          // first wrong byte, or -1
+	verdict     record.Outcome // of a drained answer
+	class       string
+	rest        []byte // of the request, when sending
+
+	// Closed loop.
+	ops    int
+	fails  int
+	parked bool
+	until  int64
+}
+
+// start begins an operation.
+func (l *loop) start(c *conn, req request) {
+	c.busy, c.req, c.retried, c.heard, c.wrong, c.provisional = true, req, false, false, -1, 0
+	c.ops++
+	c.op = newOp(&req, int(c.index)*len(l.loops)+l.id, l.started, l.now)
+	l.tally.begin(&c.op, l.lateFrom(c))
+	target := l.objects[req.object].target
+	if c.fd >= 0 && c.target == target && c.state == idle {
+		l.request(c)
+		return
+	}
+	l.drop(c, false)
+	l.dial(c, target)
+}
+
+// lateFrom is when the operation could have started: its intended time, or when
+// a connection became free for it.
+func (l *loop) lateFrom(c *conn) int64 { return max(c.op.Intended, l.freed) }
+
+// dial opens a connection, for the operation at hand if there is one.
+func (l *loop) dial(c *conn, target int) {
+	c.quiet = l.now
+	c.target, c.reused, c.lowat = target, false, 1
+	l.tally.dials++
+	fd, errno := connect(l.targets[target])
+	if fd < 0 {
+		l.dialFailed(c, errno)
+		return
+	}
+	c.fd, c.state = fd, connecting
+	c.generation++
+	ev := unix.EpollEvent{Events: unix.EPOLLOUT, Fd: c.index, Pad: c.generation}
+	if errno != 0 && errno != unix.EINPROGRESS {
+		l.dialFailed(c, errno)
+		return
+	}
+	if err := unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+		l.dialFailed(c, errnoOf(err))
+	}
+}
+
+func (l *loop) dialFailed(c *conn, errno unix.Errno) {
+	l.drop(c, false)
+	if !c.busy {
+		return // dialAll; the first operation will see for itself
+	}
+	o, class := dialError(errno)
+	l.finish(c, o, class, false)
+}
+
+func dialError(errno unix.Errno) (record.Outcome, string) {
+	switch errno {
+	case unix.ECONNREFUSED:
+		return record.Refused, classRefused
+	case unix.ETIMEDOUT:
+		return record.Stalled, phaseConnect
+	case unix.EHOSTUNREACH, unix.ENETUNREACH:
+		return record.Error, classNoRoute
+	case unix.ECONNRESET:
+		return record.Error, classReset
+	// The rest is this machine's doing and none of the server's.
+	case unix.EADDRNOTAVAIL:
+		return record.Cancelled, classNoPort
+	case unix.EMFILE, unix.ENFILE:
+		return record.Cancelled, classNoFiles
+	}
+	return record.Cancelled, classLocalFailure + errno.Error()
+}
+
+// drop closes the connection of a slot.
+func (l *loop) drop(c *conn, abort bool) {
+	if c.fd >= 0 {
+		closeSocket(c.fd, abort)
+	}
+	c.fd, c.state = -1, closed
+}
+
+func (l *loop) listen(c *conn, events uint32) {
+	ev := unix.EpollEvent{Events: events, Fd: c.index, Pad: c.generation}
+	unix.EpollCtl(l.ep, unix.EPOLL_CTL_MOD, c.fd, &ev)
+}
+
+// request sends the operation's request on the slot's open connection.
+func (l *loop) request(c *conn) {
+	l.out = l.objects[c.req.object].appendRequest(l.out[:0], &c.req)
+	c.partial = c.partial[:0]
+	c.heard, c.left, c.reuse = false, 0, false
+	c.state = awaitHead
+	c.quiet = l.now
+	n, errno := send(c.fd, l.out)
+	switch {
+	case errno == 0 && n == len(l.out):
+	case errno == 0 || errno == unix.EAGAIN:
+		c.rest = append(c.rest[:0], l.out[max(n, 0):]...)
+		c.state = sending
+		l.listen(c, unix.EPOLLIN|unix.EPOLLOUT)
+	default:
+		l.lost(c, errno)
+	}
+}
+
+// handle reacts to what epoll says of a connection.
+func (l *loop) handle(c *conn, events uint32) {
+	switch c.state {
+	case connecting:
+		l.clock()
+		if errno := unix.Errno(sockopt(c.fd, unix.SO_ERROR)); errno != 0 {
+			l.dialFailed(c, errno)
+			return
+		}
+		if events&unix.EPOLLOUT == 0 {
+			return
+		}
+		c.state = idle
+		c.reused = !c.busy // opened ahead: the server may close it before we use it
+		l.listen(c, unix.EPOLLIN)
+		if l.window > 0 {
+			setLowat(c.fd, l.window)
+			setLowat(c.fd, 1)
+		}
+		if c.busy {
+			l.request(c)
+		}
+	case sending:
+		l.clock()
+		if events&unix.EPOLLOUT != 0 {
+			n, errno := send(c.fd, c.rest)
+			if errno != 0 && errno != unix.EAGAIN {
+				l.lost(c, errno)
+				return
+			}
+			if c.rest = c.rest[max(n, 0):]; len(c.rest) == 0 {
+				c.state, c.quiet = awaitHead, l.now
+				l.listen(c, unix.EPOLLIN)
+			}
+			return
+		}
+		l.pull(c) // an answer before the request was taken: a refusal
+	case closed:
+	default:
+		l.pull(c)
+	}
+}
+
+// pull receives once from the connection and takes in what came.
+func (l *loop) pull(c *conn) {
+	if c.fd < 0 || c.state == connecting {
+		return
+	}
+	if c.state == body && l.discard {
+		n, errno := discard(c.fd, c.left)
+		l.clock()
+		switch {
+		case errno == unix.EAGAIN:
+		case errno != 0 || n == 0:
+			l.lost(c, errno)
+		default:
+			l.tally.waited(l.now - l.ready)
+			l.count(c, int64(n))
+			l.proceed(c)
+		}
+		return
+	}
+	b := l.buf
+	switch c.state {
+	case body, drain:
+		b = b[:min(int64(len(b)), c.left)] // never a byte of what follows
+	case awaitHead, sending:
+		if l.discard {
+			b = b[:headBuffer]
+		}
+	}
+	n, errno := recv(c.fd, b)
+	l.clock()
+	if errno == unix.EAGAIN {
+		return
+	}
+	if c.state == idle {
+		// The server closed a kept connection, or says something nobody asked for.
+		if errno == 0 && n > 0 {
+			l.tally.unsolicited++
+		}
+		l.drop(c, false)
+		return
+	}
+	if errno != 0 || n == 0 {
+		l.lost(c, errno)
+		return
+	}
+	l.tally.waited(l.now - l.ready)
+	b = b[:n]
+	switch c.state {
+	case awaitHead, sending:
+		l.takeHead(c, b)
+	case bodyChunks:
+		l.takeChunks(c, b)
+	default:
+		l.takeBody(c, b)
+	}
+}
+
+// takeHead takes in bytes of the head, and of the body if they came along.
+func (l *loop) takeHead(c *conn, b []byte) {
+	c.heard = true
+	seen := len(c.partial)
+	if seen > 0 {
+		c.partial = append(c.partial, b...)
+		b = c.partial
+	}
+	for {
+		n := headEnd(b, seen)
+		if n == 0 {
+			if len(b) > maxHead {
+				l.finish(c, record.Error, errHeadTooLarge.Error(), false)
+				return
+			}
+			// b may be within partial already: append moves it to the front.
+			c.partial = append(c.partial[:0], b...)
+			return
+		}
+		h, err := parseHead(b[:n])
+		if err == nil && n > maxHead {
+			err = errHeadTooLarge
+		}
+		if err != nil {
+			l.finish(c, record.Error, err.Error(), false)
+			return
+		}
+		c.op.Status = uint16(h.status)
+		b, seen = b[n:], 0
+		if h.status < 200 && h.status != 101 {
+			if c.provisional++; c.provisional > maxProvisional {
+				l.finish(c, record.Error, errTooManyProvisions.Error(), false)
+				return
+			}
+			continue
+		}
+		l.begin(c, &h, b)
+		return
+	}
+}
+
+// begin judges a complete head and starts on the body, of which b came already.
+func (l *loop) begin(c *conn, h *head, b []byte) {
+	object := &l.objects[c.req.object]
+	var length int64
+	c.verdict, c.class, length = judge(h, &c.req, object.size)
+	c.reuse = !h.close && !l.fresh
+	if h.chunked {
+		l.tally.chunked++
+	}
+	if c.verdict != record.OK {
+		if h.status == 204 || h.status == 304 {
+			h.length = 0
+		}
+		if h.chunked || h.length < 0 || h.length > maxDrain || !c.reuse {
+			l.finish(c, c.verdict, c.class, false)
+			return
+		}
+		c.state, c.left = drain, h.length
+		l.takeBody(c, b)
+		return
+	}
+	c.left = length
+	switch {
+	case h.chunked:
+		c.state, c.chunks = bodyChunks, chunkedBody{}
+	case h.length < 0:
+		c.state, c.reuse = bodyToEnd, false
+	default:
+		c.state = body
+	}
+	if !l.discard {
+		c.compare = object.expected.at(c.req.off)
+	}
+	switch {
+	case c.state == bodyChunks:
+		l.takeChunks(c, b)
+	case len(b) > 0 || c.left == 0:
+		l.takeBody(c, b)
+	}
+}
+
+// takeBody takes in bytes of a body that is not chunked.
+func (l *loop) takeBody(c *conn, b []byte) {
+	if c.state == drain {
+		n := min(int64(len(b)), c.left)
+		c.left -= n
+		c.quiet = l.now
+		if c.left == 0 {
+			l.complete(c, len(b) > int(n))
+		}
+		return
+	}
+	extra := c.left >= 0 && int64(len(b)) > c.left
+	if extra {
+		b = b[:c.left]
+	}
+	l.payload(c, b)
+	if extra && c.state == bodyToEnd {
+		l.finish(c, record.Error, classLong, false)
+		return
+	}
+	if extra {
+		l.complete(c, true)
+		return
+	}
+	l.proceed(c)
+}
+
+// takeChunks takes in bytes of a chunked body.
+func (l *loop) takeChunks(c *conn, b []byte) {
+	for len(b) > 0 {
+		data, rest, done, err := c.chunks.next(b)
+		switch {
+		case err != nil:
+			l.finish(c, record.Error, classChunk, false)
+			return
+		case c.left >= 0 && int64(len(data)) > c.left:
+			l.finish(c, record.Error, classLong, false)
+			return
+		case done && c.left > 0:
+			l.finish(c, record.Truncated, classShortChunks, false)
+			return
+		}
+		l.payload(c, data)
+		if done {
+			c.left = 0
+			l.complete(c, len(rest) > 0)
+			return
+		}
+		b = rest
+	}
+}
+
+// payload counts and compares bytes of the object.
+func (l *loop) payload(c *conn, b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	l.count(c, int64(len(b)))
+	if !l.discard && c.wrong < 0 {
+		if at, ok := c.compare.check(b); !ok {
+			c.wrong = at
+		}
+	}
+}
+
+func (l *loop) count(c *conn, n int64) {
+	if c.op.Bytes == 0 {
+		c.op.FirstByte = l.now
+	}
+	c.op.Bytes += n
+	if c.left >= 0 {
+		c.left -= n
+	}
+	c.quiet = l.now
+}
+
+// proceed finishes the operation if its body is complete, or arranges the next
+// wake-up.
+func (l *loop) proceed(c *conn) {
+	if c.state != body {
+		return // the end of the stream tells
+	}
+	if c.left == 0 {
+		l.complete(c, false)
+		return
+	}
+	// Wake-ups are what receiving costs once nothing is copied. The threshold
+	// stays well below the receive window, or the sender would run dry while
+	// it waits for us; it grows with the buffer, as the kernel tunes it.
+	if c.left < lowatFrom && c.lowat == 1 {
+		return
+	}
+	want := int(c.left)
+	if want > c.lowat {
+		most := sockopt(c.fd, unix.SO_RCVBUF) / lowatShare
+		want = min(want, max(min(most, l.lowat), lowatFrom/2))
+	}
+	if want != c.lowat {
+		setLowat(c.fd, want)
+		c.lowat = want
+	}
+}
+
+// complete ends an operation whose whole answer was received. extra says that
+// more came than was announced.
+func (l *loop) complete(c *conn, extra bool) {
+	if extra {
+		l.tally.unsolicited++
+		c.reuse = false
+	}
+	l.finish(c, c.verdict, c.class, c.reuse)
+}
+
+// lost ends an operation whose connection ended (errno 0) or broke.
+func (l *loop) lost(c *conn, errno unix.Errno) {
+	if !c.busy {
+		l.drop(c, false)
+		return
+	}
+	early := c.state == awaitHead || c.state == sending
+	if early && c.reused && !c.heard && !c.retried && !c.last && (errno == 0 || errno == unix.ECONNRESET || errno == unix.EPIPE) {
+		// The server closed the idle connection while our request was on its
+		// way: RFC 9110 §9.2.2 lets an idempotent request be sent again.
+		l.tally.reconnects++
+		c.retried = true
+		l.drop(c, false)
+		l.dial(c, c.target)
+		return
+	}
+	broken := classReset
+	switch errno {
+	case 0, unix.ECONNRESET, unix.EPIPE:
+	case unix.ETIMEDOUT:
+		broken = "connection timed out"
+	default:
+		broken = errno.Error()
+	}
+	switch {
+	case c.state == drain:
+		l.finish(c, c.verdict, c.class, false)
+	case errno != 0:
+		l.finish(c, record.Error, broken, false)
+	case early && !c.heard:
+		l.finish(c, record.Error, classEOFBefore, false)
+	case early:
+		l.finish(c, record.Error, classEOFHead, false)
+	case c.state == bodyToEnd && c.left <= 0:
+		l.finish(c, record.OK, "", false)
+	default:
+		l.finish(c, record.Truncated, classEOFBody, false)
+	}
+}
+
+// limits ends an operation that is past its deadline or has stalled.
+func (l *loop) limits(c *conn) {
+	stall := int64(l.spec.Stall)
+	late := l.spec.Deadline > 0 && l.now-c.op.Start >= int64(l.spec.Deadline)
+	if c.lowat > 1 && (late || l.now-max(c.quiet, c.pulled) >= stall/4) {
+		// Bytes below the threshold have come without a wake-up.
+		c.pulled = l.now
+		n := c.ops
+		l.pull(c)
+		if !c.busy || c.ops != n {
+			return // it has ended, and another may have begun
+		}
+	}
+	outcome, class := record.Stalled, c.phase()
+	switch {
+	case l.now-c.quiet >= stall:
+	case late:
+		outcome = record.Deadline
+	default:
+		return
+	}
+	if c.state == drain {
+		outcome, class = c.verdict, c.class
+	}
+	l.finish(c, outcome, class, false)
+}
+
+// phase is how far the operation has come.
+func (c *conn) phase() string {
+	switch {
+	case c.state == connecting || c.state == closed:
+		return phaseConnect
+	case c.state != awaitHead && c.state != sending:
+		return phaseBody
+	case c.heard:
+		return phaseHead
+	}
+	return phaseBeforeHead
+}
+
+// finish records the operation and lets the slot go on.
+func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
+	if c.wrong >= 0 && c.op.Bytes > 0 {
+		// However it ended: corruption is never hidden behind another outcome.
+		o, class = record.WrongBytes, classWrong
+	}
+	c.op.Outcome, c.op.Class, c.op.LastByte = o, class, l.now
+	c.busy = false
+	if o == record.OK {
+		c.fails = 0
+	}
+	l.tally.end(&c.op, c.wrong)
+	if cap(c.partial) > headBuffer {
+		c.partial = nil
+	}
+	switch {
+	case reuse && !c.last:
+		c.state, c.reused = idle, true
+		if c.lowat > 1 {
+			setLowat(c.fd, 1) // or the next head never wakes us
+			c.lowat = 1
+		}
+	default:
+		l.hangUp(c)
+	}
+	l.after(c)
+}
+
+// hangUp closes the connection of an operation that has ended.
+func (l *loop) hangUp(c *conn) {
+	abort := false
+	if l.fresh && c.op.Outcome == record.OK {
+		// We asked the server to close. If its FIN is not here yet, reset.
+		var one [1]byte
+		n, errno := recv(c.fd, one[:])
+		abort = n != 0 || errno != 0
+	}
+	l.drop(c, abort)
+}
+
+// after gives the slot something to do.
+func (l *loop) after(c *conn) {
+	switch {
+	case l.open:
+		l.live--
+		if len(l.free) == 0 {
+			l.freed = l.now
+		}
+		l.free = append(l.free, c)
+	case c.last:
+	case c.op.Status == 0 && c.op.Outcome != record.OK:
+		// No answer at all: asking again at once would be a busy loop.
+		c.parked = true
+		c.until = l.now + int64(min(time.Millisecond<<min(c.fails, 7), maxTick))
+		c.fails++
+	default:
+		l.next(c)
+	}
+}

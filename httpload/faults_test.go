@@ -1,0 +1,384 @@
+package httpload
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// script is what a faulty server does with one request; it returns whether the
+// connection goes on.
+type script func(c net.Conn, r *http.Request, data []byte) (goOn bool)
+
+// faulty serves requests by a script, plain or over TLS.
+func faulty(t testing.TB, secure bool, data []byte, s script) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := "http"
+	if secure {
+		scheme = "https"
+		h := httptest.NewUnstartedServer(nil)
+		h.StartTLS()
+		config := h.TLS.Clone()
+		config.NextProtos = nil
+		h.Close()
+		l = tls.NewListener(l, config)
+	}
+	var mu sync.Mutex
+	conns := map[net.Conn]bool{}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns[c] = true
+			mu.Unlock()
+			wg.Go(func() {
+				defer c.Close()
+				for br := bufio.NewReader(c); ; {
+					r, err := http.ReadRequest(br)
+					if err != nil || !s(c, r, data) {
+						return
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		mu.Lock()
+		for c := range conns {
+			c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	})
+	return scheme + "://" + l.Addr().String() + "/object"
+}
+
+// span is the range that a request asks for.
+func span(r *http.Request, data []byte) (off, n int64) {
+	var last int64
+	if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &off, &last); err != nil {
+		return 0, int64(len(data))
+	}
+	return off, last - off + 1
+}
+
+// answer writes a correct head, with lines added or (by an empty value) left out.
+func answer(c net.Conn, r *http.Request, data []byte, change map[string]string) {
+	off, n := span(r, data)
+	h := map[string]string{"Content-Length": fmt.Sprint(n), "Status": "200 OK"}
+	if r.Header.Get("Range") != "" {
+		h["Status"] = "206 Partial Content"
+		h["Content-Range"] = fmt.Sprintf("bytes %d-%d/%d", off, off+n-1, len(data))
+	}
+	maps.Copy(h, change)
+	var b strings.Builder
+	fmt.Fprintf(&b, "HTTP/1.1 %s\r\n", h["Status"])
+	for k, v := range h {
+		if k != "Status" && v != "" {
+			fmt.Fprintf(&b, "%s: %s\r\n", k, v)
+		}
+	}
+	c.Write([]byte(b.String() + "\r\n"))
+}
+
+func part(r *http.Request, data []byte) []byte {
+	off, n := span(r, data)
+	return data[off : off+n]
+}
+
+// chunks writes p in chunks of odd sizes.
+func chunks(c net.Conn, p []byte, end string) {
+	for n := 1; len(p) > 0; n = n*3 + 1 {
+		n = min(n, len(p))
+		fmt.Fprintf(c, "%x;x=y\r\n%s\r\n", n, p[:n])
+		p = p[n:]
+	}
+	c.Write([]byte(end))
+}
+
+func abort(c net.Conn) bool {
+	type linger interface{ SetLinger(int) error }
+	if s, ok := c.(*tls.Conn); ok {
+		c = s.NetConn()
+	}
+	c.(linger).SetLinger(0)
+	c.Close()
+	return false
+}
+
+// wait blocks until the client gives up.
+func wait(c net.Conn) bool {
+	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.Read(make([]byte, 1))
+	return false
+}
+
+type fault struct {
+	name    string
+	script  script
+	outcome record.Outcome
+	class   string
+	whole   bool   // ask for the whole object
+	drop    string // what the drop path says instead: "outcome/class"
+	https   string // what net/http says instead
+}
+
+func faults() []fault {
+	with := func(change map[string]string, body func([]byte) []byte, goOn bool) script {
+		return func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, change)
+			c.Write(body(part(r, data)))
+			return goOn
+		}
+	}
+	all := func(p []byte) []byte { return p }
+	half := func(p []byte) []byte { return p[:len(p)/2] }
+	text := func(s string) script {
+		return func(c net.Conn, r *http.Request, _ []byte) bool { c.Write([]byte(s)); return false }
+	}
+	flip := func(at func(n int) int) script {
+		return func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, nil)
+			p := append([]byte(nil), part(r, data)...)
+			p[at(len(p))] ^= 4
+			c.Write(p)
+			return true
+		}
+	}
+	malformed := errMalformedHead.Error()
+	return []fault{
+		{name: "healthy", script: with(nil, all, true)},
+		{name: "healthy whole", script: with(nil, all, true), whole: true},
+		{name: "truncates", script: with(nil, half, false), outcome: record.Truncated, class: classEOFBody},
+		{name: "length too short", script: with(map[string]string{"Content-Length": "10"}, func(p []byte) []byte { return p[:10] }, true), outcome: record.Truncated, class: "content-length too short"},
+		{name: "length too long", script: with(map[string]string{"Content-Length": "99999999"}, all, true), outcome: record.Error, class: "content-length too long"},
+		{name: "ten bytes with 200 to a range", script: text("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), outcome: record.Error, class: "status 200 to a range"},
+		{name: "200 with everything to a range", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			r.Header.Del("Range")
+			answer(c, r, data, nil)
+			c.Write(data)
+			return true
+		}, outcome: record.Error, class: "status 200 to a range"},
+		{name: "206 to a whole object", whole: true, script: text("HTTP/1.1 206 X\r\nContent-Length: 1\r\nContent-Range: bytes 0-0/1\r\n\r\n0"), outcome: record.Error, class: "status 206 to a whole object"},
+		{name: "416", script: text("HTTP/1.1 416 X\r\nContent-Range: bytes */10\r\nContent-Length: 0\r\n\r\n"), outcome: record.Error, class: "status 416"},
+		{name: "wrong content-range", script: with(map[string]string{"Content-Range": "bytes 1-2/3"}, all, true), outcome: record.Error, class: "wrong content-range"},
+		{name: "wrong size in content-range", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			off, n := span(r, data)
+			answer(c, r, data, map[string]string{"Content-Range": fmt.Sprintf("bytes %d-%d/%d", off, off+n-1, len(data)+1)})
+			return false
+		}, outcome: record.Error, class: "wrong size in content-range"},
+		{name: "malformed content-range", script: with(map[string]string{"Content-Range": "bytes what"}, all, true), outcome: record.Error, class: errContentRange.Error()},
+		{name: "no content-range", script: with(map[string]string{"Content-Range": ""}, all, true), outcome: record.Error, class: "206 without content-range"},
+		{name: "first bit wrong", script: flip(func(int) int { return 0 }), outcome: record.WrongBytes, class: classWrong, drop: "ok/"},
+		{name: "one bit wrong", script: flip(func(n int) int { return n / 3 }), outcome: record.WrongBytes, class: classWrong, drop: "ok/"},
+		{name: "last bit wrong", script: flip(func(n int) int { return n - 1 }), outcome: record.WrongBytes, class: classWrong, drop: "ok/"},
+		{name: "wrong, then truncated", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, nil)
+			c.Write(make([]byte, 100))
+			return false
+		}, outcome: record.WrongBytes, class: classWrong, drop: "truncated/" + classEOFBody},
+		{name: "closes at once", script: func(net.Conn, *http.Request, []byte) bool { return false }, outcome: record.Error, class: classEOFBefore},
+		{name: "closes in the head", script: text("HTTP/1.1 206 Par"), outcome: record.Error, class: classEOFHead, https: "error/" + classEOFBefore},
+		{name: "closes after the head", script: with(nil, func([]byte) []byte { return nil }, false), outcome: record.Truncated, class: classEOFBody},
+		{name: "resets before the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool { return abort(c) }, outcome: record.Error, class: classReset},
+		{name: "stalls before the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool { return wait(c) }, outcome: record.Stalled, class: phaseBeforeHead},
+		{name: "stalls in the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool {
+			c.Write([]byte("HTTP/1.1 206"))
+			return wait(c)
+		}, outcome: record.Stalled, class: phaseHead, https: "stalled/" + phaseBeforeHead},
+		{name: "stalls in the body", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, nil)
+			c.Write(half(part(r, data)))
+			return wait(c)
+		}, outcome: record.Stalled, class: phaseBody},
+		{name: "headers a byte at a time", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			for _, b := range []byte("HTTP/1.1 206 Partial Content\r\nX-Slow: " + strings.Repeat("x", 10_000)) {
+				if _, err := c.Write([]byte{b}); err != nil {
+					return false
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			return false
+		}, outcome: record.Stalled, class: phaseHead, https: "stalled/" + phaseBeforeHead},
+		{name: "gzip", script: with(map[string]string{"Content-Encoding": "gzip"}, all, true), outcome: record.Error, class: "content-encoding gzip"},
+		{name: "chunked", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
+			chunks(c, part(r, data), "0\r\nTrailer: x\r\n\r\n")
+			return true
+		}},
+		{name: "chunked, one bit wrong", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
+			p := append([]byte(nil), part(r, data)...)
+			p[len(p)-1] ^= 128
+			chunks(c, p, "0\r\n\r\n")
+			return true
+		}, outcome: record.WrongBytes, class: classWrong, drop: "ok/"},
+		{name: "chunks too short", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
+			chunks(c, half(part(r, data)), "0\r\n\r\n")
+			return true
+		}, outcome: record.Truncated, class: classShortChunks, https: "truncated/" + classEOFBody},
+		{name: "chunks too long", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
+			chunks(c, append(append([]byte(nil), part(r, data)...), 1), "0\r\n\r\n")
+			return true
+		}, outcome: record.Error, class: classLong},
+		{name: "malformed chunk", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
+			c.Write([]byte("zz\r\n"))
+			return true
+		}, outcome: record.Error, class: classChunk, https: "error/broken body"},
+		{name: "chunks end early", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
+			chunks(c, half(part(r, data)), "")
+			return false
+		}, outcome: record.Truncated, class: classEOFBody},
+		{name: "body until the end", script: with(map[string]string{"Content-Length": "", "Connection": "close"}, all, false)},
+		{name: "body until the end, short", script: with(map[string]string{"Content-Length": "", "Connection": "close"}, half, false), outcome: record.Truncated, class: classEOFBody},
+		{name: "body until the end, long", script: with(map[string]string{"Content-Length": "", "Connection": "close"}, func(p []byte) []byte { return append(append([]byte(nil), p...), 0) }, false), outcome: record.Error, class: classLong},
+		{name: "redirect", script: text("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"), outcome: record.Error, class: "redirect 302"},
+		{name: "500", script: text("HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops"), outcome: record.Error, class: "status 500"},
+		{name: "503", script: text("HTTP/1.1 503 X\r\nContent-Length: 4\r\n\r\nbusy"), outcome: record.Refused, class: "status 503"},
+		{name: "429", script: text("HTTP/1.1 429 X\r\nContent-Length: 0\r\n\r\n"), outcome: record.Refused, class: "status 429"},
+		{name: "continues first", script: func(c net.Conn, r *http.Request, data []byte) bool {
+			c.Write([]byte("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"))
+			return with(nil, all, true)(c, r, data)
+		}},
+		{name: "huge head", script: text("HTTP/1.1 206 X\r\nX: " + strings.Repeat("x", 2*maxHead) + "\r\n\r\n"), outcome: record.Error, class: errHeadTooLarge.Error()},
+		{name: "not HTTP", script: text("SSH-2.0-OpenSSH_9.2\r\n\r\n"), outcome: record.Error, class: malformed},
+		{name: "closes after each answer", script: with(map[string]string{"Connection": "close"}, all, false)},
+		{name: "closes after each answer without saying so", script: with(nil, all, false)},
+	}
+}
+
+func TestFaults(t *testing.T) {
+	c := content(300_000)
+	data := contentBytes(t, c)
+	for _, path := range []string{"verify", "drop", "https"} {
+		for _, f := range faults() {
+			t.Run(path+"/"+f.name, func(t *testing.T) {
+				t.Parallel()
+				url := faulty(t, path == "https", data, f.script)
+				s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c, Insecure: true}}, Concurrency: 2, Requests: 6, Range: 200_000,
+					Stall: 400 * time.Millisecond, Deadline: 10 * time.Second, Duration: 15 * time.Second}
+				if f.whole {
+					s.Range = 0
+				}
+				want := f.outcome.String() + "/" + f.class
+				switch {
+				case path == "drop":
+					s.Receive = "drop"
+					if f.drop != "" {
+						want = f.drop
+					}
+				case path == "https" && f.https != "":
+					want = f.https
+				}
+				began := time.Now()
+				res, got := runSpec(t, s)
+				if len(got) != 6 {
+					t.Errorf("%d operations, want 6", len(got))
+				}
+				for _, op := range got {
+					if is := op.Outcome.String() + "/" + op.Class; is != want {
+						t.Errorf("%s, want %s (status %d, %d bytes)", is, want, op.Status, op.Bytes)
+					}
+					if (op.Outcome == record.OK) != (op.Bytes == op.Length) && op.Outcome != record.WrongBytes && op.Class != classLong {
+						t.Errorf("%s with %d of %d bytes", op.Outcome, op.Bytes, op.Length)
+					}
+					if op.LastByte < op.Start {
+						t.Errorf("ended before it started: %+v", op)
+					}
+				}
+				if took := time.Since(began); took > 12*time.Second {
+					t.Errorf("took %v", took)
+				}
+				if f.name == "chunked" && (res.Chunked != 6 || (path == "drop") != strings.Contains(res.Receive, "6 chunked")) {
+					t.Errorf("%d chunked answers, receive path %q", res.Chunked, res.Receive)
+				}
+			})
+		}
+	}
+}
+
+func TestRefusedConnection(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	for _, scheme := range []string{"http", "https"} {
+		res, _ := runSpec(t, Spec{Objects: []Object{{URL: scheme + "://" + addr + "/", Size: 1}}, Concurrency: 3, Requests: 9})
+		if res.Outcomes["refused"] != 9 || res.Classes[classRefused] != 9 {
+			t.Errorf("%s: outcomes %v, classes %v", scheme, res.Outcomes, res.Classes)
+		}
+	}
+}
+
+// A kept connection that the server closed while it was idle costs a new
+// connection, not an operation.
+func TestReconnect(t *testing.T) {
+	c := content(1000)
+	data := contentBytes(t, c)
+	for _, how := range []string{"close", "reset"} {
+		served := map[string]int{}
+		var mu sync.Mutex
+		url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
+			mu.Lock()
+			served[c.RemoteAddr().String()]++
+			second := served[c.RemoteAddr().String()] == 2
+			mu.Unlock()
+			if second && how == "reset" {
+				return abort(c)
+			}
+			if second {
+				return false
+			}
+			answer(c, r, data, nil)
+			c.Write(data)
+			return true
+		})
+		res, _ := runSpec(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 5})
+		if res.Outcomes["ok"] != 5 || res.Reconnects != 4 || res.Dials != 5 {
+			t.Errorf("%s: outcomes %v, classes %v, %d reconnects, %d dials", how, res.Outcomes, res.Classes, res.Reconnects, res.Dials)
+		}
+	}
+}
+
+// Bytes after the end of an answer belong to no answer.
+func TestUnsolicitedBytes(t *testing.T) {
+	c := content(100)
+	data := contentBytes(t, c)
+	url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
+		var b strings.Builder
+		fmt.Fprintf(&b, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n%s", data, data)
+		c.Write([]byte(b.String()))
+		return true
+	})
+	for _, receive := range []string{"verify", "drop"} {
+		res, _ := runSpec(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 5, Receive: receive})
+		if res.Outcomes["ok"] != 5 || res.Unsolicited != 5 || res.Dials != 5 {
+			t.Errorf("%s: outcomes %v, %d unsolicited, %d dials", receive, res.Outcomes, res.Unsolicited, res.Dials)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package httpload
+
+import (
+	"strconv"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// maxDrain is the longest body of a failed answer that is read to the end, so
+// that its connection can be kept.
+const maxDrain = 256 << 10
+
+// judge decides, from the head alone, whether an answer can be what was asked
+// for. length is the number of body bytes to expect, -1 when only the end of
+// the body will tell.
+func judge(h *head, r *request, size int64) (o record.Outcome, class string, length int64) {
+	fail := func(o record.Outcome, class string) (record.Outcome, string, int64) { return o, class, -1 }
+	want := 206
+	if r.whole {
+		want = 200
+	}
+	switch {
+	case h.status == 429 || h.status == 503:
+		return fail(record.Refused, statusClass(h.status))
+	case h.status == want:
+	case h.status == 200:
+		return fail(record.Error, "status 200 to a range")
+	case h.status == 206:
+		return fail(record.Error, "status 206 to a whole object")
+	default:
+		return fail(record.Error, statusClass(h.status))
+	}
+	if h.encoding != "" {
+		return fail(record.Error, "content-encoding "+h.encoding)
+	}
+	if !r.whole {
+		switch {
+		case !h.ranged:
+			return fail(record.Error, "206 without content-range")
+		case h.first != r.off || h.last != r.off+r.length-1:
+			return fail(record.Error, "wrong content-range")
+		case h.total >= 0 && h.total != size:
+			return fail(record.Error, "wrong size in content-range")
+		}
+	}
+	switch {
+	case r.length < 0:
+		return record.OK, "", h.length
+	case h.length < 0 || h.length == r.length:
+		return record.OK, "", r.length
+	case h.length < r.length:
+		return fail(record.Truncated, "content-length too short")
+	default:
+		return fail(record.Error, "content-length too long")
+	}
+}
+
+func statusClass(status int) string {
+	if 300 <= status && status < 400 {
+		return "redirect " + strconv.Itoa(status)
+	}
+	return "status " + strconv.Itoa(status)
+}
+
+// Classes of failures that are decided elsewhere than in judge.
+const (
+	classRefused      = "connection refused"
+	classReset        = "connection reset"
+	classEOFBefore    = "closed before the head"
+	classEOFHead      = "closed in the head"
+	classEOFBody      = "closed in the body"
+	classLong         = "body too long"
+	classWrong        = "wrong bytes"
+	classChunk        = "malformed chunk"
+	classShortChunks  = "chunks too short"
+	classNoRoute      = "no route to host"
+	classNoPort       = "local: no free port"
+	classNoFiles      = "local: too many open files"
+	phaseConnect      = "connecting"
+	phaseBeforeHead   = "before the head"
+	phaseHead         = "in the head"
+	phaseBody         = "in the body"
+	phaseNotStarted   = "not started"
+	classLocalFailure = "local: "
+)

@@ -1,0 +1,263 @@
+package httpload
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+const (
+	// recvBuffer is what a loop receives into; all its connections share it.
+	recvBuffer = 256 << 10
+	// headBuffer is how much of a body may be copied along with the head in
+	// drop mode.
+	headBuffer = 4 << 10
+	// noWait is the time (ns) below which epoll found something ready at once.
+	noWait  = 5000
+	maxTick = 100 * time.Millisecond
+	minTick = 2 * time.Millisecond
+)
+
+// loop is one event loop on a thread of its own, with its share of the
+// connections.
+type loop struct {
+	*raw
+	id    int
+	ep    int
+	conns []*conn
+	free  []*conn // open loop: connections without an operation, the last used on top
+	live  int     // closed loop: connections that may still ask; open loop: operations under way
+
+	buf    []byte
+	out    []byte // the request being written
+	events []unix.EpollEvent
+	now    int64 // ns since the epoch; moved by tick
+	woke   int64 // when epoll returned last
+	ready  int64 // since when, as far as we know, the events at hand were ready
+	freed  int64 // open loop: when a connection became free after none was
+	tally  *tally
+	idle   int64
+	delay  int64 // ns that the thread waited for a CPU
+	began  int64
+	ended  int64
+}
+
+func newLoop(r *raw) (*loop, error) {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("httpload: epoll: %w", err)
+	}
+	return &loop{raw: r, ep: ep, buf: make([]byte, recvBuffer), events: make([]unix.EpollEvent, 256), tally: newTally(r.rec)}, nil
+}
+
+func (l *loop) close() {
+	for _, c := range l.conns {
+		l.drop(c, false)
+	}
+	unix.Close(l.ep)
+}
+
+func (l *loop) clock() int64 {
+	l.now = int64(time.Since(l.epoch))
+	return l.now
+}
+
+// serve runs the loop until its share of the work is done, the window has
+// closed or the run is cancelled.
+func (l *loop) serve() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// Timers of this thread may fire 1 ns late instead of 50 µs.
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	defer unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
+
+	if l.spec.Barrier {
+		l.dialAll()
+	}
+	l.barrier.Done()
+	<-l.release // closed when every loop is here
+	l.clock()
+	l.began = l.now
+	delay := threadRunDelay()
+	defer func() { l.delay, l.ended = threadRunDelay()-delay, l.clock() }()
+
+	if l.open {
+		for i := len(l.conns) - 1; i >= 0; i-- {
+			l.free = append(l.free, l.conns[i])
+		}
+	} else {
+		l.live = len(l.conns)
+		for _, c := range l.conns {
+			l.next(c)
+		}
+	}
+	sweep := l.now
+	for {
+		l.clock()
+		wake, more := l.startDue()
+		if l.live == 0 && !more {
+			return
+		}
+		if l.now >= l.end {
+			l.abandon(record.InFlight)
+			return
+		}
+		if l.now >= sweep {
+			if l.ctx.Err() != nil {
+				l.abandon(record.Cancelled)
+				return
+			}
+			l.sweep()
+			sweep = l.now + int64(l.tick)
+		}
+		l.wait(min(sweep, l.end, wake) - l.now)
+	}
+}
+
+// wait handles what is ready, or becomes so within d nanoseconds.
+func (l *loop) wait(d int64) {
+	before := l.clock()
+	n := epollWait(l.ep, l.events, time.Duration(d))
+	now := l.clock()
+	l.idle += now - before
+	l.ready = now
+	if now-before < noWait {
+		// These became ready at some time while we were at the last batch.
+		l.ready = (l.woke + now) / 2
+	}
+	l.woke = now
+	for i := range l.events[:n] {
+		ev := &l.events[i]
+		if c := l.conns[ev.Fd]; c.generation == ev.Pad {
+			l.handle(c, ev.Events)
+		}
+	}
+}
+
+// startDue starts the arrivals of an open loop whose time has come. wake is
+// when to look again; more says whether any may follow.
+func (l *loop) startDue() (wake int64, more bool) {
+	if !l.open {
+		return l.end, false
+	}
+	for len(l.free) > 0 {
+		req, ok, at, more := l.schedule.claimDue(l.now - l.started)
+		if !ok && more {
+			return l.started + at, true
+		}
+		if !ok {
+			return l.end, false
+		}
+		c := l.free[len(l.free)-1]
+		l.free = l.free[:len(l.free)-1]
+		l.live++
+		l.clock()
+		l.start(c, req)
+	}
+	return l.end, !l.schedule.finished()
+}
+
+// next gives a connection of a closed loop its next operation.
+func (l *loop) next(c *conn) {
+	if l.spec.PerWorker > 0 && c.ops >= l.spec.PerWorker {
+		l.live--
+		return
+	}
+	req, ok := l.schedule.claim()
+	if !ok {
+		l.live--
+		return
+	}
+	req.intended = l.now - l.started
+	l.start(c, req)
+}
+
+// sweep applies the limits to every connection.
+func (l *loop) sweep() {
+	for _, c := range l.conns {
+		switch {
+		case c.parked && l.now >= c.until:
+			c.parked = false
+			l.next(c)
+		case c.busy:
+			l.limits(c)
+		}
+	}
+	l.tally.flushAfter(l.now, int64(l.spec.Window))
+}
+
+// abandon ends every operation under way.
+func (l *loop) abandon(o record.Outcome) {
+	for _, c := range l.conns {
+		if !c.busy {
+			continue
+		}
+		c.last = true
+		l.pull(c) // what lies ready has been received
+		if c.busy {
+			l.finish(c, o, c.phase(), false)
+		}
+	}
+}
+
+// dialAll opens all connections before the clock starts. One that cannot be
+// opened is tried again, and judged, by its first operation.
+func (l *loop) dialAll() {
+	l.clock()
+	limit := l.now + int64(l.spec.Stall)
+	for _, c := range l.conns {
+		l.dial(c, l.objects[0].target)
+	}
+	for l.now < limit && l.ctx.Err() == nil {
+		pending := false
+		for _, c := range l.conns {
+			pending = pending || c.state == connecting
+		}
+		if !pending {
+			return
+		}
+		l.wait(min(int64(maxTick), limit-l.now))
+	}
+	for _, c := range l.conns {
+		if c.state == connecting {
+			l.drop(c, true)
+		}
+	}
+}
+
+// threadRunDelay is how long this thread has waited for a CPU, in nanoseconds;
+// 0 when the kernel does not tell.
+func threadRunDelay() int64 {
+	b, err := os.ReadFile("/proc/thread-self/schedstat")
+	if err != nil {
+		return 0
+	}
+	var run, delay int64
+	fmt.Sscan(string(b), &run, &delay)
+	return delay
+}
+
+// notStarted records the arrivals that came due within the window and found no
+// free connection until its end. Leaving them out would hide exactly the
+// slowest operations.
+func (l *loop) notStarted(end int64) {
+	if !l.open {
+		return
+	}
+	for {
+		req, ok, _, _ := l.schedule.claimDue(end - l.started)
+		if !ok {
+			return
+		}
+		op := newOp(&req, 0, l.started, end)
+		op.Outcome, op.Class, op.LastByte = record.InFlight, phaseNotStarted, end
+		l.tally.begin(&op, end)
+		l.tally.end(&op, -1)
+		l.tally.notStarted++
+	}
+}

@@ -1,0 +1,516 @@
+package httpload
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// netBuffer is the size of the pooled buffers that bodies are read into.
+const netBuffer = 64 << 10
+
+// Why an operation's context ended.
+var (
+	errStalled  = errors.New("stalled")
+	errDeadline = errors.New("deadline")
+	errWindow   = errors.New("window closed")
+)
+
+// netRun is a trial through net/http: TLS, HTTP/2.
+type netRun struct {
+	trial   *trial
+	tls     []*tls.Config // of each object
+	buffers sync.Pool
+	ctx     context.Context // ends with the window
+	started int64
+
+	mu        sync.Mutex
+	tally     *tally
+	protocols map[string]bool
+}
+
+// netWorker is a connection slot: its transports are its own, so that
+// concurrency means connections with HTTP/2 as well.
+type netWorker struct {
+	run        *netRun
+	id         int
+	transports map[*tls.Config]*http.Transport
+	fails      int
+}
+
+func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
+	s := t.spec
+	r := &netRun{trial: t, tally: newTally(t.rec), protocols: map[string]bool{}, buffers: sync.Pool{New: func() any { return new([netBuffer]byte) }}}
+	if err := r.loadTLS(); err != nil {
+		return err
+	}
+	r.started = r.now()
+	user := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.ctx = ctx
+	if s.Duration > 0 {
+		defer time.AfterFunc(s.Duration, func() { cancel(errWindow) }).Stop()
+	}
+	stop := every(s.Window, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.tally.flush(r.now())
+	})
+	t.begin()
+	if s.Arrivals == nil {
+		r.closedLoop()
+	} else {
+		r.openLoop()
+	}
+	t.finish()
+	stop()
+	res.Started, res.Ended = r.started, r.now()
+	if s.Arrivals != nil && user.Err() == nil {
+		r.notStarted(res.Ended)
+	}
+	r.tally.flush(res.Ended)
+	t.sum = newTally(t.rec)
+	r.tally.addTo(res, t.sum)
+	res.Protocol = strings.Join(sortedKeys(r.protocols), ", ")
+	return nil
+}
+
+func (r *netRun) now() int64 { return int64(time.Since(r.trial.epoch)) }
+
+func sortedKeys(m map[string]bool) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (r *netRun) closedLoop() {
+	var wg sync.WaitGroup
+	for i := range r.trial.spec.Concurrency {
+		wg.Go(func() {
+			w := r.worker(i)
+			defer w.close()
+			for n := 0; r.ctx.Err() == nil && (r.trial.spec.PerWorker == 0 || n < r.trial.spec.PerWorker); n++ {
+				req, ok := r.trial.schedule.claim()
+				if !ok {
+					return
+				}
+				now := r.now()
+				req.intended = now - r.started
+				w.do(req, now)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// openLoop starts arrivals on the workers that are free, the last used first.
+func (r *netRun) openLoop() {
+	type arrival struct {
+		req      request
+		possible int64
+	}
+	var (
+		wg    sync.WaitGroup
+		most  = r.trial.spec.MaxInFlight
+		mu    sync.Mutex
+		free  []chan arrival
+		made  int
+		freed = make(chan struct{}, 1)
+	)
+	take := func() chan arrival {
+		mu.Lock()
+		defer mu.Unlock()
+		if n := len(free); n > 0 {
+			c := free[n-1]
+			free = free[:n-1]
+			return c
+		}
+		if made == most {
+			return nil
+		}
+		c := make(chan arrival, 1)
+		id := made
+		made++
+		wg.Go(func() {
+			w := r.worker(id)
+			defer w.close()
+			for a := range c {
+				w.do(a.req, a.possible)
+				mu.Lock()
+				free = append(free, c)
+				mu.Unlock()
+				select {
+				case freed <- struct{}{}:
+				default:
+				}
+			}
+		})
+		return c
+	}
+	var all []chan arrival
+	seen := map[chan arrival]bool{}
+	possible := int64(0)
+	for r.ctx.Err() == nil {
+		c := take()
+		if c == nil {
+			select {
+			case <-freed:
+			case <-r.ctx.Done():
+			}
+			possible = r.now()
+			continue
+		}
+		if !seen[c] {
+			seen[c] = true
+			all = append(all, c)
+		}
+		req, more := r.await()
+		if !more {
+			break
+		}
+		c <- arrival{req, max(possible, r.started+req.intended)}
+	}
+	for _, c := range all {
+		close(c)
+	}
+	wg.Wait()
+}
+
+// await waits for the next arrival; more is false when none follows.
+func (r *netRun) await() (req request, more bool) {
+	for {
+		req, ok, at, more := r.trial.schedule.claimDue(r.now() - r.started)
+		if ok || !more {
+			return req, ok
+		}
+		select {
+		case <-time.After(time.Duration(r.started + at - r.now())):
+		case <-r.ctx.Done():
+			return req, false
+		}
+	}
+}
+
+func (r *netRun) notStarted(end int64) {
+	for {
+		req, ok, _, _ := r.trial.schedule.claimDue(end - r.started)
+		if !ok {
+			return
+		}
+		op := newOp(&req, 0, r.started, end)
+		op.Outcome, op.Class, op.LastByte = record.InFlight, phaseNotStarted, end
+		r.tally.begin(&op, end)
+		r.tally.end(&op, -1)
+		r.tally.notStarted++
+	}
+}
+
+func newOp(req *request, worker int, started, now int64) record.Op {
+	op := record.Op{
+		Kind: record.OpRange, Worker: uint32(worker), Object: uint32(req.object), Offset: req.off, Length: req.length,
+		Intended: started + req.intended, Start: now,
+	}
+	if req.whole {
+		op.Kind = record.OpGet
+	}
+	return op
+}
+
+func (r *netRun) worker(id int) *netWorker {
+	return &netWorker{run: r, id: id, transports: map[*tls.Config]*http.Transport{}}
+}
+
+func (w *netWorker) close() {
+	for _, t := range w.transports {
+		t.CloseIdleConnections()
+	}
+}
+
+func (w *netWorker) transport(c *tls.Config) *http.Transport {
+	if t := w.transports[c]; t != nil {
+		return t
+	}
+	s := w.run.trial.spec
+	t := &http.Transport{
+		TLSClientConfig:        c.Clone(), // net/http changes it
+		DisableCompression:     true,      // identity is asked for; what comes is looked at
+		DisableKeepAlives:      s.Connections == connFresh,
+		MaxConnsPerHost:        1,
+		MaxResponseHeaderBytes: maxHead,
+		ReadBufferSize:         16 << 10,
+		ForceAttemptHTTP2:      s.HTTP != http11,
+	}
+	if s.HTTP == http11 {
+		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	}
+	w.transports[c] = t
+	return t
+}
+
+// fetch is one operation under way.
+type fetch struct {
+	op     record.Op
+	req    request
+	wrong  int64
+	phase  string
+	cancel context.CancelCauseFunc
+	stall  *time.Timer
+	conns  int
+	dials  int
+	proto  string
+	chunks bool
+}
+
+// do executes one operation; possible is when it could have started.
+func (w *netWorker) do(req request, possible int64) {
+	r, s := w.run, w.run.trial.spec
+	f := &fetch{op: newOp(&req, w.id, r.started, r.now()), req: req, wrong: -1, phase: phaseConnect}
+	r.mu.Lock()
+	r.tally.begin(&f.op, possible)
+	r.mu.Unlock()
+
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	f.cancel = cancel
+	defer cancel(nil)
+	f.stall = time.AfterFunc(s.Stall, func() { cancel(errStalled) })
+	defer f.stall.Stop()
+	if s.Deadline > 0 {
+		defer time.AfterFunc(s.Deadline, func() { cancel(errDeadline) }).Stop()
+	}
+	o, class := w.roundTrip(ctx, f)
+	if f.wrong >= 0 {
+		o, class = record.WrongBytes, classWrong
+	}
+	f.op.Outcome, f.op.Class, f.op.LastByte = o, class, r.now()
+
+	r.mu.Lock()
+	r.tally.end(&f.op, f.wrong)
+	r.tally.dials += int64(f.dials)
+	if f.conns > 1 {
+		r.tally.reconnects += int64(f.conns - 1)
+	}
+	if f.chunks {
+		r.tally.chunked++
+	}
+	if f.proto != "" {
+		r.protocols[f.proto] = true
+	}
+	r.mu.Unlock()
+
+	if f.op.Status != 0 || s.Arrivals != nil {
+		w.fails = 0
+		return
+	}
+	// No answer at all: asking again at once would be a busy loop.
+	select {
+	case <-time.After(min(time.Millisecond<<min(w.fails, 7), 100*time.Millisecond)):
+	case <-r.ctx.Done():
+	}
+	w.fails++
+}
+
+func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, string) {
+	r, s := w.run, w.run.trial.spec
+	object := &s.Objects[f.req.object]
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(i httptrace.GotConnInfo) {
+			f.conns++
+			if !i.Reused {
+				f.dials++
+			}
+		},
+	})
+	hr, err := http.NewRequestWithContext(ctx, http.MethodGet, object.URL, nil)
+	if err != nil {
+		return record.Cancelled, classLocalFailure + "invalid request"
+	}
+	hr.Header.Set("User-Agent", userAgent)
+	for name, v := range object.Header {
+		if strings.EqualFold(name, "Host") {
+			hr.Host = v[0]
+			continue
+		}
+		hr.Header[textproto.CanonicalMIMEHeaderKey(name)] = v
+	}
+	hr.Header.Set("Accept-Encoding", "identity")
+	if !f.req.whole {
+		hr.Header.Set("Range", string(appendRange(nil, &f.req)))
+	}
+	resp, err := w.transport(r.tls[f.req.object]).RoundTrip(hr)
+	if err != nil {
+		return f.failed(ctx, err, false)
+	}
+	defer resp.Body.Close()
+	f.phase = phaseBody
+	f.stall.Reset(s.Stall)
+	f.op.Status = uint16(resp.StatusCode)
+	f.proto = map[bool]string{true: "h2", false: "http/1.1"}[resp.ProtoMajor == 2]
+	if s.HTTP == http2Only && resp.ProtoMajor != 2 {
+		return record.Error, "http/2 not offered"
+	}
+	h := head{status: resp.StatusCode, length: resp.ContentLength, total: -1}
+	f.chunks = slices.Contains(resp.TransferEncoding, "chunked")
+	if v := resp.Header.Get("Content-Encoding"); v != "" && !strings.EqualFold(v, "identity") {
+		h.encoding = encodingName([]byte(v))
+	}
+	if v := resp.Header.Values("Content-Range"); len(v) > 0 {
+		h.ranged = true
+		if err := h.contentRange([]byte(v[0])); err != nil || len(v) > 1 {
+			return record.Error, errContentRange.Error()
+		}
+	}
+	o, class, length := judge(&h, &f.req, object.Size)
+	if o != record.OK {
+		// Read what is short, so that the connection can be kept.
+		io.CopyN(io.Discard, resp.Body, maxDrain)
+		return o, class
+	}
+	return w.body(ctx, f, resp.Body, length)
+}
+
+// body reads length bytes (-1: until the end) and compares them.
+func (w *netWorker) body(ctx context.Context, f *fetch, body io.Reader, length int64) (record.Outcome, string) {
+	r := w.run
+	buf := r.buffers.Get().(*[netBuffer]byte)
+	defer r.buffers.Put(buf)
+	compare := r.trial.expected[f.req.object].at(f.req.off)
+	for {
+		n, err := body.Read(buf[:])
+		if n > 0 {
+			if f.op.FirstByte == 0 {
+				f.op.FirstByte = r.now()
+			}
+			f.stall.Reset(r.trial.spec.Stall)
+			p := buf[:n]
+			if length >= 0 {
+				p = p[:min(int64(n), length-f.op.Bytes)]
+			}
+			f.op.Bytes += int64(len(p))
+			if f.wrong < 0 {
+				if at, ok := compare.check(p); !ok {
+					f.wrong = at
+				}
+			}
+			if len(p) < n {
+				return record.Error, classLong
+			}
+		}
+		if err == io.EOF {
+			if length >= 0 && f.op.Bytes < length {
+				return record.Truncated, classEOFBody
+			}
+			return record.OK, ""
+		}
+		if err != nil {
+			return f.failed(ctx, err, true)
+		}
+	}
+}
+
+// failed classifies what net/http says went wrong.
+func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outcome, string) {
+	if cause := context.Cause(ctx); cause != nil {
+		if f.conns > 0 && !inBody {
+			f.phase = phaseBeforeHead
+		}
+		switch cause {
+		case errStalled:
+			return record.Stalled, f.phase
+		case errDeadline:
+			return record.Deadline, f.phase
+		case errWindow:
+			return record.InFlight, f.phase
+		}
+		return record.Cancelled, f.phase
+	}
+	var (
+		errno  syscall.Errno
+		stream http2.StreamError
+		cert   *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &cert):
+		return record.Error, "tls: certificate not trusted"
+	case errors.As(err, &stream):
+		return record.Error, "h2 stream error " + stream.Code.String()
+	case errors.As(err, &errno):
+		switch errno {
+		case syscall.ECONNREFUSED:
+			return record.Refused, classRefused
+		case syscall.ECONNRESET, syscall.EPIPE:
+			return record.Error, classReset
+		case syscall.ETIMEDOUT:
+			return record.Stalled, f.phase
+		case syscall.EHOSTUNREACH, syscall.ENETUNREACH:
+			return record.Error, classNoRoute
+		case syscall.EADDRNOTAVAIL:
+			return record.Cancelled, classNoPort
+		case syscall.EMFILE, syscall.ENFILE:
+			return record.Cancelled, classNoFiles
+		}
+		return record.Error, errno.Error()
+	case strings.Contains(err.Error(), "response headers exceeded"):
+		return record.Error, errHeadTooLarge.Error()
+	case inBody && errors.Is(err, io.ErrUnexpectedEOF):
+		return record.Truncated, classEOFBody
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return record.Error, classEOFBefore
+	case strings.HasPrefix(err.Error(), "tls: ") || strings.Contains(err.Error(), "remote error: tls"):
+		return record.Error, "tls: handshake failed"
+	case inBody:
+		return record.Error, "broken body"
+	}
+	return record.Error, errMalformedHead.Error()
+}
+
+// loadTLS makes one TLS configuration for each kind that the objects ask for.
+func (r *netRun) loadTLS() error {
+	type kind struct {
+		file     string
+		insecure bool
+	}
+	made := map[kind]*tls.Config{}
+	for i := range r.trial.spec.Objects {
+		o := &r.trial.spec.Objects[i]
+		k := kind{o.CAFile, o.Insecure}
+		if made[k] == nil {
+			c := &tls.Config{InsecureSkipVerify: o.Insecure}
+			if o.CAFile != "" {
+				pem, err := os.ReadFile(o.CAFile)
+				if err != nil {
+					return fmt.Errorf("httpload: root certificate: %w", err)
+				}
+				c.RootCAs, err = x509.SystemCertPool()
+				if err != nil {
+					c.RootCAs = x509.NewCertPool()
+				}
+				if !c.RootCAs.AppendCertsFromPEM(pem) {
+					return fmt.Errorf("httpload: root certificate: %s holds no certificate in PEM form", o.CAFile)
+				}
+			}
+			made[k] = c
+		}
+		r.tls = append(r.tls, made[k])
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package httpload
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	resolveTimeout = 10 * time.Second
+	spareFiles     = 64
+)
+
+// raw is a trial over plain HTTP/1.1: what its event loops share.
+type raw struct {
+	ctx      context.Context
+	spec     *Spec
+	schedule *schedule
+	rec      *recorder
+	objects  []rawObject
+	targets  []netip.AddrPort
+	epoch    time.Time // with a monotonic reading
+	tick     time.Duration
+	open     bool // open loop
+	fresh    bool // a connection for every request
+	discard  bool // drop mode
+	window   int  // receive window to ask for at once; 0: leave it to the kernel
+	lowat    int  // most bytes that may lie ready before we are woken
+	loops    []*loop
+
+	barrier sync.WaitGroup
+	release chan struct{}
+	started int64 // ns since the epoch; set before release is closed
+	end     int64
+}
+
+type rawObject struct {
+	target   int // index into targets
+	size     int64
+	lines    []byte
+	expected *expected
+}
+
+func (o *rawObject) appendRequest(b []byte, r *request) []byte {
+	b = append(b, o.lines...)
+	if !r.whole {
+		b = append(b, "Range: "...)
+		b = appendRange(b, r)
+		b = append(b, "\r\n"...)
+	}
+	return append(b, "\r\n"...)
+}
+
+// runRaw executes the trial and fills in what the loops know.
+func runRaw(ctx context.Context, t *trial, res *Result) error {
+	s := t.spec
+	r := &raw{
+		ctx: ctx, spec: s, schedule: t.schedule, rec: t.rec, epoch: t.epoch, release: make(chan struct{}),
+		open: s.Arrivals != nil, fresh: s.Connections == connFresh, discard: s.Receive == receiveDrop,
+		tick: sweepTick(s),
+	}
+	if err := r.resolve(ctx, t.expected); err != nil {
+		return err
+	}
+	n := s.connections()
+	r.receiveWindow(n)
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil && files.Cur < uint64(n+spareFiles) {
+		return fmt.Errorf("httpload: %d connections need %d open files, the limit is %d; raise it (ulimit -n)", n, n+spareFiles, files.Cur)
+	}
+	threads := s.Threads
+	if threads == 0 {
+		threads = min(runtime.NumCPU(), maxThreads)
+	}
+	threads = min(threads, n)
+	for i := range threads {
+		l, err := newLoop(r)
+		if err != nil {
+			return err
+		}
+		l.id = i
+		defer l.close()
+		r.loops = append(r.loops, l)
+	}
+	for i := range n {
+		l := r.loops[i%threads]
+		l.conns = append(l.conns, &conn{fd: -1, wrong: -1, index: int32(len(l.conns))})
+	}
+
+	r.barrier.Add(threads)
+	var loops sync.WaitGroup
+	for _, l := range r.loops {
+		loops.Go(l.serve)
+	}
+	r.barrier.Wait()
+	r.started, r.end = int64(time.Since(r.epoch)), math.MaxInt64
+	if s.Duration > 0 {
+		r.end = r.started + int64(s.Duration)
+	}
+	t.begin()
+	close(r.release)
+	loops.Wait()
+	t.finish()
+
+	res.Started, res.Ended = r.started, r.started
+	for _, l := range r.loops {
+		res.Ended = max(res.Ended, l.ended)
+	}
+	r.loops[0].notStarted(res.Ended)
+	sum := newTally(t.rec)
+	for _, l := range r.loops {
+		l.tally.flush(res.Ended)
+		l.tally.addTo(res, sum)
+		if took := float64(l.ended - l.began); took > 0 {
+			res.Busy = max(res.Busy, 1-float64(l.idle)/took)
+			res.RunDelay = max(res.RunDelay, float64(l.delay)/took)
+		}
+	}
+	res.Threads = threads
+	res.Protocol = "http/1.1"
+	t.sum = sum
+	return nil
+}
+
+// sweepTick is how often limits are looked at: a twentieth of the shortest.
+func sweepTick(s *Spec) time.Duration {
+	limit := s.Stall
+	if s.Deadline > 0 {
+		limit = min(limit, s.Deadline)
+	}
+	return min(max(limit/20, minTick), maxTick)
+}
+
+// resolve looks up the servers once, before the clock starts.
+func (r *raw) resolve(ctx context.Context, expected []expected) error {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	known := map[string]int{}
+	for i := range r.spec.Objects {
+		o := &r.spec.Objects[i]
+		u, err := url.Parse(o.URL)
+		if err != nil {
+			return fmt.Errorf("httpload: object %d: %w", i, err)
+		}
+		target, ok := known[u.Host]
+		if !ok {
+			addr, err := lookup(ctx, u)
+			if err != nil {
+				return err
+			}
+			target = len(r.targets)
+			known[u.Host] = target
+			r.targets = append(r.targets, addr)
+		}
+		r.objects = append(r.objects, rawObject{target: target, size: o.Size, lines: requestLines(u, o.Header, r.fresh), expected: &expected[i]})
+	}
+	return nil
+}
+
+func lookup(ctx context.Context, u *url.URL) (netip.AddrPort, error) {
+	port := uint64(80)
+	if p := u.Port(); p != "" {
+		var err error
+		if port, err = strconv.ParseUint(p, 10, 16); err != nil {
+			return netip.AddrPort{}, fmt.Errorf("httpload: %s: invalid port %q", u.Host, p)
+		}
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("httpload: look up the server of %s: %w", u.Redacted(), err)
+	}
+	return netip.AddrPortFrom(addrs[0].Unmap(), uint16(port)), nil
+}
+
+const (
+	// minLong is the length from which a body is worth two more system calls
+	// when its connection is made.
+	minLong   = 1 << 20
+	maxWindow = 8 << 20
+	allWindow = 512 << 20 // of all connections together
+	// Dropping costs wake-ups only; verifying works on what fits the cache.
+	dropLowat   = 2 << 20
+	verifyLowat = 256 << 10
+)
+
+// receiveWindow sizes the sockets' buffers for long bodies. Raising SO_RCVLOWAT
+// once makes the kernel grow the buffer to twice as much, up to half of
+// tcp_rmem's maximum, and unlike SO_RCVBUF leaves its tuning on. A window that
+// is wide from the start keeps the work of sending off our receive calls, which
+// on loopback is most of their cost; a sender's congestion window begins far
+// below it either way.
+func (r *raw) receiveWindow(n int) {
+	length := r.spec.Range
+	for i := range r.spec.Objects {
+		if r.spec.Range == 0 {
+			length = max(length, r.spec.Objects[i].Size)
+		}
+	}
+	if length >= minLong {
+		r.window = min(maxWindow, allWindow/n)
+	}
+	r.lowat = dropLowat
+	if !r.discard {
+		r.lowat = verifyLowat
+	}
+}

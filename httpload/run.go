@@ -1,0 +1,99 @@
+package httpload
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// trial is one execution of a Spec.
+type trial struct {
+	spec     *Spec
+	schedule *schedule
+	expected []expected
+	rec      *recorder
+	epoch    time.Time
+	sum      *tally // histograms of the whole trial
+
+	cpuBegan, cpuEnded float64
+}
+
+func (t *trial) begin()  { t.cpuBegan = cpuSeconds() }
+func (t *trial) finish() { t.cpuEnded = cpuSeconds() }
+
+// Run executes the load in this process and gives every operation to sink. The
+// error says that the load could not be run or recorded; whatever servers do is
+// in the operations. When ctx ends, operations under way are recorded as
+// cancelled and the result is what there was until then.
+//
+// The result's CPU, RSS and saturation are those of the whole process: run it
+// in one of its own ([Serve]) when they matter.
+func Run(ctx context.Context, s Spec, sink record.OpSink) (Result, error) {
+	return run(ctx, s, sink, nil)
+}
+
+func run(ctx context.Context, s Spec, sink record.OpSink, onProgress func(Progress)) (res Result, err error) {
+	now := time.Now()
+	if err := s.prepare(); err != nil {
+		return res, err
+	}
+	t := &trial{spec: &s, schedule: newSchedule(&s), epoch: now}
+	if !s.Epoch.IsZero() {
+		// The wall clock is read once; from here on only the monotonic one.
+		t.epoch = now.Add(s.Epoch.Sub(now))
+	}
+	var release func()
+	if t.expected, release, err = openExpected(s.Objects); err != nil {
+		return res, err
+	}
+	defer release()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	t.rec = newRecorder(sink, cancel)
+	stop := every(s.Window, func() {
+		if onProgress != nil {
+			onProgress(t.rec.total(int64(time.Since(t.epoch))))
+		}
+	})
+	defer stop()
+
+	res.Outcomes = map[string]int64{}
+	execute := runRaw
+	if u, _ := url.Parse(s.Objects[0].URL); u.Scheme == "https" {
+		execute = runNetHTTP
+	}
+	err = execute(ctx, t, &res)
+	stop()
+	if rerr := t.rec.close(); err == nil {
+		err = rerr
+	}
+	if err != nil {
+		return res, err
+	}
+	t.conclude(&res)
+	return res, nil
+}
+
+// every calls f at intervals until stop returns. stop may be called twice.
+func every(d time.Duration, f func()) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(d)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				f()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func durationOf(ns int64) time.Duration { return time.Duration(ns) }

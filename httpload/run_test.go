@@ -1,0 +1,90 @@
+package httpload
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// ops gathers operations.
+type ops []record.Op
+
+func (o *ops) Ops(b []record.Op) error { *o = append(*o, b...); return nil }
+
+func content(size int64) *workload.Content { return &workload.Content{Seed: 7, Index: 1, Size: size} }
+
+func contentBytes(t testing.TB, c *workload.Content) []byte {
+	t.Helper()
+	b := make([]byte, c.Size)
+	if _, err := c.ReadAt(b, 0); err != nil && c.Size > 0 {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// serveContent is a healthy server of one seeded object.
+func serveContent(t testing.TB, c *workload.Content) *httptest.Server {
+	data := contentBytes(t, c)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func runSpec(t testing.TB, s Spec) (Result, ops) {
+	t.Helper()
+	var got ops
+	res, err := Run(t.Context(), s, &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Ops != int64(len(got)) {
+		t.Errorf("the result has %d operations, the sink got %d", res.Ops, len(got))
+	}
+	return res, got
+}
+
+func TestHealthyServer(t *testing.T) {
+	c := content(3 << 20)
+	s := serveContent(t, c)
+	for _, receive := range []string{"verify", "drop"} {
+		for _, connections := range []string{"keep", "fresh"} {
+			for _, size := range []int64{0, 1, 1000, 1 << 20, c.Size} {
+				for _, order := range []string{"random", "aligned", "sequential"} {
+					t.Run(receive+"/"+connections+"/"+order, func(t *testing.T) {
+						res, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL + "/x", Size: c.Size, Content: c}},
+							Concurrency: 4, Range: size, Order: order, Connections: connections, Receive: receive, Requests: 20, Stall: 10 * time.Second})
+						if res.Outcomes["ok"] != 20 {
+							t.Fatalf("outcomes %v, classes %v, %v", res.Outcomes, res.Classes, res.Examples)
+						}
+						want := size
+						if size == 0 {
+							want = c.Size
+						}
+						if res.Bytes != 20*want {
+							t.Errorf("%d bytes, want %d", res.Bytes, 20*want)
+						}
+						for _, op := range got {
+							if op.Bytes != want || op.Offset < 0 || op.Offset+want > c.Size || op.FirstByte < op.Start || op.LastByte < op.FirstByte {
+								t.Errorf("operation %+v", op)
+							}
+						}
+						if connections == "keep" && res.Dials > 4 {
+							t.Errorf("%d connections opened for 4 kept ones", res.Dials)
+						}
+						if connections == "fresh" && res.Dials != 20 {
+							t.Errorf("%d connections opened for 20 requests", res.Dials)
+						}
+					})
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package httpload
+
+import (
+	"sort"
+	"sync"
+
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// schedule decides what the k-th operation asks for and whether there is a k-th
+// operation at all. It is shared by all connections; what operation k is
+// depends on the seed and k alone, not on which connection gets it.
+type schedule struct {
+	seed      uint64
+	order     string
+	rangeSize int64
+	objects   []Object
+	pieces    []int64 // running sum of the full ranges of each object
+	maxOps    int64
+	maxBytes  int64
+
+	mu       sync.Mutex
+	next     int64 // k of the next operation
+	claimed  int64 // bytes asked for
+	arrivals workload.Arrivals
+	due      int64 // ns since release: intended start of the next operation
+	done     bool
+}
+
+// request is what one operation asks for.
+type request struct {
+	object   int
+	off      int64
+	length   int64 // bytes; -1: unknown (whole object)
+	whole    bool
+	intended int64 // ns since release; open loop only
+}
+
+func newSchedule(s *Spec) *schedule {
+	sc := &schedule{seed: s.Seed, order: s.Order, rangeSize: s.Range, objects: s.Objects, maxOps: s.Requests, maxBytes: s.Bytes}
+	if s.Range > 0 {
+		var sum int64
+		for i := range s.Objects {
+			sum += s.Objects[i].span() / s.Range
+			sc.pieces = append(sc.pieces, sum)
+		}
+	}
+	if s.Arrivals != nil {
+		sc.arrivals, _ = s.Arrivals.Arrivals(s.Duration, s.Seed) // checked by prepare
+		sc.advance(0)
+	}
+	return sc
+}
+
+// at is operation k: a pure function.
+func (sc *schedule) at(k int64) request {
+	n := int64(len(sc.objects))
+	pick := func(salt uint64, n int64) int64 { return int64(workload.Mix(sc.seed^salt, uint64(k)) % uint64(n)) }
+	if sc.rangeSize == 0 {
+		i := k % n
+		if sc.order != orderSequential {
+			i = pick(1, n)
+		}
+		return request{object: int(i), length: sc.objects[i].Size, whole: true}
+	}
+	r := request{length: sc.rangeSize}
+	if sc.order == orderSequential {
+		// All full ranges of the first object, then of the second, and again.
+		p := k % sc.pieces[n-1]
+		r.object = sort.Search(len(sc.pieces), func(i int) bool { return sc.pieces[i] > p })
+		if r.object > 0 {
+			p -= sc.pieces[r.object-1]
+		}
+		r.off = p * sc.rangeSize
+		return r
+	}
+	r.object = int(pick(1, n))
+	size := sc.objects[r.object].span()
+	if sc.order == orderAligned {
+		r.off = pick(2, size/sc.rangeSize) * sc.rangeSize
+	} else {
+		r.off = pick(2, size-sc.rangeSize+1)
+	}
+	return r
+}
+
+// claim takes the next operation of a closed loop, if the bounds allow one.
+func (sc *schedule) claim() (request, bool) {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	return sc.take()
+}
+
+// claimDue takes the next operation of an open loop if its time has come. If
+// not, at is when that will be (ns since release); more is false when nothing
+// follows at all.
+func (sc *schedule) claimDue(now int64) (r request, ok bool, at int64, more bool) {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	if sc.done {
+		return r, false, 0, false
+	}
+	if sc.due > now {
+		return r, false, sc.due, true
+	}
+	due := sc.due
+	if r, ok = sc.take(); !ok {
+		return r, false, 0, false
+	}
+	r.intended = due
+	sc.advance(due)
+	return r, true, 0, true
+}
+
+func (sc *schedule) take() (request, bool) {
+	if sc.done || (sc.maxOps > 0 && sc.next >= sc.maxOps) || (sc.maxBytes > 0 && sc.claimed >= sc.maxBytes) {
+		sc.done = true
+		return request{}, false
+	}
+	r := sc.at(sc.next)
+	sc.next++
+	sc.claimed += max(r.length, 1) // a size that is not known, or 0, must end too
+	return r, true
+}
+
+func (sc *schedule) advance(from int64) {
+	wait, stop := sc.arrivals.Pace(durationOf(from), uint64(sc.next))
+	sc.due = from + int64(max(wait, 0))
+	sc.done = sc.done || stop
+}
+
+// finished reports whether nothing is left to claim.
+func (sc *schedule) finished() bool {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	return sc.done
+}

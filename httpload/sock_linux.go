@@ -1,0 +1,103 @@
+package httpload
+
+import (
+	"net/netip"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The calls below never block and are short, so they skip the Go scheduler's
+// bookkeeping (RawSyscall), which is a good part of the cost of a small answer.
+
+// recv reads into b; n is 0 at the end of the stream.
+func recv(fd int, b []byte) (n int, errno unix.Errno) {
+	return recvfrom(fd, unsafe.Pointer(unsafe.SliceData(b)), int64(len(b)), unix.MSG_DONTWAIT)
+}
+
+// discard lets the kernel drop up to n bytes of what was received, without
+// copying them (MSG_TRUNC, see tcp(7)).
+func discard(fd int, n int64) (int, unix.Errno) {
+	return recvfrom(fd, nil, min(n, 1<<30), unix.MSG_DONTWAIT|unix.MSG_TRUNC)
+}
+
+func recvfrom(fd int, p unsafe.Pointer, n int64, flags uintptr) (int, unix.Errno) {
+	for {
+		m, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(p), uintptr(n), flags, 0, 0)
+		if e != unix.EINTR {
+			return int(m), e
+		}
+	}
+}
+
+func send(fd int, b []byte) (n int, errno unix.Errno) {
+	for {
+		m, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+		if e != unix.EINTR {
+			return int(m), e
+		}
+	}
+}
+
+// setLowat sets how many bytes must lie ready before epoll reports a socket.
+func setLowat(fd, n int) {
+	v := int32(n)
+	unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, uintptr(unsafe.Pointer(&v)), 4, 0)
+}
+
+func sockopt(fd, opt int) int {
+	v, size := int32(0), uint32(4)
+	if _, _, e := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, uintptr(opt), uintptr(unsafe.Pointer(&v)), uintptr(unsafe.Pointer(&size)), 0); e != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// connect starts a connection; errno is EINPROGRESS when it is under way.
+func connect(to netip.AddrPort) (fd int, errno unix.Errno) {
+	family, sa := unix.AF_INET, unix.Sockaddr(nil)
+	if to.Addr().Is4() {
+		sa = &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
+	} else {
+		family, sa = unix.AF_INET6, &unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, errnoOf(err)
+	}
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	return fd, errnoOf(unix.Connect(fd, sa))
+}
+
+// closeSocket closes. abort sends a reset instead of a FIN: it leaves no port
+// behind in TIME_WAIT, of which a client that opens a connection for every
+// request would run out.
+func closeSocket(fd int, abort bool) {
+	if abort {
+		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	}
+	unix.Close(fd)
+}
+
+func errnoOf(err error) unix.Errno {
+	if e, ok := err.(unix.Errno); ok {
+		return e
+	}
+	return 0
+}
+
+// epollWait waits until something is ready or the timeout has passed. The
+// kernel's older call knows milliseconds only (before Linux 5.11).
+func epollWait(ep int, events []unix.EpollEvent, timeout time.Duration) int {
+	ts := unix.NsecToTimespec(int64(max(timeout, 0)))
+	n, _, e := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(ep), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	if e == unix.ENOSYS {
+		m, err := unix.EpollWait(ep, events, int((timeout+time.Millisecond-1)/time.Millisecond))
+		n, e = uintptr(max(m, 0)), errnoOf(err)
+	}
+	if e != 0 {
+		return 0 // EINTR; anything else would be a mistake of ours, and the limits still hold
+	}
+	return int(n)
+}

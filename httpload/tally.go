@@ -1,0 +1,147 @@
+package httpload
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+const (
+	batchSize  = record.BlockSize // operations handed over at once
+	maxClasses = 64               // distinct classes kept, whatever a server thinks of
+	otherClass = "other"
+)
+
+// tally is what one event loop (or all net/http workers together, under a
+// lock) counts. Memory is constant.
+type tally struct {
+	rec     *recorder
+	batch   []record.Op
+	flushed int64
+
+	outcomes map[record.Outcome]int64
+	classes  map[string]int64
+	examples map[string]string
+	ops      int64
+	ok       int64
+	failed   int64
+	bytes    int64
+	flight   int64
+
+	dials, reconnects, unsolicited, chunked, notStarted int64
+
+	lag, late, wait, first *hdrhistogram.Histogram // ns
+}
+
+func newTally(rec *recorder) *tally {
+	hist := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Hour), 2) }
+	return &tally{rec: rec, batch: rec.take(), outcomes: map[record.Outcome]int64{}, classes: map[string]int64{}, examples: map[string]string{},
+		lag: hist(), late: hist(), wait: hist(), first: hist()}
+}
+
+func observe(h *hdrhistogram.Histogram, ns int64) {
+	h.RecordValue(min(max(ns, 0), int64(time.Hour)))
+}
+
+// begin counts an operation that starts; possible is when it could have.
+func (t *tally) begin(op *record.Op, possible int64) {
+	t.flight++
+	observe(t.lag, op.Start-op.Intended)
+	observe(t.late, op.Start-possible)
+}
+
+// waited notes how long received bytes may have lain ready.
+func (t *tally) waited(ns int64) { observe(t.wait, ns) }
+
+// end counts an operation and hands it to the recorder. wrong is the offset of
+// the first wrong byte, or -1.
+func (t *tally) end(op *record.Op, wrong int64) {
+	t.flight--
+	t.ops++
+	t.bytes += op.Bytes
+	t.outcomes[op.Outcome]++
+	switch {
+	case op.Outcome == record.OK:
+		t.ok++
+	case op.Outcome.ServerFailure():
+		t.failed++
+	}
+	if op.Class != "" {
+		if t.classes[op.Class] == 0 && len(t.classes) >= maxClasses {
+			op.Class = otherClass
+		}
+		t.classes[op.Class]++
+		if t.classes[op.Class] == 1 {
+			t.examples[op.Class] = example(op, wrong)
+		}
+	}
+	if op.FirstByte > 0 {
+		observe(t.first, op.FirstByte-op.Start)
+	}
+	t.batch = append(t.batch, *op)
+	if len(t.batch) == batchSize {
+		t.flush(op.LastByte)
+	}
+}
+
+func example(op *record.Op, wrong int64) string {
+	s := fmt.Sprintf("%s of object %d, %d bytes from %d, connection %d: status %d, %d bytes came, %v after the start",
+		op.Kind, op.Object, op.Length, op.Offset, op.Worker, op.Status, op.Bytes, time.Duration(op.LastByte-op.Start).Round(time.Microsecond))
+	if wrong >= 0 {
+		s += fmt.Sprintf(", first wrong byte at offset %d of the object", wrong)
+	}
+	return s
+}
+
+func (t *tally) flush(now int64) {
+	t.flushed = now
+	t.rec.progress(t)
+	if len(t.batch) > 0 {
+		t.batch = t.rec.put(t.batch)
+	}
+}
+
+// flushAfter flushes what is older than window nanoseconds.
+func (t *tally) flushAfter(now, window int64) {
+	if now-t.flushed >= window {
+		t.flush(now)
+	}
+}
+
+// addTo sums t into a result and into the histograms of another tally.
+func (t *tally) addTo(r *Result, sum *tally) {
+	for o, n := range t.outcomes {
+		r.Outcomes[o.String()] += n
+	}
+	for c, n := range t.classes {
+		if r.Classes == nil {
+			r.Classes, r.Examples = map[string]int64{}, map[string]string{}
+		}
+		r.Classes[c] += n
+		if r.Examples[c] == "" {
+			r.Examples[c] = t.examples[c]
+		}
+	}
+	r.Ops += t.ops
+	r.Bytes += t.bytes
+	r.Dials += t.dials
+	r.Reconnects += t.reconnects
+	r.Unsolicited += t.unsolicited
+	r.Chunked += t.chunked
+	r.NotStarted += t.notStarted
+	sum.lag.Merge(t.lag)
+	sum.late.Merge(t.late)
+	sum.wait.Merge(t.wait)
+	sum.first.Merge(t.first)
+}
+
+func quantiles(h *hdrhistogram.Histogram) Quantiles {
+	if h.TotalCount() == 0 {
+		return Quantiles{}
+	}
+	s := func(ns int64) float64 { return float64(ns) / 1e9 }
+	return Quantiles{P50: s(h.ValueAtQuantile(50)), P99: s(h.ValueAtQuantile(99)), Max: s(h.Max())}
+}

@@ -1,0 +1,52 @@
+package ui
+
+import (
+	"context"
+	"errors"
+)
+
+// Code is an exit status of the program. The table is part of the interface:
+// docs/scripting.md.
+type Code int
+
+const (
+	CodeOK            Code = 0
+	CodeInternal      Code = 1   // something went wrong that is not one of the below
+	CodeUsage         Code = 2   // the command line or the experiment file
+	CodePreconditions Code = 3   // something is missing on this machine or on the endpoint
+	CodeGate          Code = 4   // a gate failed
+	CodeInvalid       Code = 5   // the run has no valid trial
+	CodeCorruption    Code = 6   // bytes came back that are not the object's
+	CodeExit          Code = 7   // an exit condition ended the run early
+	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
+)
+
+// Exit attaches an exit status to an error.
+func Exit(code Code, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{err, code}
+}
+
+type exitError struct {
+	error
+	code Code
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
+// ExitCode is the status that an error ends the program with.
+func ExitCode(err error) Code {
+	if err == nil {
+		return CodeOK
+	}
+	var e *exitError
+	if errors.As(err, &e) {
+		return e.code
+	}
+	if errors.Is(err, context.Canceled) {
+		return CodeInterrupted
+	}
+	return CodeInternal
+}

@@ -1,0 +1,134 @@
+// Package ui holds the manners of the terminal: what goes to standard output,
+// what to standard error, how an error and its hint look, and one progress
+// line that is redrawn on a terminal and becomes plain lines elsewhere.
+package ui
+
+// Rules of the interface:
+//
+//   - Results go to standard output, everything else to standard error.
+//   - An error says what failed, on what, and what to do; the hint is a line of
+//     its own. No stack traces, no capital letter, no full stop.
+//   - Progress is one line, redrawn at most five times a second, only on a
+//     terminal. Elsewhere each finished step is one plain line.
+//   - With --json every message is one JSON object per line on standard output.
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// UI writes to one terminal, or to what stands in for it.
+type UI struct {
+	Out, Err io.Writer
+	JSON     bool // one JSON object per line on Out instead of prose
+
+	mu       sync.Mutex
+	tty      bool
+	width    int
+	line     string
+	lastDraw time.Time
+}
+
+// New returns the interface to the given streams; err is a terminal when it is
+// an *os.File that is one.
+func New(out, err io.Writer) *UI {
+	u := &UI{Out: out, Err: err, width: 100}
+	if f, ok := err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		u.tty = true
+		if w, _, e := term.GetSize(int(f.Fd())); e == nil && w > 20 {
+			u.width = w
+		}
+	}
+	return u
+}
+
+// Width is the number of columns that text may use: the terminal's, at most 100.
+func (u *UI) Width() int { return min(u.width, 100) }
+
+// Terminal reports whether progress is drawn.
+func (u *UI) Terminal() bool { return u.tty }
+
+// Say writes one plain line to standard error.
+func (u *UI) Say(format string, args ...any) {
+	if u.JSON {
+		u.Emit(map[string]any{"type": "message", "text": fmt.Sprintf(format, args...)})
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.clear()
+	fmt.Fprintf(u.Err, format+"\n", args...)
+	u.draw()
+}
+
+// Error writes an error and, when it carries one, its hint.
+func (u *UI) Error(err error) {
+	msg, hint := err.Error(), Hint(err)
+	if u.JSON {
+		u.Emit(map[string]any{"type": "error", "text": msg, "hint": hint})
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.clear()
+	fmt.Fprintf(u.Err, "plimsoll: %s\n", strings.TrimPrefix(msg, "plimsoll: "))
+	if hint != "" {
+		fmt.Fprintf(u.Err, "hint: %s\n", hint)
+	}
+}
+
+// Emit writes one JSON object as a line to standard output.
+func (u *UI) Emit(v any) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	b, err := json.Marshal(v)
+	if err != nil {
+		return
+	}
+	u.Out.Write(append(b, '\n'))
+}
+
+// Progress redraws the progress line; an empty text removes it.
+func (u *UI) Progress(text string) {
+	if !u.tty || u.JSON {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if text == "" {
+		u.clear()
+		u.line = ""
+		return
+	}
+	u.line = text
+	if time.Since(u.lastDraw) < 200*time.Millisecond {
+		return
+	}
+	u.clear()
+	u.draw()
+}
+
+func (u *UI) clear() {
+	if u.tty && u.line != "" {
+		io.WriteString(u.Err, "\r\x1b[K")
+	}
+}
+
+func (u *UI) draw() {
+	if !u.tty || u.line == "" {
+		return
+	}
+	u.lastDraw = time.Now()
+	r := []rune(u.line)
+	if len(r) > u.width-1 {
+		r = append(r[:u.width-2], '…')
+	}
+	io.WriteString(u.Err, string(r))
+}

@@ -1,0 +1,359 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// helperEnv makes the test binary run one of the helpers instead of the tests.
+const helperEnv = "RECORD_TEST_HELPER"
+
+var helpers = map[string]func(args []string) error{
+	"write":  writeUntilKilled,
+	"create": createUntilKilled,
+	"bulk":   recordInBulk,
+}
+
+func TestMain(m *testing.M) {
+	name := os.Getenv(helperEnv)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	if err := helpers[name](os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func helper(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), helperEnv+"="+name)
+	return cmd
+}
+
+// runUntilKilled starts a helper, kills it -9 some time after its first line
+// (or, when wait is false, after its start) and returns what it had said by
+// then.
+func runUntilKilled(t *testing.T, name string, wait bool, after time.Duration, args ...string) (lines []string) {
+	t.Helper()
+	cmd := helper(t, name, args...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	first, end := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(end)
+		in := bufio.NewReader(out)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil { // a line cut off was not said
+				return
+			}
+			if lines = append(lines, strings.TrimSpace(line)); len(lines) == 1 {
+				close(first)
+			}
+		}
+	}()
+	if wait {
+		select {
+		case <-first:
+		case <-end:
+		case <-time.After(30 * time.Second):
+		}
+	}
+	time.Sleep(after)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatalf("%v; it said: %s", err, errs.String())
+	}
+	<-end
+	cmd.Wait()
+	if errs.Len() > 0 {
+		t.Fatalf("%s failed before it was killed: %s", name, errs.String())
+	}
+	return lines
+}
+
+// trialOps are the operations that the trial of a block has; it can be told
+// from the block alone.
+func trialOps(block int) *synthetic { return newSynthetic(uint64(block), 20_000) }
+
+func trialSize(block int) int {
+	return rand.New(rand.NewPCG(uint64(block), 9)).IntN(20_000)
+}
+
+// writeUntilKilled records trials at full speed and says of each when it has
+// ended. Now and then it closes the run and goes on.
+func writeUntilKilled(args []string) error {
+	dir := args[0]
+	for {
+		run, err := Resume(dir, nil)
+		if err != nil {
+			return err
+		}
+		fmt.Println("resumed")
+		trials, err := run.Trials()
+		if err != nil {
+			return err
+		}
+		next := 0
+		for _, t := range trials {
+			if t.State == Done {
+				next = max(next, t.Block+1)
+			}
+		}
+		for block := next; block < next+5; block++ {
+			if err := writeTrial(run, block, true); err != nil {
+				return err
+			}
+		}
+		if err := run.Close(); err != nil {
+			return err
+		}
+	}
+}
+
+func writeTrial(run *Run, block int, say bool) error {
+	w, err := run.Begin("c001", block, false, time.Now())
+	if err != nil {
+		return err
+	}
+	ops, n := trialOps(block), trialSize(block)
+	for n > 0 {
+		k := min(n, 1000)
+		batch := ops.take(k)
+		if n -= k; n%2 == 0 {
+			err = w.Ops(batch)
+		} else {
+			err = w.Block(AppendBlock(nil, batch))
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.Samples([]Sample{{Process: "load", CPU: float64(n)}}); err != nil {
+			return err
+		}
+	}
+	if err := w.End(Trial{Metrics: map[string]float64{"block": float64(block)}}); err != nil {
+		return err
+	}
+	if say {
+		fmt.Println(block)
+	}
+	return nil
+}
+
+func TestKill9LosesNothingThatHadEnded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	plan := []byte(`{"plan":1}`)
+	run, err := Create(dir, plan, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	ended := map[int]bool{}
+	interrupted := 0
+	before := map[int]bool{}
+	reach := 200 * time.Millisecond
+	if raceEnabled {
+		reach *= 8 // SQLite is Go code too, and that much slower then
+	}
+	deadline := time.Now().Add(time.Minute)
+	for round := 0; round < 25 || len(ended) < 10 && time.Now().Before(deadline); round++ {
+		for _, line := range runUntilKilled(t, "write", round%4 != 0, time.Duration(rng.Int64N(int64(reach))), dir) {
+			if block, err := strconv.Atoi(line); err == nil {
+				ended[block] = true
+			}
+		}
+		rd, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		interrupted += verify(t, rd, ended, before)
+		rd.Close()
+	}
+	if len(ended) == 0 || interrupted == 0 {
+		t.Fatalf("%d trials ended, %d were interrupted: the test shows nothing", len(ended), interrupted)
+	}
+	t.Logf("%d trials ended, %d were interrupted", len(ended), interrupted)
+
+	run, err = Resume(dir, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	trials, err := run.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range trials {
+		if tr.State == Running {
+			t.Errorf("trial %d is still running", tr.ID)
+		}
+	}
+	last := slices.Max(slices.Collect(maps.Keys(ended))) + 100
+	if err := writeTrial(run, last, false); err != nil {
+		t.Fatal(err)
+	}
+	ended[last] = true
+	verify(t, run.Reader, ended, nil)
+}
+
+// verify checks the database and every trial that is done, among them all that
+// had ended, and gives the number of those that were running. It adds those it
+// checked to before, and does not check them again.
+func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) {
+	t.Helper()
+	var integrity string
+	if err := rd.db.QueryRow(`PRAGMA integrity_check`).Scan(&integrity); err != nil || integrity != "ok" {
+		t.Fatalf("integrity: %v %v", integrity, err)
+	}
+	trials, err := rd.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := map[int]bool{}
+	for _, tr := range trials {
+		if tr.State != Done {
+			running++
+			continue
+		}
+		if done[tr.Block] {
+			t.Fatalf("block %d was executed twice", tr.Block)
+		}
+		done[tr.Block] = true
+		if before[tr.Block] {
+			continue
+		}
+		if before != nil {
+			before[tr.Block] = true
+		}
+		want, n := trialOps(tr.Block), 0
+		for op, err := range rd.Ops(tr.ID) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if expected := want.next(); op != expected {
+				t.Fatalf("trial %d, operation %d: %+v, want %+v", tr.ID, n, op, expected)
+			}
+			n++
+		}
+		if n != trialSize(tr.Block) {
+			t.Fatalf("trial %d has %d operations, want %d", tr.ID, n, trialSize(tr.Block))
+		}
+		if tr.Metrics["block"] != float64(tr.Block) {
+			t.Fatalf("trial %d: metrics %v", tr.ID, tr.Metrics)
+		}
+		var samples, wantSamples int
+		for _, err := range rd.Samples(tr.ID) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			samples++
+		}
+		if wantSamples = (n + 999) / 1000; samples != wantSamples {
+			t.Fatalf("trial %d has %d samples, want %d", tr.ID, samples, wantSamples)
+		}
+		windows, err := rd.Windows(tr.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var inWindows int64
+		for _, w := range windows {
+			inWindows += w.Ops()
+		}
+		summary, err := rd.Summary(tr.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := summary.Counts(); c.Ops != int64(n) || inWindows != int64(n) {
+			t.Fatalf("trial %d has %d operations; in its summary are %d, in its windows %d", tr.ID, n, c.Ops, inWindows)
+		}
+	}
+	for block := range ended {
+		if !done[block] {
+			t.Fatalf("block %d had ended and is lost", block)
+		}
+	}
+	return running
+}
+
+func createUntilKilled(args []string) error {
+	for i := 0; ; i++ {
+		dir := filepath.Join(args[0], strconv.Itoa(i))
+		run, err := Create(dir, []byte("plan"), map[string]string{"k": "v"}, testMetrics)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Println(i); err != nil {
+			return err
+		}
+		if i%2 == 0 {
+			if err := run.Close(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func TestKill9WhileCreating(t *testing.T) {
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
+	torn := 0
+	for round := range 20 {
+		parent := t.TempDir()
+		said := runUntilKilled(t, "create", true, time.Duration(rng.IntN(40))*time.Millisecond, parent)
+		created := map[string]bool{}
+		for _, line := range said {
+			created[line] = true
+		}
+		entries, err := os.ReadDir(parent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			run, err := Resume(filepath.Join(parent, e.Name()), []byte("plan"))
+			if err != nil {
+				if created[e.Name()] {
+					t.Fatalf("round %d: a run that was created cannot be resumed: %v", round, err)
+				}
+				if !strings.Contains(err.Error(), "cut off while being created") && !strings.Contains(err.Error(), "not a run directory") {
+					t.Fatalf("round %d: %v", round, err)
+				}
+				torn++
+				continue
+			}
+			if run.Reader.Meta()["k"] != "v" || len(run.Metrics()) != len(testMetrics) {
+				t.Fatalf("round %d: incomplete: %v %v", round, run.Reader.Meta(), run.Metrics())
+			}
+			run.Close()
+		}
+	}
+	t.Logf("%d were cut off while being created", torn)
+}

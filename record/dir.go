@@ -1,0 +1,116 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	sqlite "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+const (
+	planFile = "plan.json"
+	dbFile   = "run.db"
+)
+
+// ErrLocked is wrapped when another process is writing the run.
+var ErrLocked = errors.New("another process is writing this run")
+
+// lockDir takes the run directory for writing, until the file is closed or the
+// process ends. The lock is on the directory itself: no file is left behind.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, ErrLocked
+		}
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	return f, nil
+}
+
+// dataSource is the database's address for the driver, safe for every path.
+func dataSource(path string, query url.Values) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return "file:" + (&url.URL{Path: abs}).EscapedPath() + "?" + query.Encode(), nil
+}
+
+// writeDurably writes a file so that after a crash it is there completely or
+// not at all.
+func writeDurably(path string, data []byte) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	if _, err = tmp.Write(data); err != nil {
+		return err
+	}
+	if err = tmp.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = tmp.Sync(); err != nil {
+		return err
+	}
+	if err = tmp.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// explain adds to an error of the file system what the user can do about it.
+func explain(dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var se *sqlite.Error
+	full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) ||
+		errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_FULL
+	broken := errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_IOERR
+	switch {
+	case full:
+		return fmt.Errorf("record: %s: disk full (%s free): %w; free some space, then plimsoll resume %s", dir, freeSpace(dir), err, dir)
+	case broken:
+		return fmt.Errorf("record: %s: cannot write (%s free): %w; check the disk, quota and file size limit, then plimsoll resume %s", dir, freeSpace(dir), err, dir)
+	case errors.Is(err, fs.ErrPermission), errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_READONLY:
+		return fmt.Errorf("record: %s: not writable: %w", dir, err)
+	}
+	return fmt.Errorf("record: %s: %w", dir, err)
+}
+
+func freeSpace(dir string) string {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return "unknown space"
+	}
+	return fmt.Sprintf("%.1f MiB", float64(st.Bavail)*float64(st.Bsize)/(1<<20))
+}

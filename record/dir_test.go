@@ -1,0 +1,490 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tmpfs mounts a small file system, or skips.
+func tmpfs(t *testing.T, size string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a small file system needs root")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("cannot mount a tmpfs here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := filepath.Join(tmpfs(t, "4m"), "run")
+	plan := []byte("{}")
+	run, err := Create(dir, plan, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeTrial(run, 1, false); err != nil { // some 60 kB
+		t.Fatal(err)
+	}
+	w, err := run.Begin("c001", 2, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := newSynthetic(1, 1000)
+	for i := 0; err == nil; i++ {
+		if i > 10_000 {
+			t.Fatal("the disk is never full")
+		}
+		if err = w.Ops(ops.take(BlockSize)); err == nil {
+			err = run.Flush()
+		}
+	}
+	for _, says := range []string{dir, "disk full", "MiB free", "plimsoll resume"} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("%q does not say %q", err, says)
+		}
+	}
+	if again := w.End(Trial{}); again == nil {
+		t.Error("a trial that lost operations ended well")
+	}
+	if again := run.Event(Event{}); again == nil {
+		t.Error("writing goes on after data was lost")
+	}
+	run.Close()
+
+	// The disk is still full, and everything that had ended can be read.
+	rd, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify(t, rd, map[int]bool{1: true}, nil)
+	rd.Close()
+
+	// With space again it goes on.
+	if err := unix.Mount("", filepath.Dir(dir), "", unix.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	if run, err = Resume(dir, plan); err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if err := writeTrial(run, 2, false); err != nil {
+		t.Fatal(err)
+	}
+	verify(t, run.Reader, map[int]bool{1: true, 2: true}, nil)
+}
+
+func TestCreateOnAFullDisk(t *testing.T) {
+	parent := tmpfs(t, "1m")
+	fill, err := os.Create(filepath.Join(parent, "fill"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fill.Close()
+	for err == nil {
+		_, err = fill.Write(make([]byte, 4096))
+	}
+	dir := filepath.Join(parent, "run")
+	if _, err := Create(dir, []byte("{}"), nil, nil); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("create on a full disk: %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a half-made run was left behind: %v", err)
+	}
+}
+
+func TestReadOnlyMedia(t *testing.T) {
+	mount := tmpfs(t, "32m")
+	closed, killed := filepath.Join(mount, "closed"), filepath.Join(mount, "killed")
+	for _, dir := range []string{closed, killed} {
+		run, err := Create(dir, []byte("{}"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := writeTrial(run, 1, false); err != nil {
+			t.Fatal(err)
+		}
+		if dir == closed {
+			if err := run.Close(); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		// What a killed process leaves: the log beside the database.
+		files := map[string][]byte{}
+		for _, name := range []string{planFile, dbFile, dbFile + "-wal"} {
+			if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run.Close()
+		for name, b := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	entries, err := os.ReadDir(closed)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("a closed run holds more than its two files: %v %v", entries, err)
+	}
+	if err := unix.Mount("", mount, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	rd, err := Open(closed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify(t, rd, map[int]bool{1: true}, nil)
+	rd.Close()
+	// Without its log it would be another run: better none than a wrong one.
+	if rd, err := Open(killed); err == nil {
+		verify(t, rd, map[int]bool{1: true}, nil)
+		rd.Close()
+		t.Error("read although the log cannot be applied")
+	} else if !strings.Contains(err.Error(), "copy it to a writable place") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Resume(closed, nil); err == nil {
+		t.Error("a run on read-only media was resumed")
+	}
+}
+
+func TestResumeRefusesAnotherPlan(t *testing.T) {
+	r := create(t)
+	dir, plan := r.Dir(), r.Plan()
+	r.Close()
+	if _, err := Resume(dir, []byte("another")); err == nil || !strings.Contains(err.Error(), "another one") {
+		t.Errorf("another plan: %v", err)
+	}
+	r, err := Resume(dir, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if err := os.WriteFile(filepath.Join(dir, planFile), []byte("edited"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range [][]byte{nil, plan, []byte("edited")} {
+		if _, err := Resume(dir, plan); err == nil || !strings.Contains(err.Error(), "was changed since") {
+			t.Errorf("edited %s: %v", planFile, err)
+		}
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	empty := t.TempDir()
+	for dir, says := range map[string]string{
+		filepath.Join(empty, "none"): "no such run directory",
+		empty:                        "not a run directory",
+	} {
+		for _, open := range []func() error{
+			func() error { _, err := Open(dir); return err },
+			func() error { _, err := Resume(dir, nil); return err },
+		} {
+			if err := open(); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("%v, want %q", err, says)
+			}
+		}
+	}
+	r := create(t)
+	dir := r.Dir()
+	if _, err := r.conn.ExecContext(context.Background(), `UPDATE meta SET value = '99' WHERE key = ?`, keySchema); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "schema 99") {
+		t.Errorf("a later schema: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, dbFile), []byte(strings.Repeat("not a database ", 1000)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("no database: %v", err)
+	}
+}
+
+func TestStrangeDirectoryNames(t *testing.T) {
+	for _, name := range []string{"a b", "50%", "a?b=c", "x#y", "ö", "a&mode=memory", "%41"} {
+		dir := filepath.Join(t.TempDir(), name)
+		run, err := Create(dir, []byte("{}"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, dbFile)); err != nil {
+			t.Error(err)
+		}
+		rd, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rd.Close()
+	}
+}
+
+func TestCreateIsExclusive(t *testing.T) {
+	dir := t.TempDir()
+	var won int
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			r, err := Create(dir, []byte("{}"), nil, nil)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			won++
+			mu.Unlock()
+			t.Cleanup(func() { r.Close() })
+		})
+	}
+	wg.Wait()
+	if won != 1 {
+		t.Errorf("%d writers created the same run", won)
+	}
+	rd, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rd.Close()
+}
+
+func TestReadingWhileWriting(t *testing.T) {
+	r := create(t)
+	rd, err := Open(r.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	w, err := r.Begin("c001", 1, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var written int
+	wg.Go(func() {
+		ops := newSynthetic(11, 20_000)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := w.Ops(ops.take(500)); err != nil {
+				t.Error(err)
+				return
+			}
+			written += 500
+			w.Samples([]Sample{{Process: "load", PID: i}})
+			if i%20 == 0 {
+				if err := r.Flush(); err != nil {
+					t.Error(err)
+				}
+			}
+			if i%100 == 0 {
+				if err := r.Meta("progress", fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	seen := 0
+	for end := time.Now().Add(700 * time.Millisecond); time.Now().Before(end); {
+		want, n := newSynthetic(11, 20_000), 0
+		for op, err := range rd.Ops(w.ID()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if op != want.next() {
+				t.Fatalf("operation %d is not what was written", n)
+			}
+			n++
+		}
+		if n < seen {
+			t.Fatalf("%d operations after %d", n, seen)
+		}
+		seen = n
+		if _, err := rd.Trials(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rd.Windows(w.ID()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rd.Summary(w.ID()); err != nil {
+			t.Fatal(err)
+		}
+		w.Summary().Quantile(TTFB, 0.5)
+		rd.Meta()
+	}
+	close(stop)
+	wg.Wait()
+	if seen == 0 {
+		t.Error("nothing was seen while it was written")
+	}
+	if err := w.End(Trial{}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := rd.Summary(w.ID()); err != nil || s.Counts().Ops != int64(written) {
+		t.Errorf("%v; %d operations, written %d", err, s.Counts().Ops, written)
+	}
+}
+
+func TestImpossibleOperationsAreRefused(t *testing.T) {
+	r := create(t)
+	w, err := r.Begin("c001", 1, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := Op{Outcome: OK, Length: 10, Bytes: 10, Start: 5, Intended: 5, FirstByte: 6, LastByte: 7}
+	for says, change := range map[string]func(*Op){
+		"before it started":    func(o *Op) { o.LastByte = 4 },
+		"first byte":           func(o *Op) { o.FirstByte = 8 },
+		"negative":             func(o *Op) { o.Bytes, o.Outcome = -1, Error },
+		"as many as asked for": func(o *Op) { o.Bytes = 9 },
+		"unknown outcome":      func(o *Op) { o.Outcome = numOutcomes },
+		"unknown kind":         func(o *Op) { o.Kind = numOpKinds },
+		"100 days":             func(o *Op) { o.LastByte = 1 << 60 },
+	} {
+		bad := good
+		change(&bad)
+		if err := w.Ops([]Op{good, bad}); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "c001") {
+			t.Errorf("%v, want %q", err, says)
+		}
+		if err := w.Block(AppendBlock(nil, []Op{good, bad})); err == nil {
+			t.Errorf("%s: accepted in a block", says)
+		}
+	}
+	if err := w.Block([]byte("rubbish and more")); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("rubbish: %v", err)
+	}
+	// Nothing of what was refused was kept, and the trial goes on.
+	if err := w.Ops([]Op{good}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.End(Trial{}); err != nil {
+		t.Fatal(err)
+	}
+	if ops := collect(t, r.Ops(w.ID())); len(ops) != 1 || ops[0] != good {
+		t.Errorf("%+v", ops)
+	}
+}
+
+func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
+	r := create(t)
+	dir := r.Dir()
+	begin := func(block int) *TrialWriter {
+		t.Helper()
+		w, err := r.Begin("c001", block, false, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Ops(newSynthetic(1, 1000).take(5000)); err != nil {
+			t.Fatal(err)
+		}
+		w.Samples([]Sample{{Process: "x"}})
+		w.Link(LinkCheck{From: "a"})
+		w.Event(Event{What: "e"})
+		return w
+	}
+	if err := begin(1).End(Trial{Metrics: map[string]float64{"m": 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := begin(2).Fail(errors.New("no server")); err != nil {
+		t.Fatal(err)
+	}
+	interrupted := begin(3)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Resume(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	trials, err := r.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []TrialState
+	for _, tr := range trials {
+		states = append(states, tr.State)
+	}
+	if fmt.Sprint(states) != "[done failed pending]" || trials[1].Error != "no server" {
+		t.Fatalf("%v %q", states, trials[1].Error)
+	}
+	for _, table := range ofTrial {
+		var n int
+		if err := r.conn.QueryRowContext(context.Background(), `SELECT count(*) FROM `+table+` WHERE trial = ?`, interrupted.ID()).Scan(&n); err != nil || n != 0 {
+			t.Errorf("%s still has %d rows of it: %v", table, n, err)
+		}
+	}
+	w, err := r.Begin("c001", 3, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.ID() != interrupted.ID() {
+		t.Errorf("it is trial %d now, was %d", w.ID(), interrupted.ID())
+	}
+	if err := w.End(Trial{}); err != nil {
+		t.Fatal(err)
+	}
+	if warm, err := r.Begin("c001", 3, true, time.Now()); err != nil || warm.ID() == w.ID() {
+		t.Errorf("another trial has the same ID: %v", err)
+	}
+}
+
+// A page that is served while a run ends, and while it is resumed, goes on.
+func TestAReaderOutlivesTheWriter(t *testing.T) {
+	r := create(t)
+	dir := r.Dir()
+	rd, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	sees := func(n int) {
+		t.Helper()
+		if trials, err := rd.Trials(); err != nil || len(trials) != n {
+			t.Fatalf("%d trials, want %d: %v", len(trials), n, err)
+		}
+	}
+	for n := range 3 {
+		if err := writeTrial(r, n, false); err != nil {
+			t.Fatal(err)
+		}
+		sees(n + 1)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(filepath.Join(dir, dbFile+"-wal")); err == nil && info.Size() > 0 {
+			t.Errorf("the log holds %d bytes after the run was closed", info.Size())
+		}
+		sees(n + 1)
+		if r, err = Resume(dir, nil); err != nil {
+			t.Fatal(err)
+		}
+		sees(n + 1)
+	}
+	r.Close()
+}

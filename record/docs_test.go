@@ -1,0 +1,68 @@
+package record
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// docs/run-db.md has, for every table, a heading and a table of its columns.
+// Nothing may be missing there, and nothing may be there that is not.
+func TestEveryColumnIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/run-db.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string][]string{}
+	heading := regexp.MustCompile("^### `([a-z_]+)`")
+	row := regexp.MustCompile("^\\| `([a-z0-9_]+)` \\| [^|]+ \\| [^|]{8,} \\|$")
+	table := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if m := heading.FindStringSubmatch(line); m != nil {
+			table = m[1]
+			documented[table] = nil
+		} else if strings.HasPrefix(line, "#") {
+			table = ""
+		} else if m := row.FindStringSubmatch(line); m != nil && table != "" {
+			documented[table] = append(documented[table], m[1])
+		}
+	}
+
+	r := create(t)
+	actual := map[string][]string{}
+	rows, err := r.Reader.db.Query(`SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c
+		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var table, column string
+		if err := rows.Scan(&table, &column); err != nil {
+			t.Fatal(err)
+		}
+		actual[table] = append(actual[table], column)
+	}
+	for table, columns := range actual {
+		if !slices.Equal(documented[table], columns) {
+			t.Errorf("table %s has the columns\n%v, documented are\n%v", table, columns, documented[table])
+		}
+	}
+	for table := range documented {
+		if actual[table] == nil {
+			t.Errorf("table %s is documented and does not exist", table)
+		}
+	}
+	if !strings.Contains(string(text), fmt.Sprintf("Schema version: %d", schemaVersion)) {
+		t.Errorf("the document is not of schema version %d", schemaVersion)
+	}
+	for _, o := range Outcomes() {
+		if !strings.Contains(string(text), "`"+o.String()+"`") {
+			t.Errorf("outcome %s is not documented", o)
+		}
+	}
+}

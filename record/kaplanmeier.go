@@ -1,0 +1,42 @@
+package record
+
+import (
+	"iter"
+	"math"
+)
+
+// productLimit is the quantile q of the Kaplan–Meier estimate: with d_i events
+// and n_i operations still watched just before time t_i, the share that took
+// longer than t is S(t) = Π_{t_i ≤ t} (1 − d_i/n_i). An operation cut off at
+// the very time of an event was still watched at it.
+func productLimit(events, cut *Histogram, q float64) float64 {
+	n := events.Count() + cut.Count()
+	if n == 0 || !(q >= 0 && q <= 1) {
+		return math.NaN()
+	}
+	if cut.Count() == 0 {
+		return events.Quantile(q)
+	}
+	next, stop := iter.Pull2(iter.Seq2[float64, int64](cut.Each))
+	defer stop()
+	cutAt, cuts, more := next()
+
+	watched := float64(n)
+	longer := 1.0
+	result := math.Inf(1)
+	events.Each(func(t float64, d int64) bool {
+		for more && cutAt < t {
+			watched -= float64(cuts)
+			cutAt, cuts, more = next()
+		}
+		longer *= 1 - float64(d)/watched
+		watched -= float64(d)
+		// The share is a product of quotients: allow for their rounding.
+		if 1-longer >= q-1e-9 {
+			result = t
+			return false
+		}
+		return true
+	})
+	return result
+}

@@ -1,0 +1,483 @@
+package record
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// flushEvery is how long recorded data may wait in memory or in an open
+// transaction before it is written.
+const flushEvery = time.Second
+
+// Run is a run directory open for writing. It is safe for concurrent use; one
+// process at a time can have it. Its methods as a [Reader] see what has been
+// written, at most a second behind.
+type Run struct {
+	*Reader
+	lock *os.File
+
+	mu      sync.Mutex
+	db      *sql.DB
+	conn    *sql.Conn // the only one that writes
+	prep    map[string]*sql.Stmt
+	open    bool // a transaction is open
+	err     error
+	closed  bool
+	writers map[int64]*TrialWriter
+
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// Create makes the run directory with plan.json and run.db and takes it for
+// writing. The directory may exist when it is empty. The metrics define what
+// trials will yield; meta is stored as it is. On error nothing is left of what
+// it made.
+func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (_ *Run, err error) {
+	for key := range meta {
+		if strings.HasPrefix(key, keyPrefix) {
+			return nil, fmt.Errorf("record: create %s: meta key %q: names beginning with %q are the package's own", dir, key, keyPrefix)
+		}
+	}
+	made, err := makeDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("record: create %s: %w", dir, err)
+	}
+	defer func() {
+		if err != nil {
+			removeFiles(dir, made)
+			lock.Close()
+		}
+	}()
+	// Looked at again under the lock: two may have found it empty.
+	if err := checkEmpty(dir); err != nil {
+		made = false
+		return nil, err
+	}
+	r, err := openRun(dir, lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.fill(plan, meta, metrics); err != nil {
+		r.shut()
+		return nil, explain(dir, err)
+	}
+	// plan.json comes last: a directory without it was never a run.
+	if err := writeDurably(filepath.Join(dir, planFile), plan); err != nil {
+		r.shut()
+		return nil, explain(dir, err)
+	}
+	if err := r.start(); err != nil {
+		r.shut()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Resume opens a run directory to go on writing. When plan is given and is not
+// the plan the run was made with, it refuses. Trials that were running are
+// pending again and what they had recorded is removed.
+func Resume(dir string, plan []byte) (*Run, error) {
+	stored, err := readPlan(dir)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("record: resume %s: %w", dir, err)
+	}
+	r, err := openRun(dir, lock)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	if err := r.repair(stored, plan); err != nil {
+		r.shut()
+		lock.Close()
+		return nil, err
+	}
+	if err := r.start(); err != nil {
+		r.shut()
+		lock.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// makeDir reports whether the directory is new.
+func makeDir(dir string) (made bool, err error) {
+	switch err := checkEmpty(dir); {
+	case err == nil:
+		return false, nil
+	case !errors.Is(err, os.ErrNotExist):
+		return false, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return false, explain(dir, err)
+	}
+	return true, nil
+}
+
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("record: create: %w", err)
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, planFile)); err == nil {
+		return fmt.Errorf("record: create %s: it already holds a run; choose another directory, or go on with plimsoll resume %s", dir, dir)
+	}
+	return fmt.Errorf("record: create %s: it is not empty (%s); choose another directory", dir, entries[0].Name())
+}
+
+func removeFiles(dir string, made bool) {
+	for _, name := range []string{planFile, dbFile, dbFile + "-wal", dbFile + "-shm", dbFile + "-journal"} {
+		os.Remove(filepath.Join(dir, name))
+	}
+	if made {
+		os.Remove(dir)
+	}
+}
+
+func readPlan(dir string) ([]byte, error) {
+	plan, err := os.ReadFile(filepath.Join(dir, planFile))
+	if errors.Is(err, os.ErrNotExist) {
+		if _, derr := os.Stat(dir); derr != nil {
+			return nil, fmt.Errorf("record: open %s: no such run directory", dir)
+		}
+		if _, derr := os.Stat(filepath.Join(dir, dbFile)); derr == nil {
+			return nil, fmt.Errorf("record: open %s: it has no %s: it was cut off while being created and holds no data; remove it and run again", dir, planFile)
+		}
+		return nil, fmt.Errorf("record: open %s: not a run directory: it has no %s", dir, planFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record: open %s: %w", dir, err)
+	}
+	return plan, nil
+}
+
+func planHash(plan []byte) string {
+	sum := sha256.Sum256(plan)
+	return hex.EncodeToString(sum[:])
+}
+
+func openRun(dir string, lock *os.File) (*Run, error) {
+	dsn, err := dataSource(filepath.Join(dir, dbFile), url.Values{
+		"_pragma": {
+			"busy_timeout(10000)",
+			"journal_mode(WAL)",
+			// Commits reach the kernel, so that kill -9 loses nothing of
+			// them; see durably for those that must survive a power cut.
+			"synchronous(NORMAL)",
+			"wal_autocheckpoint(4000)",
+			"foreign_keys(ON)",
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, explain(dir, err)
+	}
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		db.Close()
+		return nil, explain(dir, err)
+	}
+	return &Run{
+		lock: lock, db: db, conn: conn,
+		prep:    make(map[string]*sql.Stmt),
+		writers: make(map[int64]*TrialWriter),
+		Reader:  &Reader{dir: dir},
+	}, nil
+}
+
+// fill writes schema, meta and metrics into a new database.
+func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error {
+	return r.durably(func() error {
+		if err := r.exec(schema); err != nil {
+			return err
+		}
+		for k, v := range meta {
+			if err := r.setMeta(k, v); err != nil {
+				return err
+			}
+		}
+		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {
+			return err
+		}
+		if err := r.setMeta(keyPlan, planHash(plan)); err != nil {
+			return err
+		}
+		for i, m := range metrics {
+			err := r.exec(`INSERT INTO metrics (key, place, name, unit, better, help) VALUES (?, ?, ?, ?, ?, ?)`,
+				m.Key, i, m.Name, m.Unit, string(m.Better), m.Help)
+			if err != nil {
+				return fmt.Errorf("metric %q: %w", m.Key, err)
+			}
+		}
+		return nil
+	})
+}
+
+// repair brings the database of an interrupted run into a state to go on from.
+func (r *Run) repair(stored, plan []byte) error {
+	if err := checkSchema(r.dir, r.conn); err != nil {
+		return err
+	}
+	var made string
+	if err := r.conn.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`, keyPlan).Scan(&made); err != nil {
+		return explain(r.dir, err)
+	}
+	if now := planHash(stored); now != made {
+		return fmt.Errorf("record: resume %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); restore it, or start a new run", r.dir, planFile, now, made)
+	}
+	if plan != nil && planHash(plan) != made {
+		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with (%.12s…); a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
+	}
+	err := r.durably(func() error {
+		for _, table := range ofTrial {
+			if err := r.exec(`DELETE FROM `+table+` WHERE trial IN (SELECT id FROM trials WHERE state = ?)`, string(Running)); err != nil {
+				return err
+			}
+		}
+		return r.exec(`UPDATE trials SET state = ? WHERE state = ?`, string(Pending), string(Running))
+	})
+	return explain(r.dir, err)
+}
+
+// start opens the reading side and begins to flush.
+func (r *Run) start() error {
+	reader, err := Open(r.dir)
+	if err != nil {
+		return err
+	}
+	r.Reader = reader
+	ctx, cancel := context.WithCancel(context.Background())
+	r.stop = cancel
+	r.stopped = make(chan struct{})
+	go func() {
+		defer close(r.stopped)
+		tick := time.NewTicker(flushEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				// An error stays in r.err: the next call returns it.
+				_ = r.Flush()
+			}
+		}
+	}()
+	return nil
+}
+
+// Flush writes what was recorded so far, so that readers see it. It happens
+// every second by itself.
+func (r *Run) Flush() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return err
+	}
+	return r.flush()
+}
+
+func (r *Run) flush() error {
+	for _, w := range r.writers {
+		if err := w.flush(); err != nil {
+			return r.fail(err)
+		}
+	}
+	return r.fail(r.commit())
+}
+
+// Event records something that happened to the run. It is durable when Event
+// returns.
+func (r *Run) Event(e Event) error {
+	return r.locked(func() error { return r.insertEvent(e) })
+}
+
+// Meta sets a value in the run's metadata. It is durable when Meta returns.
+func (r *Run) Meta(key, value string) error {
+	if strings.HasPrefix(key, keyPrefix) {
+		return fmt.Errorf("record: meta key %q: names beginning with %q are the package's own", key, keyPrefix)
+	}
+	return r.locked(func() error { return r.setMeta(key, value) })
+}
+
+// Close writes what is left and gives the directory free. Trials that have not
+// ended stay running: a later [Resume] makes them pending.
+func (r *Run) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	var err error
+	if r.err == nil {
+		err = r.flush()
+	}
+	r.closed = true
+	r.mu.Unlock()
+
+	r.stop()
+	<-r.stopped
+	err = errors.Join(err, r.Reader.Close())
+	// The log is folded into run.db, which then stands alone. Where readers are
+	// connected the log's file stays, empty, for them.
+	if r.err == nil {
+		_, _ = r.conn.ExecContext(context.Background(), `PRAGMA busy_timeout = 100; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE`)
+	}
+	return errors.Join(err, r.shut(), r.lock.Close())
+}
+
+func (r *Run) shut() error {
+	for _, s := range r.prep {
+		s.Close()
+	}
+	r.conn.Close()
+	return r.db.Close()
+}
+
+func (r *Run) usable() error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.closed {
+		return fmt.Errorf("record: %s: the run is closed", r.dir)
+	}
+	return nil
+}
+
+// fail keeps the first error: after it nothing more is written, since what was
+// in the open transaction is lost.
+func (r *Run) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	if r.err == nil {
+		r.rollback()
+		r.err = explain(r.dir, err)
+	}
+	return r.err
+}
+
+// locked runs fn and makes what it wrote durable.
+func (r *Run) locked(fn func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return err
+	}
+	return r.fail(r.durably(fn))
+}
+
+// durably runs fn in a transaction and commits it to the disk, with everything
+// written before it.
+func (r *Run) durably(fn func() error) error {
+	if err := r.commit(); err != nil {
+		return err
+	}
+	if err := r.exec(`PRAGMA synchronous = FULL`); err != nil {
+		return err
+	}
+	err := r.begin()
+	if err == nil {
+		err = fn()
+	}
+	if err == nil {
+		err = r.commit()
+	}
+	if err != nil {
+		r.rollback()
+	}
+	return errors.Join(err, r.exec(`PRAGMA synchronous = NORMAL`))
+}
+
+func (r *Run) begin() error {
+	if r.open {
+		return nil
+	}
+	if err := r.exec(`BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	r.open = true
+	return nil
+}
+
+func (r *Run) commit() error {
+	if !r.open {
+		return nil
+	}
+	if err := r.exec(`COMMIT`); err != nil {
+		return err
+	}
+	r.open = false
+	return nil
+}
+
+func (r *Run) rollback() {
+	if r.open {
+		// SQLite may have rolled back by itself; then this fails, and may.
+		_ = r.exec(`ROLLBACK`)
+		r.open = false
+	}
+}
+
+// exec runs a statement outside of what readers do. Statements with arguments
+// are prepared once.
+func (r *Run) exec(query string, args ...any) error {
+	ctx := context.Background()
+	if len(args) == 0 {
+		_, err := r.conn.ExecContext(ctx, query)
+		return err
+	}
+	stmt, err := r.prepare(query)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(ctx, args...)
+	return err
+}
+
+func (r *Run) prepare(query string) (*sql.Stmt, error) {
+	if s, ok := r.prep[query]; ok {
+		return s, nil
+	}
+	s, err := r.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	r.prep[query] = s
+	return s, nil
+}
+
+func (r *Run) setMeta(key, value string) error {
+	return r.exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
+}
+
+func (r *Run) insertEvent(e Event) error {
+	return r.exec(`INSERT INTO events (trial, at_ns, kind, what, detail, took_ns) VALUES (?, ?, ?, ?, ?, ?)`,
+		e.Trial, e.At.UnixNano(), e.Kind, e.What, e.Detail, int64(e.Took))
+}

@@ -1,0 +1,220 @@
+package record
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// synthetic makes operations like those of a closed loop with some failures.
+// The same seed gives the same operations.
+type synthetic struct {
+	rng     *rand.Rand
+	clock   int64
+	workers int
+	every   int64 // mean nanoseconds between two ends
+}
+
+func newSynthetic(seed uint64, opsPerSecond int) *synthetic {
+	return &synthetic{rng: rand.New(rand.NewPCG(seed, 1)), workers: 100, every: int64(time.Second) / int64(opsPerSecond)}
+}
+
+func (s *synthetic) next() Op {
+	s.clock += s.rng.Int64N(2*s.every) + 1
+	took := int64(200e3 * math.Exp(s.rng.NormFloat64()/2))
+	took = min(took, s.clock)
+	op := Op{
+		Kind:     OpRange,
+		Outcome:  OK,
+		Status:   206,
+		Worker:   uint32(s.rng.IntN(s.workers)),
+		Object:   uint32(s.rng.IntN(8)),
+		Offset:   s.rng.Int64N(1 << 30),
+		Length:   1024,
+		Bytes:    1024,
+		Start:    s.clock - took,
+		LastByte: s.clock,
+	}
+	op.Intended = op.Start
+	op.FirstByte = op.Start + 1 + took*3/4
+	op.FirstByte = min(op.FirstByte, op.LastByte)
+	switch s.rng.IntN(1000) {
+	case 0:
+		op.Outcome, op.Status, op.Class, op.Bytes, op.FirstByte = Error, 500, "status 500", 0, 0
+	case 1:
+		op.Outcome, op.Class, op.Bytes = Truncated, "body ended early", 10
+	case 2:
+		op.Outcome, op.Bytes, op.FirstByte = Deadline, 0, 0
+	case 3:
+		op.Outcome, op.Bytes = InFlight, 512
+	}
+	return op
+}
+
+func (s *synthetic) take(n int) []Op {
+	ops := make([]Op, n)
+	for i := range ops {
+		ops[i] = s.next()
+	}
+	return ops
+}
+
+var testMetrics = []Metric{
+	{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: Lower, Help: "from the intended start"},
+	{Key: "throughput", Name: "throughput", Unit: "B/s", Better: Higher, Help: "file bytes"},
+}
+
+func create(t testing.TB) *Run {
+	t.Helper()
+	r, err := Create(filepath.Join(t.TempDir(), "run"), []byte(`{"format":1}`), map[string]string{"version": "test"}, testMetrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func collect[T any](t testing.TB, seq func(func(T, error) bool)) []T {
+	t.Helper()
+	var all []T
+	for v, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func TestEverythingWrittenIsReadBack(t *testing.T) {
+	r := create(t)
+	epoch := time.Unix(1700000000, 123456789).UTC()
+	w, err := r.Begin("c001", 2, true, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := newSynthetic(1, 5000).take(3*BlockSize + 17)
+	if err := w.Ops(ops[:5000]); err != nil {
+		t.Fatal(err)
+	}
+	encoded := AppendBlock(nil, ops[5000:6000])
+	if err := w.Block(encoded); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Ops(ops[6000:]); err != nil {
+		t.Fatal(err)
+	}
+	samples := []Sample{
+		{Start: time.Second, End: time.Second + time.Millisecond, Process: "nginx/server", Role: "system", PID: 42, CPU: 1.5, RSS: 1e6, PSS: math.NaN(), ReadBytes: 1, WriteBytes: 2, FDs: 3, NetRx: 4, NetTx: 5, Threads: 6},
+		{Start: 2 * time.Second, End: 2 * time.Second, Process: "box", Role: "box", CPU: math.NaN(), RSS: math.NaN(), PSS: math.NaN(), ReadBytes: math.NaN(), WriteBytes: math.NaN(), FDs: math.NaN(), NetRx: math.NaN(), NetTx: math.NaN(), Threads: math.NaN()},
+	}
+	if err := w.Samples(samples); err != nil {
+		t.Fatal(err)
+	}
+	link := LinkCheck{From: "load", To: "server", Emulator: "tun", Congestion: "cubic", WantRTT: .08, RTT: .0801, RTTP99: .082, WantRate: 1e9, Rate: .95e9, WantLoss: .01, Loss: math.NaN(), Lateness: 1e-5, Tolerance: .05, OK: true, Why: "because"}
+	if err := w.Link(link); err != nil {
+		t.Fatal(err)
+	}
+	event := Event{At: epoch.Add(time.Second), Kind: "health", What: "probe", Detail: "200", Took: time.Millisecond}
+	if err := w.Event(event); err != nil {
+		t.Fatal(err)
+	}
+	runEvent := Event{At: epoch, Kind: "note", What: "begun"}
+	if err := r.Event(runEvent); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Meta("kernel", "6.1"); err != nil {
+		t.Fatal(err)
+	}
+	trial := Trial{Seconds: 3.5, Metrics: map[string]float64{"ttfb_p50": .25, "throughput": math.Inf(1), "lost": math.NaN()}, Invalid: []string{ReasonBoxBusy}, Notes: []string{"receive: drop"}, Outcomes: map[string]int64{"ok": 1}}
+	live := w.Summary().Counts()
+	if err := w.End(trial); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Ops(ops[:1]); err == nil {
+		t.Error("operations after the end were accepted")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	rd, err := Open(r.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	same := func(what string, got, want any) {
+		t.Helper()
+		if d := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", what, d)
+		}
+	}
+	same("plan", string(rd.Plan()), `{"format":1}`)
+	meta := rd.Meta()
+	same("meta", []string{meta["version"], meta["kernel"]}, []string{"test", "6.1"})
+	same("metrics", rd.Metrics(), testMetrics)
+	same("operations", collect(t, rd.Ops(w.ID())), ops)
+	same("samples", collect(t, rd.Samples(w.ID())), samples)
+	links, err := rd.Links()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link.Trial, event.Trial = w.ID(), w.ID()
+	same("links", links, []LinkCheck{link})
+	events, err := rd.Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(events, func(a, b Event) int { return int(b.Trial - a.Trial) })
+	same("events", events, []Event{event, runEvent})
+
+	trials, err := rd.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := trial
+	want.ID, want.Cell, want.Block, want.Warmup, want.State, want.Epoch = w.ID(), "c001", 2, true, Done, epoch
+	want.Outcomes, want.Classes = live.OutcomeMap(), live.Classes
+	same("trials", trials, []Trial{want})
+
+	summary, err := rd.Summary(w.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := NewSummary()
+	direct.Ops(ops)
+	same("counts", summary.Counts(), direct.Counts())
+	for m := range numMeasures {
+		for _, q := range []float64{0, .5, .99, 1} {
+			same("quantile of "+m.String(), summary.Quantile(m, q), direct.Quantile(m, q))
+			same("Kaplan-Meier of "+m.String(), summary.KaplanMeier(m, q), direct.KaplanMeier(m, q))
+		}
+	}
+}
+
+func TestCreateRefusesWhatIsThere(t *testing.T) {
+	r := create(t)
+	if _, err := Create(r.Dir(), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "plimsoll resume") {
+		t.Errorf("create over a run: %v", err)
+	}
+	if _, err := Resume(r.Dir(), nil); !errors.Is(err, ErrLocked) {
+		t.Errorf("second writer: %v", err)
+	}
+	dir := t.TempDir()
+	os.WriteFile(filepath.Join(dir, "precious"), nil, 0o600)
+	if _, err := Create(dir, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "precious") {
+		t.Errorf("create in a directory in use: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "precious")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,277 @@
+package record
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"sync"
+)
+
+// Measure is a time that a [Summary] keeps as a histogram.
+type Measure int
+
+const (
+	// TTFB is the time from the intended start to the first byte of the body.
+	// It counts operations that were ok, and those cut off by the experiment
+	// (deadline, in-flight, cancelled) after their first byte had come.
+	TTFB Measure = iota
+	// Duration is the time from the intended start to the last byte, of
+	// operations that were ok.
+	Duration
+	// Lag is the time from the intended to the actual start of every
+	// operation: how late the generator was. 0 in a closed loop.
+	Lag
+	numMeasures
+)
+
+var measureNames = [...]string{"ttfb", "duration", "lag"}
+
+// String is the measure's name in run.db.
+func (m Measure) String() string {
+	if m >= 0 && int(m) < len(measureNames) {
+		return measureNames[m]
+	}
+	return fmt.Sprintf("measure(%d)", int(m))
+}
+
+// maxClasses bounds the distinct classes a summary counts; later ones count
+// together as OtherClasses.
+const maxClasses = 1000
+
+// OtherClasses is the class under which a [Summary] counts what came after its
+// first thousand distinct classes.
+const OtherClasses = "(other classes)"
+
+// Summary accumulates operations in constant memory (1.3 MB): counts, bytes
+// and histograms. It is safe for concurrent use.
+//
+// Failures of the server enter no histogram: a fast refusal is not a fast
+// answer. Operations that the experiment cut off are censored: they are known
+// to have taken at least as long as they were watched. [Summary.Quantile]
+// leaves them out and is therefore too low whenever they are many;
+// [Summary.KaplanMeier] takes them into account.
+type Summary struct {
+	mu       sync.Mutex
+	counts   Counts
+	hist     [numMeasures]*histogram
+	censored [numMeasures]*histogram // Lag: nil
+}
+
+// Counts are the plain numbers of a [Summary].
+type Counts struct {
+	Ops      int64
+	Outcomes [numOutcomes]int64 // indexed by Outcome
+	Classes  map[string]int64   // of operations that have one
+	Bytes    int64              // body bytes of all operations
+	OKBytes  int64              // body bytes of those that were ok
+	// InFlightBytes are the body bytes, so far, of operations that were in flight
+	// at the end of the window: work done in it, if not finished.
+	InFlightBytes int64
+	First         int64 // earliest start, nanoseconds since the epoch
+	Last          int64 // latest last byte, nanoseconds since the epoch
+}
+
+// OutcomeMap is Outcomes by name, zeros left out.
+func (c Counts) OutcomeMap() map[string]int64 {
+	m := make(map[string]int64)
+	for o, n := range c.Outcomes {
+		if n != 0 {
+			m[Outcome(o).String()] = n
+		}
+	}
+	return m
+}
+
+// Finished is the number of operations that came to an end of their own, the
+// denominator of the success rate.
+func (c Counts) Finished() (n int64) {
+	for o, k := range c.Outcomes {
+		if Outcome(o).Finished() {
+			n += k
+		}
+	}
+	return n
+}
+
+// NewSummary returns an empty summary.
+func NewSummary() *Summary {
+	s := new(Summary)
+	for m := range numMeasures {
+		s.hist[m] = newHistogram()
+		if m != Lag {
+			s.censored[m] = newHistogram()
+		}
+	}
+	return s
+}
+
+// Ops adds operations. It is an [OpSink] and never fails.
+func (s *Summary) Ops(ops []Op) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range ops {
+		s.add(&ops[i])
+	}
+	return nil
+}
+
+func (s *Summary) add(op *Op) {
+	c := &s.counts
+	if c.Ops == 0 || op.Start < c.First {
+		c.First = op.Start
+	}
+	if c.Ops == 0 || op.LastByte > c.Last {
+		c.Last = op.LastByte
+	}
+	c.Ops++
+	c.Outcomes[op.Outcome]++
+	c.Bytes += op.Bytes
+	if op.Class != "" {
+		c.class(op.Class, 1)
+	}
+	s.hist[Lag].record(op.Start - op.Intended)
+
+	switch {
+	case op.Outcome == OK:
+		c.OKBytes += op.Bytes
+		if op.FirstByte != 0 {
+			s.hist[TTFB].record(op.FirstByte - op.Intended)
+		}
+		s.hist[Duration].record(op.LastByte - op.Intended)
+	case !op.Outcome.Finished():
+		if op.Outcome == InFlight {
+			c.InFlightBytes += op.Bytes
+		}
+		if op.FirstByte != 0 {
+			s.hist[TTFB].record(op.FirstByte - op.Intended)
+		} else {
+			s.censored[TTFB].record(op.LastByte - op.Intended)
+		}
+		s.censored[Duration].record(op.LastByte - op.Intended)
+	}
+}
+
+func (c *Counts) class(name string, n int64) {
+	if c.Classes == nil {
+		c.Classes = make(map[string]int64)
+	}
+	if _, ok := c.Classes[name]; !ok && len(c.Classes) >= maxClasses {
+		name = OtherClasses
+	}
+	c.Classes[name] += n
+}
+
+// Counts returns the numbers so far.
+func (s *Summary) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.counts
+	c.Classes = maps.Clone(c.Classes)
+	return c
+}
+
+// Count is how many operations the measure's histogram holds.
+func (s *Summary) Count(m Measure) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hist[m].count()
+}
+
+// Censored is how many operations were cut off before the measure could be
+// taken.
+func (s *Summary) Censored(m Measure) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.censored[m] == nil {
+		return 0
+	}
+	return s.censored[m].count()
+}
+
+// Quantile is the measure's quantile q in seconds over the operations it was
+// taken of, see [Histogram.Quantile]; censored operations are left out.
+func (s *Summary) Quantile(m Measure, q float64) float64 {
+	h, err := s.Histogram(m)
+	if err != nil {
+		return math.NaN()
+	}
+	return h.Quantile(q)
+}
+
+// KaplanMeier is the measure's quantile q in seconds with censored operations
+// taken into account: the smallest time by which the share q of operations had
+// come so far, estimated by the product limit (Kaplan and Meier 1958). It
+// equals [Summary.Quantile] when none were censored, and is +Inf when the data
+// do not reach that far: more than 1−q may have taken longer than was watched.
+func (s *Summary) KaplanMeier(m Measure, q float64) float64 {
+	s.mu.Lock()
+	events, err := s.hist[m].pack()
+	var cut *Histogram
+	if err == nil && s.censored[m] != nil {
+		cut, err = s.censored[m].pack()
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return math.NaN()
+	}
+	return productLimit(events, cut, q)
+}
+
+// Histogram is a copy of the measure's histogram.
+func (s *Summary) Histogram(m Measure) (*Histogram, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hist[m].pack()
+}
+
+// CensoredHistogram is a copy of the histogram of the times for which
+// operations were watched that were cut off before the measure could be taken.
+func (s *Summary) CensoredHistogram(m Measure) (*Histogram, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.censored[m] == nil {
+		return &Histogram{p: newPacked()}, nil
+	}
+	return s.censored[m].pack()
+}
+
+// Merge adds what o holds. The result is as if s had seen both.
+func (s *Summary) Merge(o *Summary) error {
+	if s == o {
+		return fmt.Errorf("record: merge of a summary with itself")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &s.counts
+	if o.counts.Ops > 0 {
+		if c.Ops == 0 || o.counts.First < c.First {
+			c.First = o.counts.First
+		}
+		if c.Ops == 0 || o.counts.Last > c.Last {
+			c.Last = o.counts.Last
+		}
+	}
+	c.Ops += o.counts.Ops
+	for i, n := range o.counts.Outcomes {
+		c.Outcomes[i] += n
+	}
+	for name, n := range o.counts.Classes {
+		c.class(name, n)
+	}
+	c.Bytes += o.counts.Bytes
+	c.OKBytes += o.counts.OKBytes
+	c.InFlightBytes += o.counts.InFlightBytes
+	for m := range numMeasures {
+		if err := s.hist[m].merge(o.hist[m]); err != nil {
+			return err
+		}
+		if s.censored[m] != nil {
+			if err := s.censored[m].merge(o.censored[m]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package record
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func TestSummaryOfKnownOperations(t *testing.T) {
+	s := NewSummary()
+	ms := int64(time.Millisecond)
+	s.Ops([]Op{
+		{Outcome: OK, Bytes: 100, Intended: 10 * ms, Start: 12 * ms, FirstByte: 20 * ms, LastByte: 110 * ms},
+		{Outcome: OK, Bytes: 100, Intended: 5 * ms, Start: 5 * ms, FirstByte: 25 * ms, LastByte: 30 * ms},
+		{Outcome: Error, Class: "status 500", Bytes: 7, Start: 20 * ms, Intended: 20 * ms, FirstByte: 21 * ms, LastByte: 21 * ms},
+		{Outcome: Truncated, Class: "body ended early", Bytes: 3, Start: 20 * ms, Intended: 20 * ms, FirstByte: 21 * ms, LastByte: 21 * ms},
+		{Outcome: Deadline, Bytes: 50, Start: 20 * ms, Intended: 20 * ms, FirstByte: 50 * ms, LastByte: 500 * ms},
+		{Outcome: InFlight, Start: 20 * ms, Intended: 20 * ms, LastByte: 400 * ms},
+	})
+	c := s.Counts()
+	if c.Ops != 6 || c.Bytes != 260 || c.OKBytes != 200 || c.First != 5*ms || c.Last != 500*ms || c.Finished() != 4 {
+		t.Errorf("%+v", c)
+	}
+	if c.Outcomes[OK] != 2 || c.OutcomeMap()["in-flight"] != 1 || c.Classes["status 500"] != 1 || len(c.Classes) != 2 {
+		t.Errorf("%+v", c)
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if got != want && !(math.Abs(got-want) <= want/1000) {
+			t.Errorf("%s = %v, want %v", what, got, want)
+		}
+	}
+	// From the intended start; failures are not in it, the deadline's first byte is.
+	near("ttfb", s.Quantile(TTFB, 0), 0.010)
+	near("ttfb", s.Quantile(TTFB, 0.5), 0.020)
+	near("ttfb", s.Quantile(TTFB, 1), 0.030)
+	near("duration", s.Quantile(Duration, 0.5), 0.025)
+	near("duration", s.Quantile(Duration, 1), 0.100)
+	near("lag", s.Quantile(Lag, 1), 0.002)
+	if s.Count(TTFB) != 3 || s.Censored(TTFB) != 1 || s.Count(Duration) != 2 || s.Censored(Duration) != 2 || s.Count(Lag) != 6 || s.Censored(Lag) != 0 {
+		t.Error("counts of measures")
+	}
+	near("half", s.KaplanMeier(Duration, 0.5), 0.100)
+	near("beyond what was watched", s.KaplanMeier(Duration, 0.9), math.Inf(1))
+	if !math.IsNaN(NewSummary().Quantile(TTFB, 0.5)) || !math.IsNaN(s.Quantile(TTFB, 1.5)) {
+		t.Error("a quantile of nothing")
+	}
+}
+
+func TestHistogramPrecisionAndRange(t *testing.T) {
+	for ns := int64(1); ns <= int64(MaxTracked); ns = ns*5/4 + 1 {
+		h := newHistogram()
+		h.record(ns)
+		p, err := h.pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := p.Quantile(0.5) * 1e9
+		if math.Abs(got-float64(ns)) > float64(ns)/1000+1e-3 {
+			t.Fatalf("%d ns came back as %v", ns, got)
+		}
+	}
+	h := newHistogram()
+	h.record(-5)
+	h.record(int64(MaxTracked))
+	h.record(int64(MaxTracked) + 1)
+	p, _ := h.pack()
+	if p.Count() != 3 || p.Overflow() != 1 || p.Quantile(0) != 0 || !math.IsInf(p.Quantile(1), 1) {
+		t.Errorf("count %d, overflow %d, quantiles %v to %v", p.Count(), p.Overflow(), p.Quantile(0), p.Quantile(1))
+	}
+	if got := p.Quantile(0.6); math.Abs(got-3600) > 3.6 {
+		t.Errorf("the largest value tracked came back as %v s", got)
+	}
+}
+
+func TestQuantileIsTheOrderStatistic(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	s := NewSummary()
+	var all []float64
+	for range 999 {
+		took := int64(1e6 * math.Exp(2*r.NormFloat64()))
+		s.Ops([]Op{{LastByte: took, FirstByte: took}})
+		all = append(all, float64(took)/1e9)
+	}
+	slices.Sort(all)
+	for _, q := range []float64{0.001, 0.25, 0.5, 0.9, 0.99, 1} {
+		want := all[int(math.Ceil(q*999))-1]
+		if got := s.Quantile(Duration, q); math.Abs(got-want) > want/1000 {
+			t.Errorf("quantile %v is %v, want %v", q, got, want)
+		}
+	}
+}
+
+// In a window that closes at a fixed time long operations are cut off more
+// often: leaving them out makes the tail look short.
+func TestKaplanMeierIsNotFooledByCensoring(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	s := NewSummary()
+	for range 200_000 {
+		took := int64(r.ExpFloat64() * 1e9)
+		watched := int64(r.Float64() * 8e9)
+		op := Op{Outcome: OK, FirstByte: min(took, watched), LastByte: min(took, watched)}
+		if took > watched {
+			op.Outcome = InFlight
+		}
+		s.Ops([]Op{op})
+	}
+	for _, q := range []float64{0.5, 0.9, 0.99} {
+		want := -math.Log(1 - q)
+		if got := s.KaplanMeier(Duration, q); math.Abs(got-want) > want/20 {
+			t.Errorf("quantile %v estimated %v, true %v", q, got, want)
+		}
+	}
+	if naive := s.Quantile(Duration, 0.99); naive > -math.Log(0.01)*0.95 {
+		t.Errorf("the naive quantile %v is as good: the test shows nothing", naive)
+	}
+}
+
+func TestMergedSummariesEqualOne(t *testing.T) {
+	ops := newSynthetic(6, 1000).take(10_000)
+	one, a, b := NewSummary(), NewSummary(), NewSummary()
+	one.Ops(ops)
+	a.Ops(ops[:3000])
+	b.Ops(ops[3000:])
+	if err := a.Merge(b); err != nil {
+		t.Fatal(err)
+	}
+	x, y := a.Counts(), one.Counts()
+	if x.Ops != y.Ops || x.Outcomes != y.Outcomes || x.Bytes != y.Bytes || x.OKBytes != y.OKBytes || x.First != y.First || x.Last != y.Last || len(x.Classes) != len(y.Classes) {
+		t.Errorf("%+v, want %+v", x, y)
+	}
+	for m := range numMeasures {
+		for q := 0.0; q <= 1; q += 0.01 {
+			if a.Quantile(m, q) != one.Quantile(m, q) || a.KaplanMeier(m, q) != one.KaplanMeier(m, q) {
+				t.Fatalf("%v: quantile %v differs", m, q)
+			}
+		}
+	}
+	if err := a.Merge(a); err == nil {
+		t.Error("merged with itself")
+	}
+}
+
+func TestClassesAreBounded(t *testing.T) {
+	s := NewSummary()
+	for i := range 5000 {
+		s.Ops([]Op{{Outcome: Error, Class: strconv.Itoa(i)}})
+	}
+	c := s.Counts()
+	if len(c.Classes) > maxClasses+1 || c.Classes[OtherClasses] != 5000-maxClasses {
+		t.Errorf("%d classes, %d others", len(c.Classes), c.Classes[OtherClasses])
+	}
+}

@@ -1,0 +1,93 @@
+package record
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Windows must hold every operation exactly once, whatever the order in which
+// they are recorded, and all of their bytes.
+func TestWindowsAreExact(t *testing.T) {
+	ops := newSynthetic(7, 20).take(1500) // 75 seconds
+	for i := range ops {
+		if i%50 == 0 { // some last for many windows
+			ops[i].Start -= min(ops[i].Start, 20e9)
+			ops[i].Intended = ops[i].Start
+			if ops[i].FirstByte != 0 {
+				ops[i].FirstByte = ops[i].Start + 1
+			}
+		}
+	}
+	total, inOrder := windowsOf(t, ops)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(ops), func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
+	shuffled, disorder := windowsOf(t, ops)
+	if total != shuffled || len(inOrder) != len(disorder) {
+		t.Fatalf("%d and %d windows", len(inOrder), len(disorder))
+	}
+
+	perSecond := map[int64]int64{}
+	var bytes int64
+	for _, op := range ops {
+		perSecond[op.LastByte/1e9]++
+		bytes += op.Bytes
+	}
+	var got int64
+	for i, w := range inOrder {
+		if w.Ops() != perSecond[w.Second] {
+			t.Errorf("second %d has %d operations, want %d", w.Second, w.Ops(), perSecond[w.Second])
+		}
+		got += w.Bytes
+		d := disorder[i]
+		if d.Outcomes != w.Outcomes || d.Bytes != w.Bytes || d.TTFB.Count() != w.TTFB.Count() || d.Duration.Quantile(0.5) != w.Duration.Quantile(0.5) && d.Duration != nil {
+			t.Errorf("second %d depends on the order: %+v, %+v", w.Second, w, d)
+		}
+	}
+	if got != bytes {
+		t.Errorf("%d bytes, want %d", got, bytes)
+	}
+}
+
+func windowsOf(t *testing.T, ops []Op) (n int64, all []Window) {
+	t.Helper()
+	r := create(t)
+	w, err := r.Begin("c", 1, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(ops) > 0 {
+		k := min(97, len(ops))
+		if err := w.Ops(ops[:k]); err != nil {
+			t.Fatal(err)
+		}
+		if ops = ops[k:]; len(ops)%5 == 0 {
+			if err := r.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.End(Trial{}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err = r.Windows(w.ID()); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range all {
+		n += w.Ops()
+	}
+	return n, all
+}
+
+func TestBytesAreSpreadOverTheTransfer(t *testing.T) {
+	_, all := windowsOf(t, []Op{{Outcome: OK, Bytes: 1000, Length: 1000, Start: 1e8, Intended: 1e8, FirstByte: 5e8, LastByte: 25e8}})
+	var got []int64
+	for _, w := range all {
+		got = append(got, w.Bytes)
+	}
+	if len(got) != 3 || got[0] != 250 || got[1] != 500 || got[2] != 250 {
+		t.Errorf("bytes per second %v, want 250 500 250", got)
+	}
+	if all[0].Ops() != 0 || all[2].Ops() != 1 || all[0].TTFB != nil || all[2].Duration.Count() != 1 {
+		t.Errorf("the operation does not count where it ended: %+v", all)
+	}
+}

@@ -1,0 +1,385 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// TrialWriter records one trial. It is safe for concurrent use.
+type TrialWriter struct {
+	run     *Run
+	trial   Trial
+	summary *Summary
+	windows windower
+	pending []Op // not yet a block
+	block   []byte
+	seq     int64
+	ended   bool
+}
+
+// Begin starts a trial of a cell. A trial of the same cell and block that was
+// interrupted is executed again under its old ID. The trial is on the disk, as
+// running, when Begin returns.
+func (r *Run) Begin(cell string, block int, warmup bool, epoch time.Time) (*TrialWriter, error) {
+	w := &TrialWriter{
+		run:     r,
+		summary: NewSummary(),
+		trial:   Trial{Cell: cell, Block: block, Warmup: warmup, State: Running, Epoch: epoch},
+	}
+	err := r.locked(func() error {
+		row := r.conn.QueryRowContext(context.Background(),
+			`INSERT INTO trials (id, cell, block, warmup, state, epoch_ns, invalid, notes, error)
+			VALUES ((SELECT id FROM trials WHERE cell = ?1 AND block = ?2 AND warmup = ?3 AND state = 'pending' ORDER BY id LIMIT 1),
+				?1, ?2, ?3, 'running', ?4, '[]', '[]', '')
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, epoch_ns = excluded.epoch_ns
+			RETURNING id`,
+			cell, block, warmup, epoch.UnixNano())
+		return row.Scan(&w.trial.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.writers[w.trial.ID] = w
+	r.mu.Unlock()
+	return w, nil
+}
+
+// ID is the trial's, as events name it.
+func (w *TrialWriter) ID() int64 { return w.trial.ID }
+
+// Summary is live: it grows with every operation recorded.
+func (w *TrialWriter) Summary() *Summary { return w.summary }
+
+// Ops records operations, in the order in which they ended as far as possible.
+// It refuses operations that cannot be: those show an error of the generator,
+// and a number computed from them would be wrong.
+func (w *TrialWriter) Ops(ops []Op) error {
+	if err := check(ops); err != nil {
+		return w.errorf("%w", err)
+	}
+	return w.locked(func() error {
+		if err := w.count(ops); err != nil {
+			return err
+		}
+		w.pending = append(w.pending, ops...)
+		for len(w.pending) >= BlockSize {
+			w.block = AppendBlock(w.block[:0], w.pending[:BlockSize])
+			if err := w.insertBlock(w.block, w.pending[:BlockSize]); err != nil {
+				return err
+			}
+			w.pending = append(w.pending[:0], w.pending[BlockSize:]...)
+		}
+		return nil
+	})
+}
+
+// Block records operations that are encoded already, see [AppendBlock]. It is
+// stored as it is, after its checksum and content were checked.
+func (w *TrialWriter) Block(b []byte) error {
+	return w.locked(func() error {
+		// Operations given one by one before it come before it.
+		if err := w.flushOps(); err != nil {
+			return err
+		}
+		ops, err := DecodeBlock(b, w.pending[:0])
+		if err == nil {
+			err = check(ops)
+		}
+		if err != nil {
+			return &refusal{err}
+		}
+		w.pending = ops[:0]
+		if err := w.count(ops); err != nil {
+			return err
+		}
+		if len(ops) == 0 {
+			return nil
+		}
+		return w.insertBlock(b, ops)
+	})
+}
+
+// maxNs bounds times, so that no sum or difference of them overflows: 100 days.
+const maxNs = int64(100 * 24 * time.Hour)
+
+func check(ops []Op) error {
+	for i := range ops {
+		op := &ops[i]
+		why := ""
+		switch {
+		case op.Outcome >= numOutcomes:
+			why = "unknown outcome"
+		case op.Kind >= numOpKinds:
+			why = "unknown kind"
+		case op.Bytes < 0 || op.Length < 0 || op.Offset < 0:
+			why = "negative offset, length or bytes"
+		case op.LastByte < op.Start:
+			why = "it ended before it started"
+		case op.FirstByte != 0 && (op.FirstByte < op.Start || op.FirstByte > op.LastByte):
+			why = "its first byte came outside of its time"
+		case op.Start < -maxNs || op.Intended < -maxNs || op.LastByte > maxNs || op.Intended > maxNs:
+			why = "its times are more than 100 days from the epoch"
+		case op.Outcome == OK && op.Length > 0 && op.Bytes != op.Length:
+			why = "it is ok, but the bytes are not as many as asked for"
+		default:
+			continue
+		}
+		return fmt.Errorf("impossible operation: %s: %+v", why, *op)
+	}
+	return nil
+}
+
+// count adds operations to the summary and the windows.
+func (w *TrialWriter) count(ops []Op) error {
+	_ = w.summary.Ops(ops) // never fails
+	for i := range ops {
+		w.windows.add(&ops[i])
+		if w.windows.full() {
+			if err := w.flushWindows(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *TrialWriter) flushWindows() error {
+	if len(w.windows.open) == 0 {
+		return nil
+	}
+	if err := w.run.begin(); err != nil {
+		return err
+	}
+	return w.run.flushWindows(w.trial.ID, &w.windows)
+}
+
+func (w *TrialWriter) flushOps() error {
+	if len(w.pending) == 0 {
+		return nil
+	}
+	w.block = AppendBlock(w.block[:0], w.pending)
+	if err := w.insertBlock(w.block, w.pending); err != nil {
+		return err
+	}
+	w.pending = w.pending[:0]
+	return nil
+}
+
+// flush puts everything into the open transaction.
+func (w *TrialWriter) flush() error {
+	if err := w.flushOps(); err != nil {
+		return err
+	}
+	return w.flushWindows()
+}
+
+func (w *TrialWriter) insertBlock(b []byte, ops []Op) error {
+	if err := w.run.begin(); err != nil {
+		return err
+	}
+	first, last := ops[0].Start, ops[0].LastByte
+	for i := range ops {
+		first = min(first, ops[i].Start)
+		last = max(last, ops[i].LastByte)
+	}
+	err := w.run.exec(`INSERT INTO ops (trial, seq, n, first_ns, last_ns, data) VALUES (?, ?, ?, ?, ?, ?)`,
+		w.trial.ID, w.seq, len(ops), first, last, b)
+	w.seq++
+	return err
+}
+
+// Samples records observations of processes.
+func (w *TrialWriter) Samples(samples []Sample) error {
+	return w.locked(func() error {
+		if err := w.run.begin(); err != nil {
+			return err
+		}
+		for _, s := range samples {
+			// SQLite stores NaN as NULL: unknown.
+			err := w.run.exec(`INSERT INTO samples (trial, start_ns, end_ns, process, role, pid,
+					cpu, rss, pss, read_bytes, write_bytes, fds, net_rx, net_tx, threads)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				w.trial.ID, int64(s.Start), int64(s.End), s.Process, s.Role, s.PID,
+				s.CPU, s.RSS, s.PSS, s.ReadBytes, s.WriteBytes, s.FDs, s.NetRx, s.NetTx, s.Threads)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Link records what was measured through a link. Its Trial is set to this one.
+func (w *TrialWriter) Link(l LinkCheck) error {
+	return w.locked(func() error {
+		if err := w.run.begin(); err != nil {
+			return err
+		}
+		return w.run.exec(`INSERT INTO links (trial, from_host, to_host, emulator, congestion,
+				want_rtt, rtt, rtt_p99, want_rate, rate, want_loss, loss, lateness, tolerance, ok, why)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			w.trial.ID, l.From, l.To, l.Emulator, l.Congestion,
+			l.WantRTT, l.RTT, l.RTTP99, l.WantRate, l.Rate, l.WantLoss, l.Loss, l.Lateness, l.Tolerance, l.OK, l.Why)
+	})
+}
+
+// Event records something that happened during the trial. Its Trial is set to
+// this one.
+func (w *TrialWriter) Event(e Event) error {
+	e.Trial = w.trial.ID
+	return w.locked(func() error {
+		if err := w.run.begin(); err != nil {
+			return err
+		}
+		return w.run.insertEvent(e)
+	})
+}
+
+// End completes the trial with its metrics and judgement; everything recorded
+// is durable when it returns. ID, cell, block, warm-up and epoch stay those of
+// [Run.Begin]; a state other than failed becomes done. When operations were
+// recorded, the outcomes and classes are counted from them, whatever t says.
+func (w *TrialWriter) End(t Trial) error {
+	if t.State != Failed {
+		t.State = Done
+	}
+	return w.end(t)
+}
+
+// Fail ends the trial as one that could not be executed.
+func (w *TrialWriter) Fail(cause error) error {
+	return w.end(Trial{State: Failed, Error: cause.Error()})
+}
+
+func (w *TrialWriter) end(t Trial) error {
+	c := w.summary.Counts()
+	if c.Ops > 0 {
+		t.Outcomes, t.Classes = c.OutcomeMap(), c.Classes
+	}
+	for name := range t.Outcomes {
+		if _, err := ParseOutcome(name); err != nil {
+			return w.errorf("end: %w", err)
+		}
+	}
+	invalid, err := json.Marshal(append([]string{}, t.Invalid...))
+	if err != nil {
+		return w.errorf("end: %w", err)
+	}
+	notes, err := json.Marshal(append([]string{}, t.Notes...))
+	if err != nil {
+		return w.errorf("end: %w", err)
+	}
+	return w.locked(func() error {
+		if err := w.flush(); err != nil {
+			return err
+		}
+		id := w.trial.ID
+		err := w.run.durably(func() error {
+			err := w.run.exec(`UPDATE trials SET state = ?, seconds = ?, invalid = ?, notes = ?, error = ? WHERE id = ?`,
+				string(t.State), t.Seconds, string(invalid), string(notes), t.Error, id)
+			if err != nil {
+				return err
+			}
+			for key, v := range t.Metrics {
+				if err := w.run.exec(`INSERT INTO results (trial, metric, value) VALUES (?, ?, ?)`, id, key, v); err != nil {
+					return fmt.Errorf("metric %q: %w", key, err)
+				}
+			}
+			if err := w.insertCounts("outcome", t.Outcomes); err != nil {
+				return err
+			}
+			if err := w.insertCounts("class", t.Classes); err != nil {
+				return err
+			}
+			return w.insertSummary(c)
+		})
+		if err != nil {
+			return err
+		}
+		w.ended = true
+		delete(w.run.writers, id)
+		return nil
+	})
+}
+
+func (w *TrialWriter) insertCounts(kind string, counts map[string]int64) error {
+	for name, n := range counts {
+		if err := w.run.exec(`INSERT INTO counts (trial, kind, name, n) VALUES (?, ?, ?, ?)`, w.trial.ID, kind, name, n); err != nil {
+			return fmt.Errorf("%s %q: %w", kind, name, err)
+		}
+	}
+	return nil
+}
+
+func (w *TrialWriter) insertSummary(c Counts) error {
+	err := w.run.exec(`INSERT INTO summaries (trial, ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		w.trial.ID, c.Ops, c.Bytes, c.OKBytes, c.InFlightBytes, c.First, c.Last)
+	if err != nil {
+		return err
+	}
+	for m := range numMeasures {
+		h, err := w.summary.Histogram(m)
+		if err != nil {
+			return err
+		}
+		if err := w.insertHistogram(m, false, h); err != nil {
+			return err
+		}
+		h, err = w.summary.CensoredHistogram(m)
+		if err != nil {
+			return err
+		}
+		if err := w.insertHistogram(m, true, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *TrialWriter) insertHistogram(m Measure, censored bool, h *Histogram) error {
+	if h.Count() == 0 {
+		return nil
+	}
+	var s storedHistogram
+	if err := s.encode(h); err != nil {
+		return err
+	}
+	return w.run.exec(`INSERT INTO histograms (trial, measure, censored, overflow, hdr) VALUES (?, ?, ?, ?, ?)`,
+		w.trial.ID, m.String(), censored, s.over, s.hdr.String)
+}
+
+// refusal is an error about what the caller gave. Nothing of it was kept, so
+// the trial can go on.
+type refusal struct{ error }
+
+// locked runs fn while the trial is open for writing. An error of fn ends the
+// whole run's writing: what was recorded is no longer complete.
+func (w *TrialWriter) locked(fn func() error) error {
+	r := w.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return err
+	}
+	if w.ended {
+		return w.errorf("it has ended")
+	}
+	err := fn()
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return w.errorf("%w", refused.error)
+	}
+	return r.fail(err)
+}
+
+func (w *TrialWriter) errorf(format string, args ...any) error {
+	return fmt.Errorf("record: trial %d (cell %s, block %d): "+format,
+		slices.Concat([]any{w.trial.ID, w.trial.Cell, w.trial.Block}, args)...)
+}
+
+var _ OpSink = (*TrialWriter)(nil)

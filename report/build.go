@@ -1,0 +1,264 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Build computes the report of a run directory. It reads trials, link checks
+// and, one trial at a time, samples and windows; never the operations, so its
+// memory does not grow with them. The same directory gives the same report.
+func Build(run *record.Reader) (*Report, error) {
+	in, err := gather(run)
+	if err != nil {
+		return nil, err
+	}
+	r := compute(in)
+	return r, r.draw(in)
+}
+
+// gather reads what a report is computed from.
+func gather(run *record.Reader) (*input, error) {
+	plan, err := experiment.LoadPlan(run.Plan())
+	if err != nil {
+		return nil, fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
+	}
+	in := &input{meta: run.Meta(), plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics()}
+	if in.trials, err = run.Trials(); err != nil {
+		return nil, err
+	}
+	if in.events, err = run.Events(); err != nil {
+		return nil, err
+	}
+	if in.links, err = run.Links(); err != nil {
+		return nil, err
+	}
+	in.windows = func(trial int64) ([]window, error) {
+		ws, err := run.Windows(trial)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]window, 0, len(ws))
+		for _, w := range ws {
+			v := window{Start: float64(w.Second) * record.WindowSeconds, Seconds: record.WindowSeconds, Bytes: float64(w.Bytes)}
+			for _, o := range record.Outcomes() {
+				n := float64(w.Outcomes[o])
+				switch {
+				case o == record.OK:
+					v.OK += n
+				case o.ServerFailure():
+					v.Failed += n
+				default:
+					v.Censored += n
+				}
+			}
+			out = append(out, v)
+		}
+		return out, nil
+	}
+	return in, nil
+}
+
+// viewOf takes from a plan what a report needs.
+func viewOf(p *experiment.Plan) planView {
+	e := p.Experiment
+	v := planView{Hash: p.Hash, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description,
+		Seed: e.Seed, Blocks: p.Blocks}
+	if e.Repetitions.Until != nil {
+		v.Until = e.Repetitions.Min
+	}
+	for _, c := range p.Cells {
+		cell := Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group()}
+		for _, f := range c.Factors {
+			cell.Factors = append(cell.Factors, Factor(f))
+		}
+		if c.Retrieve != nil && c.Retrieve.Arrivals != nil {
+			v.OpenLoop = true
+		}
+		v.Cells = append(v.Cells, cell)
+		if c.Baseline {
+			v.Baseline = c.System
+		}
+	}
+	slot := 1
+	for _, s := range e.Systems {
+		sys := System{Name: s.Name, Use: s.Use, Baseline: s.Name == v.Baseline, Slot: slot}
+		if sys.Baseline {
+			sys.Slot = 0
+		} else {
+			slot++
+		}
+		v.Systems = append(v.Systems, sys)
+	}
+	v.Link = linkWords(e.Link, p.Cells)
+	return v
+}
+
+// linkWords describes the link in a few words.
+func linkWords(l experiment.Link, cells []experiment.Cell) string {
+	if !slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Link.Shaped() }) {
+		return "not shaped"
+	}
+	var words []string
+	rates := each(l.Rate, func(v experiment.BitRate) string {
+		if v == 0 {
+			return "unlimited"
+		}
+		return exact(float64(v), "bit/s")
+	})
+	delays := each(l.Delay, func(v experiment.Duration) string { return exact(v.Seconds(), "s") })
+	losses := each(l.Loss, func(v experiment.Fraction) string { return percent(float64(v)) })
+	if rates != "unlimited" && rates != "" {
+		words = append(words, rates)
+	}
+	if delays != "0 s" && delays != "" {
+		words = append(words, delays+" one way")
+	}
+	if losses != "0 %" && losses != "" {
+		words = append(words, losses+" loss")
+	}
+	return strings.Join(words, ", ")
+}
+
+// each lists the values of an axis, or counts them when they are many.
+func each[T any](values experiment.Axis[T], say func(T) string) string {
+	if len(values) > 3 {
+		return fmt.Sprintf("%d values", len(values))
+	}
+	var words []string
+	for _, v := range values {
+		words = append(words, say(v))
+	}
+	return list(words)
+}
+
+// compute is everything but the pictures.
+func compute(in *input) *Report {
+	p := in.plan
+	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
+		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, headline: "throughput",
+		Findings: []Finding{}, Notes: []string{}, Overall: []Overall{}, Cells: []Cell{}, Invalid: []InvalidTrial{}, Links: []Link{}, Environment: []Pair{}}
+	if p.OpenLoop {
+		// Offered load decides the throughput of an open loop; what the systems
+		// decide is how long an operation takes.
+		r.headline = "duration_p50"
+	}
+	if r.Title == "" {
+		r.Title = p.Scenario
+	}
+	r.Run.PlanHash, r.Run.Seed = p.Hash, p.Seed
+	r.Environment = environment(in.meta)
+	r.tally(in)
+	r.summarise()
+	r.compare()
+	r.checkLinks(in)
+	r.state(in)
+	r.find()
+	r.remark(in)
+	r.LoadLine = r.explainLoadLine()
+	r.judge()
+	return r
+}
+
+// state says whether the run is complete, from the events that the engine
+// leaves when a session begins and ends.
+func (r *Report) state(in *input) {
+	ended := true
+	for _, e := range in.events {
+		if e.Trial != 0 || e.Kind != "phase" {
+			continue
+		}
+		switch e.What {
+		case "run begins", "run resumed":
+			ended = false
+		case "run ends":
+			ended = true
+		}
+	}
+	enough := r.Run.Done >= r.Run.Planned
+	if !enough && in.plan.Until > 0 {
+		// Repetitions that end once an interval is narrow enough.
+		enough = !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Valid+c.Invalid+c.Failed < in.plan.Until })
+	}
+	switch {
+	case !ended:
+		r.Run.State = "running"
+	case enough:
+		r.Run.State = "complete"
+	default:
+		r.Run.State = "partial"
+	}
+	if why := in.meta["stopped"]; why != "" && r.Run.State == "partial" {
+		r.Run.Stopped = why
+	}
+}
+
+// remark collects notes: what a reader should know that is not a finding.
+func (r *Report) remark(in *input) {
+	seen := map[string]int{}
+	for _, t := range r.Trials {
+		if t.Warmup {
+			continue
+		}
+		for _, n := range t.Notes {
+			seen[n]++
+		}
+	}
+	least, most := 0, 0
+	for _, c := range r.Cells {
+		if n := c.Valid; n > 0 {
+			if least == 0 || n < least {
+				least = n
+			}
+			most = max(most, n)
+		}
+	}
+	switch {
+	case least == 0:
+	case least == 1:
+		r.Notes = append(r.Notes, "Some cells have a single valid trial: there is no interval and no comparison for them. Repeat at least 6 times for an interval at 95 %.")
+	case least < 6:
+		r.Notes = append(r.Notes, fmt.Sprintf("With %d valid trials a median's interval is the whole range of the trials and has %s confidence; from 6 trials on it has 95 %%.", least, percent(1-math.Pow(2, float64(1-least)))))
+	}
+	if m := r.family(); m > 0 && least > 0 && leastP(least)*float64(m) > alpha {
+		n := least
+		for leastP(n)*float64(m) > alpha {
+			n++
+		}
+		if leastP(least) > alpha {
+			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials no rank test can show a difference in a single cell, however large; 4 can, and %d also after correction for %d comparisons.", least, n, m))
+		} else {
+			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials a rank test cannot pass the correction for %d comparisons, so each cell was judged by itself: expect one in twenty to be shown by chance. %d trials would do.", least, m, n))
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
+		if seen[a] != seen[b] {
+			return seen[b] - seen[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, n := range keys {
+		if i == 12 {
+			r.Notes = append(r.Notes, plural(int64(len(keys)-i), "more kind of note", "more kinds of notes")+" in run.db.")
+			break
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("%s (%s)", n, plural(int64(seen[n]), "trial", "trials")))
+	}
+}
+
+// family is the number of comparisons of the headline.
+func (r *Report) family() int {
+	n := 0
+	for _, c := range r.Cells {
+		if _, ok := c.Ratios[r.headline]; ok {
+			n++
+		}
+	}
+	return n
+}

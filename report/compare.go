@@ -1,0 +1,176 @@
+package report
+
+import (
+	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// compared are the metrics whose ratios to the baseline are computed.
+func (r *Report) compared() []string {
+	var keys []string
+	for _, m := range r.Metrics {
+		switch m.Key {
+		case "throughput", "ttfb_p50", "ttfb_p99", "duration_p50", "duration_p99", "ops_rate", "system_cpu_per_gb", "system_rss_peak":
+			keys = append(keys, m.Key)
+		}
+	}
+	return keys
+}
+
+// compare fills each cell's ratios to the baseline's cell of its group, and
+// pools them over groups. Trials are paired by block: what a block does to all
+// alike cancels.
+func (r *Report) compare() {
+	if r.Baseline == "" {
+		return
+	}
+	bases := map[string]*Cell{}
+	for _, c := range r.cells() {
+		if c.Baseline {
+			bases[c.Group] = c
+		}
+	}
+	for _, key := range r.compared() {
+		m, _ := r.metric(key)
+		var family []*Cell
+		for _, c := range r.cells() {
+			base := bases[c.Group]
+			if base == nil || c.Baseline {
+				continue
+			}
+			xs, ys := paired(c.Metrics[key], base.Metrics[key])
+			if len(xs) == 0 {
+				continue
+			}
+			q := ratioOf(xs, ys, r.Run.Seed)
+			if c.Ratios == nil {
+				c.Ratios = map[string]Ratio{}
+			}
+			c.Ratios[key] = q
+			family = append(family, c)
+		}
+		ps := make([]float64, len(family))
+		for i, c := range family {
+			ps[i] = float64(c.Ratios[key].P)
+		}
+		adjusted := stats.Holm(ps)
+		for i, c := range family {
+			q := c.Ratios[key]
+			q.PHolm = Num(adjusted[i])
+			q.decide(m.Better, len(family))
+			c.Ratios[key] = q
+		}
+		for _, s := range r.Systems {
+			if !s.Baseline {
+				r.pool(s.Name, key, bases)
+			}
+		}
+	}
+}
+
+// paired are the values of two cells in the blocks that both have, in order of
+// blocks.
+func paired(a, b Summary) (xs, ys []float64) {
+	for i, block := range a.blocks {
+		if j := slices.Index(b.blocks, block); j >= 0 && b.values[j] > 0 && a.values[i] > 0 {
+			xs, ys = append(xs, a.values[i]), append(ys, b.values[j])
+		}
+	}
+	return xs, ys
+}
+
+// alpha is the level at which a difference counts as shown.
+const alpha = 1 - Confidence
+
+// leastP is the smallest p that a comparison of n trials with n can reach.
+func leastP(n int) float64 { return stats.MinP(n, n) }
+
+// decide says whether a difference is shown. The interval must exclude 1 and
+// the rank test must agree, over the whole family of comparisons. Where n is
+// too small for the family ever to pass, the single comparison decides and the
+// ratio carries a warning.
+func (q *Ratio) decide(better record.Better, family int) {
+	apart := q.Lo.Known() && q.Hi.Known() && (q.Lo > 1 || q.Hi < 1)
+	reachable := leastP(q.N)*float64(family) <= alpha
+	switch {
+	case leastP(q.N) > alpha:
+		q.Warn = "too few trials to show a difference"
+	case reachable:
+		q.Shown = apart && float64(q.PHolm) <= alpha
+	default:
+		q.Shown = apart && float64(q.P) <= alpha
+		q.Warn = "too few trials to correct for the number of comparisons"
+	}
+	q.Better = direction(q.Shown, float64(q.Value), better)
+}
+
+// direction is +1 when a shown ratio is better, -1 when worse, 0 when it is
+// not shown or below the effect floor.
+func direction(shown bool, ratio float64, better record.Better) int {
+	if !shown || math.Abs(math.Log(ratio)) < math.Log1p(EffectFloor) {
+		return 0
+	}
+	up := 1
+	if ratio < 1 {
+		up = -1
+	}
+	switch better {
+	case record.Higher:
+		return up
+	case record.Lower:
+		return -up
+	}
+	return 0
+}
+
+// pool takes the pairs of all groups together: the geometric mean of their
+// ratios, every group weighing the same, an interval by bootstrap within
+// groups, and an exact sign test over the pairs.
+func (r *Report) pool(system, key string, bases map[string]*Cell) {
+	m, _ := r.metric(key)
+	o := Overall{System: system, Metric: key}
+	var groups [][]float64 // log ratios
+	above, below := 0, 0
+	for _, c := range r.cells() {
+		base := bases[c.Group]
+		if c.System != system || base == nil {
+			continue
+		}
+		xs, ys := paired(c.Metrics[key], base.Metrics[key])
+		if len(xs) == 0 {
+			continue
+		}
+		logs := make([]float64, len(xs))
+		for i := range xs {
+			logs[i] = math.Log(xs[i] / ys[i])
+			if logs[i] > 0 {
+				above++
+			} else if logs[i] < 0 {
+				below++
+			}
+		}
+		groups = append(groups, logs)
+		q := float64(c.Ratios[key].Value)
+		if len(groups) == 1 || Num(q) < o.Least.Value {
+			o.Least = Extreme{r.shape.where(c), Num(q)}
+		}
+		if len(groups) == 1 || Num(q) > o.Most.Value {
+			o.Most = Extreme{r.shape.where(c), Num(q)}
+		}
+	}
+	for _, g := range groups {
+		o.N += len(g)
+	}
+	if o.N == 0 {
+		return
+	}
+	value, lo, hi := pooledRatio(groups, r.Run.Seed)
+	o.Value, o.Lo, o.Hi = Num(value), Num(lo), Num(hi)
+	o.P = Num(signTest(above, below))
+	o.Shown = (lo > 1 || hi < 1) && float64(o.P) <= alpha
+	o.Better = direction(o.Shown, value, m.Better)
+	r.Overall = append(r.Overall, o)
+}

@@ -1,0 +1,334 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// rule looks for one thing worth knowing. It says nothing when it has no evidence.
+type rule func(*Report) []Finding
+
+// find runs every rule, what spoils a result first.
+func (r *Report) find() {
+	for _, look := range []rule{wrongBytes, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures, whatBounds, drift, dropped} {
+		r.Findings = append(r.Findings, look(r)...)
+	}
+}
+
+// wrongBytes: corruption is never a detail.
+func wrongBytes(r *Report) []Finding {
+	f := Finding{Rule: "wrong-bytes", Tone: Bad, Title: "Wrong bytes were served"}
+	total := int64(0)
+	for _, t := range r.Trials {
+		if n := t.Outcomes[record.WrongBytes.String()]; n > 0 {
+			total += n
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s, trial %d: %s", t.Info.System, r.shape.where(t.Info), t.ID, plural(n, "operation", "operations")))
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	f.Text = plural(total, "operation", "operations") + " delivered all bytes, and they were not the object's. Nothing else about that system matters until this is explained; warm-up and invalid trials are counted here too."
+	return []Finding{f}
+}
+
+// generatorBound: a result about the generator is not one about the server.
+func generatorBound(r *Report) []Finding {
+	f := r.invalidBecause("generator-bound", "The load generator was the limit",
+		"in these cells the generator itself was too busy or too late; their invalid trials say how fast the generator is, not the server, and are left out.",
+		record.ReasonGeneratorSaturated, record.ReasonGeneratorLate)
+	return f
+}
+
+func linksOff(r *Report) []Finding {
+	return r.invalidBecause("link-off", "A link was not what was asked for",
+		"the link measured before these trials, or the emulator during them, was off by more than the tolerance; the trials are left out.",
+		record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied)
+}
+
+func boxBusy(r *Report) []Finding {
+	return r.invalidBecause("box-busy", "Something else was using the machine",
+		"other processes took CPU time during these trials; they are left out. Run again on a quiet machine before believing small differences.",
+		record.ReasonBoxBusy)
+}
+
+// invalidBecause lists the cells with trials that are invalid for given reasons.
+func (r *Report) invalidBecause(id, title, text string, reasons ...string) []Finding {
+	f := Finding{Rule: id, Tone: Warn, Title: title}
+	total := 0
+	for _, c := range r.cells() {
+		n := 0
+		for _, t := range r.Trials {
+			if t.Info == c && !t.Warmup && slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(reasons, s) }) {
+				n++
+			}
+		}
+		if n > 0 {
+			total += n
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s of %d", c.System, r.shape.where(c), plural(int64(n), "trial", "trials"), c.Valid+c.Invalid+c.Failed))
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	f.Text = plural(int64(total), "trial", "trials") + ": " + text
+	return []Finding{f}
+}
+
+// deadlinesPose: a client that counts its own deadline as a failure blames a
+// healthy server.
+func deadlinesPose(r *Report) []Finding {
+	f := Finding{Rule: "deadlines", Tone: Warn, Title: "Deadlines, not failures"}
+	for _, c := range r.cells() {
+		cut, all := c.Outcomes[record.Deadline.String()], int64(0)
+		for _, n := range c.Outcomes {
+			all += n
+		}
+		if cut == 0 || float64(cut) < 0.01*float64(all) {
+			continue
+		}
+		failed := c.Success.Of - c.Success.OK
+		naive := float64(c.Success.OK) / float64(all)
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s of %s operations passed the deadline while bytes still came; the server failed %s. Counted together they would read as %s success",
+			c.System, r.shape.where(c), count(cut), count(all), count(failed), percent(naive)))
+	}
+	if f.Evidence == nil {
+		return nil
+	}
+	f.Text = "The experiment's own deadline ended operations that were still receiving. Under a burst that shares the link fairly all operations end late together; that is the link's arithmetic, not the server's failure. Give them more time (limits.deadline) or ask for less at once."
+	return []Finding{f}
+}
+
+func serverFailures(r *Report) []Finding {
+	f := Finding{Rule: "failures", Tone: Bad, Title: "Operations failed"}
+	for _, c := range r.cells() {
+		failed := c.Success.Of - c.Success.OK
+		if failed == 0 {
+			continue
+		}
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s of %s (%s): %s", c.System, r.shape.where(c), count(failed), count(c.Success.Of),
+			percent(float64(failed)/float64(c.Success.Of)), c.failureWords()))
+	}
+	if f.Evidence == nil {
+		return nil
+	}
+	f.Text = "The server refused, broke off, stalled or answered with an error. These count against it."
+	return []Finding{f}
+}
+
+// failureWords names failures by class where the recorder has one, largest first.
+func (c *Cell) failureWords() string {
+	counts := c.Classes
+	if len(counts) == 0 || c.Success.Censored > 0 {
+		// Classes also name what the experiment cut off; outcomes tell them apart.
+		counts = map[string]int64{}
+		for _, o := range record.Outcomes() {
+			if o.ServerFailure() && c.Outcomes[o.String()] > 0 {
+				counts[o.String()] = c.Outcomes[o.String()]
+			}
+		}
+	}
+	names := sortedByCount(counts)
+	if len(names) > 4 {
+		names = append(names[:3:3], "other")
+	}
+	var words []string
+	for _, n := range names {
+		if n == "other" && counts[n] == 0 {
+			words = append(words, n)
+			continue
+		}
+		words = append(words, n+" ×"+count(counts[n]))
+	}
+	return list(words)
+}
+
+func sortedByCount(counts map[string]int64) []string {
+	names := make([]string, 0, len(counts))
+	for n := range counts {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if counts[a] != counts[b] {
+			if counts[a] > counts[b] {
+				return -1
+			}
+			return 1
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+	return names
+}
+
+// Shares of the load line and of the machine's CPUs from which on a cell is
+// said to be bound by the one or the other.
+const (
+	linkBound = 0.85
+	cpuBound  = 0.85
+	farBelow  = 0.70
+)
+
+// whatBounds says where the link and where the CPU is the limit.
+func whatBounds(r *Report) []Finding {
+	cpus, _ := strconv.ParseFloat(r.environment("cpu.count"), 64)
+	link := Finding{Rule: "link-bound", Tone: Neutral,
+		Text: "Within " + percent(1-linkBound) + " of the load line: on this link a faster server would not be faster."}
+	cpu := Finding{Rule: "cpu-bound", Tone: Warn,
+		Text: "Far below the load line while the CPU is used up: what a byte costs the server decides."}
+	wait := Finding{Rule: "waiting", Tone: Neutral,
+		Text: "Far below the load line, and the CPU is not used up: the system waits for round trips, for its disk, or for itself."}
+	for _, s := range r.Systems {
+		var bound, busy, idle []string
+		cells, best := 0, 0.0
+		for _, c := range r.cells() {
+			load, ok := c.Metrics["load_line_share"]
+			if c.System != s.Name || !ok {
+				continue
+			}
+			cells++
+			at, rate := float64(load.Median), float64(c.Metrics["throughput"].Median)
+			cores := rate / 1e9 * float64(c.Metrics["system_cpu_per_gb"].Median)
+			all := cores + rate/1e9*float64(c.Metrics["generator_cpu_per_gb"].Median)
+			what := fmt.Sprintf("%s at %s of the line", r.shape.where(c), percent(at))
+			switch {
+			case at >= linkBound:
+				bound, best = append(bound, what), max(best, at)
+			case at >= farBelow || c.cutOff() > 0.05:
+				// Bytes of operations that were cut off are not in the throughput.
+			case cpus > 0 && all >= cpuBound*cpus:
+				busy = append(busy, fmt.Sprintf("%s, server and generator kept %s of %g CPUs busy", what, digits(all, 2), cpus))
+			case cores >= 0.9 && cores <= 1.1:
+				busy = append(busy, fmt.Sprintf("%s, the server kept %s CPUs busy, as one thread would", what, digits(cores, 2)))
+			default:
+				idle = append(idle, fmt.Sprintf("%s, the server kept %s CPUs busy", what, digits(cores, 2)))
+			}
+		}
+		add := func(f *Finding, title string, cellsOf []string, detail string) {
+			if len(cellsOf) == 0 {
+				return
+			}
+			f.Title = title
+			f.subjects = append(f.subjects, s.Name)
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s in %d of %s: %s", s.Name, len(cellsOf), plural(int64(cells), "cell", "cells"), detail))
+		}
+		add(&link, "Limited by the link", bound, "up to "+percent(best)+" of the line")
+		add(&cpu, "Limited by CPU", busy, some(busy))
+		add(&wait, "Neither link nor CPU is the limit", idle, some(idle))
+	}
+	var out []Finding
+	for _, f := range []Finding{cpu, wait, link} {
+		if f.Evidence != nil {
+			f.Title += ": " + list(f.subjects)
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// some names the first few of many.
+func some(words []string) string {
+	if len(words) > 3 {
+		return strings.Join(words[:3], "; ") + fmt.Sprintf("; and %d more", len(words)-3)
+	}
+	return strings.Join(words, "; ")
+}
+
+// cutOff is the share of a cell's operations that the experiment's limits ended.
+func (c *Cell) cutOff() float64 {
+	if n := c.Success.Of + c.Success.Censored; n > 0 {
+		return float64(c.Success.Censored) / float64(n)
+	}
+	return 0
+}
+
+// driftLimit is how far the blocks of a run may differ before drift is named.
+const driftLimit = 1.10
+
+// drift compares blocks: each trial is divided by its cell's median, and the
+// median of these over a block is what that block was like for a system. Equal
+// drift hits all alike and cancels in the ratios; unequal drift does not.
+func drift(r *Report) []Finding {
+	const key = "throughput"
+	levels := map[string]map[int][]float64{}
+	for _, c := range r.cells() {
+		s, ok := c.Metrics[key]
+		if !ok || s.N < 3 || s.Median <= 0 {
+			continue
+		}
+		if levels[c.System] == nil {
+			levels[c.System] = map[int][]float64{}
+		}
+		for i, x := range s.values {
+			b := s.blocks[i]
+			levels[c.System][b] = append(levels[c.System][b], x/float64(s.Median))
+		}
+	}
+	spread := func(of, by map[int][]float64) (lo, hi float64, at string) {
+		lo, hi = math.Inf(1), math.Inf(-1)
+		var blo, bhi int
+		for b, xs := range of {
+			v := middle(xs)
+			if by != nil {
+				if len(by[b]) == 0 {
+					continue
+				}
+				v /= middle(by[b])
+			}
+			if v < lo || v == lo && b < blo {
+				lo, blo = v, b
+			}
+			if v > hi || v == hi && b < bhi {
+				hi, bhi = v, b
+			}
+		}
+		return lo, hi, fmt.Sprintf("block %d at %s, block %d at %s of its median", blo, percent(lo), bhi, percent(hi))
+	}
+	f := Finding{Rule: "drift", Tone: Warn, Title: "Blocks differ, and not alike for all systems"}
+	for _, s := range r.Systems {
+		of := levels[s.Name]
+		if len(of) < 3 || s.Baseline {
+			continue
+		}
+		var by map[int][]float64
+		against := ""
+		if r.Baseline != "" && len(levels[r.Baseline]) >= 3 {
+			by, against = levels[r.Baseline], " relative to "+r.Baseline
+		}
+		if lo, hi, at := spread(of, by); hi > lo*driftLimit && !math.IsInf(lo, 0) {
+			f.Evidence = append(f.Evidence, s.Name+against+": "+at)
+		}
+	}
+	if f.Evidence == nil {
+		return nil
+	}
+	f.Text = "Throughput changed between blocks by more than " + percent(driftLimit-1) + ", differently for different systems: something changed during the run (heat, caches, growth, another load). Ratios are taken within blocks, which removes only what hits all alike."
+	return []Finding{f}
+}
+
+// dropped: what was not compared cannot have been seen to be wrong.
+func dropped(r *Report) []Finding {
+	if !slices.ContainsFunc(r.Trials, func(t Trial) bool {
+		return slices.ContainsFunc(t.Notes, func(n string) bool { return len(n) >= 13 && n[:13] == "receive: drop" })
+	}) {
+		return nil
+	}
+	return []Finding{{Rule: "not-compared", Tone: Neutral, Title: "Content was not compared",
+		Text: "Trials with receive: drop check status, headers and length and let the kernel discard the bytes. Wrong content would not have been seen in them."}}
+}
+
+func (r *Report) environment(key string) string {
+	for _, p := range r.Environment {
+		if p.Key == key {
+			return p.Value
+		}
+	}
+	return ""
+}

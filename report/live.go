@@ -1,0 +1,218 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// refresh is how often a run that goes on is looked at.
+const refresh = time.Second
+
+// Live serves the page of a run directory: the same page, renewed by
+// server-sent events while the run goes on, and its numbers for Prometheus
+// under /metrics. It answers only requests for a loopback name, so that a page
+// of a stranger cannot read it through a name of its own (DNS rebinding); the
+// caller binds it to a loopback address. It keeps nothing open between
+// requests; event streams end with the run or with their request.
+func Live(dir string) http.Handler {
+	l := &live{dir: dir}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newCollector(dir))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", l.page)
+	mux.HandleFunc("GET /events", l.events)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return loopbackNames(mux)
+}
+
+func loopbackNames(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		host := req.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		switch host {
+		case "localhost", "127.0.0.1", "::1", "[::1]":
+		default:
+			http.Error(w, "this page answers only to localhost, 127.0.0.1 and [::1]", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, req)
+	})
+}
+
+// live renders a run directory for any number of viewers, once per change.
+type live struct {
+	dir string
+
+	mu   sync.Mutex
+	seen time.Time // of the last look
+	now  view
+}
+
+// view is what there is to show at a moment.
+type view struct {
+	mark     string // changes when the report does
+	report   *Report
+	main     []byte // the page's main element, as a JSON string
+	progress string
+	ended    bool
+}
+
+// look returns the present view, at most a moment old.
+func (l *live) look() (view, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.seen) < refresh/2 && l.now.report != nil {
+		return l.now, nil
+	}
+	run, err := record.Open(l.dir)
+	if err != nil {
+		return view{}, err
+	}
+	defer run.Close()
+	trials, err := run.Trials()
+	if err != nil {
+		return view{}, err
+	}
+	events, err := run.Events()
+	if err != nil {
+		return view{}, err
+	}
+	ended := 0
+	var running *record.Trial
+	for i := range trials {
+		if trials[i].State == record.Running {
+			running = &trials[i]
+		} else {
+			ended++
+		}
+	}
+	if mark := fmt.Sprint(ended, " ", len(events)); l.now.report == nil || mark != l.now.mark {
+		rep, err := Build(run)
+		if err != nil {
+			return view{}, err
+		}
+		var b bytes.Buffer
+		if err := rep.writeMain(&b); err != nil {
+			return view{}, err
+		}
+		main, err := json.Marshal(b.String())
+		if err != nil {
+			return view{}, err
+		}
+		l.now = view{mark: mark, report: rep, main: main, ended: rep.Run.State != "running"}
+	}
+	l.now.progress, err = l.now.report.progress(run, running)
+	l.seen = time.Now()
+	return l.now, err
+}
+
+// progress says in a line what goes on.
+func (r *Report) progress(run *record.Reader, running *record.Trial) (string, error) {
+	s := fmt.Sprintf("%d of %d trials", r.Run.Done, r.Run.Planned)
+	if running == nil {
+		return s, nil
+	}
+	ws, err := run.Windows(running.ID)
+	if err != nil {
+		return "", err
+	}
+	ops, bytes := int64(0), int64(0)
+	for _, w := range ws {
+		ops += w.Ops()
+		bytes += w.Bytes
+	}
+	for _, c := range r.cells() {
+		if c.ID == running.Cell {
+			s += "; now " + c.System
+			if where := r.shape.where(c); where != "" {
+				s += ", " + where
+			}
+			if running.Warmup {
+				s += " (warm-up)"
+			}
+		}
+	}
+	if ops > 0 {
+		s += fmt.Sprintf(": %s, %s", plural(ops, "operation", "operations"), show(float64(bytes), "B"))
+	}
+	return s, nil
+}
+
+func (l *live) page(w http.ResponseWriter, _ *http.Request) {
+	v, err := l.look()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	var b bytes.Buffer
+	if err := v.report.writePage(&b, true); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes()) // the viewer is gone: nothing to do
+}
+
+// events streams what changes until the run has ended or the viewer is gone.
+func (l *live) events(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	control := http.NewResponseController(w)
+	send := func(event, data string) error {
+		// A viewer that stops reading must not hold us.
+		_ = control.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, data); err != nil {
+			return err
+		}
+		return control.Flush()
+	}
+	tick := time.NewTicker(refresh)
+	defer tick.Stop()
+	mark, progress := "", ""
+	for {
+		v, err := l.look()
+		if err != nil {
+			_ = send("progress", "cannot read the run: "+oneLine(err.Error()))
+			return
+		}
+		if v.mark != mark {
+			if send("main", string(v.main)) != nil {
+				return
+			}
+			mark = v.mark
+		}
+		if v.progress != progress {
+			if send("progress", oneLine(v.progress)) != nil {
+				return
+			}
+			progress = v.progress
+		}
+		if v.ended {
+			_ = send("end", v.report.Run.State)
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-req.Context().Done():
+			return
+		}
+	}
+}
+
+// oneLine keeps text from ending an event early.
+func oneLine(s string) string {
+	return string(bytes.Join(bytes.Fields([]byte(s)), []byte(" ")))
+}

@@ -1,0 +1,263 @@
+// Package report turns a run directory into something a person or a machine can
+// read: one page, a terminal table, CSV, Parquet, JSON and the Go benchmark
+// format. It reads run directories only: no daemon, no network, no clock, so the
+// same directory gives the same report years later.
+//
+// The trial is the unit of every statistic: requests within a trial are
+// summarised by the recorder first, and the numbers here are medians over valid
+// trials. Warm-up trials and invalid trials stay visible and stay out.
+package report
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Format is the version of the summary's JSON schema (docs/results.md).
+const Format = 1
+
+// Confidence is the level of every interval in a report.
+const Confidence = 0.95
+
+// EffectFloor is the smallest change of a ratio that a verdict speaks of.
+// It equals the default tolerance of a link: two trials whose links may differ
+// by this much cannot support a smaller claim.
+const EffectFloor = 0.05
+
+// Report is everything a run directory says, ready to be written. Its JSON is
+// the run's summary.json.
+type Report struct {
+	Format      int             `json:"format"`
+	Scenario    string          `json:"scenario"`
+	Title       string          `json:"title"`
+	Question    string          `json:"question"`
+	Description string          `json:"description,omitempty"`
+	Answer      []Answer        `json:"answer"`
+	Verdict     Verdict         `json:"verdict"`
+	Run         Run             `json:"run"`
+	Baseline    string          `json:"baseline,omitempty"`
+	Systems     []System        `json:"systems"`
+	Metrics     []record.Metric `json:"metrics"`
+	Findings    []Finding       `json:"findings"`
+	Notes       []string        `json:"notes"`
+	LoadLine    string          `json:"load_line,omitempty"`
+	Overall     []Overall       `json:"overall"`
+	Cells       []Cell          `json:"cells"`
+	Invalid     []InvalidTrial  `json:"invalid"`
+	Links       []Link          `json:"links"`
+	Environment []Pair          `json:"environment"`
+
+	Hero    *Figure         `json:"-"` // the picture of the first screen
+	Figures []Figure        `json:"-"`
+	Trials  []Trial         `json:"-"`
+	Plan    json.RawMessage `json:"-"`
+
+	shape    shape
+	link     string // in words
+	headline string // the metric that verdicts speak of
+}
+
+// Answer is what the run says of one system.
+type Answer struct {
+	System string `json:"system"`
+	Text   string `json:"text"`
+}
+
+// Tone colours a verdict or a finding; it repeats what the words say.
+type Tone string
+
+const (
+	Good    Tone = "good"
+	Neutral Tone = "neutral"
+	Warn    Tone = "warn"
+	Bad     Tone = "bad"
+)
+
+// Verdict is the one sentence to remember.
+type Verdict struct {
+	Text string `json:"text"`
+	Tone Tone   `json:"tone"`
+}
+
+// Run says what was executed.
+type Run struct {
+	PlanHash string    `json:"plan_hash"`
+	Seed     uint64    `json:"seed"`
+	State    string    `json:"state"`             // "complete", "partial", "running"
+	Stopped  string    `json:"stopped,omitempty"` // the exit condition that ended it early
+	Started  time.Time `json:"started,omitzero"`
+	Seconds  float64   `json:"seconds"` // sum over trials, warm-up included
+	Planned  int       `json:"planned"` // trials of the plan, warm-up not counted
+	Done     int       `json:"done"`
+	Valid    int       `json:"valid"`
+	Invalid  int       `json:"invalid"`
+	Failed   int       `json:"failed"`
+	Warmup   int       `json:"warmup"`
+	// Operations of valid trials, and the file bytes that they carried.
+	Operations int64 `json:"operations"`
+}
+
+// System is one system under test. Slot numbers its colour and mark; the
+// baseline has slot 0.
+type System struct {
+	Name     string `json:"name"`
+	Use      string `json:"use"`
+	Baseline bool   `json:"baseline,omitempty"`
+	Slot     int    `json:"slot"`
+}
+
+// Pair is a named value of the environment.
+type Pair struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Finding is one thing worth knowing, with the numbers that show it.
+type Finding struct {
+	Rule     string   `json:"rule"`
+	Tone     Tone     `json:"tone"`
+	Title    string   `json:"title"`
+	Text     string   `json:"text"`
+	Evidence []string `json:"evidence,omitempty"`
+
+	subjects []string // systems that a shared title names
+}
+
+// Factor is one varied setting of a cell.
+type Factor struct {
+	Path   string  `json:"path"`
+	Label  string  `json:"label"`
+	Value  string  `json:"value"`
+	Number float64 `json:"number"`
+	Unit   string  `json:"unit,omitempty"`
+}
+
+// Cell is one combination of factors with its statistics over valid trials.
+type Cell struct {
+	ID       string   `json:"id"`
+	System   string   `json:"system"`
+	Baseline bool     `json:"baseline,omitempty"`
+	Group    string   `json:"group"` // equal for cells that differ only in system
+	Factors  []Factor `json:"factors"`
+	Planned  int      `json:"planned"`
+	Valid    int      `json:"valid"`
+	Invalid  int      `json:"invalid"`
+	Failed   int      `json:"failed"`
+	// Outcomes counts the operations of valid trials.
+	Outcomes map[string]int64   `json:"outcomes"`
+	Classes  map[string]int64   `json:"classes,omitempty"`
+	Success  Proportion         `json:"success"`
+	Metrics  map[string]Summary `json:"metrics"`
+	// Ratios are to the baseline's cell of the same group, by metric.
+	Ratios  map[string]Ratio `json:"ratios,omitempty"`
+	Reasons map[string]int   `json:"reasons,omitempty"` // validity reasons of its invalid trials
+}
+
+// Proportion is a share of operations with a Clopper–Pearson interval for as
+// many independent operations as they are worth.
+type Proportion struct {
+	Of       int64 `json:"of"` // operations that finished: ok or failed by the server
+	OK       int64 `json:"ok"`
+	Value    Num   `json:"value"`
+	Lo       Num   `json:"lo"`
+	Hi       Num   `json:"hi"`
+	Worth    int64 `json:"worth"`    // independent operations that they are worth, by the spread between trials
+	Censored int64 `json:"censored"` // deadline, in flight, cancelled: beside, not in, the share
+}
+
+// Summary is a metric over the valid trials of a cell.
+type Summary struct {
+	N      int `json:"n"`
+	Median Num `json:"median"`
+	// Lo and Hi bound the median with at least Confidence when Exact; with too
+	// few trials for that they are the lowest and highest trial and Confidence
+	// is what that range reaches.
+	Lo         Num     `json:"lo"`
+	Hi         Num     `json:"hi"`
+	Confidence float64 `json:"confidence"`
+	Exact      bool    `json:"exact"`
+
+	values []float64
+	blocks []int
+}
+
+// Ratio compares a cell with the baseline's cell of the same group.
+type Ratio struct {
+	N     int `json:"n"` // blocks in which both have a valid trial
+	Value Num `json:"value"`
+	Lo    Num `json:"lo"`
+	Hi    Num `json:"hi"`
+	// Confidence is that of Lo and Hi: Confidence of the report for the
+	// bootstrap, less where the range of the pairs stands in for it.
+	Confidence float64 `json:"confidence"`
+	P          Num     `json:"p"`      // Mann–Whitney over trials
+	PHolm      Num     `json:"p_holm"` // over the comparisons of this metric
+	Shown      bool    `json:"shown"`  // false: a difference is not shown ("~")
+	Better     int     `json:"better"` // of the ratio, when shown and above the effect floor: 1 better, -1 worse, else 0
+	Warn       string  `json:"warn,omitempty"`
+}
+
+// Overall pools one system's ratios to the baseline over all its groups.
+type Overall struct {
+	System string `json:"system"`
+	Metric string `json:"metric"`
+	N      int    `json:"n"` // pairs of trials
+	Value  Num    `json:"value"`
+	Lo     Num    `json:"lo"`
+	Hi     Num    `json:"hi"`
+	P      Num    `json:"p"` // exact sign test over pairs
+	Shown  bool   `json:"shown"`
+	Better int    `json:"better"`
+	// The groups where the ratio is lowest and highest.
+	Least Extreme `json:"least"`
+	Most  Extreme `json:"most"`
+}
+
+// Extreme is the group with an extreme ratio.
+type Extreme struct {
+	Where string `json:"where"`
+	Value Num    `json:"value"`
+}
+
+// InvalidTrial is a trial that stays out of statistics.
+type InvalidTrial struct {
+	Trial   int64    `json:"trial"`
+	Cell    string   `json:"cell"`
+	System  string   `json:"system"`
+	Where   string   `json:"where"`
+	Block   int      `json:"block"`
+	State   string   `json:"state"`
+	Reasons []string `json:"reasons"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// Link is a verified link, all checks of one kind of link together.
+type Link struct {
+	From       string   `json:"from"`
+	To         string   `json:"to"`
+	Where      string   `json:"where"` // the factors of the cells that use it
+	Emulator   string   `json:"emulator"`
+	Congestion string   `json:"congestion"`
+	Checks     int      `json:"checks"`
+	Off        int      `json:"off"`
+	WantRTT    Num      `json:"want_rtt"`
+	RTT        Num      `json:"rtt"`       // median over checks
+	RTTWorst   Num      `json:"rtt_worst"` // of the check farthest from what was asked
+	RTTP99     Num      `json:"rtt_p99"`   // highest
+	WantRate   Num      `json:"want_rate"` // TCP payload, bit/s; 0: unlimited
+	Rate       Num      `json:"rate"`      // median over checks
+	RateWorst  Num      `json:"rate_worst"`
+	WantLoss   Num      `json:"want_loss"`
+	Loss       Num      `json:"loss"`         // null: not measured
+	Lateness   Num      `json:"lateness_p99"` // highest of the emulator's own
+	Tolerance  Num      `json:"tolerance"`
+	Why        []string `json:"why,omitempty"`
+}
+
+// Trial is one execution with the cell it belongs to.
+type Trial struct {
+	record.Trial
+	Info *Cell
+}

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// The synthetic run is the same for all tests, and takes seconds to write.
+var (
+	sharedDir  string
+	sharedOnce sync.Once
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	base, err := os.MkdirTemp("", "plimsoll-report-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	sharedDir = filepath.Join(base, "run")
+	code := m.Run()
+	os.RemoveAll(base)
+	os.Exit(code)
+}
+
+// shared is the directory of the synthetic run; tests must not change it.
+func shared(t testing.TB) string {
+	t.Helper()
+	sharedOnce.Do(func() {
+		dir, _ := synthetic{}.write(t)
+		must(t, os.Rename(dir, sharedDir))
+	})
+	return sharedDir
+}
+
+func sharedReport(t testing.TB) *Report { return buildDir(t, shared(t)) }
+
+func openShared(t testing.TB) *record.Reader {
+	t.Helper()
+	r, err := record.Open(shared(t))
+	must(t, err)
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// golden compares with a file under testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		must(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	must(t, err)
+	if got != string(want) {
+		t.Errorf("%s differs (run with -update to accept):\n%s", path, got)
+	}
+}

@@ -1,0 +1,153 @@
+package report
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// summaryOf is the median of a cell's trials with its exact interval, or with
+// the range of the trials where these are too few for an interval.
+func summaryOf(xs []float64, blocks []int) Summary {
+	s := Summary{N: len(xs), values: xs, blocks: blocks}
+	i := stats.MedianCI(xs, Confidence)
+	s.Median, s.Lo, s.Hi, s.Confidence, s.Exact = Num(i.Mid), Num(i.Lo), Num(i.Hi), i.Conf, i.Bounded()
+	if !i.Bounded() {
+		s.Lo, s.Hi = unknown, unknown
+		s.Confidence = 0
+		if len(xs) > 1 {
+			s.Lo, s.Hi = Num(slices.Min(xs)), Num(slices.Max(xs))
+			s.Confidence = rangeConfidence(len(xs))
+		}
+	}
+	return s
+}
+
+// supported reports whether a trial has the operations that a percentile needs.
+func supported(key string, t record.Trial) bool {
+	at := strings.LastIndex(key, "_p")
+	if at < 0 {
+		return true
+	}
+	q, err := strconv.ParseFloat("0."+key[at+2:], 64)
+	if err != nil {
+		return true
+	}
+	ok, _ := stats.CanTell(t.Outcomes[record.OK.String()], q)
+	// The median of few operations is still their middle; it needs no tail.
+	return ok || q == 0.5
+}
+
+// ratioOf is the ratio of medians with a bootstrap interval over pairs of one
+// block. With too few pairs for the bootstrap, the range of the pairs' own
+// ratios stands in for it.
+func ratioOf(xs, ys []float64, seed uint64) Ratio {
+	i := stats.PairedRatio(xs, ys, Confidence, seed)
+	q := Ratio{N: len(xs), Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), Confidence: Confidence, P: Num(stats.MannWhitney(xs, ys)), Warn: i.Warn}
+	if i.Bounded() {
+		return q
+	}
+	q.Lo, q.Hi, q.Confidence = unknown, unknown, 0
+	if len(xs) > 1 {
+		rs := make([]float64, len(xs))
+		for j := range xs {
+			rs[j] = xs[j] / ys[j]
+		}
+		q.Lo, q.Hi = min(Num(slices.Min(rs)), q.Value), max(Num(slices.Max(rs)), q.Value)
+		q.Confidence = rangeConfidence(len(xs))
+	}
+	return q
+}
+
+// rangeConfidence is how often the range of n values covers their population's
+// median: 1 − 2^(1−n).
+func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
+
+// successOf is the share of finished operations that were ok. Operations of one
+// trial share its fate, so the interval is that of Korn and Graubard (Survey
+// Methodology 24, 1998): Clopper–Pearson for as many independent operations as
+// the spread between trials says these are worth.
+func successOf(trials []Trial) Proportion {
+	var p Proportion
+	type counted struct{ ok, of float64 }
+	var each []counted
+	for _, t := range trials {
+		var ok, of int64
+		for name, n := range t.Outcomes {
+			o, err := record.ParseOutcome(name)
+			switch {
+			case err != nil:
+			case o == record.OK:
+				ok, of = ok+n, of+n
+			case o.Finished():
+				of += n
+			default:
+				p.Censored += n
+			}
+		}
+		p.OK, p.Of = p.OK+ok, p.Of+of
+		each = append(each, counted{float64(ok), float64(of)})
+	}
+	p.Value, p.Lo, p.Hi = unknown, unknown, unknown
+	if p.Of == 0 {
+		return p
+	}
+	share, n, m := float64(p.OK)/float64(p.Of), float64(p.Of), float64(len(each))
+	effect := 1.0
+	if m > 1 && share > 0 && share < 1 {
+		between := 0.0
+		for _, c := range each {
+			d := c.ok - c.of*share
+			between += d * d
+		}
+		effect = max(1, between*m/(m-1)/(n*share*(1-share)))
+	}
+	worth := max(1, math.Floor(n/effect))
+	lo := stats.Proportion(int64(math.Floor(share*worth)), int64(worth), Confidence)
+	hi := stats.Proportion(int64(math.Ceil(share*worth)), int64(worth), Confidence)
+	p.Value, p.Lo, p.Hi, p.Worth = Num(share), Num(lo.Lo), Num(hi.Hi), int64(worth)
+	return p
+}
+
+// pooledRatio is the geometric mean over groups of each group's mean log ratio,
+// with a percentile bootstrap interval that draws pairs within their groups.
+func pooledRatio(groups [][]float64, seed uint64) (value, lo, hi float64) {
+	const draws = 5000
+	mean := func(pick func(g []float64, i int) float64) float64 {
+		sum := 0.0
+		for _, g := range groups {
+			part := 0.0
+			for i := range g {
+				part += pick(g, i)
+			}
+			sum += part / float64(len(g))
+		}
+		return math.Exp(sum / float64(len(groups)))
+	}
+	value = mean(func(g []float64, i int) float64 { return g[i] })
+	rng := rand.New(rand.NewPCG(seed, 0x706f6f6c))
+	all := make([]float64, draws)
+	for i := range all {
+		all[i] = mean(func(g []float64, _ int) float64 { return g[rng.IntN(len(g))] })
+	}
+	slices.Sort(all)
+	at := int(alpha / 2 * draws)
+	return value, all[at], all[draws-1-at]
+}
+
+// signTest is the exact two-sided p of as uneven a split, were both signs
+// equally likely. Pairs without a sign are not counted.
+func signTest(above, below int) float64 {
+	n, k := above+below, min(above, below)
+	if n == 0 {
+		return 1
+	}
+	return min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(k)))
+}

@@ -1,0 +1,243 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// WriteText writes the report for a terminal of the given width (100 when 0):
+// the verdict, a table per panel, and what to know before believing it.
+func (r *Report) WriteText(w io.Writer, width int) error {
+	if width <= 0 {
+		width = 100
+	}
+	var b strings.Builder
+	if r.Question != "" {
+		wrap(&b, r.Question, width, "")
+	}
+	wrap(&b, r.Verdict.Text, width, "")
+	b.WriteByte('\n')
+	for _, key := range r.shape.groups {
+		r.textTable(&b, key, width)
+	}
+	for _, f := range r.Findings {
+		mark := map[Tone]string{Bad: "!! ", Warn: "!  "}[f.Tone]
+		if mark == "" {
+			continue // the page tells the quiet ones
+		}
+		wrap(&b, mark+f.Title+": "+f.Text, width, "   ")
+		for i, e := range f.Evidence {
+			if i == 3 && len(f.Evidence) > 4 {
+				fmt.Fprintf(&b, "     and %d more\n", len(f.Evidence)-i)
+				break
+			}
+			wrap(&b, "   - "+e, width, "     ")
+		}
+	}
+	for _, n := range r.textNotes() {
+		wrap(&b, "   "+n, width, "   ")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// textColumn is one column of the terminal's table.
+type textColumn struct {
+	head  string
+	right bool
+	value func(*Cell) string
+	drop  int // columns with a higher number go first when the width is short
+}
+
+func (r *Report) textTable(b *strings.Builder, key string, width int) {
+	var cells []*Cell
+	for _, c := range r.cells() {
+		if r.shape.panel(c) == key {
+			cells = append(cells, c)
+		}
+	}
+	var cols []textColumn
+	if a := r.shape.axis; a != nil {
+		cols = append(cols, textColumn{head: a.Label, right: true, value: func(c *Cell) string { f, _ := c.factor(a.Path); return f.Text() }})
+	}
+	cols = append(cols, textColumn{head: "system", value: func(c *Cell) string { return clip(c.System, 16) }})
+	metric := func(key, head string, drop int) {
+		m, ok := r.metric(key)
+		if !ok || !r.measured(key) {
+			return
+		}
+		cols = append(cols, textColumn{head: head, right: true, drop: drop, value: func(c *Cell) string {
+			s, ok := c.Metrics[key]
+			if !ok {
+				return "–"
+			}
+			return show(float64(s.Median), m.Unit)
+		}}, textColumn{head: "", drop: drop, value: func(c *Cell) string {
+			s, ok := c.Metrics[key]
+			if !ok {
+				return ""
+			}
+			return plusMinus(s)
+		}})
+	}
+	metric("throughput", "throughput", 0)
+	if r.Baseline != "" {
+		cols = append(cols, textColumn{head: "ratio", right: true, value: func(c *Cell) string {
+			e := c.ratioEntry(r.headline)
+			return e.Text
+		}})
+	}
+	metric("ttfb_p50", "TTFB", 1)
+	metric("duration_p50", "duration", 2)
+	cols = append(cols,
+		textColumn{head: "success", right: true, value: func(c *Cell) string { return percent(float64(c.Success.Value)) }},
+		textColumn{head: "cut off", right: true, drop: 3, value: func(c *Cell) string {
+			if c.Success.Censored == 0 {
+				return ""
+			}
+			return count(c.Success.Censored)
+		}},
+		textColumn{head: "valid", right: true, value: func(c *Cell) string {
+			s := fmt.Sprintf("%d/%d", c.Valid, c.Planned)
+			if c.Invalid+c.Failed > 0 {
+				s = "!" + s
+			}
+			return s
+		}})
+	for {
+		lines, wide := layout(cols, cells)
+		most := 0
+		for _, c := range cols {
+			most = max(most, c.drop)
+		}
+		if wide <= width || most == 0 {
+			if name := r.shape.names[key]; name != "" {
+				b.WriteString(clip(name, width) + "\n")
+			}
+			for _, l := range lines {
+				b.WriteString(clip(l, width) + "\n")
+			}
+			b.WriteByte('\n')
+			return
+		}
+		var kept []textColumn
+		for _, c := range cols {
+			if c.drop < most {
+				kept = append(kept, c)
+			}
+		}
+		cols = kept
+	}
+}
+
+// layout aligns the columns; empty columns vanish.
+func layout(cols []textColumn, cells []*Cell) (lines []string, width int) {
+	rows := make([][]string, len(cells)+1)
+	for _, col := range cols {
+		values := []string{col.head}
+		wide, any := utf8.RuneCountInString(col.head), false
+		for _, c := range cells {
+			v := col.value(c)
+			any = any || v != ""
+			wide = max(wide, utf8.RuneCountInString(v))
+			values = append(values, v)
+		}
+		if !any {
+			continue
+		}
+		for i, v := range values {
+			pad := strings.Repeat(" ", wide-utf8.RuneCountInString(v))
+			if col.right {
+				v = pad + v
+			} else {
+				v += pad
+			}
+			rows[i] = append(rows[i], v)
+		}
+	}
+	for i, row := range rows {
+		line := "  "
+		for j, v := range row {
+			if j > 0 {
+				// An interval stands close to its median.
+				if strings.HasPrefix(strings.TrimSpace(v), "±") || rows[0][j] == strings.Repeat(" ", utf8.RuneCountInString(v)) {
+					line += " "
+				} else {
+					line += "  "
+				}
+			}
+			line += v
+		}
+		if i > 0 && len(cells) > 1 && i > 1 && rows[i][0] == rows[i-1][0] && strings.TrimSpace(rows[i][0]) != "" && len(rows[i]) > 1 {
+			// The axis value is said once for all systems.
+			n := utf8.RuneCountInString(rows[i][0])
+			line = "  " + strings.Repeat(" ", n) + string([]rune(line)[2+n:])
+		}
+		width = max(width, utf8.RuneCountInString(strings.TrimRight(line, " ")))
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return lines, width
+}
+
+// textNotes say how to read the table and when not to trust it.
+func (r *Report) textNotes() []string {
+	notes := []string{"Medians over valid trials ± the wider half of the interval" + map[bool]string{true: "; ratio to " + r.Baseline + " within blocks", false: ""}[r.Baseline != ""] + "."}
+	tilde := false
+	for _, c := range r.Cells {
+		if q, ok := c.Ratios[r.headline]; ok && !q.Shown {
+			tilde = true
+		}
+	}
+	if tilde {
+		notes = append(notes, "~  a difference is not shown.")
+	}
+	if r.Run.Invalid+r.Run.Failed > 0 {
+		notes = append(notes, fmt.Sprintf("!  %d of %d trials are not valid and not counted: %s.", r.Run.Invalid+r.Run.Failed, r.Run.Done, r.reasonWords()))
+	}
+	if r.Run.State != "complete" {
+		notes = append(notes, fmt.Sprintf("The run is %s: %d of %d trials.", r.Run.State, r.Run.Done, r.Run.Planned))
+	}
+	return append(notes, r.Notes...)
+}
+
+// reasonWords names the reasons of invalid trials, the most frequent first.
+func (r *Report) reasonWords() string {
+	counts := map[string]int64{}
+	for _, v := range r.Invalid {
+		for _, why := range v.Reasons {
+			counts[why]++
+		}
+	}
+	var words []string
+	for _, n := range sortedByCount(counts) {
+		words = append(words, fmt.Sprintf("%s (%d)", n, counts[n]))
+	}
+	return list(words)
+}
+
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// wrap writes words in lines of at most width; later lines begin with indent.
+func wrap(b *strings.Builder, text string, width int, indent string) {
+	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	line := lead
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			b.WriteString(line + "\n")
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	b.WriteString(line + "\n")
+}

@@ -1,0 +1,184 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Retrieve asks how retrieval over HTTP holds up under concurrency. It follows
+// "HTTP Retrieval Benchmarks with Boost": whole objects and ranges of them, at
+// rising concurrency, over links of known rate and delay, beside a raw baseline
+// over the same link.
+type Retrieve struct{}
+
+func (Retrieve) Name() string { return "retrieve" }
+
+// Metrics of a trial. Times of operations are from the intended start, which in
+// a closed loop is the start.
+func (Retrieve) Metrics() []record.Metric {
+	return []record.Metric{
+		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
+			Help: "operations that ended ok, divided by those that came to an end of their own: deadlines, operations in flight at the end of the window and cancelled ones are in neither"},
+		{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
+			Help: "median over the trial's operations of the time from the intended start to the first byte of the body, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out"},
+		{Key: "ttfb_p90", Name: "time to first byte, 90th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median; left out of trials with too few operations to support it"},
+		{Key: "ttfb_p99", Name: "time to first byte, 99th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median; left out of trials with too few operations to support it"},
+		{Key: "duration_p50", Name: "duration, median", Unit: "s", Better: record.Lower,
+			Help: "median over the trial's operations of the time from the intended start to the last byte, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out"},
+		{Key: "duration_p90", Name: "duration, 90th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median; left out of trials with too few operations to support it"},
+		{Key: "duration_p99", Name: "duration, 99th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median; left out of trials with too few operations to support it"},
+		{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher,
+			Help: "file bytes received by ok operations, and so far by those in flight at the end of the window, divided by the length of the window"},
+		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
+			Help: "ok operations divided by the length of the window"},
+		{Key: "offered_rate", Name: "offered load", Unit: "1/s", Better: record.Neither,
+			Help: "operations per second that the arrival process asked for; open loop only"},
+		{Key: "achieved_share", Name: "achieved share of the offered load", Unit: "ratio", Better: record.Higher,
+			Help: "operations that came to an end of their own per second, divided by the offered load; open loop only"},
+		{Key: "load_line", Name: "load line", Unit: "B/s", Better: record.Neither,
+			Help: "the throughput that the verified link, its round trip and the concurrency allow at best; shaped links in a closed loop only"},
+		{Key: "load_line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
+			Help: "throughput divided by the load line"},
+		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
+			Help: "CPU seconds of all the system's processes during the trial, divided by the file bytes received in units of 10^9"},
+		{Key: "generator_cpu_per_gb", Name: "generator's CPU per GB", Unit: "s/GB", Better: record.Neither,
+			Help: "CPU seconds of the load generator during the trial, divided by the file bytes received in units of 10^9"},
+		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
+			Help: "largest sum, over the polls of the trial, of the resident set sizes of the system's processes; memory they share counts once per process"},
+		{Key: "generator_rss_peak", Name: "generator's memory, peak", Unit: "B", Better: record.Neither,
+			Help: "largest resident set size of the load generator"},
+		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
+			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+	}
+}
+
+// Problems of a system that cannot serve HTTP are found by its information.
+func (Retrieve) Problems(info system.Info, cells []experiment.Cell) []system.Problem {
+	var all []system.Problem
+	for _, c := range cells {
+		if c.Retrieve == nil {
+			all = append(all, system.Problem{What: fmt.Sprintf("cell %s has no retrieve section", c.ID)})
+		}
+	}
+	return all
+}
+
+// Prepare stores the data sets of the cells, or finds the objects that are there.
+func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
+	nodes := site.Cluster.Nodes()
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
+	}
+	server, ok := nodes[0].(system.HTTPServer)
+	if !ok {
+		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
+	}
+	r := &retrieveRunner{site: site, server: server, sets: map[experiment.ResolvedData][]retrieveObject{}}
+	for _, c := range cells {
+		set, done := r.sets[c.Data]
+		if !done {
+			begun := time.Now()
+			var err error
+			if set, err = r.dataSet(ctx, nodes[0], c.Data, verifies(cells, c.Data)); err != nil {
+				return nil, err
+			}
+			r.sets[c.Data] = set
+			site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size), time.Since(begun))
+		}
+		for _, o := range set {
+			if err := o.fits(c.Retrieve.Range); err != nil {
+				return nil, fmt.Errorf("%s: %w", site.Use.Name, err)
+			}
+		}
+	}
+	return r, nil
+}
+
+// verifies reports whether any cell on a data set compares what it receives.
+func verifies(cells []experiment.Cell, data experiment.ResolvedData) bool {
+	return slices.ContainsFunc(cells, func(c experiment.Cell) bool {
+		return c.Data == data && c.Retrieve.Receive != "drop"
+	})
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Retrieve) Measure(in Measured) map[string]float64 {
+	m := map[string]float64{}
+	put := func(key string, v float64) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			m[key] = v
+		}
+	}
+	s := in.Summary
+	c := s.Counts()
+	if finished := c.Finished(); finished > 0 {
+		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
+	}
+	for _, q := range []struct {
+		key string
+		q   float64
+	}{{"p50", 0.50}, {"p90", 0.90}, {"p99", 0.99}} {
+		if enough(s.Count(record.TTFB), q.q) {
+			put("ttfb_"+q.key, s.KaplanMeier(record.TTFB, q.q))
+		}
+		if enough(s.Count(record.Duration), q.q) {
+			put("duration_"+q.key, s.KaplanMeier(record.Duration, q.q))
+		}
+	}
+	bytes := float64(c.OKBytes + c.InFlightBytes)
+	if in.Load.Seconds > 0 {
+		put("throughput", bytes/in.Load.Seconds)
+		put("ops_rate", float64(c.Outcomes[record.OK])/in.Load.Seconds)
+	}
+	if in.Load.OfferedRate > 0 {
+		put("offered_rate", in.Load.OfferedRate)
+		put("achieved_share", in.Load.AchievedRate/in.Load.OfferedRate)
+	}
+	if line := retrieveLoadLine(in); !math.IsNaN(line) {
+		put("load_line", line)
+		put("load_line_share", m["throughput"]/line)
+	}
+	if bytes > 0 {
+		put("system_cpu_per_gb", in.Usage.SystemCPU/(bytes/1e9))
+		put("generator_cpu_per_gb", in.Load.CPU/(bytes/1e9))
+	}
+	put("system_rss_peak", in.Usage.SystemRSSPeak)
+	put("generator_rss_peak", in.Load.RSSPeak)
+	put("others_busy", in.Usage.OthersBusy)
+	return m
+}
+
+// enough reports whether n operations support quantile q; the median always is
+// given, because the trial, not the operation, is what intervals are built on.
+func enough(n int64, q float64) bool {
+	if q <= 0.5 {
+		return n > 0
+	}
+	ok, _ := stats.CanTell(n, q)
+	return ok
+}
+
+func retrieveLoadLine(in Measured) float64 {
+	spec := in.Cell.Retrieve
+	if in.Link == nil || spec.Arrivals != nil {
+		return math.NaN()
+	}
+	size := float64(spec.Range)
+	if size == 0 {
+		size = float64(in.Cell.Data.Size)
+	}
+	trips := RoundTrips(spec.Connections == "fresh", in.TLS)
+	return LoadLine(spec.Concurrency, size, in.Link.Rate/8, in.Link.RTT, trips)
+}

@@ -1,0 +1,136 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// retrieveObject is an object that can be fetched, with what is needed to tell
+// whether the right bytes came: its seeded content, or a reference copy.
+type retrieveObject struct {
+	name      string
+	ref       system.Ref
+	size      int64 // as it is served; -1: unknown
+	payload   int64 // where ranges belong; 0: everywhere
+	content   *workload.Content
+	reference string
+	whole     string // why only the whole can be fetched; empty: ranges can be, too
+}
+
+// fits reports why ranges of a size cannot be fetched of the object.
+func (o retrieveObject) fits(size experiment.RangeSize) error {
+	span := o.size
+	if o.payload > 0 {
+		span = o.payload
+	}
+	switch {
+	case size == 0:
+		return nil
+	case o.whole != "":
+		return fmt.Errorf("%s: ranges cannot be fetched: %s; use range: whole", o.name, o.whole)
+	case span < 0:
+		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
+	case span < int64(size):
+		return fmt.Errorf("%s has %d bytes, fewer than the range of %s", o.name, span, size)
+	}
+	return nil
+}
+
+// dataSet stores the objects of a data set in the system or, when the system
+// has objects of its own, finds them. verify says whether any cell compares
+// what it receives.
+func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data experiment.ResolvedData, verify bool) ([]retrieveObject, error) {
+	if data.Size == 0 {
+		return r.ownObjects(ctx, node, verify)
+	}
+	set := make([]retrieveObject, 0, data.Objects)
+	for i := range data.Objects {
+		// The seed is mixed with the size, so that two data sets have no byte in common.
+		content := &workload.Content{Seed: r.site.Seed ^ uint64(data.Size), Index: uint64(i), Size: int64(data.Size)}
+		o := retrieveObject{
+			name: fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, int64(data.Size), i),
+			size: content.Size, content: content,
+		}
+		begun := time.Now()
+		var err error
+		if o.ref, err = system.Seed(ctx, node, o.name, content.Size, content.Reader()); err != nil {
+			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, data.Size, err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			r.site.Event("phase", "object stored", fmt.Sprintf("%s: %s", r.site.Use.Name, o.name), took)
+		}
+		target, err := r.server.Target(o.ref)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
+		}
+		if target.Encoded != "" {
+			// What is served is not the object's bytes, and its size is not known
+			// before it was fetched.
+			o.whole = "it is served as " + target.Encoded
+			o.content = nil
+			copied, err := r.referenceCopy(ctx, o, target, "")
+			if err != nil {
+				return nil, err
+			}
+			o.reference, o.size = copied.path, copied.size
+		}
+		set = append(set, o)
+	}
+	return set, nil
+}
+
+// ownObjects lists the objects that were there before us. To compare what comes
+// later, each is fetched once before anything is measured.
+func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verify bool) ([]retrieveObject, error) {
+	provider, ok := node.(system.Provider)
+	if !ok {
+		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: [write] when it is attached", r.site.Use.Name)
+	}
+	objects, err := provider.Objects(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: list its objects: %w", r.site.Use.Name, err)
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s: it lists no objects", r.site.Use.Name)
+	}
+	var set []retrieveObject
+	for _, listed := range objects {
+		o := retrieveObject{name: listed.Name, ref: listed.Ref, size: listed.Size, payload: listed.Payload}
+		target, err := r.server.Target(o.ref)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
+		}
+		switch {
+		case target.Encoded != "":
+			o.whole = "it is served as " + target.Encoded
+		case listed.NoRange:
+			o.whole = "the server answers ranges with the whole"
+		}
+		if verify || o.size < 0 {
+			copied, err := r.referenceCopy(ctx, o, target, listed.SHA256)
+			if err != nil {
+				return nil, err
+			}
+			o.size = copied.size
+			if verify {
+				o.reference = copied.path
+			} else if err := os.Remove(copied.path); err != nil {
+				return nil, err
+			}
+		}
+		set = append(set, o)
+	}
+	return set, nil
+}
+
+func (r *retrieveRunner) referencePath() string {
+	r.references++
+	return filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
+}

@@ -1,0 +1,157 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// retrieveRunner is one prepared system.
+type retrieveRunner struct {
+	site   Site
+	server system.HTTPServer
+	sets   map[experiment.ResolvedData][]retrieveObject
+
+	references int // copies made so far
+}
+
+// Trial runs the load generator as a process of its own on the client's host,
+// so that what it costs is measured apart and its sockets are behind the link.
+func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error) {
+	spec, err := r.spec(cell, seed)
+	if err != nil {
+		return Load{}, err
+	}
+	in, err := json.Marshal(spec)
+	if err != nil {
+		return Load{}, fmt.Errorf("load generator: %w", err)
+	}
+	stdin, feed, err := os.Pipe()
+	if err != nil {
+		return Load{}, fmt.Errorf("load generator: %w", err)
+	}
+	defer stdin.Close()
+	defer feed.Close()
+	stream, stdout, err := os.Pipe()
+	if err != nil {
+		return Load{}, fmt.Errorf("load generator: %w", err)
+	}
+	defer stream.Close()
+	defer stdout.Close()
+
+	proc, err := r.site.Client.Start(ctx, testbed.Command{
+		Name: "load", Role: "generator", Args: append(append([]string{}, r.site.Self...), "node", "load"),
+		Dir: r.site.Dir, Stdin: stdin, Stdout: stdout,
+	})
+	if err != nil {
+		return Load{}, err
+	}
+	stdout.Close() // the generator holds the only other end: its death ends the stream
+	defer proc.Stop(context.WithoutCancel(ctx))
+	if sink.Process != nil {
+		sink.Process(proc)
+	}
+	// The generator reads its input to the newline and watches the pipe: should
+	// we die, it closes and the load ends.
+	go feed.Write(append(in, '\n'))
+
+	// A cancelled trial asks the generator to stop and still reads what it did.
+	stop := context.AfterFunc(ctx, func() {
+		feed.Close()
+		time.AfterFunc(5*time.Second, func() { stream.SetReadDeadline(time.Now()) })
+	})
+	defer stop()
+
+	result, err := httpload.ReadStream(stream, sink.Block, func(p httpload.Progress) {
+		if sink.Progress != nil {
+			sink.Progress(p.Ops, p.Bytes)
+		}
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return Load{}, ctx.Err()
+		}
+		select {
+		case <-proc.Done():
+		case <-time.After(2 * time.Second):
+		}
+		if died := proc.Err(); died != nil {
+			err = fmt.Errorf("%w (the process ended: %v; see %s)", err, died, proc.LogPath())
+		}
+		return Load{}, fmt.Errorf("load generator: %w", err)
+	}
+	return loadOf(result), ctx.Err()
+}
+
+func loadOf(res httpload.Result) Load {
+	l := Load{
+		Seconds: float64(res.Ended-res.Started) / 1e9, CPU: res.CPU, RSSPeak: float64(res.MaxRSS),
+		AchievedRate: res.AchievedRate, LagP99: res.Lag.P99,
+		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
+	}
+	if res.Loop == "open" {
+		l.OfferedRate = res.OfferedRate
+	}
+	if res.Saturated {
+		l.Invalid = append(l.Invalid, record.ReasonGeneratorSaturated)
+	}
+	if res.Behind {
+		l.Invalid = append(l.Invalid, record.ReasonGeneratorLate)
+	}
+	for _, why := range res.Why {
+		l.Notes = append(l.Notes, "generator: "+why)
+	}
+	return l
+}
+
+// spec is what the load generator is told to do in one trial.
+func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) {
+	c := cell.Retrieve
+	limits := r.site.Limits
+	spec := httpload.Spec{
+		Concurrency: c.Concurrency, Range: int64(c.Range), Order: c.Order,
+		Connections: c.Connections, HTTP: c.HTTP, Receive: c.Receive,
+		Requests: c.Requests, Bytes: int64(c.Bytes), PerWorker: c.PerWorker, Duration: c.Duration.Std(),
+		Deadline: limits.Deadline.Std(), Stall: limits.Stall.Std(), Seed: seed,
+	}
+	if a := c.Arrivals; a != nil {
+		spec.Arrivals = arrivalSpec(*a)
+		spec.MaxInFlight = a.MaxInFlight
+	}
+	set, ok := r.sets[cell.Data]
+	if !ok {
+		return spec, errors.New("the cell's data was never prepared")
+	}
+	for _, o := range set {
+		if err := o.fits(c.Range); err != nil {
+			return spec, fmt.Errorf("%s: %w", r.site.Use.Name, err)
+		}
+		t, err := r.server.Target(o.ref)
+		if err != nil {
+			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
+		}
+		spec.Objects = append(spec.Objects, httpload.Object{
+			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
+			Content: o.content, Reference: o.reference,
+		})
+	}
+	return spec, nil
+}
+
+func arrivalSpec(a experiment.ResolvedArrivals) *workload.ArrivalSpec {
+	spec := &workload.ArrivalSpec{Process: a.Process, Rate: float64(a.Rate), To: float64(a.To)}
+	for _, s := range a.Steps {
+		spec.Steps = append(spec.Steps, workload.StepSpec{Rate: float64(s.Rate), For: s.For.Std()})
+	}
+	return spec
+}

@@ -1,0 +1,98 @@
+// Package scenario says what happens in one trial of each of the questions that
+// Plimsoll answers. A scenario prepares a deployment (its data), executes a
+// trial (its operations) and turns what was recorded into metrics; everything
+// else, from the order of trials to the observation of processes, is the
+// engine's and the same for all.
+package scenario
+
+import (
+	"context"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Scenario is one question.
+type Scenario interface {
+	Name() string
+	// Metrics defines the numbers that a trial yields.
+	Metrics() []record.Metric
+	// Problems says why the scenario cannot run on a system, before anything is started.
+	Problems(info system.Info, cells []experiment.Cell) []system.Problem
+	// Prepare brings what the cells of one system need into its deployment.
+	Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error)
+	// Measure turns what was recorded in a trial into metrics, by Metric.Key.
+	// It is a pure function; a metric that does not apply is left out.
+	Measure(in Measured) map[string]float64
+}
+
+// Runner executes the trials of one prepared system.
+type Runner interface {
+	Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error)
+}
+
+// Site is a deployment that a scenario works on.
+type Site struct {
+	Use     experiment.SystemUse
+	Cluster system.Cluster
+	Client  testbed.Host // where the load comes from
+	Self    []string     // command prefix of our own subcommands
+	Dir     string       // scratch directory, kept until the run ends
+	Seed    uint64       // of the data
+	Limits  experiment.Limits
+	// Event records something that happened; Say tells the user.
+	Event func(kind, what, detail string, took time.Duration)
+	Say   func(text string)
+}
+
+// Sink takes what a trial yields while it runs.
+type Sink struct {
+	Block    func([]byte) error // encoded operations, see record.AppendBlock
+	Progress func(ops, bytes int64)
+	Process  func(*testbed.Process) // a generator that was started for this trial, to be observed
+}
+
+// Load is what the load generator says of itself after a trial.
+type Load struct {
+	Seconds      float64 // length of the window that operations were started in or, without one, first start to last end
+	CPU          float64 // CPU seconds of the generator's process in the window
+	RSSPeak      float64 // bytes
+	OfferedRate  float64 // operations per second that the arrival process asked for; 0 in a closed loop
+	AchievedRate float64 // operations per second that came to an end of their own
+	LagP99       float64 // seconds between intended and actual start
+	Invalid      []string
+	Notes        []string
+}
+
+// Measured is everything a trial's metrics are computed from.
+type Measured struct {
+	Cell    experiment.Cell
+	Summary *record.Summary
+	Load    Load
+	Usage   Usage
+	Link    *record.LinkCheck // nil when no link was measured for this cell
+	TLS     bool              // the system was reached over TLS
+}
+
+// Usage is what the engine observed of the processes during a trial.
+type Usage struct {
+	SystemCPU     float64 // CPU seconds of the system's processes; NaN when none can be observed
+	SystemRSSPeak float64 // bytes, their sum; NaN likewise
+	OthersBusy    float64 // share of the box's CPU used by processes that are not ours
+}
+
+// All lists the scenarios.
+func All() []Scenario { return []Scenario{Retrieve{}} }
+
+// ByName finds a scenario; nil when there is none of that name.
+func ByName(name string) Scenario {
+	for _, s := range All() {
+		if s.Name() == name {
+			return s
+		}
+	}
+	return nil
+}

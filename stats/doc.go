@@ -1,0 +1,9 @@
+// Package stats turns the values of repeated trials into statements that hold:
+// medians with exact intervals, ratios with bootstrap intervals, comparisons
+// that say "nothing shown" when nothing is. It makes no assumption about the
+// shape of a distribution, since measurements of computers are skewed and
+// heavy-tailed, and it knows nothing of storage.
+//
+// The unit of every interval is that of its values. Whatever limits a result
+// (too few values, for instance) is said in its Warn, in words for the user.
+package stats

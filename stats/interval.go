@@ -1,0 +1,25 @@
+package stats
+
+import "math"
+
+// Interval is an estimate with the range that the data allow for the truth.
+type Interval struct {
+	Mid    float64 // the estimate: a median, a ratio, a share
+	Lo, Hi float64 // ±Inf where the data do not bound it
+	Conf   float64 // the confidence that it really has; see each function
+	Exact  bool    // Conf is computed, not approximated
+	N      int     // values it rests on (the smaller sample's, for two)
+	Warn   string  // what the reader must know; empty: nothing
+}
+
+// Bounded reports whether both ends are finite.
+func (i Interval) Bounded() bool {
+	return !math.IsInf(i.Lo, 0) && !math.IsInf(i.Hi, 0) && !math.IsNaN(i.Lo) && !math.IsNaN(i.Hi)
+}
+
+// Contains reports whether v lies in the interval, ends included.
+func (i Interval) Contains(v float64) bool { return i.Lo <= v && v <= i.Hi }
+
+func unknown(n int, warn string) Interval {
+	return Interval{Mid: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1), N: n, Warn: warn}
+}

@@ -1,0 +1,116 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Median is the middle value, or the mean of the two middle values. NaN for no
+// values or when one of them is NaN. An infinite value ("longer than was
+// watched") is a value like any other.
+func Median(xs []float64) float64 {
+	s, ok := sorted(xs)
+	if !ok {
+		return math.NaN()
+	}
+	return medianSorted(s)
+}
+
+func medianSorted(s []float64) float64 {
+	n := len(s)
+	if n%2 == 1 {
+		return s[n/2]
+	}
+	a, b := s[n/2-1], s[n/2]
+	if a == b {
+		return a // also for infinite values
+	}
+	return a + (b-a)/2
+}
+
+// sorted is a sorted copy; false when there is nothing to compute with.
+func sorted(xs []float64) ([]float64, bool) {
+	if len(xs) == 0 || slices.ContainsFunc(xs, math.IsNaN) {
+		return nil, false
+	}
+	s := slices.Clone(xs)
+	slices.Sort(s)
+	return s, true
+}
+
+// MedianCI is the exact interval for the median of the population the values
+// come from, independent of its shape (David and Nagaraja, Order Statistics,
+// 3rd ed., 2003, §7.1; Conover, Practical Nonparametric Statistics, 3rd ed.,
+// 1999, §3.2): the k-th smallest to the k-th largest value, where the true
+// median lies with probability 1 − 2·P(Bin(n, ½) ≤ k−1), or more for discrete
+// distributions. k is the largest with which this reaches conf, and Conf is
+// what it then is. With too few values even the whole range does not reach it
+// (at 95 %: fewer than 6): the interval is then unbounded, and Warn says how
+// many are needed.
+func MedianCI(xs []float64, conf float64) Interval {
+	s, ok := sorted(xs)
+	if !ok {
+		return unknown(len(xs), "no values")
+	}
+	n := len(s)
+	i := Interval{Mid: medianSorted(s), N: n, Exact: true}
+	k := medianOrder(n, conf)
+	if k == 0 {
+		i.Lo, i.Hi, i.Conf = math.Inf(-1), math.Inf(1), 1
+		i.Warn = fmt.Sprintf("n too small: %d values give a median's interval of at most %.4g %% confidence; at least %d are needed for %.4g %%",
+			n, 100*rangeConfidence(n), minMedianN(conf), 100*conf)
+		return i
+	}
+	i.Lo, i.Hi, i.Conf = s[k-1], s[n-k], orderConfidence(n, k)
+	return i
+}
+
+// orderConfidence is the probability with which the k-th smallest and the k-th
+// largest of n values enclose the median.
+func orderConfidence(n, k int) float64 {
+	b := distuv.Binomial{N: float64(n), P: 0.5}
+	return 1 - 2*b.CDF(float64(k-1))
+}
+
+// rangeConfidence is that of the smallest and the largest value: 1 − 2^(1−n).
+func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
+
+// medianOrder is the largest k for which the confidence reaches conf; 0: none.
+func medianOrder(n int, conf float64) int {
+	k := 0
+	for j := 1; 2*j <= n; j++ {
+		if orderConfidence(n, j) < conf {
+			break
+		}
+		k = j
+	}
+	return k
+}
+
+func minMedianN(conf float64) int {
+	n := 2
+	for rangeConfidence(n) < conf && n < 1000 {
+		n++
+	}
+	return n
+}
+
+// Halfwidth is half the width of [MedianCI] relative to the median: 0.05 says
+// that the median is known to about ±5 %. +Inf when the interval is unbounded
+// or the median is 0: never narrow enough.
+func Halfwidth(xs []float64, conf float64) float64 {
+	i := MedianCI(xs, conf)
+	if !i.Bounded() {
+		return math.Inf(1)
+	}
+	if i.Hi == i.Lo {
+		return 0
+	}
+	if i.Mid == 0 {
+		return math.Inf(1)
+	}
+	return (i.Hi - i.Lo) / 2 / math.Abs(i.Mid)
+}

@@ -1,0 +1,45 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+)
+
+// minPercentileN is the least number of values of which any percentile is
+// told.
+const minPercentileN = 10
+
+// PercentileN is how many values the percentile q (0.99) needs: at least one
+// is to be expected beyond it, and ten in all. It is the rule of Tahoe-LAFS's
+// statistics: the 90th of 10, the 99th of 100, the 99.9th of 1000.
+func PercentileN(q float64) int64 {
+	tail := min(q, 1-q)
+	if !(tail > 0) {
+		return math.MaxInt64
+	}
+	// 1/(1−0.99) is a little more than 100 in binary.
+	return max(minPercentileN, int64(math.Ceil(1/tail-1e-6)))
+}
+
+// CanTell reports whether n values suffice for the percentile q. When they do
+// not, why says so in words for the user.
+func CanTell(n int64, q float64) (ok bool, why string) {
+	if need := PercentileN(q); n < need {
+		return false, fmt.Sprintf("n too small: the %.4gth percentile needs at least %d values, there are %d", 100*q, need, n)
+	}
+	return true, ""
+}
+
+// Percentile is the ⌈q·n⌉-th smallest value; NaN when n is too small for it,
+// see [PercentileN], or when a value is NaN.
+func Percentile(xs []float64, q float64) float64 {
+	if ok, _ := CanTell(int64(len(xs)), q); !ok {
+		return math.NaN()
+	}
+	s, ok := sorted(xs)
+	if !ok {
+		return math.NaN()
+	}
+	// q·n of 0.07·100 is 7.000000000000001.
+	return s[max(int(math.Ceil(q*float64(len(s))-1e-9)), 1)-1]
+}

@@ -1,0 +1,127 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// resamples is how often the bootstrap draws: enough that the ends of a 95 %
+// interval move by less than a tenth of its width from seed to seed.
+const resamples = 10_000
+
+// minRatioN is the smallest sample that gets an interval.
+const minRatioN = 5
+
+// Ratio is median(xs) / median(ys) with a percentile bootstrap interval (Efron
+// and Tibshirani, An Introduction to the Bootstrap, 1993, §13.3; for medians:
+// Wilcox, Introduction to Robust Estimation and Hypothesis Testing, 5th ed.,
+// 2022, §5.4): xs and ys are drawn anew, each from itself, and the interval is
+// what holds the middle of the ratios. The same seed gives the same interval.
+//
+// The plain bootstrap is too narrow for the median of few values (7 of them:
+// 87.5 % where it says 95 %). The share cut off at each end is therefore made
+// so small that, if one sample had no spread at all, the interval would be no
+// narrower than the exact one of [MedianCI] for the other. Conf is what is
+// thereby kept: conf, or less when the samples are too small for it.
+func Ratio(xs, ys []float64, conf float64, seed uint64) Interval {
+	return ratio(xs, ys, conf, seed, resamples)
+}
+
+func ratio(xs, ys []float64, conf float64, seed uint64, times int) Interval {
+	x, okx := sorted(xs)
+	y, oky := sorted(ys)
+	if !okx || !oky {
+		return unknown(min(len(xs), len(ys)), "no values")
+	}
+	b := bootstrap{mid: [2]float64{medianSorted(x), medianSorted(y)}, size: [2]int{len(x), len(y)}, times: times}
+	return b.ratio(conf, seed, func(rng *rand.Rand, bx, by []float64) {
+		for i := range bx {
+			bx[i] = x[rng.IntN(len(x))]
+		}
+		for i := range by {
+			by[i] = y[rng.IntN(len(y))]
+		}
+	})
+}
+
+// PairedRatio is like [Ratio] for values that belong together in pairs: xs[i]
+// and ys[i] are of the same block, so whatever disturbed that block disturbed
+// both. Pairs are drawn, not single values: what the two have in common
+// cancels, and the interval is the narrower for it.
+func PairedRatio(xs, ys []float64, conf float64, seed uint64) Interval {
+	return pairedRatio(xs, ys, conf, seed, resamples)
+}
+
+func pairedRatio(xs, ys []float64, conf float64, seed uint64, times int) Interval {
+	if len(xs) != len(ys) {
+		return unknown(min(len(xs), len(ys)), fmt.Sprintf("pairs expected: %d and %d values", len(xs), len(ys)))
+	}
+	if _, ok := sorted(slices.Concat(xs, ys)); !ok {
+		return unknown(len(xs), "no values")
+	}
+	b := bootstrap{mid: [2]float64{Median(xs), Median(ys)}, size: [2]int{len(xs), len(ys)}, times: times}
+	return b.ratio(conf, seed, func(rng *rand.Rand, bx, by []float64) {
+		for i := range bx {
+			at := rng.IntN(len(xs))
+			bx[i], by[i] = xs[at], ys[at]
+		}
+	})
+}
+
+type bootstrap struct {
+	mid   [2]float64 // the medians
+	size  [2]int
+	times int // resamples
+}
+
+func (b bootstrap) ratio(conf float64, seed uint64, draw func(rng *rand.Rand, bx, by []float64)) Interval {
+	mx, my := b.mid[0], b.mid[1]
+	n := min(b.size[0], b.size[1])
+	ratio := Interval{Mid: mx / my, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: n}
+	switch {
+	case !(my > 0) || math.IsInf(my, 0) || mx < 0 || math.IsInf(mx, 0):
+		ratio.Mid = math.NaN()
+		ratio.Warn = fmt.Sprintf("no ratio of the medians %.4g and %.4g: it needs positive, finite values", mx, my)
+		return ratio
+	case n < minRatioN:
+		ratio.Warn = fmt.Sprintf("n too small: %d values give no interval of a ratio; at least %d are needed", n, minRatioN)
+		return ratio
+	}
+	ratio.Conf = conf
+	if most := rangeConfidence(n); most < conf {
+		ratio.Conf = most
+		ratio.Warn = fmt.Sprintf("n small: %d values keep %.4g %% confidence; at least %d are needed for %.4g %%", n, 100*most, minMedianN(conf), 100*conf)
+	}
+
+	rng := rand.New(rand.NewPCG(seed, 0x706c696d736f6c6c))
+	all := make([]float64, b.times)
+	bx, by := make([]float64, b.size[0]), make([]float64, b.size[1])
+	for i := range all {
+		draw(rng, bx, by)
+		slices.Sort(bx)
+		slices.Sort(by)
+		all[i] = medianSorted(bx) / medianSorted(by)
+		if math.IsNaN(all[i]) { // 0/0, ∞/∞: it could be anything
+			all[i] = math.Inf(1)
+		}
+	}
+	slices.Sort(all)
+	at := int(min(tail(b.size[0], conf), tail(b.size[1], conf)) * float64(b.times))
+	ratio.Lo, ratio.Hi = all[at], all[b.times-1-at]
+	return ratio
+}
+
+// tail is the share of resamples to cut off at each end, so that the bootstrap
+// of one sample's median would not end inside its exact interval from the k-th
+// smallest value to the k-th largest. A resample's median is at most the k-th
+// smallest when more than half of its n values are, each with probability k/n.
+func tail(n int, conf float64) float64 {
+	k := max(medianOrder(n, conf), 1)
+	reach := 1 - distuv.Binomial{N: float64(n), P: float64(k) / float64(n)}.CDF(float64(n/2))
+	// A little less than that: the resamples are finitely many.
+	return min((1-conf)/2, 0.8*reach)
+}

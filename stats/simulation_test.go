@@ -1,0 +1,198 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The shapes that measurements have: symmetric, skewed, and heavy-tailed (its
+// variance is infinite).
+var shapes = []struct {
+	name   string
+	median float64
+	draw   func(*rand.Rand) float64
+}{
+	{"normal", 10, func(r *rand.Rand) float64 { return 10 + r.NormFloat64() }},
+	{"lognormal", 1, func(r *rand.Rand) float64 { return math.Exp(r.NormFloat64()) }},
+	{"pareto", math.Pow(2, 1/1.5), func(r *rand.Rand) float64 { return math.Pow(1-r.Float64(), -1/1.5) }},
+}
+
+const repetitions = 2000
+
+func sample(r *rand.Rand, n int, draw func(*rand.Rand) float64) []float64 {
+	xs := make([]float64, n)
+	for i := range xs {
+		xs[i] = draw(r)
+	}
+	return xs
+}
+
+// share repeats an experiment and gives how often it was true.
+func share(seed uint64, experiment func(r *rand.Rand, i int) bool) float64 {
+	r := rand.New(rand.NewPCG(seed, 7))
+	n := 0
+	for i := range repetitions {
+		if experiment(r, i) {
+			n++
+		}
+	}
+	return float64(n) / repetitions
+}
+
+// simulationError is three standard errors of a share of p.
+func simulationError(p float64) float64 { return 3 * math.Sqrt(p*(1-p)/repetitions) }
+
+func TestMedianIntervalCoversAsItSays(t *testing.T) {
+	for _, shape := range shapes {
+		for _, n := range []int{6, 7, 10, 21, 100} {
+			t.Run(fmt.Sprint(shape.name, n), func(t *testing.T) {
+				said := 0.0
+				covered := share(uint64(n), func(r *rand.Rand, _ int) bool {
+					i := MedianCI(sample(r, n, shape.draw), 0.95)
+					said = i.Conf
+					return i.Contains(shape.median)
+				})
+				if said < 0.95 {
+					t.Errorf("confidence %.4f, below what was asked for", said)
+				}
+				// Exact, so neither less nor more.
+				if math.Abs(covered-said) > simulationError(said) {
+					t.Errorf("covers %.4f, says %.4f", covered, said)
+				}
+			})
+		}
+	}
+}
+
+// fewer resamples than the package draws: the simulation needs no more.
+const fewer = 300
+
+func TestRatioIntervalCoversAtLeastAsItSays(t *testing.T) {
+	const injected = 1.3
+	constant := func(*rand.Rand) float64 { return 1 }
+	for _, shape := range shapes {
+		for _, n := range []int{5, 7, 11} {
+			t.Run(fmt.Sprint(shape.name, n), func(t *testing.T) {
+				t.Parallel()
+				said := 0.0
+				check := func(what string, covered float64) {
+					t.Helper()
+					if covered < said-simulationError(said) {
+						t.Errorf("%s: covers %.4f, says %.4f", what, covered, said)
+					}
+				}
+				check("both vary", share(1, func(r *rand.Rand, i int) bool {
+					x, y := sample(r, n, shape.draw), sample(r, n, shape.draw)
+					for j := range x {
+						x[j] *= injected
+					}
+					ratio := ratio(x, y, 0.95, uint64(i), fewer)
+					said = ratio.Conf
+					return ratio.Contains(injected)
+				}))
+				check("one varies", share(2, func(r *rand.Rand, i int) bool {
+					ratio := ratio(sample(r, n, shape.draw), sample(r, n+3, constant), 0.95, uint64(i), fewer)
+					said = ratio.Conf
+					return ratio.Contains(shape.median)
+				}))
+				check("paired", share(3, func(r *rand.Rand, i int) bool {
+					x, y := make([]float64, n), sample(r, n, shape.draw)
+					for j := range x {
+						x[j] = injected * y[j] * math.Exp(r.NormFloat64()/20)
+					}
+					ratio := pairedRatio(x, y, 0.95, uint64(i), fewer)
+					said = ratio.Conf
+					return ratio.Contains(injected)
+				}))
+			})
+		}
+	}
+}
+
+func TestMannWhitneyRejectsAtMostAlpha(t *testing.T) {
+	const alpha = 0.05
+	for _, shape := range shapes {
+		for _, n := range [][2]int{{4, 4}, {5, 5}, {6, 9}, {30, 30}} {
+			rejected := share(4, func(r *rand.Rand, _ int) bool {
+				return MannWhitney(sample(r, n[0], shape.draw), sample(r, n[1], shape.draw)) <= alpha
+			})
+			if rejected > alpha+simulationError(alpha) {
+				t.Errorf("%s, n=%v: rejects %.4f of true hypotheses", shape.name, n, rejected)
+			}
+			found := share(5, func(r *rand.Rand, _ int) bool {
+				x, y := sample(r, n[0], shape.draw), sample(r, n[1], shape.draw)
+				for i := range x {
+					x[i] += 1000
+				}
+				return MannWhitney(x, y) <= alpha
+			})
+			if found < 0.99 {
+				t.Errorf("%s, n=%v: finds %.4f of huge differences", shape.name, n, found)
+			}
+		}
+	}
+	// Ties: counts of few values.
+	rejected := share(6, func(r *rand.Rand, _ int) bool {
+		die := func(r *rand.Rand) float64 { return float64(r.IntN(3)) }
+		return MannWhitney(sample(r, 6, die), sample(r, 6, die)) <= alpha
+	})
+	if rejected > alpha+simulationError(alpha) {
+		t.Errorf("ties: rejects %.4f of true hypotheses", rejected)
+	}
+}
+
+// One of ten comparisons is of different things, nine are not: the chance to
+// accuse any of the nine must stay at alpha, and most findings must survive.
+func TestHolmKeepsTheFamilywiseError(t *testing.T) {
+	const alpha = 0.05
+	found := 0
+	wrong := share(8, func(r *rand.Rand, _ int) bool {
+		normal := shapes[0].draw
+		ps := make([]float64, 10)
+		for i := range ps {
+			x, y := sample(r, 12, normal), sample(r, 12, normal)
+			if i == 3 {
+				for j := range x {
+					x[j] += 4
+				}
+			}
+			ps[i] = MannWhitney(x, y)
+		}
+		any := false
+		for i, p := range Holm(ps) {
+			if i == 3 && p <= alpha {
+				found++
+			} else if p <= alpha {
+				any = true
+			}
+		}
+		return any
+	})
+	if wrong > alpha+simulationError(alpha) {
+		t.Errorf("a true hypothesis is rejected in %.4f of the families", wrong)
+	}
+	if found < repetitions*9/10 {
+		t.Errorf("the one difference is found in %d of %d families", found, repetitions)
+	}
+}
+
+func TestProportionCoversAtLeastAsItSays(t *testing.T) {
+	for _, n := range []int64{5, 20, 200} {
+		for _, p := range []float64{0.01, 0.5, 0.9, 0.999} {
+			covered := share(uint64(n), func(r *rand.Rand, _ int) bool {
+				k := int64(0)
+				for range n {
+					if r.Float64() < p {
+						k++
+					}
+				}
+				return Proportion(k, n, 0.95).Contains(p)
+			})
+			if covered < 0.95-simulationError(0.95) {
+				t.Errorf("n=%d, p=%v: covers %.4f", n, p, covered)
+			}
+		}
+	}
+}

@@ -1,0 +1,34 @@
+// Package all lists every system.
+package all
+
+import (
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/boost"
+	"github.com/plimsoll-project/plimsoll/system/boxo"
+	"github.com/plimsoll-project/plimsoll/system/http"
+	"github.com/plimsoll-project/plimsoll/system/nginx"
+	"github.com/plimsoll-project/plimsoll/system/s3"
+	"github.com/plimsoll-project/plimsoll/system/static"
+)
+
+// All lists the systems in their order of display.
+func All() []system.System {
+	return []system.System{
+		nginx.System{},
+		static.System{},
+		boxo.System{},
+		s3.System{},
+		boost.System{},
+		http.System{},
+	}
+}
+
+// ByName finds a system.
+func ByName(name string) (system.System, bool) {
+	for _, s := range All() {
+		if s.Info().Name == name {
+			return s, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,138 @@
+package all
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of docs/systems")
+
+func TestInfos(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range All() {
+		i := s.Info()
+		if seen[i.Name] || i.Name == "" || i.Summary == "" || len(i.Modes) == 0 {
+			t.Errorf("%q: no unique name, no summary or no modes", i.Name)
+		}
+		seen[i.Name] = true
+		if by, ok := ByName(i.Name); !ok || by.Info().Name != i.Name {
+			t.Errorf("%s is not found by its name", i.Name)
+		}
+		if _, ok := s.(system.Embedded); ok != i.Embedded {
+			t.Errorf("%s: Info says embedded %v, the type %v", i.Name, i.Embedded, ok)
+		}
+		if i.Has(system.Start) && !i.Embedded && i.Install == "" {
+			t.Errorf("%s: does not say how to install it", i.Name)
+		}
+		if _, err := os.Stat(filepath.Join("..", i.Name, "info.go")); err != nil {
+			t.Errorf("%s: its package is elsewhere: %v", i.Name, err)
+		}
+		for _, o := range i.Options {
+			if o.Help == "" || !slices.Contains([]string{"string", "int", "bool", "size", "duration", "enum", "strings"}, o.Type) {
+				t.Errorf("%s: option %s has no help or an unknown type %q", i.Name, o.Name, o.Type)
+			}
+			if (o.Type == "enum") != (len(o.Enum) > 0) || o.Default != "" && o.Type == "enum" && !slices.Contains(o.Enum, o.Default) {
+				t.Errorf("%s: option %s: enum %v, default %q", i.Name, o.Name, o.Enum, o.Default)
+			}
+			// Fill uses a default as it stands, so it must be canonical.
+			opt := system.Options{o.Name: o.Default}
+			if _, err := opt.Int(o.Name); (o.Type == "int" || o.Type == "size") && err != nil {
+				t.Errorf("%s: default: %v", i.Name, err)
+			}
+			if d, err := opt.Duration(o.Name); o.Type == "duration" && (err != nil || d.String() != o.Default) {
+				t.Errorf("%s: default of %s is %q, canonical %q (%v)", i.Name, o.Name, o.Default, d, err)
+			}
+		}
+	}
+	if _, ok := ByName("no such system"); ok {
+		t.Error("found what is not there")
+	}
+}
+
+// TestOtherModesAreRefused: a mode that is not in Info is refused with a
+// hint at the one that is, and never with a panic.
+func TestOtherModesAreRefused(t *testing.T) {
+	for _, s := range All() {
+		for mode, bring := range map[system.Mode]func() (system.Cluster, error){
+			system.Start:  func() (system.Cluster, error) { return s.Start(t.Context(), system.Deployment{}) },
+			system.Attach: func() (system.Cluster, error) { return s.Attach(t.Context(), system.Deployment{}) },
+		} {
+			if s.Info().Has(mode) {
+				continue
+			}
+			if _, err := bring(); err == nil || !strings.HasPrefix(err.Error(), s.Info().Name+": ") {
+				t.Errorf("%s: %s: %v", s.Info().Name, mode, err)
+			}
+		}
+	}
+}
+
+var generated = regexp.MustCompile(`(?s)<!-- options -->.*<!-- /options -->`)
+
+// TestDocs keeps the pages' tables equal to what the systems take.
+func TestDocs(t *testing.T) {
+	for _, s := range All() {
+		i := s.Info()
+		path := filepath.Join("..", "..", "docs", "systems", i.Name+".md")
+		old, err := os.ReadFile(path)
+		if err != nil {
+			t.Errorf("%s has no page: %v", i.Name, err)
+			continue
+		}
+		if !generated.Match(old) {
+			t.Errorf("%s has no part <!-- options -->…<!-- /options -->", path)
+			continue
+		}
+		page := generated.ReplaceAllLiteral(old, []byte("<!-- options -->\n"+table(i)+"<!-- /options -->"))
+		if string(page) == string(old) {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s is not what the system takes: run go test ./system/all -update", path)
+			continue
+		}
+		if err := os.WriteFile(path, page, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func table(i system.Info) string {
+	var b strings.Builder
+	modes := make([]string, len(i.Modes))
+	for k, m := range i.Modes {
+		modes[k] = string(m)
+	}
+	fmt.Fprintf(&b, "Modes: %s. Can: %s.\n\n| option | type | default | meaning |\n|---|---|---|---|\n", strings.Join(modes, ", "), strings.Join(i.Can, ", "))
+	for _, o := range i.Options {
+		kind := o.Type
+		if len(o.Enum) > 0 {
+			kind = strings.Join(o.Enum, " \\| ")
+		}
+		def := ""
+		switch {
+		case o.Required:
+			def = "*required*"
+		case o.Type == "size" && o.Default != "":
+			var n int64
+			fmt.Sscan(o.Default, &n)
+			def = "`" + experiment.Bytes(n).String() + "`"
+		case o.Default != "":
+			def = "`" + o.Default + "`"
+		}
+		if o.Secret {
+			kind = "name of a variable"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Name, kind, def, strings.ReplaceAll(o.Help, "|", "\\|"))
+	}
+	return b.String()
+}

@@ -1,0 +1,137 @@
+package boost
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ipfs/go-cid"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/listed"
+	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
+)
+
+// System implements system.System.
+type System struct{}
+
+var _ system.System = System{}
+
+// Check implements system.System.
+func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
+	if _, _, err := s.node(opt); err != nil {
+		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system boost in the experiment file"}}
+	}
+	return nil
+}
+
+// Start implements system.System: booster-http needs a Lotus node, a miner and
+// a piece index, which no test machine has.
+func (System) Start(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("boost: cannot be started, only attached to (mode: attach)")
+}
+
+// Attach implements system.System.
+func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	n, info, err := s.node(opt)
+	if err != nil {
+		return nil, err
+	}
+	first, _, err := n.Connect(ctx, d.Client)
+	if err != nil {
+		return nil, err
+	}
+	identity := map[string]string{
+		"version": version(ctx, n, info), "format": opt["format"], "ranges": fmt.Sprint(!first.NoRange), "objects": fmt.Sprint(len(n.Entries)),
+	}
+	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return n, nil })
+}
+
+// node reads and checks the options; info is the target of /info.
+func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget, err error) {
+	if opt, err = s.Info().Fill(opt); err != nil {
+		return nil, info, err
+	}
+	if info, err = listed.Base(name, opt); err != nil {
+		return nil, info, err
+	}
+	base, err := url.Parse(opt["url"])
+	if err != nil {
+		return nil, info, fmt.Errorf("boost: option \"url\": %w", err)
+	}
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" {
+		return nil, info, fmt.Errorf("boost: option \"url\": %q is not the base URL of a server, such as http://192.0.2.1:7777", opt["url"])
+	}
+	n = &listed.Node{Name: name, Targets: map[system.Ref]system.HTTPTarget{}}
+	if n.Entries, err = listfile.Read(opt["list"], "cid"); err != nil {
+		return nil, info, fmt.Errorf("boost: option \"list\": %w", err)
+	}
+	format := opt["format"]
+	if format == "piece" {
+		n.Size = pieceSize
+	}
+	for _, e := range n.Entries {
+		if _, err := cid.Decode(e.What); err != nil {
+			return nil, info, fmt.Errorf("boost: %s: %q is not a CID: %w", opt["list"], e.What, err)
+		}
+		t := info
+		if format == "piece" {
+			t.URL = base.JoinPath("piece", e.What)
+		} else {
+			t.URL = base.JoinPath("ipfs", e.What)
+			t.URL.RawQuery = "format=" + format
+		}
+		n.Targets[system.Ref(e.What)] = t
+	}
+	info.URL = base.JoinPath("info")
+	return n, info, nil
+}
+
+// pieceSize tells payload from padding. A piece is served with the zeros that
+// fill it up to its unpadded size (127/128 of a power of two), while the list
+// says how much of it is data: ranges belong there. A list which names the
+// padded size, as deals do, would send ranges behind the end.
+func pieceSize(listed, served int64) (system.Object, error) {
+	switch {
+	case listed > served:
+		return system.Object{}, fmt.Errorf("the server has %d bytes, the list says %d; give the size of the data, not the padded size of the piece", served, listed)
+	case listed < 0 || listed == served:
+		return system.Object{Size: served}, nil
+	}
+	return system.Object{Size: served, Payload: listed}, nil
+}
+
+// version asks /info; a proxy in front may not pass it on.
+func version(ctx context.Context, n *listed.Node, info system.HTTPTarget) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var body bytes.Buffer
+	var answer struct{ Version string }
+	if err := n.Client().Get(ctx, info, &limited{&body, 4 << 10}); err != nil || json.Unmarshal(body.Bytes(), &answer) != nil || answer.Version == "" {
+		return "unknown (no version in /info)"
+	}
+	return "booster-http " + strings.TrimSpace(answer.Version)
+}
+
+// limited refuses what is too long to be an answer.
+type limited struct {
+	w    *bytes.Buffer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= len(p); l.left < 0 {
+		return 0, errors.New("too long")
+	}
+	return l.w.Write(p)
+}

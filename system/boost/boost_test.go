@@ -1,0 +1,141 @@
+package boost
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
+
+// contents is more than one chunk, and its piece less than half padding.
+const contents = 700_000
+
+func TestConformance(t *testing.T) {
+	p := newPiece(t, contents)
+	for name, line := range map[string]string{
+		"piece":                  p.cid.String(),
+		"piece with its size":    fmt.Sprintf("%s %d %s", p.cid, len(p.car), sum(p.car)),
+		"piece with served size": fmt.Sprintf("%s %d %s", p.cid, len(p.filled), sum(p.filled)),
+		"car":                    fmt.Sprintf("%s - %s", p.root, sum(p.car)),
+		"car with its size":      fmt.Sprintf("%s %d %s", p.root, len(p.car), sum(p.car)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			systemtest.Run(t, systemtest.Suite{System: System{}, Attach: func(t *testing.T) (system.Options, func()) {
+				s := boosterHTTP(t, p)
+				format, _, _ := strings.Cut(name, " ")
+				return system.Options{"url": s.URL, "list": list(t, line), "format": format}, s.Close
+			}})
+		})
+	}
+}
+
+func sum(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
+}
+
+func list(t *testing.T, lines string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pieces")
+	if err := os.WriteFile(path, []byte(lines+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func attach(t *testing.T, opt system.Options) (system.Cluster, error) {
+	t.Helper()
+	c, err := System{}.Attach(t.Context(), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt})
+	if err == nil {
+		t.Cleanup(func() { c.Stop(t.Context()) })
+	}
+	return c, err
+}
+
+func TestPayloadAndPadding(t *testing.T) {
+	p := newPiece(t, contents)
+	s := boosterHTTP(t, p)
+	c, err := attach(t, system.Options{"url": s.URL, "list": list(t, fmt.Sprintf("%s %d", p.cid, len(p.car)))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Identity()["version"]; got != "booster-http 0.3.0" {
+		t.Errorf("version %q", got)
+	}
+	n := c.Nodes()[0]
+	o, err := n.(system.Provider).Objects(t.Context())
+	if err != nil || o[0].Size != int64(len(p.filled)) || o[0].Payload != int64(len(p.car)) || o[0].NoRange {
+		t.Errorf("objects %+v, %v; want %d bytes, of them %d payload", o, err, len(p.filled), len(p.car))
+	}
+	// What is fetched whole is the piece: its commitment can be computed again.
+	var got bytes.Buffer
+	if err := n.Get(t.Context(), o[0].Ref, &got); err != nil {
+		t.Fatal(err)
+	}
+	if id, _ := commP(got.Bytes()); id != p.cid {
+		t.Errorf("the piece's commitment is %s, want %s", id, p.cid)
+	}
+	// A range behind the served end, as a grid over the padded size asks for.
+	padded := int64(len(p.filled)) * 128 / 127
+	err = n.(system.Ranger).GetRange(t.Context(), o[0].Ref, padded-100, 100, io.Discard)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "416") {
+		t.Errorf("range in the Fr32 padding: %v", err)
+	}
+}
+
+func TestServerCompressesUnlessAskedNotTo(t *testing.T) {
+	p := newPiece(t, contents)
+	s := boosterHTTP(t, p)
+	resp, err := http.Get(s.URL + "/piece/" + p.cid.String()) // asks for gzip by itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if !resp.Uncompressed || resp.ContentLength >= 0 {
+		t.Errorf("the test's server does not compress as booster-http does: %v", resp.Header)
+	}
+	c, err := attach(t, system.Options{"url": s.URL, "list": list(t, p.cid.String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := c.Nodes()[0].(system.HTTPServer).Target(system.Ref(p.cid.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, body, head := systemtest.Fetch(t, target, ""); head.Get("Content-Encoding") != "" || !bytes.Equal(body, p.filled) {
+		t.Errorf("with identity: head %v, %d bytes", head, len(body))
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	p := newPiece(t, 1000)
+	s := boosterHTTP(t, p)
+	unknown := pieceCID([32]byte{1})
+	for want, opt := range map[string]system.Options{
+		`option "url" is required`:  {"list": list(t, p.cid.String())},
+		`option "list" is required`: {"url": s.URL},
+		"not the base URL":          {"url": "host:7777", "list": list(t, p.cid.String())},
+		"is not a CID":              {"url": s.URL, "list": list(t, "piece1")},
+		"status 404":                {"url": s.URL, "list": list(t, unknown.String())},
+		"not the padded size":       {"url": s.URL, "list": list(t, fmt.Sprintf("%s %d", p.cid, len(p.filled)*128/127))},
+		`one of piece, car, raw`:    {"url": s.URL, "list": list(t, p.cid.String()), "format": "file"},
+		"connection refused":        {"url": "http://127.0.0.1:1", "list": list(t, p.cid.String())},
+		"no such file":              {"url": s.URL, "list": "/none"},
+	} {
+		if _, err := attach(t, opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("options %v: error %v, want one with %q", opt, err, want)
+		}
+	}
+}

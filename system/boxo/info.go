@@ -1,0 +1,28 @@
+// Package boxo is an IPFS node made of the boxo library: a block store on disk,
+// UnixFS import and the trustless HTTP gateway, in a process of its own. It is
+// not Kubo and never called so: it has no DHT and none of Kubo's disk store.
+package boxo
+
+import "github.com/plimsoll-project/plimsoll/system"
+
+const name = "boxo"
+
+// Info implements system.System.
+func (System) Info() system.Info {
+	return system.Info{
+		Name:     name,
+		Summary:  "embedded IPFS gateway on the boxo library, blocks in a CAR file",
+		Modes:    []system.Mode{system.Start},
+		Can:      []string{"put", "range", "car"},
+		Embedded: true,
+		Options: []system.Option{
+			{Name: "format", Type: "enum", Enum: []string{"file", "raw", "car"}, Default: "file", Help: "what retrieval asks for: the file's bytes, the root block, or a CAR of the whole DAG"},
+			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 1 MiB"},
+			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
+			{Name: "cid_version", Type: "enum", Enum: []string{"0", "1"}, Default: "1", Help: "version of the CIDs of nodes"},
+			{Name: "retrieval_timeout", Type: "duration", Default: "0s", Help: "the gateway cuts off a client that took no byte for so long; 0s: never (Kubo sets 30s)"},
+			{Name: "max_requests", Type: "int", Default: "0", Help: "requests at a time, further ones get 429; 0: no limit (Kubo sets 4096)"},
+			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},
+		},
+	}
+}

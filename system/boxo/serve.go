@@ -1,0 +1,123 @@
+package boxo
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/ipfs/boxo/blockservice"
+	"github.com/ipfs/boxo/chunker"
+	"github.com/ipfs/boxo/exchange/offline"
+	"github.com/ipfs/boxo/gateway"
+	"github.com/ipfs/boxo/ipld/merkledag"
+	"github.com/ipfs/boxo/ipld/unixfs/importer/balanced"
+	"github.com/ipfs/boxo/ipld/unixfs/importer/helpers"
+	"github.com/ipfs/go-cid"
+	"github.com/ipld/go-car/v2/blockstore"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	importPath = "/plimsoll/import" // PUT a file, get its CID: ours, not the gateway's
+	maxChunk   = 1 << 20            // the size of a block that other implementations take
+)
+
+// Serve implements system.Embedded: the node of `plimsoll node boxo`.
+func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("node boxo", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	listen := flags.String("listen", "", "`address` to listen on")
+	path := flags.String("store", "", "CAR `file` that holds the blocks; made anew")
+	var imp importer
+	flags.Int64Var(&imp.chunk, "chunk", 256<<10, "`bytes` of a block")
+	flags.BoolVar(&imp.rawLeaves, "raw_leaves", true, "leaves are plain bytes")
+	flags.IntVar(&imp.cidVersion, "cid_version", 1, "0 or 1")
+	timeout := flags.Duration("retrieval_timeout", 0, "cut off clients that take nothing for so long")
+	requests := flags.Int("max_requests", 0, "requests at a time")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *listen == "" || *path == "" || flags.NArg() > 0 {
+		return errors.New("boxo: give --listen ADDRESS and --store FILE, and nothing besides flags")
+	}
+	// Blocks stay readable while others are added; the CAR's index is in memory.
+	store, err := blockstore.OpenReadWrite(*path, nil)
+	if err != nil {
+		return fmt.Errorf("boxo: open the block store: %w", err)
+	}
+	defer store.Discard()
+	// Offline: a block that is not in the store is not searched for.
+	imp.blocks = blockservice.New(store, offline.Exchange(store))
+	backend, err := gateway.NewBlocksBackend(imp.blocks)
+	if err != nil {
+		return fmt.Errorf("boxo: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("PUT "+importPath, &imp)
+	mux.Handle("/ipfs/", gateway.NewHandler(gateway.Config{
+		DeserializedResponses: true,
+		NoDNSLink:             true, // or a Host header would be looked up
+		DisableHTMLErrors:     true,
+		RetrievalTimeout:      *timeout,
+		MaxConcurrentRequests: *requests,
+		MetricsRegistry:       prometheus.NewRegistry(),
+	}, backend))
+
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
+	if err != nil {
+		return fmt.Errorf("boxo: %w", err)
+	}
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	fmt.Fprintf(stdout, "boxo: gateway on http://%s/ipfs/\n", l.Addr())
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) || ctx.Err() == nil {
+		return fmt.Errorf("boxo: %w", err)
+	}
+	return nil
+}
+
+// importer turns a request's body into a balanced UnixFS DAG, block by block.
+type importer struct {
+	blocks     blockservice.BlockService
+	chunk      int64
+	rawLeaves  bool
+	cidVersion int
+}
+
+func (i *importer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id, err := i.add(r.Context(), r.Body)
+	if err != nil {
+		http.Error(w, "import: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintln(w, id)
+}
+
+func (i *importer) add(ctx context.Context, r io.Reader) (cid.Cid, error) {
+	prefix, err := merkledag.PrefixForCidVersion(i.cidVersion)
+	if err != nil {
+		return cid.Undef, err
+	}
+	// The importer takes no context; a body that fails ends it.
+	params := helpers.DagBuilderParams{
+		Dagserv:    merkledag.NewDAGService(i.blocks),
+		Maxlinks:   helpers.DefaultLinksPerBlock,
+		RawLeaves:  i.rawLeaves,
+		CidBuilder: prefix,
+	}
+	builder, err := params.New(chunk.NewSizeSplitter(r, i.chunk))
+	if err != nil {
+		return cid.Undef, err
+	}
+	root, err := balanced.Layout(builder)
+	if err != nil {
+		return cid.Undef, err
+	}
+	return root.Cid(), ctx.Err()
+}

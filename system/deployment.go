@@ -1,0 +1,51 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Node is the command that runs an embedded system: `plimsoll node NAME ARG…`.
+func (d Deployment) Node(name string, args ...string) ([]string, error) {
+	self := d.Self
+	if len(self) == 0 {
+		exe, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("%s: find our own executable: %w", name, err)
+		}
+		self = []string{exe}
+	}
+	cmd := append([]string{}, self...)
+	return append(append(cmd, "node", name), args...), nil
+}
+
+// Port is the TCP port that option "port" asks for, or a free one on h. It
+// fails when something listens there already, which is clearer than the many
+// ways in which daemons say so.
+func (d Deployment) Port(ctx context.Context, h testbed.Host) (int, error) {
+	want, err := d.Options.Int("port")
+	if err != nil {
+		return 0, err
+	}
+	if want == 0 {
+		return h.FreePort(ctx)
+	}
+	if want < 1 || want > 65535 {
+		return 0, fmt.Errorf("option \"port\": %d is not a TCP port", want)
+	}
+	address := JoinPort(h, int(want))
+	l, err := h.Listen(ctx, "tcp", address)
+	if err != nil {
+		return 0, fmt.Errorf("port in use: %s on host %s: %w; choose another `port`, or leave it out for a free one", address, h.Name(), err)
+	}
+	return int(want), l.Close()
+}
+
+// JoinPort is host:port under which others reach h.
+func JoinPort(h testbed.Host, port int) string {
+	return netip.AddrPortFrom(h.Addr(), uint16(port)).String()
+}

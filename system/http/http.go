@@ -1,0 +1,98 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/listed"
+	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
+)
+
+// System implements system.System.
+type System struct{}
+
+var (
+	_ system.System     = System{}
+	_ system.Provider   = (*listed.Node)(nil)
+	_ system.HTTPServer = (*listed.Node)(nil)
+	_ system.Healther   = (*listed.Node)(nil)
+	_ system.Ranger     = (*listed.Node)(nil)
+)
+
+// Check implements system.System.
+func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
+	if _, err := s.node(opt); err != nil {
+		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system http in the experiment file"}}
+	}
+	return nil
+}
+
+// Start implements system.System.
+func (System) Start(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("http: cannot be started, only attached to (mode: attach)")
+}
+
+// Attach implements system.System.
+func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	n, err := s.node(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	first, head, err := n.Connect(ctx, d.Client)
+	if err != nil {
+		return nil, err
+	}
+	server := head.Get("Server")
+	if server == "" {
+		server = "unknown (the server sends no Server header)"
+	}
+	identity := map[string]string{"version": server, "ranges": fmt.Sprint(!first.NoRange), "objects": fmt.Sprint(len(n.Entries))}
+	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return n, nil })
+}
+
+// node reads and checks the options.
+func (s System) node(opt system.Options) (*listed.Node, error) {
+	opt, err := s.Info().Fill(opt)
+	if err != nil {
+		return nil, err
+	}
+	base, err := listed.Base(name, opt)
+	if err != nil {
+		return nil, err
+	}
+	n := &listed.Node{Name: name, Targets: map[system.Ref]system.HTTPTarget{}}
+	if urls := opt.Strings("urls"); len(urls) > 0 {
+		if n.Entries, err = listfile.Parse(strings.NewReader(strings.Join(urls, "\n")), "option \"urls\"", "url"); err != nil {
+			return nil, fmt.Errorf("http: %w", err)
+		}
+	}
+	if opt["list"] != "" {
+		more, err := listfile.Read(opt["list"], "url")
+		if err != nil {
+			return nil, fmt.Errorf("http: option \"list\": %w", err)
+		}
+		n.Entries = append(n.Entries, more...)
+	}
+	if len(n.Entries) == 0 {
+		return nil, errors.New("http: give URLs of objects in option \"urls\" or a file with them in option \"list\"")
+	}
+	for _, e := range n.Entries {
+		u, err := url.Parse(e.What)
+		if err != nil {
+			return nil, fmt.Errorf("http: %w", err)
+		}
+		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, fmt.Errorf("http: %q is not an absolute http or https URL", e.What)
+		}
+		u.Fragment = "" // is never sent
+		t := base
+		t.URL = u
+		n.Targets[system.Ref(e.What)] = t
+	}
+	return n, nil
+}

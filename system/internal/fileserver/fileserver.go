@@ -1,0 +1,190 @@
+// Package fileserver is a node that serves a directory over HTTP, whatever the
+// program: nginx and our own differ in how they are started only.
+package fileserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/selfsigned"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Place is where a server serves from and listens on: what a program's
+// configuration is made of.
+type Place struct {
+	Host    testbed.Host
+	Name    string // unique among the deployment's nodes: "nginx-s1"
+	Root    string // the node's own directory
+	Data    string // the directory served, within Root, with the probe in it
+	Address string // IP:port
+	TLS     *selfsigned.Files
+}
+
+// Prepare makes the directories, picks the port, and makes the certificate if
+// the deployment's option "tls" is set.
+func Prepare(ctx context.Context, name string, d system.Deployment, h testbed.Host) (Place, error) {
+	fail := func(err error) (Place, error) { return Place{}, fmt.Errorf("%s: %w", name, err) }
+	port, err := d.Port(ctx, h)
+	if err != nil {
+		return fail(err)
+	}
+	p := Place{Host: h, Name: name + "-" + h.Name(), Address: system.JoinPort(h, port)}
+	p.Root = filepath.Join(d.Dir, p.Name)
+	p.Data = filepath.Join(p.Root, "data")
+	if err := os.MkdirAll(p.Data, 0o755); err != nil {
+		return fail(err)
+	}
+	if _, err := disk.Write(ctx, p.Data, disk.Probe, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent)); err != nil {
+		return fail(err)
+	}
+	if d.Options.Bool("tls") {
+		files, err := selfsigned.Write(p.Root, h.Addr())
+		if err != nil {
+			return fail(err)
+		}
+		p.TLS = &files
+	}
+	return p, nil
+}
+
+// Node is a running file server.
+type Node struct {
+	name   string
+	place  Place
+	client *web.Client
+	proc   *testbed.Process
+	direct bool // the server takes no PUT: write files ourselves
+}
+
+// Start runs cmd and waits until it serves the probe to the client host.
+// direct says that the server has no PUT.
+func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command, direct bool) (*Node, error) {
+	n := &Node{name: name, place: p, direct: direct}
+	base, err := n.Target(disk.Probe)
+	if err != nil {
+		return nil, err
+	}
+	if n.client, err = web.New(name, d.Client.Dial, base); err != nil {
+		return nil, err
+	}
+	cmd.Name, cmd.Role = p.Name, "system"
+	if cmd.Dir == "" {
+		cmd.Dir = p.Root
+	}
+	cmd.Ready = n.Health
+	if n.proc, err = p.Host.Start(ctx, cmd); err != nil {
+		n.client.Close()
+		return nil, fmt.Errorf("%s: start: %w", name, err)
+	}
+	return n, nil
+}
+
+// Processes implements system.Node.
+func (n *Node) Processes() []*testbed.Process { return []*testbed.Process{n.proc} }
+
+// Target implements system.HTTPServer.
+func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {
+	if err := disk.Valid(string(ref)); err != nil {
+		return system.HTTPTarget{}, fmt.Errorf("%s: %w: %w", n.name, err, system.ErrNotFound)
+	}
+	t := system.HTTPTarget{URL: &url.URL{Scheme: "http", Host: n.place.Address, Path: "/" + string(ref)}}
+	if n.place.TLS != nil {
+		t.URL.Scheme, t.CAFile = "https", n.place.TLS.CA
+	}
+	return t, nil
+}
+
+// Put implements system.Node by HTTP PUT.
+func (n *Node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if n.direct {
+		return n.Seed(ctx, name, size, r)
+	}
+	file := disk.FileName(name)
+	t, err := n.Target(system.Ref(file))
+	if err != nil {
+		return "", err
+	}
+	if _, err := n.client.Send(ctx, http.MethodPut, t, size, r); err != nil {
+		return "", err
+	}
+	return system.Ref(file), nil
+}
+
+// Seed implements system.Seeder: it writes the file where the server reads it.
+func (n *Node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	file, err := disk.Write(ctx, n.place.Data, name, size, r)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", n.name, err)
+	}
+	return system.Ref(file), nil
+}
+
+// Get implements system.Node.
+func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	t, err := n.Target(ref)
+	if err != nil {
+		return err
+	}
+	return n.client.Get(ctx, t, w)
+}
+
+// GetRange implements system.Ranger.
+func (n *Node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
+	t, err := n.Target(ref)
+	if err != nil {
+		return err
+	}
+	return n.client.GetRange(ctx, t, off, count, w)
+}
+
+// Delete implements system.Deleter.
+func (n *Node) Delete(_ context.Context, ref system.Ref) error {
+	err := disk.Delete(n.place.Data, string(ref))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: delete %s: %w", n.name, ref, system.ErrNotFound)
+	}
+	return err
+}
+
+// List implements system.Lister.
+func (n *Node) List(context.Context) ([]system.Object, error) {
+	var out []system.Object
+	err := disk.List(n.place.Data, func(file string, size int64) {
+		out = append(out, system.Object{Name: disk.Name(file), Ref: system.Ref(file), Size: size})
+	})
+	return out, err
+}
+
+// Health implements system.Healther: a file from disk over a new connection.
+func (n *Node) Health(ctx context.Context) error {
+	if n.proc != nil {
+		select {
+		case <-n.proc.Done():
+			return fmt.Errorf("%s: the server process has ended (%v); see %s", n.name, n.proc.Err(), n.proc.LogPath())
+		default:
+		}
+	}
+	t, err := n.Target(disk.Probe)
+	if err != nil {
+		return err
+	}
+	return n.client.Probe(ctx, t, disk.ProbeContent)
+}
+
+// Stop implements group.Node.
+func (n *Node) Stop(ctx context.Context) error {
+	n.client.Close()
+	return n.proc.Stop(ctx)
+}

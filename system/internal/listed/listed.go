@@ -1,0 +1,160 @@
+// Package listed is the node of systems that are attached to by a list of
+// objects which their server has already: it reads and never writes.
+package listed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Options are those that such systems share.
+func Options() []system.Option {
+	return []system.Option{
+		{Name: "headers", Type: "string", Secret: true, Help: "environment variable that holds headers to send, one `Name: value` per line"},
+		{Name: "ca", Type: "string", Help: "PEM file of a root certificate to trust instead of the system's"},
+		{Name: "insecure", Type: "bool", Default: "false", Help: "do not check the server's certificate"},
+	}
+}
+
+// Base reads the shared options: the target of every object but its URL.
+func Base(name string, opt system.Options) (system.HTTPTarget, error) {
+	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure")}
+	if t.CAFile != "" {
+		if _, err := os.Stat(t.CAFile); err != nil {
+			return t, fmt.Errorf("%s: option \"ca\": %w", name, err)
+		}
+	}
+	if env := opt["headers"]; env != "" {
+		lines, set := os.LookupEnv(env)
+		if !set {
+			return t, fmt.Errorf("%s: option \"headers\": the environment has no variable %s", name, env)
+		}
+		for line := range strings.Lines(lines) {
+			key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
+			if !ok || key == "" { // the line may be the secret: it is not shown
+				return t, fmt.Errorf("%s: option \"headers\": the variable %s has a line that is not `Name: value`", name, env)
+			}
+			t.Header.Add(strings.TrimSpace(key), strings.TrimSpace(value))
+		}
+	}
+	return t, nil
+}
+
+// Node is the server of the listed objects.
+type Node struct {
+	Name    string
+	Entries []listfile.Entry                                  // at least one
+	Targets map[system.Ref]system.HTTPTarget                  // of each entry
+	Size    func(listed, served int64) (system.Object, error) // judges a size; nil: they must agree
+	client  *web.Client
+}
+
+// Connect makes the node ready and asks the first object for its size, so that
+// a server which cannot be reached is told at once. The answer's head may tell
+// what server it is.
+func (n *Node) Connect(ctx context.Context, client testbed.Host) (first system.Object, head http.Header, err error) {
+	if n.client, err = web.New(n.Name, client.Dial, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
+		return system.Object{}, nil, err
+	}
+	first, head, err = n.object(ctx, n.Entries[0])
+	if err != nil {
+		n.client.Close()
+	}
+	return first, head, err
+}
+
+// Client is there after Connect.
+func (n *Node) Client() *web.Client { return n.client }
+
+// Target implements system.HTTPServer.
+func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {
+	t, ok := n.Targets[ref]
+	if !ok {
+		return system.HTTPTarget{}, fmt.Errorf("%s: %q is not in the list: %w", n.Name, ref, system.ErrNotFound)
+	}
+	t.Header = t.Header.Clone()
+	return t, nil
+}
+
+// Objects implements system.Provider. Every object is asked for its size and
+// whether it is served in ranges; a list that says otherwise is an error.
+func (n *Node) Objects(ctx context.Context) ([]system.Object, error) {
+	var out []system.Object
+	for _, e := range n.Entries {
+		o, _, err := n.object(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+func (n *Node) object(ctx context.Context, e listfile.Entry) (system.Object, http.Header, error) {
+	o := e.Object()
+	served, noRange, head, err := n.client.Size(ctx, n.Targets[o.Ref])
+	if err != nil {
+		return o, nil, err
+	}
+	o.NoRange = noRange
+	switch {
+	case served < 0: // the list's word is all there is
+	case n.Size != nil:
+		judged, err := n.Size(e.Size, served)
+		if err != nil {
+			return o, nil, fmt.Errorf("%s: %s: %w", n.Name, e.What, err)
+		}
+		o.Size, o.Payload = judged.Size, judged.Payload
+	case e.Size >= 0 && e.Size != served:
+		return o, nil, fmt.Errorf("%s: %s has %d bytes, the list says %d", n.Name, e.What, served, e.Size)
+	default:
+		o.Size = served
+	}
+	return o, head, nil
+}
+
+// Get implements system.Node.
+func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	t, err := n.Target(ref)
+	if err != nil {
+		return err
+	}
+	return n.client.Get(ctx, t, w)
+}
+
+// GetRange implements system.Ranger.
+func (n *Node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
+	t, err := n.Target(ref)
+	if err != nil {
+		return err
+	}
+	return n.client.GetRange(ctx, t, off, count, w)
+}
+
+// Put implements system.Node.
+func (n *Node) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
+	return "", fmt.Errorf("%s: put: %w", n.Name, system.ErrReadOnly)
+}
+
+// Health implements system.Healther: a byte of the first object, over a new connection.
+func (n *Node) Health(ctx context.Context) error {
+	return n.client.Alive(ctx, n.Targets[system.Ref(n.Entries[0].What)])
+}
+
+// Processes implements system.Node.
+func (n *Node) Processes() []*testbed.Process { return nil }
+
+// Stop implements group.Node.
+func (n *Node) Stop(context.Context) error {
+	n.client.Close()
+	return nil
+}

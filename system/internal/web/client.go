@@ -1,0 +1,369 @@
+// Package web is the HTTP client that systems share for what is not measured:
+// seeding, probes, reading an object back. Measurements are httpload's.
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Limits on servers that do not answer. A body has no limit of its own: its
+// size is the caller's, and so is ctx.
+const (
+	dialTimeout  = 10 * time.Second
+	headTimeout  = 60 * time.Second
+	probeTimeout = 10 * time.Second
+)
+
+// Dial makes connections: a method of testbed.Host.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Client talks to one server; name is the system's, and begins every error.
+type Client struct {
+	name string
+	http *http.Client
+}
+
+// New returns a client that connects with dial and trusts what t says.
+func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
+	conf := &tls.Config{InsecureSkipVerify: t.Insecure} // asked for in the experiment file
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s: read root certificate: %w", name, err)
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: %s holds no PEM certificate", name, t.CAFile)
+		}
+	}
+	return &Client{name: name, http: &http.Client{
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+				defer cancel()
+				return resolveAndDial(ctx, dial, network, address)
+			},
+			TLSClientConfig:       conf,
+			TLSHandshakeTimeout:   dialTimeout,
+			ResponseHeaderTimeout: headTimeout,
+			DisableCompression:    true, // or the sizes on the wire are not the object's
+			ForceAttemptHTTP2:     true,
+			MaxIdleConnsPerHost:   16,
+			IdleConnTimeout:       5 * time.Second,
+			WriteBufferSize:       64 << 10,
+		},
+		// A redirect would measure another server than the one named.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// resolveAndDial looks names up outside the host, which knows numbers only.
+func resolveAndDial(ctx context.Context, dial Dial, network, address string) (net.Conn, error) {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return dial(ctx, network, address)
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, a := range addrs {
+		c, err := dial(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
+		if err == nil {
+			return c, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// HTTP is the underlying client, for protocols on top of HTTP.
+func (c *Client) HTTP() *http.Client { return c.http }
+
+// Get writes the whole object to w.
+func (c *Client) Get(ctx context.Context, t system.HTTPTarget, w io.Writer) error {
+	resp, err := c.do(ctx, http.MethodGet, t, nil, 0, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return c.status(resp)
+	}
+	return c.body(resp, w)
+}
+
+// GetRange writes the n bytes at off to w, as system.Ranger says.
+func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64, w io.Writer) error {
+	if off < 0 || n < 0 {
+		return fmt.Errorf("%s: range of %d bytes at %d", c.name, n, off)
+	}
+	if n == 0 {
+		return nil
+	}
+	resp, err := c.do(ctx, http.MethodGet, t, http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", off, off+n-1)}}, 0, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	where := fmt.Sprintf("%s: bytes %d-%d of %s", c.name, off, off+n-1, public(resp.Request.URL))
+	switch resp.StatusCode {
+	case http.StatusPartialContent:
+	case http.StatusOK:
+		return fmt.Errorf("%s: %w (it answered 200)", where, system.ErrNoRange)
+	case http.StatusRequestedRangeNotSatisfiable:
+		return fmt.Errorf("%s: the object ends before it (416): %w", where, io.ErrUnexpectedEOF)
+	default:
+		return c.status(resp)
+	}
+	first, last, total, ok := contentRange(resp.Header.Get("Content-Range"))
+	if !ok || first != off || last > off+n-1 {
+		return fmt.Errorf("%s: answered with Content-Range %q", where, resp.Header.Get("Content-Range"))
+	}
+	if got := last - first + 1; resp.ContentLength >= 0 && resp.ContentLength != got {
+		return fmt.Errorf("%s: Content-Length %d contradicts Content-Range %q", where, resp.ContentLength, resp.Header.Get("Content-Range"))
+	}
+	if err := c.body(resp, w); err != nil {
+		return err
+	}
+	if last < off+n-1 {
+		return fmt.Errorf("%s: the object has %d bytes: %w", where, total, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+// Send makes a request with a body of size bytes and returns the answer's body
+// (at most 64 KiB of it). Nothing is buffered whole.
+func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) ([]byte, error) {
+	body, err := Exactly(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s %s: %w", c.name, method, public(t.URL), err)
+	}
+	resp, err := c.do(ctx, method, t, nil, size, body)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return nil, c.status(resp)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s %s: answer: %w", c.name, method, public(t.URL), err)
+	}
+	return b, nil
+}
+
+// Size asks for an object's size without fetching it: HEAD, and where that
+// tells no length or is not allowed, a range of one byte.
+func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange bool, head http.Header, err error) {
+	size = -1
+	resp, err := c.do(ctx, http.MethodHead, t, nil, 0, nil)
+	if err != nil {
+		return -1, false, nil, err
+	}
+	resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		size = resp.ContentLength
+	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone:
+		return -1, false, nil, c.status(resp)
+	}
+	// HEAD does not tell whether ranges are served: Accept-Ranges is optional,
+	// and some who send it ignore Range. Only asking shows it.
+	one, err := c.do(ctx, http.MethodGet, t, http.Header{"Range": {"bytes=0-0"}}, 0, nil)
+	if err != nil {
+		return -1, false, nil, err
+	}
+	defer one.Body.Close()
+	switch one.StatusCode {
+	case http.StatusPartialContent:
+		first, last, total, ok := contentRange(one.Header.Get("Content-Range"))
+		if !ok || first != 0 || last != 0 {
+			return -1, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name, public(t.URL), one.Header.Get("Content-Range"))
+		}
+		if size >= 0 && total >= 0 && size != total {
+			return -1, false, nil, fmt.Errorf("%s: %s: HEAD says %d bytes, Content-Range %d", c.name, public(t.URL), size, total)
+		}
+		if total >= 0 {
+			size = total
+		}
+	case http.StatusRequestedRangeNotSatisfiable: // an empty object
+		size = 0
+	case http.StatusOK:
+		noRange = true
+		if size < 0 {
+			size = one.ContentLength
+		}
+	default:
+		return -1, false, nil, c.status(one)
+	}
+	return size, noRange, one.Header, nil
+}
+
+// Head asks for an object's head over a fresh connection within seconds.
+func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	fresh := c.fresh()
+	defer fresh.Close()
+	resp, err := fresh.do(ctx, http.MethodHead, t, nil, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, c.status(resp)
+	}
+	return resp.Header, nil
+}
+
+// Probe fetches the object over a fresh connection within seconds: the health
+// of a server, whatever the state of older connections.
+func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	fresh := c.fresh()
+	defer fresh.Close()
+	var got bytes.Buffer
+	if err := fresh.Get(ctx, t, &got); err != nil {
+		return fmt.Errorf("health probe failed: %w", err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, public(t.URL), got.Len())
+	}
+	return nil
+}
+
+// Alive asks for one byte of the object over a fresh connection within seconds.
+func (c *Client) Alive(ctx context.Context, t system.HTTPTarget) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	fresh := c.fresh()
+	defer fresh.Close()
+	if _, _, _, err := fresh.Size(ctx, t); err != nil {
+		return fmt.Errorf("health probe failed: %w", err)
+	}
+	return nil
+}
+
+// fresh is c without its connections.
+func (c *Client) fresh() *Client {
+	tr := c.http.Transport.(*http.Transport).Clone()
+	tr.DisableKeepAlives = true
+	return &Client{name: c.name, http: &http.Client{Transport: tr, CheckRedirect: c.http.CheckRedirect}}
+}
+
+func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, head http.Header, size int64, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, t.URL.String(), body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	if body != nil {
+		req.ContentLength = size
+		if size == 0 {
+			req.Body = http.NoBody
+		}
+	}
+	for k, v := range t.Header {
+		req.Header[k] = v
+	}
+	for k, v := range head {
+		req.Header[k] = v
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+		req.Header.Del("Host")
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, redact(err, t.URL))
+	}
+	return resp, nil
+}
+
+// body copies a body to w and checks that it ended as it should.
+func (c *Client) body(resp *http.Response, w io.Writer) error {
+	n, err := io.Copy(w, resp.Body)
+	if err == nil {
+		if late := resp.Trailer.Get("X-Stream-Error"); late != "" {
+			err = errors.New(late) // IPFS servers report what happens after the head so
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s %s: after %d bytes: %w", c.name, resp.Request.Method, public(resp.Request.URL), n, err)
+	}
+	return nil
+}
+
+func (c *Client) status(resp *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
+	said := strings.Join(strings.Fields(string(text)), " ")
+	if said != "" {
+		said = ": " + said
+	}
+	err := fmt.Errorf("%s: %s %s: status %d%s", c.name, resp.Request.Method, public(resp.Request.URL), resp.StatusCode, said)
+	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
+		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
+	}
+	return err
+}
+
+// public is the URL as errors show it: without the query, in which presigned
+// URLs carry their signature, and without a password.
+func public(u *url.URL) string {
+	shown := *u
+	shown.RawQuery = ""
+	return shown.Redacted()
+}
+
+// redact replaces the URL in the transport's error by the public one.
+func redact(err error, u *url.URL) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return fmt.Errorf("%s: %w", public(u), inner)
+	}
+	return err
+}
+
+// contentRange parses "bytes 0-9/100"; total is -1 for "*".
+func contentRange(s string) (first, last, total int64, ok bool) {
+	s, ok = strings.CutPrefix(s, "bytes ")
+	span, all, ok2 := strings.Cut(s, "/")
+	a, b, ok3 := strings.Cut(span, "-")
+	if !ok || !ok2 || !ok3 {
+		return 0, 0, 0, false
+	}
+	total = -1
+	var err [3]error
+	first, err[0] = strconv.ParseInt(a, 10, 64)
+	last, err[1] = strconv.ParseInt(b, 10, 64)
+	if all != "*" {
+		total, err[2] = strconv.ParseInt(all, 10, 64)
+	}
+	ok = errors.Join(err[:]...) == nil && first >= 0 && last >= first && (total < 0 || last < total)
+	return first, last, total, ok
+}

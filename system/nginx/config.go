@@ -1,0 +1,98 @@
+package nginx
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/template"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/fileserver"
+)
+
+// The limits are out of the way of a burst on a slow link: what ends a request
+// is the experiment's deadline, never the server's.
+var config = template.Must(template.New("nginx.conf").Parse(`daemon off;
+pid {{.Root}}/nginx.pid;
+error_log stderr warn;
+{{- if .User}}
+user {{.User}};
+{{- end}}
+worker_processes {{.Workers}};
+worker_rlimit_nofile {{.Files}};
+events {
+	worker_connections {{.Connections}};
+}
+http {
+	access_log off;
+	default_type application/octet-stream;
+	sendfile on;
+	tcp_nopush on;
+	keepalive_requests 1000000000;
+	keepalive_timeout 1h;
+	send_timeout 10m;
+	client_body_timeout 10m;
+	client_max_body_size 0;
+	client_body_buffer_size 1m;
+	client_body_temp_path {{.Root}}/tmp/body;
+	proxy_temp_path {{.Root}}/tmp/proxy;
+	fastcgi_temp_path {{.Root}}/tmp/fastcgi;
+	uwsgi_temp_path {{.Root}}/tmp/uwsgi;
+	scgi_temp_path {{.Root}}/tmp/scgi;
+	server {
+		listen {{.Address}}{{if .TLS}} ssl{{if .H2}} http2{{end}}{{end}} backlog=8192;
+{{- with .TLS}}
+		ssl_certificate {{.Cert}};
+		ssl_certificate_key {{.Key}};
+		ssl_protocols TLSv1.2 TLSv1.3;
+{{- end}}
+		root {{.Data}};
+{{- if .DAV}}
+		dav_methods PUT;
+		dav_access user:rw group:r all:r;
+{{- end}}
+		# Temporary files of puts under way.
+		location ~ "/\." { return 404; }
+	}
+}
+`))
+
+func writeConfig(p fileserver.Place, opt system.Options, b build) (string, error) {
+	if opt.Bool("tls") && !b.ssl {
+		return "", fmt.Errorf("nginx: option tls: nginx %s has no TLS module", b.version)
+	}
+	if strings.ContainsAny(p.Root, " \t;{}'\"$\\") {
+		return "", fmt.Errorf("nginx: the directory %q has characters that its configuration cannot hold", p.Root)
+	}
+	if err := os.MkdirAll(filepath.Join(p.Root, "tmp"), 0o755); err != nil {
+		return "", err
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return "", fmt.Errorf("nginx: limit of open files: %w", err)
+	}
+	files := min(limit.Max, 1<<16)
+	data := struct {
+		fileserver.Place
+		User, Workers      string
+		Files, Connections uint64
+		H2, DAV            bool
+	}{Place: p, Workers: opt["workers"], Files: files, Connections: files / 2, H2: opt.Bool("h2"), DAV: b.dav}
+	if os.Geteuid() == 0 {
+		// Else workers change to "nobody", whom a directory of ours may keep out
+		// and whom a user namespace may not know.
+		data.User = "root " + rootGroup()
+	}
+	path := filepath.Join(p.Root, "nginx.conf")
+	f, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if err := config.Execute(f, data); err != nil {
+		return "", err
+	}
+	return path, f.Close()
+}

@@ -1,0 +1,26 @@
+// Package nginx starts nginx as a file server: the raw baseline of the
+// retrieval study, with sendfile and nothing in between.
+package nginx
+
+import "github.com/plimsoll-project/plimsoll/system"
+
+const name = "nginx"
+
+// Info implements system.System.
+func (System) Info() system.Info {
+	return system.Info{
+		Name:     name,
+		Summary:  "nginx serving files with sendfile: the raw baseline",
+		Modes:    []system.Mode{system.Start},
+		Can:      []string{"put", "range", "delete", "list", "https", "h2"},
+		Install:  "install the Debian package nginx-light, or name the program in option `binary` or PLIMSOLL_NGINX",
+		Baseline: true,
+		Options: []system.Option{
+			{Name: "workers", Type: "string", Default: "auto", Help: "worker processes: a number, or auto for one per CPU"},
+			{Name: "tls", Type: "bool", Default: "false", Help: "serve HTTPS with a certificate made for the run"},
+			{Name: "h2", Type: "bool", Default: "true", Help: "with tls: offer HTTP/2 beside HTTP/1.1"},
+			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},
+			{Name: "binary", Type: "string", Help: "path of nginx; empty: PLIMSOLL_NGINX, then PATH and /usr/sbin"},
+		},
+	}
+}

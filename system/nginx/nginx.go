@@ -1,0 +1,143 @@
+package nginx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/fileserver"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// System implements system.System.
+type System struct{}
+
+var _ system.System = System{}
+
+// Check implements system.System.
+func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	bin, err := binary(opt)
+	if err != nil {
+		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+	}
+	if _, err := inspect(ctx, bin); err != nil {
+		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+	}
+	return nil
+}
+
+// Start implements system.System: one nginx on each host.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	if w := opt["workers"]; w != "auto" {
+		if n, err := strconv.Atoi(w); err != nil || n < 1 {
+			return nil, fmt.Errorf("nginx: option \"workers\" is a positive number or auto, not %q", w)
+		}
+	}
+	bin, err := binary(opt)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
+	}
+	build, err := inspect(ctx, bin)
+	if err != nil {
+		return nil, err
+	}
+	put := "webdav"
+	if !build.dav {
+		put = "file (this nginx has no WebDAV module: puts do not cross the link)"
+	}
+	identity := map[string]string{
+		"version": build.version, "binary": bin, "workers": opt["workers"], "tls": opt["tls"],
+		"h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "sendfile": "on", "put": put,
+	}
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		p, err := fileserver.Prepare(ctx, name, d, d.Hosts[i])
+		if err != nil {
+			return nil, err
+		}
+		conf, err := writeConfig(p, opt, build)
+		if err != nil {
+			return nil, err
+		}
+		return fileserver.Start(ctx, name, d, p, testbed.Command{
+			// -e: or it first tries the log of the machine's own nginx.
+			Args: []string{bin, "-p", p.Root, "-c", conf, "-e", "stderr"},
+			// TERM ends the workers at once; QUIT would wait for their clients.
+			Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
+		}, !build.dav)
+	})
+}
+
+// Attach implements system.System.
+func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("nginx: can only be started; to measure a server of yours use system http")
+}
+
+// binary finds nginx, which Debian keeps out of the PATH of ordinary users.
+func binary(opt system.Options) (string, error) {
+	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_NGINX", os.Getenv("PLIMSOLL_NGINX")}} {
+		if named.path == "" {
+			continue
+		}
+		if _, err := exec.LookPath(named.path); err != nil {
+			return "", fmt.Errorf("nginx: %s: %w", named.by, err)
+		}
+		return filepath.Abs(named.path)
+	}
+	for _, try := range []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"} {
+		if path, err := exec.LookPath(try); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("nginx: not found in PATH or /usr/sbin")
+}
+
+// build is what an nginx binary says of itself.
+type build struct {
+	version string
+	dav     bool
+	ssl     bool
+}
+
+var versionLine = regexp.MustCompile(`nginx version: (\S+)`)
+
+func inspect(ctx context.Context, bin string) (build, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, bin, "-V").CombinedOutput()
+	if err != nil {
+		return build{}, fmt.Errorf("nginx: %s -V: %w: %s", bin, err, strings.TrimSpace(string(out)))
+	}
+	m := versionLine.FindSubmatch(out)
+	if m == nil {
+		return build{}, fmt.Errorf("nginx: %s -V tells no version", bin)
+	}
+	return build{
+		version: string(m[1]),
+		dav:     strings.Contains(string(out), "http_dav_module"),
+		ssl:     strings.Contains(string(out), "http_ssl_module"),
+	}, nil
+}
+
+// rootGroup is the name of group 0, which nginx asks for by name.
+func rootGroup() string {
+	if g, err := user.LookupGroupId("0"); err == nil {
+		return g.Name
+	}
+	return "root"
+}

@@ -1,0 +1,74 @@
+package system
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fill returns o with the defaults of i filled in, or what is wrong with it.
+func (i Info) Fill(o Options) (Options, error) {
+	full := Options{}
+	for _, opt := range i.Options {
+		v, given := o[opt.Name]
+		switch {
+		case !given && opt.Required:
+			return nil, fmt.Errorf("%s: option %q is required: %s", i.Name, opt.Name, opt.Help)
+		case !given:
+			v = opt.Default
+		}
+		if v != "" && len(opt.Enum) > 0 && !slices.Contains(opt.Enum, v) {
+			return nil, fmt.Errorf("%s: option %q is one of %s, not %q", i.Name, opt.Name, strings.Join(opt.Enum, ", "), v)
+		}
+		full[opt.Name] = v
+	}
+	for name := range o {
+		if _, known := full[name]; !known {
+			return nil, fmt.Errorf("%s: unknown option %q", i.Name, name)
+		}
+	}
+	return full, nil
+}
+
+// Has reports whether the system can be had in mode m.
+func (i Info) Has(m Mode) bool { return slices.Contains(i.Modes, m) }
+
+// Bool is the value of a "bool" option; absent is false.
+func (o Options) Bool(name string) bool { return o[name] == "true" }
+
+// Int is the value of an "int" or "size" option; absent is 0.
+func (o Options) Int(name string) (int64, error) {
+	if o[name] == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(o[name], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("option %q: %q is not a number", name, o[name])
+	}
+	return n, nil
+}
+
+// Duration is the value of a "duration" option; absent is 0.
+func (o Options) Duration(name string) (time.Duration, error) {
+	if o[name] == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(o[name])
+	if err != nil {
+		return 0, fmt.Errorf("option %q: %q is not a duration such as 30s", name, o[name])
+	}
+	return d, nil
+}
+
+// Strings is the value of a "strings" option: its lines without empty ones.
+func (o Options) Strings(name string) []string {
+	var out []string
+	for line := range strings.Lines(o[name]) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}

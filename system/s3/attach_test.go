@@ -1,0 +1,133 @@
+package s3
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// server is a versitygw with two objects under "data/", and how to attach to it.
+func server(t *testing.T) (c system.Cluster, opt system.Options) {
+	t.Helper()
+	systemtest.Need(t, "versitygw", System{}.Check(t.Context(), nil))
+	hosts := systemtest.Hosts(t, 2)
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Stop(t.Context()) })
+	n := c.Nodes()[0].(*node)
+	n.at.prefix = "data/"
+	for _, name := range []string{"a", "b/c d"} {
+		if _, err := n.Put(systemtest.Context(t), name, 300_000, systemtest.Content(name, 300_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PLIMSOLL_TEST_ACCESS", n.at.access)
+	t.Setenv("PLIMSOLL_TEST_SECRET", n.at.secret)
+	return c, system.Options{
+		"endpoint": n.at.url.String(), "prefix": "data/",
+		"access_key": "PLIMSOLL_TEST_ACCESS", "secret_key": "PLIMSOLL_TEST_SECRET",
+	}
+}
+
+func attach(t *testing.T, opt system.Options, write bool) (system.Node, error) {
+	t.Helper()
+	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { c.Stop(t.Context()) })
+	return c.Nodes()[0], nil
+}
+
+func TestAttachConformance(t *testing.T) {
+	systemtest.Run(t, systemtest.Suite{System: System{}, Attach: func(t *testing.T) (system.Options, func()) {
+		c, opt := server(t)
+		return opt, func() { c.Stop(systemtest.Context(t)) }
+	}})
+}
+
+func TestAttachDeletesOnlyItsOwn(t *testing.T) {
+	_, opt := server(t)
+	n, err := attach(t, opt, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := n.(system.Provider); ok {
+		t.Error("a node that may write tells the objects of others as if they were to be read")
+	}
+	if err := n.(system.Deleter).Delete(t.Context(), "data/a"); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("delete of someone's object: %v", err)
+	}
+	ref, err := n.Put(t.Context(), "mine", 4, strings.NewReader("mine"))
+	if err != nil || ref != "data/mine" {
+		t.Fatalf("put: %q, %v", ref, err)
+	}
+	if err := n.(system.Deleter).Delete(t.Context(), ref); err != nil {
+		t.Error(err)
+	}
+	if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("get after delete: %v", err)
+	}
+	if err := n.Get(t.Context(), "data/a", io.Discard); err != nil {
+		t.Errorf("someone's object: %v", err)
+	}
+}
+
+func TestAttachErrors(t *testing.T) {
+	_, opt := server(t)
+	with := func(k, v string) system.Options {
+		o := system.Options{}
+		for k, v := range opt {
+			o[k] = v
+		}
+		o[k] = v
+		return o
+	}
+	t.Setenv("PLIMSOLL_TEST_WRONG", "wrong")
+	for want, opt := range map[string]system.Options{
+		`bucket "none"`:      with("bucket", "none"),
+		"status 403":         with("secret_key", "PLIMSOLL_TEST_WRONG"),
+		"only one is set":    with("secret_key", "PLIMSOLL_TEST_UNSET"),
+		"not the URL":        with("endpoint", "s3.example.org"),
+		"between 1 minute":   with("presign", "8760h0m0s"),
+		"connection refused": with("endpoint", "http://127.0.0.1:1"),
+	} {
+		_, err := attach(t, opt, false)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+func TestSignaturesStayOutOfErrors(t *testing.T) {
+	c, opt := server(t)
+	n, err := attach(t, opt, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := n.(system.HTTPServer).Target("data/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.URL.Query().Get("X-Amz-Signature") == "" {
+		t.Fatalf("not presigned: %s", target.URL)
+	}
+	errs := []error{
+		n.Get(t.Context(), "data/none", io.Discard),
+		n.(system.Ranger).GetRange(t.Context(), "data/a", 1<<40, 1, io.Discard),
+	}
+	if err := c.Stop(systemtest.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range append(errs, n.Get(t.Context(), "data/a", io.Discard), n.(system.Healther).Health(t.Context())) {
+		if err == nil || strings.Contains(err.Error(), "Amz") {
+			t.Errorf("error %v", err)
+		}
+	}
+}

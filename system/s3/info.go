@@ -1,0 +1,32 @@
+// Package s3 stores objects in an S3 server: one that runs already, or a
+// versitygw of our own on plain files.
+package s3
+
+import "github.com/plimsoll-project/plimsoll/system"
+
+const name = "s3"
+
+// Info implements system.System.
+func (System) Info() system.Info {
+	return system.Info{
+		Name:    name,
+		Summary: "S3: any endpoint, or versitygw (plain files) started here",
+		Modes:   []system.Mode{system.Start, system.Attach},
+		Can:     []string{"put", "range", "delete", "list", "https"},
+		Install: "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0, or name the program in option `binary` or PLIMSOLL_VERSITYGW",
+		Options: []system.Option{
+			{Name: "endpoint", Type: "string", Help: "attach: URL of the server, such as https://s3.example.org; empty when started"},
+			{Name: "bucket", Type: "string", Default: "plimsoll", Help: "bucket; made when started, must be there when attached"},
+			{Name: "prefix", Type: "string", Help: "attach: only keys that begin so are read, and all that we write do"},
+			{Name: "region", Type: "string", Default: "us-east-1", Help: "region that requests are signed for"},
+			{Name: "access_key", Type: "string", Secret: true, Default: "AWS_ACCESS_KEY_ID", Help: "attach: environment variable with the access key; unset: anonymous"},
+			{Name: "secret_key", Type: "string", Secret: true, Default: "AWS_SECRET_ACCESS_KEY", Help: "attach: environment variable with the secret key"},
+			{Name: "presign", Type: "duration", Default: "24h0m0s", Help: "how long the presigned URLs for retrieval are valid, at most 7 days"},
+			{Name: "tls", Type: "bool", Default: "false", Help: "start: serve HTTPS with a certificate made for the run"},
+			{Name: "ca", Type: "string", Help: "attach: PEM file of a root certificate to trust instead of the system's"},
+			{Name: "insecure", Type: "bool", Default: "false", Help: "attach: do not check the server's certificate"},
+			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port; 0: a free one"},
+			{Name: "binary", Type: "string", Help: "start: path of versitygw; empty: PLIMSOLL_VERSITYGW, then PATH"},
+		},
+	}
+}

@@ -1,0 +1,160 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+)
+
+// System implements system.System.
+type System struct{}
+
+var (
+	_ system.System     = System{}
+	_ system.HTTPServer = (*node)(nil)
+	_ system.Healther   = (*node)(nil)
+	_ system.Seeder     = (*node)(nil)
+	_ system.Ranger     = (*node)(nil)
+	_ system.Deleter    = (*node)(nil)
+	_ system.Lister     = (*node)(nil)
+	_ system.Provider   = provider{}
+)
+
+// Check implements system.System.
+func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
+	if opt["endpoint"] == "" {
+		if _, err := binary(opt); err != nil {
+			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+		}
+		return nil
+	}
+	if _, err := s.endpoint(opt); err != nil {
+		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system s3 in the experiment file"}}
+	}
+	return nil
+}
+
+// Start implements system.System: one versitygw on each host.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	if opt["endpoint"] != "" {
+		return nil, errors.New("s3: option \"endpoint\" is for mode: attach")
+	}
+	if _, err := presign(opt); err != nil {
+		return nil, err
+	}
+	bin, err := binary(opt)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
+	}
+	identity := map[string]string{
+		"version": version(bin), "binary": bin, "storage": "posix", "keep-alive": "on", "tls": opt["tls"],
+		"put": "one PUT up to 5 GiB, then parts of 64 MiB", "retrieval": "presigned GET",
+	}
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		n, meta, err := startVersity(ctx, d, d.Hosts[i], bin)
+		if err != nil {
+			return nil, fmt.Errorf("s3: %w", err)
+		}
+		identity["metadata"] = meta
+		return n, nil
+	})
+}
+
+// Attach implements system.System.
+func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.endpoint(opt)
+	if err != nil {
+		return nil, err
+	}
+	n, err := connect(e, d.Client, d.Client)
+	if err != nil {
+		return nil, err
+	}
+	n.write, n.attached = d.Write, true
+	head, err := n.reachable(ctx)
+	if err != nil {
+		n.close()
+		return nil, err
+	}
+	server := head.Get("Server")
+	if server == "" {
+		server = "unknown (the server sends no Server header)"
+	}
+	identity := map[string]string{
+		"version": server, "endpoint": e.url.Host, "bucket": e.bucket, "prefix": e.prefix, "region": e.region,
+		"put": "one PUT up to 5 GiB, then parts of 64 MiB", "retrieval": "presigned GET",
+	}
+	if e.anonymous() {
+		identity["retrieval"] = "anonymous GET"
+	}
+	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
+		if n.write {
+			return n, nil
+		}
+		return provider{n}, nil
+	})
+}
+
+// endpoint is a bucket on a server, and how to get in.
+type endpoint struct {
+	url            *url.URL
+	bucket, prefix string
+	region         string
+	access, secret string
+	presign        time.Duration
+	ca             string
+	insecure       bool
+}
+
+func (e endpoint) anonymous() bool { return e.access == "" }
+
+func (s System) endpoint(opt system.Options) (endpoint, error) {
+	opt, err := s.Info().Fill(opt)
+	if err != nil {
+		return endpoint{}, err
+	}
+	e := endpoint{
+		bucket: opt["bucket"], prefix: opt["prefix"], region: opt["region"],
+		access: os.Getenv(opt["access_key"]), secret: os.Getenv(opt["secret_key"]),
+		ca: opt["ca"], insecure: opt.Bool("insecure"),
+	}
+	if e.presign, err = presign(opt); err != nil {
+		return e, err
+	}
+	if e.url, err = url.Parse(opt["endpoint"]); err != nil {
+		return e, fmt.Errorf("s3: option \"endpoint\": %w", err)
+	}
+	if e.url.Scheme != "http" && e.url.Scheme != "https" || e.url.Host == "" || e.url.Path != "" && e.url.Path != "/" || e.url.RawQuery != "" {
+		return e, fmt.Errorf("s3: option \"endpoint\": %q is not the URL of a server, such as https://s3.example.org", opt["endpoint"])
+	}
+	if (e.access == "") != (e.secret == "") {
+		return e, fmt.Errorf("s3: of the environment variables %s and %s only one is set", opt["access_key"], opt["secret_key"])
+	}
+	return e, nil
+}
+
+func presign(opt system.Options) (time.Duration, error) {
+	d, err := opt.Duration("presign")
+	if err != nil {
+		return 0, fmt.Errorf("s3: %w", err)
+	}
+	if d < time.Minute || d > 7*24*time.Hour {
+		return 0, fmt.Errorf("s3: option \"presign\": %v is not between 1 minute and 7 days", d)
+	}
+	return d, nil
+}

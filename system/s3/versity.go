@@ -1,0 +1,115 @@
+package s3
+
+import (
+	"context"
+	"crypto/rand"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/selfsigned"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// startVersity starts versitygw on plain files. It also says where object
+// metadata is kept, which is part of each operation's cost.
+func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin string) (n *node, meta string, err error) {
+	port, err := d.Port(ctx, h)
+	if err != nil {
+		return nil, "", err
+	}
+	root := filepath.Join(d.Dir, name+"-"+h.Name())
+	data, side := filepath.Join(root, "data"), filepath.Join(root, "metadata")
+	for _, dir := range []string{data, side} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, "", err
+		}
+	}
+	presign, err := presign(d.Options)
+	if err != nil {
+		return nil, "", err
+	}
+	e := endpoint{
+		url:    &url.URL{Scheme: "http", Host: system.JoinPort(h, port)},
+		bucket: d.Options["bucket"], region: d.Options["region"], presign: presign,
+		access: "plimsoll", secret: rand.Text(),
+	}
+	// Without --keep-alive it closes the connection after each answer.
+	args := []string{bin, "--port", e.url.Host, "--region", e.region, "--keep-alive", "--quiet"}
+	if d.Options.Bool("tls") {
+		files, err := selfsigned.Write(root, h.Addr())
+		if err != nil {
+			return nil, "", err
+		}
+		args = append(args, "--cert", files.Cert, "--key", files.Key)
+		e.url.Scheme, e.ca = "https", files.CA
+	}
+	args, meta = append(args, "posix"), "extended attributes"
+	if !hasXattr(data) {
+		args, meta = append(args, "--sidecar", side), "files beside the objects (no extended attributes here)"
+	}
+	if n, err = connect(e, d.Client, h); err != nil {
+		return nil, "", err
+	}
+	prepared := false
+	n.proc, err = h.Start(ctx, testbed.Command{
+		Name: name + "-" + h.Name(), Role: "system", Dir: root,
+		Args: append(args, data),
+		Env:  []string{"ROOT_ACCESS_KEY=" + e.access, "ROOT_SECRET_KEY=" + e.secret},
+		Ready: func(ctx context.Context) error {
+			if !prepared {
+				if err := n.prepare(ctx); err != nil {
+					return err
+				}
+				prepared = true
+			}
+			return n.Health(ctx)
+		},
+	})
+	if err != nil {
+		n.close()
+		return nil, "", err
+	}
+	return n, meta, nil
+}
+
+// hasXattr tells whether the file system of dir keeps what versitygw stores
+// with each file.
+func hasXattr(dir string) bool {
+	return unix.Setxattr(dir, "user.plimsoll", []byte("1"), 0) == nil && unix.Removexattr(dir, "user.plimsoll") == nil
+}
+
+// binary finds versitygw.
+func binary(opt system.Options) (string, error) {
+	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_VERSITYGW", os.Getenv("PLIMSOLL_VERSITYGW")}} {
+		if named.path == "" {
+			continue
+		}
+		if _, err := exec.LookPath(named.path); err != nil {
+			return "", fmt.Errorf("s3: %s: %w", named.by, err)
+		}
+		return filepath.Abs(named.path)
+	}
+	path, err := exec.LookPath("versitygw")
+	if err != nil {
+		return "", errors.New("s3: versitygw not found in PATH")
+	}
+	return path, nil
+}
+
+// version is the module's version in the binary: `versitygw --version` knows
+// it only when the release build tells it.
+func version(bin string) string {
+	info, err := buildinfo.ReadFile(bin)
+	if err != nil || info.Main.Version == "" {
+		return "versitygw (version unknown)"
+	}
+	return "versitygw " + info.Main.Version
+}

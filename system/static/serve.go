@@ -1,0 +1,111 @@
+package static
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+)
+
+// Serve implements system.Embedded: the file server of `plimsoll node static`.
+func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("node static", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	listen := flags.String("listen", "", "`address` to listen on")
+	dir := flags.String("dir", "", "`directory` to serve")
+	cert := flags.String("cert", "", "PEM `file` of the certificate; with --key: serve HTTPS")
+	key := flags.String("key", "", "PEM `file` of the key")
+	h2 := flags.Bool("h2", true, "with HTTPS: offer HTTP/2")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *listen == "" || *dir == "" || flags.NArg() > 0 {
+		return errors.New("static: give --listen ADDRESS and --dir DIRECTORY, and nothing else")
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
+	if err != nil {
+		return fmt.Errorf("static: %w", err)
+	}
+	srv := &http.Server{Handler: handler(*dir), ReadHeaderTimeout: time.Minute}
+	if !*h2 {
+		srv.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	}
+	fmt.Fprintf(stdout, "static: serving %s on %s\n", *dir, l.Addr())
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if *cert != "" {
+		err = srv.ServeTLS(l, *cert, *key)
+	} else {
+		err = srv.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// handler serves the regular files of dir: GET and HEAD with ranges, PUT, DELETE.
+func handler(dir string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		file := r.URL.Path[min(1, len(r.URL.Path)):]
+		if err := disk.Valid(file); err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		path := filepath.Join(dir, file)
+		var err error
+		switch r.Method {
+		case http.MethodGet, http.MethodHead:
+			err = get(w, r, path)
+		case http.MethodPut:
+			if r.ContentLength < 0 {
+				http.Error(w, "PUT needs a Content-Length", http.StatusLengthRequired)
+				return
+			}
+			if err = disk.WriteFile(r.Context(), dir, file, r.ContentLength, r.Body); err == nil {
+				w.WriteHeader(http.StatusCreated)
+			}
+		case http.MethodDelete:
+			if err = os.Remove(path); err == nil {
+				w.WriteHeader(http.StatusNoContent)
+			}
+		default:
+			http.Error(w, "only GET, HEAD, PUT and DELETE", http.StatusMethodNotAllowed)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			http.Error(w, "no such object", http.StatusNotFound)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+}
+
+func get(w http.ResponseWriter, r *http.Request, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fs.ErrNotExist
+	}
+	// Set, or ServeContent reads the start of each file to guess.
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}

@@ -1,0 +1,61 @@
+package static
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/fileserver"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// System implements system.Embedded.
+type System struct{}
+
+var (
+	_ system.Embedded   = System{}
+	_ system.HTTPServer = (*fileserver.Node)(nil)
+	_ system.Healther   = (*fileserver.Node)(nil)
+	_ system.Seeder     = (*fileserver.Node)(nil)
+	_ system.Ranger     = (*fileserver.Node)(nil)
+	_ system.Deleter    = (*fileserver.Node)(nil)
+	_ system.Lister     = (*fileserver.Node)(nil)
+)
+
+// Check implements system.System: nothing can be missing.
+func (System) Check(context.Context, system.Options) []system.Problem { return nil }
+
+// Start implements system.System: one server on each host.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	identity := map[string]string{
+		"version": runtime.Version(), "server": "net/http", "tls": opt["tls"], "h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "put": "http",
+	}
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		p, err := fileserver.Prepare(ctx, name, d, d.Hosts[i])
+		if err != nil {
+			return nil, err
+		}
+		args := []string{"--listen", p.Address, "--dir", p.Data}
+		if p.TLS != nil {
+			args = append(args, "--cert", p.TLS.Cert, "--key", p.TLS.Key, "--h2="+strconv.FormatBool(opt.Bool("h2")))
+		}
+		cmd, err := d.Node(name, args...)
+		if err != nil {
+			return nil, err
+		}
+		return fileserver.Start(ctx, name, d, p, testbed.Command{Args: cmd}, false)
+	})
+}
+
+// Attach implements system.System.
+func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("static: can only be started; to measure a server of yours use system http")
+}

@@ -1,0 +1,44 @@
+package systemtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Hosts is n hosts on plain loopback: what is tested here are systems, not links.
+func Hosts(t *testing.T, n int) []testbed.Host {
+	t.Helper()
+	return HostsOf(t, testbed.Options{Plain: true}, n)
+}
+
+// HostsOf is n hosts of a testbed that ends with the test. It skips the test
+// when namespaces are wanted and this machine gives us none.
+func HostsOf(t *testing.T, opt testbed.Options, n int) []testbed.Host {
+	t.Helper()
+	opt.Dir = t.TempDir()
+	tb, err := testbed.New(Context(t), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := tb.Close(ctx); err != nil {
+			t.Errorf("close the testbed: %v", err)
+		}
+	})
+	if mode := tb.Mode(); !opt.Plain && !mode.Namespaces {
+		t.Skip(mode.Why)
+	}
+	hosts := make([]testbed.Host, n)
+	for i := range hosts {
+		if hosts[i], err = tb.AddHost(Context(t), fmt.Sprintf("h%d", i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hosts
+}

@@ -1,0 +1,143 @@
+// Package systemtest is the conformance suite: every system goes through the
+// same cases, so that what is built on the contract need not know which it has.
+package systemtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Suite is one system in one configuration.
+type Suite struct {
+	System  system.System
+	Options system.Options
+	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
+	Daemon string
+	// Attach starts a server of the test's own and returns the options that
+	// reach it, and how to end it; nil: the system is started.
+	Attach func(t *testing.T) (opt system.Options, kill func())
+}
+
+// Run runs every case that applies to the system.
+func Run(t *testing.T, s Suite) {
+	if s.Attach != nil {
+		runAttached(t, s)
+		return
+	}
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
+	t.Run("shared", func(t *testing.T) {
+		c := start(t, s, nil)
+		n := c.Nodes()[0]
+		if c.Identity()["version"] == "" {
+			t.Errorf("identity %v has no version", c.Identity())
+		}
+		if len(n.Processes()) == 0 {
+			t.Error("a started node has no processes to observe")
+		}
+		t.Run("sizes", func(t *testing.T) { testSizes(t, n) })
+		t.Run("target", func(t *testing.T) { testTarget(t, n) })
+		t.Run("ranges", func(t *testing.T) { testRanges(t, n) })
+		t.Run("unknown", func(t *testing.T) { testUnknown(t, n) })
+		t.Run("names", func(t *testing.T) { testNames(t, n) })
+		t.Run("bad readers", func(t *testing.T) { testBadReaders(t, n) })
+		t.Run("streams", func(t *testing.T) { testStreams(t, n) })
+		t.Run("cancel", func(t *testing.T) { testCancel(t, n) })
+		t.Run("cut off", func(t *testing.T) { testCutOff(t, n) })
+		t.Run("concurrent", func(t *testing.T) { testConcurrent(t, n) })
+		t.Run("list and delete", func(t *testing.T) { testListDelete(t, n) })
+		t.Run("health", func(t *testing.T) { testHealth(t, n) })
+		t.Run("stop", func(t *testing.T) { testStop(t, c) })
+	})
+	t.Run("killed", func(t *testing.T) { testKilled(t, s) })
+	t.Run("port in use", func(t *testing.T) { testPortInUse(t, s) })
+}
+
+// start brings up a deployment of its own and stops it with the test.
+func start(t *testing.T, s Suite, more system.Options) system.Cluster {
+	t.Helper()
+	c, err := tryStart(t, s, more, Hosts(t, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// tryStart uses the last of hosts as the client, the others as servers.
+func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) (system.Cluster, error) {
+	t.Helper()
+	opt := system.Options{}
+	for _, o := range []system.Options{s.Options, more} {
+		for k, v := range o {
+			opt[k] = v
+		}
+	}
+	d := system.Deployment{Hosts: hosts[:len(hosts)-1], Client: hosts[len(hosts)-1], Dir: t.TempDir(), Options: opt}
+	bring := s.System.Start
+	if s.Attach != nil {
+		bring, d.Hosts = s.System.Attach, nil
+	}
+	c, err := bring(Context(t), d)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := c.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	return c, nil
+}
+
+// Main is the TestMain of every package whose tests start systems: the test
+// binary then is also the plimsoll whose subcommands the testbed and the
+// systems start.
+func Main(m *testing.M, systems ...system.System) {
+	handled, err := testbed.ServeNode(context.Background(), os.Args[1:])
+	for _, s := range systems {
+		e, ok := s.(system.Embedded)
+		if ok && !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == s.Info().Name {
+			handled, err = true, e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
+		}
+	}
+	switch {
+	case !handled:
+		os.Exit(m.Run())
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Need skips the test when a program is missing here, or fails it when
+// PLIMSOLL_REQUIRE (a list: "nginx,versitygw") says that it must be there.
+func Need(t *testing.T, name string, problems []system.Problem) {
+	t.Helper()
+	if len(problems) == 0 {
+		return
+	}
+	text := fmt.Sprintf("%s cannot be started here: %v", name, problems)
+	if slices.Contains(strings.Split(os.Getenv("PLIMSOLL_REQUIRE"), ","), name) {
+		t.Fatal(text)
+	}
+	t.Skip(text)
+}
+
+// Context ends with the test, or after a minute.
+func Context(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,84 @@
+package testbed
+
+import (
+	"math"
+	"os"
+	"sync"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// box measures the machine and how much of its CPU goes to others.
+type box struct {
+	mu    sync.Mutex
+	begun bool
+	self  usageMeter
+	// At the last poll: CPU seconds of the box without interrupts, of
+	// everything that descends from us, of kernel threads.
+	busy, ours, kernel float64
+	oursTotal          counter
+	kernelTotal        counter
+	others             float64
+}
+
+// poll takes one look. Ours is what descends from us, and what belongs to the leaders although it
+// has put itself elsewhere; leaders gets our own pid added.
+func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	nan := math.NaN()
+	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, PSS: nan, ReadBytes: nan, WriteBytes: nan, FDs: nan, NetRx: nan, NetTx: nan, Threads: nan}
+	others := whole
+	others.Process = OthersSample
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return []record.Sample{whole, others}
+	}
+	if m, err := fs.Meminfo(); err == nil && m.MemTotalBytes != nil && m.MemAvailableBytes != nil {
+		whole.RSS = float64(*m.MemTotalBytes - *m.MemAvailableBytes)
+	}
+	self := os.Getpid()
+	leaders[self] = true
+	if s, err := fs.Stat(); err == nil {
+		c := s.CPUTotal
+		busy := c.User + c.Nice + c.System + c.Steal // guest time is within user and nice
+		whole.CPU = busy + c.IRQ + c.SoftIRQ
+		ours := b.oursTotal.update(sumCPU(kin(all, leaders)), cpuRounding)
+		kernel := b.kernelTotal.update(sumCPU(kin(all, kernelThreads(all))), cpuRounding)
+		if b.begun {
+			// Interrupt time is charged to whom it hits as well, so ours may be
+			// more than its share; others are never less than nothing.
+			b.others += max(0, (busy-b.busy)-(ours-b.ours)-(kernel-b.kernel))
+		}
+		b.begun, b.busy, b.ours, b.kernel = true, busy, ours, kernel
+		others.CPU = b.others
+	}
+	me := record.Sample{Process: SelfSample}
+	if s, ok := all[self]; ok {
+		s.children = 0 // they have samples of their own
+		me = b.self.poll([]stat{s}, false)
+	}
+	me.Process, me.Role, me.PID = SelfSample, RoleEngine, self
+	return []record.Sample{whole, others, me}
+}
+
+// kthreadd is the ancestor of all kernel threads.
+const kthreadd = 2
+
+// kernelThreads is kthreadd, where it can be seen: not from within a
+// container's PID namespace.
+func kernelThreads(all map[int]stat) map[int]bool {
+	if all[kthreadd].comm != "kthreadd" {
+		return nil
+	}
+	return map[int]bool{kthreadd: true}
+}
+
+func sumCPU(procs []stat) (sum float64) {
+	for _, s := range procs {
+		sum += s.cpu()
+	}
+	return sum
+}

@@ -1,0 +1,77 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// Want is what the path from one host to another and back should do, after the
+// last Shape.
+func (t *Testbed) Want(from, to Host) link.Want {
+	t.shape.mu.Lock()
+	defer t.shape.mu.Unlock()
+	return t.shape.spec.topology().Want(from.Name(), to.Name())
+}
+
+// Check measures round trip, rate and, where segments are to be lost, loss of
+// the link with traffic between the hosts, and compares them with want. tol is
+// the share by which they may be off; 0 is link.DefaultTolerance. A link that is
+// off is no error: OK is false and Why says how.
+func (t *Testbed) Check(ctx context.Context, from, to Host, want link.Want, tol float64) (record.LinkCheck, error) {
+	before, running, err := t.EmulatorStats(ctx)
+	if err != nil {
+		return record.LinkCheck{}, err
+	}
+	c, err := link.Measure(ctx, from, to, want, tol)
+	c.From, c.To, c.Emulator = from.Name(), to.Name(), t.activeEmulator()
+	if err != nil {
+		return c, fmt.Errorf("testbed: check the link %s → %s: %w", from.Name(), to.Name(), err)
+	}
+	if running {
+		after, _, err := t.EmulatorStats(ctx)
+		if err != nil {
+			return c, err
+		}
+		c.Lateness = after.Since(before).Lateness.Quantile(0.99).Seconds()
+	}
+	return c, nil
+}
+
+// EmulatorStats is what the emulator has done since it started; running is
+// false when no link is emulated by a process of ours. An error means that the
+// emulator has died, or does not answer.
+func (t *Testbed) EmulatorStats(ctx context.Context) (s link.Stats, running bool, err error) {
+	t.shape.mu.Lock()
+	e, active := t.shape.tun, t.shape.active
+	t.shape.mu.Unlock()
+	if e == nil || active != "tun" {
+		return link.Stats{}, false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, emulatorTimeout)
+	defer cancel()
+	s, err = e.Stats(ctx)
+	return s, true, err
+}
+
+// EmulatorErr is nil while links are as shaped; else it says how the emulator
+// ended. No packet passes between hosts then.
+func (t *Testbed) EmulatorErr() error {
+	t.shape.mu.Lock()
+	defer t.shape.mu.Unlock()
+	if t.shape.tun == nil || t.shape.active != "tun" {
+		return nil
+	}
+	return t.shape.tun.Err()
+}
+
+func (t *Testbed) activeEmulator() string {
+	t.shape.mu.Lock()
+	defer t.shape.mu.Unlock()
+	if t.shape.active == "" { // plain hosts
+		return "none"
+	}
+	return t.shape.active
+}

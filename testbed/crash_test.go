@@ -1,0 +1,357 @@
+package testbed
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// parent is a plimsoll at work that the tests kill. It says what it has made,
+// a line each, and goes on until then.
+func parent(dir string) error {
+	ctx := context.Background()
+	tb, err := New(ctx, Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	fmt.Println("state", tb.state.path)
+	fmt.Println("reaper", tb.state.reaper.Process.Pid)
+	scratch, err := tb.Scratch("data")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(scratch+"/file", make([]byte, 1<<20), 0o600); err != nil {
+		return err
+	}
+	fmt.Println("scratch", scratch)
+	var hosts []Host
+	for _, name := range []string{"a", "b"} {
+		h, err := tb.AddHost(ctx, name)
+		if err != nil {
+			return err
+		}
+		hosts = append(hosts, h)
+		if ns := h.(*host).ns; ns != nil {
+			link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(ns.Fd())))
+			if err != nil {
+				return err
+			}
+			fmt.Println("namespace", link)
+		}
+	}
+	if _, err := hosts[0].Start(ctx, Command{Name: "stubborn", Args: []string{os.Args[0], "fake", "stubborn"}}); err != nil {
+		return err
+	}
+	if tb.Mode().Emulator != "none" {
+		if err := tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
+			return err
+		}
+	}
+	fmt.Println("all", 1)
+	for i := 0; ; i++ {
+		p, err := hosts[i%2].Start(ctx, Command{Name: "short", Args: []string{os.Args[0], "fake", "stubborn"}, Stop: []StopStep{{syscall.SIGKILL, 0}}})
+		if err != nil {
+			return err
+		}
+		if err := p.Stop(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// victim is a parent under test, in a directory of its own for everything.
+type victim struct {
+	cmd  *exec.Cmd
+	dir  string
+	said chan [2]string
+}
+
+func startVictim(t *testing.T) *victim {
+	t.Helper()
+	v := &victim{dir: t.TempDir(), said: make(chan [2]string, 64)}
+	v.cmd = exec.Command(self(t), "fake", "parent", v.dir)
+	v.cmd.Env = []string{"TMPDIR=" + v.dir, "PATH=" + os.Getenv("PATH")}
+	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	v.cmd.Stderr = os.Stderr
+	out, err := v.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(v.said)
+		for sc := bufio.NewScanner(out); sc.Scan(); {
+			k, what, _ := strings.Cut(sc.Text(), " ")
+			v.said <- [2]string{k, what}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = v.cmd.Process.Kill()
+		for _, pid := range v.traces() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return v
+}
+
+// until reads what the victim says up to a word, and returns all it said.
+func (v *victim) until(t *testing.T, word string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case s, ok := <-v.said:
+			if !ok {
+				if word == "" {
+					return all
+				}
+				t.Fatalf("the victim ended before it said %q: %v", word, all)
+			}
+			all[s[0]] = append(all[s[0]], s[1])
+			if s[0] == word {
+				return all
+			}
+		case <-limit:
+			t.Fatalf("the victim never said %q: %v", word, all)
+		}
+	}
+}
+
+// traces are the live processes that have the victim's directory in their
+// command line or environment: all that it started do.
+func (v *victim) traces() []int {
+	var pids []int
+	for pid, s := range scan() {
+		if s.dead() || pid == os.Getpid() {
+			continue
+		}
+		for _, file := range []string{"cmdline", "environ"} {
+			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file)); err == nil && strings.Contains(string(b), v.dir) {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids
+}
+
+// remains says what of the victim is still there.
+func (v *victim) remains(said map[string][]string) []string {
+	var out []string
+	for _, pid := range v.traces() {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		out = append(out, fmt.Sprintf("process %d %q", pid, b))
+	}
+	for _, glob := range []string{v.dir + "/" + scratchPrefix + "*-*", v.dir + "/" + scratchPrefix + "*/*"} {
+		files, _ := filepath.Glob(glob)
+		for _, f := range files {
+			if filepath.Base(f) != scratchPrefix+strconv.Itoa(outerUID()) {
+				out = append(out, f)
+			}
+		}
+	}
+	for pid := range scan() {
+		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, l := range append(links, fmt.Sprintf("/proc/%d/ns/net", pid)) {
+			if to, err := os.Readlink(l); err == nil && slices.Contains(said["namespace"], to) {
+				out = append(out, "namespace "+to)
+			}
+		}
+	}
+	if b, err := os.ReadFile("/proc/self/mountinfo"); err == nil && strings.Contains(string(b), v.dir) {
+		out = append(out, "a mount in "+v.dir)
+	}
+	return out
+}
+
+func TestKilledAtRandomMomentsLeavesNothing(t *testing.T) {
+	for i := range 12 {
+		v := startVictim(t)
+		if i%3 == 0 {
+			v.until(t, "all")
+		}
+		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
+		if err := v.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = v.cmd.Wait()
+		said := v.until(t, "")
+		v.awaitNothing(t, said)
+	}
+}
+
+func (v *victim) awaitNothing(t *testing.T, said map[string][]string) {
+	t.Helper()
+	var left []string
+	defer func() {
+		if t.Failed() {
+			t.Logf("left: %q", left)
+		}
+	}()
+	eventually(t, "nothing is left", func() bool {
+		left = v.remains(said)
+		return len(left) == 0
+	})
+}
+
+func TestCtrlCDoesNotReachTheWatchdog(t *testing.T) {
+	v := startVictim(t)
+	said := v.until(t, "all")
+	reaper, _ := strconv.Atoi(said["reaper"][0])
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		_ = syscall.Kill(reaper, sig)
+	}
+	_ = syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT) // the terminal's: to the whole group
+	_ = v.cmd.Wait()
+	v.awaitNothing(t, said)
+}
+
+func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
+	v := startVictim(t)
+	said := v.until(t, "all")
+	t.Setenv("TMPDIR", v.dir)
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	if removed, err := CleanDead(t.Context()); err != nil || len(removed) != 0 {
+		t.Fatalf("a live run was touched: %q, %v", removed, err)
+	}
+	reaper, _ := strconv.Atoi(said["reaper"][0])
+	_ = syscall.Kill(reaper, syscall.SIGKILL)
+	eventually(t, "the watchdog is dead", func() bool { return !alive(reaper) })
+	_ = v.cmd.Process.Kill()
+	_ = v.cmd.Wait()
+	// Leaders die with us; what they started does not.
+	if len(v.traces()) == 0 {
+		t.Fatal("nothing is left: this test shows nothing")
+	}
+	removed, err := CleanDead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%q", removed)
+	all := strings.Join(removed, "\n")
+	if !strings.Contains(all, said["scratch"][0]) || !strings.Contains(all, "process ") {
+		t.Errorf("removed only %q", removed)
+	}
+	if left := v.remains(said); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	if removed, err := CleanDead(t.Context()); err != nil || len(removed) != 0 {
+		t.Errorf("second time: %q, %v", removed, err)
+	}
+}
+
+// A state file names pids that others have by now, and a directory that is no
+// scratch directory: neither may be touched.
+func TestCleanDeadTouchesNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	other := exec.Command(self(t), "fake", "sleep")
+	other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+	born, err := birth(other.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	precious := filepath.Join(dir, "precious")
+	if err := os.Mkdir(precious, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	sd, err := stateDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, boot := range []string{bootID(), "another boot"} {
+		shift := uint64(1 - i) // right birth, but another boot; wrong birth
+		var lines []byte
+		for _, e := range []entry{{Kind: "run", PID: 1, Boot: boot, Token: "none"}, {Kind: "group", PID: other.Process.Pid, Birth: born - shift}, {Kind: "dir", Path: precious}} {
+			b, _ := json.Marshal(e)
+			lines = append(append(lines, b...), '\n')
+		}
+		lines = append(lines, `{"kind":"dir","path":"/half a li`...)
+		if err := os.WriteFile(filepath.Join(sd, "x"+stateSuffix), lines, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		removed, err := CleanDead(t.Context())
+		if err != nil || len(removed) != 0 {
+			t.Errorf("removed %q, %v", removed, err)
+		}
+		if _, err := os.Stat(precious); err != nil || !alive(other.Process.Pid) {
+			t.Errorf("touched: directory %v, process alive %v", err, alive(other.Process.Pid))
+		}
+		if files, _ := os.ReadDir(sd); len(files) != 0 {
+			t.Errorf("state files left: %v", files)
+		}
+	}
+}
+
+func TestStateDirectoryOfSomebodyElse(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	if err := os.Mkdir(filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID())), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID())), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stateDir(); err == nil || !strings.Contains(err.Error(), "not ours alone") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A program that does not know `node reaper` must not be taken for plimsoll,
+// least of all when it would make a testbed in its turn.
+func TestWatchdogMustBePlimsoll(t *testing.T) {
+	for _, self := range [][]string{{"true"}, {"sleep", "1;"}, {"/no/such/program"}} {
+		if _, err := New(t.Context(), Options{Dir: t.TempDir(), Self: self}); err == nil || !strings.Contains(err.Error(), "watchdog") {
+			t.Errorf("%v: %v", self, err)
+		}
+	}
+	t.Setenv(reaperEnv, "1")
+	if _, err := New(t.Context(), Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "ServeNode") {
+		t.Errorf("within the watchdog: %v", err)
+	}
+}
+
+func TestStateDirectory(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	if got, err := stateDir(); err != nil || got != filepath.Join(dir, "plimsoll") {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	others := filepath.Join(dir, "others") // as sudo leaves it
+	if err := os.Mkdir(others, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(others, 54321, 54321); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", others)
+	if got, err := stateDir(); err != nil || got != filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID())) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}

@@ -1,0 +1,132 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// enteredEnv marks the process that Enter started.
+const enteredEnv = "PLIMSOLL_ENTERED"
+
+// Enter lets an ordinary user have network namespaces. It is called first
+// thing by a command that will make a testbed: when we are not root and the
+// kernel gives users namespaces, it runs the same command again as root of a
+// user, network and mount namespace of its own, passes signals on and waits.
+//
+// done means that the command has run, in there, and ended with code. Else the
+// caller goes on by itself: it is root, or is the command run in there, or
+// there are no namespaces (err says why; New then makes plain hosts and says so
+// too).
+func Enter() (code int, done bool, err error) {
+	if os.Geteuid() == 0 || os.Getenv(enteredEnv) != "" {
+		return 0, false, nil
+	}
+	// The command dies with the thread that forked it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	if err := tryUserNamespace(); err != nil {
+		return 0, false, fmt.Errorf("testbed: no user namespaces here: %w; %s", err, userNamespaceHint())
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return 0, false, fmt.Errorf("testbed: cannot tell where this program is: %w", err)
+	}
+	cmd := exec.Command(exe, os.Args[1:]...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), enteredEnv+"=1")
+	cmd.SysProcAttr = namespaced()
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+
+	if err := cmd.Start(); err != nil {
+		return 0, false, fmt.Errorf("testbed: enter namespaces: %w", err)
+	}
+	// From here on signals are the command's: whoever asked for them in this
+	// process gets none.
+	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+	signals := make(chan os.Signal, 8)
+	signal.Reset(passed...)
+	signal.Notify(signals, passed...)
+	defer signal.Stop(signals)
+	ended := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				// The terminal has sent its keys' signals to the command too:
+				// once more would mean "at once".
+				if (s == syscall.SIGINT || s == syscall.SIGQUIT) && foreground() {
+					continue
+				}
+				_ = cmd.Process.Signal(s)
+			case <-ended:
+				return
+			}
+		}
+	}()
+	err = cmd.Wait()
+	close(ended)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 1, true, fmt.Errorf("testbed: wait for the command in namespaces: %w", err)
+	}
+	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal()), true, nil
+	}
+	return cmd.ProcessState.ExitCode(), true, nil
+}
+
+// namespaced starts a process as root of namespaces of its own.
+func namespaced() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+	}
+}
+
+// tryUserNamespace makes sure that a process can not only be started in
+// namespaces but also make some of its own: some distributions allow the first
+// and take the capabilities away (AppArmor's unprivileged_userns profile).
+func tryUserNamespace() error {
+	unshare, err := exec.LookPath("true")
+	if err != nil {
+		return nil // cannot tell; starting the command will
+	}
+	cmd := exec.Command(unshare)
+	cmd.SysProcAttr = namespaced()
+	cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN} // refused where the capability is
+	return cmd.Run()
+}
+
+func userNamespaceHint() string {
+	for _, s := range []struct{ key, bad, hint string }{
+		{"kernel.unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1 allows them"},
+		{"kernel.apparmor_restrict_unprivileged_userns", "1", "sysctl kernel.apparmor_restrict_unprivileged_userns=0 allows them"},
+		{"user.max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000 allows them"},
+	} {
+		if v, err := readSysctl(s.key); err == nil && v == s.bad {
+			return s.hint + ", or run as root"
+		}
+	}
+	return "run as root, or go on with plain loopback hosts"
+}
+
+// foreground reports whether our process group has the terminal.
+func foreground() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	pgrp, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && pgrp == unix.Getpgrp()
+}

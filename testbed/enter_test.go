@@ -1,0 +1,251 @@
+package testbed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// entered is what enterAndRun reports.
+type entered struct {
+	UID   int
+	Mode  Mode
+	RTT   float64
+	Want  float64
+	OK    bool
+	Echo  bool
+	Error string
+}
+
+// enterAndRun is what a run does when an ordinary user starts it: enter, make
+// hosts, use them. With "wait" it waits for a signal instead, and ends with 7.
+func enterAndRun(args []string) error {
+	if len(args) > 1 && args[1] == "hidetun" { // as on a machine without the device
+		if err := errors.Join(unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("none", "/dev/net", "tmpfs", 0, "")); err != nil {
+			return err
+		}
+	}
+	code, done, err := Enter()
+	if done {
+		os.Exit(code)
+	}
+	if len(args) > 1 && args[1] == "wait" {
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGTERM)
+		fmt.Println("waiting")
+		<-c
+		os.Exit(7)
+	}
+	r := entered{UID: os.Geteuid()}
+	if err == nil {
+		err = r.use(args[0])
+	}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+func (r *entered) use(dir string) (err error) {
+	ctx := context.Background()
+	tb, err := New(ctx, Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tb.Close(ctx)) }()
+	r.Mode = tb.Mode()
+	a, err := tb.AddHost(ctx, "a")
+	if err != nil {
+		return err
+	}
+	b, err := tb.AddHost(ctx, "b")
+	if err != nil {
+		return err
+	}
+	port, err := a.FreePort(ctx)
+	if err != nil {
+		return err
+	}
+	addr := fmt.Sprintf("%s:%d", a.Addr(), port)
+	if _, err := a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr}, Ready: dialer(b, addr)}); err != nil {
+		return err
+	}
+	if err := tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: 10 * time.Millisecond}}}); err != nil {
+		return err
+	}
+	c, err := tb.Check(ctx, a, b, tb.Want(a, b), 0)
+	if err != nil {
+		return err
+	}
+	r.RTT, r.Want, r.OK = c.RTT, c.WantRTT, c.OK
+	conn, err := b.Dial(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		return err
+	}
+	got := make([]byte, 5)
+	_, err = io.ReadFull(conn, got)
+	r.Echo = string(got) == "hello"
+	return err
+}
+
+// asUser prepares a command of the test binary for an ordinary user.
+func asUser(t *testing.T, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("not root: cannot become another user")
+	}
+	const uid = 54321
+	dir, err := os.MkdirTemp("", "testbed-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	exe := filepath.Join(dir, "plimsoll")
+	b, err := os.ReadFile(self(t))
+	if err == nil {
+		err = os.WriteFile(exe, b, 0o755)
+	}
+	if err == nil {
+		err = errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, uid))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, append([]string{"fake", "enter", dir}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}, Setsid: true}
+	return cmd, dir
+}
+
+// report runs the command and reads what it reports.
+func report(t *testing.T, cmd *exec.Cmd) entered {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, out, &stderr)
+	}
+	var r entered
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%+v", r)
+	return r
+}
+
+func TestOrdinaryUser(t *testing.T) {
+	cmd, dir := asUser(t)
+	r := report(t, cmd)
+	if strings.Contains(r.Error, "no user namespaces") {
+		t.Skip(r.Error)
+	}
+	if r.Error != "" || r.UID != 0 || !r.Mode.Namespaces || !r.Echo {
+		t.Errorf("got %+v", r)
+	}
+	if r.Mode.Emulator != "none" && (r.RTT < 0.01 || r.Want != 0.01) {
+		t.Errorf("link not emulated: %+v", r)
+	}
+	if r.Mode.Emulator == "none" && r.Mode.Why == "" {
+		t.Error("it is not said why links are not emulated")
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "plimsoll-54321", "*"))
+	if len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "plimsoll-54321")); err != nil {
+		t.Errorf("the state was not kept under the user's own number: %v", err)
+	}
+}
+
+// Where there are no namespaces, hosts are addresses of the loopback interface,
+// a run works, and it is said why links are as they are.
+func TestNoNamespaces(t *testing.T) {
+	cmd, _ := asUser(t)
+	cmd.Env = append(cmd.Env, enteredEnv+"=1") // so Enter does nothing
+	r := report(t, cmd)
+	if r.Error != "" || r.UID == 0 || r.Mode.Namespaces || !r.Echo || r.OK || r.Want != 0.01 {
+		t.Errorf("got %+v", r)
+	}
+	if !strings.Contains(r.Mode.Why, "no network namespaces") || !strings.Contains(r.Mode.Why, "not permitted") {
+		t.Errorf("why: %s", r.Mode.Why)
+	}
+}
+
+func TestNoTUN(t *testing.T) {
+	for _, a := range link.Available() {
+		if a.Emulator == "netem" && a.OK {
+			t.Skip("the kernel has netem")
+		}
+	}
+	cmd, _ := asUser(t, "hidetun")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWNS} // still root
+	r := report(t, cmd)
+	if r.Error != "" || !r.Mode.Namespaces || r.Mode.Emulator != "none" || !r.Echo || r.OK {
+		t.Errorf("got %+v", r)
+	}
+	if !strings.Contains(r.Mode.Why, "not emulated") || !strings.Contains(r.Mode.Why, "/dev/net/tun") {
+		t.Errorf("why: %s", r.Mode.Why)
+	}
+}
+
+func TestEnterPassesSignalsAndTheExitCode(t *testing.T) {
+	cmd, _ := asUser(t, "wait")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 64)
+	n, _ := out.Read(b)
+	if string(b[:n]) != "waiting\n" {
+		t.Fatalf("got %q", b[:n])
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("got %v, want exit code 7", err)
+	}
+}
+
+func TestEnterDiesWithItsParent(t *testing.T) {
+	cmd, dir := asUser(t, "wait")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 64)
+	_, _ = out.Read(b)
+	v := &victim{dir: dir}
+	if n := len(v.traces()); n != 2 {
+		t.Skipf("%d processes: no user namespaces here?", n)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	eventually(t, "the command inside is dead", func() bool { return len(v.traces()) == 0 })
+}

@@ -1,0 +1,285 @@
+package testbed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// echoes sends bytes through conn and expects them back.
+func echoes(t *testing.T, c net.Conn) {
+	t.Helper()
+	want := bytes.Repeat([]byte("ship"), 64<<10)
+	go func() { _, _ = c.Write(want) }()
+	got := make([]byte, len(want))
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("echo: %v, equal %v", err, bytes.Equal(got, want))
+	}
+}
+
+// dialer is a ready probe: something accepts connections at addr.
+func dialer(h Host, addr string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		c, err := h.Dial(ctx, "tcp", addr)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	}
+}
+
+func startEcho(t *testing.T, h *host, name string) (*Process, string) {
+	t.Helper()
+	port, err := h.FreePort(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := net.JoinHostPort(h.Addr().String(), strconv.Itoa(port))
+	p, err := h.Start(t.Context(), Command{Name: name, Role: "system", Args: []string{self(t), "fake", "echo", addr}, Ready: dialer(h, addr)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, addr
+}
+
+func TestHostsReachOneAnother(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		opt  Options
+	}{{"ipv4", Options{}}, {"ipv6", Options{IPv6: true}}, {"plain", Options{Plain: true}}} {
+		t.Run(tc.name, func(t *testing.T) {
+			if !tc.opt.Plain {
+				needNamespaces(t)
+			}
+			tb := newTestbed(t, tc.opt)
+			if got := tb.Mode().Namespaces; got == tc.opt.Plain {
+				t.Fatalf("namespaces: %v", got)
+			}
+			a, b, c := addHost(t, tb, "a"), addHost(t, tb, "b"), addHost(t, tb, "c")
+			_, addr := startEcho(t, a, "echo")
+			for _, h := range []*host{a, b, c} {
+				conn, err := h.Dial(t.Context(), "tcp", addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if from := netip.MustParseAddrPort(conn.LocalAddr().String()).Addr(); from != h.Addr() {
+					t.Errorf("connection of host %s comes from %s, want %s", h.Name(), from, h.Addr())
+				}
+				echoes(t, conn)
+				_ = conn.Close()
+			}
+		})
+	}
+}
+
+func TestHostsAreIsolated(t *testing.T) {
+	needNamespaces(t)
+	outside, err := net.Listen("tcp", "127.0.0.1:0") // on the machine's loopback
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outside.Close()
+	before, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb := newTestbed(t, Options{})
+	a := addHost(t, tb, "a")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if c, err := a.Dial(ctx, "tcp", outside.Addr().String()); err == nil {
+		t.Errorf("a host reaches the machine's loopback: %v", c.RemoteAddr())
+	}
+	for _, addr := range []string{"192.0.2.1:80", "[2001:db8::1]:80", "8.8.8.8:53"} { // no route, so nothing is sent
+		if _, err := a.Dial(ctx, "tcp", addr); !errors.Is(err, syscall.ENETUNREACH) {
+			t.Errorf("%s: %v, want network unreachable", addr, err)
+		}
+	}
+	// Nothing of it is seen on the machine, so nothing there can lead to it.
+	after, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(after) != len(before) {
+		t.Errorf("interfaces: %v, before %v", after, before)
+	}
+	if _, err := a.Dial(ctx, "tcp", "localhost:80"); err == nil || !strings.Contains(err.Error(), "numeric") {
+		t.Errorf("a name: %v", err)
+	}
+}
+
+func TestPacketsAndPorts(t *testing.T) {
+	for _, opt := range []Options{{Plain: true}, {}} {
+		if !opt.Plain {
+			needNamespaces(t)
+		}
+		tb := newTestbed(t, opt)
+		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+		pc, err := a.ListenPacket(t.Context(), "udp", net.JoinHostPort(a.Addr().String(), "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := b.Dial(t.Context(), "udp", pc.LocalAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Write([]byte("ping")); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 16)
+		_ = pc.SetReadDeadline(time.Now().Add(10 * time.Second))
+		n, from, err := pc.ReadFrom(buf)
+		if err != nil || string(buf[:n]) != "ping" || netip.MustParseAddrPort(from.String()).Addr() != b.Addr() {
+			t.Errorf("got %q from %v, %v", buf[:n], from, err)
+		}
+		_ = c.Close()
+		_ = pc.Close()
+
+		port, err := a.FreePort(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := a.Listen(t.Context(), "tcp", net.JoinHostPort(a.Addr().String(), strconv.Itoa(port)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = l.Close()
+	}
+}
+
+// Plain hosts are for endpoints outside, which have names.
+func TestPlainHostsKnowNames(t *testing.T) {
+	tb := newTestbed(t, Options{Plain: true})
+	a := addHost(t, tb, "a")
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	c, err := a.Dial(t.Context(), "tcp", "localhost:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+}
+
+// A slow dial delays nothing else on the host.
+func TestDialsDoNotWaitForOneAnother(t *testing.T) {
+	needNamespaces(t)
+	tb := newTestbed(t, Options{})
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	_, addr := startEcho(t, a, "echo")
+	hole := netip.AddrPortFrom(hostAddr4(99), 80).String() // on the network, but nobody
+	ctx, cancel := context.WithCancel(t.Context())
+	dialed := make(chan error, 1)
+	go func() {
+		_, err := b.Dial(ctx, "tcp", hole)
+		dialed <- err
+	}()
+	c, err := b.Dial(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	cancel()
+	if err := <-dialed; err == nil {
+		t.Error("dialed a hole")
+	}
+}
+
+// threads are the network namespaces of all our threads.
+func threads(t *testing.T) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	tasks, err := filepath.Glob("/proc/self/task/*/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		if ns, err := os.Readlink(task); err == nil {
+			out[ns]++
+		}
+	}
+	return out
+}
+
+func TestNothingLeaks(t *testing.T) {
+	for _, opt := range []Options{{Plain: true}, {}} {
+		if !opt.Plain {
+			needNamespaces(t)
+		}
+		round := func() {
+			opt.Dir = t.TempDir()
+			tb, err := New(t.Context(), opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+			p, addr := startEcho(t, a, "echo")
+			if err := tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
+				t.Fatal(err)
+			}
+			stop := tb.Observe(t.Context(), time.Now(), 10*time.Millisecond, func([]record.Sample) {})
+			c, err := b.Dial(t.Context(), "tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			echoes(t, c)
+			_ = c.Close()
+			stop()
+			if err := tb.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := tb.Close(t.Context()); err != nil {
+				t.Errorf("second close: %v", err)
+			}
+			if alive(p.PID()) {
+				t.Error("a process is left")
+			}
+			if _, err := a.Start(t.Context(), Command{Name: "late", Args: []string{"true"}}); err == nil {
+				t.Error("a process was started after close")
+			}
+		}
+		round()
+		count := func() (int, int) {
+			n, _ := openFiles(os.Getpid())
+			return runtime.NumGoroutine(), n
+		}
+		goroutines, files := count()
+		for range 5 {
+			round()
+		}
+		eventually(t, "goroutines and descriptors as before", func() bool {
+			g, f := count()
+			return g <= goroutines && f <= files
+		})
+		own, err := os.Readlink("/proc/self/ns/net")
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "all threads at home", func() bool {
+			all := threads(t)
+			return len(all) == 1 && all[own] > 0
+		})
+		if n := threads(t)[own]; n > 40 {
+			t.Errorf("%d threads", n)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// network joins the hosts by veth pairs to a bridge in a namespace of its own
+// (the hub), which has no way out. An emulator puts its own devices beside
+// the veths; the hosts' addresses stay where they are and only the route to
+// the other hosts changes, so that servers may go on listening.
+type network struct {
+	ipv6   bool
+	hub    *os.File
+	nl     *netlink.Handle
+	bridge netlink.Link
+}
+
+const (
+	vethName   = "eth0" // the veth's end inside a host
+	bridgeName = "hub"
+)
+
+var (
+	prefix4 = netip.MustParsePrefix("10.77.0.0/16")
+	prefix6 = netip.MustParsePrefix("fd77::/64")
+)
+
+func newNetwork(ipv6 bool) (*network, error) {
+	hub, err := newNamespace()
+	if err != nil {
+		return nil, err
+	}
+	n := &network{ipv6: ipv6, hub: hub}
+	if n.nl, err = netlinkIn(hub); err != nil {
+		return nil, errors.Join(err, hub.Close())
+	}
+	la := netlink.NewLinkAttrs()
+	la.Name = bridgeName
+	off := false
+	br := &netlink.Bridge{LinkAttrs: la, MulticastSnooping: &off}
+	if err := n.nl.LinkAdd(br); err != nil {
+		return nil, errors.Join(fmt.Errorf("add bridge: %w", err), n.close())
+	}
+	if n.bridge, err = n.nl.LinkByName(bridgeName); err == nil {
+		err = n.nl.LinkSetUp(n.bridge)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("set up bridge: %w", err), n.close())
+	}
+	return n, nil
+}
+
+func (n *network) close() error {
+	if n.nl != nil {
+		n.nl.Close()
+	}
+	return n.hub.Close()
+}
+
+// netlinkIn opens a route netlink socket inside ns; it works from everywhere.
+func netlinkIn(ns *os.File) (*netlink.Handle, error) {
+	var h *netlink.Handle
+	err := inNamespace(ns, func() (err error) {
+		h, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open netlink: %w", err)
+	}
+	return h, nil
+}
+
+func hostAddr4(index int) netip.Addr {
+	a := prefix4.Addr().As4()
+	a[2], a[3] = byte(index>>8), byte(index)
+	return netip.AddrFrom4(a)
+}
+
+func hostAddr6(index int) netip.Addr {
+	a := prefix6.Addr().As16()
+	a[14], a[15] = byte(index>>8), byte(index)
+	return netip.AddrFrom16(a)
+}
+
+// hubPort is the name of a host's port of the bridge.
+func hubPort(index int) string { return fmt.Sprintf("h%d", index) }
+
+func hostMAC(index int) net.HardwareAddr {
+	return net.HardwareAddr{0x02, 0x77, 0, 0, byte(index >> 8), byte(index)}
+}
+
+// attach gives h its namespace, thread, addresses and cable.
+func (n *network) attach(h *host, others []*host) (err error) {
+	h.addr4, h.addr6 = hostAddr4(h.index), hostAddr6(h.index)
+	h.addr = h.addr4
+	if n.ipv6 {
+		h.addr = h.addr6
+	}
+	if h.ns, err = newNamespace(); err != nil {
+		return err
+	}
+	h.keeper = startKeeper(h.ns)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.close())
+		}
+	}()
+	if h.nl, err = netlinkIn(h.ns); err != nil {
+		return err
+	}
+	if err := h.keeper.do(h.prepare); err != nil {
+		return err
+	}
+	if err := upByName(h.nl, "lo"); err != nil {
+		return err
+	}
+	la := netlink.NewLinkAttrs()
+	la.Name = hubPort(h.index)
+	la.MasterIndex = n.bridge.Attrs().Index
+	veth := &netlink.Veth{LinkAttrs: la, PeerName: vethName, PeerHardwareAddr: hostMAC(h.index), PeerNamespace: netlink.NsFd(int(h.ns.Fd()))}
+	if err := n.nl.LinkAdd(veth); err != nil {
+		return fmt.Errorf("add veth: %w", err)
+	}
+	if err := upByName(n.nl, la.Name); err != nil {
+		return err
+	}
+	if h.veth, err = h.nl.LinkByName(vethName); err != nil {
+		return fmt.Errorf("find %s: %w", vethName, err)
+	}
+	for _, a := range h.addrs(n.ipv6) {
+		ipnet := &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
+		if err := h.nl.AddrAdd(h.veth, &netlink.Addr{IPNet: ipnet, Flags: nodad(a)}); err != nil {
+			return fmt.Errorf("add address %s: %w", a, err)
+		}
+	}
+	if err := h.nl.LinkSetUp(h.veth); err != nil {
+		return fmt.Errorf("set %s up: %w", vethName, err)
+	}
+	if err := h.route(h.veth, ""); err != nil {
+		return err
+	}
+	if err := n.introduce(h, others); err != nil {
+		return err
+	}
+	return awaitUp(cable{n.nl, la.Name}, cable{h.nl, vethName})
+}
+
+// cable is one end of a veth pair.
+type cable struct {
+	nl   *netlink.Handle
+	name string
+}
+
+// awaitUp waits until the kernel has noticed, in its own time, that a cable is
+// plugged in: before that the bridge drops what comes.
+func awaitUp(ends ...cable) error {
+	deadline := time.Now().Add(5 * time.Second)
+	for _, c := range ends {
+		for {
+			l, err := c.nl.LinkByName(c.name)
+			if err != nil {
+				return fmt.Errorf("find %s: %w", c.name, err)
+			}
+			if l.Attrs().OperState == netlink.OperUp {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("%s does not come up, it is %s", c.name, l.Attrs().OperState)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// introduce tells h and the others each other's hardware addresses for good:
+// address resolution over a slow or lossy link would show up as latency.
+func (n *network) introduce(h *host, others []*host) error {
+	for _, o := range others {
+		for _, pair := range [][2]*host{{h, o}, {o, h}} {
+			for _, a := range pair[1].addrs(n.ipv6) {
+				neigh := &netlink.Neigh{LinkIndex: pair[0].veth.Attrs().Index, Family: family(a), State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: hostMAC(pair[1].index)}
+				if err := pair[0].nl.NeighSet(neigh); err != nil {
+					return fmt.Errorf("introduce %s to %s: %w", pair[0].name, pair[1].name, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// route sends what h has for the other hosts through dev. A congestion
+// control given here applies to all of h's connections to them, even one that
+// the namespace's sysctl may not choose.
+func (h *host) route(dev netlink.Link, congestion string) error {
+	for _, a := range h.addrs(h.t.net.ipv6) {
+		p := prefix4
+		if a.Is6() {
+			p = prefix6
+		}
+		r := &netlink.Route{
+			Family: family(a), LinkIndex: dev.Attrs().Index, Scope: netlink.SCOPE_LINK, Src: a.AsSlice(), Congctl: congestion,
+			Dst: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), a.BitLen())},
+		}
+		if err := h.nl.RouteReplace(r); err != nil {
+			return fmt.Errorf("route %s through %s: %w", p, dev.Attrs().Name, err)
+		}
+	}
+	return nil
+}
+
+func upByName(nl *netlink.Handle, name string) error {
+	l, err := nl.LinkByName(name)
+	if err == nil {
+		err = nl.LinkSetUp(l)
+	}
+	if err != nil {
+		return fmt.Errorf("set %s up: %w", name, err)
+	}
+	return nil
+}
+
+func family(a netip.Addr) int {
+	if a.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
+// nodad: an address is usable at once, nobody else here can have it.
+func nodad(a netip.Addr) int {
+	if a.Is6() {
+		return unix.IFA_F_NODAD
+	}
+	return 0
+}

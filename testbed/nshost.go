@@ -1,0 +1,164 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+)
+
+// host is a network namespace on this machine, or, without namespaces, one
+// address of the loopback interface.
+type host struct {
+	t            *Testbed
+	name         string
+	index        int
+	addr         netip.Addr
+	addr4, addr6 netip.Addr
+	keeper       *keeper
+	ns           *os.File        // nil: plain
+	nl           *netlink.Handle // nil: plain
+	veth         netlink.Link
+	netdev       *os.File // /proc/…/net/dev of the namespace
+
+	mu     sync.Mutex
+	procs  []*Process // running ones
+	starts map[string]int
+}
+
+func (h *host) Name() string     { return h.name }
+func (h *host) Addr() netip.Addr { return h.addr }
+
+func (h *host) addrs(ipv6 bool) []netip.Addr {
+	if ipv6 {
+		return []netip.Addr{h.addr4, h.addr6}
+	}
+	return []netip.Addr{h.addr4}
+}
+
+// Dial connects from the host.
+func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if err := h.numeric(address); err != nil {
+		return nil, fmt.Errorf("testbed: dial %s from host %s: %w", address, h.name, err)
+	}
+	var d net.Dialer
+	if h.ns == nil {
+		d.LocalAddr = h.localAddr(network, address)
+	}
+	// The socket belongs to the namespace it was made in; waiting for the
+	// connection takes a thread of its own, so slow links delay nobody else.
+	var c net.Conn
+	err := inNamespace(h.ns, func() (err error) {
+		c, err = d.DialContext(ctx, network, address)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("testbed: dial from host %s: %w", h.name, err)
+	}
+	return c, nil
+}
+
+// localAddr makes a plain host's connections come from its own address.
+func (h *host) localAddr(network, address string) net.Addr {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || !ap.Addr().IsLoopback() || !ap.Addr().Is4() {
+		return nil
+	}
+	switch network {
+	case "tcp", "tcp4":
+		return &net.TCPAddr{IP: h.addr.AsSlice()}
+	case "udp", "udp4":
+		return &net.UDPAddr{IP: h.addr.AsSlice()}
+	}
+	return nil
+}
+
+// numeric refuses names on hosts with a namespace: they would be looked up by
+// threads outside of it.
+func (h *host) numeric(address string) error {
+	if h.ns == nil {
+		return nil
+	}
+	name, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	if _, err := netip.ParseAddr(name); err != nil && name != "" {
+		return errors.New("the address must be numeric: a host knows no names")
+	}
+	return nil
+}
+
+// Listen listens on the host with TCP.
+func (h *host) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	if err := h.numeric(address); err != nil {
+		return nil, fmt.Errorf("testbed: listen on %s on host %s: %w", address, h.name, err)
+	}
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // the default since Go 1.24, and not what anyone else speaks
+	var l net.Listener
+	err := inNamespace(h.ns, func() (err error) {
+		l, err = lc.Listen(ctx, network, address)
+		return err
+	})
+	if err != nil {
+		return nil, h.listenError(address, err)
+	}
+	return l, nil
+}
+
+// ListenPacket listens on the host with UDP.
+func (h *host) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
+	if err := h.numeric(address); err != nil {
+		return nil, fmt.Errorf("testbed: listen on %s on host %s: %w", address, h.name, err)
+	}
+	var lc net.ListenConfig
+	var c net.PacketConn
+	err := inNamespace(h.ns, func() (err error) {
+		c, err = lc.ListenPacket(ctx, network, address)
+		return err
+	})
+	if err != nil {
+		return nil, h.listenError(address, err)
+	}
+	return c, nil
+}
+
+// FreePort returns a TCP port of the host's address that was free a moment ago.
+func (h *host) FreePort(ctx context.Context) (int, error) {
+	l, err := h.Listen(ctx, "tcp", netip.AddrPortFrom(h.addr, 0).String())
+	if err != nil {
+		return 0, err
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	return port, l.Close()
+}
+
+// prepare runs on the host's thread, once.
+func (h *host) prepare() (err error) {
+	setSysctls(hostSysctls(), nil)
+	h.netdev, err = os.Open("/proc/thread-self/net/dev")
+	return err
+}
+
+func (h *host) close() error {
+	var errs []error
+	if h.netdev != nil {
+		errs = append(errs, h.netdev.Close())
+	}
+	if h.keeper != nil {
+		h.keeper.stop()
+	}
+	if h.nl != nil {
+		h.nl.Close()
+	}
+	if h.ns != nil {
+		errs = append(errs, h.ns.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,275 @@
+package testbed
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Names of the samples that are not of a process on a host.
+const (
+	// BoxSample is the whole machine: CPU is what it has been busy since boot,
+	// RSS the memory in use (total minus available), both ours and others'.
+	BoxSample = "box"
+	// OthersSample is CPU that others took: neither our processes nor the
+	// kernel's own work (interrupts, kernel threads: that is mostly our
+	// traffic), but including what a hypervisor stole. It begins at 0 with the
+	// testbed and never falls.
+	OthersSample = "others"
+	// SelfSample is the plimsoll process itself.
+	SelfSample = "plimsoll"
+)
+
+// Roles of those samples.
+const (
+	RoleBox    = "box"
+	RoleEngine = "engine"
+)
+
+// Observe polls all processes of the testbed and the box every so often, until
+// stop is called (which polls once more and returns when sink has had it) or
+// ctx ends. The times of the samples count from epoch. Polls keep to an
+// absolute schedule; one that takes too long makes the next ones drop out, not
+// shift. sink is called from one goroutine at a time.
+func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Duration, sink func([]record.Sample)) (stop func()) {
+	if every <= 0 {
+		every = time.Second
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		began := time.Now()
+		timer := time.NewTimer(0)
+		defer timer.Stop()
+		for {
+			select {
+			case <-timer.C:
+				sink(t.Poll(epoch))
+				next := time.Since(began)/every + 1
+				timer.Reset(time.Until(began.Add(next * every)))
+			case <-quit:
+				sink(t.Poll(epoch))
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	var once sync.Once
+	return func() {
+		once.Do(func() { close(quit) })
+		<-done
+	}
+}
+
+// Poll looks at every process and the box once.
+func (t *Testbed) Poll(epoch time.Time) []record.Sample {
+	start := time.Since(epoch)
+	all := scan()
+	t.mu.Lock()
+	hosts := t.hosts
+	t.mu.Unlock()
+	procs := processes(hosts...)
+	if t.hub != nil {
+		procs = append(procs, processes(t.hub)...)
+	}
+	samples := make([]record.Sample, 0, len(procs)+3)
+	for _, p := range procs {
+		samples = append(samples, p.sample(all))
+	}
+	leaders := map[int]bool{}
+	for _, p := range procs {
+		leaders[p.pid] = true
+	}
+	samples = append(samples, t.box.poll(all, leaders)...)
+	end := time.Since(epoch)
+	for i := range samples {
+		samples[i].Start, samples[i].End = start, end
+	}
+	return samples
+}
+
+// Usage is what the process and all that it started have used until now. Start
+// and End of the sample count from the process's start.
+func (p *Process) Usage() record.Sample {
+	start := time.Since(p.started)
+	s := p.sample(scan())
+	s.Start, s.End = start, time.Since(p.started)
+	return s
+}
+
+func (p *Process) sample(all map[int]stat) record.Sample {
+	s := p.usage.poll(p.family(all), p.cmd.PSS)
+	s.Process, s.Role, s.PID = p.label, p.cmd.Role, p.pid
+	p.mu.Lock()
+	state := p.state
+	p.mu.Unlock()
+	if state != nil { // the kernel's final account is the exact one
+		s.CPU = p.usage.cpu.atLeast((state.UserTime() + state.SystemTime()).Seconds())
+	}
+	s.NetRx, s.NetTx = p.host.traffic()
+	return s
+}
+
+// usageMeter adds up the use of one process tree over its polls.
+type usageMeter struct {
+	mu               sync.Mutex
+	cpu, read, write counter
+}
+
+// poll measures the members of a tree, zombies included: what they used is
+// theirs until their parent has fetched it.
+func (m *usageMeter) poll(members []stat, pss bool) record.Sample {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var cpu, rss, read, write, fds, threads float64
+	pssSum := math.NaN()
+	if pss {
+		pssSum = 0
+	}
+	for _, s := range members {
+		cpu += s.cpu()
+		if s.dead() {
+			continue
+		}
+		threads += float64(s.threads)
+		p, err := procfs.NewProc(s.pid)
+		if err != nil {
+			continue // it has just ended
+		}
+		memory := float64(s.rss)
+		if pss {
+			if r, err := p.ProcSMapsRollup(); err == nil {
+				pssSum += float64(r.Pss)
+				memory = float64(r.Rss) // exact; stat's is batched per CPU
+			} else {
+				pssSum = math.NaN()
+			}
+		}
+		rss += memory
+		if io, err := p.IO(); err == nil {
+			read += float64(io.ReadBytes)
+			write += float64(io.WriteBytes)
+		} else if !gone(s.pid) {
+			read, write = math.NaN(), math.NaN()
+		}
+		if n, ok := openFiles(s.pid); ok {
+			fds += float64(n)
+		} else if !gone(s.pid) {
+			fds = math.NaN()
+		}
+	}
+	return record.Sample{
+		CPU: m.cpu.update(cpu, cpuRounding), RSS: rss, PSS: pssSum,
+		ReadBytes: m.read.update(read, 0), WriteBytes: m.write.update(write, 0),
+		FDs: fds, NetRx: math.NaN(), NetTx: math.NaN(), Threads: threads,
+	}
+}
+
+// cpuRounding: a process's own CPU is known to the nanosecond, what it leaves to
+// its parent is shown in whole ticks of user and of system time, so a sum may
+// seem to fall by this much.
+const cpuRounding = 3.0 / clockTicks
+
+// counter makes a cumulative number of a sum over processes that come and go.
+// The sum falls when one ends whose parent does not inherit its account; what
+// was counted once stays counted.
+type counter struct{ raw, offset, value float64 }
+
+func (c *counter) update(raw, rounding float64) float64 {
+	if math.IsNaN(raw) {
+		return raw
+	}
+	if c.raw-raw > rounding {
+		c.offset += c.raw - raw
+	}
+	c.raw = raw
+	c.value = max(c.value, raw+c.offset)
+	return c.value
+}
+
+func (c *counter) atLeast(v float64) float64 {
+	c.value = max(c.value, v)
+	return c.value
+}
+
+// cpu is the CPU seconds of a process and of those of its children that it has
+// waited for.
+func (s stat) cpu() float64 {
+	own := s.own
+	if !s.dead() {
+		var ts unix.Timespec
+		// The CPU clock of another process: clock_getcpuclockid(3), all its
+		// threads, to the nanosecond.
+		if unix.ClockGettime(int32(^s.pid<<3|2), &ts) == nil {
+			own = float64(ts.Sec) + float64(ts.Nsec)/1e9
+		}
+	}
+	return own + s.children
+}
+
+func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+
+func gone(pid int) bool {
+	_, err := os.Stat("/proc/" + strconv.Itoa(pid))
+	return err != nil
+}
+
+// openFiles counts descriptors. Since Linux 6.2 the directory's size is the
+// number; before, it has to be listed.
+func openFiles(pid int) (int, bool) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	if info, err := os.Stat(dir); err == nil && info.Size() > 0 {
+		return int(info.Size()), true
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return 0, false
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	return len(names), err == nil
+}
+
+// traffic is what the host's interfaces have received and sent; NaN on a plain
+// host, which has no interface of its own.
+func (h *host) traffic() (rx, tx float64) {
+	if h.netdev == nil {
+		return math.NaN(), math.NaN()
+	}
+	// Bound to the namespace when it was opened; reading at 0 asks anew.
+	return parseNetDev(io.NewSectionReader(h.netdev, 0, 1<<20))
+}
+
+func parseNetDev(r io.Reader) (rx, tx float64) {
+	sc := bufio.NewScanner(r)
+	for seen := false; ; seen = true {
+		if !sc.Scan() {
+			if !seen || sc.Err() != nil {
+				return math.NaN(), math.NaN()
+			}
+			return rx, tx
+		}
+		name, rest, ok := strings.Cut(sc.Text(), ":")
+		f := strings.Fields(rest)
+		if !ok || strings.TrimSpace(name) == "lo" || len(f) < 9 {
+			continue
+		}
+		in, err1 := strconv.ParseFloat(f[0], 64)
+		out, err2 := strconv.ParseFloat(f[8], 64)
+		if err1 == nil && err2 == nil {
+			rx, tx = rx+in, tx+out
+		}
+	}
+}

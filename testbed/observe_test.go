@@ -1,0 +1,319 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// startBurner starts a process that keeps one thread busy and holds memory,
+// itself or in a child, until the returned function asks it how much CPU it
+// took.
+func startBurner(t *testing.T, h *host, c Command, threads, bytes int, child bool) (*Process, func() float64) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	or, ow, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Args = []string{self(t), "fake", "burn", strconv.Itoa(threads), strconv.Itoa(bytes)}
+	if child {
+		c.Args = append(c.Args, "child")
+	}
+	c.Stdin, c.Stdout = r, ow
+	p, err := h.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	_ = ow.Close()
+	return p, func() float64 {
+		_ = w.Close()
+		b, _ := io.ReadAll(or)
+		_ = or.Close()
+		<-p.Done()
+		v, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64)
+		if err != nil {
+			t.Fatalf("burner said %q", b)
+		}
+		return v
+	}
+}
+
+func TestUsageOfAKnownBurner(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector uses memory and CPU of its own")
+	}
+	_, h := plainHost(t)
+	for _, child := range []bool{false, true} {
+		p, end := startBurner(t, h, Command{Name: fmt.Sprint("burn-", child), PSS: true}, 1, 64<<20, child)
+		holding := "holding\n"
+		if child {
+			holding += holding
+		}
+		eventually(t, "it holds its memory", logs(t, p, holding))
+		eventually(t, "it burns", func() bool { return p.Usage().CPU > 0.2 })
+		s := p.Usage()
+		if child { // the parent holds as much as the child
+			s.RSS, s.PSS = s.RSS/2, s.PSS/2
+		}
+		if s.RSS < 64<<20 || s.RSS > 100<<20 || s.PSS < 60<<20 || s.PSS > s.RSS {
+			t.Errorf("child %v: RSS %.0f MiB, PSS %.0f MiB of 64 MiB", child, s.RSS/(1<<20), s.PSS/(1<<20))
+		}
+		if s.FDs < 3 || s.Threads < 2 || !math.IsNaN(s.NetRx) {
+			t.Errorf("child %v: %+v", child, s)
+		}
+		if s.Start > s.End || s.End <= 0 {
+			t.Errorf("poll from %s to %s", s.Start, s.End)
+		}
+		before := p.Usage().CPU
+		said := end()
+		after := p.Usage()
+		if after.CPU < before {
+			t.Errorf("child %v: CPU fell from %.3f to %.3f", child, before, after.CPU)
+		}
+		// The parent's own start-up comes on top of what its child says.
+		if after.CPU < 0.95*said-0.02 || after.CPU > 1.05*said+0.15 {
+			t.Errorf("child %v: CPU %.3f s, it says %.3f s", child, after.CPU, said)
+		}
+		if after.RSS != 0 || after.FDs != 0 {
+			t.Errorf("child %v: ended, yet %+v", child, after)
+		}
+	}
+}
+
+func TestWritesAreCounted(t *testing.T) {
+	_, h := plainHost(t)
+	file := t.TempDir() + "/data"
+	p, err := h.Start(t.Context(), Command{Name: "dd", Args: []string{"sh", "-c", "dd if=/dev/zero of=" + file + " bs=1M count=16 conv=fsync 2>/dev/null; echo written; exec sleep 100"}})
+	if err != nil {
+		t.Skip(err)
+	}
+	eventually(t, "it has written", logs(t, p, "written"))
+	if s := p.Usage(); s.WriteBytes < 16<<20 && s.WriteBytes != 0 { // 0: a file system in memory
+		t.Errorf("written %.0f bytes of %d", s.WriteBytes, 16<<20)
+	}
+}
+
+func TestHostTraffic(t *testing.T) {
+	needNamespaces(t)
+	tb := newTestbed(t, Options{})
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	p, addr := startEcho(t, a, "echo")
+	before := p.Usage()
+	c, err := b.Dial(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		echoes(t, c) // 256 KiB each way
+	}
+	_ = c.Close()
+	after := p.Usage()
+	for _, d := range []float64{after.NetRx - before.NetRx, after.NetTx - before.NetTx} {
+		if d < 1<<20 || d > 1.2*(1<<20) {
+			t.Errorf("%.0f bytes of %d", d, 1<<20)
+		}
+	}
+}
+
+func TestObserve(t *testing.T) {
+	tb, h := plainHost(t)
+	_, end := startBurner(t, h, Command{Name: "burn", Role: "system"}, 1, 0, false)
+	const every = 20 * time.Millisecond
+	epoch := time.Now()
+	var polls [][]record.Sample
+	several := make(chan struct{})
+	stop := tb.Observe(t.Context(), epoch, every, func(s []record.Sample) {
+		if polls = append(polls, s); len(polls) == 10 {
+			close(several)
+		}
+	})
+	<-several
+	stop()
+	stop()
+	n := len(polls)
+	time.Sleep(3 * every)
+	if len(polls) != n {
+		t.Error("polled after stop")
+	}
+	end()
+	if took := time.Since(epoch); n > int(took/every)+2 {
+		t.Errorf("%d polls in %s", n, took)
+	}
+	last := map[string]record.Sample{}
+	for i, poll := range polls {
+		got := map[string]record.Sample{}
+		for _, s := range poll {
+			got[s.Process] = s
+			if s.Start < 0 || s.End < s.Start {
+				t.Errorf("poll from %s to %s", s.Start, s.End)
+			}
+			if l, ok := last[s.Process]; ok && (s.CPU < l.CPU || s.Start < l.End) {
+				t.Errorf("%s went back: %+v after %+v", s.Process, s, l)
+			}
+		}
+		for name, role := range map[string]string{"burn": "system", BoxSample: RoleBox, OthersSample: RoleBox, SelfSample: RoleEngine} {
+			if got[name].Role != role {
+				t.Errorf("poll %d: sample of %s: %+v", i, name, got[name])
+			}
+		}
+		last = got
+	}
+	if last[BoxSample].RSS < 1<<20 {
+		t.Errorf("memory in use: %.0f", last[BoxSample].RSS)
+	}
+}
+
+// CPU that others take is told from ours.
+func TestOthersAreToldFromUs(t *testing.T) {
+	tb, h := plainHost(t)
+	first := func() map[string]record.Sample {
+		out := map[string]record.Sample{}
+		for _, s := range tb.Poll(time.Now()) {
+			out[s.Process] = s
+		}
+		return out
+	}
+	measure := func() (busy, others float64) {
+		a := first()
+		time.Sleep(600 * time.Millisecond)
+		b := first()
+		return b[BoxSample].CPU - a[BoxSample].CPU, b[OthersSample].CPU - a[OthersSample].CPU
+	}
+	p, end := startBurner(t, h, Command{Name: "burn"}, 1, 0, false)
+	u := p.Usage().CPU
+	busy, others := measure()
+	ours := p.Usage().CPU - u
+	end()
+	if ours < 0.2 {
+		t.Skipf("too busy here: our burner got %.2f s of CPU", ours)
+	}
+	if others > busy-ours/2 { // the two are not read at the same instant
+		t.Errorf("busy %.2f s, ours %.2f s, others %.2f s: ours is counted as others'", busy, ours, others)
+	}
+
+	// One that is not ours: its parent is gone, its session its own.
+	other := exec.Command("sh", "-c", "setsid "+self(t)+" fake burn 1 0 < /dev/zero > /dev/null 2>&1 & echo $!")
+	out, err := other.Output()
+	if err != nil {
+		t.Skip(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Skip(err)
+	}
+	proc, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proc.Kill()
+	start, err := readStat(pid)
+	if err != nil {
+		t.Skip(err)
+	}
+	if start.ppid == os.Getpid() {
+		t.Skip("orphans become ours here")
+	}
+	cpu := start.cpu()
+	_, others = measure()
+	end2, err := readStat(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := end2.cpu() - cpu
+	if took > 0.2 && others < took/2 {
+		t.Errorf("another's process took %.2f s, others %.2f s", took, others)
+	}
+}
+
+func TestCounter(t *testing.T) {
+	var c counter
+	for _, step := range []struct{ raw, want float64 }{
+		{1, 1}, {2, 2}, {1.99, 2}, // rounding
+		{2.5, 2.5}, {0.5, 2.5}, {1, 3}, // one went, unaccounted for
+		{math.NaN(), math.NaN()}, {1.5, 3.5},
+	} {
+		if got := c.update(step.raw, cpuRounding); math.Abs(got-step.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(step.want) {
+			t.Errorf("%v: got %v, want %v", step.raw, got, step.want)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	line := "42 (a) b (c)) S 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 18446744073709551615 0 0"
+	s, err := parseStat([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := stat{pid: 42, ppid: 1, pgrp: 40, session: 39, state: 'S', comm: "a) b (c)", own: 3, children: 0.5, threads: 7, birth: 1234, rss: 300 * int64(os.Getpagesize())}
+	if s != want {
+		t.Errorf("got %+v, want %+v", s, want)
+	}
+	for _, bad := range []string{"", "1 (x", "1 (x) S 1", "1 (x) S x 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300"} {
+		if _, err := parseStat([]byte(bad)); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+func TestParseNetDev(t *testing.T) {
+	text := "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n" +
+		"    lo: 999 9 0 0 0 0 0 0 999 9 0 0 0 0 0 0\n  eth0: 100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n link0:11 1 0 0 0 0 0 0 22 2 0 0 0 0 0 0\n"
+	if rx, tx := parseNetDev(strings.NewReader(text)); rx != 111 || tx != 222 {
+		t.Errorf("got %v, %v", rx, tx)
+	}
+	if rx, _ := parseNetDev(strings.NewReader("")); !math.IsNaN(rx) {
+		t.Errorf("nothing: %v", rx)
+	}
+}
+
+func TestObserveEndsWithItsContext(t *testing.T) {
+	tb, _ := plainHost(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := tb.Observe(ctx, time.Now(), time.Hour, func([]record.Sample) {})
+	cancel()
+	stop()
+}
+
+// The schedule is absolute: a poll that takes too long makes the next ones drop
+// out, it does not shift them.
+func TestObserveKeepsToItsSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tb Testbed
+		var starts []time.Duration
+		stop := tb.Observe(t.Context(), time.Now(), time.Second, func(s []record.Sample) {
+			starts = append(starts, s[0].Start)
+			switch len(starts) {
+			case 2:
+				time.Sleep(300 * time.Millisecond)
+			case 3:
+				time.Sleep(2500 * time.Millisecond)
+			}
+		})
+		time.Sleep(7500 * time.Millisecond)
+		stop()
+		want := []time.Duration{0, 1, 2, 5, 6, 7}
+		for i := range want {
+			want[i] *= time.Second
+		}
+		want = append(want, 7500*time.Millisecond)
+		if !slices.Equal(starts, want) {
+			t.Errorf("polled at %v, want %v", starts, want)
+		}
+	})
+}

@@ -1,0 +1,204 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// Severity says what a problem means for a run.
+type Severity string
+
+const (
+	Fatal   Severity = "error"   // a run cannot start, or its results would mean nothing
+	Warning Severity = "warning" // a run works, but less well or less truly
+	Note    Severity = "note"    // good to know
+)
+
+// Problem is something about this machine that a run suffers from, and what to
+// do about it.
+type Problem struct {
+	Name     string   `json:"name"` // "namespaces", "netem", "tun", "files", …: what an experiment's `skip` names
+	Severity Severity `json:"severity"`
+	What     string   `json:"what"`
+	Hint     string   `json:"hint,omitempty"`
+}
+
+// What a machine needs for a run that nothing but the systems limits.
+const (
+	wantFiles    = 4096    // a thousand connections, both ends' pools, logs
+	wantMemory   = 1 << 30 // available
+	wantDisk     = 2 << 30 // free, for scratch data and for the run directory
+	busyShare    = 0.10    // of all CPUs, by others
+	busyInterval = 400 * time.Millisecond
+)
+
+// Problems looks at this machine for a testbed with these options. It changes
+// nothing and takes about half a second, in which it watches how busy the
+// machine is.
+func Problems(ctx context.Context, opt Options) []Problem {
+	var all []Problem
+	add := func(p ...Problem) { all = append(all, p...) }
+	add(namespaceProblems(opt)...)
+	add(fileProblems()...)
+	add(memoryProblems()...)
+	add(diskProblems(opt)...)
+	add(clockProblems()...)
+	add(busyProblems(ctx)...)
+	return all
+}
+
+func namespaceProblems(opt Options) []Problem {
+	if opt.Plain {
+		return nil
+	}
+	asked := opt.Emulate == "netem" || opt.Emulate == "tun"
+	severity := Warning
+	if asked {
+		severity = Fatal
+	}
+	ns, err := newNamespace()
+	if err != nil {
+		if os.Geteuid() != 0 && tryUserNamespace() == nil {
+			return []Problem{{"namespaces", Note, "not root: runs use an unprivileged user namespace", ""}}
+		}
+		return []Problem{{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not emulated (" + err.Error() + ")", userNamespaceHint()}}
+	}
+	_ = ns.Close()
+	if opt.Emulate == "none" {
+		return nil
+	}
+	var out []Problem
+	works := map[string]bool{}
+	for _, a := range link.Available() {
+		works[a.Emulator] = a.OK
+		if a.OK {
+			continue
+		}
+		p := Problem{Name: a.Emulator, Severity: Note, What: a.Emulator + " does not work here: " + a.Why, Hint: emulatorHint(a.Emulator)}
+		if opt.Emulate == a.Emulator {
+			p.Severity = Fatal
+		}
+		out = append(out, p)
+	}
+	if !asked && !works["netem"] && !works["tun"] {
+		out = append(out, Problem{"emulator", Warning, "links cannot be emulated: neither netem nor TUN works here", "see the two above: either one is enough"})
+	}
+	return out
+}
+
+func emulatorHint(name string) string {
+	if name == "netem" {
+		return "modprobe sch_netem, or install the kernel's extra modules (linux-modules-extra on Ubuntu, kernel-modules-extra on Fedora); the TUN emulator does without"
+	}
+	info, err := os.Stat("/dev/net/tun")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "modprobe tun; in a container, give it the device: --device /dev/net/tun"
+	case err == nil && info.Mode().Perm()&0o006 != 0o006:
+		return "chmod 666 /dev/net/tun lets ordinary users have TUN devices in their own namespaces, as most distributions do"
+	}
+	return "in a container, give it the device: --device /dev/net/tun"
+}
+
+func fileProblems() []Problem {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil || r.Max >= wantFiles {
+		return nil
+	}
+	return []Problem{{"files", Warning, fmt.Sprintf("at most %d open files per process: too few for a thousand connections", r.Max), "raise the hard limit: ulimit -Hn, or LimitNOFILE= in the service"}}
+}
+
+func memoryProblems() []Problem {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return []Problem{{"proc", Fatal, "cannot read /proc: processes cannot be observed (" + err.Error() + ")", "mount -t proc proc /proc"}}
+	}
+	m, err := proc.Meminfo()
+	if err != nil || m.MemAvailableBytes == nil || *m.MemAvailableBytes >= wantMemory {
+		return nil
+	}
+	return []Problem{{"memory", Warning, fmt.Sprintf("%d MiB of memory available: systems may be measured while the machine swaps or kills", *m.MemAvailableBytes>>20), "end other programs, or use a machine with more"}}
+}
+
+func diskProblems(opt Options) []Problem {
+	var out []Problem
+	dir := opt.Dir
+	if dir == "" {
+		dir = "."
+	}
+	seen := map[uint64]bool{}
+	for _, d := range []string{dir, os.TempDir()} {
+		var s unix.Statfs_t
+		var st unix.Stat_t
+		if unix.Statfs(d, &s) != nil || unix.Stat(d, &st) != nil || seen[st.Dev] {
+			continue
+		}
+		seen[st.Dev] = true
+		if free := s.Bavail * uint64(s.Bsize); free < wantDisk {
+			out = append(out, Problem{"disk", Warning, fmt.Sprintf("%d MiB free at %s", free>>20, d), "free some, or set --out and TMPDIR to a larger disk"})
+		}
+	}
+	return out
+}
+
+func clockProblems() []Problem {
+	var out []Problem
+	if c := readLine("/sys/devices/system/clocksource/clocksource0/current_clocksource"); c == "hpet" || c == "acpi_pm" || c == "jiffies" {
+		out = append(out, Problem{"clock", Warning, "the kernel's clock source is " + c + ": reading the time is slow and shows in every latency", "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, if the machine has a stable one"})
+	}
+	if g := governors(); g != "" && g != "performance" {
+		out = append(out, Problem{"governor", Note, "the CPU frequency governor is " + g + ": speed changes with load and heat", "cpupower frequency-set -g performance"})
+	}
+	return out
+}
+
+// busyProblems watches how much CPU others take, and names the worst.
+func busyProblems(ctx context.Context) []Problem {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	before, err := proc.Stat()
+	if err != nil {
+		return nil
+	}
+	procs := scan()
+	used := make(map[int]float64, len(procs))
+	for pid, s := range procs {
+		used[pid] = s.cpu()
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(busyInterval):
+	}
+	after, err := proc.Stat()
+	if err != nil {
+		return nil
+	}
+	b, a := before.CPUTotal, after.CPUTotal
+	busy := (a.User - b.User) + (a.Nice - b.Nice) + (a.System - b.System) + (a.IRQ - b.IRQ) + (a.SoftIRQ - b.SoftIRQ) + (a.Steal - b.Steal)
+	total := busy + (a.Idle - b.Idle) + (a.Iowait - b.Iowait)
+	if total <= 0 || busy/total < busyShare {
+		return nil
+	}
+	what := fmt.Sprintf("the machine is busy: %.0f %% of its CPU is in use", 100*busy/total)
+	var most float64
+	for pid, s := range scan() {
+		if d := s.cpu() - used[pid]; d > most && procs[pid].birth == s.birth && pid != os.Getpid() {
+			most = d
+			what = fmt.Sprintf("the machine is busy: %.0f %% of its CPU is in use, most by %s (pid %d)", 100*busy/total, s.comm, pid)
+		}
+	}
+	return []Problem{{"busy", Warning, what, "wait until it is quiet, or end the other programs"}}
+}

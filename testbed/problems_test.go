@@ -1,0 +1,51 @@
+package testbed
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestProblemsSayWhatToDo(t *testing.T) {
+	all := Problems(t.Context(), Options{Dir: t.TempDir()})
+	names := map[string]bool{}
+	for _, p := range all {
+		t.Logf("%s: %s: %s (%s)", p.Severity, p.Name, p.What, p.Hint)
+		if p.Name == "" || p.What == "" || !slices.Contains([]Severity{Fatal, Warning, Note}, p.Severity) || p.Severity != Note && p.Hint == "" {
+			t.Errorf("incomplete: %+v", p)
+		}
+		if names[p.Name] {
+			t.Errorf("%s twice", p.Name)
+		}
+		names[p.Name] = true
+	}
+	for _, p := range Problems(t.Context(), Options{Plain: true}) {
+		if slices.Contains([]string{"namespaces", "netem", "tun", "emulator"}, p.Name) {
+			t.Errorf("plain hosts do not need it: %+v", p)
+		}
+	}
+	// What is asked for and is not there ends a run before it begins.
+	for _, p := range Problems(t.Context(), Options{Emulate: "netem"}) {
+		if (p.Name == "netem" || p.Name == "namespaces") && p.Severity == Warning {
+			t.Errorf("asked for, yet only a warning: %+v", p)
+		}
+	}
+}
+
+func TestEnvironmentIsRecorded(t *testing.T) {
+	tb := newTestbed(t, Options{})
+	addHost(t, tb, "a")
+	env := tb.Environment()
+	for _, key := range []string{"kernel", "cpu.model", "cpu.count", "memory.MemTotal", "load", "go", "testbed.namespaces", "testbed.emulator", "host.net.ipv4.tcp_congestion_control", "host.net.ipv4.tcp_slow_start_after_idle", "limit.files"} {
+		if env[key] == "" {
+			t.Errorf("%s is not recorded", key)
+		}
+	}
+	keys := make([]string, 0, len(env))
+	for k := range env {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		t.Logf("%s = %s", k, env[k])
+	}
+}

@@ -1,0 +1,463 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process is a process on a host, together with all that it started. It leads
+// a session and a process group of its own, so that a Ctrl-C at the terminal
+// does not reach it and a signal reaches all of it.
+type Process struct {
+	host    *host
+	cmd     Command
+	label   string
+	pid     int
+	started time.Time
+	birth   uint64 // the kernel's start time of pid, in clock ticks since boot
+	log     string
+	nth     int
+	stdin   *os.File // our end of the pipe we hold open; nil when the caller gave one
+	done    chan struct{}
+
+	mu       sync.Mutex
+	err      error
+	state    *os.ProcessState
+	stopping bool
+
+	stopOnce sync.Once
+	stopErr  error
+	stopped  chan struct{}
+
+	usage usageMeter
+
+	marks  []string // in the environment of it and of all that it starts
+	seenMu sync.Mutex
+	seen   map[int]uint64 // its family when we last looked: pid → birth
+}
+
+const (
+	defaultReadyTimeout = 30 * time.Second
+	killGrace           = 5 * time.Second // how long the kernel may take to remove what was killed
+)
+
+func defaultStop() []StopStep {
+	return []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 10 * time.Second}}
+}
+
+// Start starts c on the host.
+func (h *host) Start(ctx context.Context, c Command) (*Process, error) {
+	p, err := h.spawn(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
+	}
+	if err := p.awaitReady(ctx); err != nil {
+		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		err = fmt.Errorf("testbed: start %s: %w", c.Name, err)
+		if stopErr := p.kill(stopCtx); stopErr != nil {
+			err = errors.Join(err, stopErr)
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if c.Name == "" || len(c.Args) == 0 {
+		return nil, errors.New("a command needs a name and a program")
+	}
+	if err := h.bury(c.Name); err != nil {
+		return nil, err
+	}
+	label, nth, err := h.claim(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer h.t.starting.Done()
+	p := &Process{host: h, cmd: c, label: label, nth: nth, done: make(chan struct{}), stopped: make(chan struct{})}
+	p.log = filepath.Join(h.t.opt.Dir, "logs", sanitize(label)+".log")
+	logFile, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("log file: %w", err)
+	}
+	defer logFile.Close()
+
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Dir = c.Dir
+	p.marks = []string{tokenEnv + "=" + h.t.state.token, fmt.Sprintf("%s=%s#%d", processEnv, label, nth)}
+	cmd.Env = append(h.environ(c), p.marks...)
+	cmd.Stderr = logFile
+	cmd.Stdout = logFile
+	if c.Stdout != nil {
+		cmd.Stdout = c.Stdout
+	}
+	if c.Stdin != nil {
+		cmd.Stdin = c.Stdin
+	} else {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		cmd.Stdin, p.stdin = r, w
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+
+	err = h.keeper.do(func() error {
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		p.pid, p.started = cmd.Process.Pid, time.Now()
+		p.birth, _ = birth(p.pid)
+		return h.t.state.addGroup(p.pid, p.birth)
+	})
+	if err != nil {
+		p.closeStdin()
+		if cmd.Process != nil { // it runs, and nobody would know of it after a crash
+			_ = killGroup(p.pid, syscall.SIGKILL)
+			_ = cmd.Wait()
+		}
+		if errors.Is(err, exec.ErrNotFound) {
+			return nil, fmt.Errorf("%w; is it installed?", err)
+		}
+		return nil, err
+	}
+	h.mu.Lock()
+	h.procs = append(h.procs, p)
+	h.mu.Unlock()
+	go p.wait(cmd)
+	return p, nil
+}
+
+// bury removes what is left of a process of that name which ended by itself.
+func (h *host) bury(name string) error {
+	for _, p := range processes(h) {
+		if p.cmd.Name != name {
+			continue
+		}
+		select {
+		case <-p.done:
+			return p.kill(context.Background())
+		default:
+			return fmt.Errorf("it runs already on host %s (pid %d)", h.name, p.pid)
+		}
+	}
+	return nil
+}
+
+// claim gives the process its label and holds up Close until it is started; the
+// caller says Done to t.starting. A name that another host uses too gets
+// the host's in front, so that samples and logs tell them apart.
+func (h *host) claim(name string) (label string, nth int, err error) {
+	h.t.mu.Lock()
+	defer h.t.mu.Unlock()
+	if h.t.closed {
+		return "", 0, errHostClosed
+	}
+	h.t.starting.Add(1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	label = name
+	if owner, ok := h.t.labels[label]; ok && owner != h {
+		label = h.name + "/" + name
+	}
+	h.t.labels[label] = h
+	if h.starts == nil {
+		h.starts = map[string]int{}
+	}
+	nth = h.starts[name]
+	h.starts[name]++
+	return label, nth, nil
+}
+
+// environ is minimal: a run should not depend on who started it.
+func (h *host) environ(c Command) []string {
+	dir := c.Dir
+	if dir == "" {
+		dir = h.t.opt.Dir
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
+	return append(env, c.Env...)
+}
+
+func (p *Process) wait(cmd *exec.Cmd) {
+	err := cmd.Wait()
+	p.mu.Lock()
+	p.state = cmd.ProcessState
+	if err != nil && !p.stopping {
+		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, round(time.Since(p.started)), describe(cmd.ProcessState, err), p.logHint())
+	}
+	p.mu.Unlock()
+	close(p.done)
+}
+
+func describe(s *os.ProcessState, err error) string {
+	if s == nil {
+		return err.Error()
+	}
+	return s.String() // "exit status 1", "signal: killed (core dumped)"
+}
+
+func round(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// awaitReady polls the command's Ready until it is content.
+func (p *Process) awaitReady(ctx context.Context) error {
+	if p.cmd.Ready == nil {
+		return nil
+	}
+	limit := p.cmd.ReadyTimeout
+	if limit <= 0 {
+		limit = defaultReadyTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNotReady)
+	defer cancel()
+	var last error
+	for pause := 5 * time.Millisecond; ; pause = min(pause*3/2, 250*time.Millisecond) {
+		err := p.probe(ctx)
+		select {
+		case <-p.done:
+			return p.earlyExit()
+		default:
+		}
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || last == nil { // a probe cut short by the deadline says less than the one before
+			last = err
+		}
+		select {
+		case <-p.done:
+			return p.earlyExit()
+		case <-ctx.Done():
+			if context.Cause(ctx) == errNotReady {
+				return fmt.Errorf("not ready after %s (last: %w)%s", limit, last, p.logHint())
+			}
+			return fmt.Errorf("%w while waiting until it is ready (last: %w)", context.Cause(ctx), last)
+		case <-time.After(pause):
+		}
+	}
+}
+
+var errNotReady = errors.New("not ready in time")
+
+// probe asks once; the process's end cuts it short.
+func (p *Process) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return p.cmd.Ready(ctx)
+}
+
+func (p *Process) earlyExit() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what := "exit status 0"
+	if p.state != nil {
+		what = p.state.String()
+	}
+	return fmt.Errorf("ended before it was ready, after %s: %s%s%s", round(time.Since(p.started)), what, p.portHint(), p.logHint())
+}
+
+// logHint shows the last lines of the log and says where the rest is.
+func (p *Process) logHint() string {
+	hint := "; see " + p.log
+	if tail := strings.TrimSpace(logTail(p.log, tailBytes, tailLines)); tail != "" {
+		hint += "; it ends:\n    " + strings.ReplaceAll(tail, "\n", "\n    ")
+	}
+	return hint
+}
+
+const (
+	tailBytes = 4 << 10
+	tailLines = 12
+)
+
+func logTail(path string, bytes int64, lines int) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	b := make([]byte, min(bytes, info.Size()))
+	n, _ := f.ReadAt(b, info.Size()-int64(len(b)))
+	all := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(b[:n]), "?"), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// sanitize makes a file name of a label: "nginx/server" → "nginx-server".
+func sanitize(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, s)
+}
+
+// Name is the process's name in samples: the command's, with the host's in
+// front when another host has a process of that name.
+func (p *Process) Name() string { return p.label }
+
+// Role is the command's role.
+func (p *Process) Role() string { return p.cmd.Role }
+
+// PID is the leader's process ID; its process group and session have it too.
+func (p *Process) PID() int { return p.pid }
+
+// Host is where the process runs.
+func (p *Process) Host() Host { return p.host }
+
+// LogPath is the file with the process's output.
+func (p *Process) LogPath() string { return p.log }
+
+// Restarted is how many processes of this name the host had before this one.
+func (p *Process) Restarted() int { return p.nth }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err is nil while the process runs, and when it ended because it was told to
+// or with status 0; else it says how it ended, with the end of its log.
+func (p *Process) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// Stop ends the process and all that it started: the steps of the command, or
+// SIGTERM, SIGQUIT, SIGKILL; when ctx ends it goes straight to SIGKILL. It
+// returns nil once nothing of it is left. Later calls wait for the first.
+func (p *Process) Stop(ctx context.Context) error {
+	steps := p.cmd.Stop
+	if len(steps) == 0 {
+		steps = defaultStop()
+	}
+	if last := steps[len(steps)-1]; last.Signal != os.Signal(syscall.SIGKILL) {
+		steps = append(append([]StopStep(nil), steps...), StopStep{syscall.SIGKILL, last.After + killGrace})
+	}
+	return p.stop(ctx, steps)
+}
+
+func (p *Process) kill(ctx context.Context) error {
+	return p.stop(ctx, []StopStep{{syscall.SIGKILL, 0}})
+}
+
+func (p *Process) stop(ctx context.Context, steps []StopStep) error {
+	p.stopOnce.Do(func() {
+		defer close(p.stopped)
+		p.stopErr = p.escalate(ctx, steps)
+	})
+	<-p.stopped // bounded: every step of the first call has a deadline
+	return p.stopErr
+}
+
+func (p *Process) escalate(ctx context.Context, steps []StopStep) error {
+	p.mu.Lock()
+	p.stopping = true
+	p.mu.Unlock()
+	began := time.Now()
+	for _, s := range steps {
+		if p.ended(ctx, time.Until(began.Add(s.After))) || ctx.Err() != nil {
+			break
+		}
+		sig, ok := s.Signal.(syscall.Signal)
+		if !ok {
+			return fmt.Errorf("testbed: stop %s: signal %v is unknown", p.label, s.Signal)
+		}
+		if err := killGroup(p.pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("testbed: stop %s: %s: %w", p.label, sig, err)
+		}
+	}
+	// What the leader started and left behind does not outlive it.
+	defer p.forget()
+	deadline := time.Now().Add(killGrace)
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		left := p.members()
+		for _, pid := range left {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		if len(left) == 0 && p.ended(context.Background(), time.Until(deadline)) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("testbed: stop %s: pids %v do not end although killed %s ago; are they stuck in the kernel (state D)?", p.label, left, killGrace)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// ended waits at most d for the leader to end.
+func (p *Process) ended(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+	}
+	if d <= 0 {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return false
+}
+
+// forget takes the process off the books: nothing of it is left to observe or
+// to kill.
+func (p *Process) forget() {
+	p.closeStdin()
+	h := p.host
+	h.mu.Lock()
+	for i, q := range h.procs {
+		if q == p {
+			h.procs = append(h.procs[:i:i], h.procs[i+1:]...)
+			break
+		}
+	}
+	h.mu.Unlock()
+	_ = h.t.state.dropGroup(p.pid)
+}
+
+func (p *Process) closeStdin() {
+	if p.stdin != nil {
+		_ = p.stdin.Close()
+	}
+}
+
+// killGroup signals the whole process group.
+func killGroup(pgid int, sig syscall.Signal) error { return unix.Kill(-pgid, sig) }

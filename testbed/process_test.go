@@ -1,0 +1,331 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// plainHost is where tests of processes that need no network run.
+func plainHost(t *testing.T) (*Testbed, *host) {
+	t.Helper()
+	tb := newTestbed(t, Options{Plain: true})
+	return tb, addHost(t, tb, "a")
+}
+
+func fakeCommand(t *testing.T, name string, args ...string) Command {
+	t.Helper()
+	return Command{Name: name, Role: "system", Args: append([]string{self(t), "fake"}, args...)}
+}
+
+// alive reports whether pid runs (a zombie does not).
+func alive(pid int) bool {
+	s, err := readStat(pid)
+	return err == nil && !s.dead()
+}
+
+// eventually polls for what the kernel does in its own time.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+func logs(t *testing.T, p *Process, text string) func() bool {
+	return func() bool {
+		b, err := os.ReadFile(p.LogPath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(b), text)
+	}
+}
+
+func TestStartWaitsUntilReady(t *testing.T) {
+	_, h := plainHost(t)
+	c := fakeCommand(t, "sleep", "sleep")
+	asked := 0
+	c.Ready = func(context.Context) error {
+		if asked++; asked < 4 {
+			return errors.New("not yet")
+		}
+		return nil
+	}
+	p, err := h.Start(t.Context(), c)
+	if err != nil || asked != 4 {
+		t.Fatalf("asked %d times: %v", asked, err)
+	}
+	if p.Err() != nil || !alive(p.PID()) || p.Name() != "sleep" || p.Role() != "system" || p.Host() != Host(h) {
+		t.Errorf("process: %+v", p)
+	}
+	if err := p.Stop(t.Context()); err != nil || p.Err() != nil {
+		t.Errorf("stop: %v, %v", err, p.Err())
+	}
+	if err := p.Stop(t.Context()); err != nil {
+		t.Errorf("second stop: %v", err)
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	_, h := plainHost(t)
+	never := func(context.Context) error { return errors.New("connection refused, so far") }
+	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	interrupted, interrupt := context.WithCancel(t.Context())
+	asked := 0
+	interrupting := func(context.Context) error {
+		if asked++; asked == 3 {
+			interrupt()
+		}
+		return errors.New("connection refused, so far")
+	}
+	for _, tc := range []struct {
+		name  string
+		ctx   context.Context
+		args  []string
+		ready func(context.Context) error
+		want  []string
+	}{
+		{"slow", t.Context(), []string{self(t), "fake", "sleep"}, never, []string{"testbed: start slow: not ready after 300ms", "connection refused, so far", "slow.log"}},
+		{"hangs", t.Context(), []string{self(t), "fake", "sleep"}, hang, []string{"not ready after 300ms"}},
+		{"ends", t.Context(), []string{self(t), "fake", "exit", "3", "the reason why"}, hang, []string{"ended before it was ready", "exit status 3", "the reason why", "ends.log"}},
+		{"missing", t.Context(), []string{"no-such-program-anywhere"}, nil, []string{"testbed: start missing", "no-such-program-anywhere", "installed"}},
+		{"interrupted", interrupted, []string{self(t), "fake", "sleep"}, interrupting, []string{"context canceled", "so far"}},
+		{"", t.Context(), nil, nil, []string{"needs a name"}},
+	} {
+		c := Command{Name: tc.name, Args: tc.args, Ready: tc.ready, ReadyTimeout: 300 * time.Millisecond}
+		if tc.name == "interrupted" {
+			c.ReadyTimeout = time.Minute
+		}
+		_, err := h.Start(tc.ctx, c)
+		if err == nil {
+			t.Fatalf("%s: no error", tc.name)
+		}
+		for _, w := range tc.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %q is not in: %v", tc.name, w, err)
+			}
+		}
+		if left := processes(h); len(left) != 0 {
+			t.Errorf("%s: %d processes left", tc.name, len(left))
+		}
+	}
+}
+
+func TestProcessThatEndsByItself(t *testing.T) {
+	_, h := plainHost(t)
+	p, err := h.Start(t.Context(), fakeCommand(t, "x", "exit", "7", "out of cheese"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("its end was not noticed")
+	}
+	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(err.Error(), "out of cheese") {
+		t.Errorf("got %v", err)
+	}
+	again, err := h.Start(t.Context(), fakeCommand(t, "x", "sleep"))
+	if err != nil || again.Restarted() != 1 {
+		t.Fatalf("second start: %v, restarted %d", err, again.Restarted())
+	}
+	if _, err := h.Start(t.Context(), fakeCommand(t, "x", "sleep")); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("third start beside it: %v", err)
+	}
+	// Killed from outside: that is its own end, too.
+	_ = syscall.Kill(again.PID(), syscall.SIGKILL)
+	<-again.Done()
+	if err := again.Err(); err == nil || !strings.Contains(err.Error(), "signal: killed") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStopEscalates(t *testing.T) {
+	_, h := plainHost(t)
+	c := fakeCommand(t, "stubborn", "stubborn")
+	c.Stop = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 100 * time.Millisecond}, {syscall.SIGKILL, 200 * time.Millisecond}}
+	p, err := h.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "leader and child run", func() bool {
+		return len(p.members()) == 2 && logs(t, p, "stubborn\nstubborn")()
+	})
+	pids := p.members()
+	began := time.Now()
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("killed after %s, before it was asked in every way", took)
+	}
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("pid %d is left", pid)
+		}
+	}
+	if p.Err() != nil {
+		t.Errorf("stopped by us, yet: %v", p.Err())
+	}
+}
+
+func TestStopWithoutTimeKillsAtOnce(t *testing.T) {
+	_, h := plainHost(t)
+	p, err := h.Start(t.Context(), fakeCommand(t, "stubborn", "stubborn", "child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it ignores signals", logs(t, p, "stubborn"))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if err := p.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("took %s, as if there were no deadline", took)
+	}
+}
+
+func TestStopRemovesOrphans(t *testing.T) {
+	_, h := plainHost(t)
+	p, err := h.Start(t.Context(), fakeCommand(t, "orphan", "orphan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	eventually(t, "a child is left", func() bool { return len(p.members()) == 1 })
+	child := p.members()[0]
+	if err := p.Stop(t.Context()); err != nil || alive(child) {
+		t.Errorf("stop: %v, child alive %v", err, alive(child))
+	}
+}
+
+func TestPortInUseNamesTheOwner(t *testing.T) {
+	for _, opt := range []Options{{Plain: true}, {}} {
+		if !opt.Plain {
+			needNamespaces(t)
+		}
+		tb := newTestbed(t, opt)
+		h := addHost(t, tb, "a")
+		p, addr := startEcho(t, h, "first")
+		owner := "(pid " + strconv.Itoa(p.PID()) + ")"
+		_, err := h.Start(t.Context(), Command{Name: "second", Args: []string{self(t), "fake", "echo", addr}, Ready: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }})
+		_, port, _ := net.SplitHostPort(addr)
+		if err == nil || !strings.Contains(err.Error(), "port "+port+" is in use by") || !strings.Contains(err.Error(), owner) {
+			t.Errorf("a second server: %v", err)
+		}
+		if _, err := h.Listen(t.Context(), "tcp", addr); err == nil || !strings.Contains(err.Error(), owner) {
+			t.Errorf("listen: %v", err)
+		}
+	}
+}
+
+func TestEnvironmentIsMinimal(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+	tb, h := plainHost(t)
+	c := fakeCommand(t, "env", "env")
+	c.Env = []string{"FOO=bar"}
+	p, err := h.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	b, _ := os.ReadFile(p.LogPath())
+	got := string(b)
+	if strings.Contains(got, "hunter2") || !strings.Contains(got, "FOO=bar") || !strings.Contains(got, "HOME="+tb.opt.Dir) {
+		t.Errorf("environment:\n%s", got)
+	}
+}
+
+func TestPipes(t *testing.T) {
+	_, h := plainHost(t)
+	// Held open by us: it must not end by itself.
+	held, err := h.Start(t.Context(), fakeCommand(t, "held", "stdin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The caller's own.
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	or, ow, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fakeCommand(t, "own", "burn", "0", "0")
+	c.Stdin, c.Stdout = r, ow
+	own, err := h.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	_ = ow.Close()
+	_ = w.Close()
+	out, _ := io.ReadAll(or)
+	<-own.Done()
+	if !strings.HasPrefix(string(out), "0.") || own.Err() != nil {
+		t.Errorf("output %q, %v", out, own.Err())
+	}
+	select {
+	case <-held.Done():
+		t.Errorf("the process whose input we hold has ended: %v", held.Err())
+	default:
+	}
+}
+
+func TestLogTail(t *testing.T) {
+	path := t.TempDir() + "/log"
+	if err := os.WriteFile(path, []byte(strings.Repeat("x", 100<<10)+"\na\nb\nc\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := logTail(path, 1024, 2); got != "b\nc" {
+		t.Errorf("got %q", got)
+	}
+	if got := logTail(path, 8, 10); got != "x\na\nb\nc" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Close while processes are being started leaves none, and start fails after.
+func TestCloseWhileStarting(t *testing.T) {
+	for range 10 {
+		tb, h := plainHost(t)
+		pids := make(chan int, 1000)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for i := 0; ; i++ {
+				c := fakeCommand(t, "sleep"+strconv.Itoa(i), "sleep")
+				c.Ready = func(context.Context) error { return nil }
+				p, err := h.Start(t.Context(), c)
+				if err != nil {
+					return
+				}
+				pids <- p.PID()
+			}
+		}()
+		first := <-pids
+		if err := tb.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		close(pids)
+		for pid := first; pid != 0; pid = <-pids {
+			if alive(pid) {
+				t.Errorf("pid %d is left", pid)
+			}
+		}
+	}
+}

@@ -1,0 +1,362 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// ShapeSpec says how the links of all hosts shall be from now on; hosts that it
+// does not name have links that are not shaped.
+type ShapeSpec struct {
+	Up, Down   map[string]link.Params    // by host
+	Pairs      map[[2]string]link.Params // from, to
+	Congestion string                    // TCP congestion control of all hosts; empty: cubic
+	Seed       uint64                    // of losses and jitter; the emulator takes the first
+}
+
+func (s ShapeSpec) topology() link.Topology {
+	return link.Topology{Up: s.Up, Down: s.Down, Pairs: s.Pairs}
+}
+
+func (s ShapeSpec) shaped() bool {
+	for _, m := range []map[string]link.Params{s.Up, s.Down} {
+		for _, p := range m {
+			if p.Shaped() {
+				return true
+			}
+		}
+	}
+	for _, p := range s.Pairs {
+		if p.Shaped() {
+			return true
+		}
+	}
+	return false
+}
+
+// DefaultCongestion is what most machines use.
+const DefaultCongestion = "cubic"
+
+// unlimitedRate stands for the rate of an unlimited link when buffers are sized
+// (bit/s): about what one stream over an emulated link reaches.
+const unlimitedRate = 10e9
+
+// Sizes of TCP's buffers, bytes: least (the kernel's), initial (the kernel's
+// default), and the range of the maximum, which begins at the kernel's default.
+const (
+	bufferLeast   = 4096
+	receiveFirst  = 131072
+	sendFirst     = 16384
+	receiveMaxMin = 6 << 20
+	sendMaxMin    = 4 << 20
+	bufferMaxMax  = 1 << 30
+)
+
+// shaper owns the links of a testbed.
+type shaper struct {
+	mu         sync.Mutex
+	spec       ShapeSpec
+	congestion string // in force, as far as we know
+	buffers    map[string]int64
+	tunWorks   bool
+	tun        *link.Emulator
+	netem      *link.Netem
+	connected  map[*host]bool // to tun
+	cabled     map[*host]bool // known to netem
+	active     string         // what emulates now: "tun", "netem" or "none"
+}
+
+// choose picks the emulator, once.
+func (s *shaper) choose(t *Testbed) error {
+	want := t.opt.Emulate
+	s.active = "none"
+	if want == "none" {
+		t.mode.Why = "links are not emulated: the run asked for none"
+		return nil
+	}
+	auto := want == "" || want == "auto"
+	var why []string
+	for _, a := range link.Available() { // the preferred one first
+		switch {
+		case !a.OK:
+			why = append(why, a.Emulator+": "+a.Why)
+		case t.mode.Emulator == "none" && (auto || want == a.Emulator):
+			t.mode.Emulator = a.Emulator
+		}
+		if a.Emulator == "tun" {
+			s.tunWorks = a.OK
+		}
+	}
+	if t.mode.Emulator != "none" {
+		return nil
+	}
+	reasons := strings.Join(why, "; ")
+	if want == "netem" || want == "tun" {
+		return fmt.Errorf("testbed: emulator %s does not work here: %s", want, reasons)
+	}
+	t.mode.Why = "links are not emulated: neither netem nor TUN works here (" + reasons + ")"
+	return nil
+}
+
+// Shape makes all links what spec says, and sets congestion control and TCP
+// buffers (maxima of three times the bandwidth-delay product) of every host to
+// suit. It may be called again between cells; connections that exist keep
+// their congestion control. Where links cannot be emulated (see Mode) they stay
+// as they are, and Check says that they are off.
+//
+// A host added later has a link that is not shaped, until the next Shape.
+func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
+	if spec.Congestion == "" {
+		spec.Congestion = DefaultCongestion
+	}
+	t.mu.Lock()
+	hosts, mode, closed := t.hosts, t.mode, t.closed
+	t.mu.Unlock()
+	if closed {
+		return errors.New("testbed: shape: the testbed is closed")
+	}
+	if err := spec.check(hosts); err != nil {
+		return fmt.Errorf("testbed: shape: %w", err)
+	}
+	s := &t.shape
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spec, s.congestion, s.buffers = spec, "", map[string]int64{}
+	if !mode.Namespaces {
+		return nil
+	}
+	s.active = "none"
+	if mode.Emulator != "none" && (spec.shaped() || t.opt.Emulate == "tun") {
+		s.active = mode.Emulator
+		if len(spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.tunWorks {
+			s.active = "tun" // netem knows no pairs
+		}
+	}
+	if err := s.emulate(ctx, t, hosts); err != nil {
+		return fmt.Errorf("testbed: shape: %w", err)
+	}
+	for _, h := range hosts {
+		if err := s.settle(t, h, hosts); err != nil {
+			return fmt.Errorf("testbed: shape host %s: %w", h.name, err)
+		}
+	}
+	return nil
+}
+
+func (s ShapeSpec) check(hosts []*host) error {
+	known := map[string]bool{}
+	for _, h := range hosts {
+		known[h.name] = true
+	}
+	var names []string
+	for n := range maps.Keys(s.Up) {
+		names = append(names, n)
+	}
+	for n := range maps.Keys(s.Down) {
+		names = append(names, n)
+	}
+	for p := range maps.Keys(s.Pairs) {
+		names = append(names, p[0], p[1])
+	}
+	for _, n := range names {
+		if !known[n] {
+			return fmt.Errorf("there is no host %q", n)
+		}
+	}
+	return s.topology().Validate()
+}
+
+// emulate makes the active emulator shape all hosts, and the other none.
+func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
+	if s.active == "tun" {
+		if err := s.emulateTUN(ctx, t, hosts); err != nil {
+			return err
+		}
+	}
+	if s.active == "netem" {
+		return s.emulateNetem(t.net.hub, hosts)
+	}
+	if s.netem == nil {
+		return nil
+	}
+	return s.netem.Shape(link.Topology{})
+}
+
+func (s *shaper) emulateNetem(hub *os.File, hosts []*host) error {
+	if s.netem == nil {
+		s.netem, s.cabled = link.NewNetem(), map[*host]bool{}
+	}
+	for _, h := range hosts {
+		if s.cabled[h] {
+			continue
+		}
+		up := link.Port{Netns: int(h.ns.Fd()), Device: vethName}
+		down := link.Port{Netns: int(hub.Fd()), Device: hubPort(h.index)}
+		if err := s.netem.AddHost(h.name, up, down); err != nil {
+			return err
+		}
+		s.cabled[h] = true
+	}
+	return s.netem.Shape(s.spec.topology())
+}
+
+// emulateTUN gives every host a device of the emulator and shapes it; an
+// emulator that has died is started again.
+func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) error {
+	if s.tun != nil && s.tun.Err() != nil {
+		t.log("starting the link emulator again: " + s.tun.Err().Error())
+		if err := s.end(ctx, t.hub); err != nil {
+			return err
+		}
+	}
+	if s.tun == nil {
+		launch := func(ctx context.Context, stdin *os.File) (link.Process, error) {
+			return t.hub.Start(ctx, Command{Name: "link", Role: "emulator", Args: t.Self("node", "link"), Stdin: stdin})
+		}
+		e, err := link.NewTUN(ctx, launch, link.Options{Seed: s.spec.Seed})
+		if err != nil {
+			return err
+		}
+		s.tun, s.connected = e, map[*host]bool{}
+	}
+	for _, h := range hosts {
+		if s.connected[h] {
+			continue
+		}
+		var addrs []netip.Prefix
+		for _, a := range h.addrs(t.net.ipv6) {
+			addrs = append(addrs, netip.PrefixFrom(a, a.BitLen()))
+		}
+		if err := s.tun.AddHost(ctx, h.name, link.Device{Netns: int(h.ns.Fd()), Addrs: addrs}); err != nil {
+			return err
+		}
+		s.connected[h] = true
+	}
+	return s.tun.Shape(ctx, s.spec.topology())
+}
+
+// settle sets one host's buffers, congestion control and route.
+func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
+	var bdp float64
+	topology := s.spec.topology()
+	for _, o := range hosts {
+		if o != h {
+			bdp = max(bdp, product(topology.Want(h.name, o.name)), product(topology.Want(o.name, h.name)))
+		}
+	}
+	receive := bufferMax(bdp, receiveMaxMin)
+	send := bufferMax(bdp, sendMaxMin)
+	var congestion string
+	var refused error
+	err := h.keeper.do(func() error {
+		for _, b := range []sysctl{
+			{"net.ipv4.tcp_rmem", buffers(receiveFirst, receive)},
+			{"net.ipv4.tcp_wmem", buffers(sendFirst, send)},
+		} {
+			if err := writeSysctl(b.key, b.value); err != nil {
+				t.log(fmt.Sprintf("host %s: cannot set %s to %s: %v", h.name, b.key, b.value, err))
+			}
+		}
+		refused = writeSysctl("net.ipv4.tcp_congestion_control", s.spec.Congestion)
+		congestion, _ = readSysctl("net.ipv4.tcp_congestion_control")
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.buffers[h.name] = receive
+	dev := h.veth
+	if s.active == "tun" {
+		if dev, err = h.nl.LinkByName(link.DefaultDevice); err != nil {
+			return fmt.Errorf("find %s: %w", link.DefaultDevice, err)
+		}
+	}
+	if refused == nil {
+		s.congestion = congestion
+		return h.route(dev, "")
+	}
+	// A namespace may choose only among what the machine's root allows to all;
+	// a route may ask for any that the kernel has.
+	if h.route(dev, s.spec.Congestion) == nil {
+		s.congestion = s.spec.Congestion
+		return nil
+	}
+	t.log(fmt.Sprintf("host %s: the kernel refuses TCP congestion control %s (%v), it stays %s", h.name, s.spec.Congestion, refused, congestion))
+	s.congestion = congestion
+	return h.route(dev, "")
+}
+
+// product is the bandwidth-delay product in bytes.
+func product(w link.Want) float64 {
+	rate := w.Rate
+	if rate == 0 {
+		rate = unlimitedRate
+	}
+	return rate / 8 * w.RTT.Seconds()
+}
+
+// bufferMax is three times the product: TCP's window may be half of the buffer
+// (tcp_adv_win_scale), and losses are mended a round trip later.
+func bufferMax(bdp float64, least int64) int64 {
+	const page = 4096
+	n := int64(math.Ceil(3*bdp/page)) * page
+	return min(max(n, least), bufferMaxMax)
+}
+
+// buffers is the value of tcp_rmem or tcp_wmem.
+func buffers(first, most int64) string { return fmt.Sprint(bufferLeast, first, most) }
+
+// sets reports whether a setting is Shape's, not fixed.
+func (s *shaper) sets(key string) bool {
+	return key == "net.ipv4.tcp_rmem" || key == "net.ipv4.tcp_wmem"
+}
+
+func (s *shaper) environment() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	env := map[string]string{}
+	if s.congestion != "" {
+		env["link.congestion"] = s.congestion
+		env["link.congestion.wanted"] = s.spec.Congestion
+	}
+	for h, n := range s.buffers {
+		env["link.buffer."+h] = strconv.FormatInt(n, 10)
+	}
+	return env
+}
+
+// close ends all emulation.
+func (s *shaper) close(ctx context.Context, hub *host) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.end(ctx, hub)
+	if s.netem != nil {
+		err = errors.Join(err, s.netem.Close())
+		s.netem = nil
+	}
+	return err
+}
+
+// end ends the emulator process.
+func (s *shaper) end(ctx context.Context, hub *host) error {
+	if s.tun == nil {
+		return nil
+	}
+	err := s.tun.Close(ctx)
+	s.tun, s.connected = nil, nil
+	return errors.Join(err, stopAll(ctx, processes(hub)))
+}
+
+// emulatorTimeout bounds questions to the emulator.
+const emulatorTimeout = 5 * time.Second

@@ -1,0 +1,204 @@
+package testbed
+
+import (
+	"math"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// needEmulator makes a testbed with an emulator, or skips.
+func needEmulator(t *testing.T, opt Options) *Testbed {
+	t.Helper()
+	needNamespaces(t)
+	tb := newTestbed(t, opt)
+	if m := tb.Mode(); m.Emulator == "none" {
+		t.Skip(m.Why)
+	}
+	return tb
+}
+
+func access(rate float64, delay time.Duration) link.Params {
+	return link.Params{Rate: rate, Delay: delay}
+}
+
+func TestShapedLinkIsMeasured(t *testing.T) {
+	for _, ipv6 := range []bool{false, true} {
+		tb := needEmulator(t, Options{IPv6: ipv6})
+		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+		_, addr := startEcho(t, a, "echo") // listens before the link changes
+		spec := ShapeSpec{Up: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}, Down: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}}
+		if err := tb.Shape(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+		c, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%+v", c)
+		if c.RTT < 0.040 || c.Rate > 100e6 || c.Emulator != tb.Mode().Emulator {
+			t.Errorf("shaped link: %+v", c)
+		}
+		if c.Congestion != DefaultCongestion {
+			t.Errorf("congestion control %q, want %s", c.Congestion, DefaultCongestion)
+		}
+		conn, err := b.Dial(t.Context(), "tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		echoes(t, conn)
+		_ = conn.Close()
+
+		// Back to a link that is not shaped.
+		if err := tb.Shape(t.Context(), ShapeSpec{Congestion: "reno"}); err != nil {
+			t.Fatal(err)
+		}
+		u, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%+v", u)
+		if u.RTT > c.RTT/2 || u.Rate < 2*c.Rate || u.Emulator != "none" || u.Congestion != "reno" {
+			t.Errorf("link after shaping was taken away: %+v", u)
+		}
+		if conn, err = b.Dial(t.Context(), "tcp", addr); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close()
+	}
+}
+
+func TestBuffersFollowTheProduct(t *testing.T) {
+	if got, want := bufferMax(product(link.Want{Rate: 1e9, RTT: 80 * time.Millisecond}), receiveMaxMin), int64(30e6); math.Abs(float64(got-want)) > 4096 {
+		t.Errorf("1 Gbit/s × 80 ms: %d, want %d", got, want)
+	}
+	if got := bufferMax(0, receiveMaxMin); got != receiveMaxMin {
+		t.Errorf("no delay: %d", got)
+	}
+	needNamespaces(t)
+	tb := newTestbed(t, Options{})
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	if tb.Mode().Emulator == "none" {
+		t.Skip(tb.Mode().Why)
+	}
+	if err := tb.Shape(t.Context(), ShapeSpec{Pairs: map[[2]string]link.Params{{"a", "b"}: access(1e9, 40*time.Millisecond), {"b", "a"}: access(1e9, 40*time.Millisecond)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []*host{a, b} {
+		for _, key := range []string{"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"} {
+			var got string
+			if err := h.keeper.do(func() (err error) { got, err = readSysctl(key); return err }); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(got, " 30003200") {
+				t.Errorf("host %s: %s = %q", h.name, key, got)
+			}
+		}
+	}
+	if env := tb.Environment(); env["link.congestion"] != "cubic" || env["host.net.ipv4.tcp_no_metrics_save"] != "1" {
+		t.Errorf("environment: %v", env)
+	}
+}
+
+func TestShapeRefusesUnknownHosts(t *testing.T) {
+	tb := newTestbed(t, Options{Plain: true})
+	addHost(t, tb, "a")
+	err := tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"x": {}}})
+	if err == nil || !strings.Contains(err.Error(), `no host "x"`) {
+		t.Errorf("got %v", err)
+	}
+	err = tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": {Loss: 2}}})
+	if err == nil || !strings.Contains(err.Error(), "loss") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
+	tb := needEmulator(t, Options{Emulate: "tun"})
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	spec := ShapeSpec{Up: map[string]link.Params{"a": access(0, 5*time.Millisecond)}}
+	if err := tb.Shape(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	for _, s := range tb.Poll(time.Now()) {
+		if s.Role == "emulator" {
+			pid = s.PID
+		}
+	}
+	if pid == 0 {
+		t.Fatal("the emulator is not observed")
+	}
+	if err := tb.EmulatorErr(); err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	for limit := time.Now().Add(10 * time.Second); tb.EmulatorErr() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("the emulator's death was not noticed")
+		}
+	}
+	if _, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0); err == nil {
+		t.Error("check works without its emulator")
+	} else {
+		t.Log(err)
+	}
+	if err := tb.Shape(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	_, addr := startEcho(t, a, "echo")
+	c, err := b.Dial(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	echoes(t, c)
+	_ = c.Close()
+}
+
+// Both ends of a connection have the congestion control asked for: the server's,
+// which sends the data, is made by the kernel when it accepts.
+func TestCongestionOfBothEnds(t *testing.T) {
+	needNamespaces(t)
+	for _, opt := range []Options{{Emulate: "none"}, {Emulate: "none", IPv6: true}, {}, {IPv6: true}} {
+		tb := newTestbed(t, opt)
+		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+		for _, want := range []string{"cubic", "reno"} {
+			if err := tb.Shape(t.Context(), ShapeSpec{Congestion: want, Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
+				t.Fatal(err)
+			}
+			l, err := a.Listen(t.Context(), "tcp", net.JoinHostPort(a.Addr().String(), "0"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := b.Dial(t.Context(), "tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for end, c := range map[string]net.Conn{"client": client, "server": server} {
+				raw, err := c.(*net.TCPConn).SyscallConn()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got string
+				if e := raw.Control(func(fd uintptr) { got, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION) }); e != nil || err != nil {
+					t.Fatal(e, err)
+				}
+				if got != want {
+					t.Errorf("%+v: the %s has %q, want %q", opt, end, got, want)
+				}
+				_ = c.Close()
+			}
+			_ = l.Close()
+		}
+	}
+}

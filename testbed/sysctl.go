@@ -1,0 +1,79 @@
+package testbed
+
+import (
+	"os"
+	"strings"
+)
+
+// sysctl is one kernel setting of a namespace.
+type sysctl struct{ key, value string }
+
+// hostSysctls are set in every host's namespace. Where a value equals the
+// kernel's default it is set nevertheless: the machine may have been tuned, and
+// a result should not depend on that.
+func hostSysctls() []sysctl {
+	return []sysctl{
+		{"net.ipv4.tcp_no_metrics_save", "1"},           // no trial inherits the last one's slow-start threshold
+		{"net.ipv4.ip_local_port_range", "10000 65535"}, // fresh connections use up ports
+		{"net.ipv4.tcp_tw_reuse", "1"},
+		{"net.ipv4.tcp_max_syn_backlog", "8192"}, // a burst of a thousand connections at once
+		{"net.core.somaxconn", "8192"},
+		{"net.ipv4.tcp_rmem", buffers(receiveFirst, receiveMaxMin)}, // until Shape knows better
+		{"net.ipv4.tcp_wmem", buffers(sendFirst, sendMaxMin)},
+		{"net.ipv4.conf.all.rp_filter", "0"}, // the way back may use another device while links change
+		{"net.ipv4.conf.default.rp_filter", "0"},
+		{"net.ipv6.conf.all.accept_ra", "0"},
+		{"net.ipv6.conf.default.accept_ra", "0"},
+		{"net.ipv6.conf.default.router_solicitations", "0"},
+	}
+}
+
+// recordedSysctls are read in a host's namespace for the record.
+var recordedSysctls = []string{
+	"net.ipv4.tcp_congestion_control",
+	"net.ipv4.tcp_allowed_congestion_control",
+	"net.ipv4.tcp_available_congestion_control",
+	"net.ipv4.tcp_rmem",
+	"net.ipv4.tcp_wmem",
+	"net.ipv4.tcp_mem",
+	"net.core.rmem_max",
+	"net.core.wmem_max",
+	"net.core.somaxconn",
+	"net.core.default_qdisc",
+	"net.ipv4.tcp_max_syn_backlog",
+	"net.ipv4.tcp_no_metrics_save",
+	"net.ipv4.tcp_slow_start_after_idle",
+	"net.ipv4.tcp_window_scaling",
+	"net.ipv4.tcp_adv_win_scale",
+	"net.ipv4.tcp_sack",
+	"net.ipv4.tcp_timestamps",
+	"net.ipv4.tcp_ecn",
+	"net.ipv4.tcp_fastopen",
+	"net.ipv4.tcp_mtu_probing",
+	"net.ipv4.tcp_notsent_lowat",
+	"net.ipv4.tcp_limit_output_bytes",
+	"net.ipv4.tcp_tw_reuse",
+	"net.ipv4.ip_local_port_range",
+}
+
+// setSysctls sets what the kernel lets us in the calling thread's namespace and
+// reports what it would not, key → error. A refusal is no error: the settings
+// in force are read back and recorded.
+func setSysctls(settings []sysctl, refused func(key string, err error)) {
+	for _, s := range settings {
+		if err := writeSysctl(s.key, s.value); err != nil && refused != nil {
+			refused(s.key, err)
+		}
+	}
+}
+
+func sysctlPath(key string) string { return "/proc/sys/" + strings.ReplaceAll(key, ".", "/") }
+
+func writeSysctl(key, value string) error {
+	return os.WriteFile(sysctlPath(key), []byte(value), 0)
+}
+
+func readSysctl(key string) (string, error) {
+	b, err := os.ReadFile(sysctlPath(key))
+	return strings.Join(strings.Fields(string(b)), " "), err
+}

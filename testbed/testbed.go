@@ -1,0 +1,262 @@
+package testbed
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Options say what kind of testbed is wanted. The zero value is one with
+// everything the machine can give and logs below the working directory.
+type Options struct {
+	Dir     string       // logs of this run go to Dir/logs; kept
+	Self    []string     // command prefix that runs plimsoll; nil: this executable
+	Emulate string       // "auto" (or empty), "netem", "tun", "none": how links are emulated
+	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
+	IPv6    bool         // hosts reach one another over IPv6
+	Log     func(string) // told what happens, one line each; may be nil
+}
+
+// Mode is what the testbed can do on this machine. It is part of the record.
+type Mode struct {
+	Namespaces bool   `json:"namespaces"`
+	Emulator   string `json:"emulator"`      // "netem", "tun" or "none"
+	Why        string `json:"why,omitempty"` // why links are not emulated, one sentence
+}
+
+// Testbed is a set of hosts with links between them.
+// It is safe for concurrent use.
+type Testbed struct {
+	opt     Options
+	self    []string
+	started time.Time
+	state   *state
+	net     *network // nil without namespaces
+	hub     *host    // in the hub's namespace, for the emulator's process; nil without
+
+	mu     sync.Mutex
+	mode   Mode
+	hosts  []*host
+	labels map[string]*host // process label → the host it belongs to
+	closed bool
+
+	starting sync.WaitGroup // processes that are being started
+
+	shape shaper
+	box   box
+}
+
+// New makes an empty testbed, removing what dead runs left behind first. The
+// caller must Close it. When plimsoll dies without that, a watchdog process
+// ends the testbed's processes and removes its scratch directories; the
+// kernel removes its namespaces, which nothing but our descriptors hold.
+func New(ctx context.Context, opt Options) (*Testbed, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	switch opt.Emulate {
+	case "", "auto", "netem", "tun", "none":
+	default:
+		return nil, fmt.Errorf("testbed: emulator %q is unknown: want auto, netem, tun or none", opt.Emulate)
+	}
+	t := &Testbed{opt: opt, self: slices.Clone(opt.Self), started: time.Now(), labels: map[string]*host{}}
+	if len(t.self) == 0 {
+		exe, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("testbed: cannot tell where this program is: %w", err)
+		}
+		t.self = []string{exe}
+	}
+	if exe, err := exec.LookPath(t.self[0]); err == nil { // children start in other directories
+		if t.self[0], err = filepath.Abs(exe); err != nil {
+			return nil, fmt.Errorf("testbed: %w", err)
+		}
+	}
+	if t.opt.Dir == "" {
+		t.opt.Dir = "."
+	}
+	dir, err := filepath.Abs(t.opt.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("testbed: %w", err)
+	}
+	t.opt.Dir = dir
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
+		return nil, fmt.Errorf("testbed: log directory: %w", err)
+	}
+	removed, err := CleanDead(ctx)
+	for _, r := range removed {
+		t.log("removed what a dead run left: " + r)
+	}
+	if err != nil {
+		t.log("cannot remove all that dead runs left: " + err.Error())
+	}
+	raiseFileLimit()
+	if t.state, err = newState(t.self); err != nil {
+		return nil, err
+	}
+	if err := t.choose(); err != nil {
+		return nil, errors.Join(err, t.state.close())
+	}
+	return t, nil
+}
+
+// choose decides between namespaces and plain loopback, and opens the network.
+func (t *Testbed) choose() error {
+	if t.opt.Plain {
+		t.mode = Mode{Emulator: "none", Why: "links are not emulated: the run asked for plain hosts, without network namespaces"}
+		return nil
+	}
+	n, err := newNetwork(t.opt.IPv6)
+	if err != nil {
+		if t.opt.Emulate == "netem" || t.opt.Emulate == "tun" {
+			return fmt.Errorf("testbed: emulator %s needs network namespaces: %w", t.opt.Emulate, err)
+		}
+		t.mode = Mode{Emulator: "none", Why: "links are not emulated: this machine gives us no network namespaces (" + err.Error() + ")"}
+		return nil
+	}
+	t.net = n
+	t.hub = &host{t: t, name: "hub", ns: n.hub, keeper: startKeeper(n.hub)}
+	t.mode = Mode{Namespaces: true, Emulator: "none"}
+	if err := t.shape.choose(t); err != nil {
+		t.hub.keeper.stop()
+		return errors.Join(err, n.close())
+	}
+	return nil
+}
+
+// Mode says what this testbed can do here.
+func (t *Testbed) Mode() Mode {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mode
+}
+
+// Self is the command prefix that runs a subcommand of plimsoll.
+func (t *Testbed) Self(args ...string) []string {
+	return append(slices.Clone(t.self), args...)
+}
+
+// AddHost adds a host that every other host reaches. Hosts live as long as the
+// testbed.
+func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, fmt.Errorf("testbed: add host %s: the testbed is closed", name)
+	}
+	for _, h := range t.hosts {
+		if h.name == name {
+			return nil, fmt.Errorf("testbed: add host %s: there is one already", name)
+		}
+	}
+	h := &host{t: t, name: name, index: len(t.hosts) + 1}
+	if h.index > maxHosts {
+		return nil, fmt.Errorf("testbed: add host %s: more than %d hosts", name, maxHosts)
+	}
+	if t.net == nil {
+		h.addr = netip.AddrFrom4([4]byte{127, 0, byte((h.index + 1) >> 8), byte(h.index + 1)})
+		h.keeper = startKeeper(nil)
+	} else if err := t.net.attach(h, t.hosts); err != nil {
+		return nil, fmt.Errorf("testbed: add host %s: %w", name, err)
+	}
+	t.hosts = append(t.hosts, h)
+	return h, nil
+}
+
+// maxHosts keeps the last two bytes of an address free of overflow and of the
+// broadcast address; a machine ends long before.
+const maxHosts = 1000
+
+// Scratch makes a directory that is removed with the testbed, also when
+// plimsoll is killed.
+func (t *Testbed) Scratch(name string) (string, error) {
+	dir := filepath.Join(os.TempDir(), scratchPrefix+sanitize(name)+"-"+rand.Text()[:10])
+	err := t.state.addDir(dir) // first, lest we die between the two
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil {
+		return "", fmt.Errorf("testbed: scratch directory: %w", err)
+	}
+	return dir, nil
+}
+
+// Close stops every process, removes links, hosts and scratch directories. It
+// is idempotent; ctx bounds how long processes may take to stop before they
+// are killed.
+func (t *Testbed) Close(ctx context.Context) error {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil
+	}
+	t.closed = true
+	hosts := t.hosts
+	t.mu.Unlock()
+	t.starting.Wait() // forking takes no time
+
+	var errs []error
+	errs = append(errs, stopAll(ctx, processes(hosts...)))
+	errs = append(errs, t.shape.close(ctx, t.hub))
+	for _, h := range hosts {
+		errs = append(errs, h.close())
+	}
+	if t.net != nil {
+		t.hub.keeper.stop()
+		errs = append(errs, t.net.close())
+	}
+	errs = append(errs, t.state.close())
+	return errors.Join(errs...)
+}
+
+// stopAll stops processes all at once: one that takes its time to end does not
+// hold up the others.
+func stopAll(ctx context.Context, procs []*Process) error {
+	errs := make([]error, len(procs))
+	var wg sync.WaitGroup
+	for i, p := range procs {
+		wg.Go(func() { errs[i] = p.Stop(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// processes of these hosts that were started and not yet stopped.
+func processes(hosts ...*host) []*Process {
+	var all []*Process
+	for _, h := range hosts {
+		h.mu.Lock()
+		all = append(all, h.procs...)
+		h.mu.Unlock()
+	}
+	return all
+}
+
+func (t *Testbed) log(line string) {
+	if t.opt.Log != nil {
+		t.opt.Log(line)
+	}
+}
+
+// raiseFileLimit lifts the soft limit of open files to the hard one, for us
+// and, because it is set explicitly, for the processes we start: a thousand
+// connections do not fit the customary 1024.
+func raiseFileLimit() {
+	var r syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) == nil {
+		r.Cur = r.Max
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r)
+	}
+}

@@ -1,0 +1,130 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// onThread runs f on an OS thread of its own that is destroyed afterwards:
+// what f does to the thread (a namespace entered, a capability dropped) can
+// reach no other goroutine.
+func onThread(f func() error) error {
+	errc := make(chan error, 1)
+	startThread(func() { errc <- f() })
+	return <-errc
+}
+
+// startThread starts f on a new OS thread which ends with f. Never the main
+// thread: the runtime cannot end that one, so it would stay in whatever
+// namespace f entered and keep it alive, and /proc/self describes it.
+func startThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			done := make(chan struct{})
+			go func() { // runs elsewhere: the main thread is locked to us
+				defer close(done)
+				startThread(f)
+			}()
+			<-done
+			runtime.UnlockOSThread()
+			return
+		}
+		f() // returning while locked ends the thread
+	}()
+}
+
+// newNamespace makes a network namespace that only the returned descriptor
+// holds: no name, so the kernel removes it when we die.
+func newNamespace() (*os.File, error) {
+	var f *os.File
+	err := onThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("unshare network namespace: %w", err)
+		}
+		var err error
+		f, err = os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
+		return err
+	})
+	return f, err
+}
+
+// inNamespace runs f on a thread of its own inside ns; nil is where we are.
+func inNamespace(ns *os.File, f func() error) error {
+	if ns == nil {
+		return f()
+	}
+	return onThread(func() error {
+		if err := enter(ns); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+func enter(ns *os.File) error {
+	if ns == nil {
+		return nil
+	}
+	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter network namespace: %w", err)
+	}
+	return nil
+}
+
+// keeper is a host's own OS thread, inside the host's namespace as long as the
+// host lives. Processes are forked from it: the kernel sends a process its
+// parent-death signal when the forking THREAD ends, so that thread must
+// outlive them.
+type keeper struct {
+	work chan func()
+	quit chan struct{}
+	done chan struct{}
+	err  error // why the thread never came to work; set before done closes
+}
+
+var errHostClosed = errors.New("the host is closed")
+
+func startKeeper(ns *os.File) *keeper {
+	k := &keeper{work: make(chan func()), quit: make(chan struct{}), done: make(chan struct{})}
+	startThread(func() {
+		defer close(k.done)
+		if k.err = enter(ns); k.err != nil {
+			return
+		}
+		for {
+			select {
+			case f := <-k.work:
+				f()
+			case <-k.quit:
+				return
+			}
+		}
+	})
+	return k
+}
+
+// do runs f on the thread. f must not wait for long: the thread is shared by
+// all that is done on the host.
+func (k *keeper) do(f func() error) error {
+	errc := make(chan error, 1)
+	select {
+	case k.work <- func() { errc <- f() }:
+		return <-errc
+	case <-k.done:
+		if k.err != nil {
+			return k.err
+		}
+		return errHostClosed
+	}
+}
+
+// stop ends the thread; what is asked of it later fails. Only once.
+func (k *keeper) stop() {
+	close(k.quit)
+	<-k.done
+}

@@ -1,0 +1,204 @@
+package workload
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Content is one object of a seeded data set: Size bytes of an AES-128-CTR
+// keystream whose key comes from Seed and Index. It is incompressible, every
+// byte can be had without the bytes before it, and it costs a fraction of a
+// nanosecond per byte to make again, so that nothing has to be kept in order to
+// verify what a server sends.
+type Content struct {
+	Seed  uint64 `json:"seed"`
+	Index uint64 `json:"index"`
+	Size  int64  `json:"size"` // bytes
+}
+
+// contentDomain separates these keys from any other use of the same seed and
+// names the version of the stream: a change of the bytes must change it.
+const contentDomain = "plimsoll content v1"
+
+func (c Content) cipher() cipher.Block {
+	var in [len(contentDomain) + 16]byte
+	n := copy(in[:], contentDomain)
+	binary.BigEndian.PutUint64(in[n:], c.Seed)
+	binary.BigEndian.PutUint64(in[n+8:], c.Index)
+	key := sha256.Sum256(in[:])
+	b, err := aes.NewCipher(key[:16])
+	if err != nil {
+		panic(err) // only a wrong key length fails
+	}
+	return b
+}
+
+// ReadAt implements [io.ReaderAt].
+func (c Content) ReadAt(p []byte, off int64) (int, error) {
+	r := c.Reader()
+	if _, err := r.Seek(off, io.SeekStart); err != nil {
+		return 0, err
+	}
+	n, err := r.Read(p)
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// scratch holds buffers for Verify, so that one call does not cost an allocation.
+var scratch = sync.Pool{New: func() any { return new([checkChunk]byte) }}
+
+// Verify reports whether p is what the object holds at off. If not, at is the
+// offset, in the object, of the first byte that differs or lies beyond the end.
+func (c Content) Verify(p []byte, off int64) (at int64, ok bool) {
+	r := c.Reader()
+	if _, err := r.Seek(off, io.SeekStart); err != nil {
+		return off, false
+	}
+	buf := scratch.Get().(*[checkChunk]byte)
+	defer scratch.Put(buf)
+	for len(p) > 0 {
+		n := copy(buf[:], p)
+		if at, ok := r.Check(buf[:n]); !ok {
+			return at, false
+		}
+		p = p[n:]
+	}
+	return 0, true
+}
+
+// WriteFile writes the object to path. The file appears under its name only
+// when it is complete, and it is always written the same way (one sequential
+// stream of 1 MiB writes to a fresh file), because the way a file came into the
+// page cache changes what it costs to serve it.
+func (c Content) WriteFile(path string) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("workload: write content: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = fmt.Errorf("workload: write content to %s: %w", path, err)
+		}
+	}()
+	r := c.Reader()
+	buf := make([]byte, 1<<20)
+	for {
+		n, rerr := r.Read(buf)
+		if _, err := f.Write(buf[:n]); err != nil {
+			return err
+		}
+		if rerr == io.EOF {
+			break
+		}
+	}
+	// Servers under test run as other users.
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Reader reads an object's content from any offset. It is not safe for use by
+// several goroutines.
+type Reader struct {
+	block cipher.Block
+	size  int64
+	off   int64
+	ctr   cipher.Stream // nil: to be set up at off
+}
+
+// Reader returns a reader at the start of the object.
+func (c Content) Reader() *Reader { return &Reader{block: c.cipher(), size: c.Size} }
+
+// Seek implements [io.Seeker]. An offset beyond the end is allowed; reading
+// there gives io.EOF.
+func (r *Reader) Seek(off int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		off += r.off
+	case io.SeekEnd:
+		off += r.size
+	case io.SeekStart:
+	default:
+		return 0, errors.New("workload: seek: invalid whence")
+	}
+	if off < 0 {
+		return 0, errors.New("workload: seek: negative offset")
+	}
+	r.off, r.ctr = off, nil
+	return off, nil
+}
+
+// Read implements [io.Reader].
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.off >= r.size {
+		return 0, io.EOF
+	}
+	p = p[:min(int64(len(p)), r.size-r.off)]
+	clear(p)
+	r.xor(p)
+	return len(p), nil
+}
+
+// checkChunk keeps the pieces that Check works on within the first-level cache.
+const checkChunk = 8 << 10
+
+var zeros [checkChunk]byte
+
+// Check compares p with the next len(p) bytes of the object and moves past
+// them. It overwrites p, which spares a second buffer. If they differ, at is
+// the offset, in the object, of the first wrong byte; a byte beyond the end of
+// the object is wrong.
+func (r *Reader) Check(p []byte) (at int64, ok bool) {
+	start := r.off
+	beyond := start+int64(len(p)) > r.size
+	if beyond {
+		p = p[:max(r.size-start, 0)]
+	}
+	for done := 0; done < len(p); {
+		q := p[done:min(done+checkChunk, len(p))]
+		r.xor(q)
+		if !bytes.Equal(q, zeros[:len(q)]) {
+			i := 0
+			for q[i] == 0 {
+				i++
+			}
+			return start + int64(done+i), false
+		}
+		done += len(q)
+	}
+	if beyond {
+		return max(r.size, start), false
+	}
+	return 0, true
+}
+
+// xor combines p with the keystream at the reader's place and moves on.
+func (r *Reader) xor(p []byte) {
+	if r.ctr == nil {
+		var iv [aes.BlockSize]byte
+		binary.BigEndian.PutUint64(iv[8:], uint64(r.off)/aes.BlockSize)
+		r.ctr = cipher.NewCTR(r.block, iv[:])
+		if skip := r.off % aes.BlockSize; skip > 0 {
+			r.ctr.XORKeyStream(iv[:skip], iv[:skip])
+		}
+	}
+	r.ctr.XORKeyStream(p, p)
+	r.off += int64(len(p))
+}

@@ -1,0 +1,154 @@
+package workload
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/hex"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/iotest"
+)
+
+func all(t *testing.T, c Content) []byte {
+	t.Helper()
+	b, err := io.ReadAll(c.Reader())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(b)) != c.Size {
+		t.Fatalf("read %d bytes of %d", len(b), c.Size)
+	}
+	return b
+}
+
+// The stream is part of the format of results: files of a data set made today
+// must verify years later.
+func TestContentPinned(t *testing.T) {
+	got := hex.EncodeToString(all(t, Content{Seed: 1, Index: 2, Size: 20}))
+	if want := "2566151072c5ef5513cd4dcb34eed0833bf62395"; got != want {
+		t.Errorf("the first bytes are %s, want %s", got, want)
+	}
+}
+
+func TestContentDependsOnSeedAndIndex(t *testing.T) {
+	a := all(t, Content{Seed: 1, Index: 0, Size: 64})
+	if !bytes.Equal(a, all(t, Content{Seed: 1, Index: 0, Size: 64})) {
+		t.Error("the same object has other bytes the second time")
+	}
+	for _, c := range []Content{{Seed: 2, Size: 64}, {Seed: 1, Index: 1, Size: 64}} {
+		if bytes.Equal(a, all(t, c)) {
+			t.Errorf("%+v has the bytes of another object", c)
+		}
+	}
+}
+
+func TestRandomAccessEqualsSequential(t *testing.T) {
+	c := Content{Seed: 3, Index: 9, Size: 100_003}
+	want := all(t, c)
+	if err := iotest.TestReader(c.Reader(), want); err != nil {
+		t.Error(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		off := rng.Int64N(c.Size)
+		p := make([]byte, rng.IntN(20_000))
+		n, err := c.ReadAt(p, off)
+		if !bytes.Equal(p[:n], want[off:off+int64(n)]) {
+			t.Fatalf("ReadAt(%d bytes, %d) differs from the sequential stream", len(p), off)
+		}
+		if full := off+int64(len(p)) <= c.Size; (n == len(p)) != full || (err == io.EOF) == full && len(p) > 0 {
+			t.Fatalf("ReadAt(%d bytes, %d) = %d, %v of an object of %d", len(p), off, n, err, c.Size)
+		}
+		if at, ok := c.Verify(p[:n], off); !ok {
+			t.Fatalf("Verify at %d: wrong at %d", off, at)
+		}
+	}
+	if n, err := c.ReadAt(make([]byte, 1), c.Size); n != 0 || err != io.EOF {
+		t.Errorf("ReadAt at the end: %d, %v", n, err)
+	}
+	if _, err := c.ReadAt(make([]byte, 1), -1); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("ReadAt before the start: %v", err)
+	}
+}
+
+// Every single wrong bit must be found, at its place.
+func TestVerifyFindsOneBit(t *testing.T) {
+	c := Content{Seed: 3, Index: 1, Size: 3*checkChunk + 100}
+	data := all(t, c)
+	for _, off := range []int64{0, 5, checkChunk - 1} {
+		for _, at := range []int64{off, off + 1, off + checkChunk - 1, off + checkChunk, off + 2*checkChunk + 7, c.Size - 1} {
+			p := bytes.Clone(data[off:])
+			p[at-off] ^= 1 << (at % 8)
+			if got, ok := c.Verify(p, off); ok || got != at {
+				t.Errorf("bit at %d, verified from %d: %d, %v", at, off, got, ok)
+			}
+		}
+	}
+	if at, ok := c.Verify(append(bytes.Clone(data), 0), 0); ok || at != c.Size {
+		t.Errorf("a byte beyond the end: %d, %v", at, ok)
+	}
+}
+
+func TestIncompressible(t *testing.T) {
+	data := all(t, Content{Seed: 5, Size: 1 << 20})
+	var out bytes.Buffer
+	w, _ := flate.NewWriter(&out, flate.BestCompression)
+	w.Write(data)
+	w.Close()
+	if out.Len() < len(data) {
+		t.Errorf("%d bytes compress to %d", len(data), out.Len())
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, size := range []int64{0, 1, 1<<20 + 1} {
+		c := Content{Seed: 1, Size: size}
+		path := filepath.Join(dir, "object")
+		if err := c.WriteFile(path); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil || int64(len(b)) != size {
+			t.Fatalf("%d bytes, %v", len(b), err)
+		}
+		if at, ok := c.Verify(b, 0); !ok {
+			t.Errorf("the file differs at %d", at)
+		}
+	}
+	if err := (Content{Size: 1}).WriteFile(filepath.Join(dir, "missing", "object")); err == nil {
+		t.Error("writing into a directory that is not there gave no error")
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	buf := make([]byte, 256<<10)
+	r := Content{Size: 1 << 60}.Reader()
+	b.SetBytes(int64(len(buf)))
+	for b.Loop() {
+		r.Read(buf)
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	buf := make([]byte, 256<<10)
+	c := Content{Size: 1 << 60}
+	src := c.Reader()
+	r := c.Reader()
+	b.SetBytes(int64(len(buf)))
+	for b.Loop() {
+		b.StopTimer()
+		src.Read(buf)
+		b.StartTimer()
+		if _, ok := r.Check(buf); !ok {
+			b.Fatal("wrong")
+		}
+	}
+}
