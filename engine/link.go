@@ -27,6 +27,11 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	if s.host == nil || !r.bed.Mode().Namespaces {
 		return nil, nil
 	}
+	if _, _, err := r.bed.EmulatorStats(ctx); err != nil && ctx.Err() == nil {
+		// It died between trials; shaping anew starts it again.
+		r.event("fault", "link emulator died", err.Error(), 0)
+		r.link = linkState{}
+	}
 	if !r.link.shaped || r.link.current != cell.Link {
 		if err := r.bed.Shape(ctx, r.shapeSpec(cell.Link)); err != nil {
 			return nil, err

@@ -126,6 +126,12 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	stop() // takes a last sample, so that deltas cover the whole trial
 	out := loaded{load: load, usage: meter.usage(), died: s.died(), tls: s.use.With["tls"] == "true"}
 	out.lateness, out.emulatorDied = r.emulatorSince(ctx, before)
+	if out.emulatorDied {
+		r.event("fault", "link emulator died", fmt.Sprintf("during %s, block %d", cell.ID, block), 0)
+	}
+	if out.died != nil {
+		r.event("fault", "process died", fmt.Sprintf("%s, during %s, block %d: %v", out.died.Name(), cell.ID, block, out.died.Err()), 0)
+	}
 	if err == nil {
 		mu.Lock()
 		err = recErr

@@ -328,7 +328,7 @@ func (f *field) parse(text string, v reflect.Value) error {
 		}
 	}
 	if f.zero != "" && number(v) == 0 {
-		return badUnit("write `"+f.zero+"`", "0 is not allowed")
+		return badUnit("write `"+f.zero+"`, or a value above 0", "0 is not allowed here")
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 func validate(t *testing.T, s *jsonschema.Schema, src []byte) error {
 	t.Helper()
 	var v any
-	if err := yaml.Unmarshal(src, &v); err != nil {
+	if err := yaml.Unmarshal(bytes.TrimPrefix(src, []byte("\uFEFF")), &v); err != nil {
 		return err
 	}
 	b, err := json.Marshal(v)
@@ -117,7 +117,7 @@ func TestSchema(t *testing.T) {
 	for _, name := range []string{
 		"arrivals", "baseline", "drop-http2", "duplicate-level", "duplicate-system", "impossible-cell", "missing-section", "no-data",
 		"no-emulator", "no-end", "repetitions", "repetitions-min", "repetitions-open", "repetitions-until", "too-many-cells", "too-many-trials", "two-documents",
-		"where-excludes-all", "where-meaning", "where-syntax",
+		"where-excludes-all", "where-lines", "where-meaning", "where-syntax",
 	} {
 		between[name+".yaml"] = true
 	}

@@ -63,8 +63,11 @@ func (s *schemaMaker) field(f field) object {
 		el.typ = f.typ.Elem()
 		item := s.element(el)
 		o = object{"type": "array", "items": item}
-		if f.typ.Elem().Kind() != reflect.Struct {
+		// A bare value is a list of one.
+		if t := f.section(); t == nil {
 			o = object{"anyOf": []any{item, o}}
+		} else if short := tableOf(t).short; short != nil {
+			o = object{"anyOf": []any{s.value(*tableOf(t).field(short[0])), o}}
 		}
 	case f.section() != nil:
 		o = s.section(f.section())
@@ -103,6 +106,7 @@ func (s *schemaMaker) value(f field) object {
 	}
 	o := s.plain(f)
 	if f.zero != "" {
+		o["not"] = object{"const": 0}
 		return object{"anyOf": []any{object{"const": f.zero}, o}}
 	}
 	return o

@@ -46,12 +46,16 @@ func Enter() (code int, done bool, err error) {
 	cmd.SysProcAttr = namespaced()
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
-	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
 		return 0, false, fmt.Errorf("testbed: enter namespaces: %w", err)
 	}
+	// From here on signals are the command's: whoever asked for them in this
+	// process gets none.
+	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+	signals := make(chan os.Signal, 8)
+	signal.Reset(passed...)
+	signal.Notify(signals, passed...)
+	defer signal.Stop(signals)
 	ended := make(chan struct{})
 	go func() {
 		for {

@@ -37,7 +37,8 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 
 // ServeReaper is `plimsoll node reaper FILE`, the watchdog of a run: it waits
 // until its input closes, which is when plimsoll has died or ended, and then
-// removes what the run's state file still names. It says when it is ready.
+// removes what the run's state file still names. It says on its output when it
+// is ready.
 func ServeReaper(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("testbed: reaper: want the state file as the only argument")

@@ -67,7 +67,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			c.Process.Kill()
 			<-done
 		}
-		nothingLeft(t, tmp)
+		nothingLeft(t, tmp, dir)
 		if _, err := os.Stat(filepath.Join(dir, "plan.json")); err == nil {
 			args = []string{"resume", dir}
 		} else {
@@ -81,7 +81,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		if err := c.Wait(); err != nil && !strings.Contains(out.String(), "no trial is valid") {
 			t.Fatalf("the last session ended with %v:\n%s", err, out)
 		}
-		nothingLeft(t, tmp)
+		nothingLeft(t, tmp, dir)
 	}
 	r, err := record.Open(dir)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 // nothingLeft waits for the watchdog's work: no process of a run, no scratch
 // directory. Six seconds are generous for both.
-func nothingLeft(t *testing.T, tmp string) {
+func nothingLeft(t *testing.T, tmp, dir string) {
 	t.Helper()
 	var left []string
 	for range 60 {
@@ -127,7 +127,7 @@ func nothingLeft(t *testing.T, tmp string) {
 		procs, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, p := range procs {
 			env, err := os.ReadFile(p)
-			if err == nil && bytes.Contains(env, []byte("TMPDIR="+tmp)) {
+			if err == nil && (bytes.Contains(env, []byte("TMPDIR="+tmp)) || bytes.Contains(env, []byte(dir))) {
 				cmd, _ := os.ReadFile(filepath.Dir(p) + "/cmdline")
 				left = append(left, "process "+strings.ReplaceAll(string(cmd), "\x00", " "))
 			}

@@ -140,18 +140,35 @@ func testNames(t *testing.T, n system.Node) {
 
 var errReader = errors.New("the reader broke")
 
+// storer is Put, or Seed in its form.
+type storer func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
+
+func seed(n system.Node) storer {
+	return func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+		return system.Seed(ctx, n, name, size, r)
+	}
+}
+
 func testBadReaders(t *testing.T, n system.Node) {
+	testBadReadersOf(t, n.Put)
+	testBadReadersOf(t, seed(n))
+	// The server is none the worse for it.
+	wantObject(t, n, put(t, n, "after-bad", []byte("fine")), []byte("fine"))
+}
+
+func testBadReadersOf(t *testing.T, store storer) {
+	t.Helper()
 	const size = mib
 	for name, r := range map[string]io.Reader{
 		"short":  Content("short", size-1),
 		"long":   Content("long", size+1),
-		"broken": io.MultiReader(Content("broken", size/2), iotestErr{}),
+		"broken": io.MultiReader(Content("broken", size/2), brokenReader{}),
 		"empty":  strings.NewReader(""),
 	} {
 		from := time.Now()
-		ref, err := n.Put(Context(t), "bad-"+name, size, r)
+		ref, err := store(Context(t), "bad-"+name, size, r)
 		if err == nil {
-			t.Errorf("a %s reader is put as %s", name, ref)
+			t.Errorf("a %s reader is stored as %s", name, ref)
 		}
 		if name == "broken" && !errors.Is(err, errReader) {
 			t.Errorf("the reader's error is lost: %v", err)
@@ -160,31 +177,24 @@ func testBadReaders(t *testing.T, n system.Node) {
 			t.Errorf("a %s reader took %v to be refused", name, took)
 		}
 	}
-	if _, err := n.Put(Context(t), "bad-more", 0, strings.NewReader("x")); err == nil {
-		t.Error("a reader with more than 0 bytes is put")
+	if _, err := store(Context(t), "bad-more", 0, strings.NewReader("x")); err == nil {
+		t.Error("a reader with more than 0 bytes is stored")
 	}
-	// The server is none the worse for it.
-	wantObject(t, n, put(t, n, "after-bad", []byte("fine")), []byte("fine"))
 }
 
-type iotestErr struct{}
+type brokenReader struct{}
 
-func (iotestErr) Read([]byte) (int, error) { return 0, errReader }
+func (brokenReader) Read([]byte) (int, error) { return 0, errReader }
 
 // testStreams puts an object much larger than what may be held in memory.
 func testStreams(t *testing.T, n system.Node) {
 	const size = 48 * mib
 	for _, how := range []struct {
-		name string
-		put  func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
-	}{
-		{"put", n.Put},
-		{"seed", func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-			return system.Seed(ctx, n, name, size, r)
-		}},
-	} {
+		name  string
+		store storer
+	}{{"put", n.Put}, {"seed", seed(n)}} {
 		before, peaks := allocated(), peakRSS(n)
-		ref, err := how.put(Context(t), "large-"+how.name, size, Content("large-"+how.name, size))
+		ref, err := how.store(Context(t), "large-"+how.name, size, Content("large-"+how.name, size))
 		if err != nil {
 			t.Fatalf("%s: %v", how.name, err)
 		}
@@ -252,7 +262,8 @@ func testCancel(t *testing.T, n system.Node) {
 		t.Errorf("cancelled get: %v", err)
 	}
 	ctx, cancel = context.WithCancel(Context(t))
-	endless := io.TeeReader(Content("endless", 1<<40), &cancelAfter{left: 4 * mib, cancel: cancel})
+	// Endless for who stops when told to; who reads on does not fill the memory.
+	endless := io.MultiReader(io.TeeReader(Content("endless", 256*mib), &cancelAfter{left: 4 * mib, cancel: cancel}), brokenReader{})
 	if _, err := n.Put(ctx, "endless", 1<<32, endless); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled put: %v", err)
 	}

@@ -12,7 +12,15 @@ import (
 // Hosts is n hosts on plain loopback: what is tested here are systems, not links.
 func Hosts(t *testing.T, n int) []testbed.Host {
 	t.Helper()
-	tb, err := testbed.New(Context(t), testbed.Options{Dir: t.TempDir(), Plain: true})
+	return HostsOf(t, testbed.Options{Plain: true}, n)
+}
+
+// HostsOf is n hosts of a testbed that ends with the test. It skips the test
+// when namespaces are wanted and this machine gives us none.
+func HostsOf(t *testing.T, opt testbed.Options, n int) []testbed.Host {
+	t.Helper()
+	opt.Dir = t.TempDir()
+	tb, err := testbed.New(Context(t), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +31,9 @@ func Hosts(t *testing.T, n int) []testbed.Host {
 			t.Errorf("close the testbed: %v", err)
 		}
 	})
+	if mode := tb.Mode(); !opt.Plain && !mode.Namespaces {
+		t.Skip(mode.Why)
+	}
 	hosts := make([]testbed.Host, n)
 	for i := range hosts {
 		if hosts[i], err = tb.AddHost(Context(t), fmt.Sprintf("h%d", i+1)); err != nil {

@@ -99,12 +99,16 @@ func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) 
 	return c, nil
 }
 
-// Main is the TestMain of every system's package: the test binary then is also
-// the plimsoll whose subcommands the testbed and the system start.
-func Main(m *testing.M, s system.System) {
+// Main is the TestMain of every package whose tests start systems: the test
+// binary then is also the plimsoll whose subcommands the testbed and the
+// systems start.
+func Main(m *testing.M, systems ...system.System) {
 	handled, err := testbed.ServeNode(context.Background(), os.Args[1:])
-	if e, ok := s.(system.Embedded); ok && !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == s.Info().Name {
-		handled, err = true, e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
+	for _, s := range systems {
+		e, ok := s.(system.Embedded)
+		if ok && !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == s.Info().Name {
+			handled, err = true, e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
+		}
 	}
 	switch {
 	case !handled:

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// session is plimsoll as a child of the test.
+type session struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	tmp  string
+	dir  string
+	done chan error
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (s *session) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Write(p)
+}
+
+func (s *session) output() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.String()
+}
+
+// startRun runs an experiment in a child.
+func startRun(t *testing.T, yaml string, env ...string) *session {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	s := &session{t: t, tmp: t.TempDir(), dir: filepath.Join(t.TempDir(), "run"), done: make(chan error, 1)}
+	file := filepath.Join(t.TempDir(), "experiment.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.cmd = exec.Command(os.Args[0], "run", file, "--out", s.dir)
+	s.cmd.Env = append(append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp), env...)
+	s.cmd.Stdout, s.cmd.Stderr = s, s
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.done <- s.cmd.Wait() }()
+	t.Cleanup(func() { s.cmd.Process.Kill() })
+	return s
+}
+
+// await waits until what was said contains text.
+func (s *session) await(text string) {
+	s.t.Helper()
+	for range 600 {
+		if strings.Contains(s.output(), text) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	s.t.Fatalf("plimsoll never said %q:\n%s", text, s.output())
+}
+
+// end waits for the end of the run and returns its status.
+func (s *session) end() ui.Code {
+	s.t.Helper()
+	select {
+	case <-s.done:
+	case <-time.After(2 * time.Minute):
+		s.cmd.Process.Signal(syscall.SIGQUIT)
+		<-s.done
+		s.t.Fatalf("plimsoll hangs:\n%s", s.output())
+	}
+	nothingLeft(s.t, s.tmp, s.dir)
+	return ui.Code(s.cmd.ProcessState.ExitCode())
+}
+
+// kill sends SIGKILL to the run's process whose command line contains text.
+func (s *session) kill(text string) {
+	s.t.Helper()
+	procs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, p := range procs {
+		env, err := os.ReadFile(p)
+		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+s.tmp)) && !bytes.Contains(env, []byte(s.dir)) {
+			continue
+		}
+		cmd, _ := os.ReadFile(filepath.Dir(p) + "/cmdline")
+		if strings.Contains(strings.ReplaceAll(string(cmd), "\x00", " "), text) {
+			pid := 0
+			for _, c := range filepath.Base(filepath.Dir(p)) {
+				pid = pid*10 + int(c-'0')
+			}
+			syscall.Kill(pid, syscall.SIGKILL)
+			return
+		}
+	}
+	s.t.Fatalf("no process of the run has %q in its command line", text)
+}
+
+func (s *session) trials() []record.Trial {
+	s.t.Helper()
+	r, err := record.Open(s.dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer r.Close()
+	trials, err := r.Trials()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return trials
+}
+
+const faultExperiment = `
+scenario: retrieve
+systems: [static]
+data: {objects: 1, size: 1MiB}
+link: {delay: 1ms, rate: 200Mbit}
+retrieve: {range: 64KiB, concurrency: 4, duration: 700ms}
+repetitions: 4
+warmup: 0
+limits: {others: 100%, stall: 2s, deadline: 5s}
+skip: [machine]
+`
+
+// TestSystemKilledDuringATrial: the trial says so and stays out, the system is
+// brought up again, and the later trials are whole.
+func TestSystemKilledDuringATrial(t *testing.T) {
+	s := startRun(t, faultExperiment)
+	s.await("block 2 of 4")
+	time.Sleep(400 * time.Millisecond)
+	s.kill("node static")
+	s.end()
+	trials := s.trials()
+	if len(trials) != 4 {
+		t.Fatalf("%d trials, want 4:\n%s", len(trials), s.output())
+	}
+	dead, restarted := 0, 0
+	for _, tr := range trials {
+		if slices.Contains(tr.Invalid, record.ReasonDaemonDied) || tr.State == record.Failed {
+			dead++
+		}
+		if slices.ContainsFunc(tr.Notes, func(n string) bool { return strings.Contains(n, "restarted") }) {
+			restarted++
+			if tr.Outcomes["ok"] == 0 {
+				t.Errorf("after the restart nothing was ok: %v", tr.Outcomes)
+			}
+		}
+	}
+	if dead > 1 || restarted != 1 {
+		t.Errorf("%d trials with a dead system (want at most 1), %d after a restart (want 1):\n%s", dead, restarted, s.output())
+	}
+}
+
+// TestEmulatorKilledDuringATrial: likewise for the link emulator.
+func TestEmulatorKilledDuringATrial(t *testing.T) {
+	needTUN(t)
+	s := startRun(t, faultExperiment)
+	s.await("block 2 of 4")
+	time.Sleep(400 * time.Millisecond)
+	s.kill("node link")
+	s.end()
+	trials := s.trials()
+	if len(trials) != 4 {
+		t.Fatalf("%d trials, want 4:\n%s", len(trials), s.output())
+	}
+	hurt := 0
+	for _, tr := range trials {
+		if slices.Contains(tr.Invalid, record.ReasonEmulatorDied) || tr.State == record.Failed {
+			hurt++
+		}
+	}
+	if last := trials[len(trials)-1]; hurt > 1 || last.State != record.Done || last.Outcomes["ok"] == 0 {
+		t.Errorf("%d trials hurt by the emulator's death (want at most 1); the last: %+v\n%s", hurt, last, s.output())
+	}
+}
+
+// TestInterruptedRunReports: Ctrl-C ends the run with a partial report and the
+// command to go on with.
+func TestInterruptedRunReports(t *testing.T) {
+	s := startRun(t, faultExperiment)
+	s.await("block 3 of 4")
+	s.cmd.Process.Signal(os.Interrupt)
+	if code := s.end(); code != ui.CodeInterrupted {
+		t.Errorf("status %d, want %d", code, ui.CodeInterrupted)
+	}
+	if out := s.output(); !strings.Contains(out, "plimsoll resume "+s.dir) {
+		t.Errorf("the way to go on is not named:\n%s", out)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "report.html")); err != nil {
+		t.Errorf("no partial report: %v", err)
+	}
+	done := 0
+	for _, tr := range s.trials() {
+		if tr.State == record.Done {
+			done++
+		}
+	}
+	if done < 2 || done > 3 {
+		t.Errorf("%d trials are done after an interrupt in block 3", done)
+	}
+}
+
+// TestFullDisk: the run ends with an error that names the disk, and what was
+// recorded before can be read.
+func TestFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to mount a small disk")
+	}
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=600k"); err != nil {
+		t.Skipf("cannot mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
+	yaml := strings.Replace(faultExperiment, "repetitions: 4", "repetitions: 40", 1)
+	yaml = strings.Replace(yaml, "range: 64KiB", "range: 1KiB", 1)
+	yaml = strings.Replace(yaml, "concurrency: 4", "concurrency: 64", 1)
+	file := filepath.Join(t.TempDir(), "experiment.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(disk, "run")
+	c := exec.Command(os.Args[0], "run", file, "--out", dir)
+	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+t.TempDir())
+	out, err := c.CombinedOutput()
+	if err == nil {
+		t.Fatalf("a run on a full disk ended well:\n%s", out)
+	}
+	if !bytes.Contains(out, []byte("no space left on device")) && !bytes.Contains(out, []byte("full")) {
+		t.Errorf("the error does not name the disk:\n%s", out)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatalf("what was recorded cannot be read: %v", err)
+	}
+	defer r.Close()
+	if _, err := r.Trials(); err != nil {
+		t.Errorf("what was recorded cannot be read: %v", err)
+	}
+}
+
+func needTUN(t *testing.T) {
+	t.Helper()
+	f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("no TUN device: %v", err)
+	}
+	f.Close()
+}

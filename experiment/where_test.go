@@ -1,0 +1,103 @@
+package experiment
+
+import "testing"
+
+// What conditions mean, in one cell.
+func TestWhere(t *testing.T) {
+	const src = `scenario: retrieve
+systems: [nginx]
+link: {delay: 40ms, loss: 1%, queue: auto}
+data: {size: 2MiB}
+retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
+`
+	for _, c := range []struct {
+		rangeSize, expr string
+		want            bool
+	}{
+		{"1MiB", "retrieve.range < data.size", true},
+		{"1MiB", "data.size < retrieve.range", false},
+		{"2MiB", "retrieve.range <= data.size", true},
+		{"2MiB", "retrieve.range >= data.size && retrieve.range == data.size", true},
+		{"2MiB", "retrieve.range == whole", false}, // the same bytes, but not the same request
+		{"whole", "retrieve.range == whole", true},
+		{"whole", "retrieve.range != whole", false},
+		{"whole", "retrieve.range > 1MiB", true},
+		{"whole", "retrieve.range > 2MiB", false},
+		{"1MiB", "retrieve.range < whole", true},
+		{"2MiB", "retrieve.range < whole", false},
+		{"1MiB", "retrieve.range == 1024KiB", true},
+		{"1MiB", "1MiB == retrieve.range", true},
+		{"1MiB", "link.rate > 999Tbit", true}, // unlimited
+		{"1MiB", "link.rate <= 1Gbit", false},
+		{"1MiB", "link.rate == unlimited", true},
+		{"1MiB", "link.queue == auto", true},
+		{"1MiB", "link.queue < 1PiB", false}, // auto has no order
+		{"1MiB", "link.queue >= 1B", false},
+		{"1MiB", "link.delay == 0.04s && link.loss == 0.01", true},
+		{"1MiB", "link.delay > 39ms && link.delay < 41ms", true},
+		{"1MiB", "retrieve.concurrency in [1, 8]", true},
+		{"1MiB", "retrieve.concurrency in [1, 16]", false},
+		{"1MiB", "retrieve.order in [random, aligned]", true},
+		{"1MiB", "!retrieve.order == random", true},
+		{"1MiB", "!(retrieve.order == aligned)", false},
+		{"1MiB", "!!(retrieve.order == aligned)", true},
+		{"1MiB", `system == nginx && system == "nginx" && system == 'nginx'`, true},
+		// && binds more than ||.
+		{"1MiB", "retrieve.concurrency == 8 || retrieve.concurrency == 8 && retrieve.concurrency == 9", true},
+		{"1MiB", "(retrieve.concurrency == 8 || retrieve.concurrency == 8) && retrieve.concurrency == 9", false},
+		{"1MiB", "retrieve.concurrency==8&&link.delay==40ms", true},
+	} {
+		set := []string{"retrieve.range=" + c.rangeSize}
+		e, err := Parse("w.yaml", []byte(src), set, testCatalog())
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths, order := e.wherePaths(nil)
+		cond, err := compileWhere(c.expr, paths, order)
+		if err != nil {
+			t.Errorf("%s: %v", c.expr, err)
+			continue
+		}
+		axes := e.axes()
+		cell := combination{e: e, axes: axes, levels: make([]int, len(axes)), system: &e.Systems[0]}
+		for i, a := range axes {
+			if a.values.Len() == 0 {
+				cell.levels[i] = -1
+			}
+		}
+		if got := cond(cell.level); got != c.want {
+			t.Errorf("range %s: %s is %v, want %v", c.rangeSize, c.expr, got, c.want)
+		}
+	}
+}
+
+// Where the size is not known, no range is too large for it.
+func TestWhereUnknownSize(t *testing.T) {
+	p := mustPlan(t, `scenario: retrieve
+systems: [{use: boost, with: {url: "http://x"}}]
+retrieve: {requests: 10, range: [whole, 1GiB]}
+where: ["retrieve.range <= data.size"]
+`)
+	if len(p.Cells) != 2 {
+		t.Errorf("%d cells, want 2", len(p.Cells))
+	}
+}
+
+func FuzzWhere(f *testing.F) {
+	for _, s := range []string{"retrieve.range <= data.size", "!(system == nginx) || link.delay in [1ms, '2ms']", "((((", "!!!!", "a.b == [", `"`, "link.rate > 1Gbit && x"} {
+		f.Add(s)
+	}
+	e, err := Parse("w.yaml", []byte("scenario: retrieve\nsystems: [nginx]\ndata: {size: 1MiB}\nretrieve: {requests: 1}\n"), nil, testCatalog())
+	if err != nil {
+		f.Fatal(err)
+	}
+	paths, order := e.wherePaths(nil)
+	f.Fuzz(func(t *testing.T, src string) {
+		if _, err := compileWhere(src, paths, order); err != nil {
+			ce, ok := err.(*conditionError)
+			if !ok || ce.offset < 0 || ce.offset > len(src) || ce.msg == "" {
+				t.Fatalf("%q: %#v", src, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,338 @@
+package httpload
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+func TestBoundsAreNotOvershot(t *testing.T) {
+	c := content(100_000)
+	s := serveContent(t, c)
+	object := []Object{{URL: s.URL, Size: c.Size, Content: c}}
+	for name, test := range map[string]struct {
+		spec Spec
+		want int64
+	}{
+		"requests":   {Spec{Concurrency: 7, Requests: 25, Range: 10}, 25},
+		"bytes":      {Spec{Concurrency: 7, Bytes: 95, Range: 10}, 10},
+		"per worker": {Spec{Concurrency: 7, PerWorker: 3, Range: 10}, 21},
+		"first one":  {Spec{Concurrency: 7, PerWorker: 3, Requests: 5, Bytes: 1000, Duration: time.Minute, Range: 10}, 5},
+		"open":       {Spec{Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 2000}, Requests: 25, Range: 10}, 25},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.spec.Objects = object
+			res, got := runSpec(t, test.spec)
+			if res.Outcomes["ok"] != test.want || int64(len(got)) != test.want {
+				t.Errorf("outcomes %v, want %d ok", res.Outcomes, test.want)
+			}
+			if name == "per worker" {
+				count := map[uint32]int{}
+				for _, op := range got {
+					count[op.Worker]++
+				}
+				for w, n := range count {
+					if n != 3 {
+						t.Errorf("connection %d did %d operations, want 3", w, n)
+					}
+				}
+			}
+		})
+	}
+}
+
+// throttled serves at a fixed rate per connection, like a link that many share
+// fairly.
+func throttled(t testing.TB, data []byte, chunk int, every time.Duration) string {
+	return faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
+		answer(c, r, data, nil)
+		for p := part(r, data); len(p) > 0; p = p[min(chunk, len(p)):] {
+			if _, err := c.Write(p[:min(chunk, len(p))]); err != nil {
+				return false
+			}
+			time.Sleep(every)
+		}
+		return true
+	})
+}
+
+// The study's burst: a healthy server whose link is shared fairly looks broken
+// to a client with a short deadline. It must not look like the server's fault.
+func TestDeadlineIsNotServerFailure(t *testing.T) {
+	c := content(50_000)
+	url := throttled(t, contentBytes(t, c), 1000, 20*time.Millisecond) // 1 s each, all at once
+	for _, receive := range []string{"verify", "drop"} {
+		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 20, PerWorker: 1, Barrier: true, Receive: receive, Stall: 5 * time.Second}
+		s.Deadline = 400 * time.Millisecond
+		res, got := runSpec(t, s)
+		if res.Outcomes["deadline"] != 20 {
+			t.Errorf("%s: short deadline: outcomes %v", receive, res.Outcomes)
+		}
+		for _, op := range got {
+			if op.Outcome.ServerFailure() || op.Outcome.Finished() || op.Bytes == 0 || op.Bytes == op.Length || op.Class != phaseBody {
+				t.Errorf("%s: %+v", receive, op)
+			}
+		}
+		s.Deadline = 20 * time.Second
+		if res, _ := runSpec(t, s); res.Outcomes["ok"] != 20 {
+			t.Errorf("%s: long deadline: outcomes %v", receive, res.Outcomes)
+		}
+	}
+}
+
+func TestInFlightAndCancelled(t *testing.T) {
+	c := content(1_000_000)
+	url := throttled(t, contentBytes(t, c), 1000, 10*time.Millisecond)
+	for _, receive := range []string{"verify", "drop"} {
+		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 5, Receive: receive, Duration: 300 * time.Millisecond}
+		res, got := runSpec(t, s)
+		if res.Outcomes["in-flight"] != 5 || res.Bytes == 0 {
+			t.Errorf("%s: outcomes %v, %d bytes", receive, res.Outcomes, res.Bytes)
+		}
+		for _, op := range got {
+			if op.Bytes == 0 || op.Bytes >= op.Length {
+				t.Errorf("%s: in flight with %d of %d bytes", receive, op.Bytes, op.Length)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(200*time.Millisecond, cancel)
+		s.Duration = time.Minute
+		var cancelled ops
+		res, err := Run(ctx, s, &cancelled)
+		if err != nil || res.Outcomes["cancelled"] != 5 || len(cancelled) != 5 {
+			t.Errorf("%s: cancelled: %v, outcomes %v", receive, err, res.Outcomes)
+		}
+	}
+}
+
+// A server that pauses for a second: an open loop's latencies, from the
+// intended start, show the second to every operation that was due in it.
+// A closed loop has only as many slow operations as connections.
+func TestCoordinatedOmission(t *testing.T) {
+	c := content(100)
+	data := contentBytes(t, c)
+	const pause = time.Second
+	slow := func(spec Spec) (slow int, res Result) {
+		var once sync.Once
+		var until atomic.Int64
+		url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
+			once.Do(func() { until.Store(time.Now().Add(pause).UnixNano()) })
+			time.Sleep(time.Until(time.Unix(0, until.Load())))
+			answer(c, r, data, nil)
+			c.Write(data)
+			return true
+		})
+		spec.Objects = []Object{{URL: url, Size: c.Size, Content: c}}
+		res, got := runSpec(t, spec)
+		for _, op := range got {
+			if op.Outcome == record.OK && op.LastByte-op.Intended > int64(pause)/2 {
+				slow++
+			}
+		}
+		return slow, res
+	}
+	rate := &workload.ArrivalSpec{Process: "constant", Rate: 200}
+	for _, most := range []int{2, 1000} {
+		n, res := slow(Spec{Arrivals: rate, MaxInFlight: most, Requests: 400})
+		// 100 operations were due in the first half of the pause.
+		if n < 80 {
+			t.Errorf("open loop, at most %d in flight: %d slow operations of about 100; %+v", most, n, res.Lag)
+		}
+		if most == 2 && res.Lag.Max < 0.5 {
+			t.Errorf("lag %+v, though arrivals waited for a connection", res.Lag)
+		}
+		if res.Behind && most == 2 && res.Late.P50 > res.Lag.P50/2 && res.Lag.P50 > 0.1 {
+			t.Errorf("the generator blames itself (%+v) for the server's pause (%+v)", res.Late, res.Lag)
+		}
+	}
+	if n, _ := slow(Spec{Concurrency: 2, Requests: 400}); n > 2 {
+		t.Errorf("closed loop: %d slow operations with 2 connections", n)
+	}
+}
+
+func TestOfferedAndAchieved(t *testing.T) {
+	c := content(100)
+	data := contentBytes(t, c)
+	// One connection at 50/s cannot keep up with 200/s.
+	url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
+		time.Sleep(20 * time.Millisecond)
+		answer(c, r, data, nil)
+		c.Write(data)
+		return true
+	})
+	res, got := runSpec(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 200}, MaxInFlight: 1, Duration: time.Second, Seed: 3})
+	if math.Abs(res.OfferedRate-200) > 60 {
+		t.Errorf("offered %v/s, want about 200", res.OfferedRate)
+	}
+	if res.AchievedRate > 60 || res.AchievedRate < 5 {
+		t.Errorf("achieved %v/s, want below 50", res.AchievedRate)
+	}
+	if res.NotStarted < 50 || res.Outcomes["in-flight"] < res.NotStarted {
+		t.Errorf("%d not started, outcomes %v", res.NotStarted, res.Outcomes)
+	}
+	last := int64(0)
+	for _, op := range got {
+		if op.Intended > op.Start || op.Start > op.LastByte {
+			t.Errorf("intended %d, start %d, last byte %d", op.Intended, op.Start, op.LastByte)
+		}
+		last = max(last, op.Intended)
+	}
+	if last > res.Ended {
+		t.Errorf("an arrival at %d after the end at %d", last, res.Ended)
+	}
+}
+
+// All requests of a burst leave at once, after all connections are open.
+func TestBarrier(t *testing.T) {
+	c := content(1000)
+	s := serveContent(t, c)
+	res, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 50, PerWorker: 1, Barrier: true})
+	if res.Outcomes["ok"] != 50 || res.Dials != 50 {
+		t.Fatalf("outcomes %v, %d dials", res.Outcomes, res.Dials)
+	}
+	for _, op := range got {
+		if op.Start < res.Started {
+			t.Errorf("started %d before the release at %d", op.Start, res.Started)
+		}
+	}
+}
+
+func TestEpoch(t *testing.T) {
+	c := content(10)
+	s := serveContent(t, c)
+	res, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 1, Epoch: time.Now().Add(-time.Hour).Round(0)})
+	hour := int64(time.Hour)
+	if got[0].Start < hour || got[0].Start > hour+int64(time.Minute) || res.Started < hour {
+		t.Errorf("started at %v of an epoch an hour ago", time.Duration(got[0].Start))
+	}
+}
+
+func TestReferenceFile(t *testing.T) {
+	c := content(100_000)
+	s := serveContent(t, c)
+	path := filepath.Join(t.TempDir(), "copy")
+	if err := c.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Reference: path}}, Concurrency: 2, Requests: 20, Range: 999}
+	if res, _ := runSpec(t, spec); res.Outcomes["ok"] != 20 || !strings.Contains(res.Receive, "reference file") {
+		t.Errorf("outcomes %v, %s", res.Outcomes, res.Receive)
+	}
+	other := *c
+	other.Seed++
+	other.WriteFile(path)
+	if res, _ := runSpec(t, spec); res.Outcomes["wrong-bytes"] != 20 {
+		t.Errorf("another file: outcomes %v", res.Outcomes)
+	}
+	spec.Objects[0].Reference = filepath.Join(t.TempDir(), "missing")
+	if _, err := Run(t.Context(), spec, &ops{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing reference: %v", err)
+	}
+}
+
+func TestHTTPS(t *testing.T) {
+	c := content(1 << 20)
+	s := httptest.NewUnstartedServer(serveContent(t, c).Config.Handler)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, version := range map[string]string{"h2": "auto", "http/1.1": "1.1"} {
+		for _, connections := range []string{"keep", "fresh"} {
+			res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c, CAFile: ca}}, Concurrency: 4, Requests: 20, Range: 10_000, HTTP: version, Connections: connections})
+			dials := map[string]int64{"keep": 4, "fresh": 20}[connections]
+			if res.Outcomes["ok"] != 20 || res.Protocol != want || res.Dials > dials || !strings.Contains(res.Receive, want) {
+				t.Errorf("%s, %s: outcomes %v %v, protocol %s, %d dials, %s", version, connections, res.Outcomes, res.Classes, res.Protocol, res.Dials, res.Receive)
+			}
+		}
+	}
+	res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c, CAFile: ca}}, Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 100}, Requests: 30, Range: 10})
+	if res.Outcomes["ok"] != 30 {
+		t.Errorf("open loop: outcomes %v %v", res.Outcomes, res.Classes)
+	}
+	res, _ = runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size}}, Concurrency: 1, Requests: 2})
+	if res.Classes["tls: certificate not trusted"] != 2 {
+		t.Errorf("unknown authority: %v %v", res.Outcomes, res.Classes)
+	}
+}
+
+func TestSizeUnknown(t *testing.T) {
+	c := content(5000)
+	s := serveContent(t, c)
+	for _, receive := range []string{"verify", "drop"} {
+		res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: -1}}, Concurrency: 2, Requests: 4, Receive: receive})
+		if res.Outcomes["ok"] != 4 || res.Bytes != 4*c.Size {
+			t.Errorf("outcomes %v, %d bytes", res.Outcomes, res.Bytes)
+		}
+	}
+}
+
+func TestSinkError(t *testing.T) {
+	c := content(10)
+	s := serveContent(t, c)
+	full := errors.New("disk full")
+	_, err := Run(t.Context(), Spec{Objects: []Object{{URL: s.URL, Size: c.Size}}, Concurrency: 1, Duration: time.Minute, Window: 20 * time.Millisecond}, sinkFunc(func([]record.Op) error { return full }))
+	if !errors.Is(err, full) {
+		t.Errorf("error %v, want the sink's", err)
+	}
+}
+
+type sinkFunc func([]record.Op) error
+
+func (f sinkFunc) Ops(o []record.Op) error { return f(o) }
+
+func TestBadSpecs(t *testing.T) {
+	good := func() Spec {
+		return Spec{Objects: []Object{{URL: "http://127.0.0.1:1/", Size: 10}}, Concurrency: 1, Requests: 1}
+	}
+	for want, change := range map[string]func(*Spec){
+		"no objects":                         func(s *Spec) { s.Objects = nil },
+		"not an http or https URL":           func(s *Spec) { s.Objects[0].URL = "ftp://x/" },
+		"concurrency is 0":                   func(s *Spec) { s.Concurrency = 0 },
+		"nothing ends the trial":             func(s *Spec) { s.Requests = 0 },
+		"does not fit":                       func(s *Spec) { s.Range = 11 },
+		"cannot receive TLS":                 func(s *Spec) { s.Receive, s.Objects[0].URL = "drop", "https://x/" },
+		"HTTP/2 is offered over https only":  func(s *Spec) { s.HTTP = "2" },
+		"order is \"up\"":                    func(s *Spec) { s.Order = "up" },
+		"must not be negative":               func(s *Spec) { s.Stall = -1 },
+		"a barrier needs a closed loop":      func(s *Spec) { s.Barrier, s.Connections = true, "fresh" },
+		"set by the load generator":          func(s *Spec) { s.Objects[0].Header = map[string][]string{"range": {"x"}} },
+		"is not a header name":               func(s *Spec) { s.Objects[0].Header = map[string][]string{"a b": {"x"}} },
+		"has a value that HTTP does not":     func(s *Spec) { s.Objects[0].Header = map[string][]string{"A": {"x\r\nB: y"}} },
+		"must not hold credentials":          func(s *Spec) { s.Objects[0].URL = "http://u:p@x/" },
+		"unknown process":                    func(s *Spec) { s.Arrivals = &workload.ArrivalSpec{Process: "burst"} },
+		"content of 5 bytes for an object":   func(s *Spec) { s.Objects[0].Content = content(5) },
+		"must have the same scheme":          func(s *Spec) { s.Objects = append(s.Objects, Object{URL: "https://x/"}) },
+		"max_in_flight needs arrivals":       func(s *Spec) { s.MaxInFlight = 3 },
+		"per_worker needs a closed loop":     func(s *Spec) { s.Arrivals, s.PerWorker = &workload.ArrivalSpec{Process: "constant", Rate: 1}, 1 },
+		"both seeded content and a referenc": func(s *Spec) { s.Objects[0].Content, s.Objects[0].Reference = content(10), "x" },
+	} {
+		s := good()
+		change(&s)
+		if _, err := Run(t.Context(), s, &ops{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	// All at once.
+	s := Spec{Order: "up", HTTP: "3"}
+	if _, err := Run(t.Context(), s, &ops{}); strings.Count(err.Error(), "\n") < 3 {
+		t.Errorf("not all problems at once: %v", err)
+	}
+}

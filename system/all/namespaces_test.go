@@ -1,0 +1,69 @@
+package all
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m, All()...) }
+
+// TestInNamespaces starts every system as a run does, where nothing but the
+// host's own functions reach it, and over IPv6.
+func TestInNamespaces(t *testing.T) {
+	for _, s := range All() {
+		i := s.Info()
+		if !i.Has(system.Start) {
+			continue
+		}
+		for _, tls := range []string{"false", "true"} {
+			opt := system.Options{}
+			if tls == "true" {
+				opt["tls"] = tls
+			}
+			if _, err := i.Fill(opt); err != nil {
+				continue // has no such option
+			}
+			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
+				daemon := i.Name
+				if daemon == "s3" {
+					daemon = "versitygw"
+				}
+				systemtest.Need(t, daemon, s.Check(t.Context(), opt))
+				hosts := systemtest.HostsOf(t, testbed.Options{IPv6: true}, 3)
+				c, err := s.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Stop(t.Context())
+				if len(c.Nodes()) != 2 {
+					t.Errorf("%d nodes on 2 hosts", len(c.Nodes()))
+				}
+				for k, n := range c.Nodes() {
+					name := i.Name + string(rune('a'+k))
+					data := systemtest.Bytes(name, 400_000)
+					put, err := n.Put(systemtest.Context(t), "put", 400_000, bytes.NewReader(data))
+					if err != nil {
+						t.Fatal(err)
+					}
+					seeded, err := system.Seed(systemtest.Context(t), n, "seed", 400_000, bytes.NewReader(data))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, ref := range []system.Ref{put, seeded} {
+						var got bytes.Buffer
+						if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+							t.Errorf("get: %d bytes, %v", got.Len(), err)
+						}
+					}
+					if err := n.(system.Healther).Health(systemtest.Context(t)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package workload
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// times runs an arrival process on its own clock, for at most d.
+func times(a Arrivals, d time.Duration) (at []time.Duration) {
+	now := time.Duration(0)
+	for {
+		wait, stop := a.Pace(now, uint64(len(at)))
+		if now += wait; stop || now >= d {
+			return at
+		}
+		at = append(at, now)
+	}
+}
+
+func TestConstantDoesNotDrift(t *testing.T) {
+	at := times(Constant(3), 1000*time.Second)
+	if len(at) != 3000 || at[0] != 0 {
+		t.Fatalf("%d arrivals, the first at %v", len(at), at[0])
+	}
+	if want := time.Duration(math.Round(2999e9 / 3)); at[2999] != want {
+		t.Errorf("the last is at %v, want %v", at[2999], want)
+	}
+}
+
+func TestPoisson(t *testing.T) {
+	const rate, d = 1000.0, 100 * time.Second
+	at := times(Poisson{rate, 1}, d)
+	// The count has standard deviation sqrt(100,000) ≈ 316.
+	if n := float64(len(at)); math.Abs(n-rate*d.Seconds()) > 4*math.Sqrt(rate*d.Seconds()) {
+		t.Errorf("%v arrivals, want about %v", n, rate*d.Seconds())
+	}
+	// Gaps are exponential: chi-square over 20 classes of equal probability.
+	const classes = 20
+	var count [classes]float64
+	sum, product := 0.0, 0.0
+	last, lastGap := time.Duration(0), 0.0
+	for _, a := range at {
+		gap := (a - last).Seconds()
+		last = a
+		count[min(int((1-math.Exp(-gap*rate))*classes), classes-1)]++
+		sum += gap
+		product += (gap*rate - 1) * (lastGap*rate - 1)
+		lastGap = gap
+	}
+	chi, want := 0.0, float64(len(at))/classes
+	for _, c := range count {
+		chi += (c - want) * (c - want) / want
+	}
+	if p := 1 - (distuv.ChiSquared{K: classes - 1}).CDF(chi); p < 1e-4 {
+		t.Errorf("gaps are not exponential: chi-square %v, p = %v", chi, p)
+	}
+	// Successive gaps are independent: their correlation has deviation 1/sqrt(n).
+	if r := product / float64(len(at)); math.Abs(r) > 4/math.Sqrt(float64(len(at))) {
+		t.Errorf("successive gaps correlate: %v", r)
+	}
+	// Counts in seconds have variance equal to their mean.
+	var perSecond [100]float64
+	for _, a := range at {
+		perSecond[int(a.Seconds())]++
+	}
+	variance := 0.0
+	for _, n := range perSecond {
+		variance += (n - rate) * (n - rate) / 100
+	}
+	if variance < rate/2 || variance > rate*2 {
+		t.Errorf("variance of counts %v, want about %v", variance, rate)
+	}
+}
+
+func TestPoissonSeed(t *testing.T) {
+	a, again, other := times(Poisson{100, 1}, time.Second), times(Poisson{100, 1}, time.Second), times(Poisson{100, 2}, time.Second)
+	if len(a) != len(again) || a[0] != again[0] || a[len(a)-1] != again[len(a)-1] {
+		t.Error("the same seed gives other arrivals")
+	}
+	if a[0] == other[0] {
+		t.Error("another seed gives the same arrivals")
+	}
+}
+
+// The number of arrivals until t is the integral of the rate.
+func TestRampIntegral(t *testing.T) {
+	for _, r := range []Ramp{{0, 100, 10 * time.Second}, {100, 0, 10 * time.Second}, {50, 50, 10 * time.Second}, {10, 90, 10 * time.Second}} {
+		at := times(r, time.Hour)
+		if want := (r.From + r.To) / 2 * 10; math.Abs(float64(len(at))-want) > 1 {
+			t.Errorf("%+v: %d arrivals, want %v", r, len(at), want)
+		}
+		for k, a := range at {
+			s := a.Seconds()
+			if n := r.From*s + (r.To-r.From)*s*s/20; math.Abs(n-float64(k)) > 1e-3 {
+				t.Errorf("%+v: arrival %d at %v, where the integral is %v", r, k, a, n)
+				break
+			}
+		}
+	}
+}
+
+func TestSteps(t *testing.T) {
+	s := Steps{{10, time.Second}, {0, 2 * time.Second}, {100, time.Second}}
+	at := times(s, time.Hour)
+	if len(at) != 110 {
+		t.Fatalf("%d arrivals, want 110", len(at))
+	}
+	if at[9] != 900*time.Millisecond || at[10] != 3*time.Second || at[109] != 3990*time.Millisecond {
+		t.Errorf("arrivals at %v, %v, %v", at[9], at[10], at[109])
+	}
+	for at, want := range map[time.Duration]float64{0: 10, 1500 * time.Millisecond: 0, 3 * time.Second: 100, 5 * time.Second: 0} {
+		if got := s.Rate(at); got != want {
+			t.Errorf("rate at %v is %v, want %v", at, got, want)
+		}
+	}
+}
+
+func TestBadArrivals(t *testing.T) {
+	for _, a := range []ArrivalSpec{
+		{Process: "constant"}, {Process: "constant", Rate: -1}, {Process: "poisson", Rate: math.Inf(1)}, {Process: "poisson", Rate: math.NaN()},
+		{Process: "ramp"}, {Process: "ramp", Rate: -1, To: 5}, {Process: "steps"}, {Process: "steps", Steps: []StepSpec{{Rate: 1}}}, {Process: "nova"},
+	} {
+		if _, err := a.Arrivals(time.Second, 1); err == nil {
+			t.Errorf("%+v is accepted", a)
+		}
+	}
+	if _, err := (ArrivalSpec{Process: "ramp", Rate: 1, To: 2}).Arrivals(0, 1); err == nil {
+		t.Error("a ramp without a duration is accepted")
+	}
+}
