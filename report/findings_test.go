@@ -37,7 +37,7 @@ func TestFindingsOfTheSyntheticRun(t *testing.T) {
 			t.Errorf("found %+v", f)
 		}
 	}
-	if !strings.Contains(r.Verdict.Text, "boxo is slower than nginx") || !strings.Contains(r.Verdict.Text, "for static no difference") || r.Verdict.Tone != Warn {
+	if !strings.Contains(r.Verdict.Text, "boxo is slower than nginx in 3 of 6 cells") || !strings.Contains(r.Verdict.Text, "for static no difference") || r.Verdict.Tone != Warn {
 		t.Errorf("verdict %+v", r.Verdict)
 	}
 }
@@ -190,6 +190,29 @@ func TestWhatBounds(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// A system that is as fast in one cell and far slower in the others is slower.
+func TestADifferenceInSomeCellsIsNotAveragedAway(t *testing.T) {
+	file := strings.Replace(strings.Replace(syntheticFile, "%d", "5", 1), "[100Mbit, 1Gbit]", "1Gbit", 1)
+	r := built(t, synthetic{file: file, blocks: 5})
+	if !strings.Contains(r.Verdict.Text, "boxo is slower than nginx in 2 of 3 cells") {
+		t.Errorf("verdict %q", r.Verdict.Text)
+	}
+	if o, ok := r.overall("boxo", "throughput"); !ok || !o.Shown || o.Better != -1 {
+		t.Errorf("over all cells: %+v", o)
+	}
+}
+
+func TestTrialsThatCouldNotRunAreAFinding(t *testing.T) {
+	r := reportOf(map[string][]float64{"base": {1e6, 1e6}, "sys": {1e6, 1e6}}, func(t *record.Trial) {
+		if t.ID == 2 {
+			t.State, t.Error, t.Metrics = record.Failed, "testbed: not ready", nil
+		}
+	})
+	if f := r.found("not-executed"); f == nil || f.Evidence[0] != "base, 1 trial: testbed: not ready" {
+		t.Errorf("findings %+v", r.Findings)
 	}
 }
 

@@ -70,13 +70,27 @@ func TestPercentilesNeedTheirOperations(t *testing.T) {
 	}
 }
 
-func TestSignTest(t *testing.T) {
+func TestFlipTest(t *testing.T) {
+	up := func(n int, x float64) []float64 {
+		g := make([]float64, n)
+		for i := range g {
+			g[i] = x
+		}
+		return g
+	}
 	for _, c := range []struct {
-		above, below int
-		want         float64
-	}{{5, 0, 0.0625}, {6, 0, 0.03125}, {3, 3, 1}, {0, 0, 1}, {9, 1, 22.0 / 1024}} {
-		if got := signTest(c.above, c.below); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("signTest(%d, %d) = %g, want %g", c.above, c.below, got, c.want)
+		name   string
+		groups [][]float64
+		lo, hi float64
+	}{
+		{"five alike: 2 of 32 ways", [][]float64{up(5, 0.3)}, 2.0 / 32, 2.0 / 32},
+		{"two groups of five alike", [][]float64{up(5, 0.3), up(5, 0.1)}, 2.0 / 1024, 2.0 / 1024},
+		{"none", [][]float64{{0.1, -0.1, 0.1, -0.1}}, 0.99, 1},
+		{"large in two groups, none in a third", [][]float64{up(4, -1), up(4, -0.7), {0.01, -0.01, 0.02, -0.02, 0.01}}, 0.003, 0.01},
+		{"sampled", [][]float64{up(10, 0.3), up(10, 0.1)}, 0, 0.001},
+	} {
+		if p := flipTest(c.groups, 1); p < c.lo || p > c.hi {
+			t.Errorf("%s: p = %g, want %g to %g", c.name, p, c.lo, c.hi)
 		}
 	}
 }
