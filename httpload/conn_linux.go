@@ -27,8 +27,6 @@ const (
 	// lowatShare is the part of the socket's receive buffer that may fill before
 	// we are woken. The window is about half of the buffer.
 	lowatShare = 8
-	// maxDrain is the longest body of a failed answer that is read to the end.
-	maxDrain = 256 << 10
 	// lowatFrom is how much must be left of a body before we ask the kernel to
 	// wake us less often.
 	lowatFrom = 32 << 10
@@ -41,7 +39,7 @@ type conn struct {
 	index      int32 // in loop.conns
 	state      uint8
 	target     int
-	reused     bool // has carried a complete answer before
+	reused     bool // was idle before this request: the server may have closed it meanwhile
 	lowat      int
 
 	// The operation.
@@ -185,6 +183,7 @@ func (l *loop) handle(c *conn, events uint32) {
 			return
 		}
 		c.state = idle
+		c.reused = !c.busy // opened ahead: the server may close it before we use it
 		l.listen(c, unix.EPOLLIN)
 		if l.window > 0 {
 			setLowat(c.fd, l.window)
@@ -513,9 +512,10 @@ func (l *loop) limits(c *conn) {
 	if c.lowat > 1 && (late || l.now-max(c.quiet, c.pulled) >= stall/4) {
 		// Bytes below the threshold have come without a wake-up.
 		c.pulled = l.now
+		n := c.ops
 		l.pull(c)
-		if !c.busy {
-			return
+		if !c.busy || c.ops != n {
+			return // it has ended, and another may have begun
 		}
 	}
 	outcome, class := record.Stalled, c.phase()

@@ -20,8 +20,6 @@ type expected struct {
 	seeded *workload.Content
 }
 
-func (e *expected) known() bool { return e.mem != nil || e.seeded != nil }
-
 // comparer compares the bytes of one answer, piece by piece.
 type comparer struct {
 	e      *expected

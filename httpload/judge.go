@@ -6,6 +6,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
+// maxDrain is the longest body of a failed answer that is read to the end, so
+// that its connection can be kept.
+const maxDrain = 256 << 10
+
 // judge decides, from the head alone, whether an answer can be what was asked
 // for. length is the number of body bytes to expect, -1 when only the end of
 // the body will tell.

@@ -17,8 +17,10 @@ const (
 	// headBuffer is how much of a body may be copied along with the head in
 	// drop mode.
 	headBuffer = 4 << 10
-	maxTick    = 100 * time.Millisecond
-	minTick    = 2 * time.Millisecond
+	// noWait is the time (ns) below which epoll found something ready at once.
+	noWait  = 5000
+	maxTick = 100 * time.Millisecond
+	minTick = 2 * time.Millisecond
 )
 
 // loop is one event loop on a thread of its own, with its share of the
@@ -35,6 +37,7 @@ type loop struct {
 	out    []byte // the request being written
 	events []unix.EpollEvent
 	now    int64 // ns since the epoch; moved by tick
+	woke   int64 // when epoll returned last
 	ready  int64 // since when, as far as we know, the events at hand were ready
 	freed  int64 // open loop: when a connection became free after none was
 	tally  *tally
@@ -122,12 +125,12 @@ func (l *loop) wait(d int64) {
 	n := epollWait(l.ep, l.events, time.Duration(d))
 	now := l.clock()
 	l.idle += now - before
-	if now-before < 5000 {
-		// It did not block: these became ready while we were at the last batch.
-		l.ready = (l.ready + now) / 2
-	} else {
-		l.ready = now
+	l.ready = now
+	if now-before < noWait {
+		// These became ready at some time while we were at the last batch.
+		l.ready = (l.woke + now) / 2
 	}
+	l.woke = now
 	for i := range l.events[:n] {
 		ev := &l.events[i]
 		if c := l.conns[ev.Fd]; c.generation == ev.Pad {

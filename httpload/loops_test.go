@@ -336,3 +336,20 @@ func TestBadSpecs(t *testing.T) {
 		t.Errorf("not all problems at once: %v", err)
 	}
 }
+
+func TestIPv6(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("no IPv6 here:", err)
+	}
+	c := content(1000)
+	s := httptest.NewUnstartedServer(serveContent(t, c).Config.Handler)
+	s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 2, Requests: 4})
+	if res.Outcomes["ok"] != 4 {
+		t.Errorf("outcomes %v %v", res.Outcomes, res.Classes)
+	}
+}

@@ -252,8 +252,8 @@ func (w *netWorker) transport(c *tls.Config) *http.Transport {
 	}
 	s := w.run.trial.spec
 	t := &http.Transport{
-		TLSClientConfig:        c,
-		DisableCompression:     true, // identity is asked for; what comes is looked at
+		TLSClientConfig:        c.Clone(), // net/http changes it
+		DisableCompression:     true,      // identity is asked for; what comes is looked at
 		DisableKeepAlives:      s.Connections == connFresh,
 		MaxConnsPerHost:        1,
 		MaxResponseHeaderBytes: maxHead,
@@ -469,6 +469,8 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 			return record.Cancelled, classNoFiles
 		}
 		return record.Error, errno.Error()
+	case strings.Contains(err.Error(), "response headers exceeded"):
+		return record.Error, errHeadTooLarge.Error()
 	case inBody && errors.Is(err, io.ErrUnexpectedEOF):
 		return record.Truncated, classEOFBody
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):

@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	maxThreads     = 4
 	resolveTimeout = 10 * time.Second
 	spareFiles     = 64
 )

@@ -14,7 +14,7 @@ type Result struct {
 	Ended   int64 `json:"ended"`
 
 	Ops      int64            `json:"ops"`   // operations of every outcome
-	Bytes    int64            `json:"bytes"` // body bytes received, of every outcome
+	Bytes    int64            `json:"bytes"` // bytes of objects received, of every outcome; bodies of error answers do not count
 	Outcomes map[string]int64 `json:"outcomes"`
 	Classes  map[string]int64 `json:"classes,omitempty"`
 	// Examples describe the first operation of each class.

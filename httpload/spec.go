@@ -69,14 +69,26 @@ type Object struct {
 	URL string `json:"url"`
 	// Size in bytes; -1: unknown, which allows whole fetches only and cannot
 	// tell a truncated object from a short one.
-	Size   int64               `json:"size"`
+	Size int64 `json:"size"`
+	// Within keeps ranges in the object's first bytes, so many; 0: all of it. A
+	// Filecoin piece ends in zeros that fill it up, which nobody retrieves.
+	Within int64               `json:"within,omitempty"`
 	Header map[string][]string `json:"header,omitempty"` // beyond Host, Range, Accept-Encoding
 	// What the object holds, to compare with: seeded content, or a file that is
-	// a copy of it. With neither, only the length is checked.
+	// a copy of it (mapped: its pages count as resident memory of the load
+	// process). With neither, only the length is checked.
 	Content   *workload.Content `json:"content,omitempty"`
 	Reference string            `json:"reference,omitempty"`
 	CAFile    string            `json:"ca_file,omitempty"`  // extra root certificate for https
 	Insecure  bool              `json:"insecure,omitempty"` // do not check the certificate
+}
+
+// span is how many bytes ranges may be drawn from.
+func (o *Object) span() int64 {
+	if o.Within > 0 {
+		return o.Within
+	}
+	return o.Size
 }
 
 const (
@@ -86,8 +98,13 @@ const (
 	receiveVerify, receiveDrop                 = "verify", "drop"
 )
 
-// maxConnections bounds what a mistyped concurrency may do.
-const maxConnections = 100_000
+const (
+	// maxConnections bounds what a mistyped concurrency may do.
+	maxConnections = 100_000
+	// maxThreads is how many event loops there are at most unless more are
+	// asked for.
+	maxThreads = 4
+)
 
 // prepare fills in defaults and checks. The error names every problem.
 func (s *Spec) prepare() error {
@@ -189,8 +206,11 @@ func (s *Spec) prepareObjects(bad func(string, ...any)) {
 		if o.Size < -1 {
 			bad("object %d: size is %d", i, o.Size)
 		}
-		if s.Range > 0 && o.Size < s.Range {
-			bad("object %d: a range of %d bytes does not fit an object of %d bytes", i, s.Range, o.Size)
+		if o.Within < 0 || o.Within > max(o.Size, 0) {
+			bad("object %d: ranges are to be within %d bytes of an object of %d bytes", i, o.Within, o.Size)
+		}
+		if s.Range > 0 && o.span() < s.Range {
+			bad("object %d: a range of %d bytes does not fit an object of %d bytes", i, s.Range, o.span())
 		}
 		if o.Content != nil && o.Content.Size != o.Size {
 			bad("object %d: content of %d bytes for an object of %d bytes", i, o.Content.Size, o.Size)

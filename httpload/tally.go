@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	batchSize  = 1024 // operations handed over at once
-	maxClasses = 64   // distinct classes kept, whatever a server thinks of
+	batchSize  = record.BlockSize // operations handed over at once
+	maxClasses = 64               // distinct classes kept, whatever a server thinks of
 	otherClass = "other"
 )
 
