@@ -42,4 +42,3 @@ func (p *program) nodeCommand() *cobra.Command {
 	}
 	return c
 }
-

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+)
+
+// TestDocsAreExecuted runs every command that the README and the documentation
+// tell the reader to run (runs are made short) on the files they show.
+func TestDocsAreExecuted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md"} {
+		t.Run(filepath.Base(doc), func(t *testing.T) { executeDoc(t, doc) })
+	}
+}
+
+var (
+	commandLine = regexp.MustCompile(`^    (bin/plimsoll [^#]*)`)
+	fileName    = regexp.MustCompile(`^# ([a-z-]+\.yaml):`)
+	runDir      = regexp.MustCompile(`runs/[a-z]+-\d{8}-\d{6}`)
+)
+
+func executeDoc(t *testing.T, doc string) {
+	object := bytes.Repeat([]byte("plimsoll "), 2<<20)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "large-file.bin", time.Time{}, bytes.NewReader(object))
+	}))
+	defer server.Close()
+
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")); err != nil {
+		t.Fatal(err)
+	}
+	// The file that getting-started takes over from the README.
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range [][]byte{readme, mustRead(t, doc)} {
+		writeYAML(t, dir, string(text), strings.TrimPrefix(server.URL, "http://"))
+	}
+	n := 0
+	s := bufio.NewScanner(bytes.NewReader(mustRead(t, doc)))
+	for s.Scan() {
+		m := commandLine.FindStringSubmatch(s.Text())
+		if m == nil {
+			continue
+		}
+		n++
+		command := strings.TrimSpace(m[1])
+		if strings.HasPrefix(command, "bin/plimsoll run ") {
+			command += " --set repetitions=1 --set warmup=0 --set retrieve.duration=50ms --set retrieve.concurrency=2 --set limits.others=100%"
+		}
+		if dirs, _ := filepath.Glob(filepath.Join(dir, "runs/*")); len(dirs) > 0 {
+			command = runDir.ReplaceAllString(command, dirs[0])
+		}
+		c := exec.Command("sh", "-c", command)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+t.TempDir())
+		out, err := c.CombinedOutput()
+		if code := c.ProcessState.ExitCode(); err != nil && code != int(ui.CodeInvalid) {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+	if n < 2 {
+		t.Errorf("only %d commands were found in %s", n, doc)
+	}
+}
+
+// writeYAML writes the experiment files that a text shows, each named in its
+// first line.
+func writeYAML(t *testing.T, dir, text, address string) {
+	t.Helper()
+	for block := range strings.SplitSeq(text, "```yaml\n") {
+		yaml, _, found := strings.Cut(block, "```")
+		m := fileName.FindStringSubmatch(yaml)
+		if !found || m == nil {
+			continue
+		}
+		yaml = strings.ReplaceAll(yaml, "127.0.0.1:8080", address)
+		if err := os.WriteFile(filepath.Join(dir, m[1]), []byte(yaml), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
