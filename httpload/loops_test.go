@@ -74,10 +74,10 @@ func throttled(t testing.TB, data []byte, chunk int, every time.Duration) string
 // to a client with a short deadline. It must not look like the server's fault.
 func TestDeadlineIsNotServerFailure(t *testing.T) {
 	c := content(50_000)
-	url := throttled(t, contentBytes(t, c), 1000, 20*time.Millisecond) // 1 s each, all at once
+	url := throttled(t, contentBytes(t, c), 1000, 40*time.Millisecond) // 2 s each, all at once
 	for _, receive := range []string{"verify", "drop"} {
 		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 20, PerWorker: 1, Barrier: true, Receive: receive, Stall: 5 * time.Second}
-		s.Deadline = 400 * time.Millisecond
+		s.Deadline = time.Second
 		res, got := runSpec(t, s)
 		if res.Outcomes["deadline"] != 20 {
 			t.Errorf("%s: short deadline: outcomes %v", receive, res.Outcomes)
@@ -98,7 +98,7 @@ func TestInFlightAndCancelled(t *testing.T) {
 	c := content(1_000_000)
 	url := throttled(t, contentBytes(t, c), 1000, 10*time.Millisecond)
 	for _, receive := range []string{"verify", "drop"} {
-		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 5, Receive: receive, Duration: 300 * time.Millisecond}
+		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 5, Receive: receive, Duration: time.Second}
 		res, got := runSpec(t, s)
 		if res.Outcomes["in-flight"] != 5 || res.Bytes == 0 {
 			t.Errorf("%s: outcomes %v, %d bytes", receive, res.Outcomes, res.Bytes)
