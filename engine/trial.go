@@ -27,7 +27,11 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	restarted, unhealthy := r.healthy(ctx, s)
+	var restarted bool
+	unready := r.mendLink(ctx)
+	if unready == nil {
+		restarted, unready = r.healthy(ctx, s)
+	}
 	if err := canceled(ctx); err != nil {
 		return record.Trial{}, err
 	}
@@ -45,8 +49,8 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		t := record.Trial{Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Failed, Error: err.Error()}
 		return t, w.Fail(err)
 	}
-	if unhealthy != nil {
-		return fail(unhealthy)
+	if unready != nil {
+		return fail(unready)
 	}
 	check, err := r.prepareLink(ctx, s, cell, block)
 	if err != nil {

@@ -40,8 +40,8 @@ func newSchedule(s *Spec) *schedule {
 	sc := &schedule{seed: s.Seed, order: s.Order, rangeSize: s.Range, objects: s.Objects, maxOps: s.Requests, maxBytes: s.Bytes}
 	if s.Range > 0 {
 		var sum int64
-		for _, o := range s.Objects {
-			sum += o.Size / s.Range
+		for i := range s.Objects {
+			sum += s.Objects[i].span() / s.Range
 			sc.pieces = append(sc.pieces, sum)
 		}
 	}
@@ -75,7 +75,7 @@ func (sc *schedule) at(k int64) request {
 		return r
 	}
 	r.object = int(pick(1, n))
-	size := sc.objects[r.object].Size
+	size := sc.objects[r.object].span()
 	if sc.order == orderAligned {
 		r.off = pick(2, size/sc.rangeSize) * sc.rangeSize
 	} else {

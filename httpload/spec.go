@@ -69,7 +69,10 @@ type Object struct {
 	URL string `json:"url"`
 	// Size in bytes; -1: unknown, which allows whole fetches only and cannot
 	// tell a truncated object from a short one.
-	Size   int64               `json:"size"`
+	Size int64 `json:"size"`
+	// Within keeps ranges in the object's first bytes, so many; 0: all of it. A
+	// Filecoin piece ends in zeros that fill it up, which nobody retrieves.
+	Within int64               `json:"within,omitempty"`
 	Header map[string][]string `json:"header,omitempty"` // beyond Host, Range, Accept-Encoding
 	// What the object holds, to compare with: seeded content, or a file that is
 	// a copy of it (mapped: its pages count as resident memory of the load
@@ -78,6 +81,14 @@ type Object struct {
 	Reference string            `json:"reference,omitempty"`
 	CAFile    string            `json:"ca_file,omitempty"`  // extra root certificate for https
 	Insecure  bool              `json:"insecure,omitempty"` // do not check the certificate
+}
+
+// span is how many bytes ranges may be drawn from.
+func (o *Object) span() int64 {
+	if o.Within > 0 {
+		return o.Within
+	}
+	return o.Size
 }
 
 const (
@@ -195,8 +206,11 @@ func (s *Spec) prepareObjects(bad func(string, ...any)) {
 		if o.Size < -1 {
 			bad("object %d: size is %d", i, o.Size)
 		}
-		if s.Range > 0 && o.Size < s.Range {
-			bad("object %d: a range of %d bytes does not fit an object of %d bytes", i, s.Range, o.Size)
+		if o.Within < 0 || o.Within > max(o.Size, 0) {
+			bad("object %d: ranges are to be within %d bytes of an object of %d bytes", i, o.Within, o.Size)
+		}
+		if s.Range > 0 && o.span() < s.Range {
+			bad("object %d: a range of %d bytes does not fit an object of %d bytes", i, s.Range, o.span())
 		}
 		if o.Content != nil && o.Content.Size != o.Size {
 			bad("object %d: content of %d bytes for an object of %d bytes", i, o.Content.Size, o.Size)

@@ -64,7 +64,7 @@ func TestList(t *testing.T) {
 // The quickstart promises a first result in about a minute.
 func TestQuickstart(t *testing.T) {
 	p := plan(t, "quickstart")
-	if p.Estimate.Trials != 54 || p.Estimate.Seconds > 80 {
+	if p.Estimate.Trials != 63 || p.Estimate.Seconds > 80 {
 		t.Errorf("estimate %+v", p.Estimate)
 	}
 	if p.Experiment.Baseline != "static" {

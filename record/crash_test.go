@@ -1,8 +1,10 @@
 package record
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -45,27 +47,52 @@ func helper(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// runUntilKilled starts a helper, kills it -9 after a while and returns what
-// it had said by then.
-func runUntilKilled(t *testing.T, name string, after time.Duration, args ...string) []string {
+// runUntilKilled starts a helper, kills it -9 some time after its first line
+// (or, when wait is false, after its start) and returns what it had said by
+// then.
+func runUntilKilled(t *testing.T, name string, wait bool, after time.Duration, args ...string) (lines []string) {
 	t.Helper()
 	cmd := helper(t, name, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
+	}
+	first, end := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(end)
+		in := bufio.NewReader(out)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil { // a line cut off was not said
+				return
+			}
+			if lines = append(lines, strings.TrimSpace(line)); len(lines) == 1 {
+				close(first)
+			}
+		}
+	}()
+	if wait {
+		select {
+		case <-first:
+		case <-end:
+		case <-time.After(30 * time.Second):
+		}
 	}
 	time.Sleep(after)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatalf("%v; it said: %s", err, errs.String())
 	}
+	<-end
 	cmd.Wait()
 	if errs.Len() > 0 {
 		t.Fatalf("%s failed before it was killed: %s", name, errs.String())
 	}
-	// The last line may be cut off: then nothing was said.
-	said := out.String()
-	return strings.Split(said[:strings.LastIndexByte(said, '\n')+1], "\n")
+	return lines
 }
 
 // trialOps are the operations that the trial of a block has; it can be told
@@ -85,6 +112,7 @@ func writeUntilKilled(args []string) error {
 		if err != nil {
 			return err
 		}
+		fmt.Println("resumed")
 		trials, err := run.Trials()
 		if err != nil {
 			return err
@@ -96,7 +124,7 @@ func writeUntilKilled(args []string) error {
 			}
 		}
 		for block := next; block < next+5; block++ {
-			if err := writeTrial(run, block); err != nil {
+			if err := writeTrial(run, block, true); err != nil {
 				return err
 			}
 		}
@@ -106,7 +134,7 @@ func writeUntilKilled(args []string) error {
 	}
 }
 
-func writeTrial(run *Run, block int) error {
+func writeTrial(run *Run, block int, say bool) error {
 	w, err := run.Begin("c001", block, false, time.Now())
 	if err != nil {
 		return err
@@ -130,8 +158,10 @@ func writeTrial(run *Run, block int) error {
 	if err := w.End(Trial{Metrics: map[string]float64{"block": float64(block)}}); err != nil {
 		return err
 	}
-	_, err = fmt.Println(block)
-	return err
+	if say {
+		fmt.Println(block)
+	}
+	return nil
 }
 
 func TestKill9LosesNothingThatHadEnded(t *testing.T) {
@@ -151,8 +181,13 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 	ended := map[int]bool{}
 	interrupted := 0
 	before := map[int]bool{}
-	for range 25 {
-		for _, line := range runUntilKilled(t, "write", time.Duration(30+rng.IntN(250))*time.Millisecond, dir) {
+	reach := 200 * time.Millisecond
+	if raceEnabled {
+		reach *= 8 // SQLite is Go code too, and that much slower then
+	}
+	deadline := time.Now().Add(time.Minute)
+	for round := 0; round < 25 || len(ended) < 10 && time.Now().Before(deadline); round++ {
+		for _, line := range runUntilKilled(t, "write", round%4 != 0, time.Duration(rng.Int64N(int64(reach))), dir) {
 			if block, err := strconv.Atoi(line); err == nil {
 				ended[block] = true
 			}
@@ -183,19 +218,12 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 			t.Errorf("trial %d is still running", tr.ID)
 		}
 	}
-	last := slices.Max(mapsKeys(ended)) + 100
-	if err := writeTrial(run, last); err != nil {
+	last := slices.Max(slices.Collect(maps.Keys(ended))) + 100
+	if err := writeTrial(run, last, false); err != nil {
 		t.Fatal(err)
 	}
 	ended[last] = true
 	verify(t, run.Reader, ended, nil)
-}
-
-func mapsKeys(m map[int]bool) (keys []int) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	return keys
 }
 
 // verify checks the database and every trial that is done, among them all that
@@ -300,7 +328,7 @@ func TestKill9WhileCreating(t *testing.T) {
 	torn := 0
 	for round := range 20 {
 		parent := t.TempDir()
-		said := runUntilKilled(t, "create", time.Duration(20+rng.IntN(60))*time.Millisecond, parent)
+		said := runUntilKilled(t, "create", true, time.Duration(rng.IntN(40))*time.Millisecond, parent)
 		created := map[string]bool{}
 		for _, line := range said {
 			created[line] = true

@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeTrial(run, 1); err != nil { // some 60 kB
+	if err := writeTrial(run, 1, false); err != nil { // some 60 kB
 		t.Fatal(err)
 	}
 	w, err := run.Begin("c001", 2, false, time.Now())
@@ -84,7 +84,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	if err := writeTrial(run, 2); err != nil {
+	if err := writeTrial(run, 2, false); err != nil {
 		t.Fatal(err)
 	}
 	verify(t, run.Reader, map[int]bool{1: true, 2: true}, nil)
@@ -117,7 +117,7 @@ func TestReadOnlyMedia(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := writeTrial(run, 1); err != nil {
+		if err := writeTrial(run, 1, false); err != nil {
 			t.Fatal(err)
 		}
 		if dir == closed {
@@ -452,4 +452,39 @@ func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 	if warm, err := r.Begin("c001", 3, true, time.Now()); err != nil || warm.ID() == w.ID() {
 		t.Errorf("another trial has the same ID: %v", err)
 	}
+}
+
+// A page that is served while a run ends, and while it is resumed, goes on.
+func TestAReaderOutlivesTheWriter(t *testing.T) {
+	r := create(t)
+	dir := r.Dir()
+	rd, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	sees := func(n int) {
+		t.Helper()
+		if trials, err := rd.Trials(); err != nil || len(trials) != n {
+			t.Fatalf("%d trials, want %d: %v", len(trials), n, err)
+		}
+	}
+	for n := range 3 {
+		if err := writeTrial(r, n, false); err != nil {
+			t.Fatal(err)
+		}
+		sees(n + 1)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(filepath.Join(dir, dbFile+"-wal")); err == nil && info.Size() > 0 {
+			t.Errorf("the log holds %d bytes after the run was closed", info.Size())
+		}
+		sees(n + 1)
+		if r, err = Resume(dir, nil); err != nil {
+			t.Fatal(err)
+		}
+		sees(n + 1)
+	}
+	r.Close()
 }

@@ -344,11 +344,10 @@ func (r *Run) Close() error {
 	r.stop()
 	<-r.stopped
 	err = errors.Join(err, r.Reader.Close())
-	// Without readers the log is folded into run.db, which then stands alone
-	// and can be read from read-only media. With readers it stays, and the
-	// last of them does it.
+	// The log is folded into run.db, which then stands alone. Where readers are
+	// connected the log's file stays, empty, for them.
 	if r.err == nil {
-		_, _ = r.conn.ExecContext(context.Background(), `PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE`)
+		_, _ = r.conn.ExecContext(context.Background(), `PRAGMA busy_timeout = 100; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE`)
 	}
 	return errors.Join(err, r.shut(), r.lock.Close())
 }

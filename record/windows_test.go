@@ -9,7 +9,7 @@ import (
 // Windows must hold every operation exactly once, whatever the order in which
 // they are recorded, and all of their bytes.
 func TestWindowsAreExact(t *testing.T) {
-	ops := newSynthetic(7, 20).take(3000) // 150 seconds
+	ops := newSynthetic(7, 20).take(1500) // 75 seconds
 	for i := range ops {
 		if i%50 == 0 { // some last for many windows
 			ops[i].Start -= min(ops[i].Start, 20e9)

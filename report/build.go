@@ -1,6 +1,8 @@
 package report
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -25,11 +27,12 @@ func Build(run *record.Reader) (*Report, error) {
 
 // gather reads what a report is computed from.
 func gather(run *record.Reader) (*input, error) {
-	plan, err := experiment.LoadPlan(run.Plan())
+	meta := run.Meta()
+	plan, err := loadPlan(run.Plan(), meta[planSum])
 	if err != nil {
 		return nil, fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
 	}
-	in := &input{meta: run.Meta(), plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics()}
+	in := &input{meta: meta, plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics()}
 	if in.trials, err = run.Trials(); err != nil {
 		return nil, err
 	}
@@ -63,6 +66,26 @@ func gather(run *record.Reader) (*input, error) {
 		return out, nil
 	}
 	return in, nil
+}
+
+// planSum is the key under which the recorder keeps the SHA-256 of plan.json.
+const planSum = "record.plan_sha256"
+
+// loadPlan reads a plan that an older or newer Plimsoll may have written. That
+// it is the run's is shown by the sum of its bytes, not by the hash of the form
+// that this version would give it.
+func loadPlan(raw []byte, sum string) (*experiment.Plan, error) {
+	if got := fmt.Sprintf("%x", sha256.Sum256(raw)); sum != "" && got != sum {
+		return nil, fmt.Errorf("plan.json is not the one that the run began with (its SHA-256 is %.12s, recorded is %.12s)", got, sum)
+	}
+	var plan experiment.Plan
+	if err := json.Unmarshal(raw, &plan); err != nil {
+		return nil, err
+	}
+	if plan.Format > experiment.PlanFormat {
+		return nil, fmt.Errorf("format %d, this program reads up to %d; use the version of plimsoll that wrote it, or a newer one", plan.Format, experiment.PlanFormat)
+	}
+	return &plan, nil
 }
 
 // viewOf takes from a plan what a report needs.

@@ -128,12 +128,13 @@ func direction(shown bool, ratio float64, better record.Better) int {
 
 // pool takes the pairs of all groups together: the geometric mean of their
 // ratios, every group weighing the same, an interval by bootstrap within
-// groups, and an exact sign test over the pairs.
+// groups, and a sign-flip test over the pairs. A single group needs no pooling:
+// its own comparison decides.
 func (r *Report) pool(system, key string, bases map[string]*Cell) {
 	m, _ := r.metric(key)
 	o := Overall{System: system, Metric: key}
 	var groups [][]float64 // log ratios
-	above, below := 0, 0
+	var only Ratio
 	for _, c := range r.cells() {
 		base := bases[c.Group]
 		if c.System != system || base == nil {
@@ -146,14 +147,10 @@ func (r *Report) pool(system, key string, bases map[string]*Cell) {
 		logs := make([]float64, len(xs))
 		for i := range xs {
 			logs[i] = math.Log(xs[i] / ys[i])
-			if logs[i] > 0 {
-				above++
-			} else if logs[i] < 0 {
-				below++
-			}
 		}
 		groups = append(groups, logs)
-		q := float64(c.Ratios[key].Value)
+		only = c.Ratios[key]
+		q := float64(only.Value)
 		if len(groups) == 1 || Num(q) < o.Least.Value {
 			o.Least = Extreme{r.shape.where(c), Num(q)}
 		}
@@ -167,10 +164,14 @@ func (r *Report) pool(system, key string, bases map[string]*Cell) {
 	if o.N == 0 {
 		return
 	}
-	value, lo, hi := pooledRatio(groups, r.Run.Seed)
-	o.Value, o.Lo, o.Hi = Num(value), Num(lo), Num(hi)
-	o.P = Num(signTest(above, below))
-	o.Shown = (lo > 1 || hi < 1) && float64(o.P) <= alpha
-	o.Better = direction(o.Shown, value, m.Better)
+	if len(groups) == 1 {
+		o.Value, o.Lo, o.Hi, o.P, o.Shown, o.Better = only.Value, only.Lo, only.Hi, only.P, only.Shown, only.Better
+	} else {
+		value, lo, hi := pooledRatio(groups, r.Run.Seed)
+		o.Value, o.Lo, o.Hi = Num(value), Num(lo), Num(hi)
+		o.P = Num(flipTest(groups, r.Run.Seed))
+		o.Shown = (lo > 1 || hi < 1) && float64(o.P) <= alpha
+		o.Better = direction(o.Shown, value, m.Better)
+	}
 	r.Overall = append(r.Overall, o)
 }

@@ -181,7 +181,7 @@ func TestSummaryIsAsDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../docs/results.md")
 	must(t, err)
 	documented := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_.\\[\\]*]+)` \\|").FindAllStringSubmatch(string(doc), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.\\[\\]*]+)` \\|").FindAllStringSubmatch(string(doc), -1) {
 		documented[m[1]] = true
 	}
 	written := map[string]bool{}

@@ -10,7 +10,7 @@ import (
 // successFigure draws the share of finished operations that the server served.
 func (r *Report) successFigure() Figure {
 	f := Figure{ID: "success", Title: "Success rate", Better: better(record.Higher), Legend: r.systemLegend(),
-		Reads: "Operations that ended well, of those that finished. Deadlines and operations in flight are limits of the experiment, not failures of the server: they are in the next figure, not in this one. The interval is Clopper–Pearson over the operations of valid trials."}
+		Reads: "Operations that ended well, of those that finished. Deadlines and operations in flight are limits of the experiment, not failures of the server: they are in the next figure, not in this one. The interval is Clopper–Pearson, widened by the spread between trials."}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"success", true}, Column{"low", true}, Column{"high", true}, Column{"ok", true}, Column{"finished", true}, Column{"censored", true})
 	data := map[string][]spec{}
 	least, ops, failed := 1.0, int64(0), false

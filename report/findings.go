@@ -15,7 +15,7 @@ type rule func(*Report) []Finding
 
 // find runs every rule, what spoils a result first.
 func (r *Report) find() {
-	for _, look := range []rule{wrongBytes, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures, whatBounds, drift, dropped} {
+	for _, look := range []rule{wrongBytes, notExecuted, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures, whatBounds, drift, dropped} {
 		r.Findings = append(r.Findings, look(r)...)
 	}
 }
@@ -34,6 +34,32 @@ func wrongBytes(r *Report) []Finding {
 		return nil
 	}
 	f.Text = plural(total, "operation", "operations") + " delivered all bytes, and they were not the object's. Nothing else about that system matters until this is explained; warm-up and invalid trials are counted here too."
+	return []Finding{f}
+}
+
+// notExecuted names why trials could not run at all.
+func notExecuted(r *Report) []Finding {
+	f := Finding{Rule: "not-executed", Tone: Bad, Title: "Trials could not be executed",
+		Text: "These trials yielded nothing; the logs of the run directory have the processes' own words."}
+	type kind struct{ system, why string }
+	counts := map[kind]int64{}
+	var order []kind
+	for _, t := range r.Trials {
+		if t.State != record.Failed {
+			continue
+		}
+		k := kind{t.Info.System, t.Error}
+		if counts[k] == 0 {
+			order = append(order, k)
+		}
+		counts[k]++
+	}
+	if order == nil {
+		return nil
+	}
+	for _, k := range order {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s", k.system, plural(counts[k], "trial", "trials"), k.why))
+	}
 	return []Finding{f}
 }
 
@@ -201,8 +227,8 @@ func whatBounds(r *Report) []Finding {
 			switch {
 			case at >= linkBound:
 				bound, best = append(bound, what), max(best, at)
-			case at >= farBelow || c.cutOff() > 0.05:
-				// Bytes of operations that were cut off are not in the throughput.
+			case at >= farBelow || c.lateShare() > 0.05:
+				// Bytes of operations past their deadline are not in the throughput.
 			case cpus > 0 && all >= cpuBound*cpus:
 				busy = append(busy, fmt.Sprintf("%s, server and generator kept %s of %g CPUs busy", what, digits(all, 2), cpus))
 			case cores >= 0.9 && cores <= 1.1:
@@ -241,10 +267,14 @@ func some(words []string) string {
 	return strings.Join(words, "; ")
 }
 
-// cutOff is the share of a cell's operations that the experiment's limits ended.
-func (c *Cell) cutOff() float64 {
+// pastDeadline counts the operations that the experiment's deadline ended. Those
+// in flight when a trial's time is up are no such sign: there always are some.
+func (c *Cell) pastDeadline() int64 { return c.Outcomes[record.Deadline.String()] }
+
+// lateShare is the share of a cell's operations that passed the deadline.
+func (c *Cell) lateShare() float64 {
 	if n := c.Success.Of + c.Success.Censored; n > 0 {
-		return float64(c.Success.Censored) / float64(n)
+		return float64(c.pastDeadline()) / float64(n)
 	}
 	return 0
 }

@@ -144,6 +144,9 @@ func prefixFor(v float64, table []prefix) float64 {
 
 // plusMinus is the larger half of an interval as a share of the median: "± 2 %".
 func plusMinus(s Summary) string {
+	if s.N < 2 {
+		return "" // nothing to say; a note says why
+	}
 	m := float64(s.Median)
 	if !s.Lo.Known() || !s.Hi.Known() || m == 0 {
 		return "± ∞"
@@ -193,7 +196,7 @@ func span(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
 }
 
-// better says in words which way a metric improves.
+// better says in words which way a metric improves, if any.
 func better(b record.Better) string {
 	switch b {
 	case record.Higher:
@@ -201,7 +204,7 @@ func better(b record.Better) string {
 	case record.Lower:
 		return "lower is better"
 	}
-	return "neither direction is better"
+	return "for information"
 }
 
 // list joins words: "a, b and c".

@@ -207,7 +207,7 @@ type Overall struct {
 	Value  Num    `json:"value"`
 	Lo     Num    `json:"lo"`
 	Hi     Num    `json:"hi"`
-	P      Num    `json:"p"` // exact sign test over pairs
+	P      Num    `json:"p"` // sign-flip test over pairs
 	Shown  bool   `json:"shown"`
 	Better int    `json:"better"`
 	// The groups where the ratio is lowest and highest.

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -50,7 +48,7 @@ func supported(key string, t record.Trial) bool {
 // ratios stands in for it.
 func ratioOf(xs, ys []float64, seed uint64) Ratio {
 	i := stats.PairedRatio(xs, ys, Confidence, seed)
-	q := Ratio{N: len(xs), Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), Confidence: Confidence, P: Num(stats.MannWhitney(xs, ys)), Warn: i.Warn}
+	q := Ratio{N: len(xs), Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), Confidence: i.Conf, P: Num(stats.MannWhitney(xs, ys)), Warn: i.Warn}
 	if i.Bounded() {
 		return q
 	}
@@ -142,12 +140,49 @@ func pooledRatio(groups [][]float64, seed uint64) (value, lo, hi float64) {
 	return value, all[at], all[draws-1-at]
 }
 
-// signTest is the exact two-sided p of as uneven a split, were both signs
-// equally likely. Pairs without a sign are not counted.
-func signTest(above, below int) float64 {
-	n, k := above+below, min(above, below)
-	if n == 0 {
-		return 1
+// flipTest is the two-sided p of the pooled log ratio, were each pair as likely
+// to have come out the other way round (Fisher's sign-flip test): the share of
+// all ways to flip the pairs' signs that give a mean as far from 0. Up to
+// exactFlips pairs all ways are counted, beyond that a seeded sample.
+func flipTest(groups [][]float64, seed uint64) float64 {
+	const exactFlips, draws = 16, 20_000
+	var weighed []float64
+	for _, g := range groups {
+		for _, x := range g {
+			weighed = append(weighed, x/float64(len(g)))
+		}
 	}
-	return min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(k)))
+	seen := 0.0
+	for _, x := range weighed {
+		seen += x
+	}
+	// Sums of the same terms in another order differ in their last bits.
+	seen = math.Abs(seen) * (1 - 1e-12)
+	far := func(flips func(i int) bool) bool {
+		sum := 0.0
+		for i, x := range weighed {
+			if flips(i) {
+				x = -x
+			}
+			sum += x
+		}
+		return math.Abs(sum) >= seen
+	}
+	n := 0
+	if len(weighed) <= exactFlips {
+		for way := range 1 << len(weighed) {
+			if far(func(i int) bool { return way>>i&1 == 1 }) {
+				n++
+			}
+		}
+		return float64(n) / float64(int(1)<<len(weighed))
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x666c6970))
+	for range draws {
+		if far(func(int) bool { return rng.IntN(2) == 1 }) {
+			n++
+		}
+	}
+	// The way that was seen is one of them: p is never 0.
+	return float64(n+1) / (draws + 1)
 }

@@ -59,8 +59,8 @@ func (c *Cell) successEntry() Entry {
 	if c.Success.OK < c.Success.Of {
 		e.Tone = Bad
 	}
-	if c.Success.Censored > 0 {
-		e.Note = "+ " + count(c.Success.Censored) + " cut off"
+	if n := c.pastDeadline(); n > 0 {
+		e.Note = "+ " + count(n) + " past deadline"
 	}
 	return e
 }

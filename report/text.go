@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -89,15 +90,15 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 			return e.Text
 		}})
 	}
-	metric("ttfb_p50", "TTFB", 1)
-	metric("duration_p50", "duration", 2)
+	metric("ttfb_p50", "TTFB", 2)
+	metric("duration_p50", "duration", 3)
 	cols = append(cols,
 		textColumn{head: "success", right: true, value: func(c *Cell) string { return percent(float64(c.Success.Value)) }},
-		textColumn{head: "cut off", right: true, drop: 3, value: func(c *Cell) string {
-			if c.Success.Censored == 0 {
+		textColumn{head: "late", right: true, drop: 1, value: func(c *Cell) string {
+			if c.pastDeadline() == 0 {
 				return ""
 			}
-			return count(c.Success.Censored)
+			return count(c.pastDeadline())
 		}},
 		textColumn{head: "valid", right: true, value: func(c *Cell) string {
 			s := fmt.Sprintf("%d/%d", c.Valid, c.Planned)
@@ -189,6 +190,9 @@ func (r *Report) textNotes() []string {
 		if q, ok := c.Ratios[r.headline]; ok && !q.Shown {
 			tilde = true
 		}
+	}
+	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.pastDeadline() > 0 }) {
+		notes = append(notes, "late: operations past the experiment's own deadline; not failures, not in the success rate.")
 	}
 	if tilde {
 		notes = append(notes, "~  a difference is not shown.")

@@ -34,27 +34,29 @@ func (r *Report) verdict() Verdict {
 	if r.Baseline == "" {
 		return Verdict{served + ". There is no baseline, so nothing is compared.", tone}
 	}
-	var slower, faster, open []string
+	var parts, open []string
+	worse := false
 	for _, s := range r.Systems {
-		if s.Baseline {
+		o, ok := r.overall(s.Name, r.headline)
+		if s.Baseline || !ok {
 			continue
 		}
-		switch o, ok := r.overall(s.Name, r.headline); {
-		case !ok:
+		slower, faster, cells := r.decided(s.Name)
+		worse = worse || slower > 0 || o.Better < 0
+		switch {
+		case slower > 0 && faster > 0:
+			parts = append(parts, fmt.Sprintf("%s is slower than %s in %d of %d cells and faster in %d", s.Name, r.Baseline, slower, cells, faster))
+		case slower > 0:
+			parts = append(parts, fmt.Sprintf("%s is slower than %s%s", s.Name, r.Baseline, ofCells(slower, cells)))
+		case faster > 0:
+			parts = append(parts, fmt.Sprintf("%s is faster than %s%s", s.Name, r.Baseline, ofCells(faster, cells)))
 		case o.Better < 0:
-			slower = append(slower, s.Name)
+			parts = append(parts, fmt.Sprintf("%s is slower than %s over all cells together", s.Name, r.Baseline))
 		case o.Better > 0:
-			faster = append(faster, s.Name)
+			parts = append(parts, fmt.Sprintf("%s is faster than %s over all cells together", s.Name, r.Baseline))
 		default:
 			open = append(open, s.Name)
 		}
-	}
-	var parts []string
-	if len(slower) > 0 {
-		parts = append(parts, fmt.Sprintf("%s %s slower than %s", list(slower), isAre(slower), r.Baseline))
-	}
-	if len(faster) > 0 {
-		parts = append(parts, fmt.Sprintf("%s %s faster", list(faster), isAre(faster))+" than "+r.Baseline)
 	}
 	if len(open) > 0 {
 		parts = append(parts, fmt.Sprintf("for %s no difference to %s is shown", list(open), r.Baseline))
@@ -62,7 +64,7 @@ func (r *Report) verdict() Verdict {
 	if len(parts) == 0 {
 		return Verdict{served + ".", tone}
 	}
-	if tone == Good && len(slower) > 0 {
+	if tone == Good && worse {
 		tone = Neutral
 	}
 	return Verdict{served + "; " + strings.Join(parts, "; ") + ".", tone}
@@ -72,19 +74,19 @@ func (r *Report) verdict() Verdict {
 func (r *Report) served() (string, Tone) {
 	type counts struct{ ok, of int64 }
 	each := map[string]counts{}
-	ok, of, censored := int64(0), int64(0), int64(0)
+	ok, of, late := int64(0), int64(0), int64(0)
 	for _, c := range r.Cells {
-		ok, of, censored = ok+c.Success.OK, of+c.Success.Of, censored+c.Success.Censored
+		ok, of, late = ok+c.Success.OK, of+c.Success.Of, late+c.pastDeadline()
 		e := each[c.System]
 		each[c.System] = counts{e.ok + c.Success.OK, e.of + c.Success.Of}
 	}
 	switch {
 	case of == 0:
 		return "No operation finished", Bad
-	case ok == of && censored == 0:
+	case ok == of && late == 0:
 		return "Every request was served", Good
 	case ok == of:
-		return "No request failed, though " + count(censored) + " were cut off by the experiment's own limits", Neutral
+		return "No request failed, though " + count(late) + " passed the experiment's own deadline", Neutral
 	}
 	var failing []string
 	for _, s := range r.Systems {
@@ -109,6 +111,7 @@ func (r *Report) answers() []Answer {
 			continue
 		}
 		o, compared := r.overall(s.Name, r.headline)
+		worse, better, _ := r.decided(s.Name)
 		say := ""
 		switch {
 		case !compared:
@@ -117,7 +120,7 @@ func (r *Report) answers() []Answer {
 				say = fmt.Sprintf("%s from %s (%s) to %s (%s)", verb, show(float64(lo.Metrics[r.headline].Median), m.Unit), r.shape.where(lo),
 					show(float64(hi.Metrics[r.headline].Median), m.Unit), r.shape.where(hi))
 			}
-		case !o.Shown:
+		case !o.Shown && worse+better == 0:
 			say = fmt.Sprintf("shows no difference to %s over all cells: %s", r.Baseline, showRange(o.Value, o.Lo, o.Hi, "×"))
 		default:
 			say = fmt.Sprintf("%s %s what %s does, over all cells", verb, showRange(o.Value, o.Lo, o.Hi, "×"), r.Baseline)
@@ -167,9 +170,31 @@ func (r *Report) names(set map[string]bool) []string {
 	return out
 }
 
-func isAre(names []string) string {
-	if len(names) == 1 {
-		return "is"
+// decided counts a system's cells in which a difference to the baseline is shown
+// and above the effect floor.
+func (r *Report) decided(system string) (worse, better, cells int) {
+	for _, c := range r.Cells {
+		q, ok := c.Ratios[r.headline]
+		if c.System != system || !ok {
+			continue
+		}
+		cells++
+		switch {
+		case q.Better < 0:
+			worse++
+		case q.Better > 0:
+			better++
+		}
 	}
-	return "are"
+	return worse, better, cells
+}
+
+func ofCells(n, of int) string {
+	switch {
+	case of == 1:
+		return ""
+	case n == of:
+		return " in every cell"
+	}
+	return fmt.Sprintf(" in %d of %d cells", n, of)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -86,18 +87,30 @@ func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 	}
 	r := &retrieveRunner{site: site, server: server, sets: map[experiment.ResolvedData][]retrieveObject{}}
 	for _, c := range cells {
-		if _, done := r.sets[c.Data]; done {
-			continue
+		set, done := r.sets[c.Data]
+		if !done {
+			begun := time.Now()
+			var err error
+			if set, err = r.dataSet(ctx, nodes[0], c.Data, verifies(cells, c.Data)); err != nil {
+				return nil, err
+			}
+			r.sets[c.Data] = set
+			site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size), time.Since(begun))
 		}
-		begun := time.Now()
-		set, err := r.dataSet(ctx, nodes[0], c)
-		if err != nil {
-			return nil, err
+		for _, o := range set {
+			if err := o.fits(c.Retrieve.Range); err != nil {
+				return nil, fmt.Errorf("%s: %w", site.Use.Name, err)
+			}
 		}
-		r.sets[c.Data] = set
-		site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size), time.Since(begun))
 	}
 	return r, nil
+}
+
+// verifies reports whether any cell on a data set compares what it receives.
+func verifies(cells []experiment.Cell, data experiment.ResolvedData) bool {
+	return slices.ContainsFunc(cells, func(c experiment.Cell) bool {
+		return c.Data == data && c.Retrieve.Receive != "drop"
+	})
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.

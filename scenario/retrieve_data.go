@@ -2,13 +2,9 @@ package scenario
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -21,40 +17,81 @@ import (
 type retrieveObject struct {
 	name      string
 	ref       system.Ref
-	size      int64
+	size      int64 // as it is served; -1: unknown
+	payload   int64 // where ranges belong; 0: everywhere
 	content   *workload.Content
 	reference string
-	noRange   bool
+	whole     string // why only the whole can be fetched; empty: ranges can be, too
 }
 
-// dataSet stores the objects of a cell in the system, or, when the system has
-// objects of its own, fetches a reference copy of each where the cells verify.
-func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, c experiment.Cell) ([]retrieveObject, error) {
-	if c.Data.Size == 0 {
-		return r.ownObjects(ctx, node, c)
+// fits reports why ranges of a size cannot be fetched of the object.
+func (o retrieveObject) fits(size experiment.RangeSize) error {
+	span := o.size
+	if o.payload > 0 {
+		span = o.payload
 	}
-	set := make([]retrieveObject, 0, c.Data.Objects)
-	for i := range c.Data.Objects {
+	switch {
+	case size == 0:
+		return nil
+	case o.whole != "":
+		return fmt.Errorf("%s: ranges cannot be fetched: %s; use range: whole", o.name, o.whole)
+	case span < 0:
+		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
+	case span < int64(size):
+		return fmt.Errorf("%s has %d bytes, fewer than the range of %s", o.name, span, size)
+	}
+	return nil
+}
+
+// dataSet stores the objects of a data set in the system or, when the system
+// has objects of its own, finds them. verify says whether any cell compares
+// what it receives.
+func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data experiment.ResolvedData, verify bool) ([]retrieveObject, error) {
+	if data.Size == 0 {
+		return r.ownObjects(ctx, node, verify)
+	}
+	set := make([]retrieveObject, 0, data.Objects)
+	for i := range data.Objects {
 		// The seed is mixed with the size, so that two data sets have no byte in common.
-		content := &workload.Content{Seed: r.site.Seed ^ uint64(c.Data.Size), Index: uint64(i), Size: int64(c.Data.Size)}
-		name := fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, int64(c.Data.Size), i)
+		content := &workload.Content{Seed: r.site.Seed ^ uint64(data.Size), Index: uint64(i), Size: int64(data.Size)}
+		o := retrieveObject{
+			name: fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, int64(data.Size), i),
+			size: content.Size, content: content,
+		}
 		begun := time.Now()
-		ref, err := system.Seed(ctx, node, name, content.Size, content.Reader())
-		if err != nil {
-			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, name, c.Data.Size, err)
+		var err error
+		if o.ref, err = system.Seed(ctx, node, o.name, content.Size, content.Reader()); err != nil {
+			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, data.Size, err)
 		}
 		if took := time.Since(begun); took > time.Second {
-			r.site.Event("phase", "object stored", fmt.Sprintf("%s: %s", r.site.Use.Name, name), took)
+			r.site.Event("phase", "object stored", fmt.Sprintf("%s: %s", r.site.Use.Name, o.name), took)
 		}
-		set = append(set, retrieveObject{name: name, ref: ref, size: content.Size, content: content})
+		target, err := r.server.Target(o.ref)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
+		}
+		if target.Encoded != "" {
+			// What is served is not the object's bytes, and its size is not known
+			// before it was fetched.
+			o.whole = "it is served as " + target.Encoded
+			o.content = nil
+			copied, err := r.referenceCopy(ctx, o, target, "")
+			if err != nil {
+				return nil, err
+			}
+			o.reference, o.size = copied.path, copied.size
+		}
+		set = append(set, o)
 	}
 	return set, nil
 }
 
-func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, c experiment.Cell) ([]retrieveObject, error) {
+// ownObjects lists the objects that were there before us. To compare what comes
+// later, each is fetched once before anything is measured.
+func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verify bool) ([]retrieveObject, error) {
 	provider, ok := node.(system.Provider)
 	if !ok {
-		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file", r.site.Use.Name)
+		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: [write] when it is attached", r.site.Use.Name)
 	}
 	objects, err := provider.Objects(ctx)
 	if err != nil {
@@ -64,61 +101,36 @@ func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, c exp
 		return nil, fmt.Errorf("%s: it lists no objects", r.site.Use.Name)
 	}
 	var set []retrieveObject
-	for i, o := range objects {
-		ro := retrieveObject{name: o.Name, ref: o.Ref, size: o.Size, noRange: o.NoRange}
-		if c.Retrieve.Range > 0 {
-			switch {
-			case o.NoRange:
-				return nil, fmt.Errorf("%s: %s does not serve ranges; fetch it whole (range: whole)", r.site.Use.Name, o.Name)
-			case o.Size >= 0 && o.Size < int64(c.Retrieve.Range):
-				return nil, fmt.Errorf("%s: %s has %d bytes, fewer than the range of %s", r.site.Use.Name, o.Name, o.Size, c.Retrieve.Range)
+	for _, listed := range objects {
+		o := retrieveObject{name: listed.Name, ref: listed.Ref, size: listed.Size, payload: listed.Payload}
+		target, err := r.server.Target(o.ref)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
+		}
+		switch {
+		case target.Encoded != "":
+			o.whole = "it is served as " + target.Encoded
+		case listed.NoRange:
+			o.whole = "the server answers ranges with the whole"
+		}
+		if verify || o.size < 0 {
+			copied, err := r.referenceCopy(ctx, o, target, listed.SHA256)
+			if err != nil {
+				return nil, err
+			}
+			o.size = copied.size
+			if verify {
+				o.reference = copied.path
+			} else if err := os.Remove(copied.path); err != nil {
+				return nil, err
 			}
 		}
-		if ro.reference, ro.size, err = r.referenceCopy(ctx, node, o, i); err != nil {
-			return nil, err
-		}
-		set = append(set, ro)
+		set = append(set, o)
 	}
 	return set, nil
 }
 
-// referenceCopy fetches an object of unknown content once, before anything is
-// measured, so that every later byte can be compared with it.
-func (r *retrieveRunner) referenceCopy(ctx context.Context, node system.Node, o system.Object, i int) (path string, size int64, err error) {
-	path = filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", i))
-	r.site.Say(fmt.Sprintf("%s: fetching a reference copy of %s", r.site.Use.Name, o.Name))
-	begun := time.Now()
-	f, err := os.Create(path)
-	if err != nil {
-		return "", 0, fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.Name, err)
-	}
-	defer f.Close()
-	hash := sha256.New()
-	count := &counter{w: io.MultiWriter(f, hash)}
-	if err := node.Get(ctx, o.Ref, count); err != nil {
-		return "", 0, fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.Name, err)
-	}
-	if err := f.Close(); err != nil {
-		return "", 0, fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.Name, err)
-	}
-	sum := hex.EncodeToString(hash.Sum(nil))
-	if o.SHA256 != "" && !strings.EqualFold(o.SHA256, sum) {
-		return "", 0, fmt.Errorf("%s: %s has SHA-256 %s, its list says %s", r.site.Use.Name, o.Name, sum, o.SHA256)
-	}
-	if o.Size >= 0 && o.Size != count.n {
-		return "", 0, fmt.Errorf("%s: %s is said to have %d bytes, %d came", r.site.Use.Name, o.Name, o.Size, count.n)
-	}
-	r.site.Event("phase", "reference copy", fmt.Sprintf("%s: %s, %d bytes, sha256 %s", r.site.Use.Name, o.Name, count.n, sum), time.Since(begun))
-	return path, count.n, nil
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
+func (r *retrieveRunner) referencePath() string {
+	r.references++
+	return filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
 }

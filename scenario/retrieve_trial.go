@@ -21,6 +21,8 @@ type retrieveRunner struct {
 	site   Site
 	server system.HTTPServer
 	sets   map[experiment.ResolvedData][]retrieveObject
+
+	references int // copies made so far
 }
 
 // Trial runs the load generator as a process of its own on the client's host,
@@ -131,15 +133,15 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 		return spec, errors.New("the cell's data was never prepared")
 	}
 	for _, o := range set {
-		if c.Range > 0 && o.size < int64(c.Range) {
-			return spec, fmt.Errorf("%s: %s has %d bytes, fewer than the range of %s", r.site.Use.Name, o.name, o.size, c.Range)
+		if err := o.fits(c.Range); err != nil {
+			return spec, fmt.Errorf("%s: %w", r.site.Use.Name, err)
 		}
 		t, err := r.server.Target(o.ref)
 		if err != nil {
 			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
 		spec.Objects = append(spec.Objects, httpload.Object{
-			URL: t.URL.String(), Size: o.size, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
+			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
 			Content: o.content, Reference: o.reference,
 		})
 	}

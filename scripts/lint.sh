@@ -9,7 +9,6 @@ if [ -n "$unformatted" ]; then
 fi
 go vet ./...
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-go mod tidy -diff
 if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh .ci/run; fi
 cd web
 [ -d node_modules ] || npm ci --no-audit --no-fund

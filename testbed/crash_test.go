@@ -332,3 +332,26 @@ func TestWatchdogMustBePlimsoll(t *testing.T) {
 		t.Errorf("within the watchdog: %v", err)
 	}
 }
+
+func TestStateDirectory(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	if got, err := stateDir(); err != nil || got != filepath.Join(dir, "plimsoll") {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	others := filepath.Join(dir, "others") // as sudo leaves it
+	if err := os.Mkdir(others, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(others, 54321, 54321); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", others)
+	if got, err := stateDir(); err != nil || got != filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID())) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}

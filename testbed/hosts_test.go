@@ -163,6 +163,23 @@ func TestPacketsAndPorts(t *testing.T) {
 	}
 }
 
+// Plain hosts are for endpoints outside, which have names.
+func TestPlainHostsKnowNames(t *testing.T) {
+	tb := newTestbed(t, Options{Plain: true})
+	a := addHost(t, tb, "a")
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	c, err := a.Dial(t.Context(), "tcp", "localhost:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+}
+
 // A slow dial delays nothing else on the host.
 func TestDialsDoNotWaitForOneAnother(t *testing.T) {
 	needNamespaces(t)

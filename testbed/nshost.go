@@ -41,10 +41,9 @@ func (h *host) addrs(ipv6 bool) []netip.Addr {
 	return []netip.Addr{h.addr4}
 }
 
-// Dial connects from the host. Address must be numeric: a name would be looked
-// up by threads outside the host.
+// Dial connects from the host.
 func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if err := numeric(address); err != nil {
+	if err := h.numeric(address); err != nil {
 		return nil, fmt.Errorf("testbed: dial %s from host %s: %w", address, h.name, err)
 	}
 	var d net.Dialer
@@ -79,20 +78,25 @@ func (h *host) localAddr(network, address string) net.Addr {
 	return nil
 }
 
-func numeric(address string) error {
-	hostport, _, err := net.SplitHostPort(address)
+// numeric refuses names on hosts with a namespace: they would be looked up by
+// threads outside of it.
+func (h *host) numeric(address string) error {
+	if h.ns == nil {
+		return nil
+	}
+	name, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return err
 	}
-	if _, err := netip.ParseAddr(hostport); err != nil && hostport != "" {
-		return errors.New("the address must be numeric")
+	if _, err := netip.ParseAddr(name); err != nil && name != "" {
+		return errors.New("the address must be numeric: a host knows no names")
 	}
 	return nil
 }
 
 // Listen listens on the host with TCP.
 func (h *host) Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	if err := numeric(address); err != nil {
+	if err := h.numeric(address); err != nil {
 		return nil, fmt.Errorf("testbed: listen on %s on host %s: %w", address, h.name, err)
 	}
 	var lc net.ListenConfig
@@ -110,7 +114,7 @@ func (h *host) Listen(ctx context.Context, network, address string) (net.Listene
 
 // ListenPacket listens on the host with UDP.
 func (h *host) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
-	if err := numeric(address); err != nil {
+	if err := h.numeric(address); err != nil {
 		return nil, fmt.Errorf("testbed: listen on %s on host %s: %w", address, h.name, err)
 	}
 	var lc net.ListenConfig

@@ -7,9 +7,11 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -135,8 +137,13 @@ func TestObserve(t *testing.T) {
 	const every = 20 * time.Millisecond
 	epoch := time.Now()
 	var polls [][]record.Sample
-	stop := tb.Observe(t.Context(), epoch, every, func(s []record.Sample) { polls = append(polls, s) })
-	time.Sleep(15 * every)
+	several := make(chan struct{})
+	stop := tb.Observe(t.Context(), epoch, every, func(s []record.Sample) {
+		if polls = append(polls, s); len(polls) == 10 {
+			close(several)
+		}
+	})
+	<-several
 	stop()
 	stop()
 	n := len(polls)
@@ -145,8 +152,8 @@ func TestObserve(t *testing.T) {
 		t.Error("polled after stop")
 	}
 	end()
-	if n < 3 {
-		t.Fatalf("%d polls", n)
+	if took := time.Since(epoch); n > int(took/every)+2 {
+		t.Errorf("%d polls in %s", n, took)
 	}
 	last := map[string]record.Sample{}
 	for i, poll := range polls {
@@ -164,10 +171,6 @@ func TestObserve(t *testing.T) {
 			if got[name].Role != role {
 				t.Errorf("poll %d: sample of %s: %+v", i, name, got[name])
 			}
-		}
-		// The schedule is absolute: a late poll does not shift the next ones.
-		if late := got["burn"].Start % every; i > 0 && i < n-1 && late > every/2 {
-			t.Logf("poll %d was %s late", i, late)
 		}
 		last = got
 	}
@@ -197,10 +200,10 @@ func TestOthersAreToldFromUs(t *testing.T) {
 	busy, others := measure()
 	ours := p.Usage().CPU - u
 	end()
-	if ours < 0.1 {
+	if ours < 0.2 {
 		t.Skipf("too busy here: our burner got %.2f s of CPU", ours)
 	}
-	if others > busy-0.8*ours {
+	if others > busy-ours/2 { // the two are not read at the same instant
 		t.Errorf("busy %.2f s, ours %.2f s, others %.2f s: ours is counted as others'", busy, ours, others)
 	}
 
@@ -233,7 +236,7 @@ func TestOthersAreToldFromUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := end2.cpu() - cpu
-	if took > 0.1 && others < 0.6*took {
+	if took > 0.2 && others < took/2 {
 		t.Errorf("another's process took %.2f s, others %.2f s", took, others)
 	}
 }
@@ -285,4 +288,32 @@ func TestObserveEndsWithItsContext(t *testing.T) {
 	stop := tb.Observe(ctx, time.Now(), time.Hour, func([]record.Sample) {})
 	cancel()
 	stop()
+}
+
+// The schedule is absolute: a poll that takes too long makes the next ones drop
+// out, it does not shift them.
+func TestObserveKeepsToItsSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tb Testbed
+		var starts []time.Duration
+		stop := tb.Observe(t.Context(), time.Now(), time.Second, func(s []record.Sample) {
+			starts = append(starts, s[0].Start)
+			switch len(starts) {
+			case 2:
+				time.Sleep(300 * time.Millisecond)
+			case 3:
+				time.Sleep(2500 * time.Millisecond)
+			}
+		})
+		time.Sleep(7500 * time.Millisecond)
+		stop()
+		want := []time.Duration{0, 1, 2, 5, 6, 7}
+		for i := range want {
+			want[i] *= time.Second
+		}
+		want = append(want, 7500*time.Millisecond)
+		if !slices.Equal(starts, want) {
+			t.Errorf("polled at %v, want %v", starts, want)
+		}
+	})
 }

@@ -87,6 +87,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer h.t.starting.Done()
 	p := &Process{host: h, cmd: c, label: label, nth: nth, done: make(chan struct{}), stopped: make(chan struct{})}
 	p.log = filepath.Join(h.t.opt.Dir, "logs", sanitize(label)+".log")
 	logFile, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -158,7 +159,8 @@ func (h *host) bury(name string) error {
 	return nil
 }
 
-// claim gives the process its label. A name that another host uses too gets
+// claim gives the process its label and holds up Close until it is started; the
+// caller says Done to t.starting. A name that another host uses too gets
 // the host's in front, so that samples and logs tell them apart.
 func (h *host) claim(name string) (label string, nth int, err error) {
 	h.t.mu.Lock()
@@ -166,6 +168,7 @@ func (h *host) claim(name string) (label string, nth int, err error) {
 	if h.t.closed {
 		return "", 0, errHostClosed
 	}
+	h.t.starting.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	label = name

@@ -2,10 +2,13 @@ package testbed
 
 import (
 	"math"
+	"net"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -156,4 +159,46 @@ func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
 	}
 	echoes(t, c)
 	_ = c.Close()
+}
+
+// Both ends of a connection have the congestion control asked for: the server's,
+// which sends the data, is made by the kernel when it accepts.
+func TestCongestionOfBothEnds(t *testing.T) {
+	needNamespaces(t)
+	for _, opt := range []Options{{Emulate: "none"}, {Emulate: "none", IPv6: true}, {}, {IPv6: true}} {
+		tb := newTestbed(t, opt)
+		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+		for _, want := range []string{"cubic", "reno"} {
+			if err := tb.Shape(t.Context(), ShapeSpec{Congestion: want, Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
+				t.Fatal(err)
+			}
+			l, err := a.Listen(t.Context(), "tcp", net.JoinHostPort(a.Addr().String(), "0"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := b.Dial(t.Context(), "tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for end, c := range map[string]net.Conn{"client": client, "server": server} {
+				raw, err := c.(*net.TCPConn).SyscallConn()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got string
+				if e := raw.Control(func(fd uintptr) { got, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION) }); e != nil || err != nil {
+					t.Fatal(e, err)
+				}
+				if got != want {
+					t.Errorf("%+v: the %s has %q, want %q", opt, end, got, want)
+				}
+				_ = c.Close()
+			}
+			_ = l.Close()
+		}
+	}
 }

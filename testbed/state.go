@@ -57,7 +57,7 @@ const (
 func stateDir() (string, error) {
 	uid := outerUID()
 	dir := filepath.Join(os.TempDir(), "plimsoll-"+strconv.Itoa(uid))
-	if x := os.Getenv("XDG_RUNTIME_DIR"); x != "" && unix.Access(x, unix.W_OK) == nil {
+	if x := os.Getenv("XDG_RUNTIME_DIR"); x != "" && ownedByUs(x) { // sudo may have kept another's
 		dir = filepath.Join(x, "plimsoll")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -65,14 +65,15 @@ func stateDir() (string, error) {
 	}
 	// Others may write to the temporary directory; we kill and remove what the
 	// files in here name, so nobody else may have made it.
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return "", fmt.Errorf("testbed: state directory: %w", err)
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || info.Mode().Perm()&0o022 != 0 || !ownedByUs(dir) {
 		return "", fmt.Errorf("testbed: state directory %s is not ours alone; remove it", dir)
 	}
 	return dir, nil
+}
+
+func ownedByUs(dir string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
 // outerUID is the user's ID outside the user namespace that Enter made: root

@@ -49,6 +49,8 @@ type Testbed struct {
 	labels map[string]*host // process label → the host it belongs to
 	closed bool
 
+	starting sync.WaitGroup // processes that are being started
+
 	shape shaper
 	box   box
 }
@@ -203,6 +205,7 @@ func (t *Testbed) Close(ctx context.Context) error {
 	t.closed = true
 	hosts := t.hosts
 	t.mu.Unlock()
+	t.starting.Wait() // forking takes no time
 
 	var errs []error
 	errs = append(errs, stopAll(ctx, processes(hosts...)))

@@ -53,8 +53,11 @@ func newNamespace() (*os.File, error) {
 	return f, err
 }
 
-// inNamespace runs f on a thread of its own inside ns; nil stays outside.
+// inNamespace runs f on a thread of its own inside ns; nil is where we are.
 func inNamespace(ns *os.File, f func() error) error {
+	if ns == nil {
+		return f()
+	}
 	return onThread(func() error {
 		if err := enter(ns); err != nil {
 			return err
@@ -79,6 +82,7 @@ func enter(ns *os.File) error {
 // outlive them.
 type keeper struct {
 	work chan func()
+	quit chan struct{}
 	done chan struct{}
 	err  error // why the thread never came to work; set before done closes
 }
@@ -86,14 +90,19 @@ type keeper struct {
 var errHostClosed = errors.New("the host is closed")
 
 func startKeeper(ns *os.File) *keeper {
-	k := &keeper{work: make(chan func()), done: make(chan struct{})}
+	k := &keeper{work: make(chan func()), quit: make(chan struct{}), done: make(chan struct{})}
 	startThread(func() {
 		defer close(k.done)
 		if k.err = enter(ns); k.err != nil {
 			return
 		}
-		for f := range k.work {
-			f()
+		for {
+			select {
+			case f := <-k.work:
+				f()
+			case <-k.quit:
+				return
+			}
 		}
 	})
 	return k
@@ -114,8 +123,8 @@ func (k *keeper) do(f func() error) error {
 	}
 }
 
-// stop ends the thread. No do may follow or be under way.
+// stop ends the thread; what is asked of it later fails. Only once.
 func (k *keeper) stop() {
-	close(k.work)
+	close(k.quit)
 	<-k.done
 }

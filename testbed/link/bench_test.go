@@ -42,11 +42,19 @@ func benchStream(b *testing.B, p Params) {
 		sender.SetLinger(0)
 		stop := stream(sender, receiver)
 		time.Sleep(3*time.Second + 20*p.Delay)
-		before, t0 := delivered(b, sender), time.Now()
+		senders := []*net.TCPConn{sender}
 		s := l.stats()
+		before, t0, err := delivered(senders)
+		if err != nil {
+			b.Fatal(err)
+		}
 		time.Sleep(3 * time.Second)
-		bits, seconds := float64(delivered(b, sender)-before)*8, time.Since(t0).Seconds()
+		after, t1, err := delivered(senders)
+		if err != nil {
+			b.Fatal(err)
+		}
 		s = l.stats().Since(s)
+		bits, seconds := float64(after-before)*8, t1.Sub(t0).Seconds()
 		stop()
 		b.ReportMetric(bits/seconds/1e9, "Gbit/s")
 		b.ReportMetric(s.CPU.Seconds()/seconds, "cpu-emulator")
@@ -54,14 +62,6 @@ func benchStream(b *testing.B, p Params) {
 		b.ReportMetric(0, "ns/op")
 		b.Log(s.Scheduler, "drops", s.Drops, "device drops", s.Hosts["a"].DeviceDrops)
 	}
-}
-
-func delivered(b *testing.B, c *net.TCPConn) int64 {
-	n, err := deliveredOf(c)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return n
 }
 
 func benchRTT(b *testing.B, rtt time.Duration) {

@@ -102,25 +102,15 @@ func (l *lab) iperf(from, to string, args ...string) (report struct {
 	}
 }
 
-// kernelRTT is the round trip that the kernel measured in a TCP handshake: no
+// kernelRTT is the round trip that the kernel measured in TCP handshakes: no
 // clock of ours is in it.
 func (l *lab) kernelRTT(from, to string) time.Duration {
 	l.t.Helper()
-	best := time.Hour
-	for range 5 {
-		a, b, err := tcpPair(l.t.Context(), l.hosts[from], l.hosts[to])
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		info, err := tcpInfo(a)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		best = min(best, time.Duration(info.Rtt)*time.Microsecond)
-		a.Close()
-		b.Close()
+	rtt, err := handshakeRTT(l.t.Context(), l.hosts[from], l.hosts[to])
+	if err != nil {
+		l.t.Fatal(err)
 	}
-	return best
+	return rtt
 }
 
 func TestRoundTrip(t *testing.T) {

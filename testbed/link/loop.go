@@ -135,6 +135,7 @@ func (l *loop) run() {
 		close(l.done)
 	}()
 	l.thread = unix.Gettid()
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // of this thread
 	l.scheduler = prioritize()
 
 	scratch := l.net.pool.get(maxPacket)
@@ -206,21 +207,6 @@ func (l *loop) stats() (s Stats, err error) {
 		}
 	})
 	return s, err
-}
-
-// prioritize gives the calling thread what precision it may have, and says what
-// that is. Only SCHED_FIFO keeps departures on time when the machine is busy.
-func prioritize() string {
-	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	const resetOnFork = 0x01
-	fifo := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 10, Flags: resetOnFork}
-	if unix.SchedSetAttr(0, &fifo, 0) == nil {
-		return "fifo"
-	}
-	if unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) == nil {
-		return "nice -20"
-	}
-	return "normal"
 }
 
 func epollWait(epoll int, events []unix.EpollEvent, ns int64) int {

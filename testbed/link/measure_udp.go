@@ -120,7 +120,7 @@ func pass(ctx context.Context, from, to Endpoint, want Want, size, n int, rate f
 	over := make(chan struct{})
 	log := make(chan []arrival, 1)
 	// Quiet must outlast the way, or what is still under way would count as lost.
-	go func() { log <- b.receive(over, 200*time.Millisecond+want.RTT+want.Jitter) }()
+	go func() { log <- b.receive(over, 500*time.Millisecond+want.RTT+want.Jitter) }()
 	sent, err := b.send(ctx, n, rate)
 	close(over)
 	a := <-log

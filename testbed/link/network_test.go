@@ -365,7 +365,7 @@ func TestDownlinkIsShared(t *testing.T) {
 
 func TestQueueDefaults(t *testing.T) {
 	top := Topology{
-		Up:   map[string]Params{"a": {Rate: 1e9, Delay: 20 * time.Millisecond}, "b": {Rate: 1e6}},
+		Up:   map[string]Params{"a": {Rate: 1e9, Delay: 20 * time.Millisecond}, "b": {Rate: 1e6}, "c": {Rate: 1e10}},
 		Down: map[string]Params{"a": {Rate: 1e9, Delay: 20 * time.Millisecond}, "b": {Rate: 1e9, Queue: 5}},
 	}
 	r := top.resolve([]string{"a", "b", "c"})
@@ -373,7 +373,8 @@ func TestQueueDefaults(t *testing.T) {
 		"one round trip of 40 ms at 1 Gbit/s": {r.Up["a"].Queue, 5e6},
 		"least":                               {r.Up["b"].Queue, 64 * 1514},
 		"as given":                            {r.Down["b"].Queue, 5},
-		"no rate":                             {r.Up["c"].Queue, 0},
+		"eight super-packets":                 {Params{Rate: 1e10}.QueueBytes(0), 8 * 43 * 1514},
+		"no rate":                             {r.Down["c"].Queue, 0},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("%s: %d, want %d", what, c[0], c[1])

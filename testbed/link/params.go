@@ -12,7 +12,7 @@ type Params struct {
 	Delay  time.Duration `json:"delay"`  // one way
 	Jitter time.Duration `json:"jitter"` // uniform ±, order kept
 	Loss   float64       `json:"loss"`   // probability per wire segment, 0…1
-	Queue  int64         `json:"queue"`  // bytes; 0: max(1 BDP of the round trip, 64 full segments)
+	Queue  int64         `json:"queue"`  // bytes; 0: one bandwidth-delay product or more, see QueueBytes
 }
 
 // Shaped reports whether p changes anything.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,10 +30,13 @@ func serve(ctx context.Context, control *os.File) error {
 	defer ch.close()
 	defer context.AfterFunc(ctx, func() { ch.conn.Close() })()
 	// The data path must not wait for a processor of Go's while the control
-	// goroutine or the collector runs.
+	// goroutine runs, nor for the garbage collector: packets are not garbage, and
+	// the few requests of a run may pile up.
 	if runtime.GOMAXPROCS(0) < 3 {
 		runtime.GOMAXPROCS(3)
 	}
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(64 << 20)
 
 	var req request
 	if err := ch.receive(&req); err != nil {

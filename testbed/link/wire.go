@@ -35,8 +35,10 @@ func BDP(rate float64, rtt time.Duration) int64 { return int64(rate / 8 * rtt.Se
 
 // QueueBytes is the queue that p has on a path with the given round trip:
 // p.Queue, or by default one bandwidth-delay product (the classic rule: a single
-// loss-based flow keeps the link busy while it recovers from halving its window)
-// and at least 64 full segments. 0 when p has no rate: nothing queues then.
+// loss-based flow keeps the link busy while it recovers from halving its window),
+// at least 64 full segments, and at least eight super-packets of the size that
+// senders may use here, without which a short fast link would drop the tail of
+// every second one. 0 when p has no rate: nothing queues then.
 func (p Params) QueueBytes(rtt time.Duration) int64 {
 	switch {
 	case p.Rate <= 0:
@@ -44,7 +46,9 @@ func (p Params) QueueBytes(rtt time.Duration) int64 {
 	case p.Queue > 0:
 		return p.Queue
 	}
-	return max(BDP(p.Rate, rtt), 64*FullFrame)
+	const largest = 1 << 16 / MTU // segments of the largest super-packet
+	burst := int64(min(segmentsPerBurst(p.Rate), largest))
+	return max(BDP(p.Rate, rtt), max(64, 8*burst)*FullFrame)
 }
 
 func (p Params) withQueue(rtt time.Duration) Params {

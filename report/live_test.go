@@ -1,0 +1,126 @@
+package report
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+func get(t *testing.T, h http.Handler, path, host string) *httptest.ResponseRecorder {
+	t.Helper()
+	req := httptest.NewRequest("GET", path, nil)
+	req.Host = host
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	return w
+}
+
+func TestLiveAnswersOnlyLoopbackNames(t *testing.T) {
+	h := Live(shared(t))
+	for _, host := range []string{"localhost", "localhost:7117", "127.0.0.1:7117", "[::1]:7117", "[::1]"} {
+		if w := get(t, h, "/", host); w.Code != 200 {
+			t.Errorf("host %s: %d %s", host, w.Code, w.Body)
+		}
+	}
+	for _, host := range []string{"evil.example", "127.0.0.1.evil.example:7117", "10.0.0.1", "", "localhost.evil.example"} {
+		for _, path := range []string{"/", "/metrics", "/events"} {
+			if w := get(t, h, path, host); w.Code != http.StatusForbidden {
+				t.Errorf("host %q, %s: %d", host, path, w.Code)
+			}
+		}
+	}
+	if w := get(t, h, "/run.db", "localhost"); w.Code != 404 {
+		t.Errorf("/run.db: %d", w.Code)
+	}
+}
+
+func TestLiveMetrics(t *testing.T) {
+	w := get(t, Live(shared(t)), "/metrics", "localhost")
+	body := w.Body.String()
+	for _, want := range []string{`plimsoll_trials{state="valid"} 88`, `plimsoll_trials{state="invalid"} 2`, `plimsoll_operations_total{outcome="error",system="boxo"}`, `plimsoll_received_bytes_total{system="nginx"}`,
+		`plimsoll_cell_median{cell="c001",metric="throughput"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in\n%.2000s", want, body)
+		}
+	}
+}
+
+// event is one server-sent event.
+type event struct{ name, data string }
+
+func readEvents(t *testing.T, body io.Reader, each func(event) bool) {
+	t.Helper()
+	in := bufio.NewScanner(body)
+	in.Buffer(nil, 32<<20)
+	var e event
+	for in.Scan() {
+		switch line := in.Text(); {
+		case strings.HasPrefix(line, "event: "):
+			e.name = line[7:]
+		case strings.HasPrefix(line, "data: "):
+			e.data = line[6:]
+		case line == "":
+			if !each(e) {
+				return
+			}
+		}
+	}
+}
+
+// While the run goes on the page follows it; when it ends, so does the stream.
+func TestLiveFollowsARun(t *testing.T) {
+	s := synthetic{file: fmt.Sprintf(smallFile, "nginx", 2), blocks: 2, stop: 6}
+	dir, run := s.write(t)
+	must(t, run.Flush())
+	srv := httptest.NewServer(Live(dir))
+	defer srv.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", srv.URL+"/events", nil)
+	must(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	must(t, err)
+	defer resp.Body.Close()
+	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Fatalf("content type %q", got)
+	}
+	var mains []string
+	var names []string
+	readEvents(t, resp.Body, func(e event) bool {
+		names = append(names, e.name)
+		switch e.name {
+		case "main":
+			var html string
+			must(t, json.Unmarshal([]byte(e.data), &html))
+			mains = append(mains, html)
+			if len(mains) == 1 {
+				must(t, run.Event(record.Event{At: time.Now(), Kind: "phase", What: "run ends"}))
+				must(t, run.Close())
+			}
+		case "end":
+			return false
+		}
+		return true
+	})
+	if len(mains) < 2 || names[len(names)-1] != "end" {
+		t.Fatalf("events %v", names)
+	}
+	if !strings.Contains(mains[0], ">running<") || strings.Contains(mains[len(mains)-1], ">running<") || !strings.Contains(mains[len(mains)-1], ">partial<") {
+		t.Error("the page did not follow the run's state")
+	}
+}
+
+func TestLiveOfNoRun(t *testing.T) {
+	if w := get(t, Live(t.TempDir()), "/", "localhost"); w.Code != http.StatusInternalServerError {
+		t.Errorf("no run: %d", w.Code)
+	}
+}

@@ -1,0 +1,171 @@
+package report
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+func trialsOf(outcomes ...map[string]int64) []Trial {
+	var all []Trial
+	for _, o := range outcomes {
+		all = append(all, Trial{Trial: record.Trial{State: record.Done, Outcomes: o}})
+	}
+	return all
+}
+
+func TestSuccessLeavesTheExperimentsLimitsOut(t *testing.T) {
+	p := successOf(trialsOf(map[string]int64{"ok": 50, "deadline": 45, "in-flight": 5, "cancelled": 2}))
+	if p.Value != 1 || p.Of != 50 || p.Censored != 52 {
+		t.Errorf("a healthy server with a short deadline: %+v", p)
+	}
+	p = successOf(trialsOf(map[string]int64{"ok": 6, "refused": 1, "error": 1, "truncated": 1, "wrong-bytes": 1, "stalled": 2}))
+	if p.Value != 0.5 || p.Of != 12 {
+		t.Errorf("failures: %+v", p)
+	}
+	if p := successOf(nil); p.Value.Known() || p.Of != 0 {
+		t.Errorf("nothing finished: %+v", p)
+	}
+}
+
+// When trials differ more than chance allows, operations are worth less than
+// their number; when they agree, as much.
+func TestSuccessIntervalKnowsThatTrialsDiffer(t *testing.T) {
+	even := successOf(trialsOf(map[string]int64{"ok": 90, "error": 10}, map[string]int64{"ok": 90, "error": 10}, map[string]int64{"ok": 90, "error": 10}))
+	uneven := successOf(trialsOf(map[string]int64{"ok": 100}, map[string]int64{"ok": 100}, map[string]int64{"ok": 70, "error": 30}))
+	plain := stats.Proportion(270, 300, Confidence)
+	if even.Worth != 300 || math.Abs(float64(even.Lo)-plain.Lo) > 1e-9 || math.Abs(float64(even.Hi)-plain.Hi) > 1e-9 {
+		t.Errorf("even trials: %+v, Clopper-Pearson %+v", even, plain)
+	}
+	if uneven.Value != even.Value || uneven.Worth > 30 || !(uneven.Lo < even.Lo-0.05) || !(uneven.Hi > even.Hi+0.02) {
+		t.Errorf("uneven trials %+v, even ones %+v", uneven, even)
+	}
+}
+
+func TestFewTrialsShowTheirRange(t *testing.T) {
+	s := summaryOf([]float64{3, 1, 2, 5, 4}, []int{0, 1, 2, 3, 4})
+	if s.Median != 3 || s.Lo != 1 || s.Hi != 5 || s.Exact || s.Confidence != 0.9375 {
+		t.Errorf("five trials: %+v", s)
+	}
+	s = summaryOf([]float64{3, 1, 2, 5, 4, 6}, []int{0, 1, 2, 3, 4, 5})
+	if s.Lo != 1 || s.Hi != 6 || !s.Exact || s.Confidence < 0.95 {
+		t.Errorf("six trials: %+v", s)
+	}
+	s = summaryOf([]float64{3}, []int{0})
+	if s.Lo.Known() || s.Hi.Known() || s.Median != 3 {
+		t.Errorf("one trial: %+v", s)
+	}
+}
+
+func TestPercentilesNeedTheirOperations(t *testing.T) {
+	few := record.Trial{Outcomes: map[string]int64{"ok": 99, "error": 1000}}
+	many := record.Trial{Outcomes: map[string]int64{"ok": 100}}
+	for key, want := range map[string][2]bool{"ttfb_p99": {false, true}, "ttfb_p90": {true, true}, "duration_p50": {true, true}, "throughput": {true, true}, "system_rss_peak": {true, true}, "duration_p999": {false, false}} {
+		if got := [2]bool{supported(key, few), supported(key, many)}; got != want {
+			t.Errorf("%s with 99 and 100 operations: %v, want %v", key, got, want)
+		}
+	}
+}
+
+func TestFlipTest(t *testing.T) {
+	up := func(n int, x float64) []float64 {
+		g := make([]float64, n)
+		for i := range g {
+			g[i] = x
+		}
+		return g
+	}
+	for _, c := range []struct {
+		name   string
+		groups [][]float64
+		lo, hi float64
+	}{
+		{"five alike: 2 of 32 ways", [][]float64{up(5, 0.3)}, 2.0 / 32, 2.0 / 32},
+		{"two groups of five alike", [][]float64{up(5, 0.3), up(5, 0.1)}, 2.0 / 1024, 2.0 / 1024},
+		{"none", [][]float64{{0.1, -0.1, 0.1, -0.1}}, 0.99, 1},
+		{"large in two groups, none in a third", [][]float64{up(4, -1), up(4, -0.7), {0.01, -0.01, 0.02, -0.02, 0.01}}, 0.003, 0.01},
+		{"sampled", [][]float64{up(10, 0.3), up(10, 0.1)}, 0, 0.001},
+	} {
+		if p := flipTest(c.groups, 1); p < c.lo || p > c.hi {
+			t.Errorf("%s: p = %g, want %g to %g", c.name, p, c.lo, c.hi)
+		}
+	}
+}
+
+func ratioFor(xs, ys []float64, family int, b record.Better) Ratio {
+	q := ratioOf(xs, ys, 1)
+	q.PHolm = Num(min(1, float64(q.P)*float64(family)))
+	q.decide(b, family)
+	return q
+}
+
+func TestADifferenceIsShownOnlyWhenItIs(t *testing.T) {
+	slow, fast := []float64{50, 51, 49, 52, 50, 51}, []float64{100, 101, 99, 102, 98, 100}
+	near := []float64{100.2, 100.8, 99.1, 101.9, 98.2, 100.1}
+	for _, c := range []struct {
+		name         string
+		xs, ys       []float64
+		family       int
+		better       record.Better
+		shown        bool
+		direction    int
+		warn         bool
+		below, above float64
+	}{
+		{"half as fast, six trials, corrected", slow, fast, 10, record.Higher, true, -1, false, 0.49, 0.53},
+		{"half the time is better", slow, fast, 10, record.Lower, true, 1, false, 0.49, 0.53},
+		{"half the anything is neither", slow, fast, 10, record.Neither, true, 0, false, 0.49, 0.53},
+		{"the same", near, fast, 10, record.Higher, false, 0, false, 0.98, 1.02},
+		{"five trials cannot pass ten comparisons", slow[:5], fast[:5], 10, record.Higher, true, -1, true, 0.49, 0.53},
+		{"three trials can show nothing", slow[:3], fast[:3], 1, record.Higher, false, 0, true, 0.49, 0.53},
+	} {
+		q := ratioFor(c.xs, c.ys, c.family, c.better)
+		if q.Shown != c.shown || q.Better != c.direction || (q.Warn != "") != c.warn || float64(q.Value) < c.below || float64(q.Value) > c.above {
+			t.Errorf("%s: %+v", c.name, q)
+		}
+	}
+}
+
+// A difference below the effect floor may be shown and is still no verdict.
+func TestTheEffectFloor(t *testing.T) {
+	a, b := []float64{97, 97.1, 96.9, 97.2, 96.8, 97}, []float64{100, 100.1, 99.9, 100.2, 99.8, 100}
+	if q := ratioFor(a, b, 1, record.Higher); !q.Shown || q.Better != 0 {
+		t.Errorf("3 %% less: %+v", q)
+	}
+}
+
+// With no difference at all, the whole procedure must rarely show one.
+func TestFalsePositives(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, n := range []int{4, 5, 6, 9} {
+		shown, runs := 0, 400
+		for range runs {
+			xs, ys := make([]float64, n), make([]float64, n)
+			for i := range xs {
+				block := math.Exp(0.1 * rng.NormFloat64())
+				xs[i], ys[i] = block*math.Exp(0.05*rng.NormFloat64()), block*math.Exp(0.05*rng.NormFloat64())
+			}
+			q := Ratio{N: n, P: Num(stats.MannWhitney(xs, ys))}
+			r := ratioOf(xs, ys, 1)
+			q.Lo, q.Hi, q.Value, q.PHolm = r.Lo, r.Hi, r.Value, q.P
+			q.decide(record.Higher, 1)
+			if q.Shown {
+				shown++
+			}
+		}
+		if share := float64(shown) / float64(runs); share > 0.07 {
+			t.Errorf("n = %d: %.3f of comparisons of equals showed a difference", n, share)
+		}
+	}
+}
+
+func TestPooledRatioWeighsGroupsAlike(t *testing.T) {
+	l2, l8 := math.Log(2), math.Log(8)
+	value, lo, hi := pooledRatio([][]float64{{l2, l2, l2, l2, l2, l2}, {l8}}, 1)
+	if math.Abs(value-4) > 1e-9 || math.Abs(lo-4) > 1e-9 || math.Abs(hi-4) > 1e-9 {
+		t.Errorf("%g (%g-%g), want 4", value, lo, hi)
+	}
+}

@@ -1,0 +1,109 @@
+package scenario
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// reference is a copy of something of unknown content, to compare with.
+type reference struct {
+	path string
+	size int64
+}
+
+// referenceCopy fetches an object from its URL once, before anything is
+// measured. wantHash, when not empty, is the SHA-256 of the object's payload.
+func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, target system.HTTPTarget, wantHash string) (reference, error) {
+	fail := func(err error) (reference, error) {
+		return reference{}, fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.name, err)
+	}
+	r.site.Say(fmt.Sprintf("%s: fetching a reference copy of %s", r.site.Use.Name, o.name))
+	begun := time.Now()
+	path := r.referencePath()
+	f, err := os.Create(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer f.Close()
+	sum := &prefixHash{Hash: sha256.New(), left: o.payload, all: o.payload == 0}
+	n, err := r.fetch(ctx, target, io.MultiWriter(f, sum))
+	if err != nil {
+		return fail(err)
+	}
+	if err := f.Close(); err != nil {
+		return fail(err)
+	}
+	got := hex.EncodeToString(sum.Sum(nil))
+	if wantHash != "" && !strings.EqualFold(wantHash, got) {
+		return fail(fmt.Errorf("it has SHA-256 %s, its list says %s", got, wantHash))
+	}
+	if target.Encoded == "" && o.size >= 0 && o.size != n {
+		return fail(fmt.Errorf("it is said to have %d bytes, %d came", o.size, n))
+	}
+	r.site.Event("phase", "reference copy", fmt.Sprintf("%s: %s, %d bytes, sha256 %s", r.site.Use.Name, o.name, n, got), time.Since(begun))
+	return reference{path, n}, nil
+}
+
+// fetch reads a whole target from the client's host, as the load generator will.
+func (r *retrieveRunner) fetch(ctx context.Context, target system.HTTPTarget, w io.Writer) (int64, error) {
+	transport := &http.Transport{DialContext: r.site.Client.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: target.Insecure}, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	if target.CAFile != "" {
+		pem, err := os.ReadFile(target.CAFile)
+		if err != nil {
+			return 0, err
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.URL.String(), nil)
+	if err != nil {
+		return 0, err
+	}
+	for name, values := range target.Header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := transport.RoundTrip(req) // redirects are refused, as in the load
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("the server answers %s", resp.Status)
+	}
+	n, err := io.Copy(w, resp.Body)
+	if err == nil && resp.ContentLength >= 0 && n != resp.ContentLength {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// prefixHash hashes the first bytes only, or all.
+type prefixHash struct {
+	hash.Hash
+	left int64
+	all  bool
+}
+
+func (h *prefixHash) Write(p []byte) (int, error) {
+	part := p
+	if !h.all {
+		part = p[:min(int64(len(p)), h.left)]
+		h.left -= int64(len(part))
+	}
+	h.Hash.Write(part)
+	return len(p), nil
+}

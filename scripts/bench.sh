@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Figures of Plimsoll's own parts, side by side with other tools in one run:
+# the load generator beside k6 and wrk, the recorder, the link emulator. About
+# six minutes. Run it on a quiet machine; ratios are robust, rates are not.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if ! command -v k6 >/dev/null; then
+  echo "building k6 (for comparison) into .tools/bin"
+  GOBIN="$PWD/.tools/bin" go install go.k6.io/k6@latest
+fi
+command -v wrk >/dev/null || echo "wrk is not installed: its column stays empty (Debian: apt-get install wrk)"
+
+go run ./bench -what "${1:-all}"
+if [ "${1:-all}" = all ] || [ "$1" = link ]; then
+  echo "# link: the emulator, one TCP stream and idle round trips (needs root)"
+  go test -run '^$' -bench Link -benchtime 1x ./testbed/link
+fi
