@@ -279,7 +279,10 @@ func TestFaults(t *testing.T) {
 				t.Parallel()
 				url := faulty(t, path == "https", data, f.script)
 				s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c, Insecure: true}}, Concurrency: 2, Requests: 6, Range: 200_000,
-					Stall: 400 * time.Millisecond, Deadline: 10 * time.Second, Duration: 15 * time.Second}
+					Stall: 10 * time.Second, Deadline: 10 * time.Second, Duration: 15 * time.Second}
+				if f.outcome == record.Stalled {
+					s.Stall, s.Concurrency = 400*time.Millisecond, 6 // wait once, not three times
+				}
 				if f.whole {
 					s.Range = 0
 				}

@@ -73,11 +73,12 @@ func throttled(t testing.TB, data []byte, chunk int, every time.Duration) string
 // The study's burst: a healthy server whose link is shared fairly looks broken
 // to a client with a short deadline. It must not look like the server's fault.
 func TestDeadlineIsNotServerFailure(t *testing.T) {
+	t.Parallel()
 	c := content(50_000)
-	url := throttled(t, contentBytes(t, c), 1000, 20*time.Millisecond) // 1 s each, all at once
+	url := throttled(t, contentBytes(t, c), 1000, 40*time.Millisecond) // 2 s each, all at once
 	for _, receive := range []string{"verify", "drop"} {
 		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 20, PerWorker: 1, Barrier: true, Receive: receive, Stall: 5 * time.Second}
-		s.Deadline = 400 * time.Millisecond
+		s.Deadline = time.Second
 		res, got := runSpec(t, s)
 		if res.Outcomes["deadline"] != 20 {
 			t.Errorf("%s: short deadline: outcomes %v", receive, res.Outcomes)
@@ -95,10 +96,11 @@ func TestDeadlineIsNotServerFailure(t *testing.T) {
 }
 
 func TestInFlightAndCancelled(t *testing.T) {
+	t.Parallel()
 	c := content(1_000_000)
 	url := throttled(t, contentBytes(t, c), 1000, 10*time.Millisecond)
 	for _, receive := range []string{"verify", "drop"} {
-		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 5, Receive: receive, Duration: 300 * time.Millisecond}
+		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 5, Receive: receive, Duration: time.Second}
 		res, got := runSpec(t, s)
 		if res.Outcomes["in-flight"] != 5 || res.Bytes == 0 {
 			t.Errorf("%s: outcomes %v, %d bytes", receive, res.Outcomes, res.Bytes)
@@ -123,6 +125,7 @@ func TestInFlightAndCancelled(t *testing.T) {
 // intended start, show the second to every operation that was due in it.
 // A closed loop has only as many slow operations as connections.
 func TestCoordinatedOmission(t *testing.T) {
+	t.Parallel()
 	c := content(100)
 	data := contentBytes(t, c)
 	const pause = time.Second
@@ -165,6 +168,7 @@ func TestCoordinatedOmission(t *testing.T) {
 }
 
 func TestOfferedAndAchieved(t *testing.T) {
+	t.Parallel()
 	c := content(100)
 	data := contentBytes(t, c)
 	// One connection at 50/s cannot keep up with 200/s.
@@ -266,6 +270,12 @@ func TestHTTPS(t *testing.T) {
 	res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c, CAFile: ca}}, Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 100}, Requests: 30, Range: 10})
 	if res.Outcomes["ok"] != 30 {
 		t.Errorf("open loop: outcomes %v %v", res.Outcomes, res.Classes)
+	}
+	old := httptest.NewTLSServer(s.Config.Handler)
+	t.Cleanup(old.Close)
+	res, _ = runSpec(t, Spec{Objects: []Object{{URL: old.URL, Size: c.Size, Insecure: true}}, Concurrency: 1, Requests: 2, HTTP: "2"})
+	if res.Classes["http/2 not offered"] != 2 {
+		t.Errorf("a server without HTTP/2: %v %v", res.Outcomes, res.Classes)
 	}
 	res, _ = runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size}}, Concurrency: 1, Requests: 2})
 	if res.Classes["tls: certificate not trusted"] != 2 {

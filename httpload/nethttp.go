@@ -381,8 +381,9 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 	}
 	o, class, length := judge(&h, &f.req, object.Size)
 	if o != record.OK {
-		// Read what is short, so that the connection can be kept.
-		io.CopyN(io.Discard, resp.Body, maxDrain)
+		if resp.ContentLength >= 0 && resp.ContentLength <= maxDrain {
+			io.Copy(io.Discard, resp.Body) // so that the connection can be kept
+		}
 		return o, class
 	}
 	return w.body(ctx, f, resp.Body, length)

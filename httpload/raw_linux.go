@@ -186,7 +186,7 @@ const (
 	// when its connection is made.
 	minLong   = 1 << 20
 	maxWindow = 8 << 20
-	allWindow = 512 << 20 // of all connections together
+	allWindow = 1 << 30 // of all connections together
 	// Dropping costs wake-ups only; verifying works on what fits the cache.
 	dropLowat   = 2 << 20
 	verifyLowat = 256 << 10

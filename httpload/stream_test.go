@@ -44,7 +44,7 @@ func served(t *testing.T, s Spec, closeAfter time.Duration) (Result, []record.Op
 func TestServe(t *testing.T) {
 	c := content(10_000)
 	s := serveContent(t, c)
-	res, all, progress, err := served(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 3, Range: 100, Duration: 500 * time.Millisecond, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
+	res, all, progress, err := served(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 3, Range: 100, Duration: time.Second, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
