@@ -26,15 +26,21 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
+	// Health and link first: the trial's clock begins when it is ready to be loaded.
 	var restarted bool
+	var check *record.LinkCheck
 	unready := r.mendLink(ctx)
 	if unready == nil {
 		restarted, unready = r.healthy(ctx, s)
 	}
+	if unready == nil {
+		check, unready = r.prepareLink(ctx, s, cell, block)
+	}
 	if err := canceled(ctx); err != nil {
 		return record.Trial{}, err
 	}
-	w, err := r.rec.Begin(cell.ID, block, block < 0, time.Now())
+	epoch := time.Now()
+	w, err := r.rec.Begin(cell.ID, block, block < 0, epoch)
 	if err != nil {
 		return record.Trial{}, err
 	}
@@ -51,17 +57,13 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	if unready != nil {
 		return fail(unready)
 	}
-	check, err := r.prepareLink(ctx, s, cell, block)
-	if err != nil {
-		return fail(err)
-	}
 	if check != nil {
 		if err := w.Link(*check); err != nil {
 			return fail(err)
 		}
 	}
 
-	out, err := r.load(ctx, s, cell, block, w)
+	out, err := r.load(ctx, s, cell, block, w, epoch)
 	if err != nil {
 		return fail(err)
 	}
@@ -103,7 +105,7 @@ type loaded struct {
 }
 
 // load runs the scenario's load with all processes under observation.
-func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int, w *record.TrialWriter) (loaded, error) {
+func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int, w *record.TrialWriter, epoch time.Time) (loaded, error) {
 	var mu sync.Mutex
 	var recErr error // the first failure to record; the trial must not pass for whole
 	keep := func(err error) {
@@ -118,15 +120,15 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 		return loaded{}, fmt.Errorf("link emulator: %w", err)
 	}
 	meter := newMeter(s.processes())
-	begun := time.Now()
-	stop := r.bed.Observe(ctx, begun, observeEvery, func(samples []record.Sample) {
+	stop := r.bed.Observe(ctx, epoch, observeEvery, func(samples []record.Sample) {
 		meter.add(samples)
 		keep(w.Samples(samples))
 	})
 	load, err := s.runner.Trial(ctx, cell, trialSeed(r.plan.Experiment.Seed, cell.Group(), block), scenario.Sink{
+		Epoch: epoch,
 		Block: w.Block,
 		Progress: func(ops, bytes int64) {
-			r.say.Load(ops, bytes, time.Since(begun))
+			r.say.Load(ops, bytes, time.Since(epoch))
 		},
 	})
 	stop() // takes a last sample, so that deltas cover the whole trial

@@ -32,6 +32,7 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 	if err != nil {
 		return Load{}, err
 	}
+	spec.Epoch = sink.Epoch
 	in, err := json.Marshal(spec)
 	if err != nil {
 		return Load{}, fmt.Errorf("load generator: %w", err)
@@ -58,9 +59,6 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 	}
 	stdout.Close() // the generator holds the only other end: its death ends the stream
 	defer proc.Stop(context.WithoutCancel(ctx))
-	if sink.Process != nil {
-		sink.Process(proc)
-	}
 	// The generator reads its input to the newline and watches the pipe: should
 	// we die, it closes and the load ends.
 	go feed.Write(append(in, '\n'))
@@ -144,6 +142,8 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
 			Content: o.content, Reference: o.reference,
 		})
+		// A burst is one only when all its requests leave together.
+		spec.Barrier = c.PerWorker == 1 && c.Connections == "keep" && c.Arrivals == nil && t.URL.Scheme == "http"
 	}
 	return spec, nil
 }

@@ -50,9 +50,9 @@ type Site struct {
 
 // Sink takes what a trial yields while it runs.
 type Sink struct {
+	Epoch    time.Time          // nanosecond 0 of the operations' times
 	Block    func([]byte) error // encoded operations, see record.AppendBlock
 	Progress func(ops, bytes int64)
-	Process  func(*testbed.Process) // a generator that was started for this trial, to be observed
 }
 
 // Load is what the load generator says of itself after a trial.
