@@ -223,6 +223,17 @@ func TestNoValidTrialMeansNoVerdict(t *testing.T) {
 	}
 }
 
+func TestFewValidTrialsTemperTheVerdict(t *testing.T) {
+	r := reportOf(map[string][]float64{"base": {1e6, 1e6, 1e6, 1e6}, "sys": {1e6, 1e6, 1e6, 1e6}}, func(t *record.Trial) {
+		if t.Block > 1 {
+			t.Invalid = []string{record.ReasonBoxBusy}
+		}
+	})
+	if !strings.HasPrefix(r.Verdict.Text, "Only 4 of 8 trials are valid.") || r.Verdict.Tone != Warn {
+		t.Errorf("verdict %+v", r.Verdict)
+	}
+}
+
 func TestDropModeIsNamed(t *testing.T) {
 	r := reportOf(map[string][]float64{"base": {1e6}, "sys": {1e6}}, func(t *record.Trial) { t.Notes = []string{"receive: drop: raw http/1.1"} })
 	if r.found("not-compared") == nil {
