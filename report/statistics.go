@@ -48,7 +48,7 @@ func supported(key string, t record.Trial) bool {
 // ratios stands in for it.
 func ratioOf(xs, ys []float64, seed uint64) Ratio {
 	i := stats.PairedRatio(xs, ys, Confidence, seed)
-	q := Ratio{N: len(xs), Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), Confidence: Confidence, P: Num(stats.MannWhitney(xs, ys)), Warn: i.Warn}
+	q := Ratio{N: len(xs), Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), Confidence: i.Conf, P: Num(stats.MannWhitney(xs, ys)), Warn: i.Warn}
 	if i.Bounded() {
 		return q
 	}

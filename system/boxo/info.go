@@ -13,7 +13,7 @@ func (System) Info() system.Info {
 		Name:     name,
 		Summary:  "embedded IPFS gateway on the boxo library, blocks in a CAR file",
 		Modes:    []system.Mode{system.Start},
-		Can:      []string{"put", "range", "car"},
+		Can:      []string{"http", "put", "range", "car"},
 		Embedded: true,
 		Options: []system.Option{
 			{Name: "format", Type: "enum", Enum: []string{"file", "raw", "car"}, Default: "file", Help: "what retrieval asks for: the file's bytes, the root block, or a CAR of the whole DAG"},
