@@ -240,3 +240,22 @@ func TestDropModeIsNamed(t *testing.T) {
 		t.Errorf("findings %+v", r.Findings)
 	}
 }
+
+// Systems that connect differently have different limits; one line for both
+// would be wrong for each.
+func TestLoadLinesOfTheirOwn(t *testing.T) {
+	x := []float64{1e6, 1e6}
+	of := func(sys float64) []limit {
+		return reportOf(map[string][]float64{"base": x, "sys": x}, func(t *record.Trial) {
+			if t.Cell == "c001" {
+				t.Metrics["load_line"] = sys
+			}
+		}).loadLines()
+	}
+	if got := of(125.5e6); len(got) != 1 || got[0].system != "" {
+		t.Errorf("nearly equal lines: %+v", got)
+	}
+	if got := of(60e6); len(got) != 2 || got[0].system != "base" || got[1].system != "sys" || got[1].y != 60e6 {
+		t.Errorf("different lines: %+v", got)
+	}
+}

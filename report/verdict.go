@@ -127,7 +127,7 @@ func (r *Report) answers() []Answer {
 					show(float64(hi.Metrics[r.headline].Median), m.Unit), r.shape.where(hi))
 			}
 		case !o.Shown && worse+better == 0:
-			say = fmt.Sprintf("shows no difference to %s: %s over all cells, from %s", r.Baseline, showRange(o.Value, o.Lo, o.Hi, "×"), plural(int64(o.N), "pair of trials", "pairs of trials"))
+			say = fmt.Sprintf("cannot be told apart from %s: %s over all cells, from %s", r.Baseline, showRange(o.Value, o.Lo, o.Hi, "×"), plural(int64(o.N), "pair of trials", "pairs of trials"))
 		default:
 			say = fmt.Sprintf("%s %s what %s does, over all cells", verb, showRange(o.Value, o.Lo, o.Hi, "×"), r.Baseline)
 		}
