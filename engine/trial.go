@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"sync"
 	"time"
 
@@ -71,7 +70,10 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	t := record.Trial{
 		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Invalid: append(validity(cell, r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
+		Notes: out.load.Notes, Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
+	}
+	if out.emulatorTrouble != "" {
+		t.Notes = append(t.Notes, "link: "+out.emulatorTrouble)
 	}
 	if restarted {
 		t.Notes = append(t.Notes, "the system was restarted before this trial")
@@ -96,8 +98,8 @@ type loaded struct {
 	died  *testbed.Process
 	tls   bool
 
-	lateness     float64 // 99th percentile, seconds, of the emulator during the load; NaN without one
-	emulatorDied bool
+	emulatorTrouble string // why the link was not itself during the load; empty: it was
+	emulatorDied    bool
 }
 
 // load runs the scenario's load with all processes under observation.
@@ -129,7 +131,7 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	})
 	stop() // takes a last sample, so that deltas cover the whole trial
 	out := loaded{load: load, usage: meter.usage(), died: s.died(), tls: s.use.With["tls"] == "true"}
-	out.lateness, out.emulatorDied = r.emulatorSince(ctx, before)
+	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(ctx, s, before)
 	if out.emulatorDied {
 		r.event("fault", "link emulator died", fmt.Sprintf("during %s, block %d", cell.ID, block), 0)
 	}
@@ -163,27 +165,22 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute
 }
 
-// latenessLimit is how late the emulator may deliver one packet in a hundred:
-// the larger of 1 ms and 5 % of the delay.
-func latenessLimit(cell experiment.Cell) time.Duration {
-	return max(time.Millisecond, cell.Link.Delay.Std()/20)
-}
-
-// emulatorSince tells how late the emulator was since the earlier statistics.
-func (r *run) emulatorSince(ctx context.Context, before link.Stats) (p99 float64, died bool) {
+// emulatorSince tells why the link did not do what it should since the earlier
+// statistics (empty: it did), and whether its emulator has died.
+func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (trouble string, died bool) {
 	after, running, err := r.bed.EmulatorStats(ctx)
-	switch {
-	case err != nil:
-		return math.NaN(), ctx.Err() == nil
-	case !running:
-		return math.NaN(), false
+	if err != nil {
+		return "", ctx.Err() == nil
 	}
-	return after.Since(before).Lateness.Quantile(0.99).Seconds(), false
+	if !running || s.host == nil {
+		return "", false
+	}
+	return after.Since(before).Trouble(r.bed.Want(s.host, r.client).LatenessLimit()), false
 }
 
 // validity names what speaks against a trial, apart from what the generator
 // says of itself.
-func validity(cell experiment.Cell, limits experiment.Limits, out loaded, check *record.LinkCheck, c record.Counts) []string {
+func validity(limits experiment.Limits, out loaded, check *record.LinkCheck, c record.Counts) []string {
 	var why []string
 	if check != nil && !check.OK {
 		why = append(why, record.ReasonLinkOff)
@@ -197,7 +194,7 @@ func validity(cell experiment.Cell, limits experiment.Limits, out loaded, check 
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)
 	}
-	if out.lateness > latenessLimit(cell).Seconds() { // false for NaN
+	if out.emulatorTrouble != "" {
 		why = append(why, record.ReasonEmulatorLate)
 	}
 	if c.Ops == 0 {

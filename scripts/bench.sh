@@ -14,5 +14,5 @@ command -v wrk >/dev/null || echo "wrk is not installed: its column stays empty 
 go run ./bench -what "${1:-all}"
 if [ "${1:-all}" = all ] || [ "$1" = link ]; then
   echo "# link: the emulator, one TCP stream and idle round trips (needs root)"
-  go test -run '^$' -bench Link -benchtime 1x ./testbed/link
+  go test -run '^$' -bench 'Link|Iperf|Network' -benchtime 1x ./testbed/link
 fi

@@ -14,7 +14,7 @@ type Lateness struct {
 	Max    time.Duration `json:"max"`              // since the emulator started
 }
 
-const latenessBuckets = 8 * 42 // up to 73 minutes
+const latenessBuckets = 8 * 42 // up to 4.8 hours
 
 func latenessBucket(ns int64) int {
 	if ns < 8 {

@@ -1,0 +1,130 @@
+// Package layout holds the test that keeps dependencies pointing one way:
+//
+//	cmd → engine, report → scenario, system, testbed → httpload, workload, record, stats
+//
+// and two rules beside it: nothing is registered in init, and every package says
+// what it is for.
+package layout
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/plimsoll-project/plimsoll/"
+
+// allowed says what the files of a folder may import of ours; the first prefix
+// that fits counts. Folders below internal/ of a package are its own.
+var allowed = []struct {
+	folder string
+	may    []string
+}{
+	{"cmd/", []string{"engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed"}},
+	{"bench/", []string{"httpload", "record", "testbed", "workload"}},
+	{"engine/", []string{"experiment", "record", "scenario", "stats", "system", "testbed"}},
+	{"report/", []string{"experiment", "record", "report", "scenario", "stats"}},
+	{"scenario/", []string{"experiment", "httpload", "record", "stats", "system", "testbed", "workload"}},
+	{"system/", []string{"system", "testbed", "workload"}},
+	{"testbed/", []string{"record", "testbed"}},
+	{"httpload/", []string{"record", "workload"}},
+	{"experiment/", nil},
+	{"presets/", nil},
+	{"workload/", nil},
+	{"record/", nil},
+	{"stats/", nil},
+	{"internal/", []string{"internal"}},
+}
+
+func TestDependenciesPointOneWay(t *testing.T) {
+	each(t, func(path string, f *ast.File) {
+		if strings.HasSuffix(path, "_test.go") {
+			return // tests may look at a package from above
+		}
+		folder := filepath.Dir(path) + "/"
+		for _, rule := range allowed {
+			if !strings.HasPrefix(folder, rule.folder) {
+				continue
+			}
+			for _, i := range f.Imports {
+				name, _ := strconv.Unquote(i.Path.Value)
+				ours, ok := strings.CutPrefix(name, module)
+				if !ok {
+					continue
+				}
+				top, _, _ := strings.Cut(ours, "/")
+				own, _, _ := strings.Cut(folder, "/")
+				if top != own && !slices.Contains(rule.may, top) {
+					t.Errorf("%s imports %s, which is not below it", path, ours)
+				}
+			}
+			return
+		}
+		t.Errorf("%s is in a folder that the layout does not know", path)
+	})
+}
+
+func TestNothingIsRegisteredInInit(t *testing.T) {
+	each(t, func(path string, f *ast.File) {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s has an init function", path)
+			}
+		}
+	})
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	said := map[string]bool{}
+	each(t, func(path string, f *ast.File) {
+		dir := filepath.Dir(path)
+		said[dir] = said[dir] || f.Doc != nil
+	})
+	for dir, ok := range said {
+		if !ok {
+			t.Errorf("no file of %s has a package comment", dir)
+		}
+	}
+}
+
+// each parses every Go file of the repository.
+func each(t *testing.T, do func(path string, f *ast.File)) {
+	t.Helper()
+	root := "../.."
+	set := token.NewFileSet()
+	n := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != root) {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		f, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		n++
+		do(filepath.ToSlash(rel), f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n < 100 {
+		t.Fatalf("only %d files were found", n)
+	}
+}

@@ -1,0 +1,48 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+func TestErrorsCarryHintAndStatus(t *testing.T) {
+	base := errors.New("wallet is locked")
+	err := fmt.Errorf("siad: %w", Exit(CodePreconditions, WithHint(base, "unlock it")))
+	if Hint(err) != "unlock it" || ExitCode(err) != CodePreconditions || !errors.Is(err, base) {
+		t.Errorf("hint %q, status %d", Hint(err), ExitCode(err))
+	}
+	for _, c := range []struct {
+		err  error
+		want Code
+	}{{nil, CodeOK}, {base, CodeInternal}, {fmt.Errorf("x: %w", context.Canceled), CodeInterrupted}, {errors.Join(base, Exit(CodeUsage, base)), CodeUsage}} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("%v: status %d, want %d", c.err, got, c.want)
+		}
+	}
+	var out, errs bytes.Buffer
+	u := New(&out, &errs)
+	u.Error(err)
+	if got, want := errs.String(), "plimsoll: siad: wallet is locked\nhint: unlock it\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if out.Len() != 0 {
+		t.Errorf("an error went to standard output: %q", out.String())
+	}
+	u.JSON = true
+	u.Error(err)
+	if got, want := out.String(), `{"hint":"unlock it","text":"siad: wallet is locked","type":"error"}`+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestNoProgressWhereNobodyWatches(t *testing.T) {
+	var out, errs bytes.Buffer
+	u := New(&out, &errs)
+	u.Progress("half way")
+	if errs.Len()+out.Len() != 0 {
+		t.Errorf("progress was written to what is no terminal: %q", errs.String())
+	}
+}
