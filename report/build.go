@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -222,15 +223,24 @@ func (r *Report) state(in *input) {
 	}
 }
 
+var digitsIn = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+
 // remark collects notes: what a reader should know that is not a finding.
 func (r *Report) remark(in *input) {
-	seen := map[string]int{}
+	// Notes that differ in their numbers only are one note; the first stands for all.
+	seen, first, varied := map[string]int{}, map[string]string{}, map[string]bool{}
 	for _, t := range r.Trials {
 		if t.Warmup {
 			continue
 		}
 		for _, n := range t.Notes {
-			seen[n]++
+			key := digitsIn.ReplaceAllString(n, "#")
+			if have := first[key]; have == "" {
+				first[key] = n
+			} else if have != n {
+				varied[key] = true
+			}
+			seen[key]++
 		}
 	}
 	least, most := 0, 0
@@ -249,7 +259,7 @@ func (r *Report) remark(in *input) {
 	case least < 6:
 		r.Notes = append(r.Notes, fmt.Sprintf("With %d valid trials a median's interval is the whole range of the trials and has %s confidence; from 6 trials on it has 95 %%.", least, percent(1-math.Pow(2, float64(1-least)))))
 	}
-	if m := r.family(); m > 0 && least > 0 && leastP(least)*float64(m) > alpha {
+	if m := r.family(); m > 0 && least > 1 && leastP(least)*float64(m) > alpha {
 		n := least
 		for leastP(n)*float64(m) > alpha {
 			n++
@@ -271,7 +281,11 @@ func (r *Report) remark(in *input) {
 			r.Notes = append(r.Notes, plural(int64(len(keys)-i), "more kind of note", "more kinds of notes")+" in run.db.")
 			break
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s (%s)", n, plural(int64(seen[n]), "trial", "trials")))
+		like := ""
+		if varied[n] {
+			like = "or like it, "
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("%s (%s%s)", first[n], like, plural(int64(seen[n]), "trial", "trials")))
 	}
 }
 

@@ -10,6 +10,10 @@ import (
 // drawn with wider windows.
 const maxPoints = 240
 
+// maxWindows bounds the seconds of a trial that are drawn: each comes with its
+// histograms, 10 kB together, which a report of a trial of days could not hold.
+const maxWindows = 10_000
+
 // maxTimeGroups bounds the groups with a time series, for the page's size.
 const maxTimeGroups = 48
 
@@ -21,10 +25,14 @@ func (r *Report) timeFigure(in *input) (Figure, error) {
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"trial", true}, Column{"from, s", true}, Column{"throughput", true}, Column{"ended well", true})
 	var order []string
 	data, names := map[string][]spec{}, map[string]string{}
-	trials := 0
+	trials, long := 0, 0
 	for _, c := range r.cells() {
 		t := r.typical(c)
 		if t == nil {
+			continue
+		}
+		if t.Seconds > maxWindows {
+			long++
 			continue
 		}
 		if _, ok := names[c.Group]; !ok {
@@ -52,6 +60,9 @@ func (r *Report) timeFigure(in *input) (Figure, error) {
 	}
 	if trials == 0 {
 		return Figure{}, nil
+	}
+	if long > 0 {
+		f.Reads += fmt.Sprintf(" %s of more than %s s %s not drawn.", plural(int64(long), "trial", "trials"), count(maxWindows), map[bool]string{true: "is", false: "are"}[long == 1])
 	}
 	f.N = "n = " + plural(int64(trials), "trial", "trials") + ", one per cell"
 	colour, _ := r.systemScales()

@@ -124,13 +124,21 @@ func (r *Report) metricFigure(d drawing) Figure {
 	}
 	limits := map[string][]spec{}
 	if d.loadLine {
+		own := false
 		for _, p := range r.loadLines() {
-			limits[p.panel] = append(limits[p.panel], spec{"kind": "limit", "x": p.x, "y": p.y,
-				"tip": fmt.Sprintf("load line at %s: %s", p.where, show(p.y, m.Unit))})
+			row := spec{"kind": "limit", "x": p.x, "y": p.y, "tip": fmt.Sprintf("load line at %s: %s", p.where, show(p.y, m.Unit))}
+			if p.system != "" {
+				row["system"], row["tip"] = p.system, fmt.Sprintf("load line of %s at %s: %s", p.system, p.where, show(p.y, m.Unit))
+				own = true
+			}
+			limits[p.panel] = append(limits[p.panel], row)
 			tops[p.panel] = max(tops[p.panel], p.y)
 		}
 		if len(limits) > 0 {
 			f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
+		}
+		if own {
+			f.Reads += " Systems that connect differently have load lines of their own, in their colour."
 		}
 	}
 	if invalid > 0 {
@@ -211,11 +219,18 @@ func (r *Report) metricLayers() []spec {
 	}
 }
 
-// limitLayer draws the load line, on rows of its own so that it has no system.
+// limitLayer draws the load line, on rows of its own; lines that belong to a
+// system have its colour.
 func (r *Report) limitLayer(rows []spec) spec {
-	return spec{"data": spec{"values": rows},
-		"mark":     spec{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "color": "var(--ink)", "opacity": 0.8, "point": len(rows) == 1},
-		"encoding": spec{"tooltip": spec{"field": "tip", "type": "nominal"}}}
+	mark := spec{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "opacity": 0.8, "point": len(rows) == 1}
+	encoding := spec{"tooltip": spec{"field": "tip", "type": "nominal"}}
+	if _, own := rows[0]["system"]; own {
+		colour, _ := r.systemScales()
+		encoding["color"] = spec{"field": "system", "type": "nominal", "scale": colour, "legend": nil}
+	} else {
+		mark["color"] = "var(--ink)"
+	}
+	return spec{"data": spec{"values": rows}, "mark": mark, "encoding": encoding}
 }
 
 // xChannel is the axis from left to right, the same for every panel.

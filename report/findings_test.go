@@ -223,9 +223,39 @@ func TestNoValidTrialMeansNoVerdict(t *testing.T) {
 	}
 }
 
+func TestFewValidTrialsTemperTheVerdict(t *testing.T) {
+	r := reportOf(map[string][]float64{"base": {1e6, 1e6, 1e6, 1e6}, "sys": {1e6, 1e6, 1e6, 1e6}}, func(t *record.Trial) {
+		if t.Block > 1 {
+			t.Invalid = []string{record.ReasonBoxBusy}
+		}
+	})
+	if !strings.HasPrefix(r.Verdict.Text, "Only 4 of 8 trials are valid.") || r.Verdict.Tone != Warn {
+		t.Errorf("verdict %+v", r.Verdict)
+	}
+}
+
 func TestDropModeIsNamed(t *testing.T) {
 	r := reportOf(map[string][]float64{"base": {1e6}, "sys": {1e6}}, func(t *record.Trial) { t.Notes = []string{"receive: drop: raw http/1.1"} })
 	if r.found("not-compared") == nil {
 		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
+// Systems that connect differently have different limits; one line for both
+// would be wrong for each.
+func TestLoadLinesOfTheirOwn(t *testing.T) {
+	x := []float64{1e6, 1e6}
+	of := func(sys float64) []limit {
+		return reportOf(map[string][]float64{"base": x, "sys": x}, func(t *record.Trial) {
+			if t.Cell == "c001" {
+				t.Metrics["load_line"] = sys
+			}
+		}).loadLines()
+	}
+	if got := of(125.5e6); len(got) != 1 || got[0].system != "" {
+		t.Errorf("nearly equal lines: %+v", got)
+	}
+	if got := of(60e6); len(got) != 2 || got[0].system != "base" || got[1].system != "sys" || got[1].y != 60e6 {
+		t.Errorf("different lines: %+v", got)
 	}
 }

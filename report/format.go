@@ -144,11 +144,11 @@ func prefixFor(v float64, table []prefix) float64 {
 
 // plusMinus is the larger half of an interval as a share of the median: "± 2 %".
 func plusMinus(s Summary) string {
-	if s.N < 2 {
-		return "" // nothing to say; a note says why
-	}
 	m := float64(s.Median)
-	if !s.Lo.Known() || !s.Hi.Known() || m == 0 {
+	if s.N < 2 || m == 0 {
+		return "" // no interval, which a note says, or none that is a share of the median
+	}
+	if !s.Lo.Known() || !s.Hi.Known() {
 		return "± ∞"
 	}
 	return "± " + percent(max(float64(s.Hi)-m, m-float64(s.Lo))/math.Abs(m))

@@ -126,7 +126,7 @@ func (r *Report) progress(run *record.Reader, running *record.Trial) (string, er
 	if running == nil {
 		return s, nil
 	}
-	ws, err := run.Windows(running.ID)
+	ws, err := recent(run, *running)
 	if err != nil {
 		return "", err
 	}

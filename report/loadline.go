@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -9,45 +10,60 @@ import (
 // verified link could carry there.
 type limit struct {
 	panel, where string
+	system       string // whose it is, when the systems' lines differ
 	x, y         float64
 }
 
+// sameLine is how far the systems' load lines may lie apart to be drawn as one:
+// they differ by the link's own noise, or because systems connect differently.
+const sameLine = 1.05
+
 // loadLines are the medians over the valid trials of a group: the engine
-// computed each trial's line from its link as verified just before.
+// computed each trial's line from its link as verified just before. One line
+// stands for all systems unless theirs differ.
 func (r *Report) loadLines() []limit {
+	each := r.limitsBy(func(c *Cell) string { return c.System })
 	type place struct {
 		panel string
 		x     float64
 	}
-	values := map[place][]float64{}
-	names := map[place]string{}
-	var order []place
+	least, most := map[place]float64{}, map[place]float64{}
+	differ := false
+	for _, l := range each {
+		p := place{l.panel, l.x}
+		if least[p] == 0 || l.y < least[p] {
+			least[p] = l.y
+		}
+		most[p] = max(most[p], l.y)
+		differ = differ || most[p] > least[p]*sameLine
+	}
+	if differ {
+		return each
+	}
+	return r.limitsBy(func(*Cell) string { return "" })
+}
+
+// limitsBy are the load lines of the cells taken together by system, from left
+// to right.
+func (r *Report) limitsBy(system func(*Cell) string) []limit {
+	values := map[limit][]float64{}
+	var order []limit
 	for _, t := range r.Trials {
 		y, ok := t.Metrics["load_line"]
 		if !t.Valid() || !ok || !(y > 0) {
 			continue
 		}
-		p := place{r.shape.panel(t.Info), r.shape.at(t.Info)}
+		p := limit{panel: r.shape.panel(t.Info), where: r.shape.where(t.Info), system: system(t.Info), x: r.shape.at(t.Info)}
 		if values[p] == nil {
 			order = append(order, p)
-			names[p] = r.shape.where(t.Info)
 		}
 		values[p] = append(values[p], y)
 	}
-	slices.SortStableFunc(order, func(a, b place) int {
-		switch {
-		case a.x < b.x:
-			return -1
-		case a.x > b.x:
-			return 1
-		}
-		return 0
-	})
-	var all []limit
-	for _, p := range order {
-		all = append(all, limit{p.panel, names[p], p.x, middle(values[p])})
+	slices.SortStableFunc(order, func(a, b limit) int { return cmp.Compare(a.x, b.x) })
+	for i, p := range order {
+		order[i].y = middle(values[p])
 	}
-	return all
+	return order
 }
 
 // explainLoadLine is the paragraph that says what the line means here.

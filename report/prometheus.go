@@ -2,6 +2,7 @@ package report
 
 import (
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -83,6 +84,9 @@ func (c *collector) collect(out chan<- prometheus.Metric) error {
 		out <- prometheus.MustNewConstMetric(c.trials, prometheus.GaugeValue, float64(n), state)
 	}
 	for k, n := range operations {
+		if n == 0 {
+			continue
+		}
 		out <- prometheus.MustNewConstMetric(c.operations, prometheus.CounterValue, float64(n), k.system, k.outcome.String())
 	}
 	for system, n := range bytes {
@@ -96,28 +100,42 @@ func (c *collector) collect(out chan<- prometheus.Metric) error {
 	return nil
 }
 
-// carried sums a trial's windows: also those of a trial that still runs.
+// carried is what a trial has carried so far: by its summary when it has ended,
+// else by its windows.
 func (c *collector) carried(run *record.Reader, t record.Trial) (carried, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if got, ok := c.kept[t.ID]; ok {
 		return got, nil
 	}
-	ws, err := run.Windows(t.ID)
-	if err != nil {
-		return carried{}, err
-	}
 	got := carried{outcomes: map[record.Outcome]int64{}}
+	if t.State != record.Running {
+		s, err := run.Summary(t.ID)
+		if err != nil {
+			return carried{}, err
+		}
+		counts := s.Counts()
+		got.bytes = counts.Bytes
+		for o, n := range counts.Outcomes {
+			got.outcomes[record.Outcome(o)] = n
+		}
+		c.kept[t.ID] = got
+		return got, nil
+	}
+	ws, err := recent(run, t)
 	for _, w := range ws {
 		got.bytes += w.Bytes
 		for _, o := range record.Outcomes() {
-			if n := w.Outcomes[o]; n > 0 {
-				got.outcomes[o] += n
-			}
+			got.outcomes[o] += w.Outcomes[o]
 		}
 	}
-	if t.State != record.Running {
-		c.kept[t.ID] = got
+	return got, err
+}
+
+// recent are the windows of a trial that runs; none when they are too many to hold.
+func recent(run *record.Reader, t record.Trial) ([]record.Window, error) {
+	if time.Since(t.Epoch).Seconds() > maxWindows {
+		return nil, nil
 	}
-	return got, nil
+	return run.Windows(t.ID)
 }

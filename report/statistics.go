@@ -115,25 +115,36 @@ func successOf(trials []Trial) Proportion {
 }
 
 // pooledRatio is the geometric mean over groups of each group's mean log ratio,
-// with a percentile bootstrap interval that draws pairs within their groups.
+// with a percentile bootstrap interval that draws pairs within their groups: one
+// fewer than there are, which makes the spread right for small groups (Rao and
+// Wu, JASA 83, 1988). A group with a single pair has no spread to draw from, and
+// the interval is then not known.
 func pooledRatio(groups [][]float64, seed uint64) (value, lo, hi float64) {
 	const draws = 5000
-	mean := func(pick func(g []float64, i int) float64) float64 {
-		sum := 0.0
-		for _, g := range groups {
-			part := 0.0
-			for i := range g {
-				part += pick(g, i)
-			}
-			sum += part / float64(len(g))
+	sum := 0.0
+	for _, g := range groups {
+		part := 0.0
+		for _, x := range g {
+			part += x
 		}
-		return math.Exp(sum / float64(len(groups)))
+		sum += part / float64(len(g))
 	}
-	value = mean(func(g []float64, i int) float64 { return g[i] })
+	value = math.Exp(sum / float64(len(groups)))
+	if slices.ContainsFunc(groups, func(g []float64) bool { return len(g) < 2 }) {
+		return value, math.NaN(), math.NaN()
+	}
 	rng := rand.New(rand.NewPCG(seed, 0x706f6f6c))
 	all := make([]float64, draws)
 	for i := range all {
-		all[i] = mean(func(g []float64, _ int) float64 { return g[rng.IntN(len(g))] })
+		sum := 0.0
+		for _, g := range groups {
+			part, m := 0.0, len(g)-1
+			for range m {
+				part += g[rng.IntN(len(g))]
+			}
+			sum += part / float64(m)
+		}
+		all[i] = math.Exp(sum / float64(len(groups)))
 	}
 	slices.Sort(all)
 	at := int(alpha / 2 * draws)

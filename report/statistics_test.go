@@ -164,8 +164,34 @@ func TestFalsePositives(t *testing.T) {
 
 func TestPooledRatioWeighsGroupsAlike(t *testing.T) {
 	l2, l8 := math.Log(2), math.Log(8)
-	value, lo, hi := pooledRatio([][]float64{{l2, l2, l2, l2, l2, l2}, {l8}}, 1)
+	value, lo, hi := pooledRatio([][]float64{{l2, l2, l2, l2, l2, l2}, {l8, l8}}, 1)
 	if math.Abs(value-4) > 1e-9 || math.Abs(lo-4) > 1e-9 || math.Abs(hi-4) > 1e-9 {
 		t.Errorf("%g (%g-%g), want 4", value, lo, hi)
+	}
+	if _, lo, hi := pooledRatio([][]float64{{l2, l2}, {l8}}, 1); !math.IsNaN(lo) || !math.IsNaN(hi) {
+		t.Errorf("a single pair gave an interval: %g-%g", lo, hi)
+	}
+}
+
+// The pooled interval must cover the truth about as often as it says, also when
+// groups are small.
+func TestPooledIntervalCovers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for _, n := range []int{3, 5, 9} {
+		covered, runs := 0, 200
+		for run := range runs {
+			groups := make([][]float64, 6)
+			for i := range groups {
+				for range n {
+					groups[i] = append(groups[i], 0.05*rng.NormFloat64())
+				}
+			}
+			if _, lo, hi := pooledRatio(groups, uint64(run)); lo <= 1 && 1 <= hi {
+				covered++
+			}
+		}
+		if share := float64(covered) / float64(runs); share < 0.88 {
+			t.Errorf("n = %d: the interval covered the truth in %.3f of runs", n, share)
+		}
 	}
 }

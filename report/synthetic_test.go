@@ -42,6 +42,26 @@ type synthetic struct {
 	open       bool // leave the run open: the caller closes it
 }
 
+// create makes the run directory with its plan.
+func (s synthetic) create(t testing.TB) (dir string, run *record.Run, plan *experiment.Plan) {
+	t.Helper()
+	if s.file == "" {
+		s.file = fmt.Sprintf(syntheticFile, s.blocks)
+	}
+	e, err := experiment.Parse("synthetic.yaml", []byte(s.file), nil, catalog)
+	must(t, err)
+	plan, err = e.Plan()
+	must(t, err)
+	raw, err := plan.Marshal()
+	must(t, err)
+	dir = filepath.Join(t.TempDir(), "run")
+	run, err = record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
+		"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons","load":"0.10 0.12 0.09 1/123 4567"}`,
+		"systems":     `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},"static":{"version":"v0.0.0-test"}}`}, syntheticMetrics)
+	must(t, err)
+	return dir, run, plan
+}
+
 // write makes a run directory through record's own writer, all of it from one
 // seed: the same options give the same directory.
 func (s synthetic) write(t testing.TB) (dir string, run *record.Run) {
@@ -49,28 +69,7 @@ func (s synthetic) write(t testing.TB) (dir string, run *record.Run) {
 	if s.blocks == 0 {
 		s.blocks = 5
 	}
-	if s.file == "" {
-		s.file = fmt.Sprintf(syntheticFile, s.blocks)
-	}
-	e, err := experiment.Parse("synthetic.yaml", []byte(s.file), nil, catalog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := e.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := plan.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir = filepath.Join(t.TempDir(), "run")
-	run, err = record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
-		"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons","load":"0.10 0.12 0.09 1/123 4567"}`,
-		"systems":     `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},"static":{"version":"v0.0.0-test"}}`}, syntheticMetrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, run, plan := s.create(t)
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
 	rng := rand.New(rand.NewPCG(7, 7))

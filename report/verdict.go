@@ -13,6 +13,9 @@ func (r *Report) judge() {
 	r.Verdict = r.verdict()
 }
 
+// fewValid is the share of valid trials below which a verdict begins with it.
+const fewValid = 2.0 / 3
+
 // verdict is one sentence; what spoils everything else comes first.
 func (r *Report) verdict() Verdict {
 	wrong := map[string]bool{}
@@ -31,6 +34,9 @@ func (r *Report) verdict() Verdict {
 		return Verdict{"No trial is valid: nothing can be said about the systems.", Bad}
 	}
 	served, tone := r.served()
+	if float64(r.Run.Valid) < fewValid*float64(r.Run.Done) {
+		served, tone = fmt.Sprintf("Only %d of %d trials are valid. %s", r.Run.Valid, r.Run.Done, served), Warn
+	}
 	if r.Baseline == "" {
 		return Verdict{served + ". There is no baseline, so nothing is compared.", tone}
 	}
@@ -121,7 +127,7 @@ func (r *Report) answers() []Answer {
 					show(float64(hi.Metrics[r.headline].Median), m.Unit), r.shape.where(hi))
 			}
 		case !o.Shown && worse+better == 0:
-			say = fmt.Sprintf("shows no difference to %s over all cells: %s", r.Baseline, showRange(o.Value, o.Lo, o.Hi, "×"))
+			say = fmt.Sprintf("cannot be told apart from %s: %s over all cells, from %s", r.Baseline, showRange(o.Value, o.Lo, o.Hi, "×"), plural(int64(o.N), "pair of trials", "pairs of trials"))
 		default:
 			say = fmt.Sprintf("%s %s what %s does, over all cells", verb, showRange(o.Value, o.Lo, o.Hi, "×"), r.Baseline)
 		}
