@@ -48,7 +48,7 @@ func (p *progress) plan(dir string) {
 		return
 	}
 	p.ui.Say("%s: %d cells × (%d warm-up + %d) trials of %s", p.title(), len(p.p.Cells), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
-	p.ui.Say("about %s and %s; recorded in %s", roughly(e.Seconds), experiment.Bytes(e.Bytes).String(), dir)
+	p.ui.Say("about %s and %s; recorded in %s", roughly(e.Seconds), roughBytes(e.Bytes), dir)
 }
 
 func (p *progress) title() string {
@@ -99,7 +99,7 @@ func (p *progress) blockLine(block int) string {
 func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.draw(fmt.Sprintf(" · %d ops, %s", ops, experiment.Bytes(bytes).String()))
+	p.draw(fmt.Sprintf(" · %d ops, %s", ops, roughBytes(float64(bytes))))
 }
 
 func (p *progress) End(t record.Trial, cell experiment.Cell) {
@@ -163,4 +163,15 @@ func roughly(seconds float64) string {
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	}
 	return fmt.Sprintf("%.1f days", d.Hours()/24)
+}
+
+// roughBytes is an amount in decimal units with three digits.
+func roughBytes(n float64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
+	i := 0
+	for n >= 999.5 && i < len(units)-1 {
+		n /= 1000
+		i++
+	}
+	return fmt.Sprintf("%.3g %s", n, units[i])
 }
