@@ -74,11 +74,13 @@ func (r *run) soFar(last record.Trial) progressSoFar {
 	return p
 }
 
-// cellValues returns the valid measured values of a metric, per cell.
-func (r *run) cellValues(metric string) map[string][]float64 {
+// cellValues returns the valid values of a metric that were measured before a
+// block, per cell. Before, and not until now: a resumed run must decide as the
+// interrupted one did.
+func (r *run) cellValues(metric string, before int) map[string][]float64 {
 	values := map[string][]float64{}
 	for key, t := range r.done {
-		if v, ok := t.Metrics[metric]; ok && t.Valid() {
+		if v, ok := t.Metrics[metric]; ok && t.Valid() && key.block < before {
 			values[key.cell] = append(values[key.cell], v)
 		}
 	}
