@@ -37,6 +37,9 @@ const (
 	ReasonNoOperations       = "no-operations"
 )
 
+// NoteNotEmulated marks a trial whose link was asked for and not emulated.
+const NoteNotEmulated = "link: not emulated"
+
 // TrialState is where a trial is in its life.
 type TrialState string
 
