@@ -168,11 +168,7 @@ func (r *run) openRecord() error {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
 		r.earlier += t.Seconds
-		s, err := r.rec.Summary(t.ID)
-		if err != nil {
-			return err
-		}
-		r.bytes += s.Counts().Bytes
+		r.bytes += t.Bytes
 	}
 	r.event("phase", map[bool]string{false: "run begins", true: "run resumed"}[r.cfg.Resume], "", 0)
 	return nil
