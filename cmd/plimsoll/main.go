@@ -25,7 +25,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is the whole program, in process, so that tests can call it.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	goodbye := "\nstopping; what is recorded stays (once more to stop at once)\n"
+	goodbye := "\nstopping (once more to stop at once)\n"
 	if len(args) > 0 && args[0] == "node" {
 		goodbye = "" // a part of a run is stopped by the run, which says so itself
 	}

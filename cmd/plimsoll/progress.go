@@ -47,8 +47,11 @@ func (p *progress) plan(dir string) {
 		p.ui.Emit(map[string]any{"type": "plan", "dir": dir, "cells": len(p.p.Cells), "estimate": e, "hash": p.p.Hash})
 		return
 	}
-	p.ui.Say("%s: %d cells × (%d warm-up + %d) trials of %s", p.title(), len(p.p.Cells), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
-	p.ui.Say("about %s and %s; recorded in %s", roughly(e.Seconds), experiment.Bytes(e.Bytes).String(), dir)
+	p.ui.Say("%s: %d trials (%d warm-up + %d of each cell) of %s", p.title(), e.Trials, p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
+	p.ui.Say("about %s and %s; recorded in %s", experiment.RoughDuration(e.Seconds), experiment.RoughBytes(e.Bytes), dir)
+	for _, w := range p.p.Warnings() {
+		p.ui.Say("warning: %s", w)
+	}
 }
 
 func (p *progress) title() string {
@@ -99,7 +102,7 @@ func (p *progress) blockLine(block int) string {
 func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.draw(fmt.Sprintf(" · %d ops, %s", ops, experiment.Bytes(bytes).String()))
+	p.draw(fmt.Sprintf(" · %d ops, %s", ops, experiment.RoughBytes(float64(bytes))))
 }
 
 func (p *progress) End(t record.Trial, cell experiment.Cell) {
@@ -134,9 +137,9 @@ func (p *progress) draw(tail string) {
 // left is the time still to go, from the trials so far or else from the plan.
 func (p *progress) left() string {
 	if p.trials < 2 {
-		return roughly(p.p.Estimate.Seconds)
+		return experiment.RoughDuration(p.p.Estimate.Seconds)
 	}
-	return roughly((time.Duration(p.total-p.n+1) * p.perTrial).Seconds())
+	return experiment.RoughDuration((time.Duration(p.total-p.n+1) * p.perTrial).Seconds())
 }
 
 func describeCell(c experiment.Cell) string {
@@ -149,18 +152,4 @@ func describeCell(c experiment.Cell) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// roughly is a duration in the precision that an estimate deserves.
-func roughly(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d < time.Minute:
-		return d.Round(time.Second).String()
-	case d < time.Hour:
-		return strings.TrimSuffix(d.Round(10*time.Second).String(), "0s")
-	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	}
-	return fmt.Sprintf("%.1f days", d.Hours()/24)
 }
