@@ -56,6 +56,19 @@ func (r *run) blocks(ctx context.Context) (*Stopped, error) {
 	return nil, nil
 }
 
+// complete reports whether nothing of the plan is left to execute.
+func (r *run) complete() bool {
+	for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
+		narrow := r.narrowGroups(block)
+		for _, cell := range r.plan.Cells {
+			if _, done := r.done[trialKey{cell.ID, block}]; !done && !narrow[cell.Group()] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // failuresInARow trials that cannot be executed at all end the run: something
 // is broken that patience does not mend.
 const failuresInARow = 5
@@ -74,11 +87,13 @@ func (r *run) soFar(last record.Trial) progressSoFar {
 	return p
 }
 
-// cellValues returns the valid measured values of a metric, per cell.
-func (r *run) cellValues(metric string) map[string][]float64 {
+// cellValues returns the valid values of a metric that were measured before a
+// block, per cell. Before, and not until now: a resumed run must decide as the
+// interrupted one did.
+func (r *run) cellValues(metric string, before int) map[string][]float64 {
 	values := map[string][]float64{}
 	for key, t := range r.done {
-		if v, ok := t.Metrics[metric]; ok && t.Valid() {
+		if v, ok := t.Metrics[metric]; ok && t.Valid() && key.block < before {
 			values[key.cell] = append(values[key.cell], v)
 		}
 	}

@@ -49,7 +49,7 @@ func (r *run) deployAll(ctx context.Context) error {
 	}
 	for _, use := range r.plan.Experiment.Systems {
 		if err := r.deploy(ctx, r.sites[use.Name]); err != nil {
-			return err
+			return &DeployError{err, use.Mode == string(system.Attach), r.cfg.Dir}
 		}
 	}
 	return nil
@@ -134,9 +134,11 @@ func dataSets(cells []experiment.Cell) map[experiment.ResolvedData]bool {
 	return sets
 }
 
-func (r *run) cellsOf(name string) []experiment.Cell {
+func (r *run) cellsOf(name string) []experiment.Cell { return cellsOf(r.plan, name) }
+
+func cellsOf(plan *experiment.Plan, name string) []experiment.Cell {
 	var cells []experiment.Cell
-	for _, c := range r.plan.Cells {
+	for _, c := range plan.Cells {
 		if c.System == name {
 			cells = append(cells, c)
 		}

@@ -19,7 +19,7 @@ func (r *run) narrowGroups(block int) map[string]bool {
 	if rep.Until == nil || block < rep.Min {
 		return nil
 	}
-	values := r.cellValues(rep.Until.Metric)
+	values := r.cellValues(rep.Until.Metric, block)
 	narrow := map[string]bool{}
 	for group, cells := range cellsByGroup(r.plan.Cells) {
 		narrow[group] = true

@@ -45,6 +45,7 @@ type loop struct {
 	delay  int64 // ns that the thread waited for a CPU
 	began  int64
 	ended  int64
+	cut    bool // the window closed, or the run was cancelled, before all was done
 }
 
 func newLoop(r *raw) (*loop, error) {
@@ -93,6 +94,9 @@ func (l *loop) serve() {
 	} else {
 		l.live = len(l.conns)
 		for _, c := range l.conns {
+			// Each starts when it does: opening a thousand connections takes a while
+			// that no server should be charged with.
+			l.clock()
 			l.next(c)
 		}
 	}
@@ -193,6 +197,7 @@ func (l *loop) sweep() {
 
 // abandon ends every operation under way.
 func (l *loop) abandon(o record.Outcome) {
+	l.cut = true
 	for _, c := range l.conns {
 		if !c.busy {
 			continue

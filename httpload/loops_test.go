@@ -363,3 +363,83 @@ func TestIPv6(t *testing.T) {
 		t.Errorf("outcomes %v %v", res.Outcomes, res.Classes)
 	}
 }
+
+// What is offered does not depend on how long the server takes: 100 arrivals at
+// 200 per second were offered within half a second, though a slow server drags
+// the trial out to two.
+func TestOfferedRateIsTheArrivals(t *testing.T) {
+	t.Parallel()
+	c := content(100)
+	data := contentBytes(t, c)
+	url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
+		time.Sleep(20 * time.Millisecond)
+		answer(c, r, data, nil)
+		c.Write(data)
+		return true
+	})
+	objects := []Object{{URL: url, Size: c.Size, Content: c}}
+	for name, s := range map[string]Spec{
+		"requests": {Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 200}, MaxInFlight: 1, Requests: 100},
+		"bytes":    {Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 200}, MaxInFlight: 1, Bytes: 100 * 100},
+		"steps":    {Arrivals: &workload.ArrivalSpec{Process: "steps", Steps: []workload.StepSpec{{Rate: 200, For: time.Second / 2}}}, MaxInFlight: 1},
+	} {
+		s.Objects = objects
+		res, _ := runSpec(t, s)
+		if res.Outcomes["ok"] != 100 || math.Abs(res.OfferedRate-200) > 1 {
+			t.Errorf("%s: offered %v/s, want 200; outcomes %v", name, res.OfferedRate, res.Outcomes)
+		}
+		if res.AchievedRate > 60 {
+			t.Errorf("%s: achieved %v/s with one connection and 20 ms for each", name, res.AchievedRate)
+		}
+	}
+	// A server that keeps up achieves what is offered, and no more.
+	res, _ := runSpec(t, Spec{Objects: objects, Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 5}, MaxInFlight: 10, Requests: 3})
+	if math.Abs(res.OfferedRate-5) > 0.1 || res.AchievedRate > res.OfferedRate*1.01 || res.AchievedRate < res.OfferedRate*0.5 {
+		t.Errorf("offered %v/s, want 5; achieved %v/s", res.OfferedRate, res.AchievedRate)
+	}
+}
+
+// The window ends with the last operation, not with the pause that a connection
+// makes after it because it got no answer.
+func TestWindowEndsWithTheLastOperation(t *testing.T) {
+	t.Parallel()
+	c := content(100)
+	plain, https := deadURL(t, "http"), deadURL(t, "https")
+	for _, url := range []string{plain, https} {
+		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 8}
+		res, got := runSpec(t, s)
+		last := int64(0)
+		for _, op := range got {
+			last = max(last, op.LastByte)
+		}
+		if res.Outcomes["refused"] != 8 || res.Ended != last {
+			t.Errorf("%s: ended at %d, the last operation at %d; outcomes %v", url, res.Ended, last, res.Outcomes)
+		}
+	}
+}
+
+// deadURL is one where nothing listens.
+func deadURL(t *testing.T, scheme string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	return scheme + "://" + l.Addr().String() + "/x"
+}
+
+// Connections are opened one after another, and each operation's time begins
+// with its own.
+func TestFirstOperationsStartWhenTheyDo(t *testing.T) {
+	t.Parallel()
+	c := content(100)
+	s := serveContent(t, c)
+	_, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 50, PerWorker: 1, Threads: 1})
+	starts := map[int64]bool{}
+	for _, op := range got {
+		starts[op.Start] = true
+	}
+	if len(starts) < 25 {
+		t.Errorf("50 operations have %d different starts", len(starts))
+	}
+}

@@ -47,7 +47,7 @@ func (t *trial) conclude(res *Result) {
 	res.AchievedRate = float64(finished) / took
 	res.OfferedRate = res.AchievedRate
 	if s.Arrivals != nil {
-		res.OfferedRate = float64(res.Ops) / took
+		res.OfferedRate = t.schedule.offered(res.Ended - res.Started)
 	}
 
 	why := func(flag *bool, format string, args ...any) {

@@ -80,8 +80,11 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		r.openLoop()
 	}
 	t.finish()
-	stop()
 	res.Started, res.Ended = r.started, r.now()
+	stop()
+	if r.ctx.Err() == nil { // all was done: what the workers waited for after that was nothing
+		res.Ended = max(r.started+t.schedule.arrivalsEnd(), r.tally.last)
+	}
 	if s.Arrivals != nil && user.Err() == nil {
 		r.notStarted(res.Ended)
 	}

@@ -113,8 +113,13 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 
 	res.Started, res.Ended = r.started, r.started
 	for _, l := range r.loops {
-		res.Ended = max(res.Ended, l.ended)
+		if l.cut {
+			res.Ended = max(res.Ended, l.ended)
+		} else {
+			res.Ended = max(res.Ended, l.tally.last) // what it waited for after that was nothing
+		}
 	}
+	res.Ended = max(res.Ended, r.started+r.schedule.arrivalsEnd())
 	r.loops[0].notStarted(res.Ended)
 	sum := newTally(t.rec)
 	for _, l := range r.loops {

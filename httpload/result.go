@@ -8,8 +8,8 @@ type Result struct {
 	Protocol string `json:"protocol"`
 	Loop     string `json:"loop"` // "closed" or "open"
 
-	// Nanoseconds since the epoch: when the connections were released, and
-	// when the last operation was decided or the window closed.
+	// Nanoseconds since the epoch: when the connections were released, and when
+	// the last operation was decided, the arrivals ended, or the window closed.
 	Started int64 `json:"started"`
 	Ended   int64 `json:"ended"`
 
@@ -26,7 +26,7 @@ type Result struct {
 	Chunked     int64 `json:"chunked,omitempty"`     // answers in chunks; in drop mode they were received by copying
 	NotStarted  int64 `json:"not_started,omitempty"` // arrivals that found no free connection until the end; recorded as in flight
 
-	OfferedRate  float64 `json:"offered_rate"`  // arrivals per second; of a closed loop the same as AchievedRate
+	OfferedRate  float64 `json:"offered_rate"`  // arrivals per second of the time in which they came; of a closed loop the same as AchievedRate
 	AchievedRate float64 `json:"achieved_rate"` // operations finished per second (deadline, in flight and cancelled are not finished)
 
 	// Lag is how long after its intended start an operation started, for

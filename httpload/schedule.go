@@ -24,6 +24,8 @@ type schedule struct {
 	claimed  int64 // bytes asked for
 	arrivals workload.Arrivals
 	due      int64 // ns since release: intended start of the next operation
+	length   int64 // ns that a ramp or steps take
+	ended    bool  // they came to their end
 	done     bool
 }
 
@@ -47,6 +49,13 @@ func newSchedule(s *Spec) *schedule {
 	}
 	if s.Arrivals != nil {
 		sc.arrivals, _ = s.Arrivals.Arrivals(s.Duration, s.Seed) // checked by prepare
+		sc.length = int64(s.Duration)
+		if len(s.Arrivals.Steps) > 0 {
+			sc.length = 0
+			for _, st := range s.Arrivals.Steps {
+				sc.length += int64(st.For)
+			}
+		}
 		sc.advance(0)
 	}
 	return sc
@@ -125,8 +134,39 @@ func (sc *schedule) take() (request, bool) {
 
 func (sc *schedule) advance(from int64) {
 	wait, stop := sc.arrivals.Pace(durationOf(from), uint64(sc.next))
+	if stop {
+		sc.done, sc.ended = true, true
+		return
+	}
 	sc.due = from + int64(max(wait, 0))
-	sc.done = sc.done || stop
+}
+
+// offered is the rate of the arrivals in operations per second: their number
+// over the time in which they came, however long the answers took. ran is how
+// long the trial lasted, in nanoseconds.
+func (sc *schedule) offered(ran int64) float64 {
+	span := ran
+	if end := sc.arrivalsEnd(); end > 0 {
+		span = end
+	}
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	return float64(sc.next) / (float64(span) / 1e9)
+}
+
+// arrivalsEnd is when the arrivals came to their end (ns since release): that of
+// a ramp or steps or, when a bound was reached, when the next operation would
+// have come. 0: they were cut off, or there are none.
+func (sc *schedule) arrivalsEnd() int64 {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	switch {
+	case sc.arrivals == nil || !sc.done:
+		return 0
+	case sc.ended:
+		return sc.length
+	}
+	return sc.due
 }
 
 // finished reports whether nothing is left to claim.

@@ -156,7 +156,8 @@ func (s *Spec) prepare() error {
 	if s.Requests < 0 || s.Bytes < 0 || s.Duration < 0 || s.PerWorker < 0 || s.Deadline < 0 || s.Stall < 0 || s.Range < 0 || s.Window < 0 || s.Threads < 0 {
 		bad("requests, bytes, duration, per_worker, deadline, stall, range, window and threads must not be negative")
 	}
-	if s.Requests == 0 && s.Bytes == 0 && s.Duration == 0 && s.PerWorker == 0 {
+	bySteps := s.Arrivals != nil && s.Arrivals.Process == "steps" // which end by themselves
+	if s.Requests == 0 && s.Bytes == 0 && s.Duration == 0 && s.PerWorker == 0 && !bySteps {
 		bad("nothing ends the trial; set requests, bytes, duration or per_worker")
 	}
 	if s.Stall == 0 {

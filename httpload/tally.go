@@ -30,6 +30,7 @@ type tally struct {
 	failed   int64
 	bytes    int64
 	flight   int64
+	last     int64 // when the last operation was decided, ns since the epoch
 
 	dials, reconnects, unsolicited, chunked, notStarted int64
 
@@ -62,6 +63,7 @@ func (t *tally) end(op *record.Op, wrong int64) {
 	t.flight--
 	t.ops++
 	t.bytes += op.Bytes
+	t.last = max(t.last, op.LastByte)
 	t.outcomes[op.Outcome]++
 	switch {
 	case op.Outcome == record.OK:

@@ -15,10 +15,9 @@ import (
 // progress shows a run: one redrawn line on a terminal, a plain line per block
 // elsewhere, one object per trial with --json.
 type progress struct {
-	ui     *ui.UI
-	p      *experiment.Plan
-	begun  time.Time
-	metric string // shown with each trial
+	ui    *ui.UI
+	p     *experiment.Plan
+	begun time.Time
 
 	mu       sync.Mutex
 	n, total int
@@ -28,16 +27,18 @@ type progress struct {
 	first    time.Time
 	block    int
 	invalid  int
+	dir      string
 }
 
 var _ engine.Progress = (*progress)(nil)
 
-func newProgress(u *ui.UI, plan *experiment.Plan) *progress {
-	return &progress{ui: u, p: plan, begun: time.Now(), metric: "throughput", block: -1 << 30}
+func newProgress(u *ui.UI, plan *experiment.Plan, dir string) *progress {
+	return &progress{ui: u, p: plan, begun: time.Now(), dir: dir, block: -1 << 30}
 }
 
-// plan says what is about to happen.
-func (p *progress) plan(dir string) {
+// Start says what is about to happen.
+func (p *progress) Start() {
+	dir := p.dir
 	e := p.p.Estimate
 	var systems []string
 	for _, s := range p.p.Experiment.Systems {
