@@ -194,11 +194,7 @@ func (r *run) openRecord() error {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
 		r.earlier += t.Seconds
-		s, err := r.rec.Summary(t.ID)
-		if err != nil {
-			return err
-		}
-		r.bytes += s.Counts().Bytes
+		r.bytes += t.Bytes
 	}
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: "run begins", true: "run resumed"}[r.cfg.Resume], "", 0)

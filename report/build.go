@@ -16,8 +16,8 @@ import (
 )
 
 // Build computes the report of a run directory. It reads trials, link checks
-// and, one trial at a time, samples and windows; never the operations, so its
-// memory does not grow with them. The same directory gives the same report.
+// and streams windows; never the operations: its memory grows with the number of
+// trials, not with theirs or with time. The same directory gives the same report.
 func Build(run *record.Reader) (*Report, error) {
 	in, err := gather(run)
 	if err != nil {
@@ -44,29 +44,7 @@ func gather(run *record.Reader) (*input, error) {
 	if in.links, err = run.Links(); err != nil {
 		return nil, err
 	}
-	in.windows = func(trial int64) ([]window, error) {
-		ws, err := run.Windows(trial)
-		if err != nil {
-			return nil, err
-		}
-		out := make([]window, 0, len(ws))
-		for _, w := range ws {
-			v := window{Start: float64(w.Second) * record.WindowSeconds, Seconds: record.WindowSeconds, Bytes: float64(w.Bytes)}
-			for _, o := range record.Outcomes() {
-				n := float64(w.Outcomes[o])
-				switch {
-				case o == record.OK:
-					v.OK += n
-				case o.ServerFailure():
-					v.Failed += n
-				default:
-					v.Censored += n
-				}
-			}
-			out = append(out, v)
-		}
-		return out, nil
-	}
+	in.windows = run.Windows
 	return in, nil
 }
 
