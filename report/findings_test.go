@@ -24,7 +24,7 @@ func TestFindingsOfTheSyntheticRun(t *testing.T) {
 		"link-off":        "nginx, concurrency 8, rate 1 Gbit/s: 1 trial of 5",
 		"failures":        "boxo, concurrency 64",
 		"link-bound":      "nginx in 5 of 6 cells",
-		"waiting":         "boxo in 2 of 6 cells",
+		"waiting":         "boxo in 1 of 6 cells", // at 64 it fails too often to be judged
 		"deadlines":       "the server failed 0",
 	} {
 		f := r.found(rule)
