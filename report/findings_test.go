@@ -259,3 +259,24 @@ func TestLoadLinesOfTheirOwn(t *testing.T) {
 		t.Errorf("different lines: %+v", got)
 	}
 }
+
+// A trial that failed and was executed again by a resumed run is one trial.
+func TestATrialExecutedAgainCountsOnce(t *testing.T) {
+	again := reportOf(map[string][]float64{"base": {1e6, 1e6}, "sys": {1e6, 1e6}}, func(t *record.Trial) {
+		if t.ID == 1 { // the first of base: its second trial is its repetition
+			t.State, t.Error, t.Metrics, t.Outcomes = record.Failed, "it was not to be", nil, nil
+		}
+		if t.ID == 2 {
+			t.Block = 0
+		}
+	})
+	if again.Run.Done != 3 || again.Run.Failed != 0 || again.Run.Valid != 3 {
+		t.Errorf("%+v, want 3 done, all of them valid", again.Run)
+	}
+	if f := again.found("not-executed"); f != nil {
+		t.Errorf("found %+v", f)
+	}
+	if c := again.Cells[0]; c.Valid != 1 || c.Failed != 0 {
+		t.Errorf("the cell has %d valid and %d failed trials, want 1 and 0", c.Valid, c.Failed)
+	}
+}
