@@ -110,15 +110,21 @@ func (r *Report) summarise() {
 		for _, m := range r.Metrics {
 			var xs []float64
 			var blocks []int
+			beyond := 0
 			for _, t := range valid {
 				x, ok := t.Metrics[m.Key]
-				if !ok || math.IsNaN(x) || math.IsInf(x, 0) || !supported(m.Key, t.Trial) {
-					continue
+				switch {
+				case !supported(m.Key, t.Trial):
+				case !ok && censoredAway(m.Key, t.Trial):
+					beyond++
+				case ok && !math.IsNaN(x) && !math.IsInf(x, 0):
+					xs, blocks = append(xs, x), append(blocks, t.Block)
 				}
-				xs, blocks = append(xs, x), append(blocks, t.Block)
 			}
 			if len(xs) > 0 {
-				c.Metrics[m.Key] = summaryOf(xs, blocks)
+				if s := summaryOf(xs, blocks).with(beyond); s.Median.Known() {
+					c.Metrics[m.Key] = s
+				}
 			}
 		}
 	}
