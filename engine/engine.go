@@ -88,7 +88,7 @@ type run struct {
 	link    linkState
 	scratch string
 
-	earlier float64 // seconds of earlier sessions
+	earlier float64 // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial
 	bytes   int64 // body bytes of all trials
 	failed  int
@@ -167,14 +167,18 @@ func (r *run) openRecord() error {
 		if t.State == record.Done {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
-		r.earlier += t.Seconds
 		s, err := r.rec.Summary(t.ID)
 		if err != nil {
 			return err
 		}
 		r.bytes += s.Counts().Bytes
 	}
-	r.event("phase", map[bool]string{false: "run begins", true: "run resumed"}[r.cfg.Resume], "", 0)
+	events, err := r.rec.Events()
+	if err != nil {
+		return err
+	}
+	r.earlier = earlierSeconds(events, trials)
+	r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
 	return nil
 }
 
