@@ -106,7 +106,7 @@ type run struct {
 	link    linkState
 	scratch string
 
-	earlier float64 // seconds of earlier sessions
+	earlier float64 // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial
 	bytes   int64 // body bytes of all trials
 	failed  int
@@ -193,11 +193,15 @@ func (r *run) openRecord() error {
 		if t.State == record.Done {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
-		r.earlier += t.Seconds
 		r.bytes += t.Bytes
 	}
+	events, err := r.rec.Events()
+	if err != nil {
+		return err
+	}
+	r.earlier = earlierSeconds(events, trials)
 	if !r.complete() {
-		r.event("phase", map[bool]string{false: "run begins", true: "run resumed"}[r.cfg.Resume], "", 0)
+		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
 	}
 	return nil
 }

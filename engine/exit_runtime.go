@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // maxRuntime ends the run when it has lasted long enough.
@@ -15,4 +17,42 @@ func (c maxRuntime) Met(p progressSoFar) (string, bool) {
 		return "", false
 	}
 	return fmt.Sprintf("the run has lasted %.0f s, the limit is %s", p.Seconds, c.limit), true
+}
+
+// The events with which a session begins.
+const (
+	runBegins  = "run begins"
+	runResumed = "run resumed"
+)
+
+// earlierSeconds is how long the earlier sessions of a run lasted: each from its
+// first event to the last that is known of it, an event or the end of a trial's
+// load, because one that was killed left no event of its end.
+func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64) {
+	var begun, last time.Time
+	seen := func(at time.Time) {
+		if at.After(last) {
+			last = at
+		}
+	}
+	end := func(before time.Time) {
+		if begun.IsZero() {
+			return
+		}
+		for _, t := range trials {
+			if !t.Epoch.Before(begun) && (before.IsZero() || t.Epoch.Before(before)) {
+				seen(t.Epoch.Add(time.Duration(t.Seconds * float64(time.Second))))
+			}
+		}
+		sum += last.Sub(begun).Seconds()
+	}
+	for _, e := range events {
+		if e.Kind == "phase" && (e.What == runBegins || e.What == runResumed) {
+			end(e.At)
+			begun, last = e.At, e.At
+		}
+		seen(e.At)
+	}
+	end(time.Time{})
+	return sum
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 func TestExitConditions(t *testing.T) {
@@ -38,5 +39,28 @@ func TestExitConditions(t *testing.T) {
 	}
 	if n := len(exitConditions(experiment.Exit{})); n != 0 {
 		t.Errorf("an experiment without exit conditions has %d", n)
+	}
+}
+
+// What a resumed run has lasted is wall clock, of sessions that ended and of
+// those that were killed; the pause between them is not of it.
+func TestEarlierSessions(t *testing.T) {
+	at := func(s float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(s * float64(time.Second))) }
+	phase := func(s float64, what string) record.Event {
+		return record.Event{At: at(s), Kind: "phase", What: what}
+	}
+	events := []record.Event{
+		phase(0, runBegins), phase(3, "system ready"), phase(20, "run ends"),
+		phase(100, runResumed), phase(102, "system ready"), // killed in its second trial
+	}
+	trials := []record.Trial{
+		{Epoch: at(5), Seconds: 2, State: record.Done},
+		{Epoch: at(105), Seconds: 7, State: record.Done},
+	}
+	if got := earlierSeconds(events, trials); got != 20+12 {
+		t.Errorf("earlier sessions lasted %v s, want 32", got)
+	}
+	if got := earlierSeconds(nil, nil); got != 0 {
+		t.Errorf("no earlier session lasted %v s", got)
 	}
 }

@@ -46,7 +46,8 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	}
 	fail := func(err error) (record.Trial, error) {
 		if ended := canceled(ctx); ended != nil {
-			return record.Trial{}, ended // left as running: a resumed run does it again
+			// It stays what it is, running: resume executes it again in its place.
+			return record.Trial{}, ended
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("the trial took longer than its limit of %s: %w", limit, err)
@@ -81,6 +82,8 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		t.Notes = append(t.Notes, "link: "+out.emulatorTrouble)
 	}
 	if restarted {
+		// Its caches are cold, the other cells' are not.
+		t.Invalid = append(t.Invalid, record.ReasonDaemonRestarted)
 		t.Notes = append(t.Notes, "the system was restarted before this trial")
 	}
 	r.bytes += counts.Bytes

@@ -72,10 +72,16 @@ func (r *Report) compare() {
 }
 
 // paired are the values of two cells in the blocks that both have, in order of
-// blocks.
+// blocks. A system that delivered nothing is 0 times as fast as the baseline;
+// against a baseline that delivered nothing there is no ratio. None are given
+// when a trial's value is known only to be beyond what was watched: the others
+// alone would flatter it.
 func paired(a, b Summary) (xs, ys []float64) {
+	if a.beyond+b.beyond > 0 {
+		return nil, nil
+	}
 	for i, block := range a.blocks {
-		if j := slices.Index(b.blocks, block); j >= 0 && b.values[j] > 0 && a.values[i] > 0 {
+		if j := slices.Index(b.blocks, block); j >= 0 && b.values[j] > 0 && a.values[i] >= 0 {
 			xs, ys = append(xs, a.values[i]), append(ys, b.values[j])
 		}
 	}
@@ -144,9 +150,14 @@ func (r *Report) pool(system, key string, bases map[string]*Cell) {
 		if len(xs) == 0 {
 			continue
 		}
-		logs := make([]float64, len(xs))
+		var logs []float64
 		for i := range xs {
-			logs[i] = math.Log(xs[i] / ys[i])
+			if xs[i] > 0 { // 0 has no place in a geometric mean; its cell shows it
+				logs = append(logs, math.Log(xs[i]/ys[i]))
+			}
+		}
+		if len(logs) == 0 {
+			continue
 		}
 		groups = append(groups, logs)
 		only = c.Ratios[key]

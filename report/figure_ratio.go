@@ -22,6 +22,11 @@ func (r *Report) ratioFigure(key string) Figure {
 		}
 	}
 	lo, hi, n := 1.0, 1.0, 0
+	reach := func(v Num) {
+		if v > 0 { // 0 has no place on the scale and is drawn at its end
+			lo, hi = min(lo, float64(v)), max(hi, float64(v))
+		}
+	}
 	data := map[string][]spec{}
 	for _, c := range r.cells() {
 		q, has := c.Ratios[key]
@@ -34,10 +39,11 @@ func (r *Report) ratioFigure(key string) Figure {
 			kind = "open"
 		}
 		row := spec{"kind": kind, "system": c.System, "x": r.dodge(c, 0), "y": q.Value, "tip": fmt.Sprintf("%s, %s: %s", c.System, r.shape.where(c), q.words())}
-		lo, hi = min(lo, float64(q.Value)), max(hi, float64(q.Value))
+		reach(q.Value)
 		if q.Lo.Known() && q.Hi.Known() {
 			row["lo"], row["hi"] = q.Lo, q.Hi
-			lo, hi = min(lo, float64(q.Lo)), max(hi, float64(q.Hi))
+			reach(q.Lo)
+			reach(q.Hi)
 		}
 		k := r.shape.panel(c)
 		data[k] = append(data[k], row)
@@ -67,7 +73,7 @@ func (r *Report) ratioFigure(key string) Figure {
 		if len(data[k]) == 0 {
 			continue
 		}
-		y := spec{"field": "y", "type": "quantitative", "scale": spec{"type": "log", "domain": []float64{lo / pad, hi * pad}, "nice": false},
+		y := spec{"field": "y", "type": "quantitative", "scale": spec{"type": "log", "domain": []float64{lo / pad, hi * pad}, "nice": false, "clamp": true},
 			"axis": spec{"title": nil, "tickCount": 5, "labelExpr": "format(datum.value, '~g') + '×'"}}
 		f.Panels = append(f.Panels, r.panelOf(k, f.Title, data[k], layers, y))
 	}

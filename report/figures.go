@@ -57,9 +57,9 @@ func (r *Report) draw(in *input) error {
 			add(r.outcomeFigure())
 		}
 	}
-	add(r.resourceFigure("server-cpu", "system_cpu_per_gb", "Server CPU", "CPU seconds that the server's processes spent per GB (10^9 bytes) of file bytes delivered."))
+	add(r.resourceFigure("server-cpu", "system_cpu_per_gb", "Server CPU", "CPU seconds that the server's processes spent per GB (10^9 bytes) of file bytes received, whatever became of the operation."))
 	add(r.resourceFigure("server-memory", "system_rss_peak", "Server memory", "Peak resident memory, summed over the server's processes."))
-	add(r.resourceFigure("generator-cpu", "generator_cpu_per_gb", "Load generator CPU", "CPU seconds of the load generator per GB delivered: what the measuring itself costs."))
+	add(r.resourceFigure("generator-cpu", "generator_cpu_per_gb", "Load generator CPU", "CPU seconds of the load generator per GB received: what the measuring itself costs."))
 	f, err := r.timeFigure(in)
 	if err != nil {
 		return err

@@ -281,8 +281,8 @@ func whatBounds(r *Report) []Finding {
 			switch {
 			case at >= linkBound:
 				bound, best = append(bound, what), max(best, at)
-			case at >= farBelow || c.lateShare() > 0.05:
-				// Bytes of operations past their deadline are not in the throughput.
+			case at >= farBelow || c.lostShare() > 0.05:
+				// Bytes of operations that came to nothing are not in the throughput.
 			case cpus > 0 && all >= cpuBound*cpus:
 				busy = append(busy, fmt.Sprintf("%s, server and generator kept %s of %g CPUs busy", what, digits(all, 2), cpus))
 			case cores >= 0.9 && cores <= 1.1:
@@ -325,10 +325,10 @@ func some(words []string) string {
 // in flight when a trial's time is up are no such sign: there always are some.
 func (c *Cell) pastDeadline() int64 { return c.Outcomes[record.Deadline.String()] }
 
-// lateShare is the share of a cell's operations that passed the deadline.
-func (c *Cell) lateShare() float64 {
+// lostShare is the share of a cell's operations that passed the deadline or failed.
+func (c *Cell) lostShare() float64 {
 	if n := c.Success.Of + c.Success.Censored; n > 0 {
-		return float64(c.pastDeadline()) / float64(n)
+		return float64(c.pastDeadline()+c.Success.Of-c.Success.OK) / float64(n)
 	}
 	return 0
 }

@@ -24,7 +24,7 @@ func TestFindingsOfTheSyntheticRun(t *testing.T) {
 		"link-off":        "nginx, concurrency 8, rate 1 Gbit/s: 1 trial of 5",
 		"failures":        "boxo, concurrency 64",
 		"link-bound":      "nginx in 5 of 6 cells",
-		"waiting":         "boxo in 2 of 6 cells",
+		"waiting":         "boxo in 1 of 6 cells", // at 64 it fails too often to be judged
 		"deadlines":       "the server failed 0",
 	} {
 		f := r.found(rule)
@@ -257,5 +257,26 @@ func TestLoadLinesOfTheirOwn(t *testing.T) {
 	}
 	if got := of(60e6); len(got) != 2 || got[0].system != "base" || got[1].system != "sys" || got[1].y != 60e6 {
 		t.Errorf("different lines: %+v", got)
+	}
+}
+
+// A trial that failed and was executed again by a resumed run is one trial.
+func TestATrialExecutedAgainCountsOnce(t *testing.T) {
+	again := reportOf(map[string][]float64{"base": {1e6, 1e6}, "sys": {1e6, 1e6}}, func(t *record.Trial) {
+		if t.ID == 1 { // the first of base: its second trial is its repetition
+			t.State, t.Error, t.Metrics, t.Outcomes = record.Failed, "it was not to be", nil, nil
+		}
+		if t.ID == 2 {
+			t.Block = 0
+		}
+	})
+	if again.Run.Done != 3 || again.Run.Failed != 0 || again.Run.Valid != 3 {
+		t.Errorf("%+v, want 3 done, all of them valid", again.Run)
+	}
+	if f := again.found("not-executed"); f != nil {
+		t.Errorf("found %+v", f)
+	}
+	if c := again.Cells[0]; c.Valid != 1 || c.Failed != 0 {
+		t.Errorf("the cell has %d valid and %d failed trials, want 1 and 0", c.Valid, c.Failed)
 	}
 }

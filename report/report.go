@@ -181,6 +181,7 @@ type Summary struct {
 
 	values []float64
 	blocks []int
+	beyond int // trials whose value is only known to be larger than what was watched; not among values
 }
 
 // Ratio compares a cell with the baseline's cell of the same group.

@@ -28,6 +28,40 @@ func summaryOf(xs []float64, blocks []int) Summary {
 	return s
 }
 
+// with is s with so many trials more whose values are larger than any: they are
+// known only to be beyond what was watched. Leaving them out would make the
+// median too low. It is not known when half of the trials are like that.
+func (s Summary) with(beyond int) Summary {
+	if beyond == 0 {
+		return s
+	}
+	all := slices.Clone(s.values)
+	for range beyond {
+		all = append(all, math.Inf(1))
+	}
+	more := summaryOf(all, nil)
+	more.values, more.blocks, more.beyond = s.values, s.blocks, beyond
+	if !more.Hi.Known() {
+		more.Lo, more.Hi, more.Confidence, more.Exact = unknown, unknown, 0, false
+	}
+	return more
+}
+
+// censoredAway reports whether a trial lacks a percentile of a time because the
+// operations that would tell it were cut off by the experiment: it is larger
+// than what was watched.
+func censoredAway(key string, t record.Trial) bool {
+	if !strings.HasPrefix(key, "ttfb_p") && !strings.HasPrefix(key, "duration_p") {
+		return false
+	}
+	for _, o := range record.Outcomes() {
+		if !o.Finished() && t.Outcomes[o.String()] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // supported reports whether a trial has the operations that a percentile needs.
 func supported(key string, t record.Trial) bool {
 	at := strings.LastIndex(key, "_p")

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -192,6 +193,52 @@ func TestPooledIntervalCovers(t *testing.T) {
 		}
 		if share := float64(covered) / float64(runs); share < 0.88 {
 			t.Errorf("n = %d: the interval covered the truth in %.3f of runs", n, share)
+		}
+	}
+}
+
+// A trial whose median lies beyond its deadline counts as larger than any other,
+// in the cell's median, and lets nothing be said of the ratio.
+func TestTimesBeyondTheDeadlineAreNotLeftOut(t *testing.T) {
+	build := func(late int) *Report {
+		return reportOf(map[string][]float64{"base": {1e6, 1e6, 1e6, 1e6, 1e6, 1e6, 1e6}, "sys": {1e6, 1e6, 1e6, 1e6, 1e6, 1e6, 1e6}}, func(t *record.Trial) {
+			t.Metrics["duration_p50"] = float64(t.Block + 1)
+			if t.Cell == "c001" && t.Block >= 7-late {
+				delete(t.Metrics, "duration_p50")
+				t.Outcomes = map[string]int64{"ok": 40, "deadline": 60}
+			}
+		})
+	}
+	r := build(2)
+	m := r.Cells[1].Metrics["duration_p50"]
+	if m.N != 7 || m.Median != 4 || m.Hi.Known() {
+		t.Errorf("with two of seven trials beyond: %+v, want the median of seven, 4, with no upper end", m)
+	}
+	if q, ok := r.Cells[1].Ratios["duration_p50"]; ok {
+		t.Errorf("a ratio of the trials that were in time: %+v", q)
+	}
+	if m, ok := build(4).Cells[1].Metrics["duration_p50"]; ok {
+		t.Errorf("with four of seven trials beyond: %+v", m)
+	}
+	if q := build(0).Cells[1].Ratios["duration_p50"]; q.Value != 1 || q.N != 7 {
+		t.Errorf("with none beyond: %+v", q)
+	}
+}
+
+// A trial in which a system delivered nothing is a pair like any other.
+func TestNothingDeliveredIsCompared(t *testing.T) {
+	r := reportOf(map[string][]float64{"base": {1e6, 1e6, 1e6, 1e6, 1e6, 1e6}, "sys": {0, 0, 0, 0, 0, 0}}, nil)
+	q := r.Cells[1].Ratios["throughput"]
+	if q.N != 6 || q.Value != 0 || q.Better != -1 {
+		t.Errorf("%+v, want 6 pairs, ratio 0, worse", q)
+	}
+	if r.Verdict.Tone == Good {
+		t.Errorf("verdict %+v", r.Verdict)
+	}
+	f := r.ratioFigure("throughput")
+	for _, p := range f.Panels {
+		if b, err := json.Marshal(p); err != nil {
+			t.Errorf("%v: %s", err, b)
 		}
 	}
 }

@@ -21,10 +21,14 @@ func (r *Report) tally(in *input) {
 		byID[r.Cells[i].ID] = &r.Cells[i]
 	}
 	r.shape = shapeOf(r.cells())
+	latest := latestOf(in.trials)
 	for _, t := range in.trials {
 		c := byID[t.Cell]
 		if c == nil {
 			continue // a plan is fixed by its hash, so only a damaged directory gets here
+		}
+		if t.ID != latest[place{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 {
+			continue // it failed, and a resumed run has executed it again; corruption stays
 		}
 		r.Trials = append(r.Trials, Trial{Trial: t, Info: c})
 		r.Run.Seconds += t.Seconds
@@ -69,6 +73,22 @@ func (r *Report) tally(in *input) {
 	r.Run.Planned = in.plan.Blocks * len(r.Cells)
 }
 
+// place is where in the plan a trial belongs.
+type place struct {
+	cell  string
+	block int
+}
+
+// latestOf are the IDs of the trials that stand for their places.
+func latestOf(trials []record.Trial) map[place]int64 {
+	latest := map[place]int64{}
+	for _, t := range trials {
+		p := place{t.Cell, t.Block}
+		latest[p] = max(latest[p], t.ID)
+	}
+	return latest
+}
+
 func (r *Report) cells() []*Cell {
 	all := make([]*Cell, len(r.Cells))
 	for i := range r.Cells {
@@ -90,15 +110,21 @@ func (r *Report) summarise() {
 		for _, m := range r.Metrics {
 			var xs []float64
 			var blocks []int
+			beyond := 0
 			for _, t := range valid {
 				x, ok := t.Metrics[m.Key]
-				if !ok || math.IsNaN(x) || math.IsInf(x, 0) || !supported(m.Key, t.Trial) {
-					continue
+				switch {
+				case !supported(m.Key, t.Trial):
+				case !ok && censoredAway(m.Key, t.Trial):
+					beyond++
+				case ok && !math.IsNaN(x) && !math.IsInf(x, 0):
+					xs, blocks = append(xs, x), append(blocks, t.Block)
 				}
-				xs, blocks = append(xs, x), append(blocks, t.Block)
 			}
 			if len(xs) > 0 {
-				c.Metrics[m.Key] = summaryOf(xs, blocks)
+				if s := summaryOf(xs, blocks).with(beyond); s.Median.Known() {
+					c.Metrics[m.Key] = s
+				}
 			}
 		}
 	}

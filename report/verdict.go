@@ -48,10 +48,10 @@ func (r *Report) verdict() Verdict {
 	worse := false
 	for _, s := range r.Systems {
 		o, ok := r.overall(s.Name, r.headline)
-		if s.Baseline || !ok {
+		slower, faster, cells := r.decided(s.Name)
+		if s.Baseline || !ok && cells == 0 {
 			continue
 		}
-		slower, faster, cells := r.decided(s.Name)
 		worse = worse || slower > 0 || o.Better < 0
 		switch {
 		case slower > 0 && faster > 0:

@@ -16,13 +16,17 @@ import "math"
 // rate is in payload bytes per second, as measured through the link before the
 // cell. TCP's slow start is left out: it is a property of the protocol's
 // implementation, not of the link, so a short transfer on a fresh connection
-// stays below this line. rate ≤ 0 means the link was not shaped or not
-// measured, and the line does not exist (NaN).
+// stays below this line. rate is +Inf when the link has none of its own: the
+// round trips alone are the limit then, and without them there is none (NaN).
+// rate ≤ 0 means it was not measured (NaN).
 func LoadLine(n int, size, rate, rtt, trips float64) float64 {
 	if rate <= 0 || n <= 0 || size <= 0 {
 		return math.NaN()
 	}
 	cycle := trips*rtt + size/rate
+	if cycle <= 0 {
+		return math.NaN()
+	}
 	return math.Min(rate, float64(n)*size/cycle)
 }
 

@@ -57,9 +57,9 @@ func (Retrieve) Metrics() []record.Metric {
 		{Key: "load_line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
 			Help: "throughput divided by the load line"},
 		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
-			Help: "CPU seconds of all the system's processes during the trial, divided by the file bytes received in units of 10^9"},
+			Help: "CPU seconds of all the system's processes during the trial, divided by the file bytes received, of operations with whatever outcome, in units of 10^9"},
 		{Key: "generator_cpu_per_gb", Name: "generator's CPU per GB", Unit: "s/GB", Better: record.Neither,
-			Help: "CPU seconds of the load generator during the trial, divided by the file bytes received in units of 10^9"},
+			Help: "CPU seconds of the load generator during the trial, divided by the file bytes received, of operations with whatever outcome, in units of 10^9"},
 		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
 			Help: "largest sum, over the polls of the trial, of the resident set sizes of the system's processes; memory they share counts once per process"},
 		{Key: "generator_rss_peak", Name: "generator's memory, peak", Unit: "B", Better: record.Neither,
@@ -172,9 +172,10 @@ func (Retrieve) Measure(in Measured) map[string]float64 {
 		put("load_line", line)
 		put("load_line_share", m["throughput"]/line)
 	}
-	if bytes > 0 {
-		put("system_cpu_per_gb", in.Usage.SystemCPU/(bytes/1e9))
-		put("generator_cpu_per_gb", in.Load.CPU/(bytes/1e9))
+	// Bytes of operations that came to nothing cost as much as the others.
+	if received := float64(c.Bytes); received > 0 {
+		put("system_cpu_per_gb", in.Usage.SystemCPU/(received/1e9))
+		put("generator_cpu_per_gb", in.Load.CPU/(received/1e9))
 	}
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
 	put("generator_rss_peak", in.Load.RSSPeak)
@@ -202,5 +203,14 @@ func retrieveLoadLine(in Measured) float64 {
 		size = float64(in.Cell.Data.Size)
 	}
 	trips := RoundTrips(spec.Connections == "fresh", in.TLS)
-	return LoadLine(spec.Concurrency, size, in.Link.Rate/8, in.Link.RTT, trips)
+	rate := in.Link.Rate / 8
+	switch {
+	case in.Link.WantRate == 0 && in.Link.WantRTT == 0:
+		return math.NaN()
+	case in.Link.WantRate == 0:
+		// What a bulk stream reached on a link without a limit is the machine's
+		// doing and no limit of the link: only the round trips are one.
+		rate = math.Inf(1)
+	}
+	return LoadLine(spec.Concurrency, size, rate, in.Link.RTT, trips)
 }

@@ -155,6 +155,9 @@ func TestSystemKilledDuringATrial(t *testing.T) {
 		}
 		if slices.ContainsFunc(tr.Notes, func(n string) bool { return strings.Contains(n, "restarted") }) {
 			restarted++
+			if !slices.Contains(tr.Invalid, record.ReasonDaemonRestarted) {
+				t.Errorf("a trial right after a restart counts: %+v", tr)
+			}
 			if tr.Outcomes["ok"] == 0 {
 				t.Errorf("after the restart nothing was ok: %v", tr.Outcomes)
 			}
@@ -205,8 +208,11 @@ func TestInterruptedRunReports(t *testing.T) {
 	}
 	done := 0
 	for _, tr := range s.trials() {
-		if tr.State == record.Done {
+		switch tr.State {
+		case record.Done:
 			done++
+		case record.Failed:
+			t.Errorf("the interrupted trial counts as failed: %s", tr.Error)
 		}
 	}
 	if done < 2 || done > 3 {
