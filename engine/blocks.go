@@ -56,6 +56,19 @@ func (r *run) blocks(ctx context.Context) (*Stopped, error) {
 	return nil, nil
 }
 
+// complete reports whether nothing of the plan is left to execute.
+func (r *run) complete() bool {
+	for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
+		narrow := r.narrowGroups(block)
+		for _, cell := range r.plan.Cells {
+			if _, done := r.done[trialKey{cell.ID, block}]; !done && !narrow[cell.Group()] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // failuresInARow trials that cannot be executed at all end the run: something
 // is broken that patience does not mend.
 const failuresInARow = 5

@@ -23,7 +23,8 @@ type site struct {
 	dir     string
 	cluster system.Cluster
 	runner  scenario.Runner
-	starts  int // how often it was brought up
+	starts  int             // how often it was brought up
+	watched map[string]bool // sample names of attached servers on this machine
 }
 
 // deployAll brings up every system of the plan, each on a host of its own. They
@@ -48,7 +49,7 @@ func (r *run) deployAll(ctx context.Context) error {
 	}
 	for _, use := range r.plan.Experiment.Systems {
 		if err := r.deploy(ctx, r.sites[use.Name]); err != nil {
-			return err
+			return &DeployError{err, use.Mode == string(system.Attach), r.cfg.Dir}
 		}
 	}
 	return nil
@@ -81,6 +82,9 @@ func (r *run) deploy(ctx context.Context, s *site) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	s.starts++
+	if s.host == nil {
+		r.watch(ctx, s)
+	}
 	r.event("phase", "system ready", name, time.Since(begun))
 	r.say.Phase("preparing the data of " + name)
 	s.runner, err = r.cfg.Scenario.Prepare(ctx, scenario.Site{
@@ -88,6 +92,27 @@ func (r *run) deploy(ctx context.Context, s *site) error {
 		Seed: r.plan.Experiment.Seed, Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}, r.cellsOf(name))
 	return err
+}
+
+// watch observes the servers of an attached system that are on this machine.
+func (r *run) watch(ctx context.Context, s *site) {
+	s.watched = map[string]bool{}
+	for _, n := range s.cluster.Nodes() {
+		e, ok := n.(system.Endpointer)
+		if !ok {
+			continue
+		}
+		for _, address := range e.Endpoints() {
+			name := s.use.Name + "@" + address
+			switch ok, err := r.bed.Watch(ctx, name, address); {
+			case err != nil:
+				r.event("note", "server not observed", err.Error(), 0)
+			case ok:
+				s.watched[name] = true
+				r.event("phase", "server observed", address+" is on this machine", 0)
+			}
+		}
+	}
 }
 
 // deployTime is how long bringing up a system and storing its data may take:
@@ -109,9 +134,11 @@ func dataSets(cells []experiment.Cell) map[experiment.ResolvedData]bool {
 	return sets
 }
 
-func (r *run) cellsOf(name string) []experiment.Cell {
+func (r *run) cellsOf(name string) []experiment.Cell { return cellsOf(r.plan, name) }
+
+func cellsOf(plan *experiment.Plan, name string) []experiment.Cell {
 	var cells []experiment.Cell
-	for _, c := range r.plan.Cells {
+	for _, c := range plan.Cells {
 		if c.System == name {
 			cells = append(cells, c)
 		}

@@ -41,6 +41,7 @@ type Result struct {
 	WrongBytes int64    // operations whose bytes were not the object's
 	Stopped    *Stopped // the exit condition that fired, if one did
 	Interrupt  bool     // the user stopped it
+	Complete   bool     // it was complete before it was resumed: nothing was executed
 }
 
 // cleanupTime bounds what is done after a run ended, wished or not.
@@ -61,6 +62,11 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	if err := r.open(ctx); err != nil {
 		return res, r.interrupted(ctx, &res, err)
 	}
+	if r.complete() {
+		res = r.result()
+		res.Complete = true
+		return res, nil
+	}
 	stopped, err := r.blocks(ctx)
 	res = r.result()
 	res.Stopped = stopped
@@ -69,10 +75,22 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 
 // DeployError is a system that could not be brought up or prepared before the
 // first trial.
-type DeployError struct{ Err error }
+type DeployError struct {
+	Err      error
+	Attached bool   // it runs elsewhere
+	Dir      string // the run directory
+}
 
 func (e *DeployError) Error() string { return e.Err.Error() }
 func (e *DeployError) Unwrap() error { return e.Err }
+
+// Hint implements the interface that the terminal asks for hints.
+func (e *DeployError) Hint() string {
+	if e.Attached {
+		return "is the server running, and is its address right? see `with:` of the system in the experiment file"
+	}
+	return "the system's log is in " + filepath.Join(e.Dir, "logs") + "; plimsoll doctor checks what it needs"
+}
 
 // run is one session of a run.
 type run struct {
@@ -113,11 +131,19 @@ func (r *run) interrupted(ctx context.Context, res *Result, err error) error {
 // open brings up everything that trials need, in the order in which failures
 // are cheapest to report: what can be checked without changing anything first.
 func (r *run) open(ctx context.Context) error {
+	if r.cfg.Resume {
+		if err := r.openRecord(); err != nil || r.complete() {
+			return err
+		}
+	}
 	if problems := Blocking(Preconditions(ctx, r.cfg)); len(problems) > 0 {
 		return &PreconditionError{problems}
 	}
-	if err := r.openRecord(); err != nil {
-		return err
+	r.say.Start()
+	if !r.cfg.Resume {
+		if err := r.openRecord(); err != nil {
+			return err
+		}
 	}
 	opt := testbedOptions(r.cfg)
 	opt.Log = r.say.Note
@@ -138,7 +164,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	if err := r.deployAll(ctx); err != nil {
-		return &DeployError{err}
+		return err
 	}
 	return r.recordEnvironment()
 }
@@ -178,7 +204,9 @@ func (r *run) openRecord() error {
 		return err
 	}
 	r.earlier = earlierSeconds(events, trials)
-	r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
+	if !r.complete() {
+		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
+	}
 	return nil
 }
 
@@ -192,7 +220,9 @@ func (r *run) close(ctx context.Context) error {
 		errs = append(errs, r.bed.Close(ctx))
 	}
 	if r.rec != nil {
-		r.event("phase", "run ends", "", time.Since(r.begun))
+		if r.bed != nil {
+			r.event("phase", "run ends", "", time.Since(r.begun))
+		}
 		errs = append(errs, r.rec.Close())
 	}
 	return errors.Join(errs...)

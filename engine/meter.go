@@ -21,9 +21,12 @@ type meter struct {
 	seen    bool // a process of the system was observed
 }
 
-func newMeter(procs []*testbed.Process) *meter {
+func newMeter(s *site) *meter {
 	m := &meter{system: map[string]bool{}}
-	for _, p := range procs {
+	for name := range s.watched {
+		m.system[name] = true
+	}
+	for _, p := range s.processes() {
 		m.system[p.Name()] = true
 	}
 	return m

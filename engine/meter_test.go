@@ -11,7 +11,7 @@ import (
 )
 
 func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
-	m := newMeter(nil)
+	m := newMeter(&site{})
 	m.system["static-a"] = true
 	at := func(s float64) (time.Duration, time.Duration) {
 		d := time.Duration(s * float64(time.Second))
@@ -35,7 +35,7 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 	if math.Abs(u.OthersBusy-0.2) > 1e-9 {
 		t.Errorf("others used %g of the machine, want 0.2", u.OthersBusy)
 	}
-	if u := newMeter(nil).usage(); !math.IsNaN(u.SystemCPU) || !math.IsNaN(u.OthersBusy) {
+	if u := newMeter(&site{}).usage(); !math.IsNaN(u.SystemCPU) || !math.IsNaN(u.OthersBusy) {
 		t.Errorf("nothing observed gives %+v, want nothing", u)
 	}
 }

@@ -53,6 +53,13 @@ func Preconditions(ctx context.Context, cfg Config) []Problem {
 	return all
 }
 
+// PlanProblems are those that the plan alone tells: whatever the machine, the
+// run would fail.
+func PlanProblems(cfg Config) []Problem {
+	all := append(checkScenario(context.Background(), cfg), checkLinks(context.Background(), cfg)...)
+	return Blocking(all)
+}
+
 // PreconditionNames are the names that `skip:` takes.
 func PreconditionNames() []string {
 	var names []string

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/plimsoll-project/plimsoll/experiment"
 )
 
 // recordingRoom is left free for the run directory besides the data.
@@ -21,13 +19,7 @@ const recordingRoom = 256 << 20
 func checkDisk(_ context.Context, cfg Config) []Problem {
 	var need float64 = recordingRoom
 	for _, use := range cfg.Plan.Experiment.Systems {
-		var cells []experiment.Cell
-		for _, c := range cfg.Plan.Cells {
-			if c.System == use.Name {
-				cells = append(cells, c)
-			}
-		}
-		for data := range dataSets(cells) {
+		for data := range dataSets(cellsOf(cfg.Plan, use.Name)) {
 			need += 2 * float64(data.Size) * float64(data.Objects)
 		}
 	}

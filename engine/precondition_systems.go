@@ -38,7 +38,7 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 		if sys == nil {
 			continue
 		}
-		for _, p := range cfg.Scenario.Problems(sys.Info(), cfg.Plan.Cells) {
+		for _, p := range cfg.Scenario.Problems(use, sys.Info(), cellsOf(cfg.Plan, use.Name)) {
 			all = append(all, Problem{What: use.Name + ": " + p.What, Hint: p.Hint, Blocking: true})
 		}
 		if use.Mode == string(system.Attach) && cfg.Plan.Experiment.Data.Size != nil && !slices.Contains(cfg.Plan.Experiment.Allow, "write") {

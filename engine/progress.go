@@ -9,6 +9,8 @@ import (
 
 // Progress is told how a run goes on. It is called from several goroutines.
 type Progress interface {
+	// Start is called once, when the preconditions hold.
+	Start()
 	// Phase begins something that takes time: "starting nginx".
 	Phase(what string)
 	// Note is something the user should know, once.
@@ -21,6 +23,7 @@ type Progress interface {
 
 type silent struct{}
 
+func (silent) Start()                                     {}
 func (silent) Phase(string)                               {}
 func (silent) Note(string)                                {}
 func (silent) Begin(int, int, experiment.Cell, int, bool) {}

@@ -46,8 +46,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	}
 	fail := func(err error) (record.Trial, error) {
 		if ended := canceled(ctx); ended != nil {
-			// It stays what it is, running: resume executes it again in its place.
-			return record.Trial{}, ended
+			return record.Trial{}, ended // left as running: a resumed run does it again
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("the trial took longer than its limit of %s: %w", limit, err)
@@ -74,6 +73,9 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
 		Notes: out.load.Notes, Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
+	}
+	if r.notEmulated(cell) {
+		t.Notes = append(t.Notes, "link: not emulated")
 	}
 	if out.emulatorTrouble != "" {
 		t.Notes = append(t.Notes, "link: "+out.emulatorTrouble)
@@ -122,7 +124,7 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	if err != nil {
 		return loaded{}, fmt.Errorf("link emulator: %w", err)
 	}
-	meter := newMeter(s.processes())
+	meter := newMeter(s)
 	stop := r.bed.Observe(ctx, epoch, observeEvery, func(samples []record.Sample) {
 		meter.add(samples)
 		keep(w.Samples(samples))
@@ -135,7 +137,7 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 		},
 	})
 	stop() // takes a last sample, so that deltas cover the whole trial
-	out := loaded{load: load, usage: meter.usage(), died: s.died(), tls: s.use.With["tls"] == "true"}
+	out := loaded{load: load, usage: meter.usage(), died: s.died(), tls: scenario.OverTLS(s.use)}
 	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(ctx, s, before)
 	if out.emulatorDied {
 		r.event("fault", "link emulator died", fmt.Sprintf("during %s, block %d", cell.ID, block), 0)

@@ -68,7 +68,8 @@ func (d *decoder) baseline(e *Experiment) {
 	}
 	n := d.at["baseline"]
 	switch {
-	case n == nil, e.Baseline == "":
+	case n == nil, e.Baseline == "", !n.src.set && slices.Contains(d.dropped, e.Baseline):
+		// The last: the file's baseline was taken out on the command line.
 		e.Baseline = "none"
 		for _, s := range e.Systems {
 			if spec := d.cat.find(s.Use); spec != nil && spec.Baseline {
@@ -77,9 +78,6 @@ func (d *decoder) baseline(e *Experiment) {
 			}
 		}
 	case e.Baseline == "none" || slices.Contains(names, e.Baseline):
-	case !n.src.set && slices.Contains(d.dropped, e.Baseline):
-		// The file's baseline was taken out on the command line.
-		e.Baseline = "none"
 	default:
 		if d.ok("systems", "baseline") {
 			d.fail("baseline", n, didYouMean(e.Baseline, append(names, "none")), "the baseline `%s` is not one of the systems", e.Baseline)

@@ -37,7 +37,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if u := e.Repetitions.Until; u != nil {
 		t.wrap("until", fmt.Sprintf("%s is known within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
 	}
-	t.wrap("estimate", fmt.Sprintf("%s and %s of file bytes", roughDuration(p.Estimate.Seconds), roughBytes(p.Estimate.Bytes)))
+	t.wrap("estimate", fmt.Sprintf("%s and %s of file bytes", RoughDuration(p.Estimate.Seconds), RoughBytes(p.Estimate.Bytes)))
 	t.wrap("", "("+p.Estimate.How+")")
 	for _, c := range e.Where {
 		t.wrap("where", c)
@@ -266,7 +266,7 @@ func (t *textPage) cells(p *Plan) {
 		for _, f := range c.Factors {
 			row = append(row, f.Value)
 		}
-		rows = append(rows, append(row, roughDuration(c.Estimate.Seconds), roughBytes(c.Estimate.Bytes), c.Estimate.Limit))
+		rows = append(rows, append(row, RoughDuration(c.Estimate.Seconds), RoughBytes(c.Estimate.Bytes), c.Estimate.Limit))
 	}
 	widths := make([]int, len(header))
 	for _, row := range rows {
@@ -297,8 +297,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// roughDuration is a length of time with two or three digits.
-func roughDuration(seconds float64) string {
+// RoughDuration is a length of time with two or three digits.
+func RoughDuration(seconds float64) string {
 	switch {
 	case seconds > 1e9:
 		return "for ever"
@@ -317,8 +317,8 @@ func roughDuration(seconds float64) string {
 	return fmt.Sprintf("%.1f days", d.Hours()/24)
 }
 
-// roughBytes is a number of bytes with two or three digits, in decimal units.
-func roughBytes(n float64) string {
+// RoughBytes is a number of bytes with two or three digits, in decimal units.
+func RoughBytes(n float64) string {
 	for _, u := range decimalUnits {
 		if n >= float64(u.size) {
 			return fmt.Sprintf("%.3g %s", n/float64(u.size), u.name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -64,15 +65,32 @@ func (Retrieve) Metrics() []record.Metric {
 	}
 }
 
-// Problems of a system that cannot serve HTTP are found by its information.
-func (Retrieve) Problems(info system.Info, cells []experiment.Cell) []system.Problem {
-	var all []system.Problem
-	for _, c := range cells {
-		if c.Retrieve == nil {
-			all = append(all, system.Problem{What: fmt.Sprintf("cell %s has no retrieve section", c.ID)})
+// Problems implements Scenario.
+func (Retrieve) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	if !slices.Contains(info.Can, "http") {
+		return []system.Problem{{What: "its objects cannot be fetched over HTTP, which the scenario retrieve needs"}}
+	}
+	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
+	if dropped && OverTLS(use) {
+		return []system.Problem{{
+			What: "receive: drop does not work over https, because the kernel cannot discard what has to be decrypted",
+			Hint: "use receive: verify for it, for instance with override: {receive: verify}, or plain http",
+		}}
+	}
+	return nil
+}
+
+// OverTLS reports whether a system's options say that it is reached over https.
+func OverTLS(use experiment.SystemUse) bool {
+	if use.With["tls"] == "true" {
+		return true
+	}
+	for _, key := range []string{"url", "urls", "endpoint"} {
+		if strings.HasPrefix(strings.TrimSpace(use.With[key]), "https:") {
+			return true
 		}
 	}
-	return all
+	return false
 }
 
 // Prepare stores the data sets of the cells, or finds the objects that are there.

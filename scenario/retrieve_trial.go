@@ -125,6 +125,11 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 	if a := c.Arrivals; a != nil {
 		spec.Arrivals = arrivalSpec(*a)
 		spec.MaxInFlight = a.MaxInFlight
+		if spec.Duration == 0 && a.Process == "steps" { // they end by themselves
+			for _, step := range a.Steps {
+				spec.Duration += step.For.Std()
+			}
+		}
 	}
 	set, ok := r.sets[cell.Data]
 	if !ok {

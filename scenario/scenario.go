@@ -20,8 +20,9 @@ type Scenario interface {
 	Name() string
 	// Metrics defines the numbers that a trial yields.
 	Metrics() []record.Metric
-	// Problems says why the scenario cannot run on a system, before anything is started.
-	Problems(info system.Info, cells []experiment.Cell) []system.Problem
+	// Problems says why the scenario cannot run its cells on a system; it looks at
+	// nothing but its arguments.
+	Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem
 	// Prepare brings what the cells of one system need into its deployment.
 	Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error)
 	// Measure turns what was recorded in a trial into metrics, by Metric.Key.

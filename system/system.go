@@ -135,6 +135,13 @@ type Embedded interface {
 	Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
+// Endpointer is a node that is reached at addresses, host:port. When one of them
+// is on this machine, the engine observes whoever listens there: an attached
+// server is not one of the others that disturb a measurement.
+type Endpointer interface {
+	Endpoints() []string
+}
+
 // Ranger is a node that reads a part of an object. When the object ends before
 // off+n, what there is is written and the error wraps io.ErrUnexpectedEOF.
 type Ranger interface {

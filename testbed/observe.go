@@ -78,7 +78,7 @@ func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	start := time.Since(epoch)
 	all := scan()
 	t.mu.Lock()
-	hosts := t.hosts
+	hosts, watched := t.hosts, t.watched
 	t.mu.Unlock()
 	procs := processes(hosts...)
 	if t.hub != nil {
@@ -91,6 +91,9 @@ func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	leaders := map[int]bool{}
 	for _, p := range procs {
 		leaders[p.pid] = true
+	}
+	for _, w := range watched {
+		samples = append(samples, w.sample(all, leaders))
 	}
 	samples = append(samples, t.box.poll(all, leaders)...)
 	end := time.Since(epoch)

@@ -60,18 +60,26 @@ func (h *host) portOwner(port int) string {
 		return ""
 	}
 	for pid, s := range scan() {
-		dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
-		fds, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, fd := range fds {
-			if l, err := os.Readlink(dir + fd.Name()); err == nil && inodes[l] {
-				return fmt.Sprintf("%s (pid %d)", s.comm, pid)
-			}
+		if holds(pid, inodes) {
+			return fmt.Sprintf("%s (pid %d)", s.comm, pid)
 		}
 	}
 	return ""
+}
+
+// holds reports whether a process has one of the sockets open.
+func holds(pid int, sockets map[string]bool) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, fd := range fds {
+		if l, err := os.Readlink(dir + fd.Name()); err == nil && sockets[l] {
+			return true
+		}
+	}
+	return false
 }
 
 // listeners are the sockets, as /proc/PID/fd shows them, that listen on a TCP

@@ -49,6 +49,8 @@ type Testbed struct {
 	labels map[string]*host // process label → the host it belongs to
 	closed bool
 
+	watched []*watched // servers of others that are part of the run
+
 	starting sync.WaitGroup // processes that are being started
 
 	shape shaper

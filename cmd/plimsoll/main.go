@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is the whole program, in process, so that tests can call it.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	goodbye := "\nstopping; what is recorded stays (once more to stop at once)\n"
+	goodbye := "\nstopping (once more to stop at once)\n"
 	if len(args) > 0 && args[0] == "node" {
 		goodbye = "" // a part of a run is stopped by the run, which says so itself
 	}
@@ -38,6 +39,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
+		err = ui.Exit(ui.CodeUsage, ui.WithHint(err, "see plimsoll --help"))
+	}
 	if err != nil {
 		p.ui.Error(err)
 	}

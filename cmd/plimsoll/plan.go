@@ -3,9 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
 func (p *program) planCommand() *cobra.Command {
@@ -19,19 +22,30 @@ func (p *program) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if p.ui.JSON {
-				b, err := plan.Marshal()
-				if err != nil {
-					return err
-				}
-				_, err = p.stdout.Write(append(b, '\n'))
+			if err := p.writePlan(plan); err != nil {
 				return err
 			}
-			return plan.WriteText(p.stdout)
+			problems := engine.PlanProblems(engine.Config{Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario)})
+			if len(problems) > 0 {
+				return ui.Exit(ui.CodePreconditions, &engine.PreconditionError{Problems: problems})
+			}
+			return nil
 		},
 	}
 	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
 	return c
+}
+
+func (p *program) writePlan(plan *experiment.Plan) error {
+	if !p.ui.JSON {
+		return plan.WriteText(p.stdout)
+	}
+	b, err := plan.Marshal()
+	if err != nil {
+		return err
+	}
+	_, err = p.stdout.Write(append(b, '\n'))
+	return err
 }
 
 func (p *program) presetsCommand() *cobra.Command {

@@ -15,10 +15,9 @@ import (
 // progress shows a run: one redrawn line on a terminal, a plain line per block
 // elsewhere, one object per trial with --json.
 type progress struct {
-	ui     *ui.UI
-	p      *experiment.Plan
-	begun  time.Time
-	metric string // shown with each trial
+	ui    *ui.UI
+	p     *experiment.Plan
+	begun time.Time
 
 	mu       sync.Mutex
 	n, total int
@@ -28,16 +27,18 @@ type progress struct {
 	first    time.Time
 	block    int
 	invalid  int
+	dir      string
 }
 
 var _ engine.Progress = (*progress)(nil)
 
-func newProgress(u *ui.UI, plan *experiment.Plan) *progress {
-	return &progress{ui: u, p: plan, begun: time.Now(), metric: "throughput", block: -1 << 30}
+func newProgress(u *ui.UI, plan *experiment.Plan, dir string) *progress {
+	return &progress{ui: u, p: plan, begun: time.Now(), dir: dir, block: -1 << 30}
 }
 
-// plan says what is about to happen.
-func (p *progress) plan(dir string) {
+// Start says what is about to happen.
+func (p *progress) Start() {
+	dir := p.dir
 	e := p.p.Estimate
 	var systems []string
 	for _, s := range p.p.Experiment.Systems {
@@ -47,8 +48,11 @@ func (p *progress) plan(dir string) {
 		p.ui.Emit(map[string]any{"type": "plan", "dir": dir, "cells": len(p.p.Cells), "estimate": e, "hash": p.p.Hash})
 		return
 	}
-	p.ui.Say("%s: %d cells × (%d warm-up + %d) trials of %s", p.title(), len(p.p.Cells), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
-	p.ui.Say("about %s and %s; recorded in %s", roughly(e.Seconds), experiment.Bytes(e.Bytes).String(), dir)
+	p.ui.Say("%s: %d trials (%d warm-up + %d of each cell) of %s", p.title(), e.Trials, p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
+	p.ui.Say("about %s and %s; recorded in %s", experiment.RoughDuration(e.Seconds), experiment.RoughBytes(e.Bytes), dir)
+	for _, w := range p.p.Warnings() {
+		p.ui.Say("warning: %s", w)
+	}
 }
 
 func (p *progress) title() string {
@@ -99,7 +103,7 @@ func (p *progress) blockLine(block int) string {
 func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.draw(fmt.Sprintf(" · %d ops, %s", ops, experiment.Bytes(bytes).String()))
+	p.draw(fmt.Sprintf(" · %d ops, %s", ops, experiment.RoughBytes(float64(bytes))))
 }
 
 func (p *progress) End(t record.Trial, cell experiment.Cell) {
@@ -134,9 +138,9 @@ func (p *progress) draw(tail string) {
 // left is the time still to go, from the trials so far or else from the plan.
 func (p *progress) left() string {
 	if p.trials < 2 {
-		return roughly(p.p.Estimate.Seconds)
+		return experiment.RoughDuration(p.p.Estimate.Seconds)
 	}
-	return roughly((time.Duration(p.total-p.n+1) * p.perTrial).Seconds())
+	return experiment.RoughDuration((time.Duration(p.total-p.n+1) * p.perTrial).Seconds())
 }
 
 func describeCell(c experiment.Cell) string {
@@ -149,18 +153,4 @@ func describeCell(c experiment.Cell) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// roughly is a duration in the precision that an estimate deserves.
-func roughly(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d < time.Minute:
-		return d.Round(time.Second).String()
-	case d < time.Hour:
-		return strings.TrimSuffix(d.Round(10*time.Second).String(), "0s")
-	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	}
-	return fmt.Sprintf("%.1f days", d.Hours()/24)
 }

@@ -106,8 +106,7 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir string
 	if sc == nil {
 		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", plan.Experiment.Scenario))
 	}
-	progress := newProgress(p.ui, plan)
-	progress.plan(dir)
+	progress := newProgress(p.ui, plan, dir)
 	res, err := engine.Run(ctx, engine.Config{
 		Plan: plan, Systems: all.All(), Scenario: sc, Dir: dir, Resume: resume,
 		Version: programVersion(), Command: os.Args, Progress: progress,
@@ -120,6 +119,9 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir string
 	var unready *engine.DeployError
 	if errors.As(err, &unready) {
 		err = ui.Exit(ui.CodePreconditions, err)
+	}
+	if res.Complete {
+		p.ui.Say("%s is complete; nothing is left to execute", dir)
 	}
 	if res.Trials+res.Failed == 0 { // there is nothing to report on
 		return errors.Join(err, interruptedError(res, dir))

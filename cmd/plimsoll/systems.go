@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -26,7 +27,11 @@ func (p *program) systemsCommand() *cobra.Command {
 			}
 			s, ok := all.ByName(args[0])
 			if !ok {
-				return usageError(c, "a system that plimsoll systems lists")
+				var names []string
+				for _, s := range all.All() {
+					names = append(names, s.Info().Name)
+				}
+				return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("there is no system %q", args[0]), "systems: "+strings.Join(names, ", ")))
 			}
 			return writeSystem(p.stdout, s.Info())
 		},
@@ -131,6 +136,12 @@ func writeSystem(w io.Writer, info system.Info) error {
 }
 
 func writePresets(p *program) error {
+	if p.ui.JSON {
+		for _, pr := range presets.List() {
+			p.ui.Emit(map[string]string{"name": pr.Name, "summary": pr.Summary})
+		}
+		return nil
+	}
 	tw := tabwriter.NewWriter(p.stdout, 0, 4, 2, ' ', 0)
 	for _, pr := range presets.List() {
 		fmt.Fprintf(tw, "%s\t%s\n", pr.Name, pr.Summary)

@@ -253,6 +253,9 @@ func (n *node) Processes() []*testbed.Process {
 	return []*testbed.Process{n.proc}
 }
 
+// Endpoints implements system.Endpointer.
+func (n *node) Endpoints() []string { return []string{web.HostPort(n.at.url)} }
+
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
 	n.close()

@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -152,6 +154,15 @@ func (n *Node) Health(ctx context.Context) error {
 
 // Processes implements system.Node.
 func (n *Node) Processes() []*testbed.Process { return nil }
+
+// Endpoints implements system.Endpointer.
+func (n *Node) Endpoints() []string {
+	seen := map[string]bool{}
+	for _, t := range n.Targets {
+		seen[web.HostPort(t.URL)] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
 
 // Stop implements group.Node.
 func (n *Node) Stop(context.Context) error {

@@ -1,0 +1,88 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// watched is a server that somebody else runs on this machine.
+type watched struct {
+	name  string
+	pids  map[int]uint64 // who listened when it was found, with their start times
+	usage usageMeter
+}
+
+// Watch observes the processes that listen at an address, host:port, of this
+// machine, as it does our own: they get samples under the given name, with role
+// "system", and are not counted among others. It changes nothing about them. ok
+// is false when the address is elsewhere, or when the kernel does not tell us
+// who listens there.
+func (t *Testbed) Watch(ctx context.Context, name, address string) (ok bool, err error) {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return false, fmt.Errorf("testbed: watch %s: %w", address, err)
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil {
+		return false, fmt.Errorf("testbed: watch %s: %q is not a port", address, portText)
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return false, fmt.Errorf("testbed: watch %s: %w", address, err)
+	}
+	if !slices.ContainsFunc(addrs, onThisMachine) {
+		return false, nil
+	}
+	sockets := listeners(port)
+	w := &watched{name: name, pids: map[int]uint64{}}
+	for pid, s := range scan() {
+		if pid != os.Getpid() && holds(pid, sockets) {
+			w.pids[pid] = s.birth
+		}
+	}
+	if len(w.pids) == 0 {
+		return false, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.watched = append(t.watched, w)
+	return true, nil
+}
+
+// onThisMachine reports whether an address is one of our own.
+func onThisMachine(a netip.Addr) bool {
+	a = a.Unmap()
+	if a.IsLoopback() {
+		return true
+	}
+	own, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(own, func(n net.Addr) bool {
+		p, err := netip.ParsePrefix(n.String())
+		return err == nil && p.Addr().Unmap() == a
+	})
+}
+
+// sample measures the watched processes and all that they started; leaders gets
+// their pids.
+func (w *watched) sample(all map[int]stat, leaders map[int]bool) record.Sample {
+	mine := map[int]bool{}
+	pid := 0
+	for p, birth := range w.pids {
+		if all[p].birth == birth { // pids are used again
+			mine[p], leaders[p] = true, true
+			if pid == 0 || p < pid {
+				pid = p
+			}
+		}
+	}
+	s := w.usage.poll(kin(all, mine), false)
+	s.Process, s.Role, s.PID = w.name, "system", pid
+	return s
+}
