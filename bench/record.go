@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,7 +14,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
 )
 
 const (
@@ -28,7 +31,7 @@ const (
 )
 
 // benchRecord records 10^8 synthetic operations as an engine does, reads them
-// back and summarises them, and says what that costs.
+// back, summarises and reports them, and says what that costs.
 func benchRecord(ctx context.Context) error {
 	parent, err := os.MkdirTemp("", "plimsoll-bench-")
 	if err != nil {
@@ -55,6 +58,10 @@ func benchRecord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	reporting, err := reportAll(dir)
+	if err != nil {
+		return err
+	}
 	rss, err := peakRSS()
 	if err != nil {
 		return err
@@ -65,8 +72,9 @@ func benchRecord(ctx context.Context) error {
 	fmt.Printf("%-44s %10.2f %% (limit 5 %%)\n", "… of a generator's CPU", 100*perOp/generatorCPU)
 	fmt.Printf("%-44s %10.2f %% of one core\n", fmt.Sprintf("… at %d operations/s", int(recordRate)), 100*perOp*recordRate)
 	fmt.Printf("%-44s %10.3f µs/operation\n", "read back, decode, summarise: CPU", reading.Seconds()/recordedOps*1e6)
+	fmt.Printf("%-44s %10.3f s\n", "report: build, page, summary.json: CPU", reporting.Seconds())
 	fmt.Printf("%-44s %10.2f GB (%.1f B/operation)\n", "disk", float64(size)/1e9, float64(size)/recordedOps)
-	fmt.Printf("%-44s %10.1f MB (limit %d MB)\n", "peak resident memory", float64(rss)/1e6, maxRecordRSS/1_000_000)
+	fmt.Printf("%-44s %10.1f MB (limit %d MB)\n", "peak resident memory of all this", float64(rss)/1e6, maxRecordRSS/1_000_000)
 	if rss > maxRecordRSS {
 		return fmt.Errorf("peak resident memory %d MB is above %d MB", rss/1e6, maxRecordRSS/1_000_000)
 	}
@@ -76,63 +84,121 @@ func benchRecord(ctx context.Context) error {
 	return nil
 }
 
+// recordedFile is the experiment that the operations pretend to belong to: 10
+// trials.
+const recordedFile = `
+scenario: retrieve
+question: What does it take to record and to report many operations?
+systems: [nginx, boxo]
+baseline: nginx
+data: {size: 1GiB}
+retrieve: {concurrency: 100, range: 1KiB, duration: 200s}
+repetitions: 5
+`
+
+func recordedPlan() (*experiment.Plan, error) {
+	e, err := experiment.Parse("record.yaml", []byte(recordedFile), nil, experiment.Catalog{
+		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
+		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.Plan()
+}
+
+var recordedMetrics = []record.Metric{
+	{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher, Help: "file bytes of ok operations per second"},
+	{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower, Help: "median"},
+	{Key: "duration_p50", Name: "duration, median", Unit: "s", Better: record.Lower, Help: "median"},
+}
+
 // recordAll writes the operations and gives the processor time it took, that
 // of making them up not counted.
-func recordAll(ctx context.Context, dir string) (*record.Summary, time.Duration, error) {
-	run, err := record.Create(dir, []byte("{}"), nil, nil)
+func recordAll(ctx context.Context, dir string) (all *record.Summary, spent time.Duration, err error) {
+	plan, err := recordedPlan()
+	if err != nil {
+		return nil, 0, err
+	}
+	raw, err := plan.Marshal()
+	if err != nil {
+		return nil, 0, err
+	}
+	run, err := record.Create(dir, raw, nil, recordedMetrics)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer run.Close()
-	w, err := run.Begin("c001", 1, false, time.Now())
-	if err != nil {
-		return nil, 0, err
-	}
-	made := newMadeUp(1)
-	ops := make([]record.Op, record.BlockSize)
-	var block []byte
-	began := cpuTime()
-	var making time.Duration
-	for n := 0; n < recordedOps; n += len(ops) {
-		if err := ctx.Err(); err != nil {
+	all = record.NewSummary()
+	trials := plan.Blocks * len(plan.Cells)
+	for i := range trials {
+		took, err := recordTrial(ctx, run, plan.Cells[i%len(plan.Cells)].ID, i/len(plan.Cells), recordedOps/trials, all)
+		if err != nil {
 			return nil, 0, err
 		}
-		ops = ops[:min(len(ops), recordedOps-n)]
+		spent += took
+	}
+	return all, spent, run.Close()
+}
+
+func recordTrial(ctx context.Context, run *record.Run, cell string, block, count int, all *record.Summary) (time.Duration, error) {
+	w, err := run.Begin(cell, block, false, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	made := newMadeUp(uint64(w.ID()))
+	ops := make([]record.Op, record.BlockSize)
+	var encoded []byte
+	began := cpuTime()
+	var making time.Duration
+	for n := 0; n < count; n += len(ops) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		ops = ops[:min(len(ops), count-n)]
 		from := cpuTime()
 		made.fill(ops)
 		making += cpuTime() - from
-		block = record.AppendBlock(block[:0], ops)
-		if err := w.Block(block); err != nil {
-			return nil, 0, err
+		encoded = record.AppendBlock(encoded[:0], ops)
+		if err := w.Block(encoded); err != nil {
+			return 0, err
 		}
 	}
-	err = errors.Join(w.End(record.Trial{}), run.Close())
-	return w.Summary(), cpuTime() - began - making, err
+	s, seconds := w.Summary(), float64(made.clock)/1e9
+	err = w.End(record.Trial{Seconds: seconds, Metrics: map[string]float64{
+		"throughput": float64(s.Counts().OKBytes) / seconds, "ttfb_p50": s.Quantile(record.TTFB, 0.5), "duration_p50": s.Quantile(record.Duration, 0.5)}})
+	return cpuTime() - began - making, errors.Join(err, all.Merge(s))
 }
 
 // readAll checks that what comes back is what was written, and gives the
 // processor time of reading it.
 func readAll(ctx context.Context, dir string, want *record.Summary) (time.Duration, error) {
-	began := cpuTime()
 	r, err := record.Open(dir)
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
+	trials, err := r.Trials()
+	if err != nil {
+		return 0, err
+	}
+	began := cpuTime()
 	got := record.NewSummary()
 	var ops []record.Op
-	for b, err := range r.Blocks(1) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			ops, err = record.DecodeBlock(b, ops[:0])
-		}
-		if err != nil {
-			return 0, err
-		}
-		if err := got.Ops(ops); err != nil {
-			return 0, err
+	for _, t := range trials {
+		for b, err := range r.Blocks(t.ID) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err == nil {
+				ops, err = record.DecodeBlock(b, ops[:0])
+			}
+			if err != nil {
+				return 0, err
+			}
+			if err := got.Ops(ops); err != nil {
+				return 0, err
+			}
 		}
 	}
 	spent := cpuTime() - began
@@ -146,18 +212,47 @@ func readAll(ctx context.Context, dir string, want *record.Summary) (time.Durati
 			}
 		}
 	}
-	windows, err := r.Windows(1)
+	var n int64
+	for _, t := range trials {
+		for w, err := range r.Windows(t.ID) {
+			if err != nil {
+				return 0, err
+			}
+			n += w.Ops()
+		}
+	}
+	if n != recordedOps {
+		return 0, fmt.Errorf("%d operations in windows", n)
+	}
+	return spent, nil
+}
+
+// reportAll writes the run's page and summary and gives the processor time that
+// took.
+func reportAll(dir string) (time.Duration, error) {
+	began := cpuTime()
+	r, err := record.Open(dir)
 	if err != nil {
 		return 0, err
 	}
-	var n int64
-	for _, w := range windows {
-		n += w.Ops()
+	defer r.Close()
+	rep, err := report.Build(r)
+	if err != nil {
+		return 0, err
 	}
-	if n != recordedOps {
-		return 0, fmt.Errorf("%d operations in %d windows", n, len(windows))
+	if rep.Run.Operations != recordedOps || len(rep.Figures) == 0 {
+		return 0, fmt.Errorf("the report has %d operations and %d figures", rep.Run.Operations, len(rep.Figures))
 	}
-	return spent, nil
+	for name, write := range map[string]func(io.Writer) error{"report.html": rep.WriteHTML, "summary.json": rep.WriteJSON} {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			return 0, err
+		}
+		if err := errors.Join(write(f), f.Close()); err != nil {
+			return 0, err
+		}
+	}
+	return cpuTime() - began, nil
 }
 
 // madeUp makes up operations: ranges of large objects by 100 workers.

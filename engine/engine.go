@@ -193,11 +193,7 @@ func (r *run) openRecord() error {
 		if t.State == record.Done {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
-		s, err := r.rec.Summary(t.ID)
-		if err != nil {
-			return err
-		}
-		r.bytes += s.Counts().Bytes
+		r.bytes += t.Bytes
 	}
 	events, err := r.rec.Events()
 	if err != nil {

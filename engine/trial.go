@@ -75,7 +75,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		Notes: out.load.Notes, Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
 	}
 	if r.notEmulated(cell) {
-		t.Notes = append(t.Notes, "link: not emulated")
+		t.Notes = append(t.Notes, record.NoteNotEmulated)
 	}
 	if out.emulatorTrouble != "" {
 		t.Notes = append(t.Notes, "link: "+out.emulatorTrouble)

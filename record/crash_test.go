@@ -281,12 +281,11 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 		if wantSamples = (n + 999) / 1000; samples != wantSamples {
 			t.Fatalf("trial %d has %d samples, want %d", tr.ID, samples, wantSamples)
 		}
-		windows, err := rd.Windows(tr.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var inWindows int64
-		for _, w := range windows {
+		for w, err := range rd.Windows(tr.ID) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			inWindows += w.Ops()
 		}
 		summary, err := rd.Summary(tr.ID)

@@ -328,8 +328,10 @@ func TestReadingWhileWriting(t *testing.T) {
 		if _, err := rd.Trials(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := rd.Windows(w.ID()); err != nil {
-			t.Fatal(err)
+		for _, err := range rd.Windows(w.ID()) {
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		if _, err := rd.Summary(w.ID()); err != nil {
 			t.Fatal(err)

@@ -183,16 +183,17 @@ func (r *Reader) readMeta() (map[string]string, error) {
 }
 
 // Trials are all trials in the order in which they began, with what they
-// yielded.
+// yielded; one that runs, with the outcomes and bytes that were written so far.
 func (r *Reader) Trials() ([]Trial, error) {
 	var all []Trial
 	err := r.snapshot(func(tx *sql.Tx) error {
 		at := make(map[int64]int)
-		err := eachRow(tx, `SELECT id, cell, block, warmup, state, epoch_ns, coalesce(seconds, 0), invalid, notes, error FROM trials ORDER BY id`, nil, func(rows *sql.Rows) error {
+		err := eachRow(tx, `SELECT t.id, cell, block, warmup, state, epoch_ns, coalesce(seconds, 0), invalid, notes, error, coalesce(bytes, 0)
+			FROM trials t LEFT JOIN summaries s ON s.trial = t.id ORDER BY t.id`, nil, func(rows *sql.Rows) error {
 			var t Trial
 			var epoch int64
 			var invalid, notes string
-			if err := rows.Scan(&t.ID, &t.Cell, &t.Block, &t.Warmup, &t.State, &epoch, &t.Seconds, &invalid, &notes, &t.Error); err != nil {
+			if err := rows.Scan(&t.ID, &t.Cell, &t.Block, &t.Warmup, &t.State, &epoch, &t.Seconds, &invalid, &notes, &t.Error, &t.Bytes); err != nil {
 				return err
 			}
 			t.Epoch = time.Unix(0, epoch).UTC()
@@ -319,7 +320,8 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 	var stored bool
 	err := r.snapshot(func(tx *sql.Tx) error {
 		c := &s.counts
-		err := tx.QueryRow(`SELECT ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns FROM summaries WHERE trial = ?`, trial).
+		err := tx.QueryRow(`SELECT ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns
+			FROM summaries WHERE trial = (SELECT id FROM trials WHERE id = ? AND state IN ('done', 'failed'))`, trial).
 			Scan(&c.Ops, &c.Bytes, &c.OKBytes, &c.InFlightBytes, &c.First, &c.Last)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -404,33 +406,61 @@ func (s *Summary) restore(name string, censored bool, stored storedHistogram) er
 	return fmt.Errorf("%w: histogram %q", ErrCorrupt, name)
 }
 
-// Windows are the seconds of a trial in which something happened, ascending.
-func (r *Reader) Windows(trial int64) ([]Window, error) {
-	var all []Window
-	err := r.each(`SELECT second, ok, refused, error, truncated, wrong_bytes, stalled, deadline, in_flight, cancelled,
-			bytes, ttfb_overflow, ttfb_hdr, duration_overflow, duration_hdr
-		FROM windows WHERE trial = ? ORDER BY second`, []any{trial}, func(rows *sql.Rows) error {
-		var w Window
-		var ttfb, duration storedHistogram
-		n := &w.Outcomes
-		err := rows.Scan(&w.Second, &n[OK], &n[Refused], &n[Error], &n[Truncated], &n[WrongBytes], &n[Stalled], &n[Deadline], &n[InFlight], &n[Cancelled],
-			&w.Bytes, &ttfb.over, &ttfb.hdr, &duration.over, &duration.hdr)
-		if err != nil {
-			return err
+// windowsPage is how many windows are read at a time.
+const windowsPage = 1000
+
+// Windows streams the seconds of a trial in which something happened, ascending,
+// in constant memory. After an error it ends. While the trial runs, a window of
+// the past can still gain: bytes of a long transfer, operations that are late.
+func (r *Reader) Windows(trial int64) iter.Seq2[Window, error] {
+	return func(yield func(Window, error) bool) {
+		after := int64(math.MinInt64)
+		for {
+			page := make([]Window, 0, windowsPage)
+			err := r.each(`SELECT second, ok, refused, error, truncated, wrong_bytes, stalled, deadline, in_flight, cancelled, bytes
+				FROM windows WHERE trial = ? AND second > ? ORDER BY second LIMIT ?`, []any{trial, after, windowsPage}, func(rows *sql.Rows) error {
+				var w Window
+				n := &w.Outcomes
+				err := rows.Scan(&w.Second, &n[OK], &n[Refused], &n[Error], &n[Truncated], &n[WrongBytes], &n[Stalled], &n[Deadline], &n[InFlight], &n[Cancelled], &w.Bytes)
+				after = w.Second
+				page = append(page, w)
+				return err
+			})
+			if err != nil {
+				yield(Window{}, r.errorf(fmt.Sprintf("windows of trial %d", trial), err))
+				return
+			}
+			for _, w := range page {
+				if !yield(w, nil) {
+					return
+				}
+			}
+			if len(page) < windowsPage {
+				return
+			}
 		}
-		if w.TTFB, err = ttfb.decode(); err != nil {
-			return err
-		}
-		if w.Duration, err = duration.decode(); err != nil {
-			return err
-		}
-		all = append(all, w)
-		return nil
-	})
-	if err != nil {
-		return nil, r.errorf(fmt.Sprintf("windows of trial %d", trial), err)
 	}
-	return all, nil
+}
+
+// WindowHistogram is the distribution of a measure (TTFB or Duration) over the
+// operations that ended in one second of a trial; nil when there were none.
+func (r *Reader) WindowHistogram(trial, second int64, m Measure) (*Histogram, error) {
+	if m != TTFB && m != Duration {
+		return nil, fmt.Errorf("record: windows have no histogram of %v", m)
+	}
+	var stored storedHistogram
+	err := r.db.QueryRow(fmt.Sprintf(`SELECT %[1]v_overflow, %[1]v_hdr FROM windows WHERE trial = ? AND second = ?`, m), trial, second).Scan(&stored.over, &stored.hdr)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	var h *Histogram
+	if err == nil {
+		h, err = stored.decode()
+	}
+	if err != nil {
+		return nil, r.errorf(fmt.Sprintf("second %d of trial %d", second, trial), err)
+	}
+	return h, nil
 }
 
 const samplesPage = 1000

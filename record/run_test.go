@@ -183,7 +183,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	}
 	want := trial
 	want.ID, want.Cell, want.Block, want.Warmup, want.State, want.Epoch = w.ID(), "c001", 2, true, Done, epoch
-	want.Outcomes, want.Classes = live.OutcomeMap(), live.Classes
+	want.Outcomes, want.Classes, want.Bytes = live.OutcomeMap(), live.Classes, live.Bytes
 	same("trials", trials, []Trial{want})
 
 	summary, err := rd.Summary(w.ID())

@@ -37,6 +37,9 @@ const (
 	ReasonNoOperations       = "no-operations"
 )
 
+// NoteNotEmulated marks a trial whose link was asked for and not emulated.
+const NoteNotEmulated = "link: not emulated"
+
 // TrialState is where a trial is in its life.
 type TrialState string
 
@@ -58,6 +61,7 @@ type Trial struct {
 	Seconds  float64            `json:"seconds"`
 	Metrics  map[string]float64 `json:"metrics,omitempty"` // by Metric.Key
 	Outcomes map[string]int64   `json:"outcomes,omitempty"`
+	Bytes    int64              `json:"-"`                 // body bytes of all operations, read only
 	Classes  map[string]int64   `json:"classes,omitempty"` // error classes, counted
 	Invalid  []string           `json:"invalid,omitempty"` // validity reasons; empty: valid
 	Notes    []string           `json:"notes,omitempty"`   // "receive: drop (content not compared)", …

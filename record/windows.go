@@ -17,16 +17,15 @@ const WindowSeconds = 1
 
 const windowNs = int64(WindowSeconds * 1e9)
 
-// Window is what happened in one second of a trial.
+// Window is what happened in one second of a trial; how long it took is in
+// [Reader.WindowHistogram].
 type Window struct {
 	Second   int64              // begins Second × WindowSeconds after the epoch
 	Outcomes [numOutcomes]int64 // operations that ended in it, by Outcome
 	// Bytes is the body bytes that came in it. An operation's bytes are spread
 	// evenly from its first byte to its last, so that a long transfer does not
 	// show as a burst at its end; the sum over all windows is exact.
-	Bytes    int64
-	TTFB     *Histogram // of operations that ended in it; see [TTFB]; nil: none
-	Duration *Histogram // likewise; see [Duration]
+	Bytes int64
 }
 
 // Ops is the number of operations that ended in the window.
@@ -165,9 +164,6 @@ func (r *Run) flushWindows(trial int64, w *windower) error {
 	clear(w.open)
 	w.last = nil
 	w.histograms = 0
-	if len(w.free) > 4 {
-		w.free = slices.Clip(w.free[:4])
-	}
 	return nil
 }
 

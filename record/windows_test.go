@@ -1,6 +1,7 @@
 package record
 
 import (
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -19,9 +20,9 @@ func TestWindowsAreExact(t *testing.T) {
 			}
 		}
 	}
-	total, inOrder := windowsOf(t, ops)
+	r, trial, total, inOrder := windowsOf(t, ops)
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(ops), func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
-	shuffled, disorder := windowsOf(t, ops)
+	other, otherTrial, shuffled, disorder := windowsOf(t, ops)
 	if total != shuffled || len(inOrder) != len(disorder) {
 		t.Fatalf("%d and %d windows", len(inOrder), len(disorder))
 	}
@@ -39,8 +40,14 @@ func TestWindowsAreExact(t *testing.T) {
 		}
 		got += w.Bytes
 		d := disorder[i]
-		if d.Outcomes != w.Outcomes || d.Bytes != w.Bytes || d.TTFB.Count() != w.TTFB.Count() || d.Duration.Quantile(0.5) != w.Duration.Quantile(0.5) && d.Duration != nil {
+		if d != w {
 			t.Errorf("second %d depends on the order: %+v, %+v", w.Second, w, d)
+		}
+		for _, m := range []Measure{TTFB, Duration} {
+			h, dh := windowHistogram(t, r, trial, w.Second, m), windowHistogram(t, other, otherTrial, w.Second, m)
+			if h.Count() != dh.Count() || h.Count() > w.Ops() || h != nil && h.Quantile(0.5) != dh.Quantile(0.5) {
+				t.Errorf("second %d, %v: depends on the order", w.Second, m)
+			}
 		}
 	}
 	if got != bytes {
@@ -48,9 +55,18 @@ func TestWindowsAreExact(t *testing.T) {
 	}
 }
 
-func windowsOf(t *testing.T, ops []Op) (n int64, all []Window) {
+func windowHistogram(t *testing.T, r *Run, trial, second int64, m Measure) *Histogram {
 	t.Helper()
-	r := create(t)
+	h, err := r.WindowHistogram(trial, second, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func windowsOf(t *testing.T, ops []Op) (r *Run, trial, n int64, all []Window) {
+	t.Helper()
+	r = create(t)
 	w, err := r.Begin("c", 1, false, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -69,17 +85,15 @@ func windowsOf(t *testing.T, ops []Op) (n int64, all []Window) {
 	if err := w.End(Trial{}); err != nil {
 		t.Fatal(err)
 	}
-	if all, err = r.Windows(w.ID()); err != nil {
-		t.Fatal(err)
-	}
+	all = collect(t, r.Windows(w.ID()))
 	for _, w := range all {
 		n += w.Ops()
 	}
-	return n, all
+	return r, w.ID(), n, all
 }
 
 func TestBytesAreSpreadOverTheTransfer(t *testing.T) {
-	_, all := windowsOf(t, []Op{{Outcome: OK, Bytes: 1000, Length: 1000, Start: 1e8, Intended: 1e8, FirstByte: 5e8, LastByte: 25e8}})
+	r, trial, _, all := windowsOf(t, []Op{{Outcome: OK, Bytes: 1000, Length: 1000, Start: 1e8, Intended: 1e8, FirstByte: 5e8, LastByte: 25e8}})
 	var got []int64
 	for _, w := range all {
 		got = append(got, w.Bytes)
@@ -87,7 +101,66 @@ func TestBytesAreSpreadOverTheTransfer(t *testing.T) {
 	if len(got) != 3 || got[0] != 250 || got[1] != 500 || got[2] != 250 {
 		t.Errorf("bytes per second %v, want 250 500 250", got)
 	}
-	if all[0].Ops() != 0 || all[2].Ops() != 1 || all[0].TTFB != nil || all[2].Duration.Count() != 1 {
+	if all[0].Ops() != 0 || all[2].Ops() != 1 || windowHistogram(t, r, trial, 0, TTFB) != nil || windowHistogram(t, r, trial, 2, Duration).Count() != 1 {
 		t.Errorf("the operation does not count where it ended: %+v", all)
+	}
+}
+
+// More seconds than are read at a time, some of them empty.
+func TestWindowsOfALongTrial(t *testing.T) {
+	var ops []Op
+	for i := range int64(2*windowsPage + 1) {
+		at := 3 * i * 1e9
+		ops = append(ops, Op{Start: at, Intended: at, FirstByte: at + 1, LastByte: at + 2, Bytes: i, Length: i})
+	}
+	_, _, _, all := windowsOf(t, ops)
+	if len(all) != len(ops) {
+		t.Fatalf("%d windows, want %d", len(all), len(ops))
+	}
+	for i, w := range all {
+		if w.Second != int64(3*i) || w.Bytes != int64(i) || w.Ops() != 1 {
+			t.Fatalf("window %d is %+v", i, w)
+		}
+	}
+}
+
+// A trial that runs can be followed without its operations or windows; its end
+// replaces what was written on the way.
+func TestTotalsOfARunningTrial(t *testing.T) {
+	r := create(t)
+	w, err := r.Begin("c", 1, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := newSynthetic(3, 1000).take(3 * BlockSize)
+	for part := range 3 {
+		if err := w.Ops(ops[part*BlockSize/2 : (part+1)*BlockSize/2]); err != nil {
+			t.Fatal(err)
+		}
+		if part < 2 {
+			err = r.Flush()
+		} else {
+			err = w.End(Trial{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials, err := r.Trials()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := NewSummary()
+		_ = want.Ops(ops[:(part+1)*BlockSize/2])
+		c := want.Counts()
+		if got := trials[0]; got.Bytes != c.Bytes || !maps.Equal(got.Outcomes, c.OutcomeMap()) {
+			t.Errorf("part %d: %s, %d bytes, %v; want %d, %v", part, got.State, got.Bytes, got.Outcomes, c.Bytes, c.OutcomeMap())
+		}
+		s, err := r.Summary(w.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Counts(); got.Ops != c.Ops || s.Count(Duration) != want.Count(Duration) {
+			t.Errorf("part %d: the summary has %d operations, %d durations; want %d, %d", part, got.Ops, s.Count(Duration), c.Ops, want.Count(Duration))
+		}
 	}
 }

@@ -18,6 +18,7 @@ type TrialWriter struct {
 	pending []Op // not yet a block
 	block   []byte
 	seq     int64
+	written int64 // operations in the totals last written
 	ended   bool
 }
 
@@ -170,12 +171,27 @@ func (w *TrialWriter) flushOps() error {
 	return nil
 }
 
-// flush puts everything into the open transaction.
+// flush puts everything into the open transaction, with the totals so far: what
+// a reader needs to follow the trial without reading it all again.
 func (w *TrialWriter) flush() error {
 	if err := w.flushOps(); err != nil {
 		return err
 	}
-	return w.flushWindows()
+	if err := w.flushWindows(); err != nil {
+		return err
+	}
+	c := w.summary.Counts()
+	if c.Ops == w.written {
+		return nil
+	}
+	w.written = c.Ops
+	if err := w.run.begin(); err != nil {
+		return err
+	}
+	if err := w.writeCounts("outcome", c.OutcomeMap()); err != nil {
+		return err
+	}
+	return w.writeTotals(c)
 }
 
 func (w *TrialWriter) insertBlock(b []byte, ops []Op) error {
@@ -290,13 +306,16 @@ func (w *TrialWriter) end(t Trial) error {
 					return fmt.Errorf("metric %q: %w", key, err)
 				}
 			}
-			if err := w.insertCounts("outcome", t.Outcomes); err != nil {
+			if err := w.writeCounts("outcome", t.Outcomes); err != nil {
 				return err
 			}
-			if err := w.insertCounts("class", t.Classes); err != nil {
+			if err := w.writeCounts("class", t.Classes); err != nil {
 				return err
 			}
-			return w.insertSummary(c)
+			if err := w.writeTotals(c); err != nil {
+				return err
+			}
+			return w.insertHistograms()
 		})
 		if err != nil {
 			return err
@@ -307,21 +326,22 @@ func (w *TrialWriter) end(t Trial) error {
 	})
 }
 
-func (w *TrialWriter) insertCounts(kind string, counts map[string]int64) error {
+func (w *TrialWriter) writeCounts(kind string, counts map[string]int64) error {
 	for name, n := range counts {
-		if err := w.run.exec(`INSERT INTO counts (trial, kind, name, n) VALUES (?, ?, ?, ?)`, w.trial.ID, kind, name, n); err != nil {
+		if err := w.run.exec(`INSERT INTO counts (trial, kind, name, n) VALUES (?, ?, ?, ?)
+			ON CONFLICT (trial, kind, name) DO UPDATE SET n = excluded.n`, w.trial.ID, kind, name, n); err != nil {
 			return fmt.Errorf("%s %q: %w", kind, name, err)
 		}
 	}
 	return nil
 }
 
-func (w *TrialWriter) insertSummary(c Counts) error {
-	err := w.run.exec(`INSERT INTO summaries (trial, ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+func (w *TrialWriter) writeTotals(c Counts) error {
+	return w.run.exec(`INSERT OR REPLACE INTO summaries (trial, ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		w.trial.ID, c.Ops, c.Bytes, c.OKBytes, c.InFlightBytes, c.First, c.Last)
-	if err != nil {
-		return err
-	}
+}
+
+func (w *TrialWriter) insertHistograms() error {
 	for m := range numMeasures {
 		h, err := w.summary.Histogram(m)
 		if err != nil {

@@ -12,11 +12,12 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // Build computes the report of a run directory. It reads trials, link checks
-// and, one trial at a time, samples and windows; never the operations, so its
-// memory does not grow with them. The same directory gives the same report.
+// and streams windows; never the operations: its memory grows with the number of
+// trials, not with theirs or with time. The same directory gives the same report.
 func Build(run *record.Reader) (*Report, error) {
 	in, err := gather(run)
 	if err != nil {
@@ -43,29 +44,7 @@ func gather(run *record.Reader) (*input, error) {
 	if in.links, err = run.Links(); err != nil {
 		return nil, err
 	}
-	in.windows = func(trial int64) ([]window, error) {
-		ws, err := run.Windows(trial)
-		if err != nil {
-			return nil, err
-		}
-		out := make([]window, 0, len(ws))
-		for _, w := range ws {
-			v := window{Start: float64(w.Second) * record.WindowSeconds, Seconds: record.WindowSeconds, Bytes: float64(w.Bytes)}
-			for _, o := range record.Outcomes() {
-				n := float64(w.Outcomes[o])
-				switch {
-				case o == record.OK:
-					v.OK += n
-				case o.ServerFailure():
-					v.Failed += n
-				default:
-					v.Censored += n
-				}
-			}
-			out = append(out, v)
-		}
-		return out, nil
-	}
+	in.windows = run.Windows
 	return in, nil
 }
 
@@ -173,8 +152,8 @@ func compute(in *input) *Report {
 		// decide is how long an operation takes.
 		r.headline = "duration_p50"
 	}
-	if r.Title == "" {
-		r.Title = p.Scenario
+	if s := scenario.ByName(p.Scenario); s != nil && r.Question == "" {
+		r.Question = s.Question()
 	}
 	r.Run.PlanHash, r.Run.Seed = p.Hash, p.Seed
 	r.Environment = environment(in.meta)
@@ -243,21 +222,22 @@ func (r *Report) remark(in *input) {
 			seen[key]++
 		}
 	}
-	least, most := 0, 0
+	single := false
+	least, most := 0, 0 // of the cells with more than one
 	for _, c := range r.Cells {
-		if n := c.Valid; n > 0 {
+		single = single || c.Valid == 1
+		if n := c.Valid; n > 1 {
 			if least == 0 || n < least {
 				least = n
 			}
 			most = max(most, n)
 		}
 	}
-	switch {
-	case least == 0:
-	case least == 1:
+	if single {
 		r.Notes = append(r.Notes, "Some cells have a single valid trial: there is no interval and no comparison for them. Repeat at least 6 times for an interval at 95 %.")
-	case least < 6:
-		r.Notes = append(r.Notes, fmt.Sprintf("With %d valid trials a median's interval is the whole range of the trials and has %s confidence; from 6 trials on it has 95 %%.", least, percent(1-math.Pow(2, float64(1-least)))))
+	}
+	if least > 0 && least < 6 {
+		r.Notes = append(r.Notes, fmt.Sprintf("With %d valid trials a median's interval is the whole range of the trials and has %s confidence (no ± below %d trials); from 6 trials on it has 95 %%.", least, percent(1-math.Pow(2, float64(1-least))), fewestForPlusMinus))
 	}
 	if m := r.family(); m > 0 && least > 1 && leastP(least)*float64(m) > alpha {
 		n := least

@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // maxPoints bounds the points of one line of a time series; longer trials are
 // drawn with wider windows.
 const maxPoints = 240
 
-// maxWindows bounds the seconds of a trial that are drawn: each comes with its
-// histograms, 10 kB together, which a report of a trial of days could not hold.
-const maxWindows = 10_000
+// leastPoints is how many points make a course: with none so long the figure is
+// left out.
+const leastPoints = 3
 
 // maxTimeGroups bounds the groups with a time series, for the page's size.
 const maxTimeGroups = 48
@@ -21,48 +23,41 @@ const maxTimeGroups = 48
 // trial whose throughput is the cell's median, so that it is typical.
 func (r *Report) timeFigure(in *input) (Figure, error) {
 	f := Figure{ID: "time", Title: "Throughput over time", Choose: "cells", Better: "steady is better", Legend: r.systemLegend(),
-		Reads: "File bytes per second within one trial of each system: the one whose throughput is the median of its cell. Choose the cells above the picture."}
+		Reads: "File bytes per second within one trial of each system: the one whose throughput is the median of its cell; its whole seconds. Choose the cells above the picture."}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"trial", true}, Column{"from, s", true}, Column{"throughput", true}, Column{"ended well", true})
 	var order []string
 	data, names := map[string][]spec{}, map[string]string{}
-	trials, long := 0, 0
+	trials, longest, undrawn := 0, 0, map[string]bool{}
 	for _, c := range r.cells() {
 		t := r.typical(c)
-		if t == nil {
-			continue
-		}
-		if t.Seconds > maxWindows {
-			long++
+		if t == nil || t.Seconds < 1 {
 			continue
 		}
 		if _, ok := names[c.Group]; !ok {
 			if len(order) == maxTimeGroups {
+				undrawn[c.Group] = true
 				continue
 			}
 			order, names[c.Group] = append(order, c.Group), r.shape.where(c)
 		}
-		ws, err := in.windows(t.ID)
+		points, err := in.course(t)
 		if err != nil {
-			return f, fmt.Errorf("report: windows of trial %d: %w", t.ID, err)
+			return f, err
 		}
-		ws = widen(ws, maxPoints)
-		if len(ws) == 0 {
-			continue
-		}
-		trials++
-		for _, w := range ws {
-			rate := w.Bytes / w.Seconds
-			data[c.Group] = append(data[c.Group], spec{"system": c.System, "x": round(w.Start+w.Seconds/2, 3), "y": math.Round(rate),
-				"tip": fmt.Sprintf("%s, %s–%s s: %s", c.System, digits(w.Start, 3), digits(w.Start+w.Seconds, 3), show(rate, "B/s"))})
+		trials, longest = trials+1, max(longest, len(points))
+		for _, p := range points {
+			rate := float64(p.bytes) / (p.to - p.from)
+			data[c.Group] = append(data[c.Group], spec{"system": c.System, "x": round((p.from+p.to)/2, 3), "y": math.Round(rate),
+				"tip": fmt.Sprintf("%s, %s–%s s: %s", c.System, digits(p.from, 3), digits(p.to, 3), show(rate, "B/s"))})
 			f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System}, integer(int(t.ID)),
-				Entry{Text: digits(w.Start, 4), Raw: strconv.FormatFloat(w.Start, 'g', -1, 64)}, number(Num(rate), "B/s"), whole(int64(w.OK))))
+				Entry{Text: digits(p.from, 4), Raw: strconv.FormatFloat(p.from, 'g', -1, 64)}, number(Num(rate), "B/s"), whole(p.ok)))
 		}
 	}
-	if trials == 0 {
+	if longest < leastPoints {
 		return Figure{}, nil
 	}
-	if long > 0 {
-		f.Reads += fmt.Sprintf(" %s of more than %s s %s not drawn.", plural(int64(long), "trial", "trials"), count(maxWindows), map[bool]string{true: "is", false: "are"}[long == 1])
+	if n := int64(len(undrawn)); n > 0 {
+		f.Reads += fmt.Sprintf(" %s after the first %d %s not drawn.", plural(n, "combination", "combinations"), maxTimeGroups, map[bool]string{true: "is", false: "are"}[n == 1])
 	}
 	f.N = "n = " + plural(int64(trials), "trial", "trials") + ", one per cell"
 	colour, _ := r.systemScales()
@@ -105,25 +100,35 @@ func (r *Report) typical(c *Cell) *Trial {
 	return best
 }
 
-// widen merges neighbouring windows until at most n are left.
-func widen(ws []window, n int) []window {
-	if len(ws) <= n {
-		return ws
+// point is what one line of a time series shows between two moments.
+type point struct {
+	from, to float64 // seconds since the trial began
+	bytes    int64
+	ok       int64
+}
+
+// course is a trial's whole seconds in at most maxPoints of equal width; the
+// last may be narrower. Seconds in which nothing came count as such. What began
+// when the trial had less than a second left is no point: it would look slow.
+func (in *input) course(t *Trial) ([]point, error) {
+	whole := int64(t.Seconds)
+	width := max((whole+maxPoints-1)/maxPoints, 1)
+	var points []point
+	for from := int64(0); from < whole; from += width {
+		points = append(points, point{from: float64(from), to: float64(min(from+width, whole))})
 	}
-	k := (len(ws) + n - 1) / n
-	var out []window
-	for i := 0; i < len(ws); i += k {
-		m := ws[i]
-		for _, w := range ws[i+1 : min(i+k, len(ws))] {
-			m.Seconds += w.Seconds
-			m.Bytes += w.Bytes
-			m.OK += w.OK
-			m.Failed += w.Failed
-			m.Censored += w.Censored
+	for w, err := range in.windows(t.ID) {
+		if err != nil {
+			return nil, fmt.Errorf("report: %w", err)
 		}
-		out = append(out, m)
+		if w.Second < 0 || w.Second >= whole {
+			continue
+		}
+		p := &points[w.Second/width]
+		p.bytes += w.Bytes
+		p.ok += w.Outcomes[record.OK]
 	}
-	return out
+	return points, nil
 }
 
 func round(v float64, places int) float64 {

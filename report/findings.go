@@ -15,9 +15,63 @@ type rule func(*Report) []Finding
 
 // find runs every rule, what spoils a result first.
 func (r *Report) find() {
-	for _, look := range []rule{wrongBytes, notExecuted, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures, whatBounds, drift, dropped} {
+	for _, look := range []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures, whatBounds, drift, dropped} {
 		r.Findings = append(r.Findings, look(r)...)
 	}
+}
+
+// notEmulated: a number of the bare machine must not pass for one of the link
+// that was asked for.
+func notEmulated(r *Report) []Finding {
+	n := int64(0)
+	for _, t := range r.Trials {
+		if slices.Contains(t.Notes, record.NoteNotEmulated) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	why := r.environment("testbed.why")
+	if why == "" {
+		why = "this machine has no emulator"
+	}
+	return []Finding{{Rule: "link-not-emulated", Tone: Bad, Title: "Links were not emulated",
+		Text: fmt.Sprintf("The plan asks for %s; %s of this machine had no such link (%s). Their numbers are those of the bare machine.", r.link, plural(n, "trial", "trials"), why)}}
+}
+
+// keptUp is the share of the offered load from which on a system counts as
+// keeping up with it.
+const keptUp = 0.95
+
+// behind lists the open-loop cells that did not keep up with the offered load.
+func (r *Report) behind() (cells []*Cell, open int) {
+	for _, c := range r.cells() {
+		share, ok := c.Metrics["achieved_share"]
+		if !ok {
+			continue
+		}
+		open++
+		if share.Median < keptUp {
+			cells = append(cells, c)
+		}
+	}
+	return cells, open
+}
+
+// overloaded: in an open loop the times of what did end say little while more
+// and more is waiting.
+func overloaded(r *Report) []Finding {
+	cells, _ := r.behind()
+	if len(cells) == 0 {
+		return nil
+	}
+	f := Finding{Rule: "overloaded", Tone: Bad, Title: "The offered load was not kept up with",
+		Text: "Requests came faster than answers in these cells, so they queued, and every time grew with the length of the trial: medians there are no property of the system. Offer less."}
+	for _, c := range cells {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s of the offered load ended within the trial", c.System, r.shape.where(c), percent(float64(c.Metrics["achieved_share"].Median))))
+	}
+	return []Finding{f}
 }
 
 // wrongBytes: corruption is never a detail.
@@ -210,7 +264,7 @@ func whatBounds(r *Report) []Finding {
 	cpu := Finding{Rule: "cpu-bound", Tone: Warn,
 		Text: "Far below the load line while the CPU is used up: what a byte costs the server decides."}
 	wait := Finding{Rule: "waiting", Tone: Neutral,
-		Text: "Far below the load line, and the CPU is not used up: the system waits for round trips, for its disk, or for itself."}
+		Text: "Far below the load line, and the CPU is not used up: what is left is waiting: for round trips, for TCP to find its speed (in short trials on fresh connections most of all), for a disk, for the system itself."}
 	for _, s := range r.Systems {
 		var bound, busy, idle []string
 		cells, best := 0, 0.0

@@ -143,10 +143,14 @@ func prefixFor(v float64, table []prefix) float64 {
 }
 
 // plusMinus is the larger half of an interval as a share of the median: "± 2 %".
+// fewestForPlusMinus is how many trials an interval needs to be told as ±: five
+// have 94 % confidence, four 87 %.
+const fewestForPlusMinus = 5
+
 func plusMinus(s Summary) string {
 	m := float64(s.Median)
-	if s.N < 2 || m == 0 {
-		return "" // no interval, which a note says, or none that is a share of the median
+	if s.N < fewestForPlusMinus || m == 0 {
+		return "" // no interval worth the sign, which a note says, or none that is a share of the median
 	}
 	if !s.Lo.Known() || !s.Hi.Known() {
 		return "± ∞"

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"iter"
+
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // input is what a report is computed from: the run directory's contents, with
 // everything that grows with the number of operations or seconds left on disk
-// and read one trial at a time.
+// and streamed.
 type input struct {
 	meta    map[string]string
 	plan    planView
@@ -15,7 +17,7 @@ type input struct {
 	trials  []record.Trial
 	links   []record.LinkCheck
 	events  []record.Event
-	windows func(trial int64) ([]window, error)
+	windows func(trial int64) iter.Seq2[record.Window, error]
 }
 
 // planView is what a report needs of a plan.
@@ -29,12 +31,4 @@ type planView struct {
 	OpenLoop                                     bool   // arrivals of their own, not as fast as answers come
 	Until                                        int    // not 0: repetitions may end after this many blocks
 	Link                                         string // in words, when it does not vary
-}
-
-// window is what happened in one slice of a trial's time.
-type window struct {
-	Start, Seconds float64 // since the trial's epoch
-	Bytes          float64
-	OK, Failed     float64
-	Censored       float64
 }

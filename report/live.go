@@ -115,25 +115,20 @@ func (l *live) look() (view, error) {
 		}
 		l.now = view{mark: mark, report: rep, main: main, ended: rep.Run.State != "running"}
 	}
-	l.now.progress, err = l.now.report.progress(run, running)
+	l.now.progress = l.now.report.progress(running)
 	l.seen = time.Now()
-	return l.now, err
+	return l.now, nil
 }
 
 // progress says in a line what goes on.
-func (r *Report) progress(run *record.Reader, running *record.Trial) (string, error) {
+func (r *Report) progress(running *record.Trial) string {
 	s := fmt.Sprintf("%d of %d trials", r.Run.Done, r.Run.Planned)
 	if running == nil {
-		return s, nil
+		return s
 	}
-	ws, err := recent(run, *running)
-	if err != nil {
-		return "", err
-	}
-	ops, bytes := int64(0), int64(0)
-	for _, w := range ws {
-		ops += w.Ops()
-		bytes += w.Bytes
+	ops := int64(0)
+	for _, n := range running.Outcomes {
+		ops += n
 	}
 	for _, c := range r.cells() {
 		if c.ID == running.Cell {
@@ -147,9 +142,9 @@ func (r *Report) progress(run *record.Reader, running *record.Trial) (string, er
 		}
 	}
 	if ops > 0 {
-		s += fmt.Sprintf(": %s, %s", plural(ops, "operation", "operations"), show(float64(bytes), "B"))
+		s += fmt.Sprintf(": %s, %s", plural(ops, "operation", "operations"), show(float64(running.Bytes), "B"))
 	}
-	return s, nil
+	return s
 }
 
 func (l *live) page(w http.ResponseWriter, _ *http.Request) {

@@ -124,3 +124,27 @@ func TestLiveOfNoRun(t *testing.T) {
 		t.Errorf("no run: %d", w.Code)
 	}
 }
+
+// What a running trial has carried is told while it runs, long transfers and all.
+func TestLiveCountsTheRunningTrial(t *testing.T) {
+	dir, run, plan := synthetic{file: fmt.Sprintf(smallFile, "nginx", 1)}.create(t)
+	defer run.Close()
+	w, err := run.Begin(plan.Cells[0].ID, 0, false, time.Now())
+	must(t, err)
+	h := Live(dir)
+	for n := 1; n <= 3; n++ {
+		must(t, w.Ops([]record.Op{{Kind: record.OpRange, Length: 1000, Bytes: 1000, FirstByte: 1, LastByte: int64(n) * 30e9}}))
+		must(t, run.Flush())
+		body := get(t, h, "/metrics", "localhost").Body.String()
+		for _, want := range []string{fmt.Sprintf(`plimsoll_operations_total{outcome="ok",system=%q} %d`, plan.Cells[0].System, n), fmt.Sprintf(`plimsoll_received_bytes_total{system=%q} %d`, plan.Cells[0].System, 1000*n)} {
+			if !strings.Contains(body, want+"\n") {
+				t.Errorf("no %s in\n%.2000s", want, body)
+			}
+		}
+	}
+	v, err := (&live{dir: dir}).look()
+	must(t, err)
+	if !strings.HasSuffix(v.progress, ": 3 operations, 3.00 kB") {
+		t.Errorf("progress %q", v.progress)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 // syntheticMetrics are those of the scenario retrieve that the report knows by key.
 var syntheticMetrics = []record.Metric{
+	{Key: "achieved_share", Name: "achieved share of the offered load", Unit: "ratio", Better: record.Higher, Help: "operations that ended per second, divided by the offered load"},
 	{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher, Help: "ok of finished"},
 	{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower, Help: "median"},
 	{Key: "ttfb_p99", Name: "time to first byte, 99th percentile", Unit: "s", Better: record.Lower, Help: "as the median"},

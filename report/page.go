@@ -155,7 +155,11 @@ func (r *Report) facts() []Pair {
 	}
 	facts := []Pair{{"Trials", trials}, {"Operations", count(run.Operations)}}
 	if r.link != "" {
-		facts = append(facts, Pair{"Link", r.link})
+		link := r.link
+		if r.finding("link-not-emulated") {
+			link = "not emulated (asked for: " + link + ")"
+		}
+		facts = append(facts, Pair{"Link", link})
 	}
 	facts = append(facts, Pair{"Time under load", span(run.Seconds)})
 	if !run.Started.IsZero() {

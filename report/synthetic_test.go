@@ -42,15 +42,21 @@ type synthetic struct {
 	open       bool // leave the run open: the caller closes it
 }
 
+func planOf(file string) (*experiment.Plan, error) {
+	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, catalog)
+	if err != nil {
+		return nil, err
+	}
+	return e.Plan()
+}
+
 // create makes the run directory with its plan.
 func (s synthetic) create(t testing.TB) (dir string, run *record.Run, plan *experiment.Plan) {
 	t.Helper()
 	if s.file == "" {
 		s.file = fmt.Sprintf(syntheticFile, s.blocks)
 	}
-	e, err := experiment.Parse("synthetic.yaml", []byte(s.file), nil, catalog)
-	must(t, err)
-	plan, err = e.Plan()
+	plan, err := planOf(s.file)
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)

@@ -83,7 +83,15 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 			return plusMinus(s)
 		}})
 	}
-	metric("throughput", "throughput", 0)
+	// In an open loop the offered load decides the throughput; how it was kept up
+	// with and how long it took are what matters.
+	open := r.headline != "throughput"
+	if open {
+		metric("achieved_share", "kept up", 0)
+		metric("duration_p50", "duration", 0)
+	} else {
+		metric("throughput", "throughput", 0)
+	}
 	if r.Baseline != "" {
 		cols = append(cols, textColumn{head: "ratio", right: true, value: func(c *Cell) string {
 			e := c.ratioEntry(r.headline)
@@ -91,7 +99,11 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 		}})
 	}
 	metric("ttfb_p50", "TTFB", 2)
-	metric("duration_p50", "duration", 3)
+	if open {
+		metric("throughput", "throughput", 3)
+	} else {
+		metric("duration_p50", "duration", 3)
+	}
 	cols = append(cols,
 		textColumn{head: "success", right: true, value: func(c *Cell) string { return percent(float64(c.Success.Value)) }},
 		textColumn{head: "late", right: true, drop: 1, value: func(c *Cell) string {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -36,6 +37,9 @@ func (r *Report) verdict() Verdict {
 	served, tone := r.served()
 	if float64(r.Run.Valid) < fewValid*float64(r.Run.Done) {
 		served, tone = fmt.Sprintf("Only %d of %d trials are valid. %s", r.Run.Valid, r.Run.Done, served), Warn
+	}
+	if found := r.finding("link-not-emulated"); found {
+		served, tone = "Links were not emulated: these are numbers of the bare machine. "+served, Bad
 	}
 	if r.Baseline == "" {
 		return Verdict{served + ". There is no baseline, so nothing is compared.", tone}
@@ -86,9 +90,31 @@ func (r *Report) served() (string, Tone) {
 		e := each[c.System]
 		each[c.System] = counts{e.ok + c.Success.OK, e.of + c.Success.Of}
 	}
-	switch {
-	case of == 0:
+	if of == 0 {
 		return "No operation finished", Bad
+	}
+	if behind, open := r.behind(); len(behind) > 0 {
+		return fmt.Sprintf("The offered load was not kept up with%s", ofCells(len(behind), open)), Bad
+	}
+	var silent []string
+	for _, s := range r.Systems {
+		if each[s.Name].of == 0 {
+			silent = append(silent, s.Name)
+		}
+	}
+	if len(silent) > 0 {
+		return "Nothing is known of " + list(silent) + ", of which no request was measured", Warn
+	}
+	empty := 0
+	for _, c := range r.Cells {
+		if c.Success.Of == 0 {
+			empty++
+		}
+	}
+	if empty > 0 {
+		return fmt.Sprintf("In %d of %d cells no request finished in a valid trial", empty, len(r.Cells)), Warn
+	}
+	switch {
 	case ok == of && late == 0:
 		return "Every request was served", Good
 	case ok == of:
@@ -101,6 +127,15 @@ func (r *Report) served() (string, Tone) {
 		}
 	}
 	return list(failing), Warn
+}
+
+// fewestPairs is how many pairs a sign-flip test needs to show anything at 5 %:
+// 2^(1-n) is its least p.
+const fewestPairs = 6
+
+// finding reports whether a rule found something.
+func (r *Report) finding(rule string) bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rule == rule })
 }
 
 // answers say what the run shows of each system, the baseline first.
@@ -126,6 +161,8 @@ func (r *Report) answers() []Answer {
 				say = fmt.Sprintf("%s from %s (%s) to %s (%s)", verb, show(float64(lo.Metrics[r.headline].Median), m.Unit), r.shape.where(lo),
 					show(float64(hi.Metrics[r.headline].Median), m.Unit), r.shape.where(hi))
 			}
+		case !o.Shown && worse+better == 0 && o.N < fewestPairs:
+			say = fmt.Sprintf("%s %s what %s does in %s, too few to tell them apart", verb, show(float64(o.Value), "×"), r.Baseline, plural(int64(o.N), "pair of trials", "pairs of trials"))
 		case !o.Shown && worse+better == 0:
 			say = fmt.Sprintf("cannot be told apart from %s: %s over all cells, from %s", r.Baseline, showRange(o.Value, o.Lo, o.Hi, "×"), plural(int64(o.N), "pair of trials", "pairs of trials"))
 		default:

@@ -22,6 +22,10 @@ type Retrieve struct{}
 
 func (Retrieve) Name() string { return "retrieve" }
 
+func (Retrieve) Question() string {
+	return "How does retrieval over HTTP hold up under concurrency?"
+}
+
 // Metrics of a trial. Times of operations are from the intended start, which in
 // a closed loop is the start.
 func (Retrieve) Metrics() []record.Metric {

@@ -18,6 +18,8 @@ import (
 // Scenario is one question.
 type Scenario interface {
 	Name() string
+	// Question is what it asks, in one sentence, where an experiment does not say.
+	Question() string
 	// Metrics defines the numbers that a trial yields.
 	Metrics() []record.Metric
 	// Problems says why the scenario cannot run its cells on a system; it looks at

@@ -27,7 +27,7 @@ var allowed = []struct {
 	may    []string
 }{
 	{"cmd/", []string{"engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed"}},
-	{"bench/", []string{"httpload", "record", "testbed", "workload"}},
+	{"bench/", []string{"experiment", "httpload", "record", "report", "testbed", "workload"}},
 	{"engine/", []string{"experiment", "record", "scenario", "stats", "system", "testbed"}},
 	{"report/", []string{"experiment", "record", "report", "scenario", "stats"}},
 	{"scenario/", []string{"experiment", "httpload", "record", "stats", "system", "testbed", "workload"}},

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// What must never look healthy.
+
+func TestNumbersOfTheBareMachineSaySoFirst(t *testing.T) {
+	r := reportOf(map[string][]float64{"base": {1e6, 1e6}, "sys": {1e6, 1e6}}, func(t *record.Trial) {
+		t.Notes = append(t.Notes, record.NoteNotEmulated)
+	})
+	if !strings.HasPrefix(r.Verdict.Text, "Links were not emulated") || r.Verdict.Tone != Bad || r.found("link-not-emulated") == nil {
+		t.Errorf("verdict %+v", r.Verdict)
+	}
+}
+
+func TestAnOverloadedOpenLoopIsNotServed(t *testing.T) {
+	r := reportOf(map[string][]float64{"base": {1e6, 1e6}, "sys": {1e6, 1e6}}, func(t *record.Trial) {
+		t.Metrics["achieved_share"] = 0.39
+	})
+	if !strings.HasPrefix(r.Verdict.Text, "The offered load was not kept up with") || r.Verdict.Tone != Bad {
+		t.Errorf("verdict %+v", r.Verdict)
+	}
+	if f := r.found("overloaded"); f == nil || !strings.Contains(strings.Join(f.Evidence, " "), "39 %") {
+		t.Errorf("findings %+v", r.Findings)
+	}
+	r = reportOf(map[string][]float64{"base": {1e6, 1e6}, "sys": {1e6, 1e6}}, func(t *record.Trial) {
+		t.Metrics["achieved_share"] = 0.99
+	})
+	if r.found("overloaded") != nil {
+		t.Errorf("a load that was kept up with is a finding: %+v", r.Findings)
+	}
+}
+
+func TestASystemWithoutRequestsIsNotServed(t *testing.T) {
+	r := reportOf(map[string][]float64{"base": {1e6, 1e6}, "sys": {1e6, 1e6}}, func(t *record.Trial) {
+		if t.ID > 2 { // those of sys
+			t.State, t.Error, t.Metrics, t.Outcomes = record.Failed, "drop over https", nil, nil
+		}
+	})
+	silent := 0
+	for _, s := range r.Systems {
+		known := false
+		for _, c := range r.Cells {
+			known = known || c.System == s.Name && c.Success.Of > 0
+		}
+		if !known {
+			silent++
+			if !strings.Contains(r.Verdict.Text, s.Name) {
+				t.Errorf("nothing was measured of %s, and the verdict says %q", s.Name, r.Verdict.Text)
+			}
+		}
+	}
+	if silent == 0 {
+		t.Error("the test made no system silent")
+	}
+}
+
+func TestNoPlusMinusOfFewTrials(t *testing.T) {
+	if got := plusMinus(summaryOf([]float64{10, 11}, []int{0, 1})); got != "" {
+		t.Errorf("two trials have the interval %q", got)
+	}
+	if got := plusMinus(summaryOf([]float64{10, 11, 10, 12, 11, 10}, []int{0, 1, 2, 3, 4, 5})); !strings.HasPrefix(got, "±") {
+		t.Errorf("six trials have the interval %q", got)
+	}
+}
