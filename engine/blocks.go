@@ -14,6 +14,16 @@ import (
 // with every cell once. It goes on where an earlier session ended.
 func (r *run) blocks(ctx context.Context) (*Stopped, error) {
 	conditions := exitConditions(r.plan.Experiment.Exit)
+	// A run that an exit condition has ended stays ended: its plan, and the
+	// condition in it, do not change by resuming.
+	if s := firstMet(conditions, r.soFar(record.Trial{})); s != nil {
+		return s, nil
+	}
+	if r.cfg.Resume {
+		if err := r.rec.Meta("stopped", ""); err != nil { // it goes on
+			return nil, err
+		}
+	}
 	total := len(r.plan.Cells) * (r.plan.Warmup + r.plan.Blocks)
 	n := 0
 	consecutive := 0

@@ -11,7 +11,7 @@ import (
 
 // Between trials a server is given healthPatience to answer its probe: some
 // answer nothing for a long while after a crowd of clients went away. Then it
-// is restarted, or, when it is not ours, the trial is invalid.
+// is restarted, or, when it is not ours, the trial fails.
 const (
 	healthPatience = 60 * time.Second
 	healthTimeout  = 5 * time.Second

@@ -46,8 +46,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	}
 	fail := func(err error) (record.Trial, error) {
 		if ended := canceled(ctx); ended != nil {
-			// It stays what it is, running: resume executes it again in its place.
-			return record.Trial{}, ended
+			return record.Trial{}, ended // left as running: a resumed run does it again
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("the trial took longer than its limit of %s: %w", limit, err)

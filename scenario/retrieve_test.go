@@ -10,8 +10,8 @@ import (
 
 const ms = int64(1e6)
 
-// measuredOps builds a trial of one second from operations.
-func measuredOps(t *testing.T, ops []record.Op) Measured {
+// measured builds a trial of one second from operations.
+func measured(t *testing.T, ops []record.Op) Measured {
 	t.Helper()
 	s := record.NewSummary()
 	if err := s.Ops(ops); err != nil {
@@ -31,7 +31,7 @@ func get(outcome record.Outcome, bytes, first, last int64) record.Op {
 }
 
 func TestMeasureKnownTruth(t *testing.T) {
-	m := Retrieve{}.Measure(measuredOps(t, []record.Op{
+	m := Retrieve{}.Measure(measured(t, []record.Op{
 		get(record.OK, 100_000, 10, 20),
 		get(record.OK, 100_000, 20, 40),
 		get(record.OK, 100_000, 30, 60),
@@ -43,7 +43,7 @@ func TestMeasureKnownTruth(t *testing.T) {
 		"success_rate":         0.75,
 		"throughput":           325_000,
 		"ops_rate":             3,
-		"system_cpu_per_gb":    0.004 / 445_000e-9, // of all bytes that moved
+		"system_cpu_per_gb":    0.004 / 445_000e-9, // of all bytes that came: those for nothing cost as much
 		"generator_cpu_per_gb": 0.002 / 445_000e-9,
 		"system_rss_peak":      5e6,
 		"ttfb_p50":             0.030, // of 10, 20, 30, 50, 100 ms
@@ -62,7 +62,7 @@ func TestMeasureKnownTruth(t *testing.T) {
 }
 
 func TestMeasureRefusesAMedianThatWasCutOff(t *testing.T) {
-	m := Retrieve{}.Measure(measuredOps(t, []record.Op{
+	m := Retrieve{}.Measure(measured(t, []record.Op{
 		get(record.OK, 100_000, 10, 20),
 		get(record.Deadline, 70_000, 0, 900), get(record.Deadline, 70_000, 0, 900),
 		get(record.Deadline, 70_000, 0, 900),
@@ -76,8 +76,8 @@ func TestMeasureRefusesAMedianThatWasCutOff(t *testing.T) {
 }
 
 func TestMeasureAgainstTheLoadLine(t *testing.T) {
-	in := measuredOps(t, []record.Op{get(record.OK, 100_000, 10, 20)})
-	in.Link = &record.LinkCheck{WantRate: 8e6, Rate: 8e6, RTT: 0.1} // 1 MB/s of payload, 100 ms
+	in := measured(t, []record.Op{get(record.OK, 100_000, 10, 20)})
+	in.Link = &record.LinkCheck{WantRate: 8e6, WantRTT: 0.1, Rate: 8e6, RTT: 0.1} // 1 MB/s of payload, 100 ms
 	m := Retrieve{}.Measure(in)
 	// Two connections, each 0.1 s of waiting and 0.1 s of receiving: 1 MB/s, the link's rate.
 	if m["load_line"] != 1e6 || math.Abs(m["load_line_share"]-0.1) > 1e-9 {
@@ -94,7 +94,7 @@ func TestMeasureAgainstTheLoadLine(t *testing.T) {
 }
 
 func TestMeasureOfNothing(t *testing.T) {
-	in := measuredOps(t, nil)
+	in := measured(t, nil)
 	in.Load.Seconds = 0
 	for key, v := range (Retrieve{}).Measure(in) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -102,6 +102,25 @@ func TestMeasureOfNothing(t *testing.T) {
 		}
 		if key == "success_rate" {
 			t.Error("no operation, yet a success rate")
+		}
+	}
+}
+
+// The rate that a link reached without having one asked for is no limit of it.
+func TestLoadLineOfLinksWithoutARate(t *testing.T) {
+	const rtt = 0.04
+	for name, c := range map[string]struct {
+		link record.LinkCheck
+		line float64 // NaN: none
+	}{
+		"delay alone": {record.LinkCheck{WantRTT: rtt, Rate: 3e9, RTT: rtt}, 2 * 100_000 / rtt},
+		"not shaped":  {record.LinkCheck{Rate: 3e9, RTT: 5e-5}, math.NaN()},
+	} {
+		in := measured(t, []record.Op{get(record.OK, 100_000, 10, 20)})
+		in.Link = &c.link
+		got, ok := Retrieve{}.Measure(in)["load_line"]
+		if ok == math.IsNaN(c.line) || ok && math.Abs(got-c.line) > 1e-9*c.line {
+			t.Errorf("%s: load line %v (%v), want %v", name, got, ok, c.line)
 		}
 	}
 }
