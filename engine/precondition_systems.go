@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -23,7 +24,9 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 		}
 		checkCtx, cancel := context.WithTimeout(ctx, checkTime)
 		for _, p := range sys.Check(checkCtx, system.Options(use.With)) {
-			all = append(all, Problem{What: use.Name + ": " + p.What, Hint: p.Hint, Blocking: true})
+			// A system names itself in its errors; here its name in the file leads.
+			what := strings.TrimPrefix(p.What, use.Use+": ")
+			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true})
 		}
 		cancel()
 	}

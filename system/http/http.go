@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
 	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // System implements system.System.
@@ -25,11 +26,12 @@ var (
 )
 
 // Check implements system.System.
-func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
-	if _, err := s.node(opt); err != nil {
+func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	n, err := s.node(opt)
+	if err != nil {
 		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system http in the experiment file"}}
 	}
-	return nil
+	return web.Unreachable(ctx, name, n.Endpoints())
 }
 
 // Start implements system.System.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // System implements system.System.
@@ -27,17 +28,18 @@ var (
 )
 
 // Check implements system.System.
-func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
+func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["endpoint"] == "" {
 		if _, err := binary(opt); err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil
 	}
-	if _, err := s.endpoint(opt); err != nil {
+	e, err := s.endpoint(opt)
+	if err != nil {
 		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system s3 in the experiment file"}}
 	}
-	return nil
+	return web.Unreachable(ctx, name, []string{web.HostPort(e.url)})
 }
 
 // Start implements system.System: one versitygw on each host.
