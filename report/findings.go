@@ -15,7 +15,7 @@ type rule func(*Report) []Finding
 
 // find runs every rule, what spoils a result first.
 func (r *Report) find() {
-	for _, look := range []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures, whatBounds, drift, dropped} {
+	for _, look := range []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures, shortTrials, whatBounds, drift, dropped} {
 		r.Findings = append(r.Findings, look(r)...)
 	}
 }
@@ -70,6 +70,35 @@ func overloaded(r *Report) []Finding {
 		Text: "Requests came faster than answers in these cells, so they queued, and every time grew with the length of the trial: medians there are no property of the system. Offer less."}
 	for _, c := range cells {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s of the offered load ended within the trial", c.System, r.shape.where(c), percent(float64(c.Metrics["achieved_share"].Median))))
+	}
+	return []Finding{f}
+}
+
+// fewRequests is how many requests of each connection a trial needs before the
+// one that its end cuts off matters little.
+const fewRequests = 10
+
+// shortTrials: in a closed loop that a duration ends, as many requests are under
+// way at the end as there are connections. They count with the bytes that had
+// come, a waiting one with none, so the throughput of a short trial moves in
+// steps of a request, the same in every trial.
+func shortTrials(r *Report) []Finding {
+	if r.headline != "throughput" {
+		return nil
+	}
+	f := Finding{Rule: "short-trials", Tone: Neutral, Title: "Trials are short",
+		Text: "Fewer than ten requests of each connection ended within a trial. What its end cuts off counts with the bytes that had come, so these throughputs move in steps of a request: they are a little low, and their intervals narrower than the truth. Longer trials mend it (retrieve.duration)."}
+	for _, c := range r.cells() {
+		cut := c.Outcomes[record.InFlight.String()]
+		if cut == 0 {
+			continue
+		}
+		if each := float64(c.Success.Of) / float64(cut); each < fewRequests {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s requests of each connection in a trial", c.System, r.shape.where(c), digits(each, 2)))
+		}
+	}
+	if f.Evidence == nil {
+		return nil
 	}
 	return []Finding{f}
 }

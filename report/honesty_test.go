@@ -68,3 +68,17 @@ func TestNoPlusMinusOfFewTrials(t *testing.T) {
 		t.Errorf("six trials have the interval %q", got)
 	}
 }
+
+func TestShortTrialsAreNamed(t *testing.T) {
+	cut := func(ok int64) *Finding {
+		return reportOf(map[string][]float64{"base": {1e6, 1e6}, "sys": {1e6, 1e6}}, func(t *record.Trial) {
+			t.Outcomes = map[string]int64{"ok": ok, "in-flight": 4}
+		}).found("short-trials")
+	}
+	if f := cut(24); f == nil || !strings.Contains(f.Evidence[0], "6.0 requests of each connection") {
+		t.Errorf("six requests of each connection are not named: %+v", f)
+	}
+	if f := cut(400); f != nil {
+		t.Errorf("a hundred requests of each connection are called few: %+v", f)
+	}
+}
