@@ -245,9 +245,9 @@ func (r *Report) remark(in *input) {
 			n++
 		}
 		if leastP(least) > alpha {
-			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials no rank test can show a difference in a single cell, however large; 4 can, and %d also after correction for %d comparisons.", least, n, m))
+			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials no rank test can show a difference in a single cell, however large; 4 can, and %d also after correction for %s.", least, n, plural(int64(m), "comparison", "comparisons")))
 		} else {
-			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials a rank test cannot pass the correction for %d comparisons, so each cell was judged by itself: expect one in twenty to be shown by chance. %d trials would do.", least, m, n))
+			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials a rank test cannot pass the correction for %s, so each cell was judged by itself: expect one in twenty to be shown by chance. %d trials would do.", least, plural(int64(m), "comparison", "comparisons"), n))
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
