@@ -35,7 +35,7 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 
 // checkScenario asks the scenario whether it can run on the systems.
 func checkScenario(_ context.Context, cfg Config) []Problem {
-	var all []Problem
+	all := checkUntil(cfg)
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys := findSystem(cfg.Systems, use.Use)
 		if sys == nil {
@@ -53,4 +53,25 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 		}
 	}
 	return all
+}
+
+// checkUntil refuses a metric that no trial will ever have: the repetitions
+// would silently go on to their maximum.
+func checkUntil(cfg Config) []Problem {
+	until := cfg.Plan.Experiment.Repetitions.Until
+	if until == nil {
+		return nil
+	}
+	var keys []string
+	for _, m := range cfg.Scenario.Metrics() {
+		if m.Key == until.Metric {
+			return nil
+		}
+		keys = append(keys, m.Key)
+	}
+	return []Problem{{
+		What:     fmt.Sprintf("repetitions.until.metric: %s has no metric %q", cfg.Scenario.Name(), until.Metric),
+		Hint:     "metrics: " + strings.Join(keys, ", "),
+		Blocking: true,
+	}}
 }
