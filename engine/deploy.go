@@ -23,7 +23,6 @@ type site struct {
 	dir     string
 	cluster system.Cluster
 	runner  scenario.Runner
-	starts  int             // how often it was brought up
 	watched map[string]bool // sample names of attached servers on this machine
 }
 
@@ -66,7 +65,7 @@ func (r *run) deploy(ctx context.Context, s *site) error {
 		return err
 	}
 	d := system.Deployment{
-		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.cfg.Self,
+		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
 		Write: slices.Contains(r.plan.Experiment.Allow, "write"),
 	}
 	begun := time.Now()
@@ -81,7 +80,6 @@ func (r *run) deploy(ctx context.Context, s *site) error {
 	if s.cluster, err = bring(ctx, d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s.starts++
 	if s.host == nil {
 		r.watch(ctx, s)
 	}

@@ -60,15 +60,6 @@ func PlanProblems(cfg Config) []Problem {
 	return Blocking(all)
 }
 
-// PreconditionNames are the names that `skip:` takes.
-func PreconditionNames() []string {
-	var names []string
-	for _, p := range preconditions() {
-		names = append(names, p.name)
-	}
-	return names
-}
-
 // Blocking filters the problems that keep a run from beginning.
 func Blocking(all []Problem) []Problem {
 	var blocking []Problem

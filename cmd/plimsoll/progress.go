@@ -15,9 +15,8 @@ import (
 // progress shows a run: one redrawn line on a terminal, a plain line per block
 // elsewhere, one object per trial with --json.
 type progress struct {
-	ui    *ui.UI
-	p     *experiment.Plan
-	begun time.Time
+	ui *ui.UI
+	p  *experiment.Plan
 
 	mu       sync.Mutex
 	n, total int
@@ -33,7 +32,7 @@ type progress struct {
 var _ engine.Progress = (*progress)(nil)
 
 func newProgress(u *ui.UI, plan *experiment.Plan, dir string) *progress {
-	return &progress{ui: u, p: plan, begun: time.Now(), dir: dir, block: -1 << 30}
+	return &progress{ui: u, p: plan, dir: dir, block: -1 << 30}
 }
 
 // Start says what is about to happen.

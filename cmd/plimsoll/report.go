@@ -98,10 +98,8 @@ func (p *program) export(dir, format, out string) error {
 	if out != "" {
 		return atomicfile.Write(out, write)
 	}
-	if binaryFormat(format) && p.ui.Terminal() {
-		if f, ok := p.stdout.(*os.File); ok && isTerminal(f) {
-			return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is not for a terminal", format), "name a file with --out"))
-		}
+	if f, ok := p.stdout.(*os.File); ok && binaryFormat(format) && isTerminal(f) {
+		return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is not for a terminal", format), "name a file with --out"))
 	}
 	return write(p.stdout)
 }

@@ -2,10 +2,8 @@ package link
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -31,28 +29,12 @@ func Available() []Availability {
 
 // inScratch runs f inside a new network namespace.
 func inScratch(f func() error) error {
-	result := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		home, err := netns.Get()
-		if err != nil {
-			runtime.UnlockOSThread()
-			result <- fmt.Errorf("open own network namespace: %w", err)
-			return
-		}
-		defer home.Close()
+	return onThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			runtime.UnlockOSThread()
-			result <- fmt.Errorf("make a network namespace: %w", err)
-			return
+			return fmt.Errorf("make a network namespace: %w", err)
 		}
-		err = f()
-		if netns.Set(home) == nil {
-			runtime.UnlockOSThread() // else the thread ends with this goroutine
-		}
-		result <- err
-	}()
-	return <-result
+		return nil
+	}, f)
 }
 
 func tryTUN() error {

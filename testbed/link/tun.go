@@ -113,6 +113,17 @@ func setupTUN(fd int, name string) error {
 
 // inNetns runs f on a thread inside the namespace.
 func inNetns(ns int, f func() error) error {
+	return onThread(func() error {
+		if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("enter network namespace: %w", err)
+		}
+		return nil
+	}, f)
+}
+
+// onThread runs f on a thread that has left its network namespace by leave, and
+// brings the thread back afterwards or lets it end.
+func onThread(leave, f func() error) error {
 	result := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -124,9 +135,9 @@ func inNetns(ns int, f func() error) error {
 			return
 		}
 		defer home.Close()
-		if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
+		if err := leave(); err != nil {
 			runtime.UnlockOSThread()
-			result <- fmt.Errorf("enter network namespace: %w", err)
+			result <- err
 			return
 		}
 		err = f()
