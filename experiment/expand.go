@@ -226,7 +226,16 @@ func (c *combination) resolve(cell *Cell) *cellError {
 		// Else the system has its own objects, and their sizes are not known here.
 		c.copy(reflect.ValueOf(&cell.Data).Elem(), reflect.ValueOf(c.e.Data), "data.")
 	}
-	if c.e.Scenario != "retrieve" || c.e.Retrieve == nil {
+	switch {
+	case c.e.Scenario == "overhead" && c.e.Overhead != nil:
+		o := &ResolvedOverhead{}
+		cell.Overhead = o
+		c.copy(reflect.ValueOf(o).Elem(), reflect.ValueOf(*c.e.Overhead), "overhead.")
+		if err := c.override(reflect.ValueOf(o).Elem(), reflect.TypeFor[Overhead]()); err != nil {
+			return err
+		}
+		return c.checkOverhead(cell, o)
+	case c.e.Scenario != "retrieve" || c.e.Retrieve == nil:
 		return nil
 	}
 	r := &ResolvedRetrieve{}

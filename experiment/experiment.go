@@ -3,7 +3,7 @@ package experiment
 // Experiment is one experiment file, decoded, checked and with all defaults
 // filled in.
 type Experiment struct {
-	Scenario    string      `json:"scenario" required:"true" enum:"retrieve" doc:"The question to ask of the systems. The section of the same name holds its settings."`
+	Scenario    string      `json:"scenario" required:"true" enum:"retrieve,overhead" doc:"The question to ask of the systems. The section of the same name holds its settings."`
 	Title       string      `json:"title,omitempty" doc:"A short name for the run, shown at the head of the report."`
 	Question    string      `json:"question,omitempty" doc:"What the experiment shall answer, in one sentence; the report repeats it beside the answer."`
 	Description string      `json:"description,omitempty" doc:"Anything a reader of the report should know: the study followed, what was changed and why."`
@@ -13,6 +13,7 @@ type Experiment struct {
 	Link        Link        `json:"link" doc:"The emulated link between the load generator and each system, measured before it is used."`
 	Data        Data        `json:"data" doc:"The objects stored in the systems: seeded content that can be verified byte by byte. Absent for attached systems that have their own objects."`
 	Retrieve    *Retrieve   `json:"retrieve,omitempty" scenario:"retrieve" doc:"Settings of the scenario retrieve: fetch objects or ranges of them over HTTP."`
+	Overhead    *Overhead   `json:"overhead,omitempty" scenario:"overhead" doc:"Settings of the scenario overhead: one operation after the other, to see what each costs before its bytes count."`
 	Repetitions Repetitions `json:"repetitions" doc:"How often each cell is measured. Each repetition is a block that executes every cell once, in an order shuffled by the seed."`
 	Warmup      Warmup      `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic."`
 	Limits      Limits      `json:"limits" doc:"Deadlines. Nothing waits for ever."`

@@ -26,6 +26,7 @@ type Cell struct {
 	Link     ResolvedLink      `json:"link"`
 	Data     ResolvedData      `json:"data"`
 	Retrieve *ResolvedRetrieve `json:"retrieve,omitempty"`
+	Overhead *ResolvedOverhead `json:"overhead,omitempty"`
 	Estimate CellEstimate      `json:"estimate"` // of one trial
 }
 
@@ -103,6 +104,18 @@ type ResolvedRetrieve struct {
 	Bytes       Bytes             `json:"bytes"`    // left only where sizes are not known
 	Duration    Duration          `json:"duration"`
 	PerWorker   int               `json:"per_worker"`
+}
+
+// ResolvedOverhead is an [Overhead] with one value for each field.
+type ResolvedOverhead struct {
+	Operation   string   `json:"operation"`
+	Connections string   `json:"connections"`
+	Concurrency int      `json:"concurrency"`
+	Count       int      `json:"count"`
+	Time        Duration `json:"time"`
+	Longest     Duration `json:"longest"`
+	RangeOf     Bytes    `json:"range_of"`
+	Objects     int      `json:"objects"`
 }
 
 // ResolvedArrivals is an [Arrivals] with one rate.

@@ -22,15 +22,18 @@ type Op struct {
 type OpKind uint8
 
 const (
-	OpGet    OpKind = iota // a whole object
-	OpRange                // a byte range of an object
-	OpPut                  // an object written
-	OpStat                 // metadata only
-	OpDelete               // an object removed
+	OpGet        OpKind = iota // a whole object
+	OpRange                    // a byte range of an object
+	OpPut                      // an object written
+	OpStat                     // metadata only
+	OpDelete                   // an object removed
+	OpPutDurable               // an object written, until it has its full redundancy
+	OpPutDir                   // an object written and entered into a directory
+	OpUpdate                   // the content of a mutable object replaced
 	numOpKinds
 )
 
-var opKindNames = [...]string{"get", "range", "put", "stat", "delete"}
+var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update"}
 
 func (k OpKind) String() string {
 	if int(k) < len(opKindNames) {

@@ -47,7 +47,8 @@ const (
 	Pending TrialState = "pending"
 	Running TrialState = "running"
 	Done    TrialState = "done"
-	Failed  TrialState = "failed" // it could not be executed at all; Error says why
+	Failed  TrialState = "failed"  // it could not be executed at all; Error says why
+	Skipped TrialState = "skipped" // left out on purpose, because it would take too long; Error says why
 )
 
 // Trial is one execution of a cell: the unit of replication.
@@ -65,8 +66,25 @@ type Trial struct {
 	Classes  map[string]int64   `json:"classes,omitempty"` // error classes, counted
 	Invalid  []string           `json:"invalid,omitempty"` // validity reasons; empty: valid
 	Notes    []string           `json:"notes,omitempty"`   // "receive: drop (content not compared)", …
+	Details  []Detail           `json:"details,omitempty"` // numbers with names of their own
 	Error    string             `json:"error,omitempty"`
 }
+
+// Detail is a number that a trial has for something the system names: a phase
+// of its operations, a process.
+type Detail struct {
+	Kind  string  `json:"kind"` // one of the Detail constants
+	Name  string  `json:"name"` // the phase, the process
+	Value float64 `json:"value"`
+}
+
+// Kinds of details.
+const (
+	DetailPhase   = "phase"    // seconds of a phase, by the system's own account, median over the trial's operations
+	DetailRSSRest = "rss_rest" // bytes: resident set of a process just before the load
+	DetailPSSRest = "pss_rest" // bytes: proportional set likewise
+	DetailRSSPeak = "rss_peak" // bytes: highest resident set during the load (VmHWM, reset before it)
+)
 
 // Valid reports whether the trial may enter fits and comparisons.
 func (t Trial) Valid() bool { return t.State == Done && len(t.Invalid) == 0 && !t.Warmup }

@@ -68,7 +68,14 @@ type Load struct {
 	LagP99       float64 // seconds between intended and actual start
 	Invalid      []string
 	Notes        []string
+	Metrics      map[string]float64 // that only the runner can know; Measure takes them over
+	Details      []record.Detail
 }
+
+// SkipError is a trial that was left out on purpose: it would take too long.
+type SkipError struct{ Why string }
+
+func (e *SkipError) Error() string { return e.Why }
 
 // Measured is everything a trial's metrics are computed from.
 type Measured struct {

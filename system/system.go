@@ -34,7 +34,7 @@ type Info struct {
 	Summary  string   // one line
 	Modes    []Mode   // how it can be had
 	Options  []Option // keys of `with:` in the experiment file
-	Can      []string // "range", "put", "delete", "list", "cost", "stats", "https", "car", …
+	Can      []string // what its nodes can do: words of [Abilities]
 	Install  string   // how to get it when it is missing; empty: built in
 	Embedded bool     // runs as a subcommand of plimsoll
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
@@ -95,6 +95,12 @@ var (
 	ErrNotFound = errors.New("no such object")
 	ErrReadOnly = errors.New("the system is read only here")
 	ErrNoRange  = errors.New("the server does not serve ranges")
+	ErrLocked   = errors.New("locked")                 // a wallet
+	ErrAuth     = errors.New("wrong credentials")      // password, key, token
+	ErrQuota    = errors.New("quota or disk full")     // nothing more can be stored
+	ErrTooFew   = errors.New("too few servers")        // for the redundancy asked for, or to rebuild the object
+	ErrBadRef   = errors.New("malformed reference")    // no cap, CID or key can look like this
+	ErrWarm     = errors.New("the object is not cold") // a read would be answered from a cache near the client
 )
 
 // Node is one node of a cluster.

@@ -1,0 +1,122 @@
+package system
+
+import (
+	"context"
+	"io"
+	"math/big"
+	"time"
+)
+
+// Optional abilities of a node, found by type assertion. Info.Can names them
+// before anything is started; the conformance suite holds the two together.
+//
+//	range      Ranger       directory  Directory    durable  Settler    cost     Coster
+//	delete     Deleter      update     Updater      cold     Cooler     connect  Connector
+//	list       Lister       stat       Stater       stats    Stats      phases   Phaser
+//	put        writes       fresh      Redialer     http     HTTPServer
+//
+// and of the protocol: https, h2, car.
+
+// Redialer is a node whose client can be made to connect anew. After Redial the
+// next operation begins with fresh connections, sessions included. A node whose
+// every operation does so anyway says so in Identity ("connections": "fresh").
+type Redialer interface {
+	Redial(ctx context.Context) error
+}
+
+// Stater is a node that asks the servers about an object without its bytes.
+type Stater interface {
+	Stat(ctx context.Context, ref Ref) (Object, error)
+}
+
+// Updater is a node with objects whose content can be replaced under the same
+// ref: mutable files, overwritten keys.
+type Updater interface {
+	PutMutable(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
+	Update(ctx context.Context, ref Ref, size int64, r io.Reader) error
+}
+
+// Directory is a node whose directories are objects of their own, so that
+// entering an object into one costs more than storing it.
+type Directory interface {
+	MakeDirectory(ctx context.Context, name string) (Ref, error)
+	// PutIn stores an object and enters it into dir.
+	PutIn(ctx context.Context, dir Ref, name string, size int64, r io.Reader) (Ref, error)
+}
+
+// Settler is a node on which accepted is not yet durable. Settle returns once
+// the object has its full redundancy; ctx bounds the wait.
+type Settler interface {
+	Settle(ctx context.Context, ref Ref) error
+}
+
+// Cooler is a node that may keep near the client what it stored or read. Cool
+// makes it forget the object, and proves it: the next Get crosses the link.
+// Its error wraps ErrWarm when the object would still be served from near.
+type Cooler interface {
+	Cool(ctx context.Context, ref Ref) error
+}
+
+// Stats is a node that tells what the storage servers of its whole cluster hold.
+type Stats interface {
+	Stats(ctx context.Context) (Holdings, error)
+}
+
+// Holdings is what storage servers hold. A field that the system does not tell
+// is −1.
+type Holdings struct {
+	Objects  int64 // as the system counts them
+	Absolute int64 // bytes sent to or kept by storage nodes: padding, metadata and redundancy included
+	Disk     int64 // bytes of disk blocks taken, directories included
+	Entries  int64 // directory entries
+	Inodes   int64
+}
+
+// Coster is a node that pays for what it does.
+type Coster interface {
+	Costs(ctx context.Context) (Costs, error)
+}
+
+// Costs are amounts of money in a currency's smallest unit; 10^Decimals of them
+// make one of Currency (Sia: hastings, 24). Nil: the system does not tell.
+type Costs struct {
+	Currency string // "SC"
+	Decimals int
+	Balance  *big.Int   // spendable
+	Locked   *big.Int   // in contracts, not spent yet
+	Spent    []Spending // by purpose, as the system names it
+	Prices   []Price
+}
+
+// Spending is what was spent for one purpose: "upload", "storage", "fees".
+type Spending struct {
+	Purpose string
+	Amount  *big.Int
+}
+
+// Price is what something costs now.
+type Price struct {
+	Of     string // "storage"
+	Per    string // "TB·month"
+	Amount *big.Int
+}
+
+// Connector is a node which can be told of its peers.
+type Connector interface {
+	// Address is what others connect to.
+	Address(ctx context.Context) (string, error)
+	Connect(ctx context.Context, address string) error
+}
+
+// Phaser is a node whose system keeps an account of where the time of an
+// operation went. Phases is that of the latest operation through this node, in
+// the system's order and words.
+type Phaser interface {
+	Phases(ctx context.Context) ([]Phase, error)
+}
+
+// Phase is one entry of such an account. Phases may overlap: they need not add up.
+type Phase struct {
+	Name string
+	Took time.Duration
+}
