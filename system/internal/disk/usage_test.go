@@ -49,7 +49,7 @@ func TestUsage(t *testing.T) {
 	want := system.Holdings{
 		Objects:  -1,
 		Absolute: 10_000 + 123 + 77 + 1<<30,
-		Entries:  9, // d, e, four files, sparse, a second name, a link
+		Entries:  9,  // d, e, four files, sparse, a second name, a link
 		Inodes:   10, // a, b, d, e, four files, sparse, a link
 		Disk:     got.Disk,
 	}
