@@ -348,8 +348,9 @@ func (c *Client) body(resp *http.Response, w io.Writer) error {
 }
 
 func (c *Client) status(resp *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
-	said := strings.Join(strings.Fields(string(text)), " ")
+	// Read to its end, or the connection is not kept.
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	said := strings.Join(strings.Fields(string(text[:min(len(text), 200)])), " ")
 	if said != "" {
 		said = ": " + said
 	}
