@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need and the machine lacks: nginx, iproute2, Chromium
 # (Debian packages, when we may), versitygw (a Go module), Tahoe-LAFS and Deluge
-# (Python environments of their own) and the page's development packages. Anything it cannot install it names; the tests that
-# need it then skip with that reason, or fail when PLIMSOLL_REQUIRE lists it.
+# (Python environments of their own) and the page's development packages.
+# Anything it cannot install it names; the tests that need it then skip with
+# that reason, or fail when PLIMSOLL_REQUIRE lists it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
