@@ -43,14 +43,13 @@ func freeze(t *testing.T, nodes ...system.Node) (thaw func()) {
 	t.Helper()
 	all := processes(nodes)
 	for _, p := range all {
-		signalGroup(t, p.PID(), syscall.SIGSTOP)
-	}
-	for _, p := range all {
-		waitStopped(t, p.PID())
+		for _, group := range signalAll(t, p.PID(), syscall.SIGSTOP) {
+			waitStopped(t, group)
+		}
 	}
 	return func() {
 		for _, p := range all {
-			signalGroup(t, p.PID(), syscall.SIGCONT)
+			signalAll(t, p.PID(), syscall.SIGCONT)
 		}
 	}
 }
@@ -121,7 +120,7 @@ func kill(t *testing.T, nodes []system.Node) {
 	t.Helper()
 	all := processes(nodes)
 	for _, p := range all {
-		signalGroup(t, p.PID(), syscall.SIGKILL)
+		signalAll(t, p.PID(), syscall.SIGKILL)
 	}
 	for _, p := range all {
 		select {
@@ -212,11 +211,43 @@ func waitStopped(t *testing.T, group int) {
 	}
 }
 
-func signalGroup(t *testing.T, pid int, s syscall.Signal) {
+// signalAll signals the process group of pid and those of all that descends from
+// it: some servers give each connection a process in a session of its own.
+func signalAll(t *testing.T, pid int, s syscall.Signal) (groups []int) {
 	t.Helper()
-	if err := syscall.Kill(-pid, s); err != nil {
-		t.Errorf("%v to process group %d: %v", s, pid, err)
+	groups = family(pid)
+	for _, group := range groups {
+		if err := syscall.Kill(-group, s); err != nil && (group == pid || !errors.Is(err, syscall.ESRCH)) {
+			t.Errorf("%v to process group %d: %v", s, group, err)
+		}
 	}
+	return groups
+}
+
+// family is the process group of pid and those of its descendants.
+func family(pid int) []int {
+	type process struct{ parent, group int }
+	all := map[int]process{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		b, _ := os.ReadFile(path) // gone: no descendant
+		_, rest, _ := strings.Cut(string(b), ") ")
+		if f := strings.Fields(rest); len(f) > 2 { // state, parent, process group
+			id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			parent, _ := strconv.Atoi(f[1])
+			group, _ := strconv.Atoi(f[2])
+			all[id] = process{parent, group}
+		}
+	}
+	groups := []int{pid}
+	for _, p := range all {
+		for up := p.parent; up > 1; up = all[up].parent {
+			if up == pid && !slices.Contains(groups, p.group) {
+				groups = append(groups, p.group)
+			}
+		}
+	}
+	return groups
 }
 
 func testStop(t *testing.T, c system.Cluster) {
