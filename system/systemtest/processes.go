@@ -42,16 +42,20 @@ func testHealth(t *testing.T, n system.Node) {
 func freeze(t *testing.T, nodes ...system.Node) (thaw func()) {
 	t.Helper()
 	all := processes(nodes)
-	for _, p := range all {
-		for _, group := range signalAll(t, p.PID(), syscall.SIGSTOP) {
-			waitStopped(t, group)
-		}
-	}
-	return func() {
+	thaw = func() {
 		for _, p := range all {
 			signalAll(t, p.PID(), syscall.SIGCONT)
 		}
 	}
+	for _, p := range all {
+		for _, group := range signalAll(t, p.PID(), syscall.SIGSTOP) {
+			if !stopped(group) {
+				thaw()
+				t.Fatalf("process group %d does not stop", group)
+			}
+		}
+	}
+	return thaw
 }
 
 // processes are those of all nodes, each once.
@@ -189,10 +193,9 @@ func (o *once) trigger() {
 	}
 }
 
-// waitStopped waits until every thread of a process group is stopped, which
-// takes a moment after the signal.
-func waitStopped(t *testing.T, group int) {
-	t.Helper()
+// stopped waits until every thread of a process group is stopped, which takes a
+// moment after the signal, or has ended.
+func stopped(group int) bool {
 	for end := time.Now().Add(soon); ; time.Sleep(time.Millisecond) {
 		stats, err := filepath.Glob("/proc/[0-9]*/task/*/stat")
 		running := err != nil
@@ -200,13 +203,10 @@ func waitStopped(t *testing.T, group int) {
 			b, _ := os.ReadFile(path) // gone: not running
 			_, rest, _ := strings.Cut(string(b), ") ")
 			f := strings.Fields(rest) // state, parent, process group
-			running = running || len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "T"
+			running = running || len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "T" && f[0] != "Z"
 		}
-		if !running {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("process group %d does not stop", group)
+		if !running || time.Now().After(end) {
+			return !running
 		}
 	}
 }
