@@ -8,6 +8,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/s3"
+	"github.com/plimsoll-project/plimsoll/system/scp"
+	"github.com/plimsoll-project/plimsoll/system/sftp"
 	"github.com/plimsoll-project/plimsoll/system/static"
 )
 
@@ -16,6 +18,8 @@ func All() []system.System {
 	return []system.System{
 		nginx.System{},
 		static.System{},
+		sftp.System{},
+		scp.System{},
 		boxo.System{},
 		s3.System{},
 		boost.System{},
