@@ -43,6 +43,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	speaks := speaks(bin)
+	if speaks == "" {
+		return nil, fmt.Errorf("codex: %s is neither a Codex nor a Logos Storage node: --version does not say so", bin)
+	}
 	identity := map[string]string{
 		"binary": bin, "quota": opt["quota"], "block_retries": opt["block_retries"],
 		"put": "import into the client's node: nothing crosses the link", "seed": "import into the server's node", "get": "network/stream",

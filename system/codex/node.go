@@ -49,10 +49,13 @@ type object struct {
 type pair struct{ *node }
 
 func (n *node) nodes() []*api {
-	if n.far == nil {
-		return []*api{n.near}
+	var all []*api
+	for _, a := range []*api{n.near, n.far} {
+		if a != nil {
+			all = append(all, a)
+		}
 	}
-	return []*api{n.near, n.far}
+	return all
 }
 
 // Put implements system.Node: an import into the client's node. Nothing crosses
