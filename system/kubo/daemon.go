@@ -34,7 +34,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			return nil, fmt.Errorf("kubo: option %q is for mode: attach", key)
 		}
 	}
-	bin, err := binary(opt)
+	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}

@@ -39,7 +39,7 @@ const maxChunk = 2096896
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		if _, err := binary(opt); err != nil {
+		if _, err := program(opt); err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil
@@ -148,18 +148,15 @@ func (n *node) about(opt system.Options) map[string]string {
 
 func endpoint(opt system.Options, key string) (*url.URL, error) {
 	u, err := url.Parse(opt[key])
-	if err != nil {
-		return nil, fmt.Errorf("kubo: option %q: %w", key, err)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
 		return nil, fmt.Errorf("kubo: option %q: %q is not the URL of a server, such as http://127.0.0.1:5001", key, opt[key])
 	}
 	u.Path = ""
 	return u, nil
 }
 
-// binary finds ipfs.
-func binary(opt system.Options) (string, error) {
+// program finds ipfs.
+func program(opt system.Options) (string, error) {
 	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_KUBO", os.Getenv("PLIMSOLL_KUBO")}} {
 		if named.path == "" {
 			continue

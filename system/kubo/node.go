@@ -1,6 +1,7 @@
 package kubo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -135,18 +136,18 @@ func (n *node) mine(ref system.Ref) (object, bool) {
 // emptyDirectory is pinned in every repo from the start.
 const emptyDirectory = "QmUNLLsPACCz1vLxQVkXqqLX5R1X345qqfHbsf67hvA3Nn"
 
-// List implements system.Lister: what is pinned. The node tells neither names
-// nor sizes, so only what was stored through us has them.
+// List implements system.Lister: what is pinned. The node tells no sizes and
+// seldom names, so only what was stored through us has them.
 func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	seen := map[string]bool{emptyDirectory: true}
 	var out []system.Object
 	for _, r := range n.nodes() {
-		resp, err := r.call(ctx, "pin/ls", url.Values{"type": {"recursive"}, "stream": {"true"}})
+		resp, err := r.call(ctx, "pin/ls", url.Values{"type": {"recursive"}, "stream": {"true"}, "names": {"true"}})
 		if err != nil {
 			return nil, err
 		}
 		err = r.decode("pin/ls", resp, func(d *json.Decoder) error {
-			var pin struct{ Cid string }
+			var pin struct{ Cid, Name string }
 			if err := d.Decode(&pin); err != nil {
 				return err
 			}
@@ -154,7 +155,7 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 				return nil
 			}
 			seen[pin.Cid] = true
-			o := system.Object{Ref: system.Ref(pin.Cid), Name: pin.Cid, Size: -1}
+			o := system.Object{Ref: system.Ref(pin.Cid), Name: cmp.Or(pin.Name, pin.Cid), Size: -1}
 			if own, ok := n.mine(o.Ref); ok {
 				o.Name, o.Size = own.name, own.size
 			}
