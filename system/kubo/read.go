@@ -72,12 +72,16 @@ func valid(ref system.Ref) error {
 
 // search makes a request for which the node may search the network for ever.
 func (n *node) search(ctx context.Context, what string, ref system.Ref, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
+	resp, err := n.wait(what, ref).Do(ctx, do)
+	return resp, patience.Explain(n.alive, err)
+}
+
+func (n *node) wait(what string, ref system.Ref) patience.Wait {
 	w := patience.Wait{What: fmt.Sprintf("kubo: %s of %s", what, ref), Head: n.notFoundAfter, Body: n.stallAfter, Alive: n.alive}
 	if !n.attached {
 		w.Known = func(ctx context.Context) (bool, error) { return n.anyHas(ctx, ref) }
 	}
-	resp, err := w.Do(ctx, do)
-	return resp, patience.Explain(n.alive, err)
+	return w
 }
 
 // anyHas tells whether one of our nodes has the object's root.
@@ -113,12 +117,10 @@ func (n *node) cat(ctx context.Context, args url.Values, ref system.Ref, w io.Wr
 
 // pin makes the node fetch an object whole, and keep it. Cool undoes it.
 func (n *node) pin(ctx context.Context, ref system.Ref) error {
-	// It answers when it is done, however long that takes.
-	wait := n.notFoundAfter
-	if has, err := n.anyHas(ctx, ref); err == nil && has {
-		wait = 0
-	}
-	resp, err := patience.Wait{What: fmt.Sprintf("kubo: pin/add of %s", ref), Head: wait, Alive: n.alive}.Do(ctx, func(ctx context.Context) (*http.Response, error) {
+	w := n.wait("pin/add", ref)
+	w.Body = 0
+	w.Here = func(ctx context.Context) (bool, error) { return n.near.has(ctx, ref) }
+	resp, err := w.Do(ctx, func(ctx context.Context) (*http.Response, error) {
 		return n.near.call(ctx, "pin/add", url.Values{"arg": {string(ref)}})
 	})
 	if err != nil {
