@@ -97,7 +97,7 @@ func fitForm(form costForm, noise costNoise, cells []costCell) (*costFit, error)
 	for g, cell := range cells {
 		form.row(cell, x.RawRowView(g))
 		t := noise.time(cell.at)
-		s := noise.slope(t) * math.Sqrt(float64(cell.n)/noise.variance)
+		s := noise.slope(t) / math.Sqrt(cell.variance)
 		for j := range p {
 			x.RawRowView(g)[j] *= s
 		}
@@ -142,7 +142,7 @@ func (f *costFit) expectation(g int, beta []float64) float64 {
 
 // precision is one over the standard error of a cell's location.
 func (f *costFit) precision(g int) float64 {
-	return math.Sqrt(float64(f.cells[g].n) / f.noise.variance)
+	return 1 / math.Sqrt(f.cells[g].variance)
 }
 
 func (f *costFit) residualAt(g int, beta []float64) float64 {
@@ -368,6 +368,10 @@ func (f *costFit) intervals(conf float64, points int) []Interval {
 	}
 
 	pseudo := f.pseudoResiduals()
+	share := ownShare
+	if f.noise.unsure > 0 {
+		share = 1
+	}
 	for j := range result {
 		variance, freedom := 0.0, 0.0
 		if n > p {
@@ -376,11 +380,11 @@ func (f *costFit) intervals(conf float64, points int) []Interval {
 			for i := range n {
 				square := projected[i][j] * projected[i][j]
 				mean += square / float64(n-p)
-				c[i] = ownShare * square / max(1-leverage[i], 1e-6)
+				c[i] = share * square / max(1-leverage[i], 1e-6)
 			}
 			trace, squares := 0.0, 0.0
 			for i := range n {
-				c[i] += (1 - ownShare) * mean
+				c[i] += (1 - share) * mean
 				variance += c[i] * pseudo[i] * pseudo[i]
 				trace += c[i] * (1 - leverage[i])
 			}
