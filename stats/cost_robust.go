@@ -221,6 +221,9 @@ func (f *costFit) spread() float64 {
 	if f.noise.freedom == 0 {
 		return max(s, 1e-9)
 	}
+	if f.noise.unsure > 0 { // a cell's own variance may be taken too small: that makes no outlier of it
+		s *= 1.5
+	}
 	return max(s, 1)
 }
 
@@ -312,7 +315,8 @@ func tukeyLoss(u float64) float64 {
 // parameter gives them): with own residuals only, a parameter that few cells
 // decide has hardly a degree of freedom, and an interval twice as wide as it
 // need be; with the mean only, cells that scatter more than others are not
-// seen. Half each covers in simulations of both.
+// seen. Half each covers in simulations of both, unless the cells' spreads
+// differ so much that replicates show it: then it is all own.
 const ownShare = 0.5
 
 // intervals gives each parameter its interval at conf: the sandwich estimate
