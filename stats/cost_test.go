@@ -177,3 +177,46 @@ func TestCostPredictsBySegment(t *testing.T) {
 		near(t, "time", m.Predict(1, c.size), c.want)
 	}
 }
+
+// Whatever is measured, in whatever design: an error in words or intervals
+// around their estimates, no panic.
+func TestCostOfAnything(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 11))
+	fitted := 0
+	for range 1000 {
+		cells := 1 + rng.IntN(12)
+		var points []CostPoint
+		for cell := range cells {
+			rtt, size := float64(rng.IntN(4))*0.02, math.Round(math.Pow(10, float64(rng.IntN(8))))*float64(rng.IntN(2))
+			for range 1 + rng.IntN(4) {
+				points = append(points, CostPoint{rtt, size, math.Pow(10, 18*rng.Float64()-9), cell})
+				if rng.IntN(3) == 0 { // a coarse clock
+					points[len(points)-1].Time = points[0].Time
+				}
+			}
+		}
+		m, err := FitCost(points, 0.95)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "cost: ") {
+				t.Error(err)
+			}
+			continue
+		}
+		fitted++
+		all := []Interval{m.A, m.B}
+		for _, s := range m.Segments {
+			all = append(all, s.A, s.R)
+		}
+		for _, i := range all {
+			if math.IsNaN(i.Lo) || math.IsNaN(i.Hi) || i.Lo > i.Mid || i.Hi < i.Mid || math.IsNaN(i.Mid) && i.Warn == "" || math.IsInf(i.Mid, 0) {
+				t.Fatalf("%+v of %+v", m, points)
+			}
+		}
+		if !m.Holds && m.Why == "" {
+			t.Fatalf("does not hold, without a reason: %+v", m)
+		}
+	}
+	if fitted < 300 {
+		t.Errorf("only %d of 1000 could be fitted", fitted)
+	}
+}
