@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/install"
 )
 
 // binary finds tahoe.
@@ -26,9 +27,12 @@ func binary(opt system.Options) (string, error) {
 		}
 		return filepath.Abs(named.path)
 	}
+	if dir, ok := install.Find(name); ok {
+		return filepath.Join(dir, "tahoe"), nil
+	}
 	path, err := exec.LookPath("tahoe")
 	if err != nil {
-		return "", errors.New("tahoe: not found in PATH")
+		return "", errors.New("tahoe: not installed by plimsoll and not found in PATH")
 	}
 	return path, nil
 }

@@ -14,6 +14,10 @@ import (
 // full is in the text of an UploadUnhappinessError.
 var full = regexp.MustCompile(`of which (\d+) placed none due to the server being full`)
 
+// noneFound ends a NoSharesError when no storage node had a share; else the
+// failure of a share is named there.
+const noneFound = "Last failure: None"
+
 // explain says of a failed operation which of the errors that callers tell
 // apart it is, and which daemon's end has to do with it.
 //
@@ -33,6 +37,9 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 		}
 		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), kind)
 	case strings.Contains(s.Text, "NotEnoughSharesError"), strings.Contains(s.Text, "NotEnoughServersError"):
+		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
+	case strings.Contains(s.Text, "NoSharesError") && !strings.Contains(s.Text, noneFound):
+		// There are shares, and none is good: it is another object's cap, or they are damaged.
 		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
 	case strings.Contains(s.Text, "NoSharesError"), strings.Contains(s.Text, "UnrecoverableFileError"):
 		err = n.absent(ctx, fmt.Errorf("tahoe: %s: %s", doing, message(s)))

@@ -13,7 +13,7 @@ func (System) Info() system.Info {
 		Summary: "Tahoe-LAFS: k-of-n erasure coding on storage nodes started here, or a client's web API",
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can:     []string{"http", "put", "range", "stat", "update", "directory", "stats", "phases"},
-		Install: "plimsoll systems install tahoe, or name the program in option `binary` or PLIMSOLL_TAHOE (pip install tahoe-lafs==1.20.0)",
+		Install: "plimsoll systems install tahoe, or name the program in option `binary` or PLIMSOLL_TAHOE",
 		Options: []system.Option{
 			{Name: "url", Type: "string", Help: "attach: URL of a client's web API, such as http://127.0.0.1:3456; empty when started"},
 			{Name: "caps", Type: "strings", Help: "attach: read caps of objects that are there, CAP [SIZE [SHA256]]; they are recorded with the experiment"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -61,6 +62,7 @@ func (n *node) PutIn(ctx context.Context, dir system.Ref, name string, size int6
 	if err != nil {
 		return "", n.explain(ctx, fmt.Sprintf("put %q into a directory", name), err)
 	}
-	n.leaves(upload, mapupdate, retrieve, publish)
+	// The directory is read to see what has that name, and again to change it.
+	n.leaves(slices.Concat([]string{mapupdate, retrieve}, storing(ref), []string{mapupdate, retrieve, publish})...)
 	return ref, nil
 }

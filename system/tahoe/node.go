@@ -1,6 +1,7 @@
 package tahoe
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -70,7 +71,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	if err != nil {
 		return "", n.explain(ctx, fmt.Sprintf("put %q", name), err)
 	}
-	n.leaves(upload)
+	n.leaves(storing(ref)...)
 	return ref, nil
 }
 
@@ -115,6 +116,13 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	}
 	n.leaves(reading(ref)...)
 	return nil
+}
+
+// ask reads a page or a document of the web API.
+func (n *node) ask(ctx context.Context, path, query string) ([]byte, error) {
+	var b bytes.Buffer
+	err := n.client.Get(ctx, n.at(path, query), &b)
+	return b.Bytes(), err
 }
 
 // Health implements system.Healther: the client reaches storage nodes.

@@ -27,6 +27,7 @@ var (
 	_ system.Stater     = (*node)(nil)
 	_ system.Updater    = (*node)(nil)
 	_ system.Directory  = (*node)(nil)
+	_ system.Phaser     = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
 	_ system.Stats      = (*started)(nil)
 	_ system.Provider   = (*reader)(nil)

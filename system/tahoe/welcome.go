@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 )
 
@@ -12,7 +11,7 @@ import (
 type server struct {
 	Nickname string `json:"nickname"`
 	Status   string `json:"connection_status"`
-	Version  string `json:"version"` // empty in 1.20; "tahoe-lafs/1.20.0"
+	Version  string `json:"version"` // "tahoe-lafs/1.20.0"
 }
 
 // protocol is that of the connection: "gbs", "foolscap", or empty when there is
@@ -29,7 +28,7 @@ func (s server) protocol() string {
 
 // servers asks the client for the storage nodes that it knows.
 func (n *node) servers(ctx context.Context) ([]server, error) {
-	b, err := n.client.Send(ctx, http.MethodGet, n.at("/", "t=json"), 0, nil)
+	b, err := n.ask(ctx, "/", "t=json")
 	if err != nil {
 		return nil, err
 	}
