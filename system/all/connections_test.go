@@ -89,7 +89,7 @@ func testConnections(t *testing.T, n system.Node, link *counting) {
 		sent, received int64 // at least
 		do             func() error
 	}{
-		{"put", size, 0, func() error { ref, err = n.Put(ctx, "object", size, object("a")); return err }},
+		{"put", size, 0, func() error { ref, err = n.(system.Updater).PutMutable(ctx, "object", size, object("a")); return err }},
 		{"update", size, 0, func() error { return n.(system.Updater).Update(ctx, ref, size, object("b")) }},
 		{"get", 0, size, func() error { return n.Get(ctx, ref, io.Discard) }},
 		{"range", 0, 1000, func() error { return n.(system.Ranger).GetRange(ctx, ref, 10, 1000, io.Discard) }},

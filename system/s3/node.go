@@ -138,7 +138,7 @@ func (n *node) valid(key string) bool {
 			return false
 		}
 	}
-	return key != "" && (n.attached || disk.Valid(key) == nil)
+	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") && (n.attached || disk.Valid(key) == nil)
 }
 
 // Put implements system.Node.
@@ -203,14 +203,19 @@ func told(err error) error {
 	return err
 }
 
-// mayChange keeps what others have stored on an attached server.
+// mayChange keeps what others have stored on an attached server, and tells what
+// is not there without a request: S3 deletes it without complaint, and makes it
+// when it is to be overwritten.
 func (n *node) mayChange(what string, ref system.Ref) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.attached && !n.ours[ref] {
+	switch {
+	case n.ours[ref]:
+		return nil
+	case n.attached:
 		return fmt.Errorf("s3: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
 	}
-	return nil
+	return fmt.Errorf("s3: %s %s: it was not put here: %w", what, ref, system.ErrNotFound)
 }
 
 // Stat implements system.Stater by StatObject: a HEAD.

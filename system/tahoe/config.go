@@ -78,7 +78,7 @@ tub.location = %s
 enabled = true
 reserved_space = 0
 force_foolscap = %t
-`, nickname, endpoint(host, port), c.location(host, port), c.foolscap)
+`, nickname, endpoint(host, port), hint(host, port), c.foolscap)
 }
 
 // clientConfig serves the web API at host, port, and takes no shares.

@@ -229,12 +229,7 @@ func endpoint(a netip.Addr, port int) string {
 	return fmt.Sprintf("tcp:%d:interface=%s", port, strings.ReplaceAll(a.String(), ":", `\:`))
 }
 
-// location is where a storage node says that it can be reached. A node of 1.20
-// with HTTPS does not start when that is an IPv6 address; clients here take the
-// address from what we write for them, so any name will do.
-func (c config) location(a netip.Addr, port int) string {
-	if a.Is6() && !c.foolscap {
-		return fmt.Sprintf("tcp:localhost:%d", port)
-	}
+// hint is where a storage node says that it can be reached.
+func hint(a netip.Addr, port int) string {
 	return "tcp:" + net.JoinHostPort(a.String(), strconv.Itoa(port))
 }

@@ -76,6 +76,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
+	if d.Hosts[0].Addr().Is6() && !c.foolscap {
+		return nil, errors.New("tahoe: Tahoe-LAFS 1.20 speaks HTTPS to storage nodes over IPv4 only: say `protocol: foolscap`, or give the hosts IPv4 addresses")
+	}
 	bin, err := binary(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)

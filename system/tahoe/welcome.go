@@ -66,7 +66,8 @@ func (n *node) joined(ctx context.Context, c config) error {
 		var missing []string
 		for _, s := range all {
 			if s.protocol() == "" {
-				missing = append(missing, fmt.Sprintf("%s: %s", s.Nickname, s.Status))
+				status, _, _ := strings.Cut(s.Status, "\n") // of a traceback the first line
+				missing = append(missing, fmt.Sprintf("%s: %s", s.Nickname, status))
 			}
 		}
 		return fmt.Errorf("tahoe: %s reaches %d of %d storage nodes (%s)", n.name, have, c.nodes, strings.Join(missing, "; "))

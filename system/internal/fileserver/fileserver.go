@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -66,12 +67,15 @@ type Node struct {
 	place  Place
 	proc   *testbed.Process
 	direct bool // the server takes neither PUT nor DELETE: write files ourselves
+
+	mu      sync.Mutex
+	mutable map[system.Ref]bool
 }
 
 // Start runs cmd and waits until it serves the probe to the client host.
 // direct says that the server has neither PUT nor DELETE.
 func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command, direct bool) (*Node, error) {
-	n := &Node{name: name, place: p, direct: direct}
+	n := &Node{name: name, place: p, direct: direct, mutable: map[system.Ref]bool{}}
 	base, err := n.Target(disk.Probe)
 	if err != nil {
 		return nil, err
@@ -147,11 +151,26 @@ func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 
 // PutMutable implements system.Updater: every file can be replaced.
 func (n *Node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return n.Put(ctx, name, size, r)
+	ref, err := n.Put(ctx, name, size, r)
+	if err != nil {
+		return "", err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mutable[ref] = true
+	return ref, nil
 }
 
-// Update implements system.Updater: a PUT of the same name.
+// Update implements system.Updater: a PUT of the same name. That would make a
+// file which is not there, and asking first would be a request more: so it is
+// for the files of PutMutable only.
 func (n *Node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
+	n.mu.Lock()
+	known := n.mutable[ref]
+	n.mu.Unlock()
+	if !known {
+		return fmt.Errorf("%s: update %s: it was not put here to be updated: %w", n.name, ref, system.ErrNotFound)
+	}
 	return n.store(ctx, ref, size, r)
 }
 
@@ -161,6 +180,9 @@ func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
+	n.mu.Lock()
+	delete(n.mutable, ref)
+	n.mu.Unlock()
 	if !n.direct {
 		_, err := n.Client.Send(ctx, http.MethodDelete, t, 0, http.NoBody)
 		return err

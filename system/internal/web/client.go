@@ -354,6 +354,7 @@ func (c *Client) body(resp *http.Response, w io.Writer) error {
 
 // status makes an error of an answer other than the one asked for.
 func (c *Client) status(resp *http.Response) error {
+	// Read to its end, or the connection is not kept.
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxText))
 	e := &StatusError{Code: resp.StatusCode, Text: string(text)}
 	said := strings.Join(strings.Fields(e.Text[:min(len(e.Text), 200)]), " ")

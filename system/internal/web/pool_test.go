@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,6 +48,8 @@ func newLab(t *testing.T, scheme string) *lab {
 			panic(err)
 		case r.Method == http.MethodPut && n > 0:
 			w.WriteHeader(http.StatusCreated)
+		case r.URL.Path == "/none":
+			http.Error(w, strings.Repeat("no such object, at length; ", 1000), http.StatusNotFound)
 		case r.Method == http.MethodGet:
 			w.Write(make([]byte, 100_000))
 		}
@@ -86,9 +89,15 @@ func newLab(t *testing.T, scheme string) *lab {
 // operation is the i-th of a mixture of all that nodes do.
 func (l *lab) operation(ctx context.Context, i int) error {
 	var err error
-	switch i % 3 {
+	switch i % 4 {
 	case 0:
 		err = l.client.Get(ctx, l.target, io.Discard)
+	case 3:
+		none := l.target
+		none.URL = none.URL.JoinPath("none")
+		if err = l.client.Get(ctx, none, io.Discard); errors.Is(err, system.ErrNotFound) {
+			err = nil
+		}
 	case 1:
 		_, err = l.client.Stat(ctx, l.target)
 	case 2:

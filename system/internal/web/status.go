@@ -7,14 +7,14 @@ import (
 )
 
 // maxText is how much of an answer's text an error keeps.
-const maxText = 16 << 10
+const maxText = 64 << 10
 
 // StatusError is an answer with another status than the one asked for. It wraps
 // what the status stands for, such as ErrNotFound for 404 and 410; a system
 // whose servers mean something else by it makes an error of its own from Text.
 type StatusError struct {
 	Code    int
-	Text    string // of the answer, at most 16 KiB of it
+	Text    string // of the answer, at most 64 KiB of it
 	message string
 }
 
