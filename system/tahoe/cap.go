@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,7 +50,7 @@ func parseCap(ref system.Ref) (capability, error) {
 	}
 	if m := litCap.FindStringSubmatch(rest); m != nil {
 		b, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(m[1]))
-		if err != nil {
+		if err != nil || slices.Contains([]int{1, 3, 6}, len(m[1])%8) { // no bytes have such a length
 			return capability{}, bad
 		}
 		return capability{"LIT", int64(len(b)), 0}, nil
