@@ -82,7 +82,7 @@ func message(s *web.StatusError) string {
 	if len(said) > 600 {
 		said = said[:600] + "…"
 	}
-	return fmt.Sprintf("status %d: %s", s.Code, said)
+	return fmt.Sprintf("status %d: %s", s.Status, said)
 }
 
 var exception = regexp.MustCompile(`(Error|Exception)\b.*:`)

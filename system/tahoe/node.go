@@ -37,10 +37,11 @@ func newNode(name, address string, from testbed.Host) (*node, error) {
 		return nil, fmt.Errorf("tahoe: %w", err)
 	}
 	n := &node{name: name, base: base}
-	if n.client, err = web.New("tahoe", from.Dial, n.at("/", "")); err != nil {
+	c, err := web.New("tahoe", from.Dial, n.at("/", ""))
+	if err != nil {
 		return nil, err
 	}
-	n.client.Patient() // a put is answered when the last share is stored
+	n.client = c.Patient() // a put is answered when the last share is stored
 	return n, nil
 }
 

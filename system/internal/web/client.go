@@ -114,11 +114,6 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // other requests are under way.
 func (c *Client) Redial() { c.pool.redial() }
 
-// Patient lets an answer begin as late as the caller's context allows: servers
-// that answer when an object has reached other servers may take minutes. It is
-// called before the first request.
-func (c *Client) Patient() { c.pool.transport.ResponseHeaderTimeout = 0 }
-
 // HTTP is the underlying client, for protocols on top of HTTP.
 func (c *Client) HTTP() *http.Client { return c.http }
 
@@ -352,17 +347,21 @@ func (c *Client) body(resp *http.Response, w io.Writer) error {
 	return nil
 }
 
-// status makes an error of an answer other than the one asked for.
+// status makes an error of an answer other than the one asked for: a
+// *StatusError, and what the status stands for.
 func (c *Client) status(resp *http.Response) error {
 	// Read to its end, or the connection is not kept.
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxText))
-	e := &StatusError{Code: resp.StatusCode, Text: string(text)}
-	said := strings.Join(strings.Fields(e.Text[:min(len(e.Text), 200)]), " ")
-	if said != "" {
-		said = ": " + said
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	err := fmt.Errorf("%s: %w", c.name, statusError(resp, text))
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusGone:
+		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w: %w", err, system.ErrAuth)
+	case http.StatusInsufficientStorage:
+		return fmt.Errorf("%w: %w", err, system.ErrQuota)
 	}
-	e.message = fmt.Sprintf("%s: %s %s: status %d%s", c.name, resp.Request.Method, public(resp.Request.URL), resp.StatusCode, said)
-	return e
+	return err
 }
 
 // public is the URL as errors show it: without the query, in which presigned
