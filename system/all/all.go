@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/static"
+	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
 // All lists the systems in their order of display.
@@ -23,6 +24,7 @@ func All() []system.System {
 		codex.System{},
 		s3.System{},
 		boost.System{},
+		tahoe.System{},
 		http.System{},
 	}
 }
