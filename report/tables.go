@@ -10,9 +10,8 @@ import (
 func (r *Report) cellTable() Table {
 	t := Table{Head: append(r.factorColumns(), Column{"system", false})}
 	t.Head = append(t.Head, Column{"valid", true}, Column{"success", true})
-	heads := []struct{ key, head string }{{"throughput", "throughput"}, {ratioColumn, "ratio"}, {"load_line_share", "of the load line"}, {"ttfb_p50", "TTFB, median"}, {"duration_p50", "duration, median"}}
 	var used []string
-	for _, h := range heads {
+	for _, h := range r.lens.columns {
 		if h.key == ratioColumn && r.Baseline != "" || r.measured(h.key) {
 			used = append(used, h.key)
 			t.Head = append(t.Head, Column{h.head, true})
@@ -50,6 +49,9 @@ func (c *Cell) validEntry() Entry {
 	e := Entry{Text: fmt.Sprintf("%d/%d", c.Valid, c.Planned), Raw: strconv.Itoa(c.Valid)}
 	if c.Invalid+c.Failed > 0 {
 		e.Tone = Warn
+	}
+	if c.Skipped > 0 {
+		e.Note = plural(int64(c.Skipped), "skipped", "skipped")
 	}
 	return e
 }
@@ -152,9 +154,8 @@ func (r *Report) linkTable() Table {
 // resourceTable is what server and generator used, per cell.
 func (r *Report) resourceTable() Table {
 	t := Table{Head: append(r.factorColumns(), Column{"system", false})}
-	type column struct{ key, head string }
-	var used []column
-	for _, k := range []column{{"system_cpu_per_gb", "server CPU"}, {"system_rss_peak", "server memory, peak"}, {"generator_cpu_per_gb", "generator CPU"}, {"generator_rss_peak", "generator memory, peak"}, {"others_busy", "CPU of others"}} {
+	var used []metricColumn
+	for _, k := range r.lens.resources {
 		if r.measured(k.key) {
 			used = append(used, k)
 			t.Head = append(t.Head, Column{k.head, true})

@@ -52,6 +52,12 @@ type textColumn struct {
 	drop  int // columns with a higher number go first when the width is short
 }
 
+// textMetric is a metric as a column of the terminal's table, with its interval.
+type textMetric struct {
+	key, head string
+	drop      int
+}
+
 func (r *Report) textTable(b *strings.Builder, key string, width int) {
 	var cells []*Cell
 	for _, c := range r.cells() {
@@ -83,26 +89,12 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 			return plusMinus(s)
 		}})
 	}
-	// In an open loop the offered load decides the throughput; how it was kept up
-	// with and how long it took are what matters.
-	open := r.headline != "throughput"
-	if open {
-		metric("achieved_share", "kept up", 0)
-		metric("duration_p50", "duration", 0)
-	} else {
-		metric("throughput", "throughput", 0)
-	}
-	if r.Baseline != "" {
-		cols = append(cols, textColumn{head: "ratio", right: true, value: func(c *Cell) string {
-			e := c.ratioEntry(r.headline)
-			return e.Text
-		}})
-	}
-	metric("ttfb_p50", "TTFB", 2)
-	if open {
-		metric("throughput", "throughput", 3)
-	} else {
-		metric("duration_p50", "duration", 3)
+	for _, m := range r.lens.text(r) {
+		if m.key != ratioColumn {
+			metric(m.key, m.head, m.drop)
+		} else if r.Baseline != "" {
+			cols = append(cols, textColumn{head: m.head, right: true, value: func(c *Cell) string { return c.ratioEntry(r.headline).Text }})
+		}
 	}
 	cols = append(cols,
 		textColumn{head: "success", right: true, value: func(c *Cell) string { return percent(float64(c.Success.Value)) }},

@@ -1,0 +1,5 @@
+package report
+
+func overheadLens() lens { return retrieveLens() }
+
+type textTable struct{}
