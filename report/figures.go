@@ -13,11 +13,18 @@ type drawing struct {
 	id, metric, title string
 	reads             string
 	zero              bool // the axis starts at zero
+	log               bool // the axis is logarithmic
 	loadLine          bool // draw the physical limit
 }
 
+// manyPanels is from how many panels on a figure shows one at a time.
+const manyPanels = 12
+
 // add puts a figure on the page, unless there is nothing in it.
 func (r *Report) add(f Figure) {
+	if len(f.Panels) > manyPanels && f.Choose == "" {
+		f.Choose = "cells"
+	}
 	if len(f.Panels) > 0 {
 		r.Figures = append(r.Figures, f)
 	}
@@ -115,9 +122,32 @@ func (r *Report) metricFigure(d drawing) Figure {
 		top := tops[k]
 		y := spec{"field": "y", "type": "quantitative", "axis": r.valueAxis(m.Unit, top),
 			"scale": spec{"domain": []float64{0, top * 1.06}, "nice": true, "zero": d.zero}}
+		if d.log {
+			y["axis"], y["scale"] = logAxis(m.Unit), spec{"type": "log", "domain": []float64{leastOf(data[k], top) / 1.25, top * 1.25}, "nice": false, "clamp": true}
+		}
 		f.Panels = append(f.Panels, r.panelOf(k, f.Title, data[k], layers, y))
 	}
 	return f
+}
+
+// leastOf is the least positive value of a panel's rows.
+func leastOf(rows []spec, top float64) float64 {
+	lo := top
+	for _, row := range rows {
+		for _, key := range []string{"y", "lo"} {
+			switch v := row[key].(type) {
+			case float64:
+				if v > 0 {
+					lo = min(lo, v)
+				}
+			case Num:
+				if v > 0 {
+					lo = min(lo, float64(v))
+				}
+			}
+		}
+	}
+	return lo
 }
 
 const ownScales = " Each panel has its own scale."

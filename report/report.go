@@ -46,6 +46,10 @@ type Report struct {
 	LoadLine    string          `json:"load_line,omitempty"`
 	Overall     []Overall       `json:"overall"`
 	Cells       []Cell          `json:"cells"`
+	Fits        []Fit           `json:"fits,omitempty"` // of the scenario overhead, like those that follow
+	Phases      []PhaseCost     `json:"phases,omitempty"`
+	Memory      []Memory        `json:"memory,omitempty"`
+	Trends      []Trend         `json:"trends,omitempty"`
 	Invalid     []InvalidTrial  `json:"invalid"`
 	Skipped     []SkippedCell   `json:"skipped"`
 	Links       []Link          `json:"links"`
@@ -58,8 +62,9 @@ type Report struct {
 
 	lens     lens
 	shape    shape
-	link     string // in words
-	headline string // the metric that verdicts speak of
+	link     string                     // in words
+	headline string                     // the metric that verdicts speak of
+	checks   map[int64]record.LinkCheck // of shaped links, by trial
 }
 
 // Answer is what the run says of one system.

@@ -41,6 +41,11 @@ func (r *Report) verdict() Verdict {
 	if found := r.finding("link-not-emulated"); found {
 		served, tone = "Links were not emulated: these are numbers of the bare machine. "+served, Bad
 	}
+	if r.lens.verdict != nil {
+		if clause := r.lens.verdict(r); clause != "" {
+			served += "; " + clause
+		}
+	}
 	if r.Baseline == "" {
 		return Verdict{served + ". There is no baseline, so nothing is compared.", tone}
 	}
