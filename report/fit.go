@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -34,6 +35,7 @@ type Fit struct {
 	Inline      *Inline  `json:"inline,omitempty"`
 
 	model    *stats.CostModel // nil: there is none
+	ownA     bool             // the first of Rounds has a constant part of its own
 	residual []residual
 }
 
@@ -49,6 +51,7 @@ type Estimate struct {
 type Rounds struct {
 	From Num      `json:"from"`
 	To   Num      `json:"to"`
+	A    Estimate `json:"a"` // seconds: that of all sizes, unless the smallest have their own
 	R    Estimate `json:"r"`
 }
 
@@ -152,7 +155,6 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 		A: noEstimate, B: noEstimate, Rate: noEstimate, LineShare: noEstimate, Spread: unknown}
 	f.Inline = r.inline(k)
 	var trials []*Trial
-	wants := map[float64]bool{}
 	late, unchecked := 0, 0
 	for i := range r.Trials {
 		t := &r.Trials[i]
@@ -166,58 +168,53 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 			continue
 		}
 		trials = append(trials, t)
-		if l, ok := r.checks[t.ID]; ok {
-			wants[l.WantRTT] = true
-		} else {
+		if _, ok := r.checks[t.ID]; !ok {
 			unchecked++
 		}
 	}
 	if len(trials)+late == 0 {
 		return f, false
 	}
-	rounds := len(wants) > 1
-	if rounds && unchecked > 0 {
+	if unchecked < len(trials) {
 		trials = slices.DeleteFunc(trials, func(t *Trial) bool { _, ok := r.checks[t.ID]; return !ok })
+	} else {
+		unchecked = 0 // no link was measured at all: the round trip is left out
 	}
-	cells, sizes := map[string]int{}, map[float64]bool{}
+	cells := map[string]int{}
 	var points []stats.CostPoint
 	for _, t := range trials {
 		if _, ok := cells[t.Cell]; !ok {
 			cells[t.Cell] = len(cells)
 		}
-		p := stats.CostPoint{Size: t.Info.size(), Time: t.Metrics["duration_p50"], Cell: cells[t.Cell]}
-		if rounds {
-			p.RTT = r.checks[t.ID].RTT
-		}
-		sizes[p.Size] = true
+		p := stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: t.Info.size(), Time: t.Metrics["duration_p50"], Cell: cells[t.Cell]}
 		points = append(points, p)
 		f.From, f.To = least(f.From, p.Size), highest(f.To, p.Size)
 	}
 	f.Points, f.Cells = len(points), len(cells)
 	m, err := stats.FitCost(points, Confidence)
 	if err != nil {
-		f.Why = err.Error()
+		f.Why = strings.TrimPrefix(err.Error(), "cost: ")
 		return f, true
 	}
 	f.model, f.Holds, f.Why, f.Spread = &m, m.Holds, m.Why, Num(m.Scale)
-	f.A = estimateOf(m.A)
-	if rounds {
-		for _, s := range m.Segments {
-			f.Rounds = append(f.Rounds, Rounds{Num(s.From), Num(s.To), estimateOf(s.R)})
+	f.A, f.B = estimateOf(m.A), estimateOf(m.B)
+	f.Rate = inverse(f.B)
+	for _, s := range m.Segments {
+		if !math.IsNaN(s.R.Mid) {
+			f.Rounds = append(f.Rounds, Rounds{Num(s.From), Num(s.To), estimateOf(s.A), estimateOf(s.R)})
 		}
-	} else {
+		f.ownA = f.ownA || s.OwnA
+	}
+	if len(f.Rounds) == 0 {
 		f.also("the round trip did not vary, so A has the round trips in it")
 	}
-	if len(sizes) > 1 {
-		f.B = estimateOf(m.B)
-		f.Rate = inverse(f.B)
-	} else {
+	if !f.B.Value.Known() {
 		f.also("the size did not vary, so A has the bytes in it")
 	}
 	if late > 0 {
 		f.also(plural(int64(late), "trial", "trials") + " took longer than the deadline and could not be fitted")
 	}
-	if unchecked > 0 && rounds {
+	if unchecked > 0 {
 		f.also(plural(int64(unchecked), "trial", "trials") + " without a measured round trip could not be fitted")
 	}
 	for i, t := range trials {

@@ -34,6 +34,8 @@ func quantity(v float64, unit string) (number, suffix string) {
 		return scaled(v, unit, bigPrefixes)
 	case "×":
 		return digits(v, 3), "×"
+	case "1":
+		return digits(v, 3), ""
 	}
 	return digits(v, 3), unit
 }

@@ -21,7 +21,10 @@ type lens struct {
 }
 
 // metricColumn is a metric as a column of a table.
-type metricColumn struct{ key, head string }
+type metricColumn struct {
+	key, head string
+	unit      string // to show it in, where that is not the metric's own
+}
 
 // Section is a table of its own on the page, for what cells do not show.
 type Section struct {

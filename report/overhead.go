@@ -15,10 +15,10 @@ func overheadLens() lens {
 		operation: [2]string{"operation", "operations"},
 		axis:      []string{"data.size", "overhead.concurrency", "link.delay", "link.rate"},
 		compared:  []string{"duration_p50", "first_byte_p50", "ops_rate", "system_cpu_per_op", "system_rss_peak"},
-		columns: []metricColumn{{"duration_p50", "duration, median"}, {ratioColumn, "ratio"}, {"first_byte_p50", "first byte, median"},
-			{"wire_bytes", "on the link"}, {"expansion", "expansion"}, {"put_p50", "put"}, {"get_p50", "get"}, {"stat_p50", "stat"}},
-		resources: []metricColumn{{"system_cpu_per_op", "system CPU"}, {"system_rss_peak", "system memory, peak"}, {"generator_cpu_per_op", "generator CPU"},
-			{"disk_per_byte", "disk per file byte"}, {"entries_per_object", "entries per object"}, {"inodes_per_object", "inodes per object"}, {"others_busy", "CPU of others"}},
+		columns: []metricColumn{{"duration_p50", "duration, median", ""}, {ratioColumn, "ratio", ""}, {"first_byte_p50", "first byte, median", ""},
+			{"wire_bytes", "on the link", ""}, {"expansion", "expansion", "×"}, {"put_p50", "put", ""}, {"get_p50", "get", ""}, {"stat_p50", "stat", ""}},
+		resources: []metricColumn{{"system_cpu_per_op", "system CPU", ""}, {"system_rss_peak", "system memory, peak", ""}, {"generator_cpu_per_op", "generator CPU", ""},
+			{"disk_per_byte", "disk per file byte", "×"}, {"entries_per_object", "entries per object", ""}, {"inodes_per_object", "inodes per object", ""}, {"others_busy", "CPU of others", ""}},
 		text: func(*Report) []textMetric {
 			return []textMetric{{"duration_p50", "duration", 0}, {ratioColumn, "ratio", 0}, {"first_byte_p50", "first byte", 2}, {"put_p50", "put", 1}, {"get_p50", "get", 1}, {"stat_p50", "stat", 1}}
 		},
@@ -37,10 +37,14 @@ func overheadLens() lens {
 	}
 }
 
-// r0 is the first of a fit's round trips; unknown when there are none.
-func (f *Fit) r0() Estimate {
+// main are the round trips of the smallest objects that have the constant part
+// of all; unknown when the round trip did not vary.
+func (f *Fit) main() Estimate {
 	if len(f.Rounds) == 0 {
 		return noEstimate
+	}
+	if f.ownA && len(f.Rounds) > 1 {
+		return f.Rounds[1].R
 	}
 	return f.Rounds[0].R
 }
@@ -49,8 +53,8 @@ func (f *Fit) r0() Estimate {
 // and 2.1 ms".
 func (f *Fit) before() string {
 	switch a := show(max(0, float64(f.A.Value)), "s"); {
-	case f.r0().Value.Known():
-		return roundWords(float64(f.r0().Value)) + " and " + a
+	case f.main().Value.Known():
+		return roundWords(float64(f.main().Value)) + " and " + a
 	default:
 		return a
 	}
@@ -314,16 +318,21 @@ func (r *Report) againstEntry(f *Fit) Entry {
 }
 
 func (f *Fit) roundsEntry() Entry {
-	if len(f.Rounds) == 0 {
+	r := f.main()
+	if !r.Value.Known() {
 		return Entry{Text: "–"}
 	}
-	r := f.r0()
 	e := Entry{Text: decimals(float64(r.Value)), Raw: plain(float64(r.Value))}
 	if r.Lo.Known() && r.Hi.Known() {
 		e.Note = strconv.FormatFloat(float64(r.Lo), 'f', 2, 64) + "–" + strconv.FormatFloat(float64(r.Hi), 'f', 2, 64)
 	}
-	for _, s := range f.Rounds[1:] {
-		e.Note += ", " + decimals(float64(s.R.Value)) + " from " + sizeWords(float64(s.From))
+	for i, s := range f.Rounds {
+		switch {
+		case i == 0 && f.ownA:
+			e.Note += ", " + decimals(float64(s.R.Value)) + " up to " + sizeWords(float64(s.To))
+		case s.R != r:
+			e.Note += ", " + decimals(float64(s.R.Value)) + " from " + sizeWords(float64(s.From))
+		}
 	}
 	return e
 }
@@ -451,8 +460,8 @@ func (f *Fit) roundsText() string {
 	if len(f.Rounds) == 0 {
 		return "–"
 	}
-	s := decimals(float64(f.Rounds[0].R.Value))
-	if n := len(f.Rounds); n > 1 {
+	s := decimals(float64(f.main().Value))
+	if n := len(f.Rounds); n > 1 && f.Rounds[n-1].R != f.main() {
 		s += " to " + decimals(float64(f.Rounds[n-1].R.Value))
 	}
 	return s
@@ -460,9 +469,9 @@ func (f *Fit) roundsText() string {
 
 // roundsWider is the wider half of the interval of a single number of round trips.
 func (f *Fit) roundsWider() string {
-	if len(f.Rounds) != 1 || !f.r0().Lo.Known() || !f.r0().Hi.Known() {
+	if len(f.Rounds) != 1 || !f.main().Lo.Known() || !f.main().Hi.Known() {
 		return ""
 	}
-	r := f.r0()
+	r := f.main()
 	return "± " + strconv.FormatFloat(float64(max(r.Hi-r.Value, r.Value-r.Lo)), 'f', 2, 64)
 }

@@ -10,17 +10,17 @@ import (
 func (r *Report) cellTable() Table {
 	t := Table{Head: append(r.factorColumns(), Column{"system", false})}
 	t.Head = append(t.Head, Column{"valid", true}, Column{"success", true})
-	var used []string
+	var used []metricColumn
 	for _, h := range r.lens.columns {
 		if h.key == ratioColumn && r.Baseline != "" || r.measured(h.key) {
-			used = append(used, h.key)
+			used = append(used, h)
 			t.Head = append(t.Head, Column{h.head, true})
 		}
 	}
 	for _, c := range r.cells() {
 		row := append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System}, c.validEntry(), c.successEntry())
 		for _, k := range used {
-			if k == ratioColumn {
+			if k.key == ratioColumn {
 				row = append(row, c.ratioEntry(r.headline))
 			} else {
 				row = append(row, r.medianEntry(c, k))
@@ -34,9 +34,12 @@ func (r *Report) cellTable() Table {
 // ratioColumn stands for the headline's ratio among the keys of metrics.
 const ratioColumn = "ratio"
 
-func (r *Report) medianEntry(c *Cell, key string) Entry {
-	m, _ := r.metric(key)
-	s, ok := c.Metrics[key]
+func (r *Report) medianEntry(c *Cell, k metricColumn) Entry {
+	m, _ := r.metric(k.key)
+	if k.unit != "" {
+		m.Unit = k.unit
+	}
+	s, ok := c.Metrics[k.key]
 	if !ok {
 		return Entry{Text: "–"}
 	}
@@ -167,7 +170,7 @@ func (r *Report) resourceTable() Table {
 	for _, c := range r.cells() {
 		row := append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System})
 		for _, k := range used {
-			row = append(row, r.medianEntry(c, k.key))
+			row = append(row, r.medianEntry(c, k))
 		}
 		t.Rows = append(t.Rows, row)
 	}
