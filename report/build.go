@@ -89,6 +89,15 @@ func viewOf(p *experiment.Plan) planView {
 			v.Baseline = c.System
 		}
 	}
+	for _, c := range p.Skipped {
+		var words []string
+		for _, f := range c.Factors {
+			if f.Path != "system" {
+				words = append(words, f.Label+" "+Factor(f).Text())
+			}
+		}
+		v.Skipped = append(v.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: strings.Join(words, ", "), Why: c.Why})
+	}
 	slot := 1
 	for _, s := range e.Systems {
 		sys := System{Name: s.Name, Use: s.Use, Baseline: s.Name == v.Baseline, Slot: slot, with: s.With}
@@ -146,7 +155,7 @@ func compute(in *input) *Report {
 	p := in.plan
 	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
 		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, lens: lensOf(p.Scenario),
-		Findings: []Finding{}, Notes: []string{}, Overall: []Overall{}, Cells: []Cell{}, Invalid: []InvalidTrial{}, Skipped: []SkippedCell{}, Links: []Link{}, Environment: []Pair{}}
+		Findings: []Finding{}, Notes: []string{}, Overall: []Overall{}, Cells: []Cell{}, Invalid: []InvalidTrial{}, Skipped: append([]SkippedCell{}, p.Skipped...), Links: []Link{}, Environment: []Pair{}}
 	r.headline = r.lens.headline(p)
 	if s := scenario.ByName(p.Scenario); s != nil && r.Question == "" {
 		r.Question = s.Question()

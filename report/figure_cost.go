@@ -181,7 +181,7 @@ func (r *Report) costFigure() Figure {
 			}
 		}
 		only := func(kind string) []spec { return []spec{{"filter": spec{"field": "kind", "equal": kind}}} }
-		opacity := spec{"field": "rtt", "type": "nominal", "scale": spec{"domain": labels, "range": shades}, "legend": nil}
+		opacity := spec{"field": "rtt", "type": "ordinal", "scale": spec{"domain": labels, "range": shades}, "legend": nil}
 		shape := spec{"field": "rtt", "type": "nominal", "scale": spec{"domain": labels, "range": shapes}, "legend": nil}
 		f.Panels = append(f.Panels, Panel{Title: k.system + ": " + k.String(), Spec: spec{
 			"$schema": vegaLite, "description": f.Title + ", " + k.system + ", " + k.String(), "data": spec{"values": rows[k]},

@@ -111,9 +111,13 @@ func leftOut(r *Report) []Finding {
 		return nil
 	}
 	f := Finding{Rule: "skipped", Tone: Neutral, Title: "Cells were left out",
-		Text: plural(int64(r.Run.Skipped), "trial was", "trials were") + " skipped on purpose, because they would have taken too long. They are neither invalid nor failed; what is said of a system is said without them (overhead.longest allows more)."}
+		Text: plural(int64(len(r.Skipped)), "cell was", "cells were") + " left out on purpose, whole or in part, because one operation takes too long there. That is neither invalid nor failed; what is said of a system is said without them (overhead.longest allows more)."}
 	for _, s := range r.Skipped {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s, %s: %s", s.System, s.Where, plural(int64(s.Trials), "trial", "trials"), s.Why))
+		part := ""
+		if s.Trials > 0 {
+			part = ", " + plural(int64(s.Trials), "trial", "trials")
+		}
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s%s: %s", s.System, s.Where, part, s.Why))
 	}
 	return []Finding{f}
 }

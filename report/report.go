@@ -248,13 +248,13 @@ type InvalidTrial struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// SkippedCell is a cell with trials that were left out on purpose: they are
-// neither invalid nor failed, and say nothing of the system but that it is slow.
+// SkippedCell is a cell that was left out of the plan on purpose, or with trials
+// that were: neither invalid nor failed, they would have taken too long.
 type SkippedCell struct {
 	Cell   string `json:"cell"`
 	System string `json:"system"`
 	Where  string `json:"where"`
-	Trials int    `json:"trials"`
+	Trials int    `json:"trials"` // 0: the whole cell, in the plan already
 	Why    string `json:"why"`
 }
 

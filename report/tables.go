@@ -126,6 +126,9 @@ func (r *Report) validityWords() string {
 	if run.Warmup > 0 {
 		s += fmt.Sprintf(". %s before them %s recorded and not counted", plural(int64(run.Warmup), "warm-up trial", "warm-up trials"), map[bool]string{true: "was", false: "were"}[run.Warmup == 1])
 	}
+	if run.Skipped > 0 {
+		s += fmt.Sprintf(". %s skipped on purpose, see the findings", plural(int64(run.Skipped), "trial was", "trials were"))
+	}
 	return s + "."
 }
 

@@ -245,6 +245,9 @@ func (r *Report) textNotes() []string {
 	if r.Run.Invalid+r.Run.Failed > 0 {
 		notes = append(notes, fmt.Sprintf("!  %d of %d trials are not valid and not counted: %s.", r.Run.Invalid+r.Run.Failed, r.Run.Done, r.reasonWords()))
 	}
+	if len(r.Skipped) > 0 {
+		notes = append(notes, plural(int64(len(r.Skipped)), "cell was", "cells were")+" left out, whole or in part, because one operation takes too long there.")
+	}
 	if r.Run.State != "complete" {
 		notes = append(notes, fmt.Sprintf("The run is %s: %d of %d trials.", r.Run.State, r.Run.Done, r.Run.Planned))
 	}
