@@ -84,8 +84,8 @@ func TestOlderSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	trials, err = resumed.Trials()
-	if err != nil || len(trials) != 2 || len(trials[1].Details) != 1 || resumed.Meta()[keySchema] != "2" {
-		t.Fatalf("got %+v, %v, schema %s", trials, err, resumed.Meta()[keySchema])
+	if err != nil || len(trials) != 2 || len(trials[1].Details) != 1 || resumed.Reader.Meta()[keySchema] != "2" {
+		t.Fatalf("got %+v, %v, schema %s", trials, err, resumed.Reader.Meta()[keySchema])
 	}
 	if err := resumed.Close(); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func FitCost(points []CostPoint, conf float64) (CostModel, error) {
 	if err != nil {
 		return CostModel{}, err
 	}
-	return fit.model(points, conf), nil
+	return fit.segment().model(points, conf), nil
 }
 
 // Round trips that differ by no more than this are one round trip, measured

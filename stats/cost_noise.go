@@ -88,7 +88,7 @@ func gatherCells(points []CostPoint) ([]costCell, costNoise, error) {
 // fitNoise finds the floor by maximum likelihood over a ladder of floors, from
 // almost none (noise all relative) to beyond the largest time (all additive).
 // Only deviations from the median of the cell enter, so no model of the
-// expectations is needed; they are taken as Student's t with 2 degrees of
+// expectations is needed; they are taken as Student's t with 3 degrees of
 // freedom, whose tails leave outliers little say.
 func fitNoise(times [][]float64) costNoise {
 	least, most, n := math.Inf(1), 0.0, 0
@@ -100,9 +100,8 @@ func fitNoise(times [][]float64) costNoise {
 	if best.freedom == 0 {
 		return best
 	}
-	// A floor must explain something to be preferred to none.
-	cost := best.unlikelihood(times, most) - 2
-	for floor := least / 8; floor < 64*most; floor *= 4 {
+	cost := best.unlikelihood(times, most)
+	for floor := least / 8; floor < 64*most; floor *= 2 {
 		c := costNoise{floor: floor}
 		if u := c.unlikelihood(times, most); u < cost {
 			cost, best.floor = u, floor
@@ -128,14 +127,14 @@ func (c costNoise) unlikelihood(times [][]float64, most float64) float64 {
 			cost -= math.Log(c.slope(t))
 		}
 	}
-	const nu = 2
+	const nu = 3
 	least := c.leastSpread(most)
 	s2 := 0.0
 	for _, d2 := range squares {
 		s2 += math.Sqrt(d2) / float64(len(squares))
 	}
 	s2 = max(s2*s2, least*least)
-	for range 10 { // expectation maximisation of the spread
+	for range 6 { // expectation maximisation of the spread
 		sum := 0.0
 		for _, d2 := range squares {
 			sum += (nu + 1) * d2 / (nu + d2/s2)

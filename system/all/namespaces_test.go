@@ -28,11 +28,7 @@ func TestInNamespaces(t *testing.T) {
 				continue // has no such option
 			}
 			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
-				daemon := i.Name
-				if daemon == "s3" {
-					daemon = "versitygw"
-				}
-				systemtest.Need(t, daemon, s.Check(t.Context(), opt))
+				systemtest.Need(t, daemon(i.Name), s.Check(t.Context(), opt))
 				hosts := systemtest.HostsOf(t, testbed.Options{IPv6: true}, 3)
 				c, err := s.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt})
 				if err != nil {
