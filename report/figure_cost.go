@@ -73,7 +73,7 @@ func (r *Report) roundsFigure() Figure {
 	x := spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []float64{min(0, lowest(rows)), max(1, top) * 1.12}, "nice": false},
 		"axis": spec{"title": "round trips", "tickCount": 6, "grid": true, "gridDash": []int{1, 3}}}
 	f.Panels = []Panel{{Spec: spec{
-		"$schema": vegaLite, "description": f.Title, "data": spec{"values": rows}, "height": max(150, 30+len(labels)*(14+13*len(r.Systems))),
+		"$schema": vegaLite, "description": f.Title, "data": spec{"values": rows}, "height": max(200, 30+len(labels)*(14+13*len(r.Systems))),
 		"encoding": spec{"y": spec{"field": "row", "type": "nominal", "sort": labels, "axis": spec{"title": nil, "ticks": false, "domain": false, "grid": false, "labelLimit": 150}},
 			"yOffset": spec{"field": "system", "type": "nominal", "sort": colour["domain"], "scale": spec{"domain": colour["domain"], "paddingOuter": 0.6}}, "x": x},
 		"layer": []spec{

@@ -41,6 +41,10 @@ type memoryPoint struct {
 // its memory to count as growing with the file.
 const growthFloor = 0.1
 
+// growthSizes is the share of the largest size from which on objects enter the
+// slope of memory over size.
+const growthSizes = 0.01
+
 var numbered = regexp.MustCompile(`-[0-9]+$`)
 
 // kindOf is a process's name without its system and number: "tahoe/storage-2" is
@@ -162,12 +166,20 @@ func (m *Memory) peaks() {
 		}
 		m.Several, m.AtOnce, m.AtSize = medianOf(pick(most, big)), most, Num(big)
 	}
-	distinct := slices.Clone(sizes)
-	slices.Sort(distinct)
-	if len(slices.Compact(distinct)) < 2 {
+	// Objects far smaller than the largest tell nothing of a slope but its noise.
+	var x, y []float64
+	for i, size := range sizes {
+		if size >= largest*growthSizes {
+			x, y = append(x, size), append(y, peaks[i])
+		}
+	}
+	if len(x) == 0 || slices.Min(x) == largest {
+		x, y = sizes, peaks
+	}
+	if len(x) == 0 || slices.Min(x) == slices.Max(x) {
 		return
 	}
-	m.Growth = estimateOf(stats.Slope(sizes, peaks, Confidence))
+	m.Growth = estimateOf(stats.Slope(x, y, Confidence))
 	switch {
 	case !m.Growth.Lo.Known() || !m.Growth.Hi.Known():
 	case m.Growth.Lo > growthFloor:

@@ -94,7 +94,11 @@ func (r *Report) costClause() string {
 	if first == nil {
 		return ""
 	}
-	return "before its bytes count, " + article(first.Operation) + " (connections: " + first.Connections + ") takes " + list(parts)
+	what := article(first.Operation)
+	if r.nameOf(first) != first.Operation {
+		what += " over connections that are " + map[string]string{"keep": "kept", "fresh": "fresh"}[first.Connections]
+	}
+	return "before its bytes count, " + what + " takes " + list(parts)
 }
 
 func article(operation string) string {

@@ -5,7 +5,7 @@ package report
 // decade: a reader may compare their kind, not their size.
 func (r *Report) studySection() Section {
 	s := Section{ID: "study", Title: "Then and now",
-		Words: "The first column is what the authors of Tahoe-LAFS measured with version 0.5.1 (docs/performance in its sources): three servers in a data centre, an uplink of 78 kB/s, a round trip of 14 ms, 3-of-10, a directory update with each file, and a 32-bit machine. The second is this run, on its own links and machine.",
+		Words: "The first column is what the authors of Tahoe-LAFS measured with version 0.5.1 (their performance notes): three servers in a data centre, an uplink of 78 kB/s, a round trip of 14 ms, 3-of-10, a directory update with each file, and a 32-bit machine. The second is this run, on its own links and machine.",
 		Table: Table{Head: []Column{{"what", false}, {"then", false}, {"here", false}}}}
 	row := func(what, then, here string) {
 		s.Table.Rows = append(s.Table.Rows, []Entry{{Text: what}, {Text: then}, {Text: here}})
