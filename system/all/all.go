@@ -5,12 +5,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/boost"
 	"github.com/plimsoll-project/plimsoll/system/boxo"
+	"github.com/plimsoll-project/plimsoll/system/codex"
 	"github.com/plimsoll-project/plimsoll/system/http"
+	"github.com/plimsoll-project/plimsoll/system/kubo"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/scp"
 	"github.com/plimsoll-project/plimsoll/system/sftp"
 	"github.com/plimsoll-project/plimsoll/system/static"
+	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
 // All lists the systems in their order of display.
@@ -21,8 +24,11 @@ func All() []system.System {
 		sftp.System{},
 		scp.System{},
 		boxo.System{},
+		kubo.System{},
+		codex.System{},
 		s3.System{},
 		boost.System{},
+		tahoe.System{},
 		http.System{},
 	}
 }
