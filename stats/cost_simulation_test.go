@@ -137,7 +137,7 @@ func count(n *int, yes bool) {
 	}
 }
 
-// What the intervals are for: designs and misfits that are not ideal.
+// Designs and misfits that are not ideal.
 func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 	t.Parallel()
 	longer := func(rtt, _ float64) float64 {
@@ -176,9 +176,9 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 		for i, n := range covered {
 			share := float64(n) / times
 			t.Logf("%s: %s %.3f", name, []string{"A", "B", "R"}[i], share)
-			least := 0.91 // three simulation errors below
+			least := 0.89 // four simulation errors below
 			if truth.noiseOf != nil {
-				least = 0.88 // a cell's spread is not well known from six trials
+				least = 0.86 // a cell's spread is not well known from six trials
 			}
 			if share < least || share > 0.99 {
 				t.Errorf("%s: covers %s in %.3f", name, []string{"A", "B", "R"}[i], share)
