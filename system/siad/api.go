@@ -40,9 +40,10 @@ func (a *api) close() {
 }
 
 func (a *api) url(path string, query url.Values) *url.URL {
-	u := a.base.JoinPath(path)
+	u := *a.base
+	u.Path = strings.TrimSuffix(a.base.Path, "/") + path // escaped when it is sent
 	u.RawQuery = query.Encode()
-	return u
+	return &u
 }
 
 // get reads a report. Reports need no password, so that a wrong one goes unnoticed.
