@@ -13,9 +13,9 @@ quickstart: build ## the main job on embedded systems: a run directory and its p
 	$(BIN) run quickstart
 
 test: ## install what the tests need, then run all of them
-	scripts/test-deps.sh
+	XDG_DATA_HOME="$(TOOLS)/share" scripts/test-deps.sh
 	go vet ./...
-	PLIMSOLL_REQUIRE="$${PLIMSOLL_REQUIRE-nginx,versitygw,chromium}" go test -timeout 20m ./...
+	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_REQUIRE="$${PLIMSOLL_REQUIRE-nginx,versitygw,chromium,sshd,tahoe}" go test -timeout 20m ./...
 
 race: ## the concurrent packages under the race detector
 	CGO_ENABLED=1 go test -race -p 1 -timeout 20m ./engine ./record ./testbed/link ./httpload

@@ -37,6 +37,7 @@ type Result struct {
 	Trials     int      // executed and measured, in this and earlier sessions
 	Valid      int      // of them
 	Failed     int      // could not be executed
+	Skipped    int      // left out on purpose
 	Planned    int      // measured trials the plan asks for, at most
 	WrongBytes int64    // operations whose bytes were not the object's
 	Stopped    *Stopped // the exit condition that fired, if one did
@@ -106,9 +107,9 @@ type run struct {
 	link    linkState
 	scratch string
 
-	earlier float64 // wall clock of earlier sessions, seconds
-	done    map[trialKey]record.Trial
-	bytes   int64 // body bytes of all trials
+	earlier float64                   // wall clock of earlier sessions, seconds
+	done    map[trialKey]record.Trial // executed, or skipped
+	bytes   int64                     // body bytes of all trials
 	failed  int
 }
 
@@ -190,7 +191,7 @@ func (r *run) openRecord() error {
 		return err
 	}
 	for _, t := range trials {
-		if t.State == record.Done {
+		if t.State == record.Done || t.State == record.Skipped {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
 		r.bytes += t.Bytes
@@ -228,6 +229,10 @@ func (r *run) result() Result {
 	res := Result{Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
 	for _, t := range r.done {
 		if t.Warmup {
+			continue
+		}
+		if t.State == record.Skipped {
+			res.Skipped++
 			continue
 		}
 		res.Trials++

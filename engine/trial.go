@@ -64,6 +64,11 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	}
 
 	out, err := r.load(ctx, s, cell, block, w, epoch)
+	var skip *scenario.SkipError
+	if errors.As(err, &skip) {
+		t := record.Trial{ID: w.ID(), Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Skipped, Error: skip.Why}
+		return t, w.Skip(skip.Why)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -72,7 +77,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	t := record.Trial{
 		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
+		Notes: out.load.Notes, Details: append(out.load.Details, out.footprint...), Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
 	}
 	if r.notEmulated(cell) {
 		t.Notes = append(t.Notes, record.NoteNotEmulated)
@@ -105,6 +110,8 @@ type loaded struct {
 	died  *testbed.Process
 	tls   bool
 
+	footprint []record.Detail // memory of the system's processes
+
 	emulatorTrouble string // why the link was not itself during the load; empty: it was
 	emulatorDied    bool
 }
@@ -124,7 +131,7 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	if err != nil {
 		return loaded{}, fmt.Errorf("link emulator: %w", err)
 	}
-	meter := newMeter(s)
+	meter, memory := newMeter(s), startFootprint(s.processes())
 	stop := r.bed.Observe(ctx, epoch, observeEvery, func(samples []record.Sample) {
 		meter.add(samples)
 		keep(w.Samples(samples))
@@ -137,7 +144,7 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 		},
 	})
 	stop() // takes a last sample, so that deltas cover the whole trial
-	out := loaded{load: load, usage: meter.usage(), died: s.died(), tls: scenario.OverTLS(s.use)}
+	out := loaded{load: load, usage: meter.usage(), died: s.died(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
 	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(ctx, s, before)
 	if out.emulatorDied {
 		r.event("fault", "link emulator died", fmt.Sprintf("during %s, block %d", cell.ID, block), 0)

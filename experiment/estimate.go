@@ -33,8 +33,10 @@ func (p *Plan) estimate() {
 	e := &p.Experiment
 	var seconds, bytes float64
 	for i := range p.Cells {
-		c := &p.Cells[i]
-		c.Estimate = estimateCell(c, e.Limits)
+		p.Cells[i].Estimate = estimateCell(&p.Cells[i], e.Limits)
+	}
+	p.skipLong()
+	for _, c := range p.Cells {
 		seconds += c.Estimate.Seconds + aroundTrial
 		bytes += c.Estimate.Bytes
 	}
@@ -43,6 +45,9 @@ func (p *Plan) estimate() {
 	for _, s := range e.Systems {
 		if s.Mode == "start" {
 			setup += startSystem
+			if e.Scenario == "overhead" {
+				continue // what it reads is little beside what it writes
+			}
 			for _, size := range e.Data.Size {
 				setup += float64(e.Data.Objects) * float64(size) / loadRate
 			}
@@ -67,7 +72,11 @@ func (p *Plan) how() string {
 		unlimited = unlimited || c.Link.Rate == 0
 		unknown = unknown || c.Retrieve != nil && requestBytes(c.Data, c.Retrieve) == 0
 	}
-	parts = append(parts, "link rate, round trips and slow start; a server that keeps up")
+	if p.Experiment.Scenario == "overhead" {
+		parts = append(parts, fmt.Sprintf("%d round trips (%d with fresh connections) and %gs of work for each operation, and its bytes at the link's rate", guessedTrips, guessedTrips+freshTrips, guessedWork))
+	} else {
+		parts = append(parts, "link rate, round trips and slow start; a server that keeps up")
+	}
 	if unlimited {
 		parts = append(parts, fmt.Sprintf("unlimited links carry %s/s", Bytes(unlimitedRate)))
 	}
@@ -84,27 +93,32 @@ func roundTo(x, step float64) float64 {
 }
 
 func estimateCell(c *Cell, limits Limits) CellEstimate {
-	if c.Retrieve == nil {
-		return CellEstimate{}
-	}
-	n := float64(requestBytes(c.Data, c.Retrieve))
-	if n == 0 {
-		n = unknownSize
-	}
 	goodput := float64(c.Link.Rate) / 8 * tcpShare
 	if c.Link.Rate == 0 {
 		goodput = unlimitedRate
 	}
 	var est CellEstimate
-	if c.Retrieve.Arrivals != nil {
-		est = openLoop(c.Retrieve, n, goodput)
-	} else {
-		est = closedLoop(c, n, goodput, limits)
+	switch {
+	case c.Overhead != nil:
+		est = estimateOverhead(c, goodput, limits)
+	case c.Retrieve == nil:
+	case c.Retrieve.Arrivals != nil:
+		est = openLoop(c.Retrieve, knownBytes(c), goodput)
+	default:
+		est = closedLoop(c, knownBytes(c), goodput, limits)
 	}
 	est.Seconds = roundTo(est.Seconds, 0.001)
 	est.Bytes = math.Round(est.Bytes)
 	est.Operation = roundTo(est.Operation, 0.001)
 	return est
+}
+
+// knownBytes is the file bytes of one request, a guess where they are not known.
+func knownBytes(c *Cell) float64 {
+	if n := requestBytes(c.Data, c.Retrieve); n > 0 {
+		return float64(n)
+	}
+	return unknownSize
 }
 
 // closedLoop: with c workers a request of n bytes takes the longer of what

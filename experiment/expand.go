@@ -348,5 +348,8 @@ func (e *Experiment) Plan() (*Plan, error) {
 	p := &Plan{Format: PlanFormat, Experiment: *e, Cells: cells, Warmup: e.Warmup.Trials, Blocks: e.Repetitions.Max}
 	p.Experiment.dropped = nil
 	p.estimate()
+	if len(p.Cells) == 0 {
+		return nil, fmt.Errorf("no cell is left: in all of them one operation is expected to take longer than overhead.longest (%s)", e.Overhead.Longest)
+	}
 	return p.seal()
 }

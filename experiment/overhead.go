@@ -1,23 +1,40 @@
 package experiment
 
+import "fmt"
+
 // Overhead is the section of the scenario overhead. The size of the objects is
-// data.size, the round trip that of link.delay.
+// data.size, the round trip twice link.delay.
 type Overhead struct {
-	Operation   Axis[string] `json:"operation,omitempty" default:"put" enum:"put,put-durable,put-dir,get,range,stat,update,delete,fill" label:"operation" doc:"What is timed: store an object until it is accepted (put) or until it has its full redundancy (put-durable), store it and enter it into a directory (put-dir), fetch an object (get) or data.size bytes of a larger one (range), ask the servers about it (stat), replace the content of a mutable one (update), remove it (delete); or add many objects, then ask for some of them (fill)."`
-	Connections Axis[string] `json:"connections" default:"keep" enum:"keep,fresh" label:"connections" doc:"Keep connections open between operations, or begin each operation with fresh ones."`
+	Operation   Axis[string] `json:"operation,omitempty" default:"put" enum:"put,put-durable,put-dir,get,range,stat,update,delete,fill" label:"operation" doc:"What is timed: store an object until it is accepted (put) or until it has its full redundancy (put-durable), store it and enter it into a directory (put-dir), fetch an object (get) or data.size bytes of a larger one (range), ask the servers about it (stat), replace the content of a mutable one (update), remove it (delete); or add many objects, then fetch some of them and ask about some (fill). What get, range and stat read are data.objects objects, at least one for each operation under way."`
+	Connections Axis[string] `json:"connections" default:"keep" enum:"keep,fresh" label:"connections" doc:"Keep connections open between operations, which one untimed operation has opened before, or begin each operation with fresh ones."`
 	Concurrency Axis[int]    `json:"concurrency,omitempty" default:"1" min:"1" max:"1000" label:"concurrency" doc:"Operations under way at once. Times are fitted for 1 only; more show what memory several take."`
-	Count       int          `json:"count" default:"5" min:"1" max:"100000" doc:"Operations of a trial, at most, for each of those under way at once."`
-	Time        Duration     `json:"time" default:"10s" min:"1ms" doc:"No operation begins once a trial has taken this long; there is always one."`
-	Longest     Duration     `json:"longest" default:"1m" min:"1ms" doc:"A cell is skipped when one operation would take longer: by the plan's estimate, or because it or a smaller size has done so already. The report lists what was skipped."`
-	RangeOf     Bytes        `json:"range_of" default:"16MiB" min:"1B" doc:"Size of the object that operation range reads from."`
-	Objects     int          `json:"objects" default:"1000" min:"1" max:"1000000" doc:"Objects that a trial of operation fill adds to those that are there."`
+	Count       int          `json:"count" default:"5" min:"1" max:"100000" doc:"Operations of a trial, at most, for each of those under way at once; with fill, those that fetch and those that ask."`
+	Time        Duration     `json:"time" default:"10s" min:"1ms" doc:"No operation begins once a trial has taken this long; there is always one. It does not bound how long fill adds objects."`
+	Longest     Duration     `json:"longest" default:"1m" min:"1ms" doc:"A cell is skipped when one operation would take longer: by the plan's estimate, which leaves it out of the plan, or because in an earlier trial it or a smaller size over the same link has done so. Plan and report list what was skipped."`
+	RangeOf     Bytes        `json:"range_of" default:"16MiB" min:"1B" doc:"Size of the object that operation range reads from, each time at another place."`
+	Objects     int          `json:"objects" default:"1000" min:"1" max:"1000000" doc:"Objects that a trial of operation fill adds to those that are there. They stay, so each block finds more."`
 }
 
 // checkOverhead refuses cells that cannot be executed.
 func (c *combination) checkOverhead(cell *Cell, o *ResolvedOverhead) *cellError {
-	if o.Operation == "range" && cell.Data.Size > o.RangeOf {
-		return c.fault(dataSizePath, "impossible cell ("+c.name()+"): a range of "+cell.Data.Size.String()+" does not fit into an object of "+o.RangeOf.String(),
-			"make overhead.range_of larger")
+	impossible := func(path, why, hint string) *cellError {
+		return c.fault(path, "impossible cell ("+c.name()+"): "+why, hint)
+	}
+	switch {
+	case o.Operation == "range" && cell.Data.Size > o.RangeOf:
+		return impossible(dataSizePath, fmt.Sprintf("a range of %s does not fit into an object of %s", cell.Data.Size, o.RangeOf),
+			fmt.Sprintf("make overhead.range_of larger, or leave the cell out with `where: [\"overhead.operation != range || data.size <= %s\"]`", o.RangeOf))
+	case o.Connections == "fresh" && o.Concurrency > 1:
+		return impossible("overhead.connections", "with several operations under way, none of them can be given connections of its own",
+			"leave the cell out with `where: [\"overhead.concurrency == 1 || overhead.connections == keep\"]`")
 	}
 	return nil
+}
+
+// overhead asks for sizes also where the systems are all attached: the scenario
+// measures objects that it stores.
+func (d *decoder) overhead(e *Experiment) {
+	if len(e.Data.Size) == 0 && d.at["data"] == nil && d.ok("data", "systems", "data.size") {
+		d.fail("data.size", d.first("overhead", "scenario"), "write `data: {size: [1B, 1kB, 100kB]}`, and `allow: [write]` for attached systems", "missing key `data.size`: the scenario overhead measures objects that it stores")
+	}
 }

@@ -167,6 +167,9 @@ func (d *decoder) scenario(e *Experiment) {
 	if e.Scenario == "retrieve" && e.Retrieve != nil {
 		d.retrieve(e.Retrieve)
 	}
+	if e.Scenario == "overhead" && e.Overhead != nil {
+		d.overhead(e)
+	}
 }
 
 // retrieve looks at which keys were given, not at their values: it has its say

@@ -12,9 +12,12 @@ type Plan struct {
 	Hash       string     `json:"hash"` // SHA-256 of the plan's JSON without this field, in hex
 	Experiment Experiment `json:"experiment"`
 	Cells      []Cell     `json:"cells"`
-	Warmup     int        `json:"warmup"` // blocks executed before the measured ones
-	Blocks     int        `json:"blocks"` // measured blocks, at most
-	Estimate   Estimate   `json:"estimate"`
+	// Skipped are the cells left out because they would take too long. Their IDs
+	// are used by no other cell.
+	Skipped  []SkippedCell `json:"skipped,omitempty"`
+	Warmup   int           `json:"warmup"` // blocks executed before the measured ones
+	Blocks   int           `json:"blocks"` // measured blocks, at most
+	Estimate Estimate      `json:"estimate"`
 }
 
 // Cell is one combination of the levels of all factors, for one system.
@@ -28,6 +31,14 @@ type Cell struct {
 	Retrieve *ResolvedRetrieve `json:"retrieve,omitempty"`
 	Overhead *ResolvedOverhead `json:"overhead,omitempty"`
 	Estimate CellEstimate      `json:"estimate"` // of one trial
+}
+
+// SkippedCell is a combination that is not executed, and why.
+type SkippedCell struct {
+	ID      string   `json:"id"`
+	System  string   `json:"system"`
+	Factors []Factor `json:"factors"`
+	Why     string   `json:"why"`
 }
 
 // Factor is one level of one factor.

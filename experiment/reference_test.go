@@ -116,7 +116,7 @@ func TestSchema(t *testing.T) {
 	between := map[string]bool{}
 	for _, name := range []string{
 		"arrivals", "baseline", "drop-http2", "duplicate-level", "duplicate-system", "impossible-cell", "missing-section", "no-data",
-		"no-emulator", "no-end", "repetitions", "repetitions-min", "repetitions-open", "repetitions-until", "too-many-cells", "too-many-trials", "two-documents",
+		"no-emulator", "no-end", "overhead-fresh", "overhead-no-data", "overhead-range", "overhead-section", "repetitions", "repetitions-min", "repetitions-open", "repetitions-until", "too-many-cells", "too-many-trials", "two-documents",
 		"where-excludes-all", "where-lines", "where-meaning", "where-syntax",
 	} {
 		between[name+".yaml"] = true

@@ -42,6 +42,13 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for _, c := range e.Where {
 		t.wrap("where", c)
 	}
+	if n := len(p.Skipped); n > 0 {
+		names := make([]string, n)
+		for i, s := range p.Skipped {
+			names[i] = s.ID
+		}
+		t.wrap("skipped", fmt.Sprintf("%s: in each, one operation is expected to take longer than overhead.longest (%s): %s", plural(n, "cell"), p.Experiment.Overhead.Longest, few(names, 12)))
+	}
 	t.wrap("plan", p.Hash)
 	t.line("")
 	t.cells(p)
@@ -148,6 +155,9 @@ func (p *Plan) dataText() string {
 }
 
 func (p *Plan) scenarioText() string {
+	if o := p.Experiment.Overhead; o != nil {
+		return o.text()
+	}
 	r := p.Experiment.Retrieve
 	if r == nil {
 		return ""
@@ -162,11 +172,7 @@ func (p *Plan) scenarioText() string {
 			parts[0] += " to " + r.Arrivals.To.String()
 		}
 	} else {
-		texts := make([]string, len(r.Concurrency))
-		for i, c := range r.Concurrency {
-			texts[i] = fmt.Sprint(c)
-		}
-		parts = append(parts, "concurrency "+strings.Join(texts, " / "))
+		parts = append(parts, "concurrency "+numbers(r.Concurrency))
 	}
 	parts = append(parts,
 		"range "+levels(r.Range)+", "+strings.Join(r.Order, " / "),
@@ -188,6 +194,26 @@ func (p *Plan) scenarioText() string {
 	if len(ends) > 0 {
 		parts = append(parts, "a trial ends after "+strings.Join(ends, " or "))
 	}
+	return strings.Join(parts, "; ")
+}
+
+func numbers(a Axis[int]) string {
+	texts := make([]string, len(a))
+	for i, n := range a {
+		texts[i] = fmt.Sprint(n)
+	}
+	return strings.Join(texts, " / ")
+}
+
+func (o *Overhead) text() string {
+	parts := []string{strings.Join(o.Operation, " / "), "connections " + strings.Join(o.Connections, " / "), "concurrency " + numbers(o.Concurrency)}
+	if slices.Contains(o.Operation, "range") {
+		parts = append(parts, "ranges of an object of "+o.RangeOf.String())
+	}
+	if slices.Contains(o.Operation, "fill") {
+		parts = append(parts, plural(o.Objects, "object")+" added in each trial of fill")
+	}
+	parts = append(parts, fmt.Sprintf("a trial is at most %s, none begun after %s; no cell whose operation takes more than %s", plural(o.Count, "operation"), o.Time, o.Longest))
 	return strings.Join(parts, "; ")
 }
 

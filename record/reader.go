@@ -110,8 +110,8 @@ func checkSchema(dir string, db queryer) error {
 	if err != nil {
 		return fmt.Errorf("record: open %s: %s: %w: schema %q", dir, dbFile, ErrCorrupt, text)
 	}
-	if version != schemaVersion {
-		return fmt.Errorf("record: open %s: schema %d, this program reads %d; use the version of plimsoll that wrote it, or a newer one", dir, version, schemaVersion)
+	if version < oldestSchema || version > schemaVersion {
+		return fmt.Errorf("record: open %s: schema %d, this program reads %d to %d; use the version of plimsoll that wrote it, or a newer one", dir, version, oldestSchema, schemaVersion)
 	}
 	return nil
 }
@@ -227,6 +227,9 @@ func (r *Reader) Trials() ([]Trial, error) {
 		if err != nil {
 			return err
 		}
+		if err := readDetails(tx, all, at); err != nil {
+			return err
+		}
 		return eachRow(tx, `SELECT trial, kind, name, n FROM counts`, nil, func(rows *sql.Rows) error {
 			var id, n int64
 			var kind, name string
@@ -249,6 +252,26 @@ func (r *Reader) Trials() ([]Trial, error) {
 		return nil, r.errorf("trials", err)
 	}
 	return all, nil
+}
+
+// readDetails fills in the details of trials; a run of schema 1 has none.
+func readDetails(tx *sql.Tx, all []Trial, at map[int64]int) error {
+	var there int
+	if err := tx.QueryRow(`SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'details'`).Scan(&there); err != nil || there == 0 {
+		return err
+	}
+	return eachRow(tx, `SELECT trial, kind, name, value FROM details ORDER BY trial, place`, nil, func(rows *sql.Rows) error {
+		var id int64
+		var d Detail
+		var value sql.NullFloat64
+		if err := rows.Scan(&id, &d.Kind, &d.Name, &value); err != nil {
+			return err
+		}
+		d.Value = orNaN(value)
+		t := &all[at[id]]
+		t.Details = append(t.Details, d)
+		return nil
+	})
 }
 
 // opsPage is how many blocks are read at a time: no transaction stays open
@@ -321,7 +344,7 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 	err := r.snapshot(func(tx *sql.Tx) error {
 		c := &s.counts
 		err := tx.QueryRow(`SELECT ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns
-			FROM summaries WHERE trial = (SELECT id FROM trials WHERE id = ? AND state IN ('done', 'failed'))`, trial).
+			FROM summaries WHERE trial = (SELECT id FROM trials WHERE id = ? AND state IN ('done', 'failed', 'skipped'))`, trial).
 			Scan(&c.Ops, &c.Bytes, &c.OKBytes, &c.InFlightBytes, &c.First, &c.Last)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil

@@ -255,6 +255,12 @@ func (r *Run) repair(stored, plan []byte) error {
 		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with (%.12s…); a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
 	}
 	err := r.durably(func() error {
+		if err := r.exec(detailsTable); err != nil {
+			return err
+		}
+		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {
+			return err
+		}
 		for _, table := range ofTrial {
 			if err := r.exec(`DELETE FROM `+table+` WHERE trial IN (SELECT id FROM trials WHERE state = ?)`, string(Running)); err != nil {
 				return err

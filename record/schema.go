@@ -1,7 +1,14 @@
 package record
 
-// schemaVersion is kept in meta under keySchema. A reader refuses a newer one.
-const schemaVersion = 1
+// schemaVersion is kept in meta under keySchema. A reader refuses a newer one
+// and reads older ones from oldestSchema on; a resumed run is brought up to it.
+//
+//	1  the first
+//	2  details
+const (
+	schemaVersion = 2
+	oldestSchema  = 1
+)
 
 // Keys that the package itself keeps in meta; all begin with the same word.
 const (
@@ -55,6 +62,7 @@ CREATE TABLE counts (
 	PRIMARY KEY (trial, kind, name)
 ) WITHOUT ROWID;
 
+` + detailsTable + `
 CREATE TABLE summaries (
 	trial    INTEGER PRIMARY KEY REFERENCES trials(id),
 	ops      INTEGER NOT NULL,
@@ -156,5 +164,17 @@ CREATE TABLE events (
 );
 `
 
+// detailsTable came with version 2.
+const detailsTable = `
+CREATE TABLE IF NOT EXISTS details (
+	trial INTEGER NOT NULL REFERENCES trials(id),
+	kind  TEXT NOT NULL,
+	name  TEXT NOT NULL,
+	place INTEGER NOT NULL,
+	value REAL,
+	PRIMARY KEY (trial, kind, name)
+) WITHOUT ROWID;
+`
+
 // ofTrial are the tables that hold what one trial recorded, beside trials.
-var ofTrial = [...]string{"results", "counts", "summaries", "histograms", "ops", "windows", "samples", "links", "events"}
+var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples", "links", "events"}

@@ -272,6 +272,11 @@ func (w *TrialWriter) Fail(cause error) error {
 	return w.end(Trial{State: Failed, Error: cause.Error()})
 }
 
+// Skip ends the trial as one that was left out on purpose.
+func (w *TrialWriter) Skip(why string) error {
+	return w.end(Trial{State: Skipped, Error: why})
+}
+
 func (w *TrialWriter) end(t Trial) error {
 	c := w.summary.Counts()
 	if c.Ops > 0 {
@@ -304,6 +309,11 @@ func (w *TrialWriter) end(t Trial) error {
 			for key, v := range t.Metrics {
 				if err := w.run.exec(`INSERT INTO results (trial, metric, value) VALUES (?, ?, ?)`, id, key, v); err != nil {
 					return fmt.Errorf("metric %q: %w", key, err)
+				}
+			}
+			for i, d := range t.Details {
+				if err := w.run.exec(`INSERT INTO details (trial, kind, name, place, value) VALUES (?, ?, ?, ?, ?)`, id, d.Kind, d.Name, i, d.Value); err != nil {
+					return fmt.Errorf("detail %s of %q: %w", d.Kind, d.Name, err)
 				}
 			}
 			if err := w.writeCounts("outcome", t.Outcomes); err != nil {

@@ -95,7 +95,7 @@ type Usage struct {
 }
 
 // All lists the scenarios.
-func All() []Scenario { return []Scenario{Retrieve{}} }
+func All() []Scenario { return []Scenario{Retrieve{}, Overhead{}} }
 
 // ByName finds a scenario; nil when there is none of that name.
 func ByName(name string) Scenario {

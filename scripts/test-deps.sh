@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need and the machine lacks: nginx, iproute2, Chromium
-# (Debian packages, when we may), versitygw (a Go module) and the page's
-# development packages. Anything it cannot install it names; the tests that
-# need it then skip with that reason, or fail when PLIMSOLL_REQUIRE lists it.
+# (Debian packages, when we may), versitygw (a Go module), Tahoe-LAFS and Deluge
+# (Python environments of their own) and the page's development packages.
+# Anything it cannot install it names; the tests that need it then skip with
+# that reason, or fail when PLIMSOLL_REQUIRE lists it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +13,7 @@ command -v ip >/dev/null || [ -x /usr/sbin/ip ] || missing+=(iproute2)
 command -v chromium >/dev/null || missing+=(chromium)
 command -v iperf3 >/dev/null || missing+=(iperf3)
 command -v wrk >/dev/null || missing+=(wrk)
+command -v python3 >/dev/null || missing+=(python3 python3-venv)
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing ${missing[*]}"
@@ -27,6 +29,13 @@ want_versitygw=v1.8.0
 if ! go version -m .tools/bin/versitygw 2>/dev/null | grep -q "versitygw.*$want_versitygw"; then
   echo "building versitygw $want_versitygw"
   GOBIN="$PWD/.tools/bin" CGO_ENABLED=0 go install "github.com/versity/versitygw/cmd/versitygw@$want_versitygw"
+fi
+
+# Tahoe-LAFS, and Deluge, the way a user gets them.
+if command -v python3 >/dev/null; then
+  go run ./cmd/plimsoll systems install tahoe deluge
+else
+  echo "python3 is not installed: the tests of tahoe skip"
 fi
 
 if command -v npm >/dev/null; then

@@ -1,5 +1,7 @@
 package stats
 
+import "math"
+
 // CostPoint is the time that one trial's operations took.
 type CostPoint struct {
 	RTT  float64 // seconds, measured
@@ -8,10 +10,11 @@ type CostPoint struct {
 	Cell int     // equal for trials of the same cell: replicates
 }
 
-// CostModel is t = A + R·RTT + B·size, with A and B shared by all sizes and R
-// constant within each segment of sizes.
+// CostModel is t = A + R·RTT + B·size, with B shared by all sizes and R
+// constant within each segment of sizes. A is shared too, unless the smallest
+// sizes form a segment of their own, see [CostSegment].
 type CostModel struct {
-	A        Interval // seconds
+	A        Interval // seconds; where the smallest sizes have their own, that of all others
 	B        Interval // seconds per byte
 	Segments []CostSegment
 	Holds    bool      // the residuals are no larger than what repeated trials differ by
@@ -24,6 +27,37 @@ type CostModel struct {
 
 // CostSegment is a range of sizes, both ends included, over which R is constant.
 type CostSegment struct {
-	From, To float64 // bytes
-	R        Interval
+	From, To float64  // bytes: the smallest and the largest size measured
+	A        Interval // seconds: the model's, unless OwnA
+	OwnA     bool     // the constant part differs from that of larger sizes; only ever in the first segment
+	R        Interval // round trips
+}
+
+// Predict is the model's time in seconds for one operation. Beyond the sizes
+// that were measured the nearest segment is taken; between two segments the
+// border is the geometric mean of the sizes beside it. A part that the data did
+// not identify (no interval, NaN) counts as 0: it is in A, for the round trip
+// or the size at which everything was measured. NaN when nothing was fitted.
+func (m CostModel) Predict(rtt, size float64) float64 {
+	if len(m.Segments) == 0 {
+		return math.NaN()
+	}
+	s := m.Segments[m.segment(size)]
+	return s.A.Mid + identified(s.R.Mid)*rtt + identified(m.B.Mid)*size
+}
+
+// segment is the index of the segment to which a size belongs.
+func (m CostModel) segment(size float64) int {
+	k := 0
+	for k+1 < len(m.Segments) && size > math.Sqrt(m.Segments[k].To*m.Segments[k+1].From) {
+		k++
+	}
+	return k
+}
+
+func identified(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
 }

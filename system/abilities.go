@@ -13,9 +13,51 @@ import (
 //	range      Ranger       directory  Directory    durable  Settler    cost     Coster
 //	delete     Deleter      update     Updater      cold     Cooler     connect  Connector
 //	list       Lister       stat       Stater       stats    Stats      phases   Phaser
-//	put        writes       fresh      Redialer     http     HTTPServer
+//	put        writes       fresh      Redialer*    http     HTTPServer
+//
+// (* or Identity says "connections": "fresh")
 //
 // and of the protocol: https, h2, car.
+
+// Abilities are the words of Info.Can that a node's type says: all of the table
+// but "put", which every node has in form, and those of the protocol.
+func Abilities(n Node) []string {
+	var words []string
+	add := func(word string, has bool) {
+		if has {
+			words = append(words, word)
+		}
+	}
+	_, is := n.(HTTPServer)
+	add("http", is)
+	_, is = n.(Ranger)
+	add("range", is)
+	_, is = n.(Deleter)
+	add("delete", is)
+	_, is = n.(Lister)
+	add("list", is)
+	_, is = n.(Stater)
+	add("stat", is)
+	_, is = n.(Updater)
+	add("update", is)
+	_, is = n.(Directory)
+	add("directory", is)
+	_, is = n.(Settler)
+	add("durable", is)
+	_, is = n.(Cooler)
+	add("cold", is)
+	_, is = n.(Redialer)
+	add("fresh", is)
+	_, is = n.(Stats)
+	add("stats", is)
+	_, is = n.(Phaser)
+	add("phases", is)
+	_, is = n.(Coster)
+	add("cost", is)
+	_, is = n.(Connector)
+	add("connect", is)
+	return words
+}
 
 // Redialer is a node whose client can be made to connect anew. After Redial the
 // next operation begins with fresh connections, sessions included. A node whose

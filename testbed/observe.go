@@ -245,8 +245,17 @@ func openFiles(pid int) (int, bool) {
 	return len(names), err == nil
 }
 
-// traffic is what the host's interfaces have received and sent; NaN on a plain
-// host, which has no interface of its own.
+// Traffic is what the host's interfaces have received and sent, headers
+// included, in bytes since the host was made; NaN on a plain host, which has no
+// interface of its own.
+func (h *host) Traffic() (rx, tx float64) { return h.traffic() }
+
+// Counted is a host that counts what crosses its link.
+type Counted interface {
+	Traffic() (rx, tx float64)
+}
+
+// traffic is what Traffic says.
 func (h *host) traffic() (rx, tx float64) {
 	if h.netdev == nil {
 		return math.NaN(), math.NaN()

@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) systemsCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "systems [NAME]",
 		Short: "list the storage systems, what each can do and what it misses on this machine",
 		Args:  cobra.MaximumNArgs(1),
@@ -36,6 +36,8 @@ func (p *program) systemsCommand() *cobra.Command {
 			return writeSystem(p.stdout, s.Info())
 		},
 	}
+	c.AddCommand(p.installCommand())
+	return c
 }
 
 // status is what one system's check says about this machine.
@@ -70,24 +72,61 @@ func (p *program) listSystems(ctx context.Context) error {
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(p.stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "SYSTEM\tHOW\tHERE\tCAN")
+	writeSystems(p.stdout, list, p.ui.Width())
+	return nil
+}
+
+// writeSystems is a table no wider than width: what a system can do is broken
+// into lines.
+func writeSystems(w io.Writer, list []status, width int) {
+	rows := [][3]string{{"SYSTEM", "HOW", "HERE"}}
 	for _, st := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", st.Name, joinModes(st.Modes), here(st), strings.Join(st.Can, " "))
+		rows = append(rows, [3]string{st.Name, joinModes(st.Modes), here(st)})
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	var wide [3]int
+	for _, r := range rows {
+		for i, text := range r {
+			wide[i] = max(wide[i], len(text))
+		}
+	}
+	left := wide[0] + wide[1] + wide[2] + 6
+	for i, r := range rows {
+		can := []string{"CAN"}
+		if i > 0 {
+			can = fold(list[i-1].Can, width-left)
+		}
+		fmt.Fprintf(w, "%-*s  %-*s  %-*s  %s\n", wide[0], r[0], wide[1], r[1], wide[2], r[2], can[0])
+		for _, more := range can[1:] {
+			fmt.Fprintf(w, "%*s%s\n", left, "", more)
+		}
 	}
 	for _, st := range list {
 		for _, m := range st.Missing {
-			fmt.Fprintf(p.stdout, "\n%s: %s", st.Name, m.What)
+			fmt.Fprintf(w, "\n%s: %s", st.Name, strings.TrimPrefix(m.What, st.Name+": "))
 			if m.Hint != "" {
-				fmt.Fprintf(p.stdout, " (%s)", m.Hint)
+				fmt.Fprintf(w, "\n  to get it: %s", m.Hint)
 			}
+			fmt.Fprintln(w)
 		}
 	}
-	fmt.Fprintln(p.stdout, "\nplimsoll systems NAME tells the options of one.")
-	return nil
+	fmt.Fprintln(w, "\nplimsoll systems NAME tells what one is, how to get it and its options.")
+}
+
+// fold breaks words into lines of at most width, and at least one word.
+func fold(words []string, width int) []string {
+	lines := []string{""}
+	for _, word := range words {
+		at := &lines[len(lines)-1]
+		switch {
+		case *at == "":
+			*at = word
+		case len(*at)+1+len(word) > width:
+			lines = append(lines, word)
+		default:
+			*at += " " + word
+		}
+	}
+	return lines
 }
 
 func here(st status) string {

@@ -119,7 +119,7 @@ func version(ctx context.Context, n *listed.Node, info system.HTTPTarget) string
 	defer cancel()
 	var body bytes.Buffer
 	var answer struct{ Version string }
-	if err := n.Client().Get(ctx, info, &limited{&body, 4 << 10}); err != nil || json.Unmarshal(body.Bytes(), &answer) != nil || answer.Version == "" {
+	if err := n.Client.Get(ctx, info, &limited{&body, 4 << 10}); err != nil || json.Unmarshal(body.Bytes(), &answer) != nil || answer.Version == "" {
 		return "unknown (no version in /info)"
 	}
 	return "booster-http " + strings.TrimSpace(answer.Version)

@@ -15,7 +15,7 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "booster-http, the retrieval server of Filecoin storage providers, by its URL and a list of pieces",
 		Modes:   []system.Mode{system.Attach},
-		Can:     []string{"http", "range", "https", "h2", "car"},
+		Can:     []string{"http", "range", "stat", "fresh", "https", "h2", "car"},
 		Options: append([]system.Option{
 			{Name: "url", Type: "string", Required: true, Help: "base URL of booster-http, such as http://192.0.2.1:7777"},
 			{Name: "list", Type: "string", Required: true, Help: "file with one piece (or, for car and raw, root) per line: CID [SIZE [SHA256]]; SIZE is that of the data, without padding"},

@@ -9,13 +9,27 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
+var truths = systemtest.Truths{
+	ContentAddressed: true,
+	Unknown: []system.Ref{
+		"bafkreifzjut3te7nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e", // a leaf
+		"bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi", // a node
+	},
+}
+
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]system.Options{
 		"defaults":               nil,
 		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false", "retrieval_timeout": "30s", "max_requests": "4096"},
+		"swarm":                  {"via": "swarm"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt})
+			truths := truths
+			truths.Without = []string{"cold"}
+			if opt["via"] == "swarm" {
+				truths.Without = []string{"http", "car", "fresh"}
+			}
+			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths})
 		})
 	}
 }

@@ -23,6 +23,8 @@ var (
 	_ system.HTTPServer = (*listed.Node)(nil)
 	_ system.Healther   = (*listed.Node)(nil)
 	_ system.Ranger     = (*listed.Node)(nil)
+	_ system.Stater     = (*listed.Node)(nil)
+	_ system.Redialer   = (*listed.Node)(nil)
 )
 
 // Check implements system.System.

@@ -50,7 +50,7 @@ http {
 {{- end}}
 		root {{.Data}};
 {{- if .DAV}}
-		dav_methods PUT;
+		dav_methods PUT DELETE;
 		dav_access user:rw group:r all:r;
 {{- end}}
 		# Temporary files of puts under way.

@@ -20,7 +20,7 @@ func server(t *testing.T) (c system.Cluster, opt system.Options) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(t.Context()) })
-	n := c.Nodes()[0].(*node)
+	n := c.Nodes()[0].(started)
 	n.at.prefix = "data/"
 	for _, name := range []string{"a", "b/c d"} {
 		if _, err := n.Put(systemtest.Context(t), name, 300_000, systemtest.Content(name, 300_000)); err != nil {
@@ -46,7 +46,7 @@ func attach(t *testing.T, opt system.Options, write bool) (system.Node, error) {
 }
 
 func TestAttachConformance(t *testing.T) {
-	systemtest.Run(t, systemtest.Suite{System: System{}, Attach: func(t *testing.T) (system.Options, func()) {
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{Without: []string{"stats"}}, Attach: func(t *testing.T) (system.Options, func()) {
 		c, opt := server(t)
 		return opt, func() { c.Stop(systemtest.Context(t)) }
 	}})
@@ -63,6 +63,12 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 	}
 	if err := n.(system.Deleter).Delete(t.Context(), "data/a"); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("delete of someone's object: %v", err)
+	}
+	if err := n.(system.Updater).Update(t.Context(), "data/a", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("update of someone's object: %v", err)
+	}
+	if _, ok := n.(system.Stats); ok {
+		t.Error("an attached node tells what a disk that it cannot see holds")
 	}
 	ref, err := n.Put(t.Context(), "mine", 4, strings.NewReader("mine"))
 	if err != nil || ref != "data/mine" {

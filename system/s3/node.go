@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -22,14 +23,14 @@ import (
 
 // node is a bucket.
 type node struct {
-	at       endpoint
-	client   *web.Client   // over the client's link
-	s3       *minio.Client // on it
-	near     *web.Client   // from the server's host to itself; attached: as client
-	local    *minio.Client // on it
-	proc     *testbed.Process
-	attached bool
-	write    bool
+	web.Reader // over the client's link
+	at         endpoint
+	s3         *minio.Client // on its client
+	near       *web.Client   // from the server's host to itself; attached: as client
+	local      *minio.Client // on it
+	proc       *testbed.Process
+	attached   bool
+	write      bool
 
 	mu   sync.Mutex
 	ours map[system.Ref]bool // keys put here: the only ones an attached node deletes
@@ -41,14 +42,31 @@ type provider struct{ *node }
 // Objects implements system.Provider.
 func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
 
+// started is a bucket whose files we can look at.
+type started struct {
+	*node
+	data, side string // directories of objects and of their metadata
+}
+
+// Stats implements system.Stats. What versitygw keeps in extended attributes is
+// in the blocks of neither.
+func (s started) Stats(ctx context.Context) (system.Holdings, error) {
+	h, err := disk.Usage(s.data, s.side)
+	if err != nil {
+		return h, fmt.Errorf("s3: %w", err)
+	}
+	h.Objects = 0
+	return h, disk.List(filepath.Join(s.data, s.at.bucket), func(string, int64) { h.Objects++ })
+}
+
 // connect makes a node without asking the server anything.
 func connect(e endpoint, client, local testbed.Host) (*node, error) {
 	n := &node{at: e, ours: map[system.Ref]bool{}}
 	var err error
-	if n.client, err = web.New(name, client.Dial, n.base()); err != nil {
+	if n.Reader, err = web.NewReader(name, client.Dial, n.base(), n.Target); err != nil {
 		return nil, err
 	}
-	if n.s3, err = e.dial(n.client); err != nil {
+	if n.s3, err = e.dial(n.Client); err != nil {
 		return nil, err
 	}
 	if n.near, err = web.New(name, local.Dial, n.base()); err != nil {
@@ -87,7 +105,7 @@ func (n *node) reachable(ctx context.Context) (http.Header, error) {
 	}
 	t := n.base()
 	t.URL = u
-	head, err := n.client.Head(ctx, t)
+	head, err := n.Client.Head(ctx, t)
 	if err != nil {
 		return nil, fmt.Errorf("s3: bucket %q: %w", n.at.bucket, err)
 	}
@@ -120,7 +138,7 @@ func (n *node) valid(key string) bool {
 			return false
 		}
 	}
-	return key != "" && (n.attached || disk.Valid(key) == nil)
+	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") && (n.attached || disk.Valid(key) == nil)
 }
 
 // Put implements system.Node.
@@ -139,57 +157,101 @@ const (
 )
 
 func (n *node) put(ctx context.Context, c *minio.Client, name string, size int64, r io.Reader) (system.Ref, error) {
+	key := n.at.prefix + disk.FileName(name)
+	if err := n.putKey(ctx, c, key, size, r); err != nil {
+		return "", err
+	}
+	return system.Ref(key), nil
+}
+
+func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int64, r io.Reader) error {
 	if n.attached && !n.write {
-		return "", fmt.Errorf("s3: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
+		return fmt.Errorf("s3: put %s: %w; `allow: [write]` in the experiment file permits it", key, system.ErrReadOnly)
 	}
 	body, err := web.Exactly(r, size)
 	if err != nil {
-		return "", fmt.Errorf("s3: put %q: %w", name, err)
+		return fmt.Errorf("s3: put %s: %w", key, err)
 	}
-	key := n.at.prefix + disk.FileName(name)
 	_, err = c.PutObject(ctx, n.at.bucket, key, body, size, minio.PutObjectOptions{
 		ContentType:      "application/octet-stream",
 		DisableMultipart: size <= maxSinglePut, // or parts are held in memory
 		PartSize:         partSize,
 	})
 	if err != nil {
-		return "", fmt.Errorf("s3: put %q: %w", name, err)
+		return fmt.Errorf("s3: put %s: %w", key, told(err))
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ours[system.Ref(key)] = true
-	return system.Ref(key), nil
+	return nil
 }
 
-// Get implements system.Node.
-func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	t, err := n.Target(ref)
-	if err != nil {
+// told adds to what the server said the error that callers tell apart.
+func told(err error) error {
+	var e minio.ErrorResponse
+	if !errors.As(err, &e) {
 		return err
 	}
-	return n.client.Get(ctx, t, w)
+	switch e.StatusCode {
+	case http.StatusNotFound:
+		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w: %w", err, system.ErrAuth)
+	case http.StatusInsufficientStorage:
+		return fmt.Errorf("%w: %w", err, system.ErrQuota)
+	}
+	return err
 }
 
-// GetRange implements system.Ranger.
-func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	t, err := n.Target(ref)
+// mayChange keeps what others have stored on an attached server, and tells what
+// is not there without a request: S3 deletes it without complaint, and makes it
+// when it is to be overwritten.
+func (n *node) mayChange(what string, ref system.Ref) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.ours[ref]:
+		return nil
+	case n.attached:
+		return fmt.Errorf("s3: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
+	}
+	return fmt.Errorf("s3: %s %s: it was not put here: %w", what, ref, system.ErrNotFound)
+}
+
+// Stat implements system.Stater by StatObject: a HEAD.
+func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	if !n.valid(string(ref)) {
+		return system.Object{}, fmt.Errorf("s3: %q is no key of ours: %w", ref, system.ErrNotFound)
+	}
+	o, err := n.s3.StatObject(ctx, n.at.bucket, string(ref), minio.StatObjectOptions{})
 	if err != nil {
+		return system.Object{}, fmt.Errorf("s3: stat %s: %w", ref, told(err))
+	}
+	return n.object(o.Key, o.Size), nil
+}
+
+// PutMutable implements system.Updater: every key can be overwritten.
+func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	return n.Put(ctx, name, size, r)
+}
+
+// Update implements system.Updater: a PUT of the same key. On an attached
+// server it overwrites only what this node has put there.
+func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
+	if err := n.mayChange("update", ref); err != nil {
 		return err
 	}
-	return n.client.GetRange(ctx, t, off, count, w)
+	return n.putKey(ctx, n.s3, string(ref), size, r)
 }
 
 // Delete implements system.Deleter. On an attached server it deletes only what
 // this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	n.mu.Lock()
-	ours := n.ours[ref]
-	n.mu.Unlock()
-	if n.attached && !ours {
-		return fmt.Errorf("s3: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
+	if err := n.mayChange("delete", ref); err != nil {
+		return err
 	}
 	if err := n.s3.RemoveObject(ctx, n.at.bucket, string(ref), minio.RemoveObjectOptions{}); err != nil {
-		return fmt.Errorf("s3: delete %s: %w", ref, err)
+		return fmt.Errorf("s3: delete %s: %w", ref, told(err))
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -202,14 +264,18 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	var out []system.Object
 	for o := range n.s3.ListObjectsIter(ctx, n.at.bucket, minio.ListObjectsOptions{Prefix: n.at.prefix, Recursive: true}) {
 		if o.Err != nil {
-			return nil, fmt.Errorf("s3: list bucket %q: %w", n.at.bucket, o.Err)
+			return nil, fmt.Errorf("s3: list bucket %q: %w", n.at.bucket, told(o.Err))
 		}
 		if o.Key == disk.Probe && !n.attached || strings.HasSuffix(o.Key, "/") {
 			continue
 		}
-		out = append(out, system.Object{Name: disk.Name(strings.TrimPrefix(o.Key, n.at.prefix)), Ref: system.Ref(o.Key), Size: o.Size})
+		out = append(out, n.object(o.Key, o.Size))
 	}
 	return out, nil
+}
+
+func (n *node) object(key string, size int64) system.Object {
+	return system.Object{Name: disk.Name(strings.TrimPrefix(key, n.at.prefix)), Ref: system.Ref(key), Size: size}
 }
 
 // Health implements system.Healther, over a new connection: an object of ours
@@ -230,7 +296,7 @@ func (n *node) Health(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.client.Probe(ctx, t, disk.ProbeContent)
+	return n.Client.Probe(ctx, t, disk.ProbeContent)
 }
 
 // prepare makes the bucket and the probe's object.
@@ -266,6 +332,6 @@ func (n *node) Stop(ctx context.Context) error {
 }
 
 func (n *node) close() {
-	n.client.Close()
+	n.Client.Close()
 	n.near.Close()
 }

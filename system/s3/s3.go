@@ -24,6 +24,10 @@ var (
 	_ system.Ranger     = (*node)(nil)
 	_ system.Deleter    = (*node)(nil)
 	_ system.Lister     = (*node)(nil)
+	_ system.Stater     = (*node)(nil)
+	_ system.Updater    = (*node)(nil)
+	_ system.Redialer   = (*node)(nil)
+	_ system.Stats      = started{}
 	_ system.Provider   = provider{}
 )
 

@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/selfsigned"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // startVersity starts versitygw on plain files. It also says where object
 // metadata is kept, which is part of each operation's cost.
-func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin string) (n *node, meta string, err error) {
+func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin string) (_ group.Node, meta string, err error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, "", err
@@ -55,7 +56,8 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 	if !hasXattr(data) {
 		args, meta = append(args, "--sidecar", side), "files beside the objects (no extended attributes here)"
 	}
-	if n, err = connect(e, d.Client, h); err != nil {
+	n, err := connect(e, d.Client, h)
+	if err != nil {
 		return nil, "", err
 	}
 	prepared := false
@@ -77,7 +79,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 		n.close()
 		return nil, "", err
 	}
-	return n, meta, nil
+	return started{n, data, side}, meta, nil
 }
 
 // hasXattr tells whether the file system of dir keeps what versitygw stores

@@ -12,7 +12,7 @@ func (System) Info() system.Info {
 		Name:     name,
 		Summary:  "embedded file server (Go net/http): a raw baseline that is always there",
 		Modes:    []system.Mode{system.Start},
-		Can:      []string{"http", "put", "range", "delete", "list", "https", "h2"},
+		Can:      []string{"http", "put", "range", "stat", "delete", "list", "update", "fresh", "stats", "https", "h2"},
 		Embedded: true,
 		Baseline: true,
 		Options: []system.Option{

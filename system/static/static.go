@@ -23,6 +23,10 @@ var (
 	_ system.Ranger     = (*fileserver.Node)(nil)
 	_ system.Deleter    = (*fileserver.Node)(nil)
 	_ system.Lister     = (*fileserver.Node)(nil)
+	_ system.Stater     = (*fileserver.Node)(nil)
+	_ system.Updater    = (*fileserver.Node)(nil)
+	_ system.Redialer   = (*fileserver.Node)(nil)
+	_ system.Stats      = (*fileserver.Node)(nil)
 )
 
 // Check implements system.System: nothing can be missing.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -62,7 +61,10 @@ func runAttached(t *testing.T, s Suite) {
 			t.Errorf("GET %s: status %d, %d bytes", target.URL, status, len(body))
 		}
 	}
-	testUnknown(t, n)
+	testCan(t, attached, c)
+	testUnknown(t, attached, n)
+	testBadRefs(t, attached, n)
+	t.Run("costs", func(t *testing.T) { testCosts(t, n) })
 	if _, err := n.Put(Context(t), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("put: %v, want ErrReadOnly", err)
 	}
@@ -76,9 +78,5 @@ func runAttached(t *testing.T, s Suite) {
 		t.Errorf("health: %v", err)
 	}
 	kill()
-	from := time.Now()
-	wantGone(t, n)
-	if took := time.Since(from); took > soon {
-		t.Errorf("took %v", took)
-	}
+	wantGone(t, n, objects[0].Ref)
 }

@@ -25,13 +25,23 @@ type Suite struct {
 	// Attach starts a server of the test's own and returns the options that
 	// reach it, and how to end it; nil: the system is started.
 	Attach func(t *testing.T) (opt system.Options, kill func())
+	// Write: the attached system takes objects, and goes through the cases of a
+	// started one as far as they need no processes.
+	Write  bool
+	Truths Truths
 }
+
+// writes says whether the system takes objects.
+func (s Suite) writes() bool { return s.Attach == nil || s.Write }
 
 // Run runs every case that applies to the system.
 func Run(t *testing.T, s Suite) {
-	if s.Attach != nil {
+	if !s.writes() {
 		runAttached(t, s)
 		return
+	}
+	if s.Attach != nil {
+		s.Options, _ = s.Attach(t)
 	}
 	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
 	t.Run("shared", func(t *testing.T) {
@@ -40,24 +50,43 @@ func Run(t *testing.T, s Suite) {
 		if c.Identity()["version"] == "" {
 			t.Errorf("identity %v has no version", c.Identity())
 		}
-		if len(n.Processes()) == 0 {
-			t.Error("a started node has no processes to observe")
+		if want := !s.Truths.InProcess && s.Attach == nil; want != (len(processes(c.Nodes())) > 0) {
+			t.Errorf("%d processes to observe; expected: %v", len(processes(c.Nodes())), want)
 		}
-		t.Run("sizes", func(t *testing.T) { testSizes(t, n) })
+		t.Run("can", func(t *testing.T) { testCan(t, s, c) })
+		t.Run("sizes", func(t *testing.T) { testSizes(t, s, n) })
 		t.Run("target", func(t *testing.T) { testTarget(t, n) })
 		t.Run("ranges", func(t *testing.T) { testRanges(t, n) })
-		t.Run("unknown", func(t *testing.T) { testUnknown(t, n) })
-		t.Run("names", func(t *testing.T) { testNames(t, n) })
+		t.Run("unknown", func(t *testing.T) { testUnknown(t, s, n) })
+		t.Run("bad refs", func(t *testing.T) { testBadRefs(t, s, n) })
+		t.Run("names", func(t *testing.T) { testNames(t, s, n) })
 		t.Run("bad readers", func(t *testing.T) { testBadReaders(t, n) })
-		t.Run("streams", func(t *testing.T) { testStreams(t, n) })
-		t.Run("cancel", func(t *testing.T) { testCancel(t, n) })
-		t.Run("cut off", func(t *testing.T) { testCutOff(t, n) })
-		t.Run("concurrent", func(t *testing.T) { testConcurrent(t, n) })
-		t.Run("list and delete", func(t *testing.T) { testListDelete(t, n) })
+		t.Run("streams", func(t *testing.T) { testStreams(t, s, n) })
+		t.Run("cancel", func(t *testing.T) { testCancel(t, s, n) })
+		t.Run("cut off", func(t *testing.T) { testCutOff(t, s, n) })
+		t.Run("concurrent", func(t *testing.T) { testConcurrent(t, s, n) })
+		t.Run("list and delete", func(t *testing.T) { testListDelete(t, s, n) })
+		t.Run("stat", func(t *testing.T) { testStat(t, s, n) })
+		t.Run("update", func(t *testing.T) { testUpdate(t, s, n) })
+		t.Run("directory", func(t *testing.T) { testDirectory(t, s, n) })
+		t.Run("settle", func(t *testing.T) { testSettle(t, s, n) })
+		t.Run("cool", func(t *testing.T) { testCool(t, s, n) })
+		t.Run("stats", func(t *testing.T) { testStats(t, n) })
+		t.Run("phases", func(t *testing.T) { testPhases(t, n) })
+		t.Run("costs", func(t *testing.T) { testCosts(t, n) })
+		t.Run("redial", func(t *testing.T) { testRedial(t, n) })
+		t.Run("connect", func(t *testing.T) { testConnect(t, c) })
 		t.Run("health", func(t *testing.T) { testHealth(t, n) })
-		t.Run("stop", func(t *testing.T) { testStop(t, c) })
+		t.Run("hang", func(t *testing.T) { testHang(t, s, c) })
+		if s.Attach == nil {
+			t.Run("stop", func(t *testing.T) { testStop(t, c) })
+		}
 	})
+	if s.Attach != nil || s.Truths.InProcess {
+		return // nothing of ours to kill
+	}
 	t.Run("killed", func(t *testing.T) { testKilled(t, s) })
+	t.Run("killed midway", func(t *testing.T) { testKilledMidway(t, s) })
 	t.Run("port in use", func(t *testing.T) { testPortInUse(t, s) })
 }
 
@@ -80,7 +109,7 @@ func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) 
 			opt[k] = v
 		}
 	}
-	d := system.Deployment{Hosts: hosts[:len(hosts)-1], Client: hosts[len(hosts)-1], Dir: t.TempDir(), Options: opt}
+	d := system.Deployment{Hosts: hosts[:len(hosts)-1], Client: hosts[len(hosts)-1], Dir: t.TempDir(), Options: opt, Write: s.Write}
 	bring := s.System.Start
 	if s.Attach != nil {
 		bring, d.Hosts = s.System.Attach, nil
@@ -134,10 +163,10 @@ func Need(t *testing.T, name string, problems []system.Problem) {
 	t.Skip(text)
 }
 
-// Context ends with the test, or after a minute.
+// Context ends with the test, or after two minutes.
 func Context(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -80,18 +80,18 @@ func Fetch(t *testing.T, target system.HTTPTarget, rangeHeader string) (int, []b
 
 // testCutOff leaves many clients in the middle of an answer: servers have been
 // seen to answer nobody for a minute after that.
-func testCutOff(t *testing.T, n system.Node) {
-	s, isServer := n.(system.HTTPServer)
+func testCutOff(t *testing.T, s Suite, n system.Node) {
+	server, isServer := n.(system.HTTPServer)
 	h, hasHealth := n.(system.Healther)
 	if !isServer || !hasHealth {
 		t.Skip("the system serves no HTTP, or has no health probe")
 	}
-	const clients, size = 100, 24 * mib
+	clients, size := int(s.size(100, 10)), s.size(24*mib, 12*mib)
 	ref, err := system.Seed(Context(t), n, "cut-off", size, Content("cut-off", size))
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := s.Target(ref)
+	target, err := server.Target(ref)
 	if err != nil {
 		t.Fatal(err)
 	}

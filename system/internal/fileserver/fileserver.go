@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -61,22 +62,25 @@ func Prepare(ctx context.Context, name string, d system.Deployment, h testbed.Ho
 
 // Node is a running file server.
 type Node struct {
+	web.Reader
 	name   string
 	place  Place
-	client *web.Client
 	proc   *testbed.Process
-	direct bool // the server takes no PUT: write files ourselves
+	direct bool // the server takes neither PUT nor DELETE: write files ourselves
+
+	mu      sync.Mutex
+	mutable map[system.Ref]bool
 }
 
 // Start runs cmd and waits until it serves the probe to the client host.
-// direct says that the server has no PUT.
+// direct says that the server has neither PUT nor DELETE.
 func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command, direct bool) (*Node, error) {
-	n := &Node{name: name, place: p, direct: direct}
+	n := &Node{name: name, place: p, direct: direct, mutable: map[system.Ref]bool{}}
 	base, err := n.Target(disk.Probe)
 	if err != nil {
 		return nil, err
 	}
-	if n.client, err = web.New(name, d.Client.Dial, base); err != nil {
+	if n.Reader, err = web.NewReader(name, d.Client.Dial, base, n.Target); err != nil {
 		return nil, err
 	}
 	cmd.Name, cmd.Role = p.Name, "system"
@@ -85,7 +89,7 @@ func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd t
 	}
 	cmd.Ready = n.Health
 	if n.proc, err = p.Host.Start(ctx, cmd); err != nil {
-		n.client.Close()
+		n.Client.Close()
 		return nil, fmt.Errorf("%s: start: %w", name, err)
 	}
 	return n, nil
@@ -108,18 +112,26 @@ func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {
 
 // Put implements system.Node by HTTP PUT.
 func (n *Node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if n.direct {
-		return n.Seed(ctx, name, size, r)
+	ref := system.Ref(disk.FileName(name))
+	if err := n.store(ctx, ref, size, r); err != nil {
+		return "", err
 	}
-	file := disk.FileName(name)
-	t, err := n.Target(system.Ref(file))
+	return ref, nil
+}
+
+func (n *Node) store(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
+	t, err := n.Target(ref)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if _, err := n.client.Send(ctx, http.MethodPut, t, size, r); err != nil {
-		return "", err
+	if n.direct {
+		if err := disk.WriteFile(ctx, n.place.Data, string(ref), size, r); err != nil {
+			return fmt.Errorf("%s: %w", n.name, err)
+		}
+		return nil
 	}
-	return system.Ref(file), nil
+	_, err = n.Client.Send(ctx, http.MethodPut, t, size, r)
+	return err
 }
 
 // Seed implements system.Seeder: it writes the file where the server reads it.
@@ -131,31 +143,65 @@ func (n *Node) Seed(ctx context.Context, name string, size int64, r io.Reader) (
 	return system.Ref(file), nil
 }
 
-// Get implements system.Node.
-func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+// Stat implements system.Stater by HTTP HEAD.
+func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	size, err := n.StatSize(ctx, ref)
+	return system.Object{Name: disk.Name(string(ref)), Ref: ref, Size: size}, err
+}
+
+// PutMutable implements system.Updater: every file can be replaced.
+func (n *Node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	ref, err := n.Put(ctx, name, size, r)
+	if err != nil {
+		return "", err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mutable[ref] = true
+	return ref, nil
+}
+
+// Update implements system.Updater: a PUT of the same name. That would make a
+// file which is not there, and asking first would be a request more: so it is
+// for the files of PutMutable only.
+func (n *Node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
+	n.mu.Lock()
+	known := n.mutable[ref]
+	n.mu.Unlock()
+	if !known {
+		return fmt.Errorf("%s: update %s: it was not put here to be updated: %w", n.name, ref, system.ErrNotFound)
+	}
+	return n.store(ctx, ref, size, r)
+}
+
+// Delete implements system.Deleter by HTTP DELETE.
+func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 	t, err := n.Target(ref)
 	if err != nil {
 		return err
 	}
-	return n.client.Get(ctx, t, w)
-}
-
-// GetRange implements system.Ranger.
-func (n *Node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	t, err := n.Target(ref)
-	if err != nil {
+	n.mu.Lock()
+	delete(n.mutable, ref)
+	n.mu.Unlock()
+	if !n.direct {
+		_, err := n.Client.Send(ctx, http.MethodDelete, t, 0, http.NoBody)
 		return err
 	}
-	return n.client.GetRange(ctx, t, off, count, w)
-}
-
-// Delete implements system.Deleter.
-func (n *Node) Delete(_ context.Context, ref system.Ref) error {
-	err := disk.Delete(n.place.Data, string(ref))
+	err = disk.Delete(n.place.Data, string(ref))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: delete %s: %w", n.name, ref, system.ErrNotFound)
 	}
 	return err
+}
+
+// Stats implements system.Stats: one file for each object.
+func (n *Node) Stats(context.Context) (system.Holdings, error) {
+	h, err := disk.Usage(n.place.Data)
+	if err != nil {
+		return h, fmt.Errorf("%s: %w", n.name, err)
+	}
+	h.Objects = 0
+	return h, disk.List(n.place.Data, func(string, int64) { h.Objects++ })
 }
 
 // List implements system.Lister.
@@ -180,11 +226,11 @@ func (n *Node) Health(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.client.Probe(ctx, t, disk.ProbeContent)
+	return n.Client.Probe(ctx, t, disk.ProbeContent)
 }
 
 // Stop implements group.Node.
 func (n *Node) Stop(ctx context.Context) error {
-	n.client.Close()
+	n.Client.Close()
 	return n.proc.Stop(ctx)
 }

@@ -53,29 +53,26 @@ func Base(name string, opt system.Options) (system.HTTPTarget, error) {
 
 // Node is the server of the listed objects.
 type Node struct {
-	Name    string
-	Entries []listfile.Entry                                  // at least one
-	Targets map[system.Ref]system.HTTPTarget                  // of each entry
-	Size    func(listed, served int64) (system.Object, error) // judges a size; nil: they must agree
-	client  *web.Client
+	Name       string
+	Entries    []listfile.Entry                                  // at least one
+	Targets    map[system.Ref]system.HTTPTarget                  // of each entry
+	Size       func(listed, served int64) (system.Object, error) // judges a size; nil: they must agree
+	web.Reader                                                   // after Connect
 }
 
 // Connect makes the node ready and asks the first object for its size, so that
 // a server which cannot be reached is told at once. The answer's head may tell
 // what server it is.
 func (n *Node) Connect(ctx context.Context, client testbed.Host) (first system.Object, head http.Header, err error) {
-	if n.client, err = web.New(n.Name, client.Dial, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
+	if n.Reader, err = web.NewReader(n.Name, client.Dial, n.Targets[system.Ref(n.Entries[0].What)], n.Target); err != nil {
 		return system.Object{}, nil, err
 	}
 	first, head, err = n.object(ctx, n.Entries[0])
 	if err != nil {
-		n.client.Close()
+		n.Client.Close()
 	}
 	return first, head, err
 }
-
-// Client is there after Connect.
-func (n *Node) Client() *web.Client { return n.client }
 
 // Target implements system.HTTPServer.
 func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {
@@ -103,7 +100,7 @@ func (n *Node) Objects(ctx context.Context) ([]system.Object, error) {
 
 func (n *Node) object(ctx context.Context, e listfile.Entry) (system.Object, http.Header, error) {
 	o := e.Object()
-	served, noRange, head, err := n.client.Size(ctx, n.Targets[o.Ref])
+	served, noRange, head, err := n.Client.Size(ctx, n.Targets[o.Ref])
 	if err != nil {
 		return o, nil, err
 	}
@@ -124,22 +121,10 @@ func (n *Node) object(ctx context.Context, e listfile.Entry) (system.Object, htt
 	return o, head, nil
 }
 
-// Get implements system.Node.
-func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	t, err := n.Target(ref)
-	if err != nil {
-		return err
-	}
-	return n.client.Get(ctx, t, w)
-}
-
-// GetRange implements system.Ranger.
-func (n *Node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	t, err := n.Target(ref)
-	if err != nil {
-		return err
-	}
-	return n.client.GetRange(ctx, t, off, count, w)
+// Stat implements system.Stater by HTTP HEAD.
+func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	size, err := n.StatSize(ctx, ref)
+	return system.Object{Name: string(ref), Ref: ref, Size: size}, err
 }
 
 // Put implements system.Node.
@@ -149,7 +134,7 @@ func (n *Node) Put(context.Context, string, int64, io.Reader) (system.Ref, error
 
 // Health implements system.Healther: a byte of the first object, over a new connection.
 func (n *Node) Health(ctx context.Context) error {
-	return n.client.Alive(ctx, n.Targets[system.Ref(n.Entries[0].What)])
+	return n.Client.Alive(ctx, n.Targets[system.Ref(n.Entries[0].What)])
 }
 
 // Processes implements system.Node.
@@ -166,6 +151,6 @@ func (n *Node) Endpoints() []string {
 
 // Stop implements group.Node.
 func (n *Node) Stop(context.Context) error {
-	n.client.Close()
+	n.Client.Close()
 	return nil
 }

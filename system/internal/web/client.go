@@ -33,10 +33,15 @@ const (
 // Dial makes connections: a method of testbed.Host.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+// kept is how long an unused connection is kept: longer than any pause between
+// two operations of a trial.
+const kept = 2 * time.Minute
+
 // Client talks to one server; name is the system's, and begins every error.
 type Client struct {
 	name string
 	http *http.Client
+	pool *pool
 }
 
 // New returns a client that connects with dial and trusts what t says.
@@ -52,25 +57,30 @@ func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
 			return nil, fmt.Errorf("%s: %s holds no PEM certificate", name, t.CAFile)
 		}
 	}
-	return &Client{name: name, http: &http.Client{
-		Transport: &http.Transport{
-			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-				defer cancel()
-				return resolveAndDial(ctx, dial, network, address)
-			},
-			TLSClientConfig:       conf,
-			TLSHandshakeTimeout:   dialTimeout,
-			ResponseHeaderTimeout: headTimeout,
-			DisableCompression:    true, // or the sizes on the wire are not the object's
-			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   16,
-			IdleConnTimeout:       5 * time.Second,
-			WriteBufferSize:       64 << 10,
+	return newClient(name, &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+			defer cancel()
+			return resolveAndDial(ctx, dial, network, address)
 		},
+		TLSClientConfig:       conf, // without a session cache: every handshake is a full one
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: headTimeout,
+		DisableCompression:    true, // or the sizes on the wire are not the object's
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   64, // one for each of the operations that may run at the same time
+		IdleConnTimeout:       kept,
+		WriteBufferSize:       64 << 10,
+	}), nil
+}
+
+func newClient(name string, tr *http.Transport) *Client {
+	p := &pool{transport: tr}
+	return &Client{name: name, pool: p, http: &http.Client{
+		Transport: p,
 		// A redirect would measure another server than the one named.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}}
 }
 
 // resolveAndDial looks names up outside the host, which knows numbers only.
@@ -99,6 +109,10 @@ func resolveAndDial(ctx context.Context, dial Dial, network, address string) (ne
 
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Redial makes the next request dial: one request for each call, also when
+// other requests are under way.
+func (c *Client) Redial() { c.pool.redial() }
 
 // HTTP is the underlying client, for protocols on top of HTTP.
 func (c *Client) HTTP() *http.Client { return c.http }
@@ -224,6 +238,19 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 	return size, noRange, one.Header, nil
 }
 
+// Stat asks for an object's size with HEAD alone; -1: the answer tells none.
+func (c *Client) Stat(ctx context.Context, t system.HTTPTarget) (size int64, err error) {
+	resp, err := c.do(ctx, http.MethodHead, t, nil, 0, nil)
+	if err != nil {
+		return -1, err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return -1, c.status(resp)
+	}
+	return resp.ContentLength, nil
+}
+
 // Head asks for an object's head over a fresh connection within seconds.
 func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -272,9 +299,9 @@ func (c *Client) Alive(ctx context.Context, t system.HTTPTarget) error {
 
 // fresh is c without its connections.
 func (c *Client) fresh() *Client {
-	tr := c.http.Transport.(*http.Transport).Clone()
+	tr := c.pool.clone()
 	tr.DisableKeepAlives = true
-	return &Client{name: c.name, http: &http.Client{Transport: tr, CheckRedirect: c.http.CheckRedirect}}
+	return newClient(c.name, tr)
 }
 
 func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, head http.Header, size int64, body io.Reader) (*http.Response, error) {
@@ -320,15 +347,19 @@ func (c *Client) body(resp *http.Response, w io.Writer) error {
 	return nil
 }
 
+// status makes an error of an answer other than the one asked for: a
+// *StatusError, and what the status stands for.
 func (c *Client) status(resp *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
-	said := strings.Join(strings.Fields(string(text)), " ")
-	if said != "" {
-		said = ": " + said
-	}
-	err := fmt.Errorf("%s: %s %s: status %d%s", c.name, resp.Request.Method, public(resp.Request.URL), resp.StatusCode, said)
-	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
+	// Read to its end, or the connection is not kept.
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	err := fmt.Errorf("%s: %w", c.name, statusError(resp, text))
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusGone:
 		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w: %w", err, system.ErrAuth)
+	case http.StatusInsufficientStorage:
+		return fmt.Errorf("%w: %w", err, system.ErrQuota)
 	}
 	return err
 }

@@ -24,6 +24,7 @@ type StatusError struct {
 	URL    string // without query and password
 	Status int
 	Said   string // the answer's text, its white space made one; at most 1 KiB
+	Text   string // the answer as it was read: some end with what matters
 }
 
 // Error implements error; the system's name is before it.
@@ -157,7 +158,7 @@ func statusError(resp *http.Response, answer []byte) *StatusError {
 		said = message.Message
 	}
 	said = strings.Join(strings.Fields(said), " ")
-	return &StatusError{Method: resp.Request.Method, URL: public(resp.Request.URL), Status: resp.StatusCode, Said: said[:min(len(said), 1<<10)]}
+	return &StatusError{Method: resp.Request.Method, URL: public(resp.Request.URL), Status: resp.StatusCode, Said: said[:min(len(said), 1<<10)], Text: string(answer)}
 }
 
 // start is the beginning of an answer, for errors.

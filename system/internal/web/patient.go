@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"syscall"
 	"time"
 )
@@ -14,7 +13,7 @@ import (
 // then), and it reads an answer that came, with the reason, while the server
 // stopped taking the body.
 func (c *Client) Patient() *Client {
-	tr := c.http.Transport.(*http.Transport).Clone()
+	tr := c.pool.clone()
 	tr.ResponseHeaderTimeout = 0
 	dial := tr.DialContext
 	tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -24,7 +23,7 @@ func (c *Client) Patient() *Client {
 		}
 		return answerFirst{conn}, nil
 	}
-	return &Client{name: c.name, http: &http.Client{Transport: tr, CheckRedirect: c.http.CheckRedirect}}
+	return newClient(c.name, tr)
 }
 
 // answerTime is how long an answer that is there already may take to be read.

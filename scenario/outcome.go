@@ -1,0 +1,106 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Why an operation was cut off: causes of its context's end.
+var (
+	errStalled  = errors.New("no byte came for the stall limit")
+	errDeadline = errors.New("the operation's deadline passed")
+)
+
+// contractErrors are the errors of the contract with systems, as classes. An
+// error that is several of them has the class of the first.
+var contractErrors = []struct {
+	err   error
+	class string
+}{
+	{system.ErrBadRef, "malformed reference"},
+	{system.ErrNotFound, "not found"},
+	{system.ErrAuth, "wrong credentials"},
+	{system.ErrLocked, "locked"},
+	{system.ErrQuota, "quota or disk full"},
+	{system.ErrTooFew, "too few servers"},
+	{system.ErrReadOnly, "read only"},
+	{system.ErrNoRange, "no ranges"},
+	{system.ErrWarm, "not cold"},
+}
+
+// statusRE finds the status in the text of systems' errors: "status 503".
+var statusRE = regexp.MustCompile(`\bstatus (\d{3})\b`)
+
+// outcomeOf says how an operation on a system ended, from its error and from the
+// cause of its context's end (nil while it had not ended). class is empty when
+// it was ok, status 0 when the error names none.
+func outcomeOf(err, cause error) (outcome record.Outcome, class string, status uint16) {
+	switch {
+	case err == nil:
+		return record.OK, "", 0
+	case errors.Is(cause, errStalled):
+		return record.Stalled, "", 0
+	case errors.Is(cause, errDeadline):
+		return record.Deadline, "", 0
+	case cause != nil:
+		return record.Cancelled, "", 0
+	}
+	if m := statusRE.FindStringSubmatch(err.Error()); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		status = uint16(n)
+	}
+	for _, c := range contractErrors {
+		if errors.Is(err, c.err) {
+			return record.Error, c.class, status
+		}
+	}
+	var timeout net.Error
+	switch {
+	case status == 429 || status == 503:
+		return record.Refused, "status " + strconv.Itoa(int(status)), status
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return record.Refused, "connection refused", status
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return record.Truncated, "", status
+	case status != 0:
+		return record.Error, "status " + strconv.Itoa(int(status)), status
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return record.Error, "connection reset", 0
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return record.Error, "timeout of the system's own", 0
+	}
+	return record.Error, shortClass(err), 0
+}
+
+// classLength bounds the text of a class that has no name of its own.
+const classLength = 60
+
+// digitsRE finds what differs between two errors of the same class: numbers and
+// the hexadecimal and base-32 names of objects.
+var digitsRE = regexp.MustCompile(`[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*`)
+
+// shortClass is the innermost error's text without what names the object, so
+// that the same failure of many objects is one class.
+func shortClass(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			break
+		}
+		err = inner
+	}
+	text := strings.Join(strings.Fields(digitsRE.ReplaceAllString(err.Error(), "#")), " ")
+	if r := []rune(text); len(r) > classLength {
+		text = string(r[:classLength-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,157 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Overhead asks what an object costs before its bytes count. It follows
+// Tahoe-LAFS's performance notes: one operation after the other, over a ladder of
+// sizes and of round trips, so that the time can be told apart into a constant,
+// so many round trips, and so much for each byte.
+type Overhead struct{}
+
+func (Overhead) Name() string { return "overhead" }
+
+func (Overhead) Question() string {
+	return "What does an object cost before its bytes count?"
+}
+
+// Metrics of a trial.
+func (Overhead) Metrics() []record.Metric {
+	return []record.Metric{
+		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
+			Help: "operations that ended ok, divided by those that came to an end of their own: deadlines and cancelled ones are in neither"},
+		{Key: "duration_p50", Name: "time of an operation, median", Unit: "s", Better: record.Lower,
+			Help: "median over the trial's operations of the time from the call to its return, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out; of fill, the objects added"},
+		{Key: "first_byte_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
+			Help: "likewise to the first byte of the object; get and range only"},
+		{Key: "throughput", Name: "throughput of one operation", Unit: "B/s", Better: record.Higher,
+			Help: "file bytes of one operation divided by its median time"},
+		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
+			Help: "ok operations divided by the time in which operations were under way; what happens between them is not in it"},
+		{Key: "wire_bytes", Name: "bytes on the wire", Unit: "B", Better: record.Lower,
+			Help: "bytes that the client's interface sent and received during an operation, headers included, mean over all operations; emulated links only"},
+		{Key: "absolute_per_op", Name: "absolute bytes", Unit: "B", Better: record.Lower,
+			Help: "bytes that the storage nodes hold more than before, padding, metadata and redundancy included, divided by the objects stored; trials without a failed operation only; of fill, since the system was started"},
+		{Key: "expansion", Name: "expansion", Unit: "ratio", Better: record.Lower,
+			Help: "absolute bytes likewise, divided by the file bytes of the objects stored"},
+		{Key: "disk_per_byte", Name: "disk space per file byte", Unit: "ratio", Better: record.Lower,
+			Help: "bytes of disk blocks that the storage nodes take more than before, directories included, divided by the file bytes of the objects stored"},
+		{Key: "entries_per_object", Name: "directory entries per object", Unit: "1", Better: record.Lower,
+			Help: "directory entries on the storage nodes' disks more than before, divided by the objects stored"},
+		{Key: "inodes_per_object", Name: "inodes per object", Unit: "1", Better: record.Lower,
+			Help: "files and directories on the storage nodes' disks more than before, divided by the objects stored"},
+		{Key: "stored_objects", Name: "objects stored", Unit: "1", Better: record.Neither,
+			Help: "objects of ours that are there in the middle of the trial; it begins anew when the system is brought up anew; fill only"},
+		{Key: "put_p50", Name: "time to store an object, median", Unit: "s", Better: record.Lower,
+			Help: "median over the ok operations that added objects; fill only"},
+		{Key: "get_p50", Name: "time to fetch an object, median", Unit: "s", Better: record.Lower,
+			Help: "median over the ok operations that fetched some of the objects that are there; fill only"},
+		{Key: "stat_p50", Name: "time to ask about an object, median", Unit: "s", Better: record.Lower,
+			Help: "median over the ok operations that asked about some of the objects that are there; fill only"},
+		{Key: "generator_cpu_per_op", Name: "generator's CPU per operation", Unit: "s", Better: record.Neither,
+			Help: "CPU seconds of the plimsoll process from the first operation to the last, divided by the operations: it makes and verifies the content, speaks the protocol and observes"},
+		{Key: "system_cpu_per_op", Name: "system's CPU per operation", Unit: "s", Better: record.Lower,
+			Help: "CPU seconds of all the system's processes during the trial, what surrounds the timed operations included, divided by these"},
+		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
+			Help: "largest sum, over the polls of the trial, of the resident set sizes of the system's processes; memory they share counts once per process"},
+		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
+			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+	}
+}
+
+// needs are the abilities that an operation asks of a node, beside being able to
+// place objects there.
+func needs(c experiment.Cell) []string {
+	var can []string
+	switch c.Overhead.Operation {
+	case "put", "fill":
+		can = []string{"put"}
+	case "put-durable":
+		can = []string{"put", "durable"}
+	case "put-dir":
+		can = []string{"directory"}
+	case "range", "stat", "update", "delete":
+		can = []string{c.Overhead.Operation}
+	}
+	return can
+}
+
+// Problems implements Scenario.
+func (Overhead) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	var problems []system.Problem
+	said := map[string]bool{}
+	say := func(what, hint string) {
+		if !said[what] {
+			said[what] = true
+			problems = append(problems, system.Problem{What: what, Hint: hint})
+		}
+	}
+	for _, c := range cells {
+		if c.Data.Size == 0 {
+			say("the scenario overhead measures objects that it stores, and may not write to this system", "say allow: [write] if it may")
+			return problems
+		}
+		if use.Mode == string(system.Attach) && !slices.Contains(info.Can, "put") {
+			say("objects cannot be stored in it, which the scenario overhead needs", "take it out of the experiment")
+			return problems
+		}
+		for _, ability := range needs(c) {
+			if !slices.Contains(info.Can, ability) {
+				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)", c.Overhead.Operation, ability, strings.Join(info.Can, ", ")),
+					fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.operation != %s\"]", use.Name, c.Overhead.Operation))
+			}
+		}
+		if c.Overhead.Connections == "fresh" && !slices.Contains(info.Can, "fresh") {
+			say(`it cannot be made to connect anew, which connections: fresh needs (it has no ability "fresh")`,
+				fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.connections != fresh\"]", use.Name))
+		}
+	}
+	return problems
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Overhead) Measure(in Measured) map[string]float64 {
+	m := map[string]float64{}
+	put := func(key string, v float64) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			m[key] = v
+		}
+	}
+	for key, v := range in.Load.Metrics {
+		put(key, v)
+	}
+	s, o := in.Summary, in.Cell.Overhead
+	c := s.Counts()
+	if finished := c.Finished(); finished > 0 {
+		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
+	}
+	switch {
+	case o.Operation == "fill": // several kinds of operations in one trial
+		if v, ok := m["put_p50"]; ok {
+			put("duration_p50", v)
+		}
+	case s.Count(record.Duration) > 0:
+		put("duration_p50", s.KaplanMeier(record.Duration, 0.5))
+		if s.Count(record.TTFB) > 0 {
+			put("first_byte_p50", s.KaplanMeier(record.TTFB, 0.5))
+		}
+	}
+	if d := m["duration_p50"]; d > 0 && o.Operation != "stat" && o.Operation != "delete" {
+		put("throughput", float64(in.Cell.Data.Size)/d)
+	}
+	if c.Ops > 0 {
+		put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
+		put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
+	}
+	put("system_rss_peak", in.Usage.SystemRSSPeak)
+	put("others_busy", in.Usage.OthersBusy)
+	return m
+}

@@ -1,0 +1,192 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// action is one operation, ready to be timed.
+type action struct {
+	kind   record.OpKind
+	object uint32
+	offset int64
+	length int64                // bytes that must move
+	sends  bool                 // to the system, not to us
+	do     func(*watched) error // what is timed
+	wrong  func() bool          // whether other bytes than the object's came; nil: none come
+	after  func()               // untimed, when it ended well
+}
+
+// action prepares, untimed, the n-th operation of a worker; n = -1 primes.
+func (t *overheadTrial) action(ctx context.Context, worker, n int) (action, error) {
+	switch t.o.Operation {
+	case "put":
+		return t.put(t.content(worker, n)), nil
+	case "put-durable":
+		return t.putDurable(t.content(worker, n))
+	case "put-dir":
+		return t.putIn(t.directories[worker], t.content(worker, n))
+	case "get":
+		set := t.sized[int64(t.cell.Data.Size)]
+		i := pick(len(set), t.o.Concurrency, worker, n)
+		return t.get(ctx, set[i], i)
+	case "range":
+		i := pick(len(t.ranged), t.o.Concurrency, worker, n)
+		return t.getRange(ctx, t.ranged[i], i, worker, n)
+	case "stat":
+		set := t.sized[int64(t.cell.Data.Size)]
+		i := pick(len(set), t.o.Concurrency, worker, n)
+		return t.stat(set[i], i)
+	case "update":
+		set := t.mutable[int64(t.cell.Data.Size)]
+		return t.update(set[worker], worker, t.content(worker, n))
+	case "delete":
+		return t.remover(ctx, t.content(worker, n))
+	}
+	return action{}, fmt.Errorf("overhead: there is no operation %q", t.o.Operation)
+}
+
+// pick has each of the workers go around its own share of the objects.
+func pick(objects, workers, worker, n int) int {
+	share := (objects - worker + workers - 1) / workers
+	return worker + (n+share)%share*workers
+}
+
+func (t *overheadTrial) put(c workload.Content) action {
+	var ref system.Ref
+	return action{
+		kind: record.OpPut, object: uint32(c.Index), length: c.Size, sends: true,
+		do: func(w *watched) (err error) {
+			ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c))
+			return err
+		},
+		after: func() { t.store(object{ref, c}) },
+	}
+}
+
+func (t *overheadTrial) putDurable(c workload.Content) (action, error) {
+	s, ok := t.node.(system.Settler)
+	if !ok {
+		return action{}, t.cannot("say when an object is durable")
+	}
+	a := t.put(c)
+	var ref system.Ref
+	a.kind = record.OpPutDurable
+	a.do = func(w *watched) (err error) {
+		if ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c)); err != nil {
+			return err
+		}
+		return s.Settle(w.ctx, ref)
+	}
+	a.after = func() { t.store(object{ref, c}) }
+	return a, nil
+}
+
+func (t *overheadTrial) putIn(dir system.Ref, c workload.Content) (action, error) {
+	d, ok := t.node.(system.Directory)
+	if !ok {
+		return action{}, t.cannot("enter objects into directories")
+	}
+	var ref system.Ref
+	a := t.put(c)
+	a.kind = record.OpPutDir
+	a.do = func(w *watched) (err error) {
+		ref, err = d.PutIn(w.ctx, dir, t.name(c), c.Size, w.sending(c))
+		return err
+	}
+	a.after = func() { t.store(object{ref, c}) }
+	return a, nil
+}
+
+// get prepares a read of the whole object. Where something near the client may
+// still have it, it is made to forget it first, and must prove that.
+func (t *overheadTrial) get(ctx context.Context, o object, index int) (action, error) {
+	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size, func(w *watched, to *receiver) error {
+		return t.node.Get(w.ctx, o.ref, to)
+	})
+}
+
+func (t *overheadTrial) getRange(ctx context.Context, o object, index, worker, n int) (action, error) {
+	r, ok := t.node.(system.Ranger)
+	if !ok {
+		return action{}, t.cannot("read ranges")
+	}
+	length := int64(t.cell.Data.Size)
+	// Anywhere in the object, and the same for all systems.
+	where := rand.New(rand.NewPCG(t.seed, uint64(worker)<<32|uint64(n+1)))
+	off := where.Int64N(o.content.Size - length + 1)
+	return t.read(ctx, record.OpRange, o, index, off, length, func(w *watched, to *receiver) error {
+		return r.GetRange(w.ctx, o.ref, off, length, to)
+	})
+}
+
+func (t *overheadTrial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64, do func(*watched, *receiver) error) (action, error) {
+	if c, ok := t.node.(system.Cooler); ok {
+		ctx, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std())
+		defer cancel()
+		if err := c.Cool(ctx, o.ref); err != nil {
+			return action{}, fmt.Errorf("%s: make %s cold: %w", t.site.Use.Name, o.ref, err)
+		}
+	}
+	var to *receiver
+	return action{
+		kind: kind, object: uint32(index), offset: off, length: length,
+		do: func(w *watched) (err error) {
+			if to, err = w.receiving(o.content, off); err != nil {
+				return err
+			}
+			return do(w, to)
+		},
+		wrong: func() bool { return to != nil && to.wrong },
+	}, nil
+}
+
+func (t *overheadTrial) stat(o object, index int) (action, error) {
+	s, ok := t.node.(system.Stater)
+	if !ok {
+		return action{}, t.cannot("tell of an object without its bytes")
+	}
+	return action{kind: record.OpStat, object: uint32(index), do: func(w *watched) error {
+		got, err := s.Stat(w.ctx, o.ref)
+		if err == nil && got.Size >= 0 && got.Size != o.content.Size {
+			err = fmt.Errorf("stat: the size is not that of the object")
+		}
+		return err
+	}}, nil
+}
+
+func (t *overheadTrial) update(o object, index int, c workload.Content) (action, error) {
+	u, ok := t.node.(system.Updater)
+	if !ok {
+		return action{}, t.cannot("replace the content of an object")
+	}
+	return action{kind: record.OpUpdate, object: uint32(index), length: c.Size, sends: true, do: func(w *watched) error {
+		return u.Update(w.ctx, o.ref, c.Size, w.sending(c))
+	}}, nil
+}
+
+// remover prepares the removal of an object that it stores for it.
+func (t *overheadTrial) remover(ctx context.Context, c workload.Content) (action, error) {
+	d, ok := t.node.(system.Deleter)
+	if !ok {
+		return action{}, t.cannot("remove objects")
+	}
+	ref, err := t.overheadRunner.seed(ctx, t.name(c), c)
+	if err != nil {
+		return action{}, fmt.Errorf("%s: store an object to remove: %w", t.site.Use.Name, err)
+	}
+	t.keep(1, c.Size)
+	return action{kind: record.OpDelete, object: uint32(c.Index),
+		do:    func(w *watched) error { return d.Delete(w.ctx, ref) },
+		after: func() { t.keep(-1, -c.Size) },
+	}, nil
+}
+
+func (t *overheadTrial) cannot(what string) error {
+	return fmt.Errorf("%s: it cannot %s", t.site.Use.Name, what)
+}

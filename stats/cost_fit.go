@@ -1,0 +1,202 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// FitCost fits t = A + R·RTT + B·size to the times of trials; conf is the
+// confidence of the intervals of A, R and B.
+//
+// Times span six decades and their noise is mostly proportional, so residuals
+// are judged relative to what replicates of such a time differ by (see
+// docs/methodology.md): no size dominates. Trials are summarised by cell with
+// an M-estimate, the model is fitted to the cells with an MM-estimate, and the
+// intervals come from the misfit between cells (see intervals), so they are as
+// wide as the model is wrong. One R for all sizes is tried first; when the
+// cells miss it by more than replicates differ, R is made a step function of
+// size (see segment). A, R and B may come out below 0: nothing is cut off that
+// the interval has to include.
+//
+// A parameter that the cells cannot tell has no interval and says why: R when
+// all round trips are alike, B when all sizes are; A then includes its part,
+// and says so. An error: a point that is no time, fewer points than
+// parameters, or sizes that change together with round trips.
+func FitCost(points []CostPoint, conf float64) (CostModel, error) {
+	if !(conf > 0 && conf < 1) {
+		return CostModel{}, fmt.Errorf("cost: confidence %v: it must lie between 0 and 1, ends excluded", conf)
+	}
+	if len(points) == 0 {
+		return CostModel{}, errors.New("cost: no points to fit")
+	}
+	cells, noise, err := gatherCells(points)
+	if err != nil {
+		return CostModel{}, err
+	}
+	form := costForm{starts: []float64{cells[0].size}, hasR: rttsVary(cells), hasB: cells[0].size != cells[len(cells)-1].size}
+	if p := form.parameters(); len(points) < p {
+		return CostModel{}, fmt.Errorf("cost: %d points for the %d parameters of t = A + R·RTT + B·size; more trials are needed", len(points), p)
+	}
+	fit, err := fitForm(form, noise, cells)
+	if err != nil {
+		return CostModel{}, err
+	}
+	return fit.segment().model(points, conf), nil
+}
+
+// Round trips that differ by no more than this are one round trip, measured
+// with an error: links are held to within 5 %, and an idle machine's own round
+// trip varies by some 10 µs.
+const (
+	sameRTT         = 0.05   // of the larger
+	sameRTTAbsolute = 200e-6 // seconds
+)
+
+func rttsVary(cells []costCell) bool {
+	least, most := math.Inf(1), 0.0
+	for _, c := range cells {
+		least, most = min(least, c.rtt), max(most, c.rtt)
+	}
+	return most-least > max(sameRTT*most, sameRTTAbsolute)
+}
+
+// model turns a fit into what callers see.
+func (f *costFit) model(points []CostPoint, conf float64) CostModel {
+	m := CostModel{Points: len(points), Cells: len(f.cells)}
+	intervals := f.intervals(conf, len(points))
+	m.A = intervals[0]
+	var within []string
+	if f.form.hasB {
+		m.B = intervals[len(intervals)-1]
+	} else {
+		m.B = unknown(len(points), "all sizes are alike: B cannot be told from A")
+		within = append(within, fmt.Sprintf("B times the size of %.4g bytes", f.cells[0].size))
+	}
+	if !f.form.hasR {
+		within = append(within, fmt.Sprintf("R times the round trip of %.3g ms", 1e3*f.medianRTT()))
+	}
+	if len(within) > 0 {
+		m.A.Warn = strings.TrimPrefix(m.A.Warn+"; includes "+strings.Join(within, " and "), "; ")
+	}
+	for k := range f.form.starts {
+		s := CostSegment{From: math.Inf(1), A: m.A, OwnA: f.form.ownA && k == 0}
+		for _, c := range f.cells {
+			if f.form.segment(c.size) == k {
+				s.From, s.To = min(s.From, c.size), max(s.To, c.size)
+			}
+		}
+		if s.OwnA {
+			s.A = intervals[f.form.indexA(k)]
+		}
+		if f.form.hasR {
+			s.R = intervals[f.form.indexR(k)]
+		} else {
+			s.R = unknown(len(points), fmt.Sprintf("all round trips are alike (%.3g ms): R cannot be told from A", 1e3*f.medianRTT()))
+		}
+		m.Segments = append(m.Segments, s)
+	}
+	m.Residual = make([]float64, len(points))
+	for i, p := range points {
+		m.Residual[i] = p.Time/m.Predict(p.RTT, p.Size) - 1
+	}
+	m.Scale = robustSpread(m.Residual)
+	m.Holds, m.Why = f.holds()
+	return m
+}
+
+func (f *costFit) medianRTT() float64 {
+	rtts := make([]float64, len(f.cells))
+	for i, c := range f.cells {
+		rtts[i] = c.rtt
+	}
+	return Median(rtts)
+}
+
+// robustSpread is the median absolute deviation from 0, as a standard deviation.
+func robustSpread(xs []float64) float64 {
+	absolute := make([]float64, len(xs))
+	for i, x := range xs {
+		absolute[i] = math.Abs(x)
+	}
+	return Median(absolute) / normalQuartile
+}
+
+// lackOfFit is the level of the test whether a model holds: one right model in
+// a hundred is called wrong.
+const lackOfFit = 0.01
+
+// lackOfFitP is the p-value of the hypothesis that cells miss the model by no
+// more than replicates differ: the F test of lack of fit against pure error
+// (Draper and Smith, Applied Regression Analysis, 3rd ed., 1998, §2.1), with
+// robust locations and a robust variance of them. NaN when nothing was
+// repeated or no cell is left over.
+func (f *costFit) lackOfFitP() float64 {
+	left := len(f.cells) - len(f.beta)
+	if left <= 0 || f.noise.freedom == 0 {
+		return math.NaN()
+	}
+	// Where cells have their own variances, a squared residual is no longer χ²
+	// but F with one and ν degrees of freedom: larger, and more variable.
+	larger, freedom := 1.0, float64(left)
+	if f.noise.unsure > 0 {
+		nu := max(2/f.noise.unsure+1, 4.5)
+		larger = nu / (nu - 2)
+		freedom *= max((nu-4)/(nu-1), 0.125)
+	}
+	return distuv.F{D1: freedom, D2: float64(f.noise.freedom)}.Survival(f.misfit() * f.misfit() / larger)
+}
+
+// misfit is the root of the residuals' mean square per degree of freedom, in
+// standard errors of the cells' locations; 0 when none is left.
+func (f *costFit) misfit() float64 {
+	left := len(f.cells) - len(f.beta)
+	if left <= 0 {
+		return 0
+	}
+	squares := 0.0
+	for _, r := range f.residual {
+		squares += r * r
+	}
+	return math.Sqrt(squares / float64(left))
+}
+
+// holds says whether the model holds, and what the reader must know.
+func (f *costFit) holds() (bool, string) {
+	p := f.lackOfFitP()
+	switch {
+	case f.noise.freedom == 0:
+		return false, "no cell was repeated, so nothing says how far trials may differ from the model"
+	case math.IsNaN(p):
+		return false, fmt.Sprintf("%d cells for %d parameters: none is left to test the model with", len(f.cells), len(f.beta))
+	case p >= lackOfFit:
+		return true, ""
+	}
+	relative := make([]float64, len(f.cells)) // of the cell's location
+	order := make([]int, len(f.cells))
+	for g, c := range f.cells {
+		order[g] = g
+		relative[g] = f.noise.time(c.at)/f.expectation(g, f.beta) - 1
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return int(math.Copysign(1, math.Abs(f.residual[b])-math.Abs(f.residual[a])))
+	})
+	typical := robustSpread(relative)
+	var worst []string
+	for _, g := range order[:min(3, len(order))] {
+		worst = append(worst, fmt.Sprintf("%.4g bytes at %.3g ms: %+.1f %%", f.cells[g].size, 1e3*f.cells[g].rtt, 100*relative[g]))
+	}
+	return false, fmt.Sprintf("cells miss the model by %.2g %%, %.2g times as much as repeated trials allow (%s); worst: %s",
+		100*typical, f.misfit(), formatP(p), strings.Join(worst, ", "))
+}
+
+func formatP(p float64) string {
+	if p < 1e-4 {
+		return "p < 0.0001"
+	}
+	return fmt.Sprintf("p = %.2g", p)
+}

@@ -1,0 +1,336 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// costCell is what the trials of one cell say together.
+type costCell struct {
+	rtt, size float64
+	n         int
+	at        float64 // robust location of the times on the scale of costNoise
+	spread    float64 // of one trial about it, there
+	variance  float64 // of at
+}
+
+// costNoise is how trials of the same cell differ. The standard deviation of a
+// time around its expectation μ is taken as spread·√(floor² + μ²): a share of
+// the time, plus what timers and schedulers add to any time. On the scale
+// asinh(t/floor) it is the same for all times (Rocke and Durbin 2001, A model
+// for measurement error for gene expression arrays; Durbin et al. 2002), which
+// for t ≫ floor is the logarithm: a deviation there is a relative error.
+type costNoise struct {
+	floor   float64 // seconds
+	spread  float64 // robust standard deviation of one trial on the scale, over all cells
+	freedom int     // degrees of freedom: trials beyond the first of each cell; 0: nothing was repeated
+	unsure  float64 // variance of the logarithm of a cell's estimated variance; 0: all cells are taken to be alike
+}
+
+func (c costNoise) scale(t float64) float64 { return math.Asinh(t / c.floor) }
+
+// slope is the derivative of scale.
+func (c costNoise) slope(t float64) float64 { return 1 / math.Hypot(t, c.floor) }
+
+func (c costNoise) time(v float64) float64 { return c.floor * math.Sinh(v) }
+
+// leastSpread is the smallest relative spread that is believed: clocks are not
+// better, and trials that agree to the last bit must not divide by zero.
+const leastSpread = 1e-6
+
+// gatherCells groups the points, in the order of size and round trip, and
+// estimates the noise from those that are replicates.
+func gatherCells(points []CostPoint) ([]costCell, costNoise, error) {
+	groups := map[int][]CostPoint{}
+	for i, p := range points {
+		if !(p.Time > 0) || math.IsInf(p.Time, 0) {
+			return nil, costNoise{}, fmt.Errorf("cost: point %d has a time of %v s: times must be positive and finite; leave out trials that did not finish", i, p.Time)
+		}
+		if !(p.RTT >= 0) || math.IsInf(p.RTT, 0) || !(p.Size >= 0) || math.IsInf(p.Size, 0) {
+			return nil, costNoise{}, fmt.Errorf("cost: point %d has a round trip of %v s and a size of %v bytes: both must be finite and not negative", i, p.RTT, p.Size)
+		}
+		if g := groups[p.Cell]; len(g) > 0 && g[0].Size != p.Size {
+			return nil, costNoise{}, fmt.Errorf("cost: cell %d holds the sizes %v and %v: replicates must have one size", p.Cell, g[0].Size, p.Size)
+		}
+		groups[p.Cell] = append(groups[p.Cell], p)
+	}
+	times := make([][]float64, 0, len(groups))
+	cells := make([]costCell, 0, len(groups))
+	keys := make([]int, 0, len(groups))
+	for k := range groups {
+		keys = append(keys, k)
+	}
+	rtts := map[int]float64{}
+	for k, g := range groups {
+		of := make([]float64, len(g))
+		for i, p := range g {
+			of[i] = p.RTT
+		}
+		rtts[k] = Median(of)
+	}
+	slices.SortFunc(keys, func(a, b int) int {
+		return cmp.Or(cmp.Compare(groups[a][0].Size, groups[b][0].Size), cmp.Compare(rtts[a], rtts[b]), cmp.Compare(a, b))
+	})
+	for _, k := range keys {
+		of := make([]float64, len(groups[k]))
+		for i, p := range groups[k] {
+			of[i] = p.Time
+		}
+		slices.Sort(of)
+		times = append(times, of)
+		cells = append(cells, costCell{rtt: rtts[k], size: groups[k][0].Size, n: len(of)})
+	}
+	noise := fitNoise(times)
+	noise.locate(cells, times)
+	return cells, noise, nil
+}
+
+// fitNoise finds the floor by maximum likelihood over a ladder of floors, from
+// almost none (noise all relative) to beyond the largest time (all additive).
+// Only deviations from the median of the cell enter, so no model of the
+// expectations is needed; they are taken as Student's t with 3 degrees of
+// freedom, whose tails leave outliers little say.
+func fitNoise(times [][]float64) costNoise {
+	least, most, n := math.Inf(1), 0.0, 0
+	for _, of := range times {
+		least, most = min(least, of[0]), max(most, of[len(of)-1])
+		n += len(of)
+	}
+	best := costNoise{floor: least / 1000, spread: leastSpread, freedom: n - len(times)}
+	if best.freedom == 0 {
+		return best
+	}
+	cost := best.unlikelihood(times, most)
+	for floor := least / 8; floor < 64*most; floor *= 2 {
+		c := costNoise{floor: floor}
+		if u := c.unlikelihood(times, most); u < cost {
+			cost, best.floor = u, floor
+		}
+	}
+	best.spread = max(pairSpread(best, times), best.leastSpread(most))
+	return best
+}
+
+// leastSpread is the constant of that name on the scale, at the largest time.
+func (c costNoise) leastSpread(most float64) float64 { return leastSpread * most * c.slope(most) }
+
+// unlikelihood is the negative logarithm of the likelihood, but for a constant,
+// at the best spread.
+func (c costNoise) unlikelihood(times [][]float64, most float64) float64 {
+	var squares []float64
+	cost := 0.0
+	for _, of := range times {
+		mid := c.scale(medianSorted(of))
+		for _, t := range of {
+			d := c.scale(t) - mid
+			squares = append(squares, d*d)
+			cost -= math.Log(c.slope(t))
+		}
+	}
+	const nu = 3
+	least := c.leastSpread(most)
+	s2 := 0.0
+	for _, d2 := range squares {
+		s2 += math.Sqrt(d2) / float64(len(squares))
+	}
+	s2 = max(s2*s2, least*least)
+	for range 6 { // expectation maximisation of the spread
+		sum := 0.0
+		for _, d2 := range squares {
+			sum += (nu + 1) * d2 / (nu + d2/s2)
+		}
+		s2 = max(sum/float64(len(squares)), least*least)
+	}
+	for _, d2 := range squares {
+		cost += (nu+1)/2.*math.Log1p(d2/s2/nu) + math.Log(s2)/2
+	}
+	return cost
+}
+
+// pairSpread is a robust standard deviation from all differences between
+// replicates: their median absolute value, then the root of their mean square,
+// each cut at three of the former.
+func pairSpread(c costNoise, times [][]float64) float64 {
+	var pairs []float64
+	for _, of := range times {
+		on := make([]float64, len(of))
+		for i, t := range of {
+			on[i] = c.scale(t)
+		}
+		for i := range on {
+			for j := range i {
+				pairs = append(pairs, math.Abs(on[i]-on[j])/math.Sqrt2)
+			}
+		}
+	}
+	slices.Sort(pairs)
+	first := medianSorted(pairs) / normalQuartile
+	squares := 0.0
+	for _, d := range pairs {
+		d = min(d, 3*first)
+		squares += d * d
+	}
+	// Half of the differences are ties: the timer is coarser than the noise.
+	if first == 0 {
+		return 0
+	}
+	return math.Sqrt(squares / float64(len(pairs)))
+}
+
+// normalQuartile is the median absolute deviation of a standard normal variable.
+const normalQuartile = 0.6744897501960817
+
+// normalDecile is the 90th percentile of a standard normal variable.
+const normalDecile = 1.2815515655446004
+
+// locate fills in each cell's spread, its location (Tukey's M-estimate) and
+// the variance of that (Huber 1981, Robust Statistics, §6.5: ψ's mean square
+// over the square of its mean slope).
+func (c *costNoise) locate(cells []costCell, times [][]float64) {
+	most := 0.0
+	values := make([][]float64, len(times))
+	for g, of := range times {
+		values[g] = make([]float64, len(of))
+		for i, t := range of {
+			values[g][i] = c.scale(t)
+			most = max(most, t)
+		}
+	}
+	least := c.leastSpread(most)
+	c.spreads(cells, values, least)
+	squares, slopes, n := 0.0, 0.0, 0.0
+	for g, on := range values {
+		cell := &cells[g]
+		cell.at = medianSorted(on)
+		if len(on) == 2 { // disturbances lengthen times: begin with the shorter
+			cell.at = on[0]
+		}
+		for range 30 {
+			sum, weights := 0.0, 0.0
+			for _, v := range on {
+				w := tukeyWeight((v - cell.at) / cell.spread)
+				sum += w * v
+				weights += w
+			}
+			if weights == 0 { // far apart, and nothing at their median
+				break
+			}
+			before := cell.at
+			cell.at = sum / weights
+			if math.Abs(cell.at-before) < 1e-9*cell.spread {
+				break
+			}
+		}
+		if len(on) < 2 {
+			continue
+		}
+		for _, v := range on {
+			u := (v - cell.at) / cell.spread
+			psi := u * tukeyWeight(u)
+			squares += psi * psi
+			slopes += tukeySlope(u)
+			n++
+		}
+	}
+	precision := 1.0
+	if c.freedom > 0 && slopes > 0 {
+		precision = squares / float64(c.freedom) / (slopes / n * slopes / n)
+	}
+	for g := range cells {
+		s := max(cells[g].spread*math.Sqrt(precision), least)
+		cells[g].variance = s * s / float64(cells[g].n)
+	}
+}
+
+// minSpreadCells is the least number of repeated cells whose spreads are
+// compared with each other.
+const minSpreadCells = 8
+
+// spreads gives each cell the common spread, unless the cells' own differ by
+// more than chance lets them: some part of a system may be noisier than its
+// time tells. Then a cell's own is drawn towards the common one, in logarithms,
+// by as much as chance has in it (empirical Bayes; see Smyth 2004). A cell's
+// own spread is Qn (Rousseeuw and Croux 1993), which an outlier does not move.
+func (c *costNoise) spreads(cells []costCell, values [][]float64, least float64) {
+	own := make([]float64, len(cells)) // logarithm of the variance over the common one
+	var repeated []float64
+	chance := 0.0
+	for g, on := range values {
+		cells[g].spread = c.spread
+		if len(on) < 2 {
+			continue
+		}
+		own[g] = 2 * math.Log(max(qn(on), c.spread/20, least)/c.spread)
+		repeated = append(repeated, own[g])
+		chance += qnVariance(len(on))
+	}
+	if len(repeated) < minSpreadCells {
+		return
+	}
+	chance /= float64(len(repeated))
+	slices.Sort(repeated)
+	m := len(repeated)
+	s := (repeated[m-1-m/10] - repeated[m/10]) / (2 * normalDecile)
+	// 1.5 standard errors of a variance that is taken from deciles.
+	if s*s < chance*(1+1.5*1.75/math.Sqrt(float64(m))) {
+		return
+	}
+	between, mid := s*s-chance, medianSorted(repeated)
+	c.unsure = between * chance / (between + chance)
+	for g, on := range values {
+		if len(on) < 2 {
+			continue
+		}
+		share := between / (between + qnVariance(len(on)))
+		cells[g].spread = c.spread * math.Exp(share*(own[g]-mid)/2)
+	}
+}
+
+// qn is the scale estimate of Rousseeuw and Croux (1993): about the lower
+// quartile of the differences between values, with their factors for few.
+func qn(sorted []float64) float64 {
+	n := len(sorted)
+	var differences []float64
+	for i := range sorted {
+		for j := range i {
+			differences = append(differences, sorted[i]-sorted[j])
+		}
+	}
+	slices.Sort(differences)
+	h := n/2 + 1
+	few := [...]float64{2: 0.399, 3: 0.994, 4: 0.512, 5: 0.844, 6: 0.611, 7: 0.857, 8: 0.669, 9: 0.872}
+	factor := float64(n) / (float64(n) + 3.8)
+	switch {
+	case n < len(few):
+		factor = few[n]
+	case n%2 == 1:
+		factor = float64(n) / (float64(n) + 1.4)
+	}
+	return 2.2219 * factor * differences[h*(h-1)/2-1]
+}
+
+// qnVariance is the variance of the logarithm of qn's square for normal values,
+// within a seventh of what simulation gives for n up to 12.
+func qnVariance(n int) float64 { return 4 / float64(2*(n/2)-1) }
+
+// tukeyCut makes Tukey's estimate 95 % as precise as the mean for normal errors.
+const tukeyCut = 4.685
+
+func tukeyWeight(u float64) float64 {
+	if math.Abs(u) >= tukeyCut {
+		return 0
+	}
+	v := 1 - u*u/(tukeyCut*tukeyCut)
+	return v * v
+}
+
+// tukeySlope is the derivative of ψ(u) = u·tukeyWeight(u).
+func tukeySlope(u float64) float64 {
+	if math.Abs(u) >= tukeyCut {
+		return 0
+	}
+	v := u * u / (tukeyCut * tukeyCut)
+	return (1 - v) * (1 - 5*v)
+}

@@ -1,0 +1,153 @@
+package all
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// counting is a host that counts what crosses its link.
+type counting struct {
+	testbed.Host
+	dials, sent, received atomic.Int64
+}
+
+func (c *counting) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := c.Host.Dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c.dials.Add(1)
+	return countingConn{conn, c}, nil
+}
+
+type countingConn struct {
+	net.Conn
+	host *counting
+}
+
+func (c countingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.host.received.Add(int64(n))
+	return n, err
+}
+
+func (c countingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.host.sent.Add(int64(n))
+	return n, err
+}
+
+// TestConnections: systems whose client is in this process keep one connection
+// for operations in a row, connect anew once for each Redial, and their objects'
+// bytes cross the client's link, those of a seed excepted.
+func TestConnections(t *testing.T) {
+	for _, s := range All() {
+		i := s.Info()
+		if !slices.Contains([]string{"nginx", "static", "s3"}, i.Name) {
+			continue
+		}
+		for _, tls := range []string{"", "false", "true"} {
+			opt := system.Options{}
+			if tls != "" {
+				opt["tls"] = tls
+			}
+			if _, err := i.Fill(opt); err != nil || tls == "" && hasOption(i, "tls") {
+				continue
+			}
+			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
+				systemtest.Need(t, daemon(i.Name), s.Check(t.Context(), opt))
+				hosts := systemtest.Hosts(t, 2)
+				client := &counting{Host: hosts[1]}
+				c, err := s.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: client, Dir: t.TempDir(), Options: opt})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Stop(t.Context())
+				testConnections(t, c.Nodes()[0], client)
+			})
+		}
+	}
+}
+
+func testConnections(t *testing.T, n system.Node, link *counting) {
+	const size = 500_000
+	ctx := systemtest.Context(t)
+	object := func(seed string) *bytes.Reader { return bytes.NewReader(systemtest.Bytes(seed, size)) }
+	var ref system.Ref
+	var err error
+	for _, op := range []struct {
+		name           string
+		sent, received int64 // at least
+		do             func() error
+	}{
+		{"put", size, 0, func() error { ref, err = n.(system.Updater).PutMutable(ctx, "object", size, object("a")); return err }},
+		{"update", size, 0, func() error { return n.(system.Updater).Update(ctx, ref, size, object("b")) }},
+		{"get", 0, size, func() error { return n.Get(ctx, ref, io.Discard) }},
+		{"range", 0, 1000, func() error { return n.(system.Ranger).GetRange(ctx, ref, 10, 1000, io.Discard) }},
+		{"stat", 0, 0, func() error { _, err := n.(system.Stater).Stat(ctx, ref); return err }},
+		{"delete", 0, 0, func() error { return n.(system.Deleter).Delete(ctx, ref) }},
+	} {
+		for _, fresh := range []bool{false, true} {
+			if op.name == "delete" { // what was deleted before is put again
+				if ref, err = n.Put(ctx, "object", size, object("c")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var dials int64
+			if fresh {
+				dials = 1
+				if err := n.(system.Redialer).Redial(ctx); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := n.Get(ctx, "no-such-object", io.Discard); err == nil { // a connection to keep
+				t.Fatal("got what is not there")
+			}
+			d, s, r := link.dials.Load(), link.sent.Load(), link.received.Load()
+			if err := op.do(); err != nil {
+				t.Fatalf("%s: %v", op.name, err)
+			}
+			d, s, r = link.dials.Load()-d, link.sent.Load()-s, link.received.Load()-r
+			if d != dials {
+				t.Errorf("%s, fresh %v: %d dials", op.name, fresh, d)
+			}
+			if s < op.sent || r < op.received || s > op.sent+20_000 || r > op.received+60_000 {
+				t.Errorf("%s, fresh %v: %d bytes sent, %d received", op.name, fresh, s, r)
+			}
+		}
+	}
+	s := link.sent.Load()
+	if _, err := system.Seed(ctx, n, "seeded", size, object("d")); err != nil {
+		t.Fatal(err)
+	}
+	if s = link.sent.Load() - s; s > 0 {
+		t.Errorf("a seed sent %d bytes over the client's link", s)
+	}
+	h, err := n.(system.Stats).Stats(ctx)
+	if err != nil || h.Objects != 1 || h.Absolute < size || h.Absolute > size+10_000 || h.Disk < size || h.Entries < 1 || h.Inodes < 2 {
+		t.Errorf("stats of one object of %d bytes: %+v, %v", size, h, err)
+	}
+}
+
+func hasOption(i system.Info, name string) bool {
+	return slices.ContainsFunc(i.Options, func(o system.Option) bool { return o.Name == name })
+}
+
+// daemon is what PLIMSOLL_REQUIRE calls a system's program.
+func daemon(name string) string {
+	switch name {
+	case "s3":
+		return "versitygw"
+	case "sftp", "scp":
+		return "sshd"
+	}
+	return name
+}

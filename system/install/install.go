@@ -1,0 +1,169 @@
+// Package install brings storage systems that are Python programs onto this
+// machine: each into a virtual environment of its own in the user's data
+// directory, from a lock that names every file by its hash. Nothing of the
+// system's own Python is touched, and nothing but the named files is accepted.
+package install
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Program is something that can be installed.
+type Program struct {
+	Name    string
+	Version string
+	Command string // what it is found by
+	Size    string // on disk, about
+}
+
+// Programs lists what can be installed.
+func Programs() []Program {
+	return []Program{
+		{Name: "tahoe", Version: "1.20.0", Command: "tahoe", Size: "180 MB"},
+		{Name: "deluge", Version: "2.2.0", Command: "deluged", Size: "140 MB"},
+	}
+}
+
+// ByName finds a program.
+func ByName(name string) (Program, bool) {
+	i := slices.IndexFunc(Programs(), func(p Program) bool { return p.Name == name })
+	if i < 0 {
+		return Program{}, false
+	}
+	return Programs()[i], true
+}
+
+//go:embed locks
+var locks embed.FS
+
+// Lock is the program's list of packages with versions and hashes, in the form
+// that pip calls a requirements file.
+func (p Program) Lock() []byte {
+	b, err := locks.ReadFile("locks/" + p.Name + ".txt")
+	if err != nil {
+		panic(err) // a test opens every one
+	}
+	return b
+}
+
+// Dir is where the program is, or would be, installed. Another lock is another
+// directory, so a new Plimsoll never runs an old installation by mistake.
+func (p Program) Dir() (string, error) {
+	data := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(data) { // the XDG specification: relative paths are to be ignored
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("%s: where to install: %w; set XDG_DATA_HOME to a directory of yours", p.Name, err)
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	sum := sha256.Sum256(p.Lock())
+	return filepath.Join(data, "plimsoll", fmt.Sprintf("%s-%s-%s", p.Name, p.Version, hex.EncodeToString(sum[:4]))), nil
+}
+
+// done is written last: a directory without it is what an interrupted
+// installation left behind.
+const done = "plimsoll-installed"
+
+// Find is the directory of the program's commands, if it is installed.
+func Find(name string) (bin string, ok bool) {
+	p, known := ByName(name)
+	if !known {
+		return "", false
+	}
+	dir, err := p.Dir()
+	if err != nil {
+		return "", false
+	}
+	if _, err := os.Stat(filepath.Join(dir, done)); err != nil {
+		return "", false
+	}
+	bin = filepath.Join(dir, "bin")
+	if _, err := os.Stat(filepath.Join(bin, p.Command)); err != nil {
+		return "", false // someone took it away
+	}
+	return bin, true
+}
+
+// Install brings the program here, unless it is; log gets what pip says. ctx
+// bounds it. Two installations of the same program wait for each other.
+func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err error) {
+	if bin, ok := Find(p.Name); ok {
+		return bin, nil
+	}
+	dir, err := p.Dir()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", fmt.Errorf("%s: install: %w", p.Name, err)
+	}
+	unlock, err := lock(ctx, dir+".lock")
+	if err != nil {
+		return "", fmt.Errorf("%s: install: %w", p.Name, err)
+	}
+	defer unlock()
+	if bin, ok := Find(p.Name); ok { // the one we waited for did it
+		return bin, nil
+	}
+	// A virtual environment cannot be moved once made: it is made in its place.
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("%s: remove an unfinished installation: %w", p.Name, err)
+	}
+	if err := p.venv(ctx, dir, log); err != nil {
+		return "", errors.Join(fmt.Errorf("%s: install: %w", p.Name, err), os.RemoveAll(dir))
+	}
+	if err := os.WriteFile(filepath.Join(dir, done), []byte(p.Version+"\n"), 0o644); err != nil {
+		return "", fmt.Errorf("%s: install: %w", p.Name, err)
+	}
+	bin, ok := Find(p.Name)
+	if !ok {
+		return "", fmt.Errorf("%s: install: pip ended well, and there is no command %s in %s", p.Name, p.Command, filepath.Join(dir, "bin"))
+	}
+	return bin, nil
+}
+
+// Hint says how to get the program, for errors of the systems that need it.
+func Hint(name string) string {
+	return fmt.Sprintf("plimsoll systems install %s (a Python environment of its own in your data directory)", name)
+}
+
+// lock waits for the file's lock, which ends with the process that holds it.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if err := sleep(ctx); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("another installation holds %s: %w", path, err)
+		}
+	}
+}
+
+// last are the last lines of a command's output: what it died of.
+func last(out string, n int) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

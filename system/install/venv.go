@@ -1,0 +1,70 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// oldest is the oldest Python that every lock has files for.
+const oldest = "3.10"
+
+// venv makes a virtual environment in dir and installs exactly what the lock names.
+func (p Program) venv(ctx context.Context, dir string, log io.Writer) error {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return fmt.Errorf("there is no python3 in PATH; install Python %s or newer (on Debian: apt-get install python3-venv)", oldest)
+	}
+	minor := strings.TrimPrefix(oldest, "3.")
+	if err := run(ctx, log, python, "-c", "import sys; sys.exit(sys.version_info < (3, "+minor+"))"); err != nil {
+		return fmt.Errorf("%s is too old or does not run; Python %s or newer is needed: %w", python, oldest, err)
+	}
+	if err := run(ctx, log, python, "-m", "venv", dir); err != nil {
+		return fmt.Errorf("make a virtual environment: %w; on Debian: apt-get install python3-venv", err)
+	}
+	list := filepath.Join(dir, "lock.txt")
+	if err := os.WriteFile(list, p.Lock(), 0o644); err != nil {
+		return err
+	}
+	// --no-deps: the lock is complete, and nothing else shall come in.
+	return run(ctx, log, filepath.Join(dir, "bin", "python"), "-m", "pip", "install",
+		"--disable-pip-version-check", "--no-input", "--require-hashes", "--no-deps", "-r", list)
+}
+
+// run executes a command; its error ends with the last lines of what it said.
+func run(ctx context.Context, log io.Writer, name string, args ...string) error {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout = io.MultiWriter(log, &out)
+	cmd.Stderr = cmd.Stdout
+	// pip starts compilers: the whole group goes when we stop.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", filepath.Base(name), context.Cause(ctx))
+	}
+	return errors.Join(fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args[:min(2, len(args))], " "), err), errors.New(last(out.String(), 8)))
+}
+
+// sleep waits before the lock is tried again.
+func sleep(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(200 * time.Millisecond):
+		return nil
+	}
+}

@@ -1,0 +1,221 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// lab is a server and a client of it, with counts of both sides.
+type lab struct {
+	client  *Client
+	target  system.HTTPTarget
+	dials   atomic.Int64
+	resumed atomic.Int64 // requests on a resumed TLS session
+	mu      sync.Mutex
+	peers   map[string]bool // client addresses seen
+	protos  map[string]bool
+}
+
+func newLab(t *testing.T, scheme string) *lab {
+	l := &lab{peers: map[string]bool{}, protos: map[string]bool{}}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.mu.Lock()
+		l.peers[r.RemoteAddr], l.protos[r.Proto] = true, true
+		l.mu.Unlock()
+		if r.TLS != nil && r.TLS.DidResume {
+			l.resumed.Add(1)
+		}
+		n, err := io.Copy(io.Discard, r.Body)
+		switch {
+		case err != nil:
+			panic(err)
+		case r.Method == http.MethodPut && n > 0:
+			w.WriteHeader(http.StatusCreated)
+		case r.URL.Path == "/none":
+			http.Error(w, strings.Repeat("no such object, at length; ", 1000), http.StatusNotFound)
+		case r.Method == http.MethodGet:
+			w.Write(make([]byte, 100_000))
+		}
+	}))
+	switch scheme {
+	case "h2":
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	case "https":
+		s.StartTLS()
+	default:
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.target.URL = u
+	if scheme != "http" {
+		l.target.CAFile = filepath.Join(t.TempDir(), "ca.pem")
+		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+		if err := os.WriteFile(l.target.CAFile, block, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.client, err = New("test", func(ctx context.Context, network, address string) (net.Conn, error) {
+		l.dials.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}, l.target); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.client.Close)
+	return l
+}
+
+// operation is the i-th of a mixture of all that nodes do.
+func (l *lab) operation(ctx context.Context, i int) error {
+	var err error
+	switch i % 4 {
+	case 0:
+		err = l.client.Get(ctx, l.target, io.Discard)
+	case 3:
+		none := l.target
+		none.URL = none.URL.JoinPath("none")
+		if err = l.client.Get(ctx, none, io.Discard); errors.Is(err, system.ErrNotFound) {
+			err = nil
+		}
+	case 1:
+		_, err = l.client.Stat(ctx, l.target)
+	case 2:
+		const size = 300_000
+		_, err = l.client.Send(ctx, http.MethodPut, l.target, size, io.LimitReader(zeros{}, size))
+	}
+	return err
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestKeptAndFresh(t *testing.T) {
+	const n = 12
+	for scheme, proto := range map[string]string{"http": "HTTP/1.1", "https": "HTTP/1.1", "h2": "HTTP/2.0"} {
+		t.Run(scheme, func(t *testing.T) {
+			l := newLab(t, scheme)
+			for i := range n {
+				if err := l.operation(t.Context(), i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := l.dials.Load(); got != 1 || len(l.peers) != 1 {
+				t.Errorf("kept: %d requests took %d dials, the server saw %d connections", n, got, len(l.peers))
+			}
+			for i := range n {
+				l.client.Redial()
+				if err := l.operation(t.Context(), i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := l.dials.Load(); got != 1+n || len(l.peers) != 1+n {
+				t.Errorf("fresh: %d requests took %d more dials, the server saw %d more connections", n, got-1, len(l.peers)-1)
+			}
+			// What was made afresh is kept from then on.
+			for i := range n {
+				if err := l.operation(t.Context(), i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := l.dials.Load(); got != 1+n {
+				t.Errorf("kept again: %d requests took %d dials", n, got-1-n)
+			}
+			if l.resumed.Load() != 0 {
+				t.Errorf("%d requests on resumed sessions", l.resumed.Load())
+			}
+			if len(l.protos) != 1 || !l.protos[proto] {
+				t.Errorf("spoke %v", l.protos)
+			}
+		})
+	}
+}
+
+// TestFreshAmongOthers: what another operation gives back in between is not
+// taken for fresh.
+func TestFreshAmongOthers(t *testing.T) {
+	for _, scheme := range []string{"http", "h2"} {
+		t.Run(scheme, func(t *testing.T) {
+			l := newLab(t, scheme)
+			const workers, each = 8, 6
+			g, ctx := errgroup.WithContext(t.Context())
+			for range workers {
+				g.Go(func() error {
+					for i := range each {
+						l.client.Redial()
+						if err := l.operation(ctx, i); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			if err := g.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			if got := l.dials.Load(); got != workers*each || len(l.peers) != workers*each {
+				t.Errorf("%d requests took %d dials, the server saw %d connections", workers*each, got, len(l.peers))
+			}
+		})
+	}
+}
+
+// TestResumptionWouldShow: the count of resumed sessions counts.
+func TestResumptionWouldShow(t *testing.T) {
+	l := newLab(t, "https")
+	l.client.pool.transport.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	for range 3 {
+		l.client.Redial()
+		if err := l.client.Get(t.Context(), l.target, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.resumed.Load() == 0 {
+		t.Error("with a session cache no session was resumed: this test cannot tell")
+	}
+}
+
+func TestStatusTellsErrorsApart(t *testing.T) {
+	for status, want := range map[int]error{
+		http.StatusNotFound: system.ErrNotFound, http.StatusGone: system.ErrNotFound,
+		http.StatusUnauthorized: system.ErrAuth, http.StatusForbidden: system.ErrAuth,
+		http.StatusInsufficientStorage: system.ErrQuota,
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		u, err := url.Parse(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := system.HTTPTarget{URL: u}
+		c, err := New("test", (&net.Dialer{}).DialContext, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Stat(t.Context(), target); !errors.Is(err, want) {
+			t.Errorf("status %d: %v, want %v", status, err, want)
+		}
+		c.Close()
+		s.Close()
+	}
+}

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"context"
+	"io"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Reader is the part of a node that reads objects over HTTP; nodes embed it.
+type Reader struct {
+	Client *Client
+	locate func(ref system.Ref) (system.HTTPTarget, error)
+}
+
+// NewReader returns a reader whose client is New(name, dial, t) and which finds
+// objects where locate says.
+func NewReader(name string, dial Dial, t system.HTTPTarget, locate func(ref system.Ref) (system.HTTPTarget, error)) (Reader, error) {
+	c, err := New(name, dial, t)
+	return Reader{c, locate}, err
+}
+
+// Get implements system.Node.
+func (r Reader) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	t, err := r.locate(ref)
+	if err != nil {
+		return err
+	}
+	return r.Client.Get(ctx, t, w)
+}
+
+// GetRange implements system.Ranger.
+func (r Reader) GetRange(ctx context.Context, ref system.Ref, off, n int64, w io.Writer) error {
+	t, err := r.locate(ref)
+	if err != nil {
+		return err
+	}
+	return r.Client.GetRange(ctx, t, off, n, w)
+}
+
+// StatSize asks for an object's size as [Client.Stat] does.
+func (r Reader) StatSize(ctx context.Context, ref system.Ref) (int64, error) {
+	t, err := r.locate(ref)
+	if err != nil {
+		return -1, err
+	}
+	return r.Client.Stat(ctx, t)
+}
+
+// Redial implements system.Redialer.
+func (r Reader) Redial(context.Context) error {
+	r.Client.Redial()
+	return nil
+}

@@ -1,0 +1,70 @@
+package mem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+)
+
+// System implements system.System.
+type System struct{}
+
+var (
+	_ system.System    = System{}
+	_ system.Healther  = (*Node)(nil)
+	_ system.Seeder    = (*Node)(nil)
+	_ system.Ranger    = (*Node)(nil)
+	_ system.Deleter   = (*Node)(nil)
+	_ system.Lister    = (*Node)(nil)
+	_ system.Stater    = (*Node)(nil)
+	_ system.Updater   = (*Node)(nil)
+	_ system.Directory = (*Node)(nil)
+	_ system.Settler   = (*Node)(nil)
+	_ system.Cooler    = (*Node)(nil)
+	_ system.Redialer  = (*Node)(nil)
+	_ system.Stats     = (*Node)(nil)
+	_ system.Phaser    = (*Node)(nil)
+	_ system.Coster    = (*Node)(nil)
+	_ system.Connector = (*Node)(nil)
+)
+
+// ErrInjected is the failure of an operation that option errors asked for.
+var ErrInjected = errors.New("an error that was asked for")
+
+// Check implements system.System: nothing can be missing.
+func (System) Check(context.Context, system.Options) []system.Problem { return nil }
+
+// Attach implements system.System.
+func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("mem: can only be started: it is in this process")
+}
+
+// Start implements system.System. It uses no hosts.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	m, err := model(opt)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := opt.Int("nodes")
+	if err != nil || nodes < 1 || nodes > 1000 {
+		return nil, fmt.Errorf("mem: option \"nodes\" is from 1 to 1000, not %q", opt["nodes"])
+	}
+	seed, err := opt.Int("seed")
+	if err != nil {
+		return nil, fmt.Errorf("mem: %w", err)
+	}
+	identity := maps.Clone(map[string]string(opt))
+	identity["version"] = "1"
+	store := newStore(m, uint64(seed))
+	return group.Start(ctx, int(nodes), identity, func(_ context.Context, i int) (group.Node, error) {
+		return &Node{store: store, address: fmt.Sprintf("mem:%d", i+1), near: map[system.Ref]bool{}}, nil
+	})
+}
