@@ -9,7 +9,6 @@ import (
 	"math/big"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -479,65 +478,17 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestRunning goes through all that a node can do on a renterd that PLIMSOLL_RENTERD
-// names by its URL, with its password in RENTERD_API_PASSWORD, in the bucket
-// "plimsoll-test" that must be there, with packing off.
-func TestRunning(t *testing.T) {
+// TestConformance is the suite on a renterd that PLIMSOLL_RENTERD names by its
+// URL, with its password in RENTERD_API_PASSWORD and a bucket "plimsoll-test".
+func TestConformance(t *testing.T) {
 	at := os.Getenv("PLIMSOLL_RENTERD")
 	if at == "" {
 		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD names no running renterd", Hint: "set it to a URL such as http://127.0.0.1:9980"}})
 	}
-	opt := system.Options{"url": at, "bucket": "plimsoll-test", "packing": "off", "prefix": t.Name() + time.Now().Format("/20060102T150405.000/")}
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Stop(context.WithoutCancel(t.Context()))
-	n := c.Nodes()[0].(*node)
-	for _, size := range []int64{0, 1, 100_000, 9 << 20} {
-		name := "object of " + strconv.FormatInt(size, 10)
-		data := systemtest.Bytes(name, size)
-		ref, err := n.Put(systemtest.Context(t), name, size, bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := n.Settle(systemtest.Context(t), ref); err != nil {
-			t.Error(err)
-		}
-		if err := n.Cool(systemtest.Context(t), ref); err != nil {
-			t.Error(err)
-		}
-		var got bytes.Buffer
-		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
-			t.Errorf("%d bytes: got %d, %v", size, got.Len(), err)
-		}
-		got.Reset()
-		if err := n.GetRange(systemtest.Context(t), ref, size/2, size, &got); size > 0 && !errors.Is(err, io.ErrUnexpectedEOF) || !bytes.Equal(got.Bytes(), data[size/2:]) {
-			t.Errorf("%d bytes, second half: got %d, %v", size, got.Len(), err)
-		}
-		if o, err := n.Stat(systemtest.Context(t), ref); err != nil || o.Size != size || o.Name != name {
-			t.Errorf("%+v, %v", o, err)
-		}
-	}
-	all, err := n.List(systemtest.Context(t))
-	if err != nil || len(all) != 4 {
-		t.Errorf("%v, %v", all, err)
-	}
-	if h, err := n.Stats(systemtest.Context(t)); err != nil || h.Absolute < 9<<20 {
-		t.Errorf("%+v, %v", h, err)
-	}
-	if costs, err := n.Costs(systemtest.Context(t)); err != nil || costs.Locked.Sign() <= 0 {
-		t.Errorf("%+v, %v", costs, err)
-	}
-	for _, o := range all {
-		if err := n.Delete(systemtest.Context(t), o.Ref); err != nil {
-			t.Error(err)
-		}
-		if err := n.Get(systemtest.Context(t), o.Ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
-			t.Errorf("get after delete: %v", err)
-		}
-	}
-	if err := n.Health(systemtest.Context(t)); err != nil {
-		t.Error(err)
-	}
+	systemtest.Run(t, systemtest.Suite{System: System{}, Write: true, Attach: func(t *testing.T) (system.Options, func()) {
+		// Names that are taken are refused: each run has a prefix of its own.
+		return system.Options{
+			"url": at, "bucket": "plimsoll-test", "packing": "off", "prefix": time.Now().UTC().Format("20060102T150405.000000/"),
+		}, func() {}
+	}})
 }
