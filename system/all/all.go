@@ -9,9 +9,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/kubo"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
+	"github.com/plimsoll-project/plimsoll/system/renterd"
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/scp"
 	"github.com/plimsoll-project/plimsoll/system/sftp"
+	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/static"
 	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
@@ -27,6 +29,8 @@ func All() []system.System {
 		kubo.System{},
 		codex.System{},
 		s3.System{},
+		siad.System{},
+		renterd.System{},
 		boost.System{},
 		tahoe.System{},
 		http.System{},
