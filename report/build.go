@@ -24,7 +24,7 @@ func Build(run *record.Reader) (*Report, error) {
 		return nil, err
 	}
 	r := compute(in)
-	return r, r.draw(in)
+	return r, r.lens.draw(r, in)
 }
 
 // gather reads what a report is computed from.
@@ -77,7 +77,7 @@ func viewOf(p *experiment.Plan) planView {
 		v.Until = e.Repetitions.Min
 	}
 	for _, c := range p.Cells {
-		cell := Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group()}
+		cell := Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group(), plan: c}
 		for _, f := range c.Factors {
 			cell.Factors = append(cell.Factors, Factor(f))
 		}
@@ -89,9 +89,18 @@ func viewOf(p *experiment.Plan) planView {
 			v.Baseline = c.System
 		}
 	}
+	for _, c := range p.Skipped {
+		var words []string
+		for _, f := range c.Factors {
+			if f.Path != "system" {
+				words = append(words, f.Label+" "+Factor(f).Text())
+			}
+		}
+		v.Skipped = append(v.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: strings.Join(words, ", "), Why: c.Why})
+	}
 	slot := 1
 	for _, s := range e.Systems {
-		sys := System{Name: s.Name, Use: s.Use, Baseline: s.Name == v.Baseline, Slot: slot}
+		sys := System{Name: s.Name, Use: s.Use, Baseline: s.Name == v.Baseline, Slot: slot, with: s.With}
 		if sys.Baseline {
 			sys.Slot = 0
 		} else {
@@ -145,13 +154,9 @@ func each[T any](values experiment.Axis[T], say func(T) string) string {
 func compute(in *input) *Report {
 	p := in.plan
 	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
-		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, headline: "throughput",
-		Findings: []Finding{}, Notes: []string{}, Overall: []Overall{}, Cells: []Cell{}, Invalid: []InvalidTrial{}, Links: []Link{}, Environment: []Pair{}}
-	if p.OpenLoop {
-		// Offered load decides the throughput of an open loop; what the systems
-		// decide is how long an operation takes.
-		r.headline = "duration_p50"
-	}
+		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, lens: lensOf(p.Scenario),
+		Findings: []Finding{}, Notes: []string{}, Overall: []Overall{}, Cells: []Cell{}, Invalid: []InvalidTrial{}, Skipped: append([]SkippedCell{}, p.Skipped...), Links: []Link{}, Environment: []Pair{}}
+	r.headline = r.lens.headline(p)
 	if s := scenario.ByName(p.Scenario); s != nil && r.Question == "" {
 		r.Question = s.Question()
 	}
@@ -161,6 +166,9 @@ func compute(in *input) *Report {
 	r.summarise()
 	r.compare()
 	r.checkLinks(in)
+	if r.lens.work != nil {
+		r.lens.work(r, in)
+	}
 	r.state(in)
 	r.find()
 	r.remark(in)
@@ -184,10 +192,10 @@ func (r *Report) state(in *input) {
 			ended = true
 		}
 	}
-	enough := r.Run.Done >= r.Run.Planned
+	enough := r.Run.Done+r.Run.Skipped >= r.Run.Planned
 	if !enough && in.plan.Until > 0 {
 		// Repetitions that end once an interval is narrow enough.
-		enough = !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Valid+c.Invalid+c.Failed < in.plan.Until })
+		enough = !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Valid+c.Invalid+c.Failed+c.Skipped < in.plan.Until })
 	}
 	switch {
 	case !ended:

@@ -12,8 +12,7 @@ import (
 func (r *Report) compared() []string {
 	var keys []string
 	for _, m := range r.Metrics {
-		switch m.Key {
-		case "throughput", "ttfb_p50", "ttfb_p99", "duration_p50", "duration_p99", "ops_rate", "system_cpu_per_gb", "system_rss_peak":
+		if slices.Contains(r.lens.compared, m.Key) {
 			keys = append(keys, m.Key)
 		}
 	}

@@ -17,8 +17,11 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
+// exports are the forms in which equal reports are equal bytes.
+var exports = map[string]func(*Report, io.Writer) error{"html": (*Report).WriteHTML, "json": (*Report).WriteJSON, "csv": (*Report).WriteCSV, "benchfmt": (*Report).WriteBenchfmt}
+
 func TestBuildIsAPureFunctionOfTheDirectory(t *testing.T) {
-	for name, write := range map[string]func(*Report, io.Writer) error{"html": (*Report).WriteHTML, "json": (*Report).WriteJSON, "csv": (*Report).WriteCSV, "benchfmt": (*Report).WriteBenchfmt} {
+	for name, write := range exports {
 		var a, b bytes.Buffer
 		must(t, write(sharedReport(t), &a))
 		must(t, write(sharedReport(t), &b))

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"strings"
 )
 
 // ratioFigure draws a metric's ratio to the baseline with its interval, and a
@@ -13,7 +12,7 @@ func (r *Report) ratioFigure(key string) Figure {
 	if !ok || r.Baseline == "" {
 		return Figure{}
 	}
-	f := Figure{ID: key + "-ratio", Title: strings.ToUpper(m.Name[:1]) + m.Name[1:] + ", relative to " + r.Baseline, Better: better(m.Better),
+	f := Figure{ID: key + "-ratio", Title: capital(m.Name) + ", relative to " + r.Baseline, Better: better(m.Better),
 		Reads: fmt.Sprintf("Each mark is the median %s divided by that of %s, over the blocks in which both have a valid trial, with its interval. An interval that crosses the line at 1 shows no difference; hollow marks are differences that are not shown.", m.Name, r.Baseline)}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"ratio", true}, Column{"low", true}, Column{"high", true}, Column{"p (Holm)", true}, Column{"pairs", true}, Column{"difference", false})
 	for _, l := range r.systemLegend() {

@@ -13,59 +13,21 @@ type drawing struct {
 	id, metric, title string
 	reads             string
 	zero              bool // the axis starts at zero
+	log               bool // the axis is logarithmic
 	loadLine          bool // draw the physical limit
 }
 
-var drawings = []drawing{
-	{id: "throughput", metric: "throughput", title: "Throughput", zero: true, loadLine: true,
-		reads: "File bytes delivered per second. The dashed line is the load line, the physical limit of the link: the closer a mark is to it, the less there is to win."},
-	{id: "ttfb", metric: "ttfb_p50", title: "Time to first byte", zero: true,
-		reads: "Median over a trial's requests, from the moment a request started to the first byte of its body."},
-	{id: "ttfb-tail", metric: "ttfb_p99", title: "Time to first byte, slowest 1 %", zero: true,
-		reads: "99th percentile over a trial's requests; shown only where a trial has enough requests to support it."},
-	{id: "duration", metric: "duration_p50", title: "Duration", zero: true,
-		reads: "Median over a trial's requests, from the moment a request started to its last byte."},
-	{id: "duration-tail", metric: "duration_p99", title: "Duration, slowest 1 %", zero: true,
-		reads: "99th percentile over a trial's requests; shown only where a trial has enough requests to support it."},
-}
+// manyPanels is from how many panels on a figure shows one at a time.
+const manyPanels = 12
 
-// draw makes the figures in the order of the page.
-func (r *Report) draw(in *input) error {
-	add := func(f Figure) {
-		if len(f.Panels) > 0 {
-			r.Figures = append(r.Figures, f)
-		}
+// add puts a figure on the page, unless there is nothing in it.
+func (r *Report) add(f Figure) {
+	if len(f.Panels) > manyPanels && f.Choose == "" {
+		f.Choose = "cells"
 	}
-	main := drawings[0]
-	if r.headline != main.metric {
-		main = drawings[3] // the duration of an open loop's operations
+	if len(f.Panels) > 0 {
+		r.Figures = append(r.Figures, f)
 	}
-	if f := r.metricFigure(main); len(f.Panels) > 0 {
-		hero := r.hero(f)
-		r.Hero = &hero
-		if len(f.Panels) > 1 {
-			add(f)
-		}
-	}
-	for i, d := range drawings {
-		if d.id != main.id {
-			add(r.metricFigure(d))
-		}
-		if i == 0 {
-			add(r.ratioFigure(r.headline))
-			add(r.successFigure())
-			add(r.outcomeFigure())
-		}
-	}
-	add(r.resourceFigure("server-cpu", "system_cpu_per_gb", "Server CPU", "CPU seconds that the server's processes spent per GB (10^9 bytes) of file bytes received, whatever became of the operation."))
-	add(r.resourceFigure("server-memory", "system_rss_peak", "Server memory", "Peak resident memory, summed over the server's processes."))
-	add(r.resourceFigure("generator-cpu", "generator_cpu_per_gb", "Load generator CPU", "CPU seconds of the load generator per GB received: what the measuring itself costs."))
-	f, err := r.timeFigure(in)
-	if err != nil {
-		return err
-	}
-	add(f)
-	return nil
 }
 
 func (r *Report) resourceFigure(id, metric, title, reads string) Figure {
@@ -160,9 +122,32 @@ func (r *Report) metricFigure(d drawing) Figure {
 		top := tops[k]
 		y := spec{"field": "y", "type": "quantitative", "axis": r.valueAxis(m.Unit, top),
 			"scale": spec{"domain": []float64{0, top * 1.06}, "nice": true, "zero": d.zero}}
+		if d.log {
+			y["axis"], y["scale"] = logAxis(m.Unit), spec{"type": "log", "domain": []float64{leastOf(data[k], top) / 1.25, top * 1.25}, "nice": false, "clamp": true}
+		}
 		f.Panels = append(f.Panels, r.panelOf(k, f.Title, data[k], layers, y))
 	}
 	return f
+}
+
+// leastOf is the least positive value of a panel's rows.
+func leastOf(rows []spec, top float64) float64 {
+	lo := top
+	for _, row := range rows {
+		for _, key := range []string{"y", "lo"} {
+			switch v := row[key].(type) {
+			case float64:
+				if v > 0 {
+					lo = min(lo, v)
+				}
+			case Num:
+				if v > 0 {
+					lo = min(lo, float64(v))
+				}
+			}
+		}
+	}
+	return lo
 }
 
 const ownScales = " Each panel has its own scale."

@@ -15,7 +15,9 @@ type rule func(*Report) []Finding
 
 // find runs every rule, what spoils a result first.
 func (r *Report) find() {
-	for _, look := range []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures, shortTrials, whatBounds, drift, dropped} {
+	all := []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures}
+	all = append(all, r.lens.rules...)
+	for _, look := range append(all, leftOut, drift, dropped) {
 		r.Findings = append(r.Findings, look(r)...)
 	}
 }
@@ -99,6 +101,23 @@ func shortTrials(r *Report) []Finding {
 	}
 	if f.Evidence == nil {
 		return nil
+	}
+	return []Finding{f}
+}
+
+// leftOut: a cell without trials must not pass for one without a problem.
+func leftOut(r *Report) []Finding {
+	if len(r.Skipped) == 0 {
+		return nil
+	}
+	f := Finding{Rule: "skipped", Tone: Neutral, Title: "Cells were left out",
+		Text: plural(int64(len(r.Skipped)), "cell was", "cells were") + " left out on purpose, whole or in part, because one operation takes too long there. That is neither invalid nor failed; what is said of a system is said without them (overhead.longest allows more)."}
+	for _, s := range r.Skipped {
+		part := ""
+		if s.Trials > 0 {
+			part = ", " + plural(int64(s.Trials), "trial", "trials")
+		}
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s%s: %s", s.System, s.Where, part, s.Why))
 	}
 	return []Finding{f}
 }
@@ -369,7 +388,8 @@ const driftLimit = 1.10
 // median of these over a block is what that block was like for a system. Equal
 // drift hits all alike and cancels in the ratios; unequal drift does not.
 func drift(r *Report) []Finding {
-	const key = "throughput"
+	key := r.lens.steady
+	m, _ := r.metric(key)
 	levels := map[string]map[int][]float64{}
 	for _, c := range r.cells() {
 		s, ok := c.Metrics[key]
@@ -422,7 +442,7 @@ func drift(r *Report) []Finding {
 	if f.Evidence == nil {
 		return nil
 	}
-	f.Text = "Throughput changed between blocks by more than " + percent(driftLimit-1) + ", differently for different systems: something changed during the run (heat, caches, growth, another load). Ratios are taken within blocks, which removes only what hits all alike."
+	f.Text = capital(m.Name) + " changed between blocks by more than " + percent(driftLimit-1) + ", differently for different systems: something changed during the run (heat, caches, growth, another load). Ratios are taken within blocks, which removes only what hits all alike."
 	return []Finding{f}
 }
 

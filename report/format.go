@@ -34,6 +34,8 @@ func quantity(v float64, unit string) (number, suffix string) {
 		return scaled(v, unit, bigPrefixes)
 	case "×":
 		return digits(v, 3), "×"
+	case "1":
+		return digits(v, 3), ""
 	}
 	return digits(v, 3), unit
 }
@@ -220,4 +222,12 @@ func list(words []string) string {
 		return words[0]
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// capital is a text with a capital first letter.
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }

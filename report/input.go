@@ -28,7 +28,8 @@ type planView struct {
 	Baseline                                     string
 	Blocks                                       int
 	Cells                                        []Cell
-	OpenLoop                                     bool   // arrivals of their own, not as fast as answers come
-	Until                                        int    // not 0: repetitions may end after this many blocks
-	Link                                         string // in words, when it does not vary
+	Skipped                                      []SkippedCell // left out of the plan
+	OpenLoop                                     bool          // arrivals of their own, not as fast as answers come
+	Until                                        int           // not 0: repetitions may end after this many blocks
+	Link                                         string        // in words, when it does not vary
 }

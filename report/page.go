@@ -26,6 +26,7 @@ type pageData struct {
 	Facts                []Pair
 	Cells, Validity      Table
 	LinkTable, Resources Table
+	Sections             []Section
 	ValidityWords        string
 	PlanText             string
 	Data                 template.JS
@@ -125,6 +126,9 @@ func (r *Report) pageData(live bool) (pageData, error) {
 	d.Data = template.JS(data)
 	d.Facts = r.facts()
 	d.Cells, d.Validity, d.LinkTable, d.Resources = r.cellTable(), r.validityTable(), r.linkTable(), r.resourceTable()
+	if r.lens.sections != nil {
+		d.Sections = r.lens.sections(r)
+	}
 	d.ValidityWords = r.validityWords()
 	var plan bytes.Buffer
 	if json.Indent(&plan, r.Plan, "", "  ") == nil {

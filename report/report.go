@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -45,7 +46,12 @@ type Report struct {
 	LoadLine    string          `json:"load_line,omitempty"`
 	Overall     []Overall       `json:"overall"`
 	Cells       []Cell          `json:"cells"`
+	Fits        []Fit           `json:"fits,omitempty"` // of the scenario overhead, like those that follow
+	Phases      []PhaseCost     `json:"phases,omitempty"`
+	Memory      []Memory        `json:"memory,omitempty"`
+	Trends      []Trend         `json:"trends,omitempty"`
 	Invalid     []InvalidTrial  `json:"invalid"`
+	Skipped     []SkippedCell   `json:"skipped"`
 	Links       []Link          `json:"links"`
 	Environment []Pair          `json:"environment"`
 
@@ -54,9 +60,11 @@ type Report struct {
 	Trials  []Trial         `json:"-"`
 	Plan    json.RawMessage `json:"-"`
 
+	lens     lens
 	shape    shape
-	link     string // in words
-	headline string // the metric that verdicts speak of
+	link     string                     // in words
+	headline string                     // the metric that verdicts speak of
+	checks   map[int64]record.LinkCheck // of shaped links, by trial
 }
 
 // Answer is what the run says of one system.
@@ -94,6 +102,7 @@ type Run struct {
 	Valid    int       `json:"valid"`
 	Invalid  int       `json:"invalid"`
 	Failed   int       `json:"failed"`
+	Skipped  int       `json:"skipped"` // left out on purpose; not among Done
 	Warmup   int       `json:"warmup"`
 	// Operations of valid trials, and the file bytes that they carried.
 	Operations int64 `json:"operations"`
@@ -106,6 +115,8 @@ type System struct {
 	Use      string `json:"use"`
 	Baseline bool   `json:"baseline,omitempty"`
 	Slot     int    `json:"slot"`
+
+	with map[string]string // its options in the plan
 }
 
 // Pair is a named value of the environment.
@@ -145,6 +156,7 @@ type Cell struct {
 	Valid    int      `json:"valid"`
 	Invalid  int      `json:"invalid"`
 	Failed   int      `json:"failed"`
+	Skipped  int      `json:"skipped"` // left out on purpose, because they would take too long
 	// Outcomes counts the operations of valid trials.
 	Outcomes map[string]int64   `json:"outcomes"`
 	Classes  map[string]int64   `json:"classes,omitempty"`
@@ -153,6 +165,8 @@ type Cell struct {
 	// Ratios are to the baseline's cell of the same group, by metric.
 	Ratios  map[string]Ratio `json:"ratios,omitempty"`
 	Reasons map[string]int   `json:"reasons,omitempty"` // validity reasons of its invalid trials
+
+	plan experiment.Cell // what is to be done in it
 }
 
 // Proportion is a share of operations with a Clopper–Pearson interval for as
@@ -232,6 +246,16 @@ type InvalidTrial struct {
 	State   string   `json:"state"`
 	Reasons []string `json:"reasons"`
 	Error   string   `json:"error,omitempty"`
+}
+
+// SkippedCell is a cell that was left out of the plan on purpose, or with trials
+// that were: neither invalid nor failed, they would have taken too long.
+type SkippedCell struct {
+	Cell   string `json:"cell"`
+	System string `json:"system"`
+	Where  string `json:"where"`
+	Trials int    `json:"trials"` // 0: the whole cell, in the plan already
+	Why    string `json:"why"`
 }
 
 // Link is a verified link, all checks of one kind of link together.

@@ -24,12 +24,10 @@ type axis struct {
 	Log               bool
 }
 
-// Factors that suit the axis, best first. The scenario's load factor leads:
-// "how does it hold up under more of this" is the question of every figure.
-var axisOrder = []string{"retrieve.concurrency", "retrieve.arrivals.rate", "data.size", "retrieve.range", "link.delay", "link.rate"}
-
-// shapeOf chooses the axis and the panels from the factors that vary.
-func shapeOf(cells []*Cell) shape {
+// shapeOf chooses the axis and the panels from the factors that vary. Of those
+// that suit the axis, best first, the scenario's load factor leads: "how does it
+// hold up under more of this" is the question of every figure.
+func shapeOf(cells []*Cell, axes []string) shape {
 	var paths []string
 	seen := map[string]map[float64]bool{}
 	words := map[string]bool{} // factors with a value that is no number: "whole"
@@ -44,7 +42,7 @@ func shapeOf(cells []*Cell) shape {
 		}
 	}
 	var s shape
-	for _, want := range axisOrder {
+	for _, want := range axes {
 		if len(seen[want]) > 1 && !words[want] {
 			s.axis = newAxis(cells, want)
 			break

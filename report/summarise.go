@@ -20,7 +20,7 @@ func (r *Report) tally(in *input) {
 	for i := range r.Cells {
 		byID[r.Cells[i].ID] = &r.Cells[i]
 	}
-	r.shape = shapeOf(r.cells())
+	r.shape = shapeOf(r.cells(), r.lens.axis)
 	latest := latestOf(in.trials)
 	for _, t := range in.trials {
 		c := byID[t.Cell]
@@ -40,6 +40,9 @@ func (r *Report) tally(in *input) {
 			r.Run.Warmup++
 			continue
 		case t.State == record.Pending || t.State == record.Running:
+			continue
+		case t.State == record.Skipped:
+			r.skip(c, t)
 			continue
 		}
 		r.Run.Done++
@@ -71,6 +74,19 @@ func (r *Report) tally(in *input) {
 			Block: t.Block, State: string(t.State), Reasons: reasons, Error: t.Error})
 	}
 	r.Run.Planned = in.plan.Blocks * len(r.Cells)
+}
+
+// skip notes a trial that was left out on purpose.
+func (r *Report) skip(c *Cell, t record.Trial) {
+	r.Run.Skipped++
+	c.Skipped++
+	for i := range r.Skipped {
+		if s := &r.Skipped[i]; s.Cell == c.ID {
+			s.Trials++
+			return
+		}
+	}
+	r.Skipped = append(r.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: r.shape.where(c), Trials: 1, Why: t.Error})
 }
 
 // place is where in the plan a trial belongs.

@@ -10,18 +10,17 @@ import (
 func (r *Report) cellTable() Table {
 	t := Table{Head: append(r.factorColumns(), Column{"system", false})}
 	t.Head = append(t.Head, Column{"valid", true}, Column{"success", true})
-	heads := []struct{ key, head string }{{"throughput", "throughput"}, {ratioColumn, "ratio"}, {"load_line_share", "of the load line"}, {"ttfb_p50", "TTFB, median"}, {"duration_p50", "duration, median"}}
-	var used []string
-	for _, h := range heads {
+	var used []metricColumn
+	for _, h := range r.lens.columns {
 		if h.key == ratioColumn && r.Baseline != "" || r.measured(h.key) {
-			used = append(used, h.key)
+			used = append(used, h)
 			t.Head = append(t.Head, Column{h.head, true})
 		}
 	}
 	for _, c := range r.cells() {
 		row := append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System}, c.validEntry(), c.successEntry())
 		for _, k := range used {
-			if k == ratioColumn {
+			if k.key == ratioColumn {
 				row = append(row, c.ratioEntry(r.headline))
 			} else {
 				row = append(row, r.medianEntry(c, k))
@@ -35,9 +34,12 @@ func (r *Report) cellTable() Table {
 // ratioColumn stands for the headline's ratio among the keys of metrics.
 const ratioColumn = "ratio"
 
-func (r *Report) medianEntry(c *Cell, key string) Entry {
-	m, _ := r.metric(key)
-	s, ok := c.Metrics[key]
+func (r *Report) medianEntry(c *Cell, k metricColumn) Entry {
+	m, _ := r.metric(k.key)
+	if k.unit != "" {
+		m.Unit = k.unit
+	}
+	s, ok := c.Metrics[k.key]
 	if !ok {
 		return Entry{Text: "–"}
 	}
@@ -50,6 +52,9 @@ func (c *Cell) validEntry() Entry {
 	e := Entry{Text: fmt.Sprintf("%d/%d", c.Valid, c.Planned), Raw: strconv.Itoa(c.Valid)}
 	if c.Invalid+c.Failed > 0 {
 		e.Tone = Warn
+	}
+	if c.Skipped > 0 {
+		e.Note = plural(int64(c.Skipped), "skipped", "skipped")
 	}
 	return e
 }
@@ -121,6 +126,9 @@ func (r *Report) validityWords() string {
 	if run.Warmup > 0 {
 		s += fmt.Sprintf(". %s before them %s recorded and not counted", plural(int64(run.Warmup), "warm-up trial", "warm-up trials"), map[bool]string{true: "was", false: "were"}[run.Warmup == 1])
 	}
+	if run.Skipped > 0 {
+		s += fmt.Sprintf(". %s skipped on purpose, see the findings", plural(int64(run.Skipped), "trial was", "trials were"))
+	}
 	return s + "."
 }
 
@@ -152,9 +160,8 @@ func (r *Report) linkTable() Table {
 // resourceTable is what server and generator used, per cell.
 func (r *Report) resourceTable() Table {
 	t := Table{Head: append(r.factorColumns(), Column{"system", false})}
-	type column struct{ key, head string }
-	var used []column
-	for _, k := range []column{{"system_cpu_per_gb", "server CPU"}, {"system_rss_peak", "server memory, peak"}, {"generator_cpu_per_gb", "generator CPU"}, {"generator_rss_peak", "generator memory, peak"}, {"others_busy", "CPU of others"}} {
+	var used []metricColumn
+	for _, k := range r.lens.resources {
 		if r.measured(k.key) {
 			used = append(used, k)
 			t.Head = append(t.Head, Column{k.head, true})
@@ -166,7 +173,7 @@ func (r *Report) resourceTable() Table {
 	for _, c := range r.cells() {
 		row := append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System})
 		for _, k := range used {
-			row = append(row, r.medianEntry(c, k.key))
+			row = append(row, r.medianEntry(c, k))
 		}
 		t.Rows = append(t.Rows, row)
 	}

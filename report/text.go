@@ -20,8 +20,17 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 	}
 	wrap(&b, r.Verdict.Text, width, "")
 	b.WriteByte('\n')
-	for _, key := range r.shape.groups {
-		r.textTable(&b, key, width)
+	var tables []textTable
+	if r.lens.textTables != nil {
+		tables = r.lens.textTables(r)
+	}
+	for _, t := range tables {
+		t.write(&b, width)
+	}
+	if tables == nil {
+		for _, key := range r.shape.groups {
+			r.textTable(&b, key, width)
+		}
 	}
 	for _, f := range r.Findings {
 		mark := map[Tone]string{Bad: "!! ", Warn: "!  "}[f.Tone]
@@ -50,6 +59,12 @@ type textColumn struct {
 	right bool
 	value func(*Cell) string
 	drop  int // columns with a higher number go first when the width is short
+}
+
+// textMetric is a metric as a column of the terminal's table, with its interval.
+type textMetric struct {
+	key, head string
+	drop      int
 }
 
 func (r *Report) textTable(b *strings.Builder, key string, width int) {
@@ -83,26 +98,12 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 			return plusMinus(s)
 		}})
 	}
-	// In an open loop the offered load decides the throughput; how it was kept up
-	// with and how long it took are what matters.
-	open := r.headline != "throughput"
-	if open {
-		metric("achieved_share", "kept up", 0)
-		metric("duration_p50", "duration", 0)
-	} else {
-		metric("throughput", "throughput", 0)
-	}
-	if r.Baseline != "" {
-		cols = append(cols, textColumn{head: "ratio", right: true, value: func(c *Cell) string {
-			e := c.ratioEntry(r.headline)
-			return e.Text
-		}})
-	}
-	metric("ttfb_p50", "TTFB", 2)
-	if open {
-		metric("throughput", "throughput", 3)
-	} else {
-		metric("duration_p50", "duration", 3)
+	for _, m := range r.lens.text(r) {
+		if m.key != ratioColumn {
+			metric(m.key, m.head, m.drop)
+		} else if r.Baseline != "" {
+			cols = append(cols, textColumn{head: m.head, right: true, value: func(c *Cell) string { return c.ratioEntry(r.headline).Text }})
+		}
 	}
 	cols = append(cols,
 		textColumn{head: "success", right: true, value: func(c *Cell) string { return percent(float64(c.Success.Value)) }},
@@ -145,14 +146,46 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 	}
 }
 
-// layout aligns the columns; empty columns vanish.
+// layout aligns the columns of cells.
 func layout(cols []textColumn, cells []*Cell) (lines []string, width int) {
-	rows := make([][]string, len(cells)+1)
+	t := textTable{}
 	for _, col := range cols {
-		values := []string{col.head}
-		wide, any := utf8.RuneCountInString(col.head), false
-		for _, c := range cells {
-			v := col.value(c)
+		t.head, t.right = append(t.head, col.head), append(t.right, col.right)
+	}
+	for _, c := range cells {
+		var row []string
+		for _, col := range cols {
+			row = append(row, col.value(c))
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t.lines()
+}
+
+// textTable is a table for the terminal. A column with no head is an interval,
+// which stands close to what is before it.
+type textTable struct {
+	head  []string
+	right []bool
+	rows  [][]string
+}
+
+func (t textTable) write(b *strings.Builder, width int) {
+	lines, _ := t.lines()
+	for _, l := range lines {
+		b.WriteString(clip(l, width) + "\n")
+	}
+	b.WriteByte('\n')
+}
+
+// lines aligns the columns; empty ones vanish.
+func (t textTable) lines() (lines []string, width int) {
+	rows := make([][]string, len(t.rows)+1)
+	for col, head := range t.head {
+		values := []string{head}
+		wide, any := utf8.RuneCountInString(head), false
+		for _, row := range t.rows {
+			v := row[col]
 			any = any || v != ""
 			wide = max(wide, utf8.RuneCountInString(v))
 			values = append(values, v)
@@ -162,7 +195,7 @@ func layout(cols []textColumn, cells []*Cell) (lines []string, width int) {
 		}
 		for i, v := range values {
 			pad := strings.Repeat(" ", wide-utf8.RuneCountInString(v))
-			if col.right {
+			if t.right[col] {
 				v = pad + v
 			} else {
 				v += pad
@@ -183,8 +216,8 @@ func layout(cols []textColumn, cells []*Cell) (lines []string, width int) {
 			}
 			line += v
 		}
-		if i > 0 && len(cells) > 1 && i > 1 && rows[i][0] == rows[i-1][0] && strings.TrimSpace(rows[i][0]) != "" && len(rows[i]) > 1 {
-			// The axis value is said once for all systems.
+		if i > 0 && len(t.rows) > 1 && i > 1 && rows[i][0] == rows[i-1][0] && strings.TrimSpace(rows[i][0]) != "" && len(rows[i]) > 1 {
+			// What the first column repeats is said once.
 			n := utf8.RuneCountInString(rows[i][0])
 			line = "  " + strings.Repeat(" ", n) + string([]rune(line)[2+n:])
 		}
@@ -211,6 +244,9 @@ func (r *Report) textNotes() []string {
 	}
 	if r.Run.Invalid+r.Run.Failed > 0 {
 		notes = append(notes, fmt.Sprintf("!  %d of %d trials are not valid and not counted: %s.", r.Run.Invalid+r.Run.Failed, r.Run.Done, r.reasonWords()))
+	}
+	if len(r.Skipped) > 0 {
+		notes = append(notes, plural(int64(len(r.Skipped)), "cell was", "cells were")+" left out, whole or in part, because one operation takes too long there.")
 	}
 	if r.Run.State != "complete" {
 		notes = append(notes, fmt.Sprintf("The run is %s: %d of %d trials.", r.Run.State, r.Run.Done, r.Run.Planned))

@@ -10,7 +10,7 @@ import (
 
 // judge writes the answer and the verdict.
 func (r *Report) judge() {
-	r.Answer = r.answers()
+	r.Answer = r.lens.answers(r)
 	r.Verdict = r.verdict()
 }
 
@@ -40,6 +40,11 @@ func (r *Report) verdict() Verdict {
 	}
 	if found := r.finding("link-not-emulated"); found {
 		served, tone = "Links were not emulated: these are numbers of the bare machine. "+served, Bad
+	}
+	if r.lens.verdict != nil {
+		if clause := r.lens.verdict(r); clause != "" {
+			served += "; " + clause
+		}
 	}
 	if r.Baseline == "" {
 		return Verdict{served + ". There is no baseline, so nothing is compared.", tone}
@@ -103,27 +108,27 @@ func (r *Report) served() (string, Tone) {
 		}
 	}
 	if len(silent) > 0 {
-		return "Nothing is known of " + list(silent) + ", of which no request was measured", Warn
+		return "Nothing is known of " + list(silent) + ", of which no " + r.lens.operation[0] + " was measured", Warn
 	}
 	empty := 0
 	for _, c := range r.Cells {
-		if c.Success.Of == 0 {
+		if c.Success.Of == 0 && c.Skipped < c.Planned {
 			empty++
 		}
 	}
 	if empty > 0 {
-		return fmt.Sprintf("In %d of %d cells no request finished in a valid trial", empty, len(r.Cells)), Warn
+		return fmt.Sprintf("In %d of %d cells no %s finished in a valid trial", empty, len(r.Cells), r.lens.operation[0]), Warn
 	}
 	switch {
 	case ok == of && late == 0:
-		return "Every request was served", Good
+		return "Every " + r.lens.operation[0] + " was served", Good
 	case ok == of:
-		return "No request failed, though " + count(late) + " passed the experiment's own deadline", Neutral
+		return "No " + r.lens.operation[0] + " failed, though " + count(late) + " passed the experiment's own deadline", Neutral
 	}
 	var failing []string
 	for _, s := range r.Systems {
 		if e := each[s.Name]; e.ok < e.of {
-			failing = append(failing, fmt.Sprintf("%s failed %s of %s", s.Name, count(e.of-e.ok), plural(e.of, "request", "requests")))
+			failing = append(failing, fmt.Sprintf("%s failed %s of %s", s.Name, count(e.of-e.ok), plural(e.of, r.lens.operation[0], r.lens.operation[1])))
 		}
 	}
 	return list(failing), Warn
@@ -138,8 +143,9 @@ func (r *Report) finding(rule string) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rule == rule })
 }
 
-// answers say what the run shows of each system, the baseline first.
-func (r *Report) answers() []Answer {
+// comparisons say of each system how it compares with the baseline, over all
+// cells; the baseline first.
+func (r *Report) comparisons() []Answer {
 	out := []Answer{}
 	m, ok := r.metric(r.headline)
 	if !ok {

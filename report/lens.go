@@ -1,0 +1,41 @@
+package report
+
+// lens is what is particular to the report of one scenario. All else, the
+// statistics, the validity, the page, is the same for every scenario.
+type lens struct {
+	headline   func(planView) string // the metric that verdicts speak of
+	steady     string                // the metric whose drift is looked for
+	operation  [2]string             // what an operation is called: one, and several
+	axis       []string              // factors that suit the axis, best first
+	compared   []string              // metrics whose ratios to the baseline are computed
+	columns    []metricColumn        // of the table of cells
+	resources  []metricColumn        // of the table of resources
+	text       func(*Report) []textMetric
+	work       func(*Report, *input) // what is computed beyond cells; nil: nothing
+	rules      []rule                // findings of its own
+	verdict    func(*Report) string  // a clause after "Every request was served"; nil: the comparison with the baseline
+	answers    func(*Report) []Answer
+	draw       func(*Report, *input) error
+	sections   func(*Report) []Section
+	textTables func(*Report) []textTable // stand in for the tables of cells; nil, or none: those
+}
+
+// metricColumn is a metric as a column of a table.
+type metricColumn struct {
+	key, head string
+	unit      string // to show it in, where that is not the metric's own
+}
+
+// Section is a table of its own on the page, for what cells do not show.
+type Section struct {
+	ID, Title, Words string
+	Table            Table
+}
+
+// lensOf is the lens of a scenario.
+func lensOf(scenario string) lens {
+	if scenario == "overhead" {
+		return overheadLens()
+	}
+	return retrieveLens()
+}

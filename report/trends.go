@@ -1,0 +1,68 @@
+package report
+
+import (
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// Trend says how the time of an operation changes with the number of objects
+// that the servers hold.
+type Trend struct {
+	System    string   `json:"system"`
+	Where     string   `json:"where"` // the factors of its cells
+	Operation string   `json:"operation"`
+	N         int      `json:"n"`    // valid trials
+	From      Num      `json:"from"` // objects stored, fewest
+	To        Num      `json:"to"`   // most
+	Median    Num      `json:"median"`
+	Slope     Estimate `json:"slope"` // seconds per 1000 objects
+	Shown     bool     `json:"shown"` // the interval excludes 0
+
+	cell *Cell
+}
+
+// trends fills the slopes of the cells that add object after object.
+func (r *Report) trends() {
+	r.Trends = []Trend{}
+	for _, c := range r.cells() {
+		if c.overhead() == nil || c.overhead().Operation != "fill" {
+			continue
+		}
+		for _, op := range []string{"put", "get", "stat"} {
+			t := Trend{System: c.System, Where: r.shape.where(c), Operation: op, From: unknown, To: unknown, Median: unknown, Slope: noEstimate, cell: c}
+			var x, y []float64
+			for _, p := range r.filled(c, op) {
+				x, y = append(x, p.stored/1000), append(y, p.took)
+				t.From, t.To = least(t.From, p.stored), highest(t.To, p.stored)
+			}
+			if len(x) == 0 {
+				continue
+			}
+			t.N, t.Median = len(x), Num(middle(y))
+			if len(x) > 2 && t.To > t.From {
+				t.Slope = estimateOf(stats.Slope(x, y, Confidence))
+				t.Shown = t.Slope.Lo.Known() && (t.Slope.Lo > 0 || t.Slope.Hi < 0)
+			}
+			r.Trends = append(r.Trends, t)
+		}
+	}
+}
+
+// fillPoint is one trial that added objects.
+type fillPoint struct {
+	trial        *Trial
+	stored, took float64
+}
+
+// filled are the valid trials of a cell with the time of an operation.
+func (r *Report) filled(c *Cell, operation string) []fillPoint {
+	var all []fillPoint
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		stored, known := t.Metrics["stored_objects"]
+		took, timed := t.Metrics[operation+"_p50"]
+		if t.Info == c && t.Valid() && known && timed {
+			all = append(all, fillPoint{t, stored, took})
+		}
+	}
+	return all
+}
