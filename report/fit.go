@@ -221,6 +221,9 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 		f.residual = append(f.residual, residual{t, m.Residual[i]})
 	}
 	f.LineShare = r.lineShare(&f, trials)
+	if f.LineShare.Lo > 1+EffectFloor {
+		f.also("1/B is more than the link carries: these sizes do not tell the time of the bytes from that of the round trips")
+	}
 	return f, true
 }
 

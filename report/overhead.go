@@ -290,18 +290,18 @@ func (r *Report) fitTable() Table {
 	if r.Baseline != "" {
 		t.Head = append(t.Head, Column{"× " + r.Baseline, true})
 	}
-	t.Head = append(t.Head, Column{"residuals", true}, Column{"trials", true}, Column{"holds", false}, Column{"why", false})
+	t.Head = append(t.Head, Column{"residuals", true}, Column{"trials", true}, Column{"holds", false})
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		row := []Entry{{Text: f.System, Raw: f.System}, {Text: f.Operation, Raw: f.Operation}, {Text: f.Connections, Raw: f.Connections},
 			estimated(f.A, "s"), f.roundsEntry(), estimated(f.Rate, "B/s")}
 		if lined {
-			row = append(row, share(f.LineShare.Value))
+			row = append(row, f.lineEntry())
 		}
 		if r.Baseline != "" {
 			row = append(row, r.againstEntry(f))
 		}
-		row = append(row, share(f.Spread), integer(f.Points), f.holdsEntry(), Entry{Text: f.Why, Raw: f.Why})
+		row = append(row, share(f.Spread), integer(f.Points), f.holdsEntry())
 		t.Rows = append(t.Rows, row)
 	}
 	return t
@@ -317,6 +317,14 @@ func (r *Report) againstEntry(f *Fit) Entry {
 	e := estimated(f.Against.Ratio, "×")
 	if f.Against.Operation != f.Operation {
 		e.Note += " of its " + f.Against.Operation
+	}
+	return e
+}
+
+func (f *Fit) lineEntry() Entry {
+	e := share(f.LineShare.Value)
+	if f.LineShare.Lo.Known() && f.LineShare.Hi.Known() {
+		e.Note = fmt.Sprintf("%.0f–%.0f", 100*f.LineShare.Lo, 100*f.LineShare.Hi)
 	}
 	return e
 }
@@ -344,11 +352,11 @@ func (f *Fit) roundsEntry() Entry {
 func (f *Fit) holdsEntry() Entry {
 	switch {
 	case f.model == nil:
-		return Entry{Text: "no fit", Raw: "no fit", Tone: Neutral}
+		return Entry{Text: "no fit", Raw: "no fit", Note: f.Why, Tone: Neutral}
 	case !f.Holds:
-		return Entry{Text: "no", Raw: "no", Tone: Warn}
+		return Entry{Text: "no", Raw: "no", Tone: Warn} // the findings say why
 	}
-	return Entry{Text: "yes", Raw: "yes"}
+	return Entry{Text: "yes", Raw: "yes", Note: f.Why}
 }
 
 // estimated is a number with its interval beside it, in one unit.
@@ -427,6 +435,7 @@ func (r *Report) overheadTables() []textTable {
 		fits.head, fits.right = append(fits.head, "× "+clip(r.Baseline, 10)), append(fits.right, true)
 	}
 	fits.head, fits.right = append(fits.head, "holds"), append(fits.right, false)
+	fits.drop = map[int]int{8: 2, 4: 1} // the intervals of 1/B and A
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		row := []string{clip(f.System, 16), f.Operation, f.Connections, number(f.A.Value, "s").Text, wider(f.A), f.roundsText(), f.roundsWider(), number(f.Rate.Value, "B/s").Text, wider(f.Rate)}
