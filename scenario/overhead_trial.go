@@ -436,6 +436,9 @@ func (t *overheadTrial) remove(ctx context.Context) {
 	if !ok || len(t.made) == 0 {
 		return
 	}
+	if ctx.Err() != nil && t.site.Use.Mode != string(system.Attach) {
+		return // the whole deployment goes
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	for i, o := range t.made {

@@ -140,11 +140,29 @@ func (f *costFit) lackOfFitP() float64 {
 	if left <= 0 || f.noise.freedom == 0 {
 		return math.NaN()
 	}
+	// Where cells have their own variances, a squared residual is no longer χ²
+	// but F with one and ν degrees of freedom: larger, and more variable.
+	larger, freedom := 1.0, float64(left)
+	if f.noise.unsure > 0 {
+		nu := max(2/f.noise.unsure+1, 4.5)
+		larger = nu / (nu - 2)
+		freedom *= max((nu-4)/(nu-1), 0.125)
+	}
+	return distuv.F{D1: freedom, D2: float64(f.noise.freedom)}.Survival(f.misfit() * f.misfit() / larger)
+}
+
+// misfit is the root of the residuals' mean square per degree of freedom, in
+// standard errors of the cells' locations; 0 when none is left.
+func (f *costFit) misfit() float64 {
+	left := len(f.cells) - len(f.beta)
+	if left <= 0 {
+		return 0
+	}
 	squares := 0.0
 	for _, r := range f.residual {
 		squares += r * r
 	}
-	return distuv.F{D1: float64(left), D2: float64(f.noise.freedom)}.Survival(squares / float64(left))
+	return math.Sqrt(squares / float64(left))
 }
 
 // holds says whether the model holds, and what the reader must know.
@@ -167,17 +185,13 @@ func (f *costFit) holds() (bool, string) {
 	slices.SortFunc(order, func(a, b int) int {
 		return int(math.Copysign(1, math.Abs(f.residual[b])-math.Abs(f.residual[a])))
 	})
+	typical := robustSpread(relative)
 	var worst []string
 	for _, g := range order[:min(3, len(order))] {
 		worst = append(worst, fmt.Sprintf("%.4g bytes at %.3g ms: %+.1f %%", f.cells[g].size, 1e3*f.cells[g].rtt, 100*relative[g]))
 	}
-	squares := 0.0
-	for _, r := range f.residual {
-		squares += r * r
-	}
-	times := math.Sqrt(squares / float64(len(f.cells)-len(f.beta)))
-	return false, fmt.Sprintf("cells miss the model by %.2g times as much as repeated trials allow (%s); worst: %s",
-		times, formatP(p), strings.Join(worst, ", "))
+	return false, fmt.Sprintf("cells miss the model by %.2g %%, %.2g times as much as repeated trials allow (%s); worst: %s",
+		100*typical, f.misfit(), formatP(p), strings.Join(worst, ", "))
 }
 
 func formatP(p float64) string {

@@ -12,6 +12,8 @@ type costCell struct {
 	rtt, size float64
 	n         int
 	at        float64 // robust location of the times on the scale of costNoise
+	spread    float64 // of one trial about it, there
+	variance  float64 // of at
 }
 
 // costNoise is how trials of the same cell differ. The standard deviation of a
@@ -21,10 +23,10 @@ type costCell struct {
 // for measurement error for gene expression arrays; Durbin et al. 2002), which
 // for t ≫ floor is the logarithm: a deviation there is a relative error.
 type costNoise struct {
-	floor    float64 // seconds
-	spread   float64 // robust standard deviation of one trial on the scale
-	variance float64 // of one trial, as it acts on a cell's location
-	freedom  int     // degrees of freedom: trials beyond the first of each cell; 0: nothing was repeated
+	floor   float64 // seconds
+	spread  float64 // robust standard deviation of one trial on the scale, over all cells
+	freedom int     // degrees of freedom: trials beyond the first of each cell; 0: nothing was repeated
+	unsure  float64 // variance of the logarithm of a cell's estimated variance; 0: all cells are taken to be alike
 }
 
 func (c costNoise) scale(t float64) float64 { return math.Asinh(t / c.floor) }
@@ -180,55 +182,138 @@ func pairSpread(c costNoise, times [][]float64) float64 {
 // normalQuartile is the median absolute deviation of a standard normal variable.
 const normalQuartile = 0.6744897501960817
 
-// locate fills in each cell's location, a Tukey M-estimate with the common
-// spread, and the variance that a single trial contributes to it (Huber 1981,
-// Robust Statistics, §6.5: ψ's mean square over the square of its mean slope).
+// normalDecile is the 90th percentile of a standard normal variable.
+const normalDecile = 1.2815515655446004
+
+// locate fills in each cell's spread, its location (Tukey's M-estimate) and
+// the variance of that (Huber 1981, Robust Statistics, §6.5: ψ's mean square
+// over the square of its mean slope).
 func (c *costNoise) locate(cells []costCell, times [][]float64) {
-	squares, slopes, n := 0.0, 0.0, 0.0
-	for g := range cells {
-		on := make([]float64, len(times[g]))
-		for i, t := range times[g] {
-			on[i] = c.scale(t)
+	most := 0.0
+	values := make([][]float64, len(times))
+	for g, of := range times {
+		values[g] = make([]float64, len(of))
+		for i, t := range of {
+			values[g][i] = c.scale(t)
+			most = max(most, t)
 		}
-		// Disturbances lengthen times: of two that disagree, begin with the shorter.
-		at := on[(len(on)-1)/2]
+	}
+	least := c.leastSpread(most)
+	c.spreads(cells, values, least)
+	squares, slopes, n := 0.0, 0.0, 0.0
+	for g, on := range values {
+		cell := &cells[g]
+		cell.at = medianSorted(on)
+		if len(on) == 2 { // disturbances lengthen times: begin with the shorter
+			cell.at = on[0]
+		}
 		for range 30 {
 			sum, weights := 0.0, 0.0
 			for _, v := range on {
-				w := tukeyWeight((v - at) / c.spread)
+				w := tukeyWeight((v - cell.at) / cell.spread)
 				sum += w * v
 				weights += w
 			}
-			next := sum / weights
-			done := math.Abs(next-at) < 1e-9*c.spread
-			at = next
-			if done {
+			if weights == 0 { // far apart, and nothing at their median
+				break
+			}
+			before := cell.at
+			cell.at = sum / weights
+			if math.Abs(cell.at-before) < 1e-9*cell.spread {
 				break
 			}
 		}
-		cells[g].at = at
 		if len(on) < 2 {
 			continue
 		}
 		for _, v := range on {
-			u := (v - at) / c.spread
+			u := (v - cell.at) / cell.spread
 			psi := u * tukeyWeight(u)
 			squares += psi * psi
 			slopes += tukeySlope(u)
 			n++
 		}
 	}
-	c.variance = c.spread * c.spread
+	precision := 1.0
 	if c.freedom > 0 && slopes > 0 {
-		c.variance *= squares / float64(c.freedom) / (slopes / n * slopes / n)
+		precision = squares / float64(c.freedom) / (slopes / n * slopes / n)
 	}
-	most := 0.0
-	for _, cell := range cells {
-		most = max(most, c.time(cell.at))
+	for g := range cells {
+		s := max(cells[g].spread*math.Sqrt(precision), least)
+		cells[g].variance = s * s / float64(cells[g].n)
 	}
-	least := c.leastSpread(most)
-	c.variance = max(c.variance, least*least)
 }
+
+// minSpreadCells is the least number of repeated cells whose spreads are
+// compared with each other.
+const minSpreadCells = 8
+
+// spreads gives each cell the common spread, unless the cells' own differ by
+// more than chance lets them: some part of a system may be noisier than its
+// time tells. Then a cell's own is drawn towards the common one, in logarithms,
+// by as much as chance has in it (empirical Bayes; see Smyth 2004). A cell's
+// own spread is Qn (Rousseeuw and Croux 1993), which an outlier does not move.
+func (c *costNoise) spreads(cells []costCell, values [][]float64, least float64) {
+	own := make([]float64, len(cells)) // logarithm of the variance over the common one
+	var repeated []float64
+	chance := 0.0
+	for g, on := range values {
+		cells[g].spread = c.spread
+		if len(on) < 2 {
+			continue
+		}
+		own[g] = 2 * math.Log(max(qn(on), c.spread/20, least)/c.spread)
+		repeated = append(repeated, own[g])
+		chance += qnVariance(len(on))
+	}
+	if len(repeated) < minSpreadCells {
+		return
+	}
+	chance /= float64(len(repeated))
+	slices.Sort(repeated)
+	m := len(repeated)
+	s := (repeated[m-1-m/10] - repeated[m/10]) / (2 * normalDecile)
+	// 1.5 standard errors of a variance that is taken from deciles.
+	if s*s < chance*(1+1.5*1.75/math.Sqrt(float64(m))) {
+		return
+	}
+	between, mid := s*s-chance, medianSorted(repeated)
+	c.unsure = between * chance / (between + chance)
+	for g, on := range values {
+		if len(on) < 2 {
+			continue
+		}
+		share := between / (between + qnVariance(len(on)))
+		cells[g].spread = c.spread * math.Exp(share*(own[g]-mid)/2)
+	}
+}
+
+// qn is the scale estimate of Rousseeuw and Croux (1993): about the lower
+// quartile of the differences between values, with their factors for few.
+func qn(sorted []float64) float64 {
+	n := len(sorted)
+	var differences []float64
+	for i := range sorted {
+		for j := range i {
+			differences = append(differences, sorted[i]-sorted[j])
+		}
+	}
+	slices.Sort(differences)
+	h := n/2 + 1
+	few := [...]float64{2: 0.399, 3: 0.994, 4: 0.512, 5: 0.844, 6: 0.611, 7: 0.857, 8: 0.669, 9: 0.872}
+	factor := float64(n) / (float64(n) + 3.8)
+	switch {
+	case n < len(few):
+		factor = few[n]
+	case n%2 == 1:
+		factor = float64(n) / (float64(n) + 1.4)
+	}
+	return 2.2219 * factor * differences[h*(h-1)/2-1]
+}
+
+// qnVariance is the variance of the logarithm of qn's square for normal values,
+// within a seventh of what simulation gives for n up to 12.
+func qnVariance(n int) float64 { return 4 / float64(2*(n/2)-1) }
 
 // tukeyCut makes Tukey's estimate 95 % as precise as the mean for normal errors.
 const tukeyCut = 4.685

@@ -97,7 +97,7 @@ func fitForm(form costForm, noise costNoise, cells []costCell) (*costFit, error)
 	for g, cell := range cells {
 		form.row(cell, x.RawRowView(g))
 		t := noise.time(cell.at)
-		s := noise.slope(t) * math.Sqrt(float64(cell.n)/noise.variance)
+		s := noise.slope(t) / math.Sqrt(cell.variance)
 		for j := range p {
 			x.RawRowView(g)[j] *= s
 		}
@@ -142,7 +142,7 @@ func (f *costFit) expectation(g int, beta []float64) float64 {
 
 // precision is one over the standard error of a cell's location.
 func (f *costFit) precision(g int) float64 {
-	return math.Sqrt(float64(f.cells[g].n) / f.noise.variance)
+	return 1 / math.Sqrt(f.cells[g].variance)
 }
 
 func (f *costFit) residualAt(g int, beta []float64) float64 {
@@ -220,6 +220,9 @@ func (f *costFit) spread() float64 {
 	s := Median(absolute) / normalQuartile * math.Sqrt(float64(len(f.cells))/float64(left))
 	if f.noise.freedom == 0 {
 		return max(s, 1e-9)
+	}
+	if f.noise.unsure > 0 { // a cell's own variance may be taken too small: that makes no outlier of it
+		s *= 1.5
 	}
 	return max(s, 1)
 }
@@ -312,7 +315,8 @@ func tukeyLoss(u float64) float64 {
 // parameter gives them): with own residuals only, a parameter that few cells
 // decide has hardly a degree of freedom, and an interval twice as wide as it
 // need be; with the mean only, cells that scatter more than others are not
-// seen. Half each covers in simulations of both.
+// seen. Half each covers in simulations of both, unless the cells' spreads
+// differ so much that replicates show it: then it is all own.
 const ownShare = 0.5
 
 // intervals gives each parameter its interval at conf: the sandwich estimate
@@ -368,6 +372,10 @@ func (f *costFit) intervals(conf float64, points int) []Interval {
 	}
 
 	pseudo := f.pseudoResiduals()
+	share := ownShare
+	if f.noise.unsure > 0 {
+		share = 1
+	}
 	for j := range result {
 		variance, freedom := 0.0, 0.0
 		if n > p {
@@ -376,11 +384,11 @@ func (f *costFit) intervals(conf float64, points int) []Interval {
 			for i := range n {
 				square := projected[i][j] * projected[i][j]
 				mean += square / float64(n-p)
-				c[i] = ownShare * square / max(1-leverage[i], 1e-6)
+				c[i] = share * square / max(1-leverage[i], 1e-6)
 			}
 			trace, squares := 0.0, 0.0
 			for i := range n {
-				c[i] += (1 - ownShare) * mean
+				c[i] += (1 - share) * mean
 				variance += c[i] * pseudo[i] * pseudo[i]
 				trace += c[i] * (1 - leverage[i])
 			}

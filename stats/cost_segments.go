@@ -7,7 +7,8 @@ import (
 )
 
 // segment looks for a step function R(size) when one R does not hold, and
-// returns the best fit, which may be the one it was given.
+// returns the best fit, which may be the one it was given: without repeated
+// cells always, since nothing then says that one R does not hold.
 //
 // TCP's slow start makes R grow with size, and a file that is kept in its own
 // reference never leaves the client: R = 0 up to some size. Segments are

@@ -15,10 +15,11 @@ type costTruth struct {
 	sizes    []float64
 	rtts     []float64
 	trials   int
-	noise    float64 // relative: standard deviation of the logarithm
-	floor    float64 // seconds, additive
-	outliers float64 // share of trials that take 2 to 10 times as long
-	misfit   float64 // relative, of a cell: shared by its replicates
+	noise    float64                         // relative: standard deviation of the logarithm
+	noiseOf  func(rtt, size float64) float64 // instead of noise
+	floor    float64                         // seconds, additive
+	outliers float64                         // share of trials that take 2 to 10 times as long
+	misfit   float64                         // relative, of a cell: shared by its replicates
 }
 
 func (c costTruth) expectation(rtt, size float64) float64 {
@@ -37,11 +38,15 @@ func (c costTruth) measure(rng *rand.Rand) []CostPoint {
 	cell := 0
 	for _, size := range c.sizes {
 		for _, rtt := range c.rtts {
+			noise := c.noise
+			if c.noiseOf != nil {
+				noise = c.noiseOf(rtt, size)
+			}
 			mid := c.expectation(rtt, size) * math.Exp(c.misfit*rng.NormFloat64())
 			for range c.trials {
 				t := 0.0
 				for !(t > 0) {
-					t = mid*math.Exp(c.noise*rng.NormFloat64()) + c.floor*rng.NormFloat64()
+					t = mid*math.Exp(noise*rng.NormFloat64()) + c.floor*rng.NormFloat64()
 				}
 				if rng.Float64() < c.outliers {
 					t *= 2 + 8*rng.Float64()
@@ -134,31 +139,48 @@ func count(n *int, yes bool) {
 
 // What the intervals are for: designs and misfits that are not ideal.
 func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
-	for name, c := range map[string]struct {
-		truth costTruth
-		most  float64 // share covered
-	}{
-		"two round trips, three sizes, three trials": {costTruth{a: 0.05, r: 3, b: 1e-7, sizes: ladder(3), rtts: milliseconds(5, 80), trials: 3, noise: 0.05, outliers: 0.03}, 0.99},
-		"nothing repeated":                           {costTruth{a: 0.05, r: 3, b: 1e-7, sizes: ladder(6), rtts: study(), trials: 1, noise: 0.05, outliers: 0.03}, 0.99},
-		"cells off by 5 %, with their replicates":    {costTruth{a: 0.05, r: 3, b: 1e-7, sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02, misfit: 0.05, outliers: 0.03}, 0.99},
-		"noise that is mostly additive":              {costTruth{a: 0.3e-3, r: 1, b: 1e-9, sizes: ladder(7), rtts: study(), trials: 6, noise: 0.001, floor: 50e-6, outliers: 0.03}, 0.99},
+	t.Parallel()
+	longer := func(rtt, _ float64) float64 {
+		if rtt > 0 {
+			return 0.01
+		}
+		return 0.1
+	}
+	larger := func(_, size float64) float64 {
+		if size > 1e5 {
+			return 0.15
+		}
+		return 0.02
+	}
+	for name, truth := range map[string]costTruth{
+		"two round trips, three sizes, three trials": {sizes: ladder(3), rtts: milliseconds(5, 80), trials: 3, noise: 0.05},
+		"nothing repeated":                           {sizes: ladder(6), rtts: study(), trials: 1, noise: 0.05},
+		"cells off by 5 %, with their replicates":    {sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02, misfit: 0.05},
+		"noise that is mostly additive":              {sizes: ladder(7), rtts: study(), trials: 6, noise: 0.001, floor: 1e-3},
+		"noise of the machine, not of the link":      {sizes: ladder(8), rtts: study(), trials: 6, noiseOf: longer},
+		"noise of large transfers":                   {sizes: ladder(8), rtts: study(), trials: 6, noiseOf: larger},
 	} {
+		truth.a, truth.r, truth.b, truth.outliers = 0.05, 3, 1e-7, 0.03
 		rng := rand.New(rand.NewPCG(2, 2))
 		var covered [3]int
-		const times = 300
+		const times = 250
 		for range times {
-			m, err := FitCost(c.truth.measure(rng), 0.95)
+			m, err := FitCost(truth.measure(rng), 0.95)
 			if err != nil {
 				t.Fatal(err)
 			}
-			count(&covered[0], m.A.Contains(c.truth.a))
-			count(&covered[1], m.B.Contains(c.truth.b))
-			count(&covered[2], m.Segments[0].R.Contains(c.truth.r))
+			count(&covered[0], m.A.Contains(truth.a))
+			count(&covered[1], m.B.Contains(truth.b))
+			count(&covered[2], m.Segments[0].R.Contains(truth.r))
 		}
 		for i, n := range covered {
 			share := float64(n) / times
 			t.Logf("%s: %s %.3f", name, []string{"A", "B", "R"}[i], share)
-			if share < 0.92 || share > c.most {
+			least := 0.91 // three simulation errors below
+			if truth.noiseOf != nil {
+				least = 0.88 // a cell's spread is not well known from six trials
+			}
+			if share < least || share > 0.99 {
 				t.Errorf("%s: covers %s in %.3f", name, []string{"A", "B", "R"}[i], share)
 			}
 		}
@@ -166,6 +188,7 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 }
 
 func TestCostSegmentsAreFound(t *testing.T) {
+	t.Parallel()
 	lit := []float64{1, 10, 40, 55, 56, 100, 1e3, 1e4, 1e5, 1e6, 1e7}
 	growing := []float64{1, 100, 1e3, 1e4, 3e4, 1e5, 3e5, 1e6}
 	for name, c := range map[string]struct {
@@ -218,9 +241,10 @@ func TestCostSegmentsAreFound(t *testing.T) {
 
 // Cells that are off for reasons that are not R must not look like segments.
 func TestCostMisfitIsNoSegment(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(4, 4))
 	var one, holds int
-	const times = 200
+	const times = 100
 	for range times {
 		truth := costTruth{a: 0.05, r: 3, b: 1e-7, sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02, misfit: 0.05, outliers: 0.03}
 		m, err := FitCost(truth.measure(rng), 0.95)

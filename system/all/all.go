@@ -5,10 +5,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/boost"
 	"github.com/plimsoll-project/plimsoll/system/boxo"
+	"github.com/plimsoll-project/plimsoll/system/codex"
 	"github.com/plimsoll-project/plimsoll/system/http"
+	"github.com/plimsoll-project/plimsoll/system/kubo"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/static"
+	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
 // All lists the systems in their order of display.
@@ -17,8 +20,11 @@ func All() []system.System {
 		nginx.System{},
 		static.System{},
 		boxo.System{},
+		kubo.System{},
+		codex.System{},
 		s3.System{},
 		boost.System{},
+		tahoe.System{},
 		http.System{},
 	}
 }

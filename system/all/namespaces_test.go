@@ -24,6 +24,9 @@ func TestInNamespaces(t *testing.T) {
 			if tls == "true" {
 				opt["tls"] = tls
 			}
+			if i.Name == "tahoe" { // its other protocol knows no IPv6
+				opt["protocol"] = "foolscap"
+			}
 			if _, err := i.Fill(opt); err != nil {
 				continue // has no such option
 			}
@@ -35,8 +38,12 @@ func TestInNamespaces(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer c.Stop(t.Context())
-				if len(c.Nodes()) != 2 {
-					t.Errorf("%d nodes on 2 hosts", len(c.Nodes()))
+				want := 2
+				if i.Name == "tahoe" { // one grid on the first host; its nodes are clients
+					want = 1
+				}
+				if len(c.Nodes()) != want {
+					t.Errorf("%d nodes on 2 hosts, want %d", len(c.Nodes()), want)
 				}
 				for k, n := range c.Nodes() {
 					name := i.Name + string(rune('a'+k))

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-func startNode(t *testing.T, opt system.Options) *node {
+func startNode(t *testing.T, opt system.Options) *gatewayNode {
 	t.Helper()
 	hosts := systemtest.Hosts(t, 2)
 	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
@@ -23,10 +23,10 @@ func startNode(t *testing.T, opt system.Options) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(t.Context()) })
-	return c.Nodes()[0].(*node)
+	return c.Nodes()[0].(*gatewayNode)
 }
 
-func add(t *testing.T, n *node, data []byte) system.Ref {
+func add(t *testing.T, n *gatewayNode, data []byte) system.Ref {
 	t.Helper()
 	ref, err := n.Put(systemtest.Context(t), "x", int64(len(data)), bytes.NewReader(data))
 	if err != nil {

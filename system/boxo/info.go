@@ -1,6 +1,7 @@
 // Package boxo is an IPFS node made of the boxo library: a block store on disk,
-// UnixFS import and the trustless HTTP gateway, in a process of its own. It is
-// not Kubo and never called so: it has no DHT and none of Kubo's disk store.
+// UnixFS import, the trustless HTTP gateway and, between two nodes that know each
+// other alone, bitswap; each node in a process of its own. It is not Kubo and
+// never called so: it has no DHT and none of Kubo's disk store.
 package boxo
 
 import "github.com/plimsoll-project/plimsoll/system"
@@ -11,11 +12,12 @@ const name = "boxo"
 func (System) Info() system.Info {
 	return system.Info{
 		Name:     name,
-		Summary:  "embedded IPFS gateway on the boxo library, blocks in a CAR file",
+		Summary:  "embedded IPFS node on the boxo library: a gateway, or bitswap between two nodes",
 		Modes:    []system.Mode{system.Start},
-		Can:      []string{"http", "put", "range", "car"},
+		Can:      []string{"http", "put", "range", "car", "cold", "fresh", "stats"},
 		Embedded: true,
 		Options: []system.Option{
+			{Name: "via", Type: "enum", Enum: []string{"gateway", "swarm"}, Default: "gateway", Help: "what crosses the link: HTTP from the server's gateway, or bitswap from there to a node at the client (that one is cold, this one fresh, http and car)"},
 			{Name: "format", Type: "enum", Enum: []string{"file", "raw", "car"}, Default: "file", Help: "what retrieval asks for: the file's bytes, the root block, or a CAR of the whole DAG"},
 			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 1 MiB"},
 			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},

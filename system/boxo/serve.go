@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ipfs/boxo/blockservice"
+	"github.com/ipfs/boxo/blockstore"
 	"github.com/ipfs/boxo/chunker"
 	"github.com/ipfs/boxo/exchange/offline"
 	"github.com/ipfs/boxo/gateway"
@@ -18,7 +19,7 @@ import (
 	"github.com/ipfs/boxo/ipld/unixfs/importer/balanced"
 	"github.com/ipfs/boxo/ipld/unixfs/importer/helpers"
 	"github.com/ipfs/go-cid"
-	"github.com/ipld/go-car/v2/blockstore"
+	car "github.com/ipld/go-car/v2/blockstore"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -39,6 +40,12 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	flags.IntVar(&imp.cidVersion, "cid_version", 1, "0 or 1")
 	timeout := flags.Duration("retrieval_timeout", 0, "cut off clients that take nothing for so long")
 	requests := flags.Int("max_requests", 0, "requests at a time")
+	var swarm swarmFlags
+	flags.StringVar(&swarm.key, "swarm_key", "", "`file` of the key of a private swarm; empty: no swarm")
+	flags.StringVar(&swarm.identity, "identity", "", "`file` of the node's private key in the swarm")
+	flags.StringVar(&swarm.listen, "swarm_listen", "", "`address` to listen on in the swarm")
+	flags.StringVar(&swarm.peer, "peer", "", "`multiaddress` of the node to fetch from")
+	flags.StringVar(&swarm.near, "near", "", "`directory` for what is fetched")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -46,18 +53,34 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		return errors.New("boxo: give --listen ADDRESS and --store FILE, and nothing besides flags")
 	}
 	// Blocks stay readable while others are added; the CAR's index is in memory.
-	store, err := blockstore.OpenReadWrite(*path, nil)
+	store, err := car.OpenReadWrite(*path, nil)
 	if err != nil {
 		return fmt.Errorf("boxo: open the block store: %w", err)
 	}
 	defer store.Discard()
-	// Offline: a block that is not in the store is not searched for.
+	// What is added is asked of nobody, and a block that is not in the store is
+	// not searched for: unless there is a swarm.
 	imp.blocks = blockservice.New(store, offline.Exchange(store))
-	backend, err := gateway.NewBlocksBackend(imp.blocks)
+	serve := imp.blocks
+	mux := http.NewServeMux()
+	if swarm.key != "" {
+		var all blockstore.Blockstore = store
+		if swarm.near != "" {
+			both := shelves{own: store, near: near{swarm.near}}
+			mux.Handle("POST "+coolPath+"{cid}", cooler{both})
+			all = both
+		}
+		ex, leave, err := swarm.enter(ctx, all)
+		if err != nil {
+			return fmt.Errorf("boxo: swarm: %w", err)
+		}
+		defer leave()
+		serve = blockservice.New(all, ex)
+	}
+	backend, err := gateway.NewBlocksBackend(serve)
 	if err != nil {
 		return fmt.Errorf("boxo: %w", err)
 	}
-	mux := http.NewServeMux()
 	mux.Handle("PUT "+importPath, &imp)
 	mux.Handle("/ipfs/", gateway.NewHandler(gateway.Config{
 		DeserializedResponses: true,

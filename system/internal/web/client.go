@@ -347,14 +347,12 @@ func (c *Client) body(resp *http.Response, w io.Writer) error {
 	return nil
 }
 
+// status makes an error of an answer other than the one asked for: a
+// *StatusError, and what the status stands for.
 func (c *Client) status(resp *http.Response) error {
 	// Read to its end, or the connection is not kept.
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	said := strings.Join(strings.Fields(string(text[:min(len(text), 200)])), " ")
-	if said != "" {
-		said = ": " + said
-	}
-	err := fmt.Errorf("%s: %s %s: status %d%s", c.name, resp.Request.Method, public(resp.Request.URL), resp.StatusCode, said)
+	err := fmt.Errorf("%s: %w", c.name, statusError(resp, text))
 	switch resp.StatusCode {
 	case http.StatusNotFound, http.StatusGone:
 		return fmt.Errorf("%w: %w", err, system.ErrNotFound)

@@ -1,0 +1,222 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exactly measures a truth without noise.
+func exactly(c costTruth) []CostPoint {
+	c.noise, c.floor, c.outliers, c.misfit = 0, 0, 0, 0
+	return c.measure(rand.New(rand.NewPCG(1, 1)))
+}
+
+func TestCostOfExactTimes(t *testing.T) {
+	truth := costTruth{a: 0.02, r: 4, b: 1e-7, sizes: ladder(5), rtts: study(), trials: 3}
+	points := exactly(truth)
+	m, err := FitCost(points, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "A", m.A.Mid, truth.a)
+	near(t, "B", m.B.Mid, truth.b)
+	if len(m.Segments) != 1 {
+		t.Fatalf("%+v", m.Segments)
+	}
+	s := m.Segments[0]
+	near(t, "R", s.R.Mid, truth.r)
+	if s.From != 1 || s.To != 1e7 || s.A != m.A || s.OwnA || !m.Holds || m.Why != "" || m.Points != 75 || m.Cells != 25 {
+		t.Errorf("%+v", m)
+	}
+	near(t, "time", m.Predict(0.03, 5e5), 0.02+4*0.03+0.05)
+	if len(m.Residual) != len(points) || slices.ContainsFunc(m.Residual, func(r float64) bool { return math.Abs(r) > 1e-4 }) {
+		t.Errorf("residuals %v", m.Residual)
+	}
+}
+
+// Residuals are of the points, in their order, whatever their cells are called.
+func TestCostResidualsAreInTheOrderOfThePoints(t *testing.T) {
+	points := exactly(costTruth{a: 0.02, r: 4, b: 1e-7, sizes: ladder(5), rtts: study(), trials: 6})
+	for i := range points {
+		points[i].Cell = 1000 - 7*points[i].Cell
+	}
+	points[17].Time *= 3
+	rand.New(rand.NewPCG(8, 8)).Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+	m, err := FitCost(points, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range points {
+		if got, want := m.Residual[i], p.Time/m.Predict(p.RTT, p.Size)-1; got != want {
+			t.Fatalf("residual %d is %v, want %v", i, got, want)
+		}
+	}
+	near(t, "of the outlier", slices.Max(m.Residual), 2)
+}
+
+func TestCostWithoutVariation(t *testing.T) {
+	truth := costTruth{a: 0.02, r: 4, b: 1e-7, sizes: ladder(5), rtts: milliseconds(10), trials: 6, noise: 0.03}
+	rng := rand.New(rand.NewPCG(6, 6))
+	points := truth.measure(rng)
+	for i := range points { // as measured: one round trip never quite equals the next
+		points[i].RTT *= 1 + 0.01*rng.Float64()
+	}
+	m, err := FitCost(points, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := m.Segments[0].R; r.Bounded() || !math.IsNaN(r.Mid) || !strings.Contains(r.Warn, "round trips are alike (10") {
+		t.Errorf("one round trip: R %+v", r)
+	}
+	if !m.A.Bounded() || !strings.Contains(m.A.Warn, "includes R") || math.Abs(m.A.Mid/0.06-1) > 0.05 || !m.B.Contains(1e-7) {
+		t.Errorf("one round trip: A %+v, B %+v", m.A, m.B)
+	}
+	if p := m.Predict(0.010, 1e6); math.Abs(p/0.16-1) > 0.05 {
+		t.Errorf("one round trip: predicts %v", p)
+	}
+
+	truth.sizes, truth.rtts = []float64{1e6}, study()
+	if m, err = FitCost(truth.measure(rng), 0.95); err != nil {
+		t.Fatal(err)
+	}
+	if m.B.Bounded() || !math.IsNaN(m.B.Mid) || !strings.Contains(m.B.Warn, "sizes") || !strings.Contains(m.A.Warn, "1e+06 bytes") {
+		t.Errorf("one size: A %+v, B %+v", m.A, m.B)
+	}
+	if r := m.Segments[0].R; !r.Contains(4) || !r.Bounded() {
+		t.Errorf("one size: R %+v", r)
+	}
+}
+
+func TestCostOfIdenticalPoints(t *testing.T) {
+	points := slices.Repeat([]CostPoint{{RTT: 0.01, Size: 100, Time: 0.5}}, 6)
+	m, err := FitCost(points, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "A", m.A.Mid, 0.5)
+	if m.B.Bounded() || m.Segments[0].R.Bounded() || m.Holds || !strings.Contains(m.Why, "none is left") {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestCostRefuses(t *testing.T) {
+	good := exactly(costTruth{a: 0.02, r: 4, b: 1e-7, sizes: ladder(3), rtts: study(), trials: 2})
+	with := func(change func(p *CostPoint)) []CostPoint {
+		points := slices.Clone(good)
+		change(&points[5])
+		return points
+	}
+	for _, c := range []struct {
+		points []CostPoint
+		conf   float64
+		says   string
+	}{
+		{nil, 0.95, "no points"},
+		{good, 1, "confidence 1"},
+		{good, math.NaN(), "confidence NaN"},
+		{with(func(p *CostPoint) { p.Time = 0 }), 0.95, "point 5 has a time of 0 s"},
+		{with(func(p *CostPoint) { p.Time = -1 }), 0.95, "point 5 has a time of -1 s"},
+		{with(func(p *CostPoint) { p.Time = math.NaN() }), 0.95, "point 5 has a time of NaN s"},
+		{with(func(p *CostPoint) { p.Time = math.Inf(1) }), 0.95, "point 5 has a time of +Inf s"},
+		{with(func(p *CostPoint) { p.RTT = -1 }), 0.95, "round trip of -1 s"},
+		{with(func(p *CostPoint) { p.RTT = math.NaN() }), 0.95, "round trip of NaN s"},
+		{with(func(p *CostPoint) { p.Size = math.Inf(1) }), 0.95, "size of +Inf bytes"},
+		{with(func(p *CostPoint) { p.Size = 77 }), 0.95, "replicates must have one size"},
+		{[]CostPoint{{0, 1, 1, 0}, {0.08, 1e6, 2, 1}}, 0.95, "2 points for the 3 parameters"},
+		{[]CostPoint{{0, 1, 1, 0}, {0, 1, 1.1, 0}, {0.08, 1e6, 2, 1}, {0.08, 1e6, 2.1, 1}}, 0.95, "2 cells for 3 parameters"},
+		{[]CostPoint{{0, 0, 1, 0}, {0.02, 1e6, 2, 1}, {0.04, 2e6, 3, 2}, {0.08, 4e6, 5, 3}}, 0.95, "change together"},
+	} {
+		m, err := FitCost(c.points, c.conf)
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "cost: ") {
+			t.Errorf("want an error that says %q, got %v", c.says, err)
+		}
+		if !math.IsNaN(m.Predict(0.01, 1)) {
+			t.Errorf("%s: nothing was fitted, yet it predicts", c.says)
+		}
+	}
+}
+
+func TestCostSaysWhereItDoesNotHold(t *testing.T) {
+	truth := costTruth{a: 0.05, r: 3, b: 1e-7, sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02}
+	points := truth.measure(rand.New(rand.NewPCG(9, 9)))
+	for i, p := range points {
+		if p.Size == 1e7 && p.RTT == 0.08 {
+			points[i].Time *= 1.4
+		}
+	}
+	m, err := FitCost(points, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Holds || !strings.Contains(m.Why, "worst: 1e+07 bytes at 80 ms: +") {
+		t.Errorf("holds %v: %q", m.Holds, m.Why)
+	}
+	// One cell of forty does not carry the others away.
+	if !m.A.Contains(0.05) || !m.Segments[0].R.Contains(3) || math.Abs(m.B.Mid/1e-7-1) > 0.03 {
+		t.Errorf("%+v", m)
+	}
+
+	truth.trials = 1
+	if m, err = FitCost(truth.measure(rand.New(rand.NewPCG(9, 9))), 0.95); err != nil || m.Holds || !strings.Contains(m.Why, "no cell was repeated") {
+		t.Errorf("nothing repeated: %v %q (%v)", m.Holds, m.Why, err)
+	}
+}
+
+func TestCostPredictsBySegment(t *testing.T) {
+	m := CostModel{
+		A: Interval{Mid: 10}, B: Interval{Mid: 1},
+		Segments: []CostSegment{
+			{From: 1, To: 50, A: Interval{Mid: 2}, OwnA: true},
+			{From: 200, To: 1000, A: Interval{Mid: 10}, R: Interval{Mid: 3}},
+		},
+	}
+	for _, c := range []struct{ size, want float64 }{{0, 2}, {50, 52}, {100, 102}, {101, 121 - 7}, {200, 213}, {5000, 5013}} {
+		near(t, "time", m.Predict(1, c.size), c.want)
+	}
+}
+
+// Whatever is measured, in whatever design: an error in words or intervals
+// around their estimates, no panic.
+func TestCostOfAnything(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 11))
+	fitted := 0
+	for range 1000 {
+		cells := 1 + rng.IntN(12)
+		var points []CostPoint
+		for cell := range cells {
+			rtt, size := float64(rng.IntN(4))*0.02, math.Round(math.Pow(10, float64(rng.IntN(8))))*float64(rng.IntN(2))
+			for range 1 + rng.IntN(4) {
+				points = append(points, CostPoint{rtt, size, math.Pow(10, 18*rng.Float64()-9), cell})
+				if rng.IntN(3) == 0 { // a coarse clock
+					points[len(points)-1].Time = points[0].Time
+				}
+			}
+		}
+		m, err := FitCost(points, 0.95)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "cost: ") {
+				t.Error(err)
+			}
+			continue
+		}
+		fitted++
+		all := []Interval{m.A, m.B}
+		for _, s := range m.Segments {
+			all = append(all, s.A, s.R)
+		}
+		for _, i := range all {
+			if math.IsNaN(i.Lo) || math.IsNaN(i.Hi) || i.Lo > i.Mid || i.Hi < i.Mid || math.IsNaN(i.Mid) && i.Warn == "" || math.IsInf(i.Mid, 0) {
+				t.Fatalf("%+v of %+v", m, points)
+			}
+		}
+		if !m.Holds && m.Why == "" {
+			t.Fatalf("does not hold, without a reason: %+v", m)
+		}
+	}
+	if fitted < 300 {
+		t.Errorf("only %d of 1000 could be fitted", fitted)
+	}
+}

@@ -1,0 +1,265 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/ipfs/go-cid"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+)
+
+// dialect is the base path of the interface, which changed with the name.
+type dialect string
+
+const (
+	logos dialect = "/api/storage/v1" // Logos Storage
+	codex dialect = "/api/codex/v1"   // Codex
+)
+
+func (d dialect) String() string {
+	return map[dialect]string{logos: "Logos Storage", codex: "Codex"}[d]
+}
+
+// api is the REST interface of one node. Every answer closes the connection.
+type api struct {
+	web  *web.Client
+	base *url.URL
+	dialect
+}
+
+// connect finds out which dialect the node speaks.
+func connect(ctx context.Context, dial web.Dial, base *url.URL) (*api, info, error) {
+	a, err := newAPI(dial, base)
+	if err != nil {
+		return nil, info{}, err
+	}
+	var i info
+	for _, a.dialect = range []dialect{logos, codex} {
+		if i, err = a.info(ctx); err == nil || !errors.Is(err, system.ErrNotFound) {
+			break
+		}
+	}
+	if errors.Is(err, system.ErrNotFound) {
+		err = fmt.Errorf("codex: %s speaks neither %s nor %s; is it the address of the REST interface (--api-port)?", base.Host, codex, logos)
+	}
+	if err != nil {
+		a.web.Close()
+		return nil, i, err
+	}
+	return a, i, nil
+}
+
+func newAPI(dial web.Dial, base *url.URL) (*api, error) {
+	c, err := web.New(name, dial, system.HTTPTarget{URL: base})
+	if err != nil {
+		return nil, err
+	}
+	// How long an answer may take to begin is ours to say: a delete of a large
+	// object takes minutes.
+	c.HTTP().Transport.(*http.Transport).ResponseHeaderTimeout = 0
+	return &api{web: c, base: base, dialect: codex}, nil
+}
+
+// do makes a request. path is below the dialect's base.
+func (a *api) do(ctx context.Context, method, path string, query url.Values, header http.Header, size int64, body io.Reader) (*http.Response, error) {
+	u := *a.base
+	u.Path, u.RawQuery = string(a.dialect)+path, query.Encode()
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
+	if err != nil {
+		return nil, fmt.Errorf("codex: %w", err)
+	}
+	if body != nil {
+		req.ContentLength = size
+		if size == 0 {
+			req.Body = http.NoBody
+		}
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	resp, err := a.web.HTTP().Do(req)
+	if err != nil {
+		var outer *url.Error
+		if errors.As(err, &outer) {
+			err = outer.Err
+		}
+		return nil, fmt.Errorf("codex: %s %s on %s: %w", method, path, a.base.Host, err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
+	err = fmt.Errorf("codex: %s %s on %s: status %d: %s", method, path, a.base.Host, resp.StatusCode, strings.Join(strings.Fields(string(text)), " "))
+	switch {
+	case resp.StatusCode == http.StatusNotFound:
+		err = fmt.Errorf("%w: %w", err, system.ErrNotFound)
+	case resp.StatusCode == http.StatusBadRequest && strings.HasPrefix(path, "/data/"):
+		err = fmt.Errorf("%w: %w", err, system.ErrBadRef)
+	}
+	return nil, err
+}
+
+// text is the answer to a short request.
+func (a *api) text(ctx context.Context, method, path string, query url.Values, header http.Header) (string, error) {
+	resp, err := a.do(ctx, method, path, query, header, 0, nil)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return "", fmt.Errorf("codex: %s %s on %s: %w", method, path, a.base.Host, err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+func (a *api) json(ctx context.Context, path string, out any) error {
+	resp, err := a.do(ctx, http.MethodGet, path, nil, nil, 0, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return a.decode(resp, path, out)
+}
+
+func (a *api) decode(resp *http.Response, path string, out any) error {
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("codex: GET %s on %s: %w", path, a.base.Host, err)
+	}
+	return nil
+}
+
+// info is a node's account of itself.
+type info struct {
+	ID      string   `json:"id"`
+	Addrs   []string `json:"addrs"`
+	Codex   *build   `json:"codex"`
+	Storage *build   `json:"storage"`
+}
+
+type build struct{ Version, Revision string }
+
+func (i info) version() string {
+	b := i.Codex
+	if b == nil {
+		b = i.Storage
+	}
+	// Builds outside a repository put git's complaint there.
+	if b == nil || b.Version == "" || strings.HasPrefix(b.Version, "fatal") {
+		return "unknown"
+	}
+	if b.Revision == "" || strings.HasPrefix(b.Revision, "fatal") {
+		return b.Version
+	}
+	return b.Version + " (" + b.Revision + ")"
+}
+
+func (a *api) info(ctx context.Context) (info, error) {
+	var i info
+	err := a.json(ctx, "/debug/info", &i)
+	return i, err
+}
+
+// manifest describes an object.
+type manifest struct {
+	CID      string
+	Manifest struct {
+		DatasetSize json.Number `json:"datasetSize"`
+		Filename    *string     `json:"filename"`
+	}
+}
+
+func (a *api) list(ctx context.Context) ([]manifest, error) {
+	var l struct{ Content []manifest }
+	err := a.json(ctx, "/data", &l)
+	return l.Content, err
+}
+
+// space is what a node holds of its quota, in blocks of 64 KiB and bytes.
+type space struct {
+	TotalBlocks                                       int64
+	QuotaMaxBytes, QuotaUsedBytes, QuotaReservedBytes int64
+}
+
+const blockSize = 64 << 10
+
+func (s space) full() bool {
+	return s.QuotaUsedBytes+s.QuotaReservedBytes+blockSize > s.QuotaMaxBytes
+}
+
+func (a *api) space(ctx context.Context) (space, error) {
+	var s space
+	err := a.json(ctx, "/space", &s)
+	return s, err
+}
+
+// manifestHere tells whether the node holds an object's manifest, which is all that
+// "exists" means: its data may be elsewhere, or nowhere.
+func (a *api) manifestHere(ctx context.Context, ref system.Ref) (bool, error) {
+	var answer map[string]bool
+	if err := a.json(ctx, data(ref)+"/exists", &answer); err != nil {
+		return false, err
+	}
+	has, ok := answer[string(ref)]
+	if !ok {
+		has, ok = answer["has"] // the word of the interface's own description
+	}
+	if !ok {
+		return false, fmt.Errorf("codex: GET %s/exists on %s: the answer does not name it: %v", data(ref), a.base.Host, answer)
+	}
+	return has, nil
+}
+
+// store uploads an object.
+func (a *api) store(ctx context.Context, file string, size int64, body io.Reader) (system.Ref, error) {
+	resp, err := a.do(ctx, http.MethodPost, "/data", nil, http.Header{
+		"Content-Type":        {"application/octet-stream"},
+		"Content-Disposition": {"attachment; filename=" + strconv.Quote(file)},
+	}, size, body)
+	if err != nil {
+		return "", a.orQuota(ctx, err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	if err != nil {
+		return "", fmt.Errorf("codex: POST /data on %s: answer: %w", a.base.Host, err)
+	}
+	ref := system.Ref(strings.TrimSpace(string(b))) // kept in the node's own base
+	if err := valid(ref); err != nil {
+		return "", fmt.Errorf("codex: POST /data on %s: the answer is no CID: %w", a.base.Host, err)
+	}
+	return ref, nil
+}
+
+// orQuota tells an upload that failed because the quota is full, which shows as
+// "Unable to store block", or as a connection that breaks while we send.
+func (a *api) orQuota(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	s, spaceErr := a.space(ctx)
+	if spaceErr != nil || !s.full() {
+		return err
+	}
+	return fmt.Errorf("%w; %d of %d bytes are used, also by what was not stored whole, which is in no list: %w", err, s.QuotaUsedBytes, s.QuotaMaxBytes, system.ErrQuota)
+}
+
+func data(ref system.Ref) string { return "/data/" + string(ref) }
+
+// valid keeps out what a path cannot hold or would mean something else by.
+func valid(ref system.Ref) error {
+	if _, err := cid.Decode(string(ref)); err != nil {
+		return fmt.Errorf("codex: %q is not a CID (%w): %w", ref, err, system.ErrBadRef)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+)
+
+// System implements system.System.
+type System struct{}
+
+var (
+	_ system.System     = System{}
+	_ system.Healther   = (*node)(nil)
+	_ system.Endpointer = (*node)(nil)
+	_ system.Deleter    = (*node)(nil)
+	_ system.Lister     = (*node)(nil)
+	_ system.Stater     = (*node)(nil)
+	_ system.Stats      = (*node)(nil)
+	_ system.Connector  = (*node)(nil)
+	_ system.Seeder     = pair{}
+	_ system.Cooler     = pair{}
+)
+
+// Check implements system.System.
+func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	if opt["url"] == "" {
+		if _, err := binary(opt); err != nil {
+			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+		}
+		return nil
+	}
+	near, far, err := endpoints(opt)
+	if err != nil {
+		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system codex in the experiment file"}}
+	}
+	at := []string{web.HostPort(near)}
+	if far != nil {
+		at = append(at, web.HostPort(far))
+	}
+	return web.Unreachable(ctx, name, at)
+}
+
+// Attach implements system.System.
+func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	nearURL, farURL, err := endpoints(opt)
+	if err != nil {
+		return nil, err
+	}
+	n, err := newNode(opt)
+	if err != nil {
+		return nil, err
+	}
+	n.attached, n.write = true, d.Write
+	var i info
+	if n.near, i, err = connect(ctx, d.Client.Dial, nearURL); err != nil {
+		return nil, err
+	}
+	identity := map[string]string{
+		"version": i.version(), "dialect": n.near.dialect.String(), "endpoint": nearURL.Host,
+		"put": "import into the node at the endpoint", "get": "network/stream",
+		"connections": "fresh", // for each request; the nodes keep theirs among each other
+	}
+	var one group.Node = n
+	if farURL != nil {
+		if n.far, _, err = connect(ctx, d.Client.Dial, farURL); err != nil {
+			n.near.web.Close()
+			return nil, err
+		}
+		identity["seed"] = "import into the node at " + farURL.Host
+		one = pair{n}
+	}
+	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return one, nil })
+}
+
+// newNode is a node with the limits of opt, not connected yet.
+func newNode(opt system.Options) (*node, error) {
+	n := &node{ours: map[system.Ref]object{}}
+	var err, err2 error
+	n.notFoundAfter, err = opt.Duration("not_found_after")
+	n.stallAfter, err2 = opt.Duration("stall_after")
+	if err := errors.Join(err, err2); err != nil {
+		return nil, fmt.Errorf("codex: %w", err)
+	}
+	return n, nil
+}
+
+// endpoints are the options url and server_url; far is nil when there is none.
+func endpoints(opt system.Options) (near, far *url.URL, err error) {
+	if near, err = endpoint(opt, "url"); err != nil {
+		return nil, nil, err
+	}
+	if opt["server_url"] != "" {
+		far, err = endpoint(opt, "server_url")
+	}
+	return near, far, err
+}
+
+func endpoint(opt system.Options, key string) (*url.URL, error) {
+	u, err := url.Parse(opt[key])
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return nil, fmt.Errorf("codex: option %q: %q is not the URL of a node, such as http://127.0.0.1:8080", key, opt[key])
+	}
+	u.Path = ""
+	return u, nil
+}
+
+// binary finds the program.
+func binary(opt system.Options) (string, error) {
+	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_CODEX", os.Getenv("PLIMSOLL_CODEX")}} {
+		if named.path == "" {
+			continue
+		}
+		if _, err := exec.LookPath(named.path); err != nil {
+			return "", fmt.Errorf("codex: %s: %w", named.by, err)
+		}
+		return filepath.Abs(named.path)
+	}
+	for _, try := range []string{"codex", "storage"} {
+		if path, err := exec.LookPath(try); err == nil && speaks(path) != "" {
+			return path, nil
+		}
+	}
+	return "", errors.New("codex: neither a Codex nor a Logos Storage node in PATH")
+}

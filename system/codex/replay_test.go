@@ -1,0 +1,379 @@
+package codex
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+const (
+	small   system.Ref = "zDvZRwzkwaHLmfXXmNA9QtzDK2qgok5MeAgcMcB99Wh8NFt8SWkG" // 1KiB.bin
+	medium  system.Ref = "zDvZRwzmDmooRVBwx5k5BpTs3zfjuyK4CgJeRdjP9MxhxkqbvNoT" // 1MiB.bin
+	unknown system.Ref = "zDvZRwzkwTFrvX3LYu4f26ThEV2ETHBjG1yHYAoM7EgM27iDVT7P"
+
+	smallSum  = "3dbc3b132331f5ef4a5d156d223408e4ca97c5820977118da66919e6d2fd0947"
+	mediumSum = "2417548071234ade96324322c905250f75b29f9dae40d8a24bb0f2c29a44fbee"
+)
+
+func record(t *testing.T, file string, steps ...string) []replay.Exchange {
+	t.Helper()
+	return replay.Steps(replay.Load(t, "testdata/"+file+".jsonl"), steps...)
+}
+
+// only keeps the exchanges whose path ends so.
+func only(rec []replay.Exchange, method, end string) []replay.Exchange {
+	var out []replay.Exchange
+	for _, e := range rec {
+		if e.Method == method && strings.HasSuffix(e.Path, end) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// hello is what an attached node is asked first.
+func hello(t *testing.T) []replay.Exchange {
+	return record(t, "02-info", "other dialect base path on this version", "debug info")
+}
+
+// attach attaches to recorded nodes: the client's and, when it is not nil, the
+// server's.
+func attach(t *testing.T, near, far *replay.Server, write bool) system.Node {
+	t.Helper()
+	opt := system.Options{"url": near.URL, "not_found_after": "400ms", "stall_after": "400ms"}
+	if far != nil {
+		opt["server_url"] = far.URL
+	}
+	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Stop(context.Background()) })
+	return c.Nodes()[0]
+}
+
+// one attaches to a single node that has these exchanges after the greeting.
+func one(t *testing.T, exchanges []replay.Exchange, opt ...replay.Option) *node {
+	t.Helper()
+	return attach(t, replay.Serve(t, replay.Chain(hello(t), exchanges), opt...), nil, true).(*node)
+}
+
+func TestBothDialectsAreFound(t *testing.T) {
+	n := one(t, nil)
+	if n.near.dialect != codex {
+		t.Errorf("%s", n.near.dialect)
+	}
+	// Logos Storage answers the same under another path.
+	later := replay.Serve(t, record(t, "02-info", "debug info"), replay.Let("/api/codex/v1", "/api/storage/v1"))
+	if n := attach(t, later, nil, false).(*node); n.near.dialect != logos {
+		t.Errorf("%s", n.near.dialect)
+	}
+}
+
+func TestNeitherDialect(t *testing.T) {
+	other := replay.Serve(t, replay.Chain(record(t, "02-info", "other dialect base path on this version"),
+		[]replay.Exchange{func() replay.Exchange {
+			e := record(t, "02-info", "debug info")[0]
+			e.Answer.Status = 404
+			return e
+		}()}))
+	_, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: system.Options{"url": other.URL}})
+	if err == nil || !strings.Contains(err.Error(), "neither Codex nor Logos Storage") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPutAndGet(t *testing.T) {
+	data := systemtest.Bytes("1KiB", 1024)
+	get := record(t, "05-download-local", "local download 1KiB")
+	get[0].Path += "/network/stream"
+	n := one(t, replay.Chain(record(t, "03-upload", "upload 1KiB with filename"), get), replay.Instead(smallSum, data))
+	ref, err := n.Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data))
+	if err != nil || ref != small {
+		t.Fatalf("%q, %v", ref, err)
+	}
+	var got bytes.Buffer
+	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+}
+
+func TestReadOnlyWhenNotAllowed(t *testing.T) {
+	n := attach(t, replay.Serve(t, hello(t)), nil, false)
+	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("put: %v", err)
+	}
+	if err := n.(system.Deleter).Delete(t.Context(), small); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("delete of someone's object: %v", err)
+	}
+}
+
+func TestEmptyObjectIsRefused(t *testing.T) {
+	n := one(t, replay.Chain(record(t, "03-upload", "upload of 0 bytes"), record(t, "02-info", "space of an empty node")))
+	_, err := n.Put(systemtest.Context(t), "empty.bin", 0, strings.NewReader(""))
+	if err == nil || errors.Is(err, system.ErrQuota) || !strings.Contains(err.Error(), "do not have body") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestQuota: the answer comes while we send, and often is lost with the connection.
+func TestQuota(t *testing.T) {
+	const size = 20 << 20
+	for _, step := range []string{"upload of 20 MiB", "upload of 1 KiB after the failure"} {
+		upload := record(t, "11-quota", step)
+		bytesOf := int64(size)
+		if strings.Contains(step, "1 KiB") {
+			bytesOf = 1024
+		}
+		name := map[string]string{"upload of 20 MiB": "q.bin"}[step]
+		if name == "" {
+			name = "small.bin"
+		}
+		n := one(t, replay.Chain(upload, record(t, "11-quota", "space after the failed upload")),
+			replay.Instead(smallSum, systemtest.Bytes("quota", 1024)))
+		_, err := n.Put(systemtest.Context(t), name, bytesOf, systemtest.Content("quota", bytesOf))
+		if !errors.Is(err, system.ErrQuota) {
+			t.Errorf("%s: %v", step, err)
+		}
+	}
+}
+
+func TestDownloadOverQuotaStalls(t *testing.T) {
+	rec := record(t, "11-quota", "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
+	n := one(t, rec, replay.Instead(rec[0].Answer.Body.SHA256, systemtest.Bytes("block", 64<<10)))
+	var got bytes.Buffer
+	err := n.Get(systemtest.Context(t), "zDvZRwzm6jttobPuCXTSJSw3iRGcBWDVpJouUKXCRAyXmAkCmiMP", &got)
+	if got.Len() != 64<<10 || !errors.Is(err, patience.ErrStalled) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+}
+
+// TestWindowStall: when the only seeder dies, its window of 64 MiB still
+// arrives, then nothing, and no error.
+func TestWindowStall(t *testing.T) {
+	const window = 64 << 20
+	rec := record(t, "12-seeder-killed", "stream on n2; the seeder gets SIGKILL once 8 MiB have arrived; client gives up after 30 s without a byte")
+	n := one(t, rec, replay.Instead(rec[0].Answer.Body.SHA256, systemtest.Bytes("window", window)))
+	var got count
+	err := n.Get(systemtest.Context(t), "zDvZRwzkxGzEz7LKYEa4ihpSvvg6uYgekKMbcmmfRMGuKhF6tGFq", &got)
+	if got != window || !errors.Is(err, patience.ErrStalled) || errors.Is(err, system.ErrNotFound) {
+		t.Errorf("%d bytes, %v", got, err)
+	}
+}
+
+type count int64
+
+func (c *count) Write(p []byte) (int, error) {
+	*c += count(len(p))
+	return len(p), nil
+}
+
+func TestShortBody(t *testing.T) {
+	get := record(t, "05-download-local", "local download 1MiB")
+	part := systemtest.Bytes("part", 300_000)
+	get[0].Path += "/network/stream"
+	get[0].Answer.Body, get[0].Answer.End = replay.Body{Opaque: true, Bytes: int64(len(part)), SHA256: replay.Sum(part)}, replay.Cut
+	n := one(t, get, replay.Content(part))
+	if err := n.Get(systemtest.Context(t), medium, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestUnknownCID(t *testing.T) {
+	rec := record(t, "10-cid-errors", "unknown CID, client deadline 15 s")
+	t.Run("attached: no answer in the time given", func(t *testing.T) {
+		n := one(t, replay.Chain(only(rec, "GET", "/network/stream"), only(rec, "GET", "/network/manifest")))
+		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "no answer for 400ms") {
+			t.Errorf("get: %v", err)
+		}
+		if _, err := n.Stat(systemtest.Context(t), unknown); !errors.Is(err, system.ErrNotFound) {
+			t.Errorf("stat: %v", err)
+		}
+	})
+	t.Run("started: no node has it", func(t *testing.T) {
+		n := one(t, replay.Chain(only(rec, "GET", "/network/stream"), only(rec, "GET", "/exists")))
+		n.attached, n.notFoundAfter = false, time.Minute // all nodes there are
+		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "none of the nodes") {
+			t.Errorf("get: %v", err)
+		}
+	})
+	t.Run("the operation's own deadline", func(t *testing.T) {
+		n := one(t, only(rec, "GET", "/network/stream"))
+		n.notFoundAfter = time.Minute
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if err := n.Get(ctx, unknown, io.Discard); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, system.ErrNotFound) {
+			t.Errorf("get: %v", err)
+		}
+	})
+}
+
+func TestMalformedCID(t *testing.T) {
+	rec := record(t, "10-cid-errors", "malformed CID")
+	n := one(t, only(rec, "GET", "/xyz/network/stream"))
+	// What the node says of a CID that we would let pass.
+	_, err := n.near.text(systemtest.Context(t), "GET", "/data/xyz/network/stream", nil, nil)
+	if !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	// What we say without asking.
+	for _, ref := range []system.Ref{"xyz", "", "../../etc/passwd", small + "/exists"} {
+		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+}
+
+// TestExistsMeansTheManifestOnly: a node says that an object exists whose data
+// it has lost. That must not pass for an object, nor for one that is missing.
+func TestExistsMeansTheManifestOnly(t *testing.T) {
+	get := record(t, "14-delete-shared-blocks", "local GET b.bin, no peer could supply blocks; client gives up after 10 s without a byte")
+	get[0].Path += "/network/stream"
+	n := one(t, replay.Chain(get, replay.Optional(record(t, "14-delete-shared-blocks", "exists b.bin"))))
+	n.attached = false
+	const b system.Ref = "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK"
+	if err := n.Get(systemtest.Context(t), b, io.Discard); !errors.Is(err, patience.ErrStalled) || errors.Is(err, system.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if has, err := n.near.manifestHere(systemtest.Context(t), b); !has || err != nil {
+		t.Errorf("exists: %v, %v", has, err)
+	}
+}
+
+// TestDeleteTakesOtherBlocks: the node deletes blocks that another object uses,
+// so we do not delete where we know of one.
+func TestDeleteTakesOtherBlocks(t *testing.T) {
+	a, c := systemtest.Bytes("a and b", 1<<20), systemtest.Bytes("c", 1<<20)
+	rec := record(t, "14-delete-shared-blocks", "node without peers: upload 1 MiB as a.bin", "the same bytes as b.bin", "other bytes as c.bin", "delete b.bin")
+	last := rec[3] // of c.bin instead, which shares nothing
+	last.Path = strings.Replace(last.Path, "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK", "zDvZRwzmAnxeYSAbTELynD4Sei9CEnwjbSCXmsWvHU9fmccdPHZq", 1)
+	n := one(t, append(rec[:3:3], last), replay.Instead(rec[0].Body.SHA256, a), replay.Instead(rec[2].Body.SHA256, c))
+	refs := map[string]system.Ref{}
+	for _, o := range []struct {
+		name string
+		data []byte
+	}{{"a.bin", a}, {"b.bin", a}, {"c.bin", c}} {
+		ref, err := n.Put(systemtest.Context(t), o.name, 1<<20, bytes.NewReader(o.data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs[o.name] = ref
+	}
+	if refs["a.bin"] == refs["b.bin"] {
+		t.Error("two names share a CID")
+	}
+	if err := n.Delete(systemtest.Context(t), refs["a.bin"]); err == nil || !strings.Contains(err.Error(), string(refs["b.bin"])) {
+		t.Errorf("delete of what shares its blocks: %v", err)
+	}
+	if err := n.Delete(systemtest.Context(t), refs["c.bin"]); err != nil {
+		t.Errorf("delete of what shares nothing: %v", err)
+	}
+}
+
+// TestRangeIsIgnored: asked for 100 bytes the node sends the whole object, so
+// that nobody may count on ranges.
+func TestRangeIsIgnored(t *testing.T) {
+	e := record(t, "05-download-local", "Range request on local data")[0]
+	if e.Answer.Status != 200 || e.Answer.Body.Bytes != 1<<20 {
+		t.Fatalf("the recording says otherwise: %d, %d bytes", e.Answer.Status, e.Answer.Body.Bytes)
+	}
+	for _, n := range []any{&node{}, pair{&node{}}} {
+		if _, ok := n.(system.Ranger); ok {
+			t.Errorf("%T reads ranges", n)
+		}
+	}
+}
+
+func TestCool(t *testing.T) {
+	data := systemtest.Bytes("cool", 1<<20)
+	const other = "zDvZRwzmBGgvtZJHARfeVAPfES1Dgz8VuS9Nixykff7w5S41cY9R"
+	put := record(t, "03-upload", "upload 1MiB with filename")
+	for name, c := range map[string]struct {
+		after []replay.Exchange // what the client's node says to a read without network
+		want  error
+	}{
+		"cold":       {record(t, "09-delete", "local GET after"), nil},
+		"still warm": {record(t, "05-download-local", "local download 1MiB"), system.ErrWarm},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opt := []replay.Option{replay.Instead(mediumSum, data), replay.Let(other, string(medium))}
+			near := replay.Serve(t, replay.Chain(hello(t), put, record(t, "09-delete", "delete 20 MiB"), c.after), opt...)
+			// The server's node has to have it all before the only copy goes.
+			far := replay.Serve(t, replay.Chain(hello(t), record(t, "05-download-local", "network/stream on the node that has the data")), opt...)
+			n := attach(t, near, far, true)
+			ref, err := n.Put(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := n.(system.Cooler).Cool(systemtest.Context(t), ref); !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestSeedGoesToTheServersNode(t *testing.T) {
+	data := systemtest.Bytes("seed", 1<<20)
+	near := replay.Serve(t, hello(t))
+	far := replay.Serve(t, replay.Chain(hello(t), record(t, "03-upload", "upload 1MiB with filename")), replay.Instead(mediumSum, data))
+	ref, err := system.Seed(systemtest.Context(t), attach(t, near, far, true), "1MiB.bin", 1<<20, bytes.NewReader(data))
+	if err != nil || ref != medium {
+		t.Errorf("%q, %v", ref, err)
+	}
+}
+
+func TestListStatSpace(t *testing.T) {
+	n := one(t, replay.Chain(
+		record(t, "04-list-manifest", "list after only the manifest"),
+		record(t, "04-list-manifest", "manifest of local data"),
+		record(t, "02-info", "data list of an empty node"),
+		record(t, "03-upload", "space: the second copy adds only manifests"),
+	))
+	all, err := n.List(systemtest.Context(t))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	if o := all[0]; o.Size != 1<<20 || o.Ref != medium || o.Name != "1MiB.bin" {
+		t.Errorf("%+v", o)
+	}
+	o, err := n.Stat(systemtest.Context(t), "zDvZRwzm6jttobPuCXTSJSw3iRGcBWDVpJouUKXCRAyXmAkCmiMP")
+	if err != nil || o.Size != 20<<20 || o.Name != "20MiB.bin" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if all, err := n.List(systemtest.Context(t)); err != nil || len(all) != 0 {
+		t.Errorf("empty: %v, %v", all, err)
+	}
+	h, err := n.Stats(systemtest.Context(t))
+	if err != nil || h.Absolute != 22151875 || h.Disk != -1 || h.Objects != -1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func TestConnect(t *testing.T) {
+	const peer = "16Uiu2HAm9ERS7MTg7jAcZFVB4AYgUwXgxvjdtRcnoHSFQQvqTcdN"
+	n := one(t, replay.Chain(
+		record(t, "02-info", "debug info"),
+		record(t, "08-connect-no-bootstrap", "connect with the address", "connect: unknown peer, dead address", "connect: malformed peer id"),
+	))
+	address, err := n.Address(systemtest.Context(t))
+	if want := "/ip4/127.0.0.1/tcp/7001/p2p/" + peer; err != nil || address != want {
+		t.Fatalf("%q, %v", address, err)
+	}
+	if err := n.Connect(systemtest.Context(t), address); err != nil {
+		t.Error(err)
+	}
+	for _, address := range []string{"/ip4/127.0.0.1/tcp/9/p2p/16Uiu2HAmBuSseqLnZWM2yBd5xqQFhG1Wy23rir37aMDJtva55Wrr", "/ip4/127.0.0.1/tcp/7001/p2p/xyz", "/ip4/127.0.0.1/tcp/7001", ""} {
+		if err := n.Connect(systemtest.Context(t), address); err == nil || errors.Is(err, system.ErrBadRef) {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}

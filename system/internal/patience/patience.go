@@ -1,0 +1,163 @@
+// Package patience bounds the waits for daemons that search a network for ever:
+// they answer nothing where others say 404, and fall silent in the middle of an
+// answer where others break it off.
+package patience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// look is how long an answer may take to begin before the cluster's nodes are
+// asked whether any of them has the object at all.
+const look = time.Second
+
+// ErrStalled: no byte came for the limit, though the object is there.
+var ErrStalled = errors.New("stalled")
+
+// Wait bounds one request.
+type Wait struct {
+	What string        // begins errors: "codex: get zDv…"
+	Head time.Duration // until the answer begins; 0: as long as ctx allows
+	Body time.Duration // without a byte; 0: as long as ctx allows
+	// Known asks every node of a closed cluster whether it has the object; nil
+	// when there may be others that have it.
+	Known func(ctx context.Context) (bool, error)
+	// Here is for requests that are answered when all is done: asked at Head, it
+	// says whether the search has found the object, and then the wait goes on.
+	Here func(ctx context.Context) (bool, error)
+	// Alive ends with the daemons; its cause says how. Nil: nobody watches them.
+	Alive context.Context
+}
+
+// reason is what we ended a request for.
+type reason struct{ error }
+
+func (r reason) Unwrap() error { return r.error }
+
+// Do makes the request. Reading and closing the answer's body stays with the
+// caller; a stall ends it with ErrStalled.
+func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	began := make(chan struct{})
+	go w.watch(ctx, cancel, began)
+	unwatch := func() bool { return true }
+	if w.Alive != nil {
+		unwatch = context.AfterFunc(w.Alive, func() { cancel(reason{fmt.Errorf("%s: %w", w.What, context.Cause(w.Alive))}) })
+	}
+	resp, err := do(ctx)
+	close(began)
+	if err != nil {
+		err = ours(ctx, err)
+		cancel(nil)
+		unwatch()
+		return nil, err
+	}
+	b := &body{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, unwatch: unwatch, wait: w}
+	if w.Body > 0 {
+		b.timer = time.AfterFunc(w.Body, b.stalled)
+		b.timer.Stop() // it runs while somebody reads
+	}
+	resp.Body = b
+	return resp, nil
+}
+
+// watch ends a request whose answer does not begin.
+func (w Wait) watch(ctx context.Context, cancel context.CancelCauseFunc, began <-chan struct{}) {
+	var head <-chan time.Time
+	if w.Head > 0 {
+		t := time.NewTimer(w.Head)
+		defer t.Stop()
+		head = t.C
+	}
+	early := time.NewTimer(look)
+	defer early.Stop()
+	has := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-began:
+			return
+		case <-head:
+			if w.Here != nil {
+				if here, err := w.Here(ctx); err == nil && here {
+					return
+				}
+			}
+			if has {
+				cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after), though one of the nodes has it: %w", w.What, w.Head, ErrStalled)})
+				return
+			}
+			cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after): the node goes on searching, and never says that an object is missing: %w", w.What, w.Head, system.ErrNotFound)})
+			return
+		case <-early.C:
+			if w.Known == nil {
+				continue
+			}
+			known, err := w.Known(ctx)
+			if has = err == nil && known; err == nil && !known {
+				cancel(reason{fmt.Errorf("%s: none of the nodes has it: %w", w.What, system.ErrNotFound)})
+				return
+			}
+		}
+	}
+}
+
+// ours is the reason that we ended the request for, when we did.
+func ours(ctx context.Context, err error) error {
+	var r reason
+	if errors.As(context.Cause(ctx), &r) {
+		return r.error
+	}
+	return err
+}
+
+// body is an answer's body that must go on.
+type body struct {
+	io.ReadCloser
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	unwatch func() bool
+	wait    Wait
+	timer   *time.Timer
+	n       int64
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.timer != nil {
+		// The reader's own pauses do not count as the daemon's.
+		b.timer.Reset(b.wait.Body)
+		defer b.timer.Stop()
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.n += int64(n)
+	if err != nil && err != io.EOF {
+		err = ours(b.ctx, err)
+		if errors.Is(err, ErrStalled) {
+			err = fmt.Errorf("after %d bytes: %w", b.n, err)
+		}
+	}
+	return n, err
+}
+
+func (b *body) stalled() {
+	b.cancel(reason{fmt.Errorf("%s: no byte for %v (option stall_after): %w", b.wait.What, b.wait.Body, ErrStalled)})
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	b.unwatch()
+	return err
+}

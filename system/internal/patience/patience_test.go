@@ -1,0 +1,97 @@
+package patience
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// silent answers nothing until the client gives up.
+func silent(ctx context.Context) (*http.Response, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestNoAnswer(t *testing.T) {
+	unknown := func(context.Context) (bool, error) { return false, nil }
+	known := func(context.Context) (bool, error) { return true, nil }
+	for name, c := range map[string]struct {
+		wait     Wait
+		deadline time.Duration
+		want     error
+		after    time.Duration
+	}{
+		"nobody can tell":            {Wait{Head: 15 * time.Second}, time.Hour, system.ErrNotFound, 15 * time.Second},
+		"no node has it":             {Wait{Head: 15 * time.Second, Known: unknown}, time.Hour, system.ErrNotFound, look},
+		"a node has it":              {Wait{Head: 15 * time.Second, Known: known}, time.Hour, ErrStalled, 15 * time.Second},
+		"it is being fetched":        {Wait{Head: 15 * time.Second, Here: known}, time.Hour, context.DeadlineExceeded, time.Hour},
+		"it is not being fetched":    {Wait{Head: 15 * time.Second, Here: unknown}, time.Hour, system.ErrNotFound, 15 * time.Second},
+		"no limit of ours":           {Wait{Known: known}, time.Hour, context.DeadlineExceeded, time.Hour},
+		"the caller is less patient": {Wait{Head: 15 * time.Second}, 3 * time.Second, context.DeadlineExceeded, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
+				defer cancel()
+				from := time.Now()
+				_, err := c.wait.Do(ctx, silent)
+				if took := time.Since(from); !errors.Is(err, c.want) || took != c.after {
+					t.Errorf("after %v: %v; want %v after %v", took, err, c.want, c.after)
+				}
+				if c.want == context.DeadlineExceeded && errors.Is(err, system.ErrNotFound) {
+					t.Errorf("the caller's deadline says nothing about the object: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		resp, err := Wait{What: "x: get y", Body: 30 * time.Second}.Do(t.Context(), func(ctx context.Context) (*http.Response, error) {
+			context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
+			return &http.Response{Body: r}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for range 3 { // slow, and going on
+				time.Sleep(29 * time.Second)
+				w.Write([]byte("ten bytes\n"))
+			}
+		}()
+		one := make([]byte, 10)
+		if _, err := io.ReadFull(resp.Body, one); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour) // we are the slow ones
+		n, err := io.Copy(io.Discard, resp.Body)
+		if n != 20 || !errors.Is(err, ErrStalled) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestDaemonGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := errors.New("killed")
+		alive, end := context.WithCancelCause(t.Context())
+		time.AfterFunc(3*time.Second, func() { end(gone) })
+		from := time.Now()
+		_, err := Wait{Head: time.Hour, Alive: alive}.Do(t.Context(), silent)
+		if took := time.Since(from); !errors.Is(err, gone) || errors.Is(err, system.ErrNotFound) || took != 3*time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
+}

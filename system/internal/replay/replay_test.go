@@ -1,0 +1,405 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// fake is a testing.TB that keeps what it is told.
+type fake struct {
+	testing.TB
+	mu       sync.Mutex
+	said     []string
+	cleanups []func()
+}
+
+func (f *fake) Helper()          {}
+func (f *fake) Cleanup(c func()) { f.cleanups = append(f.cleanups, c) }
+func (f *fake) Errorf(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.said = append(f.said, fmt.Sprintf(format, args...))
+}
+func (f *fake) Fatalf(format string, args ...any) {
+	f.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// failures is what a test would have been failed with that did run.
+func failures(run func(t testing.TB)) string {
+	f := &fake{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			for _, c := range f.cleanups {
+				c()
+			}
+		}()
+		run(f)
+	}()
+	<-done
+	return strings.Join(f.said, "\n")
+}
+
+func want(t *testing.T, said string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(said, p) {
+			t.Errorf("failed with %q, which lacks %q", said, p)
+		}
+	}
+	if len(parts) == 0 && said != "" {
+		t.Errorf("failed with %q", said)
+	}
+}
+
+// ask makes a request without keeping connections.
+func ask(t *testing.T, method, url, kind, body string) (int, string, *http.Response, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	return do(req)
+}
+
+func do(req *http.Request) (int, string, *http.Response, error) {
+	req.Header.Set("User-Agent", "Sia-Agent")
+	req.SetBasicAuth("", "secret")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b), resp, err
+}
+
+const (
+	form   = "application/x-www-form-urlencoded"
+	upload = "upload one: 1 data + 2 parity pieces; source is a local path of the renter"
+	poll   = "poll file one until uploadprogress 100 and redundancy 3"
+	source = "source=%2Ftmp%2Frec%2Fsid%2Fone&datapieces=1&paritypieces=2"
+)
+
+func TestServesInOrder(t *testing.T) {
+	rec := Load(t, "testdata/parsed.jsonl")
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, Steps(rec, upload, poll), Login("", "secret"))
+		// The fields of a form have no order.
+		if status, body, _, err := ask(t, "POST", s.URL+"/renter/upload/one", form, "datapieces=1&paritypieces=2&source=%2Ftmp%2Frec%2Fsid%2Fone"); status != 204 || body != "" || err != nil {
+			t.Errorf("status %d, body %q, %v", status, body, err)
+		}
+		for i, redundancy := range []string{`"redundancy":0`, `"redundancy":0`, `"redundancy":0`, `"redundancy":3`} {
+			status, body, resp, err := ask(t, "GET", s.URL+"/renter/file/one", "", "")
+			if status != 200 || !strings.Contains(body, redundancy) || err != nil || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+				t.Errorf("poll %d: status %d, body %q, %v", i, status, body, err)
+			}
+			if !strings.Contains(body, `"uid":15794426714378006184`) {
+				t.Errorf("a number lost digits: %s", body)
+			}
+		}
+	}))
+}
+
+func TestPollRepeatsAState(t *testing.T) {
+	states := Poll(Steps(Load(t, "testdata/parsed.jsonl"), poll))
+	first, last := states[0], states[len(states)-1]
+	if n := len(states); n < 2 || n > 4 {
+		t.Fatalf("%d states", n)
+	}
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, []Exchange{first, last})
+		for i := range 4 {
+			_, body, _, _ := ask(t, "GET", s.URL+"/renter/file/one", "", "")
+			if done := strings.Contains(body, `"redundancy":3`); done != (i > 0) {
+				t.Errorf("poll %d: %s", i, body)
+			}
+		}
+	}))
+	// One that is no poll is not answered twice.
+	last.Repeat = false
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, []Exchange{last})
+		ask(t, "GET", s.URL+"/renter/file/one", "", "")
+		ask(t, "GET", s.URL+"/renter/file/one", "", "")
+	}), "unexpected request", "nothing more")
+}
+
+func TestUnexpectedRequestFails(t *testing.T) {
+	rec := Load(t, "testdata/parsed.jsonl")
+	for name, call := range map[string]func(url string){
+		"path":   func(url string) { ask(t, "POST", url+"/renter/upload/two", form, source) },
+		"method": func(url string) { ask(t, "PUT", url+"/renter/upload/one", form, source) },
+		"query":  func(url string) { ask(t, "POST", url+"/renter/upload/one?force=true", form, source) },
+		"order":  func(url string) { ask(t, "GET", url+"/renter/file/one", "", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			want(t, failures(func(tb testing.TB) { call(Serve(tb, Steps(rec, upload, poll)).URL) }),
+				"unexpected request", "expected next", "POST /renter/upload/one", upload)
+		})
+	}
+	want(t, failures(func(tb testing.TB) {
+		ask(t, "GET", Serve(tb, Optional(Steps(rec, poll)), ByPath()).URL+"/else", "", "")
+	}), "unexpected request", "in any order", "GET /renter/file/one")
+}
+
+func TestMissingStepFails(t *testing.T) {
+	rec := Load(t, "testdata/parsed.jsonl")
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, Steps(rec, upload, poll)[:2])
+		ask(t, "POST", s.URL+"/renter/upload/one", form, source)
+	}), "nobody asked for", poll, "2 of 2")
+	want(t, failures(func(tb testing.TB) { Serve(tb, Optional(Steps(rec, upload))) }))
+}
+
+func TestWrongRequestFails(t *testing.T) {
+	rec := Load(t, "testdata/parsed.jsonl")
+	url := "/renter/upload/one"
+	for part, call := range map[string]func(url string){
+		"has the body": func(base string) {
+			ask(t, "POST", base+url, form, "source=%2Ftmp%2Fother&datapieces=1&paritypieces=2")
+		},
+		"header Content-Type": func(base string) { ask(t, "POST", base+url, "text/plain", source) },
+		"header Range": func(base string) {
+			req, _ := http.NewRequest("POST", base+url, strings.NewReader(source))
+			req.Header.Set("Content-Type", form)
+			req.Header.Set("Range", "bytes=0-1")
+			do(req)
+		},
+		"another password": func(base string) {
+			ask(t, "POST", base+url, form, source)
+		},
+		"no login": func(base string) {
+			http.Post(base+url, form, strings.NewReader(source)) // and no User-Agent
+		},
+	} {
+		t.Run(part, func(t *testing.T) {
+			said := failures(func(tb testing.TB) {
+				opts := []Option{}
+				if part == "another password" {
+					opts = append(opts, Login("", "other"))
+				}
+				rec := Steps(rec, upload)
+				if part == "no login" {
+					rec[0].Header = http.Header{"Content-Type": {form}, "Authorization": {"basic <redacted>"}}
+				}
+				call(Serve(tb, rec, opts...).URL)
+			})
+			want(t, said, part, upload)
+		})
+	}
+	want(t, failures(func(tb testing.TB) {
+		req, _ := http.NewRequest("POST", Serve(tb, Steps(rec, upload)).URL+url, strings.NewReader(source))
+		req.Header.Set("Content-Type", form)
+		req.SetBasicAuth("", "secret")
+		(&http.Client{}).Do(req)
+	}), "header User-Agent", "Sia-Agent")
+}
+
+func TestUnknownStepFails(t *testing.T) {
+	rec := Load(t, "testdata/parsed.jsonl")
+	want(t, failures(func(tb testing.TB) { Serve(tb, Steps(rec, "no such step")) }), "no such step", "no step of this name")
+	want(t, failures(func(tb testing.TB) { Serve(tb, Of(rec, "moon")) }), "moon")
+	want(t, failures(func(tb testing.TB) { Load(tb, "testdata/none.jsonl") }), "none.jsonl")
+}
+
+func TestOpaqueBodies(t *testing.T) {
+	rec := Load(t, "testdata/text.jsonl")
+	add := Steps(rec, "1KiB-v1-raw-256k-pin")
+	send := func(url string, content []byte) (int, string) {
+		var b bytes.Buffer
+		w := multipart.NewWriter(&b)
+		p, _ := w.CreateFormFile("file", "x")
+		p.Write(content)
+		w.Close()
+		status, body, _, err := ask(t, "POST", url+"/api/v0/add?"+add[0].Query.Encode(), w.FormDataContentType(), b.String())
+		if err != nil {
+			t.Error(err)
+		}
+		return status, body
+	}
+	made := Made("plimsoll/kubo/1KiB", 1024)
+	want(t, failures(func(tb testing.TB) {
+		if status, body := send(Serve(tb, add).URL, made); status != 200 || !strings.Contains(body, `"Size":"1024"`) {
+			t.Errorf("status %d, %q", status, body)
+		}
+	}))
+	other := append([]byte{}, made...)
+	other[7] ^= 1
+	want(t, failures(func(tb testing.TB) { send(Serve(tb, add).URL, other) }), "sends a file of 1024 bytes", Sum(other), Sum(made))
+	want(t, failures(func(tb testing.TB) { send(Serve(tb, add, Instead(Sum(made), other)).URL, other) }))
+	// An answer whose bytes nobody gave.
+	stalled := Steps(Load(t, "testdata/parsed.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
+	want(t, failures(func(tb testing.TB) { Serve(tb, stalled) }), "was not kept")
+	want(t, failures(func(tb testing.TB) { Serve(tb, stalled, Instead(stalled[0].Answer.Body.SHA256, made)) }), "stands for 65536")
+}
+
+func TestStalls(t *testing.T) {
+	e := Steps(Load(t, "testdata/parsed.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
+	front := Made("front", 65536)
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, e, Instead(e[0].Answer.Body.SHA256, front))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		req, _ := http.NewRequestWithContext(ctx, "GET", s.URL+e[0].Path, nil)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		got := make([]byte, 65536)
+		if _, err := io.ReadFull(resp.Body, got); err != nil || !bytes.Equal(got, front) || resp.ContentLength != 20<<20 {
+			t.Errorf("%d promised, %v", resp.ContentLength, err)
+		}
+		time.AfterFunc(50*time.Millisecond, cancel)
+		if n, err := resp.Body.Read(got); n != 0 || !errors.Is(err, context.Canceled) {
+			t.Errorf("after the stall: %d bytes, %v", n, err)
+		}
+	}))
+	// Nothing at all: the server ends with the test, whatever the client does.
+	none := Steps(Load(t, "testdata/text.jsonl"), "cat-unknown-cid-client-deadline-15s")
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, none)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		req, _ := http.NewRequestWithContext(ctx, "POST", s.URL+none[0].Path+"?"+none[0].Query.Encode(), nil)
+		if _, err := http.DefaultClient.Do(req); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("answered: %v", err)
+		}
+	}))
+}
+
+func TestEndings(t *testing.T) {
+	rec := Load(t, "testdata/text.jsonl")
+	big := Made("plimsoll/kubo/100MiB", 24<<20) // its front
+	url := func(s *Server, e Exchange) string { return s.URL + e.Path + "?" + e.Query.Encode() }
+	run := func(name string, check func(body int, resp *http.Response, err error)) {
+		t.Run(name, func(t *testing.T) {
+			want(t, failures(func(tb testing.TB) {
+				e := Steps(rec, name)
+				s := Serve(tb, e, Content(big))
+				_, body, resp, err := ask(t, e[0].Method, url(s, e[0]), "", "")
+				check(len(body), resp, err)
+			}))
+		})
+	}
+	run("n1-refused-while-down", func(_ int, resp *http.Response, err error) {
+		if err == nil {
+			t.Error("answered")
+		}
+	})
+	run("n2-cat-100MiB-provider-killed", func(body int, resp *http.Response, err error) {
+		if err != nil || resp.StatusCode != 200 || body != 20<<20 || resp.Trailer.Get("X-Stream-Error") != "context deadline exceeded" {
+			t.Errorf("%d bytes, trailer %v, %v", body, resp.Trailer, err)
+		}
+	})
+	run("n2-gateway-100MiB-provider-killed", func(body int, resp *http.Response, err error) {
+		if !errors.Is(err, io.ErrUnexpectedEOF) || body != 23563264 || resp.ContentLength != 100<<20 {
+			t.Errorf("%d bytes, %v", body, err)
+		}
+	})
+	run("car-1MiB-limit-200KiB", func(body int, resp *http.Response, err error) {
+		if err == nil || !strings.Contains(err.Error(), "trailer") || body != 0 || resp.StatusCode != 200 {
+			t.Errorf("%d bytes, %v", body, err)
+		}
+	})
+	run("ping-unconnected-no-routing", func(_ int, resp *http.Response, err error) {
+		if err != nil || resp.Trailer.Get("X-Stream-Error") != "ping failed" {
+			t.Errorf("trailer %v, %v", resp.Trailer, err)
+		}
+	})
+}
+
+func TestEarlyAnswer(t *testing.T) {
+	e := Steps(Load(t, "testdata/parsed.jsonl"), "upload with an impossible redundancy (2 of 10, 3 hosts)")
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, e)
+		endless := &counting{}
+		endless.left.Store(1 << 30)
+		req, _ := http.NewRequest("PUT", s.URL+e[0].Path+"?"+e[0].Query.Encode(), io.NopCloser(endless))
+		req.Header.Set("Content-Type", "application/octet-stream")
+		status, body, _, err := do(req)
+		if err == nil && (status != 500 || !strings.Contains(body, "not enough hosts")) {
+			t.Errorf("status %d, %q", status, body)
+		}
+		if endless.left.Load() == 0 {
+			t.Error("all of the body was taken")
+		}
+	}))
+}
+
+type counting struct{ left atomic.Int64 }
+
+func (c *counting) Read(p []byte) (int, error) {
+	if c.left.Add(-int64(len(p))) < 0 {
+		c.left.Store(0)
+		return 0, io.EOF
+	}
+	return len(p), nil
+}
+
+func TestJSONNullAndTexts(t *testing.T) {
+	rec := Load(t, "testdata/parsed.jsonl")
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, Steps(rec, "state"), ByPath())
+		for path, want := range map[string]string{
+			"/api/bus/buckets":               "null",
+			"/api/bus/syncer/address":        `"[::]:34141"`,
+			"/api/bus/txpool/recommendedfee": `"10000000000000000000"`,
+		} {
+			if status, body, _, err := ask(t, "GET", s.URL+path, "", ""); status != 200 || body != want || err != nil {
+				t.Errorf("%s: %d %q %v", path, status, body, err)
+			}
+		}
+	}))
+}
+
+func TestPlaceholdersAndOwnAnswers(t *testing.T) {
+	rec := Steps(Load(t, "testdata/parsed.jsonl"), poll)[:1]
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, rec, Let("/file/one", "/file/a/b"), Let("<data-root>", "/data"))
+		if _, body, _, _ := ask(t, "GET", s.URL+"/renter/file/a/b", "", ""); !strings.Contains(body, `"localpath":"/data/one"`) {
+			t.Errorf("body %q", body)
+		}
+	}))
+	want(t, failures(func(tb testing.TB) {
+		s := Serve(tb, []Exchange{rec[0].JSON(500, map[string]string{"message": "no"})})
+		if status, body, _, _ := ask(t, "GET", s.URL+"/renter/file/one", "", ""); status != 500 || body != `{"message":"no"}` {
+			t.Errorf("%d %q", status, body)
+		}
+	}))
+}
+
+func TestLinesThatAreNotUnderstoodFail(t *testing.T) {
+	for text, part := range map[string]string{
+		`{`: "unexpected end",
+		`{"request":{"method":"GET","path":"/","query":7}}`:                                                         "query",
+		`{"request":{"method":"GET","path":"/"},"response":{"status":200,"error":"the moon fell"}}`:                 "the moon fell",
+		`{"request":{"method":"GET","path":"/","headers":[]},"response":{"status":200}}`:                            "header",
+		`{"request":{"method":"GET","path":"/"},"response":{"status":200,"body":{"sha256":"` + Sum(nil) + `x"}}} {`: "after top-level",
+	} {
+		if _, _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, is, err := parse([]byte(`{"step":"remark","note":true}`)); is || err != nil {
+		t.Errorf("a remark is taken for an exchange (%v)", err)
+	}
+}

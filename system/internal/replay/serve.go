@@ -1,0 +1,239 @@
+package replay
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Option changes how a recording is served.
+type Option func(*Server)
+
+// ByPath lets requests come in any order; those with the same method, path and
+// query are answered in the order of the recording.
+func ByPath() Option { return func(s *Server) { s.byPath = true } }
+
+// Content gives the bytes of bodies that were recorded as hashes; the hash must fit.
+func Content(bodies ...[]byte) Option {
+	return func(s *Server) { s.contents.known = append(s.contents.known, bodies...) }
+}
+
+// Instead gives bytes that stand, in requests and in answers, for those with
+// the recorded hash, which nobody has any more. The length must fit.
+func Instead(sha256 string, body []byte) Option {
+	return func(s *Server) { s.contents.instead[sha256] = body }
+}
+
+// Let replaces text in paths, queries, headers and bodies that were kept: a
+// placeholder such as {REPO1}, or the name of an object.
+func Let(old, new string) Option {
+	return func(s *Server) { s.replace = append(s.replace, old, new) }
+}
+
+// Ignore leaves headers of requests uncompared.
+func Ignore(headers ...string) Option {
+	return func(s *Server) {
+		for _, h := range headers {
+			s.ignore[http.CanonicalHeaderKey(h)] = true
+		}
+	}
+}
+
+// Login is what must be in requests that were recorded with a (redacted) login.
+func Login(user, password string) Option {
+	return func(s *Server) { s.login = &[2]string{user, password} }
+}
+
+// Server replays exchanges.
+type Server struct {
+	URL string
+
+	t        testing.TB
+	http     *httptest.Server
+	byPath   bool
+	contents contents
+	replace  []string
+	ignore   map[string]bool
+	login    *[2]string
+	closed   chan struct{}
+
+	mu    sync.Mutex
+	steps []Exchange
+	used  []int // how often each was asked for
+	at    int   // the latest one in the order
+	ended bool
+}
+
+// Serve starts a server that ends with the test, which then fails when an
+// exchange that is not optional was not asked for.
+func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
+	t.Helper()
+	s := &Server{
+		t: t, at: -1, closed: make(chan struct{}),
+		contents: contents{instead: map[string][]byte{}}, ignore: map[string]bool{},
+	}
+	for _, o := range opts {
+		o(s)
+	}
+	drops := false
+	for i, e := range exchanges {
+		if e.missing != "" {
+			t.Fatalf("replay: step %q: %s", e.Step, e.missing)
+		}
+		e = s.filled(e)
+		if _, err := s.contents.bytes(e.Answer.Body, e.Answer.Header); err != nil {
+			t.Fatalf("replay: step %q (%d): answer: %v", e.Step, i+1, err)
+		}
+		drops = drops || e.Answer.End == Refused
+		s.steps = append(s.steps, e)
+	}
+	s.used = make([]int, len(s.steps))
+	s.http = httptest.NewUnstartedServer(s)
+	if drops { // or the client's transport tries a request again on a fresh connection
+		s.http.Config.SetKeepAlivesEnabled(false)
+	}
+	s.http.Start()
+	s.URL = s.http.URL
+	t.Cleanup(s.close)
+	return s
+}
+
+// filled is e with the placeholders replaced.
+func (s *Server) filled(e Exchange) Exchange {
+	if len(s.replace) == 0 {
+		return e
+	}
+	r := strings.NewReplacer(s.replace...)
+	e.Path = r.Replace(e.Path)
+	e.Body.Text, e.Answer.Body.Text = r.Replace(e.Body.Text), r.Replace(e.Answer.Body.Text)
+	for _, m := range []*map[string][]string{(*map[string][]string)(&e.Query), (*map[string][]string)(&e.Header), (*map[string][]string)(&e.Answer.Header)} {
+		out := map[string][]string{}
+		for k, values := range *m {
+			for _, v := range values {
+				out[k] = append(out[k], r.Replace(v))
+			}
+		}
+		*m = out
+	}
+	return e
+}
+
+// close ends the server and tells what nobody asked for.
+func (s *Server) close() {
+	s.t.Helper()
+	close(s.closed)
+	s.http.CloseClientConnections()
+	s.http.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for i, e := range s.steps {
+		if s.used[i] == 0 && !e.Optional {
+			s.t.Errorf("replay: nobody asked for step %q (%d of %d): %s", e.Step, i+1, len(s.steps), e.key())
+		}
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e, err := s.next(r)
+	if err == nil {
+		err = s.check(e, r)
+	}
+	if err != nil {
+		s.fail(err)
+		http.Error(w, "replay: "+err.Error(), http.StatusNotImplemented)
+		return
+	}
+	s.answer(w, r, e)
+}
+
+func (s *Server) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.t.Errorf("replay: %v", err)
+	}
+}
+
+// next finds the exchange that r belongs to.
+func (s *Server) next(r *http.Request) (Exchange, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := keyOf(r)
+	if s.byPath {
+		last := -1
+		for i, e := range s.steps {
+			if e.key() != asked {
+				continue
+			}
+			if s.used[i] == 0 {
+				return s.take(i), nil
+			}
+			last = i
+		}
+		if last >= 0 && s.steps[last].Repeat {
+			return s.take(last), nil
+		}
+		return Exchange{}, fmt.Errorf("unexpected request\n\t%s\nexpected, in any order:%s", asked, s.expected())
+	}
+	for i := s.at + 1; i < len(s.steps); i++ {
+		if s.steps[i].key() == asked {
+			return s.take(i), nil
+		}
+		if !s.steps[i].Optional {
+			break
+		}
+	}
+	// Again: the latest one, or one of the optional ones around it.
+	for i := s.at; i >= 0; i-- {
+		if s.steps[i].Repeat && s.steps[i].key() == asked {
+			s.used[i]++
+			return s.steps[i], nil
+		}
+		if !s.steps[i].Repeat {
+			break
+		}
+	}
+	return Exchange{}, fmt.Errorf("unexpected request\n\t%s\nexpected next:%s", asked, s.expected())
+}
+
+func (s *Server) take(i int) Exchange {
+	s.used[i]++
+	s.at = max(s.at, i)
+	return s.steps[i]
+}
+
+// expected lists what may be asked for.
+func (s *Server) expected() string {
+	var b strings.Builder
+	shown := 0
+	for i := range s.steps {
+		if s.used[i] > 0 || !s.byPath && i <= s.at {
+			continue
+		}
+		e := s.steps[i]
+		fmt.Fprintf(&b, "\n\t%s (step %q)", e.key(), e.Step)
+		if shown++; !s.byPath && !e.Optional || shown == 20 {
+			break
+		}
+	}
+	if s.at >= 0 && !s.byPath && s.steps[s.at].Repeat {
+		fmt.Fprintf(&b, "\n\tor again %s (step %q)", s.steps[s.at].key(), s.steps[s.at].Step)
+	}
+	if b.Len() == 0 {
+		return "\n\tnothing more"
+	}
+	return b.String()
+}
+
+func keyOf(r *http.Request) string {
+	k := r.Method + " " + r.URL.EscapedPath()
+	if q := r.URL.Query(); len(q) > 0 {
+		k += "?" + q.Encode()
+	}
+	return k
+}

@@ -1,0 +1,60 @@
+package sshd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+)
+
+// who is the account that clients log in to, and how sshd is run for it.
+type who struct {
+	name   string
+	root   bool     // real root: sshd changes users and locks itself up
+	prefix []string // of the command
+}
+
+// account is that of the user who runs us: an sshd that is not root serves its
+// own user only. Root of a user namespace looks like root to sshd and cannot do
+// what root does, so there it runs as the ordinary user that this root is
+// outside, in a user namespace of its own.
+func account() (who, error) {
+	if os.Geteuid() != 0 {
+		u, err := user.Current()
+		if err != nil {
+			return who{}, fmt.Errorf("who runs this: %w", err)
+		}
+		return who{name: u.Username}, nil
+	}
+	b, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return who{}, fmt.Errorf("user namespace: %w", err)
+	}
+	outside, mapped := outsideRoot(string(b))
+	if !mapped {
+		return who{name: "root", root: true}, nil
+	}
+	u, err := user.LookupId(strconv.Itoa(outside))
+	if err != nil {
+		return who{}, fmt.Errorf("sshd serves an account, and the user who runs this (uid %d) has none: %w", outside, err)
+	}
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		return who{}, errors.New("sshd in a user namespace needs the program unshare (Debian package util-linux)")
+	}
+	return who{name: u.Username, prefix: []string{unshare, "--user", "--map-user=" + u.Uid, "--map-group=" + u.Gid, "--"}}, nil
+}
+
+// outsideRoot reads a uid_map (user_namespaces(7)): the user that root of this
+// namespace is outside. mapped is false where there are other users beside root.
+func outsideRoot(uidMap string) (outside int, mapped bool) {
+	f := strings.Fields(uidMap)
+	if len(f) != 3 || f[0] != "0" || f[2] != "1" {
+		return 0, false
+	}
+	outside, err := strconv.Atoi(f[1])
+	return outside, err == nil && outside != 0
+}

@@ -1,0 +1,68 @@
+package sshd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Install says how to get it.
+const Install = "install the Debian package openssh-server (its service need not run), or name the program in option `binary` or PLIMSOLL_SSHD"
+
+// Check says what is missing to start a server for the system named name.
+func Check(ctx context.Context, name string, opt system.Options) []system.Problem {
+	bin, err := binary(opt)
+	if err == nil {
+		_, err = version(ctx, bin)
+	}
+	if err != nil {
+		return []system.Problem{{What: name + ": " + err.Error(), Hint: Install}}
+	}
+	if _, err := account(); err != nil {
+		return []system.Problem{{What: name + ": " + err.Error(), Hint: "run it as a user with an account on this machine"}}
+	}
+	return nil
+}
+
+// binary finds sshd, which Debian keeps out of the PATH of ordinary users. sshd
+// starts itself again for each connection and so wants an absolute path.
+func binary(opt system.Options) (string, error) {
+	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_SSHD", os.Getenv("PLIMSOLL_SSHD")}} {
+		if named.path == "" {
+			continue
+		}
+		if _, err := exec.LookPath(named.path); err != nil {
+			return "", fmt.Errorf("%s: %w", named.by, err)
+		}
+		return filepath.Abs(named.path)
+	}
+	for _, try := range []string{"sshd", "/usr/sbin/sshd", "/usr/local/sbin/sshd"} {
+		if path, err := exec.LookPath(try); err == nil {
+			return filepath.Abs(path)
+		}
+	}
+	return "", errors.New("sshd not found in PATH or /usr/sbin")
+}
+
+var versionText = regexp.MustCompile(`OpenSSH_[^\s,]+`)
+
+// version asks the program. Old ones know no -V, and tell it with their usage.
+func version(ctx context.Context, bin string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, bin, "-V").CombinedOutput()
+	if v := versionText.Find(out); v != nil {
+		return string(v), nil
+	}
+	if err == nil {
+		err = errors.New("no version in its answer")
+	}
+	return "", fmt.Errorf("%s -V: %w", bin, err)
+}

@@ -1,0 +1,151 @@
+// Package sshd starts an OpenSSH server of our own: what SFTP and scp, the
+// baselines of encrypted copying, are served by.
+package sshd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Options are those that systems on this server share.
+func Options() []system.Option {
+	return []system.Option{
+		{Name: "port", Type: "int", Default: "0", Help: "start: TCP port; 0: a free one"},
+		{Name: "binary", Type: "string", Help: "start: path of sshd; empty: PLIMSOLL_SSHD, then PATH and /usr/sbin"},
+	}
+}
+
+// Server is a running server and what its clients need.
+type Server struct {
+	Version    string // "OpenSSH_9.2p1 …"
+	Binary     string
+	Host       testbed.Host
+	Port       int
+	User       string // who logs in: the user that runs us
+	Data       string // the directory of the objects, with the probe in it
+	Signer     ssh.Signer
+	HostKey    ssh.PublicKey
+	KeyFile    string // the client's private key
+	KnownHosts string // a file that knows the server alone
+	Process    *testbed.Process
+}
+
+// Address is where it listens.
+func (s *Server) Address() string { return system.JoinPort(s.Host, s.Port) }
+
+// Start starts a server for the system named name and waits until ready has
+// logged in and read the probe.
+func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host, ready func(ctx context.Context, s *Server) error) (*Server, error) {
+	fail := func(err error) (*Server, error) { return nil, fmt.Errorf("%s: %w", name, err) }
+	bin, err := binary(d.Options)
+	if err != nil {
+		return fail(err)
+	}
+	s := &Server{Binary: bin, Host: h}
+	if s.Version, err = version(ctx, bin); err != nil {
+		return fail(err)
+	}
+	who, err := account()
+	if err != nil {
+		return fail(err)
+	}
+	s.User = who.name
+	if s.Port, err = d.Port(ctx, h); err != nil {
+		return fail(err)
+	}
+	root := filepath.Join(d.Dir, name+"-"+h.Name())
+	s.Data = filepath.Join(root, "data")
+	if err := os.MkdirAll(s.Data, 0o755); err != nil {
+		return fail(err)
+	}
+	if _, err := disk.Write(ctx, s.Data, disk.Probe, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent)); err != nil {
+		return fail(err)
+	}
+	if err := s.writeKeys(root); err != nil {
+		return fail(err)
+	}
+	conf, err := s.writeConfig(root)
+	if err != nil {
+		return fail(err)
+	}
+	if err := who.prepare(); err != nil {
+		return fail(err)
+	}
+	s.Process, err = h.Start(ctx, testbed.Command{
+		Name: name + "/server", Role: "system", Dir: root,
+		Args: append(who.prefix, bin, "-D", "-e", "-f", conf),
+		Ready: func(ctx context.Context) error {
+			// Before anyone listens a login would only add to the log.
+			c, err := h.Dial(ctx, "tcp", s.Address())
+			if err != nil {
+				return err
+			}
+			c.Close()
+			return ready(ctx, s)
+		},
+		Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
+	})
+	if err != nil {
+		if errors.Is(err, system.ErrAuth) {
+			err = fmt.Errorf("%w; is the account of %s locked (`passwd -S %s`), or its shell not in place?", err, s.User, s.User)
+		}
+		return fail(fmt.Errorf("start: %w", err))
+	}
+	return s, nil
+}
+
+// Stats is what the server's directory holds: one file for each object.
+func (s *Server) Stats() (system.Holdings, error) {
+	h, err := disk.Usage(s.Data)
+	if err != nil {
+		return h, err
+	}
+	h.Objects = 0
+	return h, disk.List(s.Data, func(string, int64) { h.Objects++ })
+}
+
+// Ended is an error when the server's process has ended.
+func (s *Server) Ended() error {
+	select {
+	case <-s.Process.Done():
+	default:
+		return nil
+	}
+	if err := s.Process.Err(); err != nil {
+		return fmt.Errorf("the server process has ended: %w", err)
+	}
+	return fmt.Errorf("the server process has ended; see %s", s.Process.LogPath())
+}
+
+// privsep is where sshd locks up the half of it that talks to strangers. It is
+// compiled in; the machine's own service makes it when it starts.
+const privsep = "/run/sshd"
+
+func (a who) prepare() error {
+	if !a.root {
+		return nil
+	}
+	err := os.Mkdir(privsep, 0o755)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("sshd as root needs the directory %s: %w", privsep, err)
+	}
+	return nil
+}
+
+// hostPort is an address as known_hosts files have it.
+func (s *Server) hostPort() string {
+	return "[" + s.Host.Addr().String() + "]:" + fmt.Sprint(s.Port)
+}

@@ -1,0 +1,165 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// maxJSON bounds an answer: one that is larger is an error, not cut.
+const maxJSON = 64 << 20
+
+// StatusError is an answer that is no success. Callers know what the status and
+// the text mean in their system: errors.As, then wrap what fits (ErrAuth, …).
+type StatusError struct {
+	Method string
+	URL    string // without query and password
+	Status int
+	Said   string // the answer's text, its white space made one; at most 1 KiB
+	Text   string // the answer as it was read: some end with what matters
+}
+
+// Error implements error; the system's name is before it.
+func (e *StatusError) Error() string {
+	said := e.Said
+	if said != "" {
+		said = ": " + said
+	}
+	return fmt.Sprintf("%s %s: status %d%s", e.Method, e.URL, e.Status, said)
+}
+
+// Status is the status of the StatusError in err, or 0.
+func Status(err error) int {
+	var e *StatusError
+	if errors.As(err, &e) {
+		return e.Status
+	}
+	return 0
+}
+
+// Login is header with basic authentication (RFC 7617).
+func Login(header http.Header, user, password string) http.Header {
+	h := header.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	r := http.Request{Header: h}
+	r.SetBasicAuth(user, password)
+	return h
+}
+
+// Call is a request to an API.
+type Call struct {
+	Method string
+	URL    *url.URL
+	Header http.Header
+	// Size bytes of Body are sent as they are read; nil sends no body.
+	Body io.Reader
+	Size int64
+}
+
+// JSON calls an API and decodes its answer into out. in is sent as JSON, as a
+// form when it is url.Values, and not at all when nil. The JSON word null, an
+// empty answer (204) and a nil out leave *out as it is: set it to what an empty
+// answer means. Numbers decoded into `any` are json.Number and keep all digits.
+func (c *Client) JSON(ctx context.Context, method string, u *url.URL, header http.Header, in, out any) error {
+	call := Call{Method: method, URL: u, Header: header.Clone()}
+	if call.Header == nil {
+		call.Header = http.Header{}
+	}
+	switch in := in.(type) {
+	case nil:
+	case url.Values:
+		text := in.Encode()
+		call.Body, call.Size = strings.NewReader(text), int64(len(text))
+		call.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	default:
+		text, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("%s: %s %s: %w", c.name, method, public(u), err)
+		}
+		call.Body, call.Size = bytes.NewReader(text), int64(len(text))
+		call.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.Call(ctx, call)
+	if err != nil {
+		return err
+	}
+	if text := bytes.TrimSpace(answer); out == nil || len(text) == 0 || string(text) == "null" {
+		return nil // decoding null would empty a list that the caller made
+	}
+	d := json.NewDecoder(bytes.NewReader(answer))
+	d.UseNumber()
+	if err := d.Decode(out); err != nil {
+		return fmt.Errorf("%s: %s %s: the answer is not what it should be: %w (it begins %q)", c.name, method, public(u), err, start(answer))
+	}
+	return nil
+}
+
+// Call makes a request and returns the answer's whole body. A status other
+// than 2xx is a *StatusError. The body of the request is streamed; one that is
+// shorter or longer than Size fails before its last byte is sent.
+func (c *Client) Call(ctx context.Context, call Call) ([]byte, error) {
+	var body io.Reader
+	if call.Body != nil {
+		var err error
+		if body, err = Exactly(call.Body, call.Size); err != nil {
+			return nil, fmt.Errorf("%s: %s %s: %w", c.name, call.Method, public(call.URL), err)
+		}
+	}
+	resp, err := c.do(ctx, call.Method, system.HTTPTarget{URL: call.URL}, call.Header, call.Size, body)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxJSON+1))
+	if resp.StatusCode/100 != 2 {
+		return nil, fmt.Errorf("%s: %w", c.name, statusError(resp, answer))
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s %s: answer: after %d bytes: %w", c.name, call.Method, public(call.URL), len(answer), err)
+	case len(answer) > maxJSON:
+		return nil, fmt.Errorf("%s: %s %s: the answer has more than %d MiB", c.name, call.Method, public(call.URL), maxJSON>>20)
+	}
+	return answer, nil
+}
+
+// Open makes a request without body and returns the answer with its body open.
+// A status other than 2xx is a *StatusError.
+func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
+	resp, err := c.do(ctx, call.Method, system.HTTPTarget{URL: call.URL}, call.Header, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	return nil, fmt.Errorf("%s: %w", c.name, statusError(resp, answer))
+}
+
+// Copy writes an answer's body to w and checks that it ended as it should.
+func (c *Client) Copy(resp *http.Response, w io.Writer) error { return c.body(resp, w) }
+
+func statusError(resp *http.Response, answer []byte) *StatusError {
+	said := string(answer)
+	var message struct{ Message string } // as many APIs wrap it
+	if json.Unmarshal(answer, &message) == nil && message.Message != "" {
+		said = message.Message
+	}
+	said = strings.Join(strings.Fields(said), " ")
+	return &StatusError{Method: resp.Request.Method, URL: public(resp.Request.URL), Status: resp.StatusCode, Said: said[:min(len(said), 1<<10)], Text: string(answer)}
+}
+
+// start is the beginning of an answer, for errors.
+func start(b []byte) []byte { return b[:min(len(b), 80)] }

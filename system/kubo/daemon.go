@@ -1,0 +1,208 @@
+package kubo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Start implements system.System: a node on the first server host and one on
+// the client's, on a private swarm of their own.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	for _, key := range []string{"url", "server_url", "gateway"} {
+		if opt[key] != "" {
+			return nil, fmt.Errorf("kubo: option %q is for mode: attach", key)
+		}
+	}
+	bin, err := program(opt)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
+	}
+	n, err := newNode(opt)
+	if err != nil {
+		return nil, err
+	}
+	about := n.about(opt)
+	about["binary"], about["seed"] = bin, "add on the server's node, pinned"
+	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
+		version, err := n.start(ctx, d, bin)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("kubo: %w", err), n.Stop(context.WithoutCancel(ctx)))
+		}
+		about["version"] = version
+		return private{seeding{n}}, nil
+	})
+}
+
+func (n *node) start(ctx context.Context, d system.Deployment, bin string) (version string, err error) {
+	var secret [32]byte
+	if _, err := rand.Read(secret[:]); err != nil {
+		return "", err
+	}
+	key := "/key/swarm/psk/1.0.0/\n/base16/\n" + hex.EncodeToString(secret[:]) + "\n"
+	port, err := d.Port(ctx, d.Hosts[0])
+	if err != nil {
+		return "", err
+	}
+	if n.far, _, _, err = n.daemon(ctx, d, d.Hosts[0], "kubo/storage-1", bin, key, port); err != nil {
+		return "", err
+	}
+	if port, err = d.Client.FreePort(ctx); err != nil {
+		return "", err
+	}
+	var i identity
+	if n.near, n.gateway, i, err = n.daemon(ctx, d, d.Client, "kubo/client-1", bin, key, port); err != nil {
+		return "", err
+	}
+	n.alive, n.unwatch = patience.Watch(n.procs...)
+	if n.farAddr, err = n.far.address(ctx); err != nil {
+		return "", err
+	}
+	return i.AgentVersion, n.near.swarm(ctx, "connect", n.farAddr)
+}
+
+// daemon starts one node.
+func (n *node) daemon(ctx context.Context, d system.Deployment, h testbed.Host, process, bin, swarmKey string, port int) (*rpc, *url.URL, identity, error) {
+	var i identity
+	repo := filepath.Join(d.Dir, strings.ReplaceAll(process, "/", "-"))
+	if err := initialize(ctx, bin, repo, swarmKey); err != nil {
+		return nil, nil, i, err
+	}
+	gateway, err := h.FreePort(ctx)
+	if err != nil {
+		return nil, nil, i, err
+	}
+	swarm, err := h.FreePort(ctx)
+	if err != nil {
+		return nil, nil, i, err
+	}
+	if err := configure(filepath.Join(repo, "config"), h.Addr(), port, gateway, swarm); err != nil {
+		return nil, nil, i, err
+	}
+	r, err := newRPC(h.Dial, &url.URL{Scheme: "http", Host: system.JoinPort(h, port)})
+	if err != nil {
+		return nil, nil, i, err
+	}
+	p, err := h.Start(ctx, testbed.Command{
+		Name: process, Role: "system", Args: []string{bin, "daemon"}, Dir: repo,
+		Env: environment(repo),
+		Ready: func(ctx context.Context) (err error) {
+			i, err = r.id(ctx)
+			return err
+		},
+	})
+	if err != nil {
+		r.web.Close()
+		return nil, nil, i, err
+	}
+	n.procs, n.repos = append(n.procs, p), append(n.repos, repo)
+	return r, &url.URL{Scheme: "http", Host: system.JoinPort(h, gateway)}, i, nil
+}
+
+func environment(repo string) []string {
+	return []string{
+		"IPFS_PATH=" + repo,
+		"LIBP2P_FORCE_PNET=1", // or a node without the key joins the public network
+		"IPFS_TELEMETRY=off",
+	}
+}
+
+// initialize makes a repo with the swarm's key.
+func initialize(ctx context.Context, bin, repo, swarmKey string) error {
+	if err := os.MkdirAll(repo, 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, "init", "--profile=test,announce-off")
+	cmd.Env = append(environment(repo), "PATH="+os.Getenv("PATH"), "HOME="+repo)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s init: %w: %s", bin, err, strings.TrimSpace(string(out)))
+	}
+	return os.WriteFile(filepath.Join(repo, "swarm.key"), []byte(swarmKey), 0o600)
+}
+
+// settings keep a node to itself and its swarm, and give every network service
+// that would disturb a measurement a rest.
+func settings(ip netip.Addr, rpcPort, gatewayPort, swarmPort int) map[string]any {
+	family := "ip6"
+	if ip.Is4() {
+		family = "ip4"
+	}
+	at := func(port int) string { return fmt.Sprintf("/%s/%s/tcp/%d", family, ip, port) }
+	return map[string]any{
+		"Addresses.API": at(rpcPort), "Addresses.Gateway": at(gatewayPort),
+		"Addresses.Swarm":                       []string{at(swarmPort)}, // TCP: a private swarm has no QUIC
+		"Bootstrap":                             []string{},
+		"AutoConf.Enabled":                      false,
+		"AutoTLS.Enabled":                       false,
+		"AutoNAT.ServiceMode":                   "disabled",
+		"Discovery.MDNS.Enabled":                false,
+		"Gateway.DisableHTMLErrors":             true,
+		"Gateway.NoDNSLink":                     true,
+		"HTTPRetrieval.Enabled":                 false,
+		"Routing.Type":                          "none",
+		"Swarm.DisableNatPortMap":               true,
+		"Swarm.EnableHolePunching":              false,
+		"Swarm.RelayClient.Enabled":             false,
+		"Swarm.RelayService.Enabled":            false,
+		"Swarm.Transports.Network.QUIC":         false,
+		"Swarm.Transports.Network.Relay":        false,
+		"Swarm.Transports.Network.WebRTCDirect": false,
+		"Swarm.Transports.Network.WebTransport": false,
+		"Swarm.Transports.Network.Websocket":    false,
+		"Version.SwarmCheckEnabled":             false,
+	}
+}
+
+// configure sets the keys in a repo's configuration.
+func configure(path string, ip netip.Addr, rpcPort, gatewayPort, swarmPort int) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var config map[string]any
+	if err := json.Unmarshal(b, &config); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for key, value := range settings(ip, rpcPort, gatewayPort, swarmPort) {
+		set(config, strings.Split(key, "."), value)
+	}
+	if b, err = json.MarshalIndent(config, "", "  "); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o600)
+}
+
+func set(in map[string]any, key []string, value any) {
+	if len(key) == 1 {
+		in[key[0]] = value
+		return
+	}
+	inner, ok := in[key[0]].(map[string]any)
+	if !ok {
+		inner = map[string]any{}
+		in[key[0]] = inner
+	}
+	set(inner, key[1:], value)
+}

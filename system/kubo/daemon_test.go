@@ -1,0 +1,55 @@
+package kubo
+
+import (
+	"encoding/json"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestPrivate pins what keeps a node from the public network.
+func TestPrivate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	before := `{"Identity": {"PeerID": "12D3"}, "Bootstrap": ["/dnsaddr/bootstrap.example"], "Swarm": {"ConnMgr": {}}, "Discovery": {"MDNS": {"Enabled": true}}}`
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := configure(path, netip.MustParseAddr("fd00::1"), 1, 2, 3); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c struct {
+		Identity  struct{ PeerID string }
+		Bootstrap []string
+		Routing   struct{ Type string }
+		Addresses struct {
+			API   string
+			Swarm []string
+		}
+		Discovery struct{ MDNS struct{ Enabled *bool } }
+		Swarm     struct {
+			ConnMgr    *struct{}
+			Transports struct{ Network map[string]bool }
+		}
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Identity.PeerID != "12D3" || c.Swarm.ConnMgr == nil {
+		t.Errorf("lost what was there: %s", b)
+	}
+	if len(c.Bootstrap) != 0 || c.Routing.Type != "none" || c.Discovery.MDNS.Enabled == nil || *c.Discovery.MDNS.Enabled || c.Swarm.Transports.Network["QUIC"] {
+		t.Errorf("it would look for others: %s", b)
+	}
+	if c.Addresses.API != "/ip6/fd00::1/tcp/1" || !slices.Equal(c.Addresses.Swarm, []string{"/ip6/fd00::1/tcp/3"}) {
+		t.Errorf("addresses: %+v", c.Addresses)
+	}
+	if !slices.Contains(environment("/repo"), "LIBP2P_FORCE_PNET=1") {
+		t.Error("a node that lost its key would join the public network")
+	}
+}

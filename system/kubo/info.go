@@ -1,0 +1,33 @@
+// Package kubo stores objects in Kubo, the common IPFS node. A put is an import
+// into the client's own node; what crosses the link is the reading of what
+// another node holds.
+package kubo
+
+import "github.com/plimsoll-project/plimsoll/system"
+
+const name = "kubo"
+
+// Info implements system.System.
+func (System) Info() system.Info {
+	return system.Info{
+		Name:    name,
+		Summary: "Kubo (IPFS): a node of the client's and one on the server, on a private swarm",
+		Modes:   []system.Mode{system.Start, system.Attach},
+		Can:     []string{"put", "range", "delete", "list", "directory", "stat", "cold", "stats", "connect", "fresh"},
+		Install: "https://docs.ipfs.tech/install/command-line/, then have `ipfs` in PATH, or name it in option `binary` or PLIMSOLL_KUBO",
+		Options: []system.Option{
+			{Name: "url", Type: "string", Help: "attach: RPC of the client's node, such as http://127.0.0.1:5001; empty when started"},
+			{Name: "gateway", Type: "string", Help: "attach: its gateway, such as http://127.0.0.1:8080, for the methods gateway and car"},
+			{Name: "server_url", Type: "string", Help: "attach: RPC of a node that holds what is prepared; empty: objects are prepared on the client's node, and reading them crosses no link"},
+			{Name: "gc", Type: "bool", Default: "false", Help: "attach: deleting and cooling may run repo/gc on these nodes, which removes every block that is not pinned; without it there is neither"},
+			{Name: "method", Type: "enum", Enum: []string{"cat", "gateway", "car", "pin"}, Default: "cat", Help: "how an object is read: RPC cat; gateway; CAR of the gateway, each block verified; pin/add, then cat"},
+			{Name: "cid_version", Type: "enum", Enum: []string{"0", "1"}, Default: "1", Help: "version of the CIDs"},
+			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
+			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 2096896"},
+			{Name: "not_found_after", Type: "duration", Default: "15s", Help: "how long an answer may take to begin: the node searches on for an object that is nowhere; 0s: as long as the operation may"},
+			{Name: "stall_after", Type: "duration", Default: "1m0s", Help: "how long a read may stand still before it is given up; 0s: as long as the operation may"},
+			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the RPC of the server's node; 0: a free one"},
+			{Name: "binary", Type: "string", Help: "start: path of ipfs; empty: PLIMSOLL_KUBO, then PATH"},
+		},
+	}
+}

@@ -1,0 +1,174 @@
+package kubo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+)
+
+// System implements system.System.
+type System struct{}
+
+var (
+	_ system.System     = System{}
+	_ system.Healther   = (*node)(nil)
+	_ system.Endpointer = (*node)(nil)
+	_ system.Ranger     = (*node)(nil)
+	_ system.Lister     = (*node)(nil)
+	_ system.Stater     = (*node)(nil)
+	_ system.Stats      = (*node)(nil)
+	_ system.Directory  = (*node)(nil)
+	_ system.Connector  = (*node)(nil)
+	_ system.Redialer   = (*node)(nil)
+	_ system.Seeder     = seeding{}
+	_ system.Cooler     = private{}
+	_ system.Deleter    = private{}
+)
+
+// maxChunk is the largest block that the daemon makes.
+const maxChunk = 2096896
+
+// Check implements system.System.
+func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	if opt["url"] == "" {
+		if _, err := program(opt); err != nil {
+			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+		}
+		return nil
+	}
+	var at []string
+	for _, key := range []string{"url", "server_url", "gateway"} {
+		if key != "url" && opt[key] == "" {
+			continue
+		}
+		u, err := endpoint(opt, key)
+		if err != nil {
+			return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system kubo in the experiment file"}}
+		}
+		at = append(at, web.HostPort(u))
+	}
+	return web.Unreachable(ctx, name, at)
+}
+
+// Attach implements system.System.
+func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	n, err := newNode(opt)
+	if err != nil {
+		return nil, err
+	}
+	n.attached, n.write = true, d.Write
+	about := n.about(opt)
+	if opt["gateway"] != "" {
+		if n.gateway, err = endpoint(opt, "gateway"); err != nil {
+			return nil, err
+		}
+	} else if n.method == "gateway" || n.method == "car" {
+		return nil, fmt.Errorf("kubo: method %s needs option \"gateway\"", n.method)
+	}
+	if n.near, err = attach(ctx, d.Client.Dial, opt, "url", about); err != nil {
+		return nil, err
+	}
+	var one group.Node = n
+	if opt["server_url"] != "" {
+		if n.far, err = attach(ctx, d.Client.Dial, opt, "server_url", map[string]string{}); err == nil {
+			n.farAddr, err = n.far.address(ctx)
+		}
+		if err == nil {
+			err = n.near.swarm(ctx, "connect", n.farAddr)
+		}
+		if err != nil {
+			return nil, errors.Join(err, n.Stop(ctx))
+		}
+		about["seed"] = "add on the node at " + n.far.base.Host
+		one = seeding{n}
+		if opt.Bool("gc") {
+			one = private{seeding{n}}
+		}
+	}
+	return group.Start(ctx, 1, about, func(context.Context, int) (group.Node, error) { return one, nil })
+}
+
+// attach connects to the node that an option names and notes what it is.
+func attach(ctx context.Context, dial web.Dial, opt system.Options, key string, about map[string]string) (*rpc, error) {
+	u, err := endpoint(opt, key)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRPC(dial, u)
+	if err != nil {
+		return nil, err
+	}
+	i, err := r.id(ctx)
+	if err != nil {
+		r.web.Close()
+		return nil, err
+	}
+	about["version"], about["endpoint"] = i.AgentVersion, u.Host
+	return r, nil
+}
+
+// newNode is a node with the settings of opt, not connected yet.
+func newNode(opt system.Options) (*node, error) {
+	n := &node{
+		method: opt["method"], ours: map[system.Ref]object{},
+		layout: layout{cidVersion: opt["cid_version"], rawLeaves: opt["raw_leaves"], chunk: opt["chunk"]},
+	}
+	if c, err := opt.Int("chunk"); err != nil || c < 1 || c > maxChunk {
+		return nil, fmt.Errorf("kubo: option \"chunk\" is from 1 to %d bytes, not %q", maxChunk, opt["chunk"])
+	}
+	var err, err2 error
+	n.notFoundAfter, err = opt.Duration("not_found_after")
+	n.stallAfter, err2 = opt.Duration("stall_after")
+	if err := errors.Join(err, err2); err != nil {
+		return nil, fmt.Errorf("kubo: %w", err)
+	}
+	return n, nil
+}
+
+// about is what decides how fast the node seems.
+func (n *node) about(opt system.Options) map[string]string {
+	return map[string]string{
+		"method": n.method, "range": "cat with offset and length", "put": "add to the client's node, pinned: nothing crosses the link",
+		"cid_version": opt["cid_version"], "raw_leaves": opt["raw_leaves"], "chunk": opt["chunk"],
+		"durability": "flatfs does not sync: an add ends in the page cache",
+	}
+}
+
+func endpoint(opt system.Options, key string) (*url.URL, error) {
+	u, err := url.Parse(opt[key])
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return nil, fmt.Errorf("kubo: option %q: %q is not the URL of a server, such as http://127.0.0.1:5001", key, opt[key])
+	}
+	u.Path = ""
+	return u, nil
+}
+
+// program finds ipfs.
+func program(opt system.Options) (string, error) {
+	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_KUBO", os.Getenv("PLIMSOLL_KUBO")}} {
+		if named.path == "" {
+			continue
+		}
+		if _, err := exec.LookPath(named.path); err != nil {
+			return "", fmt.Errorf("kubo: %s: %w", named.by, err)
+		}
+		return filepath.Abs(named.path)
+	}
+	path, err := exec.LookPath("ipfs")
+	if err != nil {
+		return "", errors.New("kubo: ipfs not found in PATH")
+	}
+	return path, nil
+}

@@ -1,0 +1,23 @@
+package kubo
+
+import (
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
+
+func TestConformance(t *testing.T) {
+	for name, opt := range map[string]system.Options{
+		"cat":                 nil,
+		"gateway":             {"method": "gateway"},
+		"car":                 {"method": "car"},
+		"pin, and older CIDs": {"method": "pin", "cid_version": "0", "raw_leaves": "false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt})
+		})
+	}
+}

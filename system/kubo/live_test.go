@@ -1,0 +1,124 @@
+package kubo
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// live starts two real nodes in namespaces.
+func live(t *testing.T, opt system.Options) private {
+	t.Helper()
+	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Stop(t.Context()) })
+	return c.Nodes()[0].(private)
+}
+
+// TestLiveColdReads: what Cool has made cold comes over the link again, whole,
+// in every way of asking, and also after the nodes had parted.
+func TestLiveColdReads(t *testing.T) {
+	const size = 3<<20 + 7
+	for _, method := range []string{"cat", "gateway", "car", "pin"} {
+		t.Run(method, func(t *testing.T) {
+			n := live(t, system.Options{"method": method})
+			data := systemtest.Bytes("cold"+method, size)
+			ref, err := n.Put(systemtest.Context(t), "cold", size, bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, redial := range []bool{false, true} {
+				if err := n.Cool(systemtest.Context(t), ref); err != nil {
+					t.Fatal(err)
+				}
+				if redial {
+					if err := n.Redial(systemtest.Context(t)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before, err := n.near.repoSize(systemtest.Context(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got bytes.Buffer
+				if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+					t.Fatalf("get: %d bytes, %v", got.Len(), err)
+				}
+				if after, err := n.near.repoSize(systemtest.Context(t)); err != nil || after-before < size {
+					t.Errorf("the client's repo grew by %d bytes when it read %d that it did not have (%v)", after-before, size, err)
+				}
+			}
+		})
+	}
+}
+
+func TestLiveUnknown(t *testing.T) {
+	for _, method := range []string{"cat", "gateway", "car", "pin"} {
+		t.Run(method, func(t *testing.T) {
+			n := live(t, system.Options{"method": method})
+			from := time.Now()
+			if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
+				t.Errorf("get: %v", err)
+			}
+			if took := time.Since(from); took > n.notFoundAfter*2/3 {
+				t.Errorf("took %v, though the nodes know that none of them has it", took)
+			}
+		})
+	}
+}
+
+// TestLiveServerKilled: a read whose provider dies is told at once, with the
+// reason, instead of waiting for blocks that nobody has.
+func TestLiveServerKilled(t *testing.T) {
+	n := live(t, nil)
+	ref, err := n.Seed(systemtest.Context(t), "x", 1<<20, systemtest.Content("killed", 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(-n.procs[0].PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	from := time.Now()
+	if err := n.Get(systemtest.Context(t), ref, io.Discard); err == nil || !strings.Contains(err.Error(), "kubo/storage-1 has ended") {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(from); took > n.notFoundAfter*2/3 {
+		t.Errorf("took %v to notice", took)
+	}
+}
+
+func TestLiveDirectory(t *testing.T) {
+	n := live(t, nil)
+	dir, err := n.MakeDirectory(systemtest.Context(t), "a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"one", "two/../three", ""} {
+		data := systemtest.Bytes("entry"+name, 5000)
+		ref, err := n.PutIn(systemtest.Context(t), dir, name, 5000, bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+			t.Errorf("%q: %d bytes, %v", name, got.Len(), err)
+		}
+	}
+	for _, not := range []system.Ref{"", "/", "/other/x", "/plimsoll/../x"} {
+		if _, err := n.PutIn(systemtest.Context(t), not, "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrBadRef) {
+			t.Errorf("%q: %v", not, err)
+		}
+	}
+}

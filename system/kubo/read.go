@@ -1,0 +1,207 @@
+package kubo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/ipfs/go-cid"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+)
+
+// Get implements system.Node, in the way that option method names.
+func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	if err := n.ready(ctx, ref); err != nil {
+		return err
+	}
+	switch n.method {
+	case "gateway":
+		return n.getFile(ctx, ref, w)
+	case "car":
+		return n.getCAR(ctx, ref, w)
+	case "pin":
+		if err := n.pin(ctx, ref); err != nil {
+			return err
+		}
+	}
+	_, err := n.cat(ctx, url.Values{"arg": {string(ref)}}, ref, w)
+	return err
+}
+
+// GetRange implements system.Ranger: cat with offset and length, whatever the
+// method. A cold node fetches far more than the range: it reads ahead.
+func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
+	if off < 0 || count < 0 {
+		return fmt.Errorf("kubo: range of %d bytes at %d", count, off)
+	}
+	if err := n.ready(ctx, ref); err != nil {
+		return err
+	}
+	if count == 0 {
+		return nil
+	}
+	args := url.Values{"arg": {string(ref)}, "offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(count, 10)}}
+	got, err := n.cat(ctx, args, ref, w)
+	if err == nil && got < count { // a range behind the end is an empty 200
+		err = fmt.Errorf("kubo: bytes %d-%d of %s: the object ends %d bytes early: %w", off, off+count-1, ref, count-got, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// ready checks the ref and connects to the server's node again after Redial.
+func (n *node) ready(ctx context.Context, ref system.Ref) error {
+	if err := valid(ref); err != nil {
+		return err
+	}
+	return n.reconnect(ctx)
+}
+
+func valid(ref system.Ref) error {
+	if _, err := cid.Decode(string(ref)); err != nil {
+		return fmt.Errorf("kubo: %q is not a CID (%w): %w", ref, err, system.ErrBadRef)
+	}
+	return nil
+}
+
+// search makes a request for which the node may search the network for ever.
+func (n *node) search(ctx context.Context, what string, ref system.Ref, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
+	resp, err := n.wait(what, ref).Do(ctx, do)
+	return resp, patience.Explain(n.alive, err)
+}
+
+func (n *node) wait(what string, ref system.Ref) patience.Wait {
+	w := patience.Wait{What: fmt.Sprintf("kubo: %s of %s", what, ref), Head: n.notFoundAfter, Body: n.stallAfter, Alive: n.alive}
+	if !n.attached {
+		w.Known = func(ctx context.Context) (bool, error) { return n.anyHas(ctx, ref) }
+	}
+	return w
+}
+
+// anyHas tells whether one of our nodes has the object's root.
+func (n *node) anyHas(ctx context.Context, ref system.Ref) (bool, error) {
+	for _, r := range n.nodes() {
+		if has, err := r.has(ctx, ref); has || err != nil {
+			return has, err
+		}
+	}
+	return false, nil
+}
+
+func (n *node) cat(ctx context.Context, args url.Values, ref system.Ref, w io.Writer) (int64, error) {
+	resp, err := n.search(ctx, "cat", ref, func(ctx context.Context) (*http.Response, error) {
+		return n.near.call(ctx, "cat", args)
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	got, err := io.Copy(w, resp.Body)
+	if err == nil {
+		err = n.near.late("cat", resp)
+	}
+	if err != nil {
+		return got, fmt.Errorf("kubo: cat of %s: after %d bytes: %w", ref, got, truncated(err))
+	}
+	if said, err := strconv.ParseInt(resp.Header.Get("X-Content-Length"), 10, 64); err != nil || said != got {
+		return got, fmt.Errorf("kubo: cat of %s: %d bytes, X-Content-Length says %q: %w", ref, got, resp.Header.Get("X-Content-Length"), io.ErrUnexpectedEOF)
+	}
+	return got, nil
+}
+
+// pin makes the node fetch an object whole, and keep it. Cool undoes it.
+func (n *node) pin(ctx context.Context, ref system.Ref) error {
+	w := n.wait("pin/add", ref)
+	w.Body = 0
+	w.Here = func(ctx context.Context) (bool, error) { return n.near.has(ctx, ref) }
+	resp, err := w.Do(ctx, func(ctx context.Context) (*http.Response, error) {
+		return n.near.call(ctx, "pin/add", url.Values{"arg": {string(ref)}})
+	})
+	if err != nil {
+		return patience.Explain(n.alive, err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return fmt.Errorf("kubo: pin/add of %s: %w", ref, err)
+	}
+	return n.near.late("pin/add", resp)
+}
+
+// fromGateway asks the gateway.
+func (n *node) fromGateway(ctx context.Context, ref system.Ref, query string) (*http.Response, error) {
+	u := *n.gateway
+	u.Path, u.RawQuery = "/ipfs/"+string(ref), query
+	return n.search(ctx, "gateway", ref, func(ctx context.Context) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+		if err != nil {
+			return nil, fmt.Errorf("kubo: %w", err)
+		}
+		resp, err := n.near.web.HTTP().Do(req)
+		if err != nil {
+			return nil, fmt.Errorf("kubo: GET %s on %s: %w", u.Path, u.Host, inner(err))
+		}
+		if resp.StatusCode == http.StatusOK {
+			return resp, nil
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
+		err = fmt.Errorf("kubo: GET %s on %s: status %d: %s", u.Path, u.Host, resp.StatusCode, strings.Join(strings.Fields(string(text)), " "))
+		switch resp.StatusCode {
+		case http.StatusNotFound, http.StatusGone, http.StatusGatewayTimeout:
+			return nil, fmt.Errorf("%w: %w", err, system.ErrNotFound)
+		case http.StatusBadRequest:
+			return nil, fmt.Errorf("%w: %w", err, system.ErrBadRef)
+		}
+		return nil, err
+	})
+}
+
+func (n *node) getFile(ctx context.Context, ref system.Ref, w io.Writer) error {
+	resp, err := n.fromGateway(ctx, ref, "")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	got, err := io.Copy(w, resp.Body)
+	if err == nil && resp.ContentLength < 0 {
+		err = fmt.Errorf("no Content-Length: who knows whether these are all: %w", io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return fmt.Errorf("kubo: gateway of %s: after %d of %d bytes: %w", ref, got, resp.ContentLength, truncated(err))
+	}
+	return nil
+}
+
+// carQuery asks for a CAR in the one order from which a file can be read as it comes.
+const carQuery = "format=car&car-version=1&car-order=dfs&car-dups=y&dag-scope=all"
+
+func (n *node) getCAR(ctx context.Context, ref system.Ref, w io.Writer) error {
+	root, err := cid.Decode(string(ref))
+	if err != nil {
+		return fmt.Errorf("kubo: %q: %w: %w", ref, err, system.ErrBadRef)
+	}
+	resp, err := n.fromGateway(ctx, ref, carQuery)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := fileOfCAR(resp.Body, root, w); err != nil {
+		return fmt.Errorf("kubo: CAR of %s: %w", ref, truncated(err))
+	}
+	return nil
+}
+
+// truncated makes the ways in which an answer ends early one: a chunked one
+// that ends without its last line is an error of its own in net/http.
+func truncated(err error) error {
+	if !errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(err.Error(), "unexpected EOF") {
+		return fmt.Errorf("%w: %w", err, io.ErrUnexpectedEOF)
+	}
+	return err
+}

@@ -1,0 +1,362 @@
+package kubo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+const (
+	small   system.Ref = "bafkreier3prmz5dttuvkywyp7wruow3lc65gj4z46x3hms6kscgbdvo6qa" // 1 KiB
+	medium  system.Ref = "bafybeiazvl7ugmwztok5cddgkay3b2p73cn3a4zhddq4a25qozjobxmkvm" // 1 MiB
+	large   system.Ref = "bafybeigjq4yrvbkyllsiawlnjjxrap2hu4oiyoswo42l7seotfkllktooy" // 100 MiB
+	unknown system.Ref = "bafkreidipufnnamncp6bmihozrn2ocqcovvkrgehjk2ysb6ipsgbv5dld4"
+
+	first  = "12D3KooWLVUZoDZLq1ofCCj49tJWs7qnYxvKL1VirosHi1mn6QQp" // whose id was recorded
+	second = "12D3KooWAEDHhK2AA9tD1r3YAAnhLGrCz6wXugeTmopMr9AqNLUk" // whom the first connects to
+)
+
+// made is the front of a recorded content.
+func made(label string, size int64) []byte { return replay.Made("plimsoll/kubo/"+label, size) }
+
+func record(t *testing.T, file string, steps ...string) []replay.Exchange {
+	t.Helper()
+	return replay.Steps(replay.Load(t, "testdata/"+file+".jsonl"), steps...)
+}
+
+// asked is one recorded exchange with another query.
+func asked(t *testing.T, file, step string, query url.Values) replay.Exchange {
+	t.Helper()
+	e := record(t, file, step)[0]
+	e.Query = query
+	return e
+}
+
+func arg(ref system.Ref) url.Values { return url.Values{"arg": {string(ref)}} }
+
+func limits(near *replay.Server) system.Options {
+	return system.Options{"url": near.URL, "gateway": near.URL, "not_found_after": "400ms", "stall_after": "400ms"}
+}
+
+func joined(t *testing.T, opt system.Options, write bool) system.Node {
+	t.Helper()
+	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Stop(context.Background()) })
+	return c.Nodes()[0]
+}
+
+// one attaches to a single node that has these exchanges after the greeting.
+func one(t *testing.T, method string, exchanges []replay.Exchange, bodies ...[]byte) *node {
+	t.Helper()
+	near := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id"), exchanges), replay.Content(bodies...))
+	opt := limits(near)
+	opt["method"] = method
+	return joined(t, opt, true).(*node)
+}
+
+// two attaches to the client's node and one on the server, which may be made to
+// forget.
+func two(t *testing.T, near, far []replay.Exchange, opt ...replay.Option) private {
+	t.Helper()
+	n := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id"), record(t, "03-swarm", "connect-n1-n2"), near), opt...)
+	id := record(t, "02-id-version-config", "id", "id")
+	f := replay.Serve(t, replay.Chain(id, far), append(opt, replay.Let(first, second), replay.Let("/tcp/14001", "/tcp/14002"))...)
+	o := limits(n)
+	o["server_url"], o["gc"] = f.URL, "true"
+	return joined(t, o, true).(private)
+}
+
+func TestPutAndGet(t *testing.T) {
+	data := made("1KiB", 1024)
+	n := one(t, "cat", replay.Chain(record(t, "04-add", "1KiB-v1-raw-256k-pin"), record(t, "05-cat-local", "1KiB")), data)
+	ref, err := n.Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data))
+	if err != nil || ref != small {
+		t.Fatalf("%q, %v", ref, err)
+	}
+	var got bytes.Buffer
+	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+}
+
+func TestReadOnlyWhenNotAllowed(t *testing.T) {
+	n := joined(t, limits(replay.Serve(t, record(t, "02-id-version-config", "id"))), false)
+	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("put: %v", err)
+	}
+	if _, err := n.(system.Directory).MakeDirectory(t.Context(), "x"); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("make a directory: %v", err)
+	}
+	for _, n := range []any{n, seeding{}} { // repo/gc would take what others have not pinned
+		if _, ok := n.(system.Deleter); ok {
+			t.Errorf("%T deletes", n)
+		}
+		if _, ok := n.(system.Cooler); ok {
+			t.Errorf("%T cools", n)
+		}
+	}
+}
+
+func TestDiskFull(t *testing.T) {
+	e := record(t, "04-add", "1KiB-v1-raw-256k-pin")
+	e[0].Answer = record(t, "11-faults", "n4-add-64MiB-on-40MiB-disk")[0].Answer
+	data := made("1KiB", 1024)
+	if _, err := one(t, "cat", e, data).Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data)); !errors.Is(err, system.ErrQuota) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestStreamErrorOn200: a cat that fails after its first byte ends as a
+// well-formed 200, the error in a trailer.
+func TestStreamErrorOn200(t *testing.T) {
+	n := one(t, "cat", []replay.Exchange{asked(t, "11-faults", "n2-cat-100MiB-provider-killed", arg(large))}, made("100MiB", 20<<20))
+	var got bytes.Buffer
+	err := n.Get(systemtest.Context(t), large, &got)
+	if got.Len() != 20<<20 || err == nil || !strings.Contains(err.Error(), "after status 200: context deadline exceeded") || errors.Is(err, system.ErrNotFound) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+}
+
+// TestBytesAreCounted: without a trailer only X-Content-Length tells that bytes
+// are missing, and without that nothing does.
+func TestBytesAreCounted(t *testing.T) {
+	for name, change := range map[string]func(*replay.Answer){
+		"fewer bytes than X-Content-Length": func(a *replay.Answer) { a.Trailer = nil },
+		"no X-Content-Length":               func(a *replay.Answer) { a.Trailer = nil; a.Header.Del("X-Content-Length") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := asked(t, "11-faults", "n2-cat-100MiB-provider-killed", arg(large))
+			change(&e.Answer)
+			n := one(t, "cat", []replay.Exchange{e}, made("100MiB", 20<<20))
+			if err := n.Get(systemtest.Context(t), large, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestEmpty200: an option that the daemon cannot parse gives 200 and nothing.
+func TestEmpty200(t *testing.T) {
+	bad := asked(t, "06-errors", "bad-timeout-value", arg(small))
+	n := one(t, "cat", []replay.Exchange{bad})
+	if err := n.Get(systemtest.Context(t), small, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("cat: %v", err)
+	}
+	bad.Path, bad.Query = "/api/v0/repo/stat", url.Values{"size-only": {"true"}}
+	n = one(t, "cat", []replay.Exchange{bad})
+	if h, err := n.Stats(systemtest.Context(t)); err == nil {
+		t.Errorf("stats: %+v", h)
+	}
+}
+
+func TestUnknownCID(t *testing.T) {
+	silence := record(t, "06-errors", "cat-unknown-cid-client-deadline-15s")
+	t.Run("attached: no answer in the time given", func(t *testing.T) {
+		n := one(t, "cat", silence)
+		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "no answer for 400ms") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("started: no node has it", func(t *testing.T) {
+		n := one(t, "cat", replay.Chain(silence, record(t, "06-errors", "block-stat-unknown-offline")))
+		n.attached, n.notFoundAfter = false, time.Minute // all nodes there are
+		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "none of the nodes") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("the daemon's own timeout", func(t *testing.T) {
+		e := asked(t, "06-errors", "cat-unknown-cid-server-timeout-2s", url.Values{"arg": {"/ipfs/" + string(unknown)}, "timeout": {"400ms"}})
+		e.Path = "/api/v0/files/stat"
+		if _, err := one(t, "cat", []replay.Exchange{e}).Stat(systemtest.Context(t), unknown); !errors.Is(err, system.ErrNotFound) {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("gateway", func(t *testing.T) {
+		if err := one(t, "gateway", record(t, "08-gateway-local", "unknown-cid-until-gateway-timeout")).Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
+			t.Errorf("%v", err)
+		}
+		if err := one(t, "gateway", record(t, "08-gateway-local", "unknown-cid-client-deadline-15s")).Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestMalformedCID(t *testing.T) {
+	n := one(t, "cat", record(t, "06-errors", "cat-malformed-cid", "cat-truncated-cid", "cat-empty-arg"))
+	// What the daemon says of a CID that we would let pass.
+	for _, ref := range []system.Ref{"not-a-cid", medium[:len(medium)-4], ""} {
+		if _, err := n.near.call(systemtest.Context(t), "cat", arg(ref)); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+	// What we say without asking.
+	for _, ref := range []system.Ref{"not-a-cid", "", "../../etc/passwd", medium + "/x"} {
+		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+}
+
+func TestRanges(t *testing.T) {
+	const off, size = 52428801, 65536
+	middle := made("100MiB", off+size)[off:]
+	tail := made("1KiB", 1024)[1000:]
+	n := one(t, "cat", record(t, "05-cat-local", "offset-length", "length-past-end", "offset-at-end", "offset-past-end"), middle, tail)
+	for _, c := range []struct {
+		ref    system.Ref
+		off, n int64
+		want   []byte
+		short  bool
+	}{
+		{large, off, size, middle, false},
+		{small, 1000, 1000, tail, true},
+		{large, 100 << 20, 10, nil, true},
+		{large, 100<<20 + 1, 10, nil, true}, // 200 and an empty body
+	} {
+		var got bytes.Buffer
+		err := n.GetRange(systemtest.Context(t), c.ref, c.off, c.n, &got)
+		if !bytes.Equal(got.Bytes(), c.want) || errors.Is(err, io.ErrUnexpectedEOF) != c.short || !c.short && err != nil {
+			t.Errorf("%d bytes at %d: %d bytes, %v", c.n, c.off, got.Len(), err)
+		}
+	}
+}
+
+// TestGatewayStopsShort: a gateway that loses its provider sends fewer bytes
+// than its Content-Length.
+func TestGatewayStopsShort(t *testing.T) {
+	const arrived = 23563264
+	n := one(t, "gateway", record(t, "11-faults", "n2-gateway-100MiB-provider-killed"), made("100MiB", arrived))
+	var got bytes.Buffer
+	if err := n.Get(systemtest.Context(t), large, &got); got.Len() != arrived || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+}
+
+func TestCool(t *testing.T) {
+	data := made("1MiB", 1<<20)
+	for name, c := range map[string]struct {
+		after replay.Exchange // what the client's node says to an offline read
+		want  error
+	}{
+		"cold": {asked(t, "09-cross-node", "n2-cat-100MiB-offline-after-gc", url.Values{"arg": {string(medium)}, "offline": {"true"}}), nil},
+		// Another pin has the same blocks: gc leaves them.
+		"still warm": {record(t, "07-stats-pin-gc", "cat-1MiB-after-gc-offline")[0], system.ErrWarm},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := two(t,
+				replay.Chain(record(t, "04-add", "1MiB-v1-raw-256k-pin"), record(t, "07-stats-pin-gc", "pin-rm-1MiB", "gc-quiet-nothing-left"), []replay.Exchange{c.after}),
+				// The server's node has to have it all before the only copy goes.
+				[]replay.Exchange{asked(t, "09-cross-node", "n2-pin-add-100MiB-cold", arg(medium))},
+				replay.Content(data))
+			ref, err := n.Put(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := n.Cool(systemtest.Context(t), ref); !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if err := n.Cool(systemtest.Context(t), large); !errors.Is(err, system.ErrReadOnly) {
+				t.Errorf("someone's object: %v", err)
+			}
+		})
+	}
+}
+
+func TestSeedAndDelete(t *testing.T) {
+	data := made("1MiB", 1<<20)
+	forget := replay.Chain(record(t, "07-stats-pin-gc", "pin-rm-1MiB-again"), record(t, "07-stats-pin-gc", "gc-quiet-nothing-left"))
+	n := two(t, forget, replay.Chain(record(t, "04-add", "1MiB-v1-raw-256k-pin"), record(t, "07-stats-pin-gc", "pin-rm-1MiB", "gc-quiet-nothing-left")), replay.Content(data))
+	ref, err := n.Seed(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
+	if err != nil || ref != medium {
+		t.Fatalf("%q, %v", ref, err)
+	}
+	if err := n.Delete(systemtest.Context(t), large); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("delete of someone's object: %v", err)
+	}
+	if err := n.Delete(systemtest.Context(t), ref); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestListStatStats(t *testing.T) {
+	n := one(t, "cat", replay.Chain(
+		record(t, "07-stats-pin-gc", "pin-ls-stream"),
+		[]replay.Exchange{asked(t, "07-stats-pin-gc", "files-stat", url.Values{"arg": {"/ipfs/" + string(large)}, "timeout": {"400ms"}})},
+		record(t, "07-stats-pin-gc", "repo-stat-size-only"),
+	))
+	all, err := n.List(systemtest.Context(t))
+	if err != nil || len(all) != 9 {
+		t.Errorf("%d objects, %v", len(all), err)
+	}
+	for _, o := range all {
+		if o.Ref == emptyDirectory || o.Size != -1 {
+			t.Errorf("%+v", o)
+		}
+	}
+	if o, err := n.Stat(systemtest.Context(t), large); err != nil || o.Size != 100<<20 { // not the size with framing
+		t.Errorf("%+v, %v", o, err)
+	}
+	if h, err := n.Stats(systemtest.Context(t)); err != nil || h.Absolute != 111663665 || h.Disk != -1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+// TestFailureIn200: swarm/disconnect says so in a 200.
+func TestFailureIn200(t *testing.T) {
+	n := one(t, "cat", record(t, "03-swarm", "connect-n1-n2", "disconnect", "disconnect-not-connected", "connect-wrong-port"))
+	const address = "/ip4/127.0.0.1/tcp/14002/p2p/" + second
+	ctx := systemtest.Context(t)
+	if err := n.Connect(ctx, address); err != nil {
+		t.Error(err)
+	}
+	if err := n.near.swarm(ctx, "disconnect", address); err != nil {
+		t.Error(err)
+	}
+	if err := n.near.swarm(ctx, "disconnect", address); err == nil || !strings.Contains(err.Error(), "conn not found") {
+		t.Errorf("%v", err)
+	}
+	if err := n.Connect(ctx, "/ip4/127.0.0.1/tcp/14009/p2p/12D3KooWD9zAMznEjy8jJmPnAQww6hpZtJURorXbCG7j3yGBcHzt"); err == nil {
+		t.Error("connected to where nobody listens")
+	}
+}
+
+// TestRedial: the next read begins with the handshake of the two nodes.
+func TestRedial(t *testing.T) {
+	data := made("1KiB", 1024)
+	n := two(t, replay.Chain(record(t, "03-swarm", "disconnect", "connect-back"), record(t, "05-cat-local", "1KiB", "1KiB")), nil, replay.Content(data))
+	if err := n.Redial(systemtest.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second without
+		if err := n.Get(systemtest.Context(t), small, io.Discard); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	client := systemtest.Hosts(t, 1)[0]
+	for want, opt := range map[string]system.Options{
+		"is from 1 to 2096896":   {"url": "http://127.0.0.1:1", "chunk": "4194304"},
+		"not the URL":            {"url": "127.0.0.1:5001"},
+		`needs option "gateway"`: {"url": "http://127.0.0.1:1", "method": "car"},
+		"connection refused":     {"url": "http://127.0.0.1:1"},
+	} {
+		_, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: client, Options: opt})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", opt, err, want)
+		}
+	}
+}

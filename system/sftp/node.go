@@ -1,0 +1,363 @@
+package sftp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/pkg/sftp"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/sftpsession"
+	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// inFlight is how many requests of one transfer are under way at most when they
+// are concurrent.
+const inFlight = 64
+
+const probeTimeout = 10 * time.Second
+
+// node is a directory on a server.
+type node struct {
+	login  sftpsession.Login
+	client testbed.Host
+	dir    string
+	tuning tuning
+	pool   *pool
+	server *sshd.Server // nil: attached
+	write  bool         // attached: the experiment allows it
+
+	mu   sync.Mutex
+	ours map[system.Ref]bool // files put here: the only ones changed on an attached server
+}
+
+// tuning is what decides the speed of a transfer.
+type tuning struct {
+	concurrent bool
+	packet     int
+}
+
+func (t tuning) options() []sftp.ClientOption {
+	return []sftp.ClientOption{
+		sftp.MaxPacketUnchecked(t.packet),
+		sftp.MaxConcurrentRequestsPerFile(inFlight),
+		sftp.UseConcurrentReads(t.concurrent),
+		sftp.UseConcurrentWrites(t.concurrent),
+		sftp.UseFstat(true), // the file that is open, whatever becomes of its name
+	}
+}
+
+func newNode(login sftpsession.Login, client testbed.Host, dir string, t tuning) *node {
+	n := &node{login: login, client: client, dir: dir, tuning: t, ours: map[system.Ref]bool{}}
+	n.pool = &pool{open: n.open, used: map[*sftpsession.Session]bool{}}
+	return n
+}
+
+func (n *node) open(ctx context.Context) (*sftpsession.Session, error) {
+	return n.login.Open(ctx, n.client.Dial, n.tuning.options()...)
+}
+
+// on does something on a session that ends with ctx. what begins its errors.
+func (n *node) on(ctx context.Context, what string, do func(*sftpsession.Session) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("sftp: %s: %w", what, err)
+	}
+	s, err := n.pool.take(ctx)
+	if err != nil {
+		return n.explain(ctx, what, err)
+	}
+	stop := context.AfterFunc(ctx, s.Abort)
+	err = do(s)
+	if !stop() {
+		s.Abort()
+	}
+	n.pool.give(s)
+	return n.explain(ctx, what, err)
+}
+
+func (n *node) explain(ctx context.Context, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("sftp: %s: %w (%v)", what, context.Cause(ctx), err)
+	case n.pool.why() != nil:
+		return fmt.Errorf("sftp: %s: %w", what, n.pool.why())
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("sftp: %s: %w: %w", what, err, system.ErrNotFound)
+	}
+	return fmt.Errorf("sftp: %s: %w", what, err)
+}
+
+// path is where an object is on the server.
+func (n *node) path(ref system.Ref) (string, error) {
+	if err := disk.Valid(string(ref)); err != nil {
+		return "", fmt.Errorf("sftp: %w: %w", err, system.ErrBadRef)
+	}
+	return path.Join(n.dir, string(ref)), nil
+}
+
+// Put implements system.Node. The file is written under its own name, as SFTP
+// clients do; what is there of it when that fails is removed.
+func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	ref := system.Ref(disk.FileName(name))
+	if n.server == nil && !n.write {
+		return "", fmt.Errorf("sftp: put %s: %w; `allow: [write]` in the experiment file permits it", ref, system.ErrReadOnly)
+	}
+	if err := n.store(ctx, "put", ref, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, size, r); err != nil {
+		return "", err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ours[ref] = true
+	return ref, nil
+}
+
+// PutMutable implements system.Updater: every file can be overwritten.
+func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	return n.Put(ctx, name, size, r)
+}
+
+// Update implements system.Updater: it overwrites the file in its place, so
+// that what is there is cut off first, as SFTP clients do.
+func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
+	if err := n.mayChange("update", ref); err != nil {
+		return err
+	}
+	return n.store(ctx, "update", ref, os.O_WRONLY|os.O_TRUNC, size, r)
+}
+
+func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int, size int64, r io.Reader) error {
+	p, err := n.path(ref)
+	if err != nil {
+		return err
+	}
+	what := how + " " + string(ref)
+	body, err := web.Exactly(r, size)
+	if err != nil {
+		return fmt.Errorf("sftp: %s: %w", what, err)
+	}
+	// A reader that fails at once is to cost no file its content.
+	first := make([]byte, min(int64(n.tuning.packet), size))
+	if _, err := io.ReadFull(body, first); err != nil {
+		return fmt.Errorf("sftp: %s: %w", what, err)
+	}
+	return n.on(ctx, what, func(s *sftpsession.Session) error {
+		f, err := s.OpenFile(p, flags)
+		if err != nil {
+			return err
+		}
+		err = n.send(f, io.MultiReader(bytes.NewReader(first), body))
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		if err == nil {
+			return nil
+		}
+		if full(s, n.dir, err) {
+			err = fmt.Errorf("%w: %w", err, system.ErrQuota)
+		}
+		if flags&os.O_CREATE != 0 && s.Alive() {
+			_ = s.Remove(p) // the error that counts is there already
+		}
+		return err
+	})
+}
+
+func (n *node) send(f *sftp.File, r io.Reader) error {
+	if !n.tuning.concurrent {
+		_, err := f.ReadFrom(r)
+		return err
+	}
+	// ReadFrom would do one request after the other, for want of a size.
+	_, err := f.ReadFromWithConcurrency(r, inFlight)
+	return err
+}
+
+// full asks a server that has refused to write whether it has space. SFTP has
+// no word for that: OpenSSH says "Failure".
+func full(s *sftpsession.Session, dir string, err error) bool {
+	var status *sftp.StatusError
+	if !errors.As(err, &status) || !s.Alive() {
+		return false
+	}
+	fs, err := s.StatVFS(dir)
+	return err == nil && (fs.Bavail == 0 || fs.Favail == 0 && fs.Files > 0)
+}
+
+// Get implements system.Node.
+func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	p, err := n.path(ref)
+	if err != nil {
+		return err
+	}
+	return n.on(ctx, "get "+string(ref), func(s *sftpsession.Session) error {
+		f, err := s.Open(p)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteTo(w)
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		return err
+	})
+}
+
+// GetRange implements system.Ranger. A range is asked for in pieces of as many
+// bytes as may be under way at the same time.
+func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
+	p, err := n.path(ref)
+	if err != nil {
+		return err
+	}
+	if off < 0 || count < 0 {
+		return fmt.Errorf("sftp: range of %d bytes at %d", count, off)
+	}
+	if count == 0 {
+		return nil
+	}
+	return n.on(ctx, "range of "+string(ref), func(s *sftpsession.Session) error {
+		f, err := s.Open(p)
+		if err != nil {
+			return err
+		}
+		buf := make([]byte, min(count, int64(inFlight*n.tuning.packet)))
+		got, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.NewSectionReader(f, off, count)}, buf)
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		if err == nil && got < count {
+			err = fmt.Errorf("the object ends after %d of %d bytes: %w", got, count, io.ErrUnexpectedEOF)
+		}
+		return err
+	})
+}
+
+// Stat implements system.Stater.
+func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	o := system.Object{Name: disk.Name(string(ref)), Ref: ref, Size: -1}
+	p, err := n.path(ref)
+	if err != nil {
+		return o, err
+	}
+	err = n.on(ctx, "stat "+string(ref), func(s *sftpsession.Session) error {
+		info, err := s.Stat(p)
+		if err == nil {
+			o.Size = info.Size()
+		}
+		return err
+	})
+	return o, err
+}
+
+// Delete implements system.Deleter. On an attached server it deletes only what
+// this node has put there.
+func (n *node) Delete(ctx context.Context, ref system.Ref) error {
+	p, err := n.path(ref)
+	if err != nil {
+		return err
+	}
+	if err := n.mayChange("delete", ref); err != nil {
+		return err
+	}
+	if err := n.on(ctx, "delete "+string(ref), func(s *sftpsession.Session) error { return s.Remove(p) }); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.ours, ref)
+	return nil
+}
+
+// mayChange keeps what others have stored on an attached server.
+func (n *node) mayChange(what string, ref system.Ref) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.server == nil && !n.ours[ref] {
+		return fmt.Errorf("sftp: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
+	}
+	return nil
+}
+
+// List implements system.Lister.
+func (n *node) List(ctx context.Context) ([]system.Object, error) {
+	var out []system.Object
+	err := n.on(ctx, "list "+n.dir, func(s *sftpsession.Session) error {
+		entries, err := s.ReadDirContext(ctx, n.dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if disk.Valid(e.Name()) != nil || n.server != nil && e.Name() == disk.Probe || !e.Mode().IsRegular() {
+				continue
+			}
+			out = append(out, system.Object{Name: disk.Name(e.Name()), Ref: system.Ref(e.Name()), Size: e.Size()})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Redial implements system.Redialer.
+func (n *node) Redial(context.Context) error {
+	n.pool.redial()
+	return nil
+}
+
+// Health implements system.Healther over a new connection: the probe when
+// started, the directory when attached.
+func (n *node) Health(ctx context.Context) error {
+	if err := n.pool.why(); err != nil {
+		return fmt.Errorf("sftp: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	if n.server != nil {
+		if err := n.server.Probe(ctx, n.client.Dial); err != nil {
+			return fmt.Errorf("sftp: %w", err)
+		}
+		return nil
+	}
+	s, err := n.open(ctx)
+	if err != nil {
+		return fmt.Errorf("sftp: health probe: %w", err)
+	}
+	defer s.Abort()
+	defer context.AfterFunc(ctx, s.Abort)()
+	if _, err := s.Stat(n.dir); err != nil {
+		return n.explain(ctx, "health probe: "+n.dir, err)
+	}
+	return nil
+}
+
+// Processes implements system.Node.
+func (n *node) Processes() []*testbed.Process {
+	if n.server == nil {
+		return nil
+	}
+	return []*testbed.Process{n.server.Process}
+}
+
+// Endpoints implements system.Endpointer.
+func (n *node) Endpoints() []string { return []string{n.login.Address} }
+
+// Stop implements group.Node.
+func (n *node) Stop(ctx context.Context) error {
+	n.pool.close(errors.New("stopped"))
+	if n.server == nil {
+		return nil
+	}
+	return n.server.Process.Stop(ctx)
+}

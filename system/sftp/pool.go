@@ -1,0 +1,102 @@
+package sftp
+
+import (
+	"context"
+	"sync"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/sftpsession"
+)
+
+// pool keeps sessions between operations. Each operation has one of its own, so
+// that one which is cut short takes no other with it.
+type pool struct {
+	open func(ctx context.Context) (*sftpsession.Session, error)
+
+	mu     sync.Mutex
+	idle   []*sftpsession.Session
+	used   map[*sftpsession.Session]bool
+	armed  int // operations that are to connect anew
+	closed error
+}
+
+// take is an idle session, or a new one.
+func (p *pool) take(ctx context.Context) (*sftpsession.Session, error) {
+	p.mu.Lock()
+	if p.closed != nil {
+		p.mu.Unlock()
+		return nil, p.closed
+	}
+	if p.armed > 0 {
+		p.armed--
+	} else {
+		for len(p.idle) > 0 {
+			s := p.idle[len(p.idle)-1]
+			p.idle = p.idle[:len(p.idle)-1]
+			if s.Alive() {
+				p.used[s] = true
+				p.mu.Unlock()
+				return s, nil
+			}
+		}
+	}
+	p.mu.Unlock()
+	s, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed != nil {
+		s.Abort()
+		return nil, p.closed
+	}
+	p.used[s] = true
+	return s, nil
+}
+
+// give takes a session back.
+func (p *pool) give(s *sftpsession.Session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.used, s)
+	if p.closed == nil && s.Alive() {
+		p.idle = append(p.idle, s)
+	}
+}
+
+// redial makes the next operation connect anew: one operation for each call,
+// also when others are under way.
+func (p *pool) redial() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed++
+	p.drop()
+}
+
+// drop closes the idle sessions; the caller holds the lock.
+func (p *pool) drop() {
+	for _, s := range p.idle {
+		s.Abort()
+	}
+	p.idle = nil
+}
+
+// close ends all sessions, those in use included, for good.
+func (p *pool) close(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed == nil {
+		p.closed = why
+	}
+	p.drop()
+	for s := range p.used {
+		s.Abort()
+	}
+}
+
+// why is the reason for which the pool was closed, or nil.
+func (p *pool) why() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}

@@ -1,0 +1,189 @@
+package sftp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/sftpsession"
+	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// System implements system.System.
+type System struct{}
+
+var (
+	_ system.System   = System{}
+	_ system.Healther = (*node)(nil)
+	_ system.Ranger   = (*node)(nil)
+	_ system.Stater   = (*node)(nil)
+	_ system.Deleter  = (*node)(nil)
+	_ system.Lister   = (*node)(nil)
+	_ system.Updater  = (*node)(nil)
+	_ system.Redialer = (*node)(nil)
+	_ system.Seeder   = started{}
+	_ system.Stats    = started{}
+	_ system.Provider = provider{}
+)
+
+// Check implements system.System.
+func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	if opt["url"] == "" {
+		return sshd.Check(ctx, name, opt)
+	}
+	login, _, err := s.login(opt)
+	if err != nil {
+		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system sftp in the experiment file"}}
+	}
+	return web.Unreachable(ctx, name, []string{login.Address})
+}
+
+// Start implements system.System: one server on each host.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	if opt["url"] != "" {
+		return nil, errors.New("sftp: option \"url\" is for mode: attach")
+	}
+	t, err := tuningOf(opt)
+	if err != nil {
+		return nil, err
+	}
+	identity := identify(t)
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		return start(ctx, d, d.Hosts[i], t, identity)
+	})
+}
+
+func start(ctx context.Context, d system.Deployment, h testbed.Host, t tuning, identity map[string]string) (group.Node, error) {
+	server, err := sshd.Start(ctx, name, d, h, func(ctx context.Context, s *sshd.Server) error {
+		return s.Probe(ctx, d.Client.Dial)
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := newNode(server.Login(), d.Client, server.Data, t)
+	n.server = server
+	identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
+	if err := n.on(ctx, "log in", func(s *sftpsession.Session) error { identity["cipher"] = s.Cipher(); return nil }); err != nil {
+		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
+	}
+	// A connection has a process of its own at the server, which outlives the
+	// one that we watch.
+	go func() {
+		<-server.Process.Done()
+		n.pool.close(server.Ended())
+	}()
+	return started{n}, nil
+}
+
+// Attach implements system.System.
+func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tuningOf(opt)
+	if err != nil {
+		return nil, err
+	}
+	login, dir, err := s.login(opt)
+	if err != nil {
+		return nil, err
+	}
+	n := newNode(login, d.Client, dir, t)
+	n.write = d.Write
+	identity := identify(t)
+	identity["endpoint"], identity["directory"] = login.Address, dir
+	err = n.on(ctx, "directory "+dir, func(s *sftpsession.Session) error {
+		identity["version"], identity["cipher"] = s.Server(), s.Cipher()
+		info, err := s.Stat(dir)
+		if err == nil && !info.IsDir() {
+			err = errors.New("it is no directory")
+		}
+		return err
+	})
+	if err != nil {
+		n.pool.close(errors.New("stopped"))
+		return nil, err
+	}
+	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
+		if n.write {
+			return n, nil
+		}
+		return provider{n}, nil
+	})
+}
+
+// started is a directory that we can look at.
+type started struct{ *node }
+
+// Seed implements system.Seeder: it writes the file where the server reads it.
+func (s started) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	file, err := disk.Write(ctx, s.dir, name, size, r)
+	if err != nil {
+		return "", fmt.Errorf("sftp: %w", err)
+	}
+	return system.Ref(file), nil
+}
+
+// Stats implements system.Stats.
+func (s started) Stats(context.Context) (system.Holdings, error) {
+	h, err := s.server.Stats()
+	if err != nil {
+		err = fmt.Errorf("sftp: %w", err)
+	}
+	return h, err
+}
+
+// provider is a directory that is attached to for reading: its files were there.
+type provider struct{ *node }
+
+// Objects implements system.Provider.
+func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
+
+const maxPacket = 255 << 10 // what OpenSSH takes, its own head left out
+
+func tuningOf(opt system.Options) (tuning, error) {
+	packet, err := opt.Int("packet")
+	if err != nil {
+		return tuning{}, fmt.Errorf("sftp: %w", err)
+	}
+	if packet < 1<<10 || packet > maxPacket {
+		return tuning{}, fmt.Errorf("sftp: option \"packet\" is from 1 KiB to 255 KiB, not %d bytes", packet)
+	}
+	return tuning{concurrent: opt.Bool("concurrent"), packet: int(packet)}, nil
+}
+
+func identify(t tuning) map[string]string {
+	requests := inFlight
+	if !t.concurrent {
+		requests = 1
+	}
+	return map[string]string{
+		"client": library(), "packet": strconv.Itoa(t.packet), "requests under way": strconv.Itoa(requests),
+	}
+}
+
+// library is the version of the SFTP client in this binary.
+func library() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == "github.com/pkg/sftp" {
+				return "pkg/sftp " + m.Version
+			}
+		}
+	}
+	return "pkg/sftp (version unknown)"
+}

@@ -1,0 +1,150 @@
+package siad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// api is one siad's HTTP API.
+type api struct {
+	base    *url.URL
+	header  http.Header
+	client  *web.Client
+	patient *web.Client // for uploads, which are answered when they are stored
+}
+
+// connect makes an api without asking the daemon anything.
+func connect(base *url.URL, password string, from testbed.Host) (*api, error) {
+	client, err := web.New(name, from.Dial, system.HTTPTarget{URL: base})
+	if err != nil {
+		return nil, err
+	}
+	// Any other agent is refused: "Browser access disabled".
+	header := web.Login(http.Header{"User-Agent": {"Sia-Agent"}}, "", password)
+	return &api{base: base, header: header, client: client, patient: client.Patient()}, nil
+}
+
+func (a *api) close() {
+	a.client.Close()
+	a.patient.Close()
+}
+
+func (a *api) url(path string, query url.Values) *url.URL {
+	u := a.base.JoinPath(path)
+	u.RawQuery = query.Encode()
+	return u
+}
+
+// get reads a report. Reports need no password, so that a wrong one goes unnoticed.
+func (a *api) get(ctx context.Context, path string, query url.Values, out any) error {
+	return explain(a.client.JSON(ctx, http.MethodGet, a.url(path, query), a.header, nil, out))
+}
+
+// post sends a form. Its success, 204, says that the order was taken, not that
+// it was carried out.
+func (a *api) post(ctx context.Context, path string, form url.Values, out any) error {
+	if form == nil {
+		return explain(a.client.JSON(ctx, http.MethodPost, a.url(path, nil), a.header, nil, out))
+	}
+	return explain(a.client.JSON(ctx, http.MethodPost, a.url(path, nil), a.header, form, out))
+}
+
+// upload sends size bytes of r.
+func (a *api) upload(ctx context.Context, path string, query url.Values, size int64, r io.Reader) error {
+	header := a.header.Clone()
+	header.Set("Content-Type", "application/octet-stream")
+	_, err := a.patient.Call(ctx, web.Call{Method: http.MethodPost, URL: a.url(path, query), Header: header, Body: r, Size: size})
+	return explain(err)
+}
+
+// download writes an answer's body to w.
+func (a *api) download(ctx context.Context, path string, query url.Values, w io.Writer) error {
+	resp, err := a.patient.Open(ctx, web.Call{Method: http.MethodGet, URL: a.url(path, query), Header: a.header})
+	if err != nil {
+		return explain(err)
+	}
+	defer resp.Body.Close()
+	return a.patient.Copy(resp, w)
+}
+
+// checkPassword asks for something that is refused without the password and
+// does nothing with it: a download to nowhere.
+func (a *api) checkPassword(ctx context.Context) error {
+	err := a.get(ctx, "/renter/download/plimsoll-password-check", nil, nil)
+	switch web.Status(err) {
+	case http.StatusBadRequest, http.StatusInternalServerError:
+		return nil // the password was right, the download is not
+	}
+	if err == nil {
+		return fmt.Errorf("siad: %s took a download without a destination: it is no siad v1.5", a.base.Host)
+	}
+	return err
+}
+
+// explain adds what a status and its text mean. siad says 400 and 500 for
+// everything, so that the text is all there is to go by.
+func explain(err error) error {
+	var e *web.StatusError
+	if !errors.As(err, &e) {
+		return err
+	}
+	for _, known := range []struct {
+		text  string
+		means error
+		hint  string
+	}{
+		{"wallet must be unlocked", system.ErrLocked, unlockHint},
+		{"not enough contracts", system.ErrTooFew, "GET /renter/uploadready says how many are needed"},
+		{"not enough workers", system.ErrTooFew, "hosts are offline or on cooldown: GET /renter/workers"},
+		{"path does not exist", system.ErrNotFound, ""},
+		{"no file known with that", system.ErrNotFound, ""},
+		{"invalid SiaPath", system.ErrBadRef, ""},
+	} {
+		if strings.Contains(e.Said, known.text) {
+			if known.hint != "" {
+				return fmt.Errorf("%w: %w; %s", err, known.means, known.hint)
+			}
+			return fmt.Errorf("%w: %w", err, known.means)
+		}
+	}
+	switch e.Status {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password (siad keeps it in the file apipassword)", err, system.ErrAuth)
+	case 491:
+		return fmt.Errorf("%w; siad runs without that module: start it with -M gctwr", err)
+	}
+	return err
+}
+
+const unlockHint = "POST /wallet/unlock, or set option `wallet_password`"
+
+// poll calls done until it says so. Its own errors end the wait.
+func poll(ctx context.Context, every time.Duration, what string, done func(ctx context.Context) (bool, string, error)) error {
+	last := "no answer"
+	for {
+		ok, state, err := done(ctx)
+		switch {
+		case err == nil && ok:
+			return nil
+		case err == nil:
+			last = state
+		case ctx.Err() == nil:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("siad: %s: %w (last: %s)", what, context.Cause(ctx), last)
+		case <-time.After(every):
+		}
+	}
+}

@@ -1,0 +1,31 @@
+// Package siad stores objects on Sia hosts through a siad of the v1.5 line: one
+// that runs already, or a private network of renter, miner and hosts of our own.
+package siad
+
+import "github.com/plimsoll-project/plimsoll/system"
+
+const name = "siad"
+
+// Info implements system.System.
+func (System) Info() system.Info {
+	return system.Info{
+		Name:    name,
+		Summary: "Sia, siad v1.5: a running renter, or a private network started here",
+		Modes:   []system.Mode{system.Start, system.Attach},
+		Can:     []string{"put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold"},
+		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD",
+		Options: []system.Option{
+			{Name: "url", Type: "string", Help: "attach: URL of the API, such as http://127.0.0.1:9980; empty when started"},
+			{Name: "password", Type: "string", Secret: true, Default: "SIA_API_PASSWORD", Help: "attach: environment variable with the API password"},
+			{Name: "wallet_password", Type: "string", Secret: true, Help: "attach: environment variable with the wallet's password; a locked wallet is then unlocked, when writing is allowed"},
+			{Name: "path", Type: "string", Default: "plimsoll", Help: "folder of the renter in which objects lie; empty: all files (attach, reading)"},
+			{Name: "data_pieces", Type: "int", Default: "0", Help: "pieces that rebuild a chunk; 0: 1 when started, the renter's default when attached"},
+			{Name: "parity_pieces", Type: "int", Default: "0", Help: "pieces beyond those; 0: `hosts` − 1 when started, the renter's default when attached"},
+			{Name: "hosts", Type: "int", Default: "3", Help: "start: hosts of the private network"},
+			{Name: "host_size", Type: "size", Default: "1073741824", Help: "start: storage that each host offers, a multiple of 16 MiB; the file is sparse"},
+			{Name: "mine", Type: "bool", Default: "false", Help: "start: go on mining after the network is ready, which takes one core"},
+			{Name: "start_timeout", Type: "duration", Default: "15m0s", Help: "start: how long the network may take until it stores files"},
+			{Name: "binary", Type: "string", Help: "start: path of siad; empty: PLIMSOLL_SIAD"},
+		},
+	}
+}

@@ -1,0 +1,176 @@
+package siad
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Amounts in hastings.
+const (
+	hostFunds = "20000000000000000000000000000"   // 20 KS: collateral of many contracts
+	enough    = "1000000000000000000000000000000" // 1 MS: for hosts and the allowance
+)
+
+// devBlocks is the target block time of the dev constants, in seconds; the
+// main network's is 600.
+const devBlocks = 12
+
+// form makes a network of daemons that answer and know nothing yet. The order
+// is siad's: each step silently does nothing before the one above is done.
+func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan) error {
+	if err := isDev(ctx, renter.api); err != nil {
+		return err
+	}
+	if err := each(hosts, func(h *daemon) error { return h.join(ctx, renter.rpc) }); err != nil {
+		return err
+	}
+	if err := each(append([]*daemon{renter}, hosts...), func(d *daemon) error { return d.openWallet(ctx, p.wallet) }); err != nil {
+		return err
+	}
+	if err := renter.api.get(ctx, "/miner/start", nil, nil); err != nil { // a GET, although it changes something
+		return err
+	}
+	if err := renter.funded(ctx, n, enough, "the miner's coins did not mature"); err != nil {
+		return err
+	}
+	for _, h := range hosts { // one after another: each spends the change of the one before
+		if err := h.pay(ctx, renter); err != nil {
+			return err
+		}
+	}
+	if err := each(hosts, func(h *daemon) error { return h.offer(ctx, n, p.hostSize) }); err != nil {
+		return err
+	}
+	if err := n.contracts(ctx, len(hosts), p); err != nil {
+		return err
+	}
+	if p.mine {
+		return nil
+	}
+	return renter.api.get(ctx, "/miner/stop", nil, nil)
+}
+
+func each(all []*daemon, do func(*daemon) error) error {
+	var g errgroup.Group
+	for _, d := range all {
+		g.Go(func() error { return do(d) })
+	}
+	return g.Wait()
+}
+
+// isDev refuses a siad of the main network's constants: it would need hours of
+// mining and hosts with public addresses.
+func isDev(ctx context.Context, a *api) error {
+	var c struct {
+		BlockFrequency json.Number `json:"blockfrequency"`
+	}
+	if err := a.get(ctx, "/daemon/constants", nil, &c); err != nil {
+		return err
+	}
+	if f, err := c.BlockFrequency.Int64(); err != nil || f > devBlocks {
+		return fmt.Errorf("siad: this binary aims at a block every %q seconds: a private network needs one built with the `dev` constants (%d)", c.BlockFrequency.String(), devBlocks)
+	}
+	return nil
+}
+
+// join connects to the peer that all connect to.
+func (d *daemon) join(ctx context.Context, peer string) error {
+	err := d.api.post(ctx, "/gateway/connect/"+peer, nil, nil)
+	if err != nil && strings.Contains(err.Error(), "already connected") {
+		return nil
+	}
+	return err
+}
+
+func (d *daemon) openWallet(ctx context.Context, word string) error {
+	password := url.Values{"encryptionpassword": {word}}
+	if err := d.api.post(ctx, "/wallet/init", password, nil); err != nil { // the answer is the seed: not kept
+		return err
+	}
+	return d.api.post(ctx, "/wallet/unlock", password, nil)
+}
+
+// funded waits until the wallet has at least so many hastings.
+func (d *daemon) funded(ctx context.Context, n *node, least, what string) error {
+	want, ok := new(big.Int).SetString(least, 10)
+	if !ok {
+		return fmt.Errorf("siad: %q is no amount", least)
+	}
+	return poll(ctx, n.every, what, func(ctx context.Context) (bool, string, error) {
+		var w walletAnswer
+		if err := d.api.get(ctx, "/wallet", nil, &w); err != nil {
+			return false, "", err
+		}
+		if w.Confirmed.Int == nil {
+			return false, "no balance told", nil
+		}
+		return w.Confirmed.Cmp(want) >= 0, "balance " + w.Confirmed.String(), nil
+	})
+}
+
+// pay sends a host what it needs as collateral.
+func (d *daemon) pay(ctx context.Context, renter *daemon) error {
+	var to struct {
+		Address string `json:"address"`
+	}
+	if err := d.api.get(ctx, "/wallet/address", nil, &to); err != nil {
+		return err
+	}
+	if to.Address == "" {
+		return errors.New("siad: a host's wallet gives no address")
+	}
+	return renter.api.post(ctx, "/wallet/siacoins", url.Values{"amount": {hostFunds}, "destination": {to.Address}}, nil)
+}
+
+// offer makes a host take contracts once it is paid.
+func (d *daemon) offer(ctx context.Context, n *node, size int64) error {
+	if err := d.funded(ctx, n, "1", "a host's coins were not confirmed"); err != nil {
+		return err
+	}
+	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.store}, "size": {strconv.FormatInt(size, 10)}}, nil); err != nil {
+		return err
+	}
+	if err := d.api.post(ctx, "/host", url.Values{"acceptingcontracts": {"true"}, "netaddress": {d.contact}}, nil); err != nil {
+		return err
+	}
+	return d.api.post(ctx, "/host/announce", url.Values{"netaddress": {d.contact}}, nil)
+}
+
+// contracts sets the allowance once the hosts are known and waits for contracts.
+func (n *node) contracts(ctx context.Context, hosts int, p plan) error {
+	err := poll(ctx, n.every, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string, error) {
+		var known hostsAnswer
+		err := n.api.get(ctx, "/hostdb/active", nil, &known)
+		return len(known.Hosts) >= hosts, fmt.Sprintf("%d of %d known", len(known.Hosts), hosts), err
+	})
+	if err != nil {
+		return err
+	}
+	if err := n.api.post(ctx, "/renter", allowance(p), nil); err != nil {
+		return err
+	}
+	return poll(ctx, n.every, "contracts were not formed", func(ctx context.Context) (bool, string, error) {
+		r, err := n.uploadReady(ctx)
+		return r.Ready, fmt.Sprintf("%d of %d contracts", r.Active, r.Needed), err
+	})
+}
+
+// allowance is generous, so that money ends no experiment. All hosts are on one
+// subnet, and siad forms one contract a subnet unless told otherwise.
+func allowance(p plan) url.Values {
+	return url.Values{
+		"funds": {"5000000000000000000000000000"}, "hosts": {strconv.Itoa(p.hosts)},
+		"period": {"200"}, "renewwindow": {"50"},
+		"expectedstorage": {"1000000000"}, "expectedupload": {"10000000"}, "expecteddownload": {"10000000"},
+		"expectedredundancy": {"2.0"}, "maxperiodchurn": {"10000000000"},
+		"checkforipviolation": {"false"},
+	}
+}

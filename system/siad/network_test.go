@@ -1,0 +1,105 @@
+package siad
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// replayed is a daemon of the recorded network.
+func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *daemon {
+	t.Helper()
+	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
+	base, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.close)
+	return &daemon{api: a, rpc: "127.0.0.1:21001", contact: "127.0.0.1:21012", store: "/tmp/rec/sid/host1/store"}
+}
+
+// renterSteps are the renter's side of a network that comes up, in siad's order.
+func renterSteps(rec []replay.Exchange) []replay.Exchange {
+	r := replay.Of(rec, "renter")
+	stop := replay.Steps(r, "start the CPU miner (GET)")
+	stop[0].Step, stop[0].Path = "stop the miner", "/miner/stop" // not in the recording
+	return replay.Chain(
+		replay.Steps(r, "constants of the dev build"),
+		replay.Steps(r, "wallet init (the answer carries the seed)"),
+		replay.Steps(r, "wallet unlock (blocks until the chain was scanned)"),
+		replay.Steps(r, "start the CPU miner (GET)"),
+		replay.Optional(replay.Poll(replay.Steps(r, "poll wallet while mining"))),
+		replay.Steps(r, "send 20000 SC to the host"),
+		replay.Poll(replay.Steps(r, "poll hostdb/active until all hosts are known")),
+		replay.Steps(r, "hostdb/active, complete"),
+		replay.Steps(r, "set the allowance with checkforipviolation=false"),
+		replay.Poll(replay.Steps(r, "poll uploadready")),
+		stop,
+	)
+}
+
+func hostSteps(rec []replay.Exchange) []replay.Exchange {
+	h := replay.Of(rec, "host1")
+	return replay.Chain(
+		replay.Steps(h, "connect to the renter node (peer address in the path)"),
+		replay.Steps(h, "wallet init (the answer carries the seed)"),
+		replay.Steps(h, "wallet unlock (blocks until the chain was scanned)"),
+		replay.Steps(h, "host wallet address"),
+		replay.Poll(replay.Steps(h, "poll host wallet until confirmed")),
+		replay.Steps(h, "add a storage folder (size must be a multiple of 64 sectors)"),
+		replay.Steps(h, "accept contracts"),
+		replay.Steps(h, "announce"),
+	)
+}
+
+// TestNetworkForms goes through the whole order that a private network needs,
+// with the answers of a real one: a call that is out of place fails.
+func TestNetworkForms(t *testing.T) {
+	rec := replay.Load(t, "testdata/network.jsonl")
+	renter, host := replayed(t, renterSteps(rec)), replayed(t, hostSteps(rec))
+	n := newNode(renter.api, system.Options{})
+	n.data, n.parity, n.every = 1, 2, time.Millisecond
+	if err := form(systemtest.Context(t), n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30, wallet: "x"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNetworkThatDoesNotForm ends at its deadline and says what it waited for.
+func TestNetworkThatDoesNotForm(t *testing.T) {
+	rec := replay.Load(t, "testdata/network.jsonl")
+	steps := renterSteps(rec)
+	for i, e := range steps {
+		if e.Step == "poll wallet while mining" {
+			steps = steps[:i+1]
+			break
+		}
+	}
+	renter, host := replayed(t, steps), replayed(t, hostSteps(rec)[:3])
+	n := newNode(renter.api, system.Options{})
+	n.data, n.parity, n.every = 1, 2, time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("the network was not ready"))
+	defer cancel()
+	err := form(ctx, n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30, wallet: "x"})
+	if err == nil || !strings.Contains(err.Error(), "coins did not mature") || !strings.Contains(err.Error(), "the network was not ready") || !strings.Contains(err.Error(), "balance 0") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMainNetworkConstantsAreRefused(t *testing.T) {
+	e := replay.Steps(replay.Load(t, "testdata/network.jsonl"), "constants of the dev build")[0]
+	d := replayed(t, []replay.Exchange{e.JSON(200, map[string]int{"blockfrequency": 600})})
+	if err := isDev(t.Context(), d.api); err == nil || !strings.Contains(err.Error(), "`dev` constants") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,360 @@
+package siad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Limits of what is not an operation on an object.
+const (
+	pollEvery = 200 * time.Millisecond
+	probeTime = 10 * time.Second
+	cleanTime = 10 * time.Second
+)
+
+// node is a renter.
+type node struct {
+	api          *api
+	prefix       string // "plimsoll/"; empty: all files
+	data, parity int64
+	attached     bool
+	write        bool
+	procs        []*testbed.Process
+	stores       []string // the hosts' storage folders
+	every        time.Duration
+
+	mu   sync.Mutex
+	ours map[system.Ref]int64 // size of what was put here: what an attached node may delete
+}
+
+// provider is a renter that is attached to for reading: its files were there.
+type provider struct{ *node }
+
+// Objects implements system.Provider.
+func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
+
+func newNode(a *api, opt system.Options) *node {
+	prefix := strings.Trim(opt["path"], "/")
+	if prefix != "" {
+		prefix += "/"
+	}
+	return &node{api: a, prefix: prefix, every: pollEvery, ours: map[system.Ref]int64{}}
+}
+
+// Put implements system.Node. It returns at redundancy 1: each chunk is on as
+// many hosts as rebuild it, and on no more.
+func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if n.attached && !n.write {
+		return "", fmt.Errorf("siad: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
+	}
+	ref := system.Ref(n.prefix + disk.FileName(name))
+	err := n.api.upload(ctx, "/renter/uploadstream/"+string(ref), url.Values{
+		"datapieces": {strconv.FormatInt(n.data, 10)}, "paritypieces": {strconv.FormatInt(n.parity, 10)},
+	}, size, r)
+	if err != nil {
+		if !strings.Contains(err.Error(), "already exists") { // then it is not what we have begun
+			n.discard(ctx, ref)
+		}
+		return "", fmt.Errorf("siad: put %q: %w", name, err)
+	}
+	if err := n.accepted(ctx, ref, size); err != nil {
+		return "", fmt.Errorf("siad: put %q: %w", name, err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ours[ref] = size
+	return ref, nil
+}
+
+// accepted holds siad to its 204, which it also gives when nothing was stored.
+func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
+	f, err := n.file(ctx, ref)
+	switch {
+	case errors.Is(err, system.ErrNotFound):
+		err = fmt.Errorf("siad answered 204 and has no file %s: nothing was stored", ref)
+	case err == nil && int64(f.FileSize) != size:
+		err = fmt.Errorf("siad answered 204 and its file %s has %d of %d bytes", ref, f.FileSize, size)
+	case err == nil && size > 0 && !f.Available:
+		err = fmt.Errorf("siad answered 204 and cannot serve %s (redundancy %g)", ref, f.Redundancy)
+	}
+	if err == nil {
+		return nil
+	}
+	if locked := n.unlocked(ctx); locked != nil {
+		return fmt.Errorf("%w: %w", err, locked)
+	}
+	return err
+}
+
+// discard removes what a failed upload left behind.
+func (n *node) discard(ctx context.Context, ref system.Ref) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	defer cancel()
+	_ = n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil) // often there is nothing
+}
+
+// file asks the renter what it knows of a file.
+func (n *node) file(ctx context.Context, ref system.Ref) (file, error) {
+	path, err := n.path(ref)
+	if err != nil {
+		return file{}, err
+	}
+	var answer fileAnswer
+	if err := n.api.get(ctx, "/renter/file/"+path, nil, &answer); err != nil {
+		return file{}, err
+	}
+	if answer.File == nil {
+		return file{}, fmt.Errorf("siad: %s: the answer describes no file", ref)
+	}
+	return *answer.File, nil
+}
+
+// path is ref when it can be a path of the renter's. One outside our folder
+// names nothing of ours.
+func (n *node) path(ref system.Ref) (string, error) {
+	for part := range strings.SplitSeq(string(ref), "/") {
+		if part == "" || part == "." || part == ".." {
+			return "", fmt.Errorf("siad: %q: %w", ref, system.ErrBadRef)
+		}
+	}
+	if !strings.HasPrefix(string(ref), n.prefix) {
+		return "", fmt.Errorf("siad: %q is not in folder %q: %w", ref, n.prefix, system.ErrNotFound)
+	}
+	return string(ref), nil
+}
+
+// fromHosts makes a download prove where the bytes come from: without it siad
+// may read the file that was uploaded from its disk. /renter/stream, which needs
+// no password, has no such switch and is not used.
+func fromHosts() url.Values {
+	return url.Values{"httpresp": {"true"}, "disablelocalfetch": {"true"}}
+}
+
+// Get implements system.Node.
+func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	path, err := n.path(ref)
+	if err != nil {
+		return err
+	}
+	if size, ours := n.known(ref); ours && size == 0 {
+		_, err := n.file(ctx, ref) // there is nothing to fetch from hosts
+		return err
+	}
+	return n.api.download(ctx, "/renter/download/"+path, fromHosts(), w)
+}
+
+func (n *node) known(ref system.Ref) (size int64, ours bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	size, ours = n.ours[ref]
+	return size, ours
+}
+
+// GetRange implements system.Ranger.
+func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
+	path, err := n.path(ref)
+	if err != nil {
+		return err
+	}
+	if off < 0 || count < 0 {
+		return fmt.Errorf("siad: range of %d bytes at %d", count, off)
+	}
+	size, ours := n.known(ref)
+	if !ours {
+		f, err := n.file(ctx, ref)
+		if err != nil {
+			return err
+		}
+		size = int64(f.FileSize)
+	}
+	there := min(count, max(size-off, 0))
+	if there > 0 {
+		q := fromHosts()
+		q.Set("offset", strconv.FormatInt(off, 10))
+		q.Set("length", strconv.FormatInt(there, 10))
+		got := &counter{w: w}
+		if err := n.api.download(ctx, "/renter/download/"+path, q, got); err != nil {
+			return err
+		}
+		if got.n != there {
+			return fmt.Errorf("siad: %d bytes at %d of %s: got %d", there, off, ref, got.n)
+		}
+	}
+	if there < count {
+		return fmt.Errorf("siad: bytes %d-%d of %s: the object has %d bytes: %w", off, off+count-1, ref, size, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// Delete implements system.Deleter. An attached renter loses only what this
+// node has put there.
+func (n *node) Delete(ctx context.Context, ref system.Ref) error {
+	path, err := n.path(ref)
+	if err != nil {
+		return err
+	}
+	if _, ours := n.known(ref); n.attached && !ours {
+		return fmt.Errorf("siad: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
+	}
+	if err := n.api.post(ctx, "/renter/delete/"+path, nil, nil); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.ours, ref)
+	return nil
+}
+
+// List implements system.Lister.
+func (n *node) List(ctx context.Context) ([]system.Object, error) {
+	files, err := n.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []system.Object
+	for _, f := range files {
+		if own, ok := strings.CutPrefix(f.SiaPath, n.prefix); ok {
+			out = append(out, system.Object{Name: disk.Name(own), Ref: system.Ref(f.SiaPath), Size: int64(f.FileSize)})
+		}
+	}
+	return out, nil
+}
+
+func (n *node) files(ctx context.Context) ([]file, error) {
+	var answer filesAnswer
+	err := n.api.get(ctx, "/renter/files", nil, &answer)
+	return answer.Files, err
+}
+
+// Stat implements system.Stater. It is the renter's own account: hosts are not asked.
+func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	f, err := n.file(ctx, ref)
+	if err != nil {
+		return system.Object{}, err
+	}
+	return system.Object{Name: disk.Name(strings.TrimPrefix(f.SiaPath, n.prefix)), Ref: ref, Size: int64(f.FileSize)}, nil
+}
+
+// Settle implements system.Settler: it waits until every chunk has all its pieces.
+func (n *node) Settle(ctx context.Context, ref system.Ref) error {
+	want := float64(n.data+n.parity) / float64(n.data)
+	from := time.Now()
+	err := poll(ctx, n.every, fmt.Sprintf("%s did not reach full redundancy", ref), func(ctx context.Context) (bool, string, error) {
+		f, err := n.file(ctx, ref)
+		state := fmt.Sprintf("redundancy %.3g of %.3g, %d bytes uploaded", f.Redundancy, want, f.UploadedBytes)
+		return f.FileSize == 0 || f.Redundancy >= want-1e-6, state, err
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: not repaired in %v", err, time.Since(from).Round(time.Millisecond))
+	}
+	return err
+}
+
+// Cool implements system.Cooler. Downloads go to the hosts whatever lies here
+// (fromHosts); what remains to prove is that the hosts can serve the file.
+func (n *node) Cool(ctx context.Context, ref system.Ref) error {
+	f, err := n.file(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if f.FileSize > 0 && (!f.Available || f.Redundancy < 1) {
+		return fmt.Errorf("siad: %s is not on enough hosts (redundancy %g): %w", ref, f.Redundancy, system.ErrTooFew)
+	}
+	return nil
+}
+
+// Health implements system.Healther.
+func (n *node) Health(ctx context.Context) error {
+	for _, p := range n.procs {
+		if err := ended(p); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return n.api.synced(ctx)
+}
+
+// ended tells that a process is gone, with the end of its log.
+func ended(p *testbed.Process) error {
+	select {
+	case <-p.Done():
+		if err := p.Err(); err != nil {
+			return fmt.Errorf("siad: %w", err)
+		}
+		return fmt.Errorf("siad: the process has ended; see %s", p.LogPath())
+	default:
+		return nil
+	}
+}
+
+// synced asks whether the daemon has the whole chain.
+func (a *api) synced(ctx context.Context) error {
+	var c consensusAnswer
+	if err := a.get(ctx, "/consensus", nil, &c); err != nil {
+		return err
+	}
+	if !c.Synced {
+		return fmt.Errorf("siad: %s has not synced its chain (height %s): wait until GET /consensus says so", a.base.Host, c.Height)
+	}
+	return nil
+}
+
+// unlocked asks whether the wallet can be used.
+func (n *node) unlocked(ctx context.Context) error {
+	var w walletAnswer
+	if err := n.api.get(ctx, "/wallet", nil, &w); err != nil {
+		return err
+	}
+	if !w.Unlocked {
+		return fmt.Errorf("siad: wallet of %s: %w; %s", n.api.base.Host, system.ErrLocked, unlockHint)
+	}
+	return nil
+}
+
+// Processes implements system.Node.
+func (n *node) Processes() []*testbed.Process { return n.procs }
+
+// Endpoints implements system.Endpointer.
+func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.base)} }
+
+// Stop implements group.Node.
+func (n *node) Stop(ctx context.Context) error {
+	n.api.close()
+	errs := make([]error, len(n.procs))
+	var wg sync.WaitGroup
+	for i, p := range n.procs {
+		wg.Go(func() { errs[i] = p.Stop(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// notThere reports an answer that says so, of a kind that has no error of its own.
+func notThere(err error) bool {
+	return web.Status(err) == http.StatusBadRequest
+}

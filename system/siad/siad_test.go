@@ -1,0 +1,437 @@
+package siad
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/big"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
+
+func TestConformance(t *testing.T) {
+	if os.Getenv("PLIMSOLL_SIAD") == "" {
+		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_SIAD names no siad", Hint: System{}.Info().Install}})
+	}
+	systemtest.Run(t, systemtest.Suite{System: System{}})
+}
+
+const secret = "not a real password"
+
+// tryAttach attaches to a replay.
+func tryAttach(t *testing.T, s *replay.Server, write bool, more system.Options) (system.Cluster, error) {
+	t.Helper()
+	t.Setenv("PLIMSOLL_TEST_SIAD", secret)
+	opt := system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD", "path": "", "data_pieces": "1", "parity_pieces": "2"}
+	for k, v := range more {
+		opt[k] = v
+	}
+	return System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+}
+
+// attached is a node on a replay; attaching is not part of it.
+func attached(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
+	t.Helper()
+	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
+	t.Setenv("PLIMSOLL_TEST_SIAD", secret)
+	base, password, err := System{}.endpoint(system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := connect(base, password, systemtest.Hosts(t, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.close)
+	n := newNode(a, system.Options{})
+	n.data, n.parity, n.attached, n.write, n.every = 1, 2, true, true, time.Millisecond
+	return n
+}
+
+// only keeps the exchanges about one path; of several, the i-th.
+func only(t *testing.T, rec []replay.Exchange, step, path string, i int) []replay.Exchange {
+	t.Helper()
+	for _, e := range replay.Steps(rec, step) {
+		if e.Path == path {
+			if i == 0 {
+				return []replay.Exchange{e}
+			}
+			i--
+		}
+	}
+	t.Fatalf("the recording has no step %q of %s", step, path)
+	return nil
+}
+
+// Steps of the recordings that several tests need.
+const (
+	wrong       = "wrong API password"
+	uploadStep  = "uploadstream: body is the content (no source path)"
+	rightAfter  = "file right after uploadstream returned: available, redundancy 1, not yet full"
+	uploadedSum = "9032f8c01c13659f9689e604b249444509a45c4296e205dae70b3285644a8865"
+	checkPath   = "/renter/download/plimsoll-password-check"
+)
+
+// passwordIsRight is what siad says to a download to nowhere.
+func passwordIsRight(t *testing.T) []replay.Exchange {
+	return replay.Steps(replay.Load(t, "testdata/attach.jsonl"), "download with neither destination nor httpresp")
+}
+
+// TestWrongPasswordThatReadsAccept: version, wallet, files and contracts are
+// told to anyone; only a protected call shows that the password is wrong.
+func TestWrongPasswordThatReadsAccept(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	for _, path := range []string{"/daemon/version", "/wallet", "/renter/files", "/consensus"} {
+		if e := only(t, rec, wrong, path, 0)[0]; e.Answer.Status != 200 {
+			t.Fatalf("%s was refused in the recording: the trap is gone", path)
+		}
+	}
+	steps := replay.Chain(
+		only(t, rec, wrong, "/renter/download/a", 0),
+		replay.Optional(replay.Chain(only(t, rec, wrong, "/daemon/version", 0), only(t, rec, wrong, "/consensus", 0), only(t, rec, wrong, "/wallet", 0))),
+	)
+	s := replay.Serve(t, steps, replay.ByPath(), replay.Let("/renter/download/a", checkPath))
+	_, err := tryAttach(t, s, false, nil)
+	if !errors.Is(err, system.ErrAuth) || !strings.Contains(err.Error(), "apipassword") || strings.Contains(err.Error(), secret) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLockedWallet(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	begin := replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0), only(t, rec, "locked wallet: wallet", "/wallet", 0))
+	rename := replay.Let("/renter/download/mib1", checkPath)
+	s := replay.Serve(t, begin, rename)
+	_, err := tryAttach(t, s, true, nil)
+	if !errors.Is(err, system.ErrLocked) || !strings.Contains(err.Error(), "/wallet/unlock") || !strings.Contains(err.Error(), "wallet_password") {
+		t.Errorf("got %v", err)
+	}
+	// With its password the wallet is unlocked, and the rest follows.
+	t.Setenv("PLIMSOLL_TEST_WALLET", "x")
+	s = replay.Serve(t, replay.Chain(begin, replay.Steps(rec, "unlock")[:1], replay.Steps(rec, "uploadready"), only(t, rec, wrong, "/daemon/version", 0)), rename)
+	c, err := tryAttach(t, s, true, system.Options{"wallet_password": "PLIMSOLL_TEST_WALLET"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := c.Identity()["version"]; v != "siad 1.5.9" {
+		t.Errorf("version %q", v)
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// Reading needs no wallet.
+	s = replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0), only(t, rec, wrong, "/daemon/version", 0)), rename)
+	c, err = tryAttach(t, s, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := c.Nodes()[0]
+	if _, ok := n.(system.Provider); !ok {
+		t.Error("a node for reading tells no objects")
+	}
+	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("put: %v", err)
+	}
+}
+
+// Test204ThatStoredNothing: siad takes uploads that lead nowhere.
+func Test204ThatStoredNothing(t *testing.T) {
+	rec := replay.Load(t, "testdata/files.jsonl")
+	content := replay.Made("siad", 1<<20)
+	steps := replay.Chain(
+		replay.Steps(rec, uploadStep),
+		replay.Steps(rec, "file after the delete"), // 400: path does not exist
+		replay.Steps(replay.Load(t, "testdata/attach.jsonl"), "locked wallet: wallet"),
+	)
+	n := attached(t, steps, replay.Instead(uploadedSum, content))
+	_, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content))
+	if err == nil || !strings.Contains(err.Error(), "nothing was stored") || !errors.Is(err, system.ErrLocked) || errors.Is(err, system.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	if err := n.Delete(t.Context(), "streamed"); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("what was not stored counts as ours: %v", err)
+	}
+}
+
+// TestAcceptedIsNotDurable: a put returns at redundancy 1; the redundancy stays
+// 0, or 1, until the last piece is there, while the uploaded bytes move.
+func TestAcceptedIsNotDurable(t *testing.T) {
+	rec := replay.Load(t, "testdata/files.jsonl")
+	content := replay.Made("siad", 1<<20)
+	states := replay.Poll(replay.Steps(rec, "poll file mib40 until uploadprogress 100 and redundancy 3"))
+	if len(states) < 5 {
+		t.Fatalf("only %d states", len(states))
+	}
+	n := attached(t, replay.Chain(replay.Steps(rec, uploadStep), replay.Steps(rec, rightAfter), states),
+		replay.Instead(uploadedSum, content), replay.Let("/renter/file/mib40", "/renter/file/streamed"))
+	ref, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content))
+	if err != nil || ref != "streamed" {
+		t.Fatalf("%q, %v", ref, err)
+	}
+	if err := n.Settle(systemtest.Context(t), ref); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNotRepairedInTime: a host died and its pieces are not made anew.
+func TestNotRepairedInTime(t *testing.T) {
+	n := attached(t, replay.Poll(replay.Steps(replay.Load(t, "testdata/killed.jsonl"), "poll file mib1"))[1:])
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := n.Settle(ctx, "mib1")
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not repaired in") || !strings.Contains(err.Error(), "redundancy 2 of 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestReadsComeFromHosts: the strict replay fails on a download that siad may
+// answer from its own disk.
+func TestReadsComeFromHosts(t *testing.T) {
+	rec := replay.Load(t, "testdata/files.jsonl")
+	content := replay.Made("mib1", 1<<20)
+	whole := replay.Steps(rec, "download mib1 from the hosts (disablelocalfetch=true)")
+	part := replay.Steps(rec, "download by offset and length")
+	cold := only(t, replay.Load(t, "testdata/killed.jsonl"), "poll file mib1", "/renter/file/mib1", 0)
+	n := attached(t, replay.Chain(cold, whole, cold, part, cold, cold),
+		replay.Instead(whole[0].Answer.Body.SHA256, content), replay.Instead(part[0].Answer.Body.SHA256, content[100:200]))
+	if err := n.Cool(t.Context(), "mib1"); err != nil {
+		t.Error(err)
+	}
+	var got bytes.Buffer
+	if err := n.Get(t.Context(), "mib1", &got); err != nil || !bytes.Equal(got.Bytes(), content) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+	got.Reset()
+	if err := n.GetRange(t.Context(), "mib1", 100, 100, &got); err != nil || !bytes.Equal(got.Bytes(), content[100:200]) {
+		t.Errorf("range: %d bytes, %v", got.Len(), err)
+	}
+	// Over the end nothing is asked for that is not there.
+	if err := n.GetRange(t.Context(), "mib1", 1<<20, 5, &got); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("at the end: %v", err)
+	}
+	if o, err := n.Stat(t.Context(), "mib1"); err != nil || o.Size != 1<<20 || o.Name != "mib1" {
+		t.Errorf("stat: %+v, %v", o, err)
+	}
+}
+
+func TestNotOnHostsIsNotCold(t *testing.T) {
+	rec := replay.Load(t, "testdata/files.jsonl")
+	n := attached(t, replay.Steps(rec, "file under the new name")) // redundancy 0, source on disk
+	if err := n.Cool(t.Context(), "dir/one2"); !errors.Is(err, system.ErrTooFew) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestMissingIsSaidIn400And500: siad has no 404.
+func TestMissingIsSaidIn400And500(t *testing.T) {
+	rec := replay.Load(t, "testdata/files.jsonl")
+	get := replay.Steps(rec, "missing file: download")
+	get[0].Query.Set("disablelocalfetch", "true")
+	n := attached(t, replay.Chain(get, replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: delete")))
+	n.ours["missing"] = 1
+	if err := n.Get(t.Context(), "missing", io.Discard); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("get: %v", err)
+	}
+	if _, err := n.Stat(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("stat: %v", err)
+	}
+	if err := n.Settle(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) || strings.Contains(err.Error(), "not repaired") {
+		t.Errorf("settle: %v", err)
+	}
+	if err := n.Delete(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("delete: %v", err)
+	}
+	for _, ref := range []system.Ref{"", "../x", "a//b", "/a", "a/../b"} {
+		if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+			t.Errorf("get %q: %v", ref, err)
+		}
+	}
+}
+
+func TestTooFewContracts(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	step := replay.Steps(rec, "uploadstream with no contracts, client deadline 15 s")
+	clean := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "missing file: delete")
+	n := attached(t, replay.Chain(step, clean), replay.Let("/renter/delete/missing", "/renter/delete/s"), replay.Instead(step[0].Body.SHA256, []byte("x")))
+	if _, err := n.Put(t.Context(), "s", 1, strings.NewReader("x")); !errors.Is(err, system.ErrTooFew) {
+		t.Errorf("put: %v", err)
+	}
+	// Attaching says so before anything is sent.
+	ready := replay.Steps(rec, "uploadready")
+	none := ready[0].JSON(200, map[string]any{"ready": false, "contractsneeded": 3, "numactivecontracts": 0, "datapieces": 1, "paritypieces": 2})
+	s := replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0), only(t, rec, "report", "/wallet", 0), []replay.Exchange{none}),
+		replay.Let("/renter/download/mib1", checkPath))
+	if _, err := tryAttach(t, s, true, nil); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "0 contracts") {
+		t.Errorf("attach: %v", err)
+	}
+}
+
+// TestNamesAreNotReplaced: without force=true, which we never send, siad
+// refuses a name that is taken; what has it is not touched.
+func TestNamesAreNotReplaced(t *testing.T) {
+	rec := replay.Load(t, "testdata/files.jsonl")
+	taken := replay.Steps(rec, uploadStep)
+	taken[0].Answer = replay.Steps(rec, "duplicate siapath")[0].Answer
+	content := replay.Made("siad", 1<<20)
+	n := attached(t, taken, replay.Instead(uploadedSum, content)) // and no delete
+	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil || !strings.Contains(err.Error(), "already exists") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEmptyListsAreNull(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	empty := replay.Steps(rec, "files after")
+	n := attached(t, replay.Chain(empty, empty))
+	if all, err := n.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if h, err := n.Stats(t.Context()); err != nil || h.Objects != 0 || h.Absolute != 0 || h.Disk != -1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func TestListAndStats(t *testing.T) {
+	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")
+	n := attached(t, replay.Chain(files, files))
+	all, err := n.List(t.Context())
+	if err != nil || len(all) < 2 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	var want int64
+	for _, o := range all {
+		switch o.Name {
+		case "one":
+			want += 3 * 256 << 10 // one byte takes a sector of each host
+		case "mib1":
+			want += 3 << 20
+		case "mib40":
+			want += 120 << 20
+		}
+	}
+	if h, err := n.Stats(t.Context()); err != nil || h.Absolute != want || h.Objects != int64(len(all)) {
+		t.Errorf("%+v, want %d, %v", h, want, err)
+	}
+	n.prefix = "elsewhere/"
+	n2 := attached(t, files)
+	n2.prefix = "elsewhere/"
+	if all, err := n2.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("other folder: %v, %v", all, err)
+	}
+}
+
+// TestCosts: amounts are larger than any integer type, and `currentperiod` has
+// wrapped around in this recording.
+func TestCosts(t *testing.T) {
+	rec := replay.Load(t, "testdata/reports.jsonl")
+	var steps []replay.Exchange
+	for _, path := range []string{"/wallet", "/renter", "/renter/contracts", "/renter/prices"} {
+		steps = append(steps, only(t, rec, "report", path, 0)...)
+	}
+	if !strings.Contains(steps[1].Answer.Body.Text, `"currentperiod":18446744073709551597`) {
+		t.Fatal("the recording has no underflow any more")
+	}
+	c, err := attached(t, steps, replay.ByPath()).Costs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	amount := func(s string) *big.Int { n, _ := new(big.Int).SetString(s, 10); return n }
+	if c.Decimals != 24 || c.Currency != "SC" || c.Balance.Cmp(amount("20317404274320000000000000000001")) != 0 || c.Locked.Sign() <= 0 {
+		t.Errorf("%+v", c)
+	}
+	want := map[string]string{"upload": "184498720000000000000", "storage": "316320426664642215936", "download": "0", "fees": "10378029783887984876100000", "fund account": "3000000000000000000000000", "maintenance": "11"}
+	for _, s := range c.Spent {
+		if s.Amount.Cmp(amount(want[s.Purpose])) != 0 {
+			t.Errorf("%s: %s, want %s", s.Purpose, s.Amount, want[s.Purpose])
+		}
+	}
+	if len(c.Spent) != len(want) || len(c.Prices) != 4 || c.Prices[0].Amount.Cmp(amount("179999999998847993338661852")) != 0 {
+		t.Errorf("%+v", c)
+	}
+	// Before hosts are known there are no prices: 400.
+	early := replay.Steps(replay.Load(t, "testdata/attach.jsonl"), wrong)
+	steps = nil
+	for _, e := range early {
+		switch e.Path {
+		case "/wallet", "/renter/contracts", "/renter/prices":
+			steps = append(steps, e)
+		case "/renter":
+			if e.Method == "GET" {
+				steps = append(steps, e)
+			}
+		}
+	}
+	if c, err := attached(t, steps, replay.ByPath()).Costs(t.Context()); err != nil || len(c.Prices) != 0 || c.Locked.Sign() != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestAbsurdFigures(t *testing.T) {
+	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), rightAfter)[0]
+	for text, ok := range map[string]bool{
+		`{"file":{"siapath":"streamed","filesize":1048576,"uploadedbytes":null,"redundancy":null,"available":true}}`: true,
+		`{"file":{"siapath":"streamed","filesize":18446744073709551615,"redundancy":1,"available":true}}`:            false,
+		`{"file":{"siapath":"streamed","filesize":-1,"redundancy":1}}`:                                               false,
+		`{"file":{"siapath":"streamed","filesize":"1048576"}}`:                                                       false,
+		`{"file":null}`: false,
+		`null`:          false,
+		`[]`:            false,
+		``:              false,
+	} {
+		e := files
+		e.Answer.Body = replay.Body{Text: text, JSON: true}
+		if o, err := attached(t, []replay.Exchange{e}).Stat(t.Context(), "streamed"); (err == nil) != ok {
+			t.Errorf("%s: %+v, %v", text, o, err)
+		}
+	}
+	for text, ok := range map[string]bool{`"1"`: true, `1`: true, `null`: true, `"-5"`: true, `"1e5"`: false, `"x"`: false, `{}`: false} {
+		var h hastings
+		if err := h.UnmarshalJSON([]byte(text)); (err == nil) != ok {
+			t.Errorf("hastings %s: %v", text, err)
+		}
+	}
+}
+
+func TestModuleThatIsOff(t *testing.T) {
+	off := only(t, replay.Load(t, "testdata/attach.jsonl"), wrong, "/miner/start", 0)
+	n := attached(t, off)
+	if err := n.api.get(t.Context(), "/miner/start", nil, nil); err == nil || !strings.Contains(err.Error(), "-M gctwr") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	t.Setenv("PLIMSOLL_SIAD", "")
+	for want, opt := range map[string]system.Options{
+		"need as many hosts":   {"hosts": "3", "data_pieces": "2", "parity_pieces": "2"},
+		"siad takes both":      {"data_pieces": "2"},
+		"multiple of 16 MiB":   {"host_size": "1000"},
+		"not between 2 and 64": {"hosts": "1"},
+		"not positive":         {"start_timeout": "0s"},
+	} {
+		full, err := System{}.Info().Fill(opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := planOf(full); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", opt, err, want)
+		}
+	}
+	if p := (System{}).Check(t.Context(), nil); len(p) != 1 || !strings.Contains(p[0].Hint, "PLIMSOLL_SIAD") {
+		t.Errorf("%v", p)
+	}
+	for _, url := range []string{"127.0.0.1:9980", "ftp://x", "http://", "http://u:p@x"} {
+		if p := (System{}).Check(t.Context(), system.Options{"url": url}); len(p) != 1 || !strings.Contains(p[0].What, "not the URL") {
+			t.Errorf("%s: %v", url, p)
+		}
+	}
+}

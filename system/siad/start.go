@@ -1,0 +1,164 @@
+package siad
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// daemon is a siad of the private network. Its addresses are host:port.
+type daemon struct {
+	api     *api
+	proc    *testbed.Process
+	rpc     string // where peers connect
+	contact string // where renters reach the host
+	store   string // the host's storage folder
+}
+
+const (
+	apiTime  = 60 * time.Second // from process start to an API that answers
+	stopTime = 20 * time.Second // 8 to 10 s are usual after SIGTERM
+)
+
+// startNetwork starts the daemons and makes a network of them.
+func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) (*node, error) {
+	var all []*daemon
+	fail := func(err error) (*node, error) {
+		for _, one := range all {
+			one.api.close()
+			if one.proc == nil {
+				continue
+			}
+			if gone := ended(one.proc); gone != nil {
+				err = errors.Join(err, gone)
+			}
+		}
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+5*time.Second)
+		defer cancel()
+		return nil, errors.Join(err, stopAll(stop, all))
+	}
+	renter, err := startDaemon(ctx, d.Client, d.Dir, bin, "client-1", "gctwrma")
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, renter)
+	for i := range p.hosts {
+		h, err := startDaemon(ctx, d.Hosts[0], d.Dir, bin, "storage-"+strconv.Itoa(i+1), "gctwh")
+		if err != nil {
+			return fail(err)
+		}
+		all = append(all, h)
+	}
+	watched, cancel := watch(ctx, all)
+	defer cancel()
+	n := newNode(renter.api, d.Options)
+	n.data, n.parity = p.data, p.parity
+	if err := form(watched, n, renter, all[1:], p); err != nil {
+		return fail(err)
+	}
+	for _, one := range all {
+		n.procs = append(n.procs, one.proc)
+		if one.store != "" && one != renter {
+			n.stores = append(n.stores, one.store)
+		}
+	}
+	for _, h := range all[1:] {
+		h.api.close()
+	}
+	return n, nil
+}
+
+// watch is ctx until a daemon ends.
+func watch(ctx context.Context, all []*daemon) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	for _, one := range all {
+		go func() {
+			select {
+			case <-one.proc.Done():
+				cancel(ended(one.proc))
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+func stopAll(ctx context.Context, all []*daemon) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, one := range all {
+		if one.proc != nil {
+			wg.Go(func() { errs[i] = one.proc.Stop(ctx) })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func startDaemon(ctx context.Context, h testbed.Host, dir, bin, role, modules string) (*daemon, error) {
+	addresses, err := freeAddresses(ctx, h, 5)
+	if err != nil {
+		return nil, fmt.Errorf("siad: %s: %w", role, err)
+	}
+	root := filepath.Join(dir, name+"-"+role)
+	one := &daemon{rpc: addresses[1], contact: addresses[2], store: filepath.Join(root, "store")}
+	if err := os.MkdirAll(one.store, 0o755); err != nil {
+		return nil, fmt.Errorf("siad: %s: %w", role, err)
+	}
+	password := rand.Text()
+	if one.api, err = connect(&url.URL{Scheme: "http", Host: addresses[0]}, password, h); err != nil {
+		return nil, err
+	}
+	args := []string{
+		bin, "--no-bootstrap", "--upnp=false", "-M", modules, "-d", root,
+		"--api-addr", addresses[0], "--rpc-addr", addresses[1], "--host-addr", addresses[2],
+		"--siamux-addr", addresses[3], "--siamux-addr-ws", addresses[4],
+	}
+	if !h.Addr().IsLoopback() { // else it wants the API on loopback; the password stays required
+		args = append(args, "--disable-api-security")
+	}
+	one.proc, err = h.Start(ctx, testbed.Command{
+		Name: name + "/" + role, Role: "system", Dir: root, Args: args,
+		Env:          []string{"SIA_API_PASSWORD=" + password},
+		ReadyTimeout: apiTime,
+		Ready:        func(ctx context.Context) error { return one.api.get(ctx, "/daemon/version", nil, nil) },
+		Stop:         []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: stopTime}},
+	})
+	if err != nil {
+		one.api.close()
+		return nil, fmt.Errorf("siad: %w", err)
+	}
+	return one, nil
+}
+
+// freeAddresses are n different ones of h on which nothing listens.
+func freeAddresses(ctx context.Context, h testbed.Host, n int) ([]string, error) {
+	seen := map[string]bool{}
+	var out []string
+	for range 10 * n {
+		port, err := h.FreePort(ctx)
+		if err != nil {
+			return nil, err
+		}
+		a := system.JoinPort(h, port)
+		if !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+		if len(out) == n {
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("found %d of %d free ports", len(out), n)
+}

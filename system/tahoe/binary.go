@@ -1,0 +1,88 @@
+package tahoe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/install"
+)
+
+// binary finds tahoe.
+func binary(opt system.Options) (string, error) {
+	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_TAHOE", os.Getenv("PLIMSOLL_TAHOE")}} {
+		if named.path == "" {
+			continue
+		}
+		if _, err := exec.LookPath(named.path); err != nil {
+			return "", fmt.Errorf("tahoe: %s: %w", named.by, err)
+		}
+		return filepath.Abs(named.path)
+	}
+	if dir, ok := install.Find(name); ok {
+		return filepath.Join(dir, "tahoe"), nil
+	}
+	path, err := exec.LookPath("tahoe")
+	if err != nil {
+		return "", errors.New("tahoe: not installed by plimsoll and not found in PATH")
+	}
+	return path, nil
+}
+
+// versionTime bounds asking for versions: a cold start of Python with these
+// libraries takes seconds on a busy machine.
+const versionTime = time.Minute
+
+// libraries whose versions decide what is measured.
+const askLibraries = `import importlib.metadata as m, json, platform
+print(json.dumps(dict({n: m.version(n) for n in ("tahoe-lafs", "Twisted", "foolscap", "zfec", "cryptography")}, Python=platform.python_version())))`
+
+// versions asks the interpreter that runs bin for the versions of its
+// libraries. Not every installation is a script: then only tahoe's own is told.
+func versions(ctx context.Context, bin string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	found := map[string]string{}
+	if python := interpreter(bin); python != "" {
+		if out, err := exec.CommandContext(ctx, python, "-c", askLibraries).Output(); err == nil && json.Unmarshal(out, &found) == nil && found["tahoe-lafs"] != "" {
+			return found, nil
+		}
+	}
+	out, err := exec.CommandContext(ctx, bin, "--version").CombinedOutput()
+	said := strings.TrimSpace(string(out))
+	if err != nil {
+		return nil, fmt.Errorf("tahoe: %s --version: %w: %s", bin, err, said)
+	}
+	v, ok := strings.CutPrefix(said, "tahoe-lafs/")
+	if !ok {
+		return nil, fmt.Errorf("tahoe: %s --version tells no version: %q", bin, said)
+	}
+	return map[string]string{"tahoe-lafs": v}, nil
+}
+
+// interpreter is the Python named in the first line of a script; empty when
+// bin is something else.
+func interpreter(bin string) string {
+	f, err := os.Open(bin)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := f.Read(head)
+	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
+	path, ok := bytes.CutPrefix(line, []byte("#!"))
+	python := strings.TrimSpace(string(path))
+	if !ok || strings.ContainsRune(python, ' ') || !strings.Contains(filepath.Base(python), "python") {
+		return ""
+	}
+	return python
+}

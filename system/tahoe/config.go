@@ -1,0 +1,124 @@
+package tahoe
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// config is the shape of a grid that is started.
+type config struct {
+	nodes, clients       int
+	needed, happy, total int
+	foolscap             bool
+}
+
+// maxDaemons keeps a slip of the pen from filling the machine: each takes some
+// 85 MB.
+const maxDaemons = 256
+
+func parseConfig(opt system.Options) (config, error) {
+	c := config{foolscap: opt["protocol"] == "foolscap"}
+	for _, o := range []struct {
+		name     string
+		to       *int
+		min, max int64
+	}{
+		{"nodes", &c.nodes, 1, maxDaemons},
+		{"clients", &c.clients, 1, maxDaemons},
+		{"needed", &c.needed, 1, 256},
+		{"total", &c.total, 1, 256}, // zfec's limit
+		{"happy", &c.happy, 0, 256},
+	} {
+		n, err := opt.Int(o.name)
+		if err != nil {
+			return c, fmt.Errorf("tahoe: %w", err)
+		}
+		if n < o.min || n > o.max {
+			return c, fmt.Errorf("tahoe: option %q is from %d to %d, not %d", o.name, o.min, o.max, n)
+		}
+		*o.to = int(n)
+	}
+	if c.needed > c.total {
+		return c, fmt.Errorf("tahoe: %d shares are needed and only %d are stored: make `needed` at most `total`", c.needed, c.total)
+	}
+	if c.happy == 0 {
+		c.happy = min(c.total, c.nodes)
+	}
+	if c.happy > c.total {
+		return c, fmt.Errorf("tahoe: %d shares cannot be on %d storage nodes: make `happy` at most `total`", c.total, c.happy)
+	}
+	if c.happy > c.nodes {
+		return c, fmt.Errorf("tahoe: a put cannot reach %d of %d storage nodes: make `happy` at most `nodes`", c.happy, c.nodes)
+	}
+	return c, nil
+}
+
+func (c config) protocol() string {
+	if c.foolscap {
+		return "foolscap"
+	}
+	return "gbs"
+}
+
+// storageConfig listens at host, port. Without reserved_space a node refuses
+// shares while the disk has less than 1 GB free.
+func (c config) storageConfig(nickname string, host netip.Addr, port int) string {
+	return fmt.Sprintf(`[node]
+nickname = %s
+web.port =
+tub.port = %s
+tub.location = %s
+[storage]
+enabled = true
+reserved_space = 0
+force_foolscap = %t
+`, nickname, endpoint(host, port), hint(host, port), c.foolscap)
+}
+
+// clientConfig serves the web API at host, port, and takes no shares.
+func (c config) clientConfig(nickname string, host netip.Addr, port int) string {
+	return fmt.Sprintf(`[node]
+nickname = %s
+web.port = %s
+tub.port = disabled
+tub.location = disabled
+[client]
+shares.needed = %d
+shares.happy = %d
+shares.total = %d
+force_foolscap = %t
+[storage]
+enabled = false
+`, nickname, endpoint(host, port), c.needed, c.happy, c.total, c.foolscap)
+}
+
+// serversYAML is the list of storage nodes that makes an introducer needless.
+// JSON strings are YAML strings.
+func (c config) serversYAML(all []announcement) string {
+	var b strings.Builder
+	b.WriteString("storage:\n")
+	for i, a := range all {
+		fmt.Fprintf(&b, "  v0-%s:\n    ann:\n      nickname: storage-%d\n      anonymous-storage-FURL: %q\n      permutation-seed-base32: %q\n",
+			a.key, i+1, a.furl, a.key)
+		if !c.foolscap {
+			fmt.Fprintf(&b, "      anonymous-storage-NURLs: [%q]\n", a.nurl)
+		}
+	}
+	return b.String()
+}
+
+// makeDirectory makes a node's directory, as `tahoe create-node` does in a
+// second of CPU time.
+func makeDirectory(dir, config string) error {
+	return errors.Join(
+		os.MkdirAll(filepath.Join(dir, "private"), 0o700),
+		os.WriteFile(filepath.Join(dir, "tahoe-client.tac"), nil, 0o644),
+		os.WriteFile(filepath.Join(dir, "tahoe.cfg"), []byte(config), 0o600),
+	)
+}

@@ -1,0 +1,88 @@
+package tahoe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+)
+
+// full is in the text of an UploadUnhappinessError.
+var full = regexp.MustCompile(`of which (\d+) placed none due to the server being full`)
+
+// noneFound ends a NoSharesError when no storage node had a share; else the
+// failure of a share is named there.
+const noneFound = "Last failure: None"
+
+// explain says of a failed operation which of the errors that callers tell
+// apart it is, and which daemon's end has to do with it.
+//
+// Tahoe-LAFS answers 410 both when it finds too few shares and when it finds
+// none; in the text are the names of its exceptions.
+func (n *node) explain(ctx context.Context, doing string, err error) error {
+	var s *web.StatusError
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("tahoe: %s: gave up waiting for the client's answer: %w", doing, err)
+	case !errors.As(err, &s):
+		err = fmt.Errorf("tahoe: %s: %w", doing, err)
+	case strings.Contains(s.Text, "UploadUnhappinessError"):
+		kind := system.ErrTooFew
+		if m := full.FindStringSubmatch(s.Text); m != nil && m[1] != "0" {
+			kind = system.ErrQuota
+		}
+		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), kind)
+	case strings.Contains(s.Text, "NotEnoughSharesError"), strings.Contains(s.Text, "NotEnoughServersError"):
+		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
+	case strings.Contains(s.Text, "NoSharesError") && !strings.Contains(s.Text, noneFound):
+		// There are shares, and none is good: it is another object's cap, or they are damaged.
+		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
+	case strings.Contains(s.Text, "NoSharesError"), strings.Contains(s.Text, "UnrecoverableFileError"):
+		err = n.absent(ctx, fmt.Errorf("tahoe: %s: %s", doing, message(s)))
+	default:
+		err = fmt.Errorf("tahoe: %s: %w", doing, err)
+	}
+	if n.grid == nil {
+		return err
+	}
+	if end := errors.Join(ended(n.proc), n.grid.died()); end != nil {
+		return fmt.Errorf("%w; %w", err, end)
+	}
+	return err
+}
+
+// absent adds to err that the object is not there, or, when storage nodes that
+// may have it are not connected, that there are too few.
+func (n *node) absent(ctx context.Context, err error) error {
+	all, ask := n.servers(ctx)
+	if ask != nil {
+		return fmt.Errorf("%w; %w", err, ask)
+	}
+	have, _ := connected(all)
+	if have < len(all) || have == 0 || n.grid.died() != nil {
+		return fmt.Errorf("%w (%d of %d storage nodes are connected): %w", err, have, len(all), system.ErrTooFew)
+	}
+	return fmt.Errorf("%w: %w", err, system.ErrNotFound)
+}
+
+// message is the part of an answer that says what happened: of a traceback,
+// which may be HTML, the line with the exception.
+func message(s *web.StatusError) string {
+	said := ""
+	for line := range strings.Lines(s.Text) {
+		line = strings.TrimSpace(line)
+		if exception.MatchString(line) || said == "" {
+			said = line
+		}
+	}
+	if len(said) > 600 {
+		said = said[:600] + "…"
+	}
+	return fmt.Sprintf("status %d: %s", s.Status, said)
+}
+
+var exception = regexp.MustCompile(`(Error|Exception)\b.*:`)

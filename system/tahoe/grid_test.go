@@ -1,0 +1,447 @@
+package tahoe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// startFor starts a grid that ends with the test.
+func startFor(t *testing.T, opt system.Options) (system.Cluster, []*started) {
+	t.Helper()
+	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+	hosts := systemtest.Hosts(t, 2)
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := c.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	var nodes []*started
+	for _, n := range c.Nodes() {
+		nodes = append(nodes, n.(*started))
+	}
+	return c, nodes
+}
+
+func mustPut(t *testing.T, n system.Node, seed string, size int64) system.Ref {
+	t.Helper()
+	ref, err := n.Put(systemtest.Context(t), seed, size, systemtest.Content(seed, size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+func wantContent(t *testing.T, n system.Node, ref system.Ref, want []byte) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("get %s: %d bytes of %d, %v", ref, got.Len(), len(want), err)
+	}
+}
+
+func stats(t *testing.T, n system.Stats) system.Holdings {
+	t.Helper()
+	h, err := n.Stats(systemtest.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// wantExpansion puts an object and compares what the storage nodes hold more of
+// with its size.
+func wantExpansion(t *testing.T, n *started, size int64, want, within float64) system.Ref {
+	t.Helper()
+	before := stats(t, n)
+	ref := mustPut(t, n, fmt.Sprintf("expansion-%d", size), size)
+	after := stats(t, n)
+	if got := float64(after.Absolute-before.Absolute) / float64(size); math.Abs(got-want) > within {
+		t.Errorf("%d bytes take %.4f times as much, want %.3f ± %.2f", size, got, want, within)
+	}
+	if after.Objects != before.Objects+1 {
+		t.Errorf("%d objects after a put, %d before", after.Objects, before.Objects)
+	}
+	if disk := after.Disk - before.Disk; disk < after.Absolute-before.Absolute {
+		t.Errorf("%d bytes of blocks hold %d bytes", disk, after.Absolute-before.Absolute)
+	}
+	if after.Entries <= before.Entries || after.Inodes <= before.Inodes {
+		t.Errorf("a put adds no entries or no inodes: %+v, then %+v", before, after)
+	}
+	return ref
+}
+
+func kill(t *testing.T, n *started, i int) {
+	t.Helper()
+	p := n.grid.procs[i]
+	if err := syscall.Kill(-p.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s does not end", p.Name())
+	}
+}
+
+// TestGrid shares one grid of 2-of-3 shares among what needs it; what kills
+// storage nodes comes last.
+func TestGrid(t *testing.T) {
+	c, nodes := startFor(t, system.Options{"clients": "2"})
+	n, other := nodes[0], nodes[1]
+	id := c.Identity()
+	if id["protocol"] != "gbs" || id["version"] != "tahoe-lafs 1.20.0" || id["shares"] != "2 of 3, on 3 different nodes" || !strings.Contains(id["libraries"], "zfec ") {
+		t.Errorf("identity %v", id)
+	}
+	if got := len(n.Processes()); got != 4 {
+		t.Errorf("the first client is observed with %d processes, want itself and 3 storage nodes", got)
+	}
+	if got := len(other.Processes()); got != 1 {
+		t.Errorf("the second client is observed with %d processes", got)
+	}
+	t.Run("literal", func(t *testing.T) { testLiteral(t, n) })
+	t.Run("expansion", func(t *testing.T) { wantExpansion(t, n, 11<<20, 1.501, 0.01) })
+	t.Run("clients", func(t *testing.T) {
+		mine, others := mustPut(t, n, "same", 3000), mustPut(t, other, "same", 3000)
+		if mine == others {
+			t.Error("two clients made one cap: they share a secret")
+		}
+		wantContent(t, other, mine, systemtest.Bytes("same", 3000))
+		wantContent(t, n, others, systemtest.Bytes("same", 3000))
+		if again := mustPut(t, n, "same", 3000); again != mine {
+			t.Errorf("the same bytes have caps %s and %s", mine, again)
+		}
+	})
+	t.Run("stat", func(t *testing.T) {
+		for _, size := range []int64{20, 3000} {
+			o, err := n.Stat(systemtest.Context(t), mustPut(t, n, fmt.Sprint("stat", size), size))
+			if err != nil || o.Size != size {
+				t.Errorf("stat of %d bytes: %+v, %v", size, o, err)
+			}
+		}
+	})
+	t.Run("caps", func(t *testing.T) { testCaps(t, n) })
+	t.Run("SDMF", func(t *testing.T) { testMutable(t, n, "SDMF") })
+	t.Run("MDMF", func(t *testing.T) { testMutable(t, n, "MDMF") })
+	t.Run("directory", func(t *testing.T) { testDirectory(t, n, other) })
+	t.Run("phases", func(t *testing.T) { testPhases(t, n) })
+	t.Run("hang", func(t *testing.T) { testHang(t, n) })
+	t.Run("killed", func(t *testing.T) { testKilled(t, n) })
+}
+
+func testLiteral(t *testing.T, n *started) {
+	before := stats(t, n)
+	lit := mustPut(t, n, "literal", 55)
+	if !strings.HasPrefix(string(lit), "URI:LIT:") {
+		t.Errorf("55 bytes have the cap %s", lit)
+	}
+	if after := stats(t, n); after != before {
+		t.Errorf("55 bytes changed the storage nodes from %+v to %+v", before, after)
+	}
+	if phases, err := n.Phases(systemtest.Context(t)); err != nil || len(phases) != 0 {
+		t.Errorf("phases of a literal put: %v, %v", phases, err)
+	}
+	chk := mustPut(t, n, "chk", 56)
+	if !strings.HasPrefix(string(chk), "URI:CHK:") {
+		t.Errorf("56 bytes have the cap %s", chk)
+	}
+	if after := stats(t, n); after.Objects != before.Objects+1 || after.Absolute <= before.Absolute {
+		t.Errorf("56 bytes changed the storage nodes from %+v to %+v", before, after)
+	}
+}
+
+// wrong changes a character of a cap in its first field, the key.
+func wrong(ref system.Ref) system.Ref {
+	i := strings.LastIndexByte(string(ref)[:12], ':') + 3
+	c := "a"
+	if ref[i] == 'a' {
+		c = "b"
+	}
+	return ref[:i] + system.Ref(c) + ref[i+1:]
+}
+
+func testCaps(t *testing.T, n *started) {
+	ref := mustPut(t, n, "caps", 3000)
+	from := time.Now()
+	for what, of := range map[string]func(system.Ref) error{
+		"get":   func(r system.Ref) error { return n.Get(systemtest.Context(t), r, io.Discard) },
+		"range": func(r system.Ref) error { return n.GetRange(systemtest.Context(t), r, 0, 10, io.Discard) },
+		"stat":  func(r system.Ref) error { _, err := n.Stat(systemtest.Context(t), r); return err },
+	} {
+		if err := of(wrong(ref)); !errors.Is(err, system.ErrNotFound) || errors.Is(err, system.ErrBadRef) {
+			t.Errorf("%s of a cap that nobody made: %v, want ErrNotFound", what, err)
+		}
+		for _, bad := range []system.Ref{"", "no cap", ref[:20], ref + "0x", "../statistics"} {
+			if err := of(bad); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+				t.Errorf("%s of %q: %v, want ErrBadRef", what, bad, err)
+			}
+		}
+	}
+	// Right shares, wrong size: the storage nodes have them, and none fits.
+	if err := n.Get(systemtest.Context(t), ref+"0", io.Discard); !errors.Is(err, system.ErrTooFew) {
+		t.Errorf("get with another size in the cap: %v", err)
+	}
+	if took := time.Since(from); took > 20*time.Second {
+		t.Errorf("wrong caps took %v to be told", took)
+	}
+}
+
+func testMutable(t *testing.T, n *started, format string) {
+	was := n.format
+	n.format = format
+	defer func() { n.format = was }()
+	ref, err := n.PutMutable(systemtest.Context(t), "m", 3000, systemtest.Content(format+"1", 3000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind := map[string]string{"SDMF": "URI:SSK:", "MDMF": "URI:MDMF:"}[format]; !strings.HasPrefix(string(ref), kind) {
+		t.Errorf("a mutable file in %s has the cap %s", format, ref)
+	}
+	wantContent(t, n, ref, systemtest.Bytes(format+"1", 3000))
+	const size = 300_000 // of more than one segment
+	for i := range 2 {
+		seed := fmt.Sprint(format, "-", i)
+		if err := n.Update(systemtest.Context(t), ref, size-int64(i), systemtest.Content(seed, size-int64(i))); err != nil {
+			t.Fatal(err)
+		}
+		wantContent(t, n, ref, systemtest.Bytes(seed, size-int64(i)))
+	}
+	var got bytes.Buffer
+	last := systemtest.Bytes(format+"-1", size-1)
+	if err := n.GetRange(systemtest.Context(t), ref, 140_000, 1000, &got); err != nil || !bytes.Equal(got.Bytes(), last[140_000:141_000]) {
+		t.Errorf("range of a mutable file: %d bytes, %v", got.Len(), err)
+	}
+	if o, err := n.Stat(systemtest.Context(t), ref); err != nil || o.Size != -1 {
+		t.Errorf("stat: %+v, %v", o, err)
+	}
+	if err := n.Update(systemtest.Context(t), wrong(ref), 100, systemtest.Content("x", 100)); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("update of a mutable file that nobody made: %v", err)
+	}
+	if err := n.Update(systemtest.Context(t), mustPut(t, n, "immutable", 100), 1, strings.NewReader("x")); !errors.Is(err, system.ErrBadRef) {
+		t.Errorf("update of an immutable file: %v", err)
+	}
+}
+
+func testDirectory(t *testing.T, n, other *started) {
+	dir, err := n.MakeDirectory(systemtest.Context(t), "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"plain", "a/b ?%&", "\xff", "plain 2"} {
+		data := systemtest.Bytes(name, 2000)
+		ref, err := n.PutIn(systemtest.Context(t), dir, name, 2000, bytes.NewReader(data))
+		if err != nil {
+			t.Fatalf("put in %q: %v", name, err)
+		}
+		wantContent(t, n, ref, data)
+		// By the directory alone, and through another client.
+		var got bytes.Buffer
+		if err := other.client.Get(systemtest.Context(t), other.at("/uri/"+string(dir)+"/"+fileName(name), ""), &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+			t.Errorf("entry %q: %d bytes, %v", name, got.Len(), err)
+		}
+	}
+	if err := n.Get(systemtest.Context(t), dir, io.Discard); !errors.Is(err, system.ErrBadRef) {
+		t.Errorf("get of a directory: %v", err)
+	}
+	if _, err := n.PutIn(systemtest.Context(t), wrong(dir), "x", 100, systemtest.Content("x", 100)); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("put into a directory that nobody made: %v", err)
+	}
+	if _, err := n.PutIn(systemtest.Context(t), mustPut(t, n, "file", 100), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrBadRef) {
+		t.Errorf("put into a file: %v", err)
+	}
+}
+
+// testPhases compares the client's account of operations with the time that
+// they took, of which the account is a part.
+func testPhases(t *testing.T, n *started) {
+	const size = 3 << 20
+	var ref, mutable, dir system.Ref
+	var err error
+	for _, c := range []struct {
+		what  string
+		do    func() error
+		parts []string // that follow one another
+		other []string // must be there too
+	}{
+		{"put", func() error {
+			ref, err = n.Put(systemtest.Context(t), "p", size, systemtest.Content("p", size))
+			return err
+		},
+			[]string{"upload: Storage Index", "upload: Peer Selection", "upload: Encode And Push"},
+			[]string{"upload: Total", "upload: Cumulative Encoding", "upload: Cumulative Pushing", "upload: Send Hashes And Close"}},
+		{"get", func() error { return n.Get(systemtest.Context(t), ref, io.Discard) },
+			[]string{"download: read"}, []string{"download: DYHB requests", "download: block requests", "download: segments", "download: decode", "download: decrypt"}},
+		{"range", func() error { return n.GetRange(systemtest.Context(t), ref, 10, 10, io.Discard) },
+			[]string{"download: read"}, []string{"download: block requests"}},
+		{"make", func() error {
+			mutable, err = n.PutMutable(systemtest.Context(t), "m", 3000, systemtest.Content("m", 3000))
+			return err
+		}, []string{"publish: Total"}, []string{"publish: Pushing", "publish: RSA Signature"}},
+		{"update", func() error { return n.Update(systemtest.Context(t), mutable, 2000, systemtest.Content("u", 2000)) },
+			[]string{"mapupdate: Total", "publish: Total"}, []string{"mapupdate: Initial Queries", "publish: Pushing"}},
+		{"get mutable", func() error { return n.Get(systemtest.Context(t), mutable, io.Discard) },
+			[]string{"mapupdate: Total", "retrieve: Total"}, []string{"retrieve: Decoding"}},
+		{"make directory", func() error { dir, err = n.MakeDirectory(systemtest.Context(t), "d"); return err },
+			[]string{"publish: Total"}, nil},
+		{"put in", func() error {
+			_, err := n.PutIn(systemtest.Context(t), dir, "e", 3000, systemtest.Content("e", 3000))
+			return err
+		}, []string{"mapupdate: Total", "retrieve: Total", "upload: Total", "publish: Total"}, nil},
+	} {
+		from := time.Now()
+		if err := c.do(); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		wall := time.Since(from)
+		phases, err := n.Phases(systemtest.Context(t))
+		if err != nil {
+			t.Errorf("%s: %v", c.what, err)
+			continue
+		}
+		took := map[string]time.Duration{}
+		for _, p := range phases {
+			took[p.Name] = p.Took
+		}
+		var sum time.Duration
+		for _, p := range append(c.parts, c.other...) {
+			if took[p] <= 0 {
+				t.Errorf("%s: no %q in %v", c.what, p, phases)
+			}
+		}
+		for _, p := range c.parts {
+			sum += took[p]
+		}
+		if sum > wall+wall/10 {
+			t.Errorf("%s took %v, its phases %v (%v)", c.what, wall, sum, phases)
+		}
+		t.Logf("%s took %v: %v", c.what, wall, phases)
+	}
+}
+
+// testHang stops a storage node, which then answers nothing.
+func testHang(t *testing.T, n *started) {
+	pid := n.grid.procs[0].PID()
+	if err := syscall.Kill(-pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(-pid, syscall.SIGCONT)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	from := time.Now()
+	_, err := n.Put(ctx, "hang", 3000, systemtest.Content("hang", 3000))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "waiting for") {
+		t.Errorf("put with a storage node that answers nothing: %v", err)
+	}
+	if took := time.Since(from); took > 10*time.Second {
+		t.Errorf("a deadline of 2 s took %v", took)
+	}
+}
+
+// testKilled kills storage nodes one by one: the first in the middle of a get.
+func testKilled(t *testing.T, n *started) {
+	const size = 24 << 20
+	data := systemtest.Bytes("survivor", size)
+	ref := mustPut(t, n, "survivor", size)
+	var got bytes.Buffer
+	w := &after{w: &got, left: 1 << 20, do: func() { kill(t, n, 0) }}
+	if err := n.Get(systemtest.Context(t), ref, w); err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("get while a storage node of 3 dies: %d of %d bytes, %v", got.Len(), size, err)
+	}
+	wantContent(t, n, ref, data)
+	_, err := n.Put(systemtest.Context(t), "unhappy", 3000, systemtest.Content("unhappy", 3000))
+	if !errors.Is(err, system.ErrTooFew) || errors.Is(err, system.ErrNotFound) {
+		t.Errorf("put on 2 of 3 storage nodes: %v, want ErrTooFew", err)
+	} else if !strings.Contains(err.Error(), "tahoe/storage-1 ended by itself") {
+		t.Errorf("the error does not tell of the storage node that died: %v", err)
+	}
+	if err := n.Health(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "storage-1") {
+		t.Errorf("health without a storage node: %v", err)
+	}
+	kill(t, n, 1)
+	for range 2 { // at once, and when the client has noticed
+		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrTooFew) || errors.Is(err, system.ErrNotFound) {
+			t.Errorf("get with 1 of 3 shares: %v, want ErrTooFew", err)
+		}
+		if _, err := n.Stat(systemtest.Context(t), ref); !errors.Is(err, system.ErrTooFew) {
+			t.Errorf("stat with 1 of 3 shares: %v, want ErrTooFew", err)
+		}
+		time.Sleep(2 * time.Second)
+	}
+}
+
+// after is a writer that does something once some bytes have passed.
+type after struct {
+	w    io.Writer
+	left int
+	do   func()
+}
+
+func (a *after) Write(p []byte) (int, error) {
+	if a.left > 0 && a.left <= len(p) {
+		a.do()
+	}
+	a.left -= len(p)
+	return a.w.Write(p)
+}
+
+// TestFoolscap is 3-of-10 over the other protocol; a storage node dies in the
+// middle of a put.
+func TestFoolscap(t *testing.T) {
+	c, nodes := startFor(t, system.Options{"protocol": "foolscap", "nodes": "10", "needed": "3", "total": "10"})
+	n := nodes[0]
+	if got := c.Identity()["protocol"]; got != "foolscap" {
+		t.Errorf("protocol %s", got)
+	}
+	if err := n.joined(t.Context(), config{nodes: 10}); err == nil || !strings.Contains(err.Error(), "foolscap") {
+		t.Errorf("joined over another protocol than asked for: %v", err)
+	}
+	const size = 11 << 20
+	ref := wantExpansion(t, n, size, 3.34, 0.02)
+	data := systemtest.Bytes(fmt.Sprintf("expansion-%d", size), size)
+	wantContent(t, n, ref, data)
+
+	from := time.Now()
+	body := io.MultiReader(systemtest.Content("dying", size), &atEnd{do: func() { kill(t, n, 0) }})
+	_, err := n.Put(systemtest.Context(t), "dying", size, body)
+	if !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "tahoe/storage-1 ended by itself") {
+		t.Errorf("put while one of 10 storage nodes dies, all of which it must reach: %v", err)
+	}
+	if took := time.Since(from); took > 30*time.Second {
+		t.Errorf("it took %v to be told", took)
+	}
+	for i := 1; i < 7; i++ {
+		kill(t, n, i)
+	}
+	wantContent(t, n, ref, data)
+	kill(t, n, 7)
+	if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrTooFew) || errors.Is(err, system.ErrNotFound) {
+		t.Errorf("get with 2 of 10 shares, 3 needed: %v, want ErrTooFew", err)
+	}
+}
+
+// atEnd is the end of a reader, at which something is done.
+type atEnd struct{ do func() }
+
+func (a *atEnd) Read([]byte) (int, error) {
+	if a.do != nil {
+		a.do()
+		a.do = nil
+	}
+	return 0, io.EOF
+}

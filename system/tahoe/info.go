@@ -1,0 +1,30 @@
+// Package tahoe stores objects in a Tahoe-LAFS grid: storage nodes and clients
+// started here, or the client of a grid that runs already, through its web API.
+package tahoe
+
+import "github.com/plimsoll-project/plimsoll/system"
+
+const name = "tahoe"
+
+// Info implements system.System.
+func (System) Info() system.Info {
+	return system.Info{
+		Name:    name,
+		Summary: "Tahoe-LAFS: k-of-n erasure coding on storage nodes started here, or a client's web API",
+		Modes:   []system.Mode{system.Start, system.Attach},
+		Can:     []string{"http", "put", "range", "stat", "update", "directory", "stats", "phases"},
+		Install: "plimsoll systems install tahoe, or name the program in option `binary` or PLIMSOLL_TAHOE",
+		Options: []system.Option{
+			{Name: "url", Type: "string", Help: "attach: URL of a client's web API, such as http://127.0.0.1:3456; empty when started"},
+			{Name: "caps", Type: "strings", Help: "attach: read caps of objects that are there, CAP [SIZE [SHA256]]; they are recorded with the experiment"},
+			{Name: "nodes", Type: "int", Default: "3", Help: "start: storage nodes, all on the server host"},
+			{Name: "needed", Type: "int", Default: "2", Help: "start: shares that rebuild an object (k)"},
+			{Name: "total", Type: "int", Default: "3", Help: "start: shares that an object is stored as (n)"},
+			{Name: "happy", Type: "int", Default: "0", Help: "start: different storage nodes that a put must reach; 0: as many as there are shares and nodes for"},
+			{Name: "protocol", Type: "enum", Enum: []string{"gbs", "foolscap"}, Default: "gbs", Help: "start: how clients talk to storage nodes: HTTPS (Great Black Swamp) or Foolscap"},
+			{Name: "clients", Type: "int", Default: "1", Help: "start: client daemons on the client host; each is one Python thread"},
+			{Name: "mutable", Type: "enum", Enum: []string{"SDMF", "MDMF"}, Default: "SDMF", Help: "format of mutable files and directories made here"},
+			{Name: "binary", Type: "string", Help: "start: path of tahoe; empty: PLIMSOLL_TAHOE, then what plimsoll systems install made, then PATH"},
+		},
+	}
+}

@@ -1,0 +1,156 @@
+package tahoe
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// node is a client daemon, through its web API.
+type node struct {
+	name     string // in messages
+	base     *url.URL
+	client   *web.Client
+	format   string           // of mutable files and directories: "SDMF", "MDMF"
+	readOnly bool             // attached, and nothing allows to write
+	grid     *grid            // nil when attached
+	proc     *testbed.Process // nil when attached
+
+	mu   sync.Mutex
+	last []string // accounts that the latest operation left on the status page
+}
+
+// newNode makes a node without asking it anything.
+func newNode(name, address string, from testbed.Host) (*node, error) {
+	base, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("tahoe: %w", err)
+	}
+	n := &node{name: name, base: base}
+	c, err := web.New("tahoe", from.Dial, n.at("/", ""))
+	if err != nil {
+		return nil, err
+	}
+	n.client = c.Patient() // a put is answered when the last share is stored
+	return n, nil
+}
+
+func (n *node) at(path, query string) system.HTTPTarget {
+	return system.HTTPTarget{URL: &url.URL{Scheme: n.base.Scheme, Host: n.base.Host, Path: path, RawQuery: query}}
+}
+
+// file is the target of a file's bytes.
+func (n *node) file(ref system.Ref) (system.HTTPTarget, error) {
+	c, err := parseCap(ref)
+	if err != nil {
+		return system.HTTPTarget{}, err
+	}
+	if c.directory() {
+		return system.HTTPTarget{}, fmt.Errorf("tahoe: %s is the cap of a directory, not of a file: %w", ref, system.ErrBadRef)
+	}
+	return n.at("/uri/"+string(ref), ""), nil
+}
+
+// Target implements system.HTTPServer.
+func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) { return n.file(ref) }
+
+// Put implements system.Node. The name is not kept: the cap follows from the
+// bytes and the client's secret. Up to 55 bytes become a literal cap
+// ("URI:LIT:…"), which is the object: nothing is stored.
+func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	ref, err := n.store(ctx, http.MethodPut, n.at("/uri", ""), size, r)
+	if err != nil {
+		return "", n.explain(ctx, fmt.Sprintf("put %q", name), err)
+	}
+	n.leaves(storing(ref)...)
+	return ref, nil
+}
+
+// store makes a request that is answered with a cap.
+func (n *node) store(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) (system.Ref, error) {
+	if n.readOnly {
+		return "", fmt.Errorf("%w; `allow: [write]` in the experiment file permits it", system.ErrReadOnly)
+	}
+	answer, err := n.client.Send(ctx, method, t, size, r)
+	if err != nil {
+		return "", err
+	}
+	ref := system.Ref(strings.TrimSpace(string(answer)))
+	if _, err := parseCap(ref); err != nil {
+		return "", fmt.Errorf("answered %q instead of a cap", ref)
+	}
+	return ref, nil
+}
+
+// Get implements system.Node.
+func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	t, err := n.file(ref)
+	if err != nil {
+		return err
+	}
+	if err := n.client.Get(ctx, t, w); err != nil {
+		return n.explain(ctx, "get", err)
+	}
+	n.leaves(reading(ref)...)
+	return nil
+}
+
+// GetRange implements system.Ranger. Whole segments are fetched, of 1 MiB
+// unless the object is smaller.
+func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
+	t, err := n.file(ref)
+	if err != nil {
+		return err
+	}
+	if err := n.client.GetRange(ctx, t, off, count, w); err != nil {
+		return n.explain(ctx, "range", err)
+	}
+	n.leaves(reading(ref)...)
+	return nil
+}
+
+// ask reads a page or a document of the web API.
+func (n *node) ask(ctx context.Context, path, query string) ([]byte, error) {
+	var b bytes.Buffer
+	err := n.client.Get(ctx, n.at(path, query), &b)
+	return b.Bytes(), err
+}
+
+// Health implements system.Healther: the client reaches storage nodes.
+func (n *node) Health(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	all, err := n.servers(ctx)
+	if err != nil {
+		return fmt.Errorf("health probe failed: %w", err)
+	}
+	if have, _ := connected(all); have == 0 {
+		return fmt.Errorf("tahoe: health probe: the client reaches none of the %d storage nodes that it knows: %w", len(all), system.ErrTooFew)
+	}
+	return nil
+}
+
+// Processes implements system.Node.
+func (n *node) Processes() []*testbed.Process { return nil }
+
+// Endpoints implements system.Endpointer.
+func (n *node) Endpoints() []string { return []string{web.HostPort(n.base)} }
+
+// Stop implements group.Node.
+func (n *node) Stop(context.Context) error {
+	n.client.Close()
+	return nil
+}
+
+// fileName is a name that every directory takes.
+func fileName(name string) string { return disk.FileName(name) }

@@ -1,0 +1,70 @@
+package tahoe
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// announcement is what clients need to know of a storage node. An introducer
+// would hand it on; no file of the node holds all of it.
+type announcement struct {
+	key  string // public key without its prefix; also permutes the servers
+	furl string // Foolscap
+	nurl string // Great Black Swamp
+}
+
+// announced reads what a storage node wrote when it started to listen at
+// address, host:port.
+func announced(dir, address string) (announcement, error) {
+	pub, err := os.ReadFile(filepath.Join(dir, "node.pubkey"))
+	if err != nil {
+		return announcement{}, err
+	}
+	furl, err := os.ReadFile(filepath.Join(dir, "private", "storage.furl"))
+	if err != nil {
+		return announcement{}, err
+	}
+	cert, err := os.ReadFile(filepath.Join(dir, "private", "node.pem"))
+	if err != nil {
+		return announcement{}, err
+	}
+	a := announcement{furl: strings.TrimSpace(string(furl))}
+	var ok bool
+	if a.key, ok = strings.CutPrefix(strings.TrimSpace(string(pub)), "pub-v0-"); !ok || a.key == "" {
+		return a, fmt.Errorf("%s: no key of version 0 in it", filepath.Join(dir, "node.pubkey"))
+	}
+	a.nurl, err = nurl(cert, a.furl, address)
+	return a, err
+}
+
+// nurl is pb://SPKI@HOST:PORT/SWISSNUM#v=1, by docs/specifications/url.rst of
+// Tahoe-LAFS: SPKI is base64url without padding of SHA-256 over the
+// certificate's SubjectPublicKeyInfo, and the swiss number is the furl's.
+func nurl(certificate []byte, furl, address string) (string, error) {
+	slash := strings.LastIndexByte(furl, '/')
+	if !strings.HasPrefix(furl, "pb://") || slash < len("pb://") || slash+1 == len(furl) {
+		return "", fmt.Errorf("%q is not a furl", furl)
+	}
+	for {
+		var block *pem.Block
+		if block, certificate = pem.Decode(certificate); block == nil {
+			return "", errors.New("node.pem holds no certificate")
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return "", fmt.Errorf("node.pem: %w", err)
+		}
+		spki := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+		return "pb://" + base64.RawURLEncoding.EncodeToString(spki[:]) + "@" + address + furl[slash:] + "#v=1", nil
+	}
+}

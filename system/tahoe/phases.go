@@ -1,0 +1,244 @@
+package tahoe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Accounts that a client keeps of operations, by their names in URLs. Their
+// numbers count up from 0 per kind; the oldest are forgotten soon.
+const (
+	upload    = "up"
+	download  = "down"
+	mapupdate = "mapupdate"
+	retrieve  = "retrieve"
+	publish   = "publish"
+)
+
+// leaves notes which accounts the latest operation left, in their order.
+func (n *node) leaves(accounts ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = accounts
+}
+
+// storing is the accounts that a put leaves.
+func storing(ref system.Ref) []string {
+	if c, _ := parseCap(ref); c.literal() {
+		return nil
+	}
+	return []string{upload}
+}
+
+// reading is the accounts that reading ref leaves; a literal cap leaves none.
+func reading(ref system.Ref) []string {
+	switch c, _ := parseCap(ref); c.kind {
+	case "CHK":
+		return []string{download}
+	case "LIT":
+		return nil
+	}
+	return []string{mapupdate, retrieve}
+}
+
+// Phases implements system.Phaser, from the client's status pages; accounts of
+// one kind are added up. While several operations run they may be mixed up.
+func (n *node) Phases(ctx context.Context) ([]system.Phase, error) {
+	n.mu.Lock()
+	kinds := n.last
+	n.mu.Unlock()
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	index, err := n.ask(ctx, "/status", "")
+	if err != nil {
+		return nil, fmt.Errorf("tahoe: phases: %w", err)
+	}
+	latest := latestAccounts(index)
+	total := map[string]time.Duration{}
+	var order []string
+	for i, kind := range kinds {
+		number := latest[kind] - count(kinds[i+1:], kind)
+		if number < 0 {
+			return nil, fmt.Errorf("tahoe: phases: the client's status page has no %q of the latest operation", kind)
+		}
+		phases, err := n.account(ctx, kind, number)
+		if err != nil {
+			return nil, fmt.Errorf("tahoe: phases: %w", err)
+		}
+		for _, p := range phases {
+			if _, known := total[p.Name]; !known {
+				order = append(order, p.Name)
+			}
+			total[p.Name] += p.Took
+		}
+	}
+	all := make([]system.Phase, len(order))
+	for i, name := range order {
+		all[i] = system.Phase{Name: name, Took: total[name]}
+	}
+	return all, nil
+}
+
+func count(all []string, s string) (n int) {
+	for _, a := range all {
+		if a == s {
+			n++
+		}
+	}
+	return n
+}
+
+var accountLink = regexp.MustCompile(`/status/([a-z]+)-(\d+)"`)
+
+// latestAccounts is the highest number of each kind on the page /status, −1
+// for those that are not there.
+func latestAccounts(page []byte) map[string]int {
+	latest := map[string]int{upload: -1, download: -1, mapupdate: -1, retrieve: -1, publish: -1}
+	for _, m := range accountLink.FindAllSubmatch(page, -1) {
+		number, err := strconv.Atoi(string(m[2]))
+		if err == nil && number > latest[string(m[1])] {
+			latest[string(m[1])] = number
+		}
+	}
+	return latest
+}
+
+// account reads one account.
+func (n *node) account(ctx context.Context, kind string, number int) ([]system.Phase, error) {
+	path := fmt.Sprintf("/status/%s-%d", kind, number)
+	if kind == download {
+		b, err := n.ask(ctx, path+"/event_json", "")
+		if err != nil {
+			return nil, err
+		}
+		return downloadPhases(b)
+	}
+	b, err := n.ask(ctx, path, "")
+	if err != nil {
+		return nil, err
+	}
+	return pagePhases(kind, b)
+}
+
+// labels of the timings on each kind of page, in the page's order, and what we
+// call the kind.
+var pages = map[string]struct {
+	name   string
+	labels []string
+}{
+	upload:    {"upload", []string{"Total", "Storage Index", "Peer Selection", "Encode And Push", "Cumulative Encoding", "Cumulative Pushing", "Send Hashes And Close"}},
+	mapupdate: {"mapupdate", []string{"Total", "Initial Queries", "Cumulative Verify"}},
+	retrieve:  {"retrieve", []string{"Total", "Fetching", "Decoding", "Decrypting"}},
+	publish:   {"publish", []string{"Total", "Setup", "Encrypting", "Encoding", "Packing Shares", "RSA Signature", "Pushing"}},
+}
+
+// timing is `<li>Peer Selection: 44ms`, with or without a <span> around the
+// time. The pages of mutable files tell seconds without a unit, and "None" for
+// what did not happen.
+var timing = regexp.MustCompile(`<li>([A-Za-z ]+):\s*(?:<span>)?([0-9.]+(?:e-?[0-9]+)?) ?(us|ms|s|seconds?|minutes?|hours?)?(?:</span>)?(?:\s|</li>)`)
+
+// pagePhases reads the timings of an HTML page. A literal upload has none.
+func pagePhases(kind string, page []byte) ([]system.Phase, error) {
+	text := string(page)
+	if _, timings, ok := strings.Cut(text, "Timings:"); ok { // before it "Encoding: 2 of 3", too, begins as a timing
+		text = timings
+	}
+	found := map[string]time.Duration{}
+	for _, m := range timing.FindAllStringSubmatch(text, -1) {
+		v, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			return nil, fmt.Errorf("time %q of %q: %w", m[2], m[1], err)
+		}
+		if _, twice := found[m[1]]; !twice {
+			found[m[1]] = time.Duration(v * float64(timeUnit(m[3])))
+		}
+	}
+	var all []system.Phase
+	for _, label := range pages[kind].labels {
+		if took, ok := found[label]; ok {
+			all = append(all, system.Phase{Name: pages[kind].name + ": " + label, Took: took})
+		}
+	}
+	return all, nil
+}
+
+func timeUnit(s string) time.Duration {
+	switch strings.TrimSuffix(s, "s") {
+	case "u":
+		return time.Microsecond
+	case "m":
+		return time.Millisecond
+	case "minute":
+		return time.Minute
+	case "hour":
+		return time.Hour
+	}
+	return time.Second
+}
+
+// event is a span of time in the account of a download, in seconds since 1970;
+// what was under way at the end has no finish.
+type event struct {
+	Start   float64  `json:"start_time"`
+	Active  float64  `json:"active_time"`
+	Finish  *float64 `json:"finish_time"`
+	Decode  float64  `json:"decode_time"`
+	Decrypt float64  `json:"decrypt_time"`
+	Paused  float64  `json:"paused_time"`
+}
+
+// downloadPhases reads event_json. Requests run side by side: they count from
+// the first's start to the last's end. The rest is added up.
+func downloadPhases(b []byte) ([]system.Phase, error) {
+	var a struct{ DYHB, Block, Segment, Read []event }
+	if err := json.Unmarshal(b, &a); err != nil {
+		return nil, fmt.Errorf("account of a download: %w", err)
+	}
+	var read, segments, decode, decrypt, paused float64
+	for _, e := range a.Read {
+		if e.Finish != nil {
+			read += *e.Finish - e.Start
+		}
+		decrypt += e.Decrypt
+		paused += e.Paused
+	}
+	for _, e := range a.Segment {
+		if e.Finish != nil && e.Active > 0 {
+			segments += *e.Finish - e.Active
+		}
+		decode += e.Decode
+	}
+	var all []system.Phase
+	for _, p := range []struct {
+		name    string
+		seconds float64
+	}{
+		{"read", read}, {"DYHB requests", span(a.DYHB)}, {"block requests", span(a.Block)},
+		{"segments", segments}, {"decode", decode}, {"decrypt", decrypt}, {"paused", paused},
+	} {
+		all = append(all, system.Phase{Name: "download: " + p.name, Took: time.Duration(p.seconds * float64(time.Second))})
+	}
+	return all, nil
+}
+
+// span is from the first start to the last finish, in seconds.
+func span(all []event) float64 {
+	var first, last float64
+	for _, e := range all {
+		if first == 0 || e.Start < first {
+			first = e.Start
+		}
+		if e.Finish != nil && *e.Finish > last {
+			last = *e.Finish
+		}
+	}
+	return max(0, last-first)
+}

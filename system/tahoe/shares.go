@@ -1,0 +1,48 @@
+package tahoe
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// shareDirs are the directories of the storage nodes below which shares lie.
+func (g *grid) shareDirs() []string {
+	var roots []string
+	for _, dir := range g.dirs {
+		roots = append(roots, filepath.Join(dir, "storage", "shares"))
+	}
+	return roots
+}
+
+// incoming is the directory in shares/ for what is not stored yet.
+const incoming = "incoming"
+
+// indexes counts the storage indexes that have a directory PR/INDEX below any
+// of roots; PR is the index's first two characters.
+func indexes(roots []string) (int64, error) {
+	seen := map[string]bool{}
+	for _, root := range roots {
+		prefixes, err := os.ReadDir(root)
+		if err != nil {
+			return 0, err
+		}
+		for _, p := range prefixes {
+			if p.Name() == incoming || !p.IsDir() {
+				continue
+			}
+			all, err := os.ReadDir(filepath.Join(root, p.Name()))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // its last index was removed meanwhile
+			}
+			if err != nil {
+				return 0, err
+			}
+			for _, index := range all {
+				seen[index.Name()] = true
+			}
+		}
+	}
+	return int64(len(seen)), nil
+}

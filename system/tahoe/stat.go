@@ -1,0 +1,55 @@
+package tahoe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// checked is the answer to t=check: which shares the storage nodes say they
+// have. Of a literal cap it tells no numbers.
+type checked struct {
+	Healthy     bool `json:"healthy"`
+	Recoverable bool `json:"recoverable"`
+	Good        int  `json:"count-shares-good"`
+	Needed      int  `json:"count-shares-needed"`
+	Expected    int  `json:"count-shares-expected"`
+}
+
+// check asks every storage node for shares of ref.
+func (n *node) check(ctx context.Context, ref system.Ref) (checked, error) {
+	b, err := n.client.Send(ctx, http.MethodPost, n.at("/uri/"+string(ref), "t=check&output=json"), 0, nil)
+	if err != nil {
+		return checked{}, n.explain(ctx, "check", err)
+	}
+	var answer struct {
+		Results checked `json:"results"`
+	}
+	if err := json.Unmarshal(b, &answer); err != nil {
+		return checked{}, fmt.Errorf("tahoe: check %s: answer: %w", ref, err)
+	}
+	return answer.Results, nil
+}
+
+// Stat implements system.Stater: every storage node is asked which shares it
+// has. The size is what the cap says; of mutable files it is not told.
+func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	c, err := parseCap(ref)
+	if err != nil {
+		return system.Object{}, err
+	}
+	o := system.Object{Ref: ref, Size: c.size}
+	got, err := n.check(ctx, ref)
+	switch {
+	case err != nil:
+		return o, err
+	case c.literal() || got.Recoverable:
+		return o, nil
+	case got.Good == 0:
+		return o, n.absent(ctx, fmt.Errorf("tahoe: stat %s: no storage node has a share of it", ref))
+	}
+	return o, fmt.Errorf("tahoe: stat %s: %d shares are there, %d are needed: %w", ref, got.Good, got.Needed, system.ErrTooFew)
+}

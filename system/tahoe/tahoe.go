@@ -1,0 +1,186 @@
+package tahoe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+)
+
+// System implements system.System.
+type System struct{}
+
+var (
+	_ system.System     = System{}
+	_ system.HTTPServer = (*node)(nil)
+	_ system.Healther   = (*node)(nil)
+	_ system.Ranger     = (*node)(nil)
+	_ system.Stater     = (*node)(nil)
+	_ system.Updater    = (*node)(nil)
+	_ system.Directory  = (*node)(nil)
+	_ system.Phaser     = (*node)(nil)
+	_ system.Endpointer = (*node)(nil)
+	_ system.Stats      = (*started)(nil)
+	_ system.Provider   = (*reader)(nil)
+)
+
+// Check implements system.System.
+func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	mend := func(err error) []system.Problem {
+		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system tahoe in the experiment file"}}
+	}
+	full, err := s.Info().Fill(opt)
+	if err != nil {
+		return mend(err)
+	}
+	if full["url"] != "" {
+		u, err := webAPI(full["url"])
+		if err != nil {
+			return mend(err)
+		}
+		if _, err := caps(full); err != nil {
+			return mend(err)
+		}
+		return web.Unreachable(ctx, name, []string{web.HostPort(u)})
+	}
+	if _, err := parseConfig(full); err != nil {
+		return mend(err)
+	}
+	if _, err := binary(full); err != nil {
+		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+	}
+	return nil
+}
+
+// Start implements system.System: all storage nodes on the first host, behind
+// one link, and the clients where requests come from.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	if opt["url"] != "" || opt["caps"] != "" {
+		return nil, errors.New("tahoe: options \"url\" and \"caps\" are for mode: attach")
+	}
+	c, err := parseConfig(opt)
+	if err != nil {
+		return nil, err
+	}
+	if d.Hosts[0].Addr().Is6() && !c.foolscap {
+		return nil, errors.New("tahoe: Tahoe-LAFS 1.20 speaks HTTPS to storage nodes over IPv4 only: say `protocol: foolscap`, or give the hosts IPv4 addresses")
+	}
+	bin, err := binary(opt)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
+	}
+	libraries, err := versions(ctx, bin)
+	if err != nil {
+		return nil, err
+	}
+	identity := map[string]string{
+		"version": "tahoe-lafs " + libraries["tahoe-lafs"], "binary": bin, "protocol": c.protocol(), // every client has proved it when it is ready
+		"nodes": strconv.Itoa(c.nodes), "clients": strconv.Itoa(c.clients),
+		"shares":  fmt.Sprintf("%d of %d, on %d different nodes", c.needed, c.total, c.happy),
+		"mutable": opt["mutable"], "connections": "kept by the clients to the storage nodes",
+		"convergence": "a secret of its own for each client", "introducer": "none",
+	}
+	delete(libraries, "tahoe-lafs")
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(libraries)) {
+		parts = append(parts, k+" "+libraries[k])
+	}
+	identity["libraries"] = strings.Join(parts, ", ")
+	g, err := startGrid(ctx, d, bin, c)
+	if err != nil {
+		return nil, fmt.Errorf("tahoe: %w", err)
+	}
+	clients, err := startClients(ctx, d, bin, g)
+	if err != nil {
+		return nil, fmt.Errorf("tahoe: %w", err)
+	}
+	return group.Start(ctx, len(clients), identity, func(_ context.Context, i int) (group.Node, error) { return clients[i], nil })
+}
+
+// Attach implements system.System.
+func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	u, err := webAPI(opt["url"])
+	if err != nil {
+		return nil, err
+	}
+	entries, err := caps(opt)
+	if err != nil {
+		return nil, err
+	}
+	if !d.Write && len(entries) == 0 {
+		return nil, errors.New("tahoe: nothing to read: give read caps in option \"caps\", or `allow: [write]` in the experiment file")
+	}
+	n, err := newNode(name, u.String(), d.Client)
+	if err != nil {
+		return nil, err
+	}
+	n.format, n.readOnly = opt["mutable"], !d.Write
+	all, err := n.servers(ctx)
+	if err != nil {
+		n.client.Close()
+		return nil, err
+	}
+	have, protocols := connected(all)
+	identity := map[string]string{
+		"version": "tahoe-lafs (its web API does not tell the version)", "endpoint": u.Host, "nodes": fmt.Sprintf("%d of %d known are connected", have, len(all)),
+		"protocol": strings.Join(slices.Sorted(maps.Keys(protocols)), ", "), "mutable": opt["mutable"],
+		"connections": "kept by the client to the storage nodes",
+	}
+	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
+		if n.readOnly {
+			return &reader{node: n, entries: entries}, nil
+		}
+		return n, nil
+	})
+}
+
+func webAPI(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("tahoe: option \"url\": %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return nil, fmt.Errorf("tahoe: option \"url\": %q is not the URL of a client's web API, such as http://127.0.0.1:3456", text)
+	}
+	u.Path = ""
+	return u, nil
+}
+
+// caps are the objects that an attached grid has already.
+func caps(opt system.Options) ([]listfile.Entry, error) {
+	if opt["caps"] == "" {
+		return nil, nil
+	}
+	all, err := listfile.Parse(strings.NewReader(opt["caps"]), "option \"caps\"", "cap")
+	if err != nil {
+		return nil, fmt.Errorf("tahoe: %w", err)
+	}
+	for i, e := range all {
+		c, err := parseCap(system.Ref(e.What))
+		if err != nil {
+			return nil, err
+		}
+		if all[i].Size < 0 {
+			all[i].Size = c.size
+		}
+	}
+	return all, nil
+}

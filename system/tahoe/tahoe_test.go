@@ -1,0 +1,29 @@
+package tahoe
+
+import (
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
+
+func truths() systemtest.Truths {
+	return systemtest.Truths{
+		ContentAddressed: true, // by a secret of the client's
+		Slow:             true,
+		Unknown: []system.Ref{
+			"URI:CHK:aaaaaaaaaaaaaaaaaaaaaaaaaa:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:2:3:1000",
+			"URI:SSK:aaaaaaaaaaaaaaaaaaaaaaaaaa:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		},
+		Malformed: []system.Ref{
+			"URI:CHK:aaaaaaaaaaaaaaaaaaaaaaaaaa:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:2:3",
+			"URI:LIT:1", "URI:DIR2-CHK:a", "URI:CHK:AAAA",
+		},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: truths()})
+}

@@ -1,0 +1,301 @@
+package tahoe
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+)
+
+func TestNURL(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// node.pem holds the key too, before or after the certificate.
+	file := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	spki, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(spki)
+	want := "pb://" + base64.RawURLEncoding.EncodeToString(sum[:]) + "@10.1.0.2:4567/swiss#v=1"
+	got, err := nurl(file, "pb://tubid@tcp:10.1.0.2:4567/swiss", "10.1.0.2:4567")
+	if err != nil || got != want {
+		t.Errorf("nurl %q, %v; want %q", got, err, want)
+	}
+	for _, bad := range []struct{ cert, furl string }{{"", "pb://t@h/s"}, {string(file), "pb://t"}, {string(file), "pb://t@h/"}, {string(file), ""}} {
+		if got, err := nurl([]byte(bad.cert), bad.furl, "a:1"); err == nil {
+			t.Errorf("nurl of furl %q: %q", bad.furl, got)
+		}
+	}
+}
+
+func TestServersYAML(t *testing.T) {
+	all := []announcement{{"k1", "pb://a@tcp:1.2.3.4:5/x", "pb://s@1.2.3.4:5/x#v=1"}, {"k2", "pb://b@tcp:1.2.3.4:6/y", "pb://t@1.2.3.4:6/y#v=1"}}
+	for _, foolscap := range []bool{false, true} {
+		var got struct {
+			Storage map[string]struct {
+				Ann struct {
+					FURL  string   `yaml:"anonymous-storage-FURL"`
+					Seed  string   `yaml:"permutation-seed-base32"`
+					NURLs []string `yaml:"anonymous-storage-NURLs"`
+				}
+			}
+		}
+		if err := yaml.Unmarshal([]byte(config{foolscap: foolscap}.serversYAML(all)), &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all {
+			s := got.Storage["v0-"+a.key].Ann
+			if s.FURL != a.furl || s.Seed != a.key || foolscap != (len(s.NURLs) == 0) || !foolscap && s.NURLs[0] != a.nurl {
+				t.Errorf("foolscap %v: %+v of %+v", foolscap, s, a)
+			}
+		}
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	for _, c := range []struct{ addr, endpoint, hint string }{
+		{"10.0.0.1", "tcp:80:interface=10.0.0.1", "tcp:10.0.0.1:80"},
+		{"fd00::1", `tcp:80:interface=fd00\:\:1`, "tcp:[fd00::1]:80"},
+	} {
+		a := netip.MustParseAddr(c.addr)
+		if got := endpoint(a, 80); got != c.endpoint {
+			t.Errorf("endpoint %s, want %s", got, c.endpoint)
+		}
+		if got := hint(a, 80); got != c.hint {
+			t.Errorf("hint %s, want %s", got, c.hint)
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	fill := func(opt system.Options) system.Options {
+		full, err := System{}.Info().Fill(opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return full
+	}
+	c, err := parseConfig(fill(nil))
+	if err != nil || c != (config{nodes: 3, clients: 1, needed: 2, happy: 3, total: 3}) {
+		t.Errorf("default: %+v, %v", c, err)
+	}
+	if c, err = parseConfig(fill(system.Options{"nodes": "2", "total": "4"})); err != nil || c.happy != 2 {
+		t.Errorf("4 shares on 2 nodes: %+v, %v", c, err)
+	}
+	for want, opt := range map[string]system.Options{
+		"\"nodes\" is from":         {"nodes": "0"},
+		"\"total\" is from":         {"total": "257"},
+		"4 shares are needed":       {"needed": "4"},
+		"cannot be on 4":            {"happy": "4", "nodes": "5"},
+		"cannot reach 3 of 2":       {"happy": "3", "nodes": "2"},
+		"\"clients\": \"x\" is not": {"clients": "x"},
+	} {
+		if _, err := parseConfig(fill(opt)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", opt, err, want)
+		}
+		if p := (System{}).Check(t.Context(), opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
+			t.Errorf("check of %v: %v", opt, p)
+		}
+	}
+}
+
+func TestCaps(t *testing.T) {
+	const a, b = "aaaaaaaaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	for ref, want := range map[system.Ref]capability{
+		"URI:CHK:" + a + ":" + b + ":2:3:1000":       {"CHK", 1000, 2},
+		"URI:LIT:":                                   {"LIT", 0, 0},
+		"URI:LIT:krugkidrovuwg2zamjzg653oebtg66a":    {"LIT", 19, 0}, // "The quick brown fox"
+		"URI:SSK:" + a + ":" + b:                     {"SSK", -1, 0},
+		"URI:MDMF:" + a + ":" + b + ":3:131073":      {"MDMF", -1, 0},
+		"URI:DIR2-MDMF-RO:" + a + ":" + b:            {"DIR2-MDMF-RO", -1, 0},
+		"URI:CHK:" + a + ":" + b + ":2:3:9999999999": {"CHK", 9999999999, 2},
+	} {
+		if got, err := parseCap(ref); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", ref, got, err)
+		}
+	}
+	for _, bad := range []system.Ref{"", "URI:", "URI:LIT:a", "uri:CHK:" + a + ":" + b + ":2:3:1", "URI:CHK:" + a + ":" + b + ":2:3:x",
+		"URI:CHK:" + a + ":" + b + ":2:3:99999999999999999999", "URI:SSK:" + a, "URI:SSK:" + a + ":" + b + "/x", " URI:LIT:"} {
+		if _, err := parseCap(bad); !errors.Is(err, system.ErrBadRef) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// TestAccounts reads pages that a client of version 1.20.0 gave.
+func TestAccounts(t *testing.T) {
+	read := func(file string) []byte {
+		b, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	want := func(what string, got []system.Phase, err error, want ...system.Phase) {
+		t.Helper()
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%s: %v, %v", what, got, err)
+		}
+		for i, p := range got {
+			if p.Name != want[i].Name || (p.Took-want[i].Took).Abs() > time.Microsecond {
+				t.Errorf("%s: %v, want %v", what, p, want[i])
+			}
+		}
+	}
+	ms, us := time.Millisecond, time.Microsecond
+	got, err := pagePhases(upload, read("up.html"))
+	want("upload", got, err, system.Phase{Name: "upload: Total", Took: 223 * ms}, system.Phase{Name: "upload: Storage Index", Took: 6800 * us},
+		system.Phase{Name: "upload: Peer Selection", Took: 44 * ms}, system.Phase{Name: "upload: Encode And Push", Took: 172 * ms},
+		system.Phase{Name: "upload: Cumulative Encoding", Took: 37 * ms}, system.Phase{Name: "upload: Cumulative Pushing", Took: 98 * ms},
+		system.Phase{Name: "upload: Send Hashes And Close", Took: 36 * ms})
+	got, err = pagePhases(publish, read("publish-0.html"))
+	want("publish", got, err, system.Phase{Name: "publish: Total", Took: 128927 * us}, system.Phase{Name: "publish: Setup", Took: 861 * us},
+		system.Phase{Name: "publish: Encrypting", Took: 3254 * us}, system.Phase{Name: "publish: Encoding", Took: 4612 * us},
+		system.Phase{Name: "publish: Packing Shares", Took: 14184 * us}, system.Phase{Name: "publish: RSA Signature", Took: 1989 * us},
+		system.Phase{Name: "publish: Pushing", Took: 117342 * us})
+	got, err = pagePhases(mapupdate, read("mapupdate-0.html"))
+	want("mapupdate", got, err, system.Phase{Name: "mapupdate: Total", Took: 90 * ms}, system.Phase{Name: "mapupdate: Initial Queries", Took: 15 * ms},
+		system.Phase{Name: "mapupdate: Cumulative Verify"})
+	got, err = pagePhases(retrieve, read("retrieve-0.html"))
+	want("retrieve", got, err, system.Phase{Name: "retrieve: Total", Took: 58807 * us}, system.Phase{Name: "retrieve: Fetching", Took: 58806 * us},
+		system.Phase{Name: "retrieve: Decoding", Took: 14096 * us}, system.Phase{Name: "retrieve: Decrypting", Took: 21319 * us})
+
+	for text, took := range map[string]time.Duration{"1.23s": 1230 * ms, "11 seconds": 11 * time.Second, "1 second": time.Second, "3 minutes": 3 * time.Minute, "132us": 132 * us, "9.5e-07": time.Microsecond} {
+		got, err := pagePhases(upload, []byte("Timings:<li>Total: "+text+"\n (x)</li>"))
+		want(text, got, err, system.Phase{Name: "upload: Total", Took: took})
+	}
+	got, err = pagePhases(upload, []byte("<li>Timings:</li><li>Total: \n()</li><li>Total: <span>None</span></li>"))
+	want("nothing", got, err)
+
+	// This download of 5 segments took about 0.5 s.
+	got, err = downloadPhases(read("down.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := map[string]time.Duration{}
+	for _, p := range got {
+		took[p.Name] = p.Took
+	}
+	total := took["download: read"]
+	if total < 100*ms || total > time.Second || took["download: segments"] > total || took["download: decode"] > took["download: segments"] ||
+		took["download: decode"] <= 0 || took["download: decrypt"] <= 0 || took["download: DYHB requests"] <= 0 || took["download: block requests"] <= 0 {
+		t.Errorf("download: %v", got)
+	}
+	if _, err := downloadPhases([]byte("<html>")); err == nil {
+		t.Error("a page instead of an account is no error")
+	}
+	if got, err := downloadPhases([]byte(`{"read": [{"start_time": 5.0, "finish_time": null}]}`)); err != nil || got[0].Took != 0 {
+		t.Errorf("a download that goes on: %v, %v", got, err)
+	}
+	if got := latestAccounts([]byte(`<a href="/status/up-9"><a href="/status/up-10"><a href="/status/down-0">`)); got[upload] != 10 || got[download] != 0 || got[publish] != -1 {
+		t.Errorf("latest %v", got)
+	}
+}
+
+// TestAnswers maps what a client of version 1.20.0 was seen to answer.
+func TestAnswers(t *testing.T) {
+	const none = "NoSharesError: no shares could be found. Zero shares usually indicates a corrupt URI.\n\nThe full error message is:\nno shares (need 2). Last failure: None"
+	unhappy := func(full string) string {
+		return "Traceback (most recent call last):\nFailure: allmydata.interfaces.UploadUnhappinessError: shares could be placed or found on only 2 server(s). " +
+			"(placed 2 shares out of 3 total (1 homeless), 1 placed none (of which " + full + " placed none due to the server being full and 0 placed none due to an error))"
+	}
+	for _, c := range []struct {
+		what   string
+		status int
+		text   string
+		state  string // of the second storage node
+		want   error
+		not    []error
+	}{
+		{"too few shares", 410, "NotEnoughSharesError: This indicates that some servers were unavailable", "connected", system.ErrTooFew, []error{system.ErrNotFound}},
+		{"no shares", 410, none, "connected", system.ErrNotFound, []error{system.ErrTooFew}},
+		{"no shares, a node is away", 410, none, "failure: x", system.ErrTooFew, []error{system.ErrNotFound}},
+		{"bad shares", 410, strings.Replace(none, "None", "[Failure instance: BadHashError]", 1), "connected", system.ErrTooFew, []error{system.ErrNotFound}},
+		{"mutable", 410, "UnrecoverableFileError: the directory (or mutable file) could not be retrieved", "connected", system.ErrNotFound, nil},
+		{"unhappy", 500, unhappy("0"), "connected", system.ErrTooFew, []error{system.ErrQuota}},
+		{"full", 500, unhappy("1"), "connected", system.ErrQuota, []error{system.ErrTooFew}},
+		{"traceback", 500, "Traceback\nValueError: x", "connected", nil, []error{system.ErrTooFew, system.ErrNotFound, system.ErrQuota}},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/" {
+				io.WriteString(w, `{"servers": [{"connection_status": "connected"}, {"connection_status": "`+c.state+`"}]}`)
+				return
+			}
+			w.WriteHeader(c.status)
+			io.WriteString(w, c.text)
+		}))
+		n := nodeAt(t, s.URL)
+		err := n.Get(t.Context(), "URI:LIT:", io.Discard)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.HasPrefix(err.Error(), "tahoe: get: ") {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		for _, not := range c.not {
+			if errors.Is(err, not) {
+				t.Errorf("%s: %v, and not %v", c.what, err, not)
+			}
+		}
+		s.Close()
+	}
+}
+
+// TestNotACap: whoever answers on the port, what it says is no cap.
+func TestNotACap(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		io.WriteString(w, "<html>welcome")
+	}))
+	defer s.Close()
+	n := nodeAt(t, s.URL)
+	if ref, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "instead of a cap") {
+		t.Errorf("put: %q, %v", ref, err)
+	}
+	if err := n.Health(t.Context()); err == nil || !strings.Contains(err.Error(), "does not answer as a Tahoe-LAFS client") {
+		t.Errorf("health: %v", err)
+	}
+}
+
+func nodeAt(t *testing.T, address string) *node {
+	t.Helper()
+	base, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{name: name, base: base, format: "SDMF"}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	if n.client, err = web.New(name, dial, n.at("/", "")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.client.Close)
+	return n
+}

@@ -1,0 +1,79 @@
+package tahoe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// server is a storage node as a client sees it.
+type server struct {
+	Nickname string `json:"nickname"`
+	Status   string `json:"connection_status"`
+	Version  string `json:"version"` // "tahoe-lafs/1.20.0"
+}
+
+// protocol is that of the connection: "gbs", "foolscap", or empty when there is
+// none.
+func (s server) protocol() string {
+	switch {
+	case strings.HasPrefix(s.Status, "Connected to "): // "Connected to tcp:10.0.0.1:1234 via tcp"
+		return "foolscap"
+	case strings.HasPrefix(s.Status, "connected"):
+		return "gbs"
+	}
+	return ""
+}
+
+// servers asks the client for the storage nodes that it knows.
+func (n *node) servers(ctx context.Context) ([]server, error) {
+	b, err := n.ask(ctx, "/", "t=json")
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Servers []server `json:"servers"`
+	}
+	if err := json.Unmarshal(b, &answer); err != nil {
+		return nil, fmt.Errorf("tahoe: %s does not answer as a Tahoe-LAFS client does: %w", n.at("/", "").URL, err)
+	}
+	return answer.Servers, nil
+}
+
+// connected is how many storage nodes the client reaches, and over which
+// protocols.
+func connected(all []server) (n int, protocols map[string]bool) {
+	protocols = map[string]bool{}
+	for _, s := range all {
+		if p := s.protocol(); p != "" {
+			n++
+			protocols[p] = true
+		}
+	}
+	return n, protocols
+}
+
+// joined returns nil once the client reaches all the storage nodes, and each
+// over the protocol asked for.
+func (n *node) joined(ctx context.Context, c config) error {
+	all, err := n.servers(ctx)
+	if err != nil {
+		return err
+	}
+	have, protocols := connected(all)
+	if len(all) != c.nodes || have != c.nodes {
+		var missing []string
+		for _, s := range all {
+			if s.protocol() == "" {
+				status, _, _ := strings.Cut(s.Status, "\n") // of a traceback the first line
+				missing = append(missing, fmt.Sprintf("%s: %s", s.Nickname, status))
+			}
+		}
+		return fmt.Errorf("tahoe: %s reaches %d of %d storage nodes (%s)", n.name, have, c.nodes, strings.Join(missing, "; "))
+	}
+	if len(protocols) != 1 || !protocols[c.protocol()] {
+		return fmt.Errorf("tahoe: %s talks to the storage nodes by %v, not by %s as asked", n.name, protocols, c.protocol())
+	}
+	return nil
+}
