@@ -213,13 +213,7 @@ func (r *Report) distance(f *Fit, c *Cell) float64 {
 	if len(f.Rounds) == 0 {
 		return 0
 	}
-	var rtts []float64
-	for _, t := range r.Trials {
-		if l, ok := r.checks[t.ID]; ok && t.Info == c && t.Valid() {
-			rtts = append(rtts, l.RTT)
-		}
-	}
-	return middle(rtts)
+	return r.roundTrip(c)
 }
 
 // curves are a model's lines, one for each round trip as measured.
@@ -328,7 +322,7 @@ func logAxis(unit string) spec {
 func (r *Report) residualFigure() Figure {
 	f := Figure{ID: "residuals", Title: "What the fits leave over", Better: "closer to 0 is better", Legend: r.systemLegend(),
 		Reads: "Each mark is a trial: its time divided by what A + R·RTT + B·size gives for it, less 1. A cloud around 0 is noise; a bend or steps mean that the operation is not what the model says. Values beyond ±100 % are drawn at the edge."}
-	f.Table.Head = []Column{{"operation", false}, {"connections", false}, {"system", false}, {"size", true}, {"RTT", true}, {"trial", true}, {"residual", true}}
+	f.Table.Head = []Column{{"operation", false}, {"connections", false}, {"system", false}, {"size", true}, {"RTT", true}, {"median residual", true}, {"lowest", true}, {"highest", true}, {"trials", true}}
 	type panel struct{ operation, connections string }
 	var order []panel
 	rows := map[panel][]spec{}
@@ -350,10 +344,8 @@ func (r *Report) residualFigure() Figure {
 			x := p.trial.Info.size() * math.Pow(sizes[len(sizes)-1]/sizes[0], (float64(at)-float64(len(r.Systems)-1)/2)*0.012)
 			rows[k] = append(rows[k], spec{"system": fit.System, "x": significant(x, 4), "y": significant(max(-1, min(1, p.value)), 3),
 				"tip": fmt.Sprintf("%s, %s: %+.1f %%", fit.System, r.placeOf(p.trial.Info), 100*p.value)})
-			f.Table.Rows = append(f.Table.Rows, []Entry{{Text: fit.Operation, Raw: fit.Operation}, {Text: fit.Connections, Raw: fit.Connections}, {Text: fit.System, Raw: fit.System},
-				{Text: sizeWords(p.trial.Info.size()), Raw: plain(p.trial.Info.size())}, number(Num(r.checks[p.trial.ID].RTT), "s"), integer(int(p.trial.ID)),
-				{Text: fmt.Sprintf("%+.1f %%", 100*p.value), Raw: plain(significant(p.value, 4))}})
 		}
+		f.Table.Rows = append(f.Table.Rows, fit.residualRows(r)...)
 	}
 	if n == 0 {
 		return Figure{}
@@ -373,4 +365,26 @@ func (r *Report) residualFigure() Figure {
 			}}})
 	}
 	return f
+}
+
+// residualRows are a fit's residuals by cell.
+func (f *Fit) residualRows(r *Report) [][]Entry {
+	var order []*Cell
+	values, rtts := map[*Cell][]float64{}, map[*Cell][]float64{}
+	for _, p := range f.residual {
+		c := p.trial.Info
+		if values[c] == nil {
+			order = append(order, c)
+		}
+		values[c], rtts[c] = append(values[c], p.value), append(rtts[c], r.checks[p.trial.ID].RTT)
+	}
+	off := func(v float64) Entry {
+		return Entry{Text: fmt.Sprintf("%+.1f %%", 100*v), Raw: plain(significant(v, 4))}
+	}
+	var rows [][]Entry
+	for _, c := range order {
+		rows = append(rows, []Entry{{Text: f.Operation, Raw: f.Operation}, {Text: f.Connections, Raw: f.Connections}, {Text: f.System, Raw: f.System},
+			{Text: sizeWords(c.size()), Raw: plain(c.size())}, number(Num(middle(rtts[c])), "s"), off(middle(values[c])), off(slices.Min(values[c])), off(slices.Max(values[c])), integer(len(values[c]))})
+	}
+	return rows
 }

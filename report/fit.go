@@ -380,6 +380,19 @@ func (r *Report) placeOf(c *Cell) string {
 	return s
 }
 
+// roundTrip is the measured round trip of a cell, the median over its valid
+// trials; 0 when none was measured.
+func (r *Report) roundTrip(c *Cell) float64 {
+	var rtts []float64
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if l, ok := r.checks[t.ID]; ok && t.Info == c && t.Valid() {
+			rtts = append(rtts, l.RTT)
+		}
+	}
+	return middle(rtts)
+}
+
 // An operation that ended sooner than this share of its round trip waited for
 // no answer; and fewer bytes than these on the link are the noise of
 // connections that stay open.
@@ -392,33 +405,28 @@ const (
 // waited for.
 const leastRTT = 0.004
 
-// inline finds the sizes of an upload whose bytes never cross the link: in every
-// cell with a round trip worth the name it ended sooner than that allows, and
-// the link carried nothing to speak of. Nil: there are none, or it cannot be told.
+// inline finds the sizes of an upload whose bytes never cross the link: at the
+// longest round trip, where waiting for one shows best, it ended sooner than
+// that allows, and the link carried nothing to speak of. Nil: there are none, or
+// it cannot be told.
 func (r *Report) inline(k task) *Inline {
 	if !writes(k.operation) {
 		return nil
 	}
 	stays := map[float64]bool{} // by size; false: its bytes cross
+	longest := map[float64]float64{}
 	for _, c := range r.cells() {
-		if !c.sequential() || c.task() != k {
+		m, ok := c.Metrics["duration_p50"]
+		if !c.sequential() || c.task() != k || !ok {
 			continue
 		}
-		m, ok := c.Metrics["duration_p50"]
-		var rtts []float64
-		for _, t := range r.Trials {
-			if l, checked := r.checks[t.ID]; t.Info == c && t.Valid() && checked {
-				rtts = append(rtts, l.RTT)
-			}
+		rtt := r.roundTrip(c)
+		if rtt < max(leastRTT, longest[c.size()]) {
+			continue
 		}
-		if rtt := middle(rtts); ok && rtt >= leastRTT {
-			here := float64(m.Median) < noRound*rtt
-			if w, measured := c.Metrics["wire_bytes"]; measured && float64(w.Median) > max(idleBytes, c.size()/2) {
-				here = false
-			}
-			before, seen := stays[c.size()]
-			stays[c.size()] = here && (before || !seen)
-		}
+		w, measured := c.Metrics["wire_bytes"]
+		crossed := measured && float64(w.Median) > max(idleBytes, c.size()/2)
+		longest[c.size()], stays[c.size()] = rtt, float64(m.Median) < noRound*rtt && !crossed
 	}
 	in := &Inline{unknown, unknown}
 	sizes := make([]float64, 0, len(stays))
