@@ -12,6 +12,7 @@ func overheadLens() lens {
 	return lens{
 		headline:  func(planView) string { return "duration_p50" },
 		steady:    "duration_p50",
+		relieve:   "Shape the link, or run on a machine with more CPUs.",
 		operation: [2]string{"operation", "operations"},
 		axis:      []string{"data.size", "overhead.concurrency", "link.delay", "link.rate"},
 		compared:  []string{"duration_p50", "first_byte_p50", "ops_rate", "system_cpu_per_op", "system_rss_peak"},
@@ -225,6 +226,9 @@ func unequal(r *Report) []Finding {
 			what = " (its " + a.Operation + ")"
 		}
 		s := fmt.Sprintf("%s, %s: %s%s", t.System, r.nameOf(t), showRange(a.Ratio.Value, a.Ratio.Lo, a.Ratio.Hi, "×"), what)
+		if base := r.fitOf(task{a.System, a.Operation, t.Connections}); base != nil && !base.Holds {
+			s += ", by a fit of the baseline that does not hold"
+		}
 		if a.Least.Where != a.Most.Where {
 			s += fmt.Sprintf("; from %s (%s) to %s (%s)", show(float64(a.Least.Value), "×"), a.Least.Where, show(float64(a.Most.Value), "×"), a.Most.Where)
 		}
