@@ -35,6 +35,7 @@ type Fit struct {
 	Inline      *Inline  `json:"inline,omitempty"`
 
 	model    *stats.CostModel // nil: there is none
+	tested   bool             // there was something to test the model with
 	ownA     bool             // the first of Rounds has a constant part of its own
 	residual []residual
 }
@@ -205,6 +206,15 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 		}
 		f.ownA = f.ownA || s.OwnA
 	}
+	parameters := 1 + len(f.Rounds)
+	if f.ownA {
+		parameters++
+	}
+	if f.B.Value.Known() {
+		parameters++
+	}
+	// Repeated cells say how far trials differ, further cells whether the model misses them by more.
+	f.tested = f.Points > f.Cells && f.Cells > parameters
 	if len(f.Rounds) == 0 {
 		f.also("the round trip did not vary, so A has the round trips in it")
 	}

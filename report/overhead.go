@@ -51,14 +51,29 @@ func (f *Fit) main() Estimate {
 }
 
 // before says what an operation costs before its bytes count: "9.1 round trips
-// and 2.1 ms".
+// and 2.1 ms". What its interval leaves open is not told as a number.
 func (f *Fit) before() string {
-	switch a := show(max(0, float64(f.A.Value)), "s"); {
-	case f.main().Value.Known():
-		return roundWords(float64(f.main().Value)) + " and " + a
-	default:
-		return a
+	a := show(float64(f.A.Value), "s")
+	switch {
+	case !f.A.Lo.Known() || !f.A.Hi.Known() || f.A.Hi <= 0:
+		a = "a time that is not determined"
+	case f.A.Lo <= 0:
+		a = "up to " + show(float64(f.A.Hi), "s")
 	}
+	r := f.main()
+	switch {
+	case !r.Value.Known():
+		return a
+	case !counted(r):
+		return "a number of round trips that is not determined and " + a
+	}
+	return roundWords(float64(r.Value)) + " and " + a
+}
+
+// counted reports whether an interval is narrow enough to speak of so many
+// round trips: to a half, or to a fifth of them.
+func counted(r Estimate) bool {
+	return r.Lo.Known() && r.Hi.Known() && max(r.Hi-r.Value, r.Value-r.Lo) <= max(0.5, r.Value/5)
 }
 
 // roundWords counts round trips: "9.1 round trips".
@@ -168,12 +183,16 @@ func modelFails(r *Report) []Finding {
 	grows := Finding{Rule: "segments", Tone: Neutral, Title: "Round trips grow with the size",
 		Text: "One number of round trips does not fit all sizes: each further segment, window or block of a large object waits for an answer of its own."}
 	none := Finding{Rule: "no-fit", Tone: Neutral, Title: "Not everything could be fitted", Text: "There is too little to tell what these operations cost."}
+	untested := Finding{Rule: "model-untested", Tone: Neutral, Title: "Whether the cost model holds is not known",
+		Text: "There are too few trials of a cell, or too few cells, to tell a model that misses from trials that differ. Repeat more, or add sizes and round trips."}
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		name := f.System + ", " + r.nameOf(f)
 		switch {
 		case f.model == nil:
 			none.Evidence = append(none.Evidence, name+": "+f.Why)
+		case !f.tested && !f.Holds:
+			untested.Evidence = append(untested.Evidence, name+": "+f.Why)
 		case !f.Holds:
 			bad.Evidence = append(bad.Evidence, name+": "+f.Why)
 		}
@@ -185,7 +204,7 @@ func modelFails(r *Report) []Finding {
 			grows.Evidence = append(grows.Evidence, name+": "+strings.Join(steps, ", "))
 		}
 	}
-	return withEvidence(bad, grows, none)
+	return withEvidence(bad, untested, grows, none)
 }
 
 // withEvidence keeps the findings that have some.
@@ -226,7 +245,7 @@ func unequal(r *Report) []Finding {
 			what = " (its " + a.Operation + ")"
 		}
 		s := fmt.Sprintf("%s, %s: %s%s", t.System, r.nameOf(t), showRange(a.Ratio.Value, a.Ratio.Lo, a.Ratio.Hi, "×"), what)
-		if base := r.fitOf(task{a.System, a.Operation, t.Connections}); base != nil && !base.Holds {
+		if base := r.fitOf(task{a.System, a.Operation, t.Connections}); base != nil && base.tested && !base.Holds {
 			s += ", by a fit of the baseline that does not hold"
 		}
 		if a.Least.Where != a.Most.Where {
@@ -357,6 +376,8 @@ func (f *Fit) holdsEntry() Entry {
 	switch {
 	case f.model == nil:
 		return Entry{Text: "no fit", Raw: "no fit", Note: f.Why, Tone: Neutral}
+	case !f.Holds && !f.tested:
+		return Entry{Text: "not known", Raw: "not known", Note: f.Why, Tone: Neutral}
 	case !f.Holds:
 		return Entry{Text: "no", Raw: "no", Tone: Warn} // the findings say why
 	}

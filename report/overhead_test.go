@@ -213,6 +213,12 @@ func TestTooFewTrialsAreWords(t *testing.T) {
 	if f.A.Lo.Known() {
 		t.Errorf("two trials of two cells bound A: %+v", f.A)
 	}
+	if strings.Contains(r.Verdict.Text, "round trip") && !strings.Contains(r.Verdict.Text, "not determined") {
+		t.Errorf("verdict %q", r.Verdict.Text)
+	}
+	if r.found("model") != nil {
+		t.Error("a model that nothing tested is said not to hold")
+	}
 	page(t, r)
 	text(t, r, 100)
 }
