@@ -25,14 +25,14 @@ func All() []system.System {
 		static.System{},
 		sftp.System{},
 		scp.System{},
-		boxo.System{},
-		kubo.System{},
-		codex.System{},
 		s3.System{},
+		tahoe.System{},
 		siad.System{},
 		renterd.System{},
+		codex.System{},
+		kubo.System{},
+		boxo.System{},
 		boost.System{},
-		tahoe.System{},
 		http.System{},
 	}
 }
