@@ -246,7 +246,11 @@ func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
 
 // cellsPossible reports each level that makes a cell impossible, once.
 func (d *decoder) cellsPossible(e *Experiment, conditions []condition) {
-	_, bad := e.expand(conditions)
+	cells, bad := e.expand(conditions)
+	if bad == nil && e.Scenario == "overhead" && !slices.ContainsFunc(cells, func(c Cell) bool { return !estimateCell(&c, e.Limits).tooLong(&c) }) {
+		d.fail("overhead.longest", d.first("overhead.longest", "overhead"), "raise `overhead.longest`, or make the objects smaller",
+			"no cell is left: in all of them one operation is expected to take longer than %s", e.Overhead.Longest)
+	}
 	type where struct {
 		path  string
 		index int

@@ -15,6 +15,12 @@ func catalog() experiment.Catalog {
 		{Name: "static", Modes: []string{"start"}, Baseline: true, HTTP: true, Options: []experiment.OptionSpec{{Name: "tls", Type: "bool", Default: "false"}}},
 		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
 		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
+		{Name: "tahoe", Modes: []string{"start", "attach"}, HTTP: true, Options: []experiment.OptionSpec{
+			{Name: "needed", Type: "int", Default: "2"}, {Name: "total", Type: "int", Default: "3"}, {Name: "nodes", Type: "int", Default: "3"},
+			{Name: "protocol", Type: "enum", Enum: []string{"gbs", "foolscap"}, Default: "gbs"},
+		}},
+		{Name: "sftp", Modes: []string{"start", "attach"}, Baseline: true},
+		{Name: "scp", Modes: []string{"start", "attach"}, Baseline: true},
 		{Name: "boost", Modes: []string{"attach"}, HTTP: true, Options: []experiment.OptionSpec{{Name: "url", Type: "string", Required: true}, {Name: "list", Type: "string", Required: true}}},
 	}
 }
@@ -53,7 +59,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %s", p.Name, w)
 		}
 	}
-	if got := strings.Join(names, " "); got != "boost-retrieval quickstart" {
+	if got := strings.Join(names, " "); got != "boost-retrieval quickstart tahoe-objects tahoe-overhead" {
 		t.Errorf("presets are %s", got)
 	}
 	if _, err := Get("slowstart"); err == nil || !strings.Contains(err.Error(), "quickstart") {
@@ -132,5 +138,76 @@ func TestBoostRetrievalScales(t *testing.T) {
 	p = plan(t, "boost-retrieval", "systems=nginx,boost", "systems.boost.with.url=http://provider:7777", "systems.boost.with.list=pieces.txt")
 	if p.Experiment.Baseline != "nginx" || len(p.Cells) != 56 {
 		t.Errorf("baseline %s, %d cells", p.Experiment.Baseline, len(p.Cells))
+	}
+}
+
+// The study's question on a ladder of sizes and round trips, without what a
+// system cannot do.
+func TestTahoeOverhead(t *testing.T) {
+	p := plan(t, "tahoe-overhead")
+	delays, sizes, operations := map[string]map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}
+	for _, c := range p.Cells {
+		o := c.Overhead
+		if delays[c.System] == nil {
+			delays[c.System], operations[c.System] = map[string]bool{}, map[string]bool{}
+		}
+		delays[c.System][c.Link.Delay.String()] = true
+		sizes[c.Data.Size.String()] = true
+		operations[c.System][o.Operation] = true
+		switch {
+		case c.System == "tahoe" && o.Connections != "keep", c.System == "scp" && o.Connections != "fresh":
+			t.Errorf("%s: %s with connections %s", c.ID, c.System, o.Connections)
+		case o.Concurrency > 1 && (o.Operation != "put" || c.Link.Delay != 0):
+			t.Errorf("%s: %+v", c.ID, o)
+		case c.Estimate.Operation > p.Experiment.Limits.Deadline.Seconds()/2:
+			t.Errorf("%s: an operation takes %.0f s, too near its deadline", c.ID, c.Estimate.Operation)
+		}
+	}
+	for system, n := range map[string]int{"tahoe": 5, "sftp": 4, "scp": 2, "nginx": 4} {
+		if len(operations[system]) != n || len(delays[system]) != 5 {
+			t.Errorf("%s: operations %v, delays %v", system, operations[system], delays[system])
+		}
+	}
+	if !sizes["55B"] || !sizes["56B"] || len(sizes) != 8 || len(p.Skipped) != 0 || p.Blocks < 6 || p.Experiment.Baseline != "sftp" {
+		t.Errorf("sizes %v, %d skipped, %d blocks, baseline %s", sizes, len(p.Skipped), p.Blocks, p.Experiment.Baseline)
+	}
+}
+
+// What its header says can be done with --set can be done.
+func TestTahoeOverheadScales(t *testing.T) {
+	p := plan(t, "tahoe-overhead", "systems=tahoe,nginx", "overhead.operation=put,get", "data.size=1B,56B,10kB,1MB", "link.delay=2.5ms,20ms", "repetitions=3")
+	if p.Estimate.Seconds > 1200 || p.Experiment.Baseline != "nginx" {
+		t.Errorf("%.0f s, baseline %s", p.Estimate.Seconds, p.Experiment.Baseline)
+	}
+	p = plan(t, "tahoe-overhead", "systems.tahoe.with.needed=3", "systems.tahoe.with.total=10", "systems.tahoe.with.nodes=10", "systems.tahoe.with.protocol=foolscap")
+	if p.Experiment.Systems[0].With["total"] != "10" {
+		t.Errorf("%+v", p.Experiment.Systems[0])
+	}
+	// Over the study's own uplink the largest files take too long, and the plan says so.
+	p = plan(t, "tahoe-overhead", "link.rate=624kbit")
+	if len(p.Skipped) == 0 {
+		t.Error("10 MB at 78 kB/s are not left out")
+	}
+	for _, s := range p.Skipped {
+		for _, f := range s.Factors {
+			if f.Path == "data.size" && f.Value != "10MB" {
+				t.Errorf("%s of %s is left out", s.ID, f.Value)
+			}
+		}
+	}
+}
+
+// Thirty thousand objects, in ten steps.
+func TestTahoeObjects(t *testing.T) {
+	p := plan(t, "tahoe-objects")
+	if len(p.Cells) != 2 || p.Blocks*p.Cells[0].Overhead.Objects != 30_000 || p.Warmup != 0 || p.Cells[0].Data.Size <= 55 {
+		t.Errorf("%d cells, %d blocks, %+v", len(p.Cells), p.Blocks, p.Cells[0])
+	}
+	small := plan(t, "tahoe-objects", "overhead.objects=200", "overhead.count=20")
+	if small.Blocks*small.Cells[0].Overhead.Objects != 2_000 || small.Estimate.Seconds > 600 {
+		t.Errorf("%+v", small.Estimate)
+	}
+	if alone := plan(t, "tahoe-objects", "systems=sftp"); len(alone.Cells) != 1 {
+		t.Errorf("%d cells", len(alone.Cells))
 	}
 }

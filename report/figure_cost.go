@@ -40,22 +40,23 @@ func (r *Report) roundsFigure() Figure {
 		Reads: "How many times an operation waits for the other end, counted from outside: the slope of its time over the measured round trip, with its interval. Each costs the whole distance again, whatever the rate of the link."}
 	var rows []spec
 	var labels []string
-	points, top := 0, 0.0
+	points, top, several := 0, 0.0, false
 	for i := range r.Fits {
 		t := &r.Fits[i]
+		label := r.nameOf(t)
+		if len(t.Rounds) > 0 && !slices.Contains(labels, label) {
+			labels = append(labels, label)
+		}
 		for j, s := range t.Rounds {
-			label := r.nameOf(t)
+			sizes := ""
 			if len(t.Rounds) > 1 {
-				label += ", " + sizeWords(float64(s.From)) + " to " + sizeWords(float64(s.To))
-			}
-			if !slices.Contains(labels, label) {
-				labels = append(labels, label)
+				sizes, several = " ("+s.sizes()+")", true
 			}
 			if j == 0 {
 				points += t.Points
 			}
 			row := spec{"row": label, "system": t.System, "x": s.R.Value, "text": decimals(float64(s.R.Value)),
-				"tip": fmt.Sprintf("%s, %s: %s, A = %s", t.System, label, roundWords(float64(s.R.Value)), showRange(t.A.Value, t.A.Lo, t.A.Hi, "s"))}
+				"tip": fmt.Sprintf("%s, %s%s: %s, A = %s", t.System, label, sizes, roundWords(float64(s.R.Value)), showRange(s.A.Value, s.A.Lo, s.A.Hi, "s"))}
 			top = max(top, float64(s.R.Value))
 			if s.R.Lo.Known() && s.R.Hi.Known() {
 				row["lo"], row["hi"] = s.R.Lo, s.R.Hi
@@ -67,22 +68,34 @@ func (r *Report) roundsFigure() Figure {
 	if rows == nil {
 		return Figure{}
 	}
+	if several {
+		f.Reads += " Where a system has several marks in a row, its round trips grow with the size of the object."
+	}
 	f.Table, f.N = r.fitTable(), "n = "+plural(int64(points), "valid trial", "valid trials")
 	colour, shape := r.systemScales()
 	col := spec{"field": "system", "type": "nominal", "scale": colour, "legend": nil}
 	x := spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []float64{min(0, lowest(rows)), max(1, top) * 1.12}, "nice": false},
 		"axis": spec{"title": "round trips", "tickCount": 6, "grid": true, "gridDash": []int{1, 3}}}
 	f.Panels = []Panel{{Spec: spec{
-		"$schema": vegaLite, "description": f.Title, "data": spec{"values": rows}, "height": max(200, 30+len(labels)*(14+13*len(r.Systems))),
+		"$schema": vegaLite, "description": f.Title, "data": spec{"values": rows}, "height": max(200, 40+len(labels)*(10+24*len(r.Systems))),
 		"encoding": spec{"y": spec{"field": "row", "type": "nominal", "sort": labels, "axis": spec{"title": nil, "ticks": false, "domain": false, "grid": false, "labelLimit": 150}},
-			"yOffset": spec{"field": "system", "type": "nominal", "sort": colour["domain"], "scale": spec{"domain": colour["domain"], "paddingOuter": 0.6}}, "x": x},
+			"yOffset": spec{"field": "system", "type": "nominal", "sort": colour["domain"], "scale": spec{"domain": colour["domain"], "paddingOuter": 0.5}}, "x": x},
 		"layer": []spec{
+			{"mark": spec{"type": "line", "strokeWidth": 1, "opacity": 0.6}, "encoding": spec{"color": col, "detail": spec{"field": "row", "type": "nominal"}}},
 			{"mark": spec{"type": "rule", "strokeWidth": 2}, "encoding": spec{"color": col, "x": spec{"field": "lo", "type": "quantitative"}, "x2": spec{"field": "hi"}}},
 			{"mark": spec{"type": "point", "filled": true, "size": 70, "opacity": 1}, "encoding": spec{"color": col, "shape": spec{"field": "system", "type": "nominal", "scale": shape, "legend": nil}, "tooltip": spec{"field": "tip", "type": "nominal"}}},
 			{"mark": spec{"type": "text", "align": "center", "baseline": "bottom", "dy": -6, "fontSize": 10, "color": "var(--soft)"}, "encoding": spec{"text": spec{"field": "text", "type": "nominal"}}},
 		},
 	}}}
 	return f
+}
+
+// sizes says which sizes a segment is of: "30 kB to 1 MB".
+func (s Rounds) sizes() string {
+	if s.From == s.To {
+		return sizeWords(float64(s.From))
+	}
+	return sizeWords(float64(s.From)) + " to " + sizeWords(float64(s.To))
 }
 
 func lowest(rows []spec) float64 {
@@ -113,13 +126,13 @@ func (r *Report) rttLevels() (levels []float64, labels []string) {
 }
 
 // curvePoints is how many points a model's line has.
-const curvePoints = 33
+const curvePoints = 25
 
 // costFigure draws an operation's time against its size, a line for each round
 // trip: the shape that A, R and B stand for.
 func (r *Report) costFigure() Figure {
 	f := Figure{ID: "cost-time", Title: "Time of one operation against its size", Choose: "operation", Better: "lower is better",
-		Reads: "Medians over trials with their interval, both axes logarithmic; lines are the fit A + R·RTT + B·size. Flat on the left: what an object costs before its bytes count. Rising on the right: the bytes. Lines apart: round trips."}
+		Reads: "Medians over trials with their interval, both axes logarithmic; lines are the fit A + R·RTT + B·size. Flat on the left: what an object costs before its bytes count. Rising on the right: the bytes. Lines apart: round trips. A line that breaks has more round trips from there on."}
 	levels, labels := r.rttLevels()
 	shades := []float64{}
 	for i := range levels {
@@ -187,7 +200,7 @@ func (r *Report) costFigure() Figure {
 			"$schema": vegaLite, "description": f.Title + ", " + k.system + ", " + k.String(), "data": spec{"values": rows[k]},
 			"encoding": spec{"x": sizeChannel(sizes, sizeLabels), "y": spec{"field": "y", "type": "quantitative", "scale": spec{"type": "log", "domain": []float64{lo[k] / 1.25, hi[k] * 1.25}, "nice": false, "clamp": true}, "axis": logAxis("s")}},
 			"layer": []spec{
-				{"transform": only("fit"), "mark": spec{"type": "line", "strokeWidth": 1.5, "color": colour}, "encoding": spec{"opacity": opacity, "detail": spec{"field": "rtt", "type": "nominal"}}},
+				{"transform": only("fit"), "mark": spec{"type": "line", "strokeWidth": 1.5, "color": colour}, "encoding": spec{"opacity": opacity, "detail": spec{"field": "line", "type": "nominal"}}},
 				{"transform": only("median"), "mark": spec{"type": "rule", "strokeWidth": 1.5, "color": colour}, "encoding": spec{"opacity": opacity, "y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}},
 				{"transform": only("median"), "mark": spec{"type": "point", "filled": true, "size": 52, "color": colour}, "encoding": spec{"opacity": opacity, "shape": shape, "tooltip": spec{"field": "tip", "type": "nominal"}}},
 			}}})
@@ -200,13 +213,7 @@ func (r *Report) distance(f *Fit, c *Cell) float64 {
 	if len(f.Rounds) == 0 {
 		return 0
 	}
-	var rtts []float64
-	for _, t := range r.Trials {
-		if l, ok := r.checks[t.ID]; ok && t.Info == c && t.Valid() {
-			rtts = append(rtts, l.RTT)
-		}
-	}
-	return middle(rtts)
+	return r.roundTrip(c)
 }
 
 // curves are a model's lines, one for each round trip as measured.
@@ -227,11 +234,19 @@ func (r *Report) curves(f *Fit, levels []float64, labels []string) []spec {
 		if len(f.Rounds) > 0 {
 			rtt = middle(rtts)
 		}
-		from, to := float64(f.From), float64(f.To)
-		for j := range curvePoints {
-			x := from * math.Pow(to/from, float64(j)/(curvePoints-1))
-			if y := f.model.Predict(rtt, x); y > 0 {
-				rows = append(rows, spec{"kind": "fit", "rtt": labels[i], "x": round(x, 0), "y": significant(y, 5)})
+		for k, s := range f.model.Segments {
+			from, to := s.From, s.To
+			if k > 0 { // just beyond the border, which is the lower segment's
+				from = 1.001 * math.Sqrt(f.model.Segments[k-1].To*s.From)
+			}
+			if k+1 < len(f.model.Segments) {
+				to = math.Sqrt(s.To * f.model.Segments[k+1].From)
+			}
+			for j := range curvePoints {
+				x := from * math.Pow(to/from, float64(j)/(curvePoints-1))
+				if y := f.model.Predict(rtt, x); y > 0 {
+					rows = append(rows, spec{"kind": "fit", "rtt": labels[i], "line": fmt.Sprint(i, " ", k), "x": significant(x, 4), "y": significant(y, 5)})
+				}
 			}
 		}
 	}
@@ -307,7 +322,7 @@ func logAxis(unit string) spec {
 func (r *Report) residualFigure() Figure {
 	f := Figure{ID: "residuals", Title: "What the fits leave over", Better: "closer to 0 is better", Legend: r.systemLegend(),
 		Reads: "Each mark is a trial: its time divided by what A + R·RTT + B·size gives for it, less 1. A cloud around 0 is noise; a bend or steps mean that the operation is not what the model says. Values beyond ±100 % are drawn at the edge."}
-	f.Table.Head = []Column{{"operation", false}, {"connections", false}, {"system", false}, {"size", true}, {"RTT", true}, {"trial", true}, {"residual", true}}
+	f.Table.Head = []Column{{"operation", false}, {"connections", false}, {"system", false}, {"size", true}, {"RTT", true}, {"median residual", true}, {"lowest", true}, {"highest", true}, {"trials", true}}
 	type panel struct{ operation, connections string }
 	var order []panel
 	rows := map[panel][]spec{}
@@ -329,10 +344,8 @@ func (r *Report) residualFigure() Figure {
 			x := p.trial.Info.size() * math.Pow(sizes[len(sizes)-1]/sizes[0], (float64(at)-float64(len(r.Systems)-1)/2)*0.012)
 			rows[k] = append(rows[k], spec{"system": fit.System, "x": significant(x, 4), "y": significant(max(-1, min(1, p.value)), 3),
 				"tip": fmt.Sprintf("%s, %s: %+.1f %%", fit.System, r.placeOf(p.trial.Info), 100*p.value)})
-			f.Table.Rows = append(f.Table.Rows, []Entry{{Text: fit.Operation, Raw: fit.Operation}, {Text: fit.Connections, Raw: fit.Connections}, {Text: fit.System, Raw: fit.System},
-				{Text: sizeWords(p.trial.Info.size()), Raw: plain(p.trial.Info.size())}, number(Num(r.checks[p.trial.ID].RTT), "s"), integer(int(p.trial.ID)),
-				{Text: fmt.Sprintf("%+.1f %%", 100*p.value), Raw: plain(significant(p.value, 4))}})
 		}
+		f.Table.Rows = append(f.Table.Rows, fit.residualRows(r)...)
 	}
 	if n == 0 {
 		return Figure{}
@@ -352,4 +365,26 @@ func (r *Report) residualFigure() Figure {
 			}}})
 	}
 	return f
+}
+
+// residualRows are a fit's residuals by cell.
+func (f *Fit) residualRows(r *Report) [][]Entry {
+	var order []*Cell
+	values, rtts := map[*Cell][]float64{}, map[*Cell][]float64{}
+	for _, p := range f.residual {
+		c := p.trial.Info
+		if values[c] == nil {
+			order = append(order, c)
+		}
+		values[c], rtts[c] = append(values[c], p.value), append(rtts[c], r.checks[p.trial.ID].RTT)
+	}
+	off := func(v float64) Entry {
+		return Entry{Text: fmt.Sprintf("%+.1f %%", 100*v), Raw: plain(significant(v, 4))}
+	}
+	var rows [][]Entry
+	for _, c := range order {
+		rows = append(rows, []Entry{{Text: f.Operation, Raw: f.Operation}, {Text: f.Connections, Raw: f.Connections}, {Text: f.System, Raw: f.System},
+			{Text: sizeWords(c.size()), Raw: plain(c.size())}, number(Num(middle(rtts[c])), "s"), off(middle(values[c])), off(slices.Min(values[c])), off(slices.Max(values[c])), integer(len(values[c]))})
+	}
+	return rows
 }

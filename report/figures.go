@@ -20,6 +20,10 @@ type drawing struct {
 // manyPanels is from how many panels on a figure shows one at a time.
 const manyPanels = 12
 
+// manyTrials is the number of trials above which a metric's figure leaves the
+// single ones out, for the page's size.
+const manyTrials = 2000
+
 // add puts a figure on the page, unless there is nothing in it.
 func (r *Report) add(f Figure) {
 	if len(f.Panels) > manyPanels && f.Choose == "" {
@@ -43,6 +47,10 @@ func (r *Report) metricFigure(d drawing) Figure {
 	}
 	f := Figure{ID: d.id, Title: d.title, Better: better(m.Better), Legend: r.systemLegend()}
 	f.Reads = d.reads + " Large marks are medians over trials with their interval; small ones are single trials."
+	many := len(r.Trials) > manyTrials
+	if many {
+		f.Reads = d.reads + " Marks are medians over trials with their interval; there are too many trials to draw each."
+	}
 	tops, points, invalid := map[string]float64{}, 0, 0
 	data := map[string][]spec{}
 	for i := range r.Trials {
@@ -62,7 +70,9 @@ func (r *Report) metricFigure(d drawing) Figure {
 		}
 		k := r.shape.panel(t.Info)
 		tops[k] = max(tops[k], v)
-		data[k] = append(data[k], row)
+		if !many || !t.Valid() {
+			data[k] = append(data[k], row)
+		}
 	}
 	if points+invalid == 0 {
 		return Figure{}

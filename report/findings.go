@@ -168,7 +168,7 @@ func notExecuted(r *Report) []Finding {
 // generatorBound: a result about the generator is not one about the server.
 func generatorBound(r *Report) []Finding {
 	f := r.invalidBecause("generator-bound", "The load generator was the limit",
-		"in these cells the generator itself was too busy or too late; their invalid trials say how fast the generator is, not the server, and are left out. Receive with drop, which costs a fifth, shape the link, or run on a machine with more CPUs.",
+		"in these cells the generator itself was too busy or too late; their invalid trials say how fast the generator is, not the server, and are left out. "+r.lens.relieve,
 		record.ReasonGeneratorSaturated, record.ReasonGeneratorLate)
 	return f
 }

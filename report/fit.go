@@ -35,6 +35,7 @@ type Fit struct {
 	Inline      *Inline  `json:"inline,omitempty"`
 
 	model    *stats.CostModel // nil: there is none
+	tested   bool             // there was something to test the model with
 	ownA     bool             // the first of Rounds has a constant part of its own
 	residual []residual
 }
@@ -205,6 +206,15 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 		}
 		f.ownA = f.ownA || s.OwnA
 	}
+	parameters := 1 + len(f.Rounds)
+	if f.ownA {
+		parameters++
+	}
+	if f.B.Value.Known() {
+		parameters++
+	}
+	// Repeated cells say how far trials differ, further cells whether the model misses them by more.
+	f.tested = f.Points > f.Cells && f.Cells > parameters
 	if len(f.Rounds) == 0 {
 		f.also("the round trip did not vary, so A has the round trips in it")
 	}
@@ -221,6 +231,9 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 		f.residual = append(f.residual, residual{t, m.Residual[i]})
 	}
 	f.LineShare = r.lineShare(&f, trials)
+	if f.LineShare.Lo > 1+EffectFloor {
+		f.also("1/B is more than the link carries: these sizes do not tell the time of the bytes from that of the round trips")
+	}
 	return f, true
 }
 
@@ -377,6 +390,19 @@ func (r *Report) placeOf(c *Cell) string {
 	return s
 }
 
+// roundTrip is the measured round trip of a cell, the median over its valid
+// trials; 0 when none was measured.
+func (r *Report) roundTrip(c *Cell) float64 {
+	var rtts []float64
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if l, ok := r.checks[t.ID]; ok && t.Info == c && t.Valid() {
+			rtts = append(rtts, l.RTT)
+		}
+	}
+	return middle(rtts)
+}
+
 // An operation that ended sooner than this share of its round trip waited for
 // no answer; and fewer bytes than these on the link are the noise of
 // connections that stay open.
@@ -389,33 +415,28 @@ const (
 // waited for.
 const leastRTT = 0.004
 
-// inline finds the sizes of an upload whose bytes never cross the link: in every
-// cell with a round trip worth the name it ended sooner than that allows, and
-// the link carried nothing to speak of. Nil: there are none, or it cannot be told.
+// inline finds the sizes of an upload whose bytes never cross the link: at the
+// longest round trip, where waiting for one shows best, it ended sooner than
+// that allows, and the link carried nothing to speak of. Nil: there are none, or
+// it cannot be told.
 func (r *Report) inline(k task) *Inline {
 	if !writes(k.operation) {
 		return nil
 	}
 	stays := map[float64]bool{} // by size; false: its bytes cross
+	longest := map[float64]float64{}
 	for _, c := range r.cells() {
-		if !c.sequential() || c.task() != k {
+		m, ok := c.Metrics["duration_p50"]
+		if !c.sequential() || c.task() != k || !ok {
 			continue
 		}
-		m, ok := c.Metrics["duration_p50"]
-		var rtts []float64
-		for _, t := range r.Trials {
-			if l, checked := r.checks[t.ID]; t.Info == c && t.Valid() && checked {
-				rtts = append(rtts, l.RTT)
-			}
+		rtt := r.roundTrip(c)
+		if rtt < max(leastRTT, longest[c.size()]) {
+			continue
 		}
-		if rtt := middle(rtts); ok && rtt >= leastRTT {
-			here := float64(m.Median) < noRound*rtt
-			if w, measured := c.Metrics["wire_bytes"]; measured && float64(w.Median) > max(idleBytes, c.size()/2) {
-				here = false
-			}
-			before, seen := stays[c.size()]
-			stays[c.size()] = here && (before || !seen)
-		}
+		w, measured := c.Metrics["wire_bytes"]
+		crossed := measured && float64(w.Median) > max(idleBytes, c.size()/2)
+		longest[c.size()], stays[c.size()] = rtt, float64(m.Median) < noRound*rtt && !crossed
 	}
 	in := &Inline{unknown, unknown}
 	sizes := make([]float64, 0, len(stays))

@@ -49,10 +49,11 @@ var numbered = regexp.MustCompile(`-[0-9]+$`)
 
 // kindOf is a process's name without its system and number: "tahoe/storage-2" is
 // of the kind "storage".
-func kindOf(process string) string {
+func kindOf(process, system string) string {
 	if i := strings.LastIndex(process, "/"); i >= 0 {
 		process = process[i+1:]
 	}
+	process = strings.TrimPrefix(process, system+"-")
 	return numbered.ReplaceAllString(process, "")
 }
 
@@ -61,7 +62,7 @@ func detail(t *Trial, kind string) map[string][]float64 {
 	all := map[string][]float64{}
 	for _, d := range t.Details {
 		if d.Kind == kind && !math.IsNaN(d.Value) {
-			k := kindOf(d.Name)
+			k := kindOf(d.Name, t.Info.System)
 			all[k] = append(all[k], d.Value)
 		}
 	}

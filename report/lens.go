@@ -5,6 +5,7 @@ package report
 type lens struct {
 	headline   func(planView) string // the metric that verdicts speak of
 	steady     string                // the metric whose drift is looked for
+	relieve    string                // what to do when the generator is the limit
 	operation  [2]string             // what an operation is called: one, and several
 	axis       []string              // factors that suit the axis, best first
 	compared   []string              // metrics whose ratios to the baseline are computed

@@ -12,6 +12,7 @@ func overheadLens() lens {
 	return lens{
 		headline:  func(planView) string { return "duration_p50" },
 		steady:    "duration_p50",
+		relieve:   "Shape the link, or run on a machine with more CPUs.",
 		operation: [2]string{"operation", "operations"},
 		axis:      []string{"data.size", "overhead.concurrency", "link.delay", "link.rate"},
 		compared:  []string{"duration_p50", "first_byte_p50", "ops_rate", "system_cpu_per_op", "system_rss_peak"},
@@ -50,14 +51,29 @@ func (f *Fit) main() Estimate {
 }
 
 // before says what an operation costs before its bytes count: "9.1 round trips
-// and 2.1 ms".
+// and 2.1 ms". What its interval leaves open is not told as a number.
 func (f *Fit) before() string {
-	switch a := show(max(0, float64(f.A.Value)), "s"); {
-	case f.main().Value.Known():
-		return roundWords(float64(f.main().Value)) + " and " + a
-	default:
-		return a
+	a := show(float64(f.A.Value), "s")
+	switch {
+	case !f.A.Lo.Known() || !f.A.Hi.Known() || f.A.Hi <= 0:
+		a = "a time that is not determined"
+	case f.A.Lo <= 0:
+		a = "up to " + show(float64(f.A.Hi), "s")
 	}
+	r := f.main()
+	switch {
+	case !r.Value.Known():
+		return a
+	case !counted(r):
+		return "a number of round trips that is not determined and " + a
+	}
+	return roundWords(float64(r.Value)) + " and " + a
+}
+
+// counted reports whether an interval is narrow enough to speak of so many
+// round trips: to a half, or to a fifth of them.
+func counted(r Estimate) bool {
+	return r.Lo.Known() && r.Hi.Known() && max(r.Hi-r.Value, r.Value-r.Lo) <= max(0.5, r.Value/5)
 }
 
 // roundWords counts round trips: "9.1 round trips".
@@ -167,12 +183,16 @@ func modelFails(r *Report) []Finding {
 	grows := Finding{Rule: "segments", Tone: Neutral, Title: "Round trips grow with the size",
 		Text: "One number of round trips does not fit all sizes: each further segment, window or block of a large object waits for an answer of its own."}
 	none := Finding{Rule: "no-fit", Tone: Neutral, Title: "Not everything could be fitted", Text: "There is too little to tell what these operations cost."}
+	untested := Finding{Rule: "model-untested", Tone: Neutral, Title: "Whether the cost model holds is not known",
+		Text: "There are too few trials of a cell, or too few cells, to tell a model that misses from trials that differ. Repeat more, or add sizes and round trips."}
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		name := f.System + ", " + r.nameOf(f)
 		switch {
 		case f.model == nil:
 			none.Evidence = append(none.Evidence, name+": "+f.Why)
+		case !f.tested && !f.Holds:
+			untested.Evidence = append(untested.Evidence, name+": "+f.Why)
 		case !f.Holds:
 			bad.Evidence = append(bad.Evidence, name+": "+f.Why)
 		}
@@ -184,7 +204,7 @@ func modelFails(r *Report) []Finding {
 			grows.Evidence = append(grows.Evidence, name+": "+strings.Join(steps, ", "))
 		}
 	}
-	return withEvidence(bad, grows, none)
+	return withEvidence(bad, untested, grows, none)
 }
 
 // withEvidence keeps the findings that have some.
@@ -225,6 +245,9 @@ func unequal(r *Report) []Finding {
 			what = " (its " + a.Operation + ")"
 		}
 		s := fmt.Sprintf("%s, %s: %s%s", t.System, r.nameOf(t), showRange(a.Ratio.Value, a.Ratio.Lo, a.Ratio.Hi, "×"), what)
+		if base := r.fitOf(task{a.System, a.Operation, t.Connections}); base != nil && base.tested && !base.Holds {
+			s += ", by a fit of the baseline that does not hold"
+		}
 		if a.Least.Where != a.Most.Where {
 			s += fmt.Sprintf("; from %s (%s) to %s (%s)", show(float64(a.Least.Value), "×"), a.Least.Where, show(float64(a.Most.Value), "×"), a.Most.Where)
 		}
@@ -290,18 +313,18 @@ func (r *Report) fitTable() Table {
 	if r.Baseline != "" {
 		t.Head = append(t.Head, Column{"× " + r.Baseline, true})
 	}
-	t.Head = append(t.Head, Column{"residuals", true}, Column{"trials", true}, Column{"holds", false}, Column{"why", false})
+	t.Head = append(t.Head, Column{"residuals", true}, Column{"trials", true}, Column{"holds", false})
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		row := []Entry{{Text: f.System, Raw: f.System}, {Text: f.Operation, Raw: f.Operation}, {Text: f.Connections, Raw: f.Connections},
 			estimated(f.A, "s"), f.roundsEntry(), estimated(f.Rate, "B/s")}
 		if lined {
-			row = append(row, share(f.LineShare.Value))
+			row = append(row, f.lineEntry())
 		}
 		if r.Baseline != "" {
 			row = append(row, r.againstEntry(f))
 		}
-		row = append(row, share(f.Spread), integer(f.Points), f.holdsEntry(), Entry{Text: f.Why, Raw: f.Why})
+		row = append(row, share(f.Spread), integer(f.Points), f.holdsEntry())
 		t.Rows = append(t.Rows, row)
 	}
 	return t
@@ -317,6 +340,14 @@ func (r *Report) againstEntry(f *Fit) Entry {
 	e := estimated(f.Against.Ratio, "×")
 	if f.Against.Operation != f.Operation {
 		e.Note += " of its " + f.Against.Operation
+	}
+	return e
+}
+
+func (f *Fit) lineEntry() Entry {
+	e := share(f.LineShare.Value)
+	if f.LineShare.Lo.Known() && f.LineShare.Hi.Known() {
+		e.Note = fmt.Sprintf("%.0f–%.0f", 100*f.LineShare.Lo, 100*f.LineShare.Hi)
 	}
 	return e
 }
@@ -344,11 +375,13 @@ func (f *Fit) roundsEntry() Entry {
 func (f *Fit) holdsEntry() Entry {
 	switch {
 	case f.model == nil:
-		return Entry{Text: "no fit", Raw: "no fit", Tone: Neutral}
+		return Entry{Text: "no fit", Raw: "no fit", Note: f.Why, Tone: Neutral}
+	case !f.Holds && !f.tested:
+		return Entry{Text: "not known", Raw: "not known", Note: f.Why, Tone: Neutral}
 	case !f.Holds:
-		return Entry{Text: "no", Raw: "no", Tone: Warn}
+		return Entry{Text: "no", Raw: "no", Tone: Warn} // the findings say why
 	}
-	return Entry{Text: "yes", Raw: "yes"}
+	return Entry{Text: "yes", Raw: "yes", Note: f.Why}
 }
 
 // estimated is a number with its interval beside it, in one unit.
@@ -427,6 +460,7 @@ func (r *Report) overheadTables() []textTable {
 		fits.head, fits.right = append(fits.head, "× "+clip(r.Baseline, 10)), append(fits.right, true)
 	}
 	fits.head, fits.right = append(fits.head, "holds"), append(fits.right, false)
+	fits.drop = map[int]int{8: 2, 4: 1} // the intervals of 1/B and A
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		row := []string{clip(f.System, 16), f.Operation, f.Connections, number(f.A.Value, "s").Text, wider(f.A), f.roundsText(), f.roundsWider(), number(f.Rate.Value, "B/s").Text, wider(f.Rate)}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -211,4 +212,16 @@ func (s costs) made(c experiment.Cell, rng *rand.Rand, stored map[string]float64
 		s.trial(c, &trial)
 	}
 	return trial, check
+}
+
+var (
+	costsOnce   sync.Once
+	costsReport *Report
+)
+
+// sharedCosts is the report of the plain run; tests must not change it.
+func sharedCosts(t testing.TB) *Report {
+	t.Helper()
+	costsOnce.Do(func() { costsReport = costs{}.built(t) })
+	return costsReport
 }

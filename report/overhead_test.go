@@ -46,7 +46,7 @@ func near(t *testing.T, what string, e Estimate, want, within float64) {
 }
 
 func TestCostsAreRecovered(t *testing.T) {
-	r := summaryJSON(t, costs{}.built(t))
+	r := summaryJSON(t, sharedCosts(t))
 	for system, operations := range truths {
 		for operation, want := range operations {
 			f := fitIn(t, r, system, operation)
@@ -84,7 +84,7 @@ func TestCostsAreRecovered(t *testing.T) {
 }
 
 func TestPhasesTellTheirRoundTrips(t *testing.T) {
-	r := summaryJSON(t, costs{}.built(t))
+	r := summaryJSON(t, sharedCosts(t))
 	want := map[string]float64{"peer selection": 2, "encode and push": 6, "send hashes and close": 1}
 	var names []string
 	for _, p := range r.Phases {
@@ -100,7 +100,7 @@ func TestPhasesTellTheirRoundTrips(t *testing.T) {
 }
 
 func TestMemoryOfEachKindOfProcess(t *testing.T) {
-	r := costs{}.built(t)
+	r := sharedCosts(t)
 	for _, m := range summaryJSON(t, r).Memory {
 		if m.System != "tahoe" {
 			continue
@@ -132,7 +132,7 @@ func TestMemoryOfEachKindOfProcess(t *testing.T) {
 }
 
 func TestASlopeIsShownOnlyWhereThereIsOne(t *testing.T) {
-	r := costs{}.built(t)
+	r := sharedCosts(t)
 	for _, s := range summaryJSON(t, r).Trends {
 		if s.N != 6 || s.From != 500 || s.To != 5500 {
 			t.Errorf("%s, %s: %d trials, %g to %g objects", s.System, s.Operation, s.N, s.From, s.To)
@@ -212,6 +212,12 @@ func TestTooFewTrialsAreWords(t *testing.T) {
 	}
 	if f.A.Lo.Known() {
 		t.Errorf("two trials of two cells bound A: %+v", f.A)
+	}
+	if strings.Contains(r.Verdict.Text, "round trip") && !strings.Contains(r.Verdict.Text, "not determined") {
+		t.Errorf("verdict %q", r.Verdict.Text)
+	}
+	if r.found("model") != nil {
+		t.Error("a model that nothing tested is said not to hold")
 	}
 	page(t, r)
 	text(t, r, 100)
@@ -296,11 +302,14 @@ func TestTheStudyStandsBesideItsOwnSystemOnly(t *testing.T) {
 }
 
 func TestCostsFitATerminal(t *testing.T) {
-	r := costs{}.built(t)
+	r := sharedCosts(t)
 	out := text(t, r, 100)
 	for line := range strings.Lines(out) {
 		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
 			t.Errorf("a line has %d: %q", n, line)
+		}
+		if strings.Contains(line, "…") {
+			t.Errorf("a line is cut: %q", line)
 		}
 	}
 	for _, want := range []string{"connections", "9.0 ± 0.0", "baseline", "per file byte"} {

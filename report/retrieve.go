@@ -12,6 +12,7 @@ func retrieveLens() lens {
 			return "throughput"
 		},
 		steady:    "throughput",
+		relieve:   "Receive with drop, which costs a fifth, shape the link, or run on a machine with more CPUs.",
 		operation: [2]string{"request", "requests"},
 		axis:      []string{"retrieve.concurrency", "retrieve.arrivals.rate", "data.size", "retrieve.range", "link.delay", "link.rate"},
 		compared:  []string{"throughput", "ttfb_p50", "ttfb_p99", "duration_p50", "duration_p99", "ops_rate", "system_cpu_per_gb", "system_rss_peak"},

@@ -168,10 +168,21 @@ type textTable struct {
 	head  []string
 	right []bool
 	rows  [][]string
+	drop  map[int]int // columns that go when the width is short, those with the highest number first
 }
 
 func (t textTable) write(b *strings.Builder, width int) {
-	lines, _ := t.lines()
+	lines, wide := t.lines()
+	for most := 2; wide > width && most > 0; most-- {
+		for col, drop := range t.drop {
+			if drop == most {
+				for _, row := range t.rows {
+					row[col] = ""
+				}
+			}
+		}
+		lines, wide = t.lines()
+	}
 	for _, l := range lines {
 		b.WriteString(clip(l, width) + "\n")
 	}

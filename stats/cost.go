@@ -12,7 +12,9 @@ type CostPoint struct {
 
 // CostModel is t = A + R·RTT + B·size, with B shared by all sizes and R
 // constant within each segment of sizes. A is shared too, unless the smallest
-// sizes form a segment of their own, see [CostSegment].
+// sizes form a segment of their own, see [CostSegment]. Where it does not hold,
+// more than one segment may stand for something else than round trips, such as
+// a rate that changes with size.
 type CostModel struct {
 	A        Interval // seconds; where the smallest sizes have their own, that of all others
 	B        Interval // seconds per byte

@@ -185,13 +185,12 @@ func (f *costFit) holds() (bool, string) {
 	slices.SortFunc(order, func(a, b int) int {
 		return int(math.Copysign(1, math.Abs(f.residual[b])-math.Abs(f.residual[a])))
 	})
-	typical := robustSpread(relative)
 	var worst []string
 	for _, g := range order[:min(3, len(order))] {
 		worst = append(worst, fmt.Sprintf("%.4g bytes at %.3g ms: %+.1f %%", f.cells[g].size, 1e3*f.cells[g].rtt, 100*relative[g]))
 	}
-	return false, fmt.Sprintf("cells miss the model by %.2g %%, %.2g times as much as repeated trials allow (%s); worst: %s",
-		100*typical, f.misfit(), formatP(p), strings.Join(worst, ", "))
+	return false, fmt.Sprintf("cells miss the model by %.2g times as much as repeated trials allow (%s); worst: %s",
+		f.misfit(), formatP(p), strings.Join(worst, ", "))
 }
 
 func formatP(p float64) string {

@@ -15,7 +15,8 @@ import (
 // contiguous ranges of the sizes measured. In the second case the servers' part
 // of the constant falls away too, so the first segment may have its own A; more
 // constants are not tried, because between two sizes a step of A and a slope B
-// cannot be told apart, while below the threshold B·size is next to nothing.
+// cannot be told apart, while below the threshold B·size is next to nothing
+// (see believable).
 //
 // The search: the model with an R for every size is linear, and whatever the
 // segments are it gives A and B without bias. With these, dynamic programming
@@ -54,22 +55,45 @@ func (f *costFit) segment() *costFit {
 	if len(rich) > 0 {
 		best.criterion = s.criterion(f)
 	}
-	var guesses []guess
+	var shared, own []guess
 	for i, r := range rich {
-		guesses = append(guesses, s.borders(r, first[i])...)
+		if r.form.ownA {
+			own = append(own, s.borders(r, first[i])...)
+		} else {
+			shared = append(shared, s.borders(r, first[i])...)
+		}
 	}
-	slices.SortStableFunc(guesses, func(a, b guess) int { return cmp.Compare(a.criterion, b.criterion) })
-	for _, g := range guesses[:min(tries, len(guesses))] {
-		if c, ok := s.polish(g.form); ok && c.criterion < best.criterion {
-			best = c
+	for _, guesses := range [][]guess{shared, own} {
+		slices.SortStableFunc(guesses, func(a, b guess) int { return cmp.Compare(a.criterion, b.criterion) })
+		for _, g := range guesses[:min(tries, len(guesses))] {
+			if c, ok := s.polish(g.form); ok && c.fit.believable() && c.criterion < best.criterion {
+				best = c
+			}
 		}
 	}
 	return best.fit
 }
 
-// tries is how many of the guesses are fitted: what the rich models say of
-// them is off by no more than the errors of their A and B.
-const tries = 4
+// tries is how many guesses with and without an own A are fitted: what the rich
+// models say of them is off by no more than the errors of their A and B.
+const tries = 3
+
+// believable reports whether a first segment with its own A is one that never
+// leaves the client: less than half a round trip, and bytes that cost less than
+// half the constant. Otherwise a rate that changes with size would pass for it.
+func (f *costFit) believable() bool {
+	if !f.form.ownA {
+		return true
+	}
+	a, r := f.beta[f.form.indexA(0)], f.beta[f.form.indexR(0)]
+	bytes := 0.0
+	for _, c := range f.cells {
+		if f.form.hasB && f.form.segment(c.size) == 0 {
+			bytes = max(bytes, f.beta[len(f.beta)-1]*c.size)
+		}
+	}
+	return math.Abs(r) < 0.5 && bytes < a/2
+}
 
 // guess is a form with its criterion at the rich model's A and B.
 type guess struct {

