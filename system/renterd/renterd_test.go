@@ -392,10 +392,7 @@ func TestListFollowsMarkers(t *testing.T) {
 
 func TestStats(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
-	var after []replay.Exchange
-	for _, e := range replay.Steps(rec, "stats/objects after")[:1] {
-		after = append(after, e) // one byte, three sectors of 4 MiB
-	}
+	after := replay.Steps(rec, "stats/objects after")[:1] // one byte, three sectors of 4 MiB
 	if h, err := on(t, after).Stats(t.Context()); err != nil || h.Objects != 1 || h.Absolute != 3*4<<20 || h.Disk != -1 {
 		t.Errorf("%+v, %v", h, err)
 	}

@@ -51,7 +51,7 @@ type End int
 
 const (
 	Whole     End = iota // as it should
-	Refused              // the connection is reset before an answer
+	Refused              // the connection is reset before an answer, also where it was refused: the server is there
 	Stalled              // nothing more comes: the client must give up
 	Cut                  // the connection ends within the body
 	NoLastRow            // chunked, and ends with "0\r\n" but without the empty line after it
@@ -112,8 +112,8 @@ func Of(rec []Exchange, node string) []Exchange {
 	return out
 }
 
-// Poll makes a sequence of states of rec: of answers that follow each other and
-// are the same one stays, and each may be asked for again until the next comes.
+// Poll makes a sequence of states of rec: of equal answers in a row one stays.
+// Each state is told at least once; the last may be asked for again.
 func Poll(rec []Exchange) []Exchange {
 	var out []Exchange
 	for _, e := range rec {
