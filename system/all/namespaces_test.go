@@ -39,7 +39,8 @@ func TestInNamespaces(t *testing.T) {
 				}
 				defer c.Stop(t.Context())
 				want := 2
-				if i.Name == "tahoe" { // one grid on the first host; its nodes are clients
+				switch i.Name {
+				case "tahoe", "kubo", "codex": // all storage on the first host; the nodes are clients
 					want = 1
 				}
 				if len(c.Nodes()) != want {

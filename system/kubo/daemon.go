@@ -166,6 +166,7 @@ func settings(ip netip.Addr, rpcPort, gatewayPort, swarmPort int) map[string]any
 		"Swarm.EnableHolePunching":              false,
 		"Swarm.RelayClient.Enabled":             false,
 		"Swarm.RelayService.Enabled":            false,
+		"Swarm.ResourceMgr.Enabled":             false, // its limit of connections a second refuses ours when each read has a fresh one
 		"Swarm.Transports.Network.QUIC":         false,
 		"Swarm.Transports.Network.Relay":        false,
 		"Swarm.Transports.Network.WebRTCDirect": false,

@@ -64,6 +64,24 @@ func TestLiveColdReads(t *testing.T) {
 	}
 }
 
+// TestLiveRedials: as many fresh connections in a row as there are reads; the
+// daemon's own limit is lower.
+func TestLiveRedials(t *testing.T) {
+	n := live(t, nil)
+	ref, err := n.Seed(systemtest.Context(t), "x", 100, systemtest.Content("redials", 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		if err := n.Redial(systemtest.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Get(systemtest.Context(t), ref, io.Discard); err != nil {
+			t.Fatalf("after %d: %v", i, err)
+		}
+	}
+}
+
 func TestLiveUnknown(t *testing.T) {
 	for _, method := range []string{"cat", "gateway", "car", "pin"} {
 		t.Run(method, func(t *testing.T) {
