@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need and the machine lacks: nginx, iproute2, Chromium
-# (Debian packages, when we may), versitygw (a Go module), Tahoe-LAFS and Deluge
+# Installs what the tests need and the machine lacks: nginx, iproute2, Chromium,
+# OpenSSH (Debian packages, when we may), versitygw (a Go module), Tahoe-LAFS and Deluge
 # (Python environments of their own) and the page's development packages.
 # Anything it cannot install it names; the tests that need it then skip with
 # that reason, or fail when PLIMSOLL_REQUIRE lists it.
@@ -13,12 +13,15 @@ command -v ip >/dev/null || [ -x /usr/sbin/ip ] || missing+=(iproute2)
 command -v chromium >/dev/null || missing+=(chromium)
 command -v iperf3 >/dev/null || missing+=(iperf3)
 command -v wrk >/dev/null || missing+=(wrk)
+command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
+command -v scp >/dev/null || missing+=(openssh-client)
 command -v python3 >/dev/null || missing+=(python3 python3-venv)
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing ${missing[*]}"
     apt-get update -q >/dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
+    # RUNLEVEL=1: packages with a service (sshd) do not start it.
+    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
   else
     echo "not installed, and not ours to install here: ${missing[*]} (as root on Debian: apt-get install ${missing[*]})"
   fi

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The test binary serves as plimsoll (the watchdog) and as the daemons that
@@ -64,6 +67,8 @@ func fake(what string, args []string) error {
 		return nil
 	case "burn": // burn CPU THREADS BYTES: keeps THREADS threads busy in a child, holds BYTES of memory
 		return burn(args)
+	case "swell": // swell BYTES: takes and gives back BYTES for each line of its input
+		return swell(args)
 	case "sleep":
 	case "env":
 		fmt.Println(strings.Join(os.Environ(), "\n"))
@@ -97,6 +102,29 @@ func echo(addr string) error {
 			_, _ = io.Copy(c, c)
 		}()
 	}
+}
+
+// swell touches so many bytes and gives them back for each line of its input.
+func swell(args []string) error {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < n; i += 4096 {
+			b[i] = 1
+		}
+		if err := unix.Munmap(b); err != nil {
+			return err
+		}
+		fmt.Println("done")
+	}
+	return in.Err()
 }
 
 // burn uses CPU until its input ends, and says how much on its way out.

@@ -385,6 +385,9 @@ func (p *Process) escalate(ctx context.Context, steps []StopStep) error {
 	p.mu.Lock()
 	p.stopping = true
 	p.mu.Unlock()
+	// Who belongs to it must be known before it ends: a child with a session and
+	// an environment of its own cannot be told from others once it is orphaned.
+	p.family(scan())
 	began := time.Now()
 	for _, s := range steps {
 		if p.ended(ctx, time.Until(began.Add(s.After))) || ctx.Err() != nil {

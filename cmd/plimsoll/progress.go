@@ -26,13 +26,14 @@ type progress struct {
 	first    time.Time
 	block    int
 	invalid  int
+	skipped  map[string]bool // cells, by ID
 	dir      string
 }
 
 var _ engine.Progress = (*progress)(nil)
 
 func newProgress(u *ui.UI, plan *experiment.Plan, dir string) *progress {
-	return &progress{ui: u, p: plan, dir: dir, block: -1 << 30}
+	return &progress{ui: u, p: plan, dir: dir, block: -1 << 30, skipped: map[string]bool{}}
 }
 
 // Start says what is about to happen.
@@ -49,6 +50,9 @@ func (p *progress) Start() {
 	}
 	p.ui.Say("%s: %d trials (%d warm-up + %d of each cell) of %s", p.title(), e.Trials, p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
 	p.ui.Say("about %s and %s; recorded in %s", experiment.RoughDuration(e.Seconds), experiment.RoughBytes(e.Bytes), dir)
+	if n := len(p.p.Skipped); n > 0 {
+		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
+	}
 	for _, w := range p.p.Warnings() {
 		p.ui.Say("warning: %s", w)
 	}
@@ -115,6 +119,12 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 		return
 	}
 	switch {
+	case t.State == record.Skipped:
+		if p.skipped[cell.ID] {
+			return // it stays skipped, and has been said
+		}
+		p.skipped[cell.ID] = true
+		p.ui.Say("%s is skipped: %s", p.current, t.Error)
 	case t.State == record.Failed:
 		p.ui.Say("%s could not be executed: %s", p.current, t.Error)
 	case len(t.Invalid) > 0:

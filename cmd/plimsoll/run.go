@@ -123,7 +123,7 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir string
 	if res.Complete {
 		p.ui.Say("%s is complete; nothing is left to execute", dir)
 	}
-	if res.Trials+res.Failed == 0 { // there is nothing to report on
+	if res.Trials+res.Failed+res.Skipped == 0 { // there is nothing to report on
 		return errors.Join(err, interruptedError(res, dir))
 	}
 	// The report of a partial run is worth as much as its trials.
@@ -144,7 +144,7 @@ func verdict(res engine.Result, dir string) error {
 		return interruptedError(res, dir)
 	case res.Stopped != nil:
 		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, "raise exit."+res.Stopped.Condition+" in the experiment to go further"))
-	case res.Trials+res.Failed > 0 && res.Valid == 0:
+	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"), "see the table of validity in the report"))
 	}
 	return nil

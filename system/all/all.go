@@ -9,7 +9,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/kubo"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
+	"github.com/plimsoll-project/plimsoll/system/renterd"
 	"github.com/plimsoll-project/plimsoll/system/s3"
+	"github.com/plimsoll-project/plimsoll/system/scp"
+	"github.com/plimsoll-project/plimsoll/system/sftp"
+	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/static"
 	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
@@ -19,12 +23,16 @@ func All() []system.System {
 	return []system.System{
 		nginx.System{},
 		static.System{},
-		boxo.System{},
-		kubo.System{},
-		codex.System{},
+		sftp.System{},
+		scp.System{},
 		s3.System{},
-		boost.System{},
 		tahoe.System{},
+		siad.System{},
+		renterd.System{},
+		codex.System{},
+		kubo.System{},
+		boxo.System{},
+		boost.System{},
 		http.System{},
 	}
 }

@@ -52,7 +52,7 @@ func (c countingConn) Write(p []byte) (int, error) {
 func TestConnections(t *testing.T) {
 	for _, s := range All() {
 		i := s.Info()
-		if !slices.Contains([]string{"nginx", "static", "s3"}, i.Name) {
+		if !slices.Contains([]string{"nginx", "static", "s3", "sftp"}, i.Name) {
 			continue
 		}
 		for _, tls := range []string{"", "false", "true"} {

@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 			truths := truths
 			truths.Without = []string{"cold"}
 			if opt["via"] == "swarm" {
-				truths.Without = []string{"http", "car", "fresh"}
+				truths.Without = []string{"http", "car", "stat", "fresh"}
 			}
 			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths})
 		})

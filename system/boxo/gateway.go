@@ -19,6 +19,7 @@ var (
 	_ system.Seeder     = (*gatewayNode)(nil)
 	_ system.Ranger     = (*gatewayNode)(nil)
 	_ system.Stats      = (*gatewayNode)(nil)
+	_ system.Stater     = (*gatewayNode)(nil)
 	_ system.Redialer   = (*gatewayNode)(nil)
 )
 
@@ -91,8 +92,18 @@ func (n *gatewayNode) GetRange(ctx context.Context, ref system.Ref, off, count i
 
 // Redial implements system.Redialer.
 func (n *gatewayNode) Redial(ctx context.Context) error {
-	n.at.client.Close()
+	n.at.client.Redial()
 	return ctx.Err()
+}
+
+// Stat implements system.Stater, by HEAD.
+func (n *gatewayNode) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	t, err := n.at.file(ref)
+	if err != nil {
+		return system.Object{}, err
+	}
+	size, err := n.at.client.Stat(ctx, t)
+	return system.Object{Ref: ref, Size: size}, err
 }
 
 // Stats implements system.Stats.

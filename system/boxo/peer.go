@@ -139,7 +139,10 @@ func (f swarmFlags) exchange(ctx context.Context, h host.Host, store blockstore.
 		}
 		finder = only(*s.from)
 	}
-	s.Bitswap = bitswap.New(ctx, bsnet.NewFromIpfsHost(h), finder, store, bitswap.WithTracer(s))
+	s.Bitswap = bitswap.New(ctx, bsnet.NewFromIpfsHost(h), finder, store, bitswap.WithTracer(s),
+		// To take silence for a No serves to ask another node; where there is none,
+		// a transfer on a busy machine has been seen to stand still for a minute.
+		bitswap.SetSimulateDontHavesOnTimeout(false))
 	h.Network().Notify(&network.NotifyBundle{DisconnectedF: s.lost})
 	// Bitswap speaks to peers that come after it alone.
 	if s.from != nil {

@@ -65,8 +65,7 @@ func newAPI(dial web.Dial, base *url.URL) (*api, error) {
 	}
 	// How long an answer may take to begin is ours to say: a delete of a large
 	// object takes minutes.
-	c.HTTP().Transport.(*http.Transport).ResponseHeaderTimeout = 0
-	return &api{web: c, base: base, dialect: codex}, nil
+	return &api{web: c.Patient(), base: base, dialect: codex}, nil
 }
 
 // do makes a request. path is below the dialect's base.

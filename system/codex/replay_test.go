@@ -24,6 +24,10 @@ const (
 	mediumSum = "2417548071234ade96324322c905250f75b29f9dae40d8a24bb0f2c29a44fbee"
 )
 
+// brief is how long tests wait for what never comes: longer than a busy
+// machine takes for what does come.
+const brief = 3 * time.Second
+
 func record(t *testing.T, file string, steps ...string) []replay.Exchange {
 	t.Helper()
 	return replay.Steps(replay.Load(t, "testdata/"+file+".jsonl"), steps...)
@@ -49,7 +53,7 @@ func hello(t *testing.T) []replay.Exchange {
 // server's.
 func attach(t *testing.T, near, far *replay.Server, write bool) system.Node {
 	t.Helper()
-	opt := system.Options{"url": near.URL, "not_found_after": "400ms", "stall_after": "400ms"}
+	opt := system.Options{"url": near.URL, "not_found_after": "30s", "stall_after": "30s"}
 	if far != nil {
 		opt["server_url"] = far.URL
 	}
@@ -150,6 +154,7 @@ func TestQuota(t *testing.T) {
 func TestDownloadOverQuotaStalls(t *testing.T) {
 	rec := record(t, "11-quota", "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
 	n := one(t, rec, replay.Instead(rec[0].Answer.Body.SHA256, systemtest.Bytes("block", 64<<10)))
+	n.stallAfter = brief
 	var got bytes.Buffer
 	err := n.Get(systemtest.Context(t), "zDvZRwzm6jttobPuCXTSJSw3iRGcBWDVpJouUKXCRAyXmAkCmiMP", &got)
 	if got.Len() != 64<<10 || !errors.Is(err, patience.ErrStalled) {
@@ -163,6 +168,7 @@ func TestWindowStall(t *testing.T) {
 	const window = 64 << 20
 	rec := record(t, "12-seeder-killed", "stream on n2; the seeder gets SIGKILL once 8 MiB have arrived; client gives up after 30 s without a byte")
 	n := one(t, rec, replay.Instead(rec[0].Answer.Body.SHA256, systemtest.Bytes("window", window)))
+	n.stallAfter = brief
 	var got count
 	err := n.Get(systemtest.Context(t), "zDvZRwzkxGzEz7LKYEa4ihpSvvg6uYgekKMbcmmfRMGuKhF6tGFq", &got)
 	if got != window || !errors.Is(err, patience.ErrStalled) || errors.Is(err, system.ErrNotFound) {
@@ -192,7 +198,8 @@ func TestUnknownCID(t *testing.T) {
 	rec := record(t, "10-cid-errors", "unknown CID, client deadline 15 s")
 	t.Run("attached: no answer in the time given", func(t *testing.T) {
 		n := one(t, replay.Chain(only(rec, "GET", "/network/stream"), only(rec, "GET", "/network/manifest")))
-		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "no answer for 400ms") {
+		n.notFoundAfter = brief
+		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "no answer for 3s") {
 			t.Errorf("get: %v", err)
 		}
 		if _, err := n.Stat(systemtest.Context(t), unknown); !errors.Is(err, system.ErrNotFound) {
@@ -239,7 +246,7 @@ func TestExistsMeansTheManifestOnly(t *testing.T) {
 	get := record(t, "14-delete-shared-blocks", "local GET b.bin, no peer could supply blocks; client gives up after 10 s without a byte")
 	get[0].Path += "/network/stream"
 	n := one(t, replay.Chain(get, replay.Optional(record(t, "14-delete-shared-blocks", "exists b.bin"))))
-	n.attached = false
+	n.attached, n.stallAfter = false, brief
 	const b system.Ref = "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK"
 	if err := n.Get(systemtest.Context(t), b, io.Discard); !errors.Is(err, patience.ErrStalled) || errors.Is(err, system.ErrNotFound) {
 		t.Errorf("%v", err)

@@ -17,7 +17,13 @@ func TestConformance(t *testing.T) {
 		"pin, and older CIDs": {"method": "pin", "cid_version": "0", "raw_leaves": "false"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt})
+			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: systemtest.Truths{
+				Unknown:          []system.Ref{unknown},
+				Malformed:        []system.Ref{medium[:len(medium)-4], medium + "/x"},
+				ContentAddressed: true,
+				PutPassesServer:  true, // the client's own node takes it
+				HoldsObjects:     true, // its heap grows by half of what passes through
+			}})
 		})
 	}
 }

@@ -213,7 +213,7 @@ func (n *node) Connect(ctx context.Context, address string) error {
 // with their handshake. Requests to the client's node are made anew, too.
 func (n *node) Redial(ctx context.Context) error {
 	for _, r := range n.nodes() {
-		r.web.Close()
+		r.web.Redial()
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

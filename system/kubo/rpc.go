@@ -27,8 +27,7 @@ func newRPC(dial web.Dial, base *url.URL) (*rpc, error) {
 	}
 	// How long an answer may take to begin is ours to say: pin/add and repo/gc
 	// answer when they are done.
-	c.HTTP().Transport.(*http.Transport).ResponseHeaderTimeout = 0
-	return &rpc{web: c, base: base}, nil
+	return &rpc{web: c.Patient(), base: base}, nil
 }
 
 // call makes a call; a status other than 200 is an error. 200 is not success

@@ -79,7 +79,7 @@ func (n *node) on(ctx context.Context, what string, do func(*sftpsession.Session
 	}
 	stop := context.AfterFunc(ctx, s.Abort)
 	err = do(s)
-	if !stop() {
+	if !stop() || errors.Is(err, sftp.ErrSSHFxConnectionLost) {
 		s.Abort()
 	}
 	n.pool.give(s)

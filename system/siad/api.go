@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/patience"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -20,7 +21,8 @@ type api struct {
 	base    *url.URL
 	header  http.Header
 	client  *web.Client
-	patient *web.Client // for uploads, which are answered when they are stored
+	patient *web.Client     // for uploads, which are answered when they are stored
+	alive   context.Context // ends when a process of ours does; nil: we started none
 }
 
 // connect makes an api without asking the daemon anything.
@@ -40,23 +42,24 @@ func (a *api) close() {
 }
 
 func (a *api) url(path string, query url.Values) *url.URL {
-	u := a.base.JoinPath(path)
+	u := *a.base
+	u.Path = strings.TrimSuffix(a.base.Path, "/") + path // escaped when it is sent
 	u.RawQuery = query.Encode()
-	return u
+	return &u
 }
 
 // get reads a report. Reports need no password, so that a wrong one goes unnoticed.
 func (a *api) get(ctx context.Context, path string, query url.Values, out any) error {
-	return explain(a.client.JSON(ctx, http.MethodGet, a.url(path, query), a.header, nil, out))
+	return a.explain(a.client.JSON(ctx, http.MethodGet, a.url(path, query), a.header, nil, out))
 }
 
 // post sends a form. Its success, 204, says that the order was taken, not that
 // it was carried out.
 func (a *api) post(ctx context.Context, path string, form url.Values, out any) error {
 	if form == nil {
-		return explain(a.client.JSON(ctx, http.MethodPost, a.url(path, nil), a.header, nil, out))
+		return a.explain(a.client.JSON(ctx, http.MethodPost, a.url(path, nil), a.header, nil, out))
 	}
-	return explain(a.client.JSON(ctx, http.MethodPost, a.url(path, nil), a.header, form, out))
+	return a.explain(a.client.JSON(ctx, http.MethodPost, a.url(path, nil), a.header, form, out))
 }
 
 // upload sends size bytes of r.
@@ -64,17 +67,17 @@ func (a *api) upload(ctx context.Context, path string, query url.Values, size in
 	header := a.header.Clone()
 	header.Set("Content-Type", "application/octet-stream")
 	_, err := a.patient.Call(ctx, web.Call{Method: http.MethodPost, URL: a.url(path, query), Header: header, Body: r, Size: size})
-	return explain(err)
+	return a.explain(err)
 }
 
 // download writes an answer's body to w.
 func (a *api) download(ctx context.Context, path string, query url.Values, w io.Writer) error {
 	resp, err := a.patient.Open(ctx, web.Call{Method: http.MethodGet, URL: a.url(path, query), Header: a.header})
 	if err != nil {
-		return explain(err)
+		return a.explain(err)
 	}
 	defer resp.Body.Close()
-	return a.patient.Copy(resp, w)
+	return a.explain(a.patient.Copy(resp, w))
 }
 
 // checkPassword asks for something that is refused without the password and
@@ -91,9 +94,28 @@ func (a *api) checkPassword(ctx context.Context) error {
 	return err
 }
 
-// explain adds what a status and its text mean. siad says 400 and 500 for
+// deathTime is how long the end of a process may take to be noticed after its
+// connections broke.
+const deathTime = 500 * time.Millisecond
+
+// explain adds to an error what is behind it: a process that has ended, or what
+// a status means.
+func (a *api) explain(err error) error {
+	if err == nil || web.Status(err) != 0 || a.alive == nil {
+		return meaning(err)
+	}
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		select {
+		case <-a.alive.Done():
+		case <-time.After(deathTime):
+		}
+	}
+	return patience.Explain(a.alive, err)
+}
+
+// meaning adds what a status and its text mean. siad says 400 and 500 for
 // everything, so that the text is all there is to go by.
-func explain(err error) error {
+func meaning(err error) error {
 	var e *web.StatusError
 	if !errors.As(err, &e) {
 		return err

@@ -33,6 +33,7 @@ type node struct {
 	attached     bool
 	write        bool
 	procs        []*testbed.Process
+	unwatch      func()
 	stores       []string // the hosts' storage folders
 	every        time.Duration
 
@@ -51,7 +52,7 @@ func newNode(a *api, opt system.Options) *node {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &node{api: a, prefix: prefix, every: pollEvery, ours: map[system.Ref]int64{}}
+	return &node{api: a, prefix: prefix, every: pollEvery, unwatch: func() {}, ours: map[system.Ref]int64{}}
 }
 
 // Put implements system.Node. It returns at redundancy 1: each chunk is on as
@@ -289,27 +290,12 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 
 // Health implements system.Healther.
 func (n *node) Health(ctx context.Context) error {
-	for _, p := range n.procs {
-		if err := ended(p); err != nil {
-			return err
-		}
+	if alive := n.api.alive; alive != nil && alive.Err() != nil {
+		return fmt.Errorf("siad: %w", context.Cause(alive))
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	return n.api.synced(ctx)
-}
-
-// ended tells that a process is gone, with the end of its log.
-func ended(p *testbed.Process) error {
-	select {
-	case <-p.Done():
-		if err := p.Err(); err != nil {
-			return fmt.Errorf("siad: %w", err)
-		}
-		return fmt.Errorf("siad: the process has ended; see %s", p.LogPath())
-	default:
-		return nil
-	}
 }
 
 // synced asks whether the daemon has the whole chain.
@@ -345,6 +331,7 @@ func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.base)} 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
 	n.api.close()
+	n.unwatch()
 	errs := make([]error, len(n.procs))
 	var wg sync.WaitGroup
 	for i, p := range n.procs {

@@ -82,7 +82,10 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		if err != nil {
 			return nil, err
 		}
-		return n, n.identify(ctx, identity)
+		if err := n.identify(ctx, identity); err != nil {
+			return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
+		}
+		return n, nil
 	})
 }
 

@@ -16,7 +16,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
+func TestMain(m *testing.M) {
+	if os.Getenv(fakeEnv) != "" {
+		serveFake(os.Args[1:])
+	}
+	systemtest.Main(m, System{})
+}
 
 func TestConformance(t *testing.T) {
 	if os.Getenv("PLIMSOLL_SIAD") == "" {

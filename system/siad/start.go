@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/patience"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -37,12 +38,6 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 	fail := func(err error) (*node, error) {
 		for _, one := range all {
 			one.api.close()
-			if one.proc == nil {
-				continue
-			}
-			if gone := ended(one.proc); gone != nil {
-				err = errors.Join(err, gone)
-			}
 		}
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+5*time.Second)
 		defer cancel()
@@ -60,38 +55,28 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 		}
 		all = append(all, h)
 	}
-	watched, cancel := watch(ctx, all)
-	defer cancel()
 	n := newNode(renter.api, d.Options)
 	n.data, n.parity = p.data, p.parity
-	if err := form(watched, n, renter, all[1:], p); err != nil {
-		return fail(err)
-	}
 	for _, one := range all {
 		n.procs = append(n.procs, one.proc)
-		if one.store != "" && one != renter {
-			n.stores = append(n.stores, one.store)
-		}
+	}
+	var alive context.Context
+	alive, n.unwatch = patience.Watch(n.procs...)
+	for _, one := range all {
+		one.api.alive = alive
+	}
+	formed, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(alive, func() { cancel(context.Cause(alive)) })()
+	if err := form(formed, n, renter, all[1:], p); err != nil {
+		n.unwatch()
+		return fail(err)
 	}
 	for _, h := range all[1:] {
+		n.stores = append(n.stores, h.store)
 		h.api.close()
 	}
 	return n, nil
-}
-
-// watch is ctx until a daemon ends.
-func watch(ctx context.Context, all []*daemon) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	for _, one := range all {
-		go func() {
-			select {
-			case <-one.proc.Done():
-				cancel(ended(one.proc))
-			case <-ctx.Done():
-			}
-		}()
-	}
-	return ctx, func() { cancel(nil) }
 }
 
 func stopAll(ctx context.Context, all []*daemon) error {

@@ -42,17 +42,20 @@ func testHealth(t *testing.T, n system.Node) {
 func freeze(t *testing.T, nodes ...system.Node) (thaw func()) {
 	t.Helper()
 	all := processes(nodes)
-	for _, p := range all {
-		signalGroup(t, p.PID(), syscall.SIGSTOP)
-	}
-	for _, p := range all {
-		waitStopped(t, p.PID())
-	}
-	return func() {
+	thaw = func() {
 		for _, p := range all {
-			signalGroup(t, p.PID(), syscall.SIGCONT)
+			signalAll(t, p.PID(), syscall.SIGCONT)
 		}
 	}
+	for _, p := range all {
+		for _, group := range signalAll(t, p.PID(), syscall.SIGSTOP) {
+			if !stopped(group) {
+				thaw()
+				t.Fatalf("process group %d does not stop", group)
+			}
+		}
+	}
+	return thaw
 }
 
 // processes are those of all nodes, each once.
@@ -121,7 +124,7 @@ func kill(t *testing.T, nodes []system.Node) {
 	t.Helper()
 	all := processes(nodes)
 	for _, p := range all {
-		signalGroup(t, p.PID(), syscall.SIGKILL)
+		signalAll(t, p.PID(), syscall.SIGKILL)
 	}
 	for _, p := range all {
 		select {
@@ -190,10 +193,9 @@ func (o *once) trigger() {
 	}
 }
 
-// waitStopped waits until every thread of a process group is stopped, which
-// takes a moment after the signal.
-func waitStopped(t *testing.T, group int) {
-	t.Helper()
+// stopped waits until every thread of a process group is stopped, which takes a
+// moment after the signal, or has ended.
+func stopped(group int) bool {
 	for end := time.Now().Add(soon); ; time.Sleep(time.Millisecond) {
 		stats, err := filepath.Glob("/proc/[0-9]*/task/*/stat")
 		running := err != nil
@@ -201,22 +203,51 @@ func waitStopped(t *testing.T, group int) {
 			b, _ := os.ReadFile(path) // gone: not running
 			_, rest, _ := strings.Cut(string(b), ") ")
 			f := strings.Fields(rest) // state, parent, process group
-			running = running || len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "T"
+			running = running || len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "T" && f[0] != "Z"
 		}
-		if !running {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("process group %d does not stop", group)
+		if !running || time.Now().After(end) {
+			return !running
 		}
 	}
 }
 
-func signalGroup(t *testing.T, pid int, s syscall.Signal) {
+// signalAll signals the process group of pid and those of all that descends from
+// it: some servers give each connection a process in a session of its own.
+func signalAll(t *testing.T, pid int, s syscall.Signal) (groups []int) {
 	t.Helper()
-	if err := syscall.Kill(-pid, s); err != nil {
-		t.Errorf("%v to process group %d: %v", s, pid, err)
+	groups = family(pid)
+	for _, group := range groups {
+		if err := syscall.Kill(-group, s); err != nil && (group == pid || !errors.Is(err, syscall.ESRCH)) {
+			t.Errorf("%v to process group %d: %v", s, group, err)
+		}
 	}
+	return groups
+}
+
+// family is the process group of pid and those of its descendants.
+func family(pid int) []int {
+	type process struct{ parent, group int }
+	all := map[int]process{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		b, _ := os.ReadFile(path) // gone: no descendant
+		_, rest, _ := strings.Cut(string(b), ") ")
+		if f := strings.Fields(rest); len(f) > 2 { // state, parent, process group
+			id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			parent, _ := strconv.Atoi(f[1])
+			group, _ := strconv.Atoi(f[2])
+			all[id] = process{parent, group}
+		}
+	}
+	groups := []int{pid}
+	for _, p := range all {
+		for up := p.parent; up > 1; up = all[up].parent {
+			if up == pid && !slices.Contains(groups, p.group) {
+				groups = append(groups, p.group)
+			}
+		}
+	}
+	return groups
 }
 
 func testStop(t *testing.T, c system.Cluster) {

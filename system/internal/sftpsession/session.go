@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pkg/sftp"
@@ -30,8 +31,9 @@ type Login struct {
 // Session is an SSH connection with one SFTP session on it.
 type Session struct {
 	*sftp.Client
-	conn ssh.Conn
-	gone chan struct{} // closed with the connection
+	conn    ssh.Conn
+	gone    chan struct{} // closed with the connection
+	aborted atomic.Bool
 }
 
 // Dial makes connections: a method of testbed.Host.
@@ -75,7 +77,7 @@ func (l Login) open(tcp net.Conn, opt []sftp.ClientOption) (*Session, error) {
 	s := &Session{Client: files, conn: conn, gone: make(chan struct{})}
 	go func() {
 		defer close(s.gone)
-		_ = files.Wait()
+		_ = conn.Wait()
 	}()
 	return s, nil
 }
@@ -127,12 +129,15 @@ func (s *Session) Alive() bool {
 	case <-s.gone:
 		return false
 	default:
-		return true
+		return !s.aborted.Load()
 	}
 }
 
 // Abort closes the connection at once; what waits for an answer ends.
-func (s *Session) Abort() { s.conn.Close() }
+func (s *Session) Abort() {
+	s.aborted.Store(true)
+	s.conn.Close()
+}
 
 // Server is how the server calls itself.
 func (s *Session) Server() string {

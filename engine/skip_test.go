@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// The plan expects 20 ms for each operation; the system takes 100 ms.
+const slowExperiment = `
+scenario: overhead
+systems: [{use: mem, with: {a: 100ms}}]
+data: {size: [1B, 1kB]}
+overhead: {operation: [put, stat], count: 1, longest: 50ms}
+repetitions: 3
+warmup: 0
+limits: {others: 100%}
+skip: [machine]
+`
+
+func memPlan(t *testing.T, src string) *experiment.Plan {
+	t.Helper()
+	spec := experiment.SystemSpec{Name: "mem", Modes: []string{"start"}}
+	for _, o := range (mem.System{}).Info().Options {
+		spec.Options = append(spec.Options, experiment.OptionSpec(o))
+	}
+	e, err := experiment.Parse("test.yaml", []byte(src), nil, experiment.Catalog{spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// Trials that would take too long are skipped: they are neither failures nor
+// invalid, and a resumed run leaves them.
+func TestSkippedTrials(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	plan := memPlan(t, slowExperiment)
+	dir := filepath.Join(t.TempDir(), "run")
+	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: scenario.Overhead{}, Dir: dir}
+	res, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whichever size of an operation comes first is measured; from then on it, or
+	// what is larger, is left out.
+	if res.Failed != 0 || res.Skipped < 8 || res.Trials+res.Skipped != 12 || res.Trials < 2 || res.Valid != res.Trials {
+		t.Errorf("got %+v", res)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials, err := r.Trials()
+	r.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipped := 0
+	for _, trial := range trials {
+		if trial.State != record.Skipped {
+			if len(trial.Details) != 3 || trial.Details[0].Kind != record.DetailPhase {
+				t.Errorf("phases are missing: %+v", trial)
+			}
+			continue
+		}
+		skipped++
+		if !strings.Contains(trial.Error, "longer than overhead.longest (50ms)") || len(trial.Metrics) != 0 || len(trial.Invalid) != 0 {
+			t.Errorf("got %+v", trial)
+		}
+	}
+	if skipped != res.Skipped {
+		t.Errorf("%d trials are recorded as skipped, the result says %d", skipped, res.Skipped)
+	}
+	cfg.Resume = true
+	again, err := Run(t.Context(), cfg)
+	if err != nil || !again.Complete || again.Skipped != res.Skipped || again.Trials != res.Trials {
+		t.Errorf("resumed: %+v, %v", again, err)
+	}
+}

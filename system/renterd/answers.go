@@ -1,0 +1,143 @@
+package renterd
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// hastings is an amount of money, 10^24 to the siacoin, sent as text.
+type hastings struct{ *big.Int }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *hastings) UnmarshalJSON(text []byte) error {
+	s := strings.Trim(string(text), `"`)
+	if s == "null" || s == "" {
+		h.Int = nil
+		return nil
+	}
+	n, ok := new(big.Int).SetString(s, 10)
+	if !ok {
+		return fmt.Errorf("%.80s is no amount of hastings", text)
+	}
+	h.Int = n
+	return nil
+}
+
+// object is the bus's account of an object.
+type object struct {
+	Key   string `json:"key"` // with a slash in front
+	Size  int64  `json:"size"`
+	Slabs []struct {
+		Slab struct {
+			// Shards is absent while the slab lies in a buffer of the node.
+			Shards []struct {
+				Contracts map[string]json.RawMessage `json:"contracts"` // by host
+			} `json:"shards"`
+		} `json:"slab"`
+		Length int64 `json:"length"`
+	} `json:"slabs"` // none for an empty object
+}
+
+// onHosts is how many of an object's bytes lie in slabs with total shards, each
+// of which some host has under contract.
+func (o object) onHosts(total int64) (n int64) {
+	for _, s := range o.Slabs {
+		stored := int64(0)
+		for _, shard := range s.Slab.Shards {
+			if len(shard.Contracts) > 0 {
+				stored++
+			}
+		}
+		if stored >= total {
+			n += s.Length
+		}
+	}
+	return n
+}
+
+type objectsAnswer struct {
+	HasMore    bool     `json:"hasMore"`
+	NextMarker string   `json:"nextMarker"`
+	Objects    []object `json:"objects"` // null when there are none
+}
+
+type bucket struct {
+	Name string `json:"name"`
+}
+
+// uploadSettings is sent back as it came but for packing: fields that we do not
+// know stay.
+type uploadSettings map[string]json.RawMessage
+
+func (s uploadSettings) packing() (enabled bool, err error) {
+	var p struct {
+		Enabled *bool `json:"enabled"`
+	}
+	if err := json.Unmarshal(s["packing"], &p); err != nil || p.Enabled == nil {
+		return false, fmt.Errorf("settings/upload do not tell whether packing is on (%.80s)", s["packing"])
+	}
+	return *p.Enabled, nil
+}
+
+func (s uploadSettings) redundancy() (minimum, total int64, err error) {
+	var r struct {
+		Min   int64 `json:"minShards"`
+		Total int64 `json:"totalShards"`
+	}
+	if err := json.Unmarshal(s["redundancy"], &r); err != nil || r.Min < 1 || r.Total < r.Min {
+		return 0, 0, fmt.Errorf("settings/upload tell no redundancy (%.80s)", s["redundancy"])
+	}
+	return r.Min, r.Total, nil
+}
+
+// with is s with packing turned on or off.
+func (s uploadSettings) with(enabled bool) (uploadSettings, error) {
+	packing := map[string]json.RawMessage{}
+	if err := json.Unmarshal(s["packing"], &packing); err != nil {
+		return nil, fmt.Errorf("settings/upload: packing: %w", err)
+	}
+	packing["enabled"] = json.RawMessage("false")
+	if enabled {
+		packing["enabled"] = json.RawMessage("true")
+	}
+	text, err := json.Marshal(packing)
+	if err != nil {
+		return nil, err
+	}
+	out := uploadSettings{}
+	for k, v := range s {
+		out[k] = v
+	}
+	out["packing"] = text
+	return out, nil
+}
+
+type buffer struct {
+	Size    int64 `json:"size"`
+	MaxSize int64 `json:"maxSize"`
+}
+
+type contract struct {
+	Usability string   `json:"usability"`
+	Price     hastings `json:"contractPrice"`
+	Funds     hastings `json:"initialRenterFunds"`
+	Spending  struct {
+		Deletions   hastings `json:"deletions"`
+		FundAccount hastings `json:"fundAccount"`
+		SectorRoots hastings `json:"sectorRoots"`
+		Uploads     hastings `json:"uploads"`
+	} `json:"spending"`
+}
+
+type host struct {
+	V2Settings struct {
+		Prices struct {
+			Contract hastings `json:"contractPrice"`
+			Storage  hastings `json:"storagePrice"` // of a byte and a block
+			Ingress  hastings `json:"ingressPrice"` // of a byte
+			Egress   hastings `json:"egressPrice"`  // of a byte
+		} `json:"prices"`
+	} `json:"v2Settings"`
+}

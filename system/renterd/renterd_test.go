@@ -1,0 +1,494 @@
+package renterd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/big"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
+
+const secret = "not a real password"
+
+// on is a node on a replay; attaching is not part of it.
+func on(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
+	t.Helper()
+	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
+	base, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.client.Close)
+	return &node{api: a, bucket: "load", total: 3, write: true, every: time.Millisecond, page: 2, ours: map[system.Ref]int64{}, theirs: map[system.Ref]bool{}}
+}
+
+// attach goes through the whole attaching, on a replay.
+func attach(t *testing.T, steps []replay.Exchange, write bool, more system.Options) (system.Cluster, error) {
+	t.Helper()
+	s := replay.Serve(t, steps, replay.Login("", secret))
+	t.Setenv("PLIMSOLL_TEST_RENTERD", secret)
+	opt := system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_RENTERD", "bucket": "load", "prefix": ""}
+	for k, v := range more {
+		opt[k] = v
+	}
+	return System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+}
+
+// at is the i-th exchange of a step about a path.
+func at(t *testing.T, rec []replay.Exchange, step, path string, i int) []replay.Exchange {
+	t.Helper()
+	for _, e := range replay.Steps(rec, step) {
+		if e.Path == path {
+			if i == 0 {
+				return []replay.Exchange{e}
+			}
+			i--
+		}
+	}
+	t.Fatalf("the recording has no step %q of %s", step, path)
+	return nil
+}
+
+// hello is what every attaching asks first.
+func hello(t *testing.T, rec []replay.Exchange) []replay.Exchange {
+	return replay.Chain(
+		at(t, rec, "state", "/api/bus/state", 0), at(t, rec, "state", "/api/bus/consensus/state", 0),
+		replay.Steps(rec, "buckets"), replay.Steps(rec, "get settings/upload"), // packing is on
+	)
+}
+
+const emptyList = "empty prefix result"
+
+// writing is what it asks more when it may write.
+func writing(t *testing.T, rec []replay.Exchange) []replay.Exchange {
+	list := replay.Steps(replay.Load(t, "testdata/listing.jsonl"), emptyList)
+	list[0].Path = "/api/bus/objects/"
+	list[0].Query.Set("limit", "1000")
+	return replay.Chain(replay.Steps(rec, "contracts after: spending"), list)
+}
+
+func TestWrongPassword(t *testing.T) {
+	_, err := attach(t, replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "wrong password"), false, nil)
+	if !errors.Is(err, system.ErrAuth) || strings.Contains(err.Error(), secret) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestNoSuchBucket: a bucket that does not exist lists as empty, and the list
+// of buckets is null when there is none.
+func TestNoSuchBucket(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	if e := replay.Steps(replay.Load(t, "testdata/listing.jsonl"), "bucket that does not exist")[0]; e.Answer.Status != 200 {
+		t.Fatal("listing it was refused in the recording: the trap is gone")
+	}
+	steps := replay.Chain(at(t, rec, "state", "/api/bus/state", 0), at(t, rec, "state", "/api/bus/consensus/state", 0))
+	for bucket, answer := range map[string][]replay.Exchange{
+		"load": at(t, rec, "state", "/api/bus/buckets", 0), // null
+		"nope": replay.Steps(rec, "buckets"),
+	} {
+		_, err := attach(t, replay.Chain(steps, answer), false, system.Options{"bucket": bucket})
+		if err == nil || !strings.Contains(err.Error(), "no bucket \""+bucket) || errors.Is(err, system.ErrNotFound) {
+			t.Errorf("%s: %v", bucket, err)
+		}
+	}
+	upload := replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "upload into a bucket that does not exist")
+	n := on(t, upload, replay.Ignore("Content-Type"), replay.Instead(upload[0].Body.SHA256, []byte("x")))
+	n.bucket = "nope"
+	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "option `bucket`") || errors.Is(err, system.ErrNotFound) {
+		t.Errorf("put: %v", err)
+	}
+}
+
+// TestPackingIsNotChangedUnasked: settings are someone's. The strict replay
+// fails on a PUT.
+func TestPackingIsNotChangedUnasked(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	for name, c := range map[string]struct {
+		write   bool
+		packing string
+		refused bool
+	}{
+		"reading, kept":             {false, "keep", false},
+		"writing, kept":             {true, "keep", false},
+		"reading, as it is":         {false, "on", false},
+		"reading, off is asked for": {false, "off", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			steps := hello(t, rec)
+			if c.write {
+				steps = replay.Chain(steps, writing(t, rec))
+			}
+			cluster, err := attach(t, steps, c.write, system.Options{"packing": c.packing})
+			if c.refused {
+				if !errors.Is(err, system.ErrReadOnly) || !strings.Contains(err.Error(), "settings/upload") || !strings.Contains(err.Error(), "allow: [write]") {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := cluster.Identity()["packing"]; got != "on" {
+				t.Errorf("packing is told as %q", got)
+			}
+			if _, ok := cluster.Nodes()[0].(system.Provider); ok == c.write {
+				t.Errorf("provider: %v", ok)
+			}
+			if err := cluster.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestPackingIsPutBack: it is turned off when asked for and allowed, with all
+// other settings as they were, and on again at the end.
+func TestPackingIsPutBack(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	off := replay.Steps(rec, "put settings/upload: packing off")
+	back := replay.Steps(rec, "put settings/upload: packing off")
+	back[0].Body = replay.Steps(rec, "get settings/upload")[0].Answer.Body
+	cluster, err := attach(t, replay.Chain(hello(t, rec), writing(t, rec), off, replay.Steps(rec, "read back"), back), true, system.Options{"packing": "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cluster.Identity()["packing"]; !strings.HasPrefix(got, "off") || !strings.Contains(got, "was on") {
+		t.Errorf("packing is told as %q", got)
+	}
+	for range 2 { // and no second time
+		if err := cluster.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPackingThatStays: the change is taken and nothing changes.
+func TestPackingThatStays(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	off := replay.Steps(rec, "put settings/upload: packing off")
+	back := replay.Steps(rec, "put settings/upload: packing off")
+	back[0].Body = replay.Steps(rec, "get settings/upload")[0].Answer.Body
+	_, err := attach(t, replay.Chain(hello(t, rec), writing(t, rec), off, replay.Steps(rec, "get settings/upload"), back), true, system.Options{"packing": "off"})
+	if err == nil || !strings.Contains(err.Error(), "packing stays on") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTooFewContracts: before the first contract the list is null.
+func TestTooFewContracts(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	none := replay.Steps(rec, "poll contracts until 3")[:1]
+	if none[0].Answer.Body.Text != "null" {
+		t.Fatal("the recording has no null list any more")
+	}
+	_, err := attach(t, replay.Chain(hello(t, rec), none), true, nil)
+	if !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "0 usable contracts") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTooFewHostsWhileSending: the answer, with the reason, comes while the
+// body is sent, and the node takes no more of it.
+func TestTooFewHostsWhileSending(t *testing.T) {
+	const size = 20 << 20
+	n := on(t, replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "upload with an impossible redundancy (2 of 10, 3 hosts)"), replay.Let("/off/wide", "/wide"))
+	n.asked = url.Values{"minshards": {"2"}, "totalshards": {"10"}}
+	if _, err := n.Put(t.Context(), "wide", size, systemtest.Content("wide", size)); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "3 < 10") {
+		t.Errorf("got %v", err)
+	}
+	if _, ours := n.known("wide"); ours {
+		t.Error("what was refused counts as ours")
+	}
+}
+
+// TestSlabBufferLooksUploaded: with packing a put returns, and the object lists
+// and reads well, while no host has a byte of it.
+func TestSlabBufferLooksUploaded(t *testing.T) {
+	rec := replay.Load(t, "testdata/objects.jsonl")
+	put := replay.Steps(rec, "upload b1, packing on")
+	inBuffer := at(t, rec, "object metadata with slabs", "/api/bus/object/on/b1", 0)
+	inBuffer[0].Repeat = true
+	n := on(t, replay.Chain(put, inBuffer, at(t, rec, "slabbuffers", "/api/bus/slabbuffers", 0)),
+		replay.Let("/on/b1", "/b1"), replay.Instead(put[0].Body.SHA256, []byte("x")))
+	ref, err := n.Put(t.Context(), "b1", 1, strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Cool(t.Context(), ref); !errors.Is(err, system.ErrWarm) || !strings.Contains(err.Error(), "slab buffer") {
+		t.Errorf("cool: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err = n.Settle(ctx, ref)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not durable: 0 of 1 bytes") || !strings.Contains(err.Error(), "1 of 8388608 bytes") {
+		t.Errorf("settle: %v", err)
+	}
+}
+
+func TestSettleWaitsForShards(t *testing.T) {
+	rec := replay.Load(t, "testdata/objects.jsonl")
+	states := replay.Chain(at(t, rec, "object metadata with slabs", "/api/bus/object/on/b1", 0), replay.Steps(rec, "object on/b1 after the slab went to hosts"))
+	n := on(t, replay.Poll(states))
+	if err := n.Settle(systemtest.Context(t), "on/b1"); err != nil {
+		t.Error(err)
+	}
+	if err := n.Cool(t.Context(), "on/b1"); err != nil {
+		t.Error(err)
+	}
+	// The end of a larger object is in the buffer, the rest on hosts.
+	n = on(t, at(t, rec, "object metadata with slabs", "/api/bus/object/on/mib20", 0))
+	if err := n.Cool(t.Context(), "on/mib20"); !errors.Is(err, system.ErrWarm) || !strings.Contains(err.Error(), "4194304 of 20971520") {
+		t.Errorf("cool: %v", err)
+	}
+	// An empty object has no slabs and nothing to wait for.
+	n = on(t, replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "metadata of the empty object"))
+	if err := n.Settle(t.Context(), "off/empty"); err != nil {
+		t.Error(err)
+	}
+	// With fewer shards than asked for it is not settled.
+	full := replay.Steps(rec, "object on/b1 after the slab went to hosts")
+	full[0].Repeat, full[0].Optional = true, true
+	n = on(t, full)
+	n.total = 4
+	n.every = time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if o, err := n.object(ctx, "on/b1"); err != nil || o.onHosts(3) != 1 || o.onHosts(4) != 0 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestRangesStayInside: renterd answers 400 to a range that leaves the object.
+func TestRangesStayInside(t *testing.T) {
+	rec := replay.Load(t, "testdata/objects.jsonl")
+	for _, step := range []string{"download a range (bytes=20971000-30000000)", "download a range (bytes=0-)", "download a range (bytes=-100)"} {
+		if e := replay.Steps(rec, step)[0]; e.Answer.Status != 400 {
+			t.Fatalf("%s is answered in the recording: the trap is gone", step)
+		}
+	}
+	meta := at(t, rec, "object metadata with slabs", "/api/bus/object/off/mib20", 0)
+	first, last := replay.Steps(rec, "download a range (bytes=0-99)"), replay.Steps(rec, "download a range (bytes=20971000-20971519)")
+	content := replay.Made("mib20", 20<<20)
+	n := on(t, replay.Chain(meta, first, meta, last, meta),
+		replay.Instead(first[0].Answer.Body.SHA256, content[:100]), replay.Instead(last[0].Answer.Body.SHA256, content[20971000:]))
+	var got bytes.Buffer
+	if err := n.GetRange(t.Context(), "off/mib20", 0, 100, &got); err != nil || !bytes.Equal(got.Bytes(), content[:100]) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+	got.Reset()
+	if err := n.GetRange(t.Context(), "off/mib20", 20971000, 9029001, &got); !errors.Is(err, io.ErrUnexpectedEOF) || !bytes.Equal(got.Bytes(), content[20971000:]) {
+		t.Errorf("over the end: %d bytes, %v", got.Len(), err)
+	}
+	if err := n.GetRange(t.Context(), "off/mib20", 30000000, 1, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("behind the end: %v", err)
+	}
+}
+
+// TestNamesAreNotReplaced: renterd overwrites without a word.
+func TestNamesAreNotReplaced(t *testing.T) {
+	if e := replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "upload to an existing key with other content")[0]; e.Answer.Status != 200 {
+		t.Fatal("it was refused in the recording: the trap is gone")
+	}
+	n := on(t, nil) // nothing is sent
+	n.theirs["theirs"], n.ours["ours"] = true, 1
+	for _, name := range []string{"theirs", "ours"} {
+		if _, err := n.Put(t.Context(), name, 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "would replace") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := n.Delete(t.Context(), "theirs"); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("delete: %v", err)
+	}
+	n.write = false
+	if _, err := n.Put(t.Context(), "new", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("put: %v", err)
+	}
+}
+
+func TestPutGetDelete(t *testing.T) {
+	rec := replay.Load(t, "testdata/objects.jsonl")
+	content := replay.Made("mib1", 1<<20)
+	put, get, del := replay.Steps(rec, "upload mib1, packing off"), replay.Steps(rec, "download mib1 whole"), replay.Steps(rec, "delete 20 MiB object")
+	n := on(t, replay.Chain(put, get, del, at(t, rec, "object after", "/api/bus/object/off/mib20", 0)), replay.Instead(put[0].Body.SHA256, content),
+		replay.Let("/off/mib1", "/mib1"), replay.Let("/off/mib20", "/mib1"))
+	ref, err := n.Put(t.Context(), "mib1", 1<<20, bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := n.Get(t.Context(), ref, &got); err != nil || !bytes.Equal(got.Bytes(), content) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+	if err := n.Delete(t.Context(), ref); err != nil {
+		t.Error(err)
+	}
+	if _, err := n.Stat(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("stat after delete: %v", err)
+	}
+	if err := n.Delete(t.Context(), ref); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("delete again: %v", err)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	rec := replay.Load(t, "testdata/errors.jsonl")
+	n := on(t, replay.Chain(replay.Steps(rec, "missing object: worker"), replay.Steps(rec, "missing object: bus"), replay.Steps(rec, "missing object: bus")))
+	if err := n.Get(t.Context(), "missing", io.Discard); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("get: %v", err)
+	}
+	if err := n.GetRange(t.Context(), "missing", 0, 1, io.Discard); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("range: %v", err)
+	}
+	if err := n.Settle(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("settle: %v", err)
+	}
+	for _, ref := range []system.Ref{"", "/leading", "../x", "a//b"} {
+		if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+			t.Errorf("get %q: %v", ref, err)
+		}
+	}
+}
+
+// TestListFollowsMarkers: keys come with a leading slash, and a marker without
+// it ends the list early; an empty list is null.
+func TestListFollowsMarkers(t *testing.T) {
+	rec := replay.Load(t, "testdata/listing.jsonl")
+	last := replay.Steps(rec, "page 4: limit 2 and marker")[0]
+	end := last.JSON(200, map[string]any{"hasMore": false, "nextMarker": "", "objects": nil})
+	end.Query = url.Values{"bucket": {"load"}, "limit": {"2"}, "marker": {"/on/fill6"}}
+	pages := replay.Steps(rec, "page 1: limit 2 and marker", "page 2: limit 2 and marker", "page 3: limit 2 and marker", "page 4: limit 2 and marker")
+	n := on(t, append(pages, end))
+	n.prefix = "on/"
+	all, err := n.List(t.Context())
+	if err != nil || len(all) != 8 {
+		t.Fatalf("%d objects, %v", len(all), err)
+	}
+	if o := all[1]; o.Ref != "on/fill0" || o.Name != "fill0" || o.Size != 1<<20 {
+		t.Errorf("%+v", o)
+	}
+	stuck := replay.Steps(rec, "page 1: limit 2 and marker")[0].JSON(200, map[string]any{"hasMore": true, "objects": nil})
+	n = on(t, []replay.Exchange{stuck})
+	n.prefix = "on/"
+	if _, err := n.List(t.Context()); err == nil || !strings.Contains(err.Error(), "no way to it") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStats(t *testing.T) {
+	rec := replay.Load(t, "testdata/objects.jsonl")
+	var after []replay.Exchange
+	for _, e := range replay.Steps(rec, "stats/objects after")[:1] {
+		after = append(after, e) // one byte, three sectors of 4 MiB
+	}
+	if h, err := on(t, after).Stats(t.Context()); err != nil || h.Objects != 1 || h.Absolute != 3*4<<20 || h.Disk != -1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	null := after[0].JSON(200, map[string]any{"numObjects": nil})
+	if h, err := on(t, []replay.Exchange{null}).Stats(t.Context()); err != nil || h.Objects != -1 || h.Absolute != -1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	huge := after[0]
+	huge.Answer.Body.Text = `{"numObjects":1,"totalSectorsSize":1e300}`
+	if h, err := on(t, []replay.Exchange{huge}).Stats(t.Context()); err == nil {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestCosts(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	wallet := at(t, rec, "state", "/api/bus/wallet", 0)
+	hosts := replay.Steps(rec, "hosts: usable only")
+	hosts[0].Body.Text = `{"offset":0,"limit":1000,"filterMode":"allowed","usabilityMode":"usable"}`
+	hosts[0].Answer = replay.Steps(rec, "hosts with their prices (v2Settings.prices)")[0].Answer
+	c, err := on(t, replay.Chain(wallet, replay.Steps(rec, "contracts after: spending"), hosts)).Costs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	amount := func(s string) *big.Int { n, _ := new(big.Int).SetString(s, 10); return n }
+	if c.Balance.Cmp(amount("41700000000000000000000000000000")) != 0 || c.Decimals != 24 {
+		t.Errorf("%+v", c)
+	}
+	spent := map[string]*big.Int{}
+	total := new(big.Int).Set(c.Locked)
+	for _, s := range c.Spent {
+		spent[s.Purpose] = s.Amount
+		if s.Purpose != "contract prices" {
+			total.Add(total, s.Amount)
+		}
+	}
+	if spent["fund account"].Cmp(amount("6000000000000000000000000")) != 0 || spent["contract prices"].Cmp(amount("600000000000000000000000")) != 0 || spent["uploads"].Sign() <= 0 {
+		t.Errorf("%v", spent)
+	}
+	var funds []contract
+	if err := json.Unmarshal([]byte(replay.Steps(rec, "contracts after: spending")[0].Answer.Body.Text), &funds); err != nil {
+		t.Fatal(err)
+	}
+	want := new(big.Int)
+	for _, f := range funds {
+		want.Add(want, f.Funds.Int)
+	}
+	if total.Cmp(want) != 0 {
+		t.Errorf("locked and spent are %s, the contracts began with %s", total, want)
+	}
+	if len(c.Prices) != 4 || c.Prices[0].Amount.Cmp(new(big.Int).Mul(big.NewInt(231481481481), big.NewInt(4320*1e12))) != 0 {
+		t.Errorf("%+v", c.Prices)
+	}
+	// Nulls: no contracts, no hosts, no balance.
+	null := func(e replay.Exchange) replay.Exchange {
+		e.Answer.Body = replay.Body{Text: "null", JSON: true}
+		return e
+	}
+	c, err = on(t, []replay.Exchange{null(wallet[0]), null(replay.Steps(rec, "contracts")[0]), null(hosts[0])}).Costs(t.Context())
+	if err != nil || c.Balance != nil || c.Locked.Sign() != 0 || len(c.Prices) != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	t.Setenv("PLIMSOLL_TEST_RENTERD", secret)
+	for want, opt := range map[string]system.Options{
+		"is required":            {},
+		"not the URL":            {"url": "127.0.0.1:9980"},
+		"is not the URL":         {"url": "http://127.0.0.1:9980/api"},
+		"has no variable":        {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_UNSET"},
+		"min ≤ total":            {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_RENTERD", "min_shards": "3", "total_shards": "2"},
+		"nobody answers at":      {"url": "http://127.0.0.1:1", "password": "PLIMSOLL_TEST_RENTERD"},
+		"is one of keep, on, of": {"url": "http://127.0.0.1:9980", "packing": "maybe"},
+	} {
+		p := System{}.Check(t.Context(), opt)
+		if len(p) != 1 || !strings.Contains(p[0].What, want) {
+			t.Errorf("%v: %v, want %q", opt, p, want)
+		}
+	}
+}
+
+// TestConformance is the suite on a renterd that PLIMSOLL_RENTERD names by its
+// URL, with its password in RENTERD_API_PASSWORD and a bucket "plimsoll-test".
+func TestConformance(t *testing.T) {
+	at := os.Getenv("PLIMSOLL_RENTERD")
+	if at == "" {
+		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD names no running renterd", Hint: "set it to a URL such as http://127.0.0.1:9980"}})
+	}
+	systemtest.Run(t, systemtest.Suite{System: System{}, Write: true, Attach: func(t *testing.T) (system.Options, func()) {
+		// Names that are taken are refused: each run has a prefix of its own.
+		return system.Options{
+			"url": at, "bucket": "plimsoll-test", "packing": "off", "prefix": time.Now().UTC().Format("20060102T150405.000000/"),
+		}, func() {}
+	}})
+}

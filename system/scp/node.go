@@ -1,0 +1,178 @@
+package scp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+const probeTimeout = 10 * time.Second
+
+// node is a directory on a server, and a client's host on which scp runs.
+type node struct {
+	server  *sshd.Server
+	host    testbed.Host
+	bin     string
+	flag    string
+	scratch string // of the client's files
+	slots   slots
+	tidying sync.WaitGroup
+
+	mu      sync.Mutex
+	phases  []system.Phase // of the latest operation
+	mutable map[system.Ref]bool
+}
+
+// Put implements system.Node. scp copies regular files and nothing else, so the
+// object is written to one first; Phases tells how long that took.
+func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	ref := system.Ref(disk.FileName(name))
+	return ref, n.store(ctx, "put", ref, size, r)
+}
+
+// PutMutable implements system.Updater: every file can be overwritten.
+func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	ref, err := n.Put(ctx, name, size, r)
+	if err != nil {
+		return "", err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mutable[ref] = true
+	return ref, nil
+}
+
+// Update implements system.Updater: a copy to the same name, of files of
+// PutMutable only, because scp would make what is not there.
+func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
+	n.mu.Lock()
+	known := n.mutable[ref]
+	n.mu.Unlock()
+	if !known {
+		return fmt.Errorf("scp: update %s: it was not put here to be updated: %w", ref, system.ErrNotFound)
+	}
+	return n.store(ctx, "update", ref, size, r)
+}
+
+func (n *node) store(ctx context.Context, how string, ref system.Ref, size int64, r io.Reader) error {
+	began := time.Now()
+	file, err := n.file()
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	if err := disk.WriteFile(ctx, n.scratch, filepath.Base(file), size, r); err != nil {
+		return fmt.Errorf("scp: %s %s: %w", how, ref, err)
+	}
+	spooled := time.Now()
+	err = n.run(ctx, how+" "+string(ref), file, n.remote(ref), func() error { return nil })
+	n.account(system.Phase{Name: "spool", Took: spooled.Sub(began)}, system.Phase{Name: "scp", Took: time.Since(spooled)})
+	return err
+}
+
+// Get implements system.Node. scp writes a file, which is read while it grows.
+func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	if disk.Valid(string(ref)) != nil || !sshd.Literal(string(ref)) {
+		return fmt.Errorf("scp: %q is no file name of ours: %w", ref, system.ErrBadRef)
+	}
+	began := time.Now()
+	file, err := n.file()
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("scp: get %s: %w", ref, err)
+	}
+	defer f.Close()
+	var copying time.Duration
+	err = n.run(ctx, "get "+string(ref), n.remote(ref), file, func() error {
+		from := time.Now()
+		_, err := io.Copy(w, f)
+		copying = time.Since(from)
+		return err
+	})
+	// The copies before the last one were made while scp ran.
+	n.account(system.Phase{Name: "scp", Took: time.Since(began) - copying}, system.Phase{Name: "last copy", Took: copying})
+	return err
+}
+
+// file makes an empty file of the client's.
+func (n *node) file() (string, error) {
+	f, err := os.CreateTemp(n.scratch, "object-*")
+	if err != nil {
+		return "", fmt.Errorf("scp: %w", err)
+	}
+	return f.Name(), f.Close()
+}
+
+func (n *node) account(p ...system.Phase) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.phases = p
+}
+
+// Phases implements system.Phaser: what of the time is scp's own, from the
+// start of its process to its end, and what is ours.
+func (n *node) Phases(context.Context) ([]system.Phase, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.phases == nil {
+		return nil, errors.New("scp: phases: there was no operation yet")
+	}
+	return slices.Clone(n.phases), nil
+}
+
+// Seed implements system.Seeder: it writes the file where the server reads it.
+func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	file, err := disk.Write(ctx, n.server.Data, name, size, r)
+	if err != nil {
+		return "", fmt.Errorf("scp: %w", err)
+	}
+	return system.Ref(file), nil
+}
+
+// Stats implements system.Stats.
+func (n *node) Stats(context.Context) (system.Holdings, error) {
+	h, err := n.server.Stats()
+	if err != nil {
+		err = fmt.Errorf("scp: %w", err)
+	}
+	return h, err
+}
+
+// Health implements system.Healther by a login of ours that reads the probe.
+func (n *node) Health(ctx context.Context) error {
+	err := n.server.Ended()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+		defer cancel()
+		err = n.server.Probe(ctx, n.host.Dial)
+	}
+	if err != nil {
+		return fmt.Errorf("scp: %w", err)
+	}
+	return nil
+}
+
+// Processes implements system.Node.
+func (n *node) Processes() []*testbed.Process { return []*testbed.Process{n.server.Process} }
+
+// Stop implements group.Node.
+func (n *node) Stop(ctx context.Context) error {
+	err := n.server.Process.Stop(ctx)
+	n.tidying.Wait() // each has a deadline
+	return err
+}

@@ -1,0 +1,102 @@
+package scp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
+)
+
+// System implements system.System.
+type System struct{}
+
+var (
+	_ system.System   = System{}
+	_ system.Seeder   = (*node)(nil)
+	_ system.Healther = (*node)(nil)
+	_ system.Updater  = (*node)(nil)
+	_ system.Stats    = (*node)(nil)
+	_ system.Phaser   = (*node)(nil)
+)
+
+// Check implements system.System.
+func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	problems := sshd.Check(ctx, name, opt)
+	if _, err := program(opt); err != nil {
+		problems = append(problems, system.Problem{What: err.Error(), Hint: "install the Debian package openssh-client, or name the program in option `scp`"})
+	}
+	return problems
+}
+
+// Start implements system.System: one server on each host.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	bin, err := program(opt)
+	if err != nil {
+		return nil, err
+	}
+	identity := map[string]string{"client": clientVersion(ctx), "protocol": opt["protocol"], "connections": "fresh"}
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		server, err := sshd.Start(ctx, name, d, d.Hosts[i], func(ctx context.Context, s *sshd.Server) error {
+			return s.Probe(ctx, d.Client.Dial)
+		})
+		if err != nil {
+			return nil, err
+		}
+		identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
+		n := &node{server: server, host: d.Client, bin: bin, flag: flags[opt["protocol"]], mutable: map[system.Ref]bool{}}
+		n.scratch = filepath.Join(d.Dir, fmt.Sprintf("%s-client-%d", name, i+1))
+		n.slots.prefix = fmt.Sprintf("%s/client-%d-", name, i+1)
+		if err := os.MkdirAll(n.scratch, 0o700); err != nil {
+			return nil, errors.Join(fmt.Errorf("scp: %w", err), n.Stop(context.WithoutCancel(ctx)))
+		}
+		return n, nil
+	})
+}
+
+// flags of scp that choose the protocol.
+var flags = map[string]string{"sftp": "-s", "scp": "-O"}
+
+// Attach implements system.System.
+func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("scp: can only be started; to measure a server of yours use system sftp")
+}
+
+func program(opt system.Options) (string, error) {
+	if opt["scp"] != "" {
+		if _, err := exec.LookPath(opt["scp"]); err != nil {
+			return "", fmt.Errorf("scp: option \"scp\": %w", err)
+		}
+		return filepath.Abs(opt["scp"])
+	}
+	path, err := exec.LookPath("scp")
+	if err != nil {
+		return "", errors.New("scp: the program scp is not in PATH")
+	}
+	return path, nil
+}
+
+var versionText = regexp.MustCompile(`OpenSSH_[^\s,]+`)
+
+// clientVersion asks ssh, which scp starts: scp tells no version.
+func clientVersion(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, _ := exec.CommandContext(ctx, "ssh", "-V").CombinedOutput()
+	if v := versionText.Find(out); v != nil {
+		return string(v)
+	}
+	return "OpenSSH (version unknown)"
+}

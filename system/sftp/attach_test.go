@@ -1,0 +1,203 @@
+package sftp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// server is an sshd with two objects, and how to attach to it.
+func server(t *testing.T) (n started, opt system.Options) {
+	t.Helper()
+	systemtest.Need(t, "sshd", System{}.Check(t.Context(), nil))
+	hosts := systemtest.Hosts(t, 2)
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Stop(context.WithoutCancel(t.Context())) })
+	n = c.Nodes()[0].(started)
+	for _, name := range []string{"a", "b"} {
+		if _, err := n.Seed(systemtest.Context(t), name, 300_000, systemtest.Content(name, 300_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n, system.Options{
+		"url": fmt.Sprintf("sftp://%s@%s%s", n.server.User, n.server.Address(), n.server.Data),
+		"key": n.server.KeyFile, "known_hosts": n.server.KnownHosts,
+	}
+}
+
+func attach(t *testing.T, opt system.Options, write bool) (system.Cluster, error) {
+	t.Helper()
+	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	if err == nil {
+		t.Cleanup(func() { c.Stop(context.WithoutCancel(t.Context())) })
+	}
+	return c, err
+}
+
+func TestAttachForReading(t *testing.T) {
+	_, opt := server(t)
+	c, err := attach(t, opt, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := c.Identity()["version"]; !strings.Contains(v, "OpenSSH") {
+		t.Errorf("version %q", v)
+	}
+	n := c.Nodes()[0]
+	objects, err := n.(system.Provider).Objects(t.Context())
+	if err != nil || len(objects) != 3 { // the probe is the server's, and so an object to who attaches
+		t.Fatalf("objects %+v, %v", objects, err)
+	}
+	var got bytes.Buffer
+	if err := n.Get(t.Context(), "a", &got); err != nil || !bytes.Equal(got.Bytes(), systemtest.Bytes("a", 300_000)) {
+		t.Errorf("get: %d bytes, %v", got.Len(), err)
+	}
+	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("put: %v", err)
+	}
+	if err := n.(system.Updater).Update(t.Context(), "a", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("update: %v", err)
+	}
+	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("delete: %v", err)
+	}
+	if err := n.(system.Healther).Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, ok := n.(system.Stats); ok {
+		t.Error("an attached node tells what a disk that it cannot see holds")
+	}
+}
+
+func TestAttachChangesOnlyItsOwn(t *testing.T) {
+	_, opt := server(t)
+	c, err := attach(t, opt, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := c.Nodes()[0]
+	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("delete of someone's file: %v", err)
+	}
+	ref, err := n.Put(t.Context(), "mine", 4, strings.NewReader("mine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.(system.Updater).Update(t.Context(), ref, 3, strings.NewReader("new")); err != nil {
+		t.Error(err)
+	}
+	if err := n.(system.Deleter).Delete(t.Context(), ref); err != nil {
+		t.Error(err)
+	}
+	if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("get after delete: %v", err)
+	}
+}
+
+func TestAttachErrors(t *testing.T) {
+	n, opt := server(t)
+	with := func(kv ...string) system.Options {
+		o := system.Options{}
+		for k, v := range opt {
+			o[k] = v
+		}
+		for i := 0; i < len(kv); i += 2 {
+			o[kv[i]] = kv[i+1]
+		}
+		return o
+	}
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Setenv("PLIMSOLL_TEST_PASSWORD", "hunter2")
+	other := file("other", knownhosts.Line([]string{knownhosts.Normalize(n.server.Address())}, n.server.Signer.PublicKey())+"\n")
+	for _, c := range []struct {
+		want string
+		is   error
+		opt  system.Options
+	}{
+		{"wrong credentials", system.ErrAuth, with("key", "", "password", "PLIMSOLL_TEST_PASSWORD")},
+		{"wrong credentials", system.ErrAuth, with("key", filepath.Join(filepath.Dir(n.server.Data), "host_key"))},
+		{"host key is not known", nil, with("known_hosts", file("empty", ""))},
+		{"may be another server", nil, with("known_hosts", other)},
+		{"has the fingerprint SHA256:", nil, with("fingerprint", "SHA256:no")},
+		{"not like SHA256", nil, with("fingerprint", "MD5:no")},
+		{"no such file", nil, with("known_hosts", filepath.Join(dir, "none"))},
+		{"option \"key\"", nil, with("key", file("no key", "no key"))},
+		{"give a private key", nil, with("key", "")},
+		{"no variable PLIMSOLL_TEST_UNSET", nil, with("password", "PLIMSOLL_TEST_UNSET")},
+		{"not sftp://", nil, with("url", "sftp://host")},
+		{"would be recorded", nil, with("url", "sftp://user:hunter2@host/x")},
+		{"no such object", system.ErrNotFound, with("url", opt["url"]+"/none")},
+		{"no directory", nil, with("url", opt["url"]+"/a")},
+		{"1 KiB to 255 KiB", nil, with("packet", "1000")},
+		{"connection refused", nil, with("url", "sftp://user@127.0.0.1:1/x")},
+	} {
+		_, err := attach(t, c.opt, false)
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+	// The right fingerprint needs no file.
+	if _, err := attach(t, with("known_hosts", "", "fingerprint", ssh.FingerprintSHA256(n.server.HostKey)), false); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnswersNothing attaches to who accepts and says nothing.
+func TestAnswersNothing(t *testing.T) {
+	_, opt := server(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	opt["url"] = "sftp://user@" + l.Addr().String() + "/x"
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = System{}.Attach(ctx, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: opt})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), l.Addr().String()) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestFullDisk puts on a file system of 1 MiB.
+func TestFullDisk(t *testing.T) {
+	n, _ := server(t)
+	if err := unix.Mount("plimsoll", n.dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	defer unix.Unmount(n.dir, unix.MNT_DETACH)
+	const size = 4 << 20
+	_, err := n.Put(systemtest.Context(t), "large", size, systemtest.Content("large", size))
+	if !errors.Is(err, system.ErrQuota) {
+		t.Errorf("put on a full disk: %v, want ErrQuota", err)
+	}
+	if _, err := n.Put(systemtest.Context(t), "small", 10, systemtest.Content("small", 10)); err != nil {
+		t.Errorf("what is left of a failed put fills the disk: %v", err)
+	}
+}

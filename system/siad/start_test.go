@@ -1,0 +1,89 @@
+package siad
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// fakeEnv makes the test binary a process that looks like siad until it is
+// asked for what ends it.
+const fakeEnv = "PLIMSOLL_TEST_FAKE_SIAD"
+
+// serveFake answers as long as it can tell nothing but its version. The renter,
+// the one which mines, dies when it is asked for its constants.
+func serveFake(args []string) {
+	value := func(flag string) string { return args[slices.Index(args, flag)+1] }
+	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--no-bootstrap") || !slices.Contains(args, "--upnp=false") {
+		fmt.Println("it would join the public network, or has no password")
+		os.Exit(4)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /daemon/version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"version":"1.5.9"}`) })
+	mux.HandleFunc("GET /daemon/constants", func(http.ResponseWriter, *http.Request) {
+		fmt.Println("panic: consensus.db: no space left on device")
+		os.Exit(3)
+	})
+	if os.Getenv(fakeEnv) == "refuses" {
+		fmt.Println("cannot open the wallet:", value("-d"), value("-M"))
+		os.Exit(5)
+	}
+	fmt.Println(http.ListenAndServe(value("--api-addr"), mux))
+	os.Exit(1)
+}
+
+// fakeBinary is a program that is a fake siad of a kind.
+func fakeBinary(t *testing.T, kind string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "siad")
+	script := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s' \"$@\"\n", fakeEnv, kind, self)
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestDaemonThatDies: its end is noticed at once, its last log lines are in the
+// error, and the others do not stay behind.
+func TestDaemonThatDies(t *testing.T) {
+	for kind, want := range map[string]string{
+		"refuses": "cannot open the wallet",                       // before its API answers
+		"dies":    "panic: consensus.db: no space left on device", // while the network forms
+	} {
+		t.Run(kind, func(t *testing.T) {
+			hosts := systemtest.Hosts(t, 2)
+			dir, from := t.TempDir(), time.Now()
+			_, err := System{}.Start(systemtest.Context(t), system.Deployment{
+				Hosts: hosts[:1], Client: hosts[1], Dir: dir,
+				Options: system.Options{"binary": fakeBinary(t, kind), "hosts": "2"},
+			})
+			if err == nil || !strings.HasPrefix(err.Error(), "siad: ") || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "exit status") {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(from); took > stopTime {
+				t.Errorf("took %v to notice", took)
+			}
+			left, err := filepath.Glob("/proc/[0-9]*/cmdline")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range left {
+				if b, _ := os.ReadFile(path); strings.Contains(string(b), dir) {
+					t.Errorf("a daemon stayed behind: %s", path)
+				}
+			}
+		})
+	}
+}

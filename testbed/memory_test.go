@@ -1,0 +1,78 @@
+package testbed
+
+import (
+	"bufio"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// The peak is that of the load, not of what came before it, and what was given
+// back is in the peak alone.
+func TestPeakBeginsAnew(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector uses memory of its own")
+	}
+	_, h := plainHost(t)
+	const bytes = 64 << 20
+	in, feed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, said, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p, err := h.Start(t.Context(), Command{Name: "swell", Args: []string{self(t), "fake", "swell", strconv.Itoa(bytes)}, Stdin: in, Stdout: said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	said.Close()
+	lines := bufio.NewReader(out)
+	swell := func() {
+		t.Helper()
+		if _, err := feed.WriteString("\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swell()
+	m := p.Memory()
+	if m.RSS <= 0 || m.PSS <= 0 || m.PSS > m.RSS || m.RSS > bytes || m.Peak < bytes {
+		t.Errorf("after it gave the memory back: %+v", m)
+	}
+	if err := p.ResetPeak(); err != nil {
+		t.Skipf("the kernel resets no peak: %v", err)
+	}
+	if m := p.Memory(); m.Peak >= bytes {
+		t.Errorf("the peak is that of before: %+v", m)
+	}
+	swell()
+	if m := p.Memory(); m.Peak < bytes || m.RSS > bytes {
+		t.Errorf("after the second time: %+v", m)
+	}
+	feed.Close()
+	<-p.Done()
+	if m := p.Memory(); !math.IsNaN(m.RSS) || !math.IsNaN(m.PSS) || !math.IsNaN(m.Peak) {
+		t.Errorf("it has ended, yet %+v", m)
+	}
+}
+
+// A process counts with all that it started.
+func TestMemoryOfATree(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector uses memory of its own")
+	}
+	_, h := plainHost(t)
+	p, end := startBurner(t, h, Command{Name: "tree"}, 0, 32<<20, true)
+	eventually(t, "both hold their memory", logs(t, p, "holding\nholding\n"))
+	if m := p.Memory(); m.RSS < 64<<20 || m.PSS < 60<<20 || m.Peak < 64<<20 || m.RSS > 128<<20 {
+		t.Errorf("two processes of 32 MiB: %+v", m)
+	}
+	end()
+}
