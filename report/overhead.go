@@ -56,7 +56,7 @@ func (f *Fit) before() string {
 	a := show(float64(f.A.Value), "s")
 	switch {
 	case !f.A.Lo.Known() || !f.A.Hi.Known() || f.A.Hi <= 0:
-		a = "a time that is not determined"
+		a = "an undetermined time"
 	case f.A.Lo <= 0:
 		a = "up to " + show(float64(f.A.Hi), "s")
 	}
@@ -65,7 +65,7 @@ func (f *Fit) before() string {
 	case !r.Value.Known():
 		return a
 	case !counted(r):
-		return "a number of round trips that is not determined and " + a
+		return "an undetermined number of round trips and " + a
 	}
 	return roundWords(float64(r.Value)) + " and " + a
 }
@@ -167,10 +167,10 @@ func (r *Report) nameOf(f *Fit) string {
 
 func (f *Fit) words() string {
 	s := f.before()
-	if f.Rate.Value.Known() {
+	if f.Rate.Lo.Known() && f.Rate.Hi.Known() {
 		s += ", then " + show(float64(f.Rate.Value), "B/s")
 	}
-	if a := f.Against; a != nil {
+	if a := f.Against; a != nil && a.Ratio.Lo.Known() {
 		s += fmt.Sprintf(", %s what %s takes for the same absolute bytes", show(float64(a.Ratio.Value), "×"), a.System)
 	}
 	return s

@@ -213,7 +213,7 @@ func TestTooFewTrialsAreWords(t *testing.T) {
 	if f.A.Lo.Known() {
 		t.Errorf("two trials of two cells bound A: %+v", f.A)
 	}
-	if strings.Contains(r.Verdict.Text, "round trip") && !strings.Contains(r.Verdict.Text, "not determined") {
+	if strings.Contains(r.Verdict.Text, "round trip") && !strings.Contains(r.Verdict.Text, "undetermined") {
 		t.Errorf("verdict %q", r.Verdict.Text)
 	}
 	if r.found("model") != nil {
