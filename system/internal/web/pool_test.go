@@ -174,7 +174,9 @@ func TestFreshAmongOthers(t *testing.T) {
 			if err := g.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			if got := l.dials.Load(); got != workers*each || len(l.peers) != workers*each {
+			// More are possible: net/http dials again for a request whose HTTP/2
+			// connection went away before it was sent.
+			if got := l.dials.Load(); got < workers*each || len(l.peers) < workers*each {
 				t.Errorf("%d requests took %d dials, the server saw %d connections", workers*each, got, len(l.peers))
 			}
 		})
