@@ -47,7 +47,7 @@ func outcomeOf(err, cause error) (outcome record.Outcome, class string, status u
 	switch {
 	case err == nil:
 		return record.OK, "", 0
-	case errors.Is(cause, errStalled):
+	case errors.Is(cause, errStalled), cause == nil && errors.Is(err, system.ErrStalled): // our limit, or the system's own
 		return record.Stalled, "", 0
 	case errors.Is(cause, errDeadline):
 		return record.Deadline, "", 0

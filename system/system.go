@@ -101,6 +101,7 @@ var (
 	ErrTooFew   = errors.New("too few servers")        // for the redundancy asked for, or to rebuild the object
 	ErrBadRef   = errors.New("malformed reference")    // no cap, CID or key can look like this
 	ErrWarm     = errors.New("the object is not cold") // a read would be answered from a cache near the client
+	ErrStalled  = errors.New("stalled")                // no byte came for a limit of the system's own, though the object is there
 )
 
 // Node is one node of a cluster.

@@ -38,6 +38,7 @@ var (
 // is bitswap.
 type swarmNode struct {
 	client, storage *daemon
+	near            string // directory of what the client's node fetched
 
 	mu    sync.Mutex
 	probe system.Ref
@@ -84,8 +85,8 @@ func (n *swarmNode) start(ctx context.Context, d system.Deployment, h testbed.Ho
 	if err != nil {
 		return err
 	}
-	near := filepath.Join(n.client.dir, "near")
-	return n.client.run(ctx, d, d.Client, client, n.Health, "--swarm_key", swarmKey, "--near", near, "--peer", address.String()+"/p2p/"+id.String())
+	n.near = filepath.Join(d.Dir, "client-1.near") // beside, too: a cache
+	return n.client.run(ctx, d, d.Client, client, n.Health, "--swarm_key", swarmKey, "--near", n.near, "--peer", address.String()+"/p2p/"+id.String())
 }
 
 // writeKeys makes the swarm's pre-shared key and the storage node's identity.
@@ -204,9 +205,14 @@ func (n *swarmNode) ask(ctx context.Context, d *daemon, method string, t system.
 	return resp.StatusCode, err
 }
 
-// Stats implements system.Stats: what the storage node keeps.
+// Stats implements system.Stats: both nodes, since what is put is kept by the
+// client's own; without the blocks that it fetched.
 func (n *swarmNode) Stats(ctx context.Context) (system.Holdings, error) {
-	return n.storage.holdings(ctx)
+	h, err := disk.Usage(n.client.dir, n.storage.dir)
+	if err != nil {
+		return h, fmt.Errorf("boxo: %w", err)
+	}
+	return h, ctx.Err()
 }
 
 // Health implements system.Healther: a block that the client's node has to

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,11 +37,21 @@ func seed(t *testing.T, n *swarmNode, data []byte) system.Ref {
 // fetched is how many blocks the client's node keeps that it did not import.
 func fetched(t *testing.T, n *swarmNode) int {
 	t.Helper()
-	files, err := os.ReadDir(filepath.Join(n.client.dir, "near"))
+	files, err := os.ReadDir(n.near)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return len(files)
+}
+
+// held is what both nodes keep, in bytes.
+func held(t *testing.T, n *swarmNode) int64 {
+	t.Helper()
+	h, err := n.Stats(systemtest.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Absolute
 }
 
 // TestSwarmMovesBlocks looks at what the client's node keeps: what was fetched
@@ -61,6 +70,7 @@ func TestSwarmMovesBlocks(t *testing.T) {
 		}
 	}
 	want("seed", 0)
+	before := held(t, n)
 	var got bytes.Buffer
 	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 		t.Fatalf("get: %d bytes, %v", got.Len(), err)
@@ -75,12 +85,18 @@ func TestSwarmMovesBlocks(t *testing.T) {
 		t.Fatalf("range: %d bytes, %v", got.Len(), err)
 	}
 	want("a range in the last leaf", 2)
+	if after := held(t, n); after != before {
+		t.Errorf("the nodes held %d bytes before reads, and hold %d after them: what was fetched is no holding", before, after)
+	}
 
 	own, err := n.Put(systemtest.Context(t), "y", 1000, systemtest.Content("own", 1000))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want("put", 2)
+	if grown := held(t, n) - before; grown < 1000 {
+		t.Errorf("a put of 1000 bytes made the nodes hold %d more", grown)
+	}
 	if err := n.Get(systemtest.Context(t), own, io.Discard); err != nil {
 		t.Error(err)
 	}

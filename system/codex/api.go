@@ -68,74 +68,38 @@ func newAPI(dial web.Dial, base *url.URL) (*api, error) {
 	return &api{web: c.Patient(), base: base, dialect: codex}, nil
 }
 
-// do makes a request. path is below the dialect's base.
-func (a *api) do(ctx context.Context, method, path string, query url.Values, header http.Header, size int64, body io.Reader) (*http.Response, error) {
+// url is that of a path below the dialect's base.
+func (a *api) url(path string, query url.Values) *url.URL {
 	u := *a.base
 	u.Path, u.RawQuery = string(a.dialect)+path, query.Encode()
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
-	if err != nil {
-		return nil, fmt.Errorf("codex: %w", err)
-	}
-	if body != nil {
-		req.ContentLength = size
-		if size == 0 {
-			req.Body = http.NoBody
-		}
-	}
-	for k, v := range header {
-		req.Header[k] = v
-	}
-	resp, err := a.web.HTTP().Do(req)
-	if err != nil {
-		var outer *url.Error
-		if errors.As(err, &outer) {
-			err = outer.Err
-		}
-		return nil, fmt.Errorf("codex: %s %s on %s: %w", method, path, a.base.Host, err)
-	}
-	if resp.StatusCode/100 == 2 {
-		return resp, nil
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
-	err = fmt.Errorf("codex: %s %s on %s: status %d: %s", method, path, a.base.Host, resp.StatusCode, strings.Join(strings.Fields(string(text)), " "))
-	switch {
-	case resp.StatusCode == http.StatusNotFound:
-		err = fmt.Errorf("%w: %w", err, system.ErrNotFound)
-	case resp.StatusCode == http.StatusBadRequest && strings.HasPrefix(path, "/data/"):
-		err = fmt.Errorf("%w: %w", err, system.ErrBadRef)
-	}
-	return nil, err
+	return &u
 }
 
-// text is the answer to a short request.
-func (a *api) text(ctx context.Context, method, path string, query url.Values, header http.Header) (string, error) {
-	resp, err := a.do(ctx, method, path, query, header, 0, nil)
-	if err != nil {
-		return "", err
+// open asks for a path; the caller reads the answer.
+func (a *api) open(ctx context.Context, path string) (*http.Response, error) {
+	resp, err := a.web.Open(ctx, web.Call{Method: http.MethodGet, URL: a.url(path, nil)})
+	return resp, classify(path, err)
+}
+
+func classify(path string, err error) error {
+	switch status := web.Status(err); {
+	case status == http.StatusNotFound:
+		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
+	case status == http.StatusBadRequest && strings.HasPrefix(path, "/data/"):
+		return fmt.Errorf("%w: %w", err, system.ErrBadRef)
 	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		return "", fmt.Errorf("codex: %s %s on %s: %w", method, path, a.base.Host, err)
-	}
-	return strings.TrimSpace(string(b)), nil
+	return err
+}
+
+// text makes a request that is answered with a word or two.
+func (a *api) text(ctx context.Context, path string, query url.Values, call web.Call) (string, error) {
+	call.URL = a.url(path, query)
+	b, err := a.web.Call(ctx, call)
+	return strings.TrimSpace(string(b)), classify(path, err)
 }
 
 func (a *api) json(ctx context.Context, path string, out any) error {
-	resp, err := a.do(ctx, http.MethodGet, path, nil, nil, 0, nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	return a.decode(resp, path, out)
-}
-
-func (a *api) decode(resp *http.Response, path string, out any) error {
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("codex: GET %s on %s: %w", path, a.base.Host, err)
-	}
-	return nil
+	return classify(path, a.web.JSON(ctx, http.MethodGet, a.url(path, nil), nil, nil, out))
 }
 
 // info is a node's account of itself.
@@ -221,19 +185,17 @@ func (a *api) manifestHere(ctx context.Context, ref system.Ref) (bool, error) {
 
 // store uploads an object.
 func (a *api) store(ctx context.Context, file string, size int64, body io.Reader) (system.Ref, error) {
-	resp, err := a.do(ctx, http.MethodPost, "/data", nil, http.Header{
-		"Content-Type":        {"application/octet-stream"},
-		"Content-Disposition": {"attachment; filename=" + strconv.Quote(file)},
-	}, size, body)
+	text, err := a.text(ctx, "/data", nil, web.Call{
+		Method: http.MethodPost, Body: body, Size: size,
+		Header: http.Header{
+			"Content-Type":        {"application/octet-stream"},
+			"Content-Disposition": {"attachment; filename=" + strconv.Quote(file)},
+		},
+	})
 	if err != nil {
 		return "", a.orQuota(ctx, err)
 	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	if err != nil {
-		return "", fmt.Errorf("codex: POST /data on %s: answer: %w", a.base.Host, err)
-	}
-	ref := system.Ref(strings.TrimSpace(string(b))) // kept in the node's own base
+	ref := system.Ref(text) // kept in the node's own base
 	if err := valid(ref); err != nil {
 		return "", fmt.Errorf("codex: POST /data on %s: the answer is no CID: %w", a.base.Host, err)
 	}

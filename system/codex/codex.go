@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -33,7 +31,7 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		if _, err := binary(opt); err != nil {
+		if _, err := program(opt); err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil
@@ -71,7 +69,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	identity := map[string]string{
 		"version": i.version(), "dialect": n.near.dialect.String(), "endpoint": nearURL.Host,
 		"put": "import into the node at the endpoint", "get": "network/stream",
-		"connections": "fresh", // for each request; the nodes keep theirs among each other
+		"requests": "one connection to the node at the endpoint for each; the nodes keep theirs among each other",
 	}
 	var one group.Node = n
 	if farURL != nil {
@@ -117,16 +115,10 @@ func endpoint(opt system.Options, key string) (*url.URL, error) {
 	return u, nil
 }
 
-// binary finds the program.
-func binary(opt system.Options) (string, error) {
-	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_CODEX", os.Getenv("PLIMSOLL_CODEX")}} {
-		if named.path == "" {
-			continue
-		}
-		if _, err := exec.LookPath(named.path); err != nil {
-			return "", fmt.Errorf("codex: %s: %w", named.by, err)
-		}
-		return filepath.Abs(named.path)
+// program finds a node's program; others, too, are called storage.
+func program(opt system.Options) (string, error) {
+	if bin, err := system.Named(name, opt, "binary", "PLIMSOLL_CODEX"); bin != "" || err != nil {
+		return bin, err
 	}
 	for _, try := range []string{"codex", "storage"} {
 		if path, err := exec.LookPath(try); err == nil && speaks(path) != "" {

@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -73,12 +74,8 @@ func (n *node) store(ctx context.Context, on *api, name string, size int64, r io
 	if n.attached && !n.write {
 		return "", fmt.Errorf("codex: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
 	}
-	body, err := web.Exactly(r, size)
-	if err != nil {
-		return "", fmt.Errorf("codex: put %q: %w", name, err)
-	}
 	h := sha256.New()
-	ref, err := on.store(ctx, disk.FileName(name), size, io.TeeReader(body, h))
+	ref, err := on.store(ctx, disk.FileName(name), size, io.TeeReader(r, h))
 	if err != nil {
 		return "", patience.Explain(n.alive, fmt.Errorf("codex: put %q (%d bytes): %w", name, size, err))
 	}
@@ -123,7 +120,7 @@ func (n *node) search(ctx context.Context, from *api, ref system.Ref, path strin
 		w.Known = func(ctx context.Context) (bool, error) { return n.anywhere(ctx, ref) }
 	}
 	resp, err := w.Do(ctx, func(ctx context.Context) (*http.Response, error) {
-		return from.do(ctx, http.MethodGet, path, nil, nil, 0, nil)
+		return from.open(ctx, path)
 	})
 	return resp, patience.Explain(n.alive, err)
 }
@@ -149,8 +146,8 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	}
 	defer resp.Body.Close()
 	m := manifest{CID: string(ref)}
-	if err := n.near.decode(resp, path, &m); err != nil {
-		return system.Object{}, err
+	if err := json.NewDecoder(web.Bounded(resp.Body)).Decode(&m); err != nil {
+		return system.Object{}, fmt.Errorf("codex: GET %s on %s: answer: %w", path, n.near.base.Host, err)
 	}
 	return m.object()
 }
@@ -220,7 +217,7 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 // remove deletes an object and its blocks on one node, which does not say
 // whether there was such an object.
 func (a *api) remove(ctx context.Context, ref system.Ref) error {
-	_, err := a.text(ctx, http.MethodDelete, data(ref), nil, nil)
+	_, err := a.text(ctx, data(ref), nil, web.Call{Method: http.MethodDelete})
 	return err
 }
 
@@ -271,7 +268,7 @@ func (p pair) Cool(ctx context.Context, ref system.Ref) error {
 	}
 	// Asked for what is local, the node answers at once; it would begin to send
 	// as soon as it had the manifest.
-	resp, err := p.near.do(ctx, http.MethodGet, data(ref), nil, nil, 0, nil)
+	resp, err := p.near.open(ctx, data(ref))
 	if err == nil {
 		resp.Body.Close()
 		return fmt.Errorf("codex: cool %s: the client's node still serves it after the delete: %w", ref, system.ErrWarm)
@@ -324,7 +321,7 @@ func (n *node) Connect(ctx context.Context, address string) error {
 	if !ok || addr == "" || id == "" || strings.Contains(id, "/") {
 		return fmt.Errorf("codex: connect to %q: an address is like /ip4/10.0.0.1/tcp/4000/p2p/16Uiu2…", address)
 	}
-	_, err := n.near.text(ctx, http.MethodGet, "/connect/"+url.PathEscape(id), url.Values{"addrs": {addr}}, nil)
+	_, err := n.near.text(ctx, "/connect/"+url.PathEscape(id), url.Values{"addrs": {addr}}, web.Call{Method: http.MethodGet})
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -157,7 +156,7 @@ func TestDownloadOverQuotaStalls(t *testing.T) {
 	n.stallAfter = brief
 	var got bytes.Buffer
 	err := n.Get(systemtest.Context(t), "zDvZRwzm6jttobPuCXTSJSw3iRGcBWDVpJouUKXCRAyXmAkCmiMP", &got)
-	if got.Len() != 64<<10 || !errors.Is(err, patience.ErrStalled) {
+	if got.Len() != 64<<10 || !errors.Is(err, system.ErrStalled) {
 		t.Errorf("%d bytes, %v", got.Len(), err)
 	}
 }
@@ -171,7 +170,7 @@ func TestWindowStall(t *testing.T) {
 	n.stallAfter = brief
 	var got count
 	err := n.Get(systemtest.Context(t), "zDvZRwzkxGzEz7LKYEa4ihpSvvg6uYgekKMbcmmfRMGuKhF6tGFq", &got)
-	if got != window || !errors.Is(err, patience.ErrStalled) || errors.Is(err, system.ErrNotFound) {
+	if got != window || !errors.Is(err, system.ErrStalled) || errors.Is(err, system.ErrNotFound) {
 		t.Errorf("%d bytes, %v", got, err)
 	}
 }
@@ -248,7 +247,7 @@ func TestExistsMeansTheManifestOnly(t *testing.T) {
 	n := one(t, replay.Chain(get, replay.Optional(record(t, "14-delete-shared-blocks", "exists b.bin"))))
 	n.attached, n.stallAfter = false, brief
 	const b system.Ref = "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK"
-	if err := n.Get(systemtest.Context(t), b, io.Discard); !errors.Is(err, patience.ErrStalled) || errors.Is(err, system.ErrNotFound) {
+	if err := n.Get(systemtest.Context(t), b, io.Discard); !errors.Is(err, system.ErrStalled) || errors.Is(err, system.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
 	if has, err := n.near.manifestHere(systemtest.Context(t), b); !has || err != nil {

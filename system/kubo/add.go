@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/ipfs/go-cid"
 
@@ -24,7 +25,7 @@ type layout struct {
 
 // add imports and pins a file.
 func (r *rpc) add(ctx context.Context, l layout, file string, size int64, content io.Reader) (system.Ref, error) {
-	body, err := web.Exactly(content, size)
+	body, err := web.Exactly(content, size) // or the form would end as it should behind bytes that are too many
 	if err != nil {
 		return "", fmt.Errorf("kubo: add: %w", err)
 	}
@@ -42,7 +43,11 @@ func (r *rpc) add(ctx context.Context, l layout, file string, size int64, conten
 	resp, err := r.send(ctx, "add", url.Values{
 		"cid-version": {l.cidVersion}, "raw-leaves": {l.rawLeaves}, "chunker": {"size-" + l.chunk},
 		"pin": {"true"}, "progress": {"false"}, "quieter": {"true"},
-	}, m.FormDataContentType(), int64(len(head))+size+int64(len(tail)), io.MultiReader(bytes.NewBufferString(head), body, bytes.NewBufferString(tail)))
+	}, web.Call{
+		Header: http.Header{"Content-Type": {m.FormDataContentType()}},
+		Size:   int64(len(head)) + size + int64(len(tail)),
+		Body:   io.MultiReader(strings.NewReader(head), body, strings.NewReader(tail)),
+	})
 	if err != nil {
 		return "", err
 	}

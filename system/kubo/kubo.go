@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -155,20 +152,6 @@ func endpoint(opt system.Options, key string) (*url.URL, error) {
 	return u, nil
 }
 
-// program finds ipfs.
 func program(opt system.Options) (string, error) {
-	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_KUBO", os.Getenv("PLIMSOLL_KUBO")}} {
-		if named.path == "" {
-			continue
-		}
-		if _, err := exec.LookPath(named.path); err != nil {
-			return "", fmt.Errorf("kubo: %s: %w", named.by, err)
-		}
-		return filepath.Abs(named.path)
-	}
-	path, err := exec.LookPath("ipfs")
-	if err != nil {
-		return "", errors.New("kubo: ipfs not found in PATH")
-	}
-	return path, nil
+	return system.Program(name, opt, "binary", "PLIMSOLL_KUBO", "ipfs")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // Get implements system.Node, in the way that option method names.
@@ -138,27 +139,14 @@ func (n *node) fromGateway(ctx context.Context, ref system.Ref, query string) (*
 	u := *n.gateway
 	u.Path, u.RawQuery = "/ipfs/"+string(ref), query
 	return n.search(ctx, "gateway", ref, func(ctx context.Context) (*http.Response, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-		if err != nil {
-			return nil, fmt.Errorf("kubo: %w", err)
-		}
-		resp, err := n.near.web.HTTP().Do(req)
-		if err != nil {
-			return nil, fmt.Errorf("kubo: GET %s on %s: %w", u.Path, u.Host, inner(err))
-		}
-		if resp.StatusCode == http.StatusOK {
-			return resp, nil
-		}
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
-		err = fmt.Errorf("kubo: GET %s on %s: status %d: %s", u.Path, u.Host, resp.StatusCode, strings.Join(strings.Fields(string(text)), " "))
-		switch resp.StatusCode {
+		resp, err := n.near.web.Open(ctx, web.Call{Method: http.MethodGet, URL: &u})
+		switch web.Status(err) {
 		case http.StatusNotFound, http.StatusGone, http.StatusGatewayTimeout:
 			return nil, fmt.Errorf("%w: %w", err, system.ErrNotFound)
 		case http.StatusBadRequest:
 			return nil, fmt.Errorf("%w: %w", err, system.ErrBadRef)
 		}
-		return nil, err
+		return resp, err
 	})
 }
 

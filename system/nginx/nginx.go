@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -27,7 +25,7 @@ var _ system.System = System{}
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	bin, err := binary(opt)
+	bin, err := program(opt)
 	if err != nil {
 		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 	}
@@ -49,7 +47,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			return nil, fmt.Errorf("nginx: option \"workers\" is a positive number or auto, not %q", w)
 		}
 	}
-	bin, err := binary(opt)
+	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
@@ -88,23 +86,9 @@ func (System) Attach(context.Context, system.Deployment) (system.Cluster, error)
 	return nil, errors.New("nginx: can only be started; to measure a server of yours use system http")
 }
 
-// binary finds nginx, which Debian keeps out of the PATH of ordinary users.
-func binary(opt system.Options) (string, error) {
-	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_NGINX", os.Getenv("PLIMSOLL_NGINX")}} {
-		if named.path == "" {
-			continue
-		}
-		if _, err := exec.LookPath(named.path); err != nil {
-			return "", fmt.Errorf("nginx: %s: %w", named.by, err)
-		}
-		return filepath.Abs(named.path)
-	}
-	for _, try := range []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"} {
-		if path, err := exec.LookPath(try); err == nil {
-			return path, nil
-		}
-	}
-	return "", errors.New("nginx: not found in PATH or /usr/sbin")
+// program finds nginx, which Debian keeps out of the PATH of ordinary users.
+func program(opt system.Options) (string, error) {
+	return system.Program(name, opt, "binary", "PLIMSOLL_NGINX", "nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx")
 }
 
 // build is what an nginx binary says of itself.

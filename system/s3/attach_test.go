@@ -1,7 +1,10 @@
 package s3
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -70,6 +73,33 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 	if _, ok := n.(system.Stats); ok {
 		t.Error("an attached node tells what a disk that it cannot see holds")
 	}
+	node := n.(*node)
+	if !node.tells {
+		t.Error("versitygw refuses to overwrite when told so, and is not told")
+	}
+	for _, tells := range []bool{true, false} { // a server that does not refuse is asked
+		node.tells = tells
+		for what, put := range map[string]func(context.Context, string, int64, io.Reader) (system.Ref, error){
+			"put": n.Put, "put mutable": node.PutMutable, "seed": node.Seed,
+		} {
+			if _, err := put(t.Context(), "a", 3, strings.NewReader("new")); !errors.Is(err, system.ErrReadOnly) {
+				t.Errorf("%s over someone's object (the server tells: %v): %v", what, tells, err)
+			}
+		}
+		if ref, err := n.Put(t.Context(), fmt.Sprint("new ", tells), 3, strings.NewReader("new")); err != nil {
+			t.Error(err)
+		} else if err := node.Update(t.Context(), ref, 3, strings.NewReader("NEW")); err != nil {
+			t.Error(err)
+		} else if err := node.Delete(t.Context(), ref); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := node.Delete(t.Context(), "data/a"); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("delete of someone's object after a put of that name: %v", err)
+	}
+	if all, err := node.List(t.Context()); err != nil || len(all) != 2 {
+		t.Errorf("there are %+v, %v; want the two of the server", all, err)
+	}
 	ref, err := n.Put(t.Context(), "mine", 4, strings.NewReader("mine"))
 	if err != nil || ref != "data/mine" {
 		t.Fatalf("put: %q, %v", ref, err)
@@ -80,8 +110,9 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 	if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("get after delete: %v", err)
 	}
-	if err := n.Get(t.Context(), "data/a", io.Discard); err != nil {
-		t.Errorf("someone's object: %v", err)
+	var kept bytes.Buffer
+	if err := n.Get(t.Context(), "data/a", &kept); err != nil || !bytes.Equal(kept.Bytes(), systemtest.Bytes("a", 300_000)) {
+		t.Errorf("someone's object: %d bytes, %v", kept.Len(), err)
 	}
 }
 

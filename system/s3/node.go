@@ -31,6 +31,7 @@ type node struct {
 	proc       *testbed.Process
 	attached   bool
 	write      bool
+	tells      bool // attached: the server refuses to overwrite when told so
 
 	mu   sync.Mutex
 	ours map[system.Ref]bool // keys put here: the only ones an attached node deletes
@@ -141,7 +142,8 @@ func (n *node) valid(key string) bool {
 	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") && (n.attached || disk.Valid(key) == nil)
 }
 
-// Put implements system.Node.
+// Put implements system.Node. On an attached server it overwrites nothing that
+// is not ours.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return n.put(ctx, n.s3, name, size, r)
 }
@@ -172,11 +174,21 @@ func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int
 	if err != nil {
 		return fmt.Errorf("s3: put %s: %w", key, err)
 	}
-	_, err = c.PutObject(ctx, n.at.bucket, key, body, size, minio.PutObjectOptions{
-		ContentType:      "application/octet-stream",
-		DisableMultipart: size <= maxSinglePut, // or parts are held in memory
-		PartSize:         partSize,
-	})
+	opts := putOptions(size)
+	if n.attached && !n.owned(system.Ref(key)) { // someone's object of that name is to stay
+		if !n.tells || size > maxSinglePut {
+			if err := n.absent(ctx, c, key); err != nil {
+				return fmt.Errorf("s3: put %s: %w", key, err)
+			}
+		}
+		if n.tells {
+			opts.SetMatchETagExcept("*")
+		}
+	}
+	_, err = c.PutObject(ctx, n.at.bucket, key, body, size, opts)
+	if taken(minio.ToErrorResponse(err).StatusCode) {
+		return fmt.Errorf("s3: put %s: %w: %w", key, err, errTaken)
+	}
 	if err != nil {
 		return fmt.Errorf("s3: put %s: %w", key, told(err))
 	}
@@ -184,6 +196,20 @@ func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int
 	defer n.mu.Unlock()
 	n.ours[system.Ref(key)] = true
 	return nil
+}
+
+func putOptions(size int64) minio.PutObjectOptions {
+	return minio.PutObjectOptions{
+		ContentType:      "application/octet-stream",
+		DisableMultipart: size <= maxSinglePut, // or parts are held in memory
+		PartSize:         partSize,
+	}
+}
+
+func (n *node) owned(ref system.Ref) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ours[ref]
 }
 
 // told adds to what the server said the error that callers tell apart.
@@ -207,10 +233,8 @@ func told(err error) error {
 // is not there without a request: S3 deletes it without complaint, and makes it
 // when it is to be overwritten.
 func (n *node) mayChange(what string, ref system.Ref) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	switch {
-	case n.ours[ref]:
+	case n.owned(ref):
 		return nil
 	case n.attached:
 		return fmt.Errorf("s3: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)

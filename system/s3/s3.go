@@ -34,7 +34,7 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["endpoint"] == "" {
-		if _, err := binary(opt); err != nil {
+		if _, err := program(opt); err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil
@@ -59,7 +59,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if _, err := presign(opt); err != nil {
 		return nil, err
 	}
-	bin, err := binary(opt)
+	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
@@ -107,6 +107,16 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	if e.anonymous() {
 		identity["retrieval"] = "anonymous GET"
+	}
+	if n.write {
+		if n.tells, err = n.tellsTaken(ctx); err != nil {
+			n.close()
+			return nil, err
+		}
+		identity["overwrite"] = "refused by the server (If-None-Match)"
+		if !n.tells {
+			identity["overwrite"] = "HEAD before each put: the server ignores If-None-Match"
+		}
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
 		if n.write {

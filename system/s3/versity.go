@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"debug/buildinfo"
-	"errors"
-	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -88,22 +85,8 @@ func hasXattr(dir string) bool {
 	return unix.Setxattr(dir, "user.plimsoll", []byte("1"), 0) == nil && unix.Removexattr(dir, "user.plimsoll") == nil
 }
 
-// binary finds versitygw.
-func binary(opt system.Options) (string, error) {
-	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_VERSITYGW", os.Getenv("PLIMSOLL_VERSITYGW")}} {
-		if named.path == "" {
-			continue
-		}
-		if _, err := exec.LookPath(named.path); err != nil {
-			return "", fmt.Errorf("s3: %s: %w", named.by, err)
-		}
-		return filepath.Abs(named.path)
-	}
-	path, err := exec.LookPath("versitygw")
-	if err != nil {
-		return "", errors.New("s3: versitygw not found in PATH")
-	}
-	return path, nil
+func program(opt system.Options) (string, error) {
+	return system.Program(name, opt, "binary", "PLIMSOLL_VERSITYGW", "versitygw")
 }
 
 // version is the module's version in the binary: `versitygw --version` knows

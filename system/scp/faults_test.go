@@ -1,8 +1,10 @@
 package scp
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,9 +15,29 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-func TestFaults(t *testing.T) {
+// testCopies is what differs by protocol; the conformance suite does the rest,
+// which is the same, for one of the two.
+func testCopies(t *testing.T, n *node) {
+	t.Helper()
+	for _, size := range []int64{0, 1, 300_000} {
+		name := fmt.Sprint("an object of ", size)
+		ref, err := n.PutMutable(systemtest.Context(t), name, size, systemtest.Content(name, size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Update(systemtest.Context(t), ref, size+1, systemtest.Content("new", size+1)); err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), systemtest.Bytes("new", size+1)) {
+			t.Errorf("get of %d bytes: %d, %v", size+1, got.Len(), err)
+		}
+	}
+}
+
+func TestProtocols(t *testing.T) {
 	systemtest.Need(t, "sshd", System{}.Check(t.Context(), nil))
-	for protocol := range flags {
+	for _, protocol := range []string{"sftp", "scp"} {
 		t.Run(protocol, func(t *testing.T) {
 			hosts := systemtest.Hosts(t, 2)
 			c, err := System{}.Start(systemtest.Context(t), system.Deployment{
@@ -26,6 +48,10 @@ func TestFaults(t *testing.T) {
 			}
 			defer c.Stop(context.WithoutCancel(t.Context()))
 			n := c.Nodes()[0].(*node)
+			if got := c.Identity()["protocol"]; got != protocol {
+				t.Errorf("protocol %s", got)
+			}
+			testCopies(t, n)
 			// What an earlier operation said is not taken for the next one's.
 			if err := n.Get(systemtest.Context(t), "none", io.Discard); !errors.Is(err, system.ErrNotFound) {
 				t.Errorf("get of nothing: %v", err)

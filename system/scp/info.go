@@ -22,7 +22,7 @@ func (System) Info() system.Info {
 		Baseline: true,
 		Options: slices.Concat([]system.Option{
 			{Name: "protocol", Type: "enum", Enum: []string{"sftp", "scp"}, Default: "sftp", Help: "what scp speaks: sftp (its default since OpenSSH 9.0) or scp (its own protocol, scp -O)"},
-			{Name: "scp", Type: "string", Help: "path of scp; empty: PATH"},
+			{Name: "scp", Type: "string", Help: "path of scp; empty: PLIMSOLL_SCP, then PATH"},
 		}, sshd.Options()),
 	}
 }

@@ -56,7 +56,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			return nil, err
 		}
 		identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
-		n := &node{server: server, host: d.Client, bin: bin, flag: flags[opt["protocol"]], mutable: map[system.Ref]bool{}}
+		n := &node{server: server, host: d.Client, bin: bin, flag: flag(opt["protocol"]), mutable: map[system.Ref]bool{}}
 		n.scratch = filepath.Join(d.Dir, fmt.Sprintf("%s-client-%d", name, i+1))
 		n.slots.prefix = fmt.Sprintf("%s/client-%d-", name, i+1)
 		if err := os.MkdirAll(n.scratch, 0o700); err != nil {
@@ -66,8 +66,13 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// flags of scp that choose the protocol.
-var flags = map[string]string{"sftp": "-s", "scp": "-O"}
+// flag is scp's for the protocol.
+func flag(protocol string) string {
+	if protocol == "scp" {
+		return "-O"
+	}
+	return "-s"
+}
 
 // Attach implements system.System.
 func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
@@ -75,17 +80,7 @@ func (System) Attach(context.Context, system.Deployment) (system.Cluster, error)
 }
 
 func program(opt system.Options) (string, error) {
-	if opt["scp"] != "" {
-		if _, err := exec.LookPath(opt["scp"]); err != nil {
-			return "", fmt.Errorf("scp: option \"scp\": %w", err)
-		}
-		return filepath.Abs(opt["scp"])
-	}
-	path, err := exec.LookPath("scp")
-	if err != nil {
-		return "", errors.New("scp: the program scp is not in PATH")
-	}
-	return path, nil
+	return system.Program(name, opt, "scp", "PLIMSOLL_SCP", "scp")
 }
 
 var versionText = regexp.MustCompile(`OpenSSH_[^\s,]+`)

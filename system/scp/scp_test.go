@@ -3,19 +3,11 @@ package scp
 import (
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 func TestConformance(t *testing.T) {
-	for name, opt := range map[string]system.Options{
-		"sftp": nil,
-		"scp":  {"protocol": "scp"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Daemon: "sshd"})
-		})
-	}
+	systemtest.Run(t, systemtest.Suite{System: System{}, Daemon: "sshd"})
 }

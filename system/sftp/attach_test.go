@@ -97,9 +97,26 @@ func TestAttachChangesOnlyItsOwn(t *testing.T) {
 	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("delete of someone's file: %v", err)
 	}
+	for what, put := range map[string]func(context.Context, string, int64, io.Reader) (system.Ref, error){
+		"put": n.Put, "put mutable": n.(system.Updater).PutMutable,
+	} {
+		if _, err := put(t.Context(), "a", 3, strings.NewReader("new")); !errors.Is(err, system.ErrReadOnly) {
+			t.Errorf("%s over someone's file: %v", what, err)
+		}
+	}
+	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
+		t.Errorf("delete of someone's file after a put of that name: %v", err)
+	}
+	var kept bytes.Buffer
+	if err := n.Get(t.Context(), "a", &kept); err != nil || !bytes.Equal(kept.Bytes(), systemtest.Bytes("a", 300_000)) {
+		t.Errorf("someone's file after a put of that name: %d bytes, %v", kept.Len(), err)
+	}
 	ref, err := n.Put(t.Context(), "mine", 4, strings.NewReader("mine"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := n.Put(t.Context(), "mine", 4, strings.NewReader("MINE")); err != nil {
+		t.Errorf("put over a file of ours: %v", err)
 	}
 	if err := n.(system.Updater).Update(t.Context(), ref, 3, strings.NewReader("new")); err != nil {
 		t.Error(err)

@@ -109,19 +109,37 @@ func (n *node) path(ref system.Ref) (string, error) {
 }
 
 // Put implements system.Node. The file is written under its own name, as SFTP
-// clients do; what is there of it when that fails is removed.
+// clients do; what is there of it when that fails is removed. On an attached
+// server a file that is not ours is never opened for writing.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := system.Ref(disk.FileName(name))
 	if n.server == nil && !n.write {
 		return "", fmt.Errorf("sftp: put %s: %w; `allow: [write]` in the experiment file permits it", ref, system.ErrReadOnly)
 	}
-	if err := n.store(ctx, "put", ref, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, size, r); err != nil {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if n.server == nil && !n.owned(ref) {
+		flags |= os.O_EXCL // someone's file of that name is to stay
+	}
+	if err := n.store(ctx, "put", ref, flags, size, r); err != nil {
 		return "", err
 	}
+	return ref, nil
+}
+
+func (n *node) owned(ref system.Ref) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ours[ref] = true
-	return ref, nil
+	return n.ours[ref]
+}
+
+func (n *node) own(ref system.Ref, is bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if is {
+		n.ours[ref] = true
+	} else {
+		delete(n.ours, ref)
+	}
 }
 
 // PutMutable implements system.Updater: every file can be overwritten.
@@ -156,8 +174,9 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 	return n.on(ctx, what, func(s *sftpsession.Session) error {
 		f, err := s.OpenFile(p, flags)
 		if err != nil {
-			return err
+			return taken(s, p, flags, err)
 		}
+		n.own(ref, true) // also what stays of a put that fails
 		err = n.send(f, io.MultiReader(bytes.NewReader(first), body))
 		if closed := f.Close(); err == nil {
 			err = closed
@@ -169,10 +188,24 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 			err = fmt.Errorf("%w: %w", err, system.ErrQuota)
 		}
 		if flags&os.O_CREATE != 0 && s.Alive() {
-			_ = s.Remove(p) // the error that counts is there already
+			if s.Remove(p) == nil { // its error does not count: there is one already
+				n.own(ref, false)
+			}
 		}
 		return err
 	})
+}
+
+// taken tells why a file could not be made that must be new. SFTP has no word
+// for one that is there: OpenSSH says "Failure".
+func taken(s *sftpsession.Session, p string, flags int, err error) error {
+	if flags&os.O_EXCL == 0 || !s.Alive() {
+		return err
+	}
+	if _, there := s.Lstat(p); there != nil {
+		return err
+	}
+	return fmt.Errorf("%w: a file of that name is there, and not ours to overwrite: %w", err, system.ErrReadOnly)
 }
 
 func (n *node) send(f *sftp.File, r io.Reader) error {
@@ -275,17 +308,13 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	if err := n.on(ctx, "delete "+string(ref), func(s *sftpsession.Session) error { return s.Remove(p) }); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.ours, ref)
+	n.own(ref, false)
 	return nil
 }
 
 // mayChange keeps what others have stored on an attached server.
 func (n *node) mayChange(what string, ref system.Ref) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.server == nil && !n.ours[ref] {
+	if n.server == nil && !n.owned(ref) {
 		return fmt.Errorf("sftp: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // startFor starts a grid that ends with the test.
@@ -116,6 +118,7 @@ func TestGrid(t *testing.T) {
 		t.Errorf("the second client is observed with %d processes", got)
 	}
 	t.Run("literal", func(t *testing.T) { testLiteral(t, n) })
+	t.Run("cold", func(t *testing.T) { testCold(t, n) })
 	t.Run("expansion", func(t *testing.T) { wantExpansion(t, n, 11<<20, 1.501, 0.01) })
 	t.Run("clients", func(t *testing.T) {
 		mine, others := mustPut(t, n, "same", 3000), mustPut(t, other, "same", 3000)
@@ -398,6 +401,41 @@ func (a *after) Write(p []byte) (int, error) {
 	}
 	a.left -= len(p)
 	return a.w.Write(p)
+}
+
+// testCold reads an object twice through the same client, which keeps nothing of
+// the first read: the storage nodes read as much for the second.
+func testCold(t *testing.T, n *started) {
+	const size = 1 << 20
+	ref := mustPut(t, n, "cold", size)
+	var read [2]int64
+	for i := range read {
+		before := diskReads(t, n.grid.procs)
+		wantContent(t, n, ref, systemtest.Bytes("cold", size))
+		read[i] = diskReads(t, n.grid.procs) - before
+	}
+	t.Logf("the storage nodes read %d and %d bytes for two reads of %d", read[0], read[1], size)
+	if read[0] < size || read[1] < size || float64(read[1]) < 0.98*float64(read[0]) {
+		t.Errorf("the storage nodes read %d bytes for the first read of %d, and %d for the second", read[0], size, read[1])
+	}
+}
+
+// diskReads is how many bytes the processes have read from files, in the page
+// cache or not.
+func diskReads(t *testing.T, procs []*testbed.Process) (sum int64) {
+	t.Helper()
+	for _, p := range procs {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", p.PID()))
+		if err != nil {
+			t.Skipf("the kernel does not tell what a process reads: %v", err)
+		}
+		var n int64
+		if _, err := fmt.Sscanf(string(b), "rchar: %d", &n); err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
 }
 
 // TestFoolscap is 3-of-10 over the other protocol, on 5 storage nodes with 2

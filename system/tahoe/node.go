@@ -1,17 +1,19 @@
 package tahoe
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -119,13 +121,6 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	return nil
 }
 
-// ask reads a page or a document of the web API.
-func (n *node) ask(ctx context.Context, path, query string) ([]byte, error) {
-	var b bytes.Buffer
-	err := n.client.Get(ctx, n.at(path, query), &b)
-	return b.Bytes(), err
-}
-
 // Health implements system.Healther: the client reaches storage nodes.
 func (n *node) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -154,3 +149,73 @@ func (n *node) Stop(context.Context) error {
 
 // fileName is a name that every directory takes.
 func fileName(name string) string { return disk.FileName(name) }
+
+// reader is a client attached to for reading: the objects were there.
+type reader struct {
+	*node
+	entries []listfile.Entry
+}
+
+// Objects implements system.Provider.
+func (r *reader) Objects(context.Context) ([]system.Object, error) {
+	var out []system.Object
+	for _, e := range r.entries {
+		out = append(out, e.Object())
+	}
+	return out, nil
+}
+
+// probeTimeout bounds a health probe.
+const probeTimeout = 10 * time.Second
+
+// probeContent is more than a literal cap holds, so that the probe is on the
+// storage nodes.
+var probeContent = strings.Repeat("it serves ", 10)
+
+// started is a client that we have started, on a grid of ours.
+type started struct {
+	*node
+	first bool // its processes include the storage nodes, and it stops them
+	probe system.Ref
+}
+
+// Health implements system.Healther: every daemon runs, and every storage node
+// tells the client that it has its share of the probe.
+func (s *started) Health(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	if err := errors.Join(ended(s.proc), s.grid.died()); err != nil {
+		return fmt.Errorf("tahoe: health probe: %w", err)
+	}
+	c, err := s.check(ctx, s.probe)
+	if err != nil {
+		return fmt.Errorf("health probe failed: %w", err)
+	}
+	if !c.Healthy {
+		return fmt.Errorf("tahoe: health probe: %d of %d shares of a stored object are there", c.Good, c.Expected)
+	}
+	return nil
+}
+
+// Stats implements system.Stats, from the disks of the storage nodes: shares
+// with their containers' headers and leases.
+func (s *started) Stats(context.Context) (system.Holdings, error) { return s.grid.holdings() }
+
+// Processes implements system.Node.
+func (s *started) Processes() []*testbed.Process {
+	all := []*testbed.Process{s.proc}
+	if s.first {
+		all = append(all, s.grid.procs...)
+	}
+	return all
+}
+
+// Stop implements group.Node.
+func (s *started) Stop(ctx context.Context) error {
+	s.client.Close()
+	err := s.proc.Stop(ctx)
+	if s.first {
+		err = errors.Join(err, s.grid.stop(ctx))
+	}
+	return err
+}

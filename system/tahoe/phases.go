@@ -128,16 +128,19 @@ func (n *node) account(ctx context.Context, kind string, number int) ([]system.P
 	return pagePhases(kind, b)
 }
 
-// labels of the timings on each kind of page, in the page's order, and what we
-// call the kind.
-var pages = map[string]struct {
-	name   string
-	labels []string
-}{
-	upload:    {"upload", []string{"Total", "Storage Index", "Peer Selection", "Encode And Push", "Cumulative Encoding", "Cumulative Pushing", "Send Hashes And Close"}},
-	mapupdate: {"mapupdate", []string{"Total", "Initial Queries", "Cumulative Verify"}},
-	retrieve:  {"retrieve", []string{"Total", "Fetching", "Decoding", "Decrypting"}},
-	publish:   {"publish", []string{"Total", "Setup", "Encrypting", "Encoding", "Packing Shares", "RSA Signature", "Pushing"}},
+// page is what we call a kind of account, and the labels of the timings on its
+// page, in the page's order.
+func page(kind string) (name string, labels []string) {
+	switch kind {
+	case upload:
+		return "upload", []string{"Total", "Storage Index", "Peer Selection", "Encode And Push", "Cumulative Encoding", "Cumulative Pushing", "Send Hashes And Close"}
+	case mapupdate:
+		return "mapupdate", []string{"Total", "Initial Queries", "Cumulative Verify"}
+	case retrieve:
+		return "retrieve", []string{"Total", "Fetching", "Decoding", "Decrypting"}
+	default:
+		return "publish", []string{"Total", "Setup", "Encrypting", "Encoding", "Packing Shares", "RSA Signature", "Pushing"}
+	}
 }
 
 // timing is `<li>Peer Selection: 44ms`, with or without a <span> around the
@@ -146,8 +149,8 @@ var pages = map[string]struct {
 var timing = regexp.MustCompile(`<li>([A-Za-z ]+):\s*(?:<span>)?([0-9.]+(?:e-?[0-9]+)?) ?(us|ms|s|seconds?|minutes?|hours?)?(?:</span>)?(?:\s|</li>)`)
 
 // pagePhases reads the timings of an HTML page. A literal upload has none.
-func pagePhases(kind string, page []byte) ([]system.Phase, error) {
-	text := string(page)
+func pagePhases(kind string, html []byte) ([]system.Phase, error) {
+	text := string(html)
 	if _, timings, ok := strings.Cut(text, "Timings:"); ok { // before it "Encoding: 2 of 3", too, begins as a timing
 		text = timings
 	}
@@ -162,9 +165,10 @@ func pagePhases(kind string, page []byte) ([]system.Phase, error) {
 		}
 	}
 	var all []system.Phase
-	for _, label := range pages[kind].labels {
+	name, labels := page(kind)
+	for _, label := range labels {
 		if took, ok := found[label]; ok {
-			all = append(all, system.Phase{Name: pages[kind].name + ": " + label, Took: took})
+			all = append(all, system.Phase{Name: name + ": " + label, Took: took})
 		}
 	}
 	return all, nil

@@ -55,7 +55,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if _, err := parseConfig(full); err != nil {
 		return mend(err)
 	}
-	if _, err := binary(full); err != nil {
+	if _, err := program(full); err != nil {
 		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 	}
 	return nil
@@ -79,7 +79,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if d.Hosts[0].Addr().Is6() && !c.foolscap {
 		return nil, errors.New("tahoe: Tahoe-LAFS 1.20 speaks HTTPS to storage nodes over IPv4 only: say `protocol: foolscap`, or give the hosts IPv4 addresses")
 	}
-	bin, err := binary(opt)
+	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}

@@ -18,9 +18,6 @@ import (
 // asked whether any of them has the object at all.
 const look = time.Second
 
-// ErrStalled: no byte came for the limit, though the object is there.
-var ErrStalled = errors.New("stalled")
-
 // Wait bounds one request.
 type Wait struct {
 	What string        // begins errors: "codex: get zDv…"
@@ -42,7 +39,7 @@ type reason struct{ error }
 func (r reason) Unwrap() error { return r.error }
 
 // Do makes the request. Reading and closing the answer's body stays with the
-// caller; a stall ends it with ErrStalled.
+// caller; a stall ends it with system.ErrStalled.
 func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	began := make(chan struct{})
@@ -92,7 +89,7 @@ func (w Wait) watch(ctx context.Context, cancel context.CancelCauseFunc, began <
 				}
 			}
 			if has {
-				cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after), though one of the nodes has it: %w", w.What, w.Head, ErrStalled)})
+				cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after), though one of the nodes has it: %w", w.What, w.Head, system.ErrStalled)})
 				return
 			}
 			cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after): the node goes on searching, and never says that an object is missing: %w", w.What, w.Head, system.ErrNotFound)})
@@ -140,7 +137,7 @@ func (b *body) Read(p []byte) (int, error) {
 	b.n += int64(n)
 	if err != nil && err != io.EOF {
 		err = ours(b.ctx, err)
-		if errors.Is(err, ErrStalled) {
+		if errors.Is(err, system.ErrStalled) {
 			err = fmt.Errorf("after %d bytes: %w", b.n, err)
 		}
 	}
@@ -148,7 +145,7 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 func (b *body) stalled() {
-	b.cancel(reason{fmt.Errorf("%s: no byte for %v (option stall_after): %w", b.wait.What, b.wait.Body, ErrStalled)})
+	b.cancel(reason{fmt.Errorf("%s: no byte for %v (option stall_after): %w", b.wait.What, b.wait.Body, system.ErrStalled)})
 }
 
 // Close implements io.Closer.

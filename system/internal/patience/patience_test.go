@@ -29,7 +29,7 @@ func TestNoAnswer(t *testing.T) {
 	}{
 		"nobody can tell":            {Wait{Head: 15 * time.Second}, time.Hour, system.ErrNotFound, 15 * time.Second},
 		"no node has it":             {Wait{Head: 15 * time.Second, Known: unknown}, time.Hour, system.ErrNotFound, look},
-		"a node has it":              {Wait{Head: 15 * time.Second, Known: known}, time.Hour, ErrStalled, 15 * time.Second},
+		"a node has it":              {Wait{Head: 15 * time.Second, Known: known}, time.Hour, system.ErrStalled, 15 * time.Second},
 		"it is being fetched":        {Wait{Head: 15 * time.Second, Here: known}, time.Hour, context.DeadlineExceeded, time.Hour},
 		"it is not being fetched":    {Wait{Head: 15 * time.Second, Here: unknown}, time.Hour, system.ErrNotFound, 15 * time.Second},
 		"no limit of ours":           {Wait{Known: known}, time.Hour, context.DeadlineExceeded, time.Hour},
@@ -74,7 +74,7 @@ func TestStall(t *testing.T) {
 		}
 		time.Sleep(time.Hour) // we are the slow ones
 		n, err := io.Copy(io.Discard, resp.Body)
-		if n != 20 || !errors.Is(err, ErrStalled) {
+		if n != 20 || !errors.Is(err, system.ErrStalled) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		if err := resp.Body.Close(); err != nil {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"time"
 
@@ -18,11 +16,11 @@ const Install = "install the Debian package openssh-server (its service need not
 
 // Check says what is missing to start a server for the system named name.
 func Check(ctx context.Context, name string, opt system.Options) []system.Problem {
-	bin, err := binary(opt)
-	if err == nil {
-		_, err = version(ctx, bin)
-	}
+	bin, err := program(name, opt)
 	if err != nil {
+		return []system.Problem{{What: err.Error(), Hint: Install}}
+	}
+	if _, err := version(ctx, bin); err != nil {
 		return []system.Problem{{What: name + ": " + err.Error(), Hint: Install}}
 	}
 	if _, err := account(); err != nil {
@@ -31,24 +29,10 @@ func Check(ctx context.Context, name string, opt system.Options) []system.Proble
 	return nil
 }
 
-// binary finds sshd, which Debian keeps out of the PATH of ordinary users. sshd
+// program finds sshd, which Debian keeps out of the PATH of ordinary users. sshd
 // starts itself again for each connection and so wants an absolute path.
-func binary(opt system.Options) (string, error) {
-	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_SSHD", os.Getenv("PLIMSOLL_SSHD")}} {
-		if named.path == "" {
-			continue
-		}
-		if _, err := exec.LookPath(named.path); err != nil {
-			return "", fmt.Errorf("%s: %w", named.by, err)
-		}
-		return filepath.Abs(named.path)
-	}
-	for _, try := range []string{"sshd", "/usr/sbin/sshd", "/usr/local/sbin/sshd"} {
-		if path, err := exec.LookPath(try); err == nil {
-			return filepath.Abs(path)
-		}
-	}
-	return "", errors.New("sshd not found in PATH or /usr/sbin")
+func program(name string, opt system.Options) (string, error) {
+	return system.Program(name, opt, "binary", "PLIMSOLL_SSHD", "sshd", "/usr/sbin/sshd", "/usr/local/sbin/sshd")
 }
 
 var versionText = regexp.MustCompile(`OpenSSH_[^\s,]+`)

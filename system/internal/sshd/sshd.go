@@ -50,9 +50,9 @@ func (s *Server) Address() string { return system.JoinPort(s.Host, s.Port) }
 // logged in and read the probe.
 func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host, ready func(ctx context.Context, s *Server) error) (*Server, error) {
 	fail := func(err error) (*Server, error) { return nil, fmt.Errorf("%s: %w", name, err) }
-	bin, err := binary(d.Options)
+	bin, err := program(name, d.Options)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	s := &Server{Binary: bin, Host: h}
 	if s.Version, err = version(ctx, bin); err != nil {

@@ -108,6 +108,20 @@ func (c *Client) JSON(ctx context.Context, method string, u *url.URL, header htt
 // than 2xx is a *StatusError. The body of the request is streamed; one that is
 // shorter or longer than Size fails before its last byte is sent.
 func (c *Client) Call(ctx context.Context, call Call) ([]byte, error) {
+	resp, err := c.Open(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(Bounded(resp.Body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s %s: answer: after %d bytes: %w", c.name, call.Method, public(call.URL), len(answer), err)
+	}
+	return answer, nil
+}
+
+// Open is Call, but returns the answer with its body open.
+func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 	var body io.Reader
 	if call.Body != nil {
 		var err error
@@ -119,33 +133,29 @@ func (c *Client) Call(ctx context.Context, call Call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxJSON+1))
-	if resp.StatusCode/100 != 2 {
-		return nil, fmt.Errorf("%s: %w", c.name, statusError(resp, answer))
-	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %s %s: answer: after %d bytes: %w", c.name, call.Method, public(call.URL), len(answer), err)
-	case len(answer) > maxJSON:
-		return nil, fmt.Errorf("%s: %s %s: the answer has more than %d MiB", c.name, call.Method, public(call.URL), maxJSON>>20)
-	}
-	return answer, nil
-}
-
-// Open makes a request without body and returns the answer with its body open.
-// A status other than 2xx is a *StatusError.
-func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
-	resp, err := c.do(ctx, call.Method, system.HTTPTarget{URL: call.URL}, call.Header, 0, nil)
-	if err != nil {
-		return nil, err
-	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	return nil, fmt.Errorf("%s: %w", c.name, statusError(resp, answer))
+}
+
+// Bounded is the body of an answer that is kept in memory: one of more than
+// 64 MiB is an error.
+func Bounded(r io.Reader) io.Reader { return &bounded{r: r, left: maxJSON} }
+
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("it has more than %d MiB", maxJSON>>20)
+	}
+	return n, err
 }
 
 // Copy writes an answer's body to w and checks that it ended as it should.

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -31,7 +32,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if opt["url"] != "" || opt["server_url"] != "" {
 		return nil, errors.New("codex: options \"url\" and \"server_url\" are for mode: attach")
 	}
-	bin, err := binary(opt)
+	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
@@ -49,7 +50,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	identity := map[string]string{
 		"binary": bin, "quota": opt["quota"], "block_retries": opt["block_retries"],
 		"put": "import into the client's node: nothing crosses the link", "seed": "import into the server's node", "get": "network/stream",
-		"connections": "kept between the nodes; requests to the client's own node are fresh",
+		"connections": "kept between the nodes", "requests": "one connection to the client's own node for each",
 	}
 	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
 		i, err := n.start(ctx, d, bin, speaks)
@@ -70,7 +71,7 @@ func (n *node) start(ctx context.Context, d system.Deployment, bin string, speak
 	if n.far, i, err = n.daemon(ctx, d, d.Hosts[0], "codex/storage-1", bin, speaks, port, ""); err != nil {
 		return i, err
 	}
-	record, err := n.far.text(ctx, http.MethodGet, "/spr", nil, http.Header{"Accept": {"text/plain"}})
+	record, err := n.far.text(ctx, "/spr", nil, web.Call{Method: http.MethodGet, Header: http.Header{"Accept": {"text/plain"}}})
 	if err != nil {
 		return i, err
 	}

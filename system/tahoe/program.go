@@ -16,16 +16,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/install"
 )
 
-// binary finds tahoe.
-func binary(opt system.Options) (string, error) {
-	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_TAHOE", os.Getenv("PLIMSOLL_TAHOE")}} {
-		if named.path == "" {
-			continue
-		}
-		if _, err := exec.LookPath(named.path); err != nil {
-			return "", fmt.Errorf("tahoe: %s: %w", named.by, err)
-		}
-		return filepath.Abs(named.path)
+// program finds tahoe.
+func program(opt system.Options) (string, error) {
+	if bin, err := system.Named(name, opt, "binary", "PLIMSOLL_TAHOE"); bin != "" || err != nil {
+		return bin, err
 	}
 	if dir, ok := install.Find(name); ok {
 		return filepath.Join(dir, "tahoe"), nil

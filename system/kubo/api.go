@@ -30,42 +30,27 @@ func newRPC(dial web.Dial, base *url.URL) (*rpc, error) {
 	return &rpc{web: c.Patient(), base: base}, nil
 }
 
-// call makes a call; a status other than 200 is an error. 200 is not success
+// call makes a call; a status other than 2xx is an error. 200 is not success
 // yet: the caller reads the body with finish, or decodes it.
 func (r *rpc) call(ctx context.Context, command string, args url.Values) (*http.Response, error) {
-	return r.send(ctx, command, args, "", 0, nil)
+	return r.send(ctx, command, args, web.Call{})
 }
 
-func (r *rpc) send(ctx context.Context, command string, args url.Values, contentType string, size int64, body io.Reader) (*http.Response, error) {
+// send makes a call with the header and body of with.
+func (r *rpc) send(ctx context.Context, command string, args url.Values, with web.Call) (*http.Response, error) {
 	u := *r.base
 	u.Path, u.RawQuery = "/api/v0/"+command, args.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), body)
-	if err != nil {
-		return nil, fmt.Errorf("kubo: %w", err)
-	}
-	if body != nil {
-		req.ContentLength = size
-		req.Header.Set("Content-Type", contentType)
-	}
-	resp, err := r.web.HTTP().Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("kubo: %s on %s: %w", command, r.base.Host, inner(err))
-	}
-	if resp.StatusCode == http.StatusOK {
-		return resp, nil
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	said := strings.Join(strings.Fields(string(text)), " ")
-	var e struct{ Message string }
-	if json.Unmarshal(text, &e) == nil && e.Message != "" {
-		said = e.Message
-	}
-	return nil, classify(fmt.Errorf("kubo: %s on %s: status %d: %s", command, r.base.Host, resp.StatusCode, said), said)
+	with.Method, with.URL = http.MethodPost, &u
+	resp, err := r.web.Open(ctx, with)
+	return resp, classify(err)
 }
 
 // classify tells errors apart by the daemon's words, since every status is 500.
-func classify(err error, said string) error {
+func classify(err error) error {
+	var e *web.StatusError
+	if !errors.As(err, &e) {
+		return err
+	}
 	for words, kind := range map[string]error{
 		"path does not have enough components": system.ErrBadRef,
 		"invalid cid":                          system.ErrBadRef,
@@ -74,17 +59,9 @@ func classify(err error, said string) error {
 		"context deadline exceeded":            system.ErrNotFound, // of its option timeout: it found nothing in time
 		"no space left on device":              system.ErrQuota,
 	} {
-		if strings.Contains(said, words) {
+		if strings.Contains(e.Said, words) {
 			return fmt.Errorf("%w: %w", err, kind)
 		}
-	}
-	return err
-}
-
-func inner(err error) error {
-	var outer *url.Error
-	if errors.As(err, &outer) {
-		return outer.Err
 	}
 	return err
 }
@@ -109,7 +86,7 @@ func (r *rpc) json(ctx context.Context, command string, args url.Values, out any
 // decode calls next for each value of an answer.
 func (r *rpc) decode(command string, resp *http.Response, next func(*json.Decoder) error) error {
 	defer resp.Body.Close()
-	d := json.NewDecoder(resp.Body)
+	d := json.NewDecoder(web.Bounded(resp.Body))
 	values := 0
 	for {
 		err := next(d)

@@ -4,8 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
+
+// ask reads a page or a document of the web API.
+func (n *node) ask(ctx context.Context, path, query string) ([]byte, error) {
+	return n.client.Call(ctx, web.Call{Method: http.MethodGet, URL: n.at(path, query).URL})
+}
 
 // server is a storage node as a client sees it.
 type server struct {

@@ -2,10 +2,28 @@ package tahoe
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
+
+// holdings walks the directories of shares. An object is a storage index,
+// whose shares lie in shares/PR/INDEX/ of one or more storage nodes.
+func (g *grid) holdings() (system.Holdings, error) {
+	roots := g.shareDirs()
+	h, err := disk.Usage(roots...)
+	if err != nil {
+		return h, fmt.Errorf("tahoe: %w", err)
+	}
+	if h.Objects, err = indexes(roots); err != nil {
+		return h, fmt.Errorf("tahoe: %w", err)
+	}
+	return h, nil
+}
 
 // shareDirs are the directories of the storage nodes below which shares lie.
 func (g *grid) shareDirs() []string {

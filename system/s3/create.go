@@ -1,0 +1,61 @@
+package s3
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// tellsTaken finds out whether the server refuses to overwrite a key when
+// If-None-Match: * tells it so, by two puts of a key of our own, which it then
+// removes. Servers older than that rule ignore it, or do not take the header.
+func (n *node) tellsTaken(ctx context.Context) (bool, error) {
+	key := n.at.prefix + "plimsoll-" + rand.Text()
+	put := func() (status int, err error) {
+		opts := putOptions(0)
+		opts.SetMatchETagExcept("*")
+		_, err = n.s3.PutObject(ctx, n.at.bucket, key, strings.NewReader(""), 0, opts)
+		return minio.ToErrorResponse(err).StatusCode, err
+	}
+	switch status, err := put(); {
+	case status == http.StatusNotImplemented, status == http.StatusBadRequest:
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("s3: put %s to try whether the server lets us: %w", key, told(err))
+	}
+	status, err := put()
+	if err := n.s3.RemoveObject(ctx, n.at.bucket, key, minio.RemoveObjectOptions{}); err != nil {
+		return false, fmt.Errorf("s3: delete %s, which was put to try the server: %w", key, told(err))
+	}
+	if err != nil && !taken(status) {
+		return false, fmt.Errorf("s3: put %s a second time: %w", key, told(err))
+	}
+	return taken(status), nil
+}
+
+// taken is the status of a put that is not to overwrite, and of one that others
+// make at the same moment.
+func taken(status int) bool {
+	return status == http.StatusPreconditionFailed || status == http.StatusConflict
+}
+
+// absent asks for a key before a put, where the server would not tell.
+func (n *node) absent(ctx context.Context, c *minio.Client, key string) error {
+	_, err := c.StatObject(ctx, n.at.bucket, key, minio.StatObjectOptions{})
+	if err == nil {
+		return errTaken
+	}
+	if err = told(err); errors.Is(err, system.ErrNotFound) {
+		return nil
+	}
+	return fmt.Errorf("ask whether it is there: %w", err)
+}
+
+var errTaken = fmt.Errorf("a key of that name is there, and not ours to overwrite: %w", system.ErrReadOnly)
