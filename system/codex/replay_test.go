@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -227,7 +228,7 @@ func TestMalformedCID(t *testing.T) {
 	rec := record(t, "10-cid-errors", "malformed CID")
 	n := one(t, only(rec, "GET", "/xyz/network/stream"))
 	// What the node says of a CID that we would let pass.
-	_, err := n.near.text(systemtest.Context(t), "GET", "/data/xyz/network/stream", nil, nil)
+	_, err := n.near.text(systemtest.Context(t), "/data/xyz/network/stream", nil, web.Call{Method: "GET"})
 	if !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
