@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -403,20 +404,34 @@ func (a *after) Write(p []byte) (int, error) {
 	return a.w.Write(p)
 }
 
-// testCold reads an object twice through the same client, which keeps nothing of
-// the first read: the storage nodes read as much for the second.
+// testCold reads objects twice through the same client, which keeps nothing of
+// the first read: the second, too, asks the storage nodes for shares and makes
+// them read all of the object.
 func testCold(t *testing.T, n *started) {
 	const size = 1 << 20
-	ref := mustPut(t, n, "cold", size)
-	var read [2]int64
-	for i := range read {
-		before := diskReads(t, n.grid.procs)
-		wantContent(t, n, ref, systemtest.Bytes("cold", size))
-		read[i] = diskReads(t, n.grid.procs) - before
+	data := systemtest.Bytes("cold", size)
+	mutable, err := n.PutMutable(systemtest.Context(t), "cold", size, bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("the storage nodes read %d and %d bytes for two reads of %d", read[0], read[1], size)
-	if read[0] < size || read[1] < size || float64(read[1]) < 0.98*float64(read[0]) {
-		t.Errorf("the storage nodes read %d bytes for the first read of %d, and %d for the second", read[0], size, read[1])
+	for _, c := range []struct {
+		ref  system.Ref
+		asks string // the phase of asking for shares
+	}{
+		{mustPut(t, n, "cold", size), "download: DYHB requests"},
+		{mutable, "mapupdate: Initial Queries"},
+	} {
+		for range 2 {
+			before := diskReads(t, n.grid.procs)
+			wantContent(t, n, c.ref, data)
+			if read := diskReads(t, n.grid.procs) - before; read < size {
+				t.Errorf("the storage nodes read %d bytes for a read of %d: the client kept some", read, size)
+			}
+			phases, err := n.Phases(systemtest.Context(t))
+			if err != nil || !slices.ContainsFunc(phases, func(p system.Phase) bool { return p.Name == c.asks && p.Took > 0 }) {
+				t.Errorf("phases %v, %v: no %s", phases, err, c.asks)
+			}
+		}
 	}
 }
 
