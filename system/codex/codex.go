@@ -107,12 +107,7 @@ func endpoints(opt system.Options) (near, far *url.URL, err error) {
 }
 
 func endpoint(opt system.Options, key string) (*url.URL, error) {
-	u, err := url.Parse(opt[key])
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
-		return nil, fmt.Errorf("codex: option %q: %q is not the URL of a node, such as http://127.0.0.1:8080", key, opt[key])
-	}
-	u.Path = ""
-	return u, nil
+	return web.Base(name, key, opt[key], "http://127.0.0.1:8080")
 }
 
 // program finds a node's program; others, too, are called storage.

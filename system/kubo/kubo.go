@@ -144,12 +144,7 @@ func (n *node) about(opt system.Options) map[string]string {
 }
 
 func endpoint(opt system.Options, key string) (*url.URL, error) {
-	u, err := url.Parse(opt[key])
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
-		return nil, fmt.Errorf("kubo: option %q: %q is not the URL of a server, such as http://127.0.0.1:5001", key, opt[key])
-	}
-	u.Path = ""
-	return u, nil
+	return web.Base(name, key, opt[key], "http://127.0.0.1:5001")
 }
 
 func program(opt system.Options) (string, error) {

@@ -152,11 +152,8 @@ func (s System) endpoint(opt system.Options) (endpoint, error) {
 	if e.presign, err = presign(opt); err != nil {
 		return e, err
 	}
-	if e.url, err = url.Parse(opt["endpoint"]); err != nil {
-		return e, fmt.Errorf("s3: option \"endpoint\": %w", err)
-	}
-	if e.url.Scheme != "http" && e.url.Scheme != "https" || e.url.Host == "" || e.url.Path != "" && e.url.Path != "/" || e.url.RawQuery != "" {
-		return e, fmt.Errorf("s3: option \"endpoint\": %q is not the URL of a server, such as https://s3.example.org", opt["endpoint"])
+	if e.url, err = web.Base(name, "endpoint", opt["endpoint"], "https://s3.example.org"); err != nil {
+		return e, err
 	}
 	if (e.access == "") != (e.secret == "") {
 		return e, fmt.Errorf("s3: of the environment variables %s and %s only one is set", opt["access_key"], opt["secret_key"])

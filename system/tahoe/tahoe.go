@@ -43,7 +43,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		return mend(err)
 	}
 	if full["url"] != "" {
-		u, err := webAPI(full["url"])
+		u, err := webAPI(full)
 		if err != nil {
 			return mend(err)
 		}
@@ -117,7 +117,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	u, err := webAPI(opt["url"])
+	u, err := webAPI(opt)
 	if err != nil {
 		return nil, err
 	}
@@ -152,16 +152,9 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	})
 }
 
-func webAPI(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("tahoe: option \"url\": %w", err)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
-		return nil, fmt.Errorf("tahoe: option \"url\": %q is not the URL of a client's web API, such as http://127.0.0.1:3456", text)
-	}
-	u.Path = ""
-	return u, nil
+// webAPI is that of an attached client.
+func webAPI(opt system.Options) (*url.URL, error) {
+	return web.Base(name, "url", opt["url"], "http://127.0.0.1:3456")
 }
 
 // caps are the objects that an attached grid has already.

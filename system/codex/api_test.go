@@ -1,0 +1,41 @@
+package codex
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// TestEndlessAnswer: a server that goes on for ever does not fill our memory.
+func TestEndlessAnswer(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := io.WriteString(w, `{"id": "`)
+		for x := bytes.Repeat([]byte("x"), 1<<20); err == nil; {
+			_, err = w.Write(x)
+		}
+	}))
+	defer srv.Close()
+	u, err := url.Parse(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := newAPI((&net.Dialer{}).DialContext, u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.web.Close()
+	n := &node{near: a}
+	if _, err := a.info(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Errorf("an endless answer: %v", err)
+	}
+	if _, err := n.Stat(systemtest.Context(t), small); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Errorf("an endless manifest: %v", err)
+	}
+}
