@@ -46,7 +46,7 @@ func taken(status int) bool {
 	return status == http.StatusPreconditionFailed || status == http.StatusConflict
 }
 
-// absent asks for a key before a put, where the server would not tell.
+// absent asks for a key before a put, for servers that would not refuse it.
 func (n *node) absent(ctx context.Context, c *minio.Client, key string) error {
 	_, err := c.StatObject(ctx, n.at.bucket, key, minio.StatObjectOptions{})
 	if err == nil {

@@ -175,7 +175,7 @@ func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int
 		return fmt.Errorf("s3: put %s: %w", key, err)
 	}
 	opts := putOptions(size)
-	if n.attached && !n.owned(system.Ref(key)) { // someone's object of that name is to stay
+	if n.attached && !n.owned(system.Ref(key)) { // what others have stored by that name is to stay
 		if !n.tells || size > maxSinglePut {
 			if err := n.absent(ctx, c, key); err != nil {
 				return fmt.Errorf("s3: put %s: %w", key, err)

@@ -118,7 +118,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	}
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if n.server == nil && !n.owned(ref) {
-		flags |= os.O_EXCL // someone's file of that name is to stay
+		flags |= os.O_EXCL // what others have stored by that name is to stay
 	}
 	if err := n.store(ctx, "put", ref, flags, size, r); err != nil {
 		return "", err
