@@ -19,9 +19,10 @@ import (
 func (n *node) tellsTaken(ctx context.Context) (bool, error) {
 	key := n.at.prefix + "plimsoll-" + rand.Text()
 	put := func() (status int, err error) {
-		opts := putOptions(0)
+		opts := putOptions(1)
 		opts.SetMatchETagExcept("*")
-		_, err = n.s3.PutObject(ctx, n.at.bucket, key, strings.NewReader(""), 0, opts)
+		_, err = n.s3.PutObject(ctx, n.at.bucket, key, strings.NewReader("x"), 1, opts)
+		n.leave(n.s3)
 		return minio.ToErrorResponse(err).StatusCode, err
 	}
 	switch status, err := put(); {
@@ -44,6 +45,16 @@ func (n *node) tellsTaken(ctx context.Context) (bool, error) {
 // make at the same moment.
 func taken(status int) bool {
 	return status == http.StatusPreconditionFailed || status == http.StatusConflict
+}
+
+// leave makes the next request dial, after a put that was refused: versitygw
+// answers before it has read the body, and takes the rest for another request.
+func (n *node) leave(c *minio.Client) {
+	if c == n.local {
+		n.near.Redial()
+		return
+	}
+	n.Client.Redial()
 }
 
 // absent asks for a key before a put, for servers that would not refuse it.

@@ -187,6 +187,7 @@ func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int
 	}
 	_, err = c.PutObject(ctx, n.at.bucket, key, body, size, opts)
 	if taken(minio.ToErrorResponse(err).StatusCode) {
+		n.leave(c)
 		return fmt.Errorf("s3: put %s: %w: %w", key, err, errTaken)
 	}
 	if err != nil {
