@@ -166,6 +166,7 @@ func (t *overheadTrial) directory(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("make a directory: %w", err)
 		}
+		t.own(ref)
 		t.directories = append(t.directories, ref)
 	}
 	return nil
@@ -446,6 +447,7 @@ func (t *overheadTrial) remove(ctx context.Context) {
 			t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %d of %d: %v", t.site.Use.Name, len(t.made)-i, len(t.made), err), 0)
 			return
 		}
+		t.gone(o.ref)
 		t.keep(-1, -o.content.Size)
 	}
 	t.made = nil
