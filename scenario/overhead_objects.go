@@ -34,7 +34,8 @@ type overheadRunner struct {
 	held   atomic.Int64       // objects of ours that are there
 	bytes  atomic.Int64       // their file bytes
 
-	slow map[slowKey]slowest
+	slow     map[slowKey]slowest
+	patience patience
 }
 
 // Prepare stores what the cells read and change, in the quickest way that the
@@ -71,8 +72,8 @@ func (Overhead) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 func (r *overheadRunner) prepare(ctx context.Context, c experiment.Cell) error {
 	size := int64(c.Data.Size)
 	// Operations under way at once have an object each: what one makes cold, the
-	// other must not read.
-	n := max(c.Data.Objects, c.Overhead.Concurrency)
+	// other must not read. As many again are there to prime with, see pick.
+	n := max(c.Data.Objects, c.Overhead.Concurrency) + c.Overhead.Concurrency
 	var err error
 	switch c.Overhead.Operation {
 	case "get", "stat":
