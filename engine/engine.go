@@ -120,7 +120,7 @@ type run struct {
 
 	earlier float64                   // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial // executed, or skipped
-	skipped map[string]string         // why, by cell: what was left out once would take too long again
+	skipped map[string]string         // by an earlier session, why, by cell
 	bytes   int64                     // body bytes of all trials
 	failed  int
 }
@@ -206,8 +206,11 @@ func (r *run) openRecord() error {
 		if t.State == record.Done || t.State == record.Skipped {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
-		if t.State == record.Skipped {
+		switch t.State {
+		case record.Skipped:
 			r.skipped[t.Cell] = t.Error
+		case record.Done:
+			delete(r.skipped, t.Cell) // later it was not too long
 		}
 		r.bytes += t.Bytes
 	}

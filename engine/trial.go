@@ -21,12 +21,13 @@ const observeEvery = time.Second
 // trial executes one cell once. The error is of the run as a whole; a trial
 // that could not be executed comes back as failed, with its reason.
 func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
+	// The scenario of this session has not seen yet how long it takes.
 	if why, again := r.skipped[cell.ID]; again {
 		w, err := r.rec.Begin(cell.ID, block, block < 0, time.Now())
 		if err != nil {
 			return record.Trial{}, err
 		}
-		return r.skip(w, cell, block, why)
+		return skipped(w, cell, block, why)
 	}
 	s := r.sites[cell.System]
 	limit := r.trialTime(cell)
@@ -74,7 +75,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	out, err := r.load(ctx, s, cell, block, w, epoch)
 	var skip *scenario.SkipError
 	if errors.As(err, &skip) {
-		return r.skip(w, cell, block, skip.Why)
+		return skipped(w, cell, block, skip.Why)
 	}
 	if err != nil {
 		return fail(err)
@@ -102,9 +103,8 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	return t, w.End(t)
 }
 
-// skip records a trial that is left out on purpose.
-func (r *run) skip(w *record.TrialWriter, cell experiment.Cell, block int, why string) (record.Trial, error) {
-	r.skipped[cell.ID] = why
+// skipped records a trial that is left out on purpose.
+func skipped(w *record.TrialWriter, cell experiment.Cell, block int, why string) (record.Trial, error) {
 	t := record.Trial{ID: w.ID(), Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Skipped, Error: why}
 	return t, w.Skip(why)
 }

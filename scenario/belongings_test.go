@@ -72,9 +72,9 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 					t.Fatalf("%s: %v, %+v", c.Overhead.Operation, err, load)
 				}
 			}
-			// One to get, one to take ranges of, one to update, a directory, a hundred
-			// of fill, and five and the first that never became durable.
-			const stay = 1 + 1 + 1 + 1 + 100 + 6
+			// Two to get and two to take ranges of, as one of each primes; one to update;
+			// a directory; those of fill; and five and the first that never became durable.
+			const stay = 2 + 2 + 1 + 1 + 100 + 6
 			if h := held(t, n); h != stay {
 				t.Errorf("%s: %d objects are there before Close, want %d", mode, h, stay)
 			}
@@ -103,19 +103,19 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		return runner
 	}
 	virtual(t, func(t *testing.T) {
-		if err := prepared(t, onlyNode{memNode(t, nil)}).Close(t.Context()); err == nil || !strings.Contains(err.Error(), "4 objects of ours stay: it cannot remove") {
+		if err := prepared(t, onlyNode{memNode(t, nil)}).Close(t.Context()); err == nil || !strings.Contains(err.Error(), "8 objects of ours stay: it cannot remove") {
 			t.Errorf("a node that cannot delete: %v", err)
 		}
 		n := memNode(t, nil)
 		runner := prepared(t, n)
 		n.Change(func(m *mem.Model) { m.Errors = 1 })
-		if err := runner.Close(t.Context()); !errors.Is(err, mem.ErrInjected) || !strings.Contains(err.Error(), "4 of 4 objects of ours stay") {
+		if err := runner.Close(t.Context()); !errors.Is(err, mem.ErrInjected) || !strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
 			t.Errorf("a node that fails: %v", err)
 		}
 		// A server that hangs is not waited for with every object anew.
 		n.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0, 1 })
 		begun := time.Now()
-		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "4 of 4 objects of ours stay") {
+		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
 			t.Errorf("a node that hangs: %v", err)
 		}
 		if took := time.Since(begun); took != removeHangs*removeOneTimeout {

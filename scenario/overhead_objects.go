@@ -35,7 +35,8 @@ type overheadRunner struct {
 	held   atomic.Int64       // objects of ours that are there
 	bytes  atomic.Int64       // their file bytes
 
-	slow map[slowKey]slowest
+	slow     map[slowKey]slowest
+	patience patience
 }
 
 // want is a set of objects of one size that cells read or change.
@@ -60,8 +61,8 @@ func wants(cells []experiment.Cell) []want {
 	for _, c := range cells {
 		o := c.Overhead
 		// Operations under way at once have an object each: what one makes cold, the
-		// other must not read.
-		n := max(c.Data.Objects, o.Concurrency)
+		// other must not read. As many again are there to prime with, see pick.
+		n := max(c.Data.Objects, o.Concurrency) + o.Concurrency
 		switch o.Operation {
 		case "get", "stat":
 			need("read", c.Data.Size, n)
@@ -99,7 +100,7 @@ func (Overhead) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 	}
 	// What its options leave of what the kind of system can do.
 	can := append(system.Abilities(r.node), "put")
-	alwaysFresh := site.Cluster.Identity()["connections"] == "fresh"
+	alwaysFresh := r.onlyFresh()
 	if alwaysFresh {
 		can = append(can, "fresh")
 		r.notes = []string{"connections: fresh (the system has no others)"}
@@ -161,22 +162,26 @@ func (r *overheadRunner) tryFill(ctx context.Context, w want) error {
 	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.site.Limits.Deadline.Std())
-	defer cancel()
 	c := workload.Content{Seed: mix(r.site.Seed, w.purpose, int64(w.size)), Size: int64(w.size)}
-	ref, err := r.node.Put(ctx, r.objectName(w, 0), c.Size, c.Reader())
+	var ref system.Ref
+	err := r.within(ctx, "put an object", func(ctx context.Context) (err error) {
+		ref, err = r.node.Put(ctx, r.objectName(w, 0), c.Size, c.Reader())
+		return err
+	})
+	r.own(ref)
 	if err != nil {
 		return nil
 	}
-	r.own(ref)
 	r.keep(1, c.Size)
-	if err := cooler.Cool(ctx, ref); errors.Is(err, system.ErrWarm) {
+	err = r.within(ctx, "make it cold", func(ctx context.Context) error { return cooler.Cool(ctx, ref) })
+	if errors.Is(err, system.ErrWarm) {
 		return &UnfitError{r.site.Use.Name, []system.Problem{{
 			What: fmt.Sprintf("it cannot do the operation fill with objects of %s: what is put stays near the client, where reading it measures nothing (%v)", w.size, err),
 			Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.operation != fill\"]", r.site.Use.Name),
 		}}}
 	}
-	if d, ok := r.node.(system.Deleter); ok && d.Delete(ctx, ref) == nil {
+	d, ok := r.node.(system.Deleter)
+	if ok && r.within(ctx, "remove it", func(ctx context.Context) error { return d.Delete(ctx, ref) }) == nil {
 		r.gone(ref)
 		r.keep(-1, -c.Size)
 	}

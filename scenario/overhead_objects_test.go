@@ -72,7 +72,7 @@ func TestPrepares(t *testing.T) {
 			cell("put", 1<<30), cell("delete", 1<<30),
 		}
 		objects, bytes := Overhead{}.Prepares(cells)
-		if objects != 4+1+1+4 || bytes != 4*1000+3000+1<<20+4*500 {
+		if objects != 8+2+2+4 || bytes != 8*1000+2*3000+2<<20+4*500 {
 			t.Errorf("%d objects, %d bytes", objects, bytes)
 		}
 		n := memNode(t, nil)
