@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -65,5 +67,35 @@ func TestExitConditionsEndOverhead(t *testing.T) {
 				t.Errorf("resumed: %+v, %v", again, err)
 			}
 		})
+	}
+}
+
+// rude is a system that breaks off once it was asked often enough to connect anew.
+type rude struct {
+	*lasting
+	left int
+}
+
+func (r *rude) Attach(context.Context, system.Deployment) (system.Cluster, error) { return r, nil }
+func (r *rude) Nodes() []system.Node                                              { return []system.Node{r} }
+
+func (r *rude) Redial(ctx context.Context) error {
+	if r.left--; r.left < 0 {
+		return errors.New("enough")
+	}
+	return r.lasting.Redial(ctx)
+}
+
+// A trial that could not be executed to its end moved bytes all the same.
+func TestFailedTrialsCountForExitConditions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	src := strings.Replace(attachedExperiment, "overhead: {operation: [put, get, update, fill, delete], count: 2, objects: 10, range_of: 10kB}",
+		"overhead: {operation: put, connections: fresh, count: 4}\nexit: {max_bytes: 2kB}", 1)
+	sys := &rude{newLasting(t), 2}
+	res, err := Run(t.Context(), Config{Plan: memPlan(t, src), Systems: []system.System{sys}, Scenario: scenario.Overhead{}, Dir: filepath.Join(t.TempDir(), "run")})
+	if err != nil || res.Failed != 1 || res.Trials != 0 || res.Stopped == nil || res.Stopped.Condition != "max_bytes" {
+		t.Errorf("%+v, %v, %v", res, res.Stopped, err)
 	}
 }
