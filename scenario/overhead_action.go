@@ -72,6 +72,7 @@ func (t *overheadTrial) put(c workload.Content) action {
 		kind: record.OpPut, object: uint32(c.Index), length: c.Size, sends: true,
 		do: func(w *watched) (err error) {
 			ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c))
+			t.own(ref)
 			return err
 		},
 		after:    func() { t.store(object{ref, c}) },
@@ -91,6 +92,7 @@ func (t *overheadTrial) putDurable(c workload.Content) (action, error) {
 		if ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c)); err != nil {
 			return err
 		}
+		t.own(ref)
 		return s.Settle(w.ctx, ref)
 	}
 	a.after, a.accepted = func() { t.store(object{ref, c}) }, nil
@@ -107,6 +109,7 @@ func (t *overheadTrial) putIn(dir system.Ref, c workload.Content) (action, error
 	a.kind = record.OpPutDir
 	a.do = func(w *watched) (err error) {
 		ref, err = d.PutIn(w.ctx, dir, t.name(c), c.Size, w.sending(c))
+		t.own(ref)
 		return err
 	}
 	a.after = func() { t.store(object{ref, c}) }
@@ -210,6 +213,6 @@ func (t *overheadTrial) remover(ctx context.Context, c workload.Content) (action
 	}
 	return action{kind: record.OpDelete, object: uint32(c.Index),
 		do:    func(w *watched) error { return d.Delete(w.ctx, ref) },
-		after: func() { t.keep(-1, -c.Size) },
+		after: func() { t.gone(ref); t.keep(-1, -c.Size) },
 	}, nil
 }

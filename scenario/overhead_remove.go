@@ -33,6 +33,7 @@ func (t *overheadTrial) remove(ctx context.Context) {
 			t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %d of %d: %v", t.site.Use.Name, len(t.made)-i, len(t.made), err), 0)
 			return
 		}
+		t.gone(o.ref)
 		t.keep(-1, -o.content.Size)
 	}
 	t.made = nil

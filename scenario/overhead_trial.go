@@ -134,6 +134,7 @@ func (t *overheadTrial) directory(ctx context.Context) error {
 	for i := range t.o.Concurrency {
 		err := t.within(ctx, "make a directory", func(ctx context.Context) error {
 			ref, err := d.MakeDirectory(ctx, fmt.Sprintf("plimsoll-%016x-%d", t.seed, i))
+			t.own(ref)
 			t.directories = append(t.directories, ref)
 			return err
 		})
