@@ -148,6 +148,16 @@ func TestOverheadSettlesBetween(t *testing.T) {
 	}
 }
 
+func TestOverheadSettlesWhatItPrepares(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		begun := time.Now()
+		newBench(t, system.Options{"settle": "7s"}, testLimits, cell("get", 1000), cell("range", 10), cell("update", 10))
+		if took := time.Since(begun); took != 7*time.Second {
+			t.Errorf("preparation took %s", took)
+		}
+	})
+}
+
 // What never settles costs a deadline once, not in each trial, and is no failure.
 func TestOverheadGivesUpSettling(t *testing.T) {
 	virtual(t, func(t *testing.T) {

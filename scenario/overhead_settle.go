@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +52,18 @@ func (r *overheadRunner) settle(ctx context.Context, ref system.Ref) (bool, erro
 		r.site.Event("note", "accepted objects do not become durable", err.Error(), time.Since(begun))
 	}
 	return err == nil, nil
+}
+
+// settlePrepared waits until what was prepared is durable, so that none of it is
+// on the link in a trial. It stops where that is in vain.
+func (r *overheadRunner) settlePrepared(ctx context.Context) error {
+	sets := slices.Concat(slices.Collect(maps.Values(r.sized)), [][]object{r.ranged}, slices.Collect(maps.Values(r.mutable)))
+	for _, o := range slices.Concat(sets...) {
+		if settled, err := r.settle(ctx, o.ref); err != nil || !settled {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle is the runner's, until it was in vain once in this trial.
