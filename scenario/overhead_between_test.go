@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 // in another way.
 type scripted struct {
 	*mem.Node
+	mu     sync.Mutex
 	calls  []string // "get REF", in order
 	get    func(ctx context.Context) error
 	put    func(ctx context.Context) error
@@ -27,9 +30,15 @@ type scripted struct {
 	stats  func(ctx context.Context) (system.Holdings, error)
 }
 
+func (n *scripted) call(what string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls = append(n.calls, what)
+}
+
 func (n *scripted) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref, err := n.Node.Put(ctx, name, size, r)
-	n.calls = append(n.calls, "put "+string(ref))
+	n.call("put " + string(ref))
 	if n.put != nil && err == nil {
 		err = n.put(ctx)
 	}
@@ -37,7 +46,7 @@ func (n *scripted) Put(ctx context.Context, name string, size int64, r io.Reader
 }
 
 func (n *scripted) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	n.calls = append(n.calls, "get "+string(ref))
+	n.call("get " + string(ref))
 	if n.get != nil {
 		if err := n.get(ctx); err != nil {
 			return err
@@ -47,17 +56,17 @@ func (n *scripted) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 }
 
 func (n *scripted) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	n.calls = append(n.calls, "stat "+string(ref))
+	n.call("stat " + string(ref))
 	return n.Node.Stat(ctx, ref)
 }
 
 func (n *scripted) Delete(ctx context.Context, ref system.Ref) error {
-	n.calls = append(n.calls, "delete "+string(ref))
+	n.call("delete " + string(ref))
 	return n.Node.Delete(ctx, ref)
 }
 
 func (n *scripted) Settle(ctx context.Context, ref system.Ref) error {
-	n.calls = append(n.calls, "settle "+string(ref))
+	n.call("settle " + string(ref))
 	if n.settle != nil {
 		return n.settle(ctx, ref)
 	}
@@ -65,7 +74,7 @@ func (n *scripted) Settle(ctx context.Context, ref system.Ref) error {
 }
 
 func (n *scripted) Cool(ctx context.Context, ref system.Ref) error {
-	n.calls = append(n.calls, "cool "+string(ref))
+	n.call("cool " + string(ref))
 	if n.cool != nil {
 		if err := n.cool(ctx); err != nil {
 			return err
@@ -75,7 +84,7 @@ func (n *scripted) Cool(ctx context.Context, ref system.Ref) error {
 }
 
 func (n *scripted) Stats(ctx context.Context) (system.Holdings, error) {
-	n.calls = append(n.calls, "stats")
+	n.call("stats")
 	if n.stats != nil {
 		return n.stats(ctx)
 	}
@@ -139,6 +148,16 @@ func TestOverheadSettlesBetween(t *testing.T) {
 	}
 }
 
+func TestOverheadSettlesWhatItPrepares(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		begun := time.Now()
+		newBench(t, system.Options{"settle": "7s"}, testLimits, cell("get", 1000), cell("range", 10), cell("update", 10))
+		if took := time.Since(begun); took != 7*time.Second {
+			t.Errorf("preparation took %s", took)
+		}
+	})
+}
+
 // What never settles costs a deadline once, not in each trial, and is no failure.
 func TestOverheadGivesUpSettling(t *testing.T) {
 	virtual(t, func(t *testing.T) {
@@ -146,7 +165,7 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 		fill := cell("fill", 1000, func(o *experiment.ResolvedOverhead) { o.Objects, o.Count = 10, 1 })
 		b, n := newScripted(t, nil, system.Options{"a": "10ms"}, testLimits, put, fill)
 		n.settle = func(ctx context.Context, _ system.Ref) error { return hang(ctx) }
-		for i, c := range []experiment.Cell{put, put, fill, put} {
+		for i, c := range []experiment.Cell{put, put, fill, put, fill} {
 			begun := time.Now()
 			y := b.must(c)
 			least, most := testLimits.Deadline.Std(), testLimits.Deadline.Std()+time.Second
@@ -170,9 +189,24 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 			t.Errorf("told %d times: %q", told, b.events)
 		}
 		// It may have been the moment's fault.
-		n.settle = nil
-		if y := b.must(put); y.metrics["expansion"] != 1 || len(y.load.Notes) != 0 {
-			t.Errorf("settles again: %v, %v", y.metrics, y.load.Notes)
+		durable := map[system.Ref]bool{}
+		n.settle = func(_ context.Context, ref system.Ref) error {
+			durable[ref] = true
+			return nil
+		}
+		for _, c := range []experiment.Cell{put, fill} {
+			if y := b.must(c); y.metrics["expansion"] != 1 || len(y.load.Notes) != 0 {
+				t.Errorf("settles again: %v, %v", y.metrics, y.load.Notes)
+			}
+		}
+		objects, err := n.List(t.Context())
+		if err != nil || len(objects) != 30 {
+			t.Fatalf("%d objects (%v)", len(objects), err)
+		}
+		for _, o := range objects {
+			if !durable[o.Ref] {
+				t.Errorf("%s was counted, and nobody waited for it", o.Ref)
+			}
 		}
 	})
 }
@@ -276,10 +310,10 @@ func TestOverheadNoMedianIsNoted(t *testing.T) {
 // counter is a client whose interface counts.
 type counter struct {
 	testbed.Host
-	bytes float64
+	bytes atomic.Int64
 }
 
-func (c *counter) Traffic() (rx, tx float64) { return 0, c.bytes }
+func (c *counter) Traffic() (rx, tx float64) { return 0, float64(c.bytes.Load()) }
 
 // Bytes on the wire are those of the timed operations, or none are told.
 func TestOverheadWireBytes(t *testing.T) {
@@ -291,7 +325,7 @@ func TestOverheadWireBytes(t *testing.T) {
 		virtual(t, func(t *testing.T) {
 			what := cell(c.operation, 1000, func(o *experiment.ResolvedOverhead) { o.Concurrency = c.concurrency })
 			wire := &counter{}
-			carry := func(n float64) error { wire.bytes += n; return nil }
+			carry := func(n int64) error { wire.bytes.Add(n); return nil }
 			b, n := newScripted(t, wire, nil, testLimits, what)
 			n.get = func(context.Context) error { return carry(1100) }
 			n.put = func(context.Context) error { return carry(1200) }

@@ -28,8 +28,11 @@ func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 		a.accepted = nil // all of them are waited for together
 		return a, nil
 	})
+	for _, o := range t.made {
+		t.patience.pending = append(t.patience.pending, o.ref)
+	}
 	if err == nil {
-		err = t.settleAll(ctx)
+		err = t.settleFilled(ctx)
 	}
 	if err != nil {
 		return t.load(cpu), err
@@ -43,8 +46,8 @@ func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 	load := t.load(cpu)
 	load.Metrics["stored_objects"] = mid
 	t.medians(&load)
-	if t.tally.failed > 0 || t.gaveUp() {
-		return load, nil // what an earlier trial added may not be whole either
+	if t.tally.failed > 0 || t.unsettled {
+		return load, nil
 	}
 	after, err := t.inventory(ctx)
 	if err != nil {
@@ -52,17 +55,6 @@ func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 	}
 	maps.Copy(load.Metrics, storedMetrics(t.before, after))
 	return load, nil
-}
-
-// settleAll waits until what the trial has added is durable: the reads that
-// follow shall have the link for themselves, and the inventory all of it.
-func (t *overheadTrial) settleAll(ctx context.Context) error {
-	for _, o := range t.made {
-		if err := t.settle(ctx, o.ref); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // medians are the median times of each kind of operation, those that were cut

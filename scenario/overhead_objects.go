@@ -121,9 +121,12 @@ func (Overhead) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 			return nil, err
 		}
 	}
+	if err := r.settlePrepared(ctx); err != nil {
+		return nil, err
+	}
 	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Overhead.Operation == "fill" }) {
 		if r.before, err = r.inventory(ctx); err != nil {
-			return nil, fmt.Errorf("%s: what its servers hold: %w", site.Use.Name, err)
+			return nil, err
 		}
 	}
 	site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects", site.Use.Name, r.held.Load()), time.Since(begun))

@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +15,8 @@ type patience struct {
 	mu   sync.Mutex
 	lost bool // waiting was in vain last time
 	told bool // that it was, once or more
+
+	pending []system.Ref // added by fill, and not known to be durable
 }
 
 // settleBriefly bounds a wait that was in vain last time. Some systems never
@@ -50,11 +54,16 @@ func (r *overheadRunner) settle(ctx context.Context, ref system.Ref) (bool, erro
 	return err == nil, nil
 }
 
-// gaveUp reports whether an object may still be on its way to full redundancy.
-func (r *overheadRunner) gaveUp() bool {
-	r.patience.mu.Lock()
-	defer r.patience.mu.Unlock()
-	return r.patience.told
+// settlePrepared waits until what was prepared is durable, so that none of it is
+// on the link in a trial. It stops where that is in vain.
+func (r *overheadRunner) settlePrepared(ctx context.Context) error {
+	sets := slices.Concat(slices.Collect(maps.Values(r.sized)), [][]object{r.ranged}, slices.Collect(maps.Values(r.mutable)))
+	for _, o := range slices.Concat(sets...) {
+		if settled, err := r.settle(ctx, o.ref); err != nil || !settled {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle is the runner's, until it was in vain once in this trial.
@@ -72,6 +81,19 @@ func (t *overheadTrial) settle(ctx context.Context, ref system.Ref) error {
 		t.mu.Unlock()
 	}
 	return err
+}
+
+// settleFilled waits until all that fill has added is durable, in earlier trials
+// too: the reads that follow shall have the link for themselves, and the
+// inventory shall hold all of it. It stops where that is in vain.
+func (t *overheadTrial) settleFilled(ctx context.Context) error {
+	for len(t.patience.pending) > 0 {
+		if err := t.settle(ctx, t.patience.pending[0]); err != nil || t.unsettled {
+			return err
+		}
+		t.patience.pending = t.patience.pending[1:]
+	}
+	return nil
 }
 
 // noteUnsettled is what a trial says that has given up waiting.

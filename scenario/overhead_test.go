@@ -105,22 +105,15 @@ func (b *bench) trial(c experiment.Cell) (yield, error) {
 	var err error
 	b.trials++
 	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials), Sink{Epoch: time.Now(), Block: func(block []byte) error {
+		had := len(y.ops)
 		var err error
 		if y.ops, err = record.DecodeBlock(block, y.ops); err != nil {
 			return err
 		}
-		return summary.Ops(y.ops[len(y.ops)-int(countOf(block, b.t)):])
+		return summary.Ops(y.ops[had:])
 	}})
 	y.metrics = Overhead{}.Measure(Measured{Cell: c, Summary: summary, Load: y.load, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}})
 	return y, err
-}
-
-func countOf(block []byte, t *testing.T) int {
-	ops, err := record.DecodeBlock(block, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(ops)
 }
 
 func (b *bench) must(c experiment.Cell) yield {
