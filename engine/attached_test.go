@@ -171,14 +171,14 @@ func TestDeployErrorHint(t *testing.T) {
 }
 
 // There is time for all that is prepared, not for data.size alone.
-func TestDeployTimeCountsWhatIsPrepared(t *testing.T) {
+func TestPrepareTimeCountsWhatIsPrepared(t *testing.T) {
 	of := func(operation, more string) time.Duration {
 		plan := memPlan(t, strings.Replace(slowExperiment, "operation: [put, stat]", "operation: "+operation+more, 1))
 		r := &run{cfg: Config{Scenario: scenario.Overhead{}}, plan: plan}
-		return r.deployTime(&site{use: experiment.SystemUse{Name: "mem"}})
+		return r.prepareTime(&site{use: experiment.SystemUse{Name: "mem"}})
 	}
 	none, one := of("put", ""), of("range", ", range_of: 100MB")
-	if none != 90*time.Second || one != none+202*time.Second {
+	if none != 10*time.Minute+30*time.Second || one != none+202*time.Second {
 		t.Errorf("%s with nothing to prepare, %s with two objects of 100 MB, one of them to prime with", none, one)
 	}
 }

@@ -59,8 +59,6 @@ func (r *run) deployAll(ctx context.Context) error {
 // system that died comes back: with a fresh directory and its data stored anew.
 func (r *run) deploy(ctx context.Context, s *site) error {
 	name := s.use.Name
-	ctx, cancel := context.WithTimeout(ctx, r.deployTime(s))
-	defer cancel()
 	var err error
 	if s.dir, err = r.dir(name); err != nil {
 		return err
@@ -78,15 +76,19 @@ func (r *run) deploy(ctx context.Context, s *site) error {
 		d.Hosts = []testbed.Host{s.host}
 		r.say.Phase("starting " + name)
 	}
-	if s.cluster, err = bring(ctx, d); err != nil {
+	starting, cancel := context.WithTimeout(ctx, r.plan.Experiment.Limits.Start.Std()+startMargin)
+	defer cancel()
+	if s.cluster, err = bring(starting, d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if s.host == nil {
-		r.watch(ctx, s)
+		r.watch(starting, s)
 	}
 	r.event("phase", "system ready", name, time.Since(begun))
 	r.say.Phase("preparing the data of " + name)
-	s.runner, err = r.cfg.Scenario.Prepare(ctx, scenario.Site{
+	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
+	defer cancel()
+	s.runner, err = r.cfg.Scenario.Prepare(preparing, scenario.Site{
 		Use: s.use, Cluster: s.cluster, Client: r.client, Self: r.bed.Self(), Dir: s.dir,
 		Seed: r.dataSeed(s, begun), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}, r.cellsOf(name))
@@ -129,14 +131,18 @@ func (r *run) dataSeed(s *site, now time.Time) uint64 {
 	return seed
 }
 
-// deployTime is how long bringing up a system and storing its data may take:
-// the start limit of the experiment, and for the data a second for each object
-// and a floor of 1 MB/s, which the slowest of the supported systems exceeds
-// several times.
-func (r *run) deployTime(s *site) time.Duration {
+// startMargin is what bringing up a system may take beyond the start limit of
+// the experiment, which systems apply themselves and explain better.
+const startMargin = 30 * time.Second
+
+// prepareTime is how long storing a system's data may take: a second for each
+// object and a floor of 1 MB/s, which the slowest of the supported systems
+// exceeds several times, and the deadline of an operation for one wait that is
+// in vain, such as that for objects to become durable.
+func (r *run) prepareTime(s *site) time.Duration {
 	objects, bytes := r.cfg.Scenario.Prepares(r.cellsOf(s.use.Name))
 	seconds := float64(objects) + float64(bytes)/1e6
-	return r.plan.Experiment.Limits.Start.Std() + 30*time.Second + time.Duration(seconds*float64(time.Second))
+	return r.plan.Experiment.Limits.Deadline.Std() + 30*time.Second + time.Duration(seconds*float64(time.Second))
 }
 
 func (r *run) cellsOf(name string) []experiment.Cell { return cellsOf(r.plan, name) }
