@@ -19,6 +19,7 @@ type belongings struct {
 	mu   sync.Mutex
 	came int
 	refs map[system.Ref]int // in the order in which they came
+	lost int                // operations that failed, and may have left an object
 }
 
 func newBelongings(use experiment.SystemUse) *belongings {
@@ -29,13 +30,18 @@ func newBelongings(use experiment.SystemUse) *belongings {
 }
 
 // own notes an object that is there, or may be: with the ref of an operation
-// that failed after it had one, too. An empty ref is none.
+// that failed after it had one, too. Of one that gave an empty ref nobody knows
+// what it has left.
 func (b *belongings) own(ref system.Ref) {
-	if b == nil || ref == "" {
+	if b == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if ref == "" {
+		b.lost++
+		return
+	}
 	if _, known := b.refs[ref]; !known {
 		b.came++
 		b.refs[ref] = b.came
@@ -77,6 +83,14 @@ func (b *belongings) clear(ctx context.Context, node system.Node) error {
 	if b == nil {
 		return nil
 	}
+	err := b.clearKnown(ctx, node)
+	if b.lost > 0 {
+		err = errors.Join(err, fmt.Errorf("%d operations that failed may each have left an object whose name is not known", b.lost))
+	}
+	return err
+}
+
+func (b *belongings) clearKnown(ctx context.Context, node system.Node) error {
 	refs := b.newestFirst()
 	if len(refs) == 0 {
 		return nil

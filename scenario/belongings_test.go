@@ -135,6 +135,24 @@ func TestCloseSaysWhatStays(t *testing.T) {
 	})
 }
 
+// A put that was cut off may have left what nobody can name: that is said, too.
+func TestCloseSaysWhatMayBeLeft(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		n := memNode(t, system.Options{"errors": "1"})
+		what := cell("put", 1000, fresh)
+		runner, err := Overhead{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{what})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runner.Trial(t.Context(), what, 1, Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }}); err != nil {
+			t.Fatal(err)
+		}
+		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "5 operations that failed may each have left an object") {
+			t.Errorf("five puts failed: %v", err)
+		}
+	})
+}
+
 // fullNode takes so many objects and no more.
 type fullNode struct {
 	*mem.Node

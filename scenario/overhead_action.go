@@ -89,10 +89,11 @@ func (t *overheadTrial) putDurable(c workload.Content) (action, error) {
 	var ref system.Ref
 	a.kind = record.OpPutDurable
 	a.do = func(w *watched) (err error) {
-		if ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c)); err != nil {
+		ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c))
+		t.own(ref)
+		if err != nil {
 			return err
 		}
-		t.own(ref)
 		return s.Settle(w.ctx, ref)
 	}
 	a.after, a.accepted = func() { t.store(object{ref, c}) }, nil
