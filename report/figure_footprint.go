@@ -10,7 +10,7 @@ import (
 // size of the object.
 func (r *Report) footprintFigure() Figure {
 	f := Figure{ID: "memory-size", Title: "Memory against the size of the object", Better: "lower is better",
-		Reads: "Highest resident memory of a process during uploads: medians over trials. Filled marks: one upload at a time; hollow ones: several. The dashed line is the process at rest. A process that keeps whole objects rises to the right."}
+		Reads: "Highest resident memory of a process during uploads: medians over trials. Filled marks: one upload at a time; hollow ones: several. The dashed line is the process at rest, before anything was stored. What it still holds of an earlier object is in the peak of a smaller one. A process that keeps whole objects rises to the right."}
 	f.Table.Head = []Column{{"system", false}, {"process", false}, {"at once", true}, {"size", true}, {"peak", true}, {"trials", true}}
 	var kinds []string
 	for _, m := range r.Memory {
