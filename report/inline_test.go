@@ -35,7 +35,7 @@ func localAt(system string, talk float64) costs {
 		}
 		took := 0.002 + float64(c.Data.Size)/50e6 // 10 MB take longer than any round trip
 		if c.Overhead.Operation == "stat" {
-			took = 0.001
+			took, t.Details = 0.001, nil
 		}
 		noise := t.Metrics["system_cpu_per_op"] / 0.01
 		t.Metrics["duration_p50"], t.Metrics["wire_bytes"], t.Metrics["expansion"] = took*noise, talk, 0

@@ -131,7 +131,7 @@ func (m *Memory) growthEntry() Entry {
 	switch {
 	case m.AtLeast:
 		e.Text = "≥ " + e.Text
-	case !m.Growth.Value.Known() && m.AtMost.Known():
+	case !m.Growth.Value.Known() && m.AtMost <= 1: // more than every byte is no bound worth telling
 		e = number(m.AtMost, "B")
 		e.Text = "≤ " + e.Text
 	}
