@@ -137,7 +137,7 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 	late, unchecked := 0, 0
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		if !t.Valid() || !t.Info.sequential() || t.Info.task() != k || f.Inline.holds(t.Info.size()) && f.Inline.Goes.Known() {
+		if !t.Valid() || !t.Info.sequential() || t.Info.task() != k || f.Inline.holds(t.Info.size()) && !f.Inline.whole() {
 			continue
 		}
 		if x, ok := t.Metrics["duration_p50"]; !ok || !(x > 0) || math.IsInf(x, 0) {
@@ -152,7 +152,8 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 		}
 	}
 	if len(trials)+late == 0 {
-		return f, false
+		f.Why = "only sizes that do not cross the link have valid trials"
+		return f, f.Inline != nil
 	}
 	if unchecked < len(trials) {
 		trials = slices.DeleteFunc(trials, func(t *Trial) bool { _, ok := r.checks[t.ID]; return !ok })

@@ -8,8 +8,9 @@ import (
 
 // Inline are the sizes whose bytes never cross the link.
 type Inline struct {
-	Stays Num `json:"stays"` // the largest of them, bytes
-	Goes  Num `json:"goes"`  // the smallest size that crosses; unknown: none does
+	Stays Num  `json:"stays"` // the largest of them, bytes
+	Goes  Num  `json:"goes"`  // the smallest size that crosses; unknown: none that was measured does
+	Whole bool `json:"whole"` // no size of the plan crosses: the operation is local
 }
 
 const (
@@ -56,9 +57,14 @@ func (r *Report) inline(k task) *Inline {
 	stays := map[float64]bool{} // by size; false: its bytes cross
 	longest := map[float64]float64{}
 	carried := map[float64]float64{} // by size: the most bytes on the link
+	planned := 0.0                   // the largest size
 	for _, c := range r.cells() {
+		if !c.sequential() || c.task() != k {
+			continue
+		}
+		planned = max(planned, c.size())
 		m, ok := c.Metrics["duration_p50"]
-		if !c.sequential() || c.task() != k || !ok {
+		if !ok {
 			continue
 		}
 		rtt, size := r.roundTrip(c), c.size()
@@ -79,7 +85,7 @@ func (r *Report) inline(k task) *Inline {
 			stays[size] = true
 		}
 	}
-	in := &Inline{unknown, unknown}
+	in := &Inline{Stays: unknown, Goes: unknown}
 	for _, s := range slices.Sorted(maps.Keys(stays)) {
 		if !stays[s] && s > absent {
 			in.Goes = Num(s)
@@ -90,6 +96,7 @@ func (r *Report) inline(k task) *Inline {
 	if !in.Stays.Known() {
 		return nil
 	}
+	in.Whole = float64(in.Stays) >= planned
 	return in
 }
 
@@ -97,11 +104,13 @@ func (r *Report) inline(k task) *Inline {
 func (in *Inline) holds(size float64) bool { return in != nil && Num(size) <= in.Stays }
 
 // whole reports whether no size crosses.
-func (in *Inline) whole() bool { return in != nil && !in.Goes.Known() }
+func (in *Inline) whole() bool { return in != nil && in.Whole }
 
 func (in *Inline) words(operation string) string {
 	largest := sizeWords(float64(in.Stays))
 	switch {
+	case !in.Goes.Known() && !in.Whole:
+		return "up to " + largest + " nothing crosses the link; larger sizes have no valid trials"
 	case in.whole():
 		return "nothing crossed the link, up to the largest of " + largest + ": what is timed is local"
 	case writes(operation):

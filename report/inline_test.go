@@ -113,3 +113,17 @@ func TestQuickIsNotLocal(t *testing.T) {
 		}
 	}
 }
+
+// Where only sizes that stay have valid trials, nothing is known of the others.
+func TestSmallSizesDoNotSpeakForLargeOnes(t *testing.T) {
+	r := costs{trial: func(c experiment.Cell, trial *record.Trial) {
+		if c.System == "tahoe" && c.Data.Size > truthInline {
+			trial.Invalid = []string{record.ReasonBoxBusy}
+		}
+	}}.built(t)
+	f := fitIn(t, r, "tahoe", "put")
+	if f.model != nil || f.Why == "" || f.Inline == nil || f.Inline.Whole || f.Inline.Stays != 40 || strings.Contains(r.Verdict.Text, "tahoe nothing") {
+		t.Errorf("%+v, inline %+v, verdict %q", f, f.Inline, r.Verdict.Text)
+	}
+	text(t, r, 100)
+}
