@@ -86,9 +86,9 @@ func (f *Fit) holdsEntry() Entry {
 	case !f.Holds && !f.tested:
 		return Entry{Text: "not known", Raw: "not known", Note: f.Why, Tone: Neutral}
 	case f.near():
-		return Entry{Text: "no", Raw: "no", Note: f.misfitWords(), Tone: Neutral}
+		return Entry{Text: "no", Raw: "no", Note: "worst cell off by " + percent(float64(f.Misfit)), Tone: Neutral}
 	case !f.Holds:
-		return Entry{Text: "no", Raw: "no", Note: f.misfitWords(), Tone: Warn} // the findings say why
+		return Entry{Text: "no", Raw: "no", Note: "worst cell off by " + percent(float64(f.Misfit)), Tone: Warn} // the findings say why
 	}
 	return Entry{Text: "yes", Raw: "yes", Note: f.Why}
 }
