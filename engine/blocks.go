@@ -53,10 +53,10 @@ func (r *run) blocks(ctx context.Context) (*Stopped, error) {
 				if consecutive >= failuresInARow {
 					return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s", consecutive, cell.ID, trial.Error)
 				}
-				continue
+			} else {
+				consecutive = 0
+				r.done[trialKey{cell.ID, block}] = trial
 			}
-			consecutive = 0
-			r.done[trialKey{cell.ID, block}] = trial
 			if s := firstMet(conditions, r.soFar(trial)); s != nil {
 				r.event("phase", "exit condition", s.Error(), 0)
 				return s, errors.Join(r.rec.Meta("stopped", s.Error()))

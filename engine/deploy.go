@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"os"
 	"slices"
@@ -59,8 +60,6 @@ func (r *run) deployAll(ctx context.Context) error {
 // system that died comes back: with a fresh directory and its data stored anew.
 func (r *run) deploy(ctx context.Context, s *site) error {
 	name := s.use.Name
-	ctx, cancel := context.WithTimeout(ctx, r.deployTime(s))
-	defer cancel()
 	var err error
 	if s.dir, err = r.dir(name); err != nil {
 		return err
@@ -78,18 +77,22 @@ func (r *run) deploy(ctx context.Context, s *site) error {
 		d.Hosts = []testbed.Host{s.host}
 		r.say.Phase("starting " + name)
 	}
-	if s.cluster, err = bring(ctx, d); err != nil {
+	starting, cancel := context.WithTimeout(ctx, r.plan.Experiment.Limits.Start.Std()+startMargin)
+	defer cancel()
+	if s.cluster, err = bring(starting, d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if s.host == nil {
-		r.watch(ctx, s)
+		r.watch(starting, s)
 	}
 	r.event("phase", "system ready", name, time.Since(begun))
 	s.started = memoryOf(s.processes())
 	r.say.Phase("preparing the data of " + name)
-	s.runner, err = r.cfg.Scenario.Prepare(ctx, scenario.Site{
+	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
+	defer cancel()
+	s.runner, err = r.cfg.Scenario.Prepare(preparing, scenario.Site{
 		Use: s.use, Cluster: s.cluster, Client: r.client, Self: r.bed.Self(), Dir: s.dir,
-		Seed: r.plan.Experiment.Seed, Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
+		Seed: r.dataSeed(s, begun), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}, r.cellsOf(name))
 	return err
 }
@@ -115,23 +118,33 @@ func (r *run) watch(ctx context.Context, s *site) {
 	}
 }
 
-// deployTime is how long bringing up a system and storing its data may take:
-// the start limit of the experiment, and for the data a floor of 1 MB/s, which
-// the slowest of the supported systems exceeds several times.
-func (r *run) deployTime(s *site) time.Duration {
-	var bytes float64
-	for data := range dataSets(r.cellsOf(s.use.Name)) {
-		bytes += float64(data.Size) * float64(data.Objects)
+// dataSeed is the seed of a system's data. An attached system outlives the run:
+// there the names and contents of an earlier run, or of an earlier session of
+// this one, must not be met again.
+func (r *run) dataSeed(s *site, now time.Time) uint64 {
+	seed := r.plan.Experiment.Seed
+	if s.host != nil {
+		return seed
 	}
-	return r.plan.Experiment.Limits.Start.Std() + 30*time.Second + time.Duration(bytes/1e6*float64(time.Second))
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d/attached/%d", seed, now.UnixNano())
+	seed = h.Sum64()
+	r.event("note", "seed of its data", fmt.Sprintf("%s: %d", s.use.Name, seed), 0)
+	return seed
 }
 
-func dataSets(cells []experiment.Cell) map[experiment.ResolvedData]bool {
-	sets := map[experiment.ResolvedData]bool{}
-	for _, c := range cells {
-		sets[c.Data] = true
-	}
-	return sets
+// startMargin is what bringing up a system may take beyond the start limit of
+// the experiment, which systems apply themselves and explain better.
+const startMargin = 30 * time.Second
+
+// prepareTime is how long storing a system's data may take: a second for each
+// object and a floor of 1 MB/s, which the slowest of the supported systems
+// exceeds several times, and the deadline of an operation for one wait that is
+// in vain, such as that for objects to become durable.
+func (r *run) prepareTime(s *site) time.Duration {
+	objects, bytes := r.cfg.Scenario.Prepares(r.cellsOf(s.use.Name))
+	seconds := float64(objects) + float64(bytes)/1e6
+	return r.plan.Experiment.Limits.Deadline.Std() + 30*time.Second + time.Duration(seconds*float64(time.Second))
 }
 
 func (r *run) cellsOf(name string) []experiment.Cell { return cellsOf(r.plan, name) }
@@ -144,6 +157,27 @@ func cellsOf(plan *experiment.Plan, name string) []experiment.Cell {
 		}
 	}
 	return cells
+}
+
+// clear removes from attached systems what the run has stored there, and says
+// what stays. It may be called when any part of the run is missing.
+func (r *run) clear(ctx context.Context) {
+	for name, s := range r.sites {
+		if s.runner == nil {
+			continue
+		}
+		if s.host == nil {
+			r.say.Phase("removing from " + name + " what was stored there")
+		}
+		begun := time.Now()
+		closing, cancel := context.WithTimeout(ctx, removeTime)
+		err := s.runner.Close(closing)
+		cancel()
+		if err != nil {
+			r.event("note", "objects not removed", name+": "+err.Error(), time.Since(begun))
+			r.say.Note(fmt.Sprintf("%s: %v", name, err))
+		}
+	}
 }
 
 // stop ends a system and removes what it stored here.

@@ -45,8 +45,13 @@ type Result struct {
 	Complete   bool     // it was complete before it was resumed: nothing was executed
 }
 
-// cleanupTime bounds what is done after a run ended, wished or not.
-const cleanupTime = 60 * time.Second
+// cleanupTime bounds what is done after a run ended, wished or not. Removing from
+// an attached system what was stored there may take removeTime before: there may
+// be many objects, and who will not wait for it can interrupt again.
+const (
+	cleanupTime = 60 * time.Second
+	removeTime  = 10 * time.Minute
+)
 
 // Run executes a plan. The run directory is complete and readable whatever the
 // error; a cancelled context ends the run cleanly with Result.Interrupt.
@@ -56,7 +61,9 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		r.say = silent{}
 	}
 	defer func() {
-		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		ctx := context.WithoutCancel(ctx)
+		r.clear(ctx)
+		cleanup, cancel := context.WithTimeout(ctx, cleanupTime)
 		defer cancel()
 		err = errors.Join(err, r.close(cleanup))
 	}()
@@ -87,6 +94,10 @@ func (e *DeployError) Unwrap() error { return e.Err }
 
 // Hint implements the interface that the terminal asks for hints.
 func (e *DeployError) Hint() string {
+	var h interface{ Hint() string }
+	if errors.As(e.Err, &h) {
+		return h.Hint()
+	}
 	if e.Attached {
 		return "is the server running, and is its address right? see `with:` of the system in the experiment file"
 	}
@@ -109,6 +120,7 @@ type run struct {
 
 	earlier float64                   // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial // executed, or skipped
+	skipped map[string]string         // by an earlier session, why, by cell
 	bytes   int64                     // body bytes of all trials
 	failed  int
 }
@@ -185,7 +197,7 @@ func (r *run) openRecord() error {
 	if err != nil {
 		return err
 	}
-	r.done = map[trialKey]record.Trial{}
+	r.done, r.skipped = map[trialKey]record.Trial{}, map[string]string{}
 	trials, err := r.rec.Trials()
 	if err != nil {
 		return err
@@ -193,6 +205,12 @@ func (r *run) openRecord() error {
 	for _, t := range trials {
 		if t.State == record.Done || t.State == record.Skipped {
 			r.done[trialKey{t.Cell, t.Block}] = t
+		}
+		switch t.State {
+		case record.Skipped:
+			r.skipped[t.Cell] = t.Error
+		case record.Done:
+			delete(r.skipped, t.Cell) // later it was not too long
 		}
 		r.bytes += t.Bytes
 	}

@@ -19,9 +19,8 @@ const recordingRoom = 256 << 20
 func checkDisk(_ context.Context, cfg Config) []Problem {
 	var need float64 = recordingRoom
 	for _, use := range cfg.Plan.Experiment.Systems {
-		for data := range dataSets(cellsOf(cfg.Plan, use.Name)) {
-			need += 2 * float64(data.Size) * float64(data.Objects)
-		}
+		_, bytes := cfg.Scenario.Prepares(cellsOf(cfg.Plan, use.Name))
+		need += 2 * float64(bytes)
 	}
 	free, err := freeBytes(os.TempDir())
 	if err != nil {

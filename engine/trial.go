@@ -21,6 +21,14 @@ const observeEvery = time.Second
 // trial executes one cell once. The error is of the run as a whole; a trial
 // that could not be executed comes back as failed, with its reason.
 func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
+	// The scenario of this session has not seen yet how long it takes.
+	if why, again := r.skipped[cell.ID]; again {
+		w, err := r.rec.Begin(cell.ID, block, block < 0, time.Now())
+		if err != nil {
+			return record.Trial{}, err
+		}
+		return skipped(w, cell, block, why)
+	}
 	s := r.sites[cell.System]
 	limit := r.trialTime(cell)
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -51,6 +59,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("the trial took longer than its limit of %s: %w", limit, err)
 		}
+		r.bytes += w.Summary().Counts().Bytes
 		t := record.Trial{Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Failed, Error: err.Error()}
 		return t, w.Fail(err)
 	}
@@ -66,8 +75,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	out, err := r.load(ctx, s, cell, block, w, epoch)
 	var skip *scenario.SkipError
 	if errors.As(err, &skip) {
-		t := record.Trial{ID: w.ID(), Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Skipped, Error: skip.Why}
-		return t, w.Skip(skip.Why)
+		return skipped(w, cell, block, skip.Why)
 	}
 	if err != nil {
 		return fail(err)
@@ -93,6 +101,12 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	r.bytes += counts.Bytes
 	t.ID = w.ID()
 	return t, w.End(t)
+}
+
+// skipped records a trial that is left out on purpose.
+func skipped(w *record.TrialWriter, cell experiment.Cell, block int, why string) (record.Trial, error) {
+	t := record.Trial{ID: w.ID(), Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Skipped, Error: why}
+	return t, w.Skip(why)
 }
 
 // canceled is the user's wish to stop; a trial's own deadline is none.

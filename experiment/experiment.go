@@ -18,7 +18,7 @@ type Experiment struct {
 	Warmup      Warmup      `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic."`
 	Limits      Limits      `json:"limits" doc:"Deadlines. Nothing waits for ever."`
 	Exit        Exit        `json:"exit" doc:"When to stop the whole run early, with what has been measured so far."`
-	Allow       []string    `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems beyond reading: write objects (removed afterwards), spend money."`
+	Allow       []string    `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems beyond reading what costs nothing: write objects (removed at the end where the system can; what stays is said), spend money (systems that pay for what they do, such as Sia, pay for reading, too)."`
 	Where       []string    `json:"where,omitempty" split:"no" doc:"Conditions between factors. A combination for which one of them is false is left out of the plan."`
 	Skip        []string    `json:"skip,omitempty" doc:"Preconditions not to be checked, by their names in plimsoll doctor."`
 

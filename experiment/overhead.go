@@ -10,7 +10,7 @@ type Overhead struct {
 	Concurrency Axis[int]    `json:"concurrency,omitempty" default:"1" min:"1" max:"1000" label:"concurrency" doc:"Operations under way at once. Times are fitted for 1 only; more show what memory several take."`
 	Count       int          `json:"count" default:"5" min:"1" max:"100000" doc:"Operations of a trial, at most, for each of those under way at once; with fill, those that fetch and those that ask."`
 	Time        Duration     `json:"time" default:"10s" min:"1ms" doc:"No operation begins once a trial has taken this long; there is always one. It does not bound how long fill adds objects."`
-	Longest     Duration     `json:"longest" default:"1m" min:"1ms" doc:"A cell is skipped when one operation would take longer: by the plan's estimate, which leaves it out of the plan, or because in an earlier trial it or a smaller size over the same link has done so. Plan and report list what was skipped."`
+	Longest     Duration     `json:"longest" default:"1m" min:"1ms" doc:"A cell is skipped when one operation would take longer: by the plan's estimate, which leaves it out of the plan, or because in two trials, with none below it in between, it or a smaller size over the same link has done so (fill is never skipped for that). Plan and report list what was skipped."`
 	RangeOf     Bytes        `json:"range_of" default:"16MiB" min:"1B" doc:"Size of the object that operation range reads from, each time at another place."`
 	Objects     int          `json:"objects" default:"1000" min:"1" max:"1000000" doc:"Objects that a trial of operation fill adds to those that are there. They stay, so each block finds more."`
 }

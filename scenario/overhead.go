@@ -29,20 +29,20 @@ func (Overhead) Metrics() []record.Metric {
 		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
 			Help: "operations that ended ok, divided by those that came to an end of their own: deadlines and cancelled ones are in neither"},
 		{Key: "duration_p50", Name: "time of an operation, median", Unit: "s", Better: record.Lower,
-			Help: "median over the trial's operations of the time from the call to its return, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out; of fill, the objects added"},
+			Help: "median over the trial's operations of the time from the call to its return, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out; of fill, what put_p50 is"},
 		{Key: "first_byte_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
 			Help: "likewise to the first byte of the object; get and range only"},
 		{Key: "throughput", Name: "throughput of one operation", Unit: "B/s", Better: record.Higher,
-			Help: "file bytes of one operation divided by its median time"},
+			Help: "file bytes of one operation divided by its median time; not of stat and delete, which move none"},
 		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
 			Help: "ok operations divided by the time in which operations were under way; what happens between them is not in it"},
 		{Key: "wire_bytes", Name: "bytes on the wire", Unit: "B", Better: record.Lower,
-			Help: "bytes that the client's interface sent and received during an operation, headers included, mean over all operations; emulated links only"},
+			Help: "bytes that the client's interface sent and received while an operation was under way, headers included, mean over all operations, failed ones too; over an emulated link, and only where nothing else was on it: one operation at a time, or nothing to do between them; not of fill"},
 		{Key: "absolute_per_op", Name: "absolute bytes", Unit: "B", Better: record.Lower,
-			Help: "bytes that the storage nodes hold more than before, padding, metadata and redundancy included, divided by the objects stored; trials without a failed operation only; of fill, since the system was started"},
-		{Key: "expansion", Name: "expansion", Unit: "ratio", Better: record.Lower,
+			Help: "bytes that the storage nodes hold more than before, padding, metadata and redundancy included, divided by the objects stored; trials without a failed operation only; of fill, all objects that it has added since the system was brought up"},
+		{Key: "expansion", Name: "expansion", Unit: "×", Better: record.Lower,
 			Help: "absolute bytes likewise, divided by the file bytes of the objects stored"},
-		{Key: "disk_per_byte", Name: "disk space per file byte", Unit: "ratio", Better: record.Lower,
+		{Key: "disk_per_byte", Name: "disk space per file byte", Unit: "×", Better: record.Lower,
 			Help: "bytes of disk blocks that the storage nodes take more than before, directories included, divided by the file bytes of the objects stored"},
 		{Key: "entries_per_object", Name: "directory entries per object", Unit: "1", Better: record.Lower,
 			Help: "directory entries on the storage nodes' disks more than before, divided by the objects stored"},
@@ -51,15 +51,15 @@ func (Overhead) Metrics() []record.Metric {
 		{Key: "stored_objects", Name: "objects stored", Unit: "1", Better: record.Neither,
 			Help: "objects of ours that are there in the middle of the trial; it begins anew when the system is brought up anew; fill only"},
 		{Key: "put_p50", Name: "time to store an object, median", Unit: "s", Better: record.Lower,
-			Help: "median over the ok operations that added objects; fill only"},
+			Help: "median over the operations that added objects, those cut off taken as censored (Kaplan-Meier), failed ones left out; fill only"},
 		{Key: "get_p50", Name: "time to fetch an object, median", Unit: "s", Better: record.Lower,
-			Help: "median over the ok operations that fetched some of the objects that are there; fill only"},
+			Help: "likewise of those that fetched some of the objects that are there, made cold before where the system can; fill only"},
 		{Key: "stat_p50", Name: "time to ask about an object, median", Unit: "s", Better: record.Lower,
-			Help: "median over the ok operations that asked about some of the objects that are there; fill only"},
+			Help: "likewise of those that asked about some of the objects that are there, made cold before where the system can; fill only"},
 		{Key: "generator_cpu_per_op", Name: "generator's CPU per operation", Unit: "s", Better: record.Neither,
-			Help: "CPU seconds of the plimsoll process from the first operation to the last, divided by the operations: it makes and verifies the content, speaks the protocol and observes"},
+			Help: "CPU seconds of the plimsoll process from the first timed operation to the last, divided by these: it makes and verifies the content, speaks the protocol, does what is between the operations, and observes"},
 		{Key: "system_cpu_per_op", Name: "system's CPU per operation", Unit: "s", Better: record.Lower,
-			Help: "CPU seconds of all the system's processes during the trial, what surrounds the timed operations included, divided by these"},
+			Help: "CPU seconds of all the system's processes during the whole trial, divided by the timed operations: more than these cost, because the operation that primes connections, making objects cold, connecting anew, telling what is held and removing what was stored are in it"},
 		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
 			Help: "largest sum, over the polls of the trial, of the resident set sizes of the system's processes; memory they share counts once per process"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
@@ -86,6 +86,12 @@ func needs(c experiment.Cell) []string {
 
 // Problems implements Scenario.
 func (Overhead) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	return unfit(use, info.Can, false, cells)
+}
+
+// unfit says why cells cannot be executed on a system with these abilities.
+// alwaysFresh: each of its operations connects anew.
+func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []experiment.Cell) []system.Problem {
 	var problems []system.Problem
 	said := map[string]bool{}
 	say := func(what, hint string) {
@@ -99,19 +105,23 @@ func (Overhead) Problems(use experiment.SystemUse, info system.Info, cells []exp
 			say("the scenario overhead measures objects that it stores, and may not write to this system", "say allow: [write] if it may")
 			return problems
 		}
-		if use.Mode == string(system.Attach) && !slices.Contains(info.Can, "put") {
+		if use.Mode == string(system.Attach) && !slices.Contains(can, "put") {
 			say("objects cannot be stored in it, which the scenario overhead needs", "take it out of the experiment")
 			return problems
 		}
 		for _, ability := range needs(c) {
-			if !slices.Contains(info.Can, ability) {
-				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)", c.Overhead.Operation, ability, strings.Join(info.Can, ", ")),
+			if !slices.Contains(can, ability) {
+				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)", c.Overhead.Operation, ability, strings.Join(can, ", ")),
 					fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.operation != %s\"]", use.Name, c.Overhead.Operation))
 			}
 		}
-		if c.Overhead.Connections == "fresh" && !slices.Contains(info.Can, "fresh") {
+		if c.Overhead.Connections == "fresh" && !slices.Contains(can, "fresh") {
 			say(`it cannot be made to connect anew, which connections: fresh needs (it has no ability "fresh")`,
 				fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.connections != fresh\"]", use.Name))
+		}
+		if c.Overhead.Connections == "keep" && alwaysFresh {
+			say("each of its operations connects anew, so there is nothing that connections: keep could keep",
+				fmt.Sprintf("say override: {connections: fresh} for it or, where both are measured, leave these cells out: where: [\"system != %s || overhead.connections != keep\"]", use.Name))
 		}
 	}
 	return problems

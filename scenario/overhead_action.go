@@ -19,7 +19,9 @@ type action struct {
 	sends  bool                 // to the system, not to us
 	do     func(*watched) error // what is timed
 	wrong  func() bool          // whether other bytes than the object's came; nil: none come
-	after  func()               // untimed, when it ended well
+	// Untimed, when it ended well:
+	after    func()            // what changes for us
+	accepted func() system.Ref // what must become durable before the next; nil: nothing
 }
 
 // action prepares, untimed, the n-th operation of a worker; n = -1 primes.
@@ -41,7 +43,7 @@ func (t *overheadTrial) action(ctx context.Context, worker, n int) (action, erro
 	case "stat":
 		set := t.sized[int64(t.cell.Data.Size)]
 		i := pick(len(set), t.o.Concurrency, worker, n)
-		return t.stat(set[i], i)
+		return t.stat(ctx, set[i], i)
 	case "update":
 		set := t.mutable[int64(t.cell.Data.Size)]
 		return t.update(set[worker], worker, t.content(worker, n))
@@ -51,10 +53,17 @@ func (t *overheadTrial) action(ctx context.Context, worker, n int) (action, erro
 	return action{}, fmt.Errorf("overhead: there is no operation %q", t.o.Operation)
 }
 
-// pick has each of the workers go around its own share of the objects.
+// pick has each of the workers go around its own share of the objects. The last
+// ones, one for each worker, are there to prime with (n = -1) and are never
+// timed: what a system remembers of the object that it read last must not
+// help it with the next.
 func pick(objects, workers, worker, n int) int {
-	share := (objects - worker + workers - 1) / workers
-	return worker + (n+share)%share*workers
+	timed := objects - workers
+	if n < 0 {
+		return timed + worker
+	}
+	share := (timed - worker + workers - 1) / workers
+	return worker + n%share*workers
 }
 
 func (t *overheadTrial) put(c workload.Content) action {
@@ -63,9 +72,11 @@ func (t *overheadTrial) put(c workload.Content) action {
 		kind: record.OpPut, object: uint32(c.Index), length: c.Size, sends: true,
 		do: func(w *watched) (err error) {
 			ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c))
+			t.own(ref)
 			return err
 		},
-		after: func() { t.store(object{ref, c}) },
+		after:    func() { t.store(object{ref, c}) },
+		accepted: func() system.Ref { return ref },
 	}
 }
 
@@ -78,12 +89,14 @@ func (t *overheadTrial) putDurable(c workload.Content) (action, error) {
 	var ref system.Ref
 	a.kind = record.OpPutDurable
 	a.do = func(w *watched) (err error) {
-		if ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c)); err != nil {
+		ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c))
+		t.own(ref)
+		if err != nil {
 			return err
 		}
 		return s.Settle(w.ctx, ref)
 	}
-	a.after = func() { t.store(object{ref, c}) }
+	a.after, a.accepted = func() { t.store(object{ref, c}) }, nil
 	return a, nil
 }
 
@@ -97,14 +110,15 @@ func (t *overheadTrial) putIn(dir system.Ref, c workload.Content) (action, error
 	a.kind = record.OpPutDir
 	a.do = func(w *watched) (err error) {
 		ref, err = d.PutIn(w.ctx, dir, t.name(c), c.Size, w.sending(c))
+		t.own(ref)
 		return err
 	}
 	a.after = func() { t.store(object{ref, c}) }
+	a.accepted = func() system.Ref { return ref }
 	return a, nil
 }
 
-// get prepares a read of the whole object. Where something near the client may
-// still have it, it is made to forget it first, and must prove that.
+// get prepares a read of the whole object.
 func (t *overheadTrial) get(ctx context.Context, o object, index int) (action, error) {
 	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size, func(w *watched, to *receiver) error {
 		return t.node.Get(w.ctx, o.ref, to)
@@ -125,13 +139,18 @@ func (t *overheadTrial) getRange(ctx context.Context, o object, index, worker, n
 	})
 }
 
+// cool makes whatever is near the client forget an object, and prove that.
+func (t *overheadTrial) cool(ctx context.Context, ref system.Ref) error {
+	c, ok := t.node.(system.Cooler)
+	if !ok {
+		return nil
+	}
+	return t.within(ctx, fmt.Sprintf("make %s cold", ref), func(ctx context.Context) error { return c.Cool(ctx, ref) })
+}
+
 func (t *overheadTrial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64, do func(*watched, *receiver) error) (action, error) {
-	if c, ok := t.node.(system.Cooler); ok {
-		ctx, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std())
-		defer cancel()
-		if err := c.Cool(ctx, o.ref); err != nil {
-			return action{}, fmt.Errorf("%s: make %s cold: %w", t.site.Use.Name, o.ref, err)
-		}
+	if err := t.cool(ctx, o.ref); err != nil {
+		return action{}, err
 	}
 	var to *receiver
 	return action{
@@ -146,10 +165,13 @@ func (t *overheadTrial) read(ctx context.Context, kind record.OpKind, o object, 
 	}, nil
 }
 
-func (t *overheadTrial) stat(o object, index int) (action, error) {
+func (t *overheadTrial) stat(ctx context.Context, o object, index int) (action, error) {
 	s, ok := t.node.(system.Stater)
 	if !ok {
 		return action{}, t.cannot("tell of an object without its bytes")
+	}
+	if err := t.cool(ctx, o.ref); err != nil {
+		return action{}, err
 	}
 	return action{kind: record.OpStat, object: uint32(index), do: func(w *watched) error {
 		got, err := s.Stat(w.ctx, o.ref)
@@ -165,9 +187,11 @@ func (t *overheadTrial) update(o object, index int, c workload.Content) (action,
 	if !ok {
 		return action{}, t.cannot("replace the content of an object")
 	}
-	return action{kind: record.OpUpdate, object: uint32(index), length: c.Size, sends: true, do: func(w *watched) error {
-		return u.Update(w.ctx, o.ref, c.Size, w.sending(c))
-	}}, nil
+	return action{
+		kind: record.OpUpdate, object: uint32(index), length: c.Size, sends: true,
+		do:       func(w *watched) error { return u.Update(w.ctx, o.ref, c.Size, w.sending(c)) },
+		accepted: func() system.Ref { return o.ref },
+	}, nil
 }
 
 // remover prepares the removal of an object that it stores for it.
@@ -176,17 +200,20 @@ func (t *overheadTrial) remover(ctx context.Context, c workload.Content) (action
 	if !ok {
 		return action{}, t.cannot("remove objects")
 	}
-	ref, err := t.overheadRunner.seed(ctx, t.name(c), c)
+	var ref system.Ref
+	err := t.within(ctx, "store an object to remove", func(ctx context.Context) (err error) {
+		ref, err = t.overheadRunner.seed(ctx, t.name(c), c)
+		return err
+	})
 	if err != nil {
-		return action{}, fmt.Errorf("%s: store an object to remove: %w", t.site.Use.Name, err)
+		return action{}, err
 	}
 	t.keep(1, c.Size)
+	if err := t.settle(ctx, ref); err != nil {
+		return action{}, err
+	}
 	return action{kind: record.OpDelete, object: uint32(c.Index),
 		do:    func(w *watched) error { return d.Delete(w.ctx, ref) },
-		after: func() { t.keep(-1, -c.Size) },
+		after: func() { t.gone(ref); t.keep(-1, -c.Size) },
 	}, nil
-}
-
-func (t *overheadTrial) cannot(what string) error {
-	return fmt.Errorf("%s: it cannot %s", t.site.Use.Name, what)
 }

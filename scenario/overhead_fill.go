@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"maps"
+	"math"
 	"math/rand/v2"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -20,10 +21,19 @@ func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 		t.filled[size] = append(t.filled[size], t.made...)
 		t.made = nil
 	}()
+	t.tally.kinds = map[record.OpKind]*record.Summary{}
 	share := func(worker int) int { return (t.o.Objects - worker + t.o.Concurrency - 1) / t.o.Concurrency }
 	err := t.loop(ctx, share, 0, func(_ context.Context, worker, n int) (action, error) {
-		return t.put(t.content(worker, n)), nil
+		a := t.put(t.content(worker, n))
+		a.accepted = nil // all of them are waited for together
+		return a, nil
 	})
+	for _, o := range t.made {
+		t.patience.pending = append(t.patience.pending, o.ref)
+	}
+	if err == nil {
+		err = t.settleFilled(ctx)
+	}
 	if err != nil {
 		return t.load(cpu), err
 	}
@@ -35,19 +45,36 @@ func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 	}
 	load := t.load(cpu)
 	load.Metrics["stored_objects"] = mid
-	for key, kind := range map[string]record.OpKind{"put_p50": record.OpPut, "get_p50": record.OpGet, "stat_p50": record.OpStat} {
-		if took := t.took[kind]; len(took) > 0 {
-			load.Metrics[key] = median(took)
-		}
+	t.medians(&load)
+	if t.tally.failed > 0 || t.unsettled {
+		return load, nil
 	}
 	after, err := t.inventory(ctx)
 	if err != nil {
 		return load, err
 	}
-	if t.failed == 0 {
-		maps.Copy(load.Metrics, storedMetrics(t.before, after))
-	}
+	maps.Copy(load.Metrics, storedMetrics(t.before, after))
 	return load, nil
+}
+
+// medians are the median times of each kind of operation, those that were cut
+// off taken as longer than they were watched.
+func (t *overheadTrial) medians(load *Load) {
+	for _, k := range []struct {
+		key, what string
+		kind      record.OpKind
+	}{{"put_p50", "put", record.OpPut}, {"get_p50", "get", record.OpGet}, {"stat_p50", "stat", record.OpStat}} {
+		s := t.tally.kinds[k.kind]
+		if s == nil {
+			continue
+		}
+		ok, cut := s.Count(record.Duration), s.Censored(record.Duration)
+		if v := s.KaplanMeier(record.Duration, 0.5); ok > 0 && !math.IsInf(v, 0) {
+			load.Metrics[k.key] = v
+		} else if cut > 0 {
+			load.Notes = append(load.Notes, noteNoMedian(k.what, cut, ok+cut))
+		}
+	}
 }
 
 // probe reads some of the objects that are there, and asks about some.
@@ -65,8 +92,8 @@ func (t *overheadTrial) probe(ctx context.Context, there []object) error {
 	if _, ok := t.node.(system.Stater); !ok {
 		return nil
 	}
-	return t.loop(ctx, t.each, t.o.Time.Std(), func(_ context.Context, worker, n int) (action, error) {
+	return t.loop(ctx, t.each, t.o.Time.Std(), func(ctx context.Context, worker, n int) (action, error) {
 		i := some(2, worker, n)
-		return t.stat(there[i], i)
+		return t.stat(ctx, there[i], i)
 	})
 }

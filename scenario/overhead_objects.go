@@ -21,6 +21,7 @@ type object struct {
 
 // overheadRunner is one prepared system.
 type overheadRunner struct {
+	*belongings
 	site  Site
 	node  system.Node
 	notes []string
@@ -34,81 +35,190 @@ type overheadRunner struct {
 	held   atomic.Int64       // objects of ours that are there
 	bytes  atomic.Int64       // their file bytes
 
-	slow map[slowKey]slowest
+	slow     map[slowKey]slowest
+	patience patience
+}
+
+// want is a set of objects of one size that cells read or change.
+type want struct {
+	purpose string // "read", "range", "mutable", "fill"
+	size    experiment.Bytes
+	n       int
+}
+
+// wants are the sets that cells need, each once.
+func wants(cells []experiment.Cell) []want {
+	var all []want
+	need := func(purpose string, size experiment.Bytes, n int) {
+		for i, w := range all {
+			if w.purpose == purpose && w.size == size {
+				all[i].n = max(w.n, n)
+				return
+			}
+		}
+		all = append(all, want{purpose, size, n})
+	}
+	for _, c := range cells {
+		o := c.Overhead
+		// Operations under way at once have an object each: what one makes cold, the
+		// other must not read. As many again are there to prime with, see pick.
+		n := max(c.Data.Objects, o.Concurrency) + o.Concurrency
+		switch o.Operation {
+		case "get", "stat":
+			need("read", c.Data.Size, n)
+		case "range":
+			need("range", o.RangeOf, n)
+		case "update":
+			need("mutable", c.Data.Size, o.Concurrency)
+		case "fill":
+			need("fill", c.Data.Size, 1)
+		}
+	}
+	return all
+}
+
+// Prepares implements Scenario.
+func (Overhead) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	for _, w := range wants(cells) {
+		objects += int64(w.n)
+		bytes += int64(w.n) * int64(w.size)
+	}
+	return objects, bytes
 }
 
 // Prepare stores what the cells read and change, in the quickest way that the
 // system has: nothing of it is measured.
-func (Overhead) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
+func (Overhead) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (runner Runner, err error) {
 	nodes := site.Cluster.Nodes()
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
 	}
 	r := &overheadRunner{
-		site: site, node: nodes[0], slow: map[slowKey]slowest{},
+		belongings: newBelongings(site.Use),
+		site:       site, node: nodes[0], slow: map[slowKey]slowest{},
 		sized: map[int64][]object{}, mutable: map[int64][]object{}, filled: map[int64][]object{},
 	}
-	if site.Cluster.Identity()["connections"] == "fresh" {
+	// What its options leave of what the kind of system can do.
+	can := append(system.Abilities(r.node), "put")
+	alwaysFresh := r.onlyFresh()
+	if alwaysFresh {
+		can = append(can, "fresh")
 		r.notes = []string{"connections: fresh (the system has no others)"}
 	}
+	if problems := unfit(site.Use, can, alwaysFresh, cells); len(problems) > 0 {
+		return nil, &UnfitError{site.Use.Name, problems}
+	}
+	defer func() {
+		if err != nil {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+			defer cancel()
+			err = errors.Join(err, r.Close(ctx))
+		}
+	}()
 	begun := time.Now()
-	for _, c := range cells {
-		if err := r.prepare(ctx, c); err != nil {
-			return nil, fmt.Errorf("%s: prepare %s of %s: %w", site.Use.Name, c.Overhead.Operation, c.Data.Size, err)
+	for _, w := range wants(cells) {
+		if err := r.prepare(ctx, w); err != nil {
+			return nil, err
 		}
 	}
+	if err := r.settlePrepared(ctx); err != nil {
+		return nil, err
+	}
 	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Overhead.Operation == "fill" }) {
-		var err error
 		if r.before, err = r.inventory(ctx); err != nil {
-			return nil, fmt.Errorf("%s: what its servers hold: %w", site.Use.Name, err)
+			return nil, err
 		}
 	}
 	site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects", site.Use.Name, r.held.Load()), time.Since(begun))
 	return r, nil
 }
 
-// prepare stores what one cell needs and no cell before it needed.
-func (r *overheadRunner) prepare(ctx context.Context, c experiment.Cell) error {
-	size := int64(c.Data.Size)
-	// Operations under way at once have an object each: what one makes cold, the
-	// other must not read.
-	n := max(c.Data.Objects, c.Overhead.Concurrency)
-	var err error
-	switch c.Overhead.Operation {
-	case "get", "stat":
-		r.sized[size], err = r.grow(ctx, r.sized[size], "read", n, size, r.seed)
+// prepare stores one set.
+func (r *overheadRunner) prepare(ctx context.Context, w want) (err error) {
+	size := int64(w.size)
+	switch w.purpose {
+	case "read":
+		r.sized[size], err = r.grow(ctx, r.sized[size], w, r.seed)
 	case "range":
-		r.ranged, err = r.grow(ctx, r.ranged, "range", n, int64(c.Overhead.RangeOf), r.seed)
-	case "update":
+		r.ranged, err = r.grow(ctx, r.ranged, w, r.seed)
+	case "mutable":
 		u, ok := r.node.(system.Updater)
 		if !ok {
-			return errors.New("it has no mutable objects")
+			return fmt.Errorf("%s: it has no mutable objects", r.site.Use.Name)
 		}
-		r.mutable[size], err = r.grow(ctx, r.mutable[size], "mutable", c.Overhead.Concurrency, size, func(ctx context.Context, name string, c workload.Content) (system.Ref, error) {
-			return u.PutMutable(ctx, name, c.Size, c.Reader())
+		r.mutable[size], err = r.grow(ctx, r.mutable[size], w, func(ctx context.Context, name string, c workload.Content) (system.Ref, error) {
+			ref, err := u.PutMutable(ctx, name, c.Size, c.Reader())
+			r.own(ref)
+			return ref, err
 		})
+	case "fill":
+		return r.tryFill(ctx, w)
 	}
 	return err
 }
 
-func (r *overheadRunner) seed(ctx context.Context, name string, c workload.Content) (system.Ref, error) {
-	return system.Seed(ctx, r.node, name, c.Size, c.Reader())
+// tryFill puts one object and makes it cold. What fill adds it reads again, and
+// some systems keep what was put through the client where the client is. What
+// else goes wrong shows in the trials.
+func (r *overheadRunner) tryFill(ctx context.Context, w want) error {
+	cooler, ok := r.node.(system.Cooler)
+	if !ok {
+		return nil
+	}
+	c := workload.Content{Seed: mix(r.site.Seed, w.purpose, int64(w.size)), Size: int64(w.size)}
+	var ref system.Ref
+	err := r.within(ctx, "put an object", func(ctx context.Context) (err error) {
+		ref, err = r.node.Put(ctx, r.objectName(w, 0), c.Size, c.Reader())
+		return err
+	})
+	r.own(ref)
+	if err != nil {
+		return nil
+	}
+	r.keep(1, c.Size)
+	err = r.within(ctx, "make it cold", func(ctx context.Context) error { return cooler.Cool(ctx, ref) })
+	if errors.Is(err, system.ErrWarm) {
+		return &UnfitError{r.site.Use.Name, []system.Problem{{
+			What: fmt.Sprintf("it cannot do the operation fill with objects of %s: what is put stays near the client, where reading it measures nothing (%v)", w.size, err),
+			Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.operation != fill\"]", r.site.Use.Name),
+		}}}
+	}
+	d, ok := r.node.(system.Deleter)
+	if ok && r.within(ctx, "remove it", func(ctx context.Context) error { return d.Delete(ctx, ref) }) == nil {
+		r.gone(ref)
+		r.keep(-1, -c.Size)
+	}
+	return nil
 }
 
-// grow makes a set of objects n long.
-func (r *overheadRunner) grow(ctx context.Context, set []object, purpose string, n int, size int64, store func(context.Context, string, workload.Content) (system.Ref, error)) ([]object, error) {
-	for len(set) < n {
+func (r *overheadRunner) seed(ctx context.Context, name string, c workload.Content) (system.Ref, error) {
+	ref, err := system.Seed(ctx, r.node, name, c.Size, c.Reader())
+	r.own(ref)
+	return ref, err
+}
+
+func (r *overheadRunner) objectName(w want, i int) string {
+	return fmt.Sprintf("plimsoll-%s-%d-%d-%06d", w.purpose, r.site.Seed, int64(w.size), i)
+}
+
+// grow makes a set of objects as long as it is wanted.
+func (r *overheadRunner) grow(ctx context.Context, set []object, w want, store func(context.Context, string, workload.Content) (system.Ref, error)) ([]object, error) {
+	for i := len(set); i < w.n; i++ {
 		// Mixed with purpose and size, so that two sets have no byte in common.
-		c := workload.Content{Seed: mix(r.site.Seed, purpose, size), Index: uint64(len(set)), Size: size}
-		ref, err := store(ctx, fmt.Sprintf("plimsoll-%s-%d-%d-%06d", purpose, r.site.Seed, size, len(set)), c)
+		c := workload.Content{Seed: mix(r.site.Seed, w.purpose, int64(w.size)), Index: uint64(i), Size: int64(w.size)}
+		name := r.objectName(w, i)
+		ref, err := store(ctx, name, c)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, name, w.size, err)
 		}
-		r.keep(1, size)
+		r.keep(1, c.Size)
 		set = append(set, object{ref, c})
 	}
 	return set, nil
 }
+
+// Close implements Runner.
+func (r *overheadRunner) Close(ctx context.Context) error { return r.clear(ctx, r.node) }
 
 // keep counts objects of ours that are there from now on, or, negative, no longer.
 func (r *overheadRunner) keep(objects, bytes int64) {

@@ -1,10 +1,11 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // slowKey is what cells have in common among which a larger size takes longer.
@@ -15,42 +16,53 @@ type slowKey struct {
 	concurrency int
 }
 
-// slowest is the smallest size whose operation has taken longer than the
-// experiment wants to wait.
-type slowest struct {
+// slowTrial is a trial whose operation took longer than the experiment wants to wait.
+type slowTrial struct {
 	size experiment.Bytes
 	took float64 // seconds, the median of that trial
 }
+
+// slowest are such trials, by size in ascending order.
+type slowest []slowTrial
+
+// slowTrials is how many trials in a row it takes to leave a size out for good:
+// one may have been a warm-up, or the machine's fault.
+const slowTrials = 2
 
 func slowKeyOf(c experiment.Cell) slowKey {
 	return slowKey{c.Link, c.Overhead.Operation, c.Overhead.Connections, c.Overhead.Concurrency}
 }
 
-// tooSlow skips a cell when an operation of its size, or of a smaller one, has
-// taken longer than overhead.longest in an earlier trial.
+// tooSlow skips a cell when operations of its size, or of smaller ones, have
+// taken longer than overhead.longest in slowTrials trials and in none since less.
+// Operation fill is never skipped: later trials would lack the objects that this one adds.
 func (r *overheadRunner) tooSlow(c experiment.Cell) error {
-	s, ok := r.slow[slowKeyOf(c)]
-	if !ok || c.Data.Size < s.size {
+	slow := r.slow[slowKeyOf(c)]
+	if len(slow) < slowTrials || c.Data.Size < slow[slowTrials-1].size {
 		return nil
 	}
-	return &SkipError{fmt.Sprintf("%s of %s took %s, longer than overhead.longest (%s)",
+	s := slow[slowTrials-1]
+	return &SkipError{fmt.Sprintf("%s of %s took %s, longer than overhead.longest (%s), as it or a smaller size did in another trial",
 		c.Overhead.Operation, s.size, experiment.RoughDuration(s.took), c.Overhead.Longest)}
 }
 
 // remember notes a trial whose operations took too long, whatever their outcome:
-// one that was cut off would have taken longer still.
+// one that was cut off would have taken longer still. A trial that did not take
+// too long speaks for its size and those below.
 func (t *overheadTrial) remember() {
-	if t.count == 0 {
+	y := &t.tally
+	if y.count == 0 {
 		return
 	}
-	took := t.busy.Seconds() / float64(t.count)
-	for _, kind := range []record.OpKind{record.OpGet, record.OpRange, record.OpPut, record.OpStat, record.OpDelete, record.OpPutDurable, record.OpPutDir, record.OpUpdate} {
-		if times := t.took[kind]; t.failed == 0 && len(times) > 0 {
-			took = median(times)
-		}
+	took := y.took.Seconds() / float64(y.count)
+	if y.failed == 0 {
+		took = median(y.times)
 	}
-	key := slowKeyOf(t.cell)
-	if s, ok := t.slow[key]; took > t.o.Longest.Seconds() && (!ok || t.cell.Data.Size <= s.size) {
-		t.slow[key] = slowest{t.cell.Data.Size, took}
+	key, size := slowKeyOf(t.cell), t.cell.Data.Size
+	if took > t.o.Longest.Seconds() {
+		t.slow[key] = append(t.slow[key], slowTrial{size, took})
+		slices.SortStableFunc(t.slow[key], func(a, b slowTrial) int { return cmp.Compare(a.size, b.size) })
+	} else {
+		t.slow[key] = slices.DeleteFunc(t.slow[key], func(s slowTrial) bool { return s.size <= size })
 	}
 }

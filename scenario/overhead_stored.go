@@ -20,7 +20,11 @@ func (r *overheadRunner) inventory(ctx context.Context) (*inventory, error) {
 	if !ok {
 		return nil, nil
 	}
-	h, err := s.Stats(ctx)
+	var h system.Holdings
+	err := r.within(ctx, "ask what its servers hold", func(ctx context.Context) (err error) {
+		h, err = s.Stats(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,8 @@ type watched struct {
 	timer  *time.Timer // nil: cannot stall
 	closed bool
 	moved  int64
-	first  time.Time // the first byte to us
+	first  time.Time     // the first byte to us
+	ours   time.Duration // in which content was made or compared
 }
 
 // watch begins to watch an operation. Its caller calls stop.
@@ -76,6 +77,21 @@ func (w *watched) bytes() int64 {
 	return w.moved
 }
 
+// content counts the time since begun as spent on content.
+func (w *watched) content(begun time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ours += time.Since(begun)
+}
+
+// contentTime is how long content was made or compared while the system waited
+// for it, or could have been doing other things meanwhile.
+func (w *watched) contentTime() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ours
+}
+
 // firstByte is when the first byte came to us; zero: none did.
 func (w *watched) firstByte() time.Time {
 	w.mu.Lock()
@@ -96,7 +112,9 @@ type sender struct {
 }
 
 func (s *sender) Read(p []byte) (int, error) {
+	begun := time.Now()
 	n, err := s.from.Read(p)
+	s.w.content(begun)
 	s.left -= int64(n)
 	s.w.alive(n, s.left == 0)
 	return n, err
@@ -127,14 +145,16 @@ func (w *watched) receiving(c workload.Content, off int64) (*receiver, error) {
 // Write implements io.Writer. Its error ends the operation: more bytes of
 // another object tell nothing new.
 func (r *receiver) Write(p []byte) (int, error) {
+	begun := time.Now()
 	if len(p) > 0 {
 		r.w.mu.Lock()
 		if r.w.first.IsZero() {
-			r.w.first = time.Now()
+			r.w.first = begun
 		}
 		r.w.mu.Unlock()
 	}
 	r.w.alive(len(p), false)
+	defer r.w.content(begun)
 	r.buf = append(r.buf[:0], p...) // Check works in place, and p is the system's
 	if _, ok := r.want.Check(r.buf); !ok {
 		r.wrong = true

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -97,8 +98,21 @@ func OverTLS(use experiment.SystemUse) bool {
 	return false
 }
 
+// Prepares implements Scenario.
+func (Retrieve) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	sets := map[experiment.ResolvedData]bool{}
+	for _, c := range cells {
+		if data := c.Data; data.Size > 0 && !sets[data] { // else it has its own objects
+			sets[data] = true
+			objects += int64(data.Objects)
+			bytes += int64(data.Objects) * int64(data.Size)
+		}
+	}
+	return objects, bytes
+}
+
 // Prepare stores the data sets of the cells, or finds the objects that are there.
-func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
+func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (runner Runner, err error) {
 	nodes := site.Cluster.Nodes()
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
@@ -107,12 +121,18 @@ func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 	if !ok {
 		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
 	}
-	r := &retrieveRunner{site: site, server: server, sets: map[experiment.ResolvedData][]retrieveObject{}}
+	r := &retrieveRunner{site: site, node: nodes[0], server: server, ours: newBelongings(site.Use), sets: map[experiment.ResolvedData][]retrieveObject{}}
+	defer func() {
+		if err != nil {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+			defer cancel()
+			err = errors.Join(err, r.Close(ctx))
+		}
+	}()
 	for _, c := range cells {
 		set, done := r.sets[c.Data]
 		if !done {
 			begun := time.Now()
-			var err error
 			if set, err = r.dataSet(ctx, nodes[0], c.Data, verifies(cells, c.Data)); err != nil {
 				return nil, err
 			}

@@ -60,7 +60,9 @@ func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data exp
 		}
 		begun := time.Now()
 		var err error
-		if o.ref, err = system.Seed(ctx, node, o.name, content.Size, content.Reader()); err != nil {
+		o.ref, err = system.Seed(ctx, node, o.name, content.Size, content.Reader())
+		r.ours.own(o.ref)
+		if err != nil {
 			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, data.Size, err)
 		}
 		if took := time.Since(begun); took > time.Second {

@@ -19,7 +19,9 @@ import (
 // retrieveRunner is one prepared system.
 type retrieveRunner struct {
 	site   Site
-	server system.HTTPServer
+	node   system.Node
+	server system.HTTPServer // the same
+	ours   *belongings
 	sets   map[experiment.ResolvedData][]retrieveObject
 
 	references int // copies made so far
@@ -90,6 +92,9 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 	}
 	return loadOf(result), ctx.Err()
 }
+
+// Close implements Runner.
+func (r *retrieveRunner) Close(ctx context.Context) error { return r.ours.clear(ctx, r.node) }
 
 func loadOf(res httpload.Result) Load {
 	l := Load{

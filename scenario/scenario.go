@@ -7,6 +7,8 @@ package scenario
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -25,7 +27,11 @@ type Scenario interface {
 	// Problems says why the scenario cannot run its cells on a system; it looks at
 	// nothing but its arguments.
 	Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem
-	// Prepare brings what the cells of one system need into its deployment.
+	// Prepares says how many objects and file bytes Prepare stores for these cells.
+	Prepares(cells []experiment.Cell) (objects, bytes int64)
+	// Prepare brings what the cells of one system need into its deployment. When
+	// it fails it leaves nothing behind that it can remove. What the options of
+	// the system make impossible is an [UnfitError].
 	Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error)
 	// Measure turns what was recorded in a trial into metrics, by Metric.Key.
 	// It is a pure function; a metric that does not apply is left out.
@@ -35,6 +41,10 @@ type Scenario interface {
 // Runner executes the trials of one prepared system.
 type Runner interface {
 	Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error)
+	// Close removes from an attached system what was stored there; a started one
+	// goes as a whole. Its error says what stays there, and why. It is called
+	// once, before the cluster is stopped, and is bounded by ctx.
+	Close(ctx context.Context) error
 }
 
 // Site is a deployment that a scenario works on.
@@ -44,7 +54,7 @@ type Site struct {
 	Client  testbed.Host // where the load comes from
 	Self    []string     // command prefix of our own subcommands
 	Dir     string       // scratch directory, kept until the run ends
-	Seed    uint64       // of the data
+	Seed    uint64       // of the data: names and contents; of an attached system another one in each session
 	Limits  experiment.Limits
 	// Event records something that happened; Say tells the user.
 	Event func(kind, what, detail string, took time.Duration)
@@ -70,6 +80,30 @@ type Load struct {
 	Notes        []string
 	Metrics      map[string]float64 // that only the runner can know; Measure takes them over
 	Details      []record.Detail
+}
+
+// UnfitError is a system that cannot execute some of its cells with the options
+// that it was given: known only once it runs.
+type UnfitError struct {
+	System   string
+	Problems []system.Problem
+}
+
+func (e *UnfitError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = e.System + ": " + p.What
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Hint implements the interface that the terminal asks for hints.
+func (e *UnfitError) Hint() string {
+	var hints []string
+	for _, p := range e.Problems {
+		hints = append(hints, p.Hint)
+	}
+	return strings.Join(slices.Compact(hints), "; ")
 }
 
 // SkipError is a trial that was left out on purpose: it would take too long.

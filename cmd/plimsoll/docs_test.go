@@ -69,7 +69,12 @@ func executeDoc(t *testing.T, doc string) {
 		n++
 		command := strings.TrimSpace(m[1])
 		if strings.HasPrefix(command, "bin/plimsoll run ") {
-			command += " --set repetitions=1 --set warmup=0 --set retrieve.duration=50ms --set retrieve.concurrency=2 --set limits.others=100%"
+			command += " --set repetitions=1 --set warmup=0 --set limits.others=100%"
+			if strings.Contains(command, "object-cost") {
+				command += " --set overhead.count=1"
+			} else {
+				command += " --set retrieve.duration=50ms --set retrieve.concurrency=2"
+			}
 		}
 		if dirs, _ := filepath.Glob(filepath.Join(dir, "runs/*")); len(dirs) > 0 {
 			command = runDir.ReplaceAllString(command, dirs[0])

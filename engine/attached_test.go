@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// lasting is a system that outlives runs, and refuses a name that it has had.
+type lasting struct {
+	mem.System
+	*mem.Node
+	names   map[string]bool
+	keeping bool // deletes nothing
+}
+
+func newLasting(t *testing.T) *lasting {
+	t.Helper()
+	c, err := mem.System{}.Start(t.Context(), system.Deployment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &lasting{Node: c.Nodes()[0].(*mem.Node), names: map[string]bool{}}
+}
+
+func (l *lasting) Info() system.Info {
+	i := l.System.Info()
+	i.Modes = []system.Mode{system.Attach}
+	return i
+}
+
+func (l *lasting) Attach(context.Context, system.Deployment) (system.Cluster, error) { return l, nil }
+
+func (l *lasting) Nodes() []system.Node        { return []system.Node{l} }
+func (l *lasting) Identity() map[string]string { return nil }
+func (l *lasting) Stop(context.Context) error  { return nil }
+
+func (l *lasting) take(name string) error {
+	if l.names[name] {
+		return fmt.Errorf("there is an object %s already", name)
+	}
+	l.names[name] = true
+	return nil
+}
+
+func (l *lasting) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if err := l.take(name); err != nil {
+		return "", err
+	}
+	return l.Node.Put(ctx, name, size, r)
+}
+
+func (l *lasting) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if err := l.take(name); err != nil {
+		return "", err
+	}
+	return l.Node.Seed(ctx, name, size, r)
+}
+
+func (l *lasting) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if err := l.take(name); err != nil {
+		return "", err
+	}
+	return l.Node.PutMutable(ctx, name, size, r)
+}
+
+func (l *lasting) Delete(ctx context.Context, ref system.Ref) error {
+	if l.keeping {
+		return system.ErrReadOnly
+	}
+	return l.Node.Delete(ctx, ref)
+}
+
+const attachedExperiment = `
+scenario: overhead
+systems: [{use: mem, mode: attach}]
+data: {size: 1kB}
+overhead: {operation: [put, get, update, fill, delete], count: 2, objects: 10, range_of: 10kB}
+allow: [write, spend]
+repetitions: 1
+warmup: 0
+limits: {others: 100%}
+skip: [machine]
+`
+
+// An attached system is left as it was found, and the same experiment can be run
+// on it again; what cannot be removed is said and stands in nobody's way.
+func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	l := newLasting(t)
+	plan := memPlan(t, attachedExperiment)
+	for i, keeping := range []bool{false, true, false} {
+		l.keeping = keeping
+		before, err := l.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "run")
+		res, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: scenario.Overhead{}, Dir: dir})
+		if err != nil || res.Failed != 0 || res.Trials != 5 {
+			t.Fatalf("run %d: %+v, %v", i, res, err)
+		}
+		after, err := l.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := record.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := r.Events()
+		r.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := false
+		for _, e := range events {
+			said = said || e.What == "objects not removed" && strings.Contains(e.Detail, "objects of ours stay")
+		}
+		if said != keeping || (len(after) > len(before)) != keeping {
+			t.Errorf("run %d: %d objects, %d before; it was said that some stay: %v", i, len(after), len(before), said)
+		}
+	}
+}
+
+// Systems that pay for what they do are not touched without leave.
+func TestSpendingNeedsLeave(t *testing.T) {
+	l := newLasting(t)
+	for allow, want := range map[string]bool{"write": false, "write, spend": true} {
+		plan := memPlan(t, strings.Replace(attachedExperiment, "write, spend", allow, 1))
+		problems := Blocking(checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: scenario.Overhead{}}))
+		switch {
+		case want && len(problems) != 0:
+			t.Errorf("allow: [%s]: %v", allow, problems)
+		case !want && (len(problems) != 1 || !strings.Contains(problems[0].What, "mem: it pays") || !strings.Contains(problems[0].Hint, "allow: [write, spend]")):
+			t.Errorf("allow: [%s]: %v", allow, problems)
+		}
+	}
+	// One that is started spends play money.
+	plan := memPlan(t, slowExperiment)
+	if problems := checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: scenario.Overhead{}}); len(problems) != 0 {
+		t.Errorf("started: %v", problems)
+	}
+}
+
+// A deployment that the scenario finds unfit says what to write, not where logs are.
+func TestDeployErrorHint(t *testing.T) {
+	unfit := &scenario.UnfitError{System: "it", Problems: []system.Problem{{What: "it cannot", Hint: "leave it out"}}}
+	for want, err := range map[string]*DeployError{
+		"leave it out":          {Err: errors.Join(unfit, errors.New("other")), Attached: true},
+		"is the server running": {Err: errors.New("other"), Attached: true},
+		"logs":                  {Err: errors.New("other")},
+	} {
+		if !strings.Contains(err.Hint(), want) {
+			t.Errorf("the hint is %q, want %q", err.Hint(), want)
+		}
+	}
+}
+
+// There is time for all that is prepared, not for data.size alone.
+func TestPrepareTimeCountsWhatIsPrepared(t *testing.T) {
+	of := func(operation, more string) time.Duration {
+		plan := memPlan(t, strings.Replace(slowExperiment, "operation: [put, stat]", "operation: "+operation+more, 1))
+		r := &run{cfg: Config{Scenario: scenario.Overhead{}}, plan: plan}
+		return r.prepareTime(&site{use: experiment.SystemUse{Name: "mem"}})
+	}
+	none, one := of("put", ""), of("range", ", range_of: 100MB")
+	if none != 10*time.Minute+30*time.Second || one != none+202*time.Second {
+		t.Errorf("%s with nothing to prepare, %s with two objects of 100 MB, one of them to prime with", none, one)
+	}
+}
