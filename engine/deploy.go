@@ -24,7 +24,8 @@ type site struct {
 	dir     string
 	cluster system.Cluster
 	runner  scenario.Runner
-	watched map[string]bool // sample names of attached servers on this machine
+	watched map[string]bool        // sample names of attached servers on this machine
+	started map[int]testbed.Memory // what its processes held before anything was stored, by process id
 }
 
 // deployAll brings up every system of the plan, each on a host of its own. They
@@ -85,6 +86,7 @@ func (r *run) deploy(ctx context.Context, s *site) error {
 		r.watch(starting, s)
 	}
 	r.event("phase", "system ready", name, time.Since(begun))
+	s.started = memoryOf(s.processes())
 	r.say.Phase("preparing the data of " + name)
 	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
 	defer cancel()

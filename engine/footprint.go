@@ -7,19 +7,31 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// footprint is the memory of a system's processes around one load: at rest just
-// before it, and the highest during it. An attached system has none: its
-// processes are not ours to look into.
+// footprint is the memory of a system's processes around one load: just before
+// it, and the highest during it. They live through many loads, and what one
+// leaves behind is in the numbers of the next: so what they held before the first
+// stands beside them. An attached system has none: its processes are not ours to
+// look into.
 type footprint struct {
-	procs []*testbed.Process
-	rest  []testbed.Memory
-	peak  []bool // the peak begins at the load
+	procs   []*testbed.Process
+	started map[int]testbed.Memory
+	rest    []testbed.Memory
+	peak    []bool // the peak begins at the load
 }
 
-// startFootprint looks at the processes before the load.
-func startFootprint(procs []*testbed.Process) footprint {
-	f := footprint{procs: procs}
+// memoryOf is what processes hold now, by process id.
+func memoryOf(procs []*testbed.Process) map[int]testbed.Memory {
+	all := map[int]testbed.Memory{}
 	for _, p := range procs {
+		all[p.PID()] = p.Memory()
+	}
+	return all
+}
+
+// startFootprint looks at the processes of a system before the load.
+func startFootprint(s *site) footprint {
+	f := footprint{procs: s.processes(), started: s.started}
+	for _, p := range f.procs {
 		f.rest = append(f.rest, p.Memory())
 		f.peak = append(f.peak, p.ResetPeak() == nil)
 	}
@@ -37,6 +49,11 @@ func (f footprint) details() []record.Detail {
 		}
 	}
 	for i, p := range f.procs {
+		add(record.DetailPID, p.Name(), float64(p.PID()))
+		if m, ok := f.started[p.PID()]; ok {
+			add(record.DetailRSSStart, p.Name(), m.RSS)
+			add(record.DetailPSSStart, p.Name(), m.PSS)
+		}
 		add(record.DetailRSSRest, p.Name(), f.rest[i].RSS)
 		add(record.DetailPSSRest, p.Name(), f.rest[i].PSS)
 		if f.peak[i] {

@@ -145,7 +145,7 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	if err != nil {
 		return loaded{}, fmt.Errorf("link emulator: %w", err)
 	}
-	meter, memory := newMeter(s), startFootprint(s.processes())
+	meter, memory := newMeter(s), startFootprint(s)
 	stop := r.bed.Observe(ctx, epoch, observeEvery, func(samples []record.Sample) {
 		meter.add(samples)
 		keep(w.Samples(samples))

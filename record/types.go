@@ -80,10 +80,13 @@ type Detail struct {
 
 // Kinds of details.
 const (
-	DetailPhase   = "phase"    // seconds of a phase, by the system's own account, median over the trial's operations
-	DetailRSSRest = "rss_rest" // bytes: resident set of a process just before the load
-	DetailPSSRest = "pss_rest" // bytes: proportional set likewise
-	DetailRSSPeak = "rss_peak" // bytes: highest resident set during the load (VmHWM, reset before it)
+	DetailPhase    = "phase"     // seconds of a phase, by the system's own account, median over the trial's operations
+	DetailPID      = "pid"       // process id: tells a process from the one that took its place
+	DetailRSSStart = "rss_start" // bytes: resident set of a process once it was ready, before anything was stored
+	DetailPSSStart = "pss_start" // bytes: proportional set likewise
+	DetailRSSRest  = "rss_rest"  // bytes: resident set of a process just before the load
+	DetailPSSRest  = "pss_rest"  // bytes: proportional set likewise
+	DetailRSSPeak  = "rss_peak"  // bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
 )
 
 // Valid reports whether the trial may enter fits and comparisons.

@@ -54,7 +54,7 @@ func (r *Report) WriteBenchfmt(w io.Writer) error {
 
 // benchUnit names a metric as a unit: benchstat keeps one table per unit.
 func benchUnit(m record.Metric) string {
-	unit := map[string]string{"s": "sec", "ratio": "frac"}[m.Unit]
+	unit := map[string]string{"s": "sec", "ratio": "frac", "×": "x"}[m.Unit]
 	if unit == "" {
 		unit = m.Unit
 	}

@@ -164,6 +164,9 @@ func compute(in *input) *Report {
 	r.Environment = environment(in.meta)
 	r.tally(in)
 	r.summarise()
+	if r.lens.before != nil {
+		r.lens.before(r, in)
+	}
 	r.compare()
 	r.checkLinks(in)
 	if r.lens.work != nil {

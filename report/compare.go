@@ -40,7 +40,7 @@ func (r *Report) compare() {
 			if base == nil || c.Baseline {
 				continue
 			}
-			xs, ys := paired(c.Metrics[key], base.Metrics[key])
+			xs, ys := r.pairs(key, c, base)
 			if len(xs) == 0 {
 				continue
 			}
@@ -68,6 +68,14 @@ func (r *Report) compare() {
 			}
 		}
 	}
+}
+
+// pairs are the values of a cell and of its baseline that may be compared.
+func (r *Report) pairs(key string, c, base *Cell) (xs, ys []float64) {
+	if r.lens.alike != nil && !r.lens.alike(r, key, c, base) {
+		return nil, nil
+	}
+	return paired(c.Metrics[key], base.Metrics[key])
 }
 
 // paired are the values of two cells in the blocks that both have, in order of
@@ -145,7 +153,7 @@ func (r *Report) pool(system, key string, bases map[string]*Cell) {
 		if c.System != system || base == nil {
 			continue
 		}
-		xs, ys := paired(c.Metrics[key], base.Metrics[key])
+		xs, ys := r.pairs(key, c, base)
 		if len(xs) == 0 {
 			continue
 		}

@@ -26,8 +26,8 @@ func (r *Report) drawOverhead(*input) error {
 	r.add(r.trendFigure())
 	r.add(r.metricFigure(drawing{id: "first-byte", metric: "first_byte_p50", title: "Time to first byte", log: true,
 		reads: "Median over a trial's operations, from the moment an operation started to the first byte that came back."}))
-	r.add(r.metricFigure(drawing{id: "cpu", metric: "system_cpu_per_op", title: "CPU of the system", log: true,
-		reads: "CPU seconds that the system's processes spent per operation."}))
+	r.add(r.metricFigure(drawing{id: "cpu", metric: "system_cpu_per_op", title: "CPU per operation, with what surrounds it", log: true,
+		reads: "CPU seconds of the system's processes during a trial, divided by its timed operations. What is not timed is in it: to prime, to make cold, to remove. That differs from system to system, so it is not compared."}))
 	r.add(r.successFigure())
 	r.add(r.outcomeFigure())
 	return nil

@@ -10,7 +10,7 @@ import (
 // size of the object.
 func (r *Report) footprintFigure() Figure {
 	f := Figure{ID: "memory-size", Title: "Memory against the size of the object", Better: "lower is better",
-		Reads: "Highest resident memory of a process during uploads: medians over trials. Filled marks: one upload at a time; hollow ones: several. The dashed line is the process at rest. A process that keeps whole objects rises to the right."}
+		Reads: "Highest resident memory of a process during uploads: medians over trials. Filled marks: one upload at a time; hollow ones: several. The dashed line is the process at rest, before anything was stored. What it still holds of an earlier object is in the peak of a smaller one. A process that keeps whole objects rises to the right."}
 	f.Table.Head = []Column{{"system", false}, {"process", false}, {"at once", true}, {"size", true}, {"peak", true}, {"trials", true}}
 	var kinds []string
 	for _, m := range r.Memory {
@@ -72,7 +72,7 @@ func (r *Report) footprintFigure() Figure {
 					{Text: sizeWords(k.size), Raw: plain(k.size)}, {Text: show(y, "B"), Raw: strconv.FormatFloat(y, 'g', -1, 64)}, integer(len(peaks[k]))})
 			}
 			if m.RestRSS.Value.Known() {
-				rows = append(rows, spec{"kind": "rest", "process": m.Process, "rest": m.RestRSS.Value})
+				rows = append(rows, spec{"kind": "rest", "process": m.Process, "rest": m.RestRSS.Value, "tip": fmt.Sprintf("%s at rest: %s", m.Process, show(float64(m.RestRSS.Value), "B"))})
 				top = max(top, float64(m.RestRSS.Value))
 			}
 		}
@@ -88,7 +88,7 @@ func (r *Report) footprintFigure() Figure {
 			"encoding": spec{"x": sizeChannel(sizes, labels), "y": spec{"field": "y", "type": "quantitative", "scale": spec{"domain": []float64{0, top * 1.06}, "nice": false}, "axis": r.valueAxis("B", top)}},
 			"layer": []spec{
 				{"transform": only("rest"), "mark": spec{"type": "rule", "strokeWidth": 1.25, "strokeDash": []int{6, 4}, "color": colour, "opacity": 0.8},
-					"encoding": spec{"x": spec{"value": 0}, "x2": spec{"value": "width"}, "y": spec{"field": "rest", "type": "quantitative"}}},
+					"encoding": spec{"x": spec{"value": 0}, "x2": spec{"value": "width"}, "y": spec{"field": "rest", "type": "quantitative"}, "tooltip": tip}},
 				{"transform": only("one"), "mark": spec{"type": "line", "strokeWidth": 1.75, "color": colour, "opacity": 0.75}, "encoding": spec{"detail": spec{"field": "process", "type": "nominal"}}},
 				{"transform": only("one"), "mark": spec{"type": "point", "filled": true, "size": 52, "color": colour, "opacity": 1}, "encoding": spec{"shape": shape, "tooltip": tip}},
 				{"transform": only("several"), "mark": spec{"type": "point", "filled": true, "fill": "var(--paper)", "stroke": colour, "size": 60, "strokeWidth": 1.75, "opacity": 1}, "encoding": spec{"shape": shape, "tooltip": tip}},

@@ -53,6 +53,13 @@ func (r *Report) trendFigure() Figure {
 		return Figure{}
 	}
 	f.N = "n = " + plural(int64(n), "median of a valid trial", "medians of valid trials")
+	cut := 0
+	for _, t := range r.Trends {
+		cut += t.Cut
+	}
+	if cut > 0 {
+		f.N += "; " + plural(int64(cut), "more is", "more are") + " beyond what was watched and not drawn"
+	}
 	return f
 }
 

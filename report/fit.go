@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -28,6 +27,7 @@ type Fit struct {
 	B           Estimate `json:"b"`      // seconds per file byte
 	Rate        Estimate `json:"rate"`   // 1/B, bytes per second
 	Spread      Num      `json:"spread"` // of the residuals, relative
+	Misfit      Num      `json:"misfit"` // the largest median residual of a cell, without its sign
 	Holds       bool     `json:"holds"`
 	Why         string   `json:"why,omitempty"`
 	LineShare   Estimate `json:"line_share"` // 1/B as a share of what the link carries of the file
@@ -54,23 +54,6 @@ type Rounds struct {
 	To   Num      `json:"to"`
 	A    Estimate `json:"a"` // seconds: that of all sizes, unless the smallest have their own
 	R    Estimate `json:"r"`
-}
-
-// Against is an operation's time divided by what the baseline's fit gives for
-// the same absolute bytes and round trip: the geometric mean over cells.
-type Against struct {
-	System    string   `json:"system"`
-	Operation string   `json:"operation"` // of the baseline
-	N         int      `json:"n"`         // trials
-	Ratio     Estimate `json:"ratio"`
-	Least     Extreme  `json:"least"`
-	Most      Extreme  `json:"most"`
-}
-
-// Inline are the sizes whose bytes never cross the link.
-type Inline struct {
-	Stays Num `json:"stays"` // the largest of them, bytes
-	Goes  Num `json:"goes"`  // the smallest size that crosses; unknown: none does
 }
 
 // residual is a trial's place in a figure of residuals.
@@ -110,13 +93,8 @@ func (c *Cell) sequential() bool {
 }
 
 // fit fits every operation of every system, then compares it with the baseline.
-func (r *Report) fit(in *input) {
+func (r *Report) fit() {
 	r.Fits = []Fit{}
-	links := map[int64]record.LinkCheck{}
-	for _, l := range in.links {
-		links[l.Trial] = l
-	}
-	r.checks = links
 	var tasks []task
 	for _, c := range r.cells() {
 		if c.sequential() && !slices.Contains(tasks, c.task()) {
@@ -153,13 +131,13 @@ func (r *Report) sortTasks(tasks []task) {
 
 func (r *Report) fitTask(k task) (Fit, bool) {
 	f := Fit{System: k.system, Operation: k.operation, Connections: k.connections, Rounds: []Rounds{}, From: unknown, To: unknown,
-		A: noEstimate, B: noEstimate, Rate: noEstimate, LineShare: noEstimate, Spread: unknown}
-	f.Inline = r.inline(k)
+		A: noEstimate, B: noEstimate, Rate: noEstimate, LineShare: noEstimate, Spread: unknown, Misfit: unknown}
+	f.Inline = r.inlines[k]
 	var trials []*Trial
 	late, unchecked := 0, 0
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		if !t.Valid() || !t.Info.sequential() || t.Info.task() != k || f.Inline.holds(t.Info.size()) && f.Inline.Goes.Known() {
+		if !t.Valid() || !t.Info.sequential() || t.Info.task() != k || f.Inline.holds(t.Info.size()) && !f.Inline.whole() {
 			continue
 		}
 		if x, ok := t.Metrics["duration_p50"]; !ok || !(x > 0) || math.IsInf(x, 0) {
@@ -174,7 +152,8 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 		}
 	}
 	if len(trials)+late == 0 {
-		return f, false
+		f.Why = "only sizes that do not cross the link have valid trials"
+		return f, f.Inline != nil
 	}
 	if unchecked < len(trials) {
 		trials = slices.DeleteFunc(trials, func(t *Trial) bool { _, ok := r.checks[t.ID]; return !ok })
@@ -230,6 +209,7 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 	for i, t := range trials {
 		f.residual = append(f.residual, residual{t, m.Residual[i]})
 	}
+	f.Misfit = f.worst()
 	f.LineShare = r.lineShare(&f, trials)
 	if f.LineShare.Lo > 1+EffectFloor {
 		f.also("1/B is more than the link carries: these sizes do not tell the time of the bytes from that of the round trips")
@@ -278,103 +258,6 @@ func (e Estimate) times(x float64) Estimate {
 	return Estimate{e.Value * Num(x), e.Lo * Num(x), e.Hi * Num(x)}
 }
 
-// writes are the operations that send a file's bytes to storage nodes.
-func writes(operation string) bool {
-	switch operation {
-	case "put", "put-durable", "put-dir", "update":
-		return true
-	}
-	return false
-}
-
-// lineShare is the rate at which a file's bytes move as a share of what the
-// link, as measured, can carry of them: its rate, divided for an upload by the
-// expansion at the largest size.
-func (r *Report) lineShare(f *Fit, trials []*Trial) Estimate {
-	var rates, expansions []float64
-	for _, t := range trials {
-		if l, ok := r.checks[t.ID]; ok && l.WantRate > 0 && l.Rate > 0 {
-			rates = append(rates, l.Rate/8)
-		}
-		if x := t.Metrics["expansion"]; Num(t.Info.size()) == f.To && x > 1 && writes(f.Operation) {
-			expansions = append(expansions, x)
-		}
-	}
-	if len(rates) == 0 || !f.Rate.Value.Known() {
-		return noEstimate
-	}
-	line := middle(rates)
-	if len(expansions) > 0 {
-		line /= middle(expansions)
-	}
-	return f.Rate.times(1 / line)
-}
-
-// equivalent is the baseline's operation that an operation is held against:
-// the same, or what moves the same bytes.
-func equivalent(operation string) []string {
-	if operation != "put" && writes(operation) {
-		return []string{operation, "put"}
-	}
-	return []string{operation}
-}
-
-// against compares with the baseline as the study did: with what the baseline
-// takes for as many bytes as this system sends to its storage nodes.
-func (r *Report) against(f *Fit) *Against {
-	if r.Baseline == "" || f.System == r.Baseline || f.model == nil {
-		return nil
-	}
-	var base *Fit
-	for _, op := range equivalent(f.Operation) {
-		if base = r.fitOf(task{r.Baseline, op, f.Connections}); base != nil {
-			break
-		}
-	}
-	// Without round trips in both or in neither, the two models are not of one link.
-	if base == nil || (len(base.Rounds) > 0) != (len(f.Rounds) > 0) {
-		return nil
-	}
-	a := &Against{System: r.Baseline, Operation: base.Operation}
-	var order []*Cell
-	logs := map[*Cell][]float64{}
-	for _, p := range f.residual {
-		t, rtt, expansion := p.trial, 0.0, 1.0
-		if len(f.Rounds) > 0 {
-			rtt = r.checks[t.ID].RTT
-		}
-		if x := t.Metrics["expansion"]; writes(f.Operation) && x > 0 {
-			expansion = x
-		}
-		want := base.model.Predict(rtt, expansion*t.Info.size())
-		if !(want > 0) {
-			continue
-		}
-		if logs[t.Info] == nil {
-			order = append(order, t.Info)
-		}
-		logs[t.Info] = append(logs[t.Info], math.Log(t.Metrics["duration_p50"]/want))
-		a.N++
-	}
-	if a.N == 0 {
-		return nil
-	}
-	var groups [][]float64
-	for i, c := range order {
-		groups = append(groups, logs[c])
-		v := Num(math.Exp(middle(logs[c])))
-		if i == 0 || v < a.Least.Value {
-			a.Least = Extreme{r.placeOf(c), v}
-		}
-		if i == 0 || v > a.Most.Value {
-			a.Most = Extreme{r.placeOf(c), v}
-		}
-	}
-	value, lo, hi := pooledRatio(groups, r.Run.Seed)
-	a.Ratio = Estimate{Num(value), Num(lo), Num(hi)}
-	return a
-}
-
 // placeOf says a cell's size and round trip, what a fit is over.
 func (r *Report) placeOf(c *Cell) string {
 	s := ""
@@ -403,74 +286,27 @@ func (r *Report) roundTrip(c *Cell) float64 {
 	return middle(rtts)
 }
 
-// An operation that ended sooner than this share of its round trip waited for
-// no answer; and fewer bytes than these on the link are the noise of
-// connections that stay open.
-const (
-	noRound   = 0.5
-	idleBytes = 128
-)
+// nearMisfit is the misfit of its worst cell below which a model that does not
+// hold is still a fair description: its numbers are good to that share.
+const nearMisfit = 0.1
 
-// leastRTT is the shortest round trip, in seconds, that shows whether one was
-// waited for.
-const leastRTT = 0.004
+// near reports whether a model that was tested and does not hold misses by little.
+func (f *Fit) near() bool { return f.tested && !f.Holds && f.Misfit < nearMisfit }
 
-// inline finds the sizes of an upload whose bytes never cross the link: at the
-// longest round trip, where waiting for one shows best, it ended sooner than
-// that allows, and the link carried nothing to speak of. Nil: there are none, or
-// it cannot be told.
-func (r *Report) inline(k task) *Inline {
-	if !writes(k.operation) {
-		return nil
+// worst is the largest median residual of a cell.
+func (f *Fit) worst() Num {
+	cells := map[*Cell][]float64{}
+	for _, p := range f.residual {
+		cells[p.trial.Info] = append(cells[p.trial.Info], p.value)
 	}
-	stays := map[float64]bool{} // by size; false: its bytes cross
-	longest := map[float64]float64{}
-	for _, c := range r.cells() {
-		m, ok := c.Metrics["duration_p50"]
-		if !c.sequential() || c.task() != k || !ok {
-			continue
-		}
-		rtt := r.roundTrip(c)
-		if rtt < max(leastRTT, longest[c.size()]) {
-			continue
-		}
-		w, measured := c.Metrics["wire_bytes"]
-		crossed := measured && float64(w.Median) > max(idleBytes, c.size()/2)
-		longest[c.size()], stays[c.size()] = rtt, float64(m.Median) < noRound*rtt && !crossed
+	most := unknown
+	for _, values := range cells {
+		most = highest(most, math.Abs(middle(values)))
 	}
-	in := &Inline{unknown, unknown}
-	sizes := make([]float64, 0, len(stays))
-	for s := range stays {
-		sizes = append(sizes, s)
-	}
-	slices.Sort(sizes)
-	for _, s := range sizes {
-		if !stays[s] {
-			in.Goes = Num(s)
-			break
-		}
-		in.Stays = Num(s)
-	}
-	if !in.Stays.Known() {
-		return nil
-	}
-	return in
+	return most
 }
 
-// holds reports whether a size's bytes stay with the client.
-func (in *Inline) holds(size float64) bool { return in != nil && Num(size) <= in.Stays }
-
-func (in *Inline) words() string {
-	if !in.Goes.Known() {
-		return "No object crosses the link while it is stored, up to the largest of " + sizeWords(float64(in.Stays)) + ": what is timed is local"
-	}
-	return fmt.Sprintf("Objects up to %s never leave the client (measured: %s stays, %s goes)", sizeWords(float64(in.Stays)), sizeWords(float64(in.Stays)), sizeWords(float64(in.Goes)))
-}
-
-// sizeWords prints a size that was asked for, to the byte where it is small.
-func sizeWords(v float64) string {
-	if v < 1e4 {
-		return count(int64(v)) + " B"
-	}
-	return exact(v, "B")
+// misfitWords say by how much a model misses.
+func (f *Fit) misfitWords() string {
+	return fmt.Sprintf("residuals spread by %s, the worst cell is off by %s", percent(float64(f.Spread)), percent(float64(f.Misfit)))
 }

@@ -1,13 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Memory is what a system's processes of one kind take, each of them: medians
@@ -16,17 +16,22 @@ type Memory struct {
 	System    string   `json:"system"`
 	Process   string   `json:"process"`   // "storage": all that are numbered alike
 	Processes int      `json:"processes"` // how many there are
-	RestRSS   Estimate `json:"rest_rss"`  // bytes, just before a load
+	RestRSS   Estimate `json:"rest_rss"`  // bytes, before anything was stored
 	RestPSS   Estimate `json:"rest_pss"`
-	One       Estimate `json:"one"` // peak during one upload at a time, of the largest size
+	Between   Estimate `json:"between"`   // resident just before a load, with what earlier ones left behind
+	Operation string   `json:"operation"` // of the peaks: "put" or "put-durable"; empty: no upload was measured
+	One       Estimate `json:"one"`       // peak during one upload at a time, of the largest size
 	OneSize   Num      `json:"one_size"`
 	Several   Estimate `json:"several"` // peak during the most at once
 	AtOnce    int      `json:"at_once"` // how many those are; 0: none were measured
 	AtSize    Num      `json:"at_size"`
 	// Growth of the peak of one upload with the size of the object, bytes per
 	// file byte.
-	Growth Estimate `json:"growth"`
-	Grows  string   `json:"grows"` // "yes", "no", or "" when it cannot be told
+	Growth  Estimate `json:"growth"`
+	AtLeast bool     `json:"at_least"` // what earlier loads left behind hides some of the growth
+	AtMost  Num      `json:"at_most"`  // all that the largest upload had above rest, per file byte
+	Grows   string   `json:"grows"`    // "yes", "no", or "" when it cannot be told
+	Why     string   `json:"why,omitempty"`
 
 	points []memoryPoint
 }
@@ -35,15 +40,8 @@ type Memory struct {
 type memoryPoint struct {
 	cell *Cell
 	peak float64
+	own  bool // nothing larger had been handled before, whose memory might still be held
 }
-
-// growthFloor is how much of each file byte a process must keep in memory for
-// its memory to count as growing with the file.
-const growthFloor = 0.1
-
-// growthSizes is the share of the largest size from which on objects enter the
-// slope of memory over size.
-const growthSizes = 0.01
 
 var numbered = regexp.MustCompile(`-[0-9]+$`)
 
@@ -69,59 +67,87 @@ func detail(t *Trial, kind string) map[string][]float64 {
 	return all
 }
 
+// uploads are the operations whose memory is told, the first that was measured.
+func uploads() [2]string { return [2]string{"put", "put-durable"} }
+
+// uploadOf is the upload whose memory a system's rows tell; empty: there is none.
+func (r *Report) uploadOf(system string) string {
+	for _, op := range uploads() {
+		for _, c := range r.cells() {
+			if c.System == system && c.overhead() != nil && c.overhead().Operation == op && c.Valid > 0 {
+				return op
+			}
+		}
+	}
+	return ""
+}
+
 // footprint fills what the processes of each system take.
 func (r *Report) footprint() {
 	r.Memory = []Memory{}
 	type key struct{ system, process string }
 	type gathered struct {
-		rest, pss []float64
-		points    []memoryPoint
-		processes int
+		rest, pss, between []float64
+		points             []memoryPoint
+		processes          int
 	}
 	all := map[key]*gathered{}
 	var order []key
-	of := func(t *Trial, process string) *gathered {
-		k := key{t.Info.System, process}
-		if all[k] == nil {
-			all[k], order = &gathered{}, append(order, k)
+	each := func(t *Trial, do func(g *gathered, v float64), kinds ...string) {
+		for _, kind := range kinds {
+			values := detail(t, kind)
+			for process, xs := range values {
+				k := key{t.Info.System, process}
+				if all[k] == nil {
+					all[k], order = &gathered{}, append(order, k)
+				}
+				all[k].processes = max(all[k].processes, len(xs))
+				do(all[k], middle(xs))
+			}
+			if len(values) > 0 {
+				return // the kinds that follow stand in for it
+			}
 		}
-		return all[k]
+	}
+	lived := r.lived()
+	upload := map[string]string{}
+	for _, s := range r.Systems {
+		upload[s.Name] = r.uploadOf(s.Name)
 	}
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		if !t.Valid() || t.Info.overhead() == nil {
+		if t.Info.overhead() == nil {
 			continue
 		}
-		for process, xs := range detail(t, record.DetailRSSRest) {
-			g := of(t, process)
-			g.rest, g.processes = append(g.rest, middle(xs)), max(g.processes, len(xs))
+		if lived.first[t.ID] {
+			each(t, func(g *gathered, v float64) { g.rest = append(g.rest, v) }, record.DetailRSSStart, record.DetailRSSRest)
+			each(t, func(g *gathered, v float64) { g.pss = append(g.pss, v) }, record.DetailPSSStart, record.DetailPSSRest)
 		}
-		for process, xs := range detail(t, record.DetailPSSRest) {
-			g := of(t, process)
-			g.pss, g.processes = append(g.pss, middle(xs)), max(g.processes, len(xs))
-		}
-		if !writes(t.Info.overhead().Operation) {
+		if !t.Valid() {
 			continue
 		}
-		for process, xs := range detail(t, record.DetailRSSPeak) {
-			g := of(t, process)
-			g.points, g.processes = append(g.points, memoryPoint{t.Info, middle(xs)}), max(g.processes, len(xs))
+		each(t, func(g *gathered, v float64) { g.between = append(g.between, v) }, record.DetailRSSRest)
+		if t.Info.overhead().Operation == upload[t.Info.System] {
+			each(t, func(g *gathered, v float64) {
+				g.points = append(g.points, memoryPoint{t.Info, v, lived.own[t.ID]})
+			}, record.DetailRSSPeak)
 		}
 	}
 	system := func(name string) int {
 		return slices.IndexFunc(r.Systems, func(s System) bool { return s.Name == name })
 	}
 	slices.SortFunc(order, func(a, b key) int {
-		if a.system != b.system {
-			return system(a.system) - system(b.system)
-		}
-		return strings.Compare(a.process, b.process)
+		return cmp.Or(cmp.Compare(system(a.system), system(b.system)), strings.Compare(a.process, b.process))
 	})
 	for _, k := range order {
 		g := all[k]
-		m := Memory{System: k.system, Process: k.process, Processes: g.processes, RestRSS: medianOf(g.rest), RestPSS: medianOf(g.pss),
-			One: noEstimate, Several: noEstimate, OneSize: unknown, AtSize: unknown, Growth: noEstimate, points: g.points}
-		m.peaks()
+		m := Memory{System: k.system, Process: k.process, Processes: g.processes, RestRSS: medianOf(g.rest), RestPSS: medianOf(g.pss), Between: medianOf(g.between),
+			One: noEstimate, Several: noEstimate, OneSize: unknown, AtSize: unknown, Growth: noEstimate, AtMost: unknown, points: g.points}
+		if len(g.points) > 0 {
+			m.Operation = upload[k.system]
+			m.peaks()
+			m.grow()
+		}
 		r.Memory = append(r.Memory, m)
 	}
 }
@@ -134,58 +160,37 @@ func medianOf(xs []float64) Estimate {
 	return Estimate{s.Median, s.Lo, s.Hi}
 }
 
-// peaks takes from all points the largest size of one upload at a time, the most
-// at once, and the growth with the size.
-func (m *Memory) peaks() {
-	var sizes, peaks []float64
-	largest, most := 0.0, 1
+// at are the peaks of so many uploads at once, by size.
+func (m *Memory) at(concurrency int) map[float64][]float64 {
+	all := map[float64][]float64{}
 	for _, p := range m.points {
-		if n := p.cell.overhead().Concurrency; n > 1 {
-			most = max(most, n)
-			continue
+		if max(1, p.cell.overhead().Concurrency) == concurrency {
+			all[p.cell.size()] = append(all[p.cell.size()], p.peak)
 		}
-		sizes, peaks, largest = append(sizes, p.cell.size()), append(peaks, p.peak), max(largest, p.cell.size())
 	}
-	pick := func(at int, size float64) []float64 {
-		var xs []float64
-		for _, p := range m.points {
-			if max(1, p.cell.overhead().Concurrency) == at && p.cell.size() == size {
-				xs = append(xs, p.peak)
-			}
+	return all
+}
+
+// peaks takes from all points the largest size of one upload at a time, and the
+// most at once.
+func (m *Memory) peaks() {
+	most := 1
+	for _, p := range m.points {
+		most = max(most, p.cell.overhead().Concurrency)
+	}
+	largest := func(concurrency int) (Estimate, Num) {
+		by, size := m.at(concurrency), 0.0
+		for s := range by {
+			size = max(size, s)
 		}
-		return xs
+		if len(by) == 0 {
+			return noEstimate, unknown
+		}
+		return medianOf(by[size]), Num(size)
 	}
-	if len(sizes) > 0 {
-		m.One, m.OneSize = medianOf(pick(1, largest)), Num(largest)
-	}
+	m.One, m.OneSize = largest(1)
 	if most > 1 {
-		big := 0.0
-		for _, p := range m.points {
-			if p.cell.overhead().Concurrency == most {
-				big = max(big, p.cell.size())
-			}
-		}
-		m.Several, m.AtOnce, m.AtSize = medianOf(pick(most, big)), most, Num(big)
-	}
-	// Objects far smaller than the largest tell nothing of a slope but its noise.
-	var x, y []float64
-	for i, size := range sizes {
-		if size >= largest*growthSizes {
-			x, y = append(x, size), append(y, peaks[i])
-		}
-	}
-	if len(x) == 0 || slices.Min(x) == largest {
-		x, y = sizes, peaks
-	}
-	if len(x) == 0 || slices.Min(x) == slices.Max(x) {
-		return
-	}
-	m.Growth = estimateOf(stats.Slope(x, y, Confidence))
-	switch {
-	case !m.Growth.Lo.Known() || !m.Growth.Hi.Known():
-	case m.Growth.Lo > growthFloor:
-		m.Grows = "yes"
-	case m.Growth.Hi < growthFloor:
-		m.Grows = "no"
+		m.Several, m.AtSize = largest(most)
+		m.AtOnce = most
 	}
 }

@@ -12,9 +12,11 @@ type lens struct {
 	columns    []metricColumn        // of the table of cells
 	resources  []metricColumn        // of the table of resources
 	text       func(*Report) []textMetric
-	work       func(*Report, *input) // what is computed beyond cells; nil: nothing
-	rules      []rule                // findings of its own
-	verdict    func(*Report) string  // a clause after "Every request was served"; nil: the comparison with the baseline
+	before     func(*Report, *input)                        // what cells need before they are compared; nil: nothing
+	alike      func(r *Report, key string, a, b *Cell) bool // whether their ratio compares like with like; nil: always
+	work       func(*Report, *input)                        // what is computed beyond cells; nil: nothing
+	rules      []rule                                       // findings of its own
+	verdict    func(*Report) string                         // a clause after "Every request was served"; nil: the comparison with the baseline
 	answers    func(*Report) []Answer
 	draw       func(*Report, *input) error
 	sections   func(*Report) []Section

@@ -50,10 +50,11 @@ const (
 
 // costs says what a synthetic run of the scenario overhead is to contain.
 type costs struct {
-	file   string
-	trial  func(c experiment.Cell, t *record.Trial) // changes a trial before it is recorded
-	time   func(c experiment.Cell, rtt float64) float64
-	noLink bool // no link was measured
+	file     string
+	trial    func(c experiment.Cell, t *record.Trial) // changes a trial before it is recorded
+	time     func(c experiment.Cell, rtt float64) float64
+	noLink   bool                                   // no link was measured
+	outcomes func(t *record.Trial) map[string]int64 // nil: all ok
 }
 
 // plan is that of the synthetic experiment.
@@ -133,6 +134,9 @@ func (s costs) built(t testing.TB) *Report {
 	s.each(plan, func(_ experiment.Cell, trial record.Trial, check record.LinkCheck) {
 		if trial.State != record.Skipped {
 			trial.Outcomes = map[string]int64{"ok": 5}
+			if s.outcomes != nil {
+				trial.Outcomes = s.outcomes(&trial)
+			}
 		}
 		if !s.noLink {
 			check.Trial = trial.ID
@@ -182,13 +186,14 @@ func (s costs) made(c experiment.Cell, rng *rand.Rand, stored map[string]float64
 		trial.Metrics["disk_per_byte"] = math.Ceil(expansion*size/4096) * 4096 / size
 		at := float64(c.Overhead.Concurrency)
 		for name, rest := range map[string]float64{"client-1": 87e6, "storage-1": 85e6, "storage-2": 85e6} {
-			peak := rest + 2e6
+			peak := rest + 2e5
 			if name == "client-1" {
 				peak += truthMemory * size * at
 			}
-			trial.Details = append(trial.Details, record.Detail{Kind: record.DetailRSSRest, Name: c.System + "/" + name, Value: rest * noise(0.005)},
-				record.Detail{Kind: record.DetailPSSRest, Name: c.System + "/" + name, Value: rest * 0.6 * noise(0.005)},
-				record.Detail{Kind: record.DetailRSSPeak, Name: c.System + "/" + name, Value: peak * noise(0.005)})
+			for kind, v := range map[string]float64{record.DetailRSSStart: rest, record.DetailPSSStart: 0.6 * rest, record.DetailRSSRest: rest * noise(0.0005), record.DetailPSSRest: 0.6 * rest * noise(0.0005),
+				record.DetailRSSPeak: peak * noise(0.0005)} {
+				trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: c.System + "/" + name, Value: v})
+			}
 		}
 		if tahoe && !fill && size > truthInline {
 			trial.Details = append(trial.Details, record.Detail{Kind: record.DetailPhase, Name: "peer selection", Value: (0.01 + 2*rtt) * noise(0.02)},

@@ -108,15 +108,14 @@ func TestMemoryOfEachKindOfProcess(t *testing.T) {
 		switch m.Process {
 		case "client":
 			near(t, "growth", m.Growth, truthMemory, 0.2)
-			near(t, "peak of one upload", m.One, 89e6+truthMemory*1e7, 0.02)
-			near(t, "peak of several", m.Several, 89e6+4*truthMemory*1e7, 0.02)
-			if m.Grows != "yes" || m.Processes != 1 || m.AtOnce != 4 || m.OneSize != 1e7 {
+			near(t, "peak of one upload", m.One, 87.2e6+truthMemory*1e7, 0.02)
+			near(t, "peak of several", m.Several, 87.2e6+4*truthMemory*1e7, 0.02)
+			if m.Grows != "yes" || !m.AtLeast || m.Operation != "put" || m.Processes != 1 || m.AtOnce != 4 || m.OneSize != 1e7 {
 				t.Errorf("client: %+v", m)
 			}
 		case "storage":
-			near(t, "storage at rest", m.RestRSS, 85e6, 0.02)
-			near(t, "its proportional set", m.RestPSS, 51e6, 0.02)
-			if m.Grows != "no" || m.Processes != 2 {
+			near(t, "storage between loads", m.Between, 85e6, 0.02)
+			if m.RestRSS.Value != 85e6 || m.RestPSS.Value != 51e6 || m.Grows != "no" || m.Processes != 2 {
 				t.Errorf("storage: %+v", m)
 			}
 		default:
@@ -254,6 +253,37 @@ func TestAModelThatDoesNotHoldSaysSo(t *testing.T) {
 	}
 	if f := r.found("model"); f == nil || f.Tone != Warn {
 		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
+// A model that the trials contradict, but by little, is no alarm.
+func TestAModelThatMissesByLittle(t *testing.T) {
+	curved := func(share float64) *Report {
+		return costs{file: getFile, time: func(c experiment.Cell, rtt float64) float64 {
+			wave := math.Sin(2*math.Log(float64(c.Data.Size)) + 300*rtt)
+			return (0.02 + 4*rtt + float64(c.Data.Size)/8e6) * (1 + share*wave)
+		}}.built(t)
+	}
+	r := curved(0.05)
+	f := fitIn(t, summaryJSON(t, r), "tahoe", "get")
+	if f.Holds || !(f.Misfit > 0.02 && f.Misfit < nearMisfit) {
+		t.Errorf("holds %v, misfit %g, %q", f.Holds, f.Misfit, f.Why)
+	}
+	if x := r.found("model-near"); x == nil || x.Tone != Neutral || !strings.Contains(x.Evidence[0], "the worst cell is off by") || r.found("model") != nil {
+		t.Errorf("findings %+v", r.Findings)
+	}
+	if x := curved(0.3).found("model"); x == nil || x.Tone != Warn {
+		t.Errorf("a misfit of three tenths: %+v", x)
+	}
+}
+
+// What surrounds the timed operations is in the CPU, and differs by system.
+func TestCPUIsShownAndNotCompared(t *testing.T) {
+	r := sharedCosts(t)
+	for _, c := range r.cells() {
+		if _, ok := c.Ratios["system_cpu_per_op"]; ok || !r.measured("system_cpu_per_op") {
+			t.Fatalf("%s: compared %v", c.System, ok)
+		}
 	}
 }
 

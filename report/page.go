@@ -69,7 +69,7 @@ func (r *Report) pageTemplate() (*template.Template, error) {
 	return template.New("").Funcs(template.FuncMap{
 		"labelled": func(label string, t Table) labelledTable {
 			class := ""
-			if n := len(t.Head); n > 0 && (t.Head[n-1].Name == "why" || t.Head[n-1].Name == "holds") {
+			if n := len(t.Head); n > 0 && slices.Contains([]string{"why", "holds", "grows"}, t.Head[n-1].Name) {
 				class = "wide"
 			}
 			return labelledTable{label, class, t}

@@ -65,6 +65,7 @@ type Report struct {
 	link     string                     // in words
 	headline string                     // the metric that verdicts speak of
 	checks   map[int64]record.LinkCheck // of shaped links, by trial
+	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link
 }
 
 // Answer is what the run says of one system.

@@ -51,7 +51,9 @@ func (s Summary) with(beyond int) Summary {
 // operations that would tell it were cut off by the experiment: it is larger
 // than what was watched.
 func censoredAway(key string, t record.Trial) bool {
-	if !strings.HasPrefix(key, "ttfb_p") && !strings.HasPrefix(key, "duration_p") {
+	switch strings.TrimRight(key, "0123456789") {
+	case "ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p":
+	default:
 		return false
 	}
 	for _, o := range record.Outcomes() {

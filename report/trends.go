@@ -11,6 +11,7 @@ type Trend struct {
 	Where     string   `json:"where"` // the factors of its cells
 	Operation string   `json:"operation"`
 	N         int      `json:"n"`    // valid trials
+	Cut       int      `json:"cut"`  // valid trials whose time is not known, because operations were cut off
 	From      Num      `json:"from"` // objects stored, fewest
 	To        Num      `json:"to"`   // most
 	Median    Num      `json:"median"`
@@ -34,10 +35,13 @@ func (r *Report) trends() {
 				x, y = append(x, p.stored/1000), append(y, p.took)
 				t.From, t.To = least(t.From, p.stored), highest(t.To, p.stored)
 			}
-			if len(x) == 0 {
+			t.N, t.Cut = len(x), r.cutOff(c, op)
+			if t.N+t.Cut == 0 {
 				continue
 			}
-			t.N, t.Median = len(x), Num(middle(y))
+			if t.N > 0 {
+				t.Median = Num(middle(y))
+			}
 			if len(x) > 2 && t.To > t.From {
 				t.Slope = estimateOf(stats.Slope(x, y, Confidence))
 				t.Shown = t.Slope.Lo.Known() && (t.Slope.Lo > 0 || t.Slope.Hi < 0)
@@ -65,4 +69,26 @@ func (r *Report) filled(c *Cell, operation string) []fillPoint {
 		}
 	}
 	return all
+}
+
+// cutOff counts the valid trials of a cell that lack the time of an operation
+// because the experiment cut operations off. Not every system can be asked for
+// its objects: an operation that no trial of the system has a time of was not done.
+func (r *Report) cutOff(c *Cell, operation string) int {
+	key, n, done := operation+"_p50", 0, operation != "stat"
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if !t.Valid() || t.Info.System != c.System {
+			continue
+		}
+		_, timed := t.Metrics[key]
+		done = done || timed
+		if t.Info == c && !timed && censoredAway(key, t.Trial) {
+			n++
+		}
+	}
+	if !done {
+		return 0
+	}
+	return n
 }

@@ -51,7 +51,8 @@ func (p *Process) Memory() Memory {
 }
 
 // ResetPeak makes [Memory.Peak] begin anew at what is resident now
-// (proc_pid_clear_refs(5), value 5).
+// (proc_pid_clear_refs(5), value 5). What the process still holds from earlier
+// work is resident: the next peak is never less than that.
 func (p *Process) ResetPeak() error {
 	var errs []error
 	for _, s := range p.family(scan()) {

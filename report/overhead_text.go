@@ -1,0 +1,73 @@
+package report
+
+import (
+	"strconv"
+	"strings"
+)
+
+// overheadTables are the tables of the terminal: fits and memory.
+func (r *Report) overheadTables() []textTable {
+	if len(r.Fits) == 0 {
+		return nil
+	}
+	var fits textTable
+	fits.head = []string{"system", "operation", "connections", "A", "", "R", "", "1/B", ""}
+	fits.right = []bool{false, false, false, true, false, true, false, true, false}
+	if r.Baseline != "" {
+		fits.head, fits.right = append(fits.head, "× "+clip(r.Baseline, 10)), append(fits.right, true)
+	}
+	fits.head, fits.right = append(fits.head, "holds"), append(fits.right, false)
+	fits.drop = map[int]int{8: 2, 4: 1} // the intervals of 1/B and A
+	for i := range r.Fits {
+		f := &r.Fits[i]
+		row := []string{clip(f.System, 16), f.Operation, f.Connections, number(f.A.Value, "s").Text, wider(f.A), f.roundsText(), f.roundsWider(), number(f.Rate.Value, "B/s").Text, wider(f.Rate)}
+		if r.Baseline != "" {
+			row = append(row, r.againstEntry(f).Text)
+		}
+		fits.rows = append(fits.rows, append(row, f.holdsEntry().Text))
+	}
+	all := []textTable{fits}
+	if len(r.Memory) > 0 {
+		m := textTable{head: []string{"system", "process", "at rest", "between loads", "one upload", "several", "per file byte", "grows"}, right: []bool{false, false, true, true, true, true, true, false}}
+		for i := range r.Memory {
+			x := &r.Memory[i]
+			m.rows = append(m.rows, []string{clip(x.System, 16), clip(x.Process, 16), number(x.RestRSS.Value, "B").Text, number(x.Between.Value, "B").Text, number(x.One.Value, "B").Text, number(x.Several.Value, "B").Text,
+				x.growthEntry().Text, strings.TrimSpace(x.Grows)})
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// wider is the wider half of an interval as a share of the estimate.
+func wider(e Estimate) string {
+	if !e.Value.Known() || !e.Lo.Known() || !e.Hi.Known() || e.Value == 0 {
+		return ""
+	}
+	v := float64(e.Value)
+	half := max(float64(e.Hi)-v, v-float64(e.Lo))
+	if v < 0 || half > v {
+		return "" // no share worth telling: the page has the interval
+	}
+	return "± " + percent(half/v)
+}
+
+func (f *Fit) roundsText() string {
+	if len(f.Rounds) == 0 {
+		return "–"
+	}
+	s := decimals(float64(f.main().Value))
+	if n := len(f.Rounds); n > 1 && f.Rounds[n-1].R != f.main() {
+		s += " to " + decimals(float64(f.Rounds[n-1].R.Value))
+	}
+	return s
+}
+
+// roundsWider is the wider half of the interval of a single number of round trips.
+func (f *Fit) roundsWider() string {
+	if len(f.Rounds) != 1 || !f.main().Lo.Known() || !f.main().Hi.Known() {
+		return ""
+	}
+	r := f.main()
+	return "± " + strconv.FormatFloat(float64(max(r.Hi-r.Value, r.Value-r.Lo)), 'f', 2, 64)
+}
