@@ -454,7 +454,7 @@ func TestOptions(t *testing.T) {
 	t.Setenv("PLIMSOLL_SIAD", "")
 	for want, opt := range map[string]system.Options{
 		"need as many hosts":   {"hosts": "3", "data_pieces": "2", "parity_pieces": "2"},
-		"give both":      {"data_pieces": "2"},
+		"give both":            {"data_pieces": "2"},
 		"multiple of 16 MiB":   {"host_size": "1000"},
 		"not between 2 and 64": {"hosts": "1"},
 		"not positive":         {"start_timeout": "0s"},
