@@ -503,7 +503,9 @@ func TestConformance(t *testing.T) {
 	if at == "" {
 		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD names no running renterd", Hint: "set it to a URL such as http://127.0.0.1:9980"}})
 	}
-	systemtest.Run(t, systemtest.Suite{System: System{}, Write: true, Attach: func(t *testing.T) (system.Options, func()) {
+	// Slow: an object of one byte is a slab of 12 MiB, and of a hundred downloads
+	// that stand still the last get no memory in the node.
+	systemtest.Run(t, systemtest.Suite{System: System{}, Write: true, Truths: systemtest.Truths{Slow: true}, Attach: func(t *testing.T) (system.Options, func()) {
 		return system.Options{"url": at, "bucket": "plimsoll-test", "packing": "off"}, func() {}
 	}})
 }
