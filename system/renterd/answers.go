@@ -3,27 +3,9 @@ package renterd
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
-	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
-
-// hastings is an amount of money, 10^24 to the siacoin, sent as text.
-type hastings struct{ *big.Int }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (h *hastings) UnmarshalJSON(text []byte) error {
-	s := strings.Trim(string(text), `"`)
-	if s == "null" || s == "" {
-		h.Int = nil
-		return nil
-	}
-	n, ok := new(big.Int).SetString(s, 10)
-	if !ok {
-		return fmt.Errorf("%.80s is no amount of hastings", text)
-	}
-	h.Int = n
-	return nil
-}
 
 // object is the bus's account of an object.
 type object struct {
@@ -120,24 +102,24 @@ type buffer struct {
 }
 
 type contract struct {
-	Usability string   `json:"usability"`
-	Price     hastings `json:"contractPrice"`
-	Funds     hastings `json:"initialRenterFunds"`
+	Usability string       `json:"usability"`
+	Price     sia.Hastings `json:"contractPrice"`
+	Funds     sia.Hastings `json:"initialRenterFunds"`
 	Spending  struct {
-		Deletions   hastings `json:"deletions"`
-		FundAccount hastings `json:"fundAccount"`
-		SectorRoots hastings `json:"sectorRoots"`
-		Uploads     hastings `json:"uploads"`
+		Deletions   sia.Hastings `json:"deletions"`
+		FundAccount sia.Hastings `json:"fundAccount"`
+		SectorRoots sia.Hastings `json:"sectorRoots"`
+		Uploads     sia.Hastings `json:"uploads"`
 	} `json:"spending"`
 }
 
 type host struct {
 	V2Settings struct {
 		Prices struct {
-			Contract hastings `json:"contractPrice"`
-			Storage  hastings `json:"storagePrice"` // of a byte and a block
-			Ingress  hastings `json:"ingressPrice"` // of a byte
-			Egress   hastings `json:"egressPrice"`  // of a byte
+			Contract sia.Hastings `json:"contractPrice"`
+			Storage  sia.Hastings `json:"storagePrice"` // of a byte and a block
+			Ingress  sia.Hastings `json:"ingressPrice"` // of a byte
+			Egress   sia.Hastings `json:"egressPrice"`  // of a byte
 		} `json:"prices"`
 	} `json:"v2Settings"`
 }

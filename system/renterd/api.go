@@ -2,8 +2,6 @@ package renterd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,21 +45,8 @@ func (a *api) send(ctx context.Context, method string, u *url.URL, in, out any) 
 	return explain(a.client.JSON(ctx, method, u, a.header, in, out))
 }
 
-// explain adds what a status and its text mean.
-func explain(err error) error {
-	var e *web.StatusError
-	if !errors.As(err, &e) {
-		return err
-	}
-	switch {
-	case e.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password", err, system.ErrAuth)
-	case strings.Contains(e.Said, "bucket not found"):
-		return fmt.Errorf("%w; set option `bucket` to one that is there", err)
-	case strings.Contains(e.Said, "not enough hosts"), strings.Contains(e.Said, "not enough contracts"):
-		return fmt.Errorf("%w: %w; lower option `total_shards`, or give the node more contracts", err, system.ErrTooFew)
-	case e.Status == http.StatusNotFound:
-		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
-	}
-	return err
+// contracts are the active ones; the answer is null before the first.
+func (a *api) contracts(ctx context.Context) (all []contract, err error) {
+	err = a.get(ctx, a.url("bus/contracts", "", nil), &all)
+	return all, err
 }

@@ -13,32 +13,29 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 const (
-	pollEvery = 200 * time.Millisecond
 	probeTime = 10 * time.Second
 	pageSize  = 1000
 )
 
 // node is a bucket of a renterd. A ref is a key without its leading slash.
 type node struct {
-	api          *api
-	bucket       string
-	prefix       string
-	asked        url.Values // redundancy of our uploads, when not the node's
-	total        int64      // shards of a slab that is stored in full
-	write        bool
-	every        time.Duration
-	page         int                             // objects asked for at a time
-	settingsBack func(ctx context.Context) error // nil: nothing was changed
+	api    *api
+	bucket string
+	space  sia.Space
+	asked  url.Values // redundancy of our uploads, when not the node's
+	total  int64      // shards of a slab that is stored in full
+	write  bool
+	page   int        // objects asked for at a time
+	stored sia.Stored // all that may be deleted
 
-	mu     sync.Mutex
-	ours   map[system.Ref]int64 // size of what was put here: all that may be deleted
-	theirs map[system.Ref]bool  // what was there: never written over
+	mu           sync.Mutex
+	settingsBack func(ctx context.Context) error // nil: nothing was changed
 }
 
 // provider is a bucket that is read: its objects were there.
@@ -49,28 +46,16 @@ func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return
 
 func (n *node) query() url.Values { return url.Values{"bucket": {n.bucket}} }
 
-// key is ref when it can be a key below our prefix.
-func (n *node) key(ref system.Ref) (string, error) {
-	for part := range strings.SplitSeq(string(ref), "/") {
-		if part == "" || part == "." || part == ".." { // a path would mean another key by it
-			return "", fmt.Errorf("renterd: %q: %w", ref, system.ErrBadRef)
-		}
-	}
-	if !strings.HasPrefix(string(ref), n.prefix) {
-		return "", fmt.Errorf("renterd: %q does not begin with %q: %w", ref, n.prefix, system.ErrNotFound)
-	}
-	return string(ref), nil
-}
-
 // Put implements system.Node. With packing the end of the object, or all of it,
 // lies in a buffer of the node when it returns. renterd replaces an object of
-// the same name without a word; a name that is taken is refused here.
+// the same key without a word: ours begin with a mark of this run, so that they
+// are nobody else's, and one that was put before is refused here.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	if !n.write {
 		return "", fmt.Errorf("renterd: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
 	}
-	ref := system.Ref(n.prefix + disk.FileName(name))
-	if n.taken(ref) {
+	ref := n.space.Ref(name)
+	if _, taken := n.stored.Size(ref); taken {
 		return "", fmt.Errorf("renterd: put %q: there is an object %s already, which a put would replace", name, ref)
 	}
 	q := n.query()
@@ -83,29 +68,13 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	if err != nil {
 		return "", fmt.Errorf("renterd: put %q: %w", name, explain(err))
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ours[ref] = size
+	n.stored.Add(ref, size)
 	return ref, nil
-}
-
-func (n *node) taken(ref system.Ref) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	_, ours := n.ours[ref]
-	return ours || n.theirs[ref]
-}
-
-func (n *node) known(ref system.Ref) (size int64, ours bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	size, ours = n.ours[ref]
-	return size, ours
 }
 
 // Target implements system.HTTPServer.
 func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
-	key, err := n.key(ref)
+	key, err := n.space.Path(ref)
 	if err != nil {
 		return system.HTTPTarget{}, err
 	}
@@ -128,42 +97,31 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	if err != nil {
 		return err
 	}
-	if off < 0 || count < 0 {
-		return fmt.Errorf("renterd: range of %d bytes at %d", count, off)
-	}
-	size, ours := n.known(ref)
-	if !ours {
-		o, err := n.object(ctx, ref)
-		if err != nil {
-			return err
+	size := func() (int64, error) {
+		if size, ours := n.stored.Size(ref); ours {
+			return size, nil
 		}
-		size = o.Size
+		o, err := n.object(ctx, ref)
+		return o.Size, err
 	}
-	there := min(count, max(size-off, 0))
-	if err := n.api.client.GetRange(ctx, t, off, there, w); err != nil {
-		return err
-	}
-	if there < count {
-		return fmt.Errorf("renterd: bytes %d-%d of %s: the object has %d bytes: %w", off, off+count-1, ref, size, io.ErrUnexpectedEOF)
-	}
-	return nil
+	return sia.Part(name, ref, off, count, size, func(there int64) error {
+		return n.api.client.GetRange(ctx, t, off, there, w)
+	})
 }
 
 // Delete implements system.Deleter, for what this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	key, err := n.key(ref)
+	key, err := n.space.Path(ref)
 	if err != nil {
 		return err
 	}
-	if _, ours := n.known(ref); !ours {
+	if _, ours := n.stored.Size(ref); !ours {
 		return fmt.Errorf("renterd: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
 	}
 	if err := n.api.send(ctx, http.MethodDelete, n.api.url("worker/object/", key, n.query()), nil, nil); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.ours, ref)
+	n.stored.Remove(ref)
 	return nil
 }
 
@@ -174,12 +132,12 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	q.Set("limit", strconv.Itoa(n.page))
 	for {
 		var page objectsAnswer
-		if err := n.api.get(ctx, n.api.url("bus/objects/", n.prefix, q), &page); err != nil {
+		if err := n.api.get(ctx, n.api.url("bus/objects/", n.space.Prefix, q), &page); err != nil {
 			return nil, err
 		}
 		for _, o := range page.Objects {
-			key := strings.TrimPrefix(o.Key, "/")
-			out = append(out, system.Object{Name: disk.Name(strings.TrimPrefix(key, n.prefix)), Ref: system.Ref(key), Size: o.Size})
+			ref := system.Ref(strings.TrimPrefix(o.Key, "/"))
+			out = append(out, system.Object{Name: n.space.Name(ref), Ref: ref, Size: o.Size})
 		}
 		if !page.HasMore {
 			return out, nil
@@ -192,7 +150,7 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 }
 
 func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
-	key, err := n.key(ref)
+	key, err := n.space.Path(ref)
 	if err != nil {
 		return object{}, err
 	}
@@ -212,50 +170,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	if err != nil {
 		return system.Object{}, err
 	}
-	return system.Object{Name: disk.Name(strings.TrimPrefix(string(ref), n.prefix)), Ref: ref, Size: o.Size}, nil
-}
-
-// Settle implements system.Settler: it waits until every slab of the object has
-// left the node's buffers and has all its shards on hosts. With packing that
-// happens when others fill the buffer, which may be never.
-func (n *node) Settle(ctx context.Context, ref system.Ref) error {
-	var last object
-	seen := false
-	for {
-		o, err := n.object(ctx, ref)
-		switch {
-		case err == nil && o.onHosts(n.total) >= o.Size:
-			return nil
-		case err == nil:
-			last, seen = o, true
-		case ctx.Err() == nil:
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			if !seen {
-				return fmt.Errorf("renterd: settle %s: %w", ref, context.Cause(ctx))
-			}
-			return n.unsettled(ctx, ref, last)
-		case <-time.After(n.every):
-		}
-	}
-}
-
-// unsettled says what is missing, and how full the buffers are.
-func (n *node) unsettled(ctx context.Context, ref system.Ref, o object) error {
-	err := fmt.Errorf("renterd: %s is accepted and not durable: %d of %d bytes are on hosts: %w", ref, o.onHosts(n.total), o.Size, context.Cause(ctx))
-	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
-	defer cancel()
-	var buffers []buffer
-	if n.api.get(ask, n.api.url("bus/slabbuffers", "", nil), &buffers) != nil || len(buffers) == 0 {
-		return err
-	}
-	var full []string
-	for _, b := range buffers {
-		full = append(full, fmt.Sprintf("%d of %d bytes", b.Size, b.MaxSize))
-	}
-	return fmt.Errorf("%w; the node's slab buffers hold %s: put more, or set option `packing` to off", err, strings.Join(full, ", "))
+	return system.Object{Name: n.space.Name(ref), Ref: ref, Size: o.Size}, nil
 }
 
 // Cool implements system.Cooler. renterd keeps no copy of what is on hosts;

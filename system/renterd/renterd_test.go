@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -35,7 +36,7 @@ func on(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.client.Close)
-	return &node{api: a, bucket: "load", total: 3, write: true, every: time.Millisecond, page: 2, ours: map[system.Ref]int64{}, theirs: map[system.Ref]bool{}}
+	return &node{api: a, bucket: "load", space: sia.Space{System: name}, total: 3, write: true, page: 2}
 }
 
 // attach goes through the whole attaching, on a replay.
@@ -73,14 +74,9 @@ func hello(t *testing.T, rec []replay.Exchange) []replay.Exchange {
 	)
 }
 
-const emptyList = "empty prefix result"
-
 // writing is what it asks more when it may write.
-func writing(t *testing.T, rec []replay.Exchange) []replay.Exchange {
-	list := replay.Steps(replay.Load(t, "testdata/listing.jsonl"), emptyList)
-	list[0].Path = "/api/bus/objects/"
-	list[0].Query.Set("limit", "1000")
-	return replay.Chain(replay.Steps(rec, "contracts after: spending"), list)
+func writing(rec []replay.Exchange) []replay.Exchange {
+	return replay.Steps(rec, "contracts after: spending")
 }
 
 func TestWrongPassword(t *testing.T) {
@@ -132,7 +128,7 @@ func TestPackingIsNotChangedUnasked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			steps := hello(t, rec)
 			if c.write {
-				steps = replay.Chain(steps, writing(t, rec))
+				steps = replay.Chain(steps, writing(rec))
 			}
 			cluster, err := attach(t, steps, c.write, system.Options{"packing": c.packing})
 			if c.refused {
@@ -164,7 +160,7 @@ func TestPackingIsPutBack(t *testing.T) {
 	off := replay.Steps(rec, "put settings/upload: packing off")
 	back := replay.Steps(rec, "put settings/upload: packing off")
 	back[0].Body = replay.Steps(rec, "get settings/upload")[0].Answer.Body
-	cluster, err := attach(t, replay.Chain(hello(t, rec), writing(t, rec), off, replay.Steps(rec, "read back"), back), true, system.Options{"packing": "off"})
+	cluster, err := attach(t, replay.Chain(hello(t, rec), writing(rec), off, replay.Steps(rec, "read back"), back), true, system.Options{"packing": "off"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +180,7 @@ func TestPackingThatStays(t *testing.T) {
 	off := replay.Steps(rec, "put settings/upload: packing off")
 	back := replay.Steps(rec, "put settings/upload: packing off")
 	back[0].Body = replay.Steps(rec, "get settings/upload")[0].Answer.Body
-	_, err := attach(t, replay.Chain(hello(t, rec), writing(t, rec), off, replay.Steps(rec, "get settings/upload"), back), true, system.Options{"packing": "off"})
+	_, err := attach(t, replay.Chain(hello(t, rec), writing(rec), off, replay.Steps(rec, "get settings/upload"), back), true, system.Options{"packing": "off"})
 	if err == nil || !strings.Contains(err.Error(), "packing stays on") {
 		t.Errorf("got %v", err)
 	}
@@ -212,7 +208,7 @@ func TestTooFewHostsWhileSending(t *testing.T) {
 	if _, err := n.Put(t.Context(), "wide", size, systemtest.Content("wide", size)); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "3 < 10") {
 		t.Errorf("got %v", err)
 	}
-	if _, ours := n.known("wide"); ours {
+	if _, ours := n.stored.Size("wide"); ours {
 		t.Error("what was refused counts as ours")
 	}
 }
@@ -236,7 +232,7 @@ func TestSlabBufferLooksUploaded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	err = n.Settle(ctx, ref)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not durable: 0 of 1 bytes") || !strings.Contains(err.Error(), "1 of 8388608 bytes") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "0 of 1 bytes are on hosts") || !strings.Contains(err.Error(), "1 of 8388608 bytes") {
 		t.Errorf("settle: %v", err)
 	}
 }
@@ -266,7 +262,6 @@ func TestSettleWaitsForShards(t *testing.T) {
 	full[0].Repeat, full[0].Optional = true, true
 	n = on(t, full)
 	n.total = 4
-	n.every = time.Hour
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if o, err := n.object(ctx, "on/b1"); err != nil || o.onHosts(3) != 1 || o.onHosts(4) != 0 {
@@ -300,17 +295,30 @@ func TestRangesStayInside(t *testing.T) {
 	}
 }
 
-// TestNamesAreNotReplaced: renterd overwrites without a word.
+// TestNamesAreNotReplaced: renterd overwrites without a word. Two runs never
+// use the same key, and one run uses none twice.
 func TestNamesAreNotReplaced(t *testing.T) {
 	if e := replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "upload to an existing key with other content")[0]; e.Answer.Status != 200 {
 		t.Fatal("it was refused in the recording: the trap is gone")
 	}
-	n := on(t, nil) // nothing is sent
-	n.theirs["theirs"], n.ours["ours"] = true, 1
-	for _, name := range []string{"theirs", "ours"} {
-		if _, err := n.Put(t.Context(), name, 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "would replace") {
-			t.Errorf("%s: %v", name, err)
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	seen := map[system.Ref]bool{}
+	for range 2 {
+		c, err := attach(t, replay.Chain(hello(t, rec), writing(rec)), true, system.Options{"prefix": "plimsoll/"})
+		if err != nil {
+			t.Fatal(err)
 		}
+		n := c.Nodes()[0].(*node)
+		ref := n.space.Ref("theirs")
+		if seen[ref] || !strings.HasPrefix(string(ref), "plimsoll/") || ref == "plimsoll/theirs" || n.space.Name(ref) != "theirs" {
+			t.Errorf("key %q is one that somebody else may have", ref)
+		}
+		seen[ref] = true
+	}
+	n := on(t, nil) // nothing is sent
+	n.stored.Add("ours", 1)
+	if _, err := n.Put(t.Context(), "ours", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "would replace") {
+		t.Errorf("put: %v", err)
 	}
 	if err := n.Delete(t.Context(), "theirs"); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("delete: %v", err)
@@ -374,7 +382,7 @@ func TestListFollowsMarkers(t *testing.T) {
 	end.Query = url.Values{"bucket": {"load"}, "limit": {"2"}, "marker": {"/on/fill6"}}
 	pages := replay.Steps(rec, "page 1: limit 2 and marker", "page 2: limit 2 and marker", "page 3: limit 2 and marker", "page 4: limit 2 and marker")
 	n := on(t, append(pages, end))
-	n.prefix = "on/"
+	n.space.Prefix = "on/"
 	all, err := n.List(t.Context())
 	if err != nil || len(all) != 8 {
 		t.Fatalf("%d objects, %v", len(all), err)
@@ -384,23 +392,36 @@ func TestListFollowsMarkers(t *testing.T) {
 	}
 	stuck := replay.Steps(rec, "page 1: limit 2 and marker")[0].JSON(200, map[string]any{"hasMore": true, "objects": nil})
 	n = on(t, []replay.Exchange{stuck})
-	n.prefix = "on/"
+	n.space.Prefix = "on/"
 	if _, err := n.List(t.Context()); err == nil || !strings.Contains(err.Error(), "no way to it") {
 		t.Errorf("got %v", err)
 	}
 }
 
+// TestStats: the bucket's totals are told as ours only while nobody else's
+// objects are in it.
 func TestStats(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
-	after := replay.Steps(rec, "stats/objects after")[:1] // one byte, three sectors of 4 MiB
-	if h, err := on(t, after).Stats(t.Context()); err != nil || h.Objects != 1 || h.Absolute != 3*4<<20 || h.Disk != -1 {
+	states := replay.Steps(rec, "stats/objects after") // one byte, three sectors of 4 MiB; then one object more
+	n := on(t, states[:2])
+	n.stored.Add("b1", 1)
+	if h, err := n.Stats(t.Context()); err != nil || h.Objects != 1 || h.Absolute != 3*4<<20 || h.Disk != -1 {
 		t.Errorf("%+v, %v", h, err)
 	}
-	null := after[0].JSON(200, map[string]any{"numObjects": nil})
-	if h, err := on(t, []replay.Exchange{null}).Stats(t.Context()); err != nil || h.Objects != -1 || h.Absolute != -1 {
+	if h, err := n.Stats(t.Context()); err != nil || h.Objects != 1 || h.Absolute != -1 {
+		t.Errorf("with somebody else's object: %+v, %v", h, err)
+	}
+	reader := on(t, states[1:2])
+	reader.write = false
+	if h, err := reader.Stats(t.Context()); err != nil || h.Objects != 2 || h.Absolute != 6*4<<20 {
+		t.Errorf("reading: %+v, %v", h, err)
+	}
+	reader = on(t, []replay.Exchange{states[0].JSON(200, map[string]any{"numObjects": nil})})
+	reader.write = false
+	if h, err := reader.Stats(t.Context()); err != nil || h.Objects != -1 || h.Absolute != -1 {
 		t.Errorf("%+v, %v", h, err)
 	}
-	huge := after[0]
+	huge := states[0]
 	huge.Answer.Body.Text = `{"numObjects":1,"totalSectorsSize":1e300}`
 	if h, err := on(t, []replay.Exchange{huge}).Stats(t.Context()); err == nil {
 		t.Errorf("%+v", h)
@@ -482,10 +503,9 @@ func TestConformance(t *testing.T) {
 	if at == "" {
 		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD names no running renterd", Hint: "set it to a URL such as http://127.0.0.1:9980"}})
 	}
-	systemtest.Run(t, systemtest.Suite{System: System{}, Write: true, Attach: func(t *testing.T) (system.Options, func()) {
-		// Names that are taken are refused: each run has a prefix of its own.
-		return system.Options{
-			"url": at, "bucket": "plimsoll-test", "packing": "off", "prefix": time.Now().UTC().Format("20060102T150405.000000/"),
-		}, func() {}
+	// Slow: an object of one byte is a slab of 12 MiB, and of a hundred downloads
+	// that stand still the last get no memory in the node.
+	systemtest.Run(t, systemtest.Suite{System: System{}, Write: true, Truths: systemtest.Truths{Slow: true}, Attach: func(t *testing.T) (system.Options, func()) {
+		return system.Options{"url": at, "bucket": "plimsoll-test", "packing": "off"}, func() {}
 	}})
 }

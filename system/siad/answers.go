@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
-	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
 // size is a number of bytes in an answer. siad counts in uint64 and its counts
@@ -24,24 +24,6 @@ func (s *size) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("%s is no number of bytes", text)
 	}
 	*s = size(n)
-	return nil
-}
-
-// hastings is an amount of money, 10^24 to the siacoin, sent as text.
-type hastings struct{ *big.Int }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (h *hastings) UnmarshalJSON(text []byte) error {
-	s := strings.Trim(string(text), `"`)
-	if s == "null" || s == "" {
-		h.Int = nil
-		return nil
-	}
-	n, ok := new(big.Int).SetString(s, 10)
-	if !ok {
-		return fmt.Errorf("%.80s is no amount of hastings", text)
-	}
-	h.Int = n
 	return nil
 }
 
@@ -66,10 +48,10 @@ type filesAnswer struct {
 }
 
 type walletAnswer struct {
-	Encrypted bool     `json:"encrypted"`
-	Unlocked  bool     `json:"unlocked"`
-	Rescan    bool     `json:"rescanning"`
-	Confirmed hastings `json:"confirmedsiacoinbalance"`
+	Encrypted bool         `json:"encrypted"`
+	Unlocked  bool         `json:"unlocked"`
+	Rescan    bool         `json:"rescanning"`
+	Confirmed sia.Hastings `json:"confirmedsiacoinbalance"`
 }
 
 type consensusAnswer struct {
@@ -88,15 +70,15 @@ type readyAnswer struct {
 // renterAnswer leaves out `currentperiod`, which underflows on young chains.
 type renterAnswer struct {
 	Metrics struct {
-		Fees        hastings `json:"contractfees"`
-		Download    hastings `json:"downloadspending"`
-		FundAccount hastings `json:"fundaccountspending"`
-		Storage     hastings `json:"storagespending"`
-		Upload      hastings `json:"uploadspending"`
+		Fees        sia.Hastings `json:"contractfees"`
+		Download    sia.Hastings `json:"downloadspending"`
+		FundAccount sia.Hastings `json:"fundaccountspending"`
+		Storage     sia.Hastings `json:"storagespending"`
+		Upload      sia.Hastings `json:"uploadspending"`
 		Maintenance struct {
-			Balance hastings `json:"accountbalancecost"`
-			Fund    hastings `json:"fundaccountcost"`
-			Prices  hastings `json:"updatepricetablecost"`
+			Balance sia.Hastings `json:"accountbalancecost"`
+			Fund    sia.Hastings `json:"fundaccountcost"`
+			Prices  sia.Hastings `json:"updatepricetablecost"`
 		} `json:"maintenancespending"`
 	} `json:"financialmetrics"`
 }
@@ -107,15 +89,15 @@ type contractsAnswer struct {
 }
 
 type contract struct {
-	RenterFunds hastings `json:"renterfunds"`
+	RenterFunds sia.Hastings `json:"renterfunds"`
 }
 
 type pricesAnswer struct {
-	Storage   hastings    `json:"storageterabytemonth"`
-	Upload    hastings    `json:"uploadterabyte"`
-	Download  hastings    `json:"downloadterabyte"`
-	Contracts hastings    `json:"formcontracts"`
-	Hosts     json.Number `json:"hosts"`
+	Storage   sia.Hastings `json:"storageterabytemonth"`
+	Upload    sia.Hastings `json:"uploadterabyte"`
+	Download  sia.Hastings `json:"downloadterabyte"`
+	Contracts sia.Hastings `json:"formcontracts"`
+	Hosts     json.Number  `json:"hosts"`
 }
 
 type hostsAnswer struct {

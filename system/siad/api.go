@@ -2,16 +2,13 @@ package siad
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -92,81 +89,4 @@ func (a *api) checkPassword(ctx context.Context) error {
 		return fmt.Errorf("siad: %s took a download without a destination: it is no siad v1.5", a.base.Host)
 	}
 	return err
-}
-
-// deathTime is how long the end of a process may take to be noticed after its
-// connections broke.
-const deathTime = 500 * time.Millisecond
-
-// explain adds to an error what is behind it: a process that has ended, or what
-// a status means.
-func (a *api) explain(err error) error {
-	if err == nil || web.Status(err) != 0 || a.alive == nil {
-		return meaning(err)
-	}
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		select {
-		case <-a.alive.Done():
-		case <-time.After(deathTime):
-		}
-	}
-	return patience.Explain(a.alive, err)
-}
-
-// meaning adds what a status and its text mean. siad says 400 and 500 for
-// everything, so that the text is all there is to go by.
-func meaning(err error) error {
-	var e *web.StatusError
-	if !errors.As(err, &e) {
-		return err
-	}
-	for _, known := range []struct {
-		text  string
-		means error
-		hint  string
-	}{
-		{"wallet must be unlocked", system.ErrLocked, unlockHint},
-		{"not enough contracts", system.ErrTooFew, "GET /renter/uploadready says how many are needed"},
-		{"not enough workers", system.ErrTooFew, "hosts are offline or on cooldown: GET /renter/workers"},
-		{"path does not exist", system.ErrNotFound, ""},
-		{"no file known with that", system.ErrNotFound, ""},
-		{"invalid SiaPath", system.ErrBadRef, ""},
-	} {
-		if strings.Contains(e.Said, known.text) {
-			if known.hint != "" {
-				return fmt.Errorf("%w: %w; %s", err, known.means, known.hint)
-			}
-			return fmt.Errorf("%w: %w", err, known.means)
-		}
-	}
-	switch e.Status {
-	case http.StatusUnauthorized:
-		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password (siad keeps it in the file apipassword)", err, system.ErrAuth)
-	case 491:
-		return fmt.Errorf("%w; siad runs without that module: start it with -M gctwr", err)
-	}
-	return err
-}
-
-const unlockHint = "POST /wallet/unlock, or set option `wallet_password`"
-
-// poll calls done until it says so. Its own errors end the wait.
-func poll(ctx context.Context, every time.Duration, what string, done func(ctx context.Context) (bool, string, error)) error {
-	last := "no answer"
-	for {
-		ok, state, err := done(ctx)
-		switch {
-		case err == nil && ok:
-			return nil
-		case err == nil:
-			last = state
-		case ctx.Err() == nil:
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("siad: %s: %w (last: %s)", what, context.Cause(ctx), last)
-		case <-time.After(every):
-		}
-	}
 }

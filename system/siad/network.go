@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
 // Amounts in hastings.
@@ -38,7 +40,7 @@ func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan)
 	if err := renter.api.get(ctx, "/miner/start", nil, nil); err != nil { // a GET, although it changes something
 		return err
 	}
-	if err := renter.funded(ctx, n, enough, "the miner's coins did not mature"); err != nil {
+	if err := renter.funded(ctx, enough, "the miner's coins did not mature"); err != nil {
 		return err
 	}
 	for _, h := range hosts { // one after another: each spends the change of the one before
@@ -46,7 +48,7 @@ func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan)
 			return err
 		}
 	}
-	if err := each(hosts, func(h *daemon) error { return h.offer(ctx, n, p.hostSize) }); err != nil {
+	if err := each(hosts, func(h *daemon) error { return h.offer(ctx, p.hostSize) }); err != nil {
 		return err
 	}
 	if err := n.contracts(ctx, len(hosts), p); err != nil {
@@ -99,12 +101,12 @@ func (d *daemon) openWallet(ctx context.Context, word string) error {
 }
 
 // funded waits until the wallet has at least so many hastings.
-func (d *daemon) funded(ctx context.Context, n *node, least, what string) error {
+func (d *daemon) funded(ctx context.Context, least, what string) error {
 	want, ok := new(big.Int).SetString(least, 10)
 	if !ok {
 		return fmt.Errorf("siad: %q is no amount", least)
 	}
-	return poll(ctx, n.every, what, func(ctx context.Context) (bool, string, error) {
+	return sia.Poll(ctx, name, what, func(ctx context.Context) (bool, string, error) {
 		var w walletAnswer
 		if err := d.api.get(ctx, "/wallet", nil, &w); err != nil {
 			return false, "", err
@@ -131,8 +133,8 @@ func (d *daemon) pay(ctx context.Context, renter *daemon) error {
 }
 
 // offer makes a host take contracts once it is paid.
-func (d *daemon) offer(ctx context.Context, n *node, size int64) error {
-	if err := d.funded(ctx, n, "1", "a host's coins were not confirmed"); err != nil {
+func (d *daemon) offer(ctx context.Context, size int64) error {
+	if err := d.funded(ctx, "1", "a host's coins were not confirmed"); err != nil {
 		return err
 	}
 	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.store}, "size": {strconv.FormatInt(size, 10)}}, nil); err != nil {
@@ -146,7 +148,7 @@ func (d *daemon) offer(ctx context.Context, n *node, size int64) error {
 
 // contracts sets the allowance once the hosts are known and waits for contracts.
 func (n *node) contracts(ctx context.Context, hosts int, p plan) error {
-	err := poll(ctx, n.every, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string, error) {
+	err := sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string, error) {
 		var known hostsAnswer
 		err := n.api.get(ctx, "/hostdb/active", nil, &known)
 		return len(known.Hosts) >= hosts, fmt.Sprintf("%d of %d known", len(known.Hosts), hosts), err
@@ -157,7 +159,7 @@ func (n *node) contracts(ctx context.Context, hosts int, p plan) error {
 	if err := n.api.post(ctx, "/renter", allowance(p), nil); err != nil {
 		return err
 	}
-	return poll(ctx, n.every, "contracts were not formed", func(ctx context.Context) (bool, string, error) {
+	return sia.Poll(ctx, name, "contracts were not formed", func(ctx context.Context) (bool, string, error) {
 		r, err := n.uploadReady(ctx)
 		return r.Ready, fmt.Sprintf("%d of %d contracts", r.Active, r.Needed), err
 	})

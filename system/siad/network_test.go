@@ -69,7 +69,7 @@ func TestNetworkForms(t *testing.T) {
 	rec := replay.Load(t, "testdata/network.jsonl")
 	renter, host := replayed(t, renterSteps(rec)), replayed(t, hostSteps(rec))
 	n := newNode(renter.api, system.Options{})
-	n.data, n.parity, n.every = 1, 2, time.Millisecond
+	n.data, n.parity = 1, 2
 	if err := form(systemtest.Context(t), n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30, wallet: "x"}); err != nil {
 		t.Error(err)
 	}
@@ -87,7 +87,7 @@ func TestNetworkThatDoesNotForm(t *testing.T) {
 	}
 	renter, host := replayed(t, steps), replayed(t, hostSteps(rec)[:3])
 	n := newNode(renter.api, system.Options{})
-	n.data, n.parity, n.every = 1, 2, time.Millisecond
+	n.data, n.parity = 1, 2
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("the network was not ready"))
 	defer cancel()
 	err := form(ctx, n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30, wallet: "x"})

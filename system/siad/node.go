@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -13,14 +12,13 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Limits of what is not an operation on an object.
 const (
-	pollEvery = 200 * time.Millisecond
 	probeTime = 10 * time.Second
 	cleanTime = 10 * time.Second
 )
@@ -28,17 +26,14 @@ const (
 // node is a renter.
 type node struct {
 	api          *api
-	prefix       string // "plimsoll/"; empty: all files
+	space        sia.Space
 	data, parity int64
 	attached     bool
 	write        bool
 	procs        []*testbed.Process
 	unwatch      func()
-	stores       []string // the hosts' storage folders
-	every        time.Duration
-
-	mu   sync.Mutex
-	ours map[system.Ref]int64 // size of what was put here: what an attached node may delete
+	stores       []string   // the hosts' storage folders
+	stored       sia.Stored // what an attached node may delete
 }
 
 // provider is a renter that is attached to for reading: its files were there.
@@ -52,7 +47,7 @@ func newNode(a *api, opt system.Options) *node {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &node{api: a, prefix: prefix, every: pollEvery, unwatch: func() {}, ours: map[system.Ref]int64{}}
+	return &node{api: a, space: sia.Space{System: name, Prefix: prefix}, unwatch: func() {}}
 }
 
 // Put implements system.Node. It returns at redundancy 1: each chunk is on as
@@ -61,22 +56,18 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	if n.attached && !n.write {
 		return "", fmt.Errorf("siad: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
 	}
-	ref := system.Ref(n.prefix + disk.FileName(name))
+	ref := n.space.Ref(name)
 	err := n.api.upload(ctx, "/renter/uploadstream/"+string(ref), url.Values{
 		"datapieces": {strconv.FormatInt(n.data, 10)}, "paritypieces": {strconv.FormatInt(n.parity, 10)},
 	}, size, r)
 	if err != nil {
-		if !strings.Contains(err.Error(), "already exists") { // then it is not what we have begun
-			n.discard(ctx, ref)
-		}
+		n.discard(ctx, ref, err)
 		return "", fmt.Errorf("siad: put %q: %w", name, err)
 	}
 	if err := n.accepted(ctx, ref, size); err != nil {
 		return "", fmt.Errorf("siad: put %q: %w", name, err)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ours[ref] = size
+	n.stored.Add(ref, size)
 	return ref, nil
 }
 
@@ -100,8 +91,13 @@ func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 	return err
 }
 
-// discard removes what a failed upload left behind.
-func (n *node) discard(ctx context.Context, ref system.Ref) {
+// discard removes what a failed upload left behind. Nothing else can be there:
+// the path begins with a mark of this run, or the network is ours. It is kept
+// when an earlier put made it, or one at the same time may have.
+func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
+	if _, ours := n.stored.Size(ref); ours || strings.Contains(failure.Error(), "already exists") {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer cancel()
 	_ = n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil) // often there is nothing
@@ -109,7 +105,7 @@ func (n *node) discard(ctx context.Context, ref system.Ref) {
 
 // file asks the renter what it knows of a file.
 func (n *node) file(ctx context.Context, ref system.Ref) (file, error) {
-	path, err := n.path(ref)
+	path, err := n.space.Path(ref)
 	if err != nil {
 		return file{}, err
 	}
@@ -123,20 +119,6 @@ func (n *node) file(ctx context.Context, ref system.Ref) (file, error) {
 	return *answer.File, nil
 }
 
-// path is ref when it can be a path of the renter's. One outside our folder
-// names nothing of ours.
-func (n *node) path(ref system.Ref) (string, error) {
-	for part := range strings.SplitSeq(string(ref), "/") {
-		if part == "" || part == "." || part == ".." {
-			return "", fmt.Errorf("siad: %q: %w", ref, system.ErrBadRef)
-		}
-	}
-	if !strings.HasPrefix(string(ref), n.prefix) {
-		return "", fmt.Errorf("siad: %q is not in folder %q: %w", ref, n.prefix, system.ErrNotFound)
-	}
-	return string(ref), nil
-}
-
 // fromHosts makes a download prove where the bytes come from: without it siad
 // may read the file that was uploaded from its disk. /renter/stream, which needs
 // no password, has no such switch and is not used.
@@ -146,43 +128,31 @@ func fromHosts() url.Values {
 
 // Get implements system.Node.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	path, err := n.path(ref)
+	path, err := n.space.Path(ref)
 	if err != nil {
 		return err
 	}
-	if size, ours := n.known(ref); ours && size == 0 {
+	if size, ours := n.stored.Size(ref); ours && size == 0 {
 		_, err := n.file(ctx, ref) // there is nothing to fetch from hosts
 		return err
 	}
 	return n.api.download(ctx, "/renter/download/"+path, fromHosts(), w)
 }
 
-func (n *node) known(ref system.Ref) (size int64, ours bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	size, ours = n.ours[ref]
-	return size, ours
-}
-
 // GetRange implements system.Ranger.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	path, err := n.path(ref)
+	path, err := n.space.Path(ref)
 	if err != nil {
 		return err
 	}
-	if off < 0 || count < 0 {
-		return fmt.Errorf("siad: range of %d bytes at %d", count, off)
-	}
-	size, ours := n.known(ref)
-	if !ours {
-		f, err := n.file(ctx, ref)
-		if err != nil {
-			return err
+	size := func() (int64, error) {
+		if size, ours := n.stored.Size(ref); ours {
+			return size, nil
 		}
-		size = int64(f.FileSize)
+		f, err := n.file(ctx, ref)
+		return int64(f.FileSize), err
 	}
-	there := min(count, max(size-off, 0))
-	if there > 0 {
+	return sia.Part(name, ref, off, count, size, func(there int64) error {
 		q := fromHosts()
 		q.Set("offset", strconv.FormatInt(off, 10))
 		q.Set("length", strconv.FormatInt(there, 10))
@@ -193,11 +163,8 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		if got.n != there {
 			return fmt.Errorf("siad: %d bytes at %d of %s: got %d", there, off, ref, got.n)
 		}
-	}
-	if there < count {
-		return fmt.Errorf("siad: bytes %d-%d of %s: the object has %d bytes: %w", off, off+count-1, ref, size, io.ErrUnexpectedEOF)
-	}
-	return nil
+		return nil
+	})
 }
 
 type counter struct {
@@ -214,19 +181,17 @@ func (c *counter) Write(p []byte) (int, error) {
 // Delete implements system.Deleter. An attached renter loses only what this
 // node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	path, err := n.path(ref)
+	path, err := n.space.Path(ref)
 	if err != nil {
 		return err
 	}
-	if _, ours := n.known(ref); n.attached && !ours {
+	if _, ours := n.stored.Size(ref); n.attached && !ours {
 		return fmt.Errorf("siad: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
 	}
 	if err := n.api.post(ctx, "/renter/delete/"+path, nil, nil); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.ours, ref)
+	n.stored.Remove(ref)
 	return nil
 }
 
@@ -238,8 +203,9 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	}
 	var out []system.Object
 	for _, f := range files {
-		if own, ok := strings.CutPrefix(f.SiaPath, n.prefix); ok {
-			out = append(out, system.Object{Name: disk.Name(own), Ref: system.Ref(f.SiaPath), Size: int64(f.FileSize)})
+		if n.space.Has(f.SiaPath) {
+			ref := system.Ref(f.SiaPath)
+			out = append(out, system.Object{Name: n.space.Name(ref), Ref: ref, Size: int64(f.FileSize)})
 		}
 	}
 	return out, nil
@@ -257,14 +223,16 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	if err != nil {
 		return system.Object{}, err
 	}
-	return system.Object{Name: disk.Name(strings.TrimPrefix(f.SiaPath, n.prefix)), Ref: ref, Size: int64(f.FileSize)}, nil
+	return system.Object{Name: n.space.Name(ref), Ref: ref, Size: int64(f.FileSize)}, nil
 }
 
-// Settle implements system.Settler: it waits until every chunk has all its pieces.
+// Settle implements system.Settler: it waits until every chunk has all its
+// pieces. It asks for that every 5 ms, or 2 % of what it waited, up to 200 ms
+// (sia.Poll), and so ends late by that and by one answer of the renter.
 func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	want := float64(n.data+n.parity) / float64(n.data)
 	from := time.Now()
-	err := poll(ctx, n.every, fmt.Sprintf("%s did not reach full redundancy", ref), func(ctx context.Context) (bool, string, error) {
+	err := sia.Poll(ctx, name, fmt.Sprintf("%s did not reach full redundancy", ref), func(ctx context.Context) (bool, string, error) {
 		f, err := n.file(ctx, ref)
 		state := fmt.Sprintf("redundancy %.3g of %.3g, %d bytes uploaded", f.Redundancy, want, f.UploadedBytes)
 		return f.FileSize == 0 || f.Redundancy >= want-1e-6, state, err
@@ -339,9 +307,4 @@ func (n *node) Stop(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// notThere reports an answer that says so, of a kind that has no error of its own.
-func notThere(err error) bool {
-	return web.Status(err) == http.StatusBadRequest
 }

@@ -114,7 +114,9 @@ func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) 
 	if s.Attach != nil {
 		bring, d.Hosts = s.System.Attach, nil
 	}
-	c, err := bring(Context(t), d)
+	ctx, cancel := context.WithTimeout(t.Context(), s.startTime())
+	t.Cleanup(cancel)
+	c, err := bring(ctx, d)
 	if err != nil {
 		return nil, err
 	}

@@ -110,11 +110,17 @@ func testCutOff(t *testing.T, s Suite, n system.Node) {
 			if err != nil {
 				return err
 			}
+			if target.Header != nil {
+				req.Header = target.Header.Clone()
+			}
 			resp, err := client.Do(req)
 			if err != nil {
 				return err
 			}
 			defer resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				return fmt.Errorf("status %d", resp.StatusCode)
+			}
 			if _, err := io.CopyN(io.Discard, resp.Body, mib); err != nil {
 				return err
 			}

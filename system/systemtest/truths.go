@@ -1,6 +1,8 @@
 package systemtest
 
 import (
+	"time"
+
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -28,9 +30,18 @@ type Truths struct {
 	InProcess bool
 	// HoldsObjects: the system's own processes hold whole objects in memory.
 	HoldsObjects bool
-	// Slow: a MiB takes the system seconds. Cases whose point does not need the
-	// bytes use fewer of them.
+	// Slow: a MiB, or to start, takes the system long. Cases whose point does not
+	// need the bytes use fewer of them, and starting may take minutes.
 	Slow bool
+}
+
+// startTime bounds the start of a deployment. A private chain with funds and
+// contracts takes a minute or two to form.
+func (s Suite) startTime() time.Duration {
+	if s.Truths.Slow {
+		return 10 * time.Minute
+	}
+	return 2 * time.Minute
 }
 
 // size is the amount that a case uses: little for a slow system.

@@ -5,30 +5,8 @@ import (
 	"math/big"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
-
-// Stats implements system.Stats. Absolute is what the renter has sent to hosts
-// for the files it still has: whole sectors, every piece. Disk, entries and
-// inodes are those of the hosts' storage folders, when we have started them.
-func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
-	files, err := n.files(ctx)
-	if err != nil {
-		return system.Holdings{}, err
-	}
-	h := system.Holdings{Objects: int64(len(files)), Disk: -1, Entries: -1, Inodes: -1}
-	for _, f := range files {
-		h.Absolute += int64(f.UploadedBytes)
-	}
-	if len(n.stores) > 0 {
-		on, err := disk.Usage(n.stores...)
-		if err != nil {
-			return system.Holdings{}, err
-		}
-		h.Disk, h.Entries, h.Inodes = on.Disk, on.Entries, on.Inodes
-	}
-	return h, nil
-}
 
 // Costs implements system.Coster. Spending is of the current allowance period.
 func (n *node) Costs(ctx context.Context) (system.Costs, error) {
@@ -42,7 +20,7 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 	}
 	m := renter.Metrics
 	c := system.Costs{
-		Currency: "SC", Decimals: 24,
+		Currency: "SC", Decimals: sia.Decimals,
 		Balance: wallet.Confirmed.Int, Locked: new(big.Int),
 		Spent: []system.Spending{
 			{Purpose: "upload", Amount: m.Upload.Int},
@@ -75,7 +53,7 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 }
 
 // sum leaves out what the daemon did not tell.
-func sum(amounts ...hastings) *big.Int {
+func sum(amounts ...sia.Hastings) *big.Int {
 	total := new(big.Int)
 	for _, a := range amounts {
 		if a.Int != nil {

@@ -7,28 +7,8 @@ import (
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
-
-// Stats implements system.Stats. Absolute is the sectors of the bucket's
-// objects on hosts. `totalUploadedSize` lags by seconds and never falls, and
-// what waits in slab buffers is in neither.
-func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
-	h := struct {
-		Objects *int64 `json:"numObjects"`
-		Sectors *int64 `json:"totalSectorsSize"`
-	}{}
-	if err := n.api.get(ctx, n.api.url("bus/stats/objects", "", n.query()), &h); err != nil {
-		return system.Holdings{}, err
-	}
-	return system.Holdings{Objects: told(h.Objects), Absolute: told(h.Sectors), Disk: -1, Entries: -1, Inodes: -1}, nil
-}
-
-func told(n *int64) int64 {
-	if n == nil {
-		return -1
-	}
-	return *n
-}
 
 // Months and terabytes in the units of host prices.
 const (
@@ -40,7 +20,7 @@ const (
 // Costs implements system.Coster. Prices are the median of the usable hosts'.
 func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 	var wallet struct {
-		Spendable hastings `json:"spendable"`
+		Spendable sia.Hastings `json:"spendable"`
 	}
 	if err := n.api.get(ctx, n.api.url("bus/wallet", "", nil), &wallet); err != nil {
 		return system.Costs{}, err
@@ -54,7 +34,7 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 	if err := n.api.send(ctx, http.MethodPost, n.api.url("bus/hosts", "", nil), ask, &hosts); err != nil {
 		return system.Costs{}, err
 	}
-	c := system.Costs{Currency: "SC", Decimals: 24, Balance: wallet.Spendable.Int, Locked: new(big.Int)}
+	c := system.Costs{Currency: "SC", Decimals: sia.Decimals, Balance: wallet.Spendable.Int, Locked: new(big.Int)}
 	totals := map[string]*big.Int{}
 	purposes := []string{"uploads", "fund account", "sector roots", "deletions", "contract prices"}
 	for _, p := range purposes {
@@ -63,7 +43,7 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 	for _, one := range contracts {
 		add(c.Locked, one.Funds, 1)
 		s := one.Spending
-		for purpose, amount := range map[string]hastings{"uploads": s.Uploads, "fund account": s.FundAccount, "sector roots": s.SectorRoots, "deletions": s.Deletions} {
+		for purpose, amount := range map[string]sia.Hastings{"uploads": s.Uploads, "fund account": s.FundAccount, "sector roots": s.SectorRoots, "deletions": s.Deletions} {
 			add(totals[purpose], amount, 1)
 			add(c.Locked, amount, -1)
 		}
@@ -78,26 +58,26 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 	for _, p := range []struct {
 		of, per string
 		times   int64
-		in      func(host) hastings
+		in      func(host) sia.Hastings
 	}{
-		{"storage", "TB·month", terabyte * blocksPerMonth, func(h host) hastings { return h.V2Settings.Prices.Storage }},
-		{"upload", "TB", terabyte, func(h host) hastings { return h.V2Settings.Prices.Ingress }},
-		{"download", "TB", terabyte, func(h host) hastings { return h.V2Settings.Prices.Egress }},
-		{"contract", "contract", 1, func(h host) hastings { return h.V2Settings.Prices.Contract }},
+		{"storage", "TB·month", terabyte * blocksPerMonth, func(h host) sia.Hastings { return h.V2Settings.Prices.Storage }},
+		{"upload", "TB", terabyte, func(h host) sia.Hastings { return h.V2Settings.Prices.Ingress }},
+		{"download", "TB", terabyte, func(h host) sia.Hastings { return h.V2Settings.Prices.Egress }},
+		{"contract", "contract", 1, func(h host) sia.Hastings { return h.V2Settings.Prices.Contract }},
 	} {
 		c.Prices = append(c.Prices, system.Price{Of: p.of, Per: p.per, Amount: median(hosts, p.in, p.times)})
 	}
 	return c, nil
 }
 
-func add(total *big.Int, h hastings, sign int64) {
+func add(total *big.Int, h sia.Hastings, sign int64) {
 	if h.Int != nil {
 		total.Add(total, new(big.Int).Mul(h.Int, big.NewInt(sign)))
 	}
 }
 
 // median is the lower one of an even number; nil when no host tells it.
-func median(hosts []host, of func(host) hastings, times int64) *big.Int {
+func median(hosts []host, of func(host) sia.Hastings, times int64) *big.Int {
 	var all []*big.Int
 	for _, h := range hosts {
 		if a := of(h); a.Int != nil {
@@ -109,10 +89,4 @@ func median(hosts []host, of func(host) hastings, times int64) *big.Int {
 	}
 	slices.SortFunc(all, (*big.Int).Cmp)
 	return new(big.Int).Mul(all[(len(all)-1)/2], big.NewInt(times))
-}
-
-// contracts are the active ones; the answer is null before the first.
-func (a *api) contracts(ctx context.Context) (all []contract, err error) {
-	err = a.get(ctx, a.url("bus/contracts", "", nil), &all)
-	return all, err
 }

@@ -1,0 +1,45 @@
+package sia
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Bounds of the pause between two questions.
+const (
+	shortest = 5 * time.Millisecond
+	longest  = 200 * time.Millisecond
+	share    = 50 // of what was waited: 2 %
+)
+
+// pause is how long to wait before asking again after so long a wait: what is
+// polled is seen late by at most 2 % of the wait, or by 5 ms of one below
+// 250 ms; after 10 s, by 200 ms. Ten seconds so take some 240 questions.
+func pause(waited time.Duration) time.Duration {
+	return min(max(waited/share, shortest), longest)
+}
+
+// Poll calls done until it says so; the moment it tells is late by at most 2 %
+// of the wait, or 5 ms, and by the time of one answer. An error of done ends the
+// wait, and so does ctx: the error then says what was waited for, and the state
+// that done told last.
+func Poll(ctx context.Context, system, what string, done func(ctx context.Context) (ok bool, state string, err error)) error {
+	last, from := "no answer", time.Now()
+	for {
+		ok, state, err := done(ctx)
+		switch {
+		case err == nil && ok:
+			return nil
+		case err == nil:
+			last = state
+		case ctx.Err() == nil:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %s: %w (last: %s)", system, what, context.Cause(ctx), last)
+		case <-time.After(pause(time.Since(from))):
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package sia
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// TestPollIsFineAndDoesNotFlood: in virtual time, what becomes true at a moment
+// is told at most 2 % or 5 ms later (200 ms after 10 s), with few questions.
+func TestPollIsFineAndDoesNotFlood(t *testing.T) {
+	for _, when := range []time.Duration{0, 3 * time.Millisecond, 34 * time.Millisecond, 251 * time.Millisecond, 2 * time.Second, 84 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			from, asked := time.Now(), 0
+			err := Poll(t.Context(), "sia", "it", func(context.Context) (bool, string, error) {
+				asked++
+				return time.Since(from) >= when, "", nil
+			})
+			late := time.Since(from) - when
+			if allowed := min(max(when/50, 5*time.Millisecond), 200*time.Millisecond); err != nil || late < 0 || late > allowed {
+				t.Errorf("%v: told %v late, allowed %v, %v", when, late, allowed, err)
+			}
+			if most := 250 + int(when/longest); asked > most {
+				t.Errorf("%v: asked %d times", when, asked)
+			}
+		})
+	}
+}
+
+func TestPollEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("too long"))
+		defer cancel()
+		err := Poll(ctx, "sia", "the moon did not rise", func(context.Context) (bool, string, error) { return false, "it is dark", nil })
+		if err == nil || err.Error() != "sia: the moon did not rise: too long (last: it is dark)" {
+			t.Errorf("got %v", err)
+		}
+		broken := errors.New("broken")
+		if err := Poll(t.Context(), "sia", "", func(context.Context) (bool, string, error) { return false, "", broken }); err != broken {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestSpace(t *testing.T) {
+	one, other := Space{"sia", "plimsoll/", NewMark()}, Space{"sia", "plimsoll/", NewMark()}
+	ref := one.Ref("a/b")
+	if one.Name(ref) != "a/b" || ref == other.Ref("a/b") || !one.Ours(string(ref)) || other.Ours(string(ref)) || !other.Has(string(ref)) {
+		t.Errorf("%q of %+v and %+v", ref, one, other)
+	}
+	if p, err := other.Path(ref); err != nil || p != string(ref) {
+		t.Errorf("%q, %v", p, err)
+	}
+	for ref, want := range map[system.Ref]error{
+		"": system.ErrBadRef, "plimsoll/../x": system.ErrBadRef, "plimsoll//x": system.ErrBadRef, "/plimsoll/x": system.ErrBadRef,
+		"plimsoll": system.ErrNotFound, "elsewhere/x": system.ErrNotFound,
+	} {
+		if _, err := one.Path(ref); !errors.Is(err, want) || !strings.HasPrefix(err.Error(), "sia: ") {
+			t.Errorf("%q: %v, want %v", ref, err, want)
+		}
+	}
+}
+
+func TestPartIsCutToTheObject(t *testing.T) {
+	size := func() (int64, error) { return 100, nil }
+	for _, c := range []struct {
+		off, count, asked int64
+		short             bool
+	}{{0, 100, 100, false}, {90, 20, 10, true}, {100, 0, -1, false}, {100, 1, -1, true}, {5, 0, -1, false}} {
+		asked := int64(-1)
+		err := Part("sia", "x", c.off, c.count, size, func(n int64) error { asked = n; return nil })
+		if asked != c.asked || errors.Is(err, io.ErrUnexpectedEOF) != c.short || (err != nil) != c.short {
+			t.Errorf("%+v: asked for %d, %v", c, asked, err)
+		}
+	}
+	if err := Part("sia", "x", -1, 1, size, nil); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHastings(t *testing.T) {
+	for text, ok := range map[string]bool{`"1"`: true, `1`: true, `null`: true, `"-5"`: true, `"1e5"`: false, `"x"`: false, `{}`: false} {
+		var h Hastings
+		if err := h.UnmarshalJSON([]byte(text)); (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package renterd
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+)
+
+// explain adds what a status and its text mean.
+func explain(err error) error {
+	var e *web.StatusError
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password", err, system.ErrAuth)
+	case strings.Contains(e.Said, "bucket not found"):
+		return fmt.Errorf("%w; set option `bucket` to one that is there", err)
+	case strings.Contains(e.Said, "not enough hosts"), strings.Contains(e.Said, "not enough contracts"):
+		return fmt.Errorf("%w: %w; lower option `total_shards`, or give the node more contracts", err, system.ErrTooFew)
+	case e.Status == http.StatusNotFound:
+		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package siad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
+)
+
+// attach checks what would otherwise show as an upload that goes nowhere.
+func (n *node) attach(ctx context.Context, opt system.Options, identity map[string]string) error {
+	if err := n.api.checkPassword(ctx); err != nil {
+		return err
+	}
+	if err := n.api.synced(ctx); err != nil {
+		return err
+	}
+	if err := n.pieces(ctx, opt); err != nil {
+		return err
+	}
+	if n.write { // reading needs neither a wallet nor contracts for uploads
+		if err := n.unlock(ctx, opt); err != nil {
+			return err
+		}
+		if err := n.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return n.identify(ctx, identity)
+}
+
+// pieces takes the redundancy from the options, or the renter's own.
+func (n *node) pieces(ctx context.Context, opt system.Options) (err error) {
+	if n.data, n.parity, err = sia.Pair(name, opt, "data_pieces", "parity_pieces"); err != nil || n.data > 0 {
+		return err
+	}
+	var own readyAnswer
+	if err := n.api.get(ctx, "/renter/uploadready", nil, &own); err != nil {
+		return err
+	}
+	if own.DataPieces < 1 || own.ParityPieces < 1 {
+		return fmt.Errorf("siad: %s tells no default redundancy; set options `data_pieces` and `parity_pieces`", n.api.base.Host)
+	}
+	n.data, n.parity = own.DataPieces, own.ParityPieces
+	return nil
+}
+
+// unlock unlocks the wallet when it is locked and its password is known.
+func (n *node) unlock(ctx context.Context, opt system.Options) error {
+	locked := n.unlocked(ctx)
+	if env := opt["wallet_password"]; env == "" || !errors.Is(locked, system.ErrLocked) {
+		return locked
+	}
+	password, set := os.LookupEnv(opt["wallet_password"])
+	if !set {
+		return fmt.Errorf("%w: the environment has no variable %s", locked, opt["wallet_password"])
+	}
+	return n.api.post(ctx, "/wallet/unlock", url.Values{"encryptionpassword": {password}}, nil)
+}
+
+// ready asks whether uploads would be taken.
+func (n *node) ready(ctx context.Context) error {
+	r, err := n.uploadReady(ctx)
+	if err == nil && !r.Ready {
+		err = fmt.Errorf("siad: %s has %d contracts for uploads and needs %d: %w", n.api.base.Host, r.Active, r.Needed, system.ErrTooFew)
+	}
+	return err
+}
+
+func (n *node) uploadReady(ctx context.Context) (r readyAnswer, err error) {
+	err = n.api.get(ctx, "/renter/uploadready", url.Values{
+		"datapieces": {strconv.FormatInt(n.data, 10)}, "paritypieces": {strconv.FormatInt(n.parity, 10)},
+	}, &r)
+	return r, err
+}
+
+// identify fills in what the record keeps of the daemon.
+func (n *node) identify(ctx context.Context, identity map[string]string) error {
+	var v struct {
+		Version string `json:"version"`
+	}
+	if err := n.api.get(ctx, "/daemon/version", nil, &v); err != nil {
+		return err
+	}
+	identity["version"] = "siad " + v.Version
+	identity["redundancy"] = fmt.Sprintf("%d data + %d parity pieces", n.data, n.parity)
+	identity["put"] = "uploadstream: accepted at redundancy 1"
+	identity["get"] = "download with disablelocalfetch=true: from hosts"
+	identity["connections"] = "the daemon keeps its sessions with hosts"
+	return nil
+}
