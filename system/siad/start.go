@@ -117,7 +117,7 @@ func startDaemon(ctx context.Context, h testbed.Host, dir, bin, role, modules st
 		Name: name + "/" + role, Role: "system", Dir: root, Args: args,
 		Env:          []string{"SIA_API_PASSWORD=" + password},
 		ReadyTimeout: apiTime,
-		Ready:        func(ctx context.Context) error { return one.api.get(ctx, "/daemon/version", nil, nil) },
+		Ready:        one.api.loaded,
 		Stop:         []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: stopTime}},
 	})
 	if err != nil {
@@ -126,6 +126,10 @@ func startDaemon(ctx context.Context, h testbed.Host, dir, bin, role, modules st
 	}
 	return one, nil
 }
+
+// loaded asks a module. The API answers before the modules are there, which it
+// gets all at once, and says 490 to their calls until then.
+func (a *api) loaded(ctx context.Context) error { return a.get(ctx, "/consensus", nil, nil) }
 
 // freeAddresses are n different ones of h on which nothing listens.
 func freeAddresses(ctx context.Context, h testbed.Host, n int) ([]string, error) {

@@ -28,6 +28,12 @@ func serveFake(args []string) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /daemon/version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"version":"1.5.9"}`) })
+	asked := 0
+	mux.HandleFunc("GET /consensus", func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked < 3 { // modules are there later than the API
+			w.WriteHeader(490)
+		}
+	})
 	mux.HandleFunc("GET /daemon/constants", func(http.ResponseWriter, *http.Request) {
 		fmt.Println("panic: consensus.db: no space left on device")
 		os.Exit(3)
