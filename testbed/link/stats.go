@@ -120,11 +120,24 @@ func (w Want) LatenessLimit() time.Duration {
 	return max(time.Millisecond, w.RTT/2/20)
 }
 
+// fewPackets is how many a 99th percentile needs: of fewer it is the fate of the
+// latest one. What counts for a handful of operations, one after the other, is
+// how late their packets are together: the mean, held to half the limit, so that
+// their times are right to 2.5 %.
+const fewPackets = 100
+
 // Trouble says why what was measured in the interval s (from Since) is void,
 // because the emulator itself could not do what it was asked for; "" if it could.
 func (s Stats) Trouble(limit time.Duration) string {
-	if late := s.Lateness.Quantile(0.99); late > limit {
-		return fmt.Sprintf("the emulator sent packets %v late (99th percentile, limit %v)", late, limit)
+	switch n := s.Lateness.N(); {
+	case n >= fewPackets:
+		if late := s.Lateness.Quantile(0.99); late > limit {
+			return fmt.Sprintf("the emulator sent packets %v late (99th percentile, limit %v)", late, limit)
+		}
+	case n > 0:
+		if late := s.Lateness.Mean(); late > limit/2 {
+			return fmt.Sprintf("the emulator sent packets %v late (mean of %d, limit %v)", late, n, limit/2)
+		}
 	}
 	if d := s.Drops[DropMemory]; d.Segments > 0 {
 		return fmt.Sprintf("the emulator dropped %d segments for want of memory (limit %d bytes)", d.Segments, s.HeldLimit)

@@ -1,0 +1,54 @@
+package link
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func lateness(times ...time.Duration) Lateness {
+	var r latenessRecorder
+	for _, t := range times {
+		r.add(int64(t))
+	}
+	return r.snapshot()
+}
+
+func repeat(n int, t time.Duration) []time.Duration {
+	all := make([]time.Duration, n)
+	for i := range all {
+		all[i] = t
+	}
+	return all
+}
+
+func TestTroubleOfLatePackets(t *testing.T) {
+	const limit = 2 * time.Millisecond
+	for name, c := range map[string]struct {
+		late []time.Duration
+		want string // in the words; empty: no trouble
+	}{
+		"nothing sent":            {nil, ""},
+		"few, one late":           {append(repeat(30, 50*time.Microsecond), 5*time.Millisecond), ""},
+		"few, all late":           {repeat(30, 1300*time.Microsecond), "mean of 30"},
+		"few, some very late":     {append(repeat(30, 50*time.Microsecond), repeat(3, 20*time.Millisecond)...), "mean of 33"},
+		"many, less than 1 %":     {append(repeat(1000, 50*time.Microsecond), repeat(9, 5*time.Millisecond)...), ""},
+		"many, more than 1 %":     {append(repeat(1000, 50*time.Microsecond), repeat(20, 5*time.Millisecond)...), "99th percentile"},
+		"many, all a little late": {repeat(1000, 1500*time.Microsecond), ""},
+	} {
+		got := Stats{Lateness: lateness(c.late...)}.Trouble(limit)
+		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestMeanLateness(t *testing.T) {
+	got := lateness(time.Millisecond, 3*time.Millisecond).Mean()
+	if got < 2*time.Millisecond || got > 2250*time.Microsecond {
+		t.Errorf("mean of 1 and 3 ms: %v, want at most 12.5 %% above 2 ms", got)
+	}
+	if (Lateness{}).Mean() != 0 {
+		t.Error("the mean of nothing is not 0")
+	}
+}
