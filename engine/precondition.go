@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -77,7 +76,10 @@ type PreconditionError struct{ Problems []Problem }
 func (e *PreconditionError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		lines[i] = fmt.Sprintf("%s: %s", p.Name, p.What)
+		lines[i] = p.What
+		if p.Name != "" { // what the plan alone tells has none
+			lines[i] = p.Name + ": " + p.What
+		}
 	}
 	return strings.Join(lines, "\n")
 }

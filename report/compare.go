@@ -120,6 +120,22 @@ func (q *Ratio) decide(better record.Better, family int) {
 	q.Better = direction(q.Shown, float64(q.Value), better)
 }
 
+// repeated leaves out the groups with a single pair, whose spread nobody knows,
+// as long as there are two others: one thin cell must not take the interval away
+// from all.
+func repeated(groups [][]float64) [][]float64 {
+	var more [][]float64
+	for _, g := range groups {
+		if len(g) > 1 {
+			more = append(more, g)
+		}
+	}
+	if len(more) < 2 {
+		return groups
+	}
+	return more
+}
+
 // direction is +1 when a shown ratio is better, -1 when worse, 0 when it is
 // not shown or below the effect floor.
 func direction(shown bool, ratio float64, better record.Better) int {
@@ -141,7 +157,8 @@ func direction(shown bool, ratio float64, better record.Better) int {
 
 // pool takes the pairs of all groups together: the geometric mean of their
 // ratios, every group weighing the same, an interval by bootstrap within
-// groups, and a sign-flip test over the pairs. A single group needs no pooling:
+// groups, and a sign-flip test over the pairs; groups with a single pair are left
+// out where there are others. A single group needs no pooling:
 // its own comparison decides.
 func (r *Report) pool(system, key string, bases map[string]*Cell) {
 	m, _ := r.metric(key)
@@ -176,6 +193,7 @@ func (r *Report) pool(system, key string, bases map[string]*Cell) {
 			o.Most = Extreme{r.shape.where(c), Num(q)}
 		}
 	}
+	groups = repeated(groups)
 	for _, g := range groups {
 		o.N += len(g)
 	}

@@ -79,6 +79,10 @@ func (f *Fit) roundsEntry() Entry {
 	return e
 }
 
+// untold is the misfit of a cell from which on a test that rejects nothing shows
+// nothing either: the trials are too noisy to tell.
+const untold = 0.25
+
 func (f *Fit) holdsEntry() Entry {
 	switch {
 	case f.model == nil:
@@ -89,6 +93,9 @@ func (f *Fit) holdsEntry() Entry {
 		return Entry{Text: "no", Raw: "no", Note: "worst cell off by " + percent(float64(f.Misfit)), Tone: Neutral}
 	case !f.Holds:
 		return Entry{Text: "no", Raw: "no", Note: "worst cell off by " + percent(float64(f.Misfit)), Tone: Warn} // the findings say why
+	}
+	if float64(f.Misfit) > untold {
+		return Entry{Text: "not known", Raw: "not known", Note: "trials of a cell differ so much that a cell off by " + percent(float64(f.Misfit)) + " passes", Tone: Neutral}
 	}
 	return Entry{Text: "yes", Raw: "yes", Note: f.Why}
 }

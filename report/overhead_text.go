@@ -58,7 +58,7 @@ func (f *Fit) roundsText() string {
 	}
 	s := decimals(float64(f.main().Value))
 	if n := len(f.Rounds); n > 1 && f.Rounds[n-1].R != f.main() {
-		s += " to " + decimals(float64(f.Rounds[n-1].R.Value))
+		s += " → " + decimals(float64(f.Rounds[n-1].R.Value))
 	}
 	return s
 }
