@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -127,7 +127,7 @@ func (t *overheadTrial) load(cpu float64) Load {
 		load.Metrics["ops_rate"] = float64(y.count-y.failed) / busy * float64(t.o.Concurrency)
 	}
 	for _, name := range y.order {
-		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name, Value: median(y.phases[name])})
+		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name, Value: stats.Median(y.phases[name])})
 	}
 	if t.unsettled {
 		load.Notes = append(load.Notes, noteUnsettled)
@@ -179,10 +179,4 @@ func selfCPU() float64 {
 		return math.NaN()
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
-}
-
-// median of values, which is not empty.
-func median(values []float64) float64 {
-	v := slices.Sorted(slices.Values(values))
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }

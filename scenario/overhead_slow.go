@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // slowKey is what cells have in common among which a larger size takes longer.
@@ -56,7 +57,7 @@ func (t *overheadTrial) remember() {
 	}
 	took := y.took.Seconds() / float64(y.count)
 	if y.failed == 0 {
-		took = median(y.times)
+		took = stats.Median(y.times)
 	}
 	key, size := slowKeyOf(t.cell), t.cell.Data.Size
 	if took > t.o.Longest.Seconds() {

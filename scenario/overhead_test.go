@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -496,7 +497,7 @@ func TestPickSharesObjects(t *testing.T) {
 			t.Errorf("%+v: %s objects are used", c, strconv.Itoa(len(owner)))
 		}
 	}
-	if m := median([]float64{3, 1, 2, 10}); m != 2.5 || !slices.Contains([]float64{1, 2}, median([]float64{1})) {
+	if m := stats.Median([]float64{3, 1, 2, 10}); m != 2.5 || !slices.Contains([]float64{1, 2}, stats.Median([]float64{1})) {
 		t.Errorf("median %g", m)
 	}
 }

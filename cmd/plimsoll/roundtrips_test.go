@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // The round trips of an HTTP GET are known: one on an open connection, one more
@@ -99,13 +100,13 @@ func TestKnownRoundTrips(t *testing.T) {
 		var x, y []float64
 		for rtt, took := range times[what] {
 			slices.Sort(took)
-			x, y = append(x, median(measured[rtt])), append(y, took[len(took)/4])
+			x, y = append(x, stats.Median(measured[rtt])), append(y, took[len(took)/4])
 		}
 		if len(x) != 3 {
 			t.Errorf("%s: %d round trips were measured", what, len(x))
 			continue
 		}
-		got := slope(x, y)
+		got := stats.Slope(x, y, 0.95).Mid
 		t.Logf("%s: R = %.3f", what, got)
 		if math.Abs(got-want) > 0.05*want {
 			t.Errorf("%s takes %.3f round trips, want %g (seconds by round trip: %v, %v)", what, got, want, x, y)
@@ -142,20 +143,4 @@ func fittedRounds(t *testing.T, dir string) map[string]float64 {
 		}
 	}
 	return rounds
-}
-
-func median(values []float64) float64 {
-	slices.Sort(values)
-	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
-}
-
-// slope is the median of the slopes between all pairs of points (Theil, Sen).
-func slope(x, y []float64) float64 {
-	var all []float64
-	for i := range x {
-		for j := range i {
-			all = append(all, (y[i]-y[j])/(x[i]-x[j]))
-		}
-	}
-	return median(all)
 }

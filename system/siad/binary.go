@@ -2,24 +2,15 @@ package siad
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// binary finds siad.
+// binary finds siad, which has to be named.
 func binary(opt system.Options) (string, error) {
-	for _, named := range []struct{ by, path string }{{"option `binary`", opt["binary"]}, {"PLIMSOLL_SIAD", os.Getenv("PLIMSOLL_SIAD")}} {
-		if named.path == "" {
-			continue
-		}
-		if _, err := exec.LookPath(named.path); err != nil {
-			return "", fmt.Errorf("siad: %s: %w", named.by, err)
-		}
-		return filepath.Abs(named.path)
+	path, err := system.Named(name, opt, "binary", "PLIMSOLL_SIAD")
+	if path == "" && err == nil {
+		err = errors.New("siad: no binary is named, and none that plimsoll could use is to be had elsewhere")
 	}
-	return "", errors.New("siad: no binary is named, and none that plimsoll could use is to be had elsewhere")
+	return path, err
 }
