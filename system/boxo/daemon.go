@@ -20,19 +20,19 @@ import (
 
 // daemon is one process, and the ways to its gateway.
 type daemon struct {
-	address string
-	format  string
-	client  *web.Client // from the client
-	local   *web.Client // from the host to itself
-	dir     string      // what it keeps
-	proc    *testbed.Process
+	web.Reader             // from the client
+	local      *web.Client // from the host to itself
+	address    string
+	format     string
+	dir        string // what it keeps
+	proc       *testbed.Process
 }
 
 // prepare finds a place for a daemon on h and the ways there, port being one of h.
 func prepare(d system.Deployment, h testbed.Host, port int, label string) (*daemon, error) {
 	n := &daemon{address: system.JoinPort(h, port), format: d.Options["format"], dir: filepath.Join(d.Dir, label)}
 	var err error
-	if n.client, err = web.New(name, d.Client.Dial, n.at("/")); err != nil {
+	if n.Reader, err = web.NewReader(name, d.Client.Dial, n.at("/"), n.file); err != nil {
 		return nil, err
 	}
 	if n.local, err = web.New(name, h.Dial, n.at("/")); err != nil {
@@ -107,7 +107,7 @@ func (n *daemon) stop(ctx context.Context) error {
 	if n == nil {
 		return nil
 	}
-	n.client.Close()
+	n.Client.Close()
 	n.local.Close()
 	if n.proc == nil {
 		return nil

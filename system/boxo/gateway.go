@@ -64,7 +64,7 @@ func (n *gatewayNode) Target(ref system.Ref) (system.HTTPTarget, error) {
 
 // Put implements system.Node.
 func (n *gatewayNode) Put(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
-	return n.at.add(ctx, n.at.client, size, r)
+	return n.at.add(ctx, n.at.Client, size, r)
 }
 
 // Seed implements system.Seeder: the same import, asked for by the host itself.
@@ -74,35 +74,23 @@ func (n *gatewayNode) Seed(ctx context.Context, _ string, size int64, r io.Reade
 
 // Get implements system.Node.
 func (n *gatewayNode) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	t, err := n.at.file(ref)
-	if err != nil {
-		return err
-	}
-	return n.at.client.Get(ctx, t, w)
+	return n.at.Get(ctx, ref, w)
 }
 
 // GetRange implements system.Ranger.
 func (n *gatewayNode) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	t, err := n.at.file(ref)
-	if err != nil {
-		return err
-	}
-	return n.at.client.GetRange(ctx, t, off, count, w)
+	return n.at.GetRange(ctx, ref, off, count, w)
 }
 
 // Redial implements system.Redialer.
 func (n *gatewayNode) Redial(ctx context.Context) error {
-	n.at.client.Redial()
+	n.at.Client.Redial()
 	return ctx.Err()
 }
 
 // Stat implements system.Stater, by HEAD.
 func (n *gatewayNode) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	t, err := n.at.file(ref)
-	if err != nil {
-		return system.Object{}, err
-	}
-	size, err := n.at.client.Stat(ctx, t)
+	size, err := n.at.StatSize(ctx, ref)
 	return system.Object{Ref: ref, Size: size}, err
 }
 
@@ -118,7 +106,7 @@ func (n *gatewayNode) Health(ctx context.Context) error {
 		return err
 	}
 	if n.probe == "" {
-		ref, err := n.at.add(ctx, n.at.client, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent))
+		ref, err := n.at.add(ctx, n.at.Client, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent))
 		if err != nil {
 			return err
 		}
@@ -128,7 +116,7 @@ func (n *gatewayNode) Health(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.at.client.Probe(ctx, t, disk.ProbeContent)
+	return n.at.Client.Probe(ctx, t, disk.ProbeContent)
 }
 
 // Processes implements system.Node.

@@ -128,7 +128,7 @@ func (n *swarmNode) ready(ctx context.Context) error {
 // Put implements system.Node: an import at the client's own node, as uploads to
 // IPFS are. Nothing crosses the link.
 func (n *swarmNode) Put(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
-	return n.client.add(ctx, n.client.client, size, r)
+	return n.client.add(ctx, n.client.Client, size, r)
 }
 
 // Seed implements system.Seeder: an import at the storage node.
@@ -138,20 +138,12 @@ func (n *swarmNode) Seed(ctx context.Context, _ string, size int64, r io.Reader)
 
 // Get implements system.Node: what the client's node has not got, it fetches.
 func (n *swarmNode) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	t, err := n.client.file(ref)
-	if err != nil {
-		return err
-	}
-	return n.client.client.Get(ctx, t, w)
+	return n.client.Get(ctx, ref, w)
 }
 
 // GetRange implements system.Ranger.
 func (n *swarmNode) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	t, err := n.client.file(ref)
-	if err != nil {
-		return err
-	}
-	return n.client.client.GetRange(ctx, t, off, count, w)
+	return n.client.GetRange(ctx, ref, off, count, w)
 }
 
 // Cool implements system.Cooler. The client's node forgets the blocks that it
@@ -232,7 +224,7 @@ func (n *swarmNode) Health(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.client.client.Probe(ctx, t, disk.ProbeContent)
+	return n.client.Client.Probe(ctx, t, disk.ProbeContent)
 }
 
 // Processes implements system.Node.
