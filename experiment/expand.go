@@ -235,6 +235,15 @@ func (c *combination) resolve(cell *Cell) *cellError {
 			return err
 		}
 		return c.checkOverhead(cell, o)
+	case c.e.Scenario == "upload" && c.e.Upload != nil:
+		u := &ResolvedUpload{}
+		cell.Upload = u
+		c.copy(reflect.ValueOf(u).Elem(), reflect.ValueOf(*c.e.Upload), "upload.")
+		return c.override(reflect.ValueOf(u).Elem(), reflect.TypeFor[Upload]())
+	case c.e.Scenario == "collect" && c.e.Collect != nil:
+		collect := *c.e.Collect
+		cell.Collect = &collect
+		return nil
 	case c.e.Scenario != "retrieve" || c.e.Retrieve == nil:
 		return nil
 	}

@@ -3,7 +3,7 @@ package experiment
 // Experiment is one experiment file, decoded, checked and with all defaults
 // filled in.
 type Experiment struct {
-	Scenario    string      `json:"scenario" required:"true" enum:"retrieve,overhead" doc:"The question to ask of the systems. The section of the same name holds its settings."`
+	Scenario    string      `json:"scenario" required:"true" enum:"retrieve,overhead,upload,collect" doc:"The question to ask of the systems. The section of the same name holds its settings."`
 	Title       string      `json:"title,omitempty" doc:"A short name for the run, shown at the head of the report."`
 	Question    string      `json:"question,omitempty" doc:"What the experiment shall answer, in one sentence; the report repeats it beside the answer."`
 	Description string      `json:"description,omitempty" doc:"Anything a reader of the report should know: the study followed, what was changed and why."`
@@ -14,6 +14,8 @@ type Experiment struct {
 	Data        Data        `json:"data" doc:"The objects stored in the systems: seeded content that can be verified byte by byte. Absent for attached systems that have their own objects."`
 	Retrieve    *Retrieve   `json:"retrieve,omitempty" scenario:"retrieve" doc:"Settings of the scenario retrieve: fetch objects or ranges of them over HTTP."`
 	Overhead    *Overhead   `json:"overhead,omitempty" scenario:"overhead" doc:"Settings of the scenario overhead: one operation after the other, to see what each costs before its bytes count."`
+	Upload      *Upload     `json:"upload,omitempty" scenario:"upload" doc:"Settings of the scenario upload: store a whole data set, for as long as it takes, and see what it costs and when it slows down."`
+	Collect     *Collect    `json:"collect,omitempty" scenario:"collect" doc:"Settings of the scenario collect: only ask the systems how they are, again and again."`
 	Repetitions Repetitions `json:"repetitions" doc:"How often each cell is measured. Each repetition is a block that executes every cell once, in an order shuffled by the seed."`
 	Warmup      Warmup      `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic."`
 	Limits      Limits      `json:"limits" doc:"Deadlines. Nothing waits for ever."`
@@ -53,6 +55,16 @@ type Link struct {
 type Data struct {
 	Objects int         `json:"objects" default:"1" min:"1" max:"1000000" doc:"Number of objects in a data set."`
 	Size    Axis[Bytes] `json:"size,omitempty" min:"1B" max:"1PiB" label:"size" doc:"Size of each object. A list makes one data set per size."`
+
+	// What only the scenario upload takes: at most one of them, instead of size.
+	Mix       string `json:"mix,omitempty" doc:"Weighted sizes, separated by commas: 60% 2MiB..6MiB, 30% 20MiB, 10% 700MiB. Within a range, sizes are log-uniform."`
+	Spread    string `json:"spread,omitempty" doc:"Sizes log-uniform in a range: 1kB..1GB."`
+	Directory string `json:"directory,omitempty" doc:"The files of a directory tree, in sorted order."`
+	Trace     string `json:"trace,omitempty" doc:"A file with one object per line: size, and optionally a name."`
+
+	Copies       int      `json:"copies" default:"1" min:"1" max:"100000000" doc:"How often the whole set is stored, each time under other names."`
+	Compressible Fraction `json:"compressible" default:"0%" doc:"Share of each object that compresses to nearly nothing."`
+	Duplicate    Fraction `json:"duplicate" default:"0%" doc:"Share of the objects whose content is that of an earlier one."`
 }
 
 // Repetitions is how many measured blocks there are: exactly Max, or between
@@ -90,4 +102,24 @@ type Exit struct {
 	MaxRuntime Duration `json:"max_runtime" default:"none" zero:"none" doc:"Time the run may take."`
 	MaxBytes   Bytes    `json:"max_bytes" default:"none" zero:"none" doc:"File bytes the run may transfer."`
 	MaxErrors  Fraction `json:"max_errors" default:"none" zero:"none" doc:"Share of a cell's finished operations that may fail through the server, in one trial, before the run ends."`
+
+	// What a load test is also ended by.
+	MaxSpend    string  `json:"max_spend,omitempty" doc:"Money that a system may have spent since the trial began, in its currency, when the trial ends: 3600."`
+	Floor       *Floor  `json:"floor,omitempty" doc:"Progress that must be made: a test that goes on slower than this ends."`
+	Steady      *Steady `json:"steady,omitempty" doc:"End a test that has shown what it can: its rate no longer changes."`
+	StorageFull bool    `json:"storage_full" default:"true" doc:"End a test when the system says that it can take no more."`
+}
+
+// Floor is the least progress of a load test: bytes that are stored (with their
+// redundancy, where the system tells) in every full window.
+type Floor struct {
+	Bytes  Bytes    `json:"bytes" default:"1.35GB" min:"1B" doc:"Bytes per window, at least; none at all is less."`
+	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the window, which slides."`
+}
+
+// Steady is when a load test no longer changes.
+type Steady struct {
+	Within  Fraction `json:"within" default:"5%" min:"0.1%" doc:"Relative change of the median time to store an object, from one window to the next, that counts as none."`
+	Windows int      `json:"windows" default:"5" min:"2" max:"1000" doc:"So many windows in a row without a change end the test."`
+	Window  Duration `json:"window" default:"1h" min:"1s" doc:"Length of a window."`
 }

@@ -30,6 +30,8 @@ type Cell struct {
 	Data     ResolvedData      `json:"data"`
 	Retrieve *ResolvedRetrieve `json:"retrieve,omitempty"`
 	Overhead *ResolvedOverhead `json:"overhead,omitempty"`
+	Upload   *ResolvedUpload   `json:"upload,omitempty"`
+	Collect  *ResolvedCollect  `json:"collect,omitempty"`
 	Estimate CellEstimate      `json:"estimate"` // of one trial
 }
 
@@ -99,6 +101,14 @@ func (l ResolvedLink) Shaped() bool {
 type ResolvedData struct {
 	Objects int   `json:"objects"`
 	Size    Bytes `json:"size"`
+
+	Mix          string   `json:"mix,omitempty"`
+	Spread       string   `json:"spread,omitempty"`
+	Directory    string   `json:"directory,omitempty"`
+	Trace        string   `json:"trace,omitempty"`
+	Copies       int      `json:"copies,omitempty"`
+	Compressible Fraction `json:"compressible,omitempty"`
+	Duplicate    Fraction `json:"duplicate,omitempty"`
 }
 
 // ResolvedRetrieve is a [Retrieve] with one value for each field. Zero means

@@ -7,6 +7,9 @@ package scenario
 
 import (
 	"context"
+	"fmt"
+	"iter"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +58,7 @@ type Site struct {
 	Self    []string     // command prefix of our own subcommands
 	Dir     string       // scratch directory, kept until the run ends
 	Seed    uint64       // of the data: names and contents; of an attached system another one in each session
+	Run     string       // names the run directory, the same in all its sessions
 	Limits  experiment.Limits
 	// Event records something that happened; Say tells the user.
 	Event func(kind, what, detail string, took time.Duration)
@@ -66,7 +70,62 @@ type Sink struct {
 	Epoch    time.Time          // nanosecond 0 of the operations' times
 	Block    func([]byte) error // encoded operations, see record.AppendBlock
 	Progress func(ops, bytes int64)
+
+	// Of a scenario that Continues: nil for others.
+	Journal Journal
+	// Now is the time since Epoch: monotonic within a session, and beyond
+	// everything that earlier sessions of the trial have recorded.
+	Now func() time.Duration
+	// State tells how far the trial is; exit conditions judge by it. When one of
+	// them is met, the trial's context ends with a *[Stop] as its cause.
+	State func(State)
 }
+
+// Continuer is a scenario whose trials last so long that they go on where an
+// earlier session was cut off, instead of beginning anew.
+type Continuer interface {
+	Scenario
+	// Continues says so of a cell.
+	Continues(cell experiment.Cell) bool
+}
+
+// Journal is the memory of a trial that goes on.
+type Journal interface {
+	// Earlier are the jobs that earlier sessions of the trial have recorded.
+	Earlier() iter.Seq2[record.Job, error]
+	// Jobs records what became of objects; kill -9 does not lose it.
+	Jobs(jobs ...record.Job) error
+	// EarlierPolls likewise.
+	EarlierPolls() iter.Seq2[record.Poll, error]
+	Poll(record.Poll) error
+	Event(record.Event) error
+}
+
+// State is how far a trial is.
+type State struct {
+	At       time.Duration // since the epoch
+	Objects  int64         // of the data set
+	Accepted int64         // objects
+	Durable  int64         // of them
+	Failed   int64         // given up
+	Refused  int64         // given up
+	Bytes    int64         // file bytes accepted
+	Absolute int64         // bytes of storage servers since the trial began; −1: not told
+	Spent    *big.Int      // since the trial began, in the smallest unit; nil: not told
+	Decimals int           // of Spent
+	Finished int64         // attempts that came to an end of their own, in this trial
+	Failures int64         // of them that failed through the server
+	PutP50   float64       // seconds to store an object, median over the last window of exit.steady; 0: none
+	Full     string        // the system's words that it can take no more; empty: it can
+}
+
+// Stop is an exit condition that ended a trial: the cause of its context's end.
+type Stop struct {
+	Condition string `json:"condition"`
+	Why       string `json:"why"`
+}
+
+func (s *Stop) Error() string { return fmt.Sprintf("stopped by %s: %s", s.Condition, s.Why) }
 
 // Load is what the load generator says of itself after a trial.
 type Load struct {

@@ -13,7 +13,8 @@ import (
 //	range      Ranger       directory  Directory    durable  Settler    cost     Coster
 //	delete     Deleter      update     Updater      cold     Cooler     connect  Connector
 //	list       Lister       stat       Stater       stats    Stats      phases   Phaser
-//	put        writes       fresh      Redialer*    http     HTTPServer
+//	put        writes       fresh      Redialer*    http     HTTPServer  monitor  Monitored
+//	allow      Allower
 //
 // (* or Identity says "connections": "fresh")
 //
@@ -56,6 +57,10 @@ func Abilities(n Node) []string {
 	add("cost", is)
 	_, is = n.(Connector)
 	add("connect", is)
+	_, is = n.(Monitored)
+	add("monitor", is)
+	_, is = n.(Allower)
+	add("allow", is)
 	return words
 }
 

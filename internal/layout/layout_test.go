@@ -26,11 +26,12 @@ var allowed = []struct {
 	folder string
 	may    []string
 }{
-	{"cmd/", []string{"engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed"}},
+	{"cmd/", []string{"collect", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed"}},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "testbed", "workload"}},
 	{"engine/", []string{"experiment", "record", "scenario", "stats", "system", "testbed"}},
 	{"report/", []string{"experiment", "record", "report", "scenario", "stats"}},
-	{"scenario/", []string{"experiment", "httpload", "record", "stats", "system", "testbed", "workload"}},
+	{"scenario/", []string{"collect", "experiment", "httpload", "record", "stats", "system", "testbed", "workload"}},
+	{"collect/", []string{"record", "system"}},
 	{"system/", []string{"system", "testbed", "workload"}},
 	{"testbed/", []string{"record", "testbed"}},
 	{"httpload/", []string{"record", "workload"}},

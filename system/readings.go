@@ -1,0 +1,81 @@
+package system
+
+import (
+	"context"
+	"math/big"
+)
+
+// Monitored is a node whose system can be asked how it is, by requests that
+// change nothing: what a collector polls. Systems without it are polled through
+// their other abilities (Stats, Coster, Lister); see package collect.
+type Monitored interface {
+	// Calls are the requests of one poll, in their order.
+	Calls() []Call
+}
+
+// Call is one read-only request of a poll.
+type Call struct {
+	Name string // as the system's documentation has it: "/renter/contracts"
+	Read func(ctx context.Context) ([]Reading, error)
+}
+
+// Reading is one number that a call told. A number that the system does not
+// tell, or tells absurdly (an unsigned counter that underflowed), is left out;
+// Bad says why, and is recorded.
+type Reading struct {
+	Name   string   // one of the Read constants, or a name of the system's own: "price:storage"
+	Value  float64  // an amount of money: in the currency, rounded
+	Amount *big.Int // money, exactly, in the currency's smallest unit; nil: no amount
+	Bad    string   // why Value is not to be used; empty: it is
+}
+
+// Names of readings that mean the same for every system. Bytes are bytes, times
+// seconds, money in the system's currency.
+const (
+	ReadSynced         = "synced"           // 1 or 0: with its chain, its peers
+	ReadUnlocked       = "unlocked"         // 1 or 0: the wallet
+	ReadHeight         = "height"           // blocks
+	ReadPeers          = "peers"            // connected
+	ReadHosts          = "hosts"            // servers that take data
+	ReadContracts      = "contracts"        // with servers
+	ReadContractBytes  = "contract_bytes"   // the contracts' sizes, summed
+	ReadFiles          = "files"            // known to the client, wholly or partly stored
+	ReadUploads        = "uploads"          // files not yet at their full redundancy: the system's "in progress"
+	ReadFileBytes      = "file_bytes"       // sizes of the files, each times the share of it that is stored
+	ReadAbsolute       = "absolute_bytes"   // sent to or kept by storage servers, padding and redundancy included
+	ReadRedundancyMean = "redundancy_mean"  // of the files that are whole
+	ReadRedundancyMin  = "redundancy_min"   //
+	ReadRedundancyMax  = "redundancy_max"   //
+	ReadBelow          = "below_redundancy" // files that were at their full redundancy and no longer are
+	ReadDisk           = "disk_bytes"       // disk blocks of the storage servers
+	ReadEntries        = "entries"          // directory entries of the storage servers
+	ReadInodes         = "inodes"           //
+	ReadBalance        = "balance"          // money that can be spent
+	ReadOutgoing       = "outgoing"         // money on its way out, not confirmed
+	ReadIncoming       = "incoming"         // money on its way in
+	ReadUnspent        = "unspent"          // money in contracts, not spent
+	ReadSpent          = "spent"            // money: all that contracts cost so far, unspent included, by the system's own total
+	ReadSpentPrefix    = "spent:"           // money by purpose: "spent:fees", "spent:storage", "spent:upload", "spent:download"
+	ReadPricePrefix    = "price:"           // money: "price:storage" per TB·month, "price:upload" per TB
+)
+
+// Allower is a node whose system spends only what it was allowed to. Allow is
+// called when the experiment asks for it, never by itself.
+type Allower interface {
+	Allow(ctx context.Context, a Allowance) error
+}
+
+// Allowance is a budget that a system gets.
+type Allowance struct {
+	Amount *big.Int // smallest unit; nil: the whole balance
+	Period int64    // blocks; 0: the system's usual one
+	Hosts  int      // 0: the system's usual number
+}
+
+// Reviver is a system whose started deployment keeps everything in
+// Deployment.Dir, and can be brought up again on it: with the same data, under
+// the same refs, after any kind of end. Dir is where Start had it; the
+// addresses of the hosts are the same.
+type Reviver interface {
+	Revive(ctx context.Context, d Deployment) (Cluster, error)
+}
