@@ -100,14 +100,17 @@ func (w *watched) firstByte() time.Time {
 }
 
 // sending is the content as the system reads it.
-func (w *watched) sending(c workload.Content) io.Reader {
+func (w *watched) sending(c workload.Content) io.Reader { return w.sendingFrom(c.Reader(), c.Size) }
+
+// sendingFrom is likewise for size bytes of from.
+func (w *watched) sendingFrom(from io.Reader, size int64) io.Reader {
 	w.alive(0, false)
-	return &sender{w: w, from: c.Reader(), left: c.Size}
+	return &sender{w: w, from: from, left: size}
 }
 
 type sender struct {
 	w    *watched
-	from *workload.Reader
+	from io.Reader
 	left int64
 }
 
