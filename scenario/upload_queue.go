@@ -3,6 +3,7 @@ package scenario
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -155,4 +156,15 @@ func (r *retries) Pop() any {
 	last := (*r)[len(*r)-1]
 	*r = (*r)[:len(*r)-1]
 	return last
+}
+
+// unretry takes back that objects are to be tried again.
+func (q *queue) unretry(objects []int, state objectState) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, object := range objects {
+		q.state[object] = state
+	}
+	q.retry = slices.DeleteFunc(q.retry, func(r retryAt) bool { return q.state[r.object] != objectWaiting })
+	heap.Init(&q.retry)
 }

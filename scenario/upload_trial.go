@@ -29,21 +29,21 @@ type uploadTrial struct {
 
 	journal sync.Mutex // one caller at a time
 
-	mu     sync.Mutex
-	jobs   map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
-	doubt  map[int]bool        // the latest attempt may have left something in the system
-	refs   map[int]system.Ref  // of those done that are read or removed at the end
-	late   []int               // accepted, and not durable when the wait for it ended
-	pending []int // accepted, to be looked at
-	pended chan struct{} // closed when that changes
-	noMore bool // nothing will be accepted any more
-	tally  uploadTally
-	recent recentTimes
-	ops    []record.Op
-	sent   time.Time
-	full   string
-	idle   bool
-	notes  []string
+	mu      sync.Mutex
+	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
+	doubt   map[int]bool        // the latest attempt may have left something in the system
+	refs    map[int]system.Ref  // of those done that are read or removed at the end
+	late    []int               // accepted, and not durable when the wait for it ended
+	pending []int               // accepted, to be looked at
+	pended  chan struct{}       // closed when that changes
+	noMore  bool                // nothing will be accepted any more
+	tally   uploadTally
+	recent  recentTimes
+	ops     []record.Op
+	sent    time.Time
+	full    string
+	idle    bool
+	notes   []string
 }
 
 // Trial implements Runner.
@@ -52,7 +52,7 @@ func (r *uploadRunner) Trial(ctx context.Context, cell experiment.Cell, seed uin
 		uploadRunner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, sent: time.Now(),
 		pre:  r.trialNames(cell, seed),
 		jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{},
-		tally:  newUploadTally(), pended: make(chan struct{}),
+		tally: newUploadTally(), pended: make(chan struct{}),
 		recent: recentTimes{window: r.site.Steady},
 	}
 	t.data = func() (workload.Set, error) {
