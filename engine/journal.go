@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"iter"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+// journal is the memory of a trial that goes on, kept in the record.
+type journal struct {
+	*record.TrialWriter
+	read *record.Reader
+	say  Progress
+}
+
+var _ scenario.Journal = journal{}
+
+// Earlier implements scenario.Journal.
+func (j journal) Earlier() iter.Seq2[record.Job, error] { return j.read.Jobs(j.ID()) }
+
+// EarlierPolls implements scenario.Journal.
+func (j journal) EarlierPolls() iter.Seq2[record.Poll, error] { return j.read.Polls(j.ID()) }
+
+// Poll implements scenario.Journal.
+func (j journal) Poll(p record.Poll) error {
+	j.say.Poll(p)
+	return j.TrialWriter.Poll(p)
+}
