@@ -22,6 +22,22 @@ func (j journal) Earlier() iter.Seq2[record.Job, error] { return j.read.Jobs(j.I
 // EarlierPolls implements scenario.Journal.
 func (j journal) EarlierPolls() iter.Seq2[record.Poll, error] { return j.read.Polls(j.ID()) }
 
+// EarlierEvents implements scenario.Journal.
+func (j journal) EarlierEvents() iter.Seq2[record.Event, error] {
+	return func(yield func(record.Event, error) bool) {
+		all, err := j.read.Events()
+		if err != nil {
+			yield(record.Event{}, err)
+			return
+		}
+		for _, e := range all {
+			if e.Trial == j.ID() && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
 // Poll implements scenario.Journal.
 func (j journal) Poll(p record.Poll) error {
 	j.say.Poll(p)

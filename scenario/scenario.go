@@ -60,6 +60,8 @@ type Site struct {
 	Seed    uint64       // of the data: names and contents; of an attached system another one in each session
 	Run     string       // names the run directory, the same in all its sessions
 	Limits  experiment.Limits
+	Base    string        // directory that relative paths of the experiment file start from
+	Steady  time.Duration // window of exit.steady; 0: nobody asks for it
 	// Event records something that happened; Say tells the user.
 	Event func(kind, what, detail string, took time.Duration)
 	Say   func(text string)
@@ -99,6 +101,8 @@ type Journal interface {
 	EarlierPolls() iter.Seq2[record.Poll, error]
 	Poll(record.Poll) error
 	Event(record.Event) error
+	// EarlierEvents are those that earlier sessions of the trial have recorded.
+	EarlierEvents() iter.Seq2[record.Event, error]
 }
 
 // State is how far a trial is.
