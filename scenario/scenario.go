@@ -121,6 +121,7 @@ type State struct {
 	Failures int64         // of them that failed through the server
 	PutP50   float64       // seconds to store an object, median over the last window of exit.steady; 0: none
 	Full     string        // the system's words that it can take no more; empty: it can
+	Idle     bool          // it pauses on purpose: its progress is not judged
 }
 
 // Stop is an exit condition that ended a trial: the cause of its context's end.

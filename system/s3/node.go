@@ -243,14 +243,19 @@ func told(err error) error {
 // mayChange keeps what others have stored on an attached server, and tells what
 // is not there without a request: S3 deletes it without complaint, and makes it
 // when it is to be overwritten.
-func (n *node) mayChange(what string, ref system.Ref) error {
+func (n *node) mayChange(ctx context.Context, what string, ref system.Ref) error {
 	switch {
 	case n.owned(ref):
 		return nil
 	case n.attached:
 		return fmt.Errorf("s3: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
 	}
-	return fmt.Errorf("s3: %s %s: it was not put here: %w", what, ref, system.ErrNotFound)
+	// All of a server that we started is ours; what an earlier session put there
+	// is known to the server alone.
+	if _, err := n.Stat(ctx, ref); err != nil {
+		return fmt.Errorf("s3: %s: %w", what, err)
+	}
+	return nil
 }
 
 // Stat implements system.Stater by StatObject: a HEAD.
@@ -273,7 +278,7 @@ func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Rea
 // Update implements system.Updater: a PUT of the same key. On an attached
 // server it overwrites only what this node has put there.
 func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
-	if err := n.mayChange("update", ref); err != nil {
+	if err := n.mayChange(ctx, "update", ref); err != nil {
 		return err
 	}
 	return n.putKey(ctx, n.s3, string(ref), size, r)
@@ -282,7 +287,7 @@ func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Read
 // Delete implements system.Deleter. On an attached server it deletes only what
 // this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	if err := n.mayChange("delete", ref); err != nil {
+	if err := n.mayChange(ctx, "delete", ref); err != nil {
 		return err
 	}
 	if err := n.s3.RemoveObject(ctx, n.at.bucket, string(ref), minio.RemoveObjectOptions{}); err != nil {
