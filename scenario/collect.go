@@ -100,7 +100,7 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	default:
 		err = context.Cause(ctx)
 	}
-	if e := end(); err == nil {
+	if e := end(err != nil); err == nil {
 		err = e
 	}
 	load.Metrics = p.metrics()

@@ -126,9 +126,9 @@ func (p *polls) restore() error {
 }
 
 // begin polls once, and goes on with that until the function that it returns is
-// called, which polls for the last time. What goes wrong with recording polls
+// called, which polls for the last time, unless it is to end at once. What goes wrong with recording polls
 // ends the trial through fail; what the system does not answer is a gap.
-func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end func() error, err error) {
+func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end func(atOnce bool) error, err error) {
 	if c, ok := p.node.(system.Coster); ok {
 		one, cancel := context.WithTimeout(ctx, p.timeout())
 		if costs, err := c.Costs(one); err == nil {
@@ -137,12 +137,12 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 		cancel()
 	}
 	// Polls go on to the very end, that of an interrupted trial, too.
-	going, stop := context.WithCancel(context.WithoutCancel(ctx))
+	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	c := &collect.Collector{
 		Node: p.node, Every: p.every, Timeout: p.timeout(), Now: p.now, First: p.tally.next, Earlier: p.tally.latest, Keep: p.keep,
 	}
 	if _, err := c.Once(ctx); err != nil && ctx.Err() == nil {
-		stop()
+		stop(nil)
 		return nil, err
 	}
 	over := make(chan error, 1)
@@ -153,7 +153,13 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 		}
 		over <- err
 	}()
-	return func() error { stop(); return <-over }, nil
+	return func(atOnce bool) error {
+		if atOnce {
+			stop(collect.ErrAtOnce)
+		}
+		stop(nil)
+		return <-over
+	}, nil
 }
 
 // timeout is that of one call of a poll.

@@ -100,7 +100,7 @@ func (t *uploadTrial) session(outer context.Context) error {
 		err = context.Cause(ctx)
 	}
 	endReports()
-	if e := endPolls(); err == nil {
+	if e := endPolls(err != nil); err == nil {
 		err = e
 	}
 	if err == nil && stop == nil {
