@@ -175,6 +175,10 @@ func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *upl
 
 // session runs one, until ctx ends or the trial does.
 func (b *uploadBench) session(ctx context.Context) (yield, error) {
+	return b.sessionWith(ctx, b.ledger)
+}
+
+func (b *uploadBench) sessionWith(ctx context.Context, journal Journal) (yield, error) {
 	b.t.Helper()
 	runner, err := Upload{}.Prepare(ctx, Site{
 		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: clusterOf{b.cluster, b.node}, Seed: 1, Limits: b.limits,
@@ -187,7 +191,7 @@ func (b *uploadBench) session(ctx context.Context) (yield, error) {
 	var y yield
 	from := len(b.ops)
 	y.load, err = runner.Trial(ctx, b.cell, 42, Sink{
-		Epoch: b.epoch, Journal: b.ledger, Now: func() time.Duration { return time.Since(b.epoch) },
+		Epoch: b.epoch, Journal: journal, Now: func() time.Duration { return time.Since(b.epoch) },
 		Block: func(block []byte) error {
 			var err error
 			b.ops, err = record.DecodeBlock(block, b.ops)
