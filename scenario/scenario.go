@@ -193,7 +193,7 @@ type Usage struct {
 }
 
 // All lists the scenarios.
-func All() []Scenario { return []Scenario{Retrieve{}, Overhead{}} }
+func All() []Scenario { return []Scenario{Retrieve{}, Overhead{}, Upload{}, Collect{}} }
 
 // ByName finds a scenario; nil when there is none of that name.
 func ByName(name string) Scenario {

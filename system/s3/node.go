@@ -159,11 +159,21 @@ const (
 )
 
 func (n *node) put(ctx context.Context, c *minio.Client, name string, size int64, r io.Reader) (system.Ref, error) {
-	key := n.at.prefix + disk.FileName(name)
-	if err := n.putKey(ctx, c, key, size, r); err != nil {
+	ref := n.Named(name)
+	if err := n.putKey(ctx, c, string(ref), size, r); err != nil {
 		return "", err
 	}
-	return system.Ref(key), nil
+	return ref, nil
+}
+
+// Named implements system.Namer.
+func (n *node) Named(name string) system.Ref { return system.Ref(n.at.prefix + disk.FileName(name)) }
+
+// Adopt implements system.Adopter.
+func (n *node) Adopt(ref system.Ref) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ours[ref] = true
 }
 
 func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int64, r io.Reader) error {
@@ -292,16 +302,27 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 // List implements system.Lister.
 func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	var out []system.Object
+	err := n.Walk(ctx, func(o system.Object) error { out = append(out, o); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Walk implements system.Walker.
+func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
 	for o := range n.s3.ListObjectsIter(ctx, n.at.bucket, minio.ListObjectsOptions{Prefix: n.at.prefix, Recursive: true}) {
 		if o.Err != nil {
-			return nil, fmt.Errorf("s3: list bucket %q: %w", n.at.bucket, told(o.Err))
+			return fmt.Errorf("s3: list bucket %q: %w", n.at.bucket, told(o.Err))
 		}
 		if o.Key == disk.Probe && !n.attached || strings.HasSuffix(o.Key, "/") {
 			continue
 		}
-		out = append(out, n.object(o.Key, o.Size))
+		if err := visit(n.object(o.Key, o.Size)); err != nil {
+			return err
+		}
 	}
-	return out, nil
+	return nil
 }
 
 func (n *node) object(key string, size int64) system.Object {

@@ -29,6 +29,9 @@ var (
 	_ system.Stater     = (*node)(nil)
 	_ system.Updater    = (*node)(nil)
 	_ system.Redialer   = (*node)(nil)
+	_ system.Namer      = (*node)(nil)
+	_ system.Adopter    = (*node)(nil)
+	_ system.Walker     = (*node)(nil)
 	_ system.Stats      = started{}
 	_ system.Provider   = provider{}
 )
