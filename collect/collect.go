@@ -42,6 +42,10 @@ type Answer struct {
 	Err      error
 }
 
+// ErrAtOnce, as the cause of the end of Run's context, leaves out the last poll:
+// somebody waits.
+var ErrAtOnce = errors.New("collect: ended at once")
+
 // Run polls until ctx ends, then once more (bounded by Timeout), so that the last
 // state is known; it returns the first error of Keep.
 //
@@ -68,6 +72,9 @@ func (c *Collector) Run(ctx context.Context) error {
 		}
 		before = tick
 		tick = max(tick+1, int64((c.Now()+c.Every-1)/c.Every))
+	}
+	if errors.Is(context.Cause(ctx), ErrAtOnce) {
+		return nil
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout())
 	defer cancel()

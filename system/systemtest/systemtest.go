@@ -88,6 +88,7 @@ func Run(t *testing.T, s Suite) {
 	}
 	t.Run("killed", func(t *testing.T) { testKilled(t, s) })
 	t.Run("killed midway", func(t *testing.T) { testKilledMidway(t, s) })
+	t.Run("revive", func(t *testing.T) { testRevive(t, s) })
 	t.Run("port in use", func(t *testing.T) { testPortInUse(t, s) })
 }
 
