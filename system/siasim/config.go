@@ -12,9 +12,9 @@ type Config struct {
 	Version string // siad's own
 	// Password of the API.
 	Password string
-	// Locked: the wallet is locked when the simulator begins; any password
-	// but "wrong" unlocks it.
-	Locked bool
+	// Locked: the wallet is locked when the simulator begins.
+	Locked         bool
+	WalletPassword string
 
 	Height      int64 // of the chain at the beginning
 	BlockTime   time.Duration
@@ -89,7 +89,7 @@ func SC(thousandths int64) *big.Int {
 // blocks of ten minutes, and prices as they were recorded.
 func Defaults() Config {
 	return Config{
-		Version: "1.5.9", Password: "simulated",
+		Version: "1.5.9", Password: "simulated", WalletPassword: "simulated",
 		Height: 300_000, BlockTime: 10 * time.Minute, Period: 12_960, RenewWindow: 4_032, Peers: 8,
 		Hosts: 60, Contracts: 50, HostStorage: 4 << 40,
 		Sector: 4 << 20, Data: 10, Parity: 20,
@@ -106,6 +106,7 @@ func (c Config) filled() Config {
 	d := Defaults()
 	or(&c.Version, d.Version)
 	or(&c.Password, d.Password)
+	or(&c.WalletPassword, d.WalletPassword)
 	or(&c.Height, d.Height)
 	or(&c.BlockTime, d.BlockTime)
 	or(&c.Period, d.Period)

@@ -172,7 +172,6 @@ func (s *Sim) walletAddress(w http.ResponseWriter, _ *http.Request, _ string) {
 	answerJSON(w, siadType, map[string]string{"address": strings.Repeat("0", 76)})
 }
 
-// unlock takes every password but "wrong".
 func (s *Sim) unlock(w http.ResponseWriter, r *http.Request, _ string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +179,7 @@ func (s *Sim) unlock(w http.ResponseWriter, r *http.Request, _ string) {
 	switch {
 	case !s.wallet.locked:
 		siadError(w, http.StatusBadRequest, "error when calling /wallet/unlock: wallet has already been unlocked")
-	case r.FormValue("encryptionpassword") == "wrong":
+	case r.FormValue("encryptionpassword") != s.conf.WalletPassword:
 		siadError(w, http.StatusBadRequest, "error when calling /wallet/unlock: [cipher: message authentication failed; [failed to decrypt key; provided encryption key is incorrect]]")
 	default:
 		s.wallet.locked = false

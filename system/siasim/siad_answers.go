@@ -27,27 +27,27 @@ type versionAnswer struct {
 }
 
 type consensusJSON struct {
-	Synced         bool   `json:"synced"`
-	Height         int64  `json:"height"`
-	Block          string `json:"currentblock"`
-	Target         [32]uint8
-	Difficulty     string `json:"difficulty"`
-	Primary        string `json:"foundationprimaryunlockhash"`
-	Failsafe       string `json:"foundationfailsafeunlockhash"`
-	BlockFrequency int64  `json:"blockfrequency"`
-	SizeLimit      int64  `json:"blocksizelimit"`
-	ExtremeFuture  int64  `json:"extremefuturethreshold"`
-	Future         int64  `json:"futurethreshold"`
-	Genesis        int64  `json:"genesistimestamp"`
-	Maturity       int64  `json:"maturitydelay"`
-	MedianWindow   int64  `json:"mediantimestampwindow"`
-	Siafunds       string `json:"siafundcount"`
-	Portion        string `json:"siafundportion"`
-	Initial        int64  `json:"initialcoinbase"`
-	Minimum        int64  `json:"minimumcoinbase"`
-	RootTarget     [32]uint8
-	RootDepth      [32]uint8
-	Precision      string `json:"siacoinprecision"`
+	Synced         bool      `json:"synced"`
+	Height         int64     `json:"height"`
+	Block          string    `json:"currentblock"`
+	Target         [32]uint8 `json:"-"` // see MarshalJSON
+	Difficulty     string    `json:"difficulty"`
+	Primary        string    `json:"foundationprimaryunlockhash"`
+	Failsafe       string    `json:"foundationfailsafeunlockhash"`
+	BlockFrequency int64     `json:"blockfrequency"`
+	SizeLimit      int64     `json:"blocksizelimit"`
+	ExtremeFuture  int64     `json:"extremefuturethreshold"`
+	Future         int64     `json:"futurethreshold"`
+	Genesis        int64     `json:"genesistimestamp"`
+	Maturity       int64     `json:"maturitydelay"`
+	MedianWindow   int64     `json:"mediantimestampwindow"`
+	Siafunds       string    `json:"siafundcount"`
+	Portion        string    `json:"siafundportion"`
+	Initial        int64     `json:"initialcoinbase"`
+	Minimum        int64     `json:"minimumcoinbase"`
+	RootTarget     [32]uint8 `json:"-"`
+	RootDepth      [32]uint8 `json:"-"`
+	Precision      string    `json:"siacoinprecision"`
 }
 
 // MarshalJSON implements json.Marshaler: an array of bytes is sent as numbers.

@@ -80,6 +80,9 @@ func New(c Config) *Sim {
 // bubble of testing/synctest requires.
 func (s *Sim) Close() { s.net.close() }
 
+// Began is when its clock began.
+func (s *Sim) Began() time.Time { return s.epoch }
+
 // Siad is the API of siad.
 func (s *Sim) Siad() http.Handler { return s.outer(s.siadRoutes()) }
 

@@ -3,9 +3,11 @@ package siasim_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -210,3 +212,22 @@ func TestAccountsHold(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// get asks siad's API as a client without a password does.
+func get(t *testing.T, s *siasim.Sim, path string, out any) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DialContext: s.Host().Dial, DisableKeepAlives: true}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.SiadURL()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("User-Agent", "Sia-Agent")
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: status %d, %v", path, resp.StatusCode, err)
+	}
+}
