@@ -313,7 +313,7 @@ func TestUploadStoresAll(t *testing.T) {
 				t.Errorf("job %+v", j)
 			}
 		}
-		if n := len(b.ledger.polls); n < 3 || b.ledger.polls[0].Start != 0 {
+		if n := len(b.ledger.polls); n < 2 || b.ledger.polls[0].Start != 0 {
 			t.Errorf("%d polls", n)
 		}
 		last := b.states[len(b.states)-1]
