@@ -25,7 +25,6 @@ type polls struct {
 	every   time.Duration
 	told    func() // called after each poll; nil: nobody listens
 
-	write sync.Mutex // one caller of the journal at a time
 	mu    sync.Mutex
 	tally pollTally
 	money int // decimals of the system's currency
@@ -166,9 +165,7 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 func (p *polls) timeout() time.Duration { return p.site.Limits.Deadline.Std() }
 
 func (p *polls) keep(poll record.Poll) error {
-	p.write.Lock()
 	err := p.journal.Poll(poll)
-	p.write.Unlock()
 	p.mu.Lock()
 	p.tally.add(poll)
 	p.mu.Unlock()

@@ -33,13 +33,13 @@ type ledger struct {
 func newLedger() *ledger { return &ledger{jobs: map[int64]record.Job{}} }
 
 func (l *ledger) Jobs(jobs ...record.Job) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.fail != nil {
 		if err := l.fail(); err != nil {
 			return err
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, j := range jobs {
 		l.jobs[j.Object] = j
 		l.all = append(l.all, j)

@@ -27,8 +27,6 @@ type uploadTrial struct {
 	queue *queue
 	polls *polls
 
-	journal sync.Mutex // one caller at a time
-
 	mu      sync.Mutex
 	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
 	doubt   map[int]bool        // the latest attempt may have left something in the system
@@ -168,8 +166,6 @@ func (t *uploadTrial) name(object int) string { return t.pre + t.set.Object(obje
 
 // event records something that happened in the trial.
 func (t *uploadTrial) event(kind, what, detail string) error {
-	t.journal.Lock()
-	defer t.journal.Unlock()
 	return t.sink.Journal.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
 }
 
@@ -179,8 +175,6 @@ func (t *uploadTrial) write(jobs ...record.Job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	t.journal.Lock()
-	defer t.journal.Unlock()
 	return t.sink.Journal.Jobs(jobs...)
 }
 
