@@ -25,9 +25,10 @@ type polls struct {
 	every   time.Duration
 	told    func() // called after each poll; nil: nobody listens
 
-	mu    sync.Mutex
-	tally pollTally
-	money int // decimals of the system's currency
+	mu        sync.Mutex
+	tally     pollTally
+	collector *collect.Collector
+	money     int // decimals of the system's currency
 }
 
 // pollTally adds up polls.
@@ -144,6 +145,7 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 		stop(nil)
 		return nil, err
 	}
+	p.collector = c
 	over := make(chan error, 1)
 	go func() {
 		err := c.Run(going)
@@ -159,6 +161,14 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 		stop(nil)
 		return <-over
 	}, nil
+}
+
+// once polls beyond the schedule, while polls go on.
+func (p *polls) once(ctx context.Context) error {
+	if _, err := p.collector.Once(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 // timeout is that of one call of a poll.
