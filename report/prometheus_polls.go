@@ -109,7 +109,7 @@ func (c *pollCollector) collect(out chan<- prometheus.Metric) error {
 	if err != nil {
 		return err
 	}
-	sums, current := map[string]*polled{}, map[string]*polled{}
+	sums, current, ended := map[string]*polled{}, map[string]*polled{}, map[string]time.Time{}
 	for _, t := range trials {
 		p := c.trials[t.ID]
 		if p == nil {
@@ -131,7 +131,10 @@ func (c *pollCollector) collect(out chan<- prometheus.Metric) error {
 		if t.State == record.Running && age < fresh+3*p.interval {
 			current[name] = p
 		}
-		c.emit(out, prometheus.GaugeValue, lastPoll, seconds(t.Epoch.Add(p.latest.End)), name)
+		ended[name] = t.Epoch.Add(p.latest.End)
+	}
+	for name, at := range ended {
+		c.emit(out, prometheus.GaugeValue, lastPoll, float64(at.UnixMilli())/1000, name)
 	}
 	for name, p := range sums {
 		c.counters(out, name, p)
@@ -235,5 +238,3 @@ func (p *polled) add(o *polled) {
 		p.bad[reading] += n
 	}
 }
-
-func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
