@@ -20,9 +20,11 @@ import (
 const helperEnv = "RECORD_TEST_HELPER"
 
 var helpers = map[string]func(args []string) error{
-	"write":  writeUntilKilled,
-	"create": createUntilKilled,
-	"bulk":   recordInBulk,
+	"write":   writeUntilKilled,
+	"create":  createUntilKilled,
+	"bulk":    recordInBulk,
+	"journal": journalUntilKilled,
+	"fill":    journalUntilFull,
 }
 
 func TestMain(m *testing.M) {
