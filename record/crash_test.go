@@ -25,6 +25,7 @@ var helpers = map[string]func(args []string) error{
 	"bulk":    recordInBulk,
 	"journal": journalUntilKilled,
 	"fill":    journalUntilFull,
+	"weeks":   recordWeeks,
 }
 
 func TestMain(m *testing.M) {
