@@ -342,12 +342,17 @@ func (t *longTrial) finish(out loaded, stop *scenario.Stop) (record.Trial, error
 
 // pause ends this session of the trial, which stays as it is for the next one.
 func (t *longTrial) pause(out loaded, cause error) error {
-	t.event("session", "paused", fmt.Sprint(cause))
+	interrupted := cause == nil || errors.Is(cause, context.Canceled)
+	why := "interrupted"
+	if !interrupted {
+		why = cause.Error()
+	}
+	t.event("session", "paused", why)
 	if err := t.w.Pause(t.measured(out)); err != nil {
 		return errors.Join(cause, err)
 	}
 	t.r.paused++
-	if errors.Is(cause, context.Canceled) || cause == nil {
+	if interrupted {
 		return context.Canceled
 	}
 	return cause
