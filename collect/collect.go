@@ -28,11 +28,13 @@ type Collector struct {
 	Keep    func(record.Poll) error // takes each poll
 	Seen    func(calls []Answer)    // optional: the same in the system's own words, for exit conditions
 
-	mu    sync.Mutex // one poll at a time
-	calls []system.Call
-	taken int64 // polls so far, those that were missed included
-	rests map[string]time.Duration
-	sane  sanity
+	mu     sync.Mutex // one poll at a time
+	calls  []system.Call
+	next   int64         // number of the next poll, if none is missed before it
+	polled bool          // there was a poll, in this session or an earlier one
+	latest time.Duration // its moment, or its place in the schedule if that is later
+	rests  map[string]time.Duration
+	sane   sanity
 }
 
 // Answer is what one call brought.
@@ -57,21 +59,15 @@ func (c *Collector) Run(ctx context.Context) error {
 	if c.Every <= 0 {
 		return errors.New("collect: the interval between polls is not positive")
 	}
-	tick, before := c.begin()
-	for {
-		if !c.wait(ctx, tick) {
-			break
-		}
+	for tick := c.begin(); c.wait(ctx, tick); tick = max(tick+1, int64((c.Now()+c.Every-1)/c.Every)) {
 		tick = max(tick, int64(c.Now()/c.Every))
-		err := c.poll(ctx, schedule{on: true, at: time.Duration(tick) * c.Every, missed: tick - before - 1}, nil)
+		err := c.poll(ctx, &tick, nil)
 		if ctx.Err() != nil && errors.Is(err, errCutOff) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		before = tick
-		tick = max(tick+1, int64((c.Now()+c.Every-1)/c.Every))
 	}
 	if errors.Is(context.Cause(ctx), ErrAtOnce) {
 		return nil
@@ -85,22 +81,21 @@ func (c *Collector) Run(ctx context.Context) error {
 // Once is a single poll, beyond the schedule.
 func (c *Collector) Once(ctx context.Context) (record.Poll, error) {
 	var p record.Poll
-	err := c.poll(ctx, schedule{}, &p)
+	err := c.poll(ctx, nil, &p)
 	return p, err
 }
 
-// begin is the tick of the first poll, and the one that was polled before it.
-func (c *Collector) begin() (tick, before int64) {
-	tick = int64(c.Now() / c.Every)
-	if c.First == 0 {
-		return tick, tick - 1
+// begin is the tick of the first poll: the latest one that came, unless it was
+// polled since, or else the next.
+func (c *Collector) begin() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prepare()
+	tick := int64(c.Now() / c.Every)
+	if c.polled {
+		tick = max(tick, int64(c.latest/c.Every)+1)
 	}
-	before = c.First - 1
-	if c.Earlier > 0 {
-		before = int64(c.Earlier / c.Every)
-	}
-	tick = max(tick, before+1)
-	return tick, min(before, tick-1)
+	return tick
 }
 
 // wait reports whether tick came before ctx ended. It never waits for longer

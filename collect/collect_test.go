@@ -323,6 +323,55 @@ func TestOnce(t *testing.T) {
 	})
 }
 
+// TestFirstByHand: who polls once before the schedule begins takes the first
+// tick's place, and what nobody was there for counts as missed all the same.
+func TestFirstByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		epoch := time.Now()
+		var all []record.Poll
+		session := func(first int64, earlier time.Duration) {
+			c := &Collector{Node: on(0), Every: time.Minute, Now: since(epoch), First: first, Earlier: earlier, Keep: keep(&all)}
+			if _, err := c.Once(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			run(t, c, 70*time.Second)
+		}
+		time.Sleep(2 * time.Second)
+		session(0, 0) // 0:02, 1:00, 1:12
+		time.Sleep(5 * time.Minute)
+		last := all[len(all)-1]
+		session(last.Seq+1, last.Start) // 6:12, 7:00, 7:22
+		wantOrder(t, all, 0)
+		missed := 0
+		for _, p := range all {
+			missed += p.Missed
+		}
+		if len(all) != 6 || missed != 4 || all[3].Missed != 4 || all[4].Start != 7*time.Minute {
+			t.Errorf("%d polls, %d missed: %+v", len(all), missed, all)
+		}
+	})
+}
+
+// TestInterrupted: a poll that was told to end is not kept as a gap.
+func TestInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []record.Poll
+		c := &Collector{Node: on(time.Minute), Now: since(time.Now()), Keep: keep(&all)}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := c.Once(ctx); err == nil || len(all) != 0 {
+			t.Errorf("%v, %+v", err, all)
+		}
+		// Nor is there a last poll when somebody waits.
+		going, stop := context.WithCancelCause(t.Context())
+		c.Every = time.Hour
+		time.AfterFunc(30*time.Second, func() { stop(ErrAtOnce) })
+		if err := c.Run(going); err != nil || len(all) != 0 {
+			t.Errorf("%v, %+v", err, all)
+		}
+	})
+}
+
 // TestAbsurd: what cannot be true is recorded as such, and never as a number.
 func TestAbsurd(t *testing.T) {
 	heights := []float64{1000, 990, 3, 1001}

@@ -9,37 +9,44 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// schedule is a poll's place in it.
-type schedule struct {
-	on     bool // else it is beyond the schedule
-	at     time.Duration
-	missed int64 // ticks before it that nobody polled at
-}
-
 var errCutOff = errors.New("collect: the poll was cut off")
 
-// poll makes one and has it kept; out, when not nil, gets it too.
-func (c *Collector) poll(ctx context.Context, s schedule, out *record.Poll) error {
+// prepare makes what a collector needs that is not said.
+func (c *Collector) prepare() {
+	if c.calls != nil {
+		return
+	}
+	c.calls, c.rests = Calls(c.Node), map[string]time.Duration{}
+	c.next, c.polled, c.latest = c.First, c.First > 0, c.Earlier
+	if c.polled && c.latest == 0 {
+		c.latest = time.Duration(c.First-1) * c.Every
+	}
+}
+
+// poll makes one and has it kept; out, when not nil, gets it too. tick is its
+// place in the schedule; nil: it is beyond that.
+func (c *Collector) poll(ctx context.Context, tick *int64, out *record.Poll) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.calls == nil {
-		c.calls, c.taken, c.rests = Calls(c.Node), c.First, map[string]time.Duration{}
-		c.sane = sanity{}
-	}
-	p := record.Poll{Seq: c.taken + s.missed, Start: c.Now(), Missed: int(s.missed)}
+	c.prepare()
+	p := record.Poll{Start: c.Now()}
 	p.Intended = p.Start
-	if s.on {
-		p.Intended = s.at
+	if tick != nil {
+		p.Intended = time.Duration(*tick) * c.Every
 	}
+	if c.polled && c.Every > 0 {
+		p.Missed = int(max(0, int64(p.Intended/c.Every)-int64(c.latest/c.Every)-1))
+	}
+	p.Seq = c.next + int64(p.Missed)
 	own := isMonitored(c.Node)
 	var answers []Answer
 	names := map[string]bool{}
 	for _, call := range c.calls {
-		if s.on && c.Now() < c.rests[call.Name] {
+		if tick != nil && c.Now() < c.rests[call.Name] {
 			continue
 		}
 		a, took := c.ask(ctx, call)
-		if s.on && ctx.Err() != nil {
+		if ctx.Err() != nil && (tick != nil || errors.Is(ctx.Err(), context.Canceled)) {
 			return errCutOff
 		}
 		if !own {
@@ -63,7 +70,7 @@ func (c *Collector) poll(ctx context.Context, s schedule, out *record.Poll) erro
 	if err := c.Keep(p); err != nil {
 		return err
 	}
-	c.taken = p.Seq + 1
+	c.next, c.polled, c.latest = p.Seq+1, true, max(p.Intended, p.Start)
 	if c.Seen != nil {
 		c.Seen(answers)
 	}

@@ -124,11 +124,19 @@ func (l *ledger) count(state record.JobState) (n int) {
 	return n
 }
 
+// store is what the tests look into.
+type store interface {
+	system.Node
+	system.Lister
+}
+
 // uploadBench runs sessions of one trial on system mem.
 type uploadBench struct {
 	t       testing.TB
+	name    string
 	mem     *mem.Node
 	node    system.Node // what the scenario sees
+	truth   store       // what there is
 	cluster system.Cluster
 	cell    experiment.Cell
 	ledger  *ledger
@@ -161,15 +169,19 @@ func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *upl
 		t.Fatal(err)
 	}
 	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(), limits: testLimits, mode: "start"}
-	b.node, b.epoch = b.mem, time.Now()
+	b.name, b.node, b.truth, b.epoch = "mem", b.mem, b.mem, time.Now()
 	return b
 }
 
 // session runs one, until ctx ends or the trial does.
 func (b *uploadBench) session(ctx context.Context) (yield, error) {
+	return b.sessionWith(ctx, b.ledger)
+}
+
+func (b *uploadBench) sessionWith(ctx context.Context, journal Journal) (yield, error) {
 	b.t.Helper()
 	runner, err := Upload{}.Prepare(ctx, Site{
-		Use: experiment.SystemUse{Name: "mem", Use: "mem", Mode: b.mode}, Cluster: clusterOf{b.cluster, b.node}, Seed: 1, Limits: b.limits,
+		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: clusterOf{b.cluster, b.node}, Seed: 1, Limits: b.limits,
 		Run: "0123abcd", Base: b.base, Steady: b.steady,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
 	}, []experiment.Cell{b.cell})
@@ -179,7 +191,7 @@ func (b *uploadBench) session(ctx context.Context) (yield, error) {
 	var y yield
 	from := len(b.ops)
 	y.load, err = runner.Trial(ctx, b.cell, 42, Sink{
-		Epoch: b.epoch, Journal: b.ledger, Now: func() time.Duration { return time.Since(b.epoch) },
+		Epoch: b.epoch, Journal: journal, Now: func() time.Duration { return time.Since(b.epoch) },
 		Block: func(block []byte) error {
 			var err error
 			b.ops, err = record.DecodeBlock(block, b.ops)
@@ -224,7 +236,7 @@ func (b *uploadBench) holds(except ...int) error {
 	set := b.set()
 	r := &uploadRunner{site: Site{Run: "0123abcd"}}
 	pre := r.trialNames(b.cell, 42)
-	all, err := b.mem.List(b.t.Context())
+	all, err := b.truth.List(b.t.Context())
 	if err != nil {
 		return err
 	}
@@ -252,7 +264,7 @@ func (b *uploadBench) holds(except ...int) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(b.mem.Get(b.t.Context(), o.Ref, check), check.Close()); err != nil {
+		if err := errors.Join(b.truth.Get(b.t.Context(), o.Ref, check), check.Close()); err != nil {
 			return fmt.Errorf("object %d: %w", i, err)
 		}
 	}

@@ -27,6 +27,7 @@ var (
 	_ system.Stats     = (*node)(nil)
 	_ system.Coster    = (*node)(nil)
 	_ system.Monitored = (*node)(nil)
+	_ system.Allower   = (*node)(nil)
 	_ system.Provider  = provider{}
 )
 
