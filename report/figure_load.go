@@ -283,7 +283,7 @@ func (r *Report) storeTimeFigure() Figure {
 						took = append(took, x.took)
 					}
 				}
-				if e := medianOf(took); e.Value.Known() {
+				if e := quartiles(took); e.Value.Known() {
 					line = append(line, stretch{s.objects[from].at, s.objects[to-1].at, float64(e.Value), float64(e.Lo), float64(e.Hi), 0})
 				}
 			}

@@ -333,13 +333,13 @@ func (l *LoadTest) stored() {
 	for _, s := range l.shelf.durable {
 		durable = append(durable, s.took)
 	}
-	l.Accept, l.Durable = medianOf(accept), medianOf(durable)
+	l.Accept, l.Durable = quartiles(accept), quartiles(durable)
 }
 
 func estimateBetween(v, lo, hi float64) Estimate { return Estimate{Num(v), Num(lo), Num(hi)} }
 
-// medianOf is a median with the range of its middle half.
-func medianOf(v []float64) Estimate {
+// quartiles is a median with the range of its middle half.
+func quartiles(v []float64) Estimate {
 	if len(v) == 0 {
 		return noEstimate
 	}
@@ -365,7 +365,7 @@ func (l *LoadTest) latencies() {
 	if len(all) < 2*n {
 		return
 	}
-	l.LatencyFirst, l.LatencyLast = medianOf(all[:n]), medianOf(all[len(all)-n:])
+	l.LatencyFirst, l.LatencyLast = quartiles(all[:n]), quartiles(all[len(all)-n:])
 }
 
 // efficient fills where the absolute bytes come from. File bytes and absolute

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -16,6 +15,7 @@ type Growth struct {
 	Unit    string   `json:"unit"`
 	N       int      `json:"n"` // points: medians of neighbouring polls, or objects
 	Class   string   `json:"class"`
+	Best    string   `json:"best"` // also when the class is unclear
 	Second  string   `json:"second"`
 	First   Num      `json:"first"`  // as fitted, at the beginning
 	Last    Num      `json:"last"`   // at the end
@@ -110,7 +110,7 @@ func growthOf(s progressed, i int, name string) (Growth, bool) {
 	if err != nil {
 		return Growth{}, false
 	}
-	g := Growth{What: s.what, Against: name, Unit: s.unit, N: len(s.y), Class: string(fit.Class), Second: string(fit.Second), Why: fit.Why,
+	g := Growth{What: s.what, Against: name, Unit: s.unit, N: len(s.y), Class: string(fit.Class), Best: string(fit.Best), Second: string(fit.Second), Why: fit.Why,
 		First: Num(fit.At(slices.Min(x))), Last: Num(fit.At(slices.Max(x))), Change: estimateOf(fit.PerX), fit: fit, x: x, y: s.y}
 	g.Shown = fit.Class != stats.Constant && g.Change.Lo.Known() && g.Change.Hi.Known() && (g.Change.Lo > 0 || g.Change.Hi < 0)
 	return g, true
