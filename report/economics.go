@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -19,11 +20,11 @@ var bandwidth = []string{"upload", "download"}
 // its last poll that told them. files and bytes are what was stored meanwhile;
 // whole says that nothing was stored before, so that all of the system's own
 // totals belong to it.
-func (w *watch) economy(currency string, p price, whole bool, files int64, bytes float64, contracts bool) *Money {
+func (w *watch) economy(currency string, p experiment.Price, text string, whole bool, files int64, bytes float64, contracts bool) *Money {
 	if len(w.last) == 0 || w.decimals < 0 {
 		return nil
 	}
-	m := &Money{Currency: currency, Price: p.text, In: p.unit, Source: p.source, Whole: whole, Kinds: []Spending{}, Months: unknown}
+	m := &Money{Currency: currency, Price: text, In: p.Currency, Source: p.Source, Whole: whole, Kinds: []Spending{}, Months: unknown}
 	since := func(name string) *big.Int {
 		v := w.last[name]
 		if v == nil || whole {

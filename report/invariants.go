@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"slices"
@@ -37,33 +38,56 @@ type shift struct {
 	held     bool     // for long enough; else it lasts until the end, which came too soon to tell
 }
 
+// firstPolls is how many polls in a row tell the level that an account begins with.
+const firstPolls = 3
+
+// noisy is how many times the usual movement of an account a poll may have and
+// still tell its level.
+const noisy = 3
+
 // shifts finds where an account leaves its level for good. A nil level is the
-// account's own first one that holds. scale is the size of the amounts that it
-// is made of; start and end are the moments of the polls.
+// account's own first one. scale is the size of the amounts that it is made of;
+// start and end are the moments of the polls.
 func (a *account) shifts(level *big.Int, scale float64, start, end []float64) []shift {
+	var tolerance []float64 // of what the calls of one poll may see differently
+	for i := range a.at {
+		t := slack*a.moved[i] + rounding*scale
+		if i+1 < len(a.at) {
+			t += slack * a.moved[i+1]
+		}
+		tolerance = append(tolerance, t)
+	}
+	// While more moves than usual, a level is not to be told.
+	var calm account
+	var off []float64
+	for i, usual := 0, middle(tolerance); i < len(a.at); i++ {
+		if tolerance[i] <= noisy*usual {
+			calm.add(a.at[i], a.level[i], a.moved[i])
+			off = append(off, tolerance[i])
+		}
+	}
+	return returned(calm.steps(level, off, start, end), scale)
+}
+
+// steps are the shifts of an account whose level is known at each poll to within
+// off.
+func (a *account) steps(level *big.Int, off, start, end []float64) []shift {
 	n := len(a.at)
 	if n < heldPolls {
 		return nil
 	}
-	values := make([]float64, n) // above the first, which keeps small changes of large amounts apart
-	base := a.level[0]
-	if level != nil {
-		base = level
+	base := level
+	if base == nil {
+		base = a.level[0]
 	}
+	values := make([]float64, n) // above the base, which keeps small changes of large amounts apart
 	for i, v := range a.level {
 		values[i], _ = new(big.Float).SetInt(new(big.Int).Sub(v, base)).Float64()
-	}
-	tolerance := make([]float64, n)
-	for i := range tolerance {
-		tolerance[i] = slack*a.moved[i] + rounding*scale
-		if i+1 < n {
-			tolerance[i] += slack * a.moved[i+1]
-		}
 	}
 	// until is the first entry after i that does not stay at i's level.
 	until := func(i int) int {
 		j := i + 1
-		for j < n && math.Abs(values[j]-values[i]) <= max(tolerance[i], tolerance[j]) {
+		for j < n && math.Abs(values[j]-values[i]) <= max(off[i], off[j]) {
 			j++
 		}
 		return j
@@ -71,49 +95,38 @@ func (a *account) shifts(level *big.Int, scale float64, start, end []float64) []
 	long := func(i, j int) bool {
 		return j-i >= heldPolls && end[a.at[j-1]]-start[a.at[i]] >= heldSeconds
 	}
-	at, now, last := 0, 0.0, -1 // the level, and the last entry known to be on it
+	i, now := 0, new(big.Int).Set(base) // the level, exactly
 	if level == nil {
-		for ; at < n && !long(at, until(at)); at++ {
+		for i < n && until(i)-i < firstPolls && !long(i, until(i)) {
+			i++
 		}
-		if at == n {
-			at = 0
+		if i == n {
+			return nil
 		}
-		now = a.typical(values, at, until(at))
+		now = a.typical(values, i, until(i))
 	}
 	var all []shift
-	for i := at; i < n; i++ {
-		off := math.Abs(values[i] - now)
-		if off <= tolerance[i] {
-			last = i
+	for ; i < n; i++ {
+		at, _ := new(big.Float).SetInt(new(big.Int).Sub(now, base)).Float64()
+		if math.Abs(values[i]-at) <= off[i] {
 			continue
 		}
 		j := until(i)
 		held := long(i, j)
 		if !held && (j < n || j-i < heldPolls) {
-			continue // money under way, or a jump that goes on
+			continue // money under way, or a change that goes on
 		}
 		then := a.typical(values, i, j)
-		k := a.nearest(values, i, j, then)
-		amount := new(big.Int).Sub(a.level[k], base)
-		nowExact, _ := big.NewFloat(now).Int(nil)
-		if m := a.nearest(values, max(0, last), i, now); last >= 0 && math.Abs(values[m]-now) <= tolerance[m] {
-			nowExact = new(big.Int).Sub(a.level[m], base)
-		}
-		amount.Sub(amount, nowExact)
-		if math.Abs(then-now) <= slack*a.least(i, j)+rounding*scale {
-			i = j - 1 // it only looked so while much moved
-			continue
-		}
-		// What moved hides where it left its level: go back to where it was clearly on it.
-		from := i - 1
-		for from > 0 && math.Abs(values[from]-now) > math.Abs(then-now)/4 {
+		amount := new(big.Int).Sub(then, now)
+		change, _ := new(big.Float).SetInt(new(big.Int).Abs(amount)).Float64()
+		from := max(i-1, 0) // go back to where it was clearly on its level
+		for from > 0 && math.Abs(values[from]-at) > change/4 {
 			from--
 		}
-		s := shift{from: a.at[max(from, 0)], to: a.at[i], amount: amount, held: held}
-		all = append(all, s)
-		now, last, i = then, j-1, j-1
+		all = append(all, shift{from: a.at[from], to: a.at[i], amount: amount, held: held})
+		now, i = then, j-1
 	}
-	return returned(all, scale)
+	return all
 }
 
 // returned leaves out money that went and came back.
@@ -133,24 +146,15 @@ func returned(all []shift, scale float64) []shift {
 	return all
 }
 
-// typical is the median of a stretch.
-func (a *account) typical(values []float64, i, j int) float64 { return middle(values[i:max(j, i+1)]) }
-
-// nearest is the entry of a stretch that is nearest to a value: the exact amount
-// that stands for it.
-func (a *account) nearest(values []float64, i, j int, v float64) int {
-	best := i
+// typical is the median level of a stretch.
+func (a *account) typical(values []float64, i, j int) *big.Int {
+	order := make([]int, 0, j-i)
 	for k := i; k < j; k++ {
-		if math.Abs(values[k]-v) < math.Abs(values[best]-v) {
-			best = k
-		}
+		order = append(order, k)
 	}
-	return best
+	slices.SortFunc(order, func(x, y int) int { return cmp.Compare(values[x], values[y]) })
+	return a.level[order[len(order)/2]]
 }
-
-// least is the least that moved at an entry of a stretch: where little moves, a
-// level is known best.
-func (a *account) least(i, j int) float64 { return slices.Min(a.moved[i:j]) }
 
 // fall is a counter that went down, for good.
 type fall struct {

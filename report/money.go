@@ -2,8 +2,9 @@ package report
 
 import (
 	"math/big"
-	"regexp"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
 )
 
 // Money is what a load test cost, by the system's own account. Amounts are
@@ -41,29 +42,8 @@ type Amount struct {
 	In    Num    `json:"in"`
 }
 
-// price is what one unit of a currency costs.
-type price struct {
-	text, unit, source string
-	per                *big.Rat // nil: none is stated
-}
-
-var priceText = regexp.MustCompile(`^\s*([0-9]+(?:\.[0-9]+)?)\s*([^\s(]+)?\s*(?:\((.*)\))?\s*(.*)$`)
-
-// priceOf reads "0.014 USD (2018-06-01)".
-func priceOf(text string) price {
-	m := priceText.FindStringSubmatch(text)
-	if m == nil {
-		return price{text: text}
-	}
-	per, ok := new(big.Rat).SetString(m[1])
-	if !ok || per.Sign() <= 0 {
-		return price{text: text}
-	}
-	return price{text: text, unit: m[2], source: strings.TrimSpace(m[3] + " " + m[4]), per: per}
-}
-
-// amount tells an exact amount of the smallest unit.
-func (w *watch) amount(v *big.Rat, p price) Amount {
+// amount tells an exact amount of the smallest unit, and at a price, if one is stated.
+func (w *watch) amount(v *big.Rat, p experiment.Price) Amount {
 	if v == nil || w.decimals < 0 {
 		return Amount{Value: unknown, In: unknown}
 	}
@@ -72,8 +52,8 @@ func (w *watch) amount(v *big.Rat, p price) Amount {
 	a := Amount{Exact: decimal(in, w.decimals), In: unknown}
 	f, _ := in.Float64()
 	a.Value = Num(f)
-	if p.per != nil {
-		g, _ := new(big.Rat).Mul(in, p.per).Float64()
+	if p.Each != nil {
+		g, _ := new(big.Rat).Mul(in, p.Each).Float64()
 		a.In = Num(g)
 	}
 	return a

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -149,10 +150,9 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	l.sessions(in, t)
 	l.stored()
 	l.latencies()
-	currency, text := r.currencyOf(l.System, t), t.Info.price()
-	l.currency = currency
-	whole := l.fresh()
-	l.Money = w.economy(currency, priceOf(text), whole, l.Files, float64(l.Bytes), currency == "SC")
+	l.currency = r.currencyOf(l.System, t)
+	price, text := t.Info.price()
+	l.Money = w.economy(l.currency, price, text, l.fresh(), l.Files, float64(l.Bytes), l.currency == "SC")
 	l.efficient()
 	l.check()
 	return l, nil
@@ -176,14 +176,15 @@ func (c *Cell) objects() int64 {
 }
 
 // price is what the experiment says that a unit of the currency costs.
-func (c *Cell) price() string {
+func (c *Cell) price() (p experiment.Price, text string) {
 	switch {
 	case c.plan.Upload != nil:
-		return c.plan.Upload.Price
+		text = c.plan.Upload.Price
 	case c.plan.Collect != nil:
-		return c.plan.Collect.Price
+		text = c.plan.Collect.Price
 	}
-	return ""
+	p, _ = experiment.ParsePrice(text) // none is stated, or an older program took it: no price
+	return p, text
 }
 
 func (w *watch) tells(name string) bool { return w.values[name] != nil }

@@ -25,7 +25,7 @@ type Break struct {
 // check looks for violations of what must hold at every poll.
 func (l *LoadTest) check() {
 	w := l.watch
-	p := priceOf(l.info.price())
+	p, _ := l.info.price()
 	enter := func(law, name string, s shift) {
 		l.Breaks = append(l.Breaks, Break{Law: law, Name: name, From: Num(w.start[s.from]), To: Num(w.end[s.to]), Amount: w.amount(ratOf(s.amount), p),
 			Fell: unknown, Held: s.held, Maybe: l.meanwhile(s.from, s.to)})

@@ -75,7 +75,12 @@ func (l *LoadTest) amountWords(a Amount) string {
 func (l *LoadTest) money(v float64) string { return moneyWords(v, l.currency) }
 
 func moneyWords(v float64, currency string) string {
-	if v >= 1e4 || v <= -1e4 {
+	switch size := max(v, -v); {
+	case size >= 1e9:
+		return digits(v/1e9, 3) + " billion " + currency
+	case size >= 1e7:
+		return digits(v/1e6, 3) + " million " + currency
+	case size >= 1e4:
 		return count(int64(v)) + " " + currency
 	}
 	return digits(v, 4) + " " + currency
