@@ -35,6 +35,7 @@ type Run struct {
 	err     error
 	closed  bool
 	writers map[int64]*TrialWriter
+	queue   jobQueue
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -92,7 +93,12 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 // Resume opens a run directory to go on writing. When plan is given and is not
 // the plan the run was made with, it refuses. Trials that were running are
 // pending again and what they had recorded is removed.
-func Resume(dir string, plan []byte) (*Run, error) {
+func Resume(dir string, plan []byte) (*Run, error) { return ResumeKeeping(dir, plan, nil) }
+
+// ResumeKeeping is [Resume], but a trial that was running, and for which keep is
+// true, loses nothing: [Run.Continue] goes on with it. A trial that a version
+// before schema 3 left running cannot be kept, and keep is not asked.
+func ResumeKeeping(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 	stored, err := readPlan(dir)
 	if err != nil {
 		return nil, err
@@ -106,7 +112,7 @@ func Resume(dir string, plan []byte) (*Run, error) {
 		lock.Close()
 		return nil, err
 	}
-	if err := r.repair(stored, plan); err != nil {
+	if err := r.repair(stored, plan, keep); err != nil {
 		r.shut()
 		lock.Close()
 		return nil, err
@@ -228,6 +234,9 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 		if err := r.setMeta(keyPlan, planHash(plan)); err != nil {
 			return err
 		}
+		if err := r.setID(); err != nil {
+			return err
+		}
 		for i, m := range metrics {
 			err := r.exec(`INSERT INTO metrics (key, place, name, unit, better, help) VALUES (?, ?, ?, ?, ?, ?)`,
 				m.Key, i, m.Name, m.Unit, string(m.Better), m.Help)
@@ -240,8 +249,9 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 }
 
 // repair brings the database of an interrupted run into a state to go on from.
-func (r *Run) repair(stored, plan []byte) error {
-	if err := checkSchema(r.dir, r.conn); err != nil {
+func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
+	version, err := checkSchema(r.dir, r.conn)
+	if err != nil {
 		return err
 	}
 	var made string
@@ -254,19 +264,31 @@ func (r *Run) repair(stored, plan []byte) error {
 	if plan != nil && planHash(plan) != made {
 		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with (%.12s…); a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
 	}
-	err := r.durably(func() error {
-		if err := r.exec(detailsTable); err != nil {
+	again, err := r.interrupted(version, keep)
+	if err != nil {
+		return err
+	}
+	err = r.durably(func() error {
+		if err := r.exec(detailsTable + journalTables); err != nil {
 			return err
 		}
 		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {
 			return err
 		}
-		for _, table := range ofTrial {
-			if err := r.exec(`DELETE FROM `+table+` WHERE trial IN (SELECT id FROM trials WHERE state = ?)`, string(Running)); err != nil {
+		if err := r.setID(); err != nil {
+			return err
+		}
+		for _, id := range again {
+			for _, table := range ofTrial {
+				if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, id); err != nil {
+					return err
+				}
+			}
+			if err := r.exec(`UPDATE trials SET state = ?, seconds = NULL, invalid = '[]', notes = '[]', error = '' WHERE id = ?`, string(Pending), id); err != nil {
 				return err
 			}
 		}
-		return r.exec(`UPDATE trials SET state = ? WHERE state = ?`, string(Pending), string(Running))
+		return nil
 	})
 	return explain(r.dir, err)
 }
