@@ -26,10 +26,6 @@ const (
 const (
 	// maxChanges is how many changes are looked for.
 	maxChanges = 8
-	// changePenalty is what a change has to lower the sum of squares by, in
-	// long-run variances of the noise: found by simulation, so that less than
-	// one series in a hundred without a change is said to have one.
-	changePenalty = 32
 	// changeReach is the rise of the sum of squares within which a position is
 	// plausible at 95 % (Hansen 2000, Sample splitting and threshold
 	// estimation, table 1).
@@ -38,6 +34,12 @@ const (
 	minSegment = 6
 )
 
+// changePenalty is what a change has to lower the sum of squares by, in
+// long-run variances of the noise: found by simulation, so that less than one
+// series in a hundred without a change is said to have one. The fewer the
+// independent blocks, the less is known of their correlation.
+func changePenalty(effective float64) float64 { return 18 + 400/effective }
+
 // Changes finds where y changes its level or its slope, in the order of time;
 // none when nothing is shown, and for fewer than 20 points. Between changes y
 // is taken for a straight line in x, so growth that bends is found as changes
@@ -45,8 +47,8 @@ const (
 //
 // The best positions of 1 to 8 changes are found exactly (dynamic programming:
 // Bai and Perron 2003) over medians of blocks with outliers cut off. Each must
-// lower the sum of squares by 32 times the long-run variance of the noise,
-// which respects the correlation of neighbours.
+// lower the sum of squares by 20 times the long-run variance of the noise or
+// more (the fewer independent blocks, the more), which respects the correlation of neighbours.
 func Changes(x, y []float64) []Change {
 	s, err := reduce(y, x)
 	if err != nil || len(s.y) < 20 {
@@ -223,13 +225,14 @@ func (l *lines) choose() (int, float64) {
 	m := len(l.y)
 	none := l.best[0][m]
 	for k := 1; k < len(l.best); k++ {
-		variance := l.variance(k)
-		if none-l.best[k][m] <= changePenalty*float64(k)*variance {
+		variance, effective := l.variance(k)
+		penalty := changePenalty(effective) * variance
+		if none-l.best[k][m] <= penalty*float64(k) {
 			continue
 		}
 		most := k
 		for j := range l.best {
-			if l.best[j][m]+changePenalty*float64(j)*variance < l.best[most][m]+changePenalty*float64(most)*variance {
+			if l.best[j][m]+penalty*float64(j) < l.best[most][m]+penalty*float64(most) {
 				most = j
 			}
 		}
@@ -238,8 +241,9 @@ func (l *lines) choose() (int, float64) {
 	return 0, 0
 }
 
-// variance is the long-run variance of the noise about lines with k changes.
-func (l *lines) variance(k int) float64 {
+// variance is the long-run variance of the noise about lines with k changes,
+// and how many blocks are independent of each other.
+func (l *lines) variance(k int) (variance, effective float64) {
 	m := len(l.y)
 	borders := append(append([]int{0}, l.breaks(k)...), m)
 	rows := mat.NewDense(m, 2*(k+1), nil)
@@ -253,9 +257,9 @@ func (l *lines) variance(k int) float64 {
 	}
 	left := float64(m - 3*k - 2)
 	if left < 4 {
-		return math.Inf(1)
+		return math.Inf(1), 0
 	}
-	variance := l.best[k][m] / left
+	variance = l.best[k][m] / left
 	least := 1e-18 * (l.sums[m][5] + l.sums[m][0])
 	basis := orthonormal(rows)
 	residual := slices.Clone(target)
@@ -270,8 +274,8 @@ func (l *lines) variance(k int) float64 {
 		}
 	}
 	phi := correlation(residual, basis)
-	phi = min(maxPhi, phi+phiMargin*math.Sqrt((1-phi*phi)/float64(m)))
-	return max(variance*(1+phi)/(1-phi), least)
+	phi = min(maxPhi, phi+2*phiMargin*math.Sqrt((1-phi*phi)/float64(m)))
+	return max(variance*(1+phi)/(1-phi), least), float64(m) * (1 - phi) / (1 + phi)
 }
 
 // describe tells what kind of change there is between two others, and where it
