@@ -21,3 +21,16 @@ func TestSmoke(t *testing.T) {
 		}
 	}
 }
+
+func TestLoadOfARunDirectory(t *testing.T) {
+	s := plainLoad(2)
+	s.hours, s.objects = 8, 600
+	r := buildDir(t, s.write(t))
+	if len(r.Loads) != 1 || r.Loads[0].Files != 600 || r.Loads[0].Polls.N != 480 {
+		t.Fatalf("loads %+v", r.Loads)
+	}
+	b, m := r.Loads[0], s.report(t).Loads[0]
+	if b.Money.Spent != m.Money.Spent || b.Efficiency.Value != m.Efficiency.Value || b.LatencyLast != m.LatencyLast || len(b.Growth) != len(m.Growth) {
+		t.Errorf("the run directory gives\n%+v\nits contents give\n%+v", b, m)
+	}
+}
