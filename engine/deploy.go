@@ -138,14 +138,42 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	s.used = revive && s.keeps
 	s.started = memoryOf(s.processes())
 	r.noteChange(s)
+	if err := r.awaitNeeds(ctx, s, revive); err != nil {
+		return err
+	}
 	r.say.Phase("preparing the data of " + name)
 	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
 	defer cancel()
 	s.runner, err = r.cfg.Scenario.Prepare(preparing, scenario.Site{
 		Use: s.use, Cluster: s.cluster, Client: r.client, Self: r.bed.Self(), Dir: s.dir,
-		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
+		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base, Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}, r.cellsOf(name))
 	return err
+}
+
+// awaitNeeds waits until a system has what its load test needs.
+func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
+	cells := r.cellsOf(s.use.Name)
+	if len(cells) == 0 || cells[0].Upload == nil {
+		return nil
+	}
+	begun := time.Now()
+	err := waiter{
+		name: s.use.Name, node: s.cluster.Nodes()[0], need: cells[0].Upload.Need, skip: r.plan.Experiment.Skip,
+		say: func(what string) {
+			r.say.Phase(s.use.Name + ": " + what)
+			r.event("phase", "preconditions", s.use.Name+": "+what, time.Since(begun))
+		},
+	}.ready(ctx, goesOn)
+	return err
+}
+
+// steadyWindow is the window whose median exit.steady judges.
+func (r *run) steadyWindow() time.Duration {
+	if s := r.plan.Experiment.Exit.Steady; s != nil {
+		return s.Window.Std()
+	}
+	return 0
 }
 
 // watch observes the servers of an attached system that are on this machine.
@@ -198,7 +226,15 @@ const startMargin = 30 * time.Second
 // exceeds several times, and the deadline of an operation for one wait that is
 // in vain, such as that for objects to become durable.
 func (r *run) prepareTime(s *site) time.Duration {
-	objects, bytes := r.cfg.Scenario.Prepares(r.cellsOf(s.use.Name))
+	cells := r.cellsOf(s.use.Name)
+	if slices.ContainsFunc(cells, r.cfg.continues) { // stores nothing before its trials, but may have to wait
+		wait := 30 * time.Second
+		if cells[0].Upload != nil {
+			wait += cells[0].Upload.Need.Wait.Std()
+		}
+		return r.plan.Experiment.Limits.Deadline.Std() + wait
+	}
+	objects, bytes := r.cfg.Scenario.Prepares(cells)
 	seconds := float64(objects) + float64(bytes)/1e6
 	return r.plan.Experiment.Limits.Deadline.Std() + 30*time.Second + time.Duration(seconds*float64(time.Second))
 }

@@ -26,6 +26,7 @@ type Config struct {
 	Systems  []system.System
 	Scenario scenario.Scenario
 	Dir      string   // the run directory
+	Base     string   // directory that relative paths of the experiment start at; of a resumed run, what was recorded
 	Resume   bool     // Dir holds an earlier part of this plan's run
 	Self     []string // command prefix of our own subcommands; nil: this executable
 	Version  string   // of Plimsoll, for the record
@@ -207,7 +208,7 @@ func (r *run) openRecord() error {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
-			"plimsoll": r.cfg.Version, "command": quoteAll(r.cfg.Command), "scenario": r.cfg.Scenario.Name(),
+			"plimsoll": r.cfg.Version, "command": quoteAll(r.cfg.Command), "scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
 		}, r.cfg.Scenario.Metrics())
 	}
 	if err != nil {
@@ -237,6 +238,9 @@ func (r *run) openRecord() error {
 	if err != nil {
 		return err
 	}
+	if r.cfg.Resume {
+		r.cfg.Base = r.rec.Reader.Meta()[baseKey]
+	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
 	if !r.complete() {
@@ -248,6 +252,9 @@ func (r *run) openRecord() error {
 	}
 	return nil
 }
+
+// baseKey is the name in the record of Config.Base.
+const baseKey = "base"
 
 // close ends everything, whatever happened before; it is bounded by ctx.
 func (r *run) close(ctx context.Context) error {

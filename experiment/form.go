@@ -14,7 +14,11 @@ type form struct {
 	parse func(text string) (string, error)
 }
 
-const moneyPattern = `[0-9]+(\.[0-9]+)?`
+const (
+	moneyPattern = `[0-9]+(\.[0-9]+)?`
+	sizePattern  = `[0-9]+(\.[0-9]+)?(B|KiB|MiB|GiB|TiB|PiB|kB|KB|MB|GB|TB|PB)?`
+	sharePattern = `[0-9]+(\.[0-9]+)?%?\s+` + sizePattern + `(\.\.` + sizePattern + `)?`
+)
 
 // formOf is the form of that name.
 func formOf(name string) form {
@@ -29,10 +33,10 @@ func formOf(name string) form {
 		return form{scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)", pattern: `^` + moneyPattern + `\s+[A-Za-z]+(\s+.*)?$`,
 			doc: "What one unit of the system's currency costs, the currency that this is in, and where the price comes from: `0.014 USD (2018-06-01)`."}, parsePriceText}
 	case "mix":
-		return form{scalarKind{name: "mix", noun: "shares of sizes such as 60% 2MiB..6MiB, 40% 20MiB", pattern: `^[0-9].*$`,
+		return form{scalarKind{name: "mix", noun: "shares of sizes such as 60% 2MiB..6MiB, 40% 20MiB", pattern: `^` + sharePattern + `(\s*,\s*` + sharePattern + `)*$`,
 			doc: "Shares with sizes or ranges of sizes, separated by commas, 100 % in all: `60% 2MiB..6MiB, 30% 20MiB, 10% 700MiB`."}, parseMixText}
 	case "spread":
-		return form{scalarKind{name: "spread", noun: "a range of sizes such as 1kB..1GB", pattern: `^[0-9].*\.\.[0-9].*$`,
+		return form{scalarKind{name: "spread", noun: "a range of sizes such as 1kB..1GB", pattern: `^` + sizePattern + `\.\.` + sizePattern + `$`,
 			doc: "Two sizes with two dots between them: `1kB..1GB`."}, parseSpreadText}
 	}
 	panic(fmt.Sprintf("experiment: no form is named %q", name))

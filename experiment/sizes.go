@@ -73,15 +73,16 @@ func parseSpreadText(s string) (string, error) {
 // parseRange reads "2MiB..6MiB", and "20MiB" where one size is allowed.
 func parseRange(s string, one bool) (from, to Bytes, err error) {
 	first, second, is := strings.Cut(s, "..")
-	if !is && !one {
-		hint := "write two sizes with two dots between them, such as `1kB..1GB`"
-		if strings.Contains(s, "-") {
-			hint = "did you mean `" + strings.Replace(s, "-", "..", 1) + "`?"
+	if !is {
+		if a, b, dash := strings.Cut(s, "-"); dash && isSize(withUnitOf(a, b)) && isSize(b) {
+			return 0, 0, badUnit("did you mean `"+withUnitOf(a, b)+".."+b+"`?", "%q is not a range of sizes", s)
 		}
-		return 0, 0, badUnit(hint, "%q is not a range of sizes", s)
-	}
-	if !is && strings.Contains(s, "-") {
-		return 0, 0, badUnit("did you mean `"+strings.Replace(s, "-", "..", 1)+"`?", "%q is neither a size nor a range of sizes", s)
+		if !one {
+			return 0, 0, badUnit("write two sizes with two dots between them, such as `1kB..1GB`", "%q is not a range of sizes", s)
+		}
+	} else if full := withUnitOf(first, second); full != first && isSize(second) {
+		// 2..6MiB is hardly meant to begin at two bytes.
+		return 0, 0, badUnit("did you mean `"+full+".."+second+"`? else write `"+first+"B`", "in the range %q the first size has no unit", s)
 	}
 	if from, err = ParseBytes(first); err != nil {
 		return 0, 0, err
@@ -101,6 +102,19 @@ func parseRange(s string, one bool) (from, to Bytes, err error) {
 		return 0, 0, badUnit("did you mean `"+rangeText(to, from)+"`?", "the range %q ends before it begins", s)
 	}
 	return from, to, nil
+}
+
+func isSize(s string) bool {
+	_, err := ParseBytes(s)
+	return err == nil
+}
+
+// withUnitOf is the number a with the unit of b, where a has none and b has one.
+func withUnitOf(a, b string) string {
+	if _, _, unit, ok := splitNumber(b); ok && isDigits(strings.Replace(a, ".", "", 1)) {
+		return a + unit
+	}
+	return a
 }
 
 // maxSize of one object, as in data.size.

@@ -44,7 +44,7 @@ what was measured so far; plimsoll resume goes on with it.`,
 			if out == "" {
 				out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
 			}
-			return p.execute(c.Context(), plan, out, false)
+			return p.execute(c.Context(), plan, out, baseOf(args[0]), false)
 		},
 	}
 	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
@@ -71,7 +71,7 @@ func (p *program) resumeCommand() *cobra.Command {
 			if code, done, err := enterNamespace(plan); done || err != nil {
 				return exitWith(code, err)
 			}
-			return p.execute(c.Context(), plan, args[0], true)
+			return p.execute(c.Context(), plan, args[0], "", true)
 		},
 	}
 }
@@ -101,14 +101,14 @@ func exitWith(code int, err error) error {
 }
 
 // execute runs a plan and reports on it, whatever the end.
-func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir string, resume bool) error {
+func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base string, resume bool) error {
 	sc := scenario.ByName(plan.Experiment.Scenario)
 	if sc == nil {
 		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", plan.Experiment.Scenario))
 	}
 	progress := newProgress(p.ui, plan, dir, resume)
 	res, err := engine.Run(ctx, engine.Config{
-		Plan: plan, Systems: all.All(), Scenario: sc, Dir: dir, Resume: resume,
+		Plan: plan, Systems: all.All(), Scenario: sc, Dir: dir, Base: base, Resume: resume,
 		Version: programVersion(), Command: os.Args, Progress: progress,
 	})
 	p.ui.Progress("")

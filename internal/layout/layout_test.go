@@ -26,7 +26,7 @@ var allowed = []struct {
 	folder string
 	may    []string
 }{
-	{"cmd/", []string{"collect", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed"}},
+	{"cmd/", []string{"collect", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "workload"}},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "testbed", "workload"}},
 	{"engine/", []string{"experiment", "record", "scenario", "stats", "system", "testbed"}},
 	{"report/", []string{"collect", "experiment", "record", "report", "scenario", "stats", "system"}},
