@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -342,12 +343,17 @@ func (t *longTrial) finish(out loaded, stop *scenario.Stop) (record.Trial, error
 
 // pause ends this session of the trial, which stays as it is for the next one.
 func (t *longTrial) pause(out loaded, cause error) error {
-	t.event("session", "paused", fmt.Sprint(cause))
+	interrupted := cause == nil || errors.Is(cause, context.Canceled)
+	why := "interrupted"
+	if !interrupted {
+		why = cause.Error()
+	}
+	t.event("session", "paused", why)
 	if err := t.w.Pause(t.measured(out)); err != nil {
 		return errors.Join(cause, err)
 	}
 	t.r.paused++
-	if errors.Is(cause, context.Canceled) || cause == nil {
+	if interrupted {
 		return context.Canceled
 	}
 	return cause
@@ -358,7 +364,7 @@ func (t *longTrial) revive(ctx context.Context, out loaded, times int) error {
 	r, s := t.r, t.s
 	what := "a process ended"
 	if out.died != nil {
-		what = fmt.Sprintf("process %s ended: %v (see %s)", out.died.Name(), out.died.Err(), out.died.LogPath())
+		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), firstLine(out.died.Err()), out.died.LogPath())
 	}
 	r.event("fault", "process died", fmt.Sprintf("%s, during %s, block %d", what, t.cell.ID, t.block), 0)
 	died := fmt.Errorf("%s: %s", s.use.Name, what)
@@ -386,6 +392,13 @@ func (t *longTrial) revive(ctx context.Context, out loaded, times int) error {
 	t.w, _, err = r.rec.Continue(kept) // the clock goes on: it is this session's
 	r.event("phase", "system revived", s.use.Name, time.Since(begun))
 	return err
+}
+
+// firstLine is an error without the lines of a log that it may quote.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(fmt.Sprint(err), "\n")
+	text, _, _ = strings.Cut(text, "; see ")
+	return text
 }
 
 // readyTime bounds what may be needed before a trial: a restart with all of its

@@ -180,7 +180,7 @@ func (t *uploadTrial) resolve(ctx context.Context) error {
 	if len(doubted) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	var adopted, removed, absentNow, open int
 	for _, object := range doubted {
@@ -197,7 +197,14 @@ func (t *uploadTrial) resolve(ctx context.Context) error {
 			t.keepRef(object, job)
 			t.countAccepted(job)
 			t.queue.set(object, objectAccepted)
-			t.forget(object)
+			if t.settler() == nil {
+				t.forget(object)
+				continue
+			}
+			t.doubts(object, false)
+			t.mu.Lock()
+			t.late = append(t.late, object)
+			t.mu.Unlock()
 		case broken:
 			if err := t.remove(ctx, o.Ref); err != nil {
 				open++

@@ -1,10 +1,10 @@
 package scenario
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"slices"
@@ -313,7 +313,7 @@ func TestUploadStoresAll(t *testing.T) {
 				t.Errorf("job %+v", j)
 			}
 		}
-		if n := len(b.ledger.polls); n < 3 || b.ledger.polls[0].Start != 0 {
+		if n := len(b.ledger.polls); n < 2 || b.ledger.polls[0].Start != 0 {
 			t.Errorf("%d polls", n)
 		}
 		last := b.states[len(b.states)-1]
@@ -332,4 +332,263 @@ func has(text string, parts ...string) error {
 	return nil
 }
 
-var _ = bytes.NewReader
+// faulty is a node whose puts fail as a test has it; nil: as mem has it.
+type faulty struct {
+	*mem.Node
+	mu    sync.Mutex
+	puts  map[string]int // by the name's last part
+	begun []time.Duration
+	put   func(name string, n int) error
+	after func(name string, n int) error
+	stat  func() error
+	epoch time.Time
+}
+
+func (f *faulty) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	short := name[strings.LastIndex(name, "/")+1:]
+	f.mu.Lock()
+	f.puts[short]++
+	n := f.puts[short]
+	f.begun = append(f.begun, time.Since(f.epoch))
+	f.mu.Unlock()
+	if f.put != nil {
+		if err := f.put(short, n); err != nil {
+			return "", err
+		}
+	}
+	ref, err := f.Node.Put(ctx, name, size, r)
+	if err == nil && f.after != nil {
+		err = f.after(short, n)
+	}
+	return ref, err
+}
+
+func (f *faulty) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	if f.stat != nil {
+		if err := f.stat(); err != nil {
+			return system.Object{}, err
+		}
+	}
+	return f.Node.Stat(ctx, ref)
+}
+
+func (b *uploadBench) faulty(put func(name string, n int) error) *faulty {
+	f := &faulty{Node: b.mem, puts: map[string]int{}, put: put, epoch: b.epoch}
+	b.node = f
+	return f
+}
+
+func TestUploadRetriesWithBackOff(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(1, 10, func(u *experiment.ResolvedUpload) { u.Retries = 7 }))
+		f := b.faulty(func(_ string, n int) error {
+			if n < 8 {
+				return errors.New("mem: status 500")
+			}
+			return nil
+		})
+		y := b.must()
+		// Five times as long each time, up to ten minutes.
+		at := time.Duration(0)
+		for i, pause := range []time.Duration{0, 1, 5, 25, 125, 600, 600, 600} {
+			at += pause * time.Second
+			if i >= len(f.begun) || f.begun[i] != at {
+				t.Fatalf("attempts at %v; the %d. should be at %v", f.begun, i+1, at)
+			}
+		}
+		if err := b.holds(); err != nil {
+			t.Error(err)
+		}
+		m := y.metrics
+		if m["attempts_per_object"] != 8 || !near(m["success_rate"], 1.0/8) || m["failed"] != 0 || m["accepted"] != 1 {
+			t.Errorf("metrics %v", m)
+		}
+	})
+}
+
+// Refused, failed and unreadable objects are given up apart from each other, and
+// the others are stored meanwhile.
+func TestUploadGivesUp(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(6, 10, func(u *experiment.ResolvedUpload) { u.Retries, u.Concurrency = 2, 2 }))
+		f := b.faulty(func(name string, n int) error {
+			switch {
+			case strings.HasPrefix(name, "00000001"):
+				return errors.New("mem: status 503")
+			case strings.HasPrefix(name, "00000003"):
+				return fmt.Errorf("mem: %w", system.ErrQuota)
+			case strings.HasPrefix(name, "00000004") && n == 1:
+				return fmt.Errorf("mem: %w", system.ErrLocked)
+			}
+			return nil
+		})
+		y := b.must()
+		if err := b.holds(1, 3); err != nil {
+			t.Error(err)
+		}
+		for i, want := range []record.JobState{record.JobDurable, record.JobRefused, record.JobDurable, record.JobFailed, record.JobDurable, record.JobDurable} {
+			if j := b.ledger.jobs[int64(i)]; j.State != want {
+				t.Errorf("job %+v, want %s", j, want)
+			}
+		}
+		if j := b.ledger.jobs[3]; j.Attempts != 3 || j.Error == "" {
+			t.Errorf("job %+v", j)
+		}
+		m := y.metrics
+		if m["failed"] != 1 || m["refused"] != 1 || m["accepted"] != 4 || !near(m["success_rate"], 4.0/11) || f.puts["00000004.bin"] != 2 {
+			t.Errorf("metrics %v, puts %v", m, f.puts)
+		}
+		classes := map[string]int{}
+		for _, op := range y.ops {
+			if op.Kind == record.OpPut && op.Outcome != record.OK {
+				classes[op.Outcome.String()+" "+op.Class]++
+			}
+		}
+		if fmt.Sprint(classes) != "map[error locked:1 error quota or disk full:3 refused status 503:3]" {
+			t.Errorf("classes %v", classes)
+		}
+		if last := b.states[len(b.states)-1]; last.Failed != 1 || last.Refused != 1 || last.Failures != 7 || last.Finished != 11 || last.Full == "" {
+			t.Errorf("state %+v", last)
+		}
+		// Given up is given up: another session has nothing to do.
+		before := len(b.ledger.all)
+		b.must()
+		if len(b.ledger.all) != before {
+			t.Errorf("another session did something: %+v", b.ledger.all[before:])
+		}
+	})
+}
+
+// An attempt that seems to fail may have stored its object: then it is not put
+// again, and one that was given up counts as accepted.
+func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
+	for _, retries := range []int{0, 3} {
+		virtual(t, func(t *testing.T) {
+			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10, func(u *experiment.ResolvedUpload) { u.Retries = retries }))
+			f := b.faulty(nil)
+			f.after = func(name string, n int) error {
+				if name == "00000001.bin" {
+					return errors.New("mem: connection reset")
+				}
+				return nil
+			}
+			y := b.must()
+			if err := b.holds(); err != nil {
+				t.Error(err)
+			}
+			if f.puts["00000001.bin"] != 1 || y.metrics["accepted"] != 3 || y.metrics["adopted"] != 1 || y.metrics["failed"] != 0 {
+				t.Errorf("retries %d: puts %v, metrics %v", retries, f.puts, y.metrics)
+			}
+			if j := b.ledger.jobs[1]; !j.Adopted || j.Accepted == 0 {
+				t.Errorf("job %+v", j)
+			}
+		})
+	}
+}
+
+// An object is under way until it is accepted, or until it is durable.
+func TestUploadSlots(t *testing.T) {
+	for slot, want := range map[string]time.Duration{"accepted": 5 * time.Second, "auto": 55 * time.Second, "durable": 55 * time.Second} {
+		virtual(t, func(t *testing.T) {
+			b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"}, uploadCell(10, 10, func(u *experiment.ResolvedUpload) { u.Slot, u.Concurrency = slot, 2 }))
+			b.must()
+			last, durable := time.Duration(0), time.Duration(0)
+			for _, j := range b.ledger.jobs {
+				last, durable = max(last, j.Accepted), max(durable, j.Durable)
+				if j.State != record.JobDurable || j.Durable < j.Accepted+10*time.Second {
+					t.Errorf("%s: job %+v", slot, j)
+				}
+			}
+			if slot == "accepted" && (last != 5*time.Second || durable > 30*time.Second) || slot != "accepted" && durable != want {
+				t.Errorf("%s: the last is accepted at %v, durable at %v", slot, last, durable)
+			}
+		})
+	}
+}
+
+// An object that does not become durable holds its slot for upload.settle, is
+// asked about again at the end, and is counted.
+func TestUploadNeverDurable(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"settle": "1h50m"}, uploadCell(3, 10, func(u *experiment.ResolvedUpload) { u.Settle = experiment.Duration(30 * time.Minute) }))
+		y := b.must()
+		// The first was accepted 90 minutes before the end came, and has half an
+		// hour more then.
+		if m := y.metrics; m["accepted"] != 3 || m["durable"] != 1 || m["not_durable"] != 2 {
+			t.Errorf("metrics %v", m)
+		}
+		if b.ledger.count(record.JobAccepted) != 2 || len(y.load.Notes) != 1 {
+			t.Errorf("jobs %v, notes %q", b.ledger.jobs, y.load.Notes)
+		}
+	})
+}
+
+// An exit condition ends a trial: what was under way is looked into, a last poll
+// is made, and there is a result.
+func TestUploadStops(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.ResolvedUpload) { u.Concurrency = 4 }))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		b.state = func(s State) {
+			if s.Accepted >= 20 && s.At > 55*time.Second {
+				cancel(&Stop{Condition: "max_bytes", Why: "enough"})
+			}
+		}
+		y, err := b.session(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(puts(y.ops)); n != 20 || y.metrics["accepted"] != 20 {
+			t.Errorf("%d puts, metrics %v", n, y.metrics)
+		}
+		cut := 0
+		for _, op := range y.ops {
+			if op.Outcome == record.Cancelled {
+				cut++
+			}
+		}
+		if cut != 4 || y.metrics["success_rate"] != 1 {
+			t.Errorf("%d attempts were cut off, success rate %v", cut, y.metrics["success_rate"])
+		}
+		if err := has(strings.Join(y.load.Notes, "\n"), "stopped by max_bytes: enough"); err != nil {
+			t.Error(err)
+		}
+		if err := has(b.ledger.happened("in doubt"), "4 attempts", "4 nothing"); err != nil {
+			t.Error(err)
+		}
+		if p := b.ledger.polls[len(b.ledger.polls)-1]; p.Start < 55*time.Second {
+			t.Errorf("the last poll was at %v", p.Start)
+		}
+		except := []int{}
+		for i := 20; i < 100; i++ {
+			except = append(except, i)
+		}
+		if err := b.holds(except...); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An interrupted trial ends quickly, although the system does not answer, and
+// another session goes on with it.
+func TestUploadInterrupted(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(10, 10))
+		ctx, cancel := context.WithTimeout(t.Context(), 55*time.Second)
+		defer cancel()
+		from := time.Now()
+		if _, err := b.session(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(from) > 56*time.Second {
+			t.Fatalf("%v after %v", err, time.Since(from))
+		}
+		if b.ledger.count(record.JobPutting) != 1 || b.ledger.count(record.JobDurable) != 5 {
+			t.Errorf("jobs %v", b.ledger.jobs)
+		}
+		y := b.must()
+		if err := b.holds(); err != nil {
+			t.Error(err)
+		}
+		if n := len(puts(y.ops)); n != 5 || y.metrics["accepted"] != 10 || y.metrics["success_rate"] != 1 {
+			t.Errorf("%d puts, metrics %v", n, y.metrics)
+		}
+	})
+}

@@ -93,7 +93,7 @@ func (t *uploadTrial) session(outer context.Context) error {
 	switch {
 	case errors.As(context.Cause(outer), &stop):
 		t.note("stopped by " + stop.Condition + ": " + stop.Why)
-		err = t.resolve(outer)
+		err = t.resolve(context.WithoutCancel(outer))
 	case outer.Err() != nil:
 		err = context.Cause(outer)
 	case err == nil:
@@ -114,6 +114,9 @@ func (t *uploadTrial) session(outer context.Context) error {
 func (t *uploadTrial) work(ctx context.Context) error {
 	endSettling := t.settling(ctx)
 	err := t.workers(ctx)
+	if err == nil {
+		err = t.resolve(ctx)
+	}
 	if e := endSettling(); err == nil {
 		err = e
 	}
