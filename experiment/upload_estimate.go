@@ -64,14 +64,16 @@ func (b Bound) text(seconds, bytes float64) (took, moved string) {
 	return took, moved
 }
 
-func (p *Plan) estimateText() string {
-	took, moved := p.Estimate.Bound.text(p.Estimate.Seconds, p.Estimate.Bytes)
+// Text is the estimate in words: "2.7 s and 151 MB of file bytes", "at least
+// 3 h 03 min and …", or why there is none.
+func (e Estimate) Text() string {
+	took, moved := e.Bound.text(e.Seconds, e.Bytes)
 	switch {
-	case p.Estimate.Bound == Unknown:
+	case e.Bound == Unknown:
 		return "unknown: the data set is read when the run begins"
-	case p.Estimate.Bound == Open:
+	case e.Bound == Open:
 		return "goes on until it is interrupted or an exit condition fires"
-	case p.Experiment.Scenario == "collect":
+	case e.Bytes == 0:
 		return took
 	}
 	return took + " and " + moved + " of file bytes"
