@@ -1,6 +1,7 @@
 package record
 
 import (
+	"database/sql"
 	"maps"
 	"math"
 	"testing"
@@ -202,5 +203,58 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 	}
 	if d := cmp.Diff(polls, collect(t, r.Polls(w.ID())), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("polls (-want +got):\n%s", d)
+	}
+	checkViews(t, r.Reader, polls)
+
+	if !r.journal {
+		t.Error("nobody knows that jobs and polls may not be on the disk")
+	}
+	if err := r.sync(); err != nil || r.journal {
+		t.Errorf("not brought to the disk: %v", err)
+	}
+}
+
+// checkViews compares what SQL sees of polls with them.
+func checkViews(t *testing.T, rd *Reader, polls []Poll) {
+	t.Helper()
+	at := 0
+	var calls []PollCall
+	var readings []Reading
+	for _, p := range polls {
+		calls = append(calls, p.Calls...)
+		readings = append(readings, p.Readings...)
+	}
+	err := rd.each(`SELECT name, start_ns, end_ns, error FROM calls ORDER BY seq, place`, nil, func(rows *sql.Rows) error {
+		var c PollCall
+		if err := rows.Scan(&c.Name, &c.Start, &c.End, &c.Error); err != nil {
+			return err
+		}
+		if want := calls[at]; c.Name != want.Name || c.Start != want.Start || c.End != want.End || (c.Error == "") != (want.Error == "") {
+			t.Errorf("call %d is %+v to SQL, want %+v", at, c, want)
+		}
+		at++
+		return nil
+	})
+	if err != nil || at != len(calls) {
+		t.Errorf("SQL sees %d of %d calls: %v", at, len(calls), err)
+	}
+	at = 0
+	err = rd.each(`SELECT name, value, exact, bad FROM readings ORDER BY seq, place`, nil, func(rows *sql.Rows) error {
+		var r Reading
+		var v sql.NullFloat64
+		if err := rows.Scan(&r.Name, &v, &r.Exact, &r.Bad); err != nil {
+			return err
+		}
+		r.Value = orNaN(v)
+		want := readings[at]
+		// SQLite may read a number's last digit differently.
+		if d := cmp.Diff(want, r, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-14, 0)); d != "" {
+			t.Errorf("reading %d (-want +got):\n%s", at, d)
+		}
+		at++
+		return nil
+	})
+	if err != nil || at != len(readings) {
+		t.Errorf("SQL sees %d of %d readings: %v", at, len(readings), err)
 	}
 }
