@@ -56,6 +56,13 @@ func TestATrialGoesOn(t *testing.T) {
 			if d := cmp.Diff([]Trial{want}, trials, cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("paused (-want +got):\n%s", d)
 			}
+			summary, err := r.Summary(w.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c, summary.Counts()); d != "" || summary.Quantile(Duration, .5) != w.Summary().Quantile(Duration, .5) {
+				t.Errorf("summary of the pause (-want +got):\n%s", d)
+			}
 			if err := w.Ops(ops[:1]); err == nil {
 				t.Error("operations after the pause were accepted")
 			}
@@ -153,7 +160,7 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 	for i := range int64(jobsPage + 10) {
 		jobs = append(jobs, syntheticJob(3*i))
 	}
-	jobs[1] = Job{Object: 3, State: JobPutting, Attempts: 1, Name: "ü \x00 \"", Began: -time.Second}
+	jobs[1] = Job{Object: 3, State: JobPutting, Attempts: 1, Name: "ü \x00 \" \xff", Began: -time.Second}
 	jobs[2] = Job{Object: 6, State: JobFailed, Attempts: 9, Error: "it's\nfull", Size: 7}
 	jobs[3] = Job{Object: 9, State: JobAccepted, Adopted: true, Accepted: 1}
 	early := jobs[4]
