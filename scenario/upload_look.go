@@ -131,7 +131,7 @@ func (t *uploadTrial) look(ctx context.Context, worker, object int) (done bool, 
 		job := t.adopt(object, o)
 		return true, t.accepted(ctx, worker, object, job, o.Ref, t.sink.Now())
 	case broken:
-		if err := t.remove(ctx, o.Ref); err != nil {
+		if err := t.remove(ctx, o); err != nil {
 			t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
 		}
 		t.doubts(object, false)
@@ -148,7 +148,7 @@ func (t *uploadTrial) adopt(object int, o system.Object) *record.Job {
 	if sum, err := t.hash(object); err == nil {
 		job.SHA256 = sum
 	}
-	t.uploadRunner.adopt(o.Ref)
+	t.uploadRunner.adopt(o)
 	if job.Began == 0 {
 		job.Began = t.sink.Now()
 	}
@@ -162,7 +162,7 @@ func (t *uploadTrial) discard(ctx context.Context, name string, ref system.Ref) 
 	}
 	if ref != "" {
 		// That it fails, or nothing was there, changes nothing: it is not counted as stored.
-		_ = t.remove(context.WithoutCancel(ctx), ref)
+		_ = t.remove(context.WithoutCancel(ctx), system.Object{Ref: ref, Size: -1})
 	}
 }
 
@@ -206,7 +206,7 @@ func (t *uploadTrial) resolve(ctx context.Context) error {
 			t.late = append(t.late, object)
 			t.mu.Unlock()
 		case broken:
-			if err := t.remove(ctx, o.Ref); err != nil {
+			if err := t.remove(ctx, o); err != nil {
 				open++
 				continue
 			}
