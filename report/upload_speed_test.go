@@ -106,4 +106,3 @@ func BenchmarkReportOfALongLoadTest(b *testing.B) {
 		must(b, errors.Join(r.WriteHTML(io.Discard), rd.Close()))
 	}
 }
-
