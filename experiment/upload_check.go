@@ -9,6 +9,9 @@ import (
 // for as long as it takes.
 func (e *Experiment) loads() bool { return e.Scenario == "upload" || e.Scenario == "collect" }
 
+// dataType is the section data.
+var dataType = reflect.TypeFor[Data]()
+
 // sources are the keys of data that say where sizes come from.
 var sources = []string{"size", "mix", "spread", "directory", "trace"}
 
@@ -40,7 +43,7 @@ func (d *decoder) onlyLoads(e *Experiment) {
 		refuse("data", "take it away, or ask with the scenario upload", "`data` has no meaning for the scenario collect: it stores nothing")
 	}
 	if e.Scenario != "upload" {
-		for _, f := range tableOf(reflect.TypeFor[Data]()).fields {
+		for _, f := range tableOf(dataType).fields {
 			if e.Scenario != "collect" && f.key != "objects" && f.key != "size" {
 				refuse("data."+f.key, "take it away; the other scenarios have `objects` and `size`", "`data.%s` is for the scenario upload, not for %s", f.key, e.Scenario)
 			}

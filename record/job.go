@@ -220,7 +220,7 @@ type JobCount struct {
 }
 
 // JobCounts counts a trial's jobs by their state; states without jobs have no
-// entry. It looks at every job: half a second for a million.
+// entry. It looks at every job: a second or two for a million.
 func (r *Reader) JobCounts(trial int64) (map[JobState]JobCount, error) {
 	all := make(map[JobState]JobCount)
 	there, err := hasTable(r.db, "jobs")

@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -188,5 +187,3 @@ func reportSize(b *testing.B, r *Run) {
 	}
 	b.ReportMetric(float64(bytes)/float64(b.N), "B/row")
 }
-
-var _ = strings.Repeat

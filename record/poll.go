@@ -77,11 +77,14 @@ const pollsPage = 200
 
 // Polls reads a trial's polls in their order, in constant memory. A run made
 // before schema 3 has none. After an error it ends.
-func (r *Reader) Polls(trial int64) iter.Seq2[Poll, error] {
+func (r *Reader) Polls(trial int64) iter.Seq2[Poll, error] { return r.PollsAfter(trial, -1) }
+
+// PollsAfter is Polls without those up to number seen: what came since.
+func (r *Reader) PollsAfter(trial, seen int64) iter.Seq2[Poll, error] {
 	return func(yield func(Poll, error) bool) {
 		there, err := hasTable(r.db, "polls")
 		names := make(map[string]string)
-		after := int64(-1)
+		after := seen
 		for there && err == nil {
 			page := make([]Poll, 0, pollsPage)
 			err = r.each(`SELECT seq, intended_ns, start_ns, end_ns, missed, calls, readings

@@ -40,6 +40,10 @@ const (
 // NoteNotEmulated marks a trial whose link was asked for and not emulated.
 const NoteNotEmulated = "link: not emulated"
 
+// NoteEnded begins the note of what ended a trial that goes on: "all done",
+// "durable too", or the name of an exit condition with its reason.
+const NoteEnded = "ended: "
+
 // TrialState is where a trial is in its life.
 type TrialState string
 

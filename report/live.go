@@ -27,7 +27,7 @@ const refresh = time.Second
 func Live(dir string) http.Handler {
 	l := &live{dir: dir}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(dir))
+	registry.MustRegister(newCollector(dir), newPollCollector(dir))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", l.page)
 	mux.HandleFunc("GET /events", l.events)

@@ -71,7 +71,7 @@ func BenchmarkCompressibleRead(b *testing.B) {
 func BenchmarkSetCheck(b *testing.B) {
 	for name, share := range map[string]float64{"incompressible": 0, "compressible": 0.5} {
 		b.Run(name, func(b *testing.B) {
-			const size = 64 << 20
+			const size = 4 << 20
 			s := synthetic(b, 1, Fixed{1, size}, Options{Compressible: share})
 			data := contentOf(b, s, 0)
 			b.SetBytes(size)

@@ -28,12 +28,14 @@ type progress struct {
 	invalid  int
 	skipped  map[string]bool // cells, by ID
 	dir      string
+	far      far // of a trial that goes on for long
+	resumed  bool
 }
 
 var _ engine.Progress = (*progress)(nil)
 
-func newProgress(u *ui.UI, plan *experiment.Plan, dir string) *progress {
-	return &progress{ui: u, p: plan, dir: dir, block: -1 << 30, skipped: map[string]bool{}}
+func newProgress(u *ui.UI, plan *experiment.Plan, dir string, resumed bool) *progress {
+	return &progress{ui: u, p: plan, dir: dir, resumed: resumed, block: -1 << 30, skipped: map[string]bool{}}
 }
 
 // Start says what is about to happen.
@@ -46,6 +48,10 @@ func (p *progress) Start() {
 	}
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "plan", "dir": dir, "cells": len(p.p.Cells), "estimate": e, "hash": p.p.Hash})
+		return
+	}
+	if p.resumed { // the whole run's estimate would mislead
+		p.ui.Say("%s: going on in %s; the plan has %d trials of %s", p.title(), dir, e.Trials, strings.Join(systems, ", "))
 		return
 	}
 	p.ui.Say("%s: %d trials (%d warm-up + %d of each cell) of %s", p.title(), e.Trials, p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
@@ -114,6 +120,7 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	defer p.mu.Unlock()
 	p.trials++
 	p.perTrial = time.Since(p.first) / time.Duration(p.trials)
+	p.endFar(t, cell)
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "trial", "cell": cell.ID, "factors": cell.Factors, "trial": t})
 		return
