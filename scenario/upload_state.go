@@ -186,6 +186,8 @@ func (t *uploadTrial) refOf(object int) (system.Ref, bool) {
 
 // report tells how far the trial is.
 func (t *uploadTrial) report() {
+	t.telling.Lock()
+	defer t.telling.Unlock()
 	if t.sink.State != nil {
 		t.sink.State(t.state())
 	}
