@@ -95,6 +95,7 @@ func (t *uploadTrial) countAccepted(job *record.Job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tally.acceptedJob(job)
+	t.full = "" // there is room again
 	if t.sink.Progress != nil {
 		t.sink.Progress(t.tally.accepted, t.tally.bytes)
 	}
