@@ -258,7 +258,7 @@ func (r *run) clear(ctx context.Context) {
 		if s.runner == nil {
 			continue
 		}
-		if s.host == nil {
+		if s.host == nil && r.cfg.Plan.Experiment.Collect == nil {
 			r.say.Phase("removing from " + name + " what was stored there")
 		}
 		begun := time.Now()
