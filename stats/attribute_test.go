@@ -117,6 +117,7 @@ func TestAttributionOfADesignedSequence(t *testing.T) {
 				for _, cv := range []float64{0.05, 0.3} {
 					for _, n := range []int{60, 300, 2000} {
 						r := simulateAttribution(t, k, 2, phi, cv, n, long(3))
+						t.Logf("phi %v, cv %v, n %d: %v", phi, cv, n, r)
 						wrong += r.wrong
 						covered += r.covered
 						intervals += r.intervals
@@ -217,7 +218,7 @@ func BenchmarkSimulatedAttribution(b *testing.B) {
 			for k, cause := range causes {
 				for _, phi := range []float64{0, 0.7} {
 					for _, n := range []int{300, 2000} {
-						b.Logf("%d cycles, %s, phi %v, n %d: %v", cycles, cause.name, phi, n, simulateAttribution(b, k, cycles, phi, 0.1, n, 30))
+						b.Logf("%d cycles, %s, phi %v, n %d: %v", cycles, cause.name, phi, n, simulateAttribution(b, k, cycles, phi, 0.1, n, 12))
 					}
 				}
 			}
