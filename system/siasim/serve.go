@@ -109,6 +109,9 @@ func (s *Sim) expected(l Latency) time.Duration {
 		for _, f := range s.files {
 			absolute += int64(f.placed) * s.conf.Sector
 		}
+		for _, f := range s.renterd.slabs {
+			absolute += int64(f.placed) * s.conf.Sector
+		}
 	}
 	seconds := l.PerByte*float64(absolute) + l.PerSecond*s.now.Seconds()
 	return l.Base + time.Duration(len(s.files))*l.PerFile + time.Duration(seconds*float64(time.Second))
