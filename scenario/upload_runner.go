@@ -17,13 +17,12 @@ type uploadRunner struct {
 }
 
 // Prepares implements Scenario. Nothing is stored before the trials, but what
-// they store needs room, too. Of sets whose sizes are not in the cell (a
-// directory, a mix), only what the cell tells is counted.
+// they store needs room, too. Of a directory or a trace nothing is known here.
 func (Upload) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	for _, c := range cells {
-		n := int64(c.Data.Objects) * int64(max(1, c.Data.Copies))
-		objects += n
-		bytes += n * int64(c.Data.Size)
+		n, size := c.Data.Total()
+		objects += int64(n)
+		bytes += int64(size)
 	}
 	return objects, bytes
 }

@@ -451,7 +451,7 @@ func TestUploadGivesUp(t *testing.T) {
 		if fmt.Sprint(classes) != "map[error locked:1 error quota or disk full:3 refused status 503:3]" {
 			t.Errorf("classes %v", classes)
 		}
-		if last := b.states[len(b.states)-1]; last.Failed != 1 || last.Refused != 1 || last.Failures != 7 || last.Finished != 11 || last.Full == "" {
+		if last := b.states[len(b.states)-1]; last.Failed != 1 || last.Refused != 1 || last.Failures != 7 || last.Finished != 11 || last.Full != "" { // others were taken meanwhile
 			t.Errorf("state %+v", last)
 		}
 		// Given up is given up: another session has nothing to do.
@@ -459,6 +459,34 @@ func TestUploadGivesUp(t *testing.T) {
 		b.must()
 		if len(b.ledger.all) != before {
 			t.Errorf("another session did something: %+v", b.ledger.all[before:])
+		}
+	})
+}
+
+// A system is full when attempts in a row find no room, and is not any more once
+// it takes an object.
+func TestUploadFull(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(12, 10, func(u *experiment.ResolvedUpload) { u.Retries, u.Concurrency = 2, 2 }))
+		full := true
+		b.faulty(func(name string, n int) error {
+			if time.Sleep(time.Second); name >= "00000003" && full {
+				return fmt.Errorf("mem: put: %w", system.ErrQuota)
+			}
+			return nil
+		})
+		told := false
+		b.state = func(s State) {
+			if s.Full != "" && !told {
+				told, full = true, false
+				if err := has(s.Full, "mem: put: quota or disk full"); err != nil || s.Accepted != 3 {
+					t.Error(err, s)
+				}
+			}
+		}
+		b.must()
+		if last := b.states[len(b.states)-1]; !told || last.Full != "" || last.Accepted+last.Failed != 12 || last.Accepted < 4 {
+			t.Errorf("state %+v, it was full: %v", last, told)
 		}
 	})
 }
