@@ -6,21 +6,35 @@ package collect
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
+// usualTimeout is that of a call where none is set. The interface of a Sia
+// renter with 50,000 files has been seen to take more than five minutes.
+const usualTimeout = 10 * time.Minute
+
 // Collector polls one node.
 type Collector struct {
 	Node    system.Node
 	Every   time.Duration           // the schedule: epoch, epoch + Every, …
-	Timeout time.Duration           // of one call
+	Timeout time.Duration           // of one call; 0: ten minutes
 	Now     func() time.Duration    // since the trial's epoch, monotonic
 	First   int64                   // number of the first poll: where an earlier session ended
+	Earlier time.Duration           // start of the last poll of earlier sessions; with First > 0
 	Keep    func(record.Poll) error // takes each poll
 	Seen    func(calls []Answer)    // optional: the same in the system's own words, for exit conditions
+
+	mu     sync.Mutex // one poll at a time
+	calls  []system.Call
+	next   int64         // number of the next poll, if none is missed before it
+	polled bool          // there was a poll, in this session or an earlier one
+	latest time.Duration // its moment, or its place in the schedule if that is later
+	rests  map[string]time.Duration
+	sane   sanity
 }
 
 // Answer is what one call brought.
@@ -30,15 +44,76 @@ type Answer struct {
 	Err      error
 }
 
+// ErrAtOnce, as the cause of the end of Run's context, leaves out the last poll:
+// somebody waits.
+var ErrAtOnce = errors.New("collect: ended at once")
+
 // Run polls until ctx ends, then once more (bounded by Timeout), so that the last
 // state is known; it returns the first error of Keep.
-func (c *Collector) Run(ctx context.Context) error { return errors.New("collect: not there yet") }
+//
+// It begins at once, unless an earlier session has polled since the schedule's
+// last tick. A poll that lasts beyond ticks makes them missed: they are counted
+// and not made up for. One that ctx cuts off is not kept: the last poll, which
+// follows it, tells a later state.
+func (c *Collector) Run(ctx context.Context) error {
+	if c.Every <= 0 {
+		return errors.New("collect: the interval between polls is not positive")
+	}
+	for tick := c.begin(); c.wait(ctx, tick); tick = max(tick+1, int64((c.Now()+c.Every-1)/c.Every)) {
+		tick = max(tick, int64(c.Now()/c.Every))
+		err := c.poll(ctx, &tick, nil)
+		if ctx.Err() != nil && errors.Is(err, errCutOff) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if errors.Is(context.Cause(ctx), ErrAtOnce) {
+		return nil
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout())
+	defer cancel()
+	_, err := c.Once(last)
+	return err
+}
 
 // Once is a single poll, beyond the schedule.
 func (c *Collector) Once(ctx context.Context) (record.Poll, error) {
-	return record.Poll{}, errors.New("collect: not there yet")
+	var p record.Poll
+	err := c.poll(ctx, nil, &p)
+	return p, err
 }
 
-// Calls are the requests of one poll of a node: its own, or those that its
-// abilities allow.
-func Calls(node system.Node) []system.Call { return nil }
+// begin is the tick of the first poll: the latest one that came, unless it was
+// polled since, or else the next.
+func (c *Collector) begin() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prepare()
+	tick := int64(c.Now() / c.Every)
+	if c.polled {
+		tick = max(tick, int64(c.latest/c.Every)+1)
+	}
+	return tick
+}
+
+// wait reports whether tick came before ctx ended. It never waits for longer
+// than one interval, whatever happens to the clock.
+func (c *Collector) wait(ctx context.Context, tick int64) bool {
+	t := time.NewTimer(min(time.Duration(tick)*c.Every-c.Now(), c.Every))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return ctx.Err() == nil
+	}
+}
+
+func (c *Collector) timeout() time.Duration {
+	if c.Timeout > 0 {
+		return c.Timeout
+	}
+	return usualTimeout
+}

@@ -8,11 +8,12 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // blocks executes the plan: warm-up blocks first, then measured blocks, each
 // with every cell once. It goes on where an earlier session ended.
-func (r *run) blocks(ctx context.Context) (*Stopped, error) {
+func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	conditions := exitConditions(r.plan.Experiment.Exit)
 	// A run that an exit condition has ended stays ended: its plan, and the
 	// condition in it, do not change by resuming.
@@ -27,6 +28,7 @@ func (r *run) blocks(ctx context.Context) (*Stopped, error) {
 	total := len(r.plan.Cells) * (r.plan.Warmup + r.plan.Blocks)
 	n := 0
 	consecutive := 0
+	var met *scenario.Stop // the first condition that ended a trial, not the run
 	for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
 		narrow := r.narrowGroups(block)
 		for _, i := range Order(r.plan.Experiment.Seed, block+r.plan.Warmup, len(r.plan.Cells)) {
@@ -42,7 +44,12 @@ func (r *run) blocks(ctx context.Context) (*Stopped, error) {
 				return nil, err
 			}
 			r.say.Begin(n, total, cell, block, block < 0)
-			trial, err := r.trial(ctx, cell, block)
+			r.stoppedBy = nil
+			execute := r.trial
+			if r.cfg.continues(cell) {
+				execute = r.long
+			}
+			trial, err := execute(ctx, cell, block)
 			if err != nil {
 				return nil, err
 			}
@@ -57,11 +64,25 @@ func (r *run) blocks(ctx context.Context) (*Stopped, error) {
 				consecutive = 0
 				r.done[trialKey{cell.ID, block}] = trial
 			}
-			if s := firstMet(conditions, r.soFar(trial)); s != nil {
+			s := r.stoppedBy
+			if s != nil && endsTrialOnly(s) {
+				if met == nil {
+					met = s
+				}
+				s = nil
+				r.event("phase", "exit condition", met.Error(), 0)
+			}
+			if s == nil {
+				s = firstMet(conditions, r.soFar(trial))
+			}
+			if s != nil {
 				r.event("phase", "exit condition", s.Error(), 0)
 				return s, errors.Join(r.rec.Meta("stopped", s.Error()))
 			}
 		}
+	}
+	if met != nil {
+		return met, r.rec.Meta("stopped", met.Error())
 	}
 	return nil, nil
 }

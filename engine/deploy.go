@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -25,6 +26,9 @@ type site struct {
 	cluster system.Cluster
 	runner  scenario.Runner
 	watched map[string]bool        // sample names of attached servers on this machine
+	keeps   bool                   // its directory outlives this session, and it can be revived on it
+	used    bool                   // a trial that goes on has been executed on it
+	changed string                 // how it differs from what it was in the session before
 	started map[int]testbed.Memory // what its processes held before anything was stored, by process id
 }
 
@@ -38,7 +42,7 @@ func (r *run) deployAll(ctx context.Context) error {
 		if sys == nil {
 			return fmt.Errorf("engine: there is no system %q", use.Use)
 		}
-		s := &site{use: use, sys: sys}
+		s := &site{use: use, sys: sys, keeps: r.keepsData(use)}
 		r.sites[use.Name] = s
 		if use.Mode != string(system.Attach) {
 			host, err := r.bed.AddHost(ctx, use.Name)
@@ -49,21 +53,61 @@ func (r *run) deployAll(ctx context.Context) error {
 		}
 	}
 	for _, use := range r.plan.Experiment.Systems {
-		if err := r.deploy(ctx, r.sites[use.Name]); err != nil {
+		if err := r.deploy(ctx, r.sites[use.Name], r.holds(use)); err != nil {
 			return &DeployError{err, use.Mode == string(system.Attach), r.cfg.Dir}
 		}
 	}
 	return nil
 }
 
-// deploy brings up one system and prepares it for its cells. It is also how a
-// system that died comes back: with a fresh directory and its data stored anew.
-func (r *run) deploy(ctx context.Context, s *site) error {
-	name := s.use.Name
-	var err error
-	if s.dir, err = r.dir(name); err != nil {
+// keepsData reports whether a system's directory outlives the session: a trial
+// of its may have to go on.
+func (r *run) keepsData(use experiment.SystemUse) bool {
+	return r.cfg.reviver(use) != nil && slices.ContainsFunc(r.cellsOf(use.Name), r.cfg.continues)
+}
+
+// holds reports whether a trial that was cut off goes on with the deployment of
+// a system.
+func (r *run) holds(use experiment.SystemUse) bool {
+	for key := range r.kept {
+		if cell, _, ok := r.cellAndUse(key.cell); ok && cell.System == use.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// place makes the directory of a deployment, or finds that of one to be revived.
+func (r *run) place(s *site, revive bool) (err error) {
+	if !s.keeps {
+		s.dir, err = r.dir(s.use.Name)
 		return err
 	}
+	dir, err := filepath.Abs(r.cfg.nodesDir(s.use.Name))
+	if err != nil {
+		return fmt.Errorf("engine: directory of %s: %w", s.use.Name, err)
+	}
+	if !revive {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("engine: directory of %s: %w", s.use.Name, err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("engine: directory of %s: %w", s.use.Name, err)
+	}
+	s.dir = dir
+	return nil
+}
+
+// deploy brings up one system and prepares it for its cells. It is also how a
+// system that died comes back: with a fresh directory and its data stored anew
+// or, with revive, on the data that a trial goes on with.
+func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
+	name := s.use.Name
+	if err := r.place(s, revive && s.keeps); err != nil {
+		return err
+	}
+	var err error
 	d := system.Deployment{
 		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
 		Write: slices.Contains(r.plan.Experiment.Allow, "write"),
@@ -75,7 +119,12 @@ func (r *run) deploy(ctx context.Context, s *site) error {
 		r.say.Phase("attaching to " + name)
 	} else {
 		d.Hosts = []testbed.Host{s.host}
-		r.say.Phase("starting " + name)
+		if revive && s.keeps {
+			bring = r.cfg.reviver(s.use).Revive
+			r.say.Phase("starting " + name + " again on its data")
+		} else {
+			r.say.Phase("starting " + name)
+		}
 	}
 	starting, cancel := context.WithTimeout(ctx, r.plan.Experiment.Limits.Start.Std()+startMargin)
 	defer cancel()
@@ -86,15 +135,45 @@ func (r *run) deploy(ctx context.Context, s *site) error {
 		r.watch(starting, s)
 	}
 	r.event("phase", "system ready", name, time.Since(begun))
+	s.used = revive && s.keeps
 	s.started = memoryOf(s.processes())
+	r.noteChange(s)
+	if err := r.awaitNeeds(ctx, s, revive); err != nil {
+		return err
+	}
 	r.say.Phase("preparing the data of " + name)
 	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
 	defer cancel()
 	s.runner, err = r.cfg.Scenario.Prepare(preparing, scenario.Site{
 		Use: s.use, Cluster: s.cluster, Client: r.client, Self: r.bed.Self(), Dir: s.dir,
-		Seed: r.dataSeed(s, begun), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
+		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base, Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}, r.cellsOf(name))
 	return err
+}
+
+// awaitNeeds waits until a system has what its load test needs.
+func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
+	cells := r.cellsOf(s.use.Name)
+	if len(cells) == 0 || cells[0].Upload == nil {
+		return nil
+	}
+	begun := time.Now()
+	err := waiter{
+		name: s.use.Name, node: s.cluster.Nodes()[0], need: cells[0].Upload.Need, skip: r.plan.Experiment.Skip,
+		say: func(what string) {
+			r.say.Phase(s.use.Name + ": " + what)
+			r.event("phase", "preconditions", s.use.Name+": "+what, time.Since(begun))
+		},
+	}.ready(ctx, goesOn)
+	return err
+}
+
+// steadyWindow is the window whose median exit.steady judges.
+func (r *run) steadyWindow() time.Duration {
+	if s := r.plan.Experiment.Exit.Steady; s != nil {
+		return s.Window.Std()
+	}
+	return 0
 }
 
 // watch observes the servers of an attached system that are on this machine.
@@ -127,6 +206,11 @@ func (r *run) dataSeed(s *site, now time.Time) uint64 {
 		return seed
 	}
 	h := fnv.New64a()
+	if slices.ContainsFunc(r.cellsOf(s.use.Name), r.cfg.continues) {
+		// A trial that goes on finds what its earlier sessions stored.
+		fmt.Fprintf(h, "%d/attached/%s", seed, r.rec.ID())
+		return h.Sum64()
+	}
 	fmt.Fprintf(h, "%d/attached/%d", seed, now.UnixNano())
 	seed = h.Sum64()
 	r.event("note", "seed of its data", fmt.Sprintf("%s: %d", s.use.Name, seed), 0)
@@ -142,7 +226,15 @@ const startMargin = 30 * time.Second
 // exceeds several times, and the deadline of an operation for one wait that is
 // in vain, such as that for objects to become durable.
 func (r *run) prepareTime(s *site) time.Duration {
-	objects, bytes := r.cfg.Scenario.Prepares(r.cellsOf(s.use.Name))
+	cells := r.cellsOf(s.use.Name)
+	if slices.ContainsFunc(cells, r.cfg.continues) { // stores nothing before its trials, but may have to wait
+		wait := 30 * time.Second
+		if cells[0].Upload != nil {
+			wait += cells[0].Upload.Need.Wait.Std()
+		}
+		return r.plan.Experiment.Limits.Deadline.Std() + wait
+	}
+	objects, bytes := r.cfg.Scenario.Prepares(cells)
 	seconds := float64(objects) + float64(bytes)/1e6
 	return r.plan.Experiment.Limits.Deadline.Std() + 30*time.Second + time.Duration(seconds*float64(time.Second))
 }
@@ -189,10 +281,10 @@ func (s *site) stop(ctx context.Context) error {
 		}
 		s.cluster, s.runner = nil, nil
 	}
-	if s.dir != "" {
+	if s.dir != "" && !s.keeps { // what is kept goes when the run is over
 		errs = append(errs, os.RemoveAll(s.dir))
-		s.dir = ""
 	}
+	s.dir = ""
 	return errors.Join(errs...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -25,6 +26,7 @@ type Config struct {
 	Systems  []system.System
 	Scenario scenario.Scenario
 	Dir      string   // the run directory
+	Base     string   // directory that relative paths of the experiment start at; of a resumed run, what was recorded
 	Resume   bool     // Dir holds an earlier part of this plan's run
 	Self     []string // command prefix of our own subcommands; nil: this executable
 	Version  string   // of Plimsoll, for the record
@@ -34,15 +36,17 @@ type Config struct {
 
 // Result says how a run ended.
 type Result struct {
-	Trials     int      // executed and measured, in this and earlier sessions
-	Valid      int      // of them
-	Failed     int      // could not be executed
-	Skipped    int      // left out on purpose
-	Planned    int      // measured trials the plan asks for, at most
-	WrongBytes int64    // operations whose bytes were not the object's
-	Stopped    *Stopped // the exit condition that fired, if one did
-	Interrupt  bool     // the user stopped it
-	Complete   bool     // it was complete before it was resumed: nothing was executed
+	Trials     int            // executed and measured, in this and earlier sessions
+	Valid      int            // of them
+	Failed     int            // could not be executed
+	Skipped    int            // left out on purpose
+	Planned    int            // measured trials the plan asks for, at most
+	WrongBytes int64          // operations whose bytes were not the object's
+	Stopped    *scenario.Stop // the exit condition that fired, if one did
+	Ended      string         // what ended the last trial that goes on for long: "all done", "durable too", an exit condition; else empty
+	Paused     int            // trials that a resumed run goes on with
+	Interrupt  bool           // the user stopped it
+	Complete   bool           // it was complete before it was resumed: nothing was executed
 }
 
 // cleanupTime bounds what is done after a run ended, wished or not. Removing from
@@ -72,12 +76,15 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	}
 	if r.complete() {
 		res = r.result()
-		res.Complete = true
+		res.Complete, res.Stopped = true, r.earlierStop()
+		r.over = true
 		return res, nil
 	}
 	stopped, err := r.blocks(ctx)
 	res = r.result()
 	res.Stopped = stopped
+	// Nobody goes on with it: what its deployments hold is of no more use.
+	r.over = err == nil && ctx.Err() == nil && (stopped != nil || r.complete())
 	return res, r.interrupted(ctx, &res, err)
 }
 
@@ -123,6 +130,16 @@ type run struct {
 	skipped map[string]string         // by an earlier session, why, by cell
 	bytes   int64                     // body bytes of all trials
 	failed  int
+
+	// Of trials that go on over several sessions.
+	kept       map[trialKey]record.Trial    // cut off, and to be continued
+	lost       []string                     // why others begin anew
+	identities map[string]map[string]string // of the systems, in the session before, then in this one
+	lastSeen   time.Time                    // the last that is known of the session before
+	ended      string                       // what ended the last such trial
+	stoppedBy  *scenario.Stop               // the exit condition that did, if one did
+	paused     int
+	over       bool // no session will follow
 }
 
 type trialKey struct {
@@ -188,16 +205,16 @@ func (r *run) openRecord() error {
 		return err
 	}
 	if r.cfg.Resume {
-		r.rec, err = record.Resume(r.cfg.Dir, plan)
+		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
-			"plimsoll": r.cfg.Version, "command": quoteAll(r.cfg.Command), "scenario": r.cfg.Scenario.Name(),
+			"plimsoll": r.cfg.Version, "command": quoteAll(r.cfg.Command), "scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
 		}, r.cfg.Scenario.Metrics())
 	}
 	if err != nil {
 		return err
 	}
-	r.done, r.skipped = map[trialKey]record.Trial{}, map[string]string{}
+	r.done, r.skipped, r.kept = map[trialKey]record.Trial{}, map[string]string{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
 	if err != nil {
 		return err
@@ -211,6 +228,9 @@ func (r *run) openRecord() error {
 			r.skipped[t.Cell] = t.Error
 		case record.Done:
 			delete(r.skipped, t.Cell) // later it was not too long
+		case record.Running:
+			r.kept[trialKey{t.Cell, t.Block}] = t
+			continue // what it has moved is counted when it ends
 		}
 		r.bytes += t.Bytes
 	}
@@ -218,12 +238,23 @@ func (r *run) openRecord() error {
 	if err != nil {
 		return err
 	}
-	r.earlier = earlierSeconds(events, trials)
+	if r.cfg.Resume {
+		r.cfg.Base = r.rec.Reader.Meta()[baseKey]
+	}
+	r.earlier, r.lastSeen = earlierSeconds(events, trials)
+	r.identities = r.earlierIdentities()
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
+		for _, why := range r.lost {
+			r.event("note", "trial begins anew", why, 0)
+			r.say.Note(why)
+		}
 	}
 	return nil
 }
+
+// baseKey is the name in the record of Config.Base.
+const baseKey = "base"
 
 // close ends everything, whatever happened before; it is bounded by ctx.
 func (r *run) close(ctx context.Context) error {
@@ -233,6 +264,9 @@ func (r *run) close(ctx context.Context) error {
 	}
 	if r.bed != nil {
 		errs = append(errs, r.bed.Close(ctx))
+	}
+	if r.over {
+		errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.Dir, "nodes")))
 	}
 	if r.rec != nil {
 		if r.bed != nil {
@@ -244,7 +278,7 @@ func (r *run) close(ctx context.Context) error {
 }
 
 func (r *run) result() Result {
-	res := Result{Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
+	res := Result{Ended: r.ended, Paused: r.paused, Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
 	for _, t := range r.done {
 		if t.Warmup {
 			continue
@@ -260,6 +294,17 @@ func (r *run) result() Result {
 		res.WrongBytes += t.Outcomes[record.WrongBytes.String()]
 	}
 	return res
+}
+
+// earlierStop is the exit condition that ended an earlier session, as it was
+// recorded; nil: none did.
+func (r *run) earlierStop() *scenario.Stop {
+	text, ok := strings.CutPrefix(r.rec.Reader.Meta()["stopped"], "stopped by ")
+	condition, why, cut := strings.Cut(text, ": ")
+	if !ok || !cut {
+		return nil
+	}
+	return &scenario.Stop{Condition: condition, Why: why}
 }
 
 // attaches reports whether any system of the plan runs elsewhere: then no

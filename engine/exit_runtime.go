@@ -27,9 +27,10 @@ const (
 
 // earlierSeconds is how long the earlier sessions of a run lasted: each from its
 // first event to the last that is known of it, an event or the end of a trial's
-// load, because one that was killed left no event of its end.
-func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64) {
-	var begun, last time.Time
+// load, because one that was killed left no event of its end. last is that of
+// the latest session.
+func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64, last time.Time) {
+	var begun time.Time
 	seen := func(at time.Time) {
 		if at.After(last) {
 			last = at
@@ -54,5 +55,5 @@ func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64) 
 		seen(e.At)
 	}
 	end(time.Time{})
-	return sum
+	return sum, last
 }

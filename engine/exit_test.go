@@ -57,10 +57,10 @@ func TestEarlierSessions(t *testing.T) {
 		{Epoch: at(5), Seconds: 2, State: record.Done},
 		{Epoch: at(105), Seconds: 7, State: record.Done},
 	}
-	if got := earlierSeconds(events, trials); got != 20+12 {
+	if got, last := earlierSeconds(events, trials); got != 20+12 || !last.Equal(at(112)) {
 		t.Errorf("earlier sessions lasted %v s, want 32", got)
 	}
-	if got := earlierSeconds(nil, nil); got != 0 {
+	if got, _ := earlierSeconds(nil, nil); got != 0 {
 		t.Errorf("no earlier session lasted %v s", got)
 	}
 }

@@ -73,11 +73,21 @@ func probeOnce(ctx context.Context, c system.Cluster) error {
 	return errors.Join(errs...)
 }
 
+// restart brings a system up anew; one that a trial goes on with, on its data.
 func (r *run) restart(ctx context.Context, s *site, why string) error {
 	r.say.Note(fmt.Sprintf("%s: restarting it: %s", s.use.Name, why))
 	r.event("health", "restart", s.use.Name+": "+why, 0)
 	if err := s.stop(ctx); err != nil {
 		r.event("error", "stop before restart", err.Error(), 0)
 	}
-	return r.deploy(ctx, s)
+	return r.deploy(ctx, s, s.used)
+}
+
+// redeploy brings a system up as if it had never been.
+func (r *run) redeploy(ctx context.Context, s *site, why string) error {
+	r.event("phase", "fresh deployment", s.use.Name+": "+why, 0)
+	if err := s.stop(ctx); err != nil {
+		r.event("error", "stop before fresh deployment", err.Error(), 0)
+	}
+	return r.deploy(ctx, s, false)
 }

@@ -23,10 +23,14 @@ type precondition struct {
 // preconditions lists all checks; `plimsoll doctor` runs the same ones.
 func preconditions() []precondition {
 	return []precondition{
+		{"skip", checkSkip},
 		{"machine", checkMachine},
 		{"systems", checkSystems},
 		{"scenario", checkScenario},
 		{"links", checkLinks},
+		{"data-readable", checkData},
+		{"budget", checkBudget},
+		{"allowance", checkAllowance},
 		{"disk-space", checkDisk},
 		{"run-directory", checkDirectory},
 	}
@@ -55,8 +59,12 @@ func Preconditions(ctx context.Context, cfg Config) []Problem {
 // PlanProblems are those that the plan alone tells: whatever the machine, the
 // run would fail.
 func PlanProblems(cfg Config) []Problem {
-	all := append(checkScenario(context.Background(), cfg), checkLinks(context.Background(), cfg)...)
-	return Blocking(all)
+	var all []Problem
+	for _, check := range []func(context.Context, Config) []Problem{checkScenario, checkLinks, checkBudget, checkAllowance} {
+		all = append(all, check(context.Background(), cfg)...)
+	}
+	all = slices.DeleteFunc(all, func(p Problem) bool { return slices.Contains(cfg.Plan.Experiment.Skip, p.Name) })
+	return Blocking(append(checkSkip(context.Background(), cfg), all...))
 }
 
 // Blocking filters the problems that keep a run from beginning.

@@ -5,35 +5,91 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // recordingRoom is left free for the run directory besides the data.
 const recordingRoom = 256 << 20
 
 // checkDisk compares the free space with what the data sets of all systems
-// take, with room for a system that keeps a second copy while it imports.
+// take, with room for a system that keeps a second copy while it imports. What a
+// load test stores in a system that can be revived is kept in the run directory.
 func checkDisk(_ context.Context, cfg Config) []Problem {
-	var need float64 = recordingRoom
+	var need, kept float64 = recordingRoom, recordingRoom
 	for _, use := range cfg.Plan.Experiment.Systems {
-		_, bytes := cfg.Scenario.Prepares(cellsOf(cfg.Plan, use.Name))
-		need += 2 * float64(bytes)
+		cells := cellsOf(cfg.Plan, use.Name)
+		_, bytes := cfg.Scenario.Prepares(cells)
+		switch {
+		case !slices.ContainsFunc(cells, cfg.continues):
+			need += 2 * float64(bytes)
+		case use.Mode == string(system.Attach):
+			// Its disks are elsewhere.
+		case cfg.reviver(use) != nil:
+			kept += longestOf(cfg, cells) * expansion(use)
+		default:
+			need += longestOf(cfg, cells) * expansion(use)
+		}
 	}
-	free, err := freeBytes(os.TempDir())
+	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or data.objects smaller")
+	if kept > recordingRoom && cfg.Dir != "" && !cfg.Resume {
+		problems = append(problems, tooFull(existing(cfg.Dir), kept, "free some space, give --out on a larger disk, or store less")...)
+	}
+	return problems
+}
+
+func tooFull(dir string, need float64, hint string) []Problem {
+	free, err := freeBytes(dir)
 	if err != nil {
-		return []Problem{{What: fmt.Sprintf("cannot tell the free space of %s: %v", os.TempDir(), err)}}
+		return []Problem{{What: fmt.Sprintf("cannot tell the free space of %s: %v", dir, err)}}
 	}
 	if free >= need {
 		return nil
 	}
 	return []Problem{{
-		What:     fmt.Sprintf("%s has %.1f GB free, the run's data needs up to %.1f GB", os.TempDir(), free/1e9, need/1e9),
-		Hint:     "free some space, set TMPDIR to a larger disk, or make data.size or data.objects smaller",
+		What:     fmt.Sprintf("%s has %.1f GB free, the run's data needs up to %.1f GB", dir, free/1e9, need/1e9),
+		Hint:     hint,
 		Blocking: true,
 	}}
+}
+
+// longestOf is the bytes of the largest data set that a cell stores: each begins
+// with a fresh deployment.
+func longestOf(cfg Config, cells []experiment.Cell) (most float64) {
+	for _, c := range cells {
+		_, bytes := cfg.Scenario.Prepares([]experiment.Cell{c})
+		most = math.Max(most, float64(bytes))
+	}
+	return most
+}
+
+// expansion is what a started system makes of a byte, by the options that say so:
+// shares in all for each that is needed.
+func expansion(use experiment.SystemUse) float64 {
+	needed, err1 := strconv.ParseFloat(use.With["needed"], 64)
+	total, err2 := strconv.ParseFloat(use.With["total"], 64)
+	if err1 != nil || err2 != nil || needed <= 0 || total < needed {
+		return 1
+	}
+	return total / needed
+}
+
+// existing is the nearest directory above one that may not be there yet.
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // freeBytes is the space that an ordinary user may still fill.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // Progress is told how a run goes on. It is called from several goroutines.
@@ -18,6 +19,10 @@ type Progress interface {
 	// Begin, Load and End frame a trial; n of total counts trials from 1.
 	Begin(n, total int, cell experiment.Cell, block int, warmup bool)
 	Load(ops, bytes int64, elapsed time.Duration)
+	// State is called while a trial that goes on for long runs.
+	State(s scenario.State, cell experiment.Cell)
+	// Poll is called for each poll of a system in such a trial.
+	Poll(p record.Poll)
 	End(trial record.Trial, cell experiment.Cell)
 }
 
@@ -28,4 +33,6 @@ func (silent) Phase(string)                               {}
 func (silent) Note(string)                                {}
 func (silent) Begin(int, int, experiment.Cell, int, bool) {}
 func (silent) Load(int64, int64, time.Duration)           {}
+func (silent) State(scenario.State, experiment.Cell)      {}
+func (silent) Poll(record.Poll)                           {}
 func (silent) End(record.Trial, experiment.Cell)          {}

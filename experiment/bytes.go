@@ -107,7 +107,7 @@ func (Bytes) describe() scalarKind {
 		name:    "size",
 		noun:    "a size such as 10MiB",
 		unit:    "B",
-		pattern: `^[0-9]+(\.[0-9]+)?(B|KiB|MiB|GiB|TiB|PiB|kB|KB|MB|GB|TB|PB)?$`,
+		pattern: `^` + sizePattern + `$`,
 		doc:     "A number of bytes with a unit that says whether it is binary (`KiB`, `MiB`, `GiB`, `TiB`, `PiB`: powers of 1024) or decimal (`kB`, `MB`, `GB`, `TB`, `PB`: powers of 1000): `10MiB`, `1.5GB`, `512B`, `512`. `10M` is refused, because it could be either.",
 	}
 }

@@ -339,7 +339,14 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(strings.TrimSpace(text))
+		text = strings.TrimSpace(text)
+		if f.form != "" {
+			var err error
+			if text, err = formOf(f.form).parse(text); err != nil {
+				return err
+			}
+		}
+		v.SetString(text)
 	case reflect.Bool:
 		switch text {
 		case "true", "false":

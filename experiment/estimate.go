@@ -45,8 +45,8 @@ func (p *Plan) estimate() {
 	for _, s := range e.Systems {
 		if s.Mode == "start" {
 			setup += startSystem
-			if e.Scenario == "overhead" {
-				continue // what it reads is little beside what it writes
+			if e.Scenario != "retrieve" {
+				continue // what they read is little beside what they write
 			}
 			for _, size := range e.Data.Size {
 				setup += float64(e.Data.Objects) * float64(size) / loadRate
@@ -57,8 +57,9 @@ func (p *Plan) estimate() {
 		Trials:  len(p.Cells) * (p.Warmup + p.Blocks),
 		Seconds: roundTo(seconds*blocks+setup, 0.1),
 		Bytes:   math.Round(bytes * blocks),
-		How:     p.how(),
+		Bound:   boundOf(p.Cells),
 	}
+	p.Estimate.How = p.how()
 }
 
 // how says what the estimate assumed.
@@ -71,6 +72,9 @@ func (p *Plan) how() string {
 	for _, c := range p.Cells {
 		unlimited = unlimited || c.Link.Rate == 0
 		unknown = unknown || c.Retrieve != nil && requestBytes(c.Data, c.Retrieve) == 0
+	}
+	if p.Experiment.loads() {
+		return p.howUpload(unlimited)
 	}
 	if p.Experiment.Scenario == "overhead" {
 		parts = append(parts, fmt.Sprintf("%d round trips (%d with fresh connections) and %gs of work for each operation, and its bytes at the link's rate", guessedTrips, guessedTrips+freshTrips, guessedWork))
@@ -101,6 +105,10 @@ func estimateCell(c *Cell, limits Limits) CellEstimate {
 	switch {
 	case c.Overhead != nil:
 		est = estimateOverhead(c, goodput, limits)
+	case c.Upload != nil:
+		est = estimateUpload(c, goodput)
+	case c.Collect != nil:
+		est = estimateCollect(c.Collect)
 	case c.Retrieve == nil:
 	case c.Retrieve.Arrivals != nil:
 		est = openLoop(c.Retrieve, knownBytes(c), goodput)

@@ -11,13 +11,13 @@ type Experiment struct {
 	Systems     []SystemUse `json:"systems" required:"true" doc:"The systems to measure, each in turn, never two at once."`
 	Baseline    string      `json:"baseline" doc:"Name of the system that the others are divided by, or none. Default: the first system that is a raw baseline."`
 	Link        Link        `json:"link" doc:"The emulated link between the load generator and each system, measured before it is used."`
-	Data        Data        `json:"data" doc:"The objects stored in the systems: seeded content that can be verified byte by byte. Absent for attached systems that have their own objects."`
+	Data        Data        `json:"data" doc:"The objects stored in the systems: seeded content that can be verified byte by byte or, in the scenario upload, files of a directory. Absent for attached systems that have their own objects."`
 	Retrieve    *Retrieve   `json:"retrieve,omitempty" scenario:"retrieve" doc:"Settings of the scenario retrieve: fetch objects or ranges of them over HTTP."`
 	Overhead    *Overhead   `json:"overhead,omitempty" scenario:"overhead" doc:"Settings of the scenario overhead: one operation after the other, to see what each costs before its bytes count."`
 	Upload      *Upload     `json:"upload,omitempty" scenario:"upload" doc:"Settings of the scenario upload: store a whole data set, for as long as it takes, and see what it costs and when it slows down."`
 	Collect     *Collect    `json:"collect,omitempty" scenario:"collect" doc:"Settings of the scenario collect: only ask the systems how they are, again and again."`
-	Repetitions Repetitions `json:"repetitions" doc:"How often each cell is measured. Each repetition is a block that executes every cell once, in an order shuffled by the seed."`
-	Warmup      Warmup      `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic."`
+	Repetitions Repetitions `json:"repetitions" doc:"How often each cell is measured; once in the scenarios upload and collect, where nothing else is said. Each repetition is a block that executes every cell once, in an order shuffled by the seed."`
+	Warmup      Warmup      `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic. None in the scenarios upload and collect, where nothing else is said."`
 	Limits      Limits      `json:"limits" doc:"Deadlines. Nothing waits for ever."`
 	Exit        Exit        `json:"exit" doc:"When to stop the whole run early, with what has been measured so far."`
 	Allow       []string    `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems beyond reading what costs nothing: write objects (removed at the end where the system can; what stays is said), spend money (systems that pay for what they do, such as Sia, pay for reading, too)."`
@@ -51,20 +51,21 @@ type Link struct {
 	Emulator   string         `json:"emulator" default:"auto" enum:"auto,netem,tun,none" doc:"What emulates the link: the kernel's netem, the user-space emulator tun, whichever there is (auto), or nothing."`
 }
 
-// Data is what is stored in the systems before they are measured.
+// Data is what is stored in the systems, before they are measured or, by the
+// scenario upload, as what is measured.
 type Data struct {
-	Objects int         `json:"objects" default:"1" min:"1" max:"1000000" doc:"Number of objects in a data set."`
+	Objects int         `json:"objects" default:"1" min:"1" max:"1000000" doc:"Number of objects in a data set. Not of a directory or a trace, which have as many as they have."`
 	Size    Axis[Bytes] `json:"size,omitempty" min:"1B" max:"1PiB" label:"size" doc:"Size of each object. A list makes one data set per size."`
 
-	// What only the scenario upload takes: at most one of them, instead of size.
-	Mix       string `json:"mix,omitempty" doc:"Weighted sizes, separated by commas: 60% 2MiB..6MiB, 30% 20MiB, 10% 700MiB. Within a range, sizes are log-uniform."`
-	Spread    string `json:"spread,omitempty" doc:"Sizes log-uniform in a range: 1kB..1GB."`
-	Directory string `json:"directory,omitempty" doc:"The files of a directory tree, in sorted order."`
-	Trace     string `json:"trace,omitempty" doc:"A file with one object per line: size, and optionally a name."`
+	// What only the scenario upload takes; of the four, one at most, instead of size.
+	Mix       string `json:"mix,omitempty" form:"mix" doc:"Shares of the objects with sizes: 60% 2MiB..6MiB, 30% 20MiB, 10% 700MiB. The shares hold exactly; within a range, sizes are log-uniform, one object in each equal part of the range. upload only."`
+	Spread    string `json:"spread,omitempty" form:"spread" doc:"Sizes log-uniform in a range: 1kB..1GB. As many objects have from 1 kB to 10 kB as from 100 MB to 1 GB. upload only."`
+	Directory string `json:"directory,omitempty" doc:"The files of a directory tree, in sorted order; a relative path begins at the experiment file. Symbolic links and special files are left out. upload only."`
+	Trace     string `json:"trace,omitempty" doc:"A file with one object per line: its size, and optionally a comma and its name. upload only."`
 
-	Copies       int      `json:"copies" default:"1" min:"1" max:"100000000" doc:"How often the whole set is stored, each time under other names."`
-	Compressible Fraction `json:"compressible" default:"0%" doc:"Share of each object that compresses to nearly nothing."`
-	Duplicate    Fraction `json:"duplicate" default:"0%" doc:"Share of the objects whose content is that of an earlier one."`
+	Copies       int      `json:"copies" default:"1" min:"1" max:"100000000" doc:"How often the whole set is stored, each time under other names: photo.jpg becomes photo-00000000.jpg, photo-00000001.jpg. Copies of a directory have the same content, those of seeded content have their own. upload only."`
+	Compressible Fraction `json:"compressible" default:"0%" doc:"Share of each object that compresses to nearly nothing. upload only; not for a directory."`
+	Duplicate    Fraction `json:"duplicate" default:"0%" doc:"Share of the objects that are, in size and content, an earlier one. upload only; not for a directory or a trace."`
 }
 
 // Repetitions is how many measured blocks there are: exactly Max, or between
@@ -94,7 +95,7 @@ type Limits struct {
 	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled."`
 	Start    Duration `json:"start" default:"1m" min:"1s" doc:"Time a system has to become ready."`
 	Others   Fraction `json:"others" default:"25%" doc:"Share of the machine's CPU that processes which are not part of the run may use during a trial; above it the trial is invalid (box-busy)."`
-	Trial    Duration `json:"trial" default:"auto" zero:"auto" doc:"Time a trial may take altogether. auto: generous, from the plan's estimate and the deadline of one operation."`
+	Trial    Duration `json:"trial" default:"auto" zero:"auto" doc:"Time a trial may take altogether. auto: generous, from the plan's estimate and the deadline of one operation; no limit in the scenarios upload and collect, which exit conditions end."`
 }
 
 // Exit are the conditions that end a run before all its trials are done.
@@ -104,10 +105,10 @@ type Exit struct {
 	MaxErrors  Fraction `json:"max_errors" default:"none" zero:"none" doc:"Share of a cell's finished operations that may fail through the server, in one trial, before the run ends."`
 
 	// What a load test is also ended by.
-	MaxSpend    string  `json:"max_spend,omitempty" doc:"Money that a system may have spent since the trial began, in its currency, when the trial ends: 3600."`
-	Floor       *Floor  `json:"floor,omitempty" doc:"Progress that must be made: a test that goes on slower than this ends."`
-	Steady      *Steady `json:"steady,omitempty" doc:"End a test that has shown what it can: its rate no longer changes."`
-	StorageFull bool    `json:"storage_full" default:"true" doc:"End a test when the system says that it can take no more."`
+	MaxSpend    string  `json:"max_spend,omitempty" form:"money" doc:"Money that a system may have spent since the trial began, in its currency, when the trial ends: 3600. upload and collect only."`
+	Floor       *Floor  `json:"floor,omitempty" doc:"Progress that must be made: a test that goes on slower than this ends. upload and collect only."`
+	Steady      *Steady `json:"steady,omitempty" doc:"End a test that has shown what it can: its rate no longer changes. upload only."`
+	StorageFull bool    `json:"storage_full" default:"true" doc:"End a test when the system says that it can take no more. upload only."`
 }
 
 // Floor is the least progress of a load test: bytes that are stored (with their

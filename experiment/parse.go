@@ -52,6 +52,7 @@ func (d *decoder) check(e *Experiment) {
 	d.systems(e)
 	d.baseline(e)
 	d.data(e)
+	d.upload(e)
 	d.link(e)
 	d.repetitions(e)
 	d.scenario(e)
@@ -90,6 +91,9 @@ func (d *decoder) baseline(e *Experiment) {
 
 // data asks for a size where a system starts empty.
 func (d *decoder) data(e *Experiment) {
+	if e.loads() {
+		return // upload has more ways to say it, collect stores nothing
+	}
 	if len(e.Data.Size) > 0 || !d.ok("data") {
 		return
 	}
@@ -125,6 +129,14 @@ func (d *decoder) link(e *Experiment) {
 
 func (d *decoder) repetitions(e *Experiment) {
 	r := &e.Repetitions
+	if e.loads() {
+		if d.at["repetitions"] == nil {
+			r.Min, r.Max = 1, 1
+		}
+		if d.at["warmup"] == nil {
+			e.Warmup.Trials = 0
+		}
+	}
 	minGiven, maxGiven := d.at["repetitions.min"], d.at["repetitions.max"]
 	if r.Until != nil && maxGiven == nil {
 		d.fail("repetitions.max", d.at["repetitions.until"], "add `max:`, the number of repetitions that is enough in any case", "missing key `repetitions.max`: `until` may never be reached")

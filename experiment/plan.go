@@ -97,7 +97,8 @@ func (l ResolvedLink) Shaped() bool {
 }
 
 // ResolvedData is a [Data] with one size. It is zero where the system is
-// attached to and may not be written to: it has its own objects.
+// attached to and may not be written to: it has its own objects. Objects is 0
+// for a directory and a trace: they have as many as they have.
 type ResolvedData struct {
 	Objects int   `json:"objects"`
 	Size    Bytes `json:"size"`
@@ -156,6 +157,7 @@ type Estimate struct {
 	Seconds float64 `json:"seconds"`
 	Bytes   float64 `json:"bytes"` // file bytes
 	How     string  `json:"how"`
+	Bound   Bound   `json:"bound,omitempty"`
 }
 
 // CellEstimate is what one trial of a cell is expected to take.
@@ -163,5 +165,16 @@ type CellEstimate struct {
 	Seconds   float64 `json:"seconds"`   // of load; what surrounds a trial is not in it
 	Bytes     float64 `json:"bytes"`     // file bytes
 	Operation float64 `json:"operation"` // seconds of one operation, when all workers are busy
-	Limit     string  `json:"limit"`     // what bounds it: "link", "latency", "arrivals"
+	Limit     string  `json:"limit"`     // what bounds it: "link", "latency", "arrivals", "schedule"; empty: not known
+	Bound     Bound   `json:"bound,omitempty"`
 }
+
+// Bound is what kind of number an estimate is.
+type Bound string
+
+const (
+	Exact   Bound = ""         // as near as it goes
+	AtLeast Bound = "at least" // the system may take any time longer
+	Unknown Bound = "unknown"  // the data set is read when the run begins
+	Open    Bound = "open"     // it goes on until something ends it
+)

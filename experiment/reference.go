@@ -34,6 +34,7 @@ func kinds() []scalarKind {
 	return []scalarKind{
 		Bytes(0).describe(), RangeSize(0).describe(), BitRate(0).describe(), Duration(0).describe(),
 		Fraction(0).describe(), OpRate(0).describe(),
+		formOf("mix").kind, formOf("spread").kind, formOf("money").kind, formOf("budget").kind, formOf("price").kind,
 	}
 }
 

@@ -69,7 +69,8 @@ func TestTable(t *testing.T) {
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	// The presets use systems that the other tests do without.
-	src, err := Schema(append(testCatalog(), SystemSpec{Name: "tahoe", Modes: []string{"start"}}, SystemSpec{Name: "sftp", Modes: []string{"start"}}, SystemSpec{Name: "scp", Modes: []string{"start"}}))
+	src, err := Schema(append(testCatalog(), SystemSpec{Name: "tahoe", Modes: []string{"start"}}, SystemSpec{Name: "sftp", Modes: []string{"start"}}, SystemSpec{Name: "scp", Modes: []string{"start"}},
+		SystemSpec{Name: "siad", Modes: []string{"attach"}, Options: []OptionSpec{{Name: "url", Type: "string"}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,8 @@ func TestSchema(t *testing.T) {
 	for _, name := range []string{
 		"arrivals", "baseline", "drop-http2", "duplicate-level", "duplicate-system", "impossible-cell", "missing-section", "no-data",
 		"no-emulator", "no-end", "overhead-fresh", "overhead-longest", "overhead-no-data", "overhead-range", "overhead-section", "repetitions", "repetitions-min", "repetitions-open", "repetitions-until", "too-many-cells", "too-many-trials", "two-documents",
-		"where-excludes-all", "where-lines", "where-meaning", "where-syntax",
+		"upload-attached", "upload-copies", "upload-directory", "upload-elsewhere", "upload-mix", "upload-mix-parts", "upload-mix-unit", "upload-no-data",
+		"upload-objects-only", "upload-sources", "upload-spread-zero", "upload-trace", "where-excludes-all", "where-lines", "where-meaning", "where-syntax",
 	} {
 		between[name+".yaml"] = true
 	}

@@ -143,6 +143,8 @@ func scalarSchema(k scalarKind) object {
 	switch k.name {
 	case "size", "range":
 		o["anyOf"] = []any{text, object{"type": "integer", "minimum": 0}}
+	case "money", "budget":
+		o["anyOf"] = []any{text, object{"type": "number", "minimum": 0}}
 	case "duration":
 		o["anyOf"] = []any{text, object{"const": 0}}
 	case "share":

@@ -52,3 +52,12 @@ func distance(a, b string) int {
 	}
 	return row[len(y)]
 }
+
+// Suggest is the hint for a misspelt word where the names are not the format's:
+// the nearest candidate, or all of them.
+func Suggest(s string, candidates []string) string {
+	if c := nearest(s, candidates); c != "" {
+		return "did you mean `" + c + "`?"
+	}
+	return "known: " + strings.Join(candidates, ", ")
+}

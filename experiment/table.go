@@ -13,6 +13,7 @@ type field struct {
 	def      string
 	min, max string
 	zero     string
+	form     string
 	label    string
 	enum     []string
 	required bool
@@ -45,7 +46,7 @@ func tableOf(t reflect.Type) table {
 		}
 		f := field{
 			key: key, doc: tag.Get("doc"), def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
-			zero: tag.Get("zero"), label: tag.Get("label"), required: tag.Get("required") == "true",
+			zero: tag.Get("zero"), form: tag.Get("form"), label: tag.Get("label"), required: tag.Get("required") == "true",
 			noSplit: tag.Get("split") == "no", scenario: tag.Get("scenario"), typ: sf.Type, index: i,
 		}
 		if e := tag.Get("enum"); e != "" {
@@ -110,6 +111,9 @@ func allPaths() []string {
 // kindOf describes the type of one value of f, enumerations and words for zero
 // left aside.
 func (f *field) kind() scalarKind {
+	if f.form != "" {
+		return formOf(f.form).kind
+	}
 	if s, ok := reflect.New(f.typ).Interface().(scalar); ok {
 		return s.describe()
 	}

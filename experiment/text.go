@@ -31,13 +31,16 @@ func (p *Plan) WriteText(w io.Writer) error {
 	t.wrap("link", p.linkText())
 	t.wrap("data", p.dataText())
 	t.wrap(e.Scenario, p.scenarioText())
+	if u := e.Upload; u != nil && u.Need.text() != "" {
+		t.wrap("need", u.Need.text())
+	}
 	t.wrap("limits", p.limitsText())
 	t.wrap("trials", fmt.Sprintf("%d = %s × (%s + %s), blocks shuffled by seed %d",
 		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
 	if u := e.Repetitions.Until; u != nil {
 		t.wrap("until", fmt.Sprintf("%s is known within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
 	}
-	t.wrap("estimate", fmt.Sprintf("%s and %s of file bytes", RoughDuration(p.Estimate.Seconds), RoughBytes(p.Estimate.Bytes)))
+	t.wrap("estimate", p.Estimate.Text())
 	t.wrap("", "("+p.Estimate.How+")")
 	for _, c := range e.Where {
 		t.wrap("where", c)
@@ -146,17 +149,14 @@ func (p *Plan) linkText() string {
 	return strings.Join(parts, ", ") + "; measured before use, tolerance " + l.Tolerance.String()
 }
 
-func (p *Plan) dataText() string {
-	d := p.Experiment.Data
-	if len(d.Size) == 0 {
-		return "the systems' own objects"
-	}
-	return plural(d.Objects, "object") + " of " + levels(d.Size)
-}
-
 func (p *Plan) scenarioText() string {
-	if o := p.Experiment.Overhead; o != nil {
-		return o.text()
+	switch e := p.Experiment; {
+	case e.Overhead != nil:
+		return e.Overhead.text()
+	case e.Upload != nil:
+		return e.Upload.text()
+	case e.Collect != nil:
+		return e.Collect.text()
 	}
 	r := p.Experiment.Retrieve
 	if r == nil {
@@ -220,14 +220,8 @@ func (o *Overhead) text() string {
 func (p *Plan) limitsText() string {
 	l, x := p.Experiment.Limits, p.Experiment.Exit
 	text := fmt.Sprintf("operation %s, stall %s, start %s", l.Deadline, l.Stall, l.Start)
-	if x.MaxRuntime > 0 {
-		text += ", run " + x.MaxRuntime.String()
-	}
-	if x.MaxBytes > 0 {
-		text += ", transfer " + x.MaxBytes.String()
-	}
-	if x.MaxErrors > 0 {
-		text += ", errors " + x.MaxErrors.String()
+	if ends := x.text(p.Experiment.Scenario == "upload"); ends != "" {
+		text += ", " + ends
 	}
 	return text
 }
@@ -292,7 +286,8 @@ func (t *textPage) cells(p *Plan) {
 		for _, f := range c.Factors {
 			row = append(row, f.Value)
 		}
-		rows = append(rows, append(row, RoughDuration(c.Estimate.Seconds), RoughBytes(c.Estimate.Bytes), c.Estimate.Limit))
+		took, moved := c.Estimate.Bound.text(c.Estimate.Seconds, c.Estimate.Bytes)
+		rows = append(rows, append(row, took, moved, c.Estimate.Limit))
 	}
 	widths := make([]int, len(header))
 	for _, row := range rows {

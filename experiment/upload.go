@@ -15,14 +15,14 @@ type Upload struct {
 	After       string    `json:"after" default:"keep" enum:"keep,remove" doc:"What happens in an attached system to the stored objects when the test is done: they stay, or are removed where the system can. An interrupted test removes nothing."`
 	Attribution bool      `json:"attribution" default:"false" doc:"Instead of the data set alone, vary the number of files, the bytes and the idle time apart from each other, so that the report can tell which of them makes the system slower."`
 	Need        Need      `json:"need" doc:"What must hold before the first upload."`
-	Price       string    `json:"price,omitempty" doc:"What one unit of the system's currency costs, with its date or source, such as \"0.014 USD (2018-06-01)\": the report states costs in it, too."`
+	Price       string    `json:"price,omitempty" form:"price" doc:"What one unit of the system's currency costs, with its date or source, such as \"0.014 USD (2018-06-01)\": the report states costs in it, too."`
 }
 
 // Need is what must hold before a load test begins: waited for, then refused.
 type Need struct {
-	Balance   string   `json:"balance,omitempty" doc:"Money that can be spent, at least, in the system's currency: 500."`
+	Balance   string   `json:"balance,omitempty" form:"money" doc:"Money that can be spent, at least, in the system's currency: 500."`
 	Contracts int      `json:"contracts" default:"0" min:"0" max:"100000" doc:"Contracts with servers, at least."`
-	Allowance string   `json:"allowance,omitempty" doc:"Set the system's budget to this amount of its currency, or to its whole balance: all. Only with allow: [spend]."`
+	Allowance string   `json:"allowance,omitempty" form:"budget" doc:"Set the system's budget to this amount of its currency, or to its whole balance: all. Only with allow: [spend]."`
 	Wait      Duration `json:"wait" default:"30m" min:"1s" doc:"Time to wait until the system is synced, unlocked and has its contracts."`
 }
 
@@ -47,7 +47,7 @@ type ResolvedUpload struct {
 type Collect struct {
 	Every Duration `json:"every" default:"1m" min:"100ms" doc:"Interval of the polls, on an absolute schedule."`
 	For   Duration `json:"for" default:"none" zero:"none" doc:"How long. none: until it is interrupted, or an exit condition fires."`
-	Price string   `json:"price,omitempty" doc:"What one unit of the system's currency costs, with its date or source."`
+	Price string   `json:"price,omitempty" form:"price" doc:"What one unit of the system's currency costs, with its date or source."`
 }
 
 // ResolvedCollect is a [Collect], which has no factors.

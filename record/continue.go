@@ -1,14 +1,33 @@
 package record
 
 import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"time"
 )
 
-// ResumeKeeping is [Resume], but a trial that was running, and for which keep is
-// true, loses nothing: [Run.Continue] goes on with it.
-func ResumeKeeping(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
-	return nil, errors.New("record: resume keeping: not there yet")
+// interrupted are the trials that were running and will be executed again: those
+// that keep does not want, or that are of a schema of which nothing can go on.
+func (r *Run) interrupted(version int, keep func(Trial) bool) (again []int64, err error) {
+	rd, err := Open(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer rd.Close()
+	trials, err := rd.Trials()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trials {
+		if t.State == Running && (version < goesOnSince || keep == nil || !keep(t)) {
+			again = append(again, t.ID)
+		}
+	}
+	return again, nil
 }
 
 // Continue goes on with a trial that was kept: same ID, same epoch, summary and
@@ -16,14 +35,130 @@ func ResumeKeeping(dir string, plan []byte, keep func(Trial) bool) (*Run, error)
 // ([TrialWriter.Pause]) is removed. last is the latest moment that it recorded,
 // since its epoch.
 func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) {
-	return nil, 0, errors.New("record: continue: not there yet")
+	w = &TrialWriter{run: r, summary: NewSummary()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return nil, 0, err
+	}
+	if r.writers[t.ID] != nil {
+		return nil, 0, fmt.Errorf("record: continue trial %d of %s: it is being written", t.ID, r.dir)
+	}
+	if w.trial, err = r.runningTrial(t.ID); err != nil {
+		return nil, 0, fmt.Errorf("record: continue trial %d of %s: %w", t.ID, r.dir, err)
+	}
+	if err := r.fail(r.durably(w.restore)); err != nil {
+		return nil, 0, err
+	}
+	if last, err = w.latest(); err != nil {
+		return nil, 0, r.fail(err)
+	}
+	r.writers[t.ID] = w
+	return w, last, nil
+}
+
+func (r *Run) runningTrial(id int64) (t Trial, err error) {
+	var epoch int64
+	row := r.conn.QueryRowContext(context.Background(), `SELECT id, cell, block, warmup, state, epoch_ns FROM trials WHERE id = ?`, id)
+	switch err := row.Scan(&t.ID, &t.Cell, &t.Block, &t.Warmup, &t.State, &epoch); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Trial{}, errors.New("there is none")
+	case err != nil:
+		return Trial{}, err
+	case t.State != Running:
+		return Trial{}, fmt.Errorf("it is %s; only one that is running goes on", t.State)
+	}
+	t.Epoch = time.Unix(0, epoch).UTC()
+	return t, nil
+}
+
+// restore removes what the trial recorded of its pause, and takes in its
+// operations: all of them into the summary; into the windows those that they
+// lack, see [TrialWriter.flush].
+func (w *TrialWriter) restore() error {
+	r, id := w.run, w.trial.ID
+	if err := r.clearEnd(id); err != nil {
+		return err
+	}
+	var inWindows int64
+	err := r.conn.QueryRowContext(context.Background(), `SELECT ops FROM summaries WHERE trial = ?`, id).Scan(&inWindows)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	var ops []Op
+	// Nothing of the trial is in the open transaction, so that readers see it all.
+	for b, err := range r.Reader.Blocks(id) {
+		if err == nil {
+			ops, err = DecodeBlock(b, ops[:0])
+		}
+		if err != nil {
+			return err
+		}
+		w.seq++
+		_ = w.summary.Ops(ops) // never fails
+		known := min(inWindows, int64(len(ops)))
+		inWindows -= known
+		if err := w.window(ops[known:]); err != nil {
+			return err
+		}
+	}
+	if inWindows != 0 {
+		return fmt.Errorf("%w: trial %d has %d operations less than its totals say", ErrCorrupt, id, inWindows)
+	}
+	if err := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM polls WHERE trial = ?`, id).Scan(&w.polled); err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+// clearEnd removes what a pause recorded, if there was one. The outcomes are
+// written anew with the next totals.
+func (r *Run) clearEnd(trial int64) error {
+	for _, table := range [...]string{"results", "details", "histograms", "counts"} {
+		if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, trial); err != nil {
+			return err
+		}
+	}
+	return r.exec(`UPDATE trials SET seconds = NULL, invalid = '[]', notes = '[]', error = '' WHERE id = ?`, trial)
+}
+
+// latest is the latest moment since the epoch that the trial recorded. Samples
+// and polls are recorded in their order.
+func (w *TrialWriter) latest() (last time.Duration, err error) {
+	for _, query := range [...]string{
+		`SELECT coalesce(max(last_ns), 0) FROM ops WHERE trial = ?`,
+		`SELECT coalesce(max(end_ns), 0) FROM (SELECT end_ns FROM samples WHERE trial = ? ORDER BY id DESC LIMIT 1000)`,
+		`SELECT coalesce(max(end_ns), 0) FROM (SELECT end_ns FROM polls WHERE trial = ? ORDER BY seq DESC LIMIT 10)`,
+		`SELECT coalesce(max(max(began_ns, coalesce(accepted_ns, 0), coalesce(durable_ns, 0))), 0) FROM jobs WHERE trial = ?`,
+	} {
+		var at time.Duration
+		if err := w.run.conn.QueryRowContext(context.Background(), query, w.trial.ID).Scan(&at); err != nil {
+			return 0, err
+		}
+		last = max(last, at)
+	}
+	return last, nil
 }
 
 // Pause ends a session of a trial that is to go on in another: the trial stays
 // running, with the metrics, details and notes of what there is so far, for a
-// report of it.
-func (w *TrialWriter) Pause(t Trial) error { return errors.New("record: pause: not there yet") }
+// report of it. Everything is durable when it returns.
+func (w *TrialWriter) Pause(t Trial) error {
+	t.State = Running
+	return w.end(t)
+}
 
 // ID names the run directory: random, made by [Create], the same for its life.
-// Runs made before schema 3 have none.
-func (r *Reader) ID() string { return "" }
+// A run made before schema 3 has none before it is resumed.
+func (r *Reader) ID() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.meta[keyID]
+}
+
+// setID gives the run an ID, unless it has one.
+func (r *Run) setID() error {
+	var id [8]byte
+	rand.Read(id[:]) // never fails
+	return r.exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING`, keyID, hex.EncodeToString(id[:]))
+}

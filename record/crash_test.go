@@ -20,9 +20,12 @@ import (
 const helperEnv = "RECORD_TEST_HELPER"
 
 var helpers = map[string]func(args []string) error{
-	"write":  writeUntilKilled,
-	"create": createUntilKilled,
-	"bulk":   recordInBulk,
+	"write":   writeUntilKilled,
+	"create":  createUntilKilled,
+	"bulk":    recordInBulk,
+	"journal": journalUntilKilled,
+	"fill":    journalUntilFull,
+	"weeks":   recordWeeks,
 }
 
 func TestMain(m *testing.M) {

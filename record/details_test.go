@@ -43,56 +43,85 @@ func TestDetailsAndSkippedTrials(t *testing.T) {
 	}
 }
 
-// A run of schema 1 can be read, and a resumed one is brought up to date.
-func TestOlderSchema(t *testing.T) {
+// Runs of older schemas can be read, and a resumed one is brought up to date.
+// What they left running is executed again: nothing of it can go on.
+func TestOlderSchemas(t *testing.T) {
+	for version, drop := range map[string]string{
+		"1": `DROP TABLE details; DROP VIEW calls; DROP VIEW readings; DROP TABLE jobs; DROP TABLE polls;`,
+		"2": `DROP VIEW calls; DROP VIEW readings; DROP TABLE jobs; DROP TABLE polls;`,
+	} {
+		r := create(t)
+		for _, cell := range []string{"c001", "c002"} {
+			w, err := r.Begin(cell, 0, false, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cell == "c001" {
+				if err := w.End(Trial{Metrics: map[string]float64{"throughput": 7}}); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := w.Ops(newSynthetic(1, 100).take(10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		db := openDB(t, filepath.Join(r.Dir(), dbFile))
+		if _, err := db.Exec(drop+`DELETE FROM meta WHERE key = 'record.id'; UPDATE meta SET value = ? WHERE key = 'record.schema'`, version); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+
+		old, err := Open(r.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials, err := old.Trials()
+		if err != nil || len(trials) != 2 || trials[0].Metrics["throughput"] != 7 || trials[0].Details != nil {
+			t.Fatalf("schema %s: got %+v, %v", version, trials, err)
+		}
+		counts, err := old.JobCounts(1)
+		if err != nil || len(counts)+len(collect(t, old.Jobs(1)))+len(collect(t, old.Polls(1))) != 0 || old.ID() != "" {
+			t.Errorf("schema %s: jobs or polls, or ID %q: %v", version, old.ID(), err)
+		}
+		old.Close()
+
+		resumed, err := ResumeKeeping(r.Dir(), nil, func(Trial) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := resumed.Continue(trials[1]); err == nil {
+			t.Errorf("a trial of schema %s goes on", version)
+		}
+		w, err := resumed.Begin("c002", 0, false, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Jobs(syntheticJob(1)), w.Poll(syntheticPoll(1, 1, 1)), w.End(Trial{Details: []Detail{{DetailPhase, "hash", 1}}})); err != nil {
+			t.Fatal(err)
+		}
+		trials, err = resumed.Trials()
+		if err != nil || len(trials) != 2 || trials[1].State != Done || len(trials[1].Details) != 1 || len(trials[1].Outcomes) != 0 {
+			t.Errorf("schema %s: got %+v, %v", version, trials, err)
+		}
+		if len(collect(t, resumed.Jobs(w.ID()))) != 1 || len(collect(t, resumed.Polls(w.ID()))) != 1 {
+			t.Errorf("schema %s: no jobs or polls", version)
+		}
+		if got := resumed.Reader.Meta()[keySchema]; got != "3" || len(resumed.ID()) != 16 {
+			t.Errorf("schema %s became %s, ID %q", version, got, resumed.ID())
+		}
+		if err := resumed.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestNewerSchema(t *testing.T) {
 	r := create(t)
-	w, err := r.Begin("c001", 0, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.End(Trial{Metrics: map[string]float64{"throughput": 7}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r.Close()
 	db := openDB(t, filepath.Join(r.Dir(), dbFile))
-	if _, err := db.Exec(`DROP TABLE details; UPDATE meta SET value = '1' WHERE key = 'record.schema'`); err != nil {
-		t.Fatal(err)
-	}
-	db.Close()
-
-	old, err := Open(r.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	trials, err := old.Trials()
-	if err != nil || len(trials) != 1 || trials[0].Metrics["throughput"] != 7 || trials[0].Details != nil {
-		t.Fatalf("got %+v, %v", trials, err)
-	}
-	old.Close()
-
-	resumed, err := Resume(r.Dir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err = resumed.Begin("c002", 0, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.End(Trial{Details: []Detail{{DetailPhase, "hash", 1}}}); err != nil {
-		t.Fatal(err)
-	}
-	trials, err = resumed.Trials()
-	if err != nil || len(trials) != 2 || len(trials[1].Details) != 1 || resumed.Reader.Meta()[keySchema] != "2" {
-		t.Fatalf("got %+v, %v, schema %s", trials, err, resumed.Reader.Meta()[keySchema])
-	}
-	if err := resumed.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	db = openDB(t, filepath.Join(r.Dir(), dbFile))
-	if _, err := db.Exec(`UPDATE meta SET value = '3' WHERE key = 'record.schema'`); err != nil {
+	if _, err := db.Exec(`UPDATE meta SET value = '4' WHERE key = 'record.schema'`); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()

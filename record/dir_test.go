@@ -366,7 +366,7 @@ func TestImpossibleOperationsAreRefused(t *testing.T) {
 		"as many as asked for": func(o *Op) { o.Bytes = 9 },
 		"unknown outcome":      func(o *Op) { o.Outcome = numOutcomes },
 		"unknown kind":         func(o *Op) { o.Kind = numOpKinds },
-		"100 days":             func(o *Op) { o.LastByte = 1 << 60 },
+		"10 years":             func(o *Op) { o.LastByte = 1 << 60 },
 	} {
 		bad := good
 		change(&bad)

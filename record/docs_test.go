@@ -35,7 +35,7 @@ func TestEveryColumnIsDocumented(t *testing.T) {
 	r := create(t)
 	actual := map[string][]string{}
 	rows, err := r.Reader.db.Query(`SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c
-		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid`)
+		WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +59,16 @@ func TestEveryColumnIsDocumented(t *testing.T) {
 	}
 	if !strings.Contains(string(text), fmt.Sprintf("Schema version: %d", schemaVersion)) {
 		t.Errorf("the document is not of schema version %d", schemaVersion)
+	}
+	for k := range numOpKinds {
+		if says := fmt.Sprintf("%d %v", k, k); !strings.Contains(string(text), says) {
+			t.Errorf("the kind of operation %q is not documented", says)
+		}
+	}
+	for _, s := range jobStates {
+		if !strings.Contains(string(text), "`"+string(s)+"`") {
+			t.Errorf("state %s of jobs is not documented", s)
+		}
 	}
 	for _, o := range Outcomes() {
 		if !strings.Contains(string(text), "`"+o.String()+"`") {

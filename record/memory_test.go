@@ -14,11 +14,22 @@ import (
 // A process that records and reads back operations may grow with their time
 // (windows), not with their number. The whole 10^8 are in the benchmarks.
 func TestMemoryIsBounded(t *testing.T) {
+	checkPeak(t, 100, "bulk", filepath.Join(t.TempDir(), "run"), strconv.Itoa(2_000_000)) // kept in memory, the operations alone were 220 MB
+}
+
+// Nor with the number of jobs and polls, nor when a trial goes on.
+func TestMemoryOfWeeksIsBounded(t *testing.T) {
+	checkPeak(t, 100, "weeks", filepath.Join(t.TempDir(), "run"), strconv.Itoa(300_000)) // kept in memory, the jobs alone were 120 MB
+}
+
+// checkPeak runs a helper that says how much memory it took, and compares that
+// with the limit (MB).
+func checkPeak(t *testing.T, limit int64, name string, args ...string) {
+	t.Helper()
 	if raceEnabled {
 		t.Skip("the race detector needs memory of its own")
 	}
-	const ops, limit = 2_000_000, 100 // kept in memory, the operations alone were 220 MB
-	out, err := helper(t, "bulk", filepath.Join(t.TempDir(), "run"), strconv.Itoa(ops)).CombinedOutput()
+	out, err := helper(t, name, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -92,6 +103,66 @@ func recordInBulk(args []string) error {
 	if windows < n/50_000 {
 		return fmt.Errorf("%d windows", windows)
 	}
+	return sayPeak()
+}
+
+// recordWeeks records what a trial of weeks does, goes on with it, reads it back
+// and says how much memory that took.
+func recordWeeks(args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	run, err := Create(args[0], []byte("{}"), nil, nil)
+	if err != nil {
+		return err
+	}
+	w, err := run.Begin("c001", 1, false, time.Now())
+	if err != nil {
+		return err
+	}
+	source := newSynthetic(1, 50_000)
+	for i := 0; i < n; i += 1000 {
+		var jobs []Job
+		for k := range 1000 {
+			jobs = append(jobs, syntheticJob(int64(i+k)))
+		}
+		if err := errors.Join(w.Jobs(jobs...), w.Ops(source.take(1000)), w.Poll(syntheticPoll(int64(i), 6, 1000))); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(w.Pause(Trial{}), run.Close()); err != nil {
+		return err
+	}
+	if run, err = ResumeKeeping(args[0], nil, keepAll); err != nil {
+		return err
+	}
+	if w, _, err = run.Continue(Trial{ID: w.ID()}); err != nil {
+		return err
+	}
+	jobs, polls := 0, 0
+	for j, err := range run.Jobs(w.ID()) {
+		if err != nil || j != syntheticJob(int64(jobs)) {
+			return fmt.Errorf("job %d is %+v: %w", jobs, j, err)
+		}
+		jobs++
+	}
+	for _, err := range run.Polls(w.ID()) {
+		if err != nil {
+			return err
+		}
+		polls++
+	}
+	if c := w.Summary().Counts(); jobs != n || polls != n/1000 || c.Ops != int64(n) {
+		return fmt.Errorf("%d jobs, %d polls, %d operations", jobs, polls, c.Ops)
+	}
+	if err := errors.Join(w.End(Trial{}), run.Close()); err != nil {
+		return err
+	}
+	return sayPeak()
+}
+
+func sayPeak() error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return err

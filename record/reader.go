@@ -90,7 +90,7 @@ func tryOpen(dir, path string, query url.Values) (*sql.DB, error) {
 		return nil, explain(dir, err)
 	}
 	db.SetMaxOpenConns(4)
-	if err := checkSchema(dir, db); err != nil {
+	if _, err := checkSchema(dir, db); err != nil {
 		db.Close()
 		return nil, err
 	}
@@ -101,19 +101,20 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func checkSchema(dir string, db queryer) error {
+// checkSchema gives the version of a database that this program can read.
+func checkSchema(dir string, db queryer) (int, error) {
 	var text string
 	if err := db.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`, keySchema).Scan(&text); err != nil {
-		return fmt.Errorf("record: open %s: %s: %w", dir, dbFile, err)
+		return 0, fmt.Errorf("record: open %s: %s: %w", dir, dbFile, err)
 	}
 	version, err := strconv.Atoi(text)
 	if err != nil {
-		return fmt.Errorf("record: open %s: %s: %w: schema %q", dir, dbFile, ErrCorrupt, text)
+		return 0, fmt.Errorf("record: open %s: %s: %w: schema %q", dir, dbFile, ErrCorrupt, text)
 	}
 	if version < oldestSchema || version > schemaVersion {
-		return fmt.Errorf("record: open %s: schema %d, this program reads %d to %d; use the version of plimsoll that wrote it, or a newer one", dir, version, oldestSchema, schemaVersion)
+		return 0, fmt.Errorf("record: open %s: schema %d, this program reads %d to %d; use the version of plimsoll that wrote it, or a newer one", dir, version, oldestSchema, schemaVersion)
 	}
-	return nil
+	return version, nil
 }
 
 // Close releases the reader.
@@ -184,6 +185,8 @@ func (r *Reader) readMeta() (map[string]string, error) {
 
 // Trials are all trials in the order in which they began, with what they
 // yielded; one that runs, with the outcomes and bytes that were written so far.
+// One that was paused and is to go on is [Running] and has the metrics, details
+// and notes of what there was when it was paused.
 func (r *Reader) Trials() ([]Trial, error) {
 	var all []Trial
 	err := r.snapshot(func(tx *sql.Tx) error {
@@ -256,8 +259,7 @@ func (r *Reader) Trials() ([]Trial, error) {
 
 // readDetails fills in the details of trials; a run of schema 1 has none.
 func readDetails(tx *sql.Tx, all []Trial, at map[int64]int) error {
-	var there int
-	if err := tx.QueryRow(`SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'details'`).Scan(&there); err != nil || there == 0 {
+	if there, err := hasTable(tx, "details"); err != nil || !there {
 		return err
 	}
 	return eachRow(tx, `SELECT trial, kind, name, value FROM details ORDER BY trial, place`, nil, func(rows *sql.Rows) error {
@@ -272,6 +274,13 @@ func readDetails(tx *sql.Tx, all []Trial, at map[int64]int) error {
 		t.Details = append(t.Details, d)
 		return nil
 	})
+}
+
+// hasTable is false for tables that came with a later schema than the run's.
+func hasTable(db queryer, name string) (bool, error) {
+	var n int
+	err := db.QueryRowContext(context.Background(), `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?`, name).Scan(&n)
+	return n > 0, err
 }
 
 // opsPage is how many blocks are read at a time: no transaction stays open
@@ -336,15 +345,15 @@ func (r *Reader) Ops(trial int64) iter.Seq2[Op, error] {
 	}
 }
 
-// Summary is the trial's summary: as stored when it has ended, else from the
-// operations written so far.
+// Summary is the trial's summary: as stored when it has ended or was paused,
+// else from the operations written so far.
 func (r *Reader) Summary(trial int64) (*Summary, error) {
 	s := NewSummary()
 	var stored bool
 	err := r.snapshot(func(tx *sql.Tx) error {
 		c := &s.counts
 		err := tx.QueryRow(`SELECT ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns
-			FROM summaries WHERE trial = (SELECT id FROM trials WHERE id = ? AND state IN ('done', 'failed', 'skipped'))`, trial).
+			FROM summaries WHERE trial = (SELECT id FROM trials WHERE id = ? AND (state IN ('done', 'failed', 'skipped') OR seconds IS NOT NULL))`, trial).
 			Scan(&c.Ops, &c.Bytes, &c.OKBytes, &c.InFlightBytes, &c.First, &c.Last)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil

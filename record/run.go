@@ -20,6 +20,11 @@ import (
 // transaction before it is written.
 const flushEvery = time.Second
 
+// syncEvery is how many of those pass before jobs and polls are brought from the
+// kernel to the disk: what a power cut takes of weeks. Trials without them are
+// left alone, since what they measure would be disturbed; they end soon.
+const syncEvery = 10
+
 // Run is a run directory open for writing. It is safe for concurrent use; one
 // process at a time can have it. Its methods as a [Reader] see what has been
 // written, at most a second behind.
@@ -35,6 +40,8 @@ type Run struct {
 	err     error
 	closed  bool
 	writers map[int64]*TrialWriter
+	journal bool // jobs or polls were written that may not be on the disk
+	queue   jobQueue
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -92,7 +99,12 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 // Resume opens a run directory to go on writing. When plan is given and is not
 // the plan the run was made with, it refuses. Trials that were running are
 // pending again and what they had recorded is removed.
-func Resume(dir string, plan []byte) (*Run, error) {
+func Resume(dir string, plan []byte) (*Run, error) { return ResumeKeeping(dir, plan, nil) }
+
+// ResumeKeeping is [Resume], but a trial that was running, and for which keep is
+// true, loses nothing: [Run.Continue] goes on with it. A trial that a version
+// before schema 3 left running cannot be kept, and keep is not asked.
+func ResumeKeeping(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 	stored, err := readPlan(dir)
 	if err != nil {
 		return nil, err
@@ -106,7 +118,7 @@ func Resume(dir string, plan []byte) (*Run, error) {
 		lock.Close()
 		return nil, err
 	}
-	if err := r.repair(stored, plan); err != nil {
+	if err := r.repair(stored, plan, keep); err != nil {
 		r.shut()
 		lock.Close()
 		return nil, err
@@ -228,6 +240,9 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 		if err := r.setMeta(keyPlan, planHash(plan)); err != nil {
 			return err
 		}
+		if err := r.setID(); err != nil {
+			return err
+		}
 		for i, m := range metrics {
 			err := r.exec(`INSERT INTO metrics (key, place, name, unit, better, help) VALUES (?, ?, ?, ?, ?, ?)`,
 				m.Key, i, m.Name, m.Unit, string(m.Better), m.Help)
@@ -240,8 +255,9 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 }
 
 // repair brings the database of an interrupted run into a state to go on from.
-func (r *Run) repair(stored, plan []byte) error {
-	if err := checkSchema(r.dir, r.conn); err != nil {
+func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
+	version, err := checkSchema(r.dir, r.conn)
+	if err != nil {
 		return err
 	}
 	var made string
@@ -254,19 +270,31 @@ func (r *Run) repair(stored, plan []byte) error {
 	if plan != nil && planHash(plan) != made {
 		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with (%.12s…); a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
 	}
-	err := r.durably(func() error {
-		if err := r.exec(detailsTable); err != nil {
+	again, err := r.interrupted(version, keep)
+	if err != nil {
+		return err
+	}
+	err = r.durably(func() error {
+		if err := r.exec(detailsTable + journalTables); err != nil {
 			return err
 		}
 		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {
 			return err
 		}
-		for _, table := range ofTrial {
-			if err := r.exec(`DELETE FROM `+table+` WHERE trial IN (SELECT id FROM trials WHERE state = ?)`, string(Running)); err != nil {
+		if err := r.setID(); err != nil {
+			return err
+		}
+		for _, id := range again {
+			for _, table := range ofTrial {
+				if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, id); err != nil {
+					return err
+				}
+			}
+			if err := r.exec(`UPDATE trials SET state = ?, seconds = NULL, invalid = '[]', notes = '[]', error = '' WHERE id = ?`, string(Pending), id); err != nil {
 				return err
 			}
 		}
-		return r.exec(`UPDATE trials SET state = ? WHERE state = ?`, string(Pending), string(Running))
+		return nil
 	})
 	return explain(r.dir, err)
 }
@@ -285,13 +313,15 @@ func (r *Run) start() error {
 		defer close(r.stopped)
 		tick := time.NewTicker(flushEvery)
 		defer tick.Stop()
-		for {
+		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
 				// An error stays in r.err: the next call returns it.
-				_ = r.Flush()
+				if r.Flush() == nil && n%syncEvery == 0 {
+					_ = r.sync()
+				}
 			}
 		}
 	}()
@@ -307,6 +337,25 @@ func (r *Run) Flush() error {
 		return err
 	}
 	return r.flush()
+}
+
+// sync brings what was committed of jobs and polls to the disk. Nobody waits for
+// it: SQLite's log is a file like any other.
+func (r *Run) sync() error {
+	r.mu.Lock()
+	needed := r.journal
+	r.journal = false
+	r.mu.Unlock()
+	if !needed {
+		return nil
+	}
+	err := syncFile(filepath.Join(r.dir, dbFile+"-wal"))
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fail(err)
 }
 
 func (r *Run) flush() error {

@@ -5,15 +5,18 @@ package record
 //
 //	1  the first
 //	2  details
+//	3  jobs, polls, the run's ID; a running trial can go on
 const (
-	schemaVersion = 2
+	schemaVersion = 3
 	oldestSchema  = 1
+	goesOnSince   = 3 // what an older one left of a running trial cannot be continued
 )
 
 // Keys that the package itself keeps in meta; all begin with the same word.
 const (
 	keySchema = "record.schema"      // schemaVersion
 	keyPlan   = "record.plan_sha256" // of the bytes of plan.json
+	keyID     = "record.id"          // see Reader.ID
 	keyPrefix = "record."
 )
 
@@ -62,7 +65,7 @@ CREATE TABLE counts (
 	PRIMARY KEY (trial, kind, name)
 ) WITHOUT ROWID;
 
-` + detailsTable + `
+` + detailsTable + journalTables + `
 CREATE TABLE summaries (
 	trial    INTEGER PRIMARY KEY REFERENCES trials(id),
 	ops      INTEGER NOT NULL,
@@ -176,5 +179,53 @@ CREATE TABLE IF NOT EXISTS details (
 ) WITHOUT ROWID;
 `
 
+// journalTables came with version 3: what a trial remembers that goes on after
+// its end. A poll is one row: 25 days of them must be read back in seconds. The
+// views show to SQL what is in it.
+const journalTables = `
+CREATE TABLE IF NOT EXISTS jobs (
+	trial       INTEGER NOT NULL REFERENCES trials(id),
+	object      INTEGER NOT NULL,
+	state       TEXT NOT NULL,
+	attempts    INTEGER NOT NULL,
+	name        TEXT NOT NULL,
+	ref         TEXT NOT NULL,
+	size        INTEGER NOT NULL,
+	sha256      BLOB,
+	began_ns    INTEGER NOT NULL,
+	accepted_ns INTEGER,
+	durable_ns  INTEGER,
+	adopted     INTEGER NOT NULL,
+	error       TEXT NOT NULL,
+	PRIMARY KEY (trial, object)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS polls (
+	id          INTEGER PRIMARY KEY,
+	trial       INTEGER NOT NULL REFERENCES trials(id),
+	seq         INTEGER NOT NULL,
+	intended_ns INTEGER NOT NULL,
+	start_ns    INTEGER NOT NULL,
+	end_ns      INTEGER NOT NULL,
+	missed      INTEGER NOT NULL,
+	calls       TEXT NOT NULL,
+	readings    TEXT NOT NULL,
+	UNIQUE (trial, seq)
+);
+
+CREATE VIEW IF NOT EXISTS calls AS
+SELECT trial, seq, c.key AS place, json_extract(c.value, '$[0]') AS name,
+	start_ns + json_extract(c.value, '$[1]') AS start_ns,
+	start_ns + json_extract(c.value, '$[1]') + json_extract(c.value, '$[2]') AS end_ns,
+	coalesce(json_extract(c.value, '$[3]'), '') AS error
+FROM polls, json_each(polls.calls) AS c;
+
+CREATE VIEW IF NOT EXISTS readings AS
+SELECT trial, seq, r.key AS place, start_ns, end_ns, json_extract(r.value, '$[0]') AS name, json_extract(r.value, '$[1]') AS value,
+	coalesce(json_extract(r.value, '$[2]'), '') AS exact,
+	coalesce(json_extract(r.value, '$[3]'), '') AS bad
+FROM polls, json_each(polls.readings) AS r;
+`
+
 // ofTrial are the tables that hold what one trial recorded, beside trials.
-var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples", "links", "events"}
+var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples", "links", "events", "jobs", "polls"}

@@ -19,6 +19,8 @@ type TrialWriter struct {
 	block   []byte
 	seq     int64
 	written int64 // operations in the totals last written
+	spilled bool  // windows hold operations that the totals do not, see flush
+	polled  int64 // number of the next poll, at least
 	ended   bool
 }
 
@@ -75,7 +77,7 @@ func (w *TrialWriter) Ops(ops []Op) error {
 			}
 			w.pending = append(w.pending[:0], w.pending[BlockSize:]...)
 		}
-		return nil
+		return w.settle()
 	})
 }
 
@@ -101,12 +103,17 @@ func (w *TrialWriter) Block(b []byte) error {
 		if len(ops) == 0 {
 			return nil
 		}
-		return w.insertBlock(b, ops)
+		if err := w.insertBlock(b, ops); err != nil {
+			return err
+		}
+		return w.settle()
 	})
 }
 
-// maxNs bounds times, so that no sum or difference of them overflows: 100 days.
-const maxNs = int64(100 * 24 * time.Hour)
+// maxNs bounds times: 10 years, a thirtieth of what an int64 holds. Times are
+// compared, subtracted and rounded up to a second, and never summed, so that
+// nothing overflows.
+const maxNs = int64(10 * 365 * 24 * time.Hour)
 
 func check(ops []Op) error {
 	for i := range ops {
@@ -124,7 +131,7 @@ func check(ops []Op) error {
 		case op.FirstByte != 0 && (op.FirstByte < op.Start || op.FirstByte > op.LastByte):
 			why = "its first byte came outside of its time"
 		case op.Start < -maxNs || op.Intended < -maxNs || op.LastByte > maxNs || op.Intended > maxNs:
-			why = "its times are more than 100 days from the epoch"
+			why = "its times are more than 10 years from the epoch"
 		case op.Outcome == OK && op.Length > 0 && op.Bytes != op.Length:
 			why = "it is ok, but the bytes are not as many as asked for"
 		default:
@@ -138,15 +145,28 @@ func check(ops []Op) error {
 // count adds operations to the summary and the windows.
 func (w *TrialWriter) count(ops []Op) error {
 	_ = w.summary.Ops(ops) // never fails
+	return w.window(ops)
+}
+
+func (w *TrialWriter) window(ops []Op) error {
 	for i := range ops {
 		w.windows.add(&ops[i])
 		if w.windows.full() {
 			if err := w.flushWindows(); err != nil {
 				return err
 			}
+			w.spilled = true
 		}
 	}
 	return nil
+}
+
+// settle follows on a windower that overflowed, see flush.
+func (w *TrialWriter) settle() error {
+	if !w.spilled {
+		return nil
+	}
+	return w.flush()
 }
 
 func (w *TrialWriter) flushWindows() error {
@@ -173,6 +193,11 @@ func (w *TrialWriter) flushOps() error {
 
 // flush puts everything into the open transaction, with the totals so far: what
 // a reader needs to follow the trial without reading it all again.
+//
+// The totals also say what the windows hold. Transactions are committed at other
+// moments too, but windows are written only together with the totals and with
+// all blocks before them: in every committed state the windows are those of the
+// first summaries.ops operations, and [Run.Continue] has to add only the rest.
 func (w *TrialWriter) flush() error {
 	if err := w.flushOps(); err != nil {
 		return err
@@ -180,6 +205,7 @@ func (w *TrialWriter) flush() error {
 	if err := w.flushWindows(); err != nil {
 		return err
 	}
+	w.spilled = false
 	c := w.summary.Counts()
 	if c.Ops == w.written {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,14 +17,17 @@ import (
 )
 
 // Build computes the report of a run directory. It reads trials, link checks
-// and streams windows; never the operations: its memory grows with the number of
-// trials, not with theirs or with time. The same directory gives the same report.
+// and streams windows, jobs and polls; never the operations: its memory grows with
+// the number of trials, jobs and polls, not with theirs or with time. The same directory gives the same report.
 func Build(run *record.Reader) (*Report, error) {
 	in, err := gather(run)
 	if err != nil {
 		return nil, err
 	}
 	r := compute(in)
+	if in.err != nil {
+		return nil, in.err
+	}
 	return r, r.lens.draw(r, in)
 }
 
@@ -44,7 +48,11 @@ func gather(run *record.Reader) (*input, error) {
 	if in.links, err = run.Links(); err != nil {
 		return nil, err
 	}
-	in.windows = run.Windows
+	in.windows, in.polls, in.jobs = run.Windows, run.Polls, run.Jobs
+	if in.name, err = filepath.Abs(run.Dir()); err != nil {
+		in.name = run.Dir()
+	}
+	in.name = filepath.Base(in.name)
 	return in, nil
 }
 
@@ -154,7 +162,7 @@ func each[T any](values experiment.Axis[T], say func(T) string) string {
 func compute(in *input) *Report {
 	p := in.plan
 	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
-		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, lens: lensOf(p.Scenario),
+		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, dir: in.name, lens: lensOf(p.Scenario),
 		Findings: []Finding{}, Notes: []string{}, Overall: []Overall{}, Cells: []Cell{}, Invalid: []InvalidTrial{}, Skipped: append([]SkippedCell{}, p.Skipped...), Links: []Link{}, Environment: []Pair{}}
 	r.headline = r.lens.headline(p)
 	if s := scenario.ByName(p.Scenario); s != nil && r.Question == "" {

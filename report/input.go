@@ -18,6 +18,10 @@ type input struct {
 	links   []record.LinkCheck
 	events  []record.Event
 	windows func(trial int64) iter.Seq2[record.Window, error]
+	polls   func(trial int64) iter.Seq2[record.Poll, error] // nil: there are none
+	jobs    func(trial int64) iter.Seq2[record.Job, error]
+	name    string // of the run directory
+	err     error  // why something could not be read
 }
 
 // planView is what a report needs of a plan.

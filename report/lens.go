@@ -16,6 +16,7 @@ type lens struct {
 	alike      func(r *Report, key string, a, b *Cell) bool // whether their ratio compares like with like; nil: always
 	work       func(*Report, *input)                        // what is computed beyond cells; nil: nothing
 	rules      []rule                                       // findings of its own
+	judge      func(*Report) *Verdict                       // stands in for the verdict of all scenarios; nil, or none: that
 	verdict    func(*Report) string                         // a clause after "Every request was served"; nil: the comparison with the baseline
 	answers    func(*Report) []Answer
 	draw       func(*Report, *input) error
@@ -37,8 +38,13 @@ type Section struct {
 
 // lensOf is the lens of a scenario.
 func lensOf(scenario string) lens {
-	if scenario == "overhead" {
+	switch scenario {
+	case "overhead":
 		return overheadLens()
+	case "upload":
+		return uploadLens()
+	case "collect":
+		return collectLens()
 	}
 	return retrieveLens()
 }

@@ -1,18 +1,25 @@
 package report
 
 import (
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// collector reads a run directory when Prometheus asks.
+// collector reads a run directory when Prometheus asks. The report, from which
+// the medians are, is made anew when trials have ended since.
 type collector struct {
 	dir        string
 	trials     *prometheus.Desc
 	operations *prometheus.Desc
 	bytes      *prometheus.Desc
 	value      *prometheus.Desc
+
+	mu     sync.Mutex
+	report *Report
+	ended  int // trials, in it
 }
 
 func newCollector(dir string) *collector {
@@ -43,23 +50,30 @@ func (c *collector) collect(out chan<- prometheus.Metric) error {
 		return err
 	}
 	defer run.Close()
-	in, err := gather(run)
+	trials, err := run.Trials()
 	if err != nil {
 		return err
 	}
-	r := compute(in)
+	r, err := c.look(run, trials)
+	if err != nil {
+		return err
+	}
 	running := 0
 	type count struct {
 		system, outcome string
 	}
 	operations, bytes := map[count]int64{}, map[string]int64{}
-	for _, t := range r.Trials {
+	systems := map[string]string{}
+	for _, cell := range r.Cells {
+		systems[cell.ID] = cell.System
+	}
+	for _, t := range trials {
 		if t.State == record.Running {
 			running++
 		}
-		bytes[t.Info.System] += t.Bytes
+		bytes[systems[t.Cell]] += t.Bytes
 		for o, n := range t.Outcomes {
-			operations[count{t.Info.System, o}] += n
+			operations[count{systems[t.Cell], o}] += n
 		}
 	}
 	for state, n := range map[string]int{"planned": r.Run.Planned, "valid": r.Run.Valid, "invalid": r.Run.Invalid, "failed": r.Run.Failed, "running": running} {
@@ -77,4 +91,24 @@ func (c *collector) collect(out chan<- prometheus.Metric) error {
 		}
 	}
 	return nil
+}
+
+// look is the report of the trials that have ended.
+func (c *collector) look(run *record.Reader, trials []record.Trial) (*Report, error) {
+	ended := 0
+	for _, t := range trials {
+		if t.State != record.Running {
+			ended++
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.report == nil || c.ended != ended {
+		r, err := Build(run)
+		if err != nil {
+			return nil, err
+		}
+		c.report, c.ended = r, ended
+	}
+	return c.report, nil
 }

@@ -50,6 +50,7 @@ type Report struct {
 	Phases      []PhaseCost     `json:"phases,omitempty"`
 	Memory      []Memory        `json:"memory,omitempty"`
 	Trends      []Trend         `json:"trends,omitempty"`
+	Loads       []LoadTest      `json:"loads,omitempty"` // of the scenarios upload and collect
 	Invalid     []InvalidTrial  `json:"invalid"`
 	Skipped     []SkippedCell   `json:"skipped"`
 	Links       []Link          `json:"links"`
@@ -63,6 +64,7 @@ type Report struct {
 	lens     lens
 	shape    shape
 	link     string                     // in words
+	dir      string                     // name of the run directory
 	headline string                     // the metric that verdicts speak of
 	checks   map[int64]record.LinkCheck // of shaped links, by trial
 	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link

@@ -28,6 +28,11 @@ func (r *Report) verdict() Verdict {
 	if len(wrong) > 0 {
 		return Verdict{"Wrong bytes were served by " + list(r.names(wrong)) + ".", Bad}
 	}
+	if r.lens.judge != nil {
+		if v := r.lens.judge(r); v != nil {
+			return *v
+		}
+	}
 	if r.Run.Valid == 0 {
 		if r.Run.Done == 0 {
 			return Verdict{"No trial has ended yet.", Neutral}

@@ -70,6 +70,18 @@ func (w *watched) alive(n int, done bool) {
 	}
 }
 
+// came counts n bytes that came to us.
+func (w *watched) came(n int) {
+	if n > 0 {
+		w.mu.Lock()
+		if w.first.IsZero() {
+			w.first = time.Now()
+		}
+		w.mu.Unlock()
+	}
+	w.alive(n, false)
+}
+
 // bytes is how many have moved.
 func (w *watched) bytes() int64 {
 	w.mu.Lock()
@@ -100,14 +112,17 @@ func (w *watched) firstByte() time.Time {
 }
 
 // sending is the content as the system reads it.
-func (w *watched) sending(c workload.Content) io.Reader {
+func (w *watched) sending(c workload.Content) io.Reader { return w.sendingFrom(c.Reader(), c.Size) }
+
+// sendingFrom is likewise for size bytes of from.
+func (w *watched) sendingFrom(from io.Reader, size int64) io.Reader {
 	w.alive(0, false)
-	return &sender{w: w, from: c.Reader(), left: c.Size}
+	return &sender{w: w, from: from, left: size}
 }
 
 type sender struct {
 	w    *watched
-	from *workload.Reader
+	from io.Reader
 	left int64
 }
 
@@ -146,14 +161,7 @@ func (w *watched) receiving(c workload.Content, off int64) (*receiver, error) {
 // another object tell nothing new.
 func (r *receiver) Write(p []byte) (int, error) {
 	begun := time.Now()
-	if len(p) > 0 {
-		r.w.mu.Lock()
-		if r.w.first.IsZero() {
-			r.w.first = begun
-		}
-		r.w.mu.Unlock()
-	}
-	r.w.alive(len(p), false)
+	r.w.came(len(p))
 	defer r.w.content(begun)
 	r.buf = append(r.buf[:0], p...) // Check works in place, and p is the system's
 	if _, ok := r.want.Check(r.buf); !ok {

@@ -60,6 +60,8 @@ type Site struct {
 	Seed    uint64       // of the data: names and contents; of an attached system another one in each session
 	Run     string       // names the run directory, the same in all its sessions
 	Limits  experiment.Limits
+	Base    string        // directory that relative paths of the experiment file start from
+	Steady  time.Duration // window of exit.steady; 0: nobody asks for it
 	// Event records something that happened; Say tells the user.
 	Event func(kind, what, detail string, took time.Duration)
 	Say   func(text string)
@@ -89,7 +91,7 @@ type Continuer interface {
 	Continues(cell experiment.Cell) bool
 }
 
-// Journal is the memory of a trial that goes on.
+// Journal is the memory of a trial that goes on. It is safe for concurrent use.
 type Journal interface {
 	// Earlier are the jobs that earlier sessions of the trial have recorded.
 	Earlier() iter.Seq2[record.Job, error]
@@ -99,6 +101,8 @@ type Journal interface {
 	EarlierPolls() iter.Seq2[record.Poll, error]
 	Poll(record.Poll) error
 	Event(record.Event) error
+	// EarlierEvents are those that earlier sessions of the trial have recorded.
+	EarlierEvents() iter.Seq2[record.Event, error]
 }
 
 // State is how far a trial is.
@@ -117,6 +121,7 @@ type State struct {
 	Failures int64         // of them that failed through the server
 	PutP50   float64       // seconds to store an object, median over the last window of exit.steady; 0: none
 	Full     string        // the system's words that it can take no more; empty: it can
+	Idle     bool          // it pauses on purpose: its progress is not judged
 }
 
 // Stop is an exit condition that ended a trial: the cause of its context's end.
@@ -188,7 +193,7 @@ type Usage struct {
 }
 
 // All lists the scenarios.
-func All() []Scenario { return []Scenario{Retrieve{}, Overhead{}} }
+func All() []Scenario { return []Scenario{Retrieve{}, Overhead{}, Upload{}, Collect{}} }
 
 // ByName finds a scenario; nil when there is none of that name.
 func ByName(name string) Scenario {

@@ -167,3 +167,22 @@ type Phase struct {
 	Name string
 	Took time.Duration
 }
+
+// Namer is a node whose Put gives a ref that depends on the name alone, so that
+// what became of a Put can be found out without listing everything.
+type Namer interface {
+	Named(name string) Ref
+}
+
+// Adopter is a node that removes and overwrites nothing but what it has put
+// there. Adopt tells it of an object that an earlier session of ours, or a Put
+// that seemed to fail, has left.
+type Adopter interface {
+	Adopt(ref Ref)
+}
+
+// Walker is a Lister that need not hold all in memory. Walk ends with visit's
+// first error.
+type Walker interface {
+	Walk(ctx context.Context, visit func(Object) error) error
+}

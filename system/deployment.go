@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -48,4 +49,16 @@ func (d Deployment) Port(ctx context.Context, h testbed.Host) (int, error) {
 // JoinPort is host:port under which others reach h.
 func JoinPort(h testbed.Host, port int) string {
 	return netip.AddrPortFrom(h.Addr(), uint16(port)).String()
+}
+
+// Holds is an error when one of the directories that a deployment keeps its
+// data in is not there: then there is nothing to revive.
+func (d Deployment) Holds(directories ...string) error {
+	for _, name := range directories {
+		dir := filepath.Join(d.Dir, name)
+		if _, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("no deployment to go on with: %w", err)
+		}
+	}
+	return nil
 }

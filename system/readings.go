@@ -29,6 +29,14 @@ type Reading struct {
 	Bad    string   // why Value is not to be used; empty: it is
 }
 
+// Money is a reading of an amount in a currency's smallest unit, 10^decimals of
+// which make one of it.
+func Money(name string, amount *big.Int, decimals int) Reading {
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+	value, _ := new(big.Rat).SetFrac(amount, unit).Float64()
+	return Reading{Name: name, Value: value, Amount: amount}
+}
+
 // Names of readings that mean the same for every system. Bytes are bytes, times
 // seconds, money in the system's currency.
 const (

@@ -7,6 +7,7 @@ package system
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -101,7 +102,9 @@ var (
 	ErrTooFew   = errors.New("too few servers")        // for the redundancy asked for, or to rebuild the object
 	ErrBadRef   = errors.New("malformed reference")    // no cap, CID or key can look like this
 	ErrWarm     = errors.New("the object is not cold") // a read would be answered from a cache near the client
-	ErrStalled  = errors.New("stalled")                // no byte came for a limit of the system's own, though the object is there
+	ErrAnswer   = errors.New("the answer is not what it should be")
+	ErrHTML     = fmt.Errorf("%w: HTML instead of JSON", ErrAnswer) // something else answers there, or a proxy does
+	ErrStalled  = errors.New("stalled")                             // no byte came for a limit of the system's own, though the object is there
 )
 
 // Node is one node of a cluster.

@@ -202,3 +202,8 @@ func busyProblems(ctx context.Context) []Problem {
 	}
 	return []Problem{{"busy", Warning, what, "wait until it is quiet, or end the other programs"}}
 }
+
+// ProblemNames are all names that a [Problem] may have.
+func ProblemNames() []string {
+	return []string{"namespaces", "netem", "tun", "emulator", "files", "proc", "memory", "disk", "clock", "governor", "busy"}
+}

@@ -49,9 +49,13 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 	for _, r := range removed {
 		p.ui.Say("removed what a dead run left: %s", r)
 	}
-	problems := engine.Preconditions(ctx, engine.Config{
-		Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario),
-	})
+	cfg := engine.Config{
+		Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
+	}
+	problems := engine.Preconditions(ctx, cfg)
+	if len(engine.Blocking(problems)) == 0 {
+		problems = append(problems, engine.Needs(ctx, cfg)...)
+	}
 	blocking := 0
 	for _, pr := range problems {
 		if pr.Blocking {

@@ -60,3 +60,16 @@ func presetNames() []string {
 	}
 	return names
 }
+
+// baseOf is the directory that relative paths of an experiment start at: that of
+// its file, else the working directory.
+func baseOf(arg string) string {
+	dir := "."
+	if _, err := presets.Get(arg); err != nil && arg != "-" {
+		dir = filepath.Dir(arg)
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}

@@ -37,10 +37,12 @@ func exporter(r *record.Reader, format string) (func(io.Writer) error, error) {
 		return of((*report.Report).WriteBenchfmt)
 	case "ops-csv":
 		return func(w io.Writer) error { return report.WriteOpsCSV(r, w) }, nil
+	case "sia-metrics":
+		return func(w io.Writer) error { return report.WriteSiaMetrics(r, w) }, nil
 	case "ops-parquet":
 		return func(w io.Writer) error { return report.WriteOpsParquet(r, w) }, nil
 	default:
 		return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format),
-			"formats: csv, ops-csv, parquet, ops-parquet, json, benchfmt"))
+			"formats: csv, ops-csv, parquet, ops-parquet, json, benchfmt, sia-metrics"))
 	}
 }

@@ -85,12 +85,12 @@ func (p *program) root() *cobra.Command {
 	}
 	root.PersistentFlags().BoolVar(&p.ui.JSON, "json", false, "one JSON object per line instead of prose")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "see plimsoll "+c.Name()+" --help"))
+		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "see "+c.CommandPath()+" --help"))
 	})
 	root.AddCommand(
 		p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(), p.schemaCommand(),
-		p.reportCommand(), p.exportCommand(), p.serveCommand(),
-		p.systemsCommand(), p.doctorCommand(), p.nodeCommand(),
+		p.reportCommand(), p.exportCommand(), p.serveCommand(), p.collectCommand(),
+		p.systemsCommand(), p.doctorCommand(), p.dataCommand(), p.nodeCommand(),
 	)
 	return root
 }

@@ -44,7 +44,7 @@ what was measured so far; plimsoll resume goes on with it.`,
 			if out == "" {
 				out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
 			}
-			return p.execute(c.Context(), plan, out, false)
+			return p.execute(c.Context(), plan, out, baseOf(args[0]), false)
 		},
 	}
 	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
@@ -71,7 +71,7 @@ func (p *program) resumeCommand() *cobra.Command {
 			if code, done, err := enterNamespace(plan); done || err != nil {
 				return exitWith(code, err)
 			}
-			return p.execute(c.Context(), plan, args[0], true)
+			return p.execute(c.Context(), plan, args[0], "", true)
 		},
 	}
 }
@@ -101,14 +101,14 @@ func exitWith(code int, err error) error {
 }
 
 // execute runs a plan and reports on it, whatever the end.
-func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir string, resume bool) error {
+func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base string, resume bool) error {
 	sc := scenario.ByName(plan.Experiment.Scenario)
 	if sc == nil {
 		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", plan.Experiment.Scenario))
 	}
-	progress := newProgress(p.ui, plan, dir)
+	progress := newProgress(p.ui, plan, dir, resume)
 	res, err := engine.Run(ctx, engine.Config{
-		Plan: plan, Systems: all.All(), Scenario: sc, Dir: dir, Resume: resume,
+		Plan: plan, Systems: all.All(), Scenario: sc, Dir: dir, Base: base, Resume: resume,
 		Version: programVersion(), Command: os.Args, Progress: progress,
 	})
 	p.ui.Progress("")
@@ -123,7 +123,7 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir string
 	if res.Complete {
 		p.ui.Say("%s is complete; nothing is left to execute", dir)
 	}
-	if res.Trials+res.Failed+res.Skipped == 0 { // there is nothing to report on
+	if res.Trials+res.Failed+res.Skipped+res.Paused == 0 { // there is nothing to report on
 		return errors.Join(err, interruptedError(res, dir))
 	}
 	// The report of a partial run is worth as much as its trials.
@@ -143,11 +143,24 @@ func verdict(res engine.Result, dir string) error {
 	case res.Interrupt:
 		return interruptedError(res, dir)
 	case res.Stopped != nil:
-		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, "raise exit."+res.Stopped.Condition+" in the experiment to go further"))
+		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, exitHint(res.Stopped.Condition)))
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"), "see the table of validity in the report"))
 	}
 	return nil
+}
+
+// exitHint is how to get further than an exit condition let the run come.
+func exitHint(condition string) string {
+	switch condition {
+	case "floor":
+		return "the report shows what became slow; lower exit.floor.bytes in the experiment, or leave the floor out, to go further"
+	case "steady":
+		return "leave exit.steady out of the experiment to go further"
+	case "storage_full":
+		return "give the system more room, or say exit: {storage_full: false} to go on trying"
+	}
+	return "raise exit." + condition + " in the experiment to go further"
 }
 
 func interruptedError(res engine.Result, dir string) error {

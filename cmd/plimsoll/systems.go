@@ -33,7 +33,7 @@ func (p *program) systemsCommand() *cobra.Command {
 				}
 				return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("there is no system %q", args[0]), "systems: "+strings.Join(names, ", ")))
 			}
-			return writeSystem(p.stdout, s.Info())
+			return writeSystem(p.stdout, s)
 		},
 	}
 	c.AddCommand(p.installCommand())
@@ -149,12 +149,20 @@ func joinModes(modes []system.Mode) string {
 	return strings.Join(s, ", ")
 }
 
-func writeSystem(w io.Writer, info system.Info) error {
+func writeSystem(w io.Writer, s system.System) error {
+	info := s.Info()
 	fmt.Fprintf(w, "%s: %s\n", info.Name, info.Summary)
 	if info.Install != "" {
 		fmt.Fprintf(w, "to get it: %s\n", info.Install)
 	}
 	fmt.Fprintf(w, "how: %s   can: %s\n", joinModes(info.Modes), strings.Join(info.Can, " "))
+	if info.Has(system.Start) {
+		after := "begins anew with a fresh deployment: this system cannot be brought up again with its data"
+		if _, ok := s.(system.Reviver); ok {
+			after = "goes on: the system is brought up again with its data"
+		}
+		fmt.Fprintf(w, "when started here, a load test that was cut off %s\n", after)
+	}
 	if len(info.Options) == 0 {
 		return nil
 	}

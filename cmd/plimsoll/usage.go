@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,5 +12,5 @@ import (
 func usageError(c *cobra.Command, what string) error {
 	return ui.Exit(ui.CodeUsage, ui.WithHint(
 		fmt.Errorf("%s wants %s", c.CommandPath(), what),
-		fmt.Sprintf("plimsoll %s; see plimsoll %s --help", c.Use, c.Name())))
+		strings.TrimSuffix(c.UseLine(), " [flags]")+"; see "+c.CommandPath()+" --help"))
 }

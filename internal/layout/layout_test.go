@@ -26,10 +26,10 @@ var allowed = []struct {
 	folder string
 	may    []string
 }{
-	{"cmd/", []string{"collect", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed"}},
+	{"cmd/", []string{"collect", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "workload"}},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "testbed", "workload"}},
 	{"engine/", []string{"experiment", "record", "scenario", "stats", "system", "testbed"}},
-	{"report/", []string{"experiment", "record", "report", "scenario", "stats"}},
+	{"report/", []string{"collect", "experiment", "record", "report", "scenario", "stats", "system"}},
 	{"scenario/", []string{"collect", "experiment", "httpload", "record", "stats", "system", "testbed", "workload"}},
 	{"collect/", []string{"record", "system"}},
 	{"system/", []string{"system", "testbed", "workload"}},

@@ -30,6 +30,8 @@ var (
 	_ system.Phaser    = (*Node)(nil)
 	_ system.Coster    = (*Node)(nil)
 	_ system.Connector = (*Node)(nil)
+	_ system.Namer     = (*Node)(nil)
+	_ system.Walker    = (*Node)(nil)
 )
 
 // ErrInjected is the failure of an operation that option errors asked for.

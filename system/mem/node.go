@@ -69,6 +69,9 @@ func (n *Node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	return n.put(ctx, "put", refOf(immutable, name), name, size, r)
 }
 
+// Named implements system.Namer.
+func (n *Node) Named(name string) system.Ref { return refOf(immutable, name) }
+
 // Seed implements system.Seeder: it takes no time and does not fail.
 func (n *Node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	o, err := take(name, size, r, func(int64) error { return ctx.Err() })
@@ -262,6 +265,26 @@ func (n *Node) List(ctx context.Context) ([]system.Object, error) {
 	}
 	slices.SortFunc(all, func(a, b system.Object) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all, ctx.Err()
+}
+
+// Walk implements system.Walker, in no order.
+func (n *Node) Walk(ctx context.Context, visit func(system.Object) error) error {
+	n.store.mu.Lock()
+	all := make([]system.Ref, 0, len(n.store.objects))
+	for ref := range n.store.objects {
+		all = append(all, ref)
+	}
+	n.store.mu.Unlock()
+	for _, ref := range all {
+		o, err := n.store.find(ref)
+		if err != nil {
+			continue // removed meanwhile
+		}
+		if err := visit(system.Object{Name: o.name, Ref: ref, Size: o.size}); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // Stats implements system.Stats: one file for each object, in blocks of 4 KiB.

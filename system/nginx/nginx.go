@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,7 +22,10 @@ import (
 // System implements system.System.
 type System struct{}
 
-var _ system.System = System{}
+var (
+	_ system.System  = System{}
+	_ system.Reviver = System{}
+)
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
@@ -79,6 +83,17 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
 		}, !build.dav)
 	})
+}
+
+// Revive implements system.Reviver: the files are all there is, so nginx is
+// started as it was, on another port.
+func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	for _, h := range d.Hosts {
+		if err := d.Holds(filepath.Join(name+"-"+h.Name(), "data")); err != nil {
+			return nil, fmt.Errorf("nginx: %w", err)
+		}
+	}
+	return s.Start(ctx, d)
 }
 
 // Attach implements system.System.

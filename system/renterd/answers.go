@@ -103,6 +103,8 @@ type buffer struct {
 
 type contract struct {
 	Usability string       `json:"usability"`
+	ID        string       `json:"id"`
+	Size      float64      `json:"size"` // bytes; a figure that underflowed is no error here
 	Price     sia.Hastings `json:"contractPrice"`
 	Funds     sia.Hastings `json:"initialRenterFunds"`
 	Spending  struct {

@@ -3,7 +3,6 @@ package renterd
 import (
 	"context"
 	"math/big"
-	"net/http"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -29,9 +28,8 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 	if err != nil {
 		return system.Costs{}, err
 	}
-	var hosts []host
-	ask := map[string]any{"offset": 0, "limit": pricedHosts, "filterMode": "allowed", "usabilityMode": "usable"}
-	if err := n.api.send(ctx, http.MethodPost, n.api.url("bus/hosts", "", nil), ask, &hosts); err != nil {
+	hosts, err := n.hosts(ctx)
+	if err != nil {
 		return system.Costs{}, err
 	}
 	c := system.Costs{Currency: "SC", Decimals: sia.Decimals, Balance: wallet.Spendable.Int, Locked: new(big.Int)}
@@ -52,8 +50,14 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 	for _, p := range purposes {
 		c.Spent = append(c.Spent, system.Spending{Purpose: p, Amount: totals[p]})
 	}
+	c.Prices = prices(hosts)
+	return c, nil
+}
+
+// prices are the medians of hosts'; none without hosts.
+func prices(hosts []host) (out []system.Price) {
 	if len(hosts) == 0 {
-		return c, nil
+		return nil
 	}
 	for _, p := range []struct {
 		of, per string
@@ -65,9 +69,9 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 		{"download", "TB", terabyte, func(h host) sia.Hastings { return h.V2Settings.Prices.Egress }},
 		{"contract", "contract", 1, func(h host) sia.Hastings { return h.V2Settings.Prices.Contract }},
 	} {
-		c.Prices = append(c.Prices, system.Price{Of: p.of, Per: p.per, Amount: median(hosts, p.in, p.times)})
+		out = append(out, system.Price{Of: p.of, Per: p.per, Amount: median(hosts, p.in, p.times)})
 	}
-	return c, nil
+	return out
 }
 
 func add(total *big.Int, h sia.Hastings, sign int64) {

@@ -12,7 +12,7 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "Sia, renterd: a running node, with upload packing on or off",
 		Modes:   []system.Mode{system.Attach},
-		Can:     []string{"http", "put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold"},
+		Can:     []string{"http", "put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor"},
 		Options: []system.Option{
 			{Name: "url", Type: "string", Required: true, Help: "URL of the node, such as http://127.0.0.1:9980, without /api"},
 			{Name: "password", Type: "string", Secret: true, Default: "RENTERD_API_PASSWORD", Help: "environment variable with the API password"},

@@ -29,6 +29,7 @@ var (
 	_ system.Cooler     = (*node)(nil)
 	_ system.Stats      = (*node)(nil)
 	_ system.Coster     = (*node)(nil)
+	_ system.Monitored  = (*node)(nil)
 	_ system.Provider   = provider{}
 )
 

@@ -159,11 +159,21 @@ const (
 )
 
 func (n *node) put(ctx context.Context, c *minio.Client, name string, size int64, r io.Reader) (system.Ref, error) {
-	key := n.at.prefix + disk.FileName(name)
-	if err := n.putKey(ctx, c, key, size, r); err != nil {
+	ref := n.Named(name)
+	if err := n.putKey(ctx, c, string(ref), size, r); err != nil {
 		return "", err
 	}
-	return system.Ref(key), nil
+	return ref, nil
+}
+
+// Named implements system.Namer.
+func (n *node) Named(name string) system.Ref { return system.Ref(n.at.prefix + disk.FileName(name)) }
+
+// Adopt implements system.Adopter.
+func (n *node) Adopt(ref system.Ref) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ours[ref] = true
 }
 
 func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int64, r io.Reader) error {
@@ -233,14 +243,19 @@ func told(err error) error {
 // mayChange keeps what others have stored on an attached server, and tells what
 // is not there without a request: S3 deletes it without complaint, and makes it
 // when it is to be overwritten.
-func (n *node) mayChange(what string, ref system.Ref) error {
+func (n *node) mayChange(ctx context.Context, what string, ref system.Ref) error {
 	switch {
 	case n.owned(ref):
 		return nil
 	case n.attached:
 		return fmt.Errorf("s3: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
 	}
-	return fmt.Errorf("s3: %s %s: it was not put here: %w", what, ref, system.ErrNotFound)
+	// All of a server that we started is ours; what an earlier session put there
+	// is known to the server alone.
+	if _, err := n.Stat(ctx, ref); err != nil {
+		return fmt.Errorf("s3: %s: %w", what, err)
+	}
+	return nil
 }
 
 // Stat implements system.Stater by StatObject: a HEAD.
@@ -263,7 +278,7 @@ func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Rea
 // Update implements system.Updater: a PUT of the same key. On an attached
 // server it overwrites only what this node has put there.
 func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
-	if err := n.mayChange("update", ref); err != nil {
+	if err := n.mayChange(ctx, "update", ref); err != nil {
 		return err
 	}
 	return n.putKey(ctx, n.s3, string(ref), size, r)
@@ -272,7 +287,7 @@ func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Read
 // Delete implements system.Deleter. On an attached server it deletes only what
 // this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	if err := n.mayChange("delete", ref); err != nil {
+	if err := n.mayChange(ctx, "delete", ref); err != nil {
 		return err
 	}
 	if err := n.s3.RemoveObject(ctx, n.at.bucket, string(ref), minio.RemoveObjectOptions{}); err != nil {
@@ -287,16 +302,27 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 // List implements system.Lister.
 func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	var out []system.Object
+	err := n.Walk(ctx, func(o system.Object) error { out = append(out, o); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Walk implements system.Walker.
+func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
 	for o := range n.s3.ListObjectsIter(ctx, n.at.bucket, minio.ListObjectsOptions{Prefix: n.at.prefix, Recursive: true}) {
 		if o.Err != nil {
-			return nil, fmt.Errorf("s3: list bucket %q: %w", n.at.bucket, told(o.Err))
+			return fmt.Errorf("s3: list bucket %q: %w", n.at.bucket, told(o.Err))
 		}
 		if o.Key == disk.Probe && !n.attached || strings.HasSuffix(o.Key, "/") {
 			continue
 		}
-		out = append(out, n.object(o.Key, o.Size))
+		if err := visit(n.object(o.Key, o.Size)); err != nil {
+			return err
+		}
 	}
-	return out, nil
+	return nil
 }
 
 func (n *node) object(key string, size int64) system.Object {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -18,6 +19,7 @@ type System struct{}
 
 var (
 	_ system.System     = System{}
+	_ system.Reviver    = System{}
 	_ system.HTTPServer = (*node)(nil)
 	_ system.Healther   = (*node)(nil)
 	_ system.Seeder     = (*node)(nil)
@@ -27,6 +29,9 @@ var (
 	_ system.Stater     = (*node)(nil)
 	_ system.Updater    = (*node)(nil)
 	_ system.Redialer   = (*node)(nil)
+	_ system.Namer      = (*node)(nil)
+	_ system.Adopter    = (*node)(nil)
+	_ system.Walker     = (*node)(nil)
 	_ system.Stats      = started{}
 	_ system.Provider   = provider{}
 )
@@ -75,6 +80,17 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		identity["metadata"] = meta
 		return n, nil
 	})
+}
+
+// Revive implements system.Reviver: versitygw keeps all in its directories. It
+// gets another secret and another port.
+func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	for _, h := range d.Hosts {
+		if err := d.Holds(filepath.Join(name+"-"+h.Name(), "data")); err != nil {
+			return nil, fmt.Errorf("s3: %w", err)
+		}
+	}
+	return s.Start(ctx, d)
 }
 
 // Attach implements system.System.

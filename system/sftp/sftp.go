@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 
@@ -22,6 +23,7 @@ type System struct{}
 
 var (
 	_ system.System   = System{}
+	_ system.Reviver  = System{}
 	_ system.Healther = (*node)(nil)
 	_ system.Ranger   = (*node)(nil)
 	_ system.Stater   = (*node)(nil)
@@ -86,6 +88,17 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, t tuning, i
 		n.pool.close(server.Ended())
 	}()
 	return started{n}, nil
+}
+
+// Revive implements system.Reviver: the files are all there is. The server gets
+// other keys and another port.
+func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	for _, h := range d.Hosts {
+		if err := d.Holds(filepath.Join(name+"-"+h.Name(), "data")); err != nil {
+			return nil, fmt.Errorf("sftp: %w", err)
+		}
+	}
+	return s.Start(ctx, d)
 }
 
 // Attach implements system.System.

@@ -52,6 +52,8 @@ type walletAnswer struct {
 	Unlocked  bool         `json:"unlocked"`
 	Rescan    bool         `json:"rescanning"`
 	Confirmed sia.Hastings `json:"confirmedsiacoinbalance"`
+	Outgoing  sia.Hastings `json:"unconfirmedoutgoingsiacoins"`
+	Incoming  sia.Hastings `json:"unconfirmedincomingsiacoins"`
 }
 
 type consensusAnswer struct {
@@ -69,27 +71,56 @@ type readyAnswer struct {
 
 // renterAnswer leaves out `currentperiod`, which underflows on young chains.
 type renterAnswer struct {
+	Settings struct {
+		Allowance allowed `json:"allowance"`
+	} `json:"settings"`
 	Metrics struct {
+		Contracts   sia.Hastings `json:"contractspending"`
+		Unspent     sia.Hastings `json:"unspent"`
+		Withheld    sia.Hastings `json:"withheldfunds"`
+		Previous    sia.Hastings `json:"previousspending"`
 		Fees        sia.Hastings `json:"contractfees"`
 		Download    sia.Hastings `json:"downloadspending"`
 		FundAccount sia.Hastings `json:"fundaccountspending"`
 		Storage     sia.Hastings `json:"storagespending"`
 		Upload      sia.Hastings `json:"uploadspending"`
-		Maintenance struct {
-			Balance sia.Hastings `json:"accountbalancecost"`
-			Fund    sia.Hastings `json:"fundaccountcost"`
-			Prices  sia.Hastings `json:"updatepricetablecost"`
-		} `json:"maintenancespending"`
+		Maintenance maintenance  `json:"maintenancespending"`
 	} `json:"financialmetrics"`
 }
 
+// allowed is an allowance as it is in force.
+type allowed struct {
+	Funds  sia.Hastings `json:"funds"`
+	Hosts  int64        `json:"hosts"`
+	Period int64        `json:"period"`      // blocks
+	Renew  int64        `json:"renewwindow"` // blocks before the end of a period
+}
+
+// maintenance is what the renter's own calls to hosts cost.
+type maintenance struct {
+	Balance sia.Hastings `json:"accountbalancecost"`
+	Fund    sia.Hastings `json:"fundaccountcost"`
+	Prices  sia.Hastings `json:"updatepricetablecost"`
+}
+
 type contractsAnswer struct {
-	Active  []contract `json:"activecontracts"` // each null when empty
-	Passive []contract `json:"passivecontracts"`
+	All      []contract `json:"contracts"`       // each null when empty
+	Active   []contract `json:"activecontracts"` //
+	Inactive []contract `json:"inactivecontracts"`
+	Passive  []contract `json:"passivecontracts"`
 }
 
 type contract struct {
-	RenterFunds sia.Hastings `json:"renterfunds"`
+	ID          string       `json:"id"`
+	Size        figure       `json:"size"`
+	Total       sia.Hastings `json:"totalcost"`
+	RenterFunds sia.Hastings `json:"renterfunds"` // not spent yet
+	Fees        sia.Hastings `json:"fees"`
+	Storage     sia.Hastings `json:"storagespending"` // in any case: StorageSpending before 1.3.4
+	Upload      sia.Hastings `json:"uploadspending"`
+	Download    sia.Hastings `json:"downloadspending"`
+	FundAccount sia.Hastings `json:"fundaccountspending"`
+	Maintenance maintenance  `json:"maintenancespending"`
 }
 
 type pricesAnswer struct {

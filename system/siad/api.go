@@ -2,6 +2,7 @@ package siad
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -48,6 +49,17 @@ func (a *api) url(path string, query url.Values) *url.URL {
 // get reads a report. Reports need no password, so that a wrong one goes unnoticed.
 func (a *api) get(ctx context.Context, path string, query url.Values, out any) error {
 	return a.explain(a.client.JSON(ctx, http.MethodGet, a.url(path, query), a.header, nil, out))
+}
+
+// report is get, for as long as ctx allows: reports of a full renter have taken
+// minutes until they began.
+func (a *api) report(ctx context.Context, path string, out any) error {
+	return a.explain(a.patient.JSON(ctx, http.MethodGet, a.url(path, nil), a.header, nil, out))
+}
+
+// list reads a long list of a report, as [web.Client.List] does.
+func (a *api) list(ctx context.Context, path, field string, each func(*json.Decoder) error) error {
+	return a.explain(a.patient.List(ctx, a.url(path, nil), a.header, field, each))
 }
 
 // post sends a form. Its success, 204, says that the order was taken, not that

@@ -16,17 +16,19 @@ import (
 type System struct{}
 
 var (
-	_ system.System   = System{}
-	_ system.Healther = (*node)(nil)
-	_ system.Ranger   = (*node)(nil)
-	_ system.Deleter  = (*node)(nil)
-	_ system.Lister   = (*node)(nil)
-	_ system.Stater   = (*node)(nil)
-	_ system.Settler  = (*node)(nil)
-	_ system.Cooler   = (*node)(nil)
-	_ system.Stats    = (*node)(nil)
-	_ system.Coster   = (*node)(nil)
-	_ system.Provider = provider{}
+	_ system.System    = System{}
+	_ system.Healther  = (*node)(nil)
+	_ system.Ranger    = (*node)(nil)
+	_ system.Deleter   = (*node)(nil)
+	_ system.Lister    = (*node)(nil)
+	_ system.Stater    = (*node)(nil)
+	_ system.Settler   = (*node)(nil)
+	_ system.Cooler    = (*node)(nil)
+	_ system.Stats     = (*node)(nil)
+	_ system.Coster    = (*node)(nil)
+	_ system.Monitored = (*node)(nil)
+	_ system.Allower   = (*node)(nil)
+	_ system.Provider  = provider{}
 )
 
 // Check implements system.System.

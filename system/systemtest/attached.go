@@ -65,6 +65,7 @@ func runAttached(t *testing.T, s Suite) {
 	testUnknown(t, attached, n)
 	testBadRefs(t, attached, n)
 	t.Run("costs", func(t *testing.T) { testCosts(t, n) })
+	t.Run("monitor", func(t *testing.T) { testMonitor(t, n) })
 	if _, err := n.Put(Context(t), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("put: %v, want ErrReadOnly", err)
 	}

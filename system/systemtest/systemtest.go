@@ -74,6 +74,7 @@ func Run(t *testing.T, s Suite) {
 		t.Run("stats", func(t *testing.T) { testStats(t, n) })
 		t.Run("phases", func(t *testing.T) { testPhases(t, n) })
 		t.Run("costs", func(t *testing.T) { testCosts(t, n) })
+		t.Run("monitor", func(t *testing.T) { testMonitor(t, n) })
 		t.Run("redial", func(t *testing.T) { testRedial(t, n) })
 		t.Run("connect", func(t *testing.T) { testConnect(t, c) })
 		t.Run("health", func(t *testing.T) { testHealth(t, n) })
@@ -87,6 +88,7 @@ func Run(t *testing.T, s Suite) {
 	}
 	t.Run("killed", func(t *testing.T) { testKilled(t, s) })
 	t.Run("killed midway", func(t *testing.T) { testKilledMidway(t, s) })
+	t.Run("revive", func(t *testing.T) { testRevive(t, s) })
 	t.Run("port in use", func(t *testing.T) { testPortInUse(t, s) })
 }
 

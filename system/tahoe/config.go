@@ -113,12 +113,15 @@ func (c config) serversYAML(all []announcement) string {
 	return b.String()
 }
 
+// configFile is the name of a node's configuration in its directory.
+const configFile = "tahoe.cfg"
+
 // makeDirectory makes a node's directory, as `tahoe create-node` does in a
 // second of CPU time.
 func makeDirectory(dir, config string) error {
 	return errors.Join(
 		os.MkdirAll(filepath.Join(dir, "private"), 0o700),
 		os.WriteFile(filepath.Join(dir, "tahoe-client.tac"), nil, 0o644),
-		os.WriteFile(filepath.Join(dir, "tahoe.cfg"), []byte(config), 0o600),
+		os.WriteFile(filepath.Join(dir, configFile), []byte(config), 0o600),
 	)
 }

@@ -37,14 +37,14 @@ func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (
 			err = errors.Join(err, g.stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	ports, err := freePorts(ctx, d.Hosts[0], c.nodes)
+	ports, err := storagePorts(ctx, d, c.nodes)
 	if err != nil {
 		return g, err
 	}
 	announced := make([]announcement, c.nodes)
 	var all errgroup.Group
 	for i := range c.nodes {
-		g.dirs[i] = filepath.Join(d.Dir, fmt.Sprintf("storage-%d", i+1))
+		g.dirs[i] = storageDir(d, i)
 		all.Go(func() error {
 			var err error
 			g.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, g.dirs[i], ports[i], c)
@@ -64,6 +64,37 @@ func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (
 		}
 	}
 	return g, nil
+}
+
+func storageDir(d system.Deployment, i int) string {
+	return filepath.Join(d.Dir, fmt.Sprintf("storage-%d", i+1))
+}
+
+// storagePorts are the ports of the storage nodes: those that they have told
+// the clients already, when they are started again.
+func storagePorts(ctx context.Context, d system.Deployment, n int) ([]int, error) {
+	free, err := freePorts(ctx, d.Hosts[0], n)
+	if err != nil {
+		return nil, err
+	}
+	for i := range free {
+		if port, ok := listened(storageDir(d, i)); ok {
+			free[i] = port
+		}
+	}
+	return free, nil
+}
+
+// listened is the port that the configuration in a node's directory names.
+func listened(dir string) (port int, ok bool) {
+	b, err := os.ReadFile(filepath.Join(dir, configFile))
+	if err != nil {
+		return 0, false
+	}
+	_, rest, _ := strings.Cut(string(b), "tub.port = tcp:")
+	digits, _, ok := strings.Cut(rest, ":")
+	port, err = strconv.Atoi(digits)
+	return port, ok && err == nil
 }
 
 func clientDir(d system.Deployment, i int) string {

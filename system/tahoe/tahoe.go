@@ -21,6 +21,7 @@ type System struct{}
 
 var (
 	_ system.System     = System{}
+	_ system.Reviver    = System{}
 	_ system.HTTPServer = (*node)(nil)
 	_ system.Healther   = (*node)(nil)
 	_ system.Ranger     = (*node)(nil)
@@ -109,6 +110,16 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, fmt.Errorf("tahoe: %w", err)
 	}
 	return group.Start(ctx, len(clients), identity, func(_ context.Context, i int) (group.Node, error) { return clients[i], nil })
+}
+
+// Revive implements system.Reviver: every daemon keeps all it knows in its
+// directory, the secret that makes the same caps of the same bytes included. The
+// storage nodes get the ports that they had, which their furls name.
+func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	if err := d.Holds("storage-1", "client-1"); err != nil {
+		return nil, fmt.Errorf("tahoe: %w", err)
+	}
+	return s.Start(ctx, d)
 }
 
 // Attach implements system.System.

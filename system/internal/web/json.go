@@ -36,6 +36,9 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s: status %d%s", e.Method, e.URL, e.Status, said)
 }
 
+// StatusCode is Status, for those who do not know this package.
+func (e *StatusError) StatusCode() int { return e.Status }
+
 // Status is the status of the StatusError in err, or 0.
 func Status(err error) int {
 	var e *StatusError
@@ -99,7 +102,7 @@ func (c *Client) JSON(ctx context.Context, method string, u *url.URL, header htt
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.UseNumber()
 	if err := d.Decode(out); err != nil {
-		return fmt.Errorf("%s: %s %s: the answer is not what it should be: %w (it begins %q)", c.name, method, public(u), err, start(answer))
+		return c.malformed(method, u, err, answer)
 	}
 	return nil
 }
@@ -170,6 +173,17 @@ func statusError(resp *http.Response, answer []byte) *StatusError {
 	said = strings.Join(strings.Fields(said), " ")
 	return &StatusError{Method: resp.Request.Method, URL: public(resp.Request.URL), Status: resp.StatusCode, Said: said[:min(len(said), 1<<10)], Text: string(answer)}
 }
+
+// malformed is the error of an answer that could not be decoded.
+func (c *Client) malformed(method string, u *url.URL, err error, answer []byte) error {
+	if html(answer) {
+		return fmt.Errorf("%s: %s %s: %w (it begins %q)", c.name, method, public(u), system.ErrHTML, start(answer))
+	}
+	return fmt.Errorf("%s: %s %s: %w: %w (it begins %q)", c.name, method, public(u), system.ErrAnswer, err, start(answer))
+}
+
+// html reports whether an answer is a page for browsers.
+func html(answer []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(answer), []byte("<")) }
 
 // start is the beginning of an answer, for errors.
 func start(b []byte) []byte { return b[:min(len(b), 80)] }

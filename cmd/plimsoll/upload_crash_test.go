@@ -1,0 +1,308 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/s3"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/system/tahoe"
+)
+
+// kills is how often a load test is killed before it may come to its end.
+const kills = 50
+
+const killedUpload = `
+scenario: upload
+systems:
+  - {use: %s, mode: attach, with: {%s}}
+data: {directory: %q}
+upload: {concurrency: 5, poll: 500ms, backoff: 300ms, retries: 5, until: accepted}
+allow: [write]
+limits: {others: 100%%, deadline: 1m}
+skip: [machine]
+`
+
+// uploadKilled runs an upload experiment, kills it with SIGKILL at random moments
+// (after a random number of objects that the session has stored, at most `most`,
+// and a random pause), resumes it each time, and lets the last session come to
+// its end. It returns the jobs of the only trial.
+func uploadKilled(t *testing.T, yaml string, most int, env ...string) []record.Job {
+	t.Helper()
+	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	file := filepath.Join(t.TempDir(), "upload.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 5))
+	args := []string{"run", file, "--out", dir}
+	for killed, ended := 0, false; !ended; {
+		var out bytes.Buffer
+		c := exec.Command(os.Args[0], args...)
+		c.Env = append(append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+tmp), env...)
+		c.Stdout, c.Stderr = &out, &out
+		target := accepted(dir) + rng.IntN(most)
+		pause := time.Duration(rng.Int64N(int64(30 * time.Millisecond)))
+		if rng.IntN(8) == 0 { // now and then before it stores anything, too
+			target, pause = 0, time.Duration(rng.Int64N(int64(time.Second)))
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- c.Wait() }()
+		hangs := time.After(3 * time.Minute)
+		look := time.NewTicker(5 * time.Millisecond)
+		var err error
+	wait:
+		for {
+			select {
+			case err = <-done:
+				ended = true
+				break wait
+			case <-hangs:
+				c.Process.Signal(syscall.SIGQUIT)
+				<-done
+				t.Fatalf("session %d hangs:\n%s", killed+1, &out)
+			case <-look.C:
+			}
+			if killed < kills && accepted(dir) >= target {
+				time.Sleep(pause)
+				c.Process.Kill()
+				err = <-done
+				ended = c.ProcessState.Exited() // it was quicker
+				break
+			}
+		}
+		look.Stop()
+		switch {
+		case ended && err != nil:
+			t.Fatalf("session %d ended with %v:\n%s", killed+1, err, &out)
+		case ended && killed < kills:
+			t.Fatalf("all was done after %d kills, which leaves too little to kill:\n%s", killed, &out)
+		case !ended:
+			killed++
+		}
+		if _, err := os.Stat(filepath.Join(dir, "plan.json")); err == nil {
+			args = []string{"resume", dir}
+		} else {
+			os.RemoveAll(dir) // killed before the run directory was one
+		}
+	}
+	nothingLeft(t, tmp, dir)
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	trials, err := r.Trials()
+	if err != nil || len(trials) != 1 || trials[0].State != record.Done {
+		t.Fatalf("%+v, %v", trials, err)
+	}
+	var jobs []record.Job
+	adopted := 0
+	for j, err := range r.Jobs(trials[0].ID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Adopted {
+			adopted++
+		}
+		jobs = append(jobs, j)
+	}
+	t.Logf("%d objects, %d of them found stored by a later session", len(jobs), adopted)
+	return jobs
+}
+
+// accepted is how many objects the run has recorded as stored; 0 while it has no
+// directory that can be read.
+func accepted(dir string) (n int) {
+	r, err := record.Open(dir)
+	if err != nil {
+		return 0
+	}
+	defer r.Close()
+	trials, err := r.Trials()
+	if err != nil || len(trials) == 0 {
+		return 0
+	}
+	for j, err := range r.Jobs(trials[0].ID) {
+		if err == nil && j.Ref != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// tree makes files of mixed sizes, from one byte to most.
+func tree(t *testing.T, n int, most int64) (dir string, files map[string][]byte) {
+	t.Helper()
+	dir, files = t.TempDir(), map[string][]byte{}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var chacha = rand.NewChaCha8([32]byte{1})
+	for i := range n {
+		size := int64(1)
+		if i%3 > 0 {
+			size += rng.Int64N(most)
+		}
+		content := make([]byte, size)
+		chacha.Read(content)
+		name := fmt.Sprintf("%02d/file %04d.bin", i%17, i)
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files[name] = content
+	}
+	return dir, files
+}
+
+// A load test on an S3 server survives fifty kills: in the end each file is on
+// the server's disk once, byte for byte, and no key was stored twice.
+func TestUploadKilledS3(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for a minute")
+	}
+	systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil))
+	bin := os.Getenv("PLIMSOLL_VERSITYGW")
+	if bin == "" {
+		bin, _ = exec.LookPath("versitygw")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	data, logfile := t.TempDir(), filepath.Join(t.TempDir(), "access.log")
+	if err := os.Mkdir(filepath.Join(data, "load"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(bin, "--port", address, "--access", "test", "--secret", "secret-of-the-test", "--keep-alive", "--quiet", "--access-log", logfile, "posix", data)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
+	for range 200 {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+
+	dir, files := tree(t, 2500, 40_000)
+	jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), 45,
+		"PLIMSOLL_TEST_ACCESS=test", "PLIMSOLL_TEST_SECRET=secret-of-the-test")
+	if len(jobs) != len(files) {
+		t.Errorf("%d jobs for %d files", len(jobs), len(files))
+	}
+	keys := map[string]bool{}
+	for _, j := range jobs {
+		_, name, _ := strings.Cut(j.Name, "/")
+		_, name, _ = strings.Cut(name, "/") // the run's mark and the cell's
+		content, ok := files[name]
+		if !ok {
+			t.Errorf("job %d: %q was never a file of the data set", j.Object, j.Name)
+			continue
+		}
+		if got, err := os.ReadFile(filepath.Join(data, "load", j.Ref)); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s: %d of %d bytes, %v", name, len(got), len(content), err)
+		}
+		delete(files, name)
+		keys[j.Ref] = true
+	}
+	for name := range files {
+		t.Errorf("%s was not stored", name)
+	}
+	entries, err := os.ReadDir(filepath.Join(data, "load"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() && !keys[e.Name()] {
+			t.Errorf("the server has %s, which no job knows", e.Name())
+		}
+	}
+	log, err := os.ReadFile(logfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	puts := map[string]int{}
+	for _, m := range regexp.MustCompile(`s3_PutObject (\S+) \S+ 200 `).FindAllStringSubmatch(string(log), -1) {
+		puts[m[1]]++
+	}
+	for key := range keys {
+		if puts[key] != 1 {
+			t.Errorf("%s was put %d times", key, puts[key])
+		}
+	}
+}
+
+// The same on a Tahoe-LAFS grid, which tells nothing of what it stores: what was
+// in doubt is put again, and the same bytes are the same object there.
+func TestUploadKilledTahoe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some minutes")
+	}
+	systemtest.Need(t, "tahoe", tahoe.System{}.Check(t.Context(), nil))
+	hosts := systemtest.Hosts(t, 2)
+	grid, err := tahoe.System{}.Start(systemtest.Context(t), system.Deployment{
+		Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"nodes": "2", "needed": "1", "total": "2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { grid.Stop(systemtest.Context(t)) })
+	node := grid.Nodes()[0]
+	url := node.(system.Endpointer).Endpoints()[0]
+
+	dir, files := tree(t, 700, 3_000)
+	jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "tahoe", "url: http://"+url, dir), 13)
+	if len(jobs) != len(files) {
+		t.Errorf("%d jobs for %d files", len(jobs), len(files))
+	}
+	refs := map[string]string{}
+	for _, j := range jobs {
+		_, name, _ := strings.Cut(j.Name, "/")
+		_, name, _ = strings.Cut(name, "/") // the run's mark and the cell's
+		content, ok := files[name]
+		if !ok {
+			t.Errorf("job %d: %q was never a file of the data set", j.Object, j.Name)
+			continue
+		}
+		var got bytes.Buffer
+		if err := node.Get(systemtest.Context(t), system.Ref(j.Ref), &got); err != nil || !bytes.Equal(got.Bytes(), content) {
+			t.Errorf("%s: %d of %d bytes, %v", name, got.Len(), len(content), err)
+		}
+		refs[j.Ref] = name
+	}
+	holds, err := node.(system.Stats).Stats(systemtest.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	literal := 0
+	for ref := range refs {
+		if strings.HasPrefix(ref, "URI:LIT:") {
+			literal++
+		}
+	}
+	if want := int64(len(refs) - literal); holds.Objects != want {
+		t.Errorf("the storage nodes hold %d objects, the run has stored %d that reach them", holds.Objects, want)
+	}
+}

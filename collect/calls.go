@@ -1,0 +1,118 @@
+package collect
+
+import (
+	"context"
+	"math/big"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// rest: calls that are made up from a node's abilities may be expensive for its
+// system (a listing of all objects, a walk over the servers' disks), which is
+// not to be slowed down by being looked at. After such a call, scheduled polls
+// leave it out until this many times its duration have passed since it began:
+// it takes a twentieth of the time at most. A node's own calls are made each time.
+const rest = 20
+
+// Calls are the requests of one poll of a node: its own, or those that its
+// abilities allow.
+func Calls(node system.Node) []system.Call {
+	if m, ok := node.(system.Monitored); ok {
+		return m.Calls()
+	}
+	calls := []system.Call{} // not nil: there may be nothing to ask
+	if s, ok := node.(system.Stats); ok {
+		calls = append(calls, system.Call{Name: "stats", Read: func(ctx context.Context) ([]system.Reading, error) {
+			h, err := s.Stats(ctx)
+			return holdings(h), err
+		}})
+	}
+	if s, ok := node.(system.Coster); ok {
+		calls = append(calls, system.Call{Name: "costs", Read: func(ctx context.Context) ([]system.Reading, error) {
+			c, err := s.Costs(ctx)
+			return money(c), err
+		}})
+	}
+	if s, ok := node.(system.Lister); ok {
+		calls = append(calls, system.Call{Name: "list", Read: func(ctx context.Context) ([]system.Reading, error) {
+			var sum listing
+			if w, ok := node.(system.Walker); ok { // millions need not be held at once
+				err := w.Walk(ctx, sum.add)
+				return sum.readings(), err
+			}
+			all, err := s.List(ctx)
+			for _, o := range all {
+				_ = sum.add(o)
+			}
+			return sum.readings(), err
+		}})
+	}
+	if s, ok := node.(system.Healther); ok {
+		calls = append(calls, system.Call{Name: "health", Read: func(ctx context.Context) ([]system.Reading, error) {
+			return nil, s.Health(ctx)
+		}})
+	}
+	return calls
+}
+
+func isMonitored(node system.Node) bool {
+	_, is := node.(system.Monitored)
+	return is
+}
+
+// holdings leaves out what the system does not tell.
+func holdings(h system.Holdings) (out []system.Reading) {
+	for _, r := range []struct {
+		name  string
+		value int64
+	}{
+		{"objects", h.Objects}, {system.ReadAbsolute, h.Absolute}, {system.ReadDisk, h.Disk},
+		{system.ReadEntries, h.Entries}, {system.ReadInodes, h.Inodes},
+	} {
+		if r.value != -1 {
+			out = append(out, system.Reading{Name: r.name, Value: float64(r.value)})
+		}
+	}
+	return out
+}
+
+func money(c system.Costs) (out []system.Reading) {
+	add := func(name string, amount *big.Int) {
+		if amount != nil {
+			out = append(out, system.Money(name, amount, c.Decimals))
+		}
+	}
+	add(system.ReadBalance, c.Balance)
+	add(system.ReadUnspent, c.Locked)
+	for _, s := range c.Spent {
+		add(system.ReadSpentPrefix+s.Purpose, s.Amount)
+	}
+	for _, p := range c.Prices {
+		add(system.ReadPricePrefix+p.Of, p.Amount)
+	}
+	return out
+}
+
+// listing sums up sizes; when one is not told, there is no sum.
+type listing struct {
+	files, bytes int64
+	untold       bool
+}
+
+// add never fails.
+func (l *listing) add(o system.Object) error {
+	l.files++
+	if o.Size < 0 {
+		l.untold = true
+	}
+	l.bytes += max(0, o.Size)
+	return nil
+}
+
+func (l *listing) readings() []system.Reading {
+	out := []system.Reading{{Name: system.ReadFiles, Value: float64(l.files)}}
+	if l.untold {
+		return out
+	}
+	return append(out, system.Reading{Name: system.ReadFileBytes, Value: float64(l.bytes)})
+}

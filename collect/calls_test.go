@@ -1,0 +1,103 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// able has every ability that a poll is made up from.
+type able struct {
+	plain
+	listing time.Duration
+	lists   *int
+	sick    error
+}
+
+func (able) Stats(context.Context) (system.Holdings, error) {
+	return system.Holdings{Objects: 3, Absolute: 300, Disk: -1, Entries: -1, Inodes: 5}, nil
+}
+
+func (able) Costs(context.Context) (system.Costs, error) {
+	return system.Costs{
+		Currency: "X", Decimals: 2, Balance: big.NewInt(1234),
+		Spent:  []system.Spending{{Purpose: "fees", Amount: big.NewInt(50)}, {Purpose: "not told"}},
+		Prices: []system.Price{{Of: "storage", Per: "TB·month", Amount: big.NewInt(1)}},
+	}, nil
+}
+
+func (a able) List(context.Context) ([]system.Object, error) {
+	*a.lists++
+	time.Sleep(a.listing)
+	return []system.Object{{Size: 10}, {Size: 20}}, nil
+}
+
+func (a able) Health(context.Context) error { return a.sick }
+
+func TestCallsFromAbilities(t *testing.T) {
+	lists := 0
+	var p record.Poll
+	c := &Collector{Node: able{lists: &lists, sick: errors.New("ill")}, Now: since(time.Now()), Keep: func(got record.Poll) error { p = got; return nil }}
+	if _, err := c.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{
+		"objects": 3, "absolute_bytes": 300, "inodes": 5, "balance": 12.34, "spent:fees": 0.5, "price:storage": 0.01, "files": 2, "file_bytes": 30,
+	}
+	for _, r := range p.Readings {
+		if v, ok := want[r.Name]; !ok || r.Value != v || r.Bad != "" {
+			t.Errorf("%+v, want %v (%v)", r, v, ok)
+		}
+		delete(want, r.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("not read: %v", want)
+	}
+	var names []string
+	for _, call := range p.Calls {
+		names = append(names, call.Name)
+		if (call.Name == "health") != (call.Error == "failed: ill") {
+			t.Errorf("%+v", call)
+		}
+	}
+	if !slices.Equal(names, []string{"stats", "costs", "list", "health"}) {
+		t.Errorf("%v", names)
+	}
+}
+
+// TestNothingToAsk: a node without abilities is polled all the same: that it
+// was looked at is recorded.
+func TestNothingToAsk(t *testing.T) {
+	n := 0
+	c := &Collector{Node: plain{}, Now: since(time.Now()), Keep: func(p record.Poll) error {
+		if n++; len(p.Calls) != 0 || len(p.Readings) != 0 {
+			t.Errorf("%+v", p)
+		}
+		return nil
+	}}
+	if _, err := c.Once(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestListingRests: a listing of ten seconds is made every 200 seconds, a quick
+// one at each poll.
+func TestListingRests(t *testing.T) {
+	for listing, want := range map[time.Duration]int{time.Second: 61 + 1, 10 * time.Second: 16 + 1} {
+		synctest.Test(t, func(t *testing.T) {
+			lists, polls := 0, 0
+			c := &Collector{Node: able{lists: &lists, listing: listing}, Every: time.Minute, Now: since(time.Now()), Keep: func(record.Poll) error { polls++; return nil }}
+			run(t, c, time.Hour+30*time.Second) // polls at 0:00 to 60:00, and the last one, which always lists
+			if polls != 62 || lists != want {
+				t.Errorf("%v: %d listings, want %d, in %d polls", listing, lists, want, polls)
+			}
+		})
+	}
+}

@@ -1,0 +1,450 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"net"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// plain is a node that nothing can be asked of.
+type plain struct{}
+
+func (plain) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
+	return "", errors.New("not here")
+}
+func (plain) Get(context.Context, system.Ref, io.Writer) error { return errors.New("not here") }
+func (plain) Processes() []*testbed.Process                    { return nil }
+
+// monitored is a node with calls of its own.
+type monitored struct {
+	plain
+	calls []system.Call
+}
+
+func (m monitored) Calls() []system.Call { return m.calls }
+
+// call takes a while and brings one reading.
+func call(name string, took func() time.Duration, value func() (float64, error)) system.Call {
+	return system.Call{Name: name, Read: func(ctx context.Context) ([]system.Reading, error) {
+		select {
+		case <-time.After(took()):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		v, err := value()
+		if err != nil {
+			return nil, err
+		}
+		return []system.Reading{{Name: name, Value: v}}, nil
+	}}
+}
+
+func always[T any](v T) func() T { return func() T { return v } }
+func fine() (float64, error)     { return 1, nil }
+func on(took time.Duration) monitored {
+	return monitored{calls: []system.Call{call("a", always(took), fine)}}
+}
+func since(epoch time.Time) func() time.Duration {
+	return func() time.Duration { return time.Since(epoch) }
+}
+func keep(all *[]record.Poll) func(record.Poll) error {
+	return func(p record.Poll) error { *all = append(*all, p); return nil }
+}
+func run(t *testing.T, c *Collector, d time.Duration) { runUntil(t, c, d, nil) }
+func runUntil(t *testing.T, c *Collector, d time.Duration, want error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if err := c.Run(ctx); !errors.Is(err, want) {
+		t.Errorf("run: %v, want %v", err, want)
+	}
+}
+
+// wantOrder checks what must hold of any sequence of polls.
+func wantOrder(t *testing.T, all []record.Poll, first int64) {
+	t.Helper()
+	next := first
+	for i, p := range all {
+		if p.Seq != next+int64(p.Missed) {
+			t.Errorf("poll %d has number %d, %d were missed, and %d is next", i, p.Seq, p.Missed, next)
+		}
+		next = p.Seq + 1
+		if p.Start < p.Intended || p.End < p.Start || i > 0 && p.Start < all[i-1].End {
+			t.Errorf("poll %d: intended %v, %v to %v", i, p.Intended, p.Start, p.End)
+		}
+	}
+}
+
+// TestMonths: 60 days of a poll each minute, each at its time, in constant memory.
+func TestMonths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const minutes = 60 * 24 * 60
+		var n, late int
+		var last record.Poll
+		var before, after runtime.MemStats
+		c := &Collector{Node: on(3 * time.Second), Every: time.Minute, Now: since(time.Now()), Keep: func(p record.Poll) error {
+			if n == 100 {
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+			}
+			if p.Intended%time.Minute != 0 && p.Seq != minutes || p.Missed != 0 || p.Seq != int64(n) {
+				t.Errorf("%+v", p)
+			}
+			if p.Start != p.Intended {
+				late++
+			}
+			n++
+			last = p
+			return nil
+		}}
+		run(t, c, minutes*time.Minute-time.Second)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if n != minutes+1 || late > 0 {
+			t.Errorf("%d polls, %d of them late", n, late)
+		}
+		if grew := int64(after.HeapAlloc) - int64(before.HeapAlloc); grew > 1<<20 {
+			t.Errorf("memory grew by %d KiB", grew>>10)
+		}
+		// The last one tells the state after the end.
+		if end := minutes*time.Minute - time.Second; last.Start != end || last.End != end+3*time.Second {
+			t.Errorf("last poll %+v", last)
+		}
+	})
+}
+
+// TestSlowPolls: ticks within a slow poll are missed, counted, and not made up for.
+func TestSlowPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took := []time.Duration{1 * time.Second, 150 * time.Second, 60 * time.Second, time.Second, time.Second, time.Second}
+		i := -1
+		var all []record.Poll
+		c := &Collector{
+			Node:  monitored{calls: []system.Call{call("a", func() time.Duration { i++; return took[i] }, fine)}},
+			Every: time.Minute, Now: since(time.Now()), Keep: keep(&all),
+		}
+		run(t, c, 6*time.Minute+30*time.Second) // 0:00, 1:00 to 3:30, 4:00 to 5:00, 5:00, 6:00, and the last one
+		wantOrder(t, all, 0)
+		want := []struct {
+			at     time.Duration
+			missed int
+		}{{0, 0}, {time.Minute, 0}, {4 * time.Minute, 2}, {5 * time.Minute, 0}, {6 * time.Minute, 0}, {6*time.Minute + 30*time.Second, 0}}
+		if len(all) != len(want) {
+			t.Fatalf("%d polls: %+v", len(all), all)
+		}
+		for i, w := range want {
+			if p := all[i]; p.Start != w.at || p.Intended != w.at || p.Missed != w.missed {
+				t.Errorf("poll %d: %+v, want %+v", i, p, w)
+			}
+		}
+	})
+}
+
+// TestFailures: a call that fails leaves a gap with its reason; the others are
+// made all the same.
+func TestFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []record.Poll
+		var seen [][]Answer
+		broken := errors.New("x: out of luck\nand more")
+		c := &Collector{
+			Node: monitored{calls: []system.Call{
+				call("slow", always(time.Hour), fine),
+				call("broken", always(time.Second), func() (float64, error) { return 0, broken }),
+				call("fine", always(time.Second), fine),
+			}},
+			Every: time.Minute, Timeout: 10 * time.Second, Now: since(time.Now()), Keep: keep(&all),
+			Seen: func(a []Answer) { seen = append(seen, a) },
+		}
+		run(t, c, 90*time.Second)
+		wantOrder(t, all, 0)
+		if len(all) != 3 || len(seen) != 3 {
+			t.Fatalf("%d polls, %d seen", len(all), len(seen))
+		}
+		for _, p := range all[:2] {
+			if len(p.Calls) != 3 || p.Calls[0].Error != "timeout: no answer within 10s" || p.Calls[1].Error != "failed: x: out of luck and more" || p.Calls[2].Error != "" {
+				t.Errorf("%+v", p.Calls)
+			}
+			if len(p.Readings) != 1 || p.Readings[0].Name != "fine" || p.End-p.Start != 12*time.Second {
+				t.Errorf("%+v", p)
+			}
+		}
+		// The last poll is bounded as a whole: what does not fit into it is a gap.
+		if p := all[2]; p.End-p.Start > 10*time.Second || len(p.Readings) != 0 || !strings.HasPrefix(p.Calls[2].Error, "timeout") {
+			t.Errorf("the last poll: %+v", p)
+		}
+		if a := seen[0]; len(a) != 3 || a[1].Err == nil || a[2].Readings[0].Value != 1 {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// TestCutOff: the end comes within a poll. That poll is not kept: what it told
+// of the time before would be called the state at the end.
+func TestCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []record.Poll
+		c := &Collector{Node: on(20 * time.Second), Every: time.Minute, Now: since(time.Now()), Keep: keep(&all)}
+		run(t, c, 70*time.Second)
+		wantOrder(t, all, 0)
+		if len(all) != 2 || all[1].Start != 70*time.Second || all[1].Calls[0].Error != "" || len(all[1].Readings) != 1 {
+			t.Errorf("%+v", all)
+		}
+	})
+}
+
+// TestKeepFails: what cannot be recorded ends the collection.
+func TestKeepFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("disk full")
+		n := 0
+		c := &Collector{Node: on(0), Every: time.Minute, Now: since(time.Now()), Keep: func(record.Poll) error {
+			if n++; n == 3 {
+				return full
+			}
+			return nil
+		}}
+		runUntil(t, c, time.Hour, full)
+		if n != 3 {
+			t.Errorf("kept %d times", n)
+		}
+	})
+}
+
+// TestLaterSession: the schedule goes on from the same epoch; what nobody was
+// there for is missed.
+func TestLaterSession(t *testing.T) {
+	for _, now := range []struct {
+		after     time.Duration // since the epoch, when the second session begins
+		at        time.Duration
+		missed    int
+		intended  time.Duration
+		withoutIt bool // Earlier is not told
+	}{
+		{after: 95 * time.Second, at: 120 * time.Second, intended: 120 * time.Second},
+		{after: 130 * time.Second, at: 130 * time.Second, intended: 120 * time.Second},
+		{after: 610 * time.Second, at: 610 * time.Second, intended: 600 * time.Second, missed: 8},
+		{after: 610 * time.Second, at: 610 * time.Second, intended: 600 * time.Second, missed: 7, withoutIt: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			epoch := time.Now()
+			var all []record.Poll
+			c := &Collector{Node: on(time.Second), Every: time.Minute, Now: since(epoch), Keep: keep(&all)}
+			run(t, c, 90*time.Second) // at 0:00, 1:00 and, for the last time, 1:30
+			last := all[len(all)-1]
+			time.Sleep(now.after - time.Since(epoch))
+			all = nil
+			c = &Collector{Node: on(time.Second), Every: time.Minute, Now: since(epoch), First: last.Seq + 1, Earlier: last.Start, Keep: keep(&all)}
+			if now.withoutIt {
+				c.Earlier = 0
+			}
+			run(t, c, 5*time.Minute)
+			wantOrder(t, all, last.Seq+1)
+			if p := all[0]; p.Start != now.at || p.Intended != now.intended || p.Missed != now.missed {
+				t.Errorf("%+v: %+v", now, p)
+			}
+		})
+	}
+}
+
+// TestClockSteps: the clock is not supposed to jump. When it does, polls go on.
+func TestClockSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		epoch := time.Now()
+		step := time.Duration(0)
+		var all []record.Poll
+		c := &Collector{Node: on(0), Every: time.Minute, Now: func() time.Duration { return time.Since(epoch) + step }}
+		c.Keep = func(p record.Poll) error {
+			all = append(all, p)
+			switch len(all) {
+			case 5:
+				step = time.Hour
+			case 10:
+				step = -time.Hour
+			}
+			return nil
+		}
+		run(t, c, 20*time.Minute)
+		if len(all) < 19 || len(all) > 23 {
+			t.Errorf("%d polls in 20 minutes", len(all))
+		}
+		missed := 0
+		for i, p := range all {
+			missed += p.Missed
+			if i > 0 && p.Seq <= all[i-1].Seq {
+				t.Errorf("number %d after %d", p.Seq, all[i-1].Seq)
+			}
+		}
+		if missed < 58 || missed > 61 {
+			t.Errorf("%d missed: the hour by which the clock went forward", missed)
+		}
+	})
+}
+
+// TestOnce: a poll beyond the schedule leaves the schedule as it is.
+func TestOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []record.Poll
+		c := &Collector{Node: on(time.Second), Every: time.Minute, Now: since(time.Now()), Keep: keep(&all)}
+		go func() {
+			time.Sleep(20 * time.Second)
+			for range 3 {
+				p, err := c.Once(t.Context())
+				if err != nil || p.Intended != p.Start || len(p.Readings) != 1 {
+					t.Errorf("%+v, %v", p, err)
+				}
+			}
+		}()
+		run(t, c, 150*time.Second)
+		wantOrder(t, all, 0)
+		var scheduled []time.Duration
+		for _, p := range all {
+			if p.Intended%time.Minute == 0 {
+				scheduled = append(scheduled, p.Start)
+			}
+		}
+		if len(all) != 7 || fmt.Sprint(scheduled) != "[0s 1m0s 2m0s]" {
+			t.Errorf("%d polls, %v", len(all), scheduled)
+		}
+	})
+}
+
+// TestFirstByHand: who polls once before the schedule begins takes the first
+// tick's place, and what nobody was there for counts as missed all the same.
+func TestFirstByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		epoch := time.Now()
+		var all []record.Poll
+		session := func(first int64, earlier time.Duration) {
+			c := &Collector{Node: on(0), Every: time.Minute, Now: since(epoch), First: first, Earlier: earlier, Keep: keep(&all)}
+			if _, err := c.Once(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			run(t, c, 70*time.Second)
+		}
+		time.Sleep(2 * time.Second)
+		session(0, 0) // 0:02, 1:00, 1:12
+		time.Sleep(5 * time.Minute)
+		last := all[len(all)-1]
+		session(last.Seq+1, last.Start) // 6:12, 7:00, 7:22
+		wantOrder(t, all, 0)
+		missed := 0
+		for _, p := range all {
+			missed += p.Missed
+		}
+		if len(all) != 6 || missed != 4 || all[3].Missed != 4 || all[4].Start != 7*time.Minute {
+			t.Errorf("%d polls, %d missed: %+v", len(all), missed, all)
+		}
+	})
+}
+
+// TestInterrupted: a poll that was told to end is not kept as a gap.
+func TestInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []record.Poll
+		c := &Collector{Node: on(time.Minute), Now: since(time.Now()), Keep: keep(&all)}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := c.Once(ctx); err == nil || len(all) != 0 {
+			t.Errorf("%v, %+v", err, all)
+		}
+		// Nor is there a last poll when somebody waits.
+		going, stop := context.WithCancelCause(t.Context())
+		c.Every = time.Hour
+		time.AfterFunc(30*time.Second, func() { stop(ErrAtOnce) })
+		if err := c.Run(going); err != nil || len(all) != 0 {
+			t.Errorf("%v, %+v", err, all)
+		}
+	})
+}
+
+// TestAbsurd: what cannot be true is recorded as such, and never as a number.
+func TestAbsurd(t *testing.T) {
+	heights := []float64{1000, 990, 3, 1001}
+	at := -1
+	node := monitored{calls: []system.Call{{Name: "a", Read: func(context.Context) ([]system.Reading, error) {
+		at++
+		return []system.Reading{
+			{Name: "fine", Value: 7},
+			{Name: "nan", Value: math.NaN()}, {Name: "inf", Value: math.Inf(1)}, {Name: "negative", Value: -1},
+			{Name: "underflow", Value: 18446744073709551615}, {Name: "debt", Value: -1, Amount: big.NewInt(-5)},
+			{Name: "under", Value: 1, Amount: new(big.Int).Lsh(big.NewInt(1), 128)},
+			system.Money("rich", new(big.Int).Exp(big.NewInt(10), big.NewInt(34), nil), 24),
+			{Name: "told", Value: 5, Bad: "the system's own reason"},
+			{Name: system.ReadHeight, Value: heights[at]}, {Name: "fine", Value: 8},
+		}, nil
+	}}}}
+	var all []record.Poll
+	c := &Collector{Node: node, Now: since(time.Now()), Keep: keep(&all)}
+	for range heights {
+		if _, err := c.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, p := range all {
+		got := map[string]record.Reading{}
+		for _, r := range p.Readings {
+			if math.IsNaN(r.Value) || math.IsInf(r.Value, 0) || r.Bad != "" && (r.Value != 0 || r.Exact != "") {
+				t.Errorf("%+v", r)
+			}
+			got[r.Name] = r
+		}
+		for name, reason := range map[string]string{
+			"fine": "", "rich": "", "nan": "not a number", "inf": "not a number", "negative": "negative", "debt": "negative: -5",
+			"underflow": "below zero in an unsigned counter: 1.845e+19", "under": "below zero", "told": "the system's own reason",
+			"height": map[int]string{2: "fell from 1000 to 3"}[i],
+		} {
+			if r, ok := got[name]; !ok || !strings.HasPrefix(r.Bad, reason) || (reason == "") != (r.Bad == "") {
+				t.Errorf("poll %d, %s: %+v, want %q", i, name, r, reason)
+			}
+		}
+		if len(p.Readings) != 10 || got["fine"].Value != 7 || got["rich"].Exact != "1"+strings.Repeat("0", 34) || got["rich"].Value != 1e10 {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// status is an error of an API, as systems make them.
+type status int
+
+func (s status) Error() string   { return fmt.Sprintf("GET /x: status %d: out of luck", int(s)) }
+func (s status) StatusCode() int { return int(s) }
+
+func TestReason(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for _, c := range []struct {
+		err         error
+		class, text string
+	}{
+		{fmt.Errorf("siad: %w", context.DeadlineExceeded), "timeout", "timeout: no answer within 2s"},
+		{fmt.Errorf("siad: %w", dial), "connection refused", "connection refused: siad: dial tcp: connection refused"},
+		{fmt.Errorf("siad: %w", syscall.ECONNRESET), "connection reset", "connection reset: siad: connection reset by peer"},
+		{fmt.Errorf("siad: %w", status(500)), "status 500", "status 500: siad: GET /x: status 500: out of luck"},
+		{fmt.Errorf("siad: %w (it begins %q)", system.ErrHTML, "<html>"), "HTML instead of JSON", `HTML instead of JSON: siad: the answer is not what it should be: HTML instead of JSON (it begins "<html>")`},
+		{fmt.Errorf("siad: %w: eh", system.ErrAnswer), "malformed answer", "malformed answer: siad: the answer is not what it should be: eh"},
+		{fmt.Errorf("siad: %w", io.ErrUnexpectedEOF), "cut off", "cut off: siad: unexpected EOF"},
+		{errors.New("what"), "failed", "failed: what"},
+	} {
+		got := Reason(c.err, 2*time.Second)
+		if got != c.text || Class(got) != c.class {
+			t.Errorf("%v: %q, class %q", c.err, got, Class(got))
+		}
+	}
+	if long := Reason(errors.New(strings.Repeat("ü", 1000)), 0); len(long) > mostReason+20 || strings.ContainsRune(long, '\uFFFD') {
+		t.Errorf("%d bytes: %q", len(long), long)
+	}
+}

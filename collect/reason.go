@@ -1,0 +1,69 @@
+package collect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// mostReason bounds what is kept of a failure, in bytes: a year of failed polls
+// is half a million of them.
+const mostReason = 300
+
+// Reason says in short words why a call failed that took so long: its class,
+// a colon, and what the system said.
+func Reason(err error, took time.Duration) string {
+	class := classOf(err)
+	if class == "timeout" {
+		return fmt.Sprintf("timeout: no answer within %v", took.Round(time.Millisecond))
+	}
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > mostReason {
+		text = strings.ToValidUTF8(text[:mostReason], "") + "…"
+	}
+	return class + ": " + text
+}
+
+// Class is the first part of a [Reason], of which there are few: "timeout",
+// "connection refused", "connection reset", "unreachable", "HTML instead of
+// JSON", "malformed answer", "cut off", "status 500", "failed".
+func Class(reason string) string {
+	class, _, _ := strings.Cut(reason, ": ")
+	return class
+}
+
+func classOf(err error) string {
+	var status interface{ StatusCode() int }
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	var network net.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "connection reset"
+	case errors.As(err, &status):
+		return fmt.Sprintf("status %d", status.StatusCode())
+	case errors.Is(err, system.ErrHTML):
+		return "HTML instead of JSON"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "cut off"
+	case errors.Is(err, system.ErrAnswer), errors.As(err, &syntax), errors.As(err, &kind):
+		return "malformed answer"
+	case errors.As(err, &network):
+		return "unreachable"
+	}
+	return "failed"
+}

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// continues reports whether a trial of the cell goes on where a session of the
+// run was cut off, instead of beginning anew.
+func (c Config) continues(cell experiment.Cell) bool {
+	long, ok := c.Scenario.(scenario.Continuer)
+	return ok && long.Continues(cell)
+}
+
+// lasts reports whether the deployment of a system can be had again in a later
+// session: it runs elsewhere, or it can be revived.
+func (c Config) lasts(use experiment.SystemUse) bool {
+	return use.Mode == string(system.Attach) || c.reviver(use) != nil
+}
+
+// reviver is the system of a use, when it can bring a deployment up again; nil
+// otherwise.
+func (c Config) reviver(use experiment.SystemUse) system.Reviver {
+	if use.Mode == string(system.Attach) {
+		return nil
+	}
+	r, _ := findSystem(c.Systems, use.Use).(system.Reviver)
+	return r
+}
+
+// nodesDir is where a deployment is kept that outlives a session: below the run
+// directory, because the scratch directory goes with the process.
+func (c Config) nodesDir(name string) string { return filepath.Join(c.Dir, "nodes", name) }
+
+// keep says of a trial that was cut off whether it goes on. Those that cannot
+// are remembered in lost, with the reason.
+func (r *run) keep(t record.Trial) bool {
+	cell, use, ok := r.cellAndUse(t.Cell)
+	if !ok || t.State != record.Running || !r.cfg.continues(cell) {
+		return false
+	}
+	if use.Mode == string(system.Attach) {
+		return true
+	}
+	if r.cfg.reviver(use) == nil {
+		r.lost = append(r.lost, fmt.Sprintf("%s: it cannot be brought up again with its data, so its trial begins anew, with a fresh deployment", use.Name))
+		return false
+	}
+	if _, err := os.Stat(r.cfg.nodesDir(use.Name)); err != nil {
+		r.lost = append(r.lost, fmt.Sprintf("%s: its data is gone (%v), so its trial begins anew, with a fresh deployment", use.Name, err))
+		return false
+	}
+	return true
+}
+
+func (r *run) cellAndUse(id string) (cell experiment.Cell, use experiment.SystemUse, ok bool) {
+	for _, c := range r.plan.Cells {
+		if c.ID != id {
+			continue
+		}
+		for _, u := range r.plan.Experiment.Systems {
+			if u.Name == c.System {
+				return c, u, true
+			}
+		}
+	}
+	return cell, use, false
+}
+
+// clock is the time of a trial since its epoch: monotonic within a session, and
+// never before what earlier sessions have recorded.
+type clock struct{ epoch time.Time } // with a monotonic reading: a wall clock that is set moves nothing
+
+func newClock(epoch time.Time) clock { return clock{epoch} }
+
+// continued is the clock of a trial that goes on: at what the wall clock says
+// has passed since its epoch, or, when that is less, at the last moment recorded.
+// back is by how much the wall clock was behind that.
+func continued(epoch, now time.Time, last time.Duration) (c clock, back time.Duration) {
+	at := now.Round(0).Sub(epoch) // without the monotonic reading, which an earlier process had
+	if at < last {
+		at, back = last, last-at
+	}
+	return clock{now.Add(-at)}, back
+}
+
+// Now implements Sink.Now.
+func (c clock) Now() time.Duration { return time.Since(c.epoch) }
+
+// wallStep is how far the wall clock moves against the monotonic one before it
+// is worth an event: more than NTP slews in a while.
+const wallStep = 5 * time.Second
+
+// wallWatch notices that somebody has set the clock. Times of a trial do not
+// follow it; those of events do.
+type wallWatch struct {
+	wall time.Time     // without a monotonic reading
+	mono time.Duration // since the trial's epoch, at the same moment
+}
+
+func newWallWatch(wall time.Time, mono time.Duration) *wallWatch {
+	return &wallWatch{wall.Round(0), mono}
+}
+
+// step is by how much the wall clock was set since it was last asked; 0: it
+// was not.
+func (w *wallWatch) step(wall time.Time, mono time.Duration) time.Duration {
+	by := wall.Round(0).Sub(w.wall) - (mono - w.mono)
+	w.wall, w.mono = wall.Round(0), mono
+	if by.Abs() < wallStep {
+		return 0
+	}
+	return by
+}

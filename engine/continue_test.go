@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A trial that goes on has the time that has passed since its epoch, and never
+// less than it has recorded, whatever became of the wall clock.
+func TestClockOfAContinuedTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name             string
+			passed           time.Duration // by the wall clock, since the epoch
+			last, want, back time.Duration
+		}{
+			{"a pause of an hour", 3 * time.Hour, 2 * time.Hour, 3 * time.Hour, 0},
+			{"the clock was set back", 30 * time.Minute, 2 * time.Hour, 2 * time.Hour, 90 * time.Minute},
+			{"before the epoch", -time.Hour, 5 * time.Second, 5 * time.Second, time.Hour + 5*time.Second},
+			{"25 days", 25 * 24 * time.Hour, 24 * time.Hour, 25 * 24 * time.Hour, 0},
+		} {
+			now := time.Now()
+			clock, back := continued(now.Add(-c.passed).UTC().Round(0), now, c.last)
+			if got := clock.Now(); got != c.want || back != c.back {
+				t.Errorf("%s: %v (back %v), want %v (back %v)", c.name, got, back, c.want, c.back)
+			}
+			time.Sleep(time.Minute)
+			if got := clock.Now(); got != c.want+time.Minute {
+				t.Errorf("%s: a minute later it is %v", c.name, got)
+			}
+		}
+	})
+}
+
+func TestWallClockSteps(t *testing.T) {
+	at := time.Unix(1000, 0)
+	w := newWallWatch(at, 0)
+	for _, c := range []struct{ wall, mono, want time.Duration }{
+		{time.Second, time.Second, 0},
+		{2*time.Second + 4*time.Millisecond, 2 * time.Second, 0}, // slewed
+		{time.Hour + 3*time.Second, 3 * time.Second, time.Hour - 4*time.Millisecond},
+		{time.Hour + 4*time.Second, 4 * time.Second, 0}, // told once
+		{-time.Hour, 5 * time.Second, -2*time.Hour - 5*time.Second},
+	} {
+		if got := w.step(at.Add(c.wall), c.mono); got != c.want {
+			t.Errorf("wall %v, monotonic %v: step %v, want %v", c.wall, c.mono, got, c.want)
+		}
+	}
+}
+
+func TestIdentityChanges(t *testing.T) {
+	before := map[string]string{"version": "siad 1.5.6", "endpoint": "127.0.0.1:1", "same": "x"}
+	now := map[string]string{"version": "siad 1.5.9", "endpoint": "127.0.0.1:2", "same": "x"}
+	if got := strings.Join(identityChanges(before, now), ";"); got != `version: "siad 1.5.9", was "siad 1.5.6"` {
+		t.Errorf("changes: %s", got)
+	}
+	if got := identityChanges(nil, now); got != nil {
+		t.Errorf("a first session has changes: %v", got)
+	}
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+func soFarOf(s scenario.State) progressSoFar { return progressSoFar{State: &s} }
+
+// met asks a condition of each state and gives the first at which it is met.
+func met(c exitCondition, states []scenario.State) (at int, why string) {
+	for i, s := range states {
+		if why, ok := c.Met(soFarOf(s)); ok {
+			return i, why
+		}
+	}
+	return -1, ""
+}
+
+func TestMaxSpendIsExact(t *testing.T) {
+	// 3600 SC are 3600e24 hastings: a float would not see the last one.
+	limit, _ := new(big.Int).SetString("3600"+strings.Repeat("0", 24), 10)
+	less := new(big.Int).Sub(limit, big.NewInt(1))
+	c := maxSpend{"3600"}
+	at, why := met(c, []scenario.State{{}, {Spent: less, Decimals: 24}, {Spent: limit, Decimals: 24}})
+	if at != 2 || !strings.Contains(why, "3600 were spent") {
+		t.Errorf("met at %d: %s", at, why)
+	}
+	if got, err := smallestUnits("0.25", 2); err != nil || got.Int64() != 25 {
+		t.Errorf("0.25 is %v, %v", got, err)
+	}
+	for _, bad := range []string{"", "x", "-1", "1/2", "1e3", "3 600"} {
+		if got, err := smallestUnits(bad, 2); err == nil {
+			t.Errorf("%q is %v", bad, got)
+		}
+	}
+}
+
+func TestFloor(t *testing.T) {
+	floorOf := func() *floor {
+		return newFloor(experiment.Floor{Bytes: 1000, Window: experiment.Duration(time.Hour)})
+	}
+	// perMinute makes a state each minute, of so many more bytes.
+	perMinute := func(minutes int, bytes func(minute int) int64) (all []scenario.State) {
+		for m := range minutes {
+			all = append(all, scenario.State{At: time.Duration(m) * time.Minute, Objects: 1 << 40, Bytes: bytes(m), Absolute: -1})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name   string
+		states []scenario.State
+		want   int
+	}{
+		{"nothing at all, once the window is full", perMinute(200, func(int) int64 { return 0 }), 60},
+		{"just enough", perMinute(200, func(m int) int64 { return int64(m) * 1000 / 60 * 61 / 60 }), -1},
+		{"stops after 100 minutes", perMinute(200, func(m int) int64 { return int64(min(m, 100)) * 20 }), 111},
+		{"a burst in each window", perMinute(200, func(m int) int64 { return int64(m/50) * 1000 }), -1},
+	} {
+		if at, why := met(floorOf(), c.states); at != c.want {
+			t.Errorf("%s: met at %d (%s), want %d", c.name, at, why, c.want)
+		}
+	}
+	t.Run("absolute bytes where the system tells", func(t *testing.T) {
+		states := perMinute(100, func(int) int64 { return 0 })
+		for i := range states {
+			states[i].Absolute = int64(i) * 100
+		}
+		if at, why := met(floorOf(), states); at >= 0 {
+			t.Errorf("met at %d: %s", at, why)
+		}
+	})
+	t.Run("what is all sent, or pauses on purpose, need not hurry", func(t *testing.T) {
+		states := perMinute(100, func(int) int64 { return 0 })
+		for i := range states {
+			if states[i].Idle = i < 50; i >= 50 {
+				states[i].Objects, states[i].Accepted, states[i].Failed = 10, 8, 2
+			}
+		}
+		if at, why := met(floorOf(), states); at >= 0 {
+			t.Errorf("met at %d: %s", at, why)
+		}
+	})
+	t.Run("constant memory", func(t *testing.T) {
+		c := floorOf()
+		for i := range 100_000 {
+			c.Met(soFarOf(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000, Absolute: -1}))
+			if len(c.points) > floorPoints+2 {
+				t.Fatalf("%d points are kept", len(c.points))
+			}
+		}
+	})
+}
+
+func TestSteady(t *testing.T) {
+	each := func(medians ...float64) (all []scenario.State) {
+		for i, m := range medians {
+			all = append(all, scenario.State{At: time.Duration(i) * time.Hour, PutP50: m})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name   string
+		states []scenario.State
+		want   int
+	}{
+		{"never the same", each(0, 1, 1.2, 1.4, 1.7, 2, 2.4), -1},
+		{"the same for three windows", each(0, 5, 1, 1.01, 1.02, 1.01), 5},
+		{"a jump begins anew", each(0, 1, 1.01, 1.02, 2, 2.02, 2.01, 2.03), 7},
+		{"no object in a window", each(0, 1, 1, 0, 1, 1, 1, 1), 7},
+	} {
+		s := newSteady(experiment.Steady{Within: 0.05, Windows: 3, Window: experiment.Duration(time.Hour)})
+		if at, why := met(s, c.states); at != c.want {
+			t.Errorf("%s: met at %d (%s), want %d", c.name, at, why, c.want)
+		}
+	}
+}
+
+func TestStorageFull(t *testing.T) {
+	at, why := met(storageFull{}, []scenario.State{{}, {Full: "507 Insufficient Storage"}})
+	if at != 1 || !strings.Contains(why, "507 Insufficient Storage") {
+		t.Errorf("met at %d: %s", at, why)
+	}
+}
+
+// The first failures of a trial that runs are no share yet.
+func TestErrorBudgetWhileATrialRuns(t *testing.T) {
+	c := errorBudget{0.01}
+	for _, s := range []struct {
+		finished, failures int64
+		want               bool
+	}{{1, 1, false}, {99, 50, false}, {100, 1, false}, {100, 2, true}, {10_000, 99, false}, {10_000, 101, true}} {
+		if _, got := c.Met(soFarOf(scenario.State{Finished: s.finished, Failures: s.failures})); got != s.want {
+			t.Errorf("%d of %d failed: met %v", s.failures, s.finished, got)
+		}
+	}
+}
+
+func TestConditionsOfATrial(t *testing.T) {
+	e := experiment.Exit{
+		MaxRuntime: experiment.Duration(time.Hour), MaxBytes: 1000, MaxErrors: 0.5, MaxSpend: "5", StorageFull: true,
+		Floor: &experiment.Floor{Bytes: 1, Window: experiment.Duration(time.Minute)}, Steady: &experiment.Steady{Windows: 2, Window: experiment.Duration(time.Minute)},
+	}
+	var names []string
+	for _, c := range trialConditions(e) {
+		names = append(names, c.Name())
+	}
+	if got := strings.Join(names, " "); got != "max_runtime max_bytes max_errors max_spend storage_full floor steady" {
+		t.Errorf("conditions: %s", got)
+	}
+}
+
+func TestNaturalEnds(t *testing.T) {
+	for _, c := range []struct {
+		s    scenario.State
+		want string
+	}{
+		{scenario.State{Objects: 3, Accepted: 3}, "all done"},
+		{scenario.State{Objects: 3, Accepted: 3, Durable: 3}, "durable too"},
+		{scenario.State{Objects: 3, Accepted: 2, Refused: 1}, "all done (1 of 3 objects were given up)"},
+		{scenario.State{Objects: 3, Accepted: 1}, "before all was stored: 1 of 3 objects"},
+		{scenario.State{}, ""},
+	} {
+		if got := natural(c.s); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.s, got, c.want)
+		}
+	}
+}

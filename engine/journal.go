@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"iter"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+// journal is the memory of a trial that goes on, kept in the record.
+type journal struct {
+	*record.TrialWriter
+	read *record.Reader
+	say  Progress
+}
+
+var _ scenario.Journal = journal{}
+
+// Earlier implements scenario.Journal.
+func (j journal) Earlier() iter.Seq2[record.Job, error] { return j.read.Jobs(j.ID()) }
+
+// EarlierPolls implements scenario.Journal.
+func (j journal) EarlierPolls() iter.Seq2[record.Poll, error] { return j.read.Polls(j.ID()) }
+
+// EarlierEvents implements scenario.Journal.
+func (j journal) EarlierEvents() iter.Seq2[record.Event, error] {
+	return func(yield func(record.Event, error) bool) {
+		all, err := j.read.Events()
+		if err != nil {
+			yield(record.Event{}, err)
+			return
+		}
+		for _, e := range all {
+			if e.Trial == j.ID() && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Poll implements scenario.Journal.
+func (j journal) Poll(p record.Poll) error {
+	j.say.Poll(p)
+	return j.TrialWriter.Poll(p)
+}

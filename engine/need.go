@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// A need is a precondition that only a system which runs can tell. It is waited
+// for before the first object is stored.
+type need struct {
+	name string
+	// asked reports whether the experiment wants it; what every system must be,
+	// as far as it tells, is always wanted.
+	asked func(n experiment.Need) bool
+	// missing says what is not as it should be; empty: it holds.
+	missing func(n experiment.Need, s status) string
+	hint    string
+	first   bool // it must hold before a budget is set, and again when a trial goes on
+}
+
+// needs in the order in which they can hold.
+func needs() []need {
+	always := func(experiment.Need) bool { return true }
+	return []need{
+		{"synced", always, func(_ experiment.Need, s status) string {
+			if v, told := s.number(system.ReadSynced); told && v < 1 {
+				if height, told := s.number(system.ReadHeight); told {
+					return fmt.Sprintf("not synced; it is at block %.0f", height)
+				}
+				return "not synced"
+			}
+			return ""
+		}, "let it find its peers and catch up; skip: [synced] goes on without", true},
+		{"unlocked", always, func(_ experiment.Need, s status) string {
+			if v, told := s.number(system.ReadUnlocked); told && v < 1 {
+				return "its wallet is locked"
+			}
+			return ""
+		}, "unlock the wallet (siac wallet unlock); Plimsoll never asks for its password", true},
+		{"balance", func(n experiment.Need) bool { return n.Balance != "" }, func(n experiment.Need, s status) string {
+			have, told := s.money(system.ReadBalance)
+			if !told {
+				return "it does not tell its balance"
+			}
+			want, ok := new(big.Rat).SetString(n.Balance)
+			if ok && have.Cmp(want) >= 0 {
+				return ""
+			}
+			return fmt.Sprintf("its balance is %s, the experiment needs %s", shortMoney(have), n.Balance)
+		}, "send it coins, or lower upload.need.balance", true},
+		{"contracts", func(n experiment.Need) bool { return n.Contracts > 0 }, func(n experiment.Need, s status) string {
+			v, told := s.number(system.ReadContracts)
+			if !told {
+				return "it does not tell its contracts"
+			}
+			if v >= float64(n.Contracts) {
+				return ""
+			}
+			return fmt.Sprintf("it has %.0f of %d contracts", v, n.Contracts)
+		}, "give it a budget (upload.need.allowance), more hosts or more time (upload.need.wait)", false},
+	}
+}
+
+// lookEvery is the pause between two looks at a system that is waited for.
+const lookEvery = 5 * time.Second
+
+// lookTimeout bounds one look.
+const lookTimeout = 30 * time.Second
+
+// status is what a system said of itself.
+type status struct {
+	readings map[string]system.Reading
+	err      error // why there may be too few
+}
+
+func (s status) number(name string) (float64, bool) {
+	r, ok := s.readings[name]
+	return r.Value, ok && r.Bad == ""
+}
+
+// money is an amount in the currency.
+func (s status) money(name string) (*big.Rat, bool) {
+	r, ok := s.readings[name]
+	if !ok || r.Bad != "" {
+		return nil, false
+	}
+	v := new(big.Rat).SetFloat64(r.Value)
+	return v, v != nil
+}
+
+func shortMoney(r *big.Rat) string {
+	text := r.FloatString(4)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// lookAt asks a node how it is, by what it is monitored with or, failing that, by
+// its account of money.
+func lookAt(ctx context.Context, n system.Node) status {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	s := status{readings: map[string]system.Reading{}}
+	if m, ok := n.(system.Monitored); ok {
+		for _, call := range m.Calls() {
+			readings, err := call.Read(ctx)
+			if err != nil {
+				s.err = errors.Join(s.err, fmt.Errorf("%s: %w", call.Name, err))
+			}
+			for _, r := range readings {
+				s.readings[r.Name] = r
+			}
+		}
+		return s
+	}
+	if c, ok := n.(system.Coster); ok {
+		costs, err := c.Costs(ctx)
+		s.err = err
+		if err == nil && costs.Balance != nil {
+			unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(costs.Decimals)), nil)
+			value, _ := new(big.Rat).SetFrac(costs.Balance, unit).Float64()
+			s.readings[system.ReadBalance] = system.Reading{Name: system.ReadBalance, Value: value, Amount: costs.Balance}
+		}
+	}
+	return s
+}
+
+// wanting are the needs of a system that do not hold, as problems.
+func wanting(name string, n experiment.Need, s status, skip []string, these func(need) bool) []Problem {
+	var all []Problem
+	for _, want := range needs() {
+		if slices.Contains(skip, want.name) || !want.asked(n) || !these(want) {
+			continue
+		}
+		what := want.missing(n, s)
+		if what == "" {
+			continue
+		}
+		if s.err != nil {
+			what += fmt.Sprintf(" (%v)", s.err)
+		}
+		all = append(all, Problem{Name: want.name, What: name + ": " + what, Hint: want.hint, Blocking: true})
+	}
+	return all
+}
+
+// waiter waits for what a system needs before its first upload.
+type waiter struct {
+	name string
+	node system.Node
+	need experiment.Need
+	skip []string
+	say  func(what string) // what it waits for, each time that changes
+}
+
+// until waits, at most for upload.need.wait since begun, until the chosen needs
+// hold.
+func (w waiter) until(ctx context.Context, begun time.Time, these func(need) bool) error {
+	said := ""
+	for {
+		problems := wanting(w.name, w.need, lookAt(ctx, w.node), w.skip, these)
+		if len(problems) == 0 {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if waited := time.Since(begun); waited >= w.need.Wait.Std() {
+			for i := range problems {
+				problems[i].What += fmt.Sprintf(", after %s", waited.Round(time.Second))
+			}
+			return &PreconditionError{problems}
+		}
+		if text := (&PreconditionError{problems}).Error(); text != said {
+			said = text
+			w.say("waiting: " + strings.ReplaceAll(text, "\n", "; "))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// ready waits until a system has all that its load test needs, and sets its
+// budget when that is asked for. A trial that goes on has its contracts and its
+// budget already.
+func (w waiter) ready(ctx context.Context, goesOn bool) error {
+	begun := time.Now()
+	if err := w.until(ctx, begun, func(n need) bool { return n.first && (!goesOn || n.name != "balance") }); err != nil || goesOn {
+		return err
+	}
+	if w.need.Allowance != "" && !slices.Contains(w.skip, "allowance") {
+		if err := w.allow(ctx); err != nil {
+			return err
+		}
+	}
+	return w.until(ctx, begun, func(n need) bool { return !n.first })
+}
+
+// allow gives the system the budget that the experiment asks for.
+func (w waiter) allow(ctx context.Context) error {
+	fail := func(err error) error {
+		return &PreconditionError{[]Problem{{Name: "allowance", What: w.name + ": its budget cannot be set: " + err.Error(), Hint: "set it by its own means and leave upload.need.allowance out", Blocking: true}}}
+	}
+	a, ok := w.node.(system.Allower)
+	if !ok {
+		return fail(errors.New("it has none that can be set"))
+	}
+	var amount *big.Int // the whole balance
+	if w.need.Allowance != wholeBalance {
+		c, ok := w.node.(system.Coster)
+		if !ok {
+			return fail(errors.New("it does not tell its currency"))
+		}
+		looking, cancel := context.WithTimeout(ctx, lookTimeout)
+		costs, err := c.Costs(looking)
+		cancel()
+		if err != nil {
+			return fail(err)
+		}
+		if amount, err = smallestUnits(w.need.Allowance, costs.Decimals); err != nil {
+			return fail(err)
+		}
+	}
+	setting, cancel := context.WithTimeout(ctx, 4*lookTimeout)
+	defer cancel()
+	if err := a.Allow(setting, system.Allowance{Amount: amount}); err != nil {
+		return fail(err)
+	}
+	w.say("its budget is set: " + w.need.Allowance)
+	return nil
+}
+
+// Needs looks once at the attached systems of a load test that can tell how they
+// are, and says what it would wait for before the first upload.
+func Needs(ctx context.Context, cfg Config) []Problem {
+	var all []Problem
+	for _, use := range cfg.Plan.Experiment.Systems {
+		cells := cellsOf(cfg.Plan, use.Name)
+		sys := findSystem(cfg.Systems, use.Use)
+		if sys == nil || use.Mode != string(system.Attach) || len(cells) == 0 || cells[0].Upload == nil ||
+			!slices.Contains(sys.Info().Can, "monitor") && !slices.Contains(sys.Info().Can, "cost") {
+			continue
+		}
+		s, err := glance(ctx, sys, use)
+		if err != nil {
+			all = append(all, Problem{Name: "systems", What: use.Name + ": " + strings.TrimPrefix(err.Error(), use.Use+": "), Hint: "is the server running, and is its address right?", Blocking: true})
+			continue
+		}
+		all = append(all, wanting(use.Name, cells[0].Upload.Need, s, cfg.Plan.Experiment.Skip, func(need) bool { return true })...)
+	}
+	return all
+}
+
+// glance attaches to a system for one look.
+func glance(ctx context.Context, sys system.System, use experiment.SystemUse) (s status, err error) {
+	dir, err := os.MkdirTemp("", "plimsoll-look-")
+	if err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Plain: true, Emulate: "none"})
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, bed.Close(context.WithoutCancel(ctx))) }()
+	client, err := bed.AddHost(ctx, "client")
+	if err != nil {
+		return s, err
+	}
+	c, err := sys.Attach(ctx, system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))})
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
+	return lookAt(ctx, c.Nodes()[0]), nil
+}

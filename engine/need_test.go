@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// chain is a node that comes to its senses by and by.
+type chain struct {
+	system.Node
+	begun     time.Time
+	synced    time.Duration // after which it is
+	unlocked  time.Duration
+	contracts time.Duration // each takes that long, once there is an allowance
+	balance   float64
+	allowed   *system.Allowance
+	since     time.Time
+	refuses   error
+	broken    error
+}
+
+func (c *chain) Calls() []system.Call {
+	after := func(d time.Duration) float64 {
+		if time.Since(c.begun) >= d {
+			return 1
+		}
+		return 0
+	}
+	return []system.Call{
+		{Name: "/consensus", Read: func(context.Context) ([]system.Reading, error) {
+			return []system.Reading{{Name: system.ReadSynced, Value: after(c.synced)}, {Name: system.ReadHeight, Value: 7}}, c.broken
+		}},
+		{Name: "/wallet", Read: func(context.Context) ([]system.Reading, error) {
+			return []system.Reading{{Name: system.ReadUnlocked, Value: after(c.unlocked)}, {Name: system.ReadBalance, Value: c.balance}}, nil
+		}},
+		{Name: "/renter/contracts", Read: func(context.Context) ([]system.Reading, error) {
+			n := 0.0
+			if c.allowed != nil && c.contracts > 0 {
+				n = float64(time.Since(c.since) / c.contracts)
+			}
+			return []system.Reading{{Name: system.ReadContracts, Value: n}}, nil
+		}},
+	}
+}
+
+func (c *chain) Costs(context.Context) (system.Costs, error) {
+	return system.Costs{Currency: "SC", Decimals: 24}, nil
+}
+
+func (c *chain) Allow(_ context.Context, a system.Allowance) error {
+	if c.refuses != nil {
+		return c.refuses
+	}
+	c.allowed, c.since = &a, time.Now()
+	return nil
+}
+
+// A system is waited for until it has all that the experiment needs, in virtual
+// time; what it lacks is said, and by the deadline refused.
+func TestNeedsAreWaitedFor(t *testing.T) {
+	minutes := func(n int) experiment.Duration { return experiment.Duration(time.Duration(n) * time.Minute) }
+	for _, c := range []struct {
+		name    string
+		node    chain
+		need    experiment.Need
+		skip    []string
+		goesOn  bool
+		refused string        // name of the precondition; empty: it holds
+		what    string        // in the message
+		took    time.Duration // at least
+		most    time.Duration
+		said    string
+	}{
+		{name: "all is well", node: chain{balance: 600}, need: experiment.Need{Balance: "500", Wait: minutes(30)}},
+		{name: "synced after 10 minutes", node: chain{synced: 10 * time.Minute}, need: experiment.Need{Wait: minutes(30)}, took: 10 * time.Minute, most: 11 * time.Minute, said: "synced: sys: not synced; it is at block 7"},
+		{name: "never synced", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(30)}, refused: "synced", what: "after 30m", took: 30 * time.Minute, most: 31 * time.Minute},
+		{name: "never synced, skipped", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(30)}, skip: []string{"synced"}},
+		{name: "locked", node: chain{unlocked: time.Hour}, need: experiment.Need{Wait: minutes(1)}, refused: "unlocked", what: "locked"},
+		{name: "too poor", node: chain{balance: 499.5}, need: experiment.Need{Balance: "500", Wait: minutes(1)}, refused: "balance", what: "its balance is 499.5, the experiment needs 500"},
+		{name: "poor and goes on", node: chain{balance: 1}, need: experiment.Need{Balance: "500", Wait: minutes(1)}, goesOn: true},
+		{name: "contracts after an allowance", node: chain{contracts: time.Minute}, need: experiment.Need{Contracts: 20, Allowance: "300", Wait: minutes(30)}, took: 20 * time.Minute, most: 21 * time.Minute, said: "contracts: sys: it has 3 of 20 contracts"},
+		{name: "too few contracts in time", node: chain{contracts: 2 * time.Minute}, need: experiment.Need{Contracts: 20, Allowance: "all", Wait: minutes(30)}, refused: "contracts", what: "it has 15 of 20 contracts"},
+		{name: "no allowance is asked for, so none is set", node: chain{contracts: time.Minute}, need: experiment.Need{Contracts: 1, Wait: minutes(5)}, refused: "contracts", what: "0 of 1"},
+		{name: "the allowance is refused", node: chain{refuses: errors.New("siad: no")}, need: experiment.Need{Allowance: "1", Wait: minutes(5)}, refused: "allowance", what: "siad: no"},
+		{name: "an API that answers HTML", node: chain{broken: errors.New("HTML instead of JSON"), synced: time.Hour}, need: experiment.Need{Wait: minutes(5)}, refused: "synced", what: "/consensus: HTML instead of JSON"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				node := c.node
+				node.begun = time.Now()
+				var said []string
+				w := waiter{name: "sys", node: &node, need: c.need, skip: c.skip, say: func(s string) { said = append(said, s) }}
+				err := w.ready(t.Context(), c.goesOn)
+				var refused *PreconditionError
+				switch {
+				case c.refused == "" && err != nil:
+					t.Fatal(err)
+				case c.refused != "" && (!errors.As(err, &refused) || refused.Problems[0].Name != c.refused || !strings.Contains(err.Error(), c.what) || refused.Hint() == ""):
+					t.Fatalf("got %v, want %s: … %s", err, c.refused, c.what)
+				}
+				if took := time.Since(node.begun); took < c.took || c.most > 0 && took > c.most {
+					t.Errorf("it took %v", took)
+				}
+				if c.said != "" && !strings.Contains(strings.Join(said, "\n"), c.said) {
+					t.Errorf("said:\n%s\nwant %s", strings.Join(said, "\n"), c.said)
+				}
+				if (node.allowed != nil) != (c.need.Allowance != "" && node.refuses == nil) {
+					t.Errorf("the allowance: %+v", node.allowed)
+				}
+				if c.need.Allowance == "300" {
+					if want, _ := new(big.Int).SetString("300"+strings.Repeat("0", 24), 10); node.allowed.Amount.Cmp(want) != 0 {
+						t.Errorf("300 SC are %v hastings", node.allowed.Amount)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Who interrupts the wait is not told of preconditions.
+func TestNeedsEndWithTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		w := waiter{name: "sys", node: &chain{begun: time.Now(), synced: time.Hour}, need: experiment.Need{Wait: experiment.Duration(time.Hour)}, say: func(string) {}}
+		if err := w.ready(ctx, false); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+// unreadableNamed is how many files are named that cannot be read.
+const unreadableNamed = 5
+
+// checkData opens every file of the data sets that are read from this machine:
+// one that cannot be read should not be found out after a week.
+func checkData(ctx context.Context, cfg Config) []Problem {
+	var all []Problem
+	seen := map[experiment.ResolvedData]bool{}
+	for _, c := range cfg.Plan.Cells {
+		if c.Data.Known() || seen[c.Data] {
+			continue
+		}
+		seen[c.Data] = true
+		hint := "relative paths start at " + cfg.Base + ", the directory of the experiment file"
+		set, err := scenario.ReadDataSet(ctx, c.Data, cfg.Plan.Experiment.Seed, cfg.Base)
+		if err != nil {
+			all = append(all, Problem{What: err.Error(), Hint: hint, Blocking: true})
+			continue
+		}
+		var unreadable []string
+		bad := 0
+		for i := range set.Len() / max(1, c.Data.Copies) { // copies are read from the same files
+			if ctx.Err() != nil {
+				return all
+			}
+			f, err := set.Open(i)
+			if err == nil {
+				f.Close()
+				continue
+			}
+			if bad++; len(unreadable) < unreadableNamed {
+				unreadable = append(unreadable, err.Error())
+			}
+		}
+		if bad > 0 {
+			all = append(all, Problem{
+				What:     fmt.Sprintf("%d of %d files of the data set cannot be read, the first: %s", bad, set.Len()/max(1, c.Data.Copies), strings.Join(unreadable, "; ")),
+				Hint:     "make them readable, or say skip: [data-readable] to store the others; " + hint,
+				Blocking: true,
+			})
+		}
+	}
+	return all
+}

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// paid is a system that runs elsewhere and pays for what it stores.
+type paid struct {
+	mem.System
+	can []string
+}
+
+func (p paid) Info() system.Info {
+	i := p.System.Info()
+	i.Modes, i.Can = []system.Mode{system.Attach}, p.can
+	return i
+}
+
+const paidExperiment = `
+scenario: upload
+systems: [{use: mem, mode: attach}]
+data: {size: 1kB}
+upload: {%s}
+allow: [write, spend]
+skip: [machine%s]
+%s`
+
+func TestBudgetAndAllowance(t *testing.T) {
+	for _, c := range []struct {
+		name, upload, skip, more string
+		can                      []string
+		want                     []string // parts of the problems
+		blocking                 int
+	}{
+		{"spending without an end", "", "", "", []string{"put", "cost"}, []string{"budget: mem: it pays for what it stores"}, 1},
+		{"skipped", "", ", budget", "", []string{"put", "cost"}, nil, 0},
+		{"with an end", "", "", "exit: {max_spend: 5}", []string{"put", "cost"}, nil, 0},
+		{"an end that cannot come", "", "", "exit: {max_spend: 5}", []string{"put"}, []string{"budget: mem: it does not tell what it spends"}, 0},
+		{"a budget that cannot be set", "need: {allowance: 5}", "", "exit: {max_spend: 5}", []string{"put", "cost"}, []string{"allowance: mem: upload.need.allowance"}, 1},
+		{"a budget that can", "need: {allowance: 5}", "", "exit: {max_spend: 5}", []string{"put", "cost", "allow"}, nil, 0},
+	} {
+		cfg := Config{Plan: memPlan(t, fmt.Sprintf(paidExperiment, c.upload, c.skip, c.more)), Systems: []system.System{paid{can: c.can}}}
+		all := append(checkBudget(t.Context(), cfg), checkAllowance(t.Context(), cfg)...)
+		var texts []string
+		for _, p := range all {
+			if !strings.Contains(c.skip, p.Name) {
+				texts = append(texts, p.Name+": "+p.What)
+			}
+			if p.Blocking && p.Hint == "" {
+				t.Errorf("%s: no hint: %+v", c.name, p)
+			}
+		}
+		if len(texts) != len(c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, texts, c.want)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(texts[i], want) {
+				t.Errorf("%s: got %q, want %q", c.name, texts[i], want)
+			}
+		}
+		if c.skip == "" && len(Blocking(all)) != c.blocking {
+			t.Errorf("%s: %d problems block the run, want %d", c.name, len(Blocking(all)), c.blocking)
+		}
+	}
+}
+
+func TestSkipIsChecked(t *testing.T) {
+	for skip, hint := range map[string]string{
+		"[machine, disk-space, busy, contracts, budget]": "",
+		"[machnie]":   "did you mean `machine`?",
+		"[diskspace]": "did you mean `disk-space`?",
+		"[warp]":      "known: allowance, balance, budget, busy,",
+		"[skip]":      "known:",
+	} {
+		cfg := Config{Plan: memPlan(t, strings.Replace(slowExperiment, "skip: [machine]", "skip: "+skip, 1)), Scenario: scenario.Overhead{}, Systems: []system.System{mem.System{}}}
+		problems := PlanProblems(cfg)
+		if hint == "" {
+			if len(problems) != 0 {
+				t.Errorf("%s: %+v", skip, problems)
+			}
+			continue
+		}
+		if len(problems) != 1 || problems[0].Name != "skip" || !strings.Contains(problems[0].Hint, hint) {
+			t.Errorf("%s: %+v, want the hint %q", skip, problems, hint)
+		}
+	}
+}
+
+func TestDataReadable(t *testing.T) {
+	base := t.TempDir()
+	dir := filepath.Join(base, "set")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 9 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("file-", i)), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(directory string) []Problem {
+		plan := &experiment.Plan{Cells: []experiment.Cell{{Data: experiment.ResolvedData{Directory: directory, Copies: 3}}}}
+		return checkData(context.Background(), Config{Plan: plan, Base: base})
+	}
+	if p := check("set"); len(p) != 0 {
+		t.Errorf("all can be read: %+v", p)
+	}
+	if p := check("none"); len(p) != 1 || !p[0].Blocking || !strings.Contains(p[0].What, "none") || !strings.Contains(p[0].Hint, base) {
+		t.Errorf("no directory: %+v", p)
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	for i := range 7 {
+		if err := os.Chmod(filepath.Join(dir, fmt.Sprint("file-", i)), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := check("set")
+	if len(p) != 1 || !strings.Contains(p[0].What, "7 of 9 files") || strings.Count(p[0].What, "file-") != unreadableNamed {
+		t.Errorf("seven cannot be read: %+v", p)
+	}
+}

@@ -1,0 +1,140 @@
+package experiment
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"strings"
+)
+
+// A form is what a text must look like (the tag form): parse checks one and
+// returns it in its canonical way of writing.
+type form struct {
+	kind  scalarKind
+	parse func(text string) (string, error)
+}
+
+const (
+	moneyPattern = `[0-9]+(\.[0-9]+)?`
+	sizePattern  = `[0-9]+(\.[0-9]+)?(B|KiB|MiB|GiB|TiB|PiB|kB|KB|MB|GB|TB|PB)?`
+	sharePattern = `[0-9]+(\.[0-9]+)?%?\s+` + sizePattern + `(\.\.` + sizePattern + `)?`
+)
+
+// formOf is the form of that name.
+func formOf(name string) form {
+	switch name {
+	case "money":
+		return form{scalarKind{name: "money", noun: "an amount of money such as 3600 or 0.5", pattern: `^` + moneyPattern + `$`,
+			doc: "An amount in the system's currency, exact: `3600`, `0.5`. Not negative, without its unit."}, parseMoney}
+	case "budget":
+		return form{scalarKind{name: "budget", noun: "an amount of money such as 3600, or all", pattern: `^(all|` + moneyPattern + `)$`,
+			doc: "An amount of money, or `all`."}, parseBudget}
+	case "price":
+		return form{scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)", pattern: `^` + moneyPattern + `\s+[A-Za-z]+(\s+.*)?$`,
+			doc: "What one unit of the system's currency costs, the currency that this is in, and where the price comes from: `0.014 USD (2018-06-01)`."}, parsePriceText}
+	case "mix":
+		return form{scalarKind{name: "mix", noun: "shares of sizes such as 60% 2MiB..6MiB, 40% 20MiB", pattern: `^` + sharePattern + `(\s*,\s*` + sharePattern + `)*$`,
+			doc: "Shares with sizes or ranges of sizes, separated by commas, 100 % in all (a tenth of a percent off is taken for rounding): `60% 2MiB..6MiB, 30% 20MiB, 10% 700MiB`."}, parseMixText}
+	case "spread":
+		return form{scalarKind{name: "spread", noun: "a range of sizes such as 1kB..1GB", pattern: `^` + sizePattern + `\.\.` + sizePattern + `$`,
+			doc: "Two sizes with two dots between them: `1kB..1GB`."}, parseSpreadText}
+	}
+	panic(fmt.Sprintf("experiment: no form is named %q", name))
+}
+
+var moneyRE = regexp.MustCompile(`^` + moneyPattern + `$`)
+
+func parseMoney(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if !moneyRE.MatchString(s) || len(s) > 60 {
+		return "", badUnit(moneyHint(s), "%q is not %s", s, formOf("money").kind.noun)
+	}
+	whole, part, _ := strings.Cut(s, ".")
+	if whole = strings.TrimLeft(whole, "0"); whole == "" {
+		whole = "0"
+	}
+	if part = strings.TrimRight(part, "0"); part != "" {
+		whole += "." + part
+	}
+	return whole, nil
+}
+
+func moneyHint(s string) string {
+	plain := strings.NewReplacer(",", "", "_", "", " ", "").Replace(s)
+	number, _, unit, ok := splitNumber(strings.ReplaceAll(s, " ", ""))
+	switch {
+	case signHint(s) != "" && strings.ContainsAny(s[:1], "+-"):
+		return signHint(s)
+	case plain != s && moneyRE.MatchString(plain):
+		return "write `" + plain + "`"
+	case ok && strings.ContainsAny(unit, "eE") && strings.Trim(unit, "eE+-0123456789") == "":
+		return "write all its digits, without an exponent"
+	case ok && unit != "" && number != nil:
+		return "leave the currency away: it is the system's own"
+	}
+	return ""
+}
+
+func parseBudget(s string) (string, error) {
+	if s == "all" {
+		return s, nil
+	}
+	m, err := parseMoney(s)
+	if err != nil {
+		if u, ok := err.(*unitError); ok && u.hint == "" {
+			u.hint = "or all, for the system's whole balance"
+		}
+		return "", err
+	}
+	if m == "0" {
+		return "", badUnit("take the key away to leave the budget as it is", "a budget of 0 cannot pay for anything")
+	}
+	return m, nil
+}
+
+// Amount turns an amount of money of an experiment file into the currency's
+// smallest unit, of which one unit of the currency has ten to the power of
+// decimals. It is exact: what is finer than the smallest unit is an error.
+func Amount(text string, decimals int) (*big.Int, error) {
+	text, err := parseMoney(text)
+	if err != nil {
+		return nil, err
+	}
+	whole, part, _ := strings.Cut(text, ".")
+	if len(part) > decimals {
+		return nil, badUnit(fmt.Sprintf("it has %d decimals", decimals), "%s is finer than the currency's smallest unit", text)
+	}
+	n, ok := new(big.Int).SetString(whole+part+strings.Repeat("0", decimals-len(part)), 10)
+	if !ok {
+		return nil, badUnit("", "%q is not an amount", text)
+	}
+	return n, nil
+}
+
+// Price is what one unit of a system's currency costs.
+type Price struct {
+	Each     *big.Rat // in Currency
+	Currency string   // "USD"
+	Source   string   // its date or source, without parentheses; may be empty
+}
+
+var priceRE = regexp.MustCompile(`^(` + moneyPattern + `)\s+([A-Za-z]+)(?:\s+(.*))?$`)
+
+// ParsePrice reads a price such as "0.014 USD (2018-06-01)".
+func ParsePrice(s string) (Price, error) {
+	m := priceRE.FindStringSubmatch(strings.TrimSpace(s))
+	if m == nil || len(m[1]) > 60 {
+		return Price{}, badUnit("write the amount, the currency and where it is from", "%q is not %s", s, formOf("price").kind.noun)
+	}
+	each, _ := new(big.Rat).SetString(m[1])
+	source := strings.TrimSpace(m[4])
+	if strings.HasPrefix(source, "(") && strings.HasSuffix(source, ")") {
+		source = source[1 : len(source)-1]
+	}
+	return Price{each, m[3], source}, nil
+}
+
+func parsePriceText(s string) (string, error) {
+	_, err := ParsePrice(s)
+	return strings.Join(strings.Fields(s), " "), err
+}

@@ -1,0 +1,96 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// leastWork is what storing an object takes at least beside link and round trip,
+// in seconds: less than any system needs that keeps it.
+const leastWork = 0.001
+
+// estimateUpload is the least that storing the data set can take: all its bytes
+// at the link's rate, or a round trip and leastWork for each object by as many at
+// a time. What a system takes beyond that is what the test is to find out.
+func estimateUpload(c *Cell, goodput float64) CellEstimate {
+	if !c.Data.Known() {
+		return CellEstimate{Bound: Unknown}
+	}
+	objects, bytes := c.Data.Total()
+	if objects == 0 {
+		return CellEstimate{Bound: Unknown}
+	}
+	each := bytes / objects / goodput
+	latency := 2*c.Link.Delay.Seconds() + leastWork + each
+	rounds := objects / float64(c.Upload.Concurrency) * latency
+	est := CellEstimate{Seconds: math.Max(rounds, bytes/goodput), Bytes: bytes, Operation: math.Max(latency, each), Limit: "link", Bound: AtLeast}
+	if rounds > bytes/goodput {
+		est.Limit = "latency"
+	}
+	return est
+}
+
+// estimateCollect is how long the polls go on.
+func estimateCollect(c *Collect) CellEstimate {
+	if c.For == 0 {
+		return CellEstimate{Limit: "schedule", Bound: Open}
+	}
+	return CellEstimate{Seconds: c.For.Seconds(), Limit: "schedule"}
+}
+
+// boundOf is that of a whole plan: of its least certain trial.
+func boundOf(cells []Cell) Bound {
+	for _, b := range []Bound{Open, Unknown, AtLeast} {
+		if slices.ContainsFunc(cells, func(c Cell) bool { return c.Estimate.Bound == b }) {
+			return b
+		}
+	}
+	return Exact
+}
+
+// text is the time and the bytes of an estimate, for people.
+func (b Bound) text(seconds, bytes float64) (took, moved string) {
+	took, moved = RoughDuration(seconds), RoughBytes(bytes)
+	switch b {
+	case AtLeast:
+		took = "at least " + took
+	case Unknown:
+		took, moved = "unknown", "unknown"
+	case Open:
+		took = "until it ends"
+	}
+	return took, moved
+}
+
+// Text is the estimate in words: "2.7 s and 151 MB of file bytes", "at least
+// 3 h 03 min and …", or why there is none.
+func (e Estimate) Text() string {
+	took, moved := e.Bound.text(e.Seconds, e.Bytes)
+	switch {
+	case e.Bound == Unknown:
+		return "unknown: the data set is read when the run begins"
+	case e.Bound == Open:
+		return "goes on until it is interrupted or an exit condition fires"
+	case e.Bytes == 0:
+		return took
+	}
+	return took + " and " + moved + " of file bytes"
+}
+
+// howUpload says what the estimate of a load test assumed.
+func (p *Plan) howUpload(unlimited bool) string {
+	var parts []string
+	switch {
+	case p.Experiment.Scenario == "collect":
+		return "polls keep to their schedule"
+	case p.Estimate.Bound == Unknown:
+		return "nothing about the files is assumed"
+	}
+	parts = append(parts, fmt.Sprintf("all bytes at the link's rate, and a round trip and %gs of work for each object; what the system takes beyond that is not known before", leastWork))
+	if unlimited {
+		parts = append(parts, fmt.Sprintf("unlimited links carry %s/s", Bytes(unlimitedRate)))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,262 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// stages are the states that a job of the tests goes through.
+var stages = []JobState{JobPutting, JobAccepted, JobDurable}
+
+// stageJob is a job at one of them; it can be told from the object alone.
+func stageJob(object int64, stage int) Job {
+	j := syntheticJob(object)
+	j.State = stages[stage]
+	if stage < 2 {
+		j.Durable = 0
+	}
+	if stage < 1 {
+		j.Accepted, j.Ref, j.SHA256 = 0, "", ""
+	}
+	return j
+}
+
+// journalOps are few in a second, so that their windows do not wait in memory
+// for the next flush.
+func journalOps() *synthetic { return newSynthetic(5, 20) }
+
+// journalUntilKilled goes on and on with one trial, in which objects are put two
+// at a time by several workers, and says what was recorded of each.
+func journalUntilKilled(args []string) error {
+	for session := 0; ; session++ {
+		run, err := ResumeKeeping(args[0], nil, func(Trial) bool { return true })
+		if err != nil {
+			return err
+		}
+		fmt.Println("resumed")
+		if err := journalSession(run); err != nil {
+			return err
+		}
+	}
+}
+
+func journalSession(run *Run) error {
+	trials, err := run.Trials()
+	if err != nil {
+		return err
+	}
+	var w *TrialWriter
+	if len(trials) == 0 {
+		w, err = run.Begin("c001", 0, false, time.Unix(1700000000, 0))
+	} else {
+		w, _, err = run.Continue(trials[0])
+	}
+	if err != nil {
+		return err
+	}
+	ops := journalOps()
+	ops.take(int(w.Summary().Counts().Ops))
+	polls := int64(0)
+	for p, err := range run.Polls(w.ID()) {
+		if err != nil {
+			return err
+		}
+		polls = p.Seq + 1
+	}
+	var pair atomic.Int64
+	for j, err := range run.Jobs(w.ID()) {
+		if err != nil {
+			return err
+		}
+		pair.Store(j.Object/2 + 1)
+	}
+	var wg sync.WaitGroup
+	failed := make([]error, 4)
+	for k := range failed {
+		wg.Go(func() {
+			for range 60 {
+				n := pair.Add(1) - 1
+				for stage := range stages {
+					if failed[k] = w.Jobs(stageJob(2*n, stage), stageJob(2*n+1, stage)); failed[k] != nil {
+						return
+					}
+					fmt.Println(n, stage)
+				}
+			}
+		})
+	}
+	for i := range 21 { // the last is a block whose windows wait for the next flush
+		batch := ops.take(250)
+		if i%2 == 1 {
+			err = w.Ops(batch)
+		} else {
+			err = w.Block(AppendBlock(nil, batch))
+		}
+		if err == nil {
+			err = w.Poll(syntheticPoll(polls+int64(i), 6, 25))
+		}
+		if err == nil && i%5 == 0 {
+			err = run.Event(Event{Kind: "note", At: time.Now()})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	wg.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	if pair.Load()%2 == 0 {
+		if err := w.Pause(Trial{Metrics: map[string]float64{"throughput": 1}}); err != nil {
+			return err
+		}
+	}
+	return run.Close()
+}
+
+// Killed at any moment, a trial that goes on loses no job that was recorded, has
+// no half of a poll or of two jobs given at once, and goes on with windows and a
+// summary that agree with its operations.
+func TestKill9LosesNoJob(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	run, err := Create(dir, []byte("{}"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Close()
+	reach := 300 * time.Millisecond
+	if raceEnabled {
+		reach *= 8
+	}
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
+	said := map[int64]int{} // the stage that a pair had reached, plus one
+	behind := 0
+	deadline := time.Now().Add(time.Minute)
+	for round := 0; round < 20 || (len(said) < 100 || behind == 0) && time.Now().Before(deadline); round++ {
+		for _, line := range runUntilKilled(t, "journal", round%4 != 0, time.Duration(rng.Int64N(int64(reach))), dir) {
+			var n int64
+			var stage int
+			if k, _ := fmt.Sscan(line, &n, &stage); k == 2 {
+				said[n] = max(said[n], stage+1)
+			}
+		}
+		if checkJournal(t, dir, said) {
+			behind++
+		}
+	}
+	t.Logf("%d pairs of jobs; %d times the windows were behind the operations", len(said), behind)
+	if len(said) < 100 {
+		t.Fatalf("only %d pairs of jobs were recorded: the test shows nothing", len(said))
+	}
+
+	if run, err = ResumeKeeping(dir, nil, func(Trial) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	trials, err := run.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _, err := run.Continue(trials[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.End(Trial{}); err != nil {
+		t.Fatal(err)
+	}
+	ops := collect(t, run.Ops(w.ID()))
+	if want := journalOps().take(len(ops)); !slices.Equal(ops, want) {
+		t.Error("the operations are not those that were given")
+	}
+	_, _, n, want := windowsOf(t, ops)
+	if got := collect(t, run.Windows(w.ID())); !slices.Equal(got, want) || n != int64(len(ops)) {
+		t.Errorf("%d windows are not those of the %d operations", len(got), len(ops))
+	}
+	if c := w.Summary().Counts(); c.Ops != int64(len(ops)) {
+		t.Errorf("the summary has %d operations of %d", c.Ops, len(ops))
+	}
+}
+
+// checkJournal looks at what a killed process left, and tells whether windows
+// lack operations that are stored.
+func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
+	t.Helper()
+	rd, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	trials, err := rd.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(trials) == 0 {
+		if len(said) > 0 {
+			t.Fatal("the trial is lost")
+		}
+		return false
+	}
+	id := trials[0].ID
+	if len(trials) != 1 || trials[0].State != Running {
+		t.Fatalf("%+v", trials)
+	}
+	reached := map[int64]int{}
+	for j, err := range rd.Jobs(id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		stage := slices.Index(stages, j.State)
+		if d := cmp.Diff(stageJob(j.Object, stage), j); d != "" {
+			t.Fatalf("object %d (-want +got):\n%s", j.Object, d)
+		}
+		n := j.Object / 2
+		if j.Object%2 == 0 {
+			reached[n] = stage + 1
+		} else if reached[n] != stage+1 {
+			t.Fatalf("objects %d and %d were recorded at once and are apart: %d %d", j.Object-1, j.Object, reached[n], stage+1)
+		}
+	}
+	for n, stage := range said {
+		if reached[n] < stage {
+			t.Fatalf("pair %d had reached stage %d, and %d is known", n, stage, reached[n])
+		}
+	}
+	next := int64(0)
+	for p, err := range rd.Polls(id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(syntheticPoll(next, 6, 25), p, cmpopts.EquateNaNs()); d != "" {
+			t.Fatalf("poll %d (-want +got):\n%s", next, d)
+		}
+		next++
+	}
+	ops := len(collect(t, rd.Ops(id)))
+	var inWindows, inTotals int64
+	for w, err := range rd.Windows(id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		inWindows += w.Ops()
+	}
+	if err := rd.db.QueryRow(`SELECT coalesce(max(ops), 0) FROM summaries WHERE trial = ?`, id).Scan(&inTotals); err != nil {
+		t.Fatal(err)
+	}
+	if inWindows != inTotals || inWindows > int64(ops) {
+		t.Fatalf("%d operations; the windows have %d, the totals %d", ops, inWindows, inTotals)
+	}
+	return inWindows < int64(ops)
+}

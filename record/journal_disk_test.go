@@ -1,0 +1,165 @@
+package record
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A disk that fills up under a trial that goes on: nothing that was recorded is
+// lost, and with space again it goes on from there.
+func TestFullDiskUnderJobs(t *testing.T) {
+	mount := tmpfs(t, "4m")
+	dir := filepath.Join(mount, "run")
+	recorded := fillWithJobs(t, dir)
+	for _, says := range []string{dir, "disk full", "MiB free", "plimsoll resume"} {
+		if !strings.Contains(recorded.err.Error(), says) {
+			t.Errorf("%q does not say %q", recorded.err, says)
+		}
+	}
+	recorded.check(t, dir)
+	// Still full: resume may say so, and loses nothing either.
+	if run, err := ResumeKeeping(dir, nil, keepAll); err == nil {
+		run.Close()
+	} else if !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("resume on a full disk: %v", err)
+	}
+	recorded.check(t, dir)
+	if err := unix.Mount("", mount, "", unix.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	recorded.goOn(t, dir)
+}
+
+// The same where nothing can be mounted, with a limit on the size of files.
+func TestFileSizeLimitUnderJobs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	out, err := helper(t, "fill", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var recorded filled
+	if _, err := fmt.Sscanf(string(out), "%d jobs recorded", &recorded.jobs); err != nil || recorded.jobs == 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, says := range []string{dir, "file size limit", "MiB free", "plimsoll resume"} {
+		if !strings.Contains(string(out), says) {
+			t.Errorf("%q does not say %q", out, says)
+		}
+	}
+	recorded.check(t, dir)
+	recorded.goOn(t, dir)
+}
+
+// journalUntilFull is a process whose files cannot grow beyond 2 MiB.
+func journalUntilFull(args []string) error {
+	limit := unix.Rlimit{Cur: 2 << 20, Max: 2 << 20}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	got, err := recordUntilFull(args[0])
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d jobs recorded: %v\n", got.jobs, got.err)
+	return nil
+}
+
+// filled is what was recorded before an error.
+type filled struct {
+	jobs int64
+	err  error
+}
+
+func keepAll(Trial) bool { return true }
+
+func fillWithJobs(t *testing.T, dir string) filled {
+	t.Helper()
+	got, err := recordUntilFull(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func recordUntilFull(dir string) (got filled, err error) {
+	run, err := Create(dir, []byte("{}"), nil, nil)
+	if err != nil {
+		return filled{}, err
+	}
+	defer run.Close()
+	w, err := run.Begin("c001", 0, false, time.Now())
+	if err != nil {
+		return filled{}, err
+	}
+	for got.err == nil {
+		if got.jobs > 1_000_000 {
+			return filled{}, fmt.Errorf("it is never full")
+		}
+		var batch []Job
+		for i := range int64(100) {
+			batch = append(batch, syntheticJob(got.jobs+i))
+		}
+		if got.err = w.Jobs(batch...); got.err == nil {
+			got.jobs += int64(len(batch))
+		}
+	}
+	if again := w.Jobs(syntheticJob(0)); again == nil {
+		return filled{}, fmt.Errorf("writing goes on after data was lost")
+	}
+	return got, nil
+}
+
+// check reads the jobs: those recorded, and no others but such whose recording
+// failed at its very end.
+func (f filled) check(t *testing.T, dir string) {
+	t.Helper()
+	rd, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	n := int64(0)
+	for j, err := range rd.Jobs(1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j != syntheticJob(n) {
+			t.Fatalf("job %d is %+v", n, j)
+		}
+		n++
+	}
+	if n < f.jobs || n%100 != 0 {
+		t.Fatalf("%d jobs were recorded, %d can be read", f.jobs, n)
+	}
+}
+
+func (f filled) goOn(t *testing.T, dir string) {
+	t.Helper()
+	run, err := ResumeKeeping(dir, nil, keepAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	w, last, err := run.Continue(Trial{ID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := syntheticJob(f.jobs - 1).Durable; last < want {
+		t.Errorf("the last moment is %v, want %v", last, want)
+	}
+	if err := w.Jobs(syntheticJob(2_000_000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.End(Trial{}); err != nil {
+		t.Fatal(err)
+	}
+	counts, err := run.JobCounts(w.ID())
+	if err != nil || counts[JobDurable].Jobs <= f.jobs {
+		t.Errorf("%v %v", counts, err)
+	}
+}

@@ -1,0 +1,267 @@
+package record
+
+import (
+	"database/sql"
+	"maps"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// A trial is paused and goes on, in another session, as if it had not been.
+func TestATrialGoesOn(t *testing.T) {
+	r := create(t)
+	dir, id := r.Dir(), r.ID()
+	epoch := time.Unix(1700000000, 0).UTC()
+	w, err := r.Begin("c001", 4, false, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := newSynthetic(1, 50)
+	var ops []Op
+	give := func(w *TrialWriter, n int) {
+		t.Helper()
+		batch := source.take(n)
+		ops = append(ops, batch...)
+		if err := w.Ops(batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	give(w, 5000)
+	interim := Trial{Seconds: 7, Metrics: map[string]float64{"throughput": 3}, Notes: []string{"it goes on"}, Details: []Detail{{DetailPhase, "x", 1}}}
+	for session := range 3 {
+		if err := w.Jobs(syntheticJob(int64(session)), syntheticJob(0)); err != nil {
+			t.Fatal(err)
+		}
+		poll := syntheticPoll(int64(10*session), 2, 9)
+		if err := w.Poll(poll); err != nil {
+			t.Fatal(err)
+		}
+		give(w, 100)
+		if session%2 == 0 {
+			if err := w.Pause(interim); err != nil {
+				t.Fatal(err)
+			}
+			trials, err := r.Trials()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := interim
+			want.ID, want.Cell, want.Block, want.State, want.Epoch = w.ID(), "c001", 4, Running, epoch
+			c := w.Summary().Counts()
+			want.Outcomes, want.Classes, want.Bytes = c.OutcomeMap(), c.Classes, c.Bytes
+			if d := cmp.Diff([]Trial{want}, trials, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("paused (-want +got):\n%s", d)
+			}
+			summary, err := r.Summary(w.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c, summary.Counts()); d != "" || summary.Quantile(Duration, .5) != w.Summary().Quantile(Duration, .5) {
+				t.Errorf("summary of the pause (-want +got):\n%s", d)
+			}
+			if err := w.Ops(ops[:1]); err == nil {
+				t.Error("operations after the pause were accepted")
+			}
+			if err := w.Jobs(syntheticJob(1)); err == nil {
+				t.Error("jobs after the pause were accepted")
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		if r, err = ResumeKeeping(dir, nil, func(t Trial) bool { asked++; return t.Cell == "c001" && t.Block == 4 }); err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if asked != 1 || r.ID() != id || len(id) != 16 {
+			t.Errorf("asked %d times; ID %q, was %q", asked, r.ID(), id)
+		}
+		trials, err := r.Trials()
+		if err != nil || len(trials) != 1 {
+			t.Fatal(trials, err)
+		}
+		var last time.Duration
+		if w, last, err = r.Continue(trials[0]); err != nil {
+			t.Fatal(err)
+		}
+		if want := max(poll.End, syntheticJob(int64(session)).Durable, time.Duration(ops[len(ops)-1].LastByte)); last != want {
+			t.Errorf("session %d: the last moment is %v, want %v", session, last, want)
+		}
+		if _, _, err := r.Continue(trials[0]); err == nil {
+			t.Error("two go on with the same trial")
+		}
+		if trials, err = r.Trials(); err != nil {
+			t.Fatal(err)
+		}
+		if got := trials[0]; got.ID != w.ID() || !got.Epoch.Equal(epoch) || got.State != Running || got.Seconds != 0 || len(got.Metrics)+len(got.Notes)+len(got.Details) > 0 {
+			t.Errorf("what the pause recorded is still there: %+v", got)
+		}
+		if err := w.Poll(poll); err == nil {
+			t.Error("a poll was recorded twice")
+		}
+	}
+	give(w, 5000)
+	if err := w.End(Trial{Metrics: map[string]float64{"throughput": 5}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.Continue(Trial{ID: w.ID()}); err == nil {
+		t.Error("a trial that has ended goes on")
+	}
+
+	other, otherTrial, _, want := windowsOf(t, ops)
+	if d := cmp.Diff(want, collect(t, r.Windows(w.ID()))); d != "" {
+		t.Errorf("windows (-want +got):\n%s", d)
+	}
+	for _, at := range want {
+		for _, m := range []Measure{TTFB, Duration} {
+			a, b := windowHistogram(t, r, w.ID(), at.Second, m), windowHistogram(t, other, otherTrial, at.Second, m)
+			if a.Count() != b.Count() || a.Count() > 0 && a.Quantile(.5) != b.Quantile(.5) {
+				t.Errorf("%v of second %d: %d values, want %d", m, at.Second, a.Count(), b.Count())
+			}
+		}
+	}
+	if d := cmp.Diff(ops, collect(t, r.Ops(w.ID()))); d != "" {
+		t.Errorf("operations (-want +got):\n%s", d)
+	}
+	got, err := r.Summary(w.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := NewSummary()
+	direct.Ops(ops)
+	if d := cmp.Diff(direct.Counts(), got.Counts()); d != "" {
+		t.Errorf("summary (-want +got):\n%s", d)
+	}
+	for _, q := range []float64{0, .5, .99, 1} {
+		if got.Quantile(Duration, q) != direct.Quantile(Duration, q) || got.KaplanMeier(TTFB, q) != direct.KaplanMeier(TTFB, q) {
+			t.Errorf("the quantiles %v differ", q)
+		}
+	}
+	if jobs := collect(t, r.Jobs(w.ID())); len(jobs) != 3 {
+		t.Errorf("%d jobs", len(jobs))
+	}
+	if polls := collect(t, r.Polls(w.ID())); len(polls) != 3 {
+		t.Errorf("%d polls", len(polls))
+	}
+}
+
+func TestJobsAndPollsAreReadBack(t *testing.T) {
+	r := create(t)
+	w, err := r.Begin("c001", 0, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var jobs []Job
+	for i := range int64(jobsPage + 10) {
+		jobs = append(jobs, syntheticJob(3*i))
+	}
+	jobs[1] = Job{Object: 3, State: JobPutting, Attempts: 1, Name: "ü \x00 \" \xff", Began: -time.Second}
+	jobs[2] = Job{Object: 6, State: JobFailed, Attempts: 9, Error: "it's\nfull", Size: 7}
+	jobs[3] = Job{Object: 9, State: JobAccepted, Adopted: true, Accepted: 1}
+	early := jobs[4]
+	early.State, early.Durable = JobPutting, 0
+	if err := w.Jobs(early); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Jobs(jobs...); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(jobs, collect(t, r.Jobs(w.ID()))); d != "" {
+		t.Errorf("jobs (-want +got):\n%s", d)
+	}
+	want := map[JobState]JobCount{}
+	for _, j := range jobs {
+		c := want[j.State]
+		c.Jobs++
+		c.Bytes += j.Size
+		c.Attempts += int64(j.Attempts)
+		if j.Adopted {
+			c.Adopted++
+		}
+		want[j.State] = c
+	}
+	if got, err := r.JobCounts(w.ID()); err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v %v, want %v", err, got, want)
+	}
+
+	var polls []Poll
+	for i := range int64(2*pollsPage + 1) {
+		polls = append(polls, syntheticPoll(2*i, 6, 25))
+	}
+	polls[3] = Poll{Seq: 6, Missed: 1}
+	polls[4].Calls = []PollCall{{Name: "", Start: -1, End: 1, Error: "<html>\n\"\\\x00ü"}, {Name: "ü\"\\"}}
+	polls[4].Readings = []Reading{
+		{Name: "a", Value: math.Inf(1)}, {Name: "b", Value: math.Inf(-1)}, {Name: "c", Value: math.NaN(), Bad: "not told"},
+		{Name: "d", Value: math.MaxFloat64}, {Name: "e", Value: math.SmallestNonzeroFloat64}, {Name: "f", Value: math.Copysign(0, -1)},
+		{Name: "],[", Value: 0.1, Exact: "100000000000000000000000", Bad: "],["}, {Name: "a", Exact: "1"},
+	}
+	for _, p := range polls {
+		if err := w.Poll(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(polls, collect(t, r.Polls(w.ID())), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("polls (-want +got):\n%s", d)
+	}
+	checkViews(t, r.Reader, polls)
+
+	if !r.journal {
+		t.Error("nobody knows that jobs and polls may not be on the disk")
+	}
+	if err := r.sync(); err != nil || r.journal {
+		t.Errorf("not brought to the disk: %v", err)
+	}
+}
+
+// checkViews compares what SQL sees of polls with them.
+func checkViews(t *testing.T, rd *Reader, polls []Poll) {
+	t.Helper()
+	at := 0
+	var calls []PollCall
+	var readings []Reading
+	for _, p := range polls {
+		calls = append(calls, p.Calls...)
+		readings = append(readings, p.Readings...)
+	}
+	err := rd.each(`SELECT name, start_ns, end_ns, error FROM calls ORDER BY seq, place`, nil, func(rows *sql.Rows) error {
+		var c PollCall
+		if err := rows.Scan(&c.Name, &c.Start, &c.End, &c.Error); err != nil {
+			return err
+		}
+		if want := calls[at]; c.Name != want.Name || c.Start != want.Start || c.End != want.End || (c.Error == "") != (want.Error == "") {
+			t.Errorf("call %d is %+v to SQL, want %+v", at, c, want)
+		}
+		at++
+		return nil
+	})
+	if err != nil || at != len(calls) {
+		t.Errorf("SQL sees %d of %d calls: %v", at, len(calls), err)
+	}
+	at = 0
+	err = rd.each(`SELECT name, value, exact, bad FROM readings ORDER BY seq, place`, nil, func(rows *sql.Rows) error {
+		var r Reading
+		var v sql.NullFloat64
+		if err := rows.Scan(&r.Name, &v, &r.Exact, &r.Bad); err != nil {
+			return err
+		}
+		r.Value = orNaN(v)
+		want := readings[at]
+		// SQLite may read a number's last digit differently.
+		if d := cmp.Diff(want, r, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-14, 0)); d != "" {
+			t.Errorf("reading %d (-want +got):\n%s", at, d)
+		}
+		at++
+		return nil
+	})
+	if err != nil || at != len(readings) {
+		t.Errorf("SQL sees %d of %d readings: %v", at, len(readings), err)
+	}
+}

@@ -1,0 +1,420 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// LoadTest is one trial of the scenarios upload and collect: what its polls and
+// its jobs tell.
+type LoadTest struct {
+	Trial    int64  `json:"trial"`
+	Cell     string `json:"cell"`
+	System   string `json:"system"`
+	Where    string `json:"where"` // the factors of its cell, and the repetition where there are several
+	State    string `json:"state"` // "done", "running" or "failed"
+	Seconds  Num    `json:"seconds"`
+	Ended    string `json:"ended"`    // what ended it: an exit condition, or that all was done; empty: nothing yet
+	Why      string `json:"why"`      // in words
+	Sessions int    `json:"sessions"` // of ours
+	Crashes  int    `json:"crashes"`  // sessions that ended without a word, and ends of the system's own processes
+	Files    int64  `json:"files"`    // objects stored
+	Bytes    Num    `json:"bytes"`    // of them: file bytes
+	Absolute Num    `json:"absolute"` // bytes of the storage servers since it began
+	// Bandwidth, in bytes per second over the whole test, and what the moments of
+	// the polls leave open.
+	FileRate     Estimate    `json:"file_rate"`
+	AbsoluteRate Estimate    `json:"absolute_rate"`
+	Contracts    Num         `json:"contracts"`     // at the end
+	LatencyFirst Estimate    `json:"latency_first"` // of all calls of a poll: median of the first polls, and their range
+	LatencyLast  Estimate    `json:"latency_last"`
+	Accept       Estimate    `json:"accept"`  // seconds to store an object: median, with its interval
+	Durable      Estimate    `json:"durable"` // and to its full redundancy
+	Objects      Objects     `json:"objects"`
+	Polls        Polls       `json:"polls"`
+	Money        *Money      `json:"money,omitempty"`
+	Efficiency   *Efficiency `json:"efficiency,omitempty"`
+	Breaks       []Break     `json:"breaks"`
+	Growth       []Growth    `json:"growth"`
+	Attribution  []Cause     `json:"attribution"`
+
+	info     *Cell
+	watch    *watch
+	shelf    *shelf
+	marks    []mark
+	coding   coding
+	currency string
+	probes   []probe
+}
+
+// Objects counts what became of the objects of a load test.
+type Objects struct {
+	Set        int64 `json:"set"`      // in the data set, as far as the plan tells; 0: it does not
+	Accepted   int64 `json:"accepted"` // durable ones too
+	Durable    int64 `json:"durable"`
+	NotDurable int64 `json:"not_durable"` // accepted for longer than an object may take, and still not durable
+	Late       int64 `json:"late"`        // durable, and took longer
+	Putting    int64 `json:"putting"`     // under way
+	Waiting    int64 `json:"waiting"`     // for another attempt
+	Failed     int64 `json:"failed"`
+	Refused    int64 `json:"refused"`
+	Unreadable int64 `json:"unreadable"`
+	Missing    int64 `json:"missing"`
+	Adopted    int64 `json:"adopted"`
+	Retried    int64 `json:"retried"` // needed more than one attempt
+	Attempts   int64 `json:"attempts"`
+	Bytes      int64 `json:"bytes"` // of those accepted
+}
+
+// Polls counts the polls of a load test.
+type Polls struct {
+	N      int              `json:"n"`
+	Every  Num              `json:"every"`         // seconds, median
+	Missed int64            `json:"missed"`        // of the schedule
+	Failed int64            `json:"failed"`        // calls that were not answered
+	Bad    map[string]int64 `json:"bad,omitempty"` // readings that were absurd, by name
+}
+
+// mark is a moment worth a line in a figure.
+type mark struct {
+	at   float64
+	kind string // "session", "fault", "exit"
+	what string
+}
+
+// probe is a phase of a designed experiment.
+type probe struct {
+	at   float64
+	what string
+}
+
+// load reads the polls and jobs of the trials.
+func (r *Report) load(in *input) {
+	r.Loads = []LoadTest{}
+	latest := latestOf(in.trials)
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if t.Warmup || t.State == record.Pending || t.State == record.Skipped || t.ID != latest[place{t.Cell, t.Block}] {
+			continue
+		}
+		l, err := r.loadTest(in, t)
+		if err != nil {
+			in.err = err
+			return
+		}
+		r.Loads = append(r.Loads, *l)
+	}
+	for i := range r.Loads {
+		r.Loads[i].grow()
+	}
+}
+
+func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
+	l := &LoadTest{Trial: t.ID, Cell: t.Cell, System: t.Info.System, Where: r.shape.where(t.Info), State: string(t.State), info: t.Info, Breaks: []Break{}, Growth: []Growth{}, Attribution: []Cause{}}
+	if in.plan.Blocks > 1 {
+		l.Where = strings.TrimPrefix(l.Where+", repetition "+strconv.Itoa(t.Block+1), ", ")
+	}
+	w, err := in.watched(t.ID)
+	if err != nil {
+		return nil, err
+	}
+	until := 0.0
+	if n := len(w.end); n > 0 {
+		until = w.end[n-1]
+	}
+	s, err := in.shelved(t.ID, t.Info.settle(), until)
+	if err != nil {
+		return nil, err
+	}
+	l.watch, l.shelf, l.coding = w, s, r.codingOf(l.System)
+	l.Objects = s.count
+	l.Objects.Set = t.Info.objects()
+	if l.Objects.Durable == 0 && !w.tells(system.ReadUploads) && !w.tells(system.ReadRedundancyMin) {
+		l.Objects.NotDurable = 0 // the system does not say when an object is durable
+	}
+	l.Polls = Polls{N: len(w.start), Every: Num(w.every()), Missed: w.missed, Bad: w.bad}
+	for _, n := range w.failed {
+		l.Polls.Failed += n
+	}
+	if l.Polls.N < 2 {
+		l.Polls.Every = unknown
+	}
+	l.Seconds = Num(max(t.Seconds, s.last, until))
+	l.sessions(in, t)
+	l.stored()
+	l.latencies()
+	l.currency = r.currencyOf(l.System, t)
+	price, text := t.Info.price()
+	l.Money = w.economy(l.currency, price, text, l.fresh(), l.Files, float64(l.Bytes), l.currency == "SC")
+	l.efficient()
+	l.check()
+	return l, nil
+}
+
+// settle is the time that an object of the cell may take to become durable.
+func (c *Cell) settle() float64 {
+	if c.plan.Upload == nil {
+		return 0
+	}
+	return c.plan.Upload.Settle.Seconds()
+}
+
+// objects is the number of objects of a cell's data set; 0: only the set itself tells.
+func (c *Cell) objects() int64 {
+	d := c.plan.Data
+	if c.plan.Upload == nil || d.Directory != "" || d.Trace != "" {
+		return 0
+	}
+	return int64(d.Objects) * int64(max(d.Copies, 1))
+}
+
+// price is what the experiment says that a unit of the currency costs.
+func (c *Cell) price() (p experiment.Price, text string) {
+	switch {
+	case c.plan.Upload != nil:
+		text = c.plan.Upload.Price
+	case c.plan.Collect != nil:
+		text = c.plan.Collect.Price
+	}
+	p, _ = experiment.ParsePrice(text) // none is stated, or an older program took it: no price
+	return p, text
+}
+
+func (w *watch) tells(name string) bool { return w.values[name] != nil }
+
+// currencyOf is the currency that a system counts in.
+func (r *Report) currencyOf(name string, t *Trial) string {
+	for _, d := range t.Details {
+		if d.Kind == "currency" {
+			return d.Name
+		}
+	}
+	if c := r.environment("systems." + name + ".currency"); c != "" {
+		return c
+	}
+	switch r.use(name) {
+	case "siad", "renterd":
+		return "SC"
+	case "mem":
+		return "MEM"
+	}
+	return "units"
+}
+
+func (r *Report) use(name string) string {
+	for _, s := range r.Systems {
+		if s.Name == name {
+			return s.Use
+		}
+	}
+	return ""
+}
+
+// codingOf is how a system spreads its objects, by what it said of itself, its
+// options, and what is known of its kind.
+func (r *Report) codingOf(name string) (c coding) {
+	var with map[string]string
+	use := r.use(name)
+	for _, s := range r.Systems {
+		if s.Name == name {
+			with = s.with
+		}
+	}
+	of := func(key string) int64 {
+		v := r.environment("systems." + name + "." + key)
+		if v == "" {
+			v = with[key]
+		}
+		n, _ := strconv.ParseInt(v, 10, 64)
+		return n
+	}
+	a, b := int64(0), int64(0)
+	said := r.environment("systems." + name + ".redundancy")
+	if n, _ := fmt.Sscanf(said, "%d data + %d parity", &a, &b); n == 2 {
+		c.needed, c.servers = a, a+b
+	} else if n, _ := fmt.Sscanf(said, "%d of %d shards", &a, &b); n == 2 {
+		c.needed, c.servers = a, b
+	}
+	switch use {
+	case "siad":
+		if !c.known() && of("data_pieces") > 0 {
+			c.needed, c.servers = of("data_pieces"), of("data_pieces")+of("parity_pieces")
+		}
+	case "tahoe":
+		if !c.known() {
+			c.needed, c.servers = of("needed"), of("total")
+		}
+	}
+	c.sector = of("sector")
+	if c.sector == 0 && use == "renterd" {
+		c.sector = 4 << 20
+	}
+	if !c.known() {
+		return coding{}
+	}
+	return c
+}
+
+// fresh reports whether nothing was stored when the first poll looked.
+func (l *LoadTest) fresh() bool {
+	if l.info.plan.Upload == nil {
+		return true // what was there is what is watched
+	}
+	for _, name := range []string{system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute} {
+		v := l.watch.values[name]
+		first, _ := edge(v)
+		if first < 0 {
+			continue
+		}
+		if n, _ := l.shelf.by(l.watch.end[first]); n == 0 && v[first] > 0 && l.began() > l.watch.end[first] {
+			return false
+		}
+	}
+	return true
+}
+
+// began is when the first object was accepted: nothing of ours was stored before
+// the attempt that it ended.
+func (l *LoadTest) began() float64 {
+	at := math.Inf(1)
+	for _, s := range l.shelf.accepted {
+		if !math.IsNaN(s.took) {
+			at = min(at, s.at-s.took)
+		}
+	}
+	return at
+}
+
+// stored fills files, bytes, absolute bytes and the bandwidths over the whole test.
+func (l *LoadTest) stored() {
+	w := l.watch
+	l.Files, l.Bytes, l.Absolute = l.Objects.Accepted, Num(l.Objects.Bytes), unknown
+	l.FileRate, l.AbsoluteRate, l.Contracts = noEstimate, noEstimate, unknown
+	if l.info.plan.Upload == nil {
+		l.Bytes = unknown
+		if v, at := latestAt(w.values[system.ReadFiles], len(w.start)-1); at >= 0 {
+			l.Files = int64(v)
+		}
+		v := w.values[system.ReadFileBytes]
+		if first, last := edge(v); first >= 0 {
+			l.Bytes = Num(v[last])
+			if last > first {
+				l.FileRate = estimateBetween(w.rate(v, first, last))
+			}
+		}
+	} else if l.Seconds > 0 && l.Objects.Bytes > 0 {
+		l.FileRate = Estimate{Value: l.Bytes / l.Seconds, Lo: unknown, Hi: unknown}
+	}
+	if v, at := latestAt(w.values[system.ReadContracts], len(w.start)-1); at >= 0 {
+		l.Contracts = Num(v)
+	}
+	v := w.values[system.ReadAbsolute]
+	if first, last := edge(v); first >= 0 {
+		l.Absolute = Num(v[last])
+		if !l.fresh() {
+			l.Absolute -= Num(v[first])
+		}
+		if last > first {
+			l.AbsoluteRate = estimateBetween(w.rate(v, first, last))
+		}
+	}
+	var accept, durable []float64
+	for _, s := range l.shelf.accepted {
+		if !math.IsNaN(s.took) {
+			accept = append(accept, s.took)
+		}
+	}
+	for _, s := range l.shelf.durable {
+		durable = append(durable, s.took)
+	}
+	l.Accept, l.Durable = quartiles(accept), quartiles(durable)
+}
+
+func estimateBetween(v, lo, hi float64) Estimate { return Estimate{Num(v), Num(lo), Num(hi)} }
+
+// quartiles is a median with the range of its middle half.
+func quartiles(v []float64) Estimate {
+	if len(v) == 0 {
+		return noEstimate
+	}
+	s := slices.Clone(v)
+	slices.Sort(s)
+	return Estimate{Num(middle(s)), Num(s[len(s)/4]), Num(s[len(s)-1-len(s)/4])}
+}
+
+// latencyPolls is how many polls tell the latency of the beginning and of the
+// end: one in a hundred, at least these.
+const latencyPolls = 5
+
+// latencies fills the API's latency at the beginning and at the end.
+func (l *LoadTest) latencies() {
+	l.LatencyFirst, l.LatencyLast = noEstimate, noEstimate
+	var all []float64
+	for _, v := range l.watch.latency {
+		if !math.IsNaN(v) {
+			all = append(all, v)
+		}
+	}
+	n := max(latencyPolls, len(all)/100)
+	if len(all) < 2*n {
+		return
+	}
+	l.LatencyFirst, l.LatencyLast = quartiles(all[:n]), quartiles(all[len(all)-n:])
+}
+
+// efficient fills where the absolute bytes come from. File bytes and absolute
+// bytes are seen at different moments of one poll: the interval is what that
+// leaves open.
+func (l *LoadTest) efficient() {
+	w := l.watch
+	v := w.values[system.ReadAbsolute]
+	first, last := edge(v)
+	if last < 0 || !(l.Absolute > 0) {
+		return
+	}
+	e := &Efficiency{Value: noEstimate, Padding: unknown, Redundancy: unknown, Line: unknown, Sector: unknown, Needed: unknown, Servers: unknown,
+		PerFile: unknown, Copies: unknown, MeanTold: unknown, HighestTold: unknown, Absolute: l.Absolute}
+	defer func() { l.Efficiency = e }()
+	if told, at := latestAt(w.values[system.ReadRedundancyMean], len(w.start)-1); at >= 0 {
+		e.MeanTold = Num(told)
+	}
+	for _, told := range w.values[system.ReadRedundancyMax] {
+		if !math.IsNaN(told) {
+			e.HighestTold = highest(e.HighestTold, told)
+		}
+	}
+	files := float64(l.Files)
+	if l.info.plan.Upload == nil {
+		e.Value.Value = l.Bytes / l.Absolute
+	} else {
+		n0, b0 := l.shelf.by(w.start[last])
+		n1, b1 := l.shelf.by(w.end[last])
+		e.Value = Estimate{Num((b0+b1)/2) / l.Absolute, Num(b0) / l.Absolute, Num(b1) / l.Absolute}
+		files = float64(n0+n1) / 2
+		padded := 0.0
+		for _, s := range l.shelf.accepted[:n1] {
+			padded += float64(l.coding.padded(s.size))
+		}
+		if l.coding.known() && padded > 0 && b1 > 0 {
+			e.Needed, e.Servers = Num(l.coding.needed), Num(l.coding.servers)
+			if l.coding.sector > 0 {
+				e.Sector = Num(l.coding.sector)
+			}
+			e.Padding = Num(b1 / padded)
+			e.Redundancy = e.Value.Value / e.Padding
+			e.Copies = 1 / e.Redundancy
+			e.Line = e.Padding * e.Needed / e.Servers
+		}
+	}
+	if files > 0 {
+		e.PerFile = l.Absolute / Num(files)
+	}
+	_ = first
+}

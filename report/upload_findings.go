@@ -1,0 +1,503 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// resume is the command that goes on with the run.
+func (r *Report) resume() string { return "plimsoll resume " + r.dir }
+
+// unfinished: what is not over must not pass for a result.
+func unfinished(r *Report) []Finding {
+	f := Finding{Rule: "partial", Tone: Warn, Title: "This is not the end",
+		Text: "These load tests have not come to an end of their own: what is said here is so far. Go on with `" + r.resume() + "`; nothing is stored twice."}
+	if r.Run.State == "running" {
+		f.Text = "These load tests are still going on, or were killed: what is said here is so far. After a kill, go on with `" + r.resume() + "`; nothing is stored twice."
+	}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if !l.going() {
+			continue
+		}
+		s := l.name() + ": " + span(float64(l.Seconds)) + " so far"
+		if l.info.plan.Upload != nil {
+			s += ", " + l.soFar()
+		}
+		f.Evidence = append(f.Evidence, s)
+	}
+	return withEvidence(f)
+}
+
+// soFar is how many objects are stored.
+func (l *LoadTest) soFar() string {
+	if l.Objects.Set > 0 {
+		return fmt.Sprintf("%s of %s stored", count(l.Objects.Accepted), plural(l.Objects.Set, "object", "objects"))
+	}
+	return plural(l.Objects.Accepted, "object", "objects") + " stored"
+}
+
+// between says between which moments something happened.
+func (b *Break) between() string {
+	return fmt.Sprintf("between %s and %s after the beginning", moment(b.From), moment(b.To))
+}
+
+// moment is a time since the beginning of a test: "3 d 4 h 5 m".
+func moment(seconds Num) string {
+	s := int64(seconds)
+	switch {
+	case seconds < 120:
+		return show(float64(seconds), "s")
+	case s < 86400:
+		return fmt.Sprintf("%d:%02d h", s/3600, s/60%60)
+	}
+	return fmt.Sprintf("%d d %d:%02d h", s/86400, s/3600%24, s/60%60)
+}
+
+// amountWords is an amount without its sign: "69.3 SC ($0.97)".
+func (l *LoadTest) amountWords(a Amount) string {
+	if !a.Value.Known() {
+		return "–"
+	}
+	s := l.money(float64(max(a.Value, -a.Value)))
+	if a.In.Known() && l.Money != nil {
+		s += " (" + digits(float64(max(a.In, -a.In)), 3) + " " + l.Money.In + ")"
+	}
+	return s
+}
+
+// money is an amount in the system's currency.
+func (l *LoadTest) money(v float64) string { return moneyWords(v, l.currency) }
+
+func moneyWords(v float64, currency string) string {
+	switch size := max(v, -v); {
+	case size >= 1e9:
+		return digits(v/1e9, 3) + " billion " + currency
+	case size >= 1e7:
+		return digits(v/1e6, 3) + " million " + currency
+	case size >= 1e4:
+		return count(int64(v)) + " " + currency
+	}
+	return digits(v, 4) + " " + currency
+}
+
+// broken lists the breaks of a law.
+func (r *Report) broken(law string, which func(*Break) bool) (evidence []string) {
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		for j := range l.Breaks {
+			b := &l.Breaks[j]
+			if b.Law != law || !which(b) {
+				continue
+			}
+			what := l.amountWords(b.Amount)
+			if b.Law == "counter" {
+				if !b.Amount.Value.Known() {
+					what = show(float64(b.Fell), readingUnit(b.Name))
+				}
+				what = b.Name + " fell by " + what
+			}
+			s := l.name() + ": " + what + " " + b.between()
+			if b.Maybe != "" {
+				s += "; " + b.Maybe
+			}
+			evidence = append(evidence, s)
+		}
+	}
+	return evidence
+}
+
+func readingUnit(name string) string {
+	if strings.HasSuffix(name, "bytes") {
+		return "B"
+	}
+	return "1"
+}
+
+func wealthBreaks(r *Report) []Finding {
+	f := Finding{Rule: "money-missing", Tone: Bad, Title: "Money is missing",
+		Text: fmt.Sprintf("Wallet and contracts together, with what was under way, fell and did not come back within %s and %d polls. In a closed system this sum is constant: a payment to anybody else, or money lost.", span(heldSeconds), heldPolls)}
+	f.Evidence = r.broken("wealth", func(b *Break) bool { return b.Held && b.Amount.Value < 0 })
+	return withEvidence(f)
+}
+
+func moneyCameIn(r *Report) []Finding {
+	f := Finding{Rule: "money-came-in", Tone: Neutral, Title: "Money came in",
+		Text: "Wallet and contracts together rose: somebody paid (a deposit, a block's reward), so the system is not closed, and money lost at the same time would not be seen."}
+	f.Evidence = r.broken("wealth", func(b *Break) bool { return b.Held && b.Amount.Value > 0 })
+	return withEvidence(f)
+}
+
+func moneyUnderWay(r *Report) []Finding {
+	f := Finding{Rule: "money-under-way", Tone: Neutral, Title: "Money was under way at the end",
+		Text: "The last polls do not account for this money. Too little time is left to tell whether it was in a transaction or is lost."}
+	f.Evidence = append(r.broken("wealth", func(b *Break) bool { return !b.Held }), r.broken("sum", func(b *Break) bool { return !b.Held })...)
+	return withEvidence(f)
+}
+
+func sumBreaks(r *Report) []Finding {
+	f := Finding{Rule: "money-sum", Tone: Bad, Title: "Spending is not the sum of its parts",
+		Text: "By the system's own account, the total cost of its contracts and the sum of what it says it was for (fees, storage, upload, download, unspent) differ, by more than what moved between two calls: some money went to no purpose that is told, or a part is wrong."}
+	f.Evidence = r.broken("sum", func(b *Break) bool { return b.Held })
+	return withEvidence(f)
+}
+
+func counterFalls(r *Report) []Finding {
+	f := Finding{Rule: "counter-fell", Tone: Warn, Title: "A counter fell that must not",
+		Text: fmt.Sprintf("Totals only grow while a test stores and removes nothing. These fell, by more than %s, and stayed below: contracts that were replaced or dropped from the account, a daemon that began to count anew, or data that were lost.", percent(fallShare))}
+	f.Evidence = r.broken("counter", func(*Break) bool { return true })
+	return withEvidence(f)
+}
+
+// unspentShare is the share of all spending from which on what lies unspent is
+// named.
+const unspentShare = 0.1
+
+func moneyUnspent(r *Report) []Finding {
+	f := Finding{Rule: "money-unspent", Tone: Neutral, Title: "Contracts were bought and not used up",
+		Text: "This money lay unspent in contracts at the end. It is assumed to come back when they end; until then it is bound."}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if l.Money == nil {
+			continue
+		}
+		for _, k := range l.Money.Kinds {
+			if k.Kind == system.ReadUnspent && k.Share.Known() && float64(k.Share) >= unspentShare {
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s, %s of all that contracts cost", l.name(), l.amountWords(k.Amount), percent(float64(k.Share))))
+			}
+		}
+	}
+	return withEvidence(f)
+}
+
+// counted lists the load tests in which some objects were so.
+func (r *Report) counted(n func(*Objects) int64, words func(*LoadTest, int64) string) (evidence []string) {
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if k := n(&l.Objects); k > 0 {
+			evidence = append(evidence, l.name()+": "+words(l, k))
+		}
+	}
+	return evidence
+}
+
+func objectsOf(l *LoadTest, n int64) string {
+	s := plural(n, "object", "objects")
+	if l.Objects.Set > 0 {
+		s = fmt.Sprintf("%s of %s", count(n), plural(l.Objects.Set, "object", "objects"))
+	}
+	return s
+}
+
+func objectsLost(r *Report) []Finding {
+	f := Finding{Rule: "objects-missing", Tone: Bad, Title: "Accepted objects went missing",
+		Text: "The system had accepted these objects, and did not list them, or not whole, when a later session compared. They are stored again."}
+	f.Evidence = r.counted(func(o *Objects) int64 { return o.Missing }, objectsOf)
+	return withEvidence(f)
+}
+
+func objectsNotStored(r *Report) []Finding {
+	failed := Finding{Rule: "objects-failed", Tone: Bad, Title: "Objects could not be stored",
+		Text: "They failed as often as upload.retries allows, and were given up."}
+	failed.Evidence = r.counted(func(o *Objects) int64 { return o.Failed }, objectsOf)
+	refused := Finding{Rule: "objects-refused", Tone: Bad, Title: "Objects were refused",
+		Text: "The system would not take them, as often as upload.retries allows: that is its answer, not a failure on the way."}
+	refused.Evidence = r.counted(func(o *Objects) int64 { return o.Refused }, objectsOf)
+	return withEvidence(failed, refused)
+}
+
+func objectsUnreadable(r *Report) []Finding {
+	f := Finding{Rule: "objects-unreadable", Tone: Warn, Title: "Some data could not be read",
+		Text: "These objects were not stored because their own data could not be read, or changed meanwhile. That is no failure of the system; the data set was not stored whole."}
+	f.Evidence = r.counted(func(o *Objects) int64 { return o.Unreadable }, objectsOf)
+	return withEvidence(f)
+}
+
+func objectsNotDurable(r *Report) []Finding {
+	f := Finding{Rule: "not-durable", Tone: Warn, Title: "Objects did not become durable"}
+	f.Evidence = r.counted(func(o *Objects) int64 { return o.NotDurable + o.Late }, func(l *LoadTest, _ int64) string {
+		return fmt.Sprintf("of %s accepted, %s never and %s later than %s after", count(l.Objects.Accepted), count(l.Objects.NotDurable), count(l.Objects.Late), span(l.info.settle()))
+	})
+	f.Text = "The system had accepted them, and they were not seen at their full redundancy within upload.settle. Accepted is not durable: until then they depend on fewer servers than was asked for."
+	return withEvidence(f)
+}
+
+// fellPolls is how many polls in a row must see objects below their redundancy.
+const fellPolls = 2
+
+// redundancyFell: an object that was durable and no longer is.
+func redundancyFell(r *Report) []Finding {
+	open := Finding{Rule: "redundancy-fell", Tone: Bad, Title: "Redundancy fell and was not repaired",
+		Text: "Objects that were at their full redundancy no longer are, until the last poll: servers that held their pieces are gone or dropped, and nothing was put in their place in the time that was watched."}
+	mended := Finding{Rule: "redundancy-repaired", Tone: Neutral, Title: "Redundancy fell and was repaired",
+		Text: "Objects that were at their full redundancy were below it for a while; at the last poll none was."}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		for _, x := range l.below() {
+			s := fmt.Sprintf("%s: up to %s, from %s after the beginning", l.name(), plural(int64(x.y), "object", "objects"), moment(Num(x.from)))
+			if x.part == 1 {
+				open.Evidence = append(open.Evidence, fmt.Sprintf("%s; not repaired within %s, when the watching ended", s, span(x.to-x.from)))
+			} else {
+				mended.Evidence = append(mended.Evidence, fmt.Sprintf("%s, for %s", s, span(x.to-x.from)))
+			}
+		}
+	}
+	return withEvidence(open, mended)
+}
+
+// below are the times with objects below their redundancy; part is 1 where that
+// lasted until the end.
+func (l *LoadTest) below() []stretch {
+	v := l.watch.values[system.ReadBelow]
+	var all []stretch
+	var now *stretch
+	seen, _, last := 0, 0, -1
+	for i, n := range v {
+		switch {
+		case n > 0 && now == nil:
+			now, seen = &stretch{from: l.watch.start[i], to: l.watch.end[i], y: n}, 1
+		case n > 0:
+			now.to, now.y, seen = l.watch.end[i], max(now.y, n), seen+1
+		case n == 0 && now != nil:
+			if seen >= fellPolls {
+				now.to = l.watch.end[i]
+				all = append(all, *now)
+			}
+			now = nil
+		}
+		if n >= 0 {
+			last = i
+		}
+	}
+	if now != nil && seen >= fellPolls {
+		now.part, now.to = 1, l.watch.end[last]
+		all = append(all, *now)
+	}
+	return all
+}
+
+// asked is how far redundancy may be above what was asked for.
+const asked = 1.1
+
+func moreThanAsked(r *Report) []Finding {
+	f := Finding{Rule: "more-than-asked", Tone: Warn, Title: "More was stored than padding and redundancy explain",
+		Text: "Absolute bytes are file bytes, padded to whole sectors, times the redundancy. These are more: pieces that were sent again, repairs, or servers that were paid for what they do not keep."}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		e := l.Efficiency
+		if e == nil || !e.Copies.Known() || !(e.Copies > asked*e.Servers/e.Needed) {
+			continue
+		}
+		s := fmt.Sprintf("%s: %s× instead of %s×; %s for each object", l.name(), digits(float64(e.Copies), 3), digits(float64(e.Servers/e.Needed), 3), show(float64(e.PerFile), "B"))
+		if e.HighestTold.Known() {
+			s += fmt.Sprintf("; the highest redundancy that the system told of an object is %s×", digits(float64(e.HighestTold), 3))
+		}
+		f.Evidence = append(f.Evidence, s)
+	}
+	return withEvidence(f)
+}
+
+func retriedObjects(r *Report) []Finding {
+	f := Finding{Rule: "retried", Tone: Neutral, Title: "Some objects needed more than one attempt",
+		Text: "Their time to store is that of the last attempt."}
+	f.Evidence = r.counted(func(o *Objects) int64 { return o.Retried }, func(l *LoadTest, n int64) string {
+		return fmt.Sprintf("%s; %s altogether", objectsOf(l, n), plural(l.Objects.Attempts, "attempt", "attempts"))
+	})
+	return withEvidence(f)
+}
+
+func adoptedObjects(r *Report) []Finding {
+	f := Finding{Rule: "adopted", Tone: Neutral, Title: "Some objects were found stored",
+		Text: "A session ended while they were under way; the next one found them in the system, whole, and did not store them again. When they were accepted is not known, so they are in no time."}
+	f.Evidence = r.counted(func(o *Objects) int64 { return o.Adopted }, objectsOf)
+	return withEvidence(f)
+}
+
+func endedBy(r *Report) []Finding {
+	f := Finding{Rule: "ended", Tone: Neutral, Title: "What ended it", Text: "An exit condition of the experiment, or that all was done; and how many sessions of ours it took."}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if l.Ended == "" {
+			continue
+		}
+		s := l.name() + ": " + l.Ended
+		if l.Why != "" {
+			s += ", " + l.Why
+		}
+		s += "; " + plural(int64(l.Sessions), "session", "sessions")
+		if l.Crashes > 0 {
+			s += ", " + plural(int64(l.Crashes), "crash", "crashes")
+		}
+		f.Evidence = append(f.Evidence, s)
+	}
+	return withEvidence(f)
+}
+
+// gapShare is the share of polls from which on gaps are named.
+const gapShare = 0.01
+
+func pollGaps(r *Report) []Finding {
+	f := Finding{Rule: "gaps", Tone: Neutral, Title: "Not every poll was answered",
+		Text: "Calls that failed and polls of the schedule that were left out are gaps in the figures; nothing is drawn or counted over them."}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if float64(l.Polls.Missed)+float64(l.Polls.Failed) < gapShare*float64(l.Polls.N) || l.Polls.N == 0 {
+			continue
+		}
+		s := fmt.Sprintf("%s: %s left out of %s", l.name(), plural(l.Polls.Missed, "poll", "polls"), count(int64(l.Polls.N)+l.Polls.Missed))
+		for _, name := range sortedByCount(l.watch.failed) {
+			s += fmt.Sprintf("; %s failed ×%s, last: %s", name, count(l.watch.failed[name]), clip(l.watch.why[name], 120))
+		}
+		f.Evidence = append(f.Evidence, s)
+	}
+	return withEvidence(f)
+}
+
+func absurdReadings(r *Report) []Finding {
+	f := Finding{Rule: "absurd", Tone: Neutral, Title: "Some numbers of the system make no sense",
+		Text: "They are recorded, and in no figure and no sum."}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		for _, name := range sortedByCount(l.watch.bad) {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s ×%s, last: %s", l.name(), name, count(l.watch.bad[name]), clip(l.watch.absurd[name], 120)))
+		}
+	}
+	return withEvidence(f)
+}
+
+// growthsOf are the growths of something against time, or where that does not
+// vary, against what does.
+func (r *Report) growths(what func(string) bool) (all []*Growth, of []*LoadTest) {
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		for j := range l.Growth {
+			if g := &l.Growth[j]; what(g.What) && g.Against == "hours" {
+				all, of = append(all, g), append(of, l)
+			}
+		}
+	}
+	return all, of
+}
+
+// words say how something grows: "3 s → 310 s over 25 d: linear".
+func (g *Growth) words() string {
+	s := fmt.Sprintf("%s → %s (%s), %s", show(float64(g.First), g.Unit), show(float64(g.Last), g.Unit), g.changeWords(), g.classWords())
+	for i, c := range g.Changes {
+		if i == 3 {
+			s += fmt.Sprintf("; and %s more", count(int64(len(g.Changes)-i)))
+			break
+		}
+		s += fmt.Sprintf("; its %s changes after %s", c.Kind, moment(c.Hours.Value*3600))
+		if c.Hours.Lo.Known() && c.Hours.Hi.Known() {
+			s += fmt.Sprintf(" (%s to %s)", moment(max(0, c.Hours.Lo*3600)), moment(c.Hours.Hi*3600))
+		}
+	}
+	return s + fmt.Sprintf("; n = %s", count(int64(g.N)))
+}
+
+func (g *Growth) changeWords() string {
+	p := func(v Num) string { return fmt.Sprintf("%+.0f", 100*float64(v)) }
+	if !g.Change.Value.Known() {
+		return "change not known"
+	}
+	s := p(g.Change.Value) + " %"
+	if g.Change.Lo.Known() && g.Change.Hi.Known() {
+		s += ", " + p(g.Change.Lo) + " to " + p(g.Change.Hi)
+	}
+	return s
+}
+
+func (g *Growth) classWords() string {
+	if g.Class == "unclear" {
+		return "class unclear, best " + strings.TrimSpace(g.Best)
+	}
+	return g.Class
+}
+
+// leastChange is the relative change below which growth is not worth a warning.
+const leastChange = 0.05
+
+func latencyGrowth(r *Report) []Finding {
+	return r.growthFindings("latency", "The API gets slower", "The API does not get slower",
+		"The time of all calls of a poll, by their medians over neighbouring polls, from the beginning of the test to its end.", 1, func(s string) bool { return s == "API latency" })
+}
+
+func storeGrowth(r *Report) []Finding {
+	return r.growthFindings("store-time", "Storing an object takes longer and longer", "Storing an object does not take longer with time",
+		"The time from a put to its acceptance, and to full redundancy, by medians over neighbouring objects.", 1, func(s string) bool { return strings.HasPrefix(s, "time to") })
+}
+
+func bandwidthGrowth(r *Report) []Finding {
+	return r.growthFindings("bandwidth", "Bandwidth falls", "Bandwidth does not fall",
+		"File and absolute bytes per second, over stretches of equal time.", -1, func(s string) bool { return strings.HasSuffix(s, "bandwidth") })
+}
+
+// growthFindings tell what gets worse (in the direction of sign), and what does not.
+func (r *Report) growthFindings(id, worse, flat, text string, sign Num, what func(string) bool) []Finding {
+	bad := Finding{Rule: id + "-grows", Tone: Warn, Title: worse, Text: text}
+	same := Finding{Rule: id + "-flat", Tone: Neutral, Title: flat, Text: text + " Either no change is shown, or one to the better, or less than " + percent(leastChange) + "."}
+	all, of := r.growths(what)
+	for i, g := range all {
+		s := of[i].name() + ", " + g.What + ": " + g.words()
+		if g.Shown && sign*g.Change.Value >= leastChange {
+			bad.Evidence = append(bad.Evidence, s)
+		} else {
+			same.Evidence = append(same.Evidence, s)
+		}
+	}
+	return withEvidence(bad, same)
+}
+
+// origin says which of files, bytes and time it is, or that it cannot be told.
+func origin(r *Report) []Finding {
+	told := Finding{Rule: "attributed", Tone: Warn, Title: "What makes it slower",
+		Text: "The designed experiment varied files, bytes and idle time apart from one another; this is what each does while the others are held."}
+	open := Finding{Rule: "not-attributed", Tone: Neutral, Title: "Files, bytes and time cannot be told apart",
+		Text: "In these tests the number of files, the bytes and the elapsed time rose together, so whatever grew with one grew with all. Run again with upload.attribution: true, which varies them separately."}
+	unclear := Finding{Rule: "attribution-unclear", Tone: Neutral, Title: "The designed experiment does not tell what makes it slower",
+		Text: "Files, bytes and idle time were varied apart from one another, and what is left is too little, or too noisy, to name one of them."}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if l.designed() {
+			for _, c := range l.Attribution {
+				s := l.name() + ", " + c.What + ": " + c.Why
+				if c.Told && len(c.By) > 0 {
+					told.Evidence = append(told.Evidence, s)
+				} else if c.What == "API latency" || strings.HasPrefix(c.What, "time to") {
+					unclear.Evidence = append(unclear.Evidence, s)
+				}
+			}
+			continue
+		}
+		var what []string
+		for _, g := range l.Growth {
+			if g.Shown && g.Against == "hours" && (g.Change.Value >= leastChange || g.Change.Value <= -leastChange) && !slices.Contains(what, g.What) && !strings.HasPrefix(g.What, "latency of") {
+				what = append(what, g.What)
+			}
+		}
+		if len(what) > 0 {
+			open.Evidence = append(open.Evidence, l.name()+": "+list(what)+l.together())
+		}
+	}
+	return withEvidence(told, unclear, open)
+}
+
+// together says how closely files, bytes and time rose together.
+func (l *LoadTest) together() string {
+	p := l.polled("", "s", l.watch.latency)
+	if len(p.y) < leastGrowth {
+		return ""
+	}
+	least := 1.0
+	for i := range p.x {
+		for j := range i {
+			least = min(least, stat.Correlation(p.x[i], p.x[j], nil))
+		}
+	}
+	return fmt.Sprintf(" (correlations of files, bytes and hours: at least %s, n = %s)", digits(least, 3), count(int64(len(p.y))))
+}

@@ -1,0 +1,232 @@
+package report
+
+import (
+	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Growth says how something changes with files, bytes or time.
+type Growth struct {
+	What    string   `json:"what"`    // "API latency"
+	Against string   `json:"against"` // "files", "bytes" or "hours"
+	Unit    string   `json:"unit"`
+	N       int      `json:"n"` // points: medians of neighbouring polls, or objects
+	Class   string   `json:"class"`
+	Best    string   `json:"best"` // also when the class is unclear
+	Second  string   `json:"second"`
+	First   Num      `json:"first"`  // as fitted, at the beginning
+	Last    Num      `json:"last"`   // at the end
+	Change  Estimate `json:"change"` // relative, from the beginning to the end
+	Shown   bool     `json:"shown"`  // the interval of the change excludes 0, and the class is not constant
+	Why     string   `json:"why"`
+	Changes []Jump   `json:"changes,omitempty"` // against time only
+
+	fit  stats.GrowthFit
+	x, y []float64
+}
+
+// Jump is a moment at which a level or a slope changes.
+type Jump struct {
+	Kind   string   `json:"kind"`
+	Hours  Estimate `json:"hours"`
+	Before Num      `json:"before"`
+	After  Num      `json:"after"`
+}
+
+// Cause says which of files, bytes and time explains a change.
+type Cause struct {
+	What    string   `json:"what"`
+	By      []string `json:"by"`
+	Told    bool     `json:"told"`
+	Why     string   `json:"why"`
+	Effects []Effect `json:"effects"`
+}
+
+// Effect is what one quantity does, the others held.
+type Effect struct {
+	Name  string   `json:"name"`
+	Slope Estimate `json:"slope"`
+	Moves Estimate `json:"moves"`
+	P     Num      `json:"p"`
+}
+
+// Points that a growth is judged by: neighbouring polls are taken together, so
+// that one slow answer is no trend, and the work does not grow with the run.
+const (
+	growthPoints = 200
+	leastGrowth  = 12
+)
+
+// against are the quantities that something may grow with.
+var against = []string{"files", "bytes", "hours"}
+
+// course is a series beside what it may grow with, in the order of time.
+type progressed struct {
+	what, unit string
+	y          []float64
+	x          [3][]float64
+}
+
+// grow judges all series of a load test.
+func (l *LoadTest) grow() {
+	for _, s := range l.courses() {
+		if len(s.y) < leastGrowth {
+			continue
+		}
+		for i, name := range against {
+			g, ok := growthOf(s, i, name)
+			if !ok {
+				continue
+			}
+			if name == "hours" {
+				for _, c := range stats.Changes(s.x[i], s.y) {
+					g.Changes = append(g.Changes, Jump{Kind: c.Kind, Hours: estimateOf(c.Interval).around(c.X), Before: Num(c.Before), After: Num(c.After)})
+				}
+			}
+			l.Growth = append(l.Growth, g)
+		}
+		if l.designed() {
+			l.attribute(s)
+		}
+	}
+}
+
+// around is an estimate whose middle is known better.
+func (e Estimate) around(v float64) Estimate { return Estimate{Num(v), e.Lo, e.Hi} }
+
+func (l *LoadTest) designed() bool {
+	return l.info.plan.Upload != nil && l.info.plan.Upload.Attribution
+}
+
+func growthOf(s progressed, i int, name string) (Growth, bool) {
+	x := s.x[i]
+	if len(x) != len(s.y) || slices.Max(x) == slices.Min(x) {
+		return Growth{}, false
+	}
+	fit, err := stats.Growth(x, s.y)
+	if err != nil {
+		return Growth{}, false
+	}
+	g := Growth{What: s.what, Against: name, Unit: s.unit, N: len(s.y), Class: string(fit.Class), Best: string(fit.Best), Second: string(fit.Second), Why: fit.Why,
+		First: Num(fit.At(slices.Min(x))), Last: Num(fit.At(slices.Max(x))), Change: estimateOf(fit.PerX), fit: fit, x: x, y: s.y}
+	g.Shown = fit.Class != stats.Constant && g.Change.Lo.Known() && g.Change.Hi.Known() && (g.Change.Lo > 0 || g.Change.Hi < 0)
+	return g, true
+}
+
+// attribute asks which quantity explains a series of a designed experiment.
+func (l *LoadTest) attribute(s progressed) {
+	var names []string
+	var x [][]float64
+	for i, name := range against {
+		if len(s.x[i]) == len(s.y) && slices.Max(s.x[i]) > slices.Min(s.x[i]) {
+			names, x = append(names, name), append(x, s.x[i])
+		}
+	}
+	if len(names) < len(against) {
+		return
+	}
+	a, err := stats.Attribute(s.y, names, x)
+	if err != nil {
+		return
+	}
+	c := Cause{What: s.what, By: append([]string{}, a.By...), Told: a.Told, Why: a.Why, Effects: []Effect{}}
+	for _, e := range a.Effects {
+		c.Effects = append(c.Effects, Effect{Name: e.Name, Slope: estimateOf(e.Interval).around(e.Slope), Moves: estimateOf(e.Moves), P: Num(e.P)})
+	}
+	l.Attribution = append(l.Attribution, c)
+}
+
+// courses are the series that may grow: the latency of the API, altogether and
+// by call, the time to store an object, the bandwidths and the efficiency.
+func (l *LoadTest) courses() []progressed {
+	w := l.watch
+	all := []progressed{l.polled("API latency", "s", w.latency)}
+	if len(w.calls) > 1 {
+		for _, c := range w.calls {
+			all = append(all, l.polled("latency of "+c, "s", w.took[c]))
+		}
+	}
+	all = append(all, l.timed("time to store an object", l.shelf.accepted), l.timed("time to full redundancy", l.shelf.durable))
+	file, absolute := l.rates(growthPoints)
+	for _, r := range []struct {
+		what string
+		line []stretch
+	}{{"file bandwidth", file}, {"absolute bandwidth", absolute}} {
+		p := progressed{what: r.what, unit: "B/s"}
+		for _, b := range r.line {
+			p.add(l, (b.from+b.to)/2, b.y)
+		}
+		all = append(all, p)
+	}
+	p := progressed{what: "storage efficiency", unit: "ratio"}
+	for _, b := range l.efficiencies(growthPoints) {
+		p.add(l, b.to, b.y)
+	}
+	return append(all, p)
+}
+
+func (p *progressed) add(l *LoadTest, at, y float64) {
+	files, bytes := l.progress(at)
+	if math.IsNaN(y) || math.IsInf(y, 0) || math.IsNaN(files) {
+		return
+	}
+	p.y = append(p.y, y)
+	for i, v := range []float64{files, bytes, at / 3600} {
+		p.x[i] = append(p.x[i], v)
+	}
+}
+
+// progress is how many files and bytes are stored at a moment.
+func (l *LoadTest) progress(at float64) (files, bytes float64) {
+	if l.info.plan.Upload != nil {
+		n, b := l.shelf.by(at)
+		return float64(n), b
+	}
+	i, _ := slices.BinarySearch(l.watch.end, at)
+	files, f := latestAt(l.watch.values[system.ReadFiles], i)
+	bytes, b := latestAt(l.watch.values[system.ReadFileBytes], i)
+	if f < 0 || b < 0 {
+		return 0, 0
+	}
+	return files, bytes
+}
+
+// polled is a series of polls: medians of neighbours.
+func (l *LoadTest) polled(what, unit string, v []float64) progressed {
+	p := progressed{what: what, unit: unit}
+	var known []int
+	for i, y := range v {
+		if !math.IsNaN(y) {
+			known = append(known, i)
+		}
+	}
+	for from, to := range chunks(len(known), growthPoints) {
+		var y []float64
+		for _, i := range known[from:to] {
+			y = append(y, v[i])
+		}
+		mid := known[(from+to)/2]
+		p.add(l, (l.watch.start[mid]+l.watch.end[mid])/2, middle(y))
+	}
+	return p
+}
+
+// timed is a series of objects: medians of neighbours.
+func (l *LoadTest) timed(what string, objects []stored) progressed {
+	p := progressed{what: what, unit: "s"}
+	for from, to := range chunks(len(objects), growthPoints) {
+		var y []float64
+		for _, s := range objects[from:to] {
+			if !math.IsNaN(s.took) {
+				y = append(y, s.took)
+			}
+		}
+		if len(y) > 0 {
+			p.add(l, objects[(from+to)/2].at, middle(y))
+		}
+	}
+	return p
+}

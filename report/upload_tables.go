@@ -1,0 +1,364 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// summaryTable is the study's summary table: a column for each load test, and
+// one for the study where the experiment follows it.
+func (r *Report) summaryTable() Table {
+	t := Table{Head: []Column{{"", false}}}
+	for i := range r.Loads {
+		t.Head = append(t.Head, Column{r.Loads[i].name(), true})
+	}
+	study := r.study2018()
+	if study != nil {
+		t.Head = append(t.Head, Column{"the study (2018)", true})
+	}
+	for _, row := range summaryRows {
+		entries := []Entry{{Text: row.name}}
+		any := false
+		for i := range r.Loads {
+			e := row.of(&r.Loads[i])
+			any = any || e.Text != "–"
+			entries = append(entries, e)
+		}
+		if study != nil {
+			e := Entry{Text: "–"}
+			if s := study[row.name]; s != "" {
+				e.Text, any = s, true
+			}
+			entries = append(entries, e)
+		}
+		if any {
+			t.Rows = append(t.Rows, entries)
+		}
+	}
+	return t
+}
+
+type summaryRow struct {
+	name string
+	of   func(*LoadTest) Entry
+}
+
+var none = Entry{Text: "–"}
+
+// summaryRows are the rows of the study's table, and what a run of ours adds.
+var summaryRows = []summaryRow{
+	{"files", func(l *LoadTest) Entry {
+		e := whole(l.Files)
+		if l.Objects.Set > 0 && l.Objects.Set != l.Files {
+			e.Note = "of " + count(l.Objects.Set)
+		}
+		return e
+	}},
+	{"file bytes", func(l *LoadTest) Entry { return number(l.Bytes, "B") }},
+	{"absolute bytes", func(l *LoadTest) Entry { return number(l.Absolute, "B") }},
+	{"absolute bytes per file", func(l *LoadTest) Entry {
+		return l.efficiencyOf(func(e *Efficiency) Entry { return number(e.PerFile, "B") })
+	}},
+	{"storage efficiency", func(l *LoadTest) Entry {
+		return l.efficiencyOf(func(e *Efficiency) Entry {
+			n := tiny(e.Value.Value)
+			if e.Value.Lo.Known() && e.Value.Hi != e.Value.Lo {
+				n.Note = shareWords(float64(e.Value.Lo)) + "–" + shareWords(float64(e.Value.Hi))
+			}
+			return n
+		})
+	}},
+	{"of it, padding", func(l *LoadTest) Entry { return l.efficiencyOf(func(e *Efficiency) Entry { return tiny(e.Padding) }) }},
+	{"of it, redundancy", func(l *LoadTest) Entry {
+		return l.efficiencyOf(func(e *Efficiency) Entry { return tiny(e.Redundancy) })
+	}},
+	{"load line of efficiency", func(l *LoadTest) Entry { return l.efficiencyOf(func(e *Efficiency) Entry { return tiny(e.Line) }) }},
+	{"redundancy, mean", func(l *LoadTest) Entry {
+		return l.efficiencyOf(func(e *Efficiency) Entry {
+			n := number(e.Copies, "×")
+			if e.MeanTold.Known() {
+				n.Note = "told: " + show(float64(e.MeanTold), "×")
+				if !e.Copies.Known() {
+					n = number(e.MeanTold, "×")
+				}
+			}
+			return n
+		})
+	}},
+	{"redundancy, highest", func(l *LoadTest) Entry {
+		return l.efficiencyOf(func(e *Efficiency) Entry { return number(e.HighestTold, "×") })
+	}},
+	{"contracts", func(l *LoadTest) Entry {
+		if !l.Contracts.Known() {
+			return none
+		}
+		return whole(int64(l.Contracts))
+	}},
+	{"spent", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.Spent }) }},
+	{"of it, used", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.Used }) }},
+	{"used per file", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.PerFile }) }},
+	{"per TB·month", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.PerTBMonth }) }},
+	{"per TB·month, with bandwidth", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.WithBandwidth }) }},
+	{"wallet at the end", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.Wallet }) }},
+	{"duration", func(l *LoadTest) Entry {
+		if !l.Seconds.Known() {
+			return none
+		}
+		return Entry{Text: moment(l.Seconds), Raw: plain(float64(l.Seconds))}
+	}},
+	{"file bandwidth", func(l *LoadTest) Entry { return number(l.FileRate.Value, "B/s") }},
+	{"absolute bandwidth", func(l *LoadTest) Entry { return estimated(l.AbsoluteRate, "B/s") }},
+	{"time to store an object", func(l *LoadTest) Entry { return estimated(l.Accept, "s") }},
+	{"time to full redundancy", func(l *LoadTest) Entry { return estimated(l.Durable, "s") }},
+	{"API latency at the start", func(l *LoadTest) Entry { return estimated(l.LatencyFirst, "s") }},
+	{"API latency at the end", func(l *LoadTest) Entry { return estimated(l.LatencyLast, "s") }},
+	{"crashes", func(l *LoadTest) Entry {
+		e := integer(l.Crashes)
+		e.Note = plural(int64(l.Sessions), "session", "sessions")
+		return e
+	}},
+	{"ended by", func(l *LoadTest) Entry {
+		switch {
+		case l.going():
+			return Entry{Text: "not over", Raw: "not over", Tone: Warn}
+		case l.Ended == "":
+			return none
+		}
+		return Entry{Text: l.Ended, Raw: l.Ended}
+	}},
+}
+
+func (l *LoadTest) efficiencyOf(of func(*Efficiency) Entry) Entry {
+	if l.Efficiency == nil {
+		return none
+	}
+	return of(l.Efficiency)
+}
+
+func (l *LoadTest) moneyOf(of func(*Money) Amount) Entry {
+	if l.Money == nil {
+		return none
+	}
+	a := of(l.Money)
+	if !a.Value.Known() {
+		return none
+	}
+	e := Entry{Text: l.money(float64(a.Value)), Raw: a.Exact}
+	if a.In.Known() {
+		e.Note = moneyWords(float64(a.In), l.Money.In)
+	}
+	return e
+}
+
+// tiny is a share that may be very small.
+func tiny(v Num) Entry {
+	if !v.Known() {
+		return none
+	}
+	return Entry{Text: shareWords(float64(v)), Raw: plain(float64(v))}
+}
+
+// summaryWords say how the table's numbers come about.
+func (r *Report) summaryWords() string {
+	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is the one over the other. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half. Ranges of what polls tell are what the moments of the polls leave open."
+	for i := range r.Loads {
+		m := r.Loads[i].Money
+		if m == nil {
+			continue
+		}
+		s += " Spent is the system's own total of what contracts cost; used is that without what lies unspent in them"
+		if m.Whole {
+			s += "; both count from the system's own beginning, since nothing was stored in it before."
+		} else {
+			s += "; both count from the first poll, since something was stored before."
+		}
+		if m.Months.Known() {
+			s += fmt.Sprintf(" Per TB·month is the money for fees and storage, divided by 10^12 file bytes and by %s months, the assumed length of a contract (84 days, as in the study; bandwidth is left out as there): unspent money is assumed to come back.", digits(float64(m.Months), 3))
+		}
+		if m.In != "" {
+			s += fmt.Sprintf(" 1 %s is taken for %s, as the experiment states.", m.Currency, m.Price)
+		}
+		break
+	}
+	for i := range r.Loads {
+		if e := r.Loads[i].Efficiency; e != nil && e.Padding.Known() {
+			s += " The load line of efficiency is what pieces of whole sectors and the wanted redundancy leave at most: file bytes / (objects, each rounded up to whole sectors, × n/k)"
+			if !e.Sector.Known() {
+				s += "; the size of a sector is not known, so nothing is rounded up"
+			}
+			s += "."
+			break
+		}
+	}
+	return s
+}
+
+func (r *Report) spendingTable() Table {
+	t := Table{Head: []Column{{"load test", false}, {"kind", false}, {"amount", true}, {"of all", true}}}
+	stated := false
+	for i := range r.Loads {
+		if m := r.Loads[i].Money; m != nil {
+			stated = stated || m.In != ""
+		}
+	}
+	if stated {
+		t.Head = append(t.Head, Column{"at the stated price", true})
+	}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if l.Money == nil {
+			continue
+		}
+		for _, k := range l.Money.Kinds {
+			row := []Entry{{Text: l.name(), Raw: l.name()}, {Text: k.Kind, Raw: k.Kind}, {Text: l.money(float64(k.Amount.Value)), Raw: k.Amount.Exact}, tiny(k.Share)}
+			if stated {
+				e := none
+				if k.Amount.In.Known() {
+					e = Entry{Text: moneyWords(float64(k.Amount.In), l.Money.In), Raw: plain(float64(k.Amount.In))}
+				}
+				row = append(row, e)
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t
+}
+
+func (r *Report) breakTable() Table {
+	t := Table{Head: []Column{{"load test", false}, {"law", false}, {"amount", true}, {"after", true}, {"and before", true}, {"why", false}}}
+	laws := map[string]string{"sum": "spending is the sum of its parts", "wealth": "wallet and contracts are constant"}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		for _, b := range l.Breaks {
+			law, amount := laws[b.Law], Entry{Text: moneyWords(float64(b.Amount.Value), l.currency), Raw: b.Amount.Exact, Tone: Warn}
+			if b.Law == "counter" {
+				law = b.Name + " only grows"
+				if !b.Amount.Value.Known() {
+					amount = number(-b.Fell, readingUnit(b.Name))
+				}
+			}
+			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: law, Raw: law}, amount, {Text: moment(b.From), Raw: plain(float64(b.From))}, {Text: moment(b.To), Raw: plain(float64(b.To))}, {Text: b.Maybe, Raw: b.Maybe}})
+		}
+	}
+	return t
+}
+
+func (r *Report) objectTable() Table {
+	t := Table{Head: []Column{{"load test", false}, {"in the set", true}, {"accepted", true}, {"durable", true}, {"not durable in time", true}, {"failed", true}, {"refused", true}, {"unreadable", true}, {"missing", true}, {"adopted", true}, {"retried", true}, {"under way", true}, {"attempts", true}}}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if l.info.plan.Upload == nil {
+			continue
+		}
+		o := l.Objects
+		row := []Entry{{Text: l.name(), Raw: l.name()}, whole(o.Set), whole(o.Accepted), whole(o.Durable), whole(o.NotDurable + o.Late), whole(o.Failed), whole(o.Refused), whole(o.Unreadable), whole(o.Missing), whole(o.Adopted), whole(o.Retried), whole(o.Putting + o.Waiting), whole(o.Attempts)}
+		if o.Set == 0 {
+			row[1] = none
+		}
+		for k, n := range map[int]int64{4: o.NotDurable + o.Late, 5: o.Failed, 6: o.Refused, 7: o.Unreadable, 8: o.Missing} {
+			if n > 0 {
+				row[k].Tone = Warn
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func (r *Report) growthTable() Table {
+	t := Table{Head: []Column{{"load test", false}, {"what", false}, {"against", false}, {"points", true}, {"begins at", true}, {"ends at", true}, {"change", true}, {"class", false}, {"next best", false}, {"why", false}}}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		for _, g := range l.Growth {
+			class := Entry{Text: g.Class, Raw: g.Class}
+			if !g.Shown {
+				class.Note = "~ no change shown"
+			}
+			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: g.What, Raw: g.What}, {Text: g.Against, Raw: g.Against}, integer(g.N), number(g.First, g.Unit), number(g.Last, g.Unit),
+				{Text: g.changeWords(), Raw: plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
+		}
+	}
+	return t
+}
+
+func (r *Report) causeTable() Table {
+	t := Table{Head: []Column{{"load test", false}, {"what", false}, {"quantity", false}, {"moves it by", true}, {"p", true}, {"explains it", false}, {"why", false}}}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		for _, c := range l.Attribution {
+			by := strings.Join(c.By, " ")
+			for _, e := range c.Effects {
+				yes := "no"
+				switch {
+				case !c.Told:
+					yes = "cannot be told"
+				case strings.Contains(" "+by+" ", " "+e.Name+" "):
+					yes = "yes"
+				}
+				unit := "s"
+				if strings.HasSuffix(c.What, "bandwidth") {
+					unit = "B/s"
+				} else if strings.HasSuffix(c.What, "efficiency") {
+					unit = "ratio"
+				}
+				t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: c.What, Raw: c.What}, {Text: e.Name, Raw: e.Name}, estimated(e.Moves, unit), number(e.P, "1"), {Text: yes, Raw: yes}, {Text: c.Why}})
+			}
+		}
+	}
+	return t
+}
+
+// loadSections are the tables that follow the figures.
+func (r *Report) loadSections() []Section {
+	var all []Section
+	add := func(s Section) {
+		if len(s.Table.Rows) > 0 {
+			all = append(all, s)
+		}
+	}
+	words := r.summaryWords()
+	if r.study2018() != nil {
+		words += " The last column is what the author of the Sia load test published in 2018, of another network, machine and decade."
+	}
+	add(Section{"summary", "Summary", words, r.summaryTable()})
+	add(Section{"objects", "Objects", "What became of the objects of the data set. Durable ones are accepted, too; adopted ones were found stored after a session that ended while they were under way.", r.objectTable()})
+	add(Section{"money", "Spending", "Exact amounts by the system's own account, at the last poll that told them.", r.spendingTable()})
+	add(Section{"laws", "What must hold", fmt.Sprintf("Accounts and counters of the system that did what they must not. What moved between neighbouring polls is allowed for, and a change counts when it held for %d polls and %s.", heldPolls, span(heldSeconds)), r.breakTable()})
+	add(Section{"growth", "Growth", fmt.Sprintf("How each series changes with files, bytes and hours: medians of neighbours, at most %d points; the class by information criterion, allowing for points that depend on their neighbours; the change from the beginning to the end, in percent, with its 95 %% interval.", growthPoints), r.growthTable()})
+	add(Section{"causes", "Files, bytes or time", "What each does to a series while the others are held, over its whole range in this test, with its 95 % interval; p is corrected for the number of quantities (Holm).", r.causeTable()})
+	return all
+}
+
+// loadTexts are the tables of the terminal.
+func (r *Report) loadTexts() []textTable {
+	if len(r.Loads) == 0 {
+		return nil
+	}
+	full := r.summaryTable()
+	var all []textTable
+	study := len(full.Head) > 1+len(r.Loads)
+	// As many load tests side by side as a terminal is wide.
+	const side = 3
+	for from := 0; from < len(r.Loads); from += side {
+		to := min(from+side, len(r.Loads))
+		t := textTable{head: []string{"load test"}, right: []bool{false}}
+		for i := from; i < to; i++ {
+			t.head, t.right = append(t.head, clip(full.Head[1+i].Name, 22)), append(t.right, true)
+		}
+		if study {
+			t.head, t.right = append(t.head, "the study (2018)"), append(t.right, true)
+		}
+		for _, row := range full.Rows {
+			line := []string{row[0].Text}
+			for i := from; i < to; i++ {
+				line = append(line, clip(row[1+i].Text, 22))
+			}
+			if study {
+				line = append(line, row[len(row)-1].Text)
+			}
+			t.rows = append(t.rows, line)
+		}
+		all = append(all, t)
+	}
+	return all
+}

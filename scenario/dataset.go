@@ -1,0 +1,88 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// DataSet builds the data set of a cell: the same from the same data and seed.
+// base is the directory that a relative directory or trace is looked up in. What
+// cannot be read is an error that names it.
+func DataSet(d experiment.ResolvedData, seed uint64, base string) (workload.Set, error) {
+	return ReadDataSet(context.Background(), d, seed, base)
+}
+
+// ReadDataSet is DataSet with an end: listing a large tree takes its time.
+func ReadDataSet(ctx context.Context, d experiment.ResolvedData, seed uint64, base string) (workload.Set, error) {
+	set, err := dataSet(ctx, d, seed, base)
+	if err != nil {
+		return nil, err // not a set that is nil inside
+	}
+	return set, nil
+}
+
+func dataSet(ctx context.Context, d experiment.ResolvedData, seed uint64, base string) (workload.Set, error) {
+	copies := max(1, d.Copies)
+	opt := workload.Options{Seed: seed, Copies: copies, Compressible: float64(d.Compressible), Duplicate: float64(d.Duplicate)}
+	originals := workload.Originals(d.Objects, float64(d.Duplicate))
+	var sizes workload.Sizes
+	switch d.Source() {
+	case "directory":
+		return workload.ReadDirectory(ctx, inBase(base, d.Directory), copies)
+	case "trace":
+		trace, err := readTrace(inBase(base, d.Trace))
+		if err != nil {
+			return nil, err
+		}
+		return workload.NewSynthetic(trace.Len(), trace, trace, opt)
+	case "mix":
+		mix, err := experiment.ParseMix(d.Mix)
+		if err != nil {
+			return nil, fmt.Errorf("data.mix: %w", err)
+		}
+		buckets := make([]workload.Bucket, len(mix))
+		for i, m := range mix {
+			buckets[i] = workload.Bucket{Weight: float64(m.Share), From: int64(m.From), To: int64(m.To)}
+		}
+		if sizes, err = workload.NewSpread(originals, seed, buckets...); err != nil {
+			return nil, err
+		}
+	case "spread":
+		from, to, err := experiment.ParseSpread(d.Spread)
+		if err != nil {
+			return nil, fmt.Errorf("data.spread: %w", err)
+		}
+		if sizes, err = workload.NewSpread(originals, seed, workload.Bucket{Weight: 1, From: int64(from), To: int64(to)}); err != nil {
+			return nil, err
+		}
+	case "size":
+		sizes = workload.Fixed{Objects: originals, Bytes: int64(d.Size)}
+	default:
+		return nil, fmt.Errorf("the experiment has no data set: give data.size, mix, spread, directory or trace, and allow: [write] for attached systems")
+	}
+	return workload.NewSynthetic(d.Objects, sizes, nil, opt)
+}
+
+func inBase(base, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(base, path)
+}
+
+func readTrace(path string) (*workload.Trace, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("data.trace: %w", err)
+	}
+	defer f.Close()
+	return workload.ReadTrace(f, path, func(text string) (int64, error) {
+		n, err := experiment.ParseBytes(text)
+		return int64(n), err
+	})
+}

@@ -1,0 +1,107 @@
+package scenario
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// Every way to describe a data set gives one whose objects can be read and
+// compared.
+func TestDataSet(t *testing.T) {
+	base := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(base, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("tree/b.txt", "bb")
+	write("tree/a/c.txt", "ccc")
+	write("trace.csv", "1kB,first\n# a comment\n12\n")
+	for _, c := range []struct {
+		name    string
+		data    experiment.ResolvedData
+		objects int
+		bytes   int64
+		first   string
+	}{
+		{"size", experiment.ResolvedData{Objects: 3, Size: 10}, 3, 30, "00000000.bin"},
+		{"copies", experiment.ResolvedData{Objects: 3, Size: 10, Copies: 4}, 12, 120, "00000000-00000000.bin"},
+		{"mix", experiment.ResolvedData{Objects: 10, Mix: "60% 5B, 40% 1kB"}, 10, 6*5 + 4*1000, "00000000.bin"},
+		{"spread", experiment.ResolvedData{Objects: 10, Spread: "7B..7B"}, 10, 70, "00000000.bin"},
+		{"directory", experiment.ResolvedData{Directory: "tree"}, 2, 5, "a/c.txt"},
+		{"copies of a directory", experiment.ResolvedData{Directory: "tree", Copies: 2}, 4, 10, "a/c-00000000.txt"},
+		{"trace", experiment.ResolvedData{Trace: "trace.csv"}, 2, 1012, "first"},
+		{"duplicates", experiment.ResolvedData{Objects: 10, Size: 10, Duplicate: 0.5, Compressible: 0.5}, 10, 100, "00000000.bin"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set, err := DataSet(c.data, 7, base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := int64(0)
+			for i := range set.Len() {
+				o := set.Object(i)
+				sum += o.Size
+				copyChecked(t, set, i)
+			}
+			if set.Len() != c.objects || sum != c.bytes || set.Object(0).Name != c.first {
+				t.Errorf("%d objects of %d bytes, the first %q", set.Len(), sum, set.Object(0).Name)
+			}
+			again, err := DataSet(c.data, 7, base)
+			if err != nil || again.Fingerprint() != set.Fingerprint() {
+				t.Errorf("the same data set has another fingerprint (%v)", err)
+			}
+		})
+	}
+}
+
+func copyChecked(t *testing.T, set workload.Set, i int) {
+	t.Helper()
+	r, err := set.Open(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	w, err := set.Check(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(w, r); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDataSetErrors(t *testing.T) {
+	base := t.TempDir()
+	if err := os.WriteFile(filepath.Join(base, "trace.csv"), []byte("1kB\n10M\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		data experiment.ResolvedData
+		want string
+	}{
+		{experiment.ResolvedData{}, "no data set"},
+		{experiment.ResolvedData{Directory: "nowhere"}, "nowhere"},
+		{experiment.ResolvedData{Directory: "trace.csv"}, "not a directory"},
+		{experiment.ResolvedData{Trace: "nowhere.csv"}, "nowhere.csv"},
+		{experiment.ResolvedData{Trace: "trace.csv"}, "trace.csv:2: "},
+	} {
+		set, err := DataSet(c.data, 1, base)
+		if err == nil || set != nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, %v", c.data, set, err)
+		}
+	}
+}

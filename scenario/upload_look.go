@@ -1,0 +1,231 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// finding is what is known of an object whose put may or may not have succeeded.
+type finding int
+
+const (
+	unknown finding = iota // the system cannot be asked, or does not answer
+	absent
+	broken // there, and not as it should be
+	whole
+)
+
+// find asks the system for an object by name.
+func (t *uploadTrial) find(ctx context.Context, object int) (finding, system.Object) {
+	n, named := t.node.(system.Namer)
+	s, stats := t.node.(system.Stater)
+	if !named || !stats {
+		return unknown, system.Object{}
+	}
+	ref := n.Named(t.name(object))
+	step, cancel := context.WithTimeout(ctx, t.lookTime())
+	defer cancel()
+	o, err := s.Stat(step, ref)
+	switch {
+	case errors.Is(err, system.ErrNotFound):
+		return absent, o
+	case err != nil:
+		return unknown, o
+	}
+	o.Ref = ref
+	if !t.isWhole(ctx, object, o) {
+		return broken, o
+	}
+	return whole, o
+}
+
+// lookTime bounds one question about an object.
+func (t *uploadTrial) lookTime() time.Duration {
+	return min(t.site.Limits.Deadline.Std(), removeOneTimeout)
+}
+
+// Objects up to compareWhole are fetched and compared to find out whether they
+// are whole; of larger ones, the ends are, compareEnd bytes each, where the
+// system serves ranges.
+const (
+	compareWhole = 1 << 20
+	compareEnd   = 64 << 10
+)
+
+// isWhole reports whether a stored object is the set's: by its size, then by the
+// hash that the system tells, or by bytes.
+func (t *uploadTrial) isWhole(ctx context.Context, object int, o system.Object) bool {
+	size := t.set.Object(object).Size
+	if o.Size >= 0 && o.Size != size {
+		return false
+	}
+	if o.SHA256 != "" {
+		sum, err := t.hash(object)
+		return err != nil || sum == o.SHA256
+	}
+	w := watch(ctx, t.site.Limits)
+	defer w.stop()
+	r, ranges := t.node.(system.Ranger)
+	switch {
+	case size <= compareWhole:
+		return t.fetch(w, object, o.Ref) == nil
+	case !ranges:
+		return true
+	}
+	return t.sameRange(w, r, object, o.Ref, 0) && t.sameRange(w, r, object, o.Ref, size-compareEnd)
+}
+
+func (t *uploadTrial) sameRange(w *watched, r system.Ranger, object int, ref system.Ref, off int64) bool {
+	var got bytes.Buffer
+	w.alive(0, false)
+	if err := r.GetRange(w.ctx, ref, off, compareEnd, &got); err != nil {
+		return false
+	}
+	from, err := t.set.Open(object)
+	if err != nil {
+		return false
+	}
+	defer from.Close()
+	want := make([]byte, compareEnd)
+	if _, err := from.Seek(off, io.SeekStart); err != nil {
+		return false
+	}
+	if _, err := io.ReadFull(from, want); err != nil {
+		return false
+	}
+	return bytes.Equal(got.Bytes(), want)
+}
+
+// hash is the SHA-256 of an object's content.
+func (t *uploadTrial) hash(object int) (string, error) {
+	from, err := openSource(t.set, object)
+	if err != nil {
+		return "", err
+	}
+	defer from.close()
+	if _, err := io.Copy(io.Discard, from); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(from.hash.Sum(nil)), nil
+}
+
+// look finds out what an attempt that seemed to fail has left. What is there and
+// whole is not put again: done says so. What is not whole goes.
+func (t *uploadTrial) look(ctx context.Context, worker, object int) (done bool, err error) {
+	found, o := t.find(ctx, object)
+	if ctx.Err() != nil {
+		t.queue.back(object, objectUnder)
+		return true, nil
+	}
+	switch found {
+	case whole:
+		job := t.adopt(object, o)
+		return true, t.accepted(ctx, worker, object, job, o.Ref, t.sink.Now())
+	case broken:
+		if err := t.remove(ctx, o.Ref); err != nil {
+			t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
+		}
+		t.doubts(object, false)
+	case absent:
+		t.doubts(object, false)
+	}
+	return false, nil
+}
+
+// adopt makes a found object one of ours: its job, as if a put had succeeded now.
+func (t *uploadTrial) adopt(object int, o system.Object) *record.Job {
+	job := t.job(object)
+	job.Adopted, job.SHA256 = true, ""
+	if sum, err := t.hash(object); err == nil {
+		job.SHA256 = sum
+	}
+	t.uploadRunner.adopt(o.Ref)
+	if job.Began == 0 {
+		job.Began = t.sink.Now()
+	}
+	return job
+}
+
+// discard removes what an attempt has left that we cut off for our own reasons.
+func (t *uploadTrial) discard(ctx context.Context, name string, ref system.Ref) {
+	if n, ok := t.node.(system.Namer); ok && ref == "" {
+		ref = n.Named(name)
+	}
+	if ref != "" {
+		// That it fails, or nothing was there, changes nothing: it is not counted as stored.
+		_ = t.remove(context.WithoutCancel(ctx), ref)
+	}
+}
+
+// resolve looks at each object that is in doubt at the end: those that were
+// given up, and those that an exit condition cut off. What is there is adopted
+// or removed; of what cannot be told, the journal keeps that it is in doubt.
+func (t *uploadTrial) resolve(ctx context.Context) error {
+	t.mu.Lock()
+	var doubted []int
+	for object := range t.doubt {
+		doubted = append(doubted, object)
+	}
+	t.mu.Unlock()
+	slices.Sort(doubted)
+	if len(doubted) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	var adopted, removed, absentNow, open int
+	for _, object := range doubted {
+		found, o := t.find(ctx, object)
+		switch found {
+		case whole:
+			adopted++
+			t.regain(object)
+			job := t.adopt(object, o)
+			job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(o.Ref), t.sink.Now(), ""
+			if err := t.write(*job); err != nil {
+				return err
+			}
+			t.keepRef(object, job)
+			t.countAccepted(job)
+			t.queue.set(object, objectAccepted)
+			if t.settler() == nil {
+				t.forget(object)
+				continue
+			}
+			t.doubts(object, false)
+			t.mu.Lock()
+			t.late = append(t.late, object)
+			t.mu.Unlock()
+		case broken:
+			if err := t.remove(ctx, o.Ref); err != nil {
+				open++
+				continue
+			}
+			removed++
+			t.doubts(object, false)
+		case absent:
+			absentNow++
+			t.doubts(object, false)
+		default:
+			open++
+		}
+	}
+	what := fmt.Sprintf("%d attempts cut off or failed: %d had stored their object, %d a part of it that was removed, %d nothing", len(doubted), adopted, removed, absentNow)
+	if open > 0 {
+		what += fmt.Sprintf("; of %d it cannot be told", open)
+		t.note(fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the system has them", open))
+	}
+	return t.event("note", "in doubt", what)
+}
+
+// resolveTimeout bounds the questions about what is in doubt at the end.
+const resolveTimeout = time.Minute

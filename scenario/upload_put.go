@@ -1,0 +1,220 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// attempt does one attempt to store an object, which is under way, and says what
+// becomes of it then. Its error is of what surrounds the operation.
+func (t *uploadTrial) attempt(ctx context.Context, worker, object int) error {
+	if t.inDoubt(object) {
+		// The attempt before this one seemed to fail, and may have left the object.
+		done, err := t.look(ctx, worker, object)
+		if done || err != nil {
+			return err
+		}
+	}
+	job := t.job(object)
+	job.State, job.Attempts, job.Began = record.JobPutting, job.Attempts+1, t.sink.Now()
+	from, err := openSource(t.set, object)
+	if err != nil {
+		job.Attempts--
+		return t.unreadable(object, job, err)
+	}
+	defer from.close()
+	if err := t.write(*job); err != nil {
+		return err
+	}
+	t.begun(job)
+	w := watch(ctx, t.site.Limits)
+	job.Began = t.sink.Now()
+	ref, err := t.node.Put(w.ctx, job.Name, job.Size, w.sendingFrom(from, job.Size))
+	end := t.sink.Now()
+	cause := w.stop()
+	op := record.Op{
+		Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size, Bytes: w.bytes(),
+		Start: nanos(job.Began), Intended: nanos(job.Began), LastByte: nanos(end),
+	}
+	op.Outcome, op.Class, op.Status = outcomeOf(err, cause)
+	if op.Outcome == record.OK && op.Bytes != op.Length {
+		op.Outcome, op.Class = record.Error, "accepted without reading all of it"
+		err = errors.New(op.Class)
+	}
+	if from.err != nil {
+		op.Outcome, op.Class = record.Cancelled, "its own data could not be read"
+	}
+	if err := t.done(op); err != nil {
+		return err
+	}
+	switch {
+	case from.err != nil:
+		t.discard(ctx, job.Name, ref)
+		return t.unreadable(object, job, from.err)
+	case op.Outcome == record.OK:
+		job.SHA256 = from.sum()
+		return t.accepted(ctx, worker, object, job, ref, end)
+	case ctx.Err() != nil:
+		// Whether the system has it is found out by resolve, or by the next session.
+		t.doubts(object, true)
+		t.queue.back(object, objectUnder)
+		return nil
+	}
+	return t.failed(object, job, op.Outcome, err)
+}
+
+// nanos is a time as operations have it; 0 means none there.
+func nanos(d time.Duration) int64 { return max(1, d.Nanoseconds()) }
+
+// job is what is known of an object that is not done.
+func (t *uploadTrial) job(object int) *record.Job {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j := t.jobs[object]
+	if j == nil {
+		j = &record.Job{Object: int64(object), Name: t.name(object), Size: t.set.Object(object).Size}
+		t.jobs[object] = j
+	}
+	return j
+}
+
+func (t *uploadTrial) forget(object int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.jobs, object)
+	delete(t.doubt, object)
+}
+
+func (t *uploadTrial) inDoubt(object int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.doubt[object]
+}
+
+func (t *uploadTrial) doubts(object int, doubt bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if doubt {
+		t.doubt[object] = true
+	} else {
+		delete(t.doubt, object)
+	}
+}
+
+// accepted goes on with an object that the system has taken: its slot is free
+// now, or once it is durable.
+func (t *uploadTrial) accepted(ctx context.Context, worker, object int, job *record.Job, ref system.Ref, at time.Duration) error {
+	job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(ref), at, ""
+	t.doubts(object, false)
+	if err := t.write(*job); err != nil {
+		return err
+	}
+	t.keepRef(object, job)
+	t.countAccepted(job)
+	switch {
+	case t.settler() == nil:
+		t.forget(object)
+	case t.slotDurable(t.u):
+		if err := t.settle(ctx, worker, object, job); err != nil {
+			return err
+		}
+	default:
+		t.pend(object)
+	}
+	if t.queue.of(object) != objectDurable {
+		t.queue.back(object, objectAccepted)
+	} else {
+		t.queue.back(object, objectDurable)
+	}
+	return nil
+}
+
+// failed has an object tried again later, or gives it up.
+func (t *uploadTrial) failed(object int, job *record.Job, outcome record.Outcome, why error) error {
+	job.Error = shorten(why)
+	if outcome != record.Refused {
+		t.doubts(object, true)
+	}
+	if job.Attempts <= t.u.Retries {
+		job.State = record.JobWaiting
+		if err := t.write(*job); err != nil {
+			return err
+		}
+		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
+		return nil
+	}
+	// Not at the first refusal: a server may be full for a moment only, and
+	// Tahoe-LAFS calls it full while an upload that was cut off still holds room.
+	if errors.Is(why, system.ErrQuota) {
+		t.mu.Lock()
+		t.full = job.Error
+		t.mu.Unlock()
+	}
+	job.State = record.JobFailed
+	state := objectFailed
+	if outcome == record.Refused {
+		job.State, state = record.JobRefused, objectRefused
+	}
+	if err := t.write(*job); err != nil {
+		return err
+	}
+	t.countGivenUp(job)
+	t.dropJob(object)
+	t.queue.back(object, state)
+	return nil
+}
+
+// dropJob forgets all of an object but that it is in doubt: what was given up may
+// be there, too.
+func (t *uploadTrial) dropJob(object int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.doubt[object] {
+		delete(t.jobs, object)
+	}
+}
+
+// unreadable gives an object up whose data is not to be had.
+func (t *uploadTrial) unreadable(object int, job *record.Job, why error) error {
+	job.State, job.Error = record.JobUnreadable, shorten(why)
+	if err := t.write(*job); err != nil {
+		return err
+	}
+	t.countGivenUp(job)
+	t.forget(object)
+	t.queue.back(object, objectUnreadable)
+	if t.countUnreadable() <= unreadableEvents {
+		return t.event("note", "data unreadable", fmt.Sprintf("object %d, %s: %s", object, job.Name, job.Error))
+	}
+	return nil
+}
+
+// unreadableEvents is how many unreadable objects are named one by one.
+const unreadableEvents = 20
+
+// backoff is the pause after so many failed attempts: five times as long each
+// time, up to backoffMost.
+func backoff(first time.Duration, failed int) time.Duration {
+	return time.Duration(min(float64(first)*math.Pow(backoffFactor, float64(failed-1)), float64(backoffMost)))
+}
+
+const (
+	backoffFactor = 5
+	backoffMost   = 10 * time.Minute
+)
+
+// errorLength bounds the text of an error that is kept for each object.
+const errorLength = 300
+
+func shorten(err error) string {
+	if r := []rune(err.Error()); len(r) > errorLength {
+		return string(r[:errorLength-1]) + "…"
+	}
+	return err.Error()
+}

@@ -1,0 +1,178 @@
+package scenario
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// objectState is where an object of an upload is: all that is kept of one that is
+// done, because there may be millions.
+type objectState uint8
+
+const (
+	objectNew objectState = iota // nothing was done with it
+	objectUnder
+	objectWaiting
+	objectAccepted
+	objectDurable
+	objectFailed
+	objectRefused
+	objectUnreadable
+)
+
+// queue gives out the objects of a data set: those whose retry is due first,
+// else in the set's order.
+type queue struct {
+	now func() time.Duration
+
+	mu    sync.Mutex
+	state []objectState
+	next  int // none before it is new
+	limit int // none from here on is given out
+	retry retries
+	under int           // given out, and not back
+	again chan struct{} // closed when something changes
+}
+
+func newQueue(n int, now func() time.Duration) *queue {
+	return &queue{now: now, state: make([]objectState, n), limit: n, again: make(chan struct{})}
+}
+
+// take gives the next object, which is then under way. It waits while one may
+// come; ok is false when none does, or ctx has ended.
+func (q *queue) take(ctx context.Context) (object int, ok bool) {
+	for ctx.Err() == nil {
+		q.mu.Lock()
+		wait := time.Duration(-1)
+		if len(q.retry) > 0 {
+			wait = q.retry[0].due - q.now()
+		}
+		switch {
+		case len(q.retry) > 0 && wait <= 0:
+			object, ok = heap.Pop(&q.retry).(retryAt).object, true
+		default:
+			for q.next < q.limit && q.state[q.next] != objectNew {
+				q.next++
+			}
+			if q.next < q.limit {
+				object, ok = q.next, true
+			}
+		}
+		if ok {
+			q.state[object] = objectUnder
+			q.under++
+		}
+		over, again := q.under == 0 && len(q.retry) == 0, q.again
+		q.mu.Unlock()
+		if ok || over {
+			return object, ok
+		}
+		pause(ctx, wait, again)
+	}
+	return 0, false
+}
+
+// until has only objects before limit given out.
+func (q *queue) until(limit int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limit = limit
+	q.changed()
+}
+
+// pause waits for d (negative: for ever), for again, or for the end of ctx.
+func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
+	var due <-chan time.Time
+	if d >= 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-due:
+	case <-again:
+	case <-ctx.Done():
+	}
+}
+
+// back ends that an object is under way.
+func (q *queue) back(object int, state objectState) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.state[object] = state
+	q.under--
+	q.changed()
+}
+
+// later does so too, and gives the object out again when it is due.
+func (q *queue) later(object int, due time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.state[object] = objectWaiting
+	q.under--
+	heap.Push(&q.retry, retryAt{due, object})
+	q.changed()
+}
+
+// set is for an object that is not under way.
+func (q *queue) set(object int, state objectState) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.state[object] = state
+}
+
+// first has an object that is not under way given out before all new ones.
+func (q *queue) first(object int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.state[object] = objectWaiting
+	heap.Push(&q.retry, retryAt{0, object})
+}
+
+func (q *queue) of(object int) objectState {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.state[object]
+}
+
+// changed wakes who waits for an object; q.mu is held. Most of the time nobody
+// does: what is new is given out without waiting.
+func (q *queue) changed() {
+	close(q.again)
+	q.again = make(chan struct{})
+}
+
+// retryAt is an object that is to be tried again.
+type retryAt struct {
+	due    time.Duration
+	object int
+}
+
+// retries is a heap, the earliest first; of those due at once the set's order.
+type retries []retryAt
+
+func (r retries) Len() int { return len(r) }
+func (r retries) Less(i, j int) bool {
+	return r[i].due < r[j].due || r[i].due == r[j].due && r[i].object < r[j].object
+}
+func (r retries) Swap(i, j int) { r[i], r[j] = r[j], r[i] }
+func (r *retries) Push(x any)   { *r = append(*r, x.(retryAt)) }
+func (r *retries) Pop() any {
+	last := (*r)[len(*r)-1]
+	*r = (*r)[:len(*r)-1]
+	return last
+}
+
+// unretry takes back that objects are to be tried again.
+func (q *queue) unretry(objects []int, state objectState) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, object := range objects {
+		q.state[object] = state
+	}
+	q.retry = slices.DeleteFunc(q.retry, func(r retryAt) bool { return q.state[r.object] != objectWaiting })
+	heap.Init(&q.retry)
+}

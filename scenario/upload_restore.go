@@ -1,0 +1,431 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// What an event of a trial is found again by.
+const (
+	eventData      = "data"
+	whatSet        = "data set"
+	eventResume    = "resume"
+	whatReconciled = "reconciled"
+	whatMissing    = "objects missing"
+)
+
+// restored is what earlier sessions have left.
+type restored struct {
+	recorded int   // objects that something was recorded of
+	accepted int   // of them
+	doubt    []int // a put had begun, and nothing says how it ended
+	adopted  int
+	again    int
+	missing  []int // accepted, and not there
+	damaged  map[int]system.Ref
+	unlisted bool // the system does not say what is there
+}
+
+// restore brings the trial to where its earlier sessions have left it. What was
+// recorded is compared with what the system lists, because the two can differ: a
+// put that was under way may have succeeded, and what was accepted may be lost.
+//
+//   - recorded as accepted, listed: done
+//   - recorded as accepted, not listed, or with another size: missing, put again
+//   - not known to be accepted, listed and whole: adopted
+//   - not known to be accepted, listed and not whole: removed, put again
+//   - else: put, or put again
+//
+// A system that does not list is believed what was accepted; of what is in doubt
+// it is asked by name, and where it cannot be asked either, that is put again: the
+// names are the same, and so are the bytes.
+func (t *uploadTrial) restore(ctx context.Context) error {
+	if err := t.polls.restore(); err != nil {
+		return t.errorf("read the polls of earlier sessions", err)
+	}
+	var r restored
+	if err := t.replay(&r); err != nil {
+		return err
+	}
+	if err := t.sameData(r.recorded > 0); err != nil {
+		return err
+	}
+	if r.recorded == 0 {
+		return nil
+	}
+	begun := time.Now()
+	if err := t.reconcile(ctx, &r); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("%d accepted, %d in doubt: %d adopted, %d put again; %d missing", r.accepted, len(r.doubt), r.adopted, r.again, len(r.missing))
+	if r.unlisted {
+		what = fmt.Sprintf("%d accepted, taken as recorded because the system does not list what it has; %d in doubt, to be put again where they are not found by name", r.accepted, len(r.doubt))
+	}
+	t.site.Say(fmt.Sprintf("%s: resumed: %s", t.site.Use.Name, what))
+	return t.event(eventResume, whatReconciled, fmt.Sprintf("resumed: %s (it took %.3g s)", what, time.Since(begun).Seconds()))
+}
+
+func (t *uploadTrial) errorf(what string, err error) error {
+	return fmt.Errorf("%s: %s: %w", t.site.Use.Name, what, err)
+}
+
+// sameData holds the data set against the one that the trial began with.
+func (t *uploadTrial) sameData(begun bool) error {
+	now := fmt.Sprintf("%d objects, fingerprint %s", t.set.Len(), t.set.Fingerprint())
+	for e, err := range t.sink.Journal.EarlierEvents() {
+		if err != nil {
+			return t.errorf("read the events of earlier sessions", err)
+		}
+		switch {
+		case e.Kind == eventData && e.What == whatSet:
+			if e.Detail != now {
+				return t.dataChanged(fmt.Sprintf("it was %s, and is %s", e.Detail, now))
+			}
+			begun = true
+		case e.Kind == eventResume && e.What == whatMissing:
+			var n int64
+			if _, err := fmt.Sscanf(e.Detail, "%d", &n); err == nil {
+				t.tally.missing += n
+			}
+		}
+	}
+	if begun {
+		return nil
+	}
+	return t.event(eventData, whatSet, now)
+}
+
+func (t *uploadTrial) dataChanged(how string) error {
+	return fmt.Errorf("%s: the data set has changed since the trial began: %s; nothing is lost: put the data back as it was and resume again, or begin a new run", t.site.Use.Name, how)
+}
+
+// replay reads what earlier sessions have recorded.
+func (t *uploadTrial) replay(r *restored) error {
+	for job, err := range t.sink.Journal.Earlier() {
+		if err != nil {
+			return t.errorf("read the journal of earlier sessions", err)
+		}
+		i := int(job.Object)
+		if i < 0 || i >= t.set.Len() {
+			return t.dataChanged(fmt.Sprintf("object %d (%s) is not in it any more", job.Object, job.Name))
+		}
+		if o := t.set.Object(i); job.Name != t.pre+o.Name || job.Size != o.Size {
+			return t.dataChanged(fmt.Sprintf("object %d was %s (%d B), and is %s (%d B)", job.Object, strings.TrimPrefix(job.Name, t.pre), job.Size, o.Name, o.Size))
+		}
+		r.recorded++
+		t.replayJob(r, i, job)
+	}
+	return nil
+}
+
+func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
+	y := &t.tally
+	failures := int64(job.Attempts)
+	if job.Attempts > 0 {
+		y.touched++
+		y.begun += int64(job.Attempts)
+		if y.first < 0 || job.Began < y.first {
+			y.first = job.Began
+		}
+	}
+	switch job.State {
+	case record.JobAccepted, record.JobDurable:
+		r.accepted++
+		y.acceptedJob(&job)
+		failures = max(0, failures-1)
+		if !job.Adopted {
+			y.finished++
+		}
+		t.keepRef(i, &job)
+		state := objectAccepted
+		if job.State == record.JobDurable {
+			y.durableJob(&job)
+			state = objectDurable
+		} else if t.settler() != nil {
+			t.jobs[i] = &job
+		}
+		t.queue.set(i, state)
+	case record.JobPutting:
+		failures--
+		job.Attempts-- // an attempt that we did not see the end of is none that failed
+		t.jobs[i] = &job
+		r.doubt = append(r.doubt, i)
+		t.doubt[i] = true
+		t.queue.first(i)
+	case record.JobWaiting:
+		t.jobs[i] = &job
+		t.doubt[i] = true
+		t.queue.first(i)
+	case record.JobFailed, record.JobRefused:
+		y.givenUp(job.State, 1)
+		state := objectFailed
+		if job.State == record.JobRefused {
+			state = objectRefused
+		}
+		t.queue.set(i, state)
+	case record.JobUnreadable, record.JobMissing: // perhaps it can be read now
+		failures = 0
+		job.Attempts, job.Ref, job.SHA256 = 0, "", ""
+		y.touched--
+		t.jobs[i] = &job
+		t.queue.first(i)
+	}
+	y.finished += failures
+	y.failures += failures
+}
+
+// reconcile compares what was recorded with what is there.
+func (t *uploadTrial) reconcile(ctx context.Context, r *restored) error {
+	if !t.lists() {
+		r.unlisted = true
+		return t.pendRestored()
+	}
+	found := map[int]system.Object{} // there, and not known to be accepted
+	r.damaged = map[int]system.Ref{}
+	seen := make([]bool, t.set.Len())
+	index := t.index()
+	step, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std()+time.Duration(t.set.Len())*time.Millisecond)
+	defer cancel()
+	err := t.walk(step, func(o system.Object) error {
+		i, ok := index.find(o)
+		if !ok || seen[i] {
+			return nil
+		}
+		seen[i] = true
+		switch {
+		case !t.stored(i):
+			found[i] = o
+		case o.Size >= 0 && o.Size != t.set.Object(i).Size:
+			r.damaged[i] = o.Ref
+		}
+		return nil
+	})
+	if err != nil {
+		return t.errorf("list what is stored, to compare it with what was recorded (nothing is lost: resume again)", err)
+	}
+	for i := range t.set.Len() {
+		if _, damaged := r.damaged[i]; t.stored(i) && (!seen[i] || damaged) {
+			r.missing = append(r.missing, i)
+		}
+	}
+	if err := t.replace(ctx, r); err != nil {
+		return err
+	}
+	if err := t.takeUp(ctx, r, found); err != nil {
+		return err
+	}
+	return t.pendRestored()
+}
+
+// replace has what is missing put again.
+func (t *uploadTrial) replace(ctx context.Context, r *restored) error {
+	if len(r.missing) == 0 {
+		return nil
+	}
+	var jobs []record.Job
+	y := &t.tally
+	gone := map[int]bool{}
+	for _, i := range r.missing {
+		gone[i] = true
+		if ref, ok := r.damaged[i]; ok {
+			if err := t.remove(ctx, ref); err != nil {
+				t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, ref, err), 0)
+			}
+		}
+	}
+	for job, err := range t.sink.Journal.Earlier() {
+		if err != nil {
+			return t.errorf("read the journal of earlier sessions", err)
+		}
+		i := int(job.Object)
+		if !gone[i] {
+			continue
+		}
+		y.accepted--
+		y.bytes -= job.Size
+		y.touched--
+		if job.Adopted {
+			y.adopted--
+		}
+		if job.State == record.JobDurable {
+			y.durable--
+		}
+		job.State, job.Error = record.JobMissing, "it was accepted, and is not there, or not whole, any more"
+		jobs = append(jobs, job)
+		again := record.Job{Object: job.Object, Name: job.Name, Size: job.Size}
+		t.jobs[i] = &again
+		t.queue.first(i)
+	}
+	y.missing += int64(len(jobs))
+	t.recount()
+	detail := fmt.Sprintf("%d of %d accepted objects are not there, or not whole, and are put again; the first: object %d, %s", len(jobs), r.accepted, jobs[0].Object, jobs[0].Name)
+	if err := t.event(eventResume, whatMissing, detail); err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(jobs, 1000) {
+		if err := t.write(batch...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recount is called when accepted objects are accepted no more: the times of
+// those stay in the distributions, because they were stored once.
+func (t *uploadTrial) recount() {
+	for i := range t.refs {
+		if !t.stored(i) {
+			delete(t.refs, i)
+		}
+	}
+}
+
+// takeUp adopts or removes what is there and is not known to be accepted.
+func (t *uploadTrial) takeUp(ctx context.Context, r *restored, found map[int]system.Object) error {
+	for _, i := range r.doubt {
+		if _, there := found[i]; !there {
+			r.again++
+			t.doubts(i, false)
+		}
+	}
+	for i := range t.doubt {
+		if _, there := found[i]; !there {
+			delete(t.doubt, i)
+		}
+	}
+	objects := make([]int, 0, len(found))
+	for i := range found {
+		objects = append(objects, i)
+	}
+	slices.Sort(objects)
+	var taken []int
+	for _, i := range objects {
+		o := found[i]
+		if !slices.Contains(r.doubt, i) {
+			r.doubt = append(r.doubt, i)
+		}
+		if !t.isWhole(ctx, i, o) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			r.again++
+			if err := t.remove(ctx, o.Ref); err != nil {
+				t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
+			}
+			delete(t.doubt, i)
+			continue
+		}
+		t.regain(i)
+		job := t.adopt(i, o)
+		job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(o.Ref), t.sink.Now(), ""
+		if err := t.write(*job); err != nil {
+			return err
+		}
+		r.adopted++
+		t.keepRef(i, job)
+		t.tally.acceptedJob(job)
+		delete(t.doubt, i)
+		if t.settler() == nil {
+			delete(t.jobs, i)
+		}
+		taken = append(taken, i)
+	}
+	t.queue.unretry(taken, objectAccepted)
+	return nil
+}
+
+// pendRestored has the accepted objects looked at that were not durable.
+func (t *uploadTrial) pendRestored() error {
+	if t.settler() == nil {
+		return nil
+	}
+	for i := range t.jobs {
+		if t.stored(i) {
+			t.pending = append(t.pending, i)
+		}
+	}
+	slices.Sort(t.pending)
+	return nil
+}
+
+// walk calls visit for everything that the system lists.
+func (t *uploadTrial) walk(ctx context.Context, visit func(system.Object) error) error {
+	if w, ok := t.node.(system.Walker); ok {
+		return w.Walk(ctx, visit)
+	}
+	all, err := t.node.(system.Lister).List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if err := visit(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameIndex finds the object of a data set that has a name in the system: with
+// sixteen bytes for each, because there may be millions.
+type nameIndex struct {
+	seed    maphash.Seed
+	entries []nameEntry
+	key     func(object int) string
+	of      func(system.Object) string
+}
+
+type nameEntry struct {
+	hash   uint64
+	object int32
+}
+
+func (t *uploadTrial) index() *nameIndex {
+	x := &nameIndex{
+		seed: maphash.MakeSeed(), entries: make([]nameEntry, t.set.Len()),
+		key: t.name, of: func(o system.Object) string { return o.Name },
+	}
+	if n, ok := t.node.(system.Namer); ok {
+		x.key = func(object int) string { return string(n.Named(t.name(object))) }
+		x.of = func(o system.Object) string { return string(o.Ref) }
+	}
+	for i := range x.entries {
+		x.entries[i] = nameEntry{maphash.String(x.seed, x.key(i)), int32(i)}
+	}
+	slices.SortFunc(x.entries, func(a, b nameEntry) int {
+		switch {
+		case a.hash < b.hash:
+			return -1
+		case a.hash > b.hash:
+			return 1
+		}
+		return 0
+	})
+	return x
+}
+
+func (x *nameIndex) find(o system.Object) (object int, ok bool) {
+	name := x.of(o)
+	h := maphash.String(x.seed, name)
+	at, _ := slices.BinarySearchFunc(x.entries, h, func(e nameEntry, h uint64) int {
+		switch {
+		case e.hash < h:
+			return -1
+		case e.hash > h:
+			return 1
+		}
+		return 0
+	})
+	for ; at < len(x.entries) && x.entries[at].hash == h; at++ {
+		if i := int(x.entries[at].object); x.key(i) == name {
+			return i, true
+		}
+	}
+	return 0, false
+}

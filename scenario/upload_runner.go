@@ -1,0 +1,103 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// uploadRunner is one prepared system.
+type uploadRunner struct {
+	site Site
+	node system.Node
+}
+
+// Prepares implements Scenario. Nothing is stored before the trials, but what
+// they store needs room, too. Of sets whose sizes are not in the cell (a
+// directory, a mix), only what the cell tells is counted.
+func (Upload) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	for _, c := range cells {
+		n := int64(c.Data.Objects) * int64(max(1, c.Data.Copies))
+		objects += n
+		bytes += n * int64(c.Data.Size)
+	}
+	return objects, bytes
+}
+
+// Prepare implements Scenario: it looks whether the node can do what its cells ask.
+func (Upload) Prepare(_ context.Context, site Site, cells []experiment.Cell) (Runner, error) {
+	nodes := site.Cluster.Nodes()
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
+	}
+	r := &uploadRunner{site: site, node: nodes[0]}
+	if problems := uploadUnfit(site.Use, append(system.Abilities(r.node), "put"), cells); len(problems) > 0 {
+		return nil, &UnfitError{site.Use.Name, problems}
+	}
+	return r, nil
+}
+
+// Close implements Runner. What an upload has stored is removed at the end of
+// its trial where that was asked for, and stays else: an interrupted trial goes on.
+func (r *uploadRunner) Close(context.Context) error { return nil }
+
+// settler is the node when accepted is less than durable there; nil: it is not,
+// or the system does not say.
+func (r *uploadRunner) settler() system.Settler {
+	s, _ := r.node.(system.Settler)
+	return s
+}
+
+// adopt tells the node that an object is ours.
+func (r *uploadRunner) adopt(ref system.Ref) {
+	if a, ok := r.node.(system.Adopter); ok {
+		a.Adopt(ref)
+	}
+}
+
+// remove deletes an object of ours; that it is not there is as good.
+func (r *uploadRunner) remove(ctx context.Context, ref system.Ref) error {
+	d, ok := r.node.(system.Deleter)
+	if !ok {
+		return errCannotRemove
+	}
+	r.adopt(ref)
+	one, cancel := context.WithTimeout(ctx, removeOneTimeout)
+	defer cancel()
+	if err := d.Delete(one, ref); err != nil && !errors.Is(err, system.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+var errCannotRemove = errors.New("it cannot remove objects")
+
+// trialNames is what the names of a trial's objects begin with: the run, so that
+// a later session finds them, and the trial, so that no other one of the run does.
+func (r *uploadRunner) trialNames(cell experiment.Cell, seed uint64) string {
+	return fmt.Sprintf("%s/%s-%08x/", r.site.Run, cell.ID, uint32(mix(seed, "upload names", 0)))
+}
+
+// dataSeed is that of the content: the same in all sessions of a trial. In an
+// attached system, which outlives the run, nothing of another run is found again.
+func (r *uploadRunner) dataSeed(seed uint64) uint64 {
+	purpose := "upload content"
+	if r.site.Use.Mode == string(system.Attach) {
+		purpose += " " + r.site.Run
+	}
+	return mix(seed, purpose, 0)
+}
+
+// slotDurable reports whether an object is under way until it is durable.
+func (r *uploadRunner) slotDurable(u *experiment.ResolvedUpload) bool {
+	return u.Slot != "accepted" && r.settler() != nil
+}
+
+// lists reports whether the node says what is there.
+func (r *uploadRunner) lists() bool {
+	return slices.Contains(system.Abilities(r.node), "list")
+}

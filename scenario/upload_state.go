@@ -1,0 +1,288 @@
+package scenario
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// uploadTally adds up a trial, over all its sessions.
+type uploadTally struct {
+	accepted, durable, adopted int64 // objects; adopted ones are accepted, durable ones too
+	failed, refused            int64 // given up
+	unreadable, missing        int64
+	bytes                      int64 // file bytes accepted
+	begun                      int64 // attempts
+	touched                    int64 // objects that an attempt was begun for
+	finished, failures         int64 // attempts
+	verified, unverified       int64
+	session                    int64 // attempts of this session
+
+	first, last time.Duration   // first put begun, last acceptance
+	accept      *record.Summary // of puts that were ok
+	settled     *record.Summary // likewise to durable
+}
+
+func newUploadTally() uploadTally {
+	return uploadTally{first: -1, accept: record.NewSummary(), settled: record.NewSummary()}
+}
+
+// took adds a time to a summary.
+func took(s *record.Summary, from, to time.Duration) {
+	_ = s.Ops([]record.Op{{Start: nanos(from), Intended: nanos(from), LastByte: nanos(to)}}) // never fails
+}
+
+// done takes an operation that has ended.
+func (t *uploadTrial) done(op record.Op) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if op.Kind == record.OpPut {
+		y := &t.tally
+		if op.Outcome.Finished() {
+			y.finished++
+		}
+		if op.Outcome.ServerFailure() {
+			y.failures++
+		}
+		if op.Outcome == record.OK {
+			if t.probing {
+				t.probed = append(t.probed, time.Duration(op.LastByte-op.Start).Seconds())
+			}
+			t.recent.add(time.Duration(op.LastByte), time.Duration(op.LastByte-op.Start))
+		}
+	}
+	t.ops = append(t.ops, op)
+	if len(t.ops) >= record.BlockSize || time.Since(t.sent) > flushOpsEvery {
+		return t.send()
+	}
+	return nil
+}
+
+func (t *uploadTrial) flush() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.send()
+}
+
+func (t *uploadTrial) send() error {
+	if len(t.ops) == 0 {
+		return nil
+	}
+	err := t.sink.Block(record.AppendBlock(nil, t.ops))
+	t.ops, t.sent = t.ops[:0], time.Now()
+	return err
+}
+
+func (t *uploadTrial) begun(job *record.Job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	y := &t.tally
+	y.begun++
+	y.session++
+	if job.Attempts == 1 {
+		y.touched++
+	}
+	if y.first < 0 {
+		y.first = job.Began
+	}
+}
+
+func (t *uploadTrial) countAccepted(job *record.Job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tally.acceptedJob(job)
+	if t.sink.Progress != nil {
+		t.sink.Progress(t.tally.accepted, t.tally.bytes)
+	}
+}
+
+func (y *uploadTally) acceptedJob(job *record.Job) {
+	y.accepted++
+	y.bytes += job.Size
+	y.last = max(y.last, job.Accepted)
+	if job.Adopted {
+		y.adopted++
+	} else {
+		took(y.accept, job.Began, job.Accepted)
+	}
+}
+
+func (t *uploadTrial) countDurable(job *record.Job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tally.durableJob(job)
+}
+
+func (y *uploadTally) durableJob(job *record.Job) {
+	y.durable++
+	if !job.Adopted {
+		took(y.settled, job.Began, job.Durable)
+	}
+}
+
+func (t *uploadTrial) countGivenUp(job *record.Job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tally.givenUp(job.State, 1)
+}
+
+func (y *uploadTally) givenUp(state record.JobState, n int64) {
+	switch state {
+	case record.JobFailed:
+		y.failed += n
+	case record.JobRefused:
+		y.refused += n
+	case record.JobUnreadable:
+		y.unreadable += n
+	}
+}
+
+// regain takes back that an object was given up.
+func (t *uploadTrial) regain(object int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch t.queue.of(object) {
+	case objectFailed:
+		t.tally.failed--
+	case objectRefused:
+		t.tally.refused--
+	}
+}
+
+func (t *uploadTrial) countUnreadable() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tally.unreadable
+}
+
+// keepRef keeps the ref of an accepted object, if something is to be done with
+// it at the end, and it cannot be had from the name.
+func (t *uploadTrial) keepRef(object int, job *record.Job) {
+	if !t.toVerify(object) && !t.removes() {
+		return
+	}
+	if n, ok := t.node.(system.Namer); ok && n.Named(job.Name) == system.Ref(job.Ref) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refs[object] = system.Ref(job.Ref)
+}
+
+// refOf is the ref of an accepted object; false: it is not known.
+func (t *uploadTrial) refOf(object int) (system.Ref, bool) {
+	t.mu.Lock()
+	ref, ok := t.refs[object]
+	t.mu.Unlock()
+	if n, named := t.node.(system.Namer); named && !ok {
+		return n.Named(t.name(object)), true
+	}
+	return ref, ok
+}
+
+// report tells how far the trial is.
+func (t *uploadTrial) report() {
+	if t.sink.State != nil {
+		t.sink.State(t.state())
+	}
+}
+
+func (t *uploadTrial) state() State {
+	at := t.sink.Now()
+	s := State{At: at, Objects: int64(t.set.Len()), Absolute: -1}
+	if t.polls != nil {
+		s.Absolute, s.Spent, s.Decimals = t.polls.sofar()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	y := &t.tally
+	s.Accepted, s.Durable, s.Failed, s.Refused, s.Bytes = y.accepted, y.durable, y.failed, y.refused, y.bytes
+	s.Finished, s.Failures, s.Full, s.Idle = y.finished, y.failures, t.full, t.idle
+	s.PutP50 = t.recent.median(at)
+	return s
+}
+
+// reportEvery is how often that is told, and operations are written.
+const reportEvery = time.Second
+
+// reports tells it again and again. What it returns ends that.
+func (t *uploadTrial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
+	stop, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		tick := time.NewTicker(reportEvery)
+		defer tick.Stop()
+		for {
+			t.report()
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			case <-ctx.Done():
+				return
+			}
+			if err := t.flush(); err != nil {
+				fail(err)
+			}
+		}
+	}()
+	return func() { close(stop); <-over }
+}
+
+// recentTimes are the times that it took lately to store an object. It keeps so
+// many that their median is known well, and not more.
+type recentTimes struct {
+	window time.Duration // 0: none are kept
+	times  []recentTime
+	every  int // each so many is kept; 0: each
+	passed int
+}
+
+type recentTime struct{ at, took time.Duration }
+
+const recentMost = 4096
+
+func (r *recentTimes) add(at, took time.Duration) {
+	if r.window <= 0 {
+		return
+	}
+	if r.passed++; r.passed < r.every {
+		return
+	}
+	r.passed = 0
+	r.times = append(r.times, recentTime{at, took})
+	if len(r.times) < recentMost {
+		return
+	}
+	r.prune(at)
+	if len(r.times) > recentMost/2 {
+		kept := r.times[:0]
+		for i := 0; i < len(r.times); i += 2 {
+			kept = append(kept, r.times[i])
+		}
+		r.times, r.every = kept, 2*max(1, r.every)
+	} else if len(r.times) < recentMost/8 {
+		r.every /= 2
+	}
+}
+
+func (r *recentTimes) prune(at time.Duration) {
+	r.times = slices.DeleteFunc(r.times, func(x recentTime) bool { return x.at < at-r.window })
+}
+
+// median in seconds; 0: there is none.
+func (r *recentTimes) median(at time.Duration) float64 {
+	r.prune(at)
+	if len(r.times) == 0 {
+		return 0
+	}
+	took := make([]float64, len(r.times))
+	for i, x := range r.times {
+		took[i] = x.took.Seconds()
+	}
+	return stats.Median(took)
+}

@@ -1,0 +1,216 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// uploadTrial is one session of a trial.
+type uploadTrial struct {
+	*uploadRunner
+	cell experiment.Cell
+	u    *experiment.ResolvedUpload
+	seed uint64
+	sink Sink
+	set  workload.Set
+	data func() (workload.Set, error)
+	pre  string // what names begin with
+
+	queue *queue
+	polls *polls
+
+	mu      sync.Mutex
+	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
+	doubt   map[int]bool        // the latest attempt may have left something in the system
+	refs    map[int]system.Ref  // of those done that are read or removed at the end
+	late    []int               // accepted, and not durable when the wait for it ended
+	pending []int               // accepted, to be looked at
+	pended  chan struct{}       // closed when that changes
+	noMore  bool                // nothing will be accepted any more
+	tally   uploadTally
+	recent  recentTimes
+	ops     []record.Op
+	sent    time.Time
+	full    string
+	idle    bool
+	design  *design         // nil: the data set is stored in its order
+	probing bool            // what is put now is a probe
+	probed  []float64       // seconds of its puts
+	probes  []record.Detail // medians
+	notes   []string
+}
+
+// Trial implements Runner.
+func (r *uploadRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error) {
+	t := &uploadTrial{
+		uploadRunner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, sent: time.Now(),
+		pre:  r.trialNames(cell, seed),
+		jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{},
+		tally: newUploadTally(), pended: make(chan struct{}),
+		recent: recentTimes{window: r.site.Steady},
+	}
+	t.data = func() (workload.Set, error) {
+		return DataSet(cell.Data, r.dataSeed(seed), r.site.Base)
+	}
+	return t.trial(ctx)
+}
+
+func (t *uploadTrial) trial(ctx context.Context) (Load, error) {
+	cpu := selfCPU()
+	if err := t.open(); err != nil {
+		return Load{}, err
+	}
+	t.polls = t.newPolls(t.sink, t.u.Poll.Std())
+	t.polls.told = t.report
+	if err := t.restore(ctx); err != nil {
+		return t.load(cpu), err
+	}
+	err := t.session(ctx)
+	if e := t.flush(); err == nil {
+		err = e
+	}
+	return t.load(cpu), err
+}
+
+// session does what is left of the trial. Its error is nil when that is done, or
+// an exit condition ended it.
+func (t *uploadTrial) session(outer context.Context) error {
+	ctx, cancel := context.WithCancelCause(outer)
+	defer cancel(nil)
+	endPolls, err := t.polls.begin(ctx, cancel)
+	if err != nil {
+		return err
+	}
+	endReports := t.reports(ctx, cancel)
+	err = t.work(ctx)
+	var stop *Stop
+	switch {
+	case errors.As(context.Cause(outer), &stop):
+		t.note("stopped by " + stop.Condition + ": " + stop.Why)
+		err = t.resolve(context.WithoutCancel(outer))
+	case outer.Err() != nil:
+		err = context.Cause(outer)
+	case err == nil:
+		err = context.Cause(ctx)
+	}
+	endReports()
+	if e := endPolls(err != nil); err == nil {
+		err = e
+	}
+	if err == nil && stop == nil {
+		t.clear(outer)
+	}
+	t.report()
+	return err
+}
+
+// work stores the objects, waits until they are durable, and verifies some.
+func (t *uploadTrial) work(ctx context.Context) error {
+	endSettling := t.settling(ctx)
+	err := t.put(ctx)
+	if err == nil {
+		err = t.resolve(ctx)
+	}
+	if e := endSettling(); err == nil {
+		err = e
+	}
+	t.setIdle(true) // no object is left to be stored: that none is, is no lack of progress
+	if err == nil {
+		err = t.settleLate(ctx)
+	}
+	if err == nil {
+		err = t.verify(ctx)
+	}
+	return err
+}
+
+// put stores what is left of the objects.
+func (t *uploadTrial) put(ctx context.Context) error {
+	if t.design != nil {
+		return t.workPhases(ctx)
+	}
+	return t.workers(ctx, t.u.Concurrency)
+}
+
+// workers put objects, n at a time, until none is left.
+func (t *uploadTrial) workers(ctx context.Context, n int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	for worker := range min(n, max(1, t.set.Len())) {
+		group.Go(func() {
+			for {
+				object, ok := t.queue.take(ctx)
+				if !ok {
+					return
+				}
+				if err := t.attempt(ctx, worker, object); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// open makes the data set.
+func (t *uploadTrial) open() error {
+	set, err := t.data()
+	if err == nil && t.u.Attribution {
+		set, err = t.attributed(set)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: data set: %w", t.site.Use.Name, err)
+	}
+	t.set = set
+	t.queue = newQueue(set.Len(), t.sink.Now)
+	return nil
+}
+
+func (t *uploadTrial) name(object int) string { return t.pre + t.set.Object(object).Name }
+
+// event records something that happened in the trial.
+func (t *uploadTrial) event(kind, what, detail string) error {
+	return t.sink.Journal.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
+}
+
+// write records what became of objects. It may be kept from the end of the
+// session: what has happened has happened.
+func (t *uploadTrial) write(jobs ...record.Job) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	return t.sink.Journal.Jobs(jobs...)
+}
+
+func (t *uploadTrial) note(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notes = append(t.notes, text)
+}
+
+// setProbing says that what is put from now on is a probe, or is none any more,
+// and gives the seconds that the probe's puts took.
+func (t *uploadTrial) setProbing(probing bool) []float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	took := t.probed
+	t.probing, t.probed = probing, nil
+	return took
+}
+
+func (t *uploadTrial) setIdle(idle bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle = idle
+}

@@ -1,0 +1,154 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// toVerify reports whether an object is among those that are fetched at the end:
+// the same ones in all sessions.
+func (t *uploadTrial) toVerify(object int) bool {
+	share := float64(t.u.Verify)
+	return share > 0 && float64(mix(t.seed, "verify", int64(object))>>11)/(1<<53) < share
+}
+
+// stored reports whether the system has accepted an object.
+func (t *uploadTrial) stored(object int) bool {
+	s := t.queue.of(object)
+	return s == objectAccepted || s == objectDurable
+}
+
+// verify fetches its share of the stored objects and compares every byte.
+func (t *uploadTrial) verify(ctx context.Context) error {
+	if t.u.Verify == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for worker := range t.u.Concurrency {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				object := int(next.Add(1)) - 1
+				if object >= t.set.Len() {
+					return
+				}
+				if !t.toVerify(object) || !t.stored(object) {
+					continue
+				}
+				if err := t.verifyOne(ctx, worker, object); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+func (t *uploadTrial) verifyOne(ctx context.Context, worker, object int) error {
+	size := t.set.Object(object).Size
+	op := record.Op{Kind: record.OpGet, Worker: uint32(worker), Object: uint32(object), Length: size}
+	ref, ok := t.refOf(object)
+	if !ok {
+		return t.unverified(object, "its ref is not known any more")
+	}
+	w := watch(ctx, t.site.Limits)
+	start, at := t.sink.Now(), time.Now()
+	err := t.fetch(w, object, ref)
+	end := t.sink.Now()
+	cause := w.stop()
+	op.Start, op.LastByte, op.Bytes = nanos(start), nanos(end), w.bytes()
+	op.Intended = op.Start
+	if first := w.firstByte(); !first.IsZero() {
+		op.FirstByte = min(op.Start+first.Sub(at).Nanoseconds(), op.LastByte)
+	}
+	var ours *unreadableError
+	if errors.As(err, &ours) {
+		return t.unverified(object, "its own data could not be read: "+ours.Error())
+	}
+	op.Outcome, op.Class, op.Status = outcomeOf(err, cause)
+	if errors.Is(err, errWrongBytes) {
+		op.Outcome, op.Class = record.WrongBytes, ""
+	}
+	if errors.Is(err, errTooShort) {
+		op.Outcome, op.Class = record.Truncated, ""
+	}
+	if err := t.done(op); err != nil {
+		return err
+	}
+	switch {
+	case op.Outcome == record.OK:
+		t.mu.Lock()
+		t.tally.verified++
+		t.mu.Unlock()
+	case op.Outcome == record.Cancelled:
+	default:
+		return t.unverified(object, fmt.Sprintf("%s: %s", op.Outcome, shorten(err)))
+	}
+	return nil
+}
+
+// unverified notes an object that is not what was stored.
+func (t *uploadTrial) unverified(object int, why string) error {
+	t.mu.Lock()
+	t.tally.unverified++
+	n := t.tally.unverified
+	t.mu.Unlock()
+	if n > unreadableEvents {
+		return nil
+	}
+	return t.event("violation", "object not verified", fmt.Sprintf("object %d, %s: %s", object, t.name(object), why))
+}
+
+// unreadableError is our own data that cannot be read.
+type unreadableError struct{ error }
+
+// errTooShort ends a read that gave no error and less than the object.
+var errTooShort = errors.New("it ended before the object did")
+
+// fetch gets an object and compares it with the set's.
+func (t *uploadTrial) fetch(w *watched, object int, ref system.Ref) error {
+	check, err := t.set.Check(object)
+	if err != nil {
+		return &unreadableError{err}
+	}
+	to := &checking{w: w, to: check}
+	w.alive(0, false)
+	err = t.node.Get(w.ctx, ref, to)
+	short := check.Close()
+	switch {
+	case to.wrong:
+		return errWrongBytes
+	case err == nil && short != nil && w.bytes() < t.set.Object(object).Size:
+		return errTooShort
+	case err == nil && short != nil:
+		return errWrongBytes
+	}
+	return err
+}
+
+// checking passes on what a system writes, and sees it pass.
+type checking struct {
+	w     *watched
+	to    io.Writer
+	wrong bool
+}
+
+func (c *checking) Write(p []byte) (int, error) {
+	c.w.came(len(p))
+	if _, err := c.to.Write(p); err != nil {
+		c.wrong = true
+		return 0, errWrongBytes
+	}
+	return len(p), nil
+}

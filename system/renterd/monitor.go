@@ -1,0 +1,176 @@
+package renterd
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"net/http"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
+)
+
+// Calls implements system.Monitored. Objects are those of the bucket, all else
+// is the whole node's.
+func (n *node) Calls() []system.Call {
+	return []system.Call{
+		{Name: "/bus/contracts", Read: n.readContracts},
+		{Name: "/bus/stats/objects", Read: n.readObjects},
+		{Name: "/bus/slabbuffers", Read: n.readBuffers},
+		{Name: "/bus/wallet", Read: n.readWallet},
+		{Name: "/bus/consensus/state", Read: n.readConsensus},
+		{Name: "/bus/syncer/peers", Read: n.readPeers},
+		{Name: "/bus/hosts", Read: n.readHosts},
+	}
+}
+
+// readContracts sums up the active contracts. What a contract cost is the money
+// that was put into it and its price, which is paid on top; what the node says
+// that it spent comes off the money in it.
+func (n *node) readContracts(ctx context.Context) ([]system.Reading, error) {
+	all, err := n.api.contracts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	size, absurd := 0.0, ""
+	var total, unspent, fees, upload, accounts, deletions, roots big.Int
+	for _, c := range all {
+		if c.Size < 0 || c.Size >= 1<<62 {
+			absurd = fmt.Sprintf("%.4g bytes in contract %.16s", c.Size, c.ID)
+		}
+		size += c.Size
+		add(&total, c.Funds, 1)
+		add(&total, c.Price, 1)
+		add(&fees, c.Price, 1)
+		add(&unspent, c.Funds, 1)
+		for _, s := range []struct {
+			sum  *big.Int
+			part sia.Hastings
+		}{{&upload, c.Spending.Uploads}, {&accounts, c.Spending.FundAccount}, {&deletions, c.Spending.Deletions}, {&roots, c.Spending.SectorRoots}} {
+			add(s.sum, s.part, 1)
+			add(&unspent, s.part, -1)
+		}
+	}
+	return []system.Reading{
+		number(system.ReadContracts, float64(len(all))), {Name: system.ReadContractBytes, Value: size, Bad: absurd},
+		amount(system.ReadSpent, &total), amount(system.ReadUnspent, &unspent), amount(system.ReadSpentPrefix+"fees", &fees),
+		amount(system.ReadSpentPrefix+"upload", &upload), amount(system.ReadSpentPrefix+"accounts", &accounts),
+		amount(system.ReadSpentPrefix+"deletions", &deletions), amount(system.ReadSpentPrefix+"roots", &roots),
+	}, nil
+}
+
+// readObjects reads the bucket's totals. uploaded_bytes lags by seconds and
+// does not fall on delete; absolute_bytes does, and has nothing of what waits in
+// buffers.
+func (n *node) readObjects(ctx context.Context) ([]system.Reading, error) {
+	var s struct {
+		Objects    *float64 `json:"numObjects"`
+		Unfinished *float64 `json:"numUnfinishedObjects"`
+		Bytes      *float64 `json:"totalObjectsSize"`
+		Sectors    *float64 `json:"totalSectorsSize"`
+		Uploaded   *float64 `json:"totalUploadedSize"`
+		Health     *float64 `json:"minHealth"`
+	}
+	if err := n.api.get(ctx, n.api.url("bus/stats/objects", "", n.query()), &s); err != nil {
+		return nil, err
+	}
+	var out []system.Reading
+	for _, r := range []struct {
+		name  string
+		value *float64
+	}{
+		{system.ReadFiles, s.Objects}, {system.ReadUploads, s.Unfinished}, {system.ReadFileBytes, s.Bytes},
+		{system.ReadAbsolute, s.Sectors}, {"uploaded_bytes", s.Uploaded}, {"health_min", s.Health},
+	} {
+		if r.value != nil {
+			out = append(out, number(r.name, *r.value))
+		}
+	}
+	return out, nil
+}
+
+// readBuffers tells what was accepted and has touched no host yet.
+func (n *node) readBuffers(ctx context.Context) ([]system.Reading, error) {
+	var all []buffer // null when there are none
+	if err := n.api.get(ctx, n.api.url("bus/slabbuffers", "", nil), &all); err != nil {
+		return nil, err
+	}
+	bytes := 0.0
+	for _, b := range all {
+		bytes += float64(b.Size)
+	}
+	return []system.Reading{number("buffers", float64(len(all))), number("buffered_bytes", bytes)}, nil
+}
+
+func (n *node) readWallet(ctx context.Context) (out []system.Reading, err error) {
+	var w struct {
+		Spendable   sia.Hastings `json:"spendable"` // without what unconfirmed transactions take
+		Unconfirmed sia.Hastings `json:"unconfirmed"`
+		Immature    sia.Hastings `json:"immature"`
+	}
+	if err := n.api.get(ctx, n.api.url("bus/wallet", "", nil), &w); err != nil {
+		return nil, err
+	}
+	for _, r := range []struct {
+		name string
+		is   sia.Hastings
+	}{{system.ReadBalance, w.Spendable}, {system.ReadIncoming, w.Unconfirmed}, {"immature", w.Immature}} {
+		if r.is.Int != nil {
+			out = append(out, amount(r.name, r.is.Int))
+		}
+	}
+	return out, nil
+}
+
+func (n *node) readConsensus(ctx context.Context) ([]system.Reading, error) {
+	var s struct {
+		Synced bool     `json:"synced"`
+		Height *float64 `json:"blockHeight"`
+	}
+	if err := n.api.get(ctx, n.api.url("bus/consensus/state", "", nil), &s); err != nil {
+		return nil, err
+	}
+	out := []system.Reading{number(system.ReadSynced, 0)}
+	if s.Synced {
+		out[0].Value = 1
+	}
+	if s.Height != nil {
+		out = append(out, number(system.ReadHeight, *s.Height))
+	}
+	return out, nil
+}
+
+func (n *node) readPeers(ctx context.Context) ([]system.Reading, error) {
+	var peers []string
+	if err := n.api.get(ctx, n.api.url("bus/syncer/peers", "", nil), &peers); err != nil {
+		return nil, err
+	}
+	return []system.Reading{number(system.ReadPeers, float64(len(peers)))}, nil
+}
+
+// readHosts tells the hosts that uploads can go to, and the medians of their prices.
+func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
+	hosts, err := n.hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []system.Reading{number(system.ReadHosts, float64(len(hosts)))}
+	for _, p := range prices(hosts) {
+		if p.Amount != nil {
+			out = append(out, amount(system.ReadPricePrefix+p.Of, p.Amount))
+		}
+	}
+	return out, nil
+}
+
+func (n *node) hosts(ctx context.Context) (all []host, err error) {
+	ask := map[string]any{"offset": 0, "limit": pricedHosts, "filterMode": "allowed", "usabilityMode": "usable"}
+	err = n.api.send(ctx, http.MethodPost, n.api.url("bus/hosts", "", nil), ask, &all)
+	return all, err
+}
+
+func number(name string, value float64) system.Reading {
+	return system.Reading{Name: name, Value: value}
+}
+
+func amount(name string, is *big.Int) system.Reading { return system.Money(name, is, sia.Decimals) }

@@ -1,0 +1,112 @@
+package renterd
+
+import (
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+)
+
+// poll makes all calls of one; it returns the readings and the calls that failed.
+func poll(t *testing.T, n *node) (map[string]system.Reading, map[string]error) {
+	t.Helper()
+	all, failed := map[string]system.Reading{}, map[string]error{}
+	for _, c := range n.Calls() {
+		readings, err := c.Read(t.Context())
+		if err != nil {
+			failed[c.Name] = err
+		}
+		for _, r := range readings {
+			if _, twice := all[r.Name]; twice {
+				t.Errorf("two calls tell %s", r.Name)
+			}
+			all[r.Name] = r
+		}
+	}
+	return all, failed
+}
+
+// everything is one poll of the node as it was recorded.
+func everything(t *testing.T) []replay.Exchange {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	objects := replay.Load(t, "testdata/objects.jsonl")
+	hosts := replay.Steps(rec, "hosts: usable only")
+	hosts[0].Body.Text = `{"offset":0,"limit":1000,"filterMode":"allowed","usabilityMode":"usable"}`
+	hosts[0].Answer = replay.Steps(rec, "hosts with their prices (v2Settings.prices)")[0].Answer
+	return replay.Chain(
+		replay.Steps(rec, "contracts after: spending"), replay.Steps(objects, "stats/objects"),
+		replay.Steps(objects, "poll slabbuffers until the full one was uploaded"),
+		at(t, rec, "state", "/api/bus/wallet", 0), at(t, rec, "state", "/api/bus/consensus/state", 0),
+		replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "state"), hosts,
+	)
+}
+
+func TestMonitor(t *testing.T) {
+	got, failed := poll(t, on(t, everything(t)))
+	if len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	for name, want := range map[string]float64{
+		"contracts": 3, "buffers": 1, "buffered_bytes": 5242881, "synced": 1, "height": 804, "peers": 1, "balance": 41_700_000, "immature": 0,
+		"price:storage": 1000, "files": 14, "uploads": 0, "health_min": 1,
+	} {
+		if r, ok := got[name]; !ok || r.Bad != "" || r.Value < want*(1-1e-6) || r.Value > want*(1+1e-6) {
+			t.Errorf("%s: %+v (%v), want %g", name, r, ok, want)
+		}
+	}
+	if got["hosts"].Value < 1 || got["absolute_bytes"].Value <= got["file_bytes"].Value || got["uploaded_bytes"].Value <= 0 || got["contract_bytes"].Value <= 0 {
+		t.Errorf("%v", got)
+	}
+	parts := new(big.Int).Set(got["unspent"].Amount)
+	n := 0
+	for name, r := range got {
+		if strings.HasPrefix(name, system.ReadSpentPrefix) {
+			parts.Add(parts, r.Amount)
+			n++
+		}
+	}
+	if n != 5 || parts.Cmp(got["spent"].Amount) != 0 {
+		t.Errorf("%d parts make %v of %v", n, parts, got["spent"].Amount)
+	}
+}
+
+// TestMonitorFaults: nulls, absurd figures and pages for browsers.
+func TestMonitorFaults(t *testing.T) {
+	with := func(answers map[string]string) []replay.Exchange {
+		steps := everything(t)
+		for i := range steps {
+			if text, ok := answers[strings.TrimPrefix(steps[i].Path, "/api")]; ok {
+				steps[i].Answer = replay.Answer{Status: 200, Body: replay.Body{Text: text}}
+			}
+		}
+		return steps
+	}
+	got, failed := poll(t, on(t, with(map[string]string{
+		"/bus/contracts": "null", "/bus/slabbuffers": "null", "/bus/stats/objects": "null", "/bus/wallet": "null", "/bus/syncer/peers": "null", "/bus/hosts": "null", "/bus/consensus/state": "null",
+	})))
+	if len(failed) > 0 || got["contracts"].Value != 0 || got["buffers"].Value != 0 || got["hosts"].Value != 0 {
+		t.Errorf("%v, %v", got, failed)
+	}
+	for _, name := range []string{"files", "balance", "height", "price:storage"} {
+		if r, told := got[name]; told {
+			t.Errorf("%s was not told: %+v", name, r)
+		}
+	}
+	got, failed = poll(t, on(t, with(map[string]string{
+		"/bus/contracts":     `[{"id":"aa","size":18446744073709551615},{"id":"bb","size":1}]`,
+		"/bus/stats/objects": `{"numObjects":18446744073709551615,"totalObjectsSize":-1}`,
+		"/bus/wallet":        "<html>login</html>", "/bus/slabbuffers": "[{", "/bus/consensus/state": "[]",
+	})))
+	if bad := got["contract_bytes"].Bad; !strings.Contains(bad, "aa") || got["contracts"].Value != 2 {
+		t.Errorf("%+v", got["contract_bytes"])
+	}
+	if got["files"].Value < 1e19 || got["file_bytes"].Value != -1 { // for the collector to see
+		t.Errorf("%+v", got)
+	}
+	if len(failed) != 3 || !errors.Is(failed["/bus/wallet"], system.ErrHTML) || !errors.Is(failed["/bus/slabbuffers"], system.ErrAnswer) || !errors.Is(failed["/bus/consensus/state"], system.ErrAnswer) {
+		t.Errorf("%v", failed)
+	}
+}

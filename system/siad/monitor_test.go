@@ -1,0 +1,295 @@
+package siad
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// asked makes one of a node's calls.
+func asked(t *testing.T, n *node, name string) (map[string]system.Reading, error) {
+	t.Helper()
+	for _, c := range n.Calls() {
+		if c.Name != name {
+			continue
+		}
+		all, err := c.Read(t.Context())
+		out := map[string]system.Reading{}
+		for _, r := range all {
+			if _, twice := out[r.Name]; twice {
+				t.Errorf("%s tells %s twice", name, r.Name)
+			}
+			out[r.Name] = r
+		}
+		return out, err
+	}
+	t.Fatalf("there is no call %s", name)
+	return nil, nil
+}
+
+func wantAmounts(t *testing.T, got map[string]system.Reading, want map[string]string) {
+	t.Helper()
+	for name, amount := range want {
+		if r := got[name]; r.Amount == nil || r.Amount.String() != amount || r.Bad != "" {
+			t.Errorf("%s: %+v, want %s", name, r, amount)
+		}
+	}
+}
+
+func wantValues(t *testing.T, got map[string]system.Reading, want map[string]float64) {
+	t.Helper()
+	for name, value := range want {
+		if r, ok := got[name]; !ok || r.Bad != "" || math.Abs(r.Value-value) > 1e-9*value {
+			t.Errorf("%s: %+v (%v), want %g", name, r, ok, value)
+		}
+	}
+}
+
+// TestMonitor makes all calls of a poll against a recording.
+func TestMonitor(t *testing.T) {
+	rec := replay.Load(t, "testdata/reports.jsonl")
+	steps := replay.Chain(
+		only(t, rec, "report", "/renter/contracts", 0), replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files"),
+		only(t, rec, "report", "/wallet", 0), only(t, rec, "report", "/renter", 0), only(t, rec, "report", "/renter/prices", 0),
+		only(t, rec, "report", "/hostdb/active", 0), only(t, replay.Load(t, "testdata/attach.jsonl"), "report", "/consensus", 0),
+		replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "report"),
+	)
+	n := attached(t, steps) // in this order
+	all := map[string]system.Reading{}
+	for _, c := range n.Calls() {
+		got, err := asked(t, n, c.Name)
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		for name, r := range got {
+			if _, twice := all[name]; twice {
+				t.Errorf("two calls tell %s", name)
+			}
+			all[name] = r
+		}
+	}
+	wantAmounts(t, all, map[string]string{
+		"spent": "249999999999999999999999999", "spent:fees": "10378029783887984876100000", "spent:accounts": "3000000000000000000000000",
+		"spent:storage": "316320426664642215936", "spent:upload": "184498720000000000000", "spent:download": "0", "spent:maintenance": "11",
+		"balance": "20317404274320000000000000000001", "outgoing": "0", "incoming": "0",
+		"allowance": "5000000000000000000000000000", "price:storage": "179999999998847993338661852",
+	})
+	wantValues(t, all, map[string]float64{
+		"contracts": 3, "files": 3, "uploads": 0, "file_bytes": 1 + 1<<20 + 40<<20, "absolute_bytes": 3*256<<10 + 3<<20 + 120<<20,
+		"redundancy_mean": 3, "redundancy_min": 3, "redundancy_max": 3, "below_redundancy": 0, "unlocked": 1, "synced": 1, "peers": 4,
+	})
+	if all["height"].Value < 30 || all["hosts"].Value < 1 || all["contract_bytes"].Value != 44040192*2+44302336 {
+		t.Errorf("height %v, hosts %v, contract bytes %v", all["height"], all["hosts"], all["contract_bytes"])
+	}
+	// What siad 1.5.9 tells does not add up once data was sent: here 0.000078 SC
+	// of what left the contracts are in none of the parts.
+	parts := new(big.Int).Set(all["unspent"].Amount)
+	for name, r := range all {
+		if strings.HasPrefix(name, system.ReadSpentPrefix) {
+			parts.Add(parts, r.Amount)
+		}
+	}
+	lost := new(big.Int).Sub(all["spent"].Amount, parts)
+	if lost.String() != "78065957333232135044" {
+		t.Errorf("the parts differ from the total by %s", lost)
+	}
+}
+
+// TestMonitorOfAnEmptyRenter: lists are null, and before hosts are known there
+// are no prices.
+func TestMonitorOfAnEmptyRenter(t *testing.T) {
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	var steps []replay.Exchange
+	for _, path := range []string{"/renter/contracts", "/renter/files", "/wallet", "/renter/prices", "/hostdb/active"} {
+		steps = append(steps, only(t, rec, wrong, path, 0)...)
+	}
+	n := attached(t, steps, replay.ByPath())
+	for call, want := range map[string]map[string]float64{
+		"/renter/contracts": {"contracts": 0, "spent": 0, "unspent": 0, "contract_bytes": 0},
+		"/renter/files":     {"files": 0, "uploads": 0, "file_bytes": 0, "absolute_bytes": 0, "below_redundancy": 0},
+		"/wallet":           {"balance": 0, "unlocked": 0},
+		"/hostdb/active":    {"hosts": 0},
+	} {
+		got, err := asked(t, n, call)
+		if err != nil {
+			t.Errorf("%s: %v", call, err)
+		}
+		wantValues(t, got, want)
+		for _, name := range []string{"redundancy_mean", "redundancy_min", "redundancy_max"} {
+			if r, told := got[name]; told {
+				t.Errorf("redundancy of no file: %+v", r)
+			}
+		}
+	}
+	if _, err := asked(t, n, "/renter/prices"); err == nil || !strings.Contains(err.Error(), "initial hostdb scan") {
+		t.Errorf("prices before hosts are known: %v", err)
+	}
+}
+
+// TestContractsEachOnce: releases differ in the lists that they tell.
+func TestContractsEachOnce(t *testing.T) {
+	e := replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "contracts at the end")[0]
+	got, err := asked(t, attached(t, []replay.Exchange{e}), "/renter/contracts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, got, map[string]float64{"contracts": 3, "contract_bytes": 524288 + 2*44564480})
+	old := `{"contracts":[{"id":"a","size":1,"totalcost":"10","fees":"1","StorageSpending":"2","uploadspending":"3","downloadspending":"0","renterfunds":"4"},{"id":"b","size":2,"totalcost":"10","fees":"1","StorageSpending":"2","uploadspending":"3","downloadspending":"0","renterfunds":"4"}],
+		"activecontracts":[{"id":"a","size":1,"totalcost":"10","fees":"1","StorageSpending":"2","uploadspending":"3","downloadspending":"0","renterfunds":"4"}],
+		"inactivecontracts":[{"id":"b","size":2,"totalcost":"10","fees":"1","StorageSpending":"2","uploadspending":"3","downloadspending":"0","renterfunds":"4"}]}`
+	got, err = asked(t, attached(t, []replay.Exchange{answering(e, old)}), "/renter/contracts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, got, map[string]float64{"contracts": 2, "contract_bytes": 3})
+	wantAmounts(t, got, map[string]string{"spent": "20", "spent:fees": "2", "spent:storage": "4", "spent:upload": "6", "unspent": "8"})
+	if r, told := got["spent:maintenance"]; told {
+		t.Errorf("a release without accounts tells %+v", r)
+	}
+	// One that does not tell its part makes the sum one of the others only.
+	got, err = asked(t, attached(t, []replay.Exchange{answering(e, `{"contracts":[{"id":"a","size":1,"totalcost":"10"}]}`)}), "/renter/contracts")
+	if err != nil || got["spent"].Bad != "" || !strings.Contains(got["spent:fees"].Bad, "1 of 1 contracts") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func answering(e replay.Exchange, text string) replay.Exchange {
+	e.Answer.Body = replay.Body{Text: text, JSON: true}
+	return e
+}
+
+// TestRedundancyThatFell: a host died, and with it a piece of each chunk.
+func TestRedundancyThatFell(t *testing.T) {
+	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")[0]
+	killed := replay.Steps(replay.Load(t, "testdata/killed.jsonl"), "poll file mib1")
+	var last struct {
+		File json.RawMessage `json:"file"`
+	}
+	if err := json.Unmarshal([]byte(killed[len(killed)-1].Answer.Body.Text), &last); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`{"files":[%s,{"siapath":"new","filesize":100,"uploadedbytes":786432,"uploadprogress":50,"redundancy":0,"health":1}]}`, last.File)
+	got, err := asked(t, attached(t, []replay.Exchange{answering(files, text)}), "/renter/files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, got, map[string]float64{"files": 2, "uploads": 1, "below_redundancy": 1, "redundancy_mean": 2, "redundancy_min": 2, "redundancy_max": 2, "file_bytes": 1<<20 + 50})
+	// Before 1.4 there is no health: then it is the redundancy asked for that counts.
+	got, err = asked(t, attached(t, []replay.Exchange{answering(files, `{"files":[
+		{"siapath":"a","filesize":9,"uploadedbytes":27,"uploadprogress":100,"redundancy":2.999},
+		{"siapath":"b","filesize":9,"uploadedbytes":27,"uploadprogress":100,"redundancy":3},
+		{"siapath":"c","filesize":0,"uploadedbytes":0,"uploadprogress":100,"redundancy":0}]}`)}), "/renter/files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, got, map[string]float64{"below_redundancy": 1, "redundancy_min": 2.999, "redundancy_max": 3})
+}
+
+// TestAbsurdReadings: one bad figure spoils its sum, and says so; the others stay.
+func TestAbsurdReadings(t *testing.T) {
+	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")[0]
+	got, err := asked(t, attached(t, []replay.Exchange{answering(files, `{"other":[1,{"files":[]}],"files":[
+		{"siapath":"a","filesize":10,"uploadedbytes":18446744073709551615,"uploadprogress":100,"redundancy":3},
+		{"siapath":"b","filesize":-1,"uploadedbytes":30,"uploadprogress":100,"redundancy":3}]}`)}), "/renter/files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bad := got["absolute_bytes"].Bad; !strings.Contains(bad, "18446744073709551615") || !strings.Contains(bad, "of a") {
+		t.Errorf("%q", bad)
+	}
+	if bad := got["file_bytes"].Bad; !strings.Contains(bad, "-1") || !strings.Contains(bad, "of b") {
+		t.Errorf("%q", bad)
+	}
+	wantValues(t, got, map[string]float64{"files": 2, "uploads": 0})
+	contracts := only(t, replay.Load(t, "testdata/reports.jsonl"), "report", "/renter/contracts", 0)[0]
+	got, err = asked(t, attached(t, []replay.Exchange{answering(contracts, `{"contracts":[{"id":"a","size":18446744073709551000,"totalcost":"1"}]}`)}), "/renter/contracts")
+	if err != nil || got["contract_bytes"].Bad == "" || got["spent"].Bad != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestMonitorFaults(t *testing.T) {
+	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")[0]
+	for what, c := range map[string]struct {
+		answer replay.Answer
+		want   error
+	}{
+		"a page":    {replay.Answer{Status: 200, Body: replay.Body{Text: "<!doctype html><title>nginx</title>"}}, system.ErrHTML},
+		"a list":    {replay.Answer{Status: 200, Body: replay.Body{Text: "[]", JSON: true}}, system.ErrAnswer},
+		"a word":    {replay.Answer{Status: 200, Body: replay.Body{Text: "soon"}}, system.ErrAnswer},
+		"a number":  {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":7}`, JSON: true}}, system.ErrAnswer},
+		"half":      {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":[{"siapath":"a"},`}}, io.ErrUnexpectedEOF},
+		"nothing":   {replay.Answer{Status: 200}, io.ErrUnexpectedEOF},
+		"a refusal": {replay.Answer{Status: 500, Body: replay.Body{Text: `{"message":"out of luck"}`, JSON: true}}, nil},
+	} {
+		e := files
+		e.Answer = c.answer
+		got, err := asked(t, attached(t, []replay.Exchange{e}), "/renter/files")
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || len(got) != 0 || !strings.HasPrefix(err.Error(), "siad: ") {
+			t.Errorf("%s: %v, %v", what, got, err)
+		}
+	}
+}
+
+// TestMonitorOfManyFiles: the list is never in memory as a whole.
+func TestMonitorOfManyFiles(t *testing.T) {
+	const many = 50_000
+	record := strings.Repeat("x", 400) // as long as real entries are
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"files":[`)
+		for i := range many {
+			if i > 0 {
+				io.WriteString(w, ",")
+			}
+			fmt.Fprintf(w, `{"siapath":"file-%d","localpath":%q,"filesize":1,"uploadedbytes":786432,"uploadprogress":100,"redundancy":3,"health":0}`, i, record)
+		}
+		io.WriteString(w, "]}\n")
+	}))
+	t.Cleanup(s.Close)
+	base, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := connect(base, "", systemtest.Hosts(t, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.close)
+	n := newNode(a, system.Options{})
+	n.data, n.parity = 1, 2
+	seen := 0
+	var before, most uint64
+	err = n.api.list(t.Context(), "/renter/files", "files", func(d *json.Decoder) error {
+		if seen++; seen%(many/5) == 1 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			if before == 0 {
+				before = m.HeapAlloc
+			}
+			most = max(most, m.HeapAlloc)
+		}
+		return d.Decode(&monitoredFile{})
+	})
+	if err != nil || seen != many || most > before+4<<20 {
+		t.Errorf("%d files, memory grew by %d KiB, %v", seen, int64(most-before)>>10, err)
+	}
+	got, err := asked(t, n, "/renter/files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, got, map[string]float64{"files": many, "file_bytes": many, "absolute_bytes": many * 786432})
+}

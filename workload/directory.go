@@ -1,0 +1,196 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Directory is the files of a directory tree, sorted by their paths.
+type Directory struct {
+	root     string
+	copies   int
+	manifest Manifest
+	left     []string
+}
+
+// ReadDirectory lists the tree below root. Regular files belong to the set.
+// Symbolic links, to files or directories, and special files (devices, sockets,
+// pipes) do not: links may lead out of the tree or in circles, the others never
+// end. [Directory.Left] tells them. The root itself may be a link. Every file is
+// opened once: the error names the files and directories that cannot be read,
+// up to ten of them, and those whose names cannot be used.
+//
+// copies is how often the files are there: the same content under other names.
+func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, error) {
+	if copies < 1 {
+		copies = 1
+	}
+	d := &Directory{root: filepath.Clean(root), copies: copies}
+	// A link as the root is followed, because WalkDir would not.
+	walked, err := filepath.EvalSymlinks(d.root)
+	if err != nil {
+		return nil, fmt.Errorf("data set %s: %w", root, err)
+	}
+	if info, err := os.Stat(walked); err != nil {
+		return nil, fmt.Errorf("data set %s: %w", root, err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("data set %s is not a directory", root)
+	}
+	bad := &problems{}
+	err = filepath.WalkDir(walked, func(path string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			bad.add(err)
+			return nil
+		}
+		if e.IsDir() {
+			return nil
+		}
+		rel, err := filepath.Rel(walked, path)
+		if err != nil {
+			bad.add(err)
+			return nil
+		}
+		name := filepath.ToSlash(rel)
+		if !e.Type().IsRegular() {
+			d.left = append(d.left, name)
+			return nil
+		}
+		if err := checkName(name); err != nil {
+			bad.add(err)
+			return nil
+		}
+		info, err := readable(path)
+		if err != nil {
+			bad.add(err)
+			return nil
+		}
+		d.manifest = append(d.manifest, Entry{name, info.Size(), info.ModTime().UnixNano()})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("data set %s: %w", root, err)
+	}
+	if err := bad.err(); err != nil {
+		return nil, fmt.Errorf("data set %s: not all of it can be read:\n%w", root, err)
+	}
+	if len(d.manifest) == 0 {
+		return nil, fmt.Errorf("data set %s has no regular file", root)
+	}
+	slices.SortFunc(d.manifest, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return d, nil
+}
+
+// readable opens a file, which alone tells that it can be read.
+func readable(path string) (fs.FileInfo, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Stat()
+}
+
+// Manifest is what the set consists of, without its copies: to tell, in a later
+// session, that it has changed.
+func (d *Directory) Manifest() Manifest { return d.manifest }
+
+// Left are the paths of what was left out: links and special files.
+func (d *Directory) Left() []string { return d.left }
+
+// Len implements Set.
+func (d *Directory) Len() int { return len(d.manifest) * d.copies }
+
+// Object implements Set.
+func (d *Directory) Object(i int) Object {
+	e := d.manifest[i%len(d.manifest)]
+	if d.copies > 1 {
+		return Object{copyName(e.Path, i/len(d.manifest)), e.Size}
+	}
+	return Object{e.Path, e.Size}
+}
+
+// ChangedError is a file that is no longer what it was when the data set was
+// read.
+type ChangedError struct {
+	Path string // within the data set
+	How  string
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("data set: %s has changed since the data set was read: %s", e.Path, e.How)
+}
+
+func (d *Directory) open(i int) (*os.File, error) {
+	e := d.manifest[i%len(d.manifest)]
+	f, err := os.Open(filepath.Join(d.root, filepath.FromSlash(e.Path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &ChangedError{e.Path, "it is gone"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data set: %w", err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		err = fmt.Errorf("data set: %w", err)
+	case info.Size() != e.Size:
+		err = &ChangedError{e.Path, fmt.Sprintf("it had %d bytes and now has %d", e.Size, info.Size())}
+	case info.ModTime().UnixNano() != e.Modified:
+		err = &ChangedError{e.Path, "it was written at " + info.ModTime().UTC().Format("2006-01-02 15:04:05.999 UTC")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Open implements Set. Its error is a [ChangedError] when the file is not the
+// one that was listed.
+func (d *Directory) Open(i int) (io.ReadSeekCloser, error) {
+	f, err := d.open(i)
+	if err != nil {
+		return nil, err // not a *os.File that is nil in an interface
+	}
+	return f, nil
+}
+
+// Check implements Set. It reads the file again.
+func (d *Directory) Check(i int) (io.WriteCloser, error) {
+	f, err := d.open(i)
+	if err != nil {
+		return nil, err
+	}
+	object, off := d.Object(i), int64(0)
+	buf := make([]byte, checkChunk)
+	compare := func(p []byte) (int64, bool, error) {
+		want := buf[:len(p)]
+		switch _, err := io.ReadFull(f, want); {
+		case err == io.EOF || err == io.ErrUnexpectedEOF:
+			return 0, false, &ChangedError{object.Name, "it became shorter while it was compared"}
+		case err != nil:
+			return 0, false, fmt.Errorf("data set: %w", err)
+		}
+		if !bytes.Equal(p, want) {
+			return off + int64(differs(p, want)), false, nil
+		}
+		off += int64(len(p))
+		return 0, true, nil
+	}
+	return &checker{object: object, compare: compare, close: f.Close}, nil
+}
+
+// Fingerprint implements Set: of paths, sizes and times of the last change.
+// Where the tree lies is not in it.
+func (d *Directory) Fingerprint() string { return d.manifest.fingerprint(d.copies) }

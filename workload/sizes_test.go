@@ -1,0 +1,177 @@
+package workload
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+const (
+	kB  = 1_000
+	MiB = 1 << 20
+	GB  = 1_000_000_000
+)
+
+func spread(t testing.TB, n int, seed uint64, buckets ...Bucket) *Spread {
+	t.Helper()
+	s, err := NewSpread(n, seed, buckets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The media library of the issue: the shares hold exactly, whatever the seed.
+func TestSpreadShares(t *testing.T) {
+	mix := []Bucket{{60, 2 * MiB, 6 * MiB}, {30, 20 * MiB, 20 * MiB}, {10, 700 * MiB, 700 * MiB}}
+	for _, c := range []struct {
+		n    int
+		want [3]int
+	}{
+		{1000, [3]int{600, 300, 100}},
+		{10, [3]int{6, 3, 1}},
+		{7, [3]int{4, 2, 1}}, // 4.2, 2.1, 0.7
+		{1, [3]int{1, 0, 0}},
+		{100_003, [3]int{60_002, 30_001, 10_000}}, // 60,001.8, 30,000.9, 10,000.3
+	} {
+		for seed := range uint64(5) {
+			var got [3]int
+			for i, s := 0, spread(t, c.n, seed, mix...); i < c.n; i++ {
+				switch size := s.Size(i); {
+				case size >= 2*MiB && size <= 6*MiB:
+					got[0]++
+				case size == 20*MiB:
+					got[1]++
+				case size == 700*MiB:
+					got[2]++
+				default:
+					t.Fatalf("size %d is in no bucket", size)
+				}
+			}
+			if got != c.want {
+				t.Errorf("%d objects, seed %d: %v, want %v", c.n, seed, got, c.want)
+			}
+		}
+	}
+}
+
+// Log-uniform: quantile q of the sizes is from·(to/from)^q, and because there is
+// one object in each n-th of the distribution, within one n-th of it.
+func TestSpreadQuantiles(t *testing.T) {
+	const n = 10_000
+	s := spread(t, n, 3, Bucket{1, kB, GB})
+	sizes := make([]int64, n)
+	sum := 0.0
+	for i := range sizes {
+		sizes[i] = s.Size(i)
+		sum += float64(sizes[i])
+	}
+	if slices.IsSorted(sizes) {
+		t.Error("the sizes are in order")
+	}
+	// Neighbours do not go together: the order is shuffled.
+	if r := correlation(sizes); math.Abs(r) > 4/math.Sqrt(n) {
+		t.Errorf("successive sizes correlate: %v", r)
+	}
+	slices.Sort(sizes)
+	for i, size := range sizes {
+		low, high := kB*math.Pow(1e6, float64(i)/n), kB*math.Pow(1e6, float64(i+1)/n)
+		if float64(size) < low-1 || float64(size) > high+1 {
+			t.Fatalf("quantile %v is %d, want %.0f to %.0f", float64(i)/n, size, low, high)
+		}
+	}
+	// (to − from) / ln(to/from) on average.
+	if want := (GB - kB) / math.Log(1e6); math.Abs(sum/n-want)/want > 0.001 {
+		t.Errorf("mean %v, want %v", sum/n, want)
+	}
+}
+
+func correlation(sizes []int64) float64 {
+	var logs []float64
+	mean := 0.0
+	for _, s := range sizes {
+		logs = append(logs, math.Log(float64(s)))
+		mean += logs[len(logs)-1] / float64(len(sizes))
+	}
+	var product, square float64
+	for i, l := range logs {
+		square += (l - mean) * (l - mean)
+		if i > 0 {
+			product += (l - mean) * (logs[i-1] - mean)
+		}
+	}
+	return product / square
+}
+
+// The sizes are part of the format of results, like the content.
+func TestSpreadPinned(t *testing.T) {
+	s := spread(t, 1000, 42, Bucket{60, 2 * MiB, 6 * MiB}, Bucket{40, 20 * MiB, 20 * MiB})
+	var got []int64
+	for i := range 5 {
+		got = append(got, s.Size(i))
+	}
+	if want := []int64{20971520, 2860207, 20971520, 20971520, 20971520}; !slices.Equal(got, want) {
+		t.Errorf("sizes %v, want %v", got, want)
+	}
+}
+
+func TestSpreadDependsOnSeed(t *testing.T) {
+	a, again, other := spread(t, 100, 1, Bucket{1, kB, GB}), spread(t, 100, 1, Bucket{1, kB, GB}), spread(t, 100, 2, Bucket{1, kB, GB})
+	same := 0
+	for i := range 100 {
+		if a.Size(i) != again.Size(i) {
+			t.Fatalf("object %d has another size the second time", i)
+		}
+		if a.Size(i) == other.Size(i) {
+			same++
+		}
+	}
+	if same > 10 {
+		t.Errorf("%d of 100 sizes are the same with another seed", same)
+	}
+}
+
+func TestBadSpreads(t *testing.T) {
+	for _, b := range [][]Bucket{{}, {{0, 1, 2}}, {{-1, 1, 2}}, {{math.NaN(), 1, 2}}, {{math.Inf(1), 1, 2}}, {{1, 0, 2}}, {{1, 3, 2}}} {
+		if _, err := NewSpread(10, 1, b...); err == nil {
+			t.Errorf("%v is accepted", b)
+		}
+	}
+	if _, err := NewSpread(0, 1, Bucket{1, 1, 1}); err == nil {
+		t.Error("no object is accepted")
+	}
+}
+
+// Every number once, for sizes around the powers of two and of four.
+func TestPermutation(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 5, 15, 16, 17, 255, 256, 257, 1000, 65_537} {
+		for seed := range uint64(3) {
+			p := newPermutation(n, seed)
+			seen := make([]bool, n)
+			fixed := 0
+			for i := range n {
+				x := p.of(i)
+				if x < 0 || x >= n || seen[x] {
+					t.Fatalf("%d of %d goes to %d, seed %d", i, n, x, seed)
+				}
+				seen[x] = true
+				if x == i {
+					fixed++
+				}
+			}
+			// A random permutation has one fixed point on average, Poisson.
+			if n > 10 && fixed > 8 {
+				t.Errorf("%d of %d stay in their place, seed %d", fixed, n, seed)
+			}
+		}
+	}
+}
+
+func BenchmarkSpreadSize(b *testing.B) {
+	s := spread(b, 1_000_000, 1, Bucket{60, 2 * MiB, 6 * MiB}, Bucket{40, 20 * MiB, 20 * MiB})
+	i := 0
+	for b.Loop() {
+		s.Size(i % 1_000_000)
+		i++
+	}
+}
