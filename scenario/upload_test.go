@@ -466,10 +466,21 @@ func TestUploadGivesUp(t *testing.T) {
 // An attempt that seems to fail may have stored its object: then it is not put
 // again, and one that was given up counts as accepted.
 func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
-	for _, retries := range []int{0, 3} {
+	for _, c := range []struct {
+		retries int
+		listing bool // the system lists, and cannot be asked by name
+	}{{0, false}, {3, false}, {0, true}} {
 		virtual(t, func(t *testing.T) {
+			retries := c.retries
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10, func(u *experiment.ResolvedUpload) { u.Retries = retries }))
 			f := b.faulty(nil)
+			if c.listing {
+				b.node = struct {
+					system.Node
+					system.Lister
+					system.Deleter
+				}{f, f, f}
+			}
 			f.after = func(name string, n int) error {
 				if name == "00000001.bin" {
 					return errors.New("mem: connection reset")

@@ -28,9 +28,10 @@ func TestConformance(t *testing.T) {
 		t.Run(test.system.Info().Name, func(t *testing.T) {
 			systemtest.Run(t, systemtest.Suite{System: test.system, Write: true, Truths: systemtest.Truths{Slow: true}, Attach: func(t *testing.T) (system.Options, func()) {
 				s := start(t, siasim.Config{
-					Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Up: siasim.Bandwidth{Start: 200e6}, KeepEach: 3 << 20, KeepBytes: 256 << 20,
-					Content: func(path string, size int64) io.Reader { // of the case that must not be kept in memory
-						return systemtest.Content(path[strings.LastIndex(path, "large-"):], size)
+					Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Up: siasim.Bandwidth{Start: 200e6}, KeepEach: 6 << 20, KeepBytes: 256 << 20,
+					Content: func(path string, size int64) io.Reader { // too large to be kept
+						_, name, _ := strings.Cut(path, "-") // behind the run's mark
+						return systemtest.Content(name, size)
 					},
 				})
 				server := httptest.NewServer(test.api(s))
