@@ -252,7 +252,7 @@ func (r *Report) remark(in *input) {
 			most = max(most, n)
 		}
 	}
-	if single {
+	if single && r.Loads == nil { // a load test is one trial by design
 		r.Notes = append(r.Notes, "Some cells have a single valid trial: there is no interval and no comparison for them. Repeat at least 6 times for an interval at 95 %.")
 	}
 	if least > 0 && least < 6 {

@@ -71,7 +71,7 @@ func (r *Report) colourOf(l *LoadTest) string {
 	return systemColour(1)
 }
 
-// nameOf is what a load test is called beside others.
+// name is what a load test is called beside others.
 func (l *LoadTest) name() string {
 	if l.Where == "" {
 		return l.System
@@ -91,7 +91,7 @@ func (r *Report) own(points func(*LoadTest) []stretch) []curve {
 	return all
 }
 
-// polls says what the figures of load tests rest on.
+// pollsBasis says what the figures of load tests rest on.
 func (r *Report) pollsBasis(curves []curve) string {
 	seen, n := map[*LoadTest]bool{}, 0
 	for _, c := range curves {
@@ -107,10 +107,8 @@ func (r *Report) pollsBasis(curves []curve) string {
 	return s
 }
 
-const (
-	readsBins = " At most %d stretches of equal time are drawn; "
-	readsGaps = " Lines are broken where polls are missing; vertical lines are sessions (dotted), faults (red) and the end by an exit condition (dashed)."
-)
+// readsTime says how the figures over time are to be read.
+const readsTime = " Each point is a stretch of time, of at most %d. Gaps are missing polls; vertical lines are sessions (dotted), faults (red) and the end (dashed)."
 
 func (r *Report) efficiencyFigure() Figure {
 	f := overTime{id: "efficiency", title: "Storage efficiency", better: "higher is better", unit: "ratio", value: "efficiency",
@@ -319,7 +317,7 @@ func (r *Report) draw(o overTime) Figure {
 	if len(o.curves) == 0 {
 		return Figure{}
 	}
-	f := Figure{ID: o.id, Title: o.title, Better: o.better, Reads: o.reads + fmt.Sprintf(readsBins, r.points()) + "each is one point." + readsGaps, N: o.n}
+	f := Figure{ID: o.id, Title: o.title, Better: o.better, Reads: o.reads + fmt.Sprintf(readsTime, r.points()), N: o.n}
 	if f.N == "" {
 		f.N = r.pollsBasis(o.curves)
 	}
@@ -337,8 +335,11 @@ func (r *Report) draw(o overTime) Figure {
 		}
 		byGroup[key] = append(byGroup[key], c)
 		mark := "line"
-		if c.dashed {
+		switch {
+		case c.dashed:
 			mark = "dash"
+		case o.stacked:
+			mark = "bar"
 		}
 		if entry := (Legend{c.name, c.colour, mark}); !slices.Contains(f.Legend, entry) {
 			f.Legend = append(f.Legend, entry)
@@ -434,7 +435,7 @@ func (r *Report) panelOver(o overTime, f *Figure, title string, curves []curve, 
 	layers := []spec{}
 	if o.stacked {
 		y["stack"] = "zero"
-		layers = append(layers, spec{"mark": spec{"type": "area", "opacity": 0.85, "line": false}, "encoding": spec{"color": col, "order": spec{"field": "o", "type": "quantitative"}, "tooltip": tip}})
+		layers = append(layers, spec{"mark": spec{"type": "area", "opacity": 0.85, "line": false}, "encoding": spec{"color": col, "detail": detail, "order": spec{"field": "o", "type": "quantitative"}, "tooltip": tip}})
 		for _, row := range rows {
 			row["o"] = slices.Index(names, row["s"].(string))
 		}

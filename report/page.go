@@ -98,6 +98,7 @@ var legendMarks = map[string]string{
 	"cross":          `<path d="M8.3 1h3.4v3.3H15v3.4h-3.3V11H8.3V7.7H5V4.3h3.3z" stroke="none"/>`,
 	"stroke":         `<path d="M4 6h12" stroke-width="3"/>`,
 	"bar":            `<rect x="3" y="1.5" width="14" height="9" rx="1" stroke="none"/>`,
+	"line":           `<path d="M0 6h20" stroke-width="2"/>`,
 	"dash":           `<path d="M0 6h20" stroke-width="2" stroke-dasharray="5 3"/>`,
 	"hollow":         `<circle cx="10" cy="6" r="4" fill="none" stroke-width="1.6"/>`,
 }

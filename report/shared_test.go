@@ -20,6 +20,13 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(loadMemoryEnv); dir != "" {
+		if err := loadAndReport(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if dir := os.Getenv(memoryEnv); dir != "" {
 		if err := recordAndReport(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -240,7 +240,10 @@ func (t textTable) lines() (lines []string, width int) {
 
 // textNotes say how to read the table and when not to trust it.
 func (r *Report) textNotes() []string {
-	notes := []string{"Medians over valid trials ± the wider half of the interval" + map[bool]string{true: "; ratio to " + r.Baseline + " within blocks", false: ""}[r.Baseline != ""] + "."}
+	var notes []string
+	if r.Loads == nil {
+		notes = append(notes, "Medians over valid trials ± the wider half of the interval"+map[bool]string{true: "; ratio to " + r.Baseline + " within blocks", false: ""}[r.Baseline != ""]+".")
+	}
 	tilde := false
 	for _, c := range r.Cells {
 		if q, ok := c.Ratios[r.headline]; ok && !q.Shown {

@@ -309,8 +309,10 @@ func (l *LoadTest) stored() {
 				l.FileRate = estimateBetween(w.rate(v, first, last))
 			}
 		}
-	} else if l.Seconds > 0 && l.Objects.Bytes > 0 {
-		l.FileRate = Estimate{Value: l.Bytes / l.Seconds, Lo: unknown, Hi: unknown}
+	} else if n := len(l.shelf.accepted); n > 1 {
+		if took := l.shelf.accepted[n-1].at - l.began(); took > 0 && !math.IsInf(took, 0) {
+			l.FileRate = Estimate{Value: l.Bytes / Num(took), Lo: unknown, Hi: unknown}
+		}
 	}
 	if v, at := latestAt(w.values[system.ReadContracts], len(w.start)-1); at >= 0 {
 		l.Contracts = Num(v)
@@ -375,7 +377,7 @@ func (l *LoadTest) latencies() {
 func (l *LoadTest) efficient() {
 	w := l.watch
 	v := w.values[system.ReadAbsolute]
-	first, last := edge(v)
+	_, last := edge(v)
 	if last < 0 || !(l.Absolute > 0) {
 		return
 	}
@@ -416,5 +418,4 @@ func (l *LoadTest) efficient() {
 	if files > 0 {
 		e.PerFile = l.Absolute / Num(files)
 	}
-	_ = first
 }

@@ -25,7 +25,7 @@ func unfinished(r *Report) []Finding {
 		if !l.going() {
 			continue
 		}
-		s := l.name() + ": " + span(float64(l.Seconds)) + " so far"
+		s := l.name() + ": " + moment(l.Seconds) + " so far"
 		if l.info.plan.Upload != nil {
 			s += ", " + l.soFar()
 		}
@@ -121,7 +121,7 @@ func readingUnit(name string) string {
 
 func wealthBreaks(r *Report) []Finding {
 	f := Finding{Rule: "money-missing", Tone: Bad, Title: "Money is missing",
-		Text: fmt.Sprintf("Wallet and contracts together, with what was under way, fell and did not come back within %s and %d polls. In a closed system this sum is constant: a payment to anybody else, or money lost.", span(heldSeconds), heldPolls)}
+		Text: fmt.Sprintf("Wallet and contracts together, with what was under way, fell and did not come back within %s and %d polls. In a closed system this sum is constant: a payment to anybody else, or money lost.", moment(heldSeconds), heldPolls)}
 	f.Evidence = r.broken("wealth", func(b *Break) bool { return b.Held && b.Amount.Value < 0 })
 	return withEvidence(f)
 }
@@ -221,7 +221,7 @@ func objectsUnreadable(r *Report) []Finding {
 func objectsNotDurable(r *Report) []Finding {
 	f := Finding{Rule: "not-durable", Tone: Warn, Title: "Objects did not become durable"}
 	f.Evidence = r.counted(func(o *Objects) int64 { return o.NotDurable + o.Late }, func(l *LoadTest, _ int64) string {
-		return fmt.Sprintf("of %s accepted, %s never and %s later than %s after", count(l.Objects.Accepted), count(l.Objects.NotDurable), count(l.Objects.Late), span(l.info.settle()))
+		return fmt.Sprintf("of %s accepted, %s never and %s later than %s after", count(l.Objects.Accepted), count(l.Objects.NotDurable), count(l.Objects.Late), moment(Num(l.info.settle())))
 	})
 	f.Text = "The system had accepted them, and they were not seen at their full redundancy within upload.settle. Accepted is not durable: until then they depend on fewer servers than was asked for."
 	return withEvidence(f)
@@ -241,9 +241,9 @@ func redundancyFell(r *Report) []Finding {
 		for _, x := range l.below() {
 			s := fmt.Sprintf("%s: up to %s, from %s after the beginning", l.name(), plural(int64(x.y), "object", "objects"), moment(Num(x.from)))
 			if x.part == 1 {
-				open.Evidence = append(open.Evidence, fmt.Sprintf("%s; not repaired within %s, when the watching ended", s, span(x.to-x.from)))
+				open.Evidence = append(open.Evidence, fmt.Sprintf("%s; not repaired within %s, when the watching ended", s, moment(Num(x.to-x.from))))
 			} else {
-				mended.Evidence = append(mended.Evidence, fmt.Sprintf("%s, for %s", s, span(x.to-x.from)))
+				mended.Evidence = append(mended.Evidence, fmt.Sprintf("%s, for %s", s, moment(Num(x.to-x.from))))
 			}
 		}
 	}

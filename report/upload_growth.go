@@ -151,13 +151,16 @@ func (l *LoadTest) courses() []progressed {
 	}
 	all = append(all, l.timed("time to store an object", l.shelf.accepted), l.timed("time to full redundancy", l.shelf.durable))
 	file, absolute := l.rates(growthPoints)
+	from, to := l.storing()
 	for _, r := range []struct {
 		what string
 		line []stretch
 	}{{"file bandwidth", file}, {"absolute bandwidth", absolute}} {
 		p := progressed{what: r.what, unit: "B/s"}
 		for _, b := range r.line {
-			p.add(l, (b.from+b.to)/2, b.y)
+			if b.from >= from && b.to <= to {
+				p.add(l, (b.from+b.to)/2, b.y)
+			}
 		}
 		all = append(all, p)
 	}
@@ -166,6 +169,16 @@ func (l *LoadTest) courses() []progressed {
 		p.add(l, b.to, b.y)
 	}
 	return append(all, p)
+}
+
+// storing is the time from the first put to the last acceptance: before and
+// after it no bandwidth is wanted.
+func (l *LoadTest) storing() (from, to float64) {
+	n := len(l.shelf.accepted)
+	if n == 0 {
+		return 0, math.Inf(1)
+	}
+	return l.began(), l.shelf.accepted[n-1].at
 }
 
 func (p *progressed) add(l *LoadTest, at, y float64) {

@@ -338,6 +338,10 @@ func with[T any](s iter.Seq[T]) iter.Seq2[T, error] {
 	}
 }
 
+func streams(s loadTruth) func(int64) iter.Seq2[record.Poll, error] {
+	return func(int64) iter.Seq2[record.Poll, error] { return with(s.polls()) }
+}
+
 var siadMeta = map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run sia-worst-case",
 	"systems": `{"siad":{"version":"siad 1.5.9","redundancy":"10 data + 20 parity pieces","sector":"4194304"}}`}
 
@@ -347,7 +351,7 @@ func (s loadTruth) report(t testing.TB) *Report {
 	plan := s.plan(t)
 	in := &input{meta: siadMeta, plan: viewOf(plan), raw: []byte("{}"), name: "run-dir", trials: []record.Trial{s.trial(plan)}, events: s.events(1),
 		metrics: []record.Metric{{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher, Help: "bytes per second"}},
-		polls:   func(int64) iter.Seq2[record.Poll, error] { return with(s.polls()) },
+		polls:   streams(s),
 		jobs:    func(int64) iter.Seq2[record.Job, error] { return with(s.jobs()) }}
 	if s.collect {
 		in.jobs = nil

@@ -323,7 +323,7 @@ func (r *Report) loadSections() []Section {
 	add(Section{"summary", "Summary", words, r.summaryTable()})
 	add(Section{"objects", "Objects", "What became of the objects of the data set. Durable ones are accepted, too; adopted ones were found stored after a session that ended while they were under way.", r.objectTable()})
 	add(Section{"money", "Spending", "Exact amounts by the system's own account, at the last poll that told them.", r.spendingTable()})
-	add(Section{"laws", "What must hold", fmt.Sprintf("Accounts and counters of the system that did what they must not. What moved between neighbouring polls is allowed for, and a change counts when it held for %d polls and %s.", heldPolls, span(heldSeconds)), r.breakTable()})
+	add(Section{"laws", "What must hold", fmt.Sprintf("Accounts and counters of the system that did what they must not. What moved between neighbouring polls is allowed for, and a change counts when it held for %d polls and %s.", heldPolls, moment(heldSeconds)), r.breakTable()})
 	add(Section{"growth", "Growth", fmt.Sprintf("How each series changes with files, bytes and hours: medians of neighbours, at most %d points; the class by information criterion, allowing for points that depend on their neighbours; the change from the beginning to the end, in percent, with its 95 %% interval.", growthPoints), r.growthTable()})
 	add(Section{"causes", "Files, bytes or time", "What each does to a series while the others are held, over its whole range in this test, with its 95 % interval; p is corrected for the number of quantities (Holm).", r.causeTable()})
 	return all

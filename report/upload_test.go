@@ -1,21 +1,376 @@
 package report
 
 import (
-	"os"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
-func TestSmoke(t *testing.T) {
+// found of a rule, and its words.
+func (r *Report) evidence(rule string) string {
+	if f := r.found(rule); f != nil {
+		return strings.Join(f.Evidence, "\n")
+	}
+	return ""
+}
+
+// alarms are the rules that may not speak of a load test in which nothing is wrong.
+var alarms = []string{"money-missing", "money-sum", "counter-fell", "money-came-in", "redundancy-fell", "redundancy-repaired", "objects-missing", "objects-failed", "objects-refused", "objects-unreadable",
+	"not-durable", "more-than-asked", "latency-grows", "store-time-grows", "bandwidth-grows", "partial", "absurd", "adopted", "retried"}
+
+func TestNothingIsFoundWhereNothingIsWrong(t *testing.T) {
+	for seed := range uint64(12) {
+		s := plainLoad(seed)
+		s.hours, s.objects, s.failing = 30, 1500, 0.01*float64(seed%3)
+		if seed%2 == 1 {
+			s.downtime, s.paused = [2]float64{15, 17}, true
+		}
+		r := s.report(t)
+		for _, rule := range alarms {
+			if r.found(rule) != nil {
+				t.Errorf("seed %d: %s: %s", seed, rule, r.evidence(rule))
+			}
+		}
+		if r.Verdict.Tone != Good {
+			t.Errorf("seed %d: verdict %+v", seed, r.Verdict)
+		}
+	}
+}
+
+// breaksOf are the violations of a load test, without the rest of its report.
+func breaksOf(t *testing.T, s loadTruth) []Break {
+	t.Helper()
+	plan := s.plan(t)
+	seen, err := (&input{polls: streams(s)}).watched(1)
+	must(t, err)
+	l := &LoadTest{watch: seen, info: &Cell{plan: plan.Cells[0]}}
+	l.check()
+	return l.Breaks
+}
+
+func TestCleanAccountsHoldForManySeeds(t *testing.T) {
+	n := uint64(150)
+	if testing.Short() {
+		n = 25
+	}
+	for seed := range n {
+		s := plainLoad(seed)
+		rng := rand.New(rand.NewPCG(seed, 99))
+		s.hours, s.objects = 6+20*rng.Float64(), 200+rng.IntN(2000)
+		slow := 200 * rng.Float64() * rng.Float64()
+		s.latency = func(_, _, h float64) float64 { return 0.1 + slow*h/s.hours } // up to minutes from the first call to the last
+		s.failing = 0.1 * rng.Float64() * rng.Float64()
+		if b := breaksOf(t, s); len(b) > 0 {
+			t.Errorf("seed %d: %+v", seed, b)
+		}
+	}
+}
+
+func TestMoneyLostIsFoundForManySeeds(t *testing.T) {
+	n := uint64(60)
+	if testing.Short() {
+		n = 10
+	}
+	for seed := range n {
+		rng := rand.New(rand.NewPCG(seed, 77))
+		s := plainLoad(seed)
+		s.hours, s.objects = 24, 1000
+		s.leakAt, s.leak = 5+15*rng.Float64(), 1+500*rng.Float64()
+		breaks := breaksOf(t, s)
+		if len(breaks) != 1 || breaks[0].Law != "wealth" || !breaks[0].Held {
+			t.Errorf("seed %d: %v SC lost at %v h: %+v", seed, s.leak, s.leakAt, breaks)
+			continue
+		}
+		b := breaks[0]
+		if off := math.Abs(float64(b.Amount.Value) + s.leak); off > 1e-5 || float64(b.From) > s.leakAt*3600 || float64(b.To) < s.leakAt*3600 || b.To-b.From > 3600 { // money under way hides it for a while
+			t.Errorf("seed %d: %v SC lost at %v h: %+v", seed, s.leak, s.leakAt, b)
+		}
+	}
+}
+
+func TestLawsOfMoney(t *testing.T) {
 	s := plainLoad(1)
-	s.latency = func(files, _, _ float64) float64 { return 3 + files/13 }
-	s.leakAt, s.leak = 20, 33
-	s.renewAt, s.renewLoss = 30, 69.3
-	s.downtime = [2]float64{36, 39}
+	s.hours, s.objects = 30, 1500
+	for _, c := range []struct {
+		name, rule, words string
+		change            func(*loadTruth)
+		not               []string
+	}{
+		{"lost", "money-missing", "33.00 SC (0.462 USD)", func(s *loadTruth) { s.leakAt, s.leak = 20, 33 }, []string{"money-sum", "counter-fell", "money-came-in"}},
+		{"renewal", "money-missing", "renewal before its time", func(s *loadTruth) { s.renewAt, s.renewLoss = 20, 69.3 }, []string{"money-sum"}},
+		{"renewal, the total", "counter-fell", "spent fell by 69.30 SC", func(s *loadTruth) { s.renewAt, s.renewLoss = 20, 69.3 }, []string{"money-sum"}},
+		{"hole", "money-sum", "12.00 SC", func(s *loadTruth) { s.holeAt, s.hole = 20, 12 }, []string{"money-missing", "counter-fell"}},
+		{"deposit", "money-came-in", "500.0 SC", func(s *loadTruth) { s.depositAt, s.deposit = 20, 500 }, []string{"money-missing", "money-sum"}},
+		{"at the very end", "money-under-way", "33.00 SC", func(s *loadTruth) { s.leakAt, s.leak = 29.8, 33 }, []string{"money-missing"}},
+	} {
+		x := s
+		c.change(&x)
+		r := x.report(t)
+		if !strings.Contains(r.evidence(c.rule), c.words) {
+			t.Errorf("%s: %s says %q; all: %+v", c.name, c.rule, r.evidence(c.rule), r.Loads[0].Breaks)
+		}
+		for _, rule := range c.not {
+			if r.found(rule) != nil {
+				t.Errorf("%s: %s, too: %s", c.name, rule, r.evidence(rule))
+			}
+		}
+	}
+}
+
+func TestObjectsAreCountedByWhatBecameOfThem(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects = 20, 800
+	states := map[int]record.JobState{10: record.JobFailed, 11: record.JobRefused, 12: record.JobUnreadable, 13: record.JobMissing, 14: record.JobAccepted, 16: record.JobPutting}
+	s.job = func(i int, j *record.Job) {
+		if state, ok := states[i]; ok {
+			j.State = state
+			j.Durable = 0
+		}
+		switch i {
+		case 17:
+			j.Adopted = true
+		case 18:
+			j.Attempts = 3
+		case 19:
+			j.Durable = j.Accepted + 3*time.Hour
+		}
+	}
 	r := s.report(t)
-	t.Log(text(t, r, 100))
-	must(t, os.WriteFile("/tmp/report-upload.html", page(t, r), 0o644))
-	for _, l := range strings.Split(text(t, r, 100), "\n") {
+	o := r.Loads[0].Objects
+	want := Objects{Set: 800, Accepted: 795, Durable: 794, NotDurable: 1, Late: 1, Putting: 1, Failed: 1, Refused: 1, Unreadable: 1, Missing: 1, Adopted: 1, Retried: 1, Attempts: 802, Bytes: 795}
+	if o != want {
+		t.Errorf("objects %+v, want %+v", o, want)
+	}
+	for _, rule := range []string{"objects-failed", "objects-refused", "objects-unreadable", "objects-missing", "not-durable", "adopted", "retried"} {
+		if r.found(rule) == nil {
+			t.Errorf("%s is not found", rule)
+		}
+	}
+	if r.Verdict.Tone != Bad {
+		t.Errorf("verdict %+v", r.Verdict)
+	}
+	if l := r.Loads[0]; float64(l.Accept.Value) < 2 || float64(l.Accept.Value) > 4 || float64(l.Durable.Value) < 250 || float64(l.Durable.Value) > 350 {
+		t.Errorf("times %+v, %+v: the truth is 3 s and 303 s", l.Accept, l.Durable)
+	}
+}
+
+func TestRedundancyThatFalls(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects = 20, 800
+	s.below = [2]float64{12, 0}
+	r := s.report(t)
+	if e := r.evidence("redundancy-fell"); !strings.Contains(e, "up to 7 objects, from 12:00 h") || !strings.Contains(e, "not repaired within 7:59 h") {
+		t.Errorf("redundancy-fell says %q", e)
+	}
+	s.below = [2]float64{12, 14}
+	r = s.report(t)
+	if e := r.evidence("redundancy-repaired"); !strings.Contains(e, "for 2:00 h") || r.found("redundancy-fell") != nil {
+		t.Errorf("redundancy-repaired says %q; %+v", e, r.found("redundancy-fell"))
+	}
+}
+
+func TestEfficiencyAndItsParts(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects, s.size = 20, 800, 10<<20 // a quarter of what a sector of 4 MiB in 10 pieces holds
+	r := s.report(t)
+	e := r.Loads[0].Efficiency
+	for _, x := range []struct {
+		name string
+		have Num
+		want float64
+	}{{"efficiency", e.Value.Value, 0.25 / 3}, {"padding", e.Padding, 0.25}, {"redundancy", e.Redundancy, 1. / 3}, {"line", e.Line, 0.25 / 3}, {"copies", e.Copies, 3}, {"per file", e.PerFile, 120 << 20}} {
+		if math.Abs(float64(x.have)/x.want-1) > 0.01 {
+			t.Errorf("%s %v, want %v", x.name, x.have, x.want)
+		}
+	}
+	if !(e.Value.Lo <= e.Value.Value && e.Value.Value <= e.Value.Hi) || r.found("more-than-asked") != nil {
+		t.Errorf("efficiency %+v, %+v", e.Value, r.found("more-than-asked"))
+	}
+	s.extra = 5.3 / 3
+	if got := s.report(t).evidence("more-than-asked"); !strings.Contains(got, "5.30× instead of 3.00×") {
+		t.Errorf("redundancy of 5.3: %q", got)
+	}
+}
+
+func TestSpendingIsExact(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects = 20, 800
+	r := s.report(t)
+	m := r.Loads[0].Money
+	if m == nil || m.Currency != "SC" || m.In != "USD" || m.Source != "2018-06-01" || !m.Whole {
+		t.Fatalf("money %+v", m)
+	}
+	last := s.state(20*3600-60, 800, s.contracts(rand.New(rand.NewPCG(s.seed, 4))))
+	for kind, want := range map[string]string{"fees": decimal(ratOf(last.fees).Quo(ratOf(last.fees), ratOf(oneSC)), 24), "upload": decimal(ratOf(last.upload).Quo(ratOf(last.upload), ratOf(oneSC)), 24)} {
+		i := slices.IndexFunc(m.Kinds, func(k Spending) bool { return k.Kind == kind })
+		if i < 0 || m.Kinds[i].Amount.Exact != want {
+			t.Errorf("%s: %+v, want %s", kind, m.Kinds, want)
+		}
+	}
+	used := float64(m.Kinds[0].Amount.Value + m.Kinds[1].Amount.Value + m.Kinds[2].Amount.Value)
+	if math.Abs(float64(m.Used.Value)-used) > 1e-9*used || math.Abs(float64(m.Used.In)-0.014*used) > 1e-9*used {
+		t.Errorf("used %+v, the parts are %v", m.Used, used)
+	}
+	// Fees and storage for 800 bytes and 2.77 months.
+	want := float64(m.Kinds[0].Amount.Value+m.Kinds[1].Amount.Value) / (800e-12 * 2.77)
+	if math.Abs(float64(m.PerTBMonth.Value)/want-1) > 1e-9 {
+		t.Errorf("per TB·month %v, want %v", m.PerTBMonth.Value, want)
+	}
+}
+
+func TestGrowthIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		class   string
+		latency func(files, bytes, hours float64) float64
+	}{
+		{"linear", func(files, _, _ float64) float64 { return 3 + files/10 }},
+		{"constant", nil},
+		{"exponential", func(files, _, _ float64) float64 { return 0.5 * math.Exp(files/300) }},
+	} {
+		s := plainLoad(3)
+		s.hours, s.objects, s.latency = 30, 1500, c.latency
+		r := s.report(t)
+		got := ""
+		for _, g := range r.Loads[0].Growth {
+			if g.What == "API latency" && g.Against == "files" {
+				got = g.Class
+			}
+		}
+		if got != c.class {
+			t.Errorf("API latency that is %s is called %s", c.class, got)
+		}
+		if (r.found("latency-grows") != nil) != (c.latency != nil) || (r.found("not-attributed") != nil) != (c.latency != nil) {
+			t.Errorf("%s: findings %+v", c.class, r.Findings)
+		}
+	}
+}
+
+func TestBandwidthThatFalls(t *testing.T) {
+	s := plainLoad(3)
+	s.hours, s.objects = 40, 4000
+	s.rate = func(share float64) float64 { return math.Exp(-2 * share) }
+	r := s.report(t)
+	if e := r.evidence("bandwidth-grows"); !strings.Contains(e, "file bandwidth") || !strings.Contains(e, "absolute bandwidth") {
+		t.Errorf("bandwidth that falls to a seventh: %q; %+v", e, r.Findings)
+	}
+}
+
+func TestWhatIsNotOverSaysSoFirst(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects, s.going = 20, 800, true
+	r := s.report(t)
+	if !strings.HasPrefix(r.Verdict.Text, "So far: this is not over (go on with `plimsoll resume run-dir`)") || r.Findings[0].Rule != "partial" {
+		t.Errorf("verdict %q, first finding %+v", r.Verdict.Text, r.Findings[0])
+	}
+	if out := text(t, r, 100); !strings.Contains(strings.Join(strings.Fields(out), " "), "plimsoll resume run-dir") || !strings.Contains(out, "not over") {
+		t.Errorf("text %q", out)
+	}
+	if len(r.Figures) < 7 {
+		t.Errorf("%d figures of a test that goes on", len(r.Figures))
+	}
+}
+
+func TestSessionsAndTheEnd(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects, s.downtime, s.ended = 20, 800, [2]float64{8, 10}, "max_spend: 3600 SC were spent"
+	r := s.report(t)
+	l := r.Loads[0]
+	if l.Sessions != 2 || l.Crashes != 1 || l.Ended != "max_spend" || l.Why != "3600 SC were spent" {
+		t.Errorf("%+v", l)
+	}
+	// Nothing is drawn over the time without a session.
+	file, absolute := l.rates(240)
+	for _, line := range [][]stretch{file, absolute, l.watch.medians(l.watch.latency, 240)} {
+		parts := map[int]bool{}
+		for _, p := range line {
+			parts[p.part] = true
+			if p.to > 8.1*3600 && p.from < 9.9*3600 {
+				t.Errorf("a stretch lies over the gap: %+v", p)
+			}
+		}
+		if len(parts) != 2 {
+			t.Errorf("a line with one gap has %d parts", len(parts))
+		}
+	}
+	s.paused = true
+	if l := s.report(t).Loads[0]; l.Crashes != 0 {
+		t.Errorf("a session that was paused is a crash: %+v", l)
+	}
+}
+
+// A poll's state lies between its start and its end, and the rate of two polls
+// between the rates that this allows.
+func TestBandsHoldTheTruth(t *testing.T) {
+	s := plainLoad(5)
+	s.hours, s.objects = 20, 5000
+	s.latency = func(_, _, _ float64) float64 { return 100 }
+	l := s.report(t).Loads[0]
+	_, absolute := l.rates(240)
+	times := s.times()
+	off, n := 0, 0
+	for _, p := range absolute {
+		if p.from < 1900 || p.to > 19*3600 {
+			continue
+		}
+		n++
+		// Objects come evenly: the true rate is that of all.
+		truth := float64(len(times)) * s.absolute() / (times[len(times)-1] - times[0])
+		if truth < p.lo*0.98 || truth > p.hi*1.02 {
+			off++
+		}
+	}
+	if n < 50 || off > n/50 {
+		t.Errorf("%d of %d bands do not hold the true rate", off, n)
+	}
+}
+
+func TestAbsurdReadingsAreGaps(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects, s.absurd = 20, 800, 7
+	r := s.report(t)
+	if e := r.evidence("absurd"); !strings.Contains(e, "spent:download ×7, last: 1.8e19 is below zero") {
+		t.Errorf("absurd says %q", e)
+	}
+	for _, rule := range []string{"money-sum", "money-missing", "counter-fell"} {
+		if r.found(rule) != nil {
+			t.Errorf("a reading that is not to be used made %s: %s", rule, r.evidence(rule))
+		}
+	}
+}
+
+func TestCollectHasTheSameReport(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects, s.collect = 30, 1500, true
+	s.latency = func(files, _, _ float64) float64 { return 1 + files/100 }
+	s.leakAt, s.leak = 20, 33
+	r := s.report(t)
+	l := r.Loads[0]
+	if l.Files != 1500 || l.Bytes != 1500 || l.Efficiency == nil || l.Money == nil {
+		t.Errorf("%+v", l)
+	}
+	if !strings.Contains(r.evidence("money-missing"), "33.00 SC") || r.found("latency-grows") == nil || len(r.Figures) < 6 {
+		t.Errorf("findings %+v", r.Findings)
+	}
+	if strings.Contains(r.Verdict.Text, "stored") {
+		t.Errorf("polls alone store nothing: %q", r.Verdict.Text)
+	}
+}
+
+func TestStudyStandsBesideOurs(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects = 10, 400
+	out := text(t, s.report(t), 100)
+	for _, want := range []string{"the study (2018)", "48,358", "3625 SC ($50.75)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, out)
+		}
+	}
+	for _, l := range strings.Split(out, "\n") {
 		if len([]rune(l)) > 100 {
 			t.Errorf("a line is wider than 100: %q", l)
 		}

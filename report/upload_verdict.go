@@ -69,9 +69,9 @@ func (l *LoadTest) outcome(named bool) string {
 		who = l.name() + ": "
 	}
 	if l.info.plan.Upload == nil {
-		return who + plural(int64(l.Polls.N), "poll", "polls") + " in " + span(float64(l.Seconds))
+		return who + plural(int64(l.Polls.N), "poll", "polls") + " in " + moment(l.Seconds)
 	}
-	s := fmt.Sprintf("%s%s (%s) in %s", who, l.soFar(), show(float64(l.Bytes), "B"), span(float64(l.Seconds)))
+	s := fmt.Sprintf("%s%s (%s) in %s", who, l.soFar(), show(float64(l.Bytes), "B"), moment(l.Seconds))
 	if l.Efficiency != nil && l.Efficiency.Value.Value.Known() {
 		s += fmt.Sprintf(" at a storage efficiency of %s", shareWords(float64(l.Efficiency.Value.Value)))
 	}

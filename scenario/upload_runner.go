@@ -53,22 +53,22 @@ func (r *uploadRunner) settler() system.Settler {
 }
 
 // adopt tells the node that an object is ours.
-func (r *uploadRunner) adopt(ref system.Ref) {
+func (r *uploadRunner) adopt(o system.Object) {
 	if a, ok := r.node.(system.Adopter); ok {
-		a.Adopt(ref)
+		a.Adopt(o)
 	}
 }
 
 // remove deletes an object of ours; that it is not there is as good.
-func (r *uploadRunner) remove(ctx context.Context, ref system.Ref) error {
+func (r *uploadRunner) remove(ctx context.Context, o system.Object) error {
 	d, ok := r.node.(system.Deleter)
 	if !ok {
 		return errCannotRemove
 	}
-	r.adopt(ref)
+	r.adopt(o)
 	one, cancel := context.WithTimeout(ctx, removeOneTimeout)
 	defer cancel()
-	if err := d.Delete(one, ref); err != nil && !errors.Is(err, system.ErrNotFound) {
+	if err := d.Delete(one, o.Ref); err != nil && !errors.Is(err, system.ErrNotFound) {
 		return err
 	}
 	return nil

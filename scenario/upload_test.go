@@ -143,6 +143,7 @@ type uploadBench struct {
 	limits  experiment.Limits
 	mode    string
 	base    string
+	kept    string
 	steady  time.Duration
 	epoch   time.Time
 	ops     []record.Op
@@ -182,7 +183,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal Journal) (yield, 
 	b.t.Helper()
 	runner, err := Upload{}.Prepare(ctx, Site{
 		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: clusterOf{b.cluster, b.node}, Seed: 1, Limits: b.limits,
-		Run: "0123abcd", Base: b.base, Steady: b.steady,
+		Run: "0123abcd", Kept: b.kept, Base: b.base, Steady: b.steady,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
 	}, []experiment.Cell{b.cell})
 	if err != nil {
@@ -465,10 +466,21 @@ func TestUploadGivesUp(t *testing.T) {
 // An attempt that seems to fail may have stored its object: then it is not put
 // again, and one that was given up counts as accepted.
 func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
-	for _, retries := range []int{0, 3} {
+	for _, c := range []struct {
+		retries int
+		listing bool // the system lists, and cannot be asked by name
+	}{{0, false}, {3, false}, {0, true}} {
 		virtual(t, func(t *testing.T) {
+			retries := c.retries
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10, func(u *experiment.ResolvedUpload) { u.Retries = retries }))
 			f := b.faulty(nil)
+			if c.listing {
+				b.node = struct {
+					system.Node
+					system.Lister
+					system.Deleter
+				}{f, f, f}
+			}
 			f.after = func(name string, n int) error {
 				if name == "00000001.bin" {
 					return errors.New("mem: connection reset")

@@ -27,6 +27,8 @@ type uploadTrial struct {
 	queue *queue
 	polls *polls
 
+	telling sync.Mutex // one report at a time, in order
+
 	mu      sync.Mutex
 	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
 	doubt   map[int]bool        // the latest attempt may have left something in the system
@@ -40,6 +42,7 @@ type uploadTrial struct {
 	ops     []record.Op
 	sent    time.Time
 	full    string
+	quotas  int // attempts in a row that it had no room for
 	idle    bool
 	design  *design         // nil: the data set is stored in its order
 	probing bool            // what is put now is a probe

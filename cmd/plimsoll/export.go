@@ -13,6 +13,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/report"
 )
 
+// exportFormats names the formats.
+const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings; sia-metrics (of a siad, as sia_metrics_collector wrote them)"
+
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -41,8 +44,9 @@ func exporter(r *record.Reader, format string) (func(io.Writer) error, error) {
 		return func(w io.Writer) error { return report.WriteSiaMetrics(r, w) }, nil
 	case "ops-parquet":
 		return func(w io.Writer) error { return report.WriteOpsParquet(r, w) }, nil
-	default:
-		return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format),
-			"formats: csv, ops-csv, parquet, ops-parquet, json, benchfmt, sia-metrics"))
 	}
+	if write := report.LoadExports()[format]; write != nil {
+		return func(w io.Writer) error { return write(r, w) }, nil
+	}
+	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: "+exportFormats))
 }

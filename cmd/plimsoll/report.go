@@ -80,7 +80,7 @@ func (p *program) exportCommand() *cobra.Command {
 			return p.export(args[0], format, out)
 		},
 	}
-	c.Flags().StringVar(&format, "format", "csv", "csv, ops-csv, parquet, ops-parquet, json, benchfmt or sia-metrics (polls of a siad, as sia_metrics_collector wrote them)")
+	c.Flags().StringVar(&format, "format", "csv", exportFormats)
 	c.Flags().StringVar(&out, "out", "", "file to write (default standard output)")
 	return c
 }
