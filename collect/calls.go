@@ -35,8 +35,16 @@ func Calls(node system.Node) []system.Call {
 	}
 	if s, ok := node.(system.Lister); ok {
 		calls = append(calls, system.Call{Name: "list", Read: func(ctx context.Context) ([]system.Reading, error) {
+			var sum listing
+			if w, ok := node.(system.Walker); ok { // millions need not be held at once
+				err := w.Walk(ctx, sum.add)
+				return sum.readings(), err
+			}
 			all, err := s.List(ctx)
-			return listed(all), err
+			for _, o := range all {
+				_ = sum.add(o)
+			}
+			return sum.readings(), err
 		}})
 	}
 	if s, ok := node.(system.Healther); ok {
@@ -85,15 +93,26 @@ func money(c system.Costs) (out []system.Reading) {
 	return out
 }
 
-// listed sums up sizes; when one is not told, there is no sum.
-func listed(all []system.Object) []system.Reading {
-	out := []system.Reading{{Name: system.ReadFiles, Value: float64(len(all))}}
-	bytes := int64(0)
-	for _, o := range all {
-		if o.Size < 0 {
-			return out
-		}
-		bytes += o.Size
+// listing sums up sizes; when one is not told, there is no sum.
+type listing struct {
+	files, bytes int64
+	untold       bool
+}
+
+// add never fails.
+func (l *listing) add(o system.Object) error {
+	l.files++
+	if o.Size < 0 {
+		l.untold = true
 	}
-	return append(out, system.Reading{Name: system.ReadFileBytes, Value: float64(bytes)})
+	l.bytes += max(0, o.Size)
+	return nil
+}
+
+func (l *listing) readings() []system.Reading {
+	out := []system.Reading{{Name: system.ReadFiles, Value: float64(l.files)}}
+	if l.untold {
+		return out
+	}
+	return append(out, system.Reading{Name: system.ReadFileBytes, Value: float64(l.bytes)})
 }

@@ -85,6 +85,7 @@ type Detail struct {
 // Kinds of details.
 const (
 	DetailPhase    = "phase"     // seconds of a phase, by the system's own account, median over the trial's operations
+	DetailProbe    = "probe"     // seconds to store a small object when nothing else is under way, median of a probe, by phase of an upload with attribution: "03 files"
 	DetailPID      = "pid"       // process id: tells a process from the one that took its place
 	DetailRSSStart = "rss_start" // bytes: resident set of a process once it was ready, before anything was stored
 	DetailPSSStart = "pss_start" // bytes: proportional set likewise

@@ -25,10 +25,10 @@ type polls struct {
 	every   time.Duration
 	told    func() // called after each poll; nil: nobody listens
 
-	write sync.Mutex // one caller of the journal at a time
-	mu    sync.Mutex
-	tally pollTally
-	money int // decimals of the system's currency
+	mu        sync.Mutex
+	tally     pollTally
+	collector *collect.Collector
+	money     int // decimals of the system's currency
 }
 
 // pollTally adds up polls.
@@ -145,6 +145,7 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 		stop(nil)
 		return nil, err
 	}
+	p.collector = c
 	over := make(chan error, 1)
 	go func() {
 		err := c.Run(going)
@@ -162,13 +163,19 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 	}, nil
 }
 
+// once polls beyond the schedule, while polls go on.
+func (p *polls) once(ctx context.Context) error {
+	if _, err := p.collector.Once(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
 // timeout is that of one call of a poll.
 func (p *polls) timeout() time.Duration { return p.site.Limits.Deadline.Std() }
 
 func (p *polls) keep(poll record.Poll) error {
-	p.write.Lock()
 	err := p.journal.Poll(poll)
-	p.write.Unlock()
 	p.mu.Lock()
 	p.tally.add(poll)
 	p.mu.Unlock()

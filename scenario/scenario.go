@@ -91,7 +91,7 @@ type Continuer interface {
 	Continues(cell experiment.Cell) bool
 }
 
-// Journal is the memory of a trial that goes on.
+// Journal is the memory of a trial that goes on. It is safe for concurrent use.
 type Journal interface {
 	// Earlier are the jobs that earlier sessions of the trial have recorded.
 	Earlier() iter.Seq2[record.Job, error]

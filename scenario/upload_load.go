@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -63,7 +64,8 @@ func (t *uploadTrial) load(cpu float64) Load {
 	y := &t.tally
 	load.CPU = selfCPU() - cpu
 	load.RSSPeak = selfRSSPeak()
-	load.Notes = t.notes
+	load.Notes = slices.Clone(t.notes)
+	load.Details = t.probes
 	m := load.Metrics
 	m["objects"] = float64(t.set.Len())
 	m["accepted"], m["adopted"] = float64(y.accepted), float64(y.adopted)

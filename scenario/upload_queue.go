@@ -75,6 +75,14 @@ func (q *queue) take(ctx context.Context) (object int, ok bool) {
 	return 0, false
 }
 
+// until has only objects before limit given out.
+func (q *queue) until(limit int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limit = limit
+	q.changed()
+}
+
 // pause waits for d (negative: for ever), for again, or for the end of ctx.
 func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 	var due <-chan time.Time

@@ -49,6 +49,9 @@ func (t *uploadTrial) done(op record.Op) error {
 			y.failures++
 		}
 		if op.Outcome == record.OK {
+			if t.probing {
+				t.probed = append(t.probed, time.Duration(op.LastByte-op.Start).Seconds())
+			}
 			t.recent.add(time.Duration(op.LastByte), time.Duration(op.LastByte-op.Start))
 		}
 	}

@@ -33,13 +33,13 @@ type ledger struct {
 func newLedger() *ledger { return &ledger{jobs: map[int64]record.Job{}} }
 
 func (l *ledger) Jobs(jobs ...record.Job) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.fail != nil {
 		if err := l.fail(); err != nil {
 			return err
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, j := range jobs {
 		l.jobs[j.Object] = j
 		l.all = append(l.all, j)
@@ -223,6 +223,9 @@ func (b *uploadBench) set() workload.Set {
 	b.t.Helper()
 	r := &uploadRunner{site: Site{Use: experiment.SystemUse{Mode: b.mode}, Run: "0123abcd"}}
 	set, err := DataSet(b.cell.Data, r.dataSeed(42), b.base)
+	if err == nil && b.cell.Upload.Attribution {
+		set, err = (&uploadTrial{uploadRunner: r, u: b.cell.Upload, seed: 42}).attributed(set)
+	}
 	if err != nil {
 		b.t.Fatal(err)
 	}

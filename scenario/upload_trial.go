@@ -27,8 +27,6 @@ type uploadTrial struct {
 	queue *queue
 	polls *polls
 
-	journal sync.Mutex // one caller at a time
-
 	mu      sync.Mutex
 	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
 	doubt   map[int]bool        // the latest attempt may have left something in the system
@@ -43,6 +41,10 @@ type uploadTrial struct {
 	sent    time.Time
 	full    string
 	idle    bool
+	design  *design         // nil: the data set is stored in its order
+	probing bool            // what is put now is a probe
+	probed  []float64       // seconds of its puts
+	probes  []record.Detail // medians
 	notes   []string
 }
 
@@ -113,7 +115,7 @@ func (t *uploadTrial) session(outer context.Context) error {
 // work stores the objects, waits until they are durable, and verifies some.
 func (t *uploadTrial) work(ctx context.Context) error {
 	endSettling := t.settling(ctx)
-	err := t.workers(ctx)
+	err := t.put(ctx)
 	if err == nil {
 		err = t.resolve(ctx)
 	}
@@ -130,12 +132,20 @@ func (t *uploadTrial) work(ctx context.Context) error {
 	return err
 }
 
-// workers put objects until none is left.
-func (t *uploadTrial) workers(ctx context.Context) error {
+// put stores what is left of the objects.
+func (t *uploadTrial) put(ctx context.Context) error {
+	if t.design != nil {
+		return t.workPhases(ctx)
+	}
+	return t.workers(ctx, t.u.Concurrency)
+}
+
+// workers put objects, n at a time, until none is left.
+func (t *uploadTrial) workers(ctx context.Context, n int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
-	for worker := range min(t.u.Concurrency, max(1, t.set.Len())) {
+	for worker := range min(n, max(1, t.set.Len())) {
 		group.Go(func() {
 			for {
 				object, ok := t.queue.take(ctx)
@@ -156,6 +166,9 @@ func (t *uploadTrial) workers(ctx context.Context) error {
 // open makes the data set.
 func (t *uploadTrial) open() error {
 	set, err := t.data()
+	if err == nil && t.u.Attribution {
+		set, err = t.attributed(set)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: data set: %w", t.site.Use.Name, err)
 	}
@@ -168,8 +181,6 @@ func (t *uploadTrial) name(object int) string { return t.pre + t.set.Object(obje
 
 // event records something that happened in the trial.
 func (t *uploadTrial) event(kind, what, detail string) error {
-	t.journal.Lock()
-	defer t.journal.Unlock()
 	return t.sink.Journal.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
 }
 
@@ -179,8 +190,6 @@ func (t *uploadTrial) write(jobs ...record.Job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	t.journal.Lock()
-	defer t.journal.Unlock()
 	return t.sink.Journal.Jobs(jobs...)
 }
 
@@ -188,6 +197,16 @@ func (t *uploadTrial) note(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notes = append(t.notes, text)
+}
+
+// setProbing says that what is put from now on is a probe, or is none any more,
+// and gives the seconds that the probe's puts took.
+func (t *uploadTrial) setProbing(probing bool) []float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	took := t.probed
+	t.probing, t.probed = probing, nil
+	return took
 }
 
 func (t *uploadTrial) setIdle(idle bool) {

@@ -14,7 +14,7 @@ import (
 )
 
 // exportFormats names the formats.
-const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings"
+const exportFormats = "csv, parquet, json, benchfmt, sia-metrics (polls of a siad, as sia_metrics_collector wrote them), and with -csv or -parquet: ops, jobs, polls, calls, readings"
 
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 
@@ -40,6 +40,8 @@ func exporter(r *record.Reader, format string) (func(io.Writer) error, error) {
 		return of((*report.Report).WriteBenchfmt)
 	case "ops-csv":
 		return func(w io.Writer) error { return report.WriteOpsCSV(r, w) }, nil
+	case "sia-metrics":
+		return func(w io.Writer) error { return report.WriteSiaMetrics(r, w) }, nil
 	case "ops-parquet":
 		return func(w io.Writer) error { return report.WriteOpsParquet(r, w) }, nil
 	}

@@ -1,0 +1,138 @@
+package scenario
+
+import (
+	"context"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// Each kind of phase comes six times, as often at each place of a round, and
+// follows each other one as often; the objects are those that the data has.
+func TestDesignIsBalanced(t *testing.T) {
+	for seed := range uint64(20) {
+		d := designed(seed, 6000, 600_000, 5)
+		place, after := map[[2]any]int{}, map[[2]string]int{}
+		files, bytes := 0, int64(0)
+		for i, p := range d.phases {
+			if p.probed-p.to != probePuts {
+				t.Errorf("phase %d has %d probes", i, p.probed-p.to)
+			}
+			if i == 0 {
+				continue
+			}
+			place[[2]any{p.what, (i - 1) % 3}]++
+			if (i-1)%3 > 0 {
+				after[[2]string{d.phases[i-1].what, p.what}]++
+			}
+			for object := p.from; object < p.to; object++ {
+				if p.what == "bytes" {
+					bytes += d.Size(object)
+				} else if d.Size(object) != 1 {
+					t.Fatalf("a file of %d bytes", d.Size(object))
+				}
+			}
+			if p.what == "files" {
+				files += p.to - p.from
+			}
+		}
+		for k, n := range place {
+			if n != 2 || len(place) != 9 {
+				t.Errorf("seed %d: %v comes %d times", seed, k, n)
+			}
+		}
+		for k, n := range after {
+			if n != 2 || len(after) != 6 {
+				t.Errorf("seed %d: %v comes %d times", seed, k, n)
+			}
+		}
+		if files != 6000 || bytes != 600_000 || d.Size(d.total-1) != 1 {
+			t.Errorf("seed %d: %d files, %d bytes", seed, files, bytes)
+		}
+	}
+}
+
+// growing is a node that becomes slower: by so much for each file, for each
+// megabyte, and for each hour.
+type growing struct {
+	*mem.Node
+	file, megabyte, hour time.Duration
+	begun                time.Time
+	limit                context.CancelCauseFunc // called after so many puts
+	puts, at             int
+}
+
+func (g *growing) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	h, err := g.Stats(ctx)
+	if err != nil {
+		return "", err
+	}
+	slow := float64(h.Objects)*float64(g.file) + float64(h.Absolute)/1e6*float64(g.megabyte) + time.Since(g.begun).Hours()*float64(g.hour)
+	time.Sleep(10*time.Millisecond + time.Duration(slow))
+	if g.puts++; g.puts == g.at {
+		g.limit(context.Canceled)
+	}
+	return g.Node.Put(ctx, name, size, r)
+}
+
+// What makes a system slower is what its probes grow by, in phases of one kind
+// and in no others. A trial that is cut off goes on where it was.
+func TestUploadAttribution(t *testing.T) {
+	for what, g := range map[string]growing{
+		"files": {file: 100 * time.Microsecond}, "bytes": {megabyte: 100 * time.Millisecond}, "idle": {hour: time.Second},
+	} {
+		virtual(t, func(t *testing.T) {
+			cell := uploadCell(600, 10_000, func(u *experiment.ResolvedUpload) {
+				u.Attribution, u.Poll = true, experiment.Duration(time.Hour)
+			})
+			b := newUploadBench(t, system.Options{"a": "1s"}, cell)
+			g.Node, g.begun, g.at = b.mem, time.Now(), 333
+			b.node = &g
+			ctx, cancel := context.WithCancelCause(t.Context())
+			g.limit = cancel
+			if _, err := b.session(ctx); err == nil {
+				t.Fatal("it was not cut off")
+			}
+			y := b.must()
+			if err := b.holds(); err != nil {
+				t.Error(err)
+			}
+			if len(y.load.Details) != 19 {
+				t.Fatalf("probes %v", y.load.Details)
+			}
+			sum := map[string]float64{}
+			for i, d := range y.load.Details {
+				kind := strings.Fields(d.Name)[1]
+				if d.Kind != record.DetailProbe {
+					t.Errorf("detail %+v", d)
+				}
+				if i > 0 {
+					sum[kind] += d.Value - y.load.Details[i-1].Value
+				}
+			}
+			total := sum["files"] + sum["bytes"] + sum["idle"]
+			// Probes are files, and putting takes time: a little is the others'.
+			if total <= 0 || sum[what] < 0.75*total || math.IsNaN(total) {
+				t.Errorf("slower by %s: probes grew by %v", what, sum)
+			}
+			events := map[string]int{}
+			for _, e := range b.ledger.events {
+				if e.Kind == "phase" {
+					events[e.What]++
+				}
+			}
+			for _, kind := range []string{"files", "bytes", "idle"} {
+				if events[attributionEvent+kind] != 6 {
+					t.Errorf("events %v", events)
+				}
+			}
+		})
+	}
+}
