@@ -38,6 +38,9 @@ const (
 	maxVIF = 300
 	// attributeLevel is the level of each statement.
 	attributeLevel = 0.01
+	// maxBeside is what quantities that are not shown may at most move y by,
+	// relative to those that are, before these are said to be all.
+	maxBeside = 0.5
 )
 
 // bends are the shapes in which y may go with a quantity over its range:
@@ -52,7 +55,8 @@ var bends = [...]float64{0, 1.5, 3, 6, -1.5, -3, -6}
 // another that happens to bend as a straight line in the first would have to.
 // A quantity explains y when the best model without it is worse than the best
 // one with it by more than the noise allows, which respects the correlation of
-// neighbours, at 1 % after Holm's correction. It is told only when the design
+// neighbours, at 1 % after Holm's correction; and when this is so beside
+// smoother curves in the others, too. It is told only when the design
 // tells it: when it is far enough from any smooth function of the others (a
 // variance inflation of 300 or less), and nothing is left that quantities which
 // cannot be told apart explain together. That none explains y is told when y,
@@ -98,6 +102,7 @@ type attribution struct {
 	span   []float64   // of each quantity
 	u      [][]float64 // each over its span
 	varies []int       // quantities that do
+	all    int         // these, as bits
 	noise  noise
 	best   map[int]model // by the set of quantities in it, as bits
 }
@@ -139,10 +144,10 @@ func bent(u, k float64) float64 {
 }
 
 func (a *attribution) attribute() Attribution {
-	all := 0
 	for _, q := range a.varies {
-		all |= 1 << q
+		a.all |= 1 << q
 	}
+	all := a.all
 	if !a.fit(all) {
 		why := "the quantities rise in exact proportion to each other: nothing tells them apart"
 		return Attribution{Why: why + a.correlations(), Effects: a.nothing(why)}
@@ -186,7 +191,9 @@ func (a *attribution) fit(all int) bool {
 	}
 	p := 1 + 2*len(full.of)
 	spread := robustSpread(full.residual) * math.Sqrt(float64(len(a.y))/float64(len(a.y)-p))
-	a.noise = a.noiseOf(full.seriesFit, p, max(spread, a.leastScale()))
+	// Shapes were chosen to follow the noise too, which leaves less of its
+	// correlation than there is.
+	a.noise = a.noiseOf(full.seriesFit, p, max(spread, a.leastScale())).wary(len(a.y))
 	a.best = make(map[int]model)
 	for set := all; ; set = (set - 1) & all {
 		if m, ok := a.search(set, full.bend); ok {
@@ -293,7 +300,7 @@ func (a *attribution) effects(all int) []Effect {
 		effect.Interval.Lo /= a.span[q]
 		effect.Interval.Hi /= a.span[q]
 		effect.Slope = effect.Interval.Mid
-		ps = append(ps, a.pValue(all, all&^(1<<q)))
+		ps = append(ps, max(a.pValue(all, all&^(1<<q)), a.besideCurves(q)))
 	}
 	for j, p := range Holm(ps) {
 		effect := &effects[full.of[j]]
@@ -420,19 +427,32 @@ func (a *attribution) conclude(out *Attribution, all, told int, shown, blurred [
 		out.By = nil
 		out.Why = fmt.Sprintf("y changes with quantities that rise together: variance inflation %s (at most %d can be told)%s; vary them separately", strings.Join(text, ", "), maxVIF, a.correlations())
 	case len(shown) > 0:
-		out.Told = true
 		var text []string
+		most := 0.0
 		for _, q := range shown {
 			e := out.Effects[q]
+			most = max(most, math.Abs(e.Moves.Mid))
 			text = append(text, fmt.Sprintf("%s (%s, %s, moves y by %.3g … %.3g)", e.Name, e.Shape, formatP(e.P), e.Moves.Lo, e.Moves.Hi))
 		}
 		out.Why = "y goes with " + strings.Join(text, " and with ")
+		// Not shown is not excluded.
+		out.Told = true
+		for _, q := range a.varies {
+			if slices.Contains(shown, q) {
+				continue
+			}
+			m := a.beside(told, q)
+			if reach := max(math.Abs(m.Lo), math.Abs(m.Hi)); !(reach <= maxBeside*most) {
+				out.Told = false
+				out.Why += fmt.Sprintf(", but %s may move it by up to %.3g too", a.names[q], reach)
+			}
+		}
 	case together <= attributeLevel:
 		out.Why = fmt.Sprintf("y changes (%s for all together), but no single quantity is shown to be why", formatP(together))
 	default:
 		most, name := 0.0, ""
 		for _, q := range a.varies {
-			m := a.alone(q)
+			m := a.beside(0, q)
 			if reach := max(math.Abs(m.Lo), math.Abs(m.Hi)); !(reach <= most) {
 				most, name = reach, a.names[q]
 			}
@@ -447,20 +467,101 @@ func (a *attribution) conclude(out *Attribution, all, told int, shown, blurred [
 	}
 }
 
-// alone is what a quantity moves y by when the others are left out.
-func (a *attribution) alone(q int) Interval {
-	rows := a.rows([]int{q}, []float64{0})
+// curves has a constant and, for each quantity of a set, columns with which y
+// can follow it along a smooth curve: of second degree where it was found
+// straight, else of third degree and the bend that was found.
+func (a *attribution) curves(set int, more ...[]float64) *mat.Dense {
+	var columns [][]float64
+	full := a.best[a.all]
+	for i, q := range full.of {
+		if set&(1<<q) == 0 {
+			continue
+		}
+		degree := 2
+		if k := full.bend[i]; k != 0 {
+			degree = 3
+			columns = append(columns, a.column(q, k))
+		}
+		p := powers(a.u[q], degree+1)
+		for j := 1; j <= degree; j++ {
+			columns = append(columns, mat.Col(nil, j, p))
+		}
+	}
+	columns = append(columns, more...)
+	rows := mat.NewDense(len(a.y), 1+len(columns), nil)
+	for i := range a.y {
+		row := rows.RawRowView(i)
+		row[0] = 1
+		for j, c := range columns {
+			row[j+1] = c[i]
+		}
+	}
+	return rows
+}
+
+func (a *attribution) column(q int, bend float64) []float64 {
+	column := make([]float64, len(a.y))
+	for i, u := range a.u[q] {
+		column[i] = bent(u, bend)
+	}
+	return column
+}
+
+// besideCurves is the p-value of the hypothesis that a quantity explains
+// nothing beside smooth curves in all others: what a bend of the few
+// shapes leaves of another quantity's curve is not passed on to this one.
+func (a *attribution) besideCurves(q int) float64 {
+	others := a.all &^ (1 << q)
+	rows := a.curves(others)
+	without, ok := a.robustFit(rows, a.noise.scale)
+	if !ok {
+		return 1
+	}
+	best := without.loss
+	for _, k := range bends {
+		if with, ok := a.robustFit(a.curves(others, a.column(q, k)), a.noise.scale); ok {
+			best = min(best, with.loss)
+		}
+	}
+	_, p := rows.Dims()
+	freedom := a.noise.effective - float64(p+2)
+	if freedom <= 0 {
+		return 1
+	}
+	gain := a.noise.deviance(without) * (1 - best/without.loss)
+	if !(gain > 0) {
+		return 1
+	}
+	return distuv.F{D1: 2, D2: freedom}.Survival(gain / 2)
+}
+
+// beside is what a quantity moves y by, in a straight line, beside smooth
+// curves in a set of others.
+func (a *attribution) beside(set, q int) Interval {
+	rows := a.curves(set, a.u[q])
+	nothing := unknown(a.n, "the data do not bound it")
 	f, ok := a.robustFit(rows, a.noise.scale)
 	if !ok {
-		return unknown(a.n, "the data do not bound it")
+		return nothing
 	}
-	m := model{seriesFit: f, of: []int{q}, bend: []float64{0}}
-	jacobian := mat.DenseCopyOf(a.jacobian(m).Slice(0, len(a.y), 0, 2))
+	jacobian := rows
+	if a.log {
+		jacobian = mat.DenseCopyOf(rows)
+		for i, v := range f.fitted {
+			row := jacobian.RawRowView(i)
+			for j := range row {
+				row[j] /= v
+			}
+		}
+	}
 	cov, ok := a.noise.covariance(jacobian)
 	if !ok {
-		return unknown(a.n, "the data do not bound it")
+		return nothing
 	}
-	return estimate{cov, a.noise.effective - 2, a.n}.interval(f.beta[1], 0, 1)
+	_, p := rows.Dims()
+	gradient := make([]float64, p)
+	gradient[p-1] = 1
+	return estimate{cov, a.noise.effective - float64(p), a.n}.interval(f.beta[p-1], gradient...)
 }
 
 func formatVIF(v float64) string {

@@ -125,6 +125,7 @@ type lines struct {
 	sums         [][6]float64 // before each block: of w, wu, wy, wuu, wuy, wyy
 	best         [][]float64  // best[k][t]: least squares of the first t blocks with k changes
 	last         [][]int      // where the last of them is
+	phi          float64      // correlation of neighbours, as their differences tell it
 }
 
 // newLines cuts outliers off and weighs by the noise.
@@ -154,8 +155,30 @@ func newLines(s series, u []float64) *lines {
 			l.sums[i+1][j] += v
 		}
 	}
+	l.phi = l.differences()
 	l.partition()
 	return l
+}
+
+// differences estimates the correlation of neighbours from differences: those
+// over two steps have 1+phi times the variance of those over one, whatever the
+// level (Chakar, Lebarbier, Lévy-Leduc and Robin 2017). Lines that follow the
+// noise leave residuals with less correlation than the noise has; this is what
+// tells then.
+func (l *lines) differences() float64 {
+	var spread [2]float64
+	for step := range spread {
+		d := make([]float64, 0, len(l.y))
+		for i := step + 1; i < len(l.y); i++ {
+			d = append(d, (l.y[i]-l.y[i-step-1])*l.weight[i])
+		}
+		spread[step] = winsorisedSpread(d)
+	}
+	if spread[0] == 0 {
+		return 0
+	}
+	ratio := spread[1] / spread[0]
+	return max(0, min(maxPhi, ratio*ratio-1))
 }
 
 // runningMedian is the median of the values up to half before and after.
@@ -273,8 +296,8 @@ func (l *lines) variance(k int) (variance, effective float64) {
 			residual[i] -= product * basis.At(i, j)
 		}
 	}
-	phi := correlation(residual, basis)
-	phi = min(maxPhi, phi+2*phiMargin*math.Sqrt((1-phi*phi)/float64(m)))
+	phi := max(correlation(residual, basis), l.phi)
+	phi = wary(phi, m, 2)
 	return max(variance*(1+phi)/(1-phi), least), float64(m) * (1 - phi) / (1 + phi)
 }
 

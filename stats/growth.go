@@ -183,24 +183,44 @@ func (g *growth) fit() error {
 	if !ok {
 		return errors.New("growth: x has too few different values for a curve")
 	}
+	_, columns := free.rows.Dims()
+	if smooth, w, ok := pilot.fitPilot(powers(g.u, columns)); ok && w.scale < v.scale {
+		free, v = smooth, w
+	}
 	g.noise = v
-	_, knots := free.rows.Dims()
 	g.fitClasses()
-	if best := g.fits[0]; best.class != Constant {
-		p := best.parameters()
-		spread := robustSpread(best.residual) * math.Sqrt(float64(len(g.u))/float64(len(g.u)-p))
-		if spread < v.scale {
-			g.noise = g.noiseOf(best.seriesFit, p, max(spread, g.leastScale()))
-			g.fitClasses()
-			// The free curve's loss is in the units of its own scale.
-			free.loss = 0
-			for _, r := range free.residual {
-				free.loss += huberLoss(r / g.noise.scale)
-			}
+	best, least := classFit{}, v.scale
+	for _, c := range g.fits {
+		p := c.parameters()
+		if spread := robustSpread(c.residual) * math.Sqrt(float64(len(g.u))/float64(len(g.u)-p)); spread < least {
+			best, least = c, spread
 		}
 	}
-	g.free = g.noise.aicc(free, knots)
+	if best.seriesFit != nil {
+		g.noise = g.noiseOf(best.seriesFit, best.parameters(), max(least, g.leastScale()))
+		g.fitClasses()
+		// The free curve's loss is in the units of its own scale.
+		free.loss = 0
+		for _, r := range free.residual {
+			free.loss += huberLoss(r / g.noise.scale)
+		}
+	}
+	g.free = g.noise.aicc(free, columns)
 	return nil
+}
+
+// powers are the columns of a polynomial.
+func powers(u []float64, n int) *mat.Dense {
+	rows := mat.NewDense(len(u), n, nil)
+	for i, v := range u {
+		// Chebyshev's, which can be told apart.
+		row := rows.RawRowView(i)
+		row[0], row[1] = 1, 2*v-1
+		for j := 2; j < n; j++ {
+			row[j] = 2*row[1]*row[j-1] - row[j-2]
+		}
+	}
+	return rows
 }
 
 // hats are the columns of a line with corners: at evenly spaced quantiles of
@@ -306,7 +326,7 @@ func (g *growth) searchRate(class GrowthClass) (*seriesFit, float64, bool) {
 		return nil, 0, false
 	}
 	a, b := max(math.Log(lo), math.Log(at)-width), min(math.Log(hi), math.Log(at)+width)
-	golden(a, b, 1e-4, try)
+	golden(a, b, 1e-6, try)
 	return best, at, true
 }
 

@@ -146,6 +146,9 @@ func (s *series) fitPilot(rows *mat.Dense) (*seriesFit, noise, bool) {
 	return f, s.noiseOf(f, p, scale), true
 }
 
+// precision, relative, beyond which no noise is looked for.
+const precision = 1e-5
+
 // leastScale is the precision that numbers have: a curve may be exact.
 func (s *series) leastScale() float64 {
 	most := 0.0
@@ -153,9 +156,9 @@ func (s *series) leastScale() float64 {
 		most = max(most, math.Abs(y))
 	}
 	if s.log || most == 0 {
-		return 1e-9
+		return precision
 	}
-	return 1e-9 * most
+	return precision * most
 }
 
 func (s *series) noiseOf(f *seriesFit, p int, scale float64) noise {
@@ -173,15 +176,25 @@ func (s *series) noiseOf(f *seriesFit, p int, scale float64) noise {
 	squares /= float64(m - p)
 	slope = max(slope/float64(m), 0.1)
 	v := noise{scale: scale, ratio: squares / slope, variance: squares / (slope * slope)}
-	if least := s.leastScale() / scale; v.ratio < least*least { // exact
-		v.ratio, v.variance = 1, 1
+	if scale <= s.leastScale() && squares < 1 { // exact
+		v.ratio, v.variance, v.effective = 1, 1, float64(m)
+		return v
 	}
 	// One standard error more than was found: noise that is taken for growth
 	// misleads, a class that is not told does not.
 	v.phi = correlation(psi, orthonormal(f.rows))
-	v.phi = min(maxPhi, v.phi+phiMargin*math.Sqrt((1-v.phi*v.phi)/float64(m)))
+	return v.wary(m)
+}
+
+// wary is a noise with a correlation one standard error larger.
+func (v noise) wary(m int) noise {
+	v.phi = wary(v.phi, m, 1)
 	v.effective = float64(m) * (1 - v.phi) / (1 + v.phi)
 	return v
+}
+
+func wary(phi float64, m int, errors float64) float64 {
+	return min(maxPhi, phi+errors*math.Sqrt((1-phi*phi)/float64(m)))
 }
 
 // deviance is −2·log likelihood of a fit up to a constant, for as many
@@ -262,10 +275,7 @@ func orthonormal(rows *mat.Dense) *mat.Dense {
 
 // maxPhi bounds the correlation that is believed: beyond it a series of some
 // hundred points says nothing about a trend anyway.
-const (
-	maxPhi    = 0.97
-	phiMargin = 1
-)
+const maxPhi = 0.97
 
 // correlation is the first-order autocorrelation of noise of which residuals
 // from a fit with this basis are left. A fit takes some of the correlation
