@@ -51,7 +51,8 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 				Blocking: true,
 			})
 		}
-		if use.Mode == string(system.Attach) && slices.Contains(sys.Info().Can, "cost") && !slices.Contains(cfg.Plan.Experiment.Allow, "spend") {
+		asksOnly := cfg.Plan.Experiment.Collect != nil
+		if use.Mode == string(system.Attach) && slices.Contains(sys.Info().Can, "cost") && !asksOnly && !slices.Contains(cfg.Plan.Experiment.Allow, "spend") {
 			all = append(all, Problem{
 				What:     use.Name + ": it pays for what it does, for reading as for writing, and the experiment does not allow to spend money",
 				Hint:     "say allow: [write, spend] if it may write and pay, allow: [spend] if it may only read",

@@ -34,7 +34,7 @@ func formOf(name string) form {
 			doc: "What one unit of the system's currency costs, the currency that this is in, and where the price comes from: `0.014 USD (2018-06-01)`."}, parsePriceText}
 	case "mix":
 		return form{scalarKind{name: "mix", noun: "shares of sizes such as 60% 2MiB..6MiB, 40% 20MiB", pattern: `^` + sharePattern + `(\s*,\s*` + sharePattern + `)*$`,
-			doc: "Shares with sizes or ranges of sizes, separated by commas, 100 % in all: `60% 2MiB..6MiB, 30% 20MiB, 10% 700MiB`."}, parseMixText}
+			doc: "Shares with sizes or ranges of sizes, separated by commas, 100 % in all (a tenth of a percent off is taken for rounding): `60% 2MiB..6MiB, 30% 20MiB, 10% 700MiB`."}, parseMixText}
 	case "spread":
 		return form{scalarKind{name: "spread", noun: "a range of sizes such as 1kB..1GB", pattern: `^` + sizePattern + `\.\.` + sizePattern + `$`,
 			doc: "Two sizes with two dots between them: `1kB..1GB`."}, parseSpreadText}

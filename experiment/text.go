@@ -40,7 +40,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if u := e.Repetitions.Until; u != nil {
 		t.wrap("until", fmt.Sprintf("%s is known within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
 	}
-	t.wrap("estimate", p.estimateText())
+	t.wrap("estimate", p.Estimate.Text())
 	t.wrap("", "("+p.Estimate.How+")")
 	for _, c := range e.Where {
 		t.wrap("where", c)

@@ -7,9 +7,13 @@ import (
 	"strings"
 )
 
+// leastWork is what storing an object takes at least beside link and round trip,
+// in seconds: less than any system needs that keeps it.
+const leastWork = 0.001
+
 // estimateUpload is the least that storing the data set can take: all its bytes
-// at the link's rate, or a round trip for each object by as many at a time. What
-// a system takes beyond that is what the test is to find out.
+// at the link's rate, or a round trip and leastWork for each object by as many at
+// a time. What a system takes beyond that is what the test is to find out.
 func estimateUpload(c *Cell, goodput float64) CellEstimate {
 	if !c.Data.Known() {
 		return CellEstimate{Bound: Unknown}
@@ -19,7 +23,7 @@ func estimateUpload(c *Cell, goodput float64) CellEstimate {
 		return CellEstimate{Bound: Unknown}
 	}
 	each := bytes / objects / goodput
-	latency := 2*c.Link.Delay.Seconds() + each
+	latency := 2*c.Link.Delay.Seconds() + leastWork + each
 	rounds := objects / float64(c.Upload.Concurrency) * latency
 	est := CellEstimate{Seconds: math.Max(rounds, bytes/goodput), Bytes: bytes, Operation: math.Max(latency, each), Limit: "link", Bound: AtLeast}
 	if rounds > bytes/goodput {
@@ -60,14 +64,16 @@ func (b Bound) text(seconds, bytes float64) (took, moved string) {
 	return took, moved
 }
 
-func (p *Plan) estimateText() string {
-	took, moved := p.Estimate.Bound.text(p.Estimate.Seconds, p.Estimate.Bytes)
+// Text is the estimate in words: "2.7 s and 151 MB of file bytes", "at least
+// 3 h 03 min and …", or why there is none.
+func (e Estimate) Text() string {
+	took, moved := e.Bound.text(e.Seconds, e.Bytes)
 	switch {
-	case p.Estimate.Bound == Unknown:
+	case e.Bound == Unknown:
 		return "unknown: the data set is read when the run begins"
-	case p.Estimate.Bound == Open:
+	case e.Bound == Open:
 		return "goes on until it is interrupted or an exit condition fires"
-	case p.Experiment.Scenario == "collect":
+	case e.Bytes == 0:
 		return took
 	}
 	return took + " and " + moved + " of file bytes"
@@ -82,7 +88,7 @@ func (p *Plan) howUpload(unlimited bool) string {
 	case p.Estimate.Bound == Unknown:
 		return "nothing about the files is assumed"
 	}
-	parts = append(parts, "all bytes at the link's rate, and one round trip for each object; what the system takes beyond that is not known before")
+	parts = append(parts, fmt.Sprintf("all bytes at the link's rate, and a round trip and %gs of work for each object; what the system takes beyond that is not known before", leastWork))
 	if unlimited {
 		parts = append(parts, fmt.Sprintf("unlimited links carry %s/s", Bytes(unlimitedRate)))
 	}

@@ -21,6 +21,8 @@ func catalog() experiment.Catalog {
 		}},
 		{Name: "sftp", Modes: []string{"start", "attach"}, Baseline: true},
 		{Name: "scp", Modes: []string{"start", "attach"}, Baseline: true},
+		{Name: "siad", Modes: []string{"start", "attach"}, Options: []experiment.OptionSpec{{Name: "url", Type: "string"}}},
+		{Name: "s3", Modes: []string{"start", "attach"}, HTTP: true},
 		{Name: "boost", Modes: []string{"attach"}, HTTP: true, Options: []experiment.OptionSpec{{Name: "url", Type: "string", Required: true}, {Name: "list", Type: "string", Required: true}}},
 	}
 }
@@ -59,7 +61,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %s", p.Name, w)
 		}
 	}
-	if got := strings.Join(names, " "); got != "boost-retrieval quickstart tahoe-objects tahoe-overhead" {
+	if got := strings.Join(names, " "); got != "boost-retrieval quickstart sia-best-case sia-real-data sia-worst-case tahoe-objects tahoe-overhead" {
 		t.Errorf("presets are %s", got)
 	}
 	if _, err := Get("slowstart"); err == nil || !strings.Contains(err.Error(), "quickstart") {
@@ -209,5 +211,64 @@ func TestTahoeObjects(t *testing.T) {
 	}
 	if alone := plan(t, "tahoe-objects", "systems=sftp"); len(alone.Cells) != 1 {
 		t.Errorf("%d cells", len(alone.Cells))
+	}
+}
+
+// The three load tests of the study: its numbers, its five at a time, its minute,
+// its floor.
+func TestSia(t *testing.T) {
+	for name, want := range map[string]struct {
+		objects   int
+		low, high float64 // bytes in all
+		runtime   float64 // seconds of exit.max_runtime
+	}{
+		"sia-worst-case": {48358, 48358, 48358, 0},
+		"sia-real-data":  {2626, 4.25 * (1 << 40), 4.35 * (1 << 40), 0},
+		"sia-best-case":  {262145, 9.99 * (1 << 40), 10.01 * (1 << 40), 14 * 86400},
+	} {
+		p := plan(t, name)
+		if len(p.Cells) != 1 || p.Blocks != 1 || p.Warmup != 0 || p.Experiment.Systems[0].Mode != "attach" || p.Experiment.Baseline != "none" {
+			t.Errorf("%s: %d cells, %d blocks, %+v", name, len(p.Cells), p.Blocks, p.Experiment.Systems)
+		}
+		c, x := p.Cells[0], p.Experiment.Exit
+		if c.Data.Objects != want.objects || c.Estimate.Bytes < want.low || c.Estimate.Bytes > want.high || c.Estimate.Bound != experiment.AtLeast {
+			t.Errorf("%s: %+v, %+v", name, c.Data, c.Estimate)
+		}
+		if u := c.Upload; u.Concurrency != 5 || u.Retries != 3 || u.Poll.Seconds() != 60 || u.Backoff.Seconds() != 1 || u.Need.Contracts != 50 || u.Need.Allowance != "" || u.Until != "durable" {
+			t.Errorf("%s: %+v", name, u)
+		}
+		if x.MaxSpend != "5000" || x.Floor == nil || x.Floor.Bytes != 1_350_000_000 || x.Floor.Window.Seconds() != 3600 || x.MaxRuntime.Seconds() != want.runtime {
+			t.Errorf("%s: %+v", name, x)
+		}
+	}
+}
+
+// What their headers say can be done with --set can be done.
+func TestSiaScales(t *testing.T) {
+	small := []string{"upload.need.contracts=0", "upload.poll=1s", "upload.price=", "exit="}
+	for _, c := range []struct {
+		name string
+		set  []string
+		most float64 // bytes
+	}{
+		{"sia-worst-case", []string{"systems=tahoe", "data.objects=500"}, 500},
+		{"sia-worst-case", []string{"systems=s3", "data.objects=500"}, 500},
+		{"sia-real-data", []string{"systems=tahoe", "data.objects=50", "data.mix=50% 10kB..100kB, 40% 1MB..5MB, 10% 20MB"}, 200e6},
+		{"sia-best-case", []string{"systems=s3", "data.objects=25"}, 1.1e9},
+	} {
+		p := plan(t, c.name, append(c.set, small...)...)
+		if s := p.Experiment.Systems; len(s) != 1 || s[0].Mode != "start" {
+			t.Errorf("%s: %+v", c.name, s)
+		}
+		if e := p.Cells[0].Estimate; e.Bytes > c.most || e.Bytes == 0 || p.Experiment.Exit.Floor != nil || p.Experiment.Exit.MaxSpend != "" || p.Cells[0].Upload.Need.Contracts != 0 {
+			t.Errorf("%s: %+v", c.name, e)
+		}
+	}
+	p := plan(t, "sia-real-data", "data={directory: /srv/films, copies: 3}", "upload.need.allowance=all")
+	if d := p.Cells[0].Data; d.Directory != "/srv/films" || d.Copies != 3 || d.Mix != "" || p.Estimate.Bound != experiment.Unknown {
+		t.Errorf("%+v", d)
+	}
+	if p := plan(t, "sia-worst-case", "data.objects=250000"); p.Cells[0].Data.Objects != 250_000 {
+		t.Errorf("%+v", p.Cells[0].Data)
 	}
 }

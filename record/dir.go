@@ -75,11 +75,12 @@ func writeDurably(path string, data []byte) (err error) {
 	if err = os.Rename(tmp.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return syncFile(filepath.Dir(path))
 }
 
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
+// syncFile brings a file's content, or a directory's entries, to the disk.
+func syncFile(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}

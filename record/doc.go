@@ -9,7 +9,7 @@
 // What is durable when: [Create], [Run.Begin], [TrialWriter.End],
 // [TrialWriter.Fail], [Run.Event] and [Run.Meta] return once their data is on
 // the disk; [TrialWriter.Jobs] once it is the kernel's, so that killing the
-// process does not lose it, and a power cut can. Operations, polls, samples,
+// process does not lose it, and a power cut the last ten seconds. Operations, polls, samples,
 // link checks and a trial's events are written about once a second; killing the
 // process at any moment loses at most the last of them, and only of trials that
 // had not ended.

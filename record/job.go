@@ -45,8 +45,8 @@ const (
 var jobStates = [...]JobState{JobPutting, JobWaiting, JobAccepted, JobDurable, JobFailed, JobRefused, JobUnreadable, JobMissing}
 
 // Jobs stores what became of objects, each in place of what was known of it
-// before. They are the kernel's when it returns: kill -9 does not lose them. All
-// that is given at once is there after a crash, or nothing of it. Calls that
+// before. They are the kernel's when it returns: kill -9 does not lose them, and a
+// power cut takes those of the last ten seconds at most. All that is given at once is there after a crash, or nothing of it. Calls that
 // come at the same time share one commit.
 func (w *TrialWriter) Jobs(jobs ...Job) error {
 	if len(jobs) == 0 {
@@ -117,6 +117,7 @@ func (r *Run) writeJobs(all []*jobBatch) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
+	r.journal = true
 	for _, b := range all {
 		if b.writer.ended {
 			b.err = b.writer.errorf("it has ended")

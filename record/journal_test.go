@@ -1,6 +1,7 @@
 package record
 
 import (
+	"database/sql"
 	"maps"
 	"math"
 	"testing"
@@ -54,6 +55,13 @@ func TestATrialGoesOn(t *testing.T) {
 			want.Outcomes, want.Classes, want.Bytes = c.OutcomeMap(), c.Classes, c.Bytes
 			if d := cmp.Diff([]Trial{want}, trials, cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("paused (-want +got):\n%s", d)
+			}
+			summary, err := r.Summary(w.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c, summary.Counts()); d != "" || summary.Quantile(Duration, .5) != w.Summary().Quantile(Duration, .5) {
+				t.Errorf("summary of the pause (-want +got):\n%s", d)
 			}
 			if err := w.Ops(ops[:1]); err == nil {
 				t.Error("operations after the pause were accepted")
@@ -152,7 +160,7 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 	for i := range int64(jobsPage + 10) {
 		jobs = append(jobs, syntheticJob(3*i))
 	}
-	jobs[1] = Job{Object: 3, State: JobPutting, Attempts: 1, Name: "ü \x00 \"", Began: -time.Second}
+	jobs[1] = Job{Object: 3, State: JobPutting, Attempts: 1, Name: "ü \x00 \" \xff", Began: -time.Second}
 	jobs[2] = Job{Object: 6, State: JobFailed, Attempts: 9, Error: "it's\nfull", Size: 7}
 	jobs[3] = Job{Object: 9, State: JobAccepted, Adopted: true, Accepted: 1}
 	early := jobs[4]
@@ -202,5 +210,58 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 	}
 	if d := cmp.Diff(polls, collect(t, r.Polls(w.ID())), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("polls (-want +got):\n%s", d)
+	}
+	checkViews(t, r.Reader, polls)
+
+	if !r.journal {
+		t.Error("nobody knows that jobs and polls may not be on the disk")
+	}
+	if err := r.sync(); err != nil || r.journal {
+		t.Errorf("not brought to the disk: %v", err)
+	}
+}
+
+// checkViews compares what SQL sees of polls with them.
+func checkViews(t *testing.T, rd *Reader, polls []Poll) {
+	t.Helper()
+	at := 0
+	var calls []PollCall
+	var readings []Reading
+	for _, p := range polls {
+		calls = append(calls, p.Calls...)
+		readings = append(readings, p.Readings...)
+	}
+	err := rd.each(`SELECT name, start_ns, end_ns, error FROM calls ORDER BY seq, place`, nil, func(rows *sql.Rows) error {
+		var c PollCall
+		if err := rows.Scan(&c.Name, &c.Start, &c.End, &c.Error); err != nil {
+			return err
+		}
+		if want := calls[at]; c.Name != want.Name || c.Start != want.Start || c.End != want.End || (c.Error == "") != (want.Error == "") {
+			t.Errorf("call %d is %+v to SQL, want %+v", at, c, want)
+		}
+		at++
+		return nil
+	})
+	if err != nil || at != len(calls) {
+		t.Errorf("SQL sees %d of %d calls: %v", at, len(calls), err)
+	}
+	at = 0
+	err = rd.each(`SELECT name, value, exact, bad FROM readings ORDER BY seq, place`, nil, func(rows *sql.Rows) error {
+		var r Reading
+		var v sql.NullFloat64
+		if err := rows.Scan(&r.Name, &v, &r.Exact, &r.Bad); err != nil {
+			return err
+		}
+		r.Value = orNaN(v)
+		want := readings[at]
+		// SQLite may read a number's last digit differently.
+		if d := cmp.Diff(want, r, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-14, 0)); d != "" {
+			t.Errorf("reading %d (-want +got):\n%s", at, d)
+		}
+		at++
+		return nil
+	})
+	if err != nil || at != len(readings) {
+		t.Errorf("SQL sees %d of %d readings: %v", at, len(readings), err)
 	}
 }

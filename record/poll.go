@@ -45,6 +45,7 @@ func (w *TrialWriter) Poll(p Poll) error {
 			return err
 		}
 		w.polled = p.Seq + 1
+		w.run.journal = true
 		return w.run.exec(`INSERT INTO polls (trial, seq, intended_ns, start_ns, end_ns, missed, calls, readings) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			w.trial.ID, p.Seq, int64(p.Intended), int64(p.Start), int64(p.End), p.Missed,
 			string(appendCalls(nil, p.Start, p.Calls)), string(appendReadings(nil, p.Readings)))

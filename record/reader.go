@@ -345,15 +345,15 @@ func (r *Reader) Ops(trial int64) iter.Seq2[Op, error] {
 	}
 }
 
-// Summary is the trial's summary: as stored when it has ended, else from the
-// operations written so far.
+// Summary is the trial's summary: as stored when it has ended or was paused,
+// else from the operations written so far.
 func (r *Reader) Summary(trial int64) (*Summary, error) {
 	s := NewSummary()
 	var stored bool
 	err := r.snapshot(func(tx *sql.Tx) error {
 		c := &s.counts
 		err := tx.QueryRow(`SELECT ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns
-			FROM summaries WHERE trial = (SELECT id FROM trials WHERE id = ? AND state IN ('done', 'failed', 'skipped'))`, trial).
+			FROM summaries WHERE trial = (SELECT id FROM trials WHERE id = ? AND (state IN ('done', 'failed', 'skipped') OR seconds IS NOT NULL))`, trial).
 			Scan(&c.Ops, &c.Bytes, &c.OKBytes, &c.InFlightBytes, &c.First, &c.Last)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil

@@ -20,6 +20,11 @@ import (
 // transaction before it is written.
 const flushEvery = time.Second
 
+// syncEvery is how many of those pass before jobs and polls are brought from the
+// kernel to the disk: what a power cut takes of weeks. Trials without them are
+// left alone, since what they measure would be disturbed; they end soon.
+const syncEvery = 10
+
 // Run is a run directory open for writing. It is safe for concurrent use; one
 // process at a time can have it. Its methods as a [Reader] see what has been
 // written, at most a second behind.
@@ -35,6 +40,7 @@ type Run struct {
 	err     error
 	closed  bool
 	writers map[int64]*TrialWriter
+	journal bool // jobs or polls were written that may not be on the disk
 	queue   jobQueue
 
 	stop    context.CancelFunc
@@ -307,13 +313,15 @@ func (r *Run) start() error {
 		defer close(r.stopped)
 		tick := time.NewTicker(flushEvery)
 		defer tick.Stop()
-		for {
+		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
 				// An error stays in r.err: the next call returns it.
-				_ = r.Flush()
+				if r.Flush() == nil && n%syncEvery == 0 {
+					_ = r.sync()
+				}
 			}
 		}
 	}()
@@ -329,6 +337,25 @@ func (r *Run) Flush() error {
 		return err
 	}
 	return r.flush()
+}
+
+// sync brings what was committed of jobs and polls to the disk. Nobody waits for
+// it: SQLite's log is a file like any other.
+func (r *Run) sync() error {
+	r.mu.Lock()
+	needed := r.journal
+	r.journal = false
+	r.mu.Unlock()
+	if !needed {
+		return nil
+	}
+	err := syncFile(filepath.Join(r.dir, dbFile+"-wal"))
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fail(err)
 }
 
 func (r *Run) flush() error {

@@ -221,7 +221,7 @@ SELECT trial, seq, c.key AS place, json_extract(c.value, '$[0]') AS name,
 FROM polls, json_each(polls.calls) AS c;
 
 CREATE VIEW IF NOT EXISTS readings AS
-SELECT trial, seq, start_ns, end_ns, json_extract(r.value, '$[0]') AS name, json_extract(r.value, '$[1]') AS value,
+SELECT trial, seq, r.key AS place, start_ns, end_ns, json_extract(r.value, '$[0]') AS name, json_extract(r.value, '$[1]') AS value,
 	coalesce(json_extract(r.value, '$[2]'), '') AS exact,
 	coalesce(json_extract(r.value, '$[3]'), '') AS bad
 FROM polls, json_each(polls.readings) AS r;

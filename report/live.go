@@ -26,13 +26,21 @@ const refresh = time.Second
 // requests; event streams end with the run or with their request.
 func Live(dir string) http.Handler {
 	l := &live{dir: dir}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(dir), newPollCollector(dir))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", l.page)
 	mux.HandleFunc("GET /events", l.events)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", Metrics(dir))
 	return loopbackNames(mux)
+}
+
+// Metrics serves the numbers of a run directory for Prometheus under /metrics,
+// and nothing else. It answers to any name: who may reach it, the caller says.
+func Metrics(dir string) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newCollector(dir), newPollCollector(dir))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return mux
 }
 
 func loopbackNames(next http.Handler) http.Handler {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,8 +15,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 )
-
-var updatePolls = flag.Bool("update-polls", false, "write testdata/sia-metrics.csv and the dashboard anew")
 
 // pollCatalog is what a collecting experiment of these tests may name.
 var pollCatalog = experiment.Catalog{
@@ -110,7 +107,7 @@ func TestSiaMetrics(t *testing.T) {
 	var b bytes.Buffer
 	must(t, WriteSiaMetrics(r, &b))
 	golden := filepath.Join("testdata", "sia-metrics.csv")
-	if *updatePolls {
+	if *update {
 		must(t, os.WriteFile(golden, b.Bytes(), 0o644))
 	}
 	want, err := os.ReadFile(golden)
@@ -207,14 +204,14 @@ func TestDashboard(t *testing.T) {
 	var b bytes.Buffer
 	must(t, WriteDashboard(&b))
 	shipped := filepath.Join("..", "docs", "grafana", "plimsoll.json")
-	if *updatePolls {
+	if *update {
 		must(t, os.MkdirAll(filepath.Dir(shipped), 0o755))
 		must(t, os.WriteFile(shipped, b.Bytes(), 0o644))
 	}
 	got, err := os.ReadFile(shipped)
 	must(t, err)
 	if !bytes.Equal(got, b.Bytes()) {
-		t.Errorf("%s is not what is written: go test ./report -run Dashboard -update-polls", shipped)
+		t.Errorf("%s is not what is written: go test ./report -run Dashboard -update", shipped)
 	}
 	var board struct {
 		Panels []struct {

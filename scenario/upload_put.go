@@ -141,11 +141,6 @@ func (t *uploadTrial) failed(object int, job *record.Job, outcome record.Outcome
 	if outcome != record.Refused {
 		t.doubts(object, true)
 	}
-	t.mu.Lock()
-	if errors.Is(why, system.ErrQuota) {
-		t.full = job.Error
-	}
-	t.mu.Unlock()
 	if job.Attempts <= t.u.Retries {
 		job.State = record.JobWaiting
 		if err := t.write(*job); err != nil {
@@ -153,6 +148,13 @@ func (t *uploadTrial) failed(object int, job *record.Job, outcome record.Outcome
 		}
 		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
 		return nil
+	}
+	// Not at the first refusal: a server may be full for a moment only, and
+	// Tahoe-LAFS calls it full while an upload that was cut off still holds room.
+	if errors.Is(why, system.ErrQuota) {
+		t.mu.Lock()
+		t.full = job.Error
+		t.mu.Unlock()
 	}
 	job.State = record.JobFailed
 	state := objectFailed

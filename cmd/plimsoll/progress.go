@@ -55,7 +55,7 @@ func (p *progress) Start() {
 		return
 	}
 	p.ui.Say("%s: %d trials (%d warm-up + %d of each cell) of %s", p.title(), e.Trials, p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
-	p.ui.Say("about %s and %s; recorded in %s", experiment.RoughDuration(e.Seconds), experiment.RoughBytes(e.Bytes), dir)
+	p.ui.Say("estimate: %s; recorded in %s", e.Text(), dir)
 	if n := len(p.p.Skipped); n > 0 {
 		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
 	}
@@ -106,7 +106,7 @@ func (p *progress) blockLine(block int) string {
 	if block < 0 {
 		return fmt.Sprintf("warm-up block %d of %d", block+p.p.Warmup+1, p.p.Warmup)
 	}
-	return fmt.Sprintf("block %d of %d (%s left)", block+1, p.p.Blocks, p.left())
+	return fmt.Sprintf("block %d of %d%s", block+1, p.p.Blocks, p.left(" (", " left)"))
 }
 
 func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
@@ -148,15 +148,19 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 const maxInvalidLines = 5
 
 func (p *progress) draw(tail string) {
-	p.ui.Progress(fmt.Sprintf("%3d/%d  %s%s  %s left", p.n, p.total, p.current, tail, p.left()))
+	p.ui.Progress(fmt.Sprintf("%3d/%d  %s%s%s", p.n, p.total, p.current, tail, p.left("  ", " left")))
 }
 
-// left is the time still to go, from the trials so far or else from the plan.
-func (p *progress) left() string {
-	if p.trials < 2 {
-		return experiment.RoughDuration(p.p.Estimate.Seconds)
+// left is the time still to go, from the trials so far or else from the plan,
+// between before and after; empty when the plan cannot tell.
+func (p *progress) left(before, after string) string {
+	switch e := p.p.Estimate; {
+	case p.trials >= 2:
+		return before + experiment.RoughDuration((time.Duration(p.total-p.n+1)*p.perTrial).Seconds()) + after
+	case e.Bound == experiment.Exact:
+		return before + experiment.RoughDuration(e.Seconds) + after
 	}
-	return experiment.RoughDuration((time.Duration(p.total-p.n+1) * p.perTrial).Seconds())
+	return ""
 }
 
 func describeCell(c experiment.Cell) string {

@@ -29,7 +29,7 @@ scenario: upload
 systems:
   - {use: %s, mode: attach, with: {%s}}
 data: {directory: %q}
-upload: {concurrency: 5, poll: 500ms, backoff: 10ms, until: accepted}
+upload: {concurrency: 5, poll: 500ms, backoff: 300ms, retries: 5, until: accepted}
 allow: [write]
 limits: {others: 100%%, deadline: 1m}
 skip: [machine]

@@ -28,7 +28,7 @@ type file struct {
 	on         map[int]int // sectors by host
 	lost       int         // sectors on hosts that are gone
 	was        bool        // it had its full redundancy
-	buffered   int64       // renterd: bytes at its end that lie in a slab buffer
+	slabs      []part      // renterd: where its bytes are; nil: siad's file
 }
 
 // job is a file on its way through the uplink.

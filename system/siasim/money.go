@@ -208,8 +208,10 @@ func (s *Sim) endContracts(at time.Duration, h *host) {
 		}
 	}
 	for _, f := range s.files {
-		f.lost += f.on[h.index]
-		delete(f.on, h.index)
+		f.lose(h)
+	}
+	for _, f := range s.renterd.slabs {
+		f.lose(h)
 	}
 	s.event(at, "redundancy falls", nil, h.address)
 	for _, spare := range s.hosts { // as recorded, one that had none gets a contract
@@ -218,6 +220,11 @@ func (s *Sim) endContracts(at time.Duration, h *host) {
 			return
 		}
 	}
+}
+
+func (f *file) lose(h *host) {
+	f.lost += f.on[h.index]
+	delete(f.on, h.index)
 }
 
 func (s *Sim) contracted(h *host) bool {

@@ -104,6 +104,10 @@ func (a asker) check(t *testing.T, e replay.Exchange) {
 				t.Errorf("%s: says %q, recorded %q", where, text(is), text(want))
 			}
 		}
+	case w.Code < 300:
+		if len(got) != len(e.Answer.Body.Text) {
+			t.Errorf("%s: %d bytes, recorded %d", where, len(got), len(e.Answer.Body.Text))
+		}
 	default:
 		if got != e.Answer.Body.Text {
 			t.Errorf("%s: %q, recorded %q", where, got, e.Answer.Body.Text)
@@ -125,6 +129,7 @@ func differences(at string, want, is any) (all []string) {
 	switch want := want.(type) {
 	case map[string]any:
 		is := is.(map[string]any)
+		want, is = named(want), named(is)
 		for k, v := range want {
 			if other, ok := is[k]; ok {
 				all = append(all, differences(at+"."+k, v, other)...)
@@ -146,6 +151,18 @@ func differences(at string, want, is any) (all []string) {
 		}
 	}
 	return all
+}
+
+// named is m with one name for all hosts.
+func named(m map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range m {
+		if strings.HasPrefix(k, "ed25519:") {
+			k = "a host"
+		}
+		out[k] = v
+	}
+	return out
 }
 
 // trimmed are long parts of answers that the neighbours' recordings leave out;
@@ -228,4 +245,39 @@ func TestAnswersAsRecordedBeforeFiles(t *testing.T) {
 	if compared < 25 {
 		t.Errorf("only %d recorded calls were compared", compared)
 	}
+}
+
+// TestRenterdAnswersAsRecorded goes through the recorded calls of renterd.
+func TestRenterdAnswersAsRecorded(t *testing.T) {
+	s := start(t, siasim.Config{
+		Hosts: 3, Contracts: 3, Data: 2, Parity: 1, Up: siasim.Bandwidth{Start: 1e12}, KeepEach: 64 << 20, KeepBytes: 256 << 20,
+	})
+	a := asker{api: s.Renterd(), password: siasim.Defaults().Password}
+	objects := replay.Load(t, "../renterd/testdata/objects.jsonl")
+	remove := slices.IndexFunc(objects, func(e replay.Exchange) bool { return strings.HasPrefix(e.Step, "delete") })
+	all := slices.Concat(
+		replay.Load(t, "../renterd/testdata/attach.jsonl"), objects[:remove], replay.Load(t, "../renterd/testdata/listing.jsonl"),
+		replay.Load(t, "../renterd/testdata/errors.jsonl"), objects[remove:],
+	)
+	compared := 0
+	for _, e := range all {
+		switch {
+		case strings.HasPrefix(e.Path, "/api/worker/stats/"), strings.HasPrefix(e.Path, "/api/bus/contract/"):
+			continue // not simulated
+		case strings.HasPrefix(e.Step, "upload 1 MiB number 8 of 8"):
+			for i := 1; i < 7; i++ { // they are not in the recording
+				between := e
+				between.Path = fmt.Sprintf("/api/worker/object/on/fill%d", i)
+				a.check(t, between)
+			}
+		case e.Step == "list after":
+			continue // a removal in between is not in the recording
+		}
+		a.check(t, e)
+		compared++
+	}
+	if compared < 100 {
+		t.Errorf("only %d recorded calls were compared", compared)
+	}
+	wantAccounts(t, s.Truth())
 }

@@ -109,6 +109,9 @@ func (s *Sim) expected(l Latency) time.Duration {
 		for _, f := range s.files {
 			absolute += int64(f.placed) * s.conf.Sector
 		}
+		for _, f := range s.renterd.slabs {
+			absolute += int64(f.placed) * s.conf.Sector
+		}
 	}
 	seconds := l.PerByte*float64(absolute) + l.PerSecond*s.now.Seconds()
 	return l.Base + time.Duration(len(s.files))*l.PerFile + time.Duration(seconds*float64(time.Second))
@@ -215,9 +218,22 @@ func (s *Sim) content(f *file) (io.Reader, bool) {
 	case f.content != nil:
 		return strings.NewReader(string(f.content)), true
 	case s.conf.Content != nil:
-		return io.LimitReader(s.conf.Content(f.path, f.size), f.size), true
+		return &later{make: func() io.Reader { return io.LimitReader(s.conf.Content(f.path, f.size), f.size) }}, true
 	}
 	return nil, false
+}
+
+// later makes its reader when it is read, which is not under the model's lock.
+type later struct {
+	make func() io.Reader
+	r    io.Reader
+}
+
+func (l *later) Read(p []byte) (int, error) {
+	if l.r == nil {
+		l.r = l.make()
+	}
+	return l.r.Read(p)
 }
 
 // pay for a download, out of the contracts with hosts that are alive, the first

@@ -2,6 +2,8 @@ package siasim
 
 import (
 	"math/big"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -36,8 +38,8 @@ type Truth struct {
 
 	Contracts int // in use
 	Files     int
-	Done      int   // with their full redundancy
-	Below     int   // that had it and have it no longer
+	Done      int   // with their full redundancy; of renterd slabs are counted here
+	Below     int   // that had it and have it no longer; the same
 	Bytes     int64 // of the files
 	Absolute  int64 // uploaded for the files that there are, padding and redundancy included
 	Sent      int64 // the same for all that there ever were
@@ -69,8 +71,14 @@ func (s *Sim) Truth() Truth {
 		t.Unspent.Add(t.Unspent, c.funds)
 	}
 	sum, n := 0.0, 0
+	stored := slices.Clone(s.renterd.slabs)
 	for _, f := range s.files {
 		t.Bytes += f.size
+		if !strings.HasPrefix(f.path, bucketMark) {
+			stored = append(stored, f)
+		}
+	}
+	for _, f := range stored {
 		t.Absolute += int64(f.placed) * s.conf.Sector
 		if !f.was || f.chunks == 0 {
 			continue
@@ -126,6 +134,7 @@ func (s *Sim) Stored() map[string]Stored {
 	all := map[string]Stored{}
 	for path, f := range s.files {
 		if !f.incomplete {
+			path = strings.TrimPrefix(path, bucketMark) // renterd's: bucket and key
 			all[path] = Stored{Path: path, Size: f.size, SHA256: f.sum}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"regexp"
 	"strings"
 
@@ -79,10 +80,14 @@ func message(s *web.StatusError) string {
 			said = line
 		}
 	}
+	said = html.UnescapeString(markup.ReplaceAllString(said, ""))
 	if len(said) > 600 {
 		said = said[:600] + "…"
 	}
 	return fmt.Sprintf("status %d: %s", s.Status, said)
 }
+
+// Errors come as text or as a page, whatever is asked for.
+var markup = regexp.MustCompile(`<[a-z/][^<>]*>`)
 
 var exception = regexp.MustCompile(`(Error|Exception)\b.*:`)

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// collection is what `plimsoll collect` was asked for.
+type collection struct {
+	system string
+	with   []string // KEY=VALUE
+	every  string
+	length string
+	price  string
+}
+
+func (p *program) collectCommand() *cobra.Command {
+	var ask collection
+	var out, address string
+	var dashboard bool
+	c := &cobra.Command{
+		Use:   "collect SYSTEM",
+		Short: "watch a running storage system: record how it is, and tell Prometheus",
+		Long: `Asks a running system again and again how it is: contracts, files, money,
+storage, peers, whatever it tells. It changes nothing there. Each answer is
+recorded in a run directory with the time it took; a question that was not
+answered is a gap with its reason. While it goes on, /metrics is served for
+Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
+		Example: `  plimsoll collect siad --with url=http://127.0.0.1:9980
+  plimsoll collect renterd --with url=http://127.0.0.1:9980 --with bucket=default --every 5m --for 25d --out runs/watch
+  plimsoll collect --dashboard > plimsoll-grafana.json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if dashboard && len(args) == 0 {
+				return nil
+			}
+			return exactly(1, "one system, such as siad")(nil, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if dashboard {
+				return report.WriteDashboard(p.stdout)
+			}
+			ask.system = args[0]
+			return p.collect(c.Context(), ask, out, address)
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&ask.with, "with", nil, "an option of the system: KEY=VALUE, repeatable; see plimsoll systems SYSTEM")
+	f.StringVar(&ask.every, "every", "1m", "interval of the polls, on an absolute schedule")
+	f.StringVar(&ask.length, "for", "none", "how long; none: until it is interrupted")
+	f.StringVar(&ask.price, "price", "", `what one unit of the system's currency costs, such as "0.014 USD (2018-06-01)"`)
+	f.StringVar(&out, "out", "", "run directory (default runs/collect-SYSTEM-DATE-TIME)")
+	f.StringVar(&address, "listen", "127.0.0.1:9117", "address of /metrics and the page; beyond this machine /metrics alone is served; none: neither")
+	f.BoolVar(&dashboard, "dashboard", false, "print a Grafana dashboard of the metrics, and do nothing else")
+	return c
+}
+
+func (p *program) collect(ctx context.Context, ask collection, out, address string) error {
+	plan, err := ask.plan(catalog())
+	if err != nil {
+		return ui.Exit(ui.CodeUsage, err)
+	}
+	if out == "" {
+		out = filepath.Join("runs", "collect-"+ask.system+"-"+time.Now().Format("20060102-150405"))
+	}
+	if address != "none" {
+		handler := report.Metrics(out)
+		if loopbackOnly(address) == nil {
+			handler = report.Live(out)
+		}
+		stop, err := p.listen(ctx, handler, address)
+		if err != nil {
+			return ui.Exit(ui.CodeUsage, err)
+		}
+		defer stop()
+	}
+	return p.execute(ctx, plan, out, "", false)
+}
+
+// plan is that of an experiment which only polls a system that runs.
+func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
+	with := map[string]string{}
+	for _, pair := range ask.with {
+		key, value, ok := strings.Cut(pair, "=")
+		if _, twice := with[key]; !ok || key == "" || twice {
+			return nil, ui.WithHint(fmt.Errorf("--with %s: wanted KEY=VALUE, each key once", pair), "the options are listed by plimsoll systems "+ask.system)
+		}
+		with[key] = value
+	}
+	section := map[string]string{"every": ask.every, "for": ask.length}
+	if ask.price != "" {
+		section["price"] = ask.price
+	}
+	src, err := json.Marshal(map[string]any{ // which is YAML, too
+		"scenario": "collect",
+		"systems":  []any{map[string]any{"use": ask.system, "mode": string(system.Attach), "with": with}},
+		"collect":  section,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e, err := experiment.Parse("plimsoll collect", src, nil, known)
+	if err != nil {
+		return nil, err
+	}
+	return e.Plan()
+}
+
+// listen serves handler until ctx ends or stop is called.
+func (p *program) listen(ctx context.Context, handler http.Handler, address string) (stop func(), err error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT, or serve nothing with --listen none")
+	}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		srv.Serve(l)
+	}()
+	p.ui.Say("metrics for Prometheus: http://%s/metrics", l.Addr())
+	return func() {
+		srv.Close()
+		<-over
+	}, nil
+}

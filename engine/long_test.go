@@ -1,0 +1,362 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// slowLoad is a scenario whose one trial takes an object every so often, for as
+// long as it is let: an upload without what makes uploads hard.
+type slowLoad struct {
+	scenario.Upload
+	every   time.Duration
+	objects int64
+	bytes   int64                        // of each
+	each    func(n int64) error          // called after the n-th of this session; its error ends the trial
+	alter   func(s *scenario.State)      // of what is reported
+	sees    func(site scenario.Site)     // what Prepare was given
+	earlier func(jobs, events int)       // what a session found
+	silent  func(now time.Duration) bool // nothing is stored or said then
+}
+
+func (s *slowLoad) Prepares([]experiment.Cell) (int64, int64) { return 0, 0 }
+
+func (s *slowLoad) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
+	return nil
+}
+
+func (s *slowLoad) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
+	if s.sees != nil {
+		s.sees(site)
+	}
+	return s, nil
+}
+
+func (s *slowLoad) Measure(in scenario.Measured) map[string]float64 {
+	return map[string]float64{"accepted": float64(in.Summary.Counts().Ops)}
+}
+
+func (s *slowLoad) Close(context.Context) error { return nil }
+
+func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
+	done := int64(0)
+	for _, err := range sink.Journal.Earlier() {
+		if err != nil {
+			return scenario.Load{}, err
+		}
+		done++
+	}
+	if s.earlier != nil {
+		events := 0
+		for range sink.Journal.EarlierEvents() {
+			events++
+		}
+		s.earlier(int(done), events)
+	}
+	load := func() scenario.Load { return scenario.Load{Seconds: sink.Now().Seconds()} }
+	for n := int64(1); done < s.objects; {
+		began := sink.Now()
+		select {
+		case <-ctx.Done():
+			var stop *scenario.Stop
+			if errors.As(context.Cause(ctx), &stop) {
+				return load(), nil
+			}
+			return load(), ctx.Err()
+		case <-time.After(s.every):
+		}
+		if s.silent != nil && s.silent(sink.Now()) {
+			continue
+		}
+		job := record.Job{Object: done, State: record.JobAccepted, Name: fmt.Sprint(done), Size: s.bytes, Began: began, Accepted: sink.Now(), Attempts: 1}
+		op := record.Op{Kind: record.OpPut, Object: uint32(done), Length: s.bytes, Bytes: s.bytes, Start: max(1, began.Nanoseconds()), Intended: max(1, began.Nanoseconds()), LastByte: sink.Now().Nanoseconds()}
+		if err := errors.Join(sink.Journal.Jobs(job), sink.Block(record.AppendBlock(nil, []record.Op{op}))); err != nil {
+			return load(), err
+		}
+		done++
+		state := scenario.State{At: sink.Now(), Objects: s.objects, Accepted: done, Bytes: done * s.bytes, Absolute: -1, Finished: done, PutP50: s.every.Seconds()}
+		if s.alter != nil {
+			s.alter(&state)
+		}
+		sink.State(state)
+		if s.each != nil {
+			if err := s.each(n); err != nil {
+				return load(), err
+			}
+		}
+		n++
+	}
+	return load(), nil
+}
+
+var _ scenario.Continuer = (*slowLoad)(nil)
+
+const longExperiment = `
+scenario: upload
+systems: [{use: mem, mode: %s}]
+data: {size: 1kB}
+upload: {}
+allow: [write, spend]
+repetitions: 1
+warmup: 0
+exit: {%s}
+skip: [machine, budget]
+`
+
+func trialsOf(t *testing.T, dir string) (trials []record.Trial, events []record.Event, meta map[string]string) {
+	t.Helper()
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if trials, err = r.Trials(); err != nil {
+		t.Fatal(err)
+	}
+	if events, err = r.Events(); err != nil {
+		t.Fatal(err)
+	}
+	return trials, events, r.Meta()
+}
+
+// renamed is an attached system that is upgraded between two sessions.
+type renamed struct {
+	*lasting
+	version string
+}
+
+func (r *renamed) Attach(context.Context, system.Deployment) (system.Cluster, error) { return r, nil }
+func (r *renamed) Nodes() []system.Node                                              { return []system.Node{r} }
+func (r *renamed) Identity() map[string]string                                       { return map[string]string{"version": r.version} }
+
+// An interrupted trial is reported as it stands, and goes on as the same one:
+// nothing is done twice, time goes on, and what happened to the system in
+// between is a mark on it.
+func TestInterruptedTrialGoesOn(t *testing.T) {
+	sys := &renamed{newLasting(t), "1.0"}
+	ctx, cancel := context.WithCancel(t.Context())
+	var sites []scenario.Site
+	var found []int
+	load := &slowLoad{
+		every: 10 * time.Millisecond, objects: 20, bytes: 10,
+		each: func(n int64) error {
+			if n == 5 {
+				cancel()
+			}
+			return nil
+		},
+		sees:    func(s scenario.Site) { sites = append(sites, s) },
+		earlier: func(jobs, _ int) { found = append(found, jobs) },
+	}
+	cfg := Config{
+		Plan: memPlan(t, fmt.Sprintf(longExperiment, "attach", "max_runtime: 1h")), Systems: []system.System{sys}, Scenario: load,
+		Dir: filepath.Join(t.TempDir(), "run"), Base: "/somewhere",
+	}
+	res, err := Run(ctx, cfg)
+	if err != nil || !res.Interrupt || res.Paused != 1 || res.Trials != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	trials, _, _ := trialsOf(t, cfg.Dir)
+	if len(trials) != 1 || trials[0].State != record.Running || trials[0].Metrics["accepted"] < 5 || trials[0].Seconds <= 0 {
+		t.Fatalf("interrupted: %+v", trials)
+	}
+	first := trials[0]
+
+	sys.version = "1.1"
+	load.each = func(n int64) error {
+		if n == 4 {
+			return errors.New("the data set has changed")
+		}
+		return nil
+	}
+	cfg.Resume, cfg.Base = true, ""
+	if res, err = Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the data set has changed") || res.Paused != 1 || res.Failed != 0 {
+		t.Fatalf("failed: %+v, %v", res, err)
+	}
+	load.each = nil
+	if res, err = Run(t.Context(), cfg); err != nil || res.Trials != 1 || res.Valid != 1 || res.Ended != "all done" || res.Stopped != nil {
+		t.Fatalf("resumed: %+v, %v", res, err)
+	}
+	trials, events, _ := trialsOf(t, cfg.Dir)
+	last := trials[0]
+	if len(trials) != 1 || last.ID != first.ID || !last.Epoch.Equal(first.Epoch) || last.State != record.Done ||
+		last.Outcomes["ok"] != 20 || last.Metrics["accepted"] != 20 || last.Seconds <= first.Seconds {
+		t.Errorf("got %+v, it began as %+v", trials, first)
+	}
+	if !slices.Contains(last.Notes, record.NoteEnded+"all done") || !slices.Contains(last.Notes, `system changed: version: "1.1", was "1.0"`) {
+		t.Errorf("notes: %q", last.Notes)
+	}
+	sessions := 0
+	for _, e := range events {
+		if e.Kind == "session" && e.What == "continued" && e.Trial == last.ID {
+			sessions++
+		}
+	}
+	if sessions != 2 || len(found) != 3 || found[0] != 0 || found[1] < 5 || found[2] < found[1]+4 {
+		t.Errorf("%d sessions went on, which found %v jobs", sessions, found)
+	}
+	for _, s := range sites[1:] {
+		if s.Run != sites[0].Run || s.Seed != sites[0].Seed || s.Run == "" || s.Base != "/somewhere" {
+			t.Errorf("a later session has %q, %d, %q; the first had %q, %d", s.Run, s.Seed, s.Base, sites[0].Run, sites[0].Seed)
+		}
+	}
+	if res, err = Run(t.Context(), cfg); err != nil || !res.Complete {
+		t.Errorf("complete: %+v, %v", res, err)
+	}
+}
+
+// A system that was started here and cannot be revived has lost its data: its
+// trial begins anew, and that is said.
+func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	load := &slowLoad{every: 10 * time.Millisecond, objects: 8, bytes: 10, each: func(n int64) error {
+		if n == 3 {
+			cancel()
+		}
+		return nil
+	}}
+	cfg := Config{
+		Plan: memPlan(t, fmt.Sprintf(longExperiment, "start", "")), Systems: []system.System{mem.System{}}, Scenario: load,
+		Dir: filepath.Join(t.TempDir(), "run"),
+	}
+	if res, err := Run(ctx, cfg); err != nil || res.Paused != 1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	load.each, load.earlier = nil, func(jobs, _ int) {
+		if jobs != 0 {
+			t.Errorf("it begins with %d jobs", jobs)
+		}
+	}
+	cfg.Resume = true
+	if res, err := Run(t.Context(), cfg); err != nil || res.Trials != 1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	trials, events, _ := trialsOf(t, cfg.Dir)
+	if len(trials) != 1 || trials[0].Outcomes["ok"] != 8 {
+		t.Errorf("got %+v", trials)
+	}
+	if !slices.ContainsFunc(events, func(e record.Event) bool { return e.What == "trial begins anew" && strings.Contains(e.Detail, "mem") }) {
+		t.Errorf("nothing says that it began anew: %+v", events)
+	}
+}
+
+// Conditions end a trial that runs; the run says which, and so does its trial.
+func TestConditionsEndARunningTrial(t *testing.T) {
+	for _, c := range []struct {
+		name, exit string
+		alter      func(s *scenario.State)
+		silent     func(time.Duration) bool
+		want       string
+		most       int64 // objects
+	}{
+		{name: "bytes", exit: "max_bytes: 60B", want: "max_bytes", most: 8},
+		{name: "runtime", exit: "max_runtime: 1s", want: "max_runtime", most: 150},
+		{name: "errors", exit: "max_errors: 50%", alter: func(s *scenario.State) { s.Failures = s.Finished }, want: "max_errors", most: 22},
+		{name: "full", exit: "storage_full: true", alter: func(s *scenario.State) {
+			if s.Accepted == 5 {
+				s.Full = "no room"
+			}
+		}, want: "storage_full", most: 7},
+		{name: "full, told not to mind", exit: "storage_full: false, max_bytes: 300B", alter: func(s *scenario.State) { s.Full = "no room" }, want: "max_bytes", most: 32},
+		{name: "floor, though nothing is said", exit: "floor: {bytes: 1B, window: 1s}", silent: func(at time.Duration) bool { return at > 100*time.Millisecond }, want: "floor", most: 10},
+		{name: "steady", exit: "steady: {window: 1s, windows: 2}", want: "steady", most: 500},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := Config{
+				Plan: memPlan(t, fmt.Sprintf(longExperiment, "attach", c.exit)), Systems: []system.System{newLasting(t)},
+				Scenario: &slowLoad{every: 10 * time.Millisecond, objects: 100_000, bytes: 10, alter: c.alter, silent: c.silent},
+				Dir:      filepath.Join(t.TempDir(), "run"),
+			}
+			res, err := Run(t.Context(), cfg)
+			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.want || res.Trials != 1 || res.Valid != 1 {
+				t.Fatalf("%+v, %v, %v", res, res.Stopped, err)
+			}
+			trials, _, meta := trialsOf(t, cfg.Dir)
+			if n := trials[0].Outcomes["ok"]; n < 1 || n > c.most {
+				t.Errorf("%d objects were stored, at most %d are expected", n, c.most)
+			}
+			if !strings.Contains(meta["stopped"], c.want) || !slices.ContainsFunc(trials[0].Notes, func(n string) bool { return strings.HasPrefix(n, record.NoteEnded+c.want+": ") }) {
+				t.Errorf("recorded: %q, notes %q", meta["stopped"], trials[0].Notes)
+			}
+			cfg.Resume = true
+			again, err := Run(t.Context(), cfg)
+			if err != nil || !again.Complete || again.Stopped == nil || again.Stopped.Condition != c.want {
+				t.Errorf("resumed: %+v, %v, %v", again, again.Stopped, err)
+			}
+		})
+	}
+}
+
+// A load test of 25 days, in virtual time: its operations, its sessions and its
+// end are where they should be, and what is kept of it stays small.
+func TestTwentyFiveDays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	const days = 25
+	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close(context.WithoutCancel(t.Context()))
+	src := strings.Replace(fmt.Sprintf(longExperiment, "attach", "max_runtime: 600h, floor: {bytes: 1kB, window: 1h}"), "upload: {}", "upload: {poll: 6h}", 1)
+	plan := memPlan(t, src)
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "run")
+		canonical, err := plan.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := record.Create(dir, canonical, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rec.Close()
+		load := &slowLoad{every: 10 * time.Minute, objects: 1 << 30, bytes: 10_000}
+		r := &run{
+			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(), rec: rec, bed: bed,
+			done: map[trialKey]record.Trial{}, kept: map[trialKey]record.Trial{},
+		}
+		l := newLasting(t)
+		r.sites = map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}}
+		begun := time.Now()
+		trial, err := r.long(t.Context(), plan.Cells[0], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.stoppedBy == nil || r.stoppedBy.Condition != "max_runtime" {
+			t.Errorf("ended by %v", r.stoppedBy)
+		}
+		if took := time.Since(begun); took < days*24*time.Hour || took > days*24*time.Hour+time.Hour {
+			t.Errorf("it took %v", took)
+		}
+		if n, want := trial.Outcomes["ok"], int64(days*24*6); n < want-1 || n > want+1 {
+			t.Errorf("%d objects, want %d", n, want)
+		}
+		samples := 0
+		for _, err := range rec.Samples(trial.ID) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			samples++
+		}
+		if samples == 0 || samples > 4*(days*4+2) { // plimsoll, the box, the others
+			t.Errorf("%d samples of processes", samples)
+		}
+	})
+}
