@@ -51,7 +51,7 @@ type LoadTest struct {
 	marks    []mark
 	coding   coding
 	currency string
-	probes   []probe
+	phases   []designPhase
 }
 
 // Objects counts what became of the objects of a load test.
@@ -89,10 +89,12 @@ type mark struct {
 	what string
 }
 
-// probe is a phase of a designed experiment.
-type probe struct {
-	at   float64
-	what string
+// designPhase is a phase of a designed experiment: one quantity is raised, then
+// the system is probed, with nothing else under way.
+type designPhase struct {
+	what     string  // "start", "files", "bytes", "idle"
+	from, to float64 // seconds since the test began
+	probed   float64 // the probe lasted until then
 }
 
 // load reads the polls and jobs of the trials.

@@ -389,3 +389,31 @@ func TestLoadOfARunDirectory(t *testing.T) {
 		t.Errorf("the run directory gives\n%+v\nits contents give\n%+v", b, m)
 	}
 }
+
+func TestADesignedExperimentTellsWhatItIs(t *testing.T) {
+	for _, c := range []struct {
+		by      string
+		latency func(files, bytes, hours float64) float64
+		put     func(files, hours float64) float64
+	}{
+		{"files", func(files, _, _ float64) float64 { return 1 + files/200 }, func(files, _ float64) float64 { return 1 + files/300 }},
+		{"hours", func(_, _, hours float64) float64 { return 1 + hours/10 }, func(_, hours float64) float64 { return 1 + hours/10 }},
+		{"bytes", func(_, bytes, _ float64) float64 { return 1 + bytes/4e9 }, nil},
+	} {
+		s := plainLoad(4)
+		s.hours, s.objects, s.design, s.latency, s.put = 57, 1200, true, c.latency, c.put
+		r := s.report(t)
+		told := map[string]string{}
+		for _, a := range r.Loads[0].Attribution {
+			if a.Told {
+				told[a.What] = strings.Join(a.By, " ")
+			}
+		}
+		if told["API latency"] != c.by || c.put != nil && told["time to store an object"] != c.by {
+			t.Errorf("%s: told %v; %+v", c.by, told, r.Loads[0].Attribution)
+		}
+		if !strings.Contains(r.Verdict.Text, "API latency goes with "+c.by) || r.found("not-attributed") != nil {
+			t.Errorf("%s: verdict %q", c.by, r.Verdict.Text)
+		}
+	}
+}
