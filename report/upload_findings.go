@@ -461,14 +461,20 @@ func origin(r *Report) []Finding {
 		Text: "In these tests the number of files, the bytes and the elapsed time rose together, so whatever grew with one grew with all. Run again with upload.attribution: true, which varies them separately."}
 	unclear := Finding{Rule: "attribution-unclear", Tone: Neutral, Title: "The designed experiment does not tell what makes it slower",
 		Text: "Files, bytes and idle time were varied apart from one another, and what is left is too little, or too noisy, to name one of them."}
+	nothing := Finding{Rule: "attributed-none", Tone: Good, Title: "Neither files, bytes nor time makes it slower",
+		Text: "The designed experiment varied files, bytes and idle time apart from one another, and none of them moves these."}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		if l.designed() {
 			for _, c := range l.Attribution {
 				s := l.name() + ", " + c.What + ": " + c.Why
-				if c.Told && len(c.By) > 0 {
+				switch {
+				case strings.HasPrefix(c.What, "latency of"): // in the table
+				case c.Told && len(c.By) > 0:
 					told.Evidence = append(told.Evidence, s)
-				} else if c.What == "API latency" || strings.HasPrefix(c.What, "time to") {
+				case c.Told:
+					nothing.Evidence = append(nothing.Evidence, s)
+				default:
 					unclear.Evidence = append(unclear.Evidence, s)
 				}
 			}
@@ -484,7 +490,7 @@ func origin(r *Report) []Finding {
 			open.Evidence = append(open.Evidence, l.name()+": "+list(what)+l.together())
 		}
 	}
-	return withEvidence(told, unclear, open)
+	return withEvidence(told, unclear, nothing, open)
 }
 
 // together says how closely files, bytes and time rose together.

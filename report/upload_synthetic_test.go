@@ -147,7 +147,10 @@ func sc(v float64) *big.Int {
 
 // formed is a contract: bought, confirmed in the wallet by a later block, and
 // told by the renter at its own time.
-type formed struct{ at, listed, confirmed, amount, fee float64 }
+type formed struct {
+	at, listed, confirmed, amount, fee float64
+	money, fees, all                   *big.Int
+}
 
 // ledger is the renter's state at a moment.
 type ledger struct {
@@ -167,6 +170,7 @@ func (s loadTruth) contracts(rng *rand.Rand) []formed {
 	}
 	for i := range all {
 		c := &all[i]
+		c.money, c.fees, c.all = sc(c.amount), sc(c.fee), sc(c.amount+c.fee)
 		c.listed = c.at + 5*rng.Float64()
 		c.confirmed = c.at + 600*rng.Float64()
 		if rng.Float64() < 0.3 { // seen by nobody until its block
@@ -180,7 +184,7 @@ func (s loadTruth) contracts(rng *rand.Rand) []formed {
 func (s loadTruth) state(at float64, stored int, contracts []formed) ledger {
 	l := ledger{balance: sc(9000), outgoing: new(big.Int), fees: new(big.Int), storage: new(big.Int), upload: new(big.Int), unspent: new(big.Int), spent: new(big.Int)}
 	for _, c := range contracts {
-		all := sc(c.amount + c.fee)
+		all := c.all
 		if at >= c.at {
 			if at >= c.confirmed {
 				l.balance.Sub(l.balance, all)
@@ -191,8 +195,8 @@ func (s loadTruth) state(at float64, stored int, contracts []formed) ledger {
 		if at >= c.listed {
 			l.contracts++
 			l.spent.Add(l.spent, all)
-			l.fees.Add(l.fees, sc(c.fee))
-			l.unspent.Add(l.unspent, sc(c.amount))
+			l.fees.Add(l.fees, c.fees)
+			l.unspent.Add(l.unspent, c.money)
 		}
 	}
 	// Amounts with all their digits: sums of floats would not add up.
