@@ -386,7 +386,7 @@ func (r *Report) growths(what func(string) bool) (all []*Growth, of []*LoadTest)
 
 // words say how something grows: "3 s → 310 s over 25 d: linear".
 func (g *Growth) words() string {
-	s := fmt.Sprintf("%s → %s (%s), %s", show(float64(g.First), g.Unit), show(float64(g.Last), g.Unit), g.changeWords(), g.classWords())
+	s := fmt.Sprintf("%s → %s (%s), %s with time", show(float64(g.First), g.Unit), show(float64(g.Last), g.Unit), g.changeWords(), g.classWords())
 	for i, c := range g.Changes {
 		if i == 3 {
 			s += fmt.Sprintf("; and %s more", count(int64(len(g.Changes)-i)))
@@ -398,6 +398,19 @@ func (g *Growth) words() string {
 		}
 	}
 	return s + fmt.Sprintf("; n = %s", count(int64(g.N)))
+}
+
+// against says which class the same has against files and against bytes, where
+// that is another than against time.
+func (l *LoadTest) against(g *Growth) string {
+	s := ""
+	for i := range l.Growth {
+		o := &l.Growth[i]
+		if o.What == g.What && o.Against != g.Against && o.Class != g.Class {
+			s += "; against " + o.Against + ": " + o.classWords()
+		}
+	}
+	return s
 }
 
 func (g *Growth) changeWords() string {
@@ -443,7 +456,7 @@ func (r *Report) growthFindings(id, worse, flat, text string, sign Num, what fun
 	same := Finding{Rule: id + "-flat", Tone: Neutral, Title: flat, Text: text + " Either no change is shown, or one to the better, or less than " + percent(leastChange) + "."}
 	all, of := r.growths(what)
 	for i, g := range all {
-		s := of[i].name() + ", " + g.What + ": " + g.words()
+		s := of[i].name() + ", " + g.What + ": " + g.words() + of[i].against(g)
 		if g.Shown && sign*g.Change.Value >= leastChange {
 			bad.Evidence = append(bad.Evidence, s)
 		} else {
