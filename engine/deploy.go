@@ -146,7 +146,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	defer cancel()
 	s.runner, err = r.cfg.Scenario.Prepare(preparing, scenario.Site{
 		Use: s.use, Cluster: s.cluster, Client: r.client, Self: r.bed.Self(), Dir: s.dir,
-		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base, Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
+		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base, Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}, r.cellsOf(name))
 	return err
 }
@@ -258,7 +258,7 @@ func (r *run) clear(ctx context.Context) {
 		if s.runner == nil {
 			continue
 		}
-		if s.host == nil {
+		if s.host == nil && r.cfg.Plan.Experiment.Collect == nil {
 			r.say.Phase("removing from " + name + " what was stored there")
 		}
 		begun := time.Now()

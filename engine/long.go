@@ -293,7 +293,7 @@ func (t *longTrial) measured(out loaded) record.Trial {
 		Metrics:  t.r.cfg.Scenario.Measure(scenario.Measured{Cell: t.cell, Summary: t.w.Summary(), Load: out.load, Usage: out.usage, Link: t.check, TLS: out.tls}),
 		Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
 		Details: append(slices.Clone(out.load.Details), out.footprint...),
-		Invalid: append(longValidity(out, t.check, counts), out.load.Invalid...),
+		Invalid: append(longValidity(out, t.check, counts, t.cell.Collect != nil), out.load.Invalid...),
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -309,7 +309,8 @@ func (t *longTrial) measured(out loaded) record.Trial {
 
 // longValidity names what speaks against a trial that lasts so long that
 // daemons die and machines are busy in it: those are marked, not held against it.
-func longValidity(out loaded, check *record.LinkCheck, c record.Counts) []string {
+// asks: the trial is to poll, and does nothing else.
+func longValidity(out loaded, check *record.LinkCheck, c record.Counts, asks bool) []string {
 	var why []string
 	if check != nil && !check.OK {
 		why = append(why, record.ReasonLinkOff)
@@ -317,7 +318,7 @@ func longValidity(out loaded, check *record.LinkCheck, c record.Counts) []string
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)
 	}
-	if c.Ops == 0 {
+	if c.Ops == 0 && (!asks || out.load.Metrics["polls"] == 0) {
 		why = append(why, record.ReasonNoOperations)
 	}
 	return why

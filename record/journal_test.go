@@ -212,12 +212,37 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 		t.Errorf("polls (-want +got):\n%s", d)
 	}
 	checkViews(t, r.Reader, polls)
+}
 
-	if !r.journal {
-		t.Error("nobody knows that jobs and polls may not be on the disk")
+// Jobs and polls do not stay the kernel's for long.
+func TestTheJournalReachesTheDisk(t *testing.T) {
+	begun := time.Now()
+	r := create(t)
+	w, err := r.Begin("c001", 0, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := r.sync(); err != nil || r.journal {
-		t.Errorf("not brought to the disk: %v", err)
+	waits := func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.journal
+	}
+	if waits() {
+		t.Error("something waits before there is anything")
+	}
+	for what, write := range map[string]func() error{
+		"jobs":  func() error { return w.Jobs(syntheticJob(1)) },
+		"polls": func() error { return w.Poll(syntheticPoll(1, 1, 1)) },
+	} {
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+		if !waits() && time.Since(begun) < syncEvery*flushEvery {
+			t.Errorf("%s do not wait for the disk", what)
+		}
+		if err := r.sync(); err != nil || waits() {
+			t.Errorf("%s still wait: %v", what, err)
+		}
 	}
 }
 

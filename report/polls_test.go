@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,7 +223,10 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 	must(t, json.Unmarshal(b.Bytes(), &board))
-	known := newPollCollector(t.TempDir()).descs
+	known := map[string]*pollMetric{}
+	for _, m := range pollMetrics() {
+		known[m.name] = &m
+	}
 	shown, titles := map[string]bool{}, map[string]bool{}
 	for _, p := range board.Panels {
 		if titles[p.Title] || len(p.Targets) == 0 || p.GridPos.X+p.GridPos.W > 24 {
@@ -241,7 +245,7 @@ func TestDashboard(t *testing.T) {
 				t.Errorf("panel %s: %s", p.Title, target.Expr)
 			}
 			for _, label := range regexp.MustCompile(`{{(\w+)}}`).FindAllStringSubmatch(target.LegendFormat, -1) {
-				if !strings.Contains(known[names[0]].String(), label[1]) {
+				if !slices.Contains(known[names[0]].labels, label[1]) {
 					t.Errorf("panel %s: %s has no label %s", p.Title, names[0], label[1])
 				}
 			}
@@ -256,17 +260,52 @@ func TestDashboard(t *testing.T) {
 
 // TestMetricNames holds names to Prometheus' conventions.
 func TestMetricNames(t *testing.T) {
-	for name, desc := range newPollCollector(t.TempDir()).descs {
-		if !regexp.MustCompile(`^plimsoll_[a-z]+(_[a-z]+)*$`).MatchString(name) {
-			t.Errorf("%s", name)
+	seen := map[string]bool{}
+	for _, m := range pollMetrics() {
+		if !regexp.MustCompile(`^plimsoll_[a-z]+(_[a-z]+)*$`).MatchString(m.name) || seen[m.name] || !strings.HasSuffix(m.help, ".") {
+			t.Errorf("%+v", m)
 		}
-		if help := desc.String(); !strings.Contains(help, `.", `) {
-			t.Errorf("%s: the help does not end as a sentence does: %s", name, help)
-		}
+		seen[m.name] = true
 	}
 	for _, g := range gauges() {
 		if strings.HasSuffix(g.metric, "_total") {
 			t.Errorf("%s is no counter", g.metric)
 		}
 	}
+}
+
+// TestMetricsAreDocumented: the table of docs/collect.md is made of the names
+// and their help.
+func TestMetricsAreDocumented(t *testing.T) {
+	const begin, end = "<!-- metrics -->\n", "<!-- /metrics -->"
+	page := filepath.Join("..", "docs", "collect.md")
+	text, err := os.ReadFile(page)
+	must(t, err)
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the metrics", page)
+	}
+	want := before + begin + metricsTable() + end + after
+	if *update {
+		must(t, os.WriteFile(page, []byte(want), 0o644))
+		return
+	}
+	if want != string(text) {
+		t.Errorf("%s does not tell the metrics as they are: go test ./report -run Documented -update", page)
+	}
+}
+
+// metricsTable is a table of all metrics of polls.
+func metricsTable() string {
+	var lines []string
+	for _, m := range pollMetrics() {
+		labels := ""
+		if len(m.labels) > 0 {
+			labels = "`" + strings.Join(m.labels, "`, `") + "`"
+		}
+		lines = append(lines, fmt.Sprintf("| `%s` | %s | %s |\n", m.name, labels, m.help))
+	}
+	slices.Sort(lines)
+	return "| metric | labels beside `system` | meaning |\n|---|---|---|\n" + strings.Join(lines, "")
 }

@@ -52,25 +52,38 @@ const (
 	badTotal        = "plimsoll_collect_bad_readings_total"
 )
 
+// pollMetric is one of the metrics; each has the label "system" before its own.
+type pollMetric struct {
+	name, help string
+	labels     []string
+}
+
+// pollMetrics are all of them.
+func pollMetrics() []pollMetric {
+	all := []pollMetric{
+		{pollsTotal, "Polls of the system.", nil},
+		{missedTotal, "Polls of the schedule that were left out, because an earlier one took too long or nobody was there.", nil},
+		{lastPoll, "When the latest poll ended.", nil},
+		{callSeconds, "Time that a call of the latest poll took, answered or not.", []string{"call"}},
+		{callsTotal, "Calls of polls, answered or not.", []string{"call"}},
+		{callErrorsTotal, "Calls that were not answered as they should be, by the class of the reason: each is a gap.", []string{"call", "reason"}},
+		{badTotal, "Readings that could not be true and were left out.", []string{"reading"}},
+		{otherReading, "A reading with a name of the system's own.", []string{"name"}},
+	}
+	for _, g := range gauges() {
+		m := pollMetric{g.metric, g.help, nil}
+		if g.label != "" {
+			m.labels = []string{g.label}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
 func newPollCollector(dir string) *pollCollector {
 	c := &pollCollector{dir: dir, now: time.Now, gauges: gauges(), descs: map[string]*prometheus.Desc{}, trials: map[int64]*polled{}}
-	add := func(name, help string, labels ...string) {
-		c.descs[name] = prometheus.NewDesc(name, help, append([]string{"system"}, labels...), nil)
-	}
-	add(pollsTotal, "Polls of the system.")
-	add(missedTotal, "Polls of the schedule that were left out, because an earlier one took too long or nobody was there.")
-	add(lastPoll, "When the latest poll ended.")
-	add(callSeconds, "Time that a call of the latest poll took, answered or not.", "call")
-	add(callsTotal, "Calls of polls, answered or not.", "call")
-	add(callErrorsTotal, "Calls that were not answered as they should be, by the class of the reason: each is a gap.", "call", "reason")
-	add(badTotal, "Readings that could not be true and were left out.", "reading")
-	add(otherReading, "A reading with a name of the system's own.", "name")
-	for _, g := range c.gauges {
-		if g.label != "" {
-			add(g.metric, g.help, g.label)
-		} else {
-			add(g.metric, g.help)
-		}
+	for _, m := range pollMetrics() {
+		c.descs[m.name] = prometheus.NewDesc(m.name, m.help, append([]string{"system"}, m.labels...), nil)
 	}
 	return c
 }

@@ -60,6 +60,7 @@ type Site struct {
 	Seed    uint64       // of the data: names and contents; of an attached system another one in each session
 	Run     string       // names the run directory, the same in all its sessions
 	Limits  experiment.Limits
+	Kept    string        // directory of the run directory for what later sessions need; made by who writes there; empty: none
 	Base    string        // directory that relative paths of the experiment file start from
 	Steady  time.Duration // window of exit.steady; 0: nobody asks for it
 	// Event records something that happened; Say tells the user.

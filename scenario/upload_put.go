@@ -141,6 +141,7 @@ func (t *uploadTrial) failed(object int, job *record.Job, outcome record.Outcome
 	if outcome != record.Refused {
 		t.doubts(object, true)
 	}
+	quotas := t.countQuota(errors.Is(why, system.ErrQuota))
 	if job.Attempts <= t.u.Retries {
 		job.State = record.JobWaiting
 		if err := t.write(*job); err != nil {
@@ -149,9 +150,10 @@ func (t *uploadTrial) failed(object int, job *record.Job, outcome record.Outcome
 		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
 		return nil
 	}
-	// Not at the first refusal: a server may be full for a moment only, and
-	// Tahoe-LAFS calls it full while an upload that was cut off still holds room.
-	if errors.Is(why, system.ErrQuota) {
+	// Not at the first refusal, and not while others are taken: a Tahoe-LAFS
+	// server calls itself full to an object of which an upload that was cut off
+	// still holds the place, for half an hour.
+	if quotas > t.u.Retries {
 		t.mu.Lock()
 		t.full = job.Error
 		t.mu.Unlock()

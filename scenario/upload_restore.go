@@ -99,10 +99,16 @@ func (t *uploadTrial) sameData(begun bool) error {
 	if begun {
 		return nil
 	}
+	if err := t.keepManifest(); err != nil {
+		return t.errorf("keep what the data set consists of", err)
+	}
 	return t.event(eventData, whatSet, now)
 }
 
 func (t *uploadTrial) dataChanged(how string) error {
+	if files := t.changedFiles(); files != "" {
+		how = files + " (" + how + ")"
+	}
 	return fmt.Errorf("%s: the data set has changed since the trial began: %s; nothing is lost: put the data back as it was and resume again, or begin a new run", t.site.Use.Name, how)
 }
 

@@ -95,9 +95,21 @@ func (t *uploadTrial) countAccepted(job *record.Job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tally.acceptedJob(job)
+	t.quotas = 0
 	if t.sink.Progress != nil {
 		t.sink.Progress(t.tally.accepted, t.tally.bytes)
 	}
+}
+
+// countQuota notes a failed attempt, and says how many in a row the system had no
+// room for, with no object accepted in between.
+func (t *uploadTrial) countQuota(full bool) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if full {
+		t.quotas++
+	}
+	return t.quotas
 }
 
 func (y *uploadTally) acceptedJob(job *record.Job) {

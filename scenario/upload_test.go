@@ -143,6 +143,7 @@ type uploadBench struct {
 	limits  experiment.Limits
 	mode    string
 	base    string
+	kept    string
 	steady  time.Duration
 	epoch   time.Time
 	ops     []record.Op
@@ -182,7 +183,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal Journal) (yield, 
 	b.t.Helper()
 	runner, err := Upload{}.Prepare(ctx, Site{
 		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: clusterOf{b.cluster, b.node}, Seed: 1, Limits: b.limits,
-		Run: "0123abcd", Base: b.base, Steady: b.steady,
+		Run: "0123abcd", Kept: b.kept, Base: b.base, Steady: b.steady,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
 	}, []experiment.Cell{b.cell})
 	if err != nil {

@@ -40,6 +40,7 @@ type uploadTrial struct {
 	ops     []record.Op
 	sent    time.Time
 	full    string
+	quotas  int // attempts in a row that it had no room for
 	idle    bool
 	design  *design         // nil: the data set is stored in its order
 	probing bool            // what is put now is a probe

@@ -326,16 +326,20 @@ func (g *growth) searchRate(class GrowthClass) (*seriesFit, float64, bool) {
 		return nil, 0, false
 	}
 	a, b := max(math.Log(lo), math.Log(at)-width), min(math.Log(hi), math.Log(at)+width)
-	golden(a, b, 1e-6, try)
+	golden(a, b, 1e-6, 1e-4, try)
 	return best, at, true
 }
 
-// golden narrows the bracket of a minimum to a width.
-func golden(a, b, width float64, f func(float64) float64) {
+// golden narrows the bracket of a minimum to a width, or until the function
+// has changed by less than slack three times.
+func golden(a, b, width, slack float64, f func(float64) float64) {
 	const share = 0.6180339887498949
 	c, d := b-share*(b-a), a+share*(b-a)
 	fc, fd := f(c), f(d)
-	for b-a > width {
+	for same := 0; b-a > width && same < 3; same++ {
+		if math.Abs(fc-fd) > slack {
+			same = -1
+		}
 		if fc <= fd {
 			b, d, fd = d, c, fc
 			c = b - share*(b-a)
@@ -388,7 +392,7 @@ func (g *growth) describe(f *GrowthFit) {
 				f.PerX = g.perX(c)
 			}
 		}
-		f.Fits = g.fit1(Constant).aicc-g.free < growthMisfit
+		f.Fits = g.of(Constant).aicc-g.free < growthMisfit
 		switch {
 		case !f.Fits:
 			f.Why = "y changes, but as none of the classes: see its change-points"
@@ -434,7 +438,8 @@ func (g *growth) describe(f *GrowthFit) {
 	}
 }
 
-func (g *growth) fit1(class GrowthClass) classFit {
+// of is the fit of a class.
+func (g *growth) of(class GrowthClass) classFit {
 	for _, c := range g.fits {
 		if c.class == class {
 			return c

@@ -191,11 +191,15 @@ func BenchmarkSimulatedGrowth(b *testing.B) {
 	for range b.N {
 		for _, truth := range growthTruths {
 			for i, noise := range noises {
+				var all growthRates
 				for _, cv := range []float64{0.05, 0.2, 0.5} {
 					for _, n := range []int{30, 120, 500, 2000} {
-						b.Logf("%s, %s, cv %v, n %d: %v", truth.class, noise.name, cv, n, simulateGrowth(b, truth, i, cv, n, 200))
+						g := simulateGrowth(b, truth, i, cv, n, 50)
+						b.Logf("%s, %s, cv %v, n %d: %v", truth.class, noise.name, cv, n, g)
+						all.join(g)
 					}
 				}
+				b.Logf("%s, %s, all: %v", truth.class, noise.name, all)
 			}
 		}
 	}

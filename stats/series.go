@@ -101,14 +101,6 @@ func winsorisedSpread(xs []float64) float64 {
 	return math.Sqrt(sum / float64(len(xs)))
 }
 
-// at is y on the scale of the noise.
-func (s *series) at(y float64) float64 {
-	if s.log {
-		return math.Log(y)
-	}
-	return y
-}
-
 // unit maps a quantity to 0…1 over its range.
 func unit(x []float64, from, span float64) []float64 {
 	u := make([]float64, len(x))

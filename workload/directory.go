@@ -24,9 +24,10 @@ type Directory struct {
 // ReadDirectory lists the tree below root. Regular files belong to the set.
 // Symbolic links, to files or directories, and special files (devices, sockets,
 // pipes) do not: links may lead out of the tree or in circles, the others never
-// end. [Directory.Left] tells them. The root itself may be a link. Every file is
-// opened once: the error names the files and directories that cannot be read,
-// up to ten of them, and those whose names cannot be used.
+// end. [Directory.Left] tells them. The root itself may be a link. The error
+// names the directories that cannot be listed and the files whose names cannot
+// be used, up to ten of them. No file is opened: one that cannot be read shows
+// when it is.
 //
 // copies is how often the files are there: the same content under other names.
 func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, error) {
@@ -70,7 +71,7 @@ func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, er
 			bad.add(err)
 			return nil
 		}
-		info, err := readable(path)
+		info, err := e.Info()
 		if err != nil {
 			bad.add(err)
 			return nil
@@ -82,23 +83,13 @@ func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, er
 		return nil, fmt.Errorf("data set %s: %w", root, err)
 	}
 	if err := bad.err(); err != nil {
-		return nil, fmt.Errorf("data set %s: not all of it can be read:\n%w", root, err)
+		return nil, fmt.Errorf("data set %s: not all of it can be used:\n%w", root, err)
 	}
 	if len(d.manifest) == 0 {
 		return nil, fmt.Errorf("data set %s has no regular file", root)
 	}
 	slices.SortFunc(d.manifest, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return d, nil
-}
-
-// readable opens a file, which alone tells that it can be read.
-func readable(path string) (fs.FileInfo, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Stat()
 }
 
 // Manifest is what the set consists of, without its copies: to tell, in a later

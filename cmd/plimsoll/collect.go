@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,11 +43,11 @@ Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
 		Example: `  plimsoll collect siad --with url=http://127.0.0.1:9980
   plimsoll collect renterd --with url=http://127.0.0.1:9980 --with bucket=default --every 5m --for 25d --out runs/watch
   plimsoll collect --dashboard > plimsoll-grafana.json`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(c *cobra.Command, args []string) error {
 			if dashboard && len(args) == 0 {
 				return nil
 			}
-			return exactly(1, "one system, such as siad")(nil, args)
+			return exactly(1, "one system, such as siad")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if dashboard {
@@ -59,7 +60,7 @@ Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
 	f := c.Flags()
 	f.StringArrayVar(&ask.with, "with", nil, "an option of the system: KEY=VALUE, repeatable; see plimsoll systems SYSTEM")
 	f.StringVar(&ask.every, "every", "1m", "interval of the polls, on an absolute schedule")
-	f.StringVar(&ask.length, "for", "none", "how long; none: until it is interrupted")
+	f.StringVar(&ask.length, "for", "none", "how long, such as 12h or 25d; none: until it is interrupted")
 	f.StringVar(&ask.price, "price", "", `what one unit of the system's currency costs, such as "0.014 USD (2018-06-01)"`)
 	f.StringVar(&out, "out", "", "run directory (default runs/collect-SYSTEM-DATE-TIME)")
 	f.StringVar(&address, "listen", "127.0.0.1:9117", "address of /metrics and the page; beyond this machine /metrics alone is served; none: neither")
@@ -99,7 +100,7 @@ func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
 		}
 		with[key] = value
 	}
-	section := map[string]string{"every": ask.every, "for": ask.length}
+	section := map[string]string{"every": inHours(ask.every), "for": inHours(ask.length)}
 	if ask.price != "" {
 		section["price"] = ask.price
 	}
@@ -116,6 +117,16 @@ func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
 		return nil, err
 	}
 	return e.Plan()
+}
+
+// inHours is a duration as experiment files have it: 25d is 600h.
+func inHours(duration string) string {
+	if days, ok := strings.CutSuffix(duration, "d"); ok {
+		if n, err := strconv.ParseFloat(days, 64); err == nil {
+			return strconv.FormatFloat(24*n, 'f', -1, 64) + "h"
+		}
+	}
+	return duration
 }
 
 // listen serves handler until ctx ends or stop is called.

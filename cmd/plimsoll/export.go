@@ -14,7 +14,7 @@ import (
 )
 
 // exportFormats names the formats.
-const exportFormats = "csv, parquet, json, benchfmt, sia-metrics (polls of a siad, as sia_metrics_collector wrote them), and with -csv or -parquet: ops, jobs, polls, calls, readings"
+const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings; sia-metrics (of a siad, as sia_metrics_collector wrote them)"
 
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 

@@ -156,7 +156,7 @@ func (p *progress) draw(tail string) {
 func (p *progress) left(before, after string) string {
 	switch e := p.p.Estimate; {
 	case p.trials >= 2:
-		return before + experiment.RoughDuration((time.Duration(p.total-p.n+1)*p.perTrial).Seconds()) + after
+		return before + experiment.RoughDuration((time.Duration(p.total-p.n+1) * p.perTrial).Seconds()) + after
 	case e.Bound == experiment.Exact:
 		return before + experiment.RoughDuration(e.Seconds) + after
 	}

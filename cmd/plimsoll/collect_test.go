@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
+)
+
+// recordedSiad is a siad that answers each report as it was recorded, and every
+// third time that of the files with a page. It counts what is no report.
+func recordedSiad(t *testing.T) (url string, others func() []string) {
+	t.Helper()
+	answers := map[string]json.RawMessage{"/renter/uploadready": json.RawMessage(`{"ready":true,"datapieces":1,"paritypieces":2}`)}
+	for _, file := range []string{"attach", "files", "reports", "monitor"} {
+		f, err := os.Open(filepath.Join("..", "..", "system", "siad", "testdata", file+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(f)
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			var e struct {
+				Step     string
+				Request  struct{ Method, Path string }
+				Response struct {
+					Status int
+					Body   json.RawMessage
+				}
+			}
+			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+				t.Fatal(err)
+			}
+			if (e.Step == "report" || e.Step == "renter/files" || e.Request.Path == "/daemon/version") && e.Response.Status == 200 && answers[e.Request.Path] == nil {
+				answers[e.Request.Path] = e.Response.Body
+			}
+		}
+		f.Close()
+	}
+	var mu sync.Mutex
+	var unexpected []string
+	files := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		body, known := answers[r.URL.Path]
+		if r.URL.Path == "/renter/files" {
+			files++
+		}
+		switch {
+		case r.Method == "GET" && strings.HasPrefix(r.URL.Path, "/renter/download/"):
+			w.WriteHeader(http.StatusInternalServerError) // the check of the password
+		case r.Method != "GET" || !known:
+			unexpected = append(unexpected, r.Method+" "+r.URL.Path)
+			w.WriteHeader(http.StatusNotFound)
+		case r.URL.Path == "/renter/files" && files%3 == 0:
+			io.WriteString(w, "<html>502 Bad Gateway</html>")
+		default:
+			w.Write(body)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return unexpected
+	}
+}
+
+// TestCollect watches a siad that was attached to, without any allowance, and
+// exports what it saw.
+func TestCollect(t *testing.T) {
+	url, others := recordedSiad(t)
+	t.Setenv("SIA_API_PASSWORD", "x")
+	dir := filepath.Join(t.TempDir(), "run")
+	var out, errs bytes.Buffer
+	code := run([]string{"collect", "siad", "--with", "url=" + url, "--every", "300ms", "--for", "1.6s", "--out", dir, "--listen", "none"}, strings.NewReader(""), &out, &errs)
+	if code != 0 {
+		t.Fatalf("status %d\n%s\n%s", code, out.String(), errs.String())
+	}
+	if got := others(); len(got) > 0 {
+		t.Errorf("it asked for %v", got)
+	}
+	var sheet bytes.Buffer
+	if code := run([]string{"export", dir, "--format", "sia-metrics"}, strings.NewReader(""), &sheet, &errs); code != 0 {
+		t.Fatalf("export: status %d, %s", code, errs.String())
+	}
+	rows, err := csv.NewReader(&sheet).ReadAll()
+	if err != nil || len(rows) < 4 || len(rows[0]) != 17 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	gaps := 0
+	for _, row := range rows[1:] {
+		if row[1] != "3" || row[7] != "249999999999999999999999999" || row[0] == "" || row[16] == "" {
+			t.Errorf("%v", row)
+		}
+		if row[2] == "" {
+			gaps++
+		}
+	}
+	if gaps == 0 || gaps == len(rows)-1 {
+		t.Errorf("%d gaps in %d polls", gaps, len(rows)-1)
+	}
+	w := httptest.NewRecorder()
+	report.Metrics(dir).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if body := w.Body.String(); !strings.Contains(body, `plimsoll_collect_call_errors_total{call="/renter/files",reason="HTML instead of JSON",system="siad"} `+fmt.Sprint(gaps)) {
+		t.Errorf("%s", body)
+	}
+}
+
+// TestCollectGoesOn: it is interrupted, and goes on in the same trial.
+func TestCollectGoesOn(t *testing.T) {
+	url, _ := recordedSiad(t)
+	t.Setenv("SIA_API_PASSWORD", "x")
+	dir := filepath.Join(t.TempDir(), "run")
+	session := func(begin func(p *program, ctx context.Context) error) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		var out bytes.Buffer
+		p := &program{ui: ui.New(&out, &out), stdin: strings.NewReader(""), stdout: &out, stderr: &out}
+		if err := begin(p, ctx); ui.ExitCode(err) != ui.CodeInterrupted {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+	}
+	session(func(p *program, ctx context.Context) error {
+		return p.collect(ctx, collection{system: "siad", with: []string{"url=" + url}, every: "200ms", length: "none"}, dir, "127.0.0.1:0")
+	})
+	session(func(p *program, ctx context.Context) error {
+		root := p.root()
+		root.SetArgs([]string{"resume", dir})
+		return root.ExecuteContext(ctx)
+	})
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	trials, err := r.Trials()
+	if err != nil || len(trials) != 1 {
+		t.Fatalf("%d trials, %v", len(trials), err)
+	}
+	next, n, missed := int64(0), 0, 0
+	for p, err := range r.Polls(trials[0].ID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Seq != next+int64(p.Missed) {
+			t.Errorf("poll %d after %d, %d missed", p.Seq, next-1, p.Missed)
+		}
+		next = p.Seq + 1
+		n++
+		missed += p.Missed
+	}
+	if n < 4 {
+		t.Errorf("%d polls, %d missed", n, missed)
+	}
+}
+
+func TestCollectUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "wants one system"},
+		{[]string{"nix"}, "unknown system `nix`"},
+		{[]string{"siad", "--with", "url"}, "wanted KEY=VALUE"},
+		{[]string{"siad", "--with", "url=http://a", "--with", "url=http://b"}, "each key once"},
+		{[]string{"siad", "--with", "nope=1"}, "has no option `nope`"},
+		{[]string{"siad", "--every", "often"}, "not a duration"},
+		{[]string{"siad", "--with", "url=http://127.0.0.1:1", "--listen", "nonsense"}, "listen"},
+	} {
+		var out, errs bytes.Buffer
+		args := append(append([]string{"collect"}, c.args...), "--out", filepath.Join(t.TempDir(), "run"))
+		if code := run(args, strings.NewReader(""), &out, &errs); code != int(ui.CodeUsage) || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%v: status %d, %s, want %q", c.args, code, errs.String(), c.want)
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"collect", "--dashboard"}, strings.NewReader(""), &out, &errs); code != 0 || !json.Valid(out.Bytes()) {
+		t.Errorf("dashboard: status %d, %s", code, errs.String())
+	}
+	for text, want := range map[string]string{"25d": "600h", "0.5d": "12h", "1m": "1m", "none": "none", "d": "d"} {
+		if got := inHours(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
