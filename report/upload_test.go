@@ -417,3 +417,14 @@ func TestADesignedExperimentTellsWhatItIs(t *testing.T) {
 		}
 	}
 }
+
+// Where less is stored than whole sectors would take, they are not what the
+// system rounds up to.
+func TestASectorThatCannotBeIsNotAssumed(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects, s.size, s.sector = 10, 400, 1000, 0
+	e := s.report(t).Loads[0].Efficiency
+	if e.Sector.Known() || e.Padding != 1 || math.Abs(float64(e.Copies)-3) > 0.05 {
+		t.Errorf("efficiency %+v", e)
+	}
+}
