@@ -108,7 +108,7 @@ func viewOf(p *experiment.Plan) planView {
 	}
 	slot := 1
 	for _, s := range e.Systems {
-		sys := System{Name: s.Name, Use: s.Use, Baseline: s.Name == v.Baseline, Slot: slot, with: s.With}
+		sys := System{Name: s.Name, Use: s.Use, Baseline: s.Name == v.Baseline, Slot: slot, with: s.With, mode: s.Mode}
 		if sys.Baseline {
 			sys.Slot = 0
 		} else {

@@ -407,7 +407,7 @@ func (r *Report) panelOver(o overTime, f *Figure, title string, curves []curve, 
 		}
 	}
 	if o.stacked {
-		top = stackedTop(rows)
+		top = pile(rows)
 	} else {
 		top = slices.Max(values)
 		// What a poll leaves open may reach far above all that was seen.
@@ -434,11 +434,8 @@ func (r *Report) panelOver(o overTime, f *Figure, title string, curves []curve, 
 	tip := spec{"field": "tip", "type": "nominal"}
 	layers := []spec{}
 	if o.stacked {
-		y["stack"] = "zero"
-		layers = append(layers, spec{"mark": spec{"type": "area", "opacity": 0.85, "line": false}, "encoding": spec{"color": col, "detail": detail, "order": spec{"field": "o", "type": "quantitative"}, "tooltip": tip}})
-		for _, row := range rows {
-			row["o"] = slices.Index(names, row["s"].(string))
-		}
+		layers = append(layers, spec{"mark": spec{"type": "area", "opacity": 0.85, "line": false}, "encoding": spec{"color": col, "detail": detail, "tooltip": tip,
+			"y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}})
 	} else {
 		layers = append(layers,
 			spec{"transform": []spec{{"filter": "isValid(datum.lo)"}}, "mark": spec{"type": "area", "opacity": 0.2, "clip": true}, "encoding": spec{"color": col, "detail": detail, "y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}},
@@ -458,12 +455,15 @@ func (r *Report) panelOver(o overTime, f *Figure, title string, curves []curve, 
 		"layer":    layers}}
 }
 
-// stackedTop is the highest pile of a stacked figure.
-func stackedTop(rows []spec) float64 {
+// pile puts the rows of one moment upon each other, in their order, and returns
+// the highest. (Vega's own stacks would fill the gaps of a line.)
+func pile(rows []spec) float64 {
 	piles, top := map[float64]float64{}, 0.0
 	for _, row := range rows {
 		x := row["x"].(float64)
+		row["lo"] = significant(piles[x], 6)
 		piles[x] += row["y"].(float64)
+		row["hi"] = significant(piles[x], 6)
 		top = max(top, piles[x])
 	}
 	return top

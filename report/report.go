@@ -120,6 +120,7 @@ type System struct {
 	Slot     int    `json:"slot"`
 
 	with map[string]string // its options in the plan
+	mode string            // "start" or "attach"
 }
 
 // Pair is a named value of the environment.

@@ -262,7 +262,7 @@ func (r *Report) textNotes() []string {
 	if len(r.Skipped) > 0 {
 		notes = append(notes, plural(int64(len(r.Skipped)), "cell was", "cells were")+" left out, whole or in part, because one operation takes too long there.")
 	}
-	if r.Run.State != "complete" {
+	if r.Run.State != "complete" && r.Loads == nil {
 		notes = append(notes, fmt.Sprintf("The run is %s: %d of %d trials.", r.Run.State, r.Run.Done, r.Run.Planned))
 	}
 	return append(notes, r.Notes...)

@@ -51,7 +51,7 @@ type LoadTest struct {
 	marks    []mark
 	coding   coding
 	currency string
-	probes   []probe
+	phases   []designPhase
 }
 
 // Objects counts what became of the objects of a load test.
@@ -89,10 +89,12 @@ type mark struct {
 	what string
 }
 
-// probe is a phase of a designed experiment.
-type probe struct {
-	at   float64
-	what string
+// designPhase is a phase of a designed experiment: one quantity is raised, then
+// the system is probed, with nothing else under way.
+type designPhase struct {
+	what     string  // "start", "files", "bytes", "idle"
+	from, to float64 // seconds since the test began
+	probed   float64 // the probe lasted until then
 }
 
 // load reads the polls and jobs of the trials.
@@ -136,6 +138,11 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	l.watch, l.shelf, l.coding = w, s, r.codingOf(l.System)
 	l.Objects = s.count
 	l.Objects.Set = t.Info.objects()
+	if n := t.Metrics["objects"]; n > 0 {
+		l.Objects.Set = int64(n) // a directory's objects, a design's
+	}
+	// One that went missing has been stored again since: only the sessions counted it.
+	l.Objects.Missing = max(l.Objects.Missing, int64(t.Metrics["missing"]))
 	if l.Objects.Durable == 0 && !w.tells(system.ReadUploads) && !w.tells(system.ReadRedundancyMin) {
 		l.Objects.NotDurable = 0 // the system does not say when an object is durable
 	}
@@ -221,10 +228,10 @@ func (r *Report) use(name string) string {
 // options, and what is known of its kind.
 func (r *Report) codingOf(name string) (c coding) {
 	var with map[string]string
-	use := r.use(name)
+	use, mode := r.use(name), ""
 	for _, s := range r.Systems {
 		if s.Name == name {
-			with = s.with
+			with, mode = s.with, s.mode
 		}
 	}
 	of := func(key string) int64 {
@@ -253,8 +260,14 @@ func (r *Report) codingOf(name string) (c coding) {
 		}
 	}
 	c.sector = of("sector")
-	if c.sector == 0 && use == "renterd" {
-		c.sector = 4 << 20
+	if c.sector == 0 {
+		// What their builds have: siad is started with its dev constants only.
+		switch {
+		case use == "renterd", use == "siad" && mode == "attach":
+			c.sector = 4 << 20
+		case use == "siad":
+			c.sector = 256 << 10
+		}
 	}
 	if !c.known() {
 		return coding{}
@@ -400,9 +413,10 @@ func (l *LoadTest) efficient() {
 		n1, b1 := l.shelf.by(w.end[last])
 		e.Value = Estimate{Num((b0+b1)/2) / l.Absolute, Num(b0) / l.Absolute, Num(b1) / l.Absolute}
 		files = float64(n0+n1) / 2
-		padded := 0.0
-		for _, s := range l.shelf.accepted[:n1] {
-			padded += float64(l.coding.padded(s.size))
+		padded := l.padded(n1)
+		if float64(l.Absolute) < padded && l.coding.sector > 0 {
+			l.coding.sector = 0 // another build, or packed objects: nothing is rounded up
+			padded = l.padded(n1)
 		}
 		if l.coding.known() && padded > 0 && b1 > 0 {
 			e.Needed, e.Servers = Num(l.coding.needed), Num(l.coding.servers)
@@ -418,4 +432,13 @@ func (l *LoadTest) efficient() {
 	if files > 0 {
 		e.PerFile = l.Absolute / Num(files)
 	}
+}
+
+// padded are the bytes of the first n objects in whole sectors, once.
+func (l *LoadTest) padded(n int) float64 {
+	sum := 0.0
+	for _, s := range l.shelf.accepted[:n] {
+		sum += float64(l.coding.padded(s.size))
+	}
+	return sum
 }

@@ -386,7 +386,7 @@ func (r *Report) growths(what func(string) bool) (all []*Growth, of []*LoadTest)
 
 // words say how something grows: "3 s → 310 s over 25 d: linear".
 func (g *Growth) words() string {
-	s := fmt.Sprintf("%s → %s (%s), %s", show(float64(g.First), g.Unit), show(float64(g.Last), g.Unit), g.changeWords(), g.classWords())
+	s := fmt.Sprintf("%s → %s (%s), %s with time", show(float64(g.First), g.Unit), show(float64(g.Last), g.Unit), g.changeWords(), g.classWords())
 	for i, c := range g.Changes {
 		if i == 3 {
 			s += fmt.Sprintf("; and %s more", count(int64(len(g.Changes)-i)))
@@ -398,6 +398,19 @@ func (g *Growth) words() string {
 		}
 	}
 	return s + fmt.Sprintf("; n = %s", count(int64(g.N)))
+}
+
+// against says which class the same has against files and against bytes, where
+// that is another than against time.
+func (l *LoadTest) against(g *Growth) string {
+	s := ""
+	for i := range l.Growth {
+		o := &l.Growth[i]
+		if o.What == g.What && o.Against != g.Against && o.Class != g.Class {
+			s += "; against " + o.Against + ": " + o.classWords()
+		}
+	}
+	return s
 }
 
 func (g *Growth) changeWords() string {
@@ -443,7 +456,7 @@ func (r *Report) growthFindings(id, worse, flat, text string, sign Num, what fun
 	same := Finding{Rule: id + "-flat", Tone: Neutral, Title: flat, Text: text + " Either no change is shown, or one to the better, or less than " + percent(leastChange) + "."}
 	all, of := r.growths(what)
 	for i, g := range all {
-		s := of[i].name() + ", " + g.What + ": " + g.words()
+		s := of[i].name() + ", " + g.What + ": " + g.words() + of[i].against(g)
 		if g.Shown && sign*g.Change.Value >= leastChange {
 			bad.Evidence = append(bad.Evidence, s)
 		} else {
@@ -461,14 +474,20 @@ func origin(r *Report) []Finding {
 		Text: "In these tests the number of files, the bytes and the elapsed time rose together, so whatever grew with one grew with all. Run again with upload.attribution: true, which varies them separately."}
 	unclear := Finding{Rule: "attribution-unclear", Tone: Neutral, Title: "The designed experiment does not tell what makes it slower",
 		Text: "Files, bytes and idle time were varied apart from one another, and what is left is too little, or too noisy, to name one of them."}
+	nothing := Finding{Rule: "attributed-none", Tone: Good, Title: "Neither files, bytes nor time makes it slower",
+		Text: "The designed experiment varied files, bytes and idle time apart from one another, and none of them moves these."}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		if l.designed() {
 			for _, c := range l.Attribution {
 				s := l.name() + ", " + c.What + ": " + c.Why
-				if c.Told && len(c.By) > 0 {
+				switch {
+				case strings.HasPrefix(c.What, "latency of"): // in the table
+				case c.Told && len(c.By) > 0:
 					told.Evidence = append(told.Evidence, s)
-				} else if c.What == "API latency" || strings.HasPrefix(c.What, "time to") {
+				case c.Told:
+					nothing.Evidence = append(nothing.Evidence, s)
+				default:
 					unclear.Evidence = append(unclear.Evidence, s)
 				}
 			}
@@ -484,7 +503,7 @@ func origin(r *Report) []Finding {
 			open.Evidence = append(open.Evidence, l.name()+": "+list(what)+l.together())
 		}
 	}
-	return withEvidence(told, unclear, open)
+	return withEvidence(told, unclear, nothing, open)
 }
 
 // together says how closely files, bytes and time rose together.

@@ -88,10 +88,49 @@ func (l *LoadTest) grow() {
 			}
 			l.Growth = append(l.Growth, g)
 		}
-		if l.designed() {
+	}
+	if l.designed() {
+		for _, s := range l.quiet() {
 			l.attribute(s)
 		}
 	}
+}
+
+// quiet are the series that tell what a designed experiment raised has done: the
+// times of the probes, and the polls while nothing else was under way.
+func (l *LoadTest) quiet() []progressed {
+	took := progressed{what: "time to store an object", unit: "s"}
+	for _, p := range l.phases {
+		for _, s := range l.shelf.accepted {
+			if s.at > p.to && s.at <= p.probed {
+				took.add(l, s.at, s.took)
+			}
+		}
+	}
+	all := []progressed{l.quietPolls("API latency", l.watch.latency)}
+	if len(l.watch.calls) > 1 {
+		for _, c := range l.watch.calls {
+			all = append(all, l.quietPolls("latency of "+c, l.watch.took[c]))
+		}
+	}
+	return append(all, took)
+}
+
+func (l *LoadTest) quietPolls(what string, v []float64) progressed {
+	p := progressed{what: what, unit: "s"}
+	for i, y := range v {
+		for _, phase := range l.phases {
+			from := phase.to
+			if phase.what == "idle" {
+				from = phase.from
+			}
+			if l.watch.start[i] >= from && l.watch.end[i] <= phase.probed {
+				p.add(l, l.watch.mid(i), y)
+				break
+			}
+		}
+	}
+	return p
 }
 
 // around is an estimate whose middle is known better.
@@ -121,11 +160,11 @@ func (l *LoadTest) attribute(s progressed) {
 	var names []string
 	var x [][]float64
 	for i, name := range against {
-		if len(s.x[i]) == len(s.y) && slices.Max(s.x[i]) > slices.Min(s.x[i]) {
+		if len(s.y) > 0 && slices.Max(s.x[i]) > slices.Min(s.x[i]) {
 			names, x = append(names, name), append(x, s.x[i])
 		}
 	}
-	if len(names) < len(against) {
+	if len(names) == 0 {
 		return
 	}
 	a, err := stats.Attribute(s.y, names, x)

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // sessions fills in how often a trial was taken up again, what died under it,
@@ -35,9 +37,12 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 		case e.Kind == "phase" && e.What == "trial ended":
 			l.Ended, l.Why, _ = strings.Cut(e.Detail, ": ")
 			l.marks = append(l.marks, mark{at, "exit", e.Detail})
-		case e.Kind == "phase" && strings.HasPrefix(e.What, "attribution"):
-			what := strings.TrimSpace(strings.TrimLeft(strings.TrimPrefix(e.What, "attribution"), ":"))
-			l.probes = append(l.probes, probe{at, strings.TrimSpace(what + " " + e.Detail)})
+		case e.Kind == "phase" && strings.HasPrefix(e.What, "attribution: "):
+			var n int
+			var from, to time.Duration
+			if _, err := fmt.Sscanf(e.Detail, "phase %d from %d to %d ns", &n, &from, &to); err == nil {
+				l.phases = append(l.phases, designPhase{strings.TrimPrefix(e.What, "attribution: "), from.Seconds(), to.Seconds(), at})
+			}
 		}
 	}
 	for i := range l.marks {

@@ -55,6 +55,7 @@ type loadTruth struct {
 	ended              string
 	job                func(i int, j *record.Job) // changes a job
 	design             bool
+	put                func(files, hours float64) float64 // seconds to store an object; nil: 3
 	collect            bool
 }
 
@@ -82,8 +83,42 @@ func (s loadTruth) plan(t testing.TB) *experiment.Plan {
 	return plan
 }
 
-// at is when the i-th object is accepted, seconds.
+// designed are the phases of a designed experiment, and when which object of
+// them is accepted.
+func (s loadTruth) designed() (phases []designPhase, at []float64, size []int64) {
+	rng := rand.New(rand.NewPCG(s.seed, 8))
+	orders := [][]string{{"files", "bytes", "idle"}, {"files", "idle", "bytes"}, {"bytes", "files", "idle"}, {"bytes", "idle", "files"}, {"idle", "files", "bytes"}, {"idle", "bytes", "files"}}
+	rng.Shuffle(len(orders), func(i, j int) { orders[i], orders[j] = orders[j], orders[i] })
+	each, now := s.hours*3600/19, 0.0
+	add := func(what string) {
+		p := designPhase{what: what, from: now, to: now + each - 300, probed: now + each}
+		n, bytes := map[string]int{"files": s.objects / 6, "bytes": 3}[what], int64(1)
+		if what == "bytes" {
+			bytes = 1 << 30
+		}
+		for i := range n {
+			at, size = append(at, p.from+(p.to-p.from)*float64(i+1)/float64(n)), append(size, bytes)
+		}
+		for i := range 5 {
+			at, size = append(at, p.to+20*float64(i+1)), append(size, 1)
+		}
+		phases, now = append(phases, p), p.probed
+	}
+	add("start")
+	for _, o := range orders {
+		for _, what := range o {
+			add(what)
+		}
+	}
+	return phases, at, size
+}
+
+// times are when the objects are accepted, seconds.
 func (s loadTruth) times() []float64 {
+	if s.design {
+		_, at, _ := s.designed()
+		return at
+	}
 	at, sum := make([]float64, s.objects), 0.0
 	for i := range at {
 		r := 1.0
@@ -112,7 +147,10 @@ func sc(v float64) *big.Int {
 
 // formed is a contract: bought, confirmed in the wallet by a later block, and
 // told by the renter at its own time.
-type formed struct{ at, listed, confirmed, amount, fee float64 }
+type formed struct {
+	at, listed, confirmed, amount, fee float64
+	money, fees, all                   *big.Int
+}
 
 // ledger is the renter's state at a moment.
 type ledger struct {
@@ -132,6 +170,7 @@ func (s loadTruth) contracts(rng *rand.Rand) []formed {
 	}
 	for i := range all {
 		c := &all[i]
+		c.money, c.fees, c.all = sc(c.amount), sc(c.fee), sc(c.amount+c.fee)
 		c.listed = c.at + 5*rng.Float64()
 		c.confirmed = c.at + 600*rng.Float64()
 		if rng.Float64() < 0.3 { // seen by nobody until its block
@@ -145,7 +184,7 @@ func (s loadTruth) contracts(rng *rand.Rand) []formed {
 func (s loadTruth) state(at float64, stored int, contracts []formed) ledger {
 	l := ledger{balance: sc(9000), outgoing: new(big.Int), fees: new(big.Int), storage: new(big.Int), upload: new(big.Int), unspent: new(big.Int), spent: new(big.Int)}
 	for _, c := range contracts {
-		all := sc(c.amount + c.fee)
+		all := c.all
 		if at >= c.at {
 			if at >= c.confirmed {
 				l.balance.Sub(l.balance, all)
@@ -156,8 +195,8 @@ func (s loadTruth) state(at float64, stored int, contracts []formed) ledger {
 		if at >= c.listed {
 			l.contracts++
 			l.spent.Add(l.spent, all)
-			l.fees.Add(l.fees, sc(c.fee))
-			l.unspent.Add(l.unspent, sc(c.amount))
+			l.fees.Add(l.fees, c.fees)
+			l.unspent.Add(l.unspent, c.money)
 		}
 	}
 	// Amounts with all their digits: sums of floats would not add up.
@@ -212,7 +251,7 @@ func (s loadTruth) polls() iter.Seq[record.Poll] {
 				continue
 			}
 			n := by(start)
-			took := latency(float64(n), float64(n)*float64(s.size), h) * math.Exp(0.1*rng.NormFloat64())
+			took := latency(float64(n), s.bytesOf(n), h) * math.Exp(0.1*rng.NormFloat64())
 			p := record.Poll{Seq: seq, Intended: dur(start), Start: dur(start + 0.01), Missed: missed}
 			missed = 0
 			seq++
@@ -267,7 +306,7 @@ func (s loadTruth) polls() iter.Seq[record.Poll] {
 				m := moments["/renter/files"]
 				number(system.ReadFiles, float64(by(m)))
 				number(system.ReadUploads, 5)
-				number(system.ReadFileBytes, float64(by(m))*float64(s.size))
+				number(system.ReadFileBytes, s.bytesOf(by(m)))
 				number(system.ReadAbsolute, float64(by(m))*s.absolute())
 				if by(m) > 0 {
 					r := float64(s.servers) / float64(s.needed) * s.extra
@@ -283,16 +322,38 @@ func (s loadTruth) polls() iter.Seq[record.Poll] {
 	}
 }
 
+// bytesOf are the bytes of the first n objects.
+func (s loadTruth) bytesOf(n int) float64 {
+	if !s.design {
+		return float64(n) * float64(s.size)
+	}
+	_, _, size := s.designed()
+	sum := int64(0)
+	for _, v := range size[:n] {
+		sum += v
+	}
+	return float64(sum)
+}
+
 func dur(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func (s loadTruth) jobs() iter.Seq[record.Job] {
 	return func(yield func(record.Job) bool) {
 		rng := rand.New(rand.NewPCG(s.seed, 5))
-		at := s.times()
+		at, size := s.times(), []int64(nil)
+		if s.design {
+			_, _, size = s.designed()
+		}
 		for i, t := range at {
 			took := 3 * math.Exp(0.2*rng.NormFloat64())
+			if s.put != nil {
+				took = s.put(float64(i), t/3600) * math.Exp(0.1*rng.NormFloat64())
+			}
 			j := record.Job{Object: int64(i), State: record.JobDurable, Attempts: 1, Name: fmt.Sprint("run/", i), Ref: fmt.Sprint("ref-", i), Size: s.size,
 				Began: dur(t - took), Accepted: dur(t), Durable: dur(t + 300*math.Exp(0.1*rng.NormFloat64()))}
+			if size != nil {
+				j.Size = size[i]
+			}
 			if s.job != nil {
 				s.job(i, &j)
 			}
@@ -311,6 +372,12 @@ func (s loadTruth) events(trial int64) []record.Event {
 			all = append(all, record.Event{Trial: trial, At: at(s.downtime[0]), Kind: "session", What: "paused"})
 		}
 		all = append(all, record.Event{At: at(s.downtime[1]), Kind: "phase", What: "run resumed"}, record.Event{Trial: trial, At: at(s.downtime[1]), Kind: "session", What: "continued"})
+	}
+	if s.design {
+		phases, _, _ := s.designed()
+		for i, p := range phases {
+			all = append(all, record.Event{Trial: trial, At: at(p.probed / 3600), Kind: "phase", What: "attribution: " + p.what, Detail: fmt.Sprintf("phase %d from %d to %d ns: 1 s, round 1", i, dur(p.from), dur(p.to))})
+		}
 	}
 	if s.going {
 		return all

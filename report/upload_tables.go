@@ -185,6 +185,8 @@ func (r *Report) summaryWords() string {
 			s += " The load line of efficiency is what pieces of whole sectors and the wanted redundancy leave at most: file bytes / (objects, each rounded up to whole sectors, × n/k)"
 			if !e.Sector.Known() {
 				s += "; the size of a sector is not known, so nothing is rounded up"
+			} else {
+				s += "; a sector is taken for " + show(float64(e.Sector), "B")
 			}
 			s += "."
 			break

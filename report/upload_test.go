@@ -24,7 +24,7 @@ var alarms = []string{"money-missing", "money-sum", "counter-fell", "money-came-
 	"not-durable", "more-than-asked", "latency-grows", "store-time-grows", "bandwidth-grows", "partial", "absurd", "adopted", "retried"}
 
 func TestNothingIsFoundWhereNothingIsWrong(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		s := plainLoad(seed)
 		s.hours, s.objects, s.failing = 30, 1500, 0.01*float64(seed%3)
 		if seed%2 == 1 {
@@ -54,9 +54,9 @@ func breaksOf(t *testing.T, s loadTruth) []Break {
 }
 
 func TestCleanAccountsHoldForManySeeds(t *testing.T) {
-	n := uint64(150)
+	n := uint64(60)
 	if testing.Short() {
-		n = 25
+		n = 10
 	}
 	for seed := range n {
 		s := plainLoad(seed)
@@ -72,9 +72,9 @@ func TestCleanAccountsHoldForManySeeds(t *testing.T) {
 }
 
 func TestMoneyLostIsFoundForManySeeds(t *testing.T) {
-	n := uint64(60)
+	n := uint64(25)
 	if testing.Short() {
-		n = 10
+		n = 5
 	}
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 77))
@@ -387,5 +387,44 @@ func TestLoadOfARunDirectory(t *testing.T) {
 	b, m := r.Loads[0], s.report(t).Loads[0]
 	if b.Money.Spent != m.Money.Spent || b.Efficiency.Value != m.Efficiency.Value || b.LatencyLast != m.LatencyLast || len(b.Growth) != len(m.Growth) {
 		t.Errorf("the run directory gives\n%+v\nits contents give\n%+v", b, m)
+	}
+}
+
+func TestADesignedExperimentTellsWhatItIs(t *testing.T) {
+	for _, c := range []struct {
+		by      string
+		latency func(files, bytes, hours float64) float64
+		put     func(files, hours float64) float64
+	}{
+		{"files", func(files, _, _ float64) float64 { return 1 + files/200 }, func(files, _ float64) float64 { return 1 + files/100 }},
+		{"hours", func(_, _, hours float64) float64 { return 1 + hours/10 }, nil},
+		{"bytes", func(_, bytes, _ float64) float64 { return 1 + bytes/4e9 }, nil},
+	} {
+		s := plainLoad(4)
+		s.hours, s.objects, s.design, s.latency, s.put = 57, 1200, true, c.latency, c.put
+		r := s.report(t)
+		told, by := map[string]bool{}, map[string]string{}
+		for _, a := range r.Loads[0].Attribution {
+			told[a.What], by[a.What] = a.Told, strings.Join(a.By, " ")
+		}
+		// The times of the probes are few: what explains them is shown, though
+		// perhaps not that nothing else does.
+		if !told["API latency"] || by["API latency"] != c.by || c.put != nil && by["time to store an object"] != c.by {
+			t.Errorf("%s: told %v by %v; %+v", c.by, told, by, r.Loads[0].Attribution)
+		}
+		if !strings.Contains(r.Verdict.Text, "API latency goes with "+c.by) || r.found("not-attributed") != nil {
+			t.Errorf("%s: verdict %q", c.by, r.Verdict.Text)
+		}
+	}
+}
+
+// Where less is stored than whole sectors would take, they are not what the
+// system rounds up to.
+func TestASectorThatCannotBeIsNotAssumed(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.objects, s.size, s.sector = 10, 400, 1000, 0
+	e := s.report(t).Loads[0].Efficiency
+	if e.Sector.Known() || e.Padding != 1 || math.Abs(float64(e.Copies)-3) > 0.05 {
+		t.Errorf("efficiency %+v", e)
 	}
 }
