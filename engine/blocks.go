@@ -20,15 +20,17 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	if s := firstMet(conditions, r.soFar(record.Trial{})); s != nil {
 		return s, nil
 	}
+	var met *scenario.Stop // the first condition that ended a trial, not the run
 	if r.cfg.Resume {
-		if err := r.rec.Meta("stopped", ""); err != nil { // it goes on
+		if s := r.earlierStop(); s != nil && endsTrialOnly(s) {
+			met = s
+		} else if err := r.rec.Meta("stopped", ""); err != nil { // it goes on
 			return nil, err
 		}
 	}
 	total := len(r.plan.Cells) * (r.plan.Warmup + r.plan.Blocks)
 	n := 0
 	consecutive := 0
-	var met *scenario.Stop // the first condition that ended a trial, not the run
 	for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
 		narrow := r.narrowGroups(block)
 		for _, i := range Order(r.plan.Experiment.Seed, block+r.plan.Warmup, len(r.plan.Cells)) {
@@ -66,11 +68,14 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			}
 			s := r.stoppedBy
 			if s != nil && endsTrialOnly(s) {
+				r.event("phase", "exit condition", s.Error(), 0)
 				if met == nil {
 					met = s
+					if err := r.rec.Meta("stopped", s.Error()); err != nil {
+						return nil, err
+					}
 				}
 				s = nil
-				r.event("phase", "exit condition", met.Error(), 0)
 			}
 			if s == nil {
 				s = firstMet(conditions, r.soFar(trial))
@@ -81,10 +86,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			}
 		}
 	}
-	if met != nil {
-		return met, r.rec.Meta("stopped", met.Error())
-	}
-	return nil, nil
+	return met, nil
 }
 
 // complete reports whether nothing of the plan is left to execute.

@@ -19,12 +19,6 @@ func (c Config) continues(cell experiment.Cell) bool {
 	return ok && long.Continues(cell)
 }
 
-// lasts reports whether the deployment of a system can be had again in a later
-// session: it runs elsewhere, or it can be revived.
-func (c Config) lasts(use experiment.SystemUse) bool {
-	return use.Mode == string(system.Attach) || c.reviver(use) != nil
-}
-
 // reviver is the system of a use, when it can bring a deployment up again; nil
 // otherwise.
 func (c Config) reviver(use experiment.SystemUse) system.Reviver {

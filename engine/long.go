@@ -47,6 +47,9 @@ const judgeEvery = time.Second
 // errDied is why the load ends when a process of the system has died under it.
 var errDied = errors.New("a process of the system has ended")
 
+// errLink is why the load ends when the link emulator has died: no packet passes.
+var errLink = errors.New("the link emulator has died")
+
 // long executes a trial of a cell that continues.
 func (r *run) long(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
 	t, err := r.openLong(ctx, cell, block)
@@ -66,14 +69,14 @@ func (r *run) long(ctx context.Context, cell experiment.Cell, block int) (record
 				return record.Trial{}, t.pause(out, err)
 			}
 			return t.finish(out, stop)
-		case !errors.Is(end, errDied):
+		case !errors.Is(end, errDied) && !errors.Is(end, errLink):
 			return record.Trial{}, t.pause(out, errors.Join(canceled(ctx), err))
 		}
 		if t.state.Accepted > stored {
 			died, stored = 0, t.state.Accepted
 		}
 		died++
-		if err := t.revive(ctx, out, died); err != nil {
+		if err := t.mend(ctx, out, died, errors.Is(end, errLink)); err != nil {
 			return record.Trial{}, err
 		}
 	}
@@ -246,6 +249,10 @@ func (t *longTrial) watch(ctx context.Context, cancel context.CancelCauseFunc) (
 				cancel(errDied)
 				return
 			}
+			if t.r.bed.EmulatorErr() != nil {
+				cancel(errLink)
+				return
+			}
 			now := t.clock.Now()
 			if by := t.wall.step(time.Now(), now); by != 0 {
 				t.mark("the wall clock was set", fmt.Sprintf("by %s, %s after the trial began; its times do not follow", by.Round(time.Millisecond), now.Round(time.Second)))
@@ -360,29 +367,38 @@ func (t *longTrial) pause(out loaded, cause error) error {
 	return cause
 }
 
-// revive brings the system up again on its data and goes on with the trial.
-func (t *longTrial) revive(ctx context.Context, out loaded, times int) error {
+// mend brings up again what has died, the link or the system on its data, and
+// goes on with the trial.
+func (t *longTrial) mend(ctx context.Context, out loaded, times int, link bool) error {
 	r, s := t.r, t.s
 	what := "a process ended"
 	if out.died != nil {
 		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), firstLine(out.died.Err()), out.died.LogPath())
+	}
+	again := func(ctx context.Context) error { return r.restart(ctx, s, what) }
+	if link {
+		what, again = errLink.Error(), r.mendLink
 	}
 	r.event("fault", "process died", fmt.Sprintf("%s, during %s, block %d", what, t.cell.ID, t.block), 0)
 	died := fmt.Errorf("%s: %s", s.use.Name, what)
 	if times > revivals {
 		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another object was stored", died, revivals))
 	}
-	if !s.keeps {
+	if !link && !s.keeps {
 		return t.pause(out, fmt.Errorf("%w; this system cannot be brought up again with its data", died))
 	}
-	t.mark("daemon died", what+"; it was brought up again on its data")
+	if link {
+		t.mark("the link was down", what+"; it was started again")
+	} else {
+		t.mark("daemon died", what+"; it was brought up again on its data")
+	}
 	if err := t.w.Pause(t.measured(out)); err != nil {
 		return err
 	}
 	begun := time.Now()
 	up, cancel := context.WithTimeout(ctx, r.readyTime(s))
 	defer cancel()
-	if err := r.restart(up, s, what); err != nil {
+	if err := again(up); err != nil {
 		if ended := canceled(ctx); ended != nil {
 			return ended
 		}
@@ -391,7 +407,7 @@ func (t *longTrial) revive(ctx context.Context, out loaded, times int) error {
 	var err error
 	kept := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Running, Epoch: t.clock.epoch}
 	t.w, _, err = r.rec.Continue(kept) // the clock goes on: it is this session's
-	r.event("phase", "system revived", s.use.Name, time.Since(begun))
+	r.event("phase", "goes on", what+", and was brought up again", time.Since(begun))
 	return err
 }
 

@@ -131,3 +131,16 @@ func TestDataReadable(t *testing.T) {
 		t.Errorf("seven cannot be read: %+v", p)
 	}
 }
+
+// Every name that `skip:` takes is in the documentation.
+func TestPreconditionsAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../docs/scripting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range skippable() {
+		if !strings.Contains(string(doc), "`"+name+"`") {
+			t.Errorf("docs/scripting.md does not name %s", name)
+		}
+	}
+}

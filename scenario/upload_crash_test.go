@@ -286,3 +286,52 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 		})
 	}
 }
+
+// marked is a system whose attached node puts a mark of the session before the
+// names of what it stores, as that of a Sia renter does, and tells no ref by name.
+type marked struct {
+	system.Node
+	of   *mem.Node
+	mark string
+}
+
+func (n marked) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	return n.of.Put(ctx, n.mark+name, size, r)
+}
+func (n marked) List(ctx context.Context) ([]system.Object, error) { return n.of.List(ctx) }
+func (n marked) Delete(ctx context.Context, ref system.Ref) error  { return n.of.Delete(ctx, ref) }
+func (n marked) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	return n.of.Get(ctx, ref, w)
+}
+
+// What an earlier session has stored under names with another mark is found.
+func TestUploadFindsMarkedNames(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(6, 100))
+		b.node = marked{b.mem, b.mem, "one-"}
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		if _, err := b.session(ctx); err == nil {
+			t.Fatal("it is done")
+		}
+		// What was cut off was stored nevertheless.
+		j := b.ledger.jobs[2]
+		from, err := b.set().Open(2)
+		if err != nil || j.State != record.JobPutting {
+			t.Fatal(err, j)
+		}
+		if _, err := b.mem.Seed(t.Context(), "one-"+j.Name, j.Size, from); err != nil {
+			t.Fatal(err)
+		}
+		b.node = marked{b.mem, b.mem, "two-"}
+		b.cell.Upload.Verify = 1
+		y := b.must()
+		if err := has(b.ledger.happened(whatReconciled), "2 accepted, 1 in doubt: 1 adopted, 0 put again; 0 missing"); err != nil {
+			t.Error(err)
+		}
+		all, _ := b.mem.List(t.Context())
+		if len(all) != 6 || y.metrics["verified"] != 6 {
+			t.Errorf("there are %v; metrics %v", all, y.metrics)
+		}
+	})
+}

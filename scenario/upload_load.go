@@ -36,7 +36,7 @@ func (t *uploadTrial) clear(ctx context.Context) {
 		ref, ok := t.refOf(object)
 		err := errors.New("its ref is not known any more")
 		if ok && ctx.Err() == nil && hangs < removeHangs {
-			if err = t.remove(ctx, ref); errors.Is(err, context.DeadlineExceeded) {
+			if err = t.remove(ctx, system.Object{Ref: ref, Size: t.set.Object(object).Size}); errors.Is(err, context.DeadlineExceeded) {
 				hangs++
 			}
 		}

@@ -131,7 +131,7 @@ func (t *uploadTrial) look(ctx context.Context, worker, object int) (done bool, 
 		job := t.adopt(object, o)
 		return true, t.accepted(ctx, worker, object, job, o.Ref, t.sink.Now())
 	case broken:
-		if err := t.remove(ctx, o.Ref); err != nil {
+		if err := t.remove(ctx, o); err != nil {
 			t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
 		}
 		t.doubts(object, false)
@@ -148,7 +148,7 @@ func (t *uploadTrial) adopt(object int, o system.Object) *record.Job {
 	if sum, err := t.hash(object); err == nil {
 		job.SHA256 = sum
 	}
-	t.uploadRunner.adopt(o.Ref)
+	t.uploadRunner.adopt(o)
 	if job.Began == 0 {
 		job.Began = t.sink.Now()
 	}
@@ -162,7 +162,7 @@ func (t *uploadTrial) discard(ctx context.Context, name string, ref system.Ref) 
 	}
 	if ref != "" {
 		// That it fails, or nothing was there, changes nothing: it is not counted as stored.
-		_ = t.remove(context.WithoutCancel(ctx), ref)
+		_ = t.remove(context.WithoutCancel(ctx), system.Object{Ref: ref, Size: -1})
 	}
 }
 
@@ -182,9 +182,13 @@ func (t *uploadTrial) resolve(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
+	ask, err := t.asker(ctx)
+	if err != nil {
+		t.site.Event("note", "in doubt", fmt.Sprintf("%s: list what is stored: %v", t.site.Use.Name, err), 0)
+	}
 	var adopted, removed, absentNow, open int
 	for _, object := range doubted {
-		found, o := t.find(ctx, object)
+		found, o := ask(object)
 		switch found {
 		case whole:
 			adopted++
@@ -206,7 +210,7 @@ func (t *uploadTrial) resolve(ctx context.Context) error {
 			t.late = append(t.late, object)
 			t.mu.Unlock()
 		case broken:
-			if err := t.remove(ctx, o.Ref); err != nil {
+			if err := t.remove(ctx, o); err != nil {
 				open++
 				continue
 			}
@@ -225,6 +229,40 @@ func (t *uploadTrial) resolve(ctx context.Context) error {
 		t.note(fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the system has them", open))
 	}
 	return t.event("note", "in doubt", what)
+}
+
+// asker finds objects by name, or from one list of all where the system cannot be
+// asked by name.
+func (t *uploadTrial) asker(ctx context.Context) (func(object int) (finding, system.Object), error) {
+	byName := func(object int) (finding, system.Object) { return t.find(ctx, object) }
+	_, named := t.node.(system.Namer)
+	_, stats := t.node.(system.Stater)
+	if named && stats || !t.lists() {
+		return byName, nil
+	}
+	listed := map[int]system.Object{}
+	index := t.index(newHashes())
+	err := t.walk(ctx, func(o system.Object) error {
+		for _, object := range index.find(o) {
+			if t.inDoubt(object) {
+				listed[object] = o
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return byName, err
+	}
+	return func(object int) (finding, system.Object) {
+		o, there := listed[object]
+		switch {
+		case !there:
+			return absent, o
+		case t.isWhole(ctx, object, o):
+			return whole, o
+		}
+		return broken, o
+	}, nil
 }
 
 // resolveTimeout bounds the questions about what is in doubt at the end.

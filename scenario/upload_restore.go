@@ -1,9 +1,11 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +31,9 @@ type restored struct {
 	adopted  int
 	again    int
 	missing  []int // accepted, and not there
-	damaged  map[int]system.Ref
-	unlisted bool // the system does not say what is there
+	damaged  map[int]system.Object
+	unlisted bool    // the system does not say what is there
+	refs     *hashes // of accepted objects
 }
 
 // restore brings the trial to where its earlier sessions have left it. What was
@@ -50,7 +53,7 @@ func (t *uploadTrial) restore(ctx context.Context) error {
 	if err := t.polls.restore(); err != nil {
 		return t.errorf("read the polls of earlier sessions", err)
 	}
-	var r restored
+	r := restored{refs: newHashes()}
 	if err := t.replay(&r); err != nil {
 		return err
 	}
@@ -144,6 +147,7 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 	switch job.State {
 	case record.JobAccepted, record.JobDurable:
 		r.accepted++
+		r.refs.add(job.Ref, i)
 		y.acceptedJob(&job)
 		failures = max(0, failures-1)
 		if !job.Adopted {
@@ -194,22 +198,23 @@ func (t *uploadTrial) reconcile(ctx context.Context, r *restored) error {
 		return t.pendRestored()
 	}
 	found := map[int]system.Object{} // there, and not known to be accepted
-	r.damaged = map[int]system.Ref{}
+	r.damaged = map[int]system.Object{}
 	seen := make([]bool, t.set.Len())
-	index := t.index()
+	index := t.index(r.refs)
 	step, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std()+time.Duration(t.set.Len())*time.Millisecond)
 	defer cancel()
 	err := t.walk(step, func(o system.Object) error {
-		i, ok := index.find(o)
-		if !ok || seen[i] {
-			return nil
-		}
-		seen[i] = true
-		switch {
-		case !t.stored(i):
-			found[i] = o
-		case o.Size >= 0 && o.Size != t.set.Object(i).Size:
-			r.damaged[i] = o.Ref
+		for _, i := range index.find(o) {
+			if seen[i] {
+				continue
+			}
+			seen[i] = true
+			switch {
+			case !t.stored(i):
+				found[i] = o
+			case o.Size >= 0 && o.Size != t.set.Object(i).Size:
+				r.damaged[i] = o
+			}
 		}
 		return nil
 	})
@@ -240,9 +245,9 @@ func (t *uploadTrial) replace(ctx context.Context, r *restored) error {
 	gone := map[int]bool{}
 	for _, i := range r.missing {
 		gone[i] = true
-		if ref, ok := r.damaged[i]; ok {
-			if err := t.remove(ctx, ref); err != nil {
-				t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, ref, err), 0)
+		if o, ok := r.damaged[i]; ok {
+			if err := t.remove(ctx, o); err != nil {
+				t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
 			}
 		}
 	}
@@ -322,7 +327,7 @@ func (t *uploadTrial) takeUp(ctx context.Context, r *restored, found map[int]sys
 				return context.Cause(ctx)
 			}
 			r.again++
-			if err := t.remove(ctx, o.Ref); err != nil {
+			if err := t.remove(ctx, o); err != nil {
 				t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
 			}
 			delete(t.doubt, i)
@@ -378,60 +383,102 @@ func (t *uploadTrial) walk(ctx context.Context, visit func(system.Object) error)
 	return nil
 }
 
-// nameIndex finds the object of a data set that has a name in the system: with
-// sixteen bytes for each, because there may be millions.
+// nameIndex finds the object of a data set that the system lists: with some
+// thirty bytes for each, because there may be millions.
+//
+// An object that was accepted is known by its ref. One that is in doubt has none:
+// it is known by the ref that its name gives or, where a system puts a mark of
+// the session before the names of what it stores, by the end of its name.
 type nameIndex struct {
-	seed    maphash.Seed
-	entries []nameEntry
-	key     func(object int) string
-	of      func(system.Object) string
+	t     *uploadTrial
+	refs  *hashes // of accepted objects
+	keys  *hashes // refs by name, where a name gives one, else names
+	ends  *hashes // names; nil: not needed so far
+	found []int
 }
 
-type nameEntry struct {
+func (t *uploadTrial) index(refs *hashes) *nameIndex {
+	x := &nameIndex{t: t, refs: refs, keys: newHashes()}
+	for i := range t.set.Len() {
+		x.keys.add(x.key(i), i)
+	}
+	return x
+}
+
+// key is what an object is listed as.
+func (x *nameIndex) key(object int) string {
+	name := x.t.name(object)
+	if n, ok := x.t.node.(system.Namer); ok {
+		return string(n.Named(name))
+	}
+	return name
+}
+
+// find gives the objects of the set that a stored object is: more than one where
+// refs come from content, and some have the same. It is valid until the next call.
+func (x *nameIndex) find(o system.Object) []int {
+	x.found = slices.AppendSeq(x.found[:0], x.refs.all(string(o.Ref)))
+	if len(x.found) > 0 {
+		return x.found
+	}
+	key := o.Name
+	if _, named := x.t.node.(system.Namer); named {
+		key = string(o.Ref)
+	}
+	for i := range x.keys.all(key) {
+		if x.key(i) == key {
+			return append(x.found, i)
+		}
+	}
+	at := strings.Index(o.Name, x.t.pre)
+	if at <= 0 {
+		return nil
+	}
+	if x.ends == nil {
+		x.ends = newHashes()
+		for i := range x.t.set.Len() {
+			x.ends.add(x.t.name(i), i)
+		}
+	}
+	for i := range x.ends.all(o.Name[at:]) {
+		if x.t.name(i) == o.Name[at:] {
+			return append(x.found, i)
+		}
+	}
+	return nil
+}
+
+// hashes finds objects by a text of theirs, of which it keeps 64 bits.
+type hashes struct {
+	seed    maphash.Seed
+	entries []hashed
+	sorted  bool
+}
+
+type hashed struct {
 	hash   uint64
 	object int32
 }
 
-func (t *uploadTrial) index() *nameIndex {
-	x := &nameIndex{
-		seed: maphash.MakeSeed(), entries: make([]nameEntry, t.set.Len()),
-		key: t.name, of: func(o system.Object) string { return o.Name },
-	}
-	if n, ok := t.node.(system.Namer); ok {
-		x.key = func(object int) string { return string(n.Named(t.name(object))) }
-		x.of = func(o system.Object) string { return string(o.Ref) }
-	}
-	for i := range x.entries {
-		x.entries[i] = nameEntry{maphash.String(x.seed, x.key(i)), int32(i)}
-	}
-	slices.SortFunc(x.entries, func(a, b nameEntry) int {
-		switch {
-		case a.hash < b.hash:
-			return -1
-		case a.hash > b.hash:
-			return 1
-		}
-		return 0
-	})
-	return x
+func newHashes() *hashes { return &hashes{seed: maphash.MakeSeed()} }
+
+func (h *hashes) add(text string, object int) {
+	h.entries, h.sorted = append(h.entries, hashed{maphash.String(h.seed, text), int32(object)}), false
 }
 
-func (x *nameIndex) find(o system.Object) (object int, ok bool) {
-	name := x.of(o)
-	h := maphash.String(x.seed, name)
-	at, _ := slices.BinarySearchFunc(x.entries, h, func(e nameEntry, h uint64) int {
-		switch {
-		case e.hash < h:
-			return -1
-		case e.hash > h:
-			return 1
-		}
-		return 0
-	})
-	for ; at < len(x.entries) && x.entries[at].hash == h; at++ {
-		if i := int(x.entries[at].object); x.key(i) == name {
-			return i, true
+// all are the objects that may have been added with a text.
+func (h *hashes) all(text string) iter.Seq[int] {
+	if !h.sorted {
+		slices.SortFunc(h.entries, func(a, b hashed) int { return cmp.Compare(a.hash, b.hash) })
+		h.sorted = true
+	}
+	want := maphash.String(h.seed, text)
+	at, _ := slices.BinarySearchFunc(h.entries, want, func(e hashed, want uint64) int { return cmp.Compare(e.hash, want) })
+	return func(yield func(int) bool) {
+		for ; at < len(h.entries) && h.entries[at].hash == want; at++ {
+			if !yield(int(h.entries[at].object)) {
+				return
+			}
 		}
 	}
-	return 0, false
 }

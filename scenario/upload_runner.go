@@ -17,13 +17,12 @@ type uploadRunner struct {
 }
 
 // Prepares implements Scenario. Nothing is stored before the trials, but what
-// they store needs room, too. Of sets whose sizes are not in the cell (a
-// directory, a mix), only what the cell tells is counted.
+// they store needs room, too. Of a directory or a trace nothing is known here.
 func (Upload) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	for _, c := range cells {
-		n := int64(c.Data.Objects) * int64(max(1, c.Data.Copies))
-		objects += n
-		bytes += n * int64(c.Data.Size)
+		n, size := c.Data.Total()
+		objects += int64(n)
+		bytes += int64(size)
 	}
 	return objects, bytes
 }
@@ -53,22 +52,22 @@ func (r *uploadRunner) settler() system.Settler {
 }
 
 // adopt tells the node that an object is ours.
-func (r *uploadRunner) adopt(ref system.Ref) {
+func (r *uploadRunner) adopt(o system.Object) {
 	if a, ok := r.node.(system.Adopter); ok {
-		a.Adopt(ref)
+		a.Adopt(o)
 	}
 }
 
 // remove deletes an object of ours; that it is not there is as good.
-func (r *uploadRunner) remove(ctx context.Context, ref system.Ref) error {
+func (r *uploadRunner) remove(ctx context.Context, o system.Object) error {
 	d, ok := r.node.(system.Deleter)
 	if !ok {
 		return errCannotRemove
 	}
-	r.adopt(ref)
+	r.adopt(o)
 	one, cancel := context.WithTimeout(ctx, removeOneTimeout)
 	defer cancel()
-	if err := d.Delete(one, ref); err != nil && !errors.Is(err, system.ErrNotFound) {
+	if err := d.Delete(one, o.Ref); err != nil && !errors.Is(err, system.ErrNotFound) {
 		return err
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -105,5 +106,39 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 	}
 	if err := has(b.ledger.happened(whatReconciled), "resumed: ", "in doubt", "1 missing"); err != nil {
 		t.Error(err)
+	}
+}
+
+// What the queue does between two puts (it reads the data, writes what it is
+// about to do to run.db, and what came of it) is little beside a put, even to a
+// server on the same machine.
+func TestUploadCostsLittleBesidesPuts(t *testing.T) {
+	sys := s3.System{}
+	systemtest.Need(t, "versitygw", sys.Check(t.Context(), nil))
+	hosts := systemtest.Hosts(t, 2)
+	cell := uploadCell(400, 20_000, nil...)
+	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: testLimits, mode: "start"}
+	var err error
+	if b.cluster, err = sys.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.cluster.Stop(context.Background()) })
+	b.node = b.cluster.Nodes()[0]
+	j := newRecorded(t)
+	b.epoch = time.Now()
+	y, err := b.sessionWith(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var puts, gaps []float64
+	for i, op := range y.ops {
+		if puts = append(puts, float64(op.LastByte-op.Start)); i > 0 {
+			gaps = append(gaps, float64(op.Start-y.ops[i-1].LastByte))
+		}
+	}
+	put, gap := stats.Median(puts), stats.Median(gaps)
+	t.Logf("a put takes %.0f µs, what is between two %.0f µs (medians of %d)", put/1e3, gap/1e3, len(puts))
+	if len(puts) != 400 || gap > put {
+		t.Errorf("%d puts of %.0f µs, and %.0f µs between two", len(puts), put/1e3, gap/1e3)
 	}
 }

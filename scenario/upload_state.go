@@ -95,7 +95,7 @@ func (t *uploadTrial) countAccepted(job *record.Job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tally.acceptedJob(job)
-	t.quotas = 0
+	t.full, t.quotas = "", 0 // there is room
 	if t.sink.Progress != nil {
 		t.sink.Progress(t.tally.accepted, t.tally.bytes)
 	}
@@ -198,6 +198,8 @@ func (t *uploadTrial) refOf(object int) (system.Ref, bool) {
 
 // report tells how far the trial is.
 func (t *uploadTrial) report() {
+	t.telling.Lock()
+	defer t.telling.Unlock()
 	if t.sink.State != nil {
 		t.sink.State(t.state())
 	}

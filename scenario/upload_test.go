@@ -451,7 +451,7 @@ func TestUploadGivesUp(t *testing.T) {
 		if fmt.Sprint(classes) != "map[error locked:1 error quota or disk full:3 refused status 503:3]" {
 			t.Errorf("classes %v", classes)
 		}
-		if last := b.states[len(b.states)-1]; last.Failed != 1 || last.Refused != 1 || last.Failures != 7 || last.Finished != 11 || last.Full == "" {
+		if last := b.states[len(b.states)-1]; last.Failed != 1 || last.Refused != 1 || last.Failures != 7 || last.Finished != 11 || last.Full != "" { // others were taken meanwhile
 			t.Errorf("state %+v", last)
 		}
 		// Given up is given up: another session has nothing to do.
@@ -463,13 +463,52 @@ func TestUploadGivesUp(t *testing.T) {
 	})
 }
 
+// A system is full when attempts in a row find no room, and is not any more once
+// it takes an object.
+func TestUploadFull(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(12, 10, func(u *experiment.ResolvedUpload) { u.Retries, u.Concurrency = 2, 2 }))
+		full := true
+		b.faulty(func(name string, n int) error {
+			if time.Sleep(time.Second); name >= "00000003" && full {
+				return fmt.Errorf("mem: put: %w", system.ErrQuota)
+			}
+			return nil
+		})
+		told := false
+		b.state = func(s State) {
+			if s.Full != "" && !told {
+				told, full = true, false
+				if err := has(s.Full, "mem: put: quota or disk full"); err != nil || s.Accepted != 3 {
+					t.Error(err, s)
+				}
+			}
+		}
+		b.must()
+		if last := b.states[len(b.states)-1]; !told || last.Full != "" || last.Accepted+last.Failed != 12 || last.Accepted < 4 {
+			t.Errorf("state %+v, it was full: %v", last, told)
+		}
+	})
+}
+
 // An attempt that seems to fail may have stored its object: then it is not put
 // again, and one that was given up counts as accepted.
 func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
-	for _, retries := range []int{0, 3} {
+	for _, c := range []struct {
+		retries int
+		listing bool // the system lists, and cannot be asked by name
+	}{{0, false}, {3, false}, {0, true}} {
 		virtual(t, func(t *testing.T) {
+			retries := c.retries
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10, func(u *experiment.ResolvedUpload) { u.Retries = retries }))
 			f := b.faulty(nil)
+			if c.listing {
+				b.node = struct {
+					system.Node
+					system.Lister
+					system.Deleter
+				}{f, f, f}
+			}
 			f.after = func(name string, n int) error {
 				if name == "00000001.bin" {
 					return errors.New("mem: connection reset")

@@ -27,6 +27,8 @@ type uploadTrial struct {
 	queue *queue
 	polls *polls
 
+	telling sync.Mutex // one report at a time, in order
+
 	mu      sync.Mutex
 	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
 	doubt   map[int]bool        // the latest attempt may have left something in the system

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +18,7 @@ import (
 // the same ones in all sessions.
 func (t *uploadTrial) toVerify(object int) bool {
 	share := float64(t.u.Verify)
-	return share > 0 && float64(mix(t.seed, "verify", int64(object))>>11)/(1<<53) < share
+	return share > 0 && rand.New(rand.NewPCG(t.seed, uint64(object))).Float64() < share
 }
 
 // stored reports whether the system has accepted an object.

@@ -45,7 +45,7 @@ const (
 
 // bends are the shapes in which y may go with a quantity over its range:
 // (exp(k·u)−1)/k, from a late rise to an early one; 0 is a straight line.
-var bends = [...]float64{0, 1.5, 3, 6, -1.5, -3, -6}
+var bends = [...]float64{0, 1.5, 3, 4.5, 6, -1.5, -3, -4.5, -6}
 
 // Attribute explains y (in the order of time) by the quantities x[name][i].
 //
@@ -189,11 +189,18 @@ func (a *attribution) fit(all int) bool {
 	if !ok {
 		return false
 	}
-	p := 1 + 2*len(full.of)
-	spread := robustSpread(full.residual) * math.Sqrt(float64(len(a.y))/float64(len(a.y)-p))
-	// Shapes were chosen to follow the noise too, which leaves less of its
-	// correlation than there is.
-	a.noise = a.noiseOf(full.seriesFit, p, max(spread, a.leastScale())).wary(len(a.y))
+	// The noise is taken about smooth curves, so that what the shapes leave of
+	// a curve is not taken for correlation. They follow the noise, too, which
+	// leaves less of its correlation than there is: hence wary.
+	a.best = map[int]model{all: full}
+	about := full.seriesFit
+	if f, ok := a.robustFit(a.curves(all), a.noise.scale); ok {
+		about = f
+	}
+	_, p := about.rows.Dims()
+	p = max(p, 1+2*len(full.of))
+	spread := robustSpread(about.residual) * math.Sqrt(float64(len(a.y))/float64(len(a.y)-p))
+	a.noise = a.noiseOf(about, p, max(spread, a.leastScale())).wary(len(a.y))
 	a.best = make(map[int]model)
 	for set := all; ; set = (set - 1) & all {
 		if m, ok := a.search(set, full.bend); ok {

@@ -278,24 +278,35 @@ func orthonormal(rows *mat.Dense) *mat.Dense {
 const maxPhi = 0.97
 
 // correlation is the first-order autocorrelation of noise of which residuals
-// from a fit with this basis are left. A fit takes some of the correlation
-// with it, the more the more it bends; so that phi is taken with which the
-// residuals would have, in expectation, the correlation that they have.
-// Negative ones are taken for 0.
+// from a fit with this basis are left: the larger of what neighbours say and of
+// what all points up to a twentieth of the series apart say, since a slow
+// drift under fast noise hardly shows between neighbours.
 func correlation(residual []float64, basis *mat.Dense) float64 {
+	near := correlationWithin(residual, basis, 1)
+	if far := len(residual) / 20; far > 1 {
+		return max(near, correlationWithin(residual, basis, far))
+	}
+	return near
+}
+
+// correlationWithin tells it from the products over up to so many steps. A fit
+// takes some of the correlation with it, the more the more it bends; so that
+// phi is taken with which the residuals would have, in expectation, the
+// products that they have. Negative ones are taken for 0.
+func correlationWithin(residual []float64, basis *mat.Dense, steps int) float64 {
 	m := len(residual)
 	product, square := 0.0, 0.0
 	for i, r := range residual {
 		square += r * r
-		if i > 0 {
-			product += r * residual[i-1]
+		for step := 1; step <= min(steps, i); step++ {
+			product += r * residual[i-step]
 		}
 	}
 	if !(square > 0) {
 		return 0
 	}
 	seen := product / square
-	shifted := shift(basis)
+	shifted := shift(basis, steps)
 	var inner mat.Dense // QᵀLQ
 	inner.Mul(basis.T(), shifted)
 	expected := func(phi float64) float64 {
@@ -305,7 +316,11 @@ func correlation(residual []float64, basis *mat.Dense) float64 {
 		_, p := basis.Dims()
 		squares := float64(m) - mat.Trace(&c)
 		// tr(L(I−QQᵀ)Ω(I−QQᵀ))
-		cross := float64(m-1) * phi
+		cross, power := 0.0, 1.0
+		for step := 1; step <= steps; step++ {
+			power *= phi
+			cross += float64(m-step) * power
+		}
 		for j := range p {
 			for i := range m {
 				cross -= 2 * shifted.At(i, j) * spread.At(i, j)
@@ -334,20 +349,22 @@ func correlation(residual []float64, basis *mat.Dense) float64 {
 	return (lo + hi) / 2
 }
 
-// shift is LX where L takes the mean of both neighbours.
-func shift(x *mat.Dense) *mat.Dense {
+// shift is LX where L takes the means of both neighbours at each distance up
+// to so many steps, together.
+func shift(x *mat.Dense, steps int) *mat.Dense {
 	m, p := x.Dims()
 	out := mat.NewDense(m, p, nil)
 	for i := range m {
-		for j := range p {
-			v := 0.0
-			if i > 0 {
-				v += x.At(i-1, j) / 2
+		row := out.RawRowView(i)
+		for step := 1; step <= steps; step++ {
+			for j := range p {
+				if i >= step {
+					row[j] += x.At(i-step, j) / 2
+				}
+				if i+step < m {
+					row[j] += x.At(i+step, j) / 2
+				}
 			}
-			if i+1 < m {
-				v += x.At(i+1, j) / 2
-			}
-			out.Set(i, j, v)
 		}
 	}
 	return out

@@ -175,10 +175,10 @@ type Namer interface {
 }
 
 // Adopter is a node that removes and overwrites nothing but what it has put
-// there. Adopt tells it of an object that an earlier session of ours, or a Put
-// that seemed to fail, has left.
+// there. Adopt tells it of an object, by its ref and size, that an earlier session
+// of ours, or a Put that seemed to fail, has left.
 type Adopter interface {
-	Adopt(ref Ref)
+	Adopt(o Object)
 }
 
 // Walker is a Lister that need not hold all in memory. Walk ends with visit's

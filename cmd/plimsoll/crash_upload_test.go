@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -45,10 +45,10 @@ func TestLoadTestKilledAtAnyMoment(t *testing.T) {
 	for _, c := range []struct {
 		system, use, daemon string
 		objects             int           // so many that they are not stored before the last kill
-		longest             time.Duration // of a session that is killed
+		longest             time.Duration // from the start of a session to its kill, or from its first poll
 	}{
-		{"s3", "s3", "versitygw", 500 * kills, 3 * time.Second},
-		{"tahoe", "{use: tahoe, with: {nodes: 2, needed: 1, total: 2, happy: 2}}", "tahoe", 40 * kills, 12 * time.Second},
+		{"s3", "s3", "versitygw", 1000 * kills, 3 * time.Second},
+		{"tahoe", "{use: tahoe, with: {nodes: 2, needed: 1, total: 2, happy: 2}}", "tahoe", 30 * kills, 6 * time.Second},
 	} {
 		t.Run(c.system, func(t *testing.T) {
 			s, ok := all.ByName(c.system)
@@ -70,25 +70,33 @@ func killUpload(t *testing.T, experiment string, objects, kills int, longest tim
 	args := []string{"run", file, "--out", dir}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	for kill := 0; ; kill++ {
-		var out bytes.Buffer
+		out := &session{t: t} // keeps what is said
 		c := exec.Command(os.Args[0], args...)
 		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+tmp)
-		c.Stdout, c.Stderr = &out, &out
+		c.Stdout, c.Stderr = out, out
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
-		var killed <-chan time.Time
+		killed := make(chan bool)
 		if kill < kills {
-			killed = time.After(50*time.Millisecond + time.Duration(rng.Int64N(int64(longest))))
+			pause := 50*time.Millisecond + time.Duration(rng.Int64N(int64(longest)))
+			go func() {
+				// Every other time while it is stored, however long the start takes.
+				for kill%2 == 1 && !strings.Contains(out.output(), "objects accepted") && t.Context().Err() == nil {
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(pause)
+				close(killed)
+			}()
 		}
-		watchdog := time.AfterFunc(5*time.Minute, func() { c.Process.Signal(syscall.SIGQUIT) })
+		watchdog := time.AfterFunc(10*time.Minute, func() { c.Process.Signal(syscall.SIGQUIT) })
 		select {
 		case err := <-done:
 			watchdog.Stop()
 			if err != nil {
-				t.Fatalf("session %d ended with %v:\n%s", kill, err, &out)
+				t.Fatalf("session %d ended with %v:\n%s", kill, err, out.output())
 			}
 			t.Logf("done in session %d", kill)
 			nothingLeft(t, tmp, dir)

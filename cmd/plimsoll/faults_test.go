@@ -94,10 +94,11 @@ func (s *session) kill(text string) {
 	procs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, p := range procs {
 		env, err := os.ReadFile(p)
-		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+s.tmp)) && !bytes.Contains(env, []byte(s.dir)) {
+		cmd, _ := os.ReadFile(filepath.Dir(p) + "/cmdline")
+		// nginx writes its title over its environment.
+		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+s.tmp)) && !bytes.Contains(env, []byte(s.dir)) && !bytes.Contains(cmd, []byte(s.dir)) {
 			continue
 		}
-		cmd, _ := os.ReadFile(filepath.Dir(p) + "/cmdline")
 		if strings.Contains(strings.ReplaceAll(string(cmd), "\x00", " "), text) {
 			pid := 0
 			for _, c := range filepath.Base(filepath.Dir(p)) {

@@ -54,7 +54,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	if !n.write {
 		return "", fmt.Errorf("renterd: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
 	}
-	ref := n.space.Ref(name)
+	ref := n.Named(name)
 	if _, taken := n.stored.Size(ref); taken {
 		return "", fmt.Errorf("renterd: put %q: there is an object %s already, which a put would replace", name, ref)
 	}
@@ -108,6 +108,13 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		return n.api.client.GetRange(ctx, t, off, there, w)
 	})
 }
+
+// Named implements system.Namer: within one session of an attached node, which
+// marks what it stores.
+func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
+
+// Adopt implements system.Adopter.
+func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, max(0, o.Size)) }
 
 // Delete implements system.Deleter, for what this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {

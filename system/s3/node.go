@@ -170,10 +170,10 @@ func (n *node) put(ctx context.Context, c *minio.Client, name string, size int64
 func (n *node) Named(name string) system.Ref { return system.Ref(n.at.prefix + disk.FileName(name)) }
 
 // Adopt implements system.Adopter.
-func (n *node) Adopt(ref system.Ref) {
+func (n *node) Adopt(o system.Object) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ours[ref] = true
+	n.ours[o.Ref] = true
 }
 
 func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int64, r io.Reader) error {

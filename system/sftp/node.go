@@ -112,7 +112,7 @@ func (n *node) path(ref system.Ref) (string, error) {
 // clients do; what is there of it when that fails is removed. On an attached
 // server a file that is not ours is never opened for writing.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	ref := system.Ref(disk.FileName(name))
+	ref := n.Named(name)
 	if n.server == nil && !n.write {
 		return "", fmt.Errorf("sftp: put %s: %w; `allow: [write]` in the experiment file permits it", ref, system.ErrReadOnly)
 	}
@@ -141,6 +141,12 @@ func (n *node) own(ref system.Ref, is bool) {
 		delete(n.ours, ref)
 	}
 }
+
+// Named implements system.Namer.
+func (n *node) Named(name string) system.Ref { return system.Ref(disk.FileName(name)) }
+
+// Adopt implements system.Adopter.
+func (n *node) Adopt(o system.Object) { n.own(o.Ref, true) }
 
 // PutMutable implements system.Updater: every file can be overwritten.
 func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {

@@ -108,6 +108,9 @@ type contractsAnswer struct {
 	Active   []contract `json:"activecontracts"` //
 	Inactive []contract `json:"inactivecontracts"`
 	Passive  []contract `json:"passivecontracts"`
+	// Refreshed contracts were replaced before their end, by one that counts the
+	// same data: what they cost is theirs all the same.
+	Refreshed []contract `json:"refreshedcontracts"`
 }
 
 type contract struct {

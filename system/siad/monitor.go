@@ -27,8 +27,10 @@ func (n *node) Calls() []system.Call {
 
 // readContracts sums up the contracts that are not over. Old releases tell them
 // as active and inactive ones, newer as active and passive ones, and all of them
-// in a list of its own; each counts once. One that was renewed or has ended is
-// in none, so that the sums fall then: what it kept went back to the wallet.
+// in a list of its own; each counts once. One that was refreshed, which is to say
+// replaced in the period for lack of money, has a list of its own: what it cost
+// counts, its data are the new one's. One that was renewed or has ended is in
+// none, so that the sums fall then: what it kept went back to the wallet.
 //
 // siad 1.5 pays for calls of its own from accounts with hosts and says what
 // went there (fund account, maintenance): without it the parts do not make the
@@ -40,9 +42,12 @@ func (n *node) readContracts(ctx context.Context) ([]system.Reading, error) {
 	}
 	var held count
 	var total, unspent, fees, storage, upload, download, accounts, maintenance amounts
-	all := answer.current()
-	for _, c := range all {
+	current := answer.current()
+	for _, c := range current {
 		held.add(c.Size, c.ID)
+	}
+	all := append(current, answer.Refreshed...)
+	for _, c := range all {
 		total.add(c.Total)
 		unspent.add(c.RenterFunds)
 		fees.add(c.Fees)
@@ -52,7 +57,7 @@ func (n *node) readContracts(ctx context.Context) ([]system.Reading, error) {
 		accounts.add(c.FundAccount)
 		maintenance.add(c.Maintenance.Balance, c.Maintenance.Fund, c.Maintenance.Prices)
 	}
-	out := []system.Reading{number(system.ReadContracts, float64(len(all))), held.reading(system.ReadContractBytes)}
+	out := []system.Reading{number(system.ReadContracts, float64(len(current))), held.reading(system.ReadContractBytes)}
 	out = append(out, total.reading(system.ReadSpent, len(all)), unspent.reading(system.ReadUnspent, len(all)))
 	out = append(out,
 		fees.reading(system.ReadSpentPrefix+"fees", len(all)),

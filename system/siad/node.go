@@ -56,7 +56,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	if n.attached && !n.write {
 		return "", fmt.Errorf("siad: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
 	}
-	ref := n.space.Ref(name)
+	ref := n.Named(name)
 	err := n.api.upload(ctx, "/renter/uploadstream/"+string(ref), url.Values{
 		"datapieces": {strconv.FormatInt(n.data, 10)}, "paritypieces": {strconv.FormatInt(n.parity, 10)},
 	}, size, r)
@@ -177,6 +177,13 @@ func (c *counter) Write(p []byte) (int, error) {
 	c.n += int64(n)
 	return n, err
 }
+
+// Named implements system.Namer: within one session of an attached node, which
+// marks what it stores.
+func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
+
+// Adopt implements system.Adopter.
+func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, max(0, o.Size)) }
 
 // Delete implements system.Deleter. An attached renter loses only what this
 // node has put there.

@@ -10,7 +10,7 @@ import (
 type Faults struct {
 	FormationLeak    *Loss      // forming contracts takes money that no contract has: it vanishes
 	PrematureRenewal *Loss      // a contract is replaced and so much of what it had not spent vanishes
-	Overfund         *Loss      // contracts are replaced by ones with so much more in them, which is not needed
+	Overfund         *Loss      // contracts are bought with so much in them, which is not needed
 	DeadHost         *DeadHost  // a host dies
 	Overshoot        *Overshoot // files get more pieces than asked for
 	Upgrade          *Upgrade   // the daemon is another version from then on
@@ -142,23 +142,40 @@ func (s *Sim) renewEarly(at time.Duration, amount *big.Int) {
 	s.event(at, "premature renewal", lost, c.id)
 }
 
-// overfund spreads money over the active contracts.
+// overfund buys contracts with hosts that have none, or else replaces active
+// ones, and spreads money over them that nobody needs.
 func (s *Sim) overfund(at time.Duration, amount *big.Int) {
-	active := s.active()
-	if len(active) == 0 {
-		s.event(at, "overfunded contracts", new(big.Int), "there is no contract")
+	var spare []*host
+	for _, h := range s.hosts {
+		if !h.dead && !s.contracted(h) {
+			spare = append(spare, h)
+		}
+	}
+	old := s.active()
+	n := len(spare)
+	if n == 0 {
+		n = len(old)
+	}
+	if n == 0 {
+		s.event(at, "overfunded contracts", new(big.Int), "there is no host")
 		return
 	}
-	each, first := new(big.Int).QuoRem(amount, big.NewInt(int64(len(active))), new(big.Int))
+	each, first := new(big.Int).QuoRem(amount, big.NewInt(int64(n)), new(big.Int))
 	bought := new(big.Int)
-	for i, c := range active {
+	for i := range n {
 		more := new(big.Int).Set(each)
 		if i == 0 {
 			more.Add(more, first)
 		}
-		if s.renew(at, c, new(big.Int).Add(s.conf.ContractFunds, more)) {
+		ok := false
+		if len(spare) > 0 {
+			ok = s.form(spare[i], more) != nil
+		} else {
+			ok = s.renew(at, old[i], new(big.Int).Add(s.conf.ContractFunds, more))
+		}
+		if ok {
 			bought.Add(bought, more)
 		}
 	}
-	s.event(at, "overfunded contracts", bought, fmt.Sprintf("%d contracts", len(active)))
+	s.event(at, "overfunded contracts", bought, fmt.Sprintf("%d contracts", n))
 }

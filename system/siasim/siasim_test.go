@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/renterd"
 	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/siasim"
 )
@@ -230,4 +232,54 @@ func get(t *testing.T, s *siasim.Sim, path string, out any) {
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: status %d, %v", path, resp.StatusCode, err)
 	}
+}
+
+// TestRenterdsAdapterLivesOnIt: with packing a put of less than a slab touches no
+// host until the buffer is full.
+func TestRenterdsAdapterLivesOnIt(t *testing.T) {
+	t.Setenv(variable, siasim.Defaults().Password)
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, siasim.Config{Hosts: 3, Contracts: 3, Data: 2, Parity: 1, Sector: 256 << 10, Up: siasim.Bandwidth{Start: 1 << 20}})
+		c, err := renterd.System{}.Attach(t.Context(), system.Deployment{Client: s.Host(), Write: true, Options: system.Options{"url": s.RenterdURL(), "password": variable}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := c.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		n := c.Nodes()[0]
+		content := bytes.Repeat([]byte("x"), 300<<10)
+		first, err := n.Put(t.Context(), "a", int64(len(content)), bytes.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if truth := s.Truth(); truth.Sent != 0 {
+			t.Errorf("a packed object is on hosts: %+v", truth)
+		}
+		if err := n.(system.Cooler).Cool(t.Context(), first); !errors.Is(err, system.ErrWarm) {
+			t.Errorf("cool: %v", err)
+		}
+		from := time.Now()
+		if _, err := n.Put(t.Context(), "b", int64(len(content)), bytes.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		// The buffer of 512 KiB is full: three shards of 256 KiB leave.
+		if took := time.Since(from); took < 700*time.Millisecond || took > time.Second {
+			t.Errorf("the put that fills the buffer took %v", took)
+		}
+		if err := n.(system.Settler).Settle(t.Context(), first); err != nil {
+			t.Error(err)
+		}
+		var got bytes.Buffer
+		if err := n.Get(t.Context(), first, &got); err != nil || !bytes.Equal(got.Bytes(), content) {
+			t.Errorf("get: %d bytes, %v", got.Len(), err)
+		}
+		h, err := n.(system.Stats).Stats(t.Context())
+		if truth := s.Truth(); err != nil || h.Objects != 2 || h.Absolute != 3*256<<10 || truth.Sent != h.Absolute {
+			t.Errorf("stats: %+v, %v; truth %+v", h, err, truth)
+		}
+		wantAccounts(t, s.Truth())
+	})
 }

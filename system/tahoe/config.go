@@ -3,6 +3,7 @@ package tahoe
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -116,9 +117,17 @@ func (c config) serversYAML(all []announcement) string {
 // configFile is the name of a node's configuration in its directory.
 const configFile = "tahoe.cfg"
 
+// runningFile is where a node keeps its process id while it runs.
+const runningFile = "running.process"
+
 // makeDirectory makes a node's directory, as `tahoe create-node` does in a
-// second of CPU time.
+// second of CPU time. One that is there is kept, but for the process id of a node
+// that was killed: whatever process has that number by now, after a reboot say,
+// Tahoe would take it for the node. Nodes of ours do not outlive us.
 func makeDirectory(dir, config string) error {
+	if err := os.Remove(filepath.Join(dir, runningFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return errors.Join(
 		os.MkdirAll(filepath.Join(dir, "private"), 0o700),
 		os.WriteFile(filepath.Join(dir, "tahoe-client.tac"), nil, 0o644),

@@ -299,3 +299,18 @@ func nodeAt(t *testing.T, address string) *node {
 	t.Cleanup(n.client.Close)
 	return n
 }
+
+// The process id that a killed node left must not stand in the way of the next.
+func TestDirectoryForgetsTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, runningFile)
+	if err := os.WriteFile(left, []byte("1 0.0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := makeDirectory(dir, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the process id is still there: %v", err)
+	}
+}
