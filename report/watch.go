@@ -28,7 +28,6 @@ type watch struct {
 	bad        map[string]int64  // readings that are not to be used
 	absurd     map[string]string // why, of the latest
 
-	currency string
 	decimals int // −1: not known
 	parts    []string
 	sum      account             // spent − its parts: 0
