@@ -22,9 +22,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
-// kills is how often a load test is killed before it may come to its end.
-const kills = 50
-
 const killedUpload = `
 scenario: upload
 systems:
@@ -36,11 +33,12 @@ limits: {others: 100%%, deadline: 1m}
 skip: [machine]
 `
 
-// uploadKilled runs an upload experiment, kills it with SIGKILL at random moments
-// (after a random number of objects that the session has stored, at most `most`,
-// and a random pause), resumes it each time, and lets the last session come to
-// its end. It returns the run and the jobs of its only trial.
-func uploadKilled(t *testing.T, yaml string, most int, env ...string) (*record.Reader, []record.Job) {
+// uploadKilled runs an upload experiment, kills it with SIGKILL so many times at
+// random moments (after a random number of objects that the session has stored,
+// at most `most`, and a random pause), resumes it each time, and lets the last
+// session come to its end. Nothing is left of any session but the run directory.
+// It returns the run and the jobs of its only trial.
+func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*record.Reader, []record.Job) {
 	t.Helper()
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "upload.yaml")
@@ -96,13 +94,18 @@ func uploadKilled(t *testing.T, yaml string, most int, env ...string) (*record.R
 		case !ended:
 			killed++
 		}
+		if killed%10 == 1 || ended { // looking takes long
+			nothingLeft(t, tmp, dir)
+		}
 		if _, err := os.Stat(filepath.Join(dir, "plan.json")); err == nil {
 			args = []string{"resume", dir}
 		} else {
 			os.RemoveAll(dir) // killed before the run directory was one
 		}
 	}
-	nothingLeft(t, tmp, dir)
+	if _, err := os.Stat(filepath.Join(dir, "nodes")); err == nil {
+		t.Error("the deployment is still there")
+	}
 	r, err := record.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +211,7 @@ func TestUploadKilledS3(t *testing.T) {
 	}
 
 	dir, files := tree(t, 2500, 40_000)
-	_, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), 45,
+	_, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), 50, 45,
 		"PLIMSOLL_TEST_ACCESS=test", "PLIMSOLL_TEST_SECRET=secret-of-the-test")
 	if len(jobs) != len(files) {
 		t.Errorf("%d jobs for %d files", len(jobs), len(files))
@@ -255,15 +258,50 @@ func TestUploadKilledS3(t *testing.T) {
 	}
 }
 
-const killedGrid = `
+const killedUploadStarted = `
 scenario: upload
-systems:
-  - {use: tahoe, with: {nodes: 2, needed: 1, total: 2}}
+systems: [%s]
 data: {directory: %q}
 upload: {concurrency: 5, poll: 500ms, backoff: 100ms, until: accepted, verify: 100%%}
 limits: {others: 100%%, deadline: 1m}
 skip: [machine]
 `
+
+// An S3 server of our own dies with each session, and is brought up again on its
+// directories.
+func TestUploadKilledS3Started(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil))
+	dir, files := tree(t, 1000, 40_000)
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "s3", dir), 6, 120)
+	if len(jobs) != len(files) {
+		t.Errorf("%d jobs for %d files", len(jobs), len(files))
+	}
+	cameBack(t, r, len(files))
+}
+
+// cameBack holds the run to its own verification: every object was fetched.
+func cameBack(t *testing.T, r *record.Reader, objects int) {
+	t.Helper()
+	trials, err := r.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := 0
+	for op, err := range r.Ops(trials[0].ID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if op.Kind == record.OpGet && op.Outcome == record.OK {
+			same++
+		}
+	}
+	if same != objects {
+		t.Errorf("%d of %d objects came back byte for byte: %v", same, objects, trials[0].Outcomes)
+	}
+}
 
 // The same on a Tahoe-LAFS grid of our own, which dies with each session and is
 // brought up again on its directories. It does not tell what it stores: what was
@@ -274,7 +312,7 @@ func TestUploadKilledTahoe(t *testing.T) {
 	}
 	systemtest.Need(t, "tahoe", tahoe.System{}.Check(t.Context(), nil))
 	dir, files := tree(t, 700, 3_000)
-	r, jobs := uploadKilled(t, fmt.Sprintf(killedGrid, dir), 13)
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}", dir), 50, 13)
 	refs, reach := map[string]bool{}, 0
 	for _, j := range jobs {
 		_, name, _ := strings.Cut(j.Name, "/")
@@ -296,18 +334,10 @@ func TestUploadKilledTahoe(t *testing.T) {
 	for name := range files {
 		t.Errorf("%s was not stored", name)
 	}
-	same := 0
-	trials, _ := r.Trials()
-	for op, err := range r.Ops(trials[0].ID) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if op.Kind == record.OpGet && op.Outcome == record.OK {
-			same++
-		}
-	}
-	if same != len(jobs) {
-		t.Errorf("%d of %d objects came back byte for byte: %v", same, len(jobs), trials[0].Outcomes)
+	cameBack(t, r, len(jobs))
+	trials, err := r.Trials()
+	if err != nil {
+		t.Fatal(err)
 	}
 	held := -1.0
 	for p, err := range r.Polls(trials[0].ID) {

@@ -37,8 +37,9 @@ func (g *grid) shareDirs() []string {
 // incoming is the directory in shares/ for what is not stored yet.
 const incoming = "incoming"
 
-// indexes counts the storage indexes that have a directory PR/INDEX below any
-// of roots; PR is the index's first two characters.
+// indexes counts the storage indexes that have shares, in a directory PR/INDEX
+// below any of roots; PR is the index's first two characters. A storage node
+// that was killed may leave the directory of a share that never came.
 func indexes(roots []string) (int64, error) {
 	seen := map[string]bool{}
 	for _, root := range roots {
@@ -58,7 +59,16 @@ func indexes(roots []string) (int64, error) {
 				return 0, err
 			}
 			for _, index := range all {
-				seen[index.Name()] = true
+				if seen[index.Name()] {
+					continue
+				}
+				shares, err := os.ReadDir(filepath.Join(root, p.Name(), index.Name()))
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return 0, err
+				}
+				if len(shares) > 0 {
+					seen[index.Name()] = true
+				}
 			}
 		}
 	}
