@@ -214,6 +214,8 @@ func (t *uploadTrial) reconcile(ctx context.Context, r *restored) error {
 				found[i] = o
 			case o.Size >= 0 && o.Size != t.set.Object(i).Size:
 				r.damaged[i] = o
+			default:
+				t.uploadRunner.adopt(o) // an earlier session's is ours: it counts, and may be removed
 			}
 		}
 		return nil
