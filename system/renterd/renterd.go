@@ -24,6 +24,7 @@ var (
 	_ system.Ranger     = (*node)(nil)
 	_ system.Deleter    = (*node)(nil)
 	_ system.Lister     = (*node)(nil)
+	_ system.Walker     = (*node)(nil)
 	_ system.Stater     = (*node)(nil)
 	_ system.Settler    = (*node)(nil)
 	_ system.Cooler     = (*node)(nil)
