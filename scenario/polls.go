@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/big"
 	"slices"
@@ -39,6 +40,7 @@ type pollTally struct {
 	took                []float64 // seconds that each poll's calls took together
 	absolute            change
 	spent               spending
+	trouble             trouble
 }
 
 // change is the first and the last that was told of a number.
@@ -75,6 +77,7 @@ func (y *pollTally) add(p record.Poll) {
 	y.missed += int64(p.Missed)
 	y.next = max(y.next, p.Seq+1)
 	y.latest = max(y.latest, p.Start)
+	y.trouble.add(p)
 	var took time.Duration
 	answered := false
 	for _, c := range p.Calls {
@@ -122,6 +125,7 @@ func (p *polls) restore() error {
 		}
 		p.tally.add(earlier)
 	}
+	p.tally.trouble.known()
 	return nil
 }
 
@@ -159,7 +163,11 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 			stop(collect.ErrAtOnce)
 		}
 		stop(nil)
-		return <-over
+		err := <-over
+		p.mu.Lock()
+		events := p.tally.trouble.ended()
+		p.mu.Unlock()
+		return errors.Join(err, p.tell(events))
 	}, nil
 }
 
@@ -175,14 +183,25 @@ func (p *polls) once(ctx context.Context) error {
 func (p *polls) timeout() time.Duration { return p.site.Limits.Deadline.Std() }
 
 func (p *polls) keep(poll record.Poll) error {
-	err := p.journal.Poll(poll)
 	p.mu.Lock()
 	p.tally.add(poll)
+	events := p.tally.trouble.begun()
 	p.mu.Unlock()
+	// The event first: a poll that is recorded is one that was told.
+	err := errors.Join(p.tell(events), p.journal.Poll(poll))
 	if p.told != nil {
 		p.told()
 	}
 	return err
+}
+
+func (p *polls) tell(events []record.Event) error {
+	for _, e := range events {
+		if err := p.journal.Event(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sofar is what servers hold more, and what was spent, since the trial's first poll.
