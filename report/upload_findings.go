@@ -436,17 +436,17 @@ func (g *Growth) classWords() string {
 const leastChange = 0.05
 
 func latencyGrowth(r *Report) []Finding {
-	return r.growthFindings("latency", "The API gets slower", "The API does not get slower",
+	return r.growthFindings("latency", "The API gets slower", "The API is not shown to get slower",
 		"The time of all calls of a poll, by their medians over neighbouring polls, from the beginning of the test to its end.", 1, func(s string) bool { return s == "API latency" })
 }
 
 func storeGrowth(r *Report) []Finding {
-	return r.growthFindings("store-time", "Storing an object takes longer and longer", "Storing an object does not take longer with time",
+	return r.growthFindings("store-time", "Storing an object takes longer and longer", "Storing an object is not shown to take longer with time",
 		"The time from a put to its acceptance, and to full redundancy, by medians over neighbouring objects.", 1, func(s string) bool { return strings.HasPrefix(s, "time to") })
 }
 
 func bandwidthGrowth(r *Report) []Finding {
-	return r.growthFindings("bandwidth", "Bandwidth falls", "Bandwidth does not fall",
+	return r.growthFindings("bandwidth", "Bandwidth falls", "Bandwidth is not shown to fall",
 		"File and absolute bytes per second, over stretches of equal time.", -1, func(s string) bool { return strings.HasSuffix(s, "bandwidth") })
 }
 

@@ -20,7 +20,7 @@ type Growth struct {
 	First   Num      `json:"first"`  // as fitted, at the beginning
 	Last    Num      `json:"last"`   // at the end
 	Change  Estimate `json:"change"` // relative, from the beginning to the end
-	Shown   bool     `json:"shown"`  // the interval of the change excludes 0, and the class is not constant
+	Shown   bool     `json:"shown"`  // the interval of the change excludes 0, and the best class is not constant
 	Why     string   `json:"why"`
 	Changes []Jump   `json:"changes,omitempty"` // against time only
 
@@ -151,7 +151,7 @@ func growthOf(s progressed, i int, name string) (Growth, bool) {
 	}
 	g := Growth{What: s.what, Against: name, Unit: s.unit, N: len(s.y), Class: string(fit.Class), Best: string(fit.Best), Second: string(fit.Second), Why: fit.Why,
 		First: Num(fit.At(slices.Min(x))), Last: Num(fit.At(slices.Max(x))), Change: estimateOf(fit.PerX), fit: fit, x: x, y: s.y}
-	g.Shown = fit.Class != stats.Constant && g.Change.Lo.Known() && g.Change.Hi.Known() && (g.Change.Lo > 0 || g.Change.Hi < 0)
+	g.Shown = fit.Class != stats.Constant && fit.Best != stats.Constant && g.Change.Lo.Known() && g.Change.Hi.Known() && (g.Change.Lo > 0 || g.Change.Hi < 0)
 	return g, true
 }
 
