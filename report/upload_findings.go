@@ -286,7 +286,7 @@ const asked = 1.1
 
 func moreThanAsked(r *Report) []Finding {
 	f := Finding{Rule: "more-than-asked", Tone: Warn, Title: "More was stored than padding and redundancy explain",
-		Text: "Absolute bytes are file bytes, padded to whole sectors, times the redundancy. These are more: pieces that were sent again, repairs, or servers that were paid for what they do not keep."}
+		Text: "Absolute bytes are file bytes, padded to whole sectors, times the redundancy. These are more: what each piece says of itself (headers, hashes), which is most of a small object, pieces that were sent again, repairs, or servers that were paid for what they do not keep."}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		e := l.Efficiency
