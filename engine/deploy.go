@@ -258,7 +258,8 @@ func (r *run) clear(ctx context.Context) {
 		if s.runner == nil {
 			continue
 		}
-		if s.host == nil && r.cfg.Plan.Experiment.Collect == nil {
+		// A trial that goes on has removed what it was to remove by itself.
+		if _, goesOn := r.cfg.Scenario.(scenario.Continuer); s.host == nil && !goesOn {
 			r.say.Phase("removing from " + name + " what was stored there")
 		}
 		begun := time.Now()

@@ -325,7 +325,8 @@ func longValidity(out loaded, check *record.LinkCheck, c record.Counts, asks boo
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)
 	}
-	if c.Ops == 0 && (!asks || out.load.Metrics["polls"] == 0) {
+	// The operations of a session's last moment die with it, its jobs do not.
+	if c.Ops == 0 && out.load.Metrics["accepted"] == 0 && (!asks || out.load.Metrics["polls"] == 0) {
 		why = append(why, record.ReasonNoOperations)
 	}
 	return why
