@@ -325,6 +325,9 @@ func TestUploadWeeksOnSia(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if testing.Short() && test.name != "money" {
+				t.Skip("25 days, even in virtual time")
+			}
 			virtual(t, func(t *testing.T) {
 				w := newWeeks(t, objects, siasim.Config{Faults: test.faults, LatencyOf: map[string]siasim.Latency{
 					"/renter/files": {Base: time.Second, PerFile: 10 * time.Millisecond},
