@@ -112,6 +112,9 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
 		Write: slices.Contains(r.plan.Experiment.Allow, "write"),
 	}
+	if slices.ContainsFunc(r.cellsOf(name), r.cfg.continues) {
+		d.Run = r.rec.ID()
+	}
 	begun := time.Now()
 	bring := s.sys.Start
 	if s.host == nil {

@@ -172,7 +172,9 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 	case record.JobWaiting:
 		t.jobs[i] = &job
 		t.doubt[i] = true
-		t.queue.first(i)
+		// When the attempt ended is not in the journal; it took part of the pause
+		// at most. So retries are as far apart as if the session had not ended.
+		t.queue.wait(i, job.Began+backoff(t.u.Backoff.Std(), job.Attempts))
 	case record.JobFailed, record.JobRefused:
 		y.givenUp(job.State, 1)
 		state := objectFailed
@@ -214,6 +216,8 @@ func (t *uploadTrial) reconcile(ctx context.Context, r *restored) error {
 				found[i] = o
 			case o.Size >= 0 && o.Size != t.set.Object(i).Size:
 				r.damaged[i] = o
+			default:
+				t.uploadRunner.adopt(o) // an earlier session's is ours: it counts, and may be removed
 			}
 		}
 		return nil

@@ -109,8 +109,8 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	})
 }
 
-// Named implements system.Namer: within one session of an attached node, which
-// marks what it stores.
+// Named implements system.Namer. An attached node marks what it stores, in all
+// sessions of a run alike where the run has such.
 func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
 
 // Adopt implements system.Adopter.

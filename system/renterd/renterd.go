@@ -73,7 +73,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		space: sia.Space{System: name, Prefix: strings.TrimPrefix(opt["prefix"], "/")},
 	}
 	if n.write {
-		n.space.Mark = sia.NewMark()
+		n.space.Mark = sia.Mark(d.Run)
 	}
 	identity := map[string]string{"endpoint": base.Host, "bucket": n.bucket, "prefix": n.space.Prefix}
 	if err := n.attach(ctx, opt, identity); err != nil {

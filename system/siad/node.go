@@ -178,8 +178,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Named implements system.Namer: within one session of an attached node, which
-// marks what it stores.
+// Named implements system.Namer. An attached node marks what it stores, in all
+// sessions of a run alike where the run has such.
 func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
 
 // Adopt implements system.Adopter.

@@ -365,7 +365,7 @@ func TestListAndStats(t *testing.T) {
 	// Files elsewhere are not listed, nor counted as ours; nor are those of
 	// another run in the same folder.
 	n = attached(t, replay.Chain(files, files, files, files))
-	for _, space := range []sia.Space{{System: name, Prefix: "elsewhere/"}, {System: name, Mark: sia.NewMark()}} {
+	for _, space := range []sia.Space{{System: name, Prefix: "elsewhere/"}, {System: name, Mark: sia.Mark("")}} {
 		n.space = space
 		if h, err := n.Stats(t.Context()); err != nil || h.Objects != 0 || h.Absolute != 0 {
 			t.Errorf("%+v: %+v, %v", space, h, err)

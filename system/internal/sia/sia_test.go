@@ -49,13 +49,20 @@ func TestPollEnds(t *testing.T) {
 }
 
 func TestSpace(t *testing.T) {
-	one, other := Space{"sia", "plimsoll/", NewMark()}, Space{"sia", "plimsoll/", NewMark()}
+	one, other := Space{"sia", "plimsoll/", Mark("")}, Space{"sia", "plimsoll/", Mark("")}
 	ref := one.Ref("a/b")
 	if one.Name(ref) != "a/b" || ref == other.Ref("a/b") || !one.Ours(string(ref)) || other.Ours(string(ref)) || !other.Has(string(ref)) {
 		t.Errorf("%q of %+v and %+v", ref, one, other)
 	}
 	if p, err := other.Path(ref); err != nil || p != string(ref) {
 		t.Errorf("%q, %v", p, err)
+	}
+	again := Space{"sia", "plimsoll/", Mark("0123abcd")}
+	if ref := (Space{"sia", "plimsoll/", Mark("0123abcd")}).Ref("a/b"); again.Ref("a/b") != ref || again.Name(ref) != "a/b" || !again.Ours(string(ref)) {
+		t.Errorf("another session of the run has another space than that of %q", ref)
+	}
+	if Mark("0123abcd") == Mark("0123abce") {
+		t.Error("two runs have one mark")
 	}
 	for ref, want := range map[system.Ref]error{
 		"": system.ErrBadRef, "plimsoll/../x": system.ErrBadRef, "plimsoll//x": system.ErrBadRef, "/plimsoll/x": system.ErrBadRef,
