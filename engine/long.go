@@ -118,7 +118,10 @@ func (r *run) openLong(ctx context.Context, cell experiment.Cell, block int) (*l
 	if err != nil {
 		return nil, err
 	}
-	s.used = true
+	if s.paid != nil && !kept {
+		t.event(s.paid.Kind, s.paid.What, s.paid.Detail)
+	}
+	s.used, s.paid = true, nil
 	t.wall = newWallWatch(time.Now(), t.clock.Now())
 	if t.check = check; check != nil {
 		if err := t.w.Link(*check); err != nil {

@@ -116,7 +116,7 @@ type State struct {
 	Refused  int64         // given up
 	Bytes    int64         // file bytes accepted
 	Absolute int64         // bytes of storage servers since the trial began; −1: not told
-	Spent    *big.Int      // since the trial began, in the smallest unit; nil: not told
+	Spent    *big.Int      // used up since the trial began, its budget included, in the smallest unit; nil: not told
 	Decimals int           // of Spent
 	Finished int64         // attempts that came to an end of their own, in this trial
 	Failures int64         // of them that failed through the server
