@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"math/big"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +25,7 @@ type polls struct {
 	mu        sync.Mutex
 	tally     pollTally
 	collector *collect.Collector
+	restored  time.Duration // end of the last poll that told absolute bytes to earlier sessions; negative: none did
 }
 
 // pollTally adds up polls.
@@ -53,8 +53,8 @@ func (c *change) add(at time.Duration, v float64) {
 	c.last, c.to = v, at
 }
 
-func (r *uploadRunner) newPolls(sink Sink, every time.Duration) *polls {
-	return &polls{site: r.site, node: r.node, journal: sink.Journal, now: sink.Now, every: every}
+func newPolls(site Site, node system.Node, sink Sink, every time.Duration) *polls {
+	return &polls{site: site, node: node, journal: sink.Journal, now: sink.Now, every: every, restored: -1}
 }
 
 // add takes one poll.
@@ -105,6 +105,9 @@ func (p *polls) restore() error {
 			return err
 		}
 		p.tally.add(earlier)
+	}
+	if a := p.tally.absolute; a.known {
+		p.restored = a.to
 	}
 	return nil
 }
@@ -162,18 +165,20 @@ func (p *polls) keep(poll record.Poll) error {
 	return err
 }
 
-// sofar is what servers hold more since the trial's first poll, and the money that was used up; nil: it is not known.
-func (p *polls) sofar() (absolute int64, spent *big.Int, decimals int) {
+// sofar fills in what servers hold more since the trial's first poll, and the money that was used up; nil: it is not known.
+func (p *polls) sofar(s *State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	absolute = -1
+	s.Absolute, s.AbsoluteAt = -1, -1
 	if a := p.tally.absolute; a.known {
-		absolute = max(0, int64(a.last-a.first))
+		s.Absolute = max(0, int64(a.last-a.first))
+		if a.to > p.restored {
+			s.AbsoluteAt = a.to
+		}
 	}
 	if sum, d, known := p.tally.used.Sum(); known {
-		spent, decimals = sum, d
+		s.Spent, s.Decimals = sum, d
 	}
-	return absolute, spent, decimals
 }
 
 // pollMetrics are those that polls yield.
