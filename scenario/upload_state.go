@@ -207,14 +207,15 @@ func (t *uploadTrial) report() {
 
 func (t *uploadTrial) state() State {
 	at := t.sink.Now()
-	s := State{At: at, Objects: int64(t.set.Len()), Absolute: -1}
+	s := State{At: at, Objects: int64(t.set.Len()), Absolute: -1, AbsoluteAt: -1}
 	if t.polls != nil {
-		s.Absolute, s.Spent, s.Decimals = t.polls.sofar()
+		t.polls.sofar(&s)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	y := &t.tally
 	s.Accepted, s.Durable, s.Failed, s.Refused, s.Bytes = y.accepted, y.durable, y.failed, y.refused, y.bytes
+	s.Unreadable = y.unreadable
 	s.Finished, s.Failures, s.Full, s.Idle = y.finished, y.failures, t.full, t.idle
 	s.PutP50 = t.recent.median(at)
 	return s

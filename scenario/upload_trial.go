@@ -71,7 +71,7 @@ func (t *uploadTrial) trial(ctx context.Context) (Load, error) {
 	if err := t.open(); err != nil {
 		return Load{}, err
 	}
-	t.polls = t.newPolls(t.sink, t.u.Poll.Std())
+	t.polls = newPolls(t.site, t.node, t.sink, t.u.Poll.Std())
 	t.polls.told = t.report
 	if err := t.restore(ctx); err != nil {
 		return t.load(cpu), err
@@ -122,10 +122,10 @@ func (t *uploadTrial) work(ctx context.Context) error {
 	if err == nil {
 		err = t.resolve(ctx)
 	}
+	t.setIdle(true) // no object is left to be stored: that none is, is no lack of progress
 	if e := endSettling(); err == nil {
 		err = e
 	}
-	t.setIdle(true) // no object is left to be stored: that none is, is no lack of progress
 	if err == nil {
 		err = t.settleLate(ctx)
 	}
