@@ -28,6 +28,8 @@ type longTrial struct {
 	marks []string // notes that its sessions left
 	check *record.LinkCheck
 
+	others othersUsed // over all sessions so far
+
 	mu         sync.Mutex
 	conditions []exitCondition // of this load
 	state      scenario.State
@@ -141,6 +143,9 @@ func (t *longTrial) goOn(earlier record.Trial) error {
 		return err
 	}
 	t.w = w
+	if t.others, err = recordedOthers(r.rec.Samples(earlier.ID)); err != nil {
+		return err
+	}
 	events, err := r.rec.Events()
 	if err != nil {
 		return err
@@ -225,6 +230,8 @@ func (t *longTrial) load(parent context.Context) (out loaded, end, err error) {
 	<-watch
 	stop()
 	out = loaded{load: load, usage: meter.usage(), died: s.died(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
+	t.others = t.others.plus(meter.others())
+	out.usage.OthersBusy = t.others.share()
 	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(parent, s, before)
 	if err == nil {
 		err = rec.get()
@@ -310,7 +317,7 @@ func (t *longTrial) measured(out loaded) record.Trial {
 		Metrics:  t.r.cfg.Scenario.Measure(scenario.Measured{Cell: t.cell, Summary: t.w.Summary(), Load: out.load, Usage: out.usage, Link: t.check, TLS: out.tls}),
 		Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
 		Details: append(slices.Clone(out.load.Details), out.footprint...),
-		Invalid: append(longValidity(out, t.check, counts, t.cell.Collect != nil), out.load.Invalid...),
+		Invalid: append(longValidity(t.r.plan.Experiment.Limits, out, t.check, counts, t.cell.Collect != nil), out.load.Invalid...),
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -325,15 +332,19 @@ func (t *longTrial) measured(out loaded) record.Trial {
 }
 
 // longValidity names what speaks against a trial that lasts so long that
-// daemons die and machines are busy in it: those are marked, not held against it.
-// asks: the trial is to poll, and does nothing else.
-func longValidity(out loaded, check *record.LinkCheck, c record.Counts, asks bool) []string {
+// daemons die in it: that is marked, not held against it. That others used the
+// machine is judged over all of it. asks: the trial is to poll, and does nothing
+// else.
+func longValidity(limits experiment.Limits, out loaded, check *record.LinkCheck, c record.Counts, asks bool) []string {
 	var why []string
 	if check != nil && !check.OK {
 		why = append(why, record.ReasonLinkOff)
 	}
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)
+	}
+	if out.usage.OthersBusy > float64(limits.Others) { // false for NaN
+		why = append(why, record.ReasonBoxBusy)
 	}
 	// The operations of a session's last moment die with it, its jobs do not.
 	if c.Ops == 0 && out.load.Metrics["accepted"] == 0 && (!asks || out.load.Metrics["polls"] == 0) {

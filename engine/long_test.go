@@ -113,6 +113,7 @@ upload: {}
 allow: [write, spend]
 repetitions: 1
 warmup: 0
+limits: {others: 100%%}
 exit: {%s}
 skip: [machine, budget]
 `

@@ -32,7 +32,7 @@ func (t *uploadTrial) settleWithin(ctx context.Context, limit time.Duration, wor
 		return true, err
 	}
 	err := t.done(record.Op{
-		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), Length: job.Size, // its bytes are the put's
+		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), // its bytes are the put's
 		Start: nanos(job.Began), Intended: nanos(job.Began), LastByte: nanos(job.Durable),
 	})
 	t.countDurable(job)
