@@ -36,13 +36,13 @@ func Mark(run string) string {
 
 // Ref is that of an object which this run stores under a name.
 func (s Space) Ref(name string) system.Ref {
-	return system.Ref(s.Prefix + s.Mark + disk.FileName(name))
+	return system.Ref(s.Prefix + s.Mark + disk.PathName(name))
 }
 
 // Name is the name of an object; those that this run has not stored have their
 // run's mark in it.
 func (s Space) Name(ref system.Ref) string {
-	return disk.Name(strings.TrimPrefix(strings.TrimPrefix(string(ref), s.Prefix), s.Mark))
+	return disk.NameOfPath(strings.TrimPrefix(strings.TrimPrefix(string(ref), s.Prefix), s.Mark))
 }
 
 // Has reports whether a path lies in the space.
