@@ -123,9 +123,11 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 	// Polls go on to the very end, that of an interrupted trial, too.
 	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	c := &collect.Collector{
-		Node: p.node, Every: p.every, Timeout: p.timeout(), Now: p.now, First: p.tally.next, Earlier: p.tally.latest, Keep: p.keep,
+		Node: p.node, Every: p.every, Now: p.now, First: p.tally.next, Earlier: p.tally.latest, Keep: p.keep,
 	}
-	if _, err := c.Once(ctx); err != nil && ctx.Err() == nil {
+	first, cancel := c.Bounded(ctx) // nothing is stored before it is over
+	defer cancel()
+	if _, err := c.Once(first); err != nil && ctx.Err() == nil {
 		stop(nil)
 		return nil, err
 	}
@@ -153,14 +155,13 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 
 // once polls beyond the schedule, while polls go on.
 func (p *polls) once(ctx context.Context) error {
-	if _, err := p.collector.Once(ctx); err != nil && ctx.Err() == nil {
+	one, cancel := p.collector.Bounded(ctx)
+	defer cancel()
+	if _, err := p.collector.Once(one); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return context.Cause(ctx)
 }
-
-// timeout is that of one call of a poll.
-func (p *polls) timeout() time.Duration { return p.site.Limits.Deadline.Std() }
 
 func (p *polls) keep(poll record.Poll) error {
 	p.mu.Lock()

@@ -98,6 +98,9 @@ type Journal interface {
 	Earlier() iter.Seq2[record.Job, error]
 	// Jobs records what became of objects; kill -9 does not lose it.
 	Jobs(jobs ...record.Job) error
+	// EarlierOps are the operations that they have recorded: those of the last
+	// second of a session that was killed may be missing.
+	EarlierOps() iter.Seq2[record.Op, error]
 	// EarlierPolls likewise.
 	EarlierPolls() iter.Seq2[record.Poll, error]
 	Poll(record.Poll) error

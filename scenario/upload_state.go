@@ -41,13 +41,7 @@ func (t *uploadTrial) done(op record.Op) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if op.Kind == record.OpPut {
-		y := &t.tally
-		if op.Outcome.Finished() {
-			y.finished++
-		}
-		if op.Outcome.ServerFailure() {
-			y.failures++
-		}
+		t.tally.ended(op)
 		if op.Outcome == record.OK {
 			if t.probing {
 				t.probed = append(t.probed, time.Duration(op.LastByte-op.Start).Seconds())
@@ -60,6 +54,27 @@ func (t *uploadTrial) done(op record.Op) error {
 		return t.send()
 	}
 	return nil
+}
+
+// ended takes an operation; only puts are attempts.
+func (y *uploadTally) ended(op record.Op) {
+	if op.Kind != record.OpPut {
+		return
+	}
+	if op.Outcome.Finished() {
+		y.finished++
+	}
+	if op.Outcome.ServerFailure() {
+		y.failures++
+	}
+}
+
+// untouch takes back the attempts of an object that is begun with anew.
+func (y *uploadTally) untouch(job *record.Job) {
+	if job.Attempts > 0 {
+		y.touched--
+		y.begun -= int64(job.Attempts)
+	}
 }
 
 func (t *uploadTrial) flush() error {

@@ -41,6 +41,7 @@ type uploadTrial struct {
 	recent  recentTimes
 	ops     []record.Op
 	sent    time.Time
+	began   time.Duration // of this session, since the epoch
 	full    string
 	quotas  int // attempts in a row that it had no room for
 	idle    bool
@@ -54,7 +55,7 @@ type uploadTrial struct {
 // Trial implements Runner.
 func (r *uploadRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error) {
 	t := &uploadTrial{
-		uploadRunner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, sent: time.Now(),
+		uploadRunner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, sent: time.Now(), began: sink.Now(),
 		pre:  r.trialNames(cell, seed),
 		jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{},
 		tally: newUploadTally(), pended: make(chan struct{}),
@@ -108,8 +109,14 @@ func (t *uploadTrial) session(outer context.Context) error {
 	if e := endPolls(err != nil); err == nil {
 		err = e
 	}
-	if err == nil && stop == nil {
-		t.clear(outer)
+	if err == nil {
+		// After an exit condition, too: what was asked to go is not to be paid for.
+		clearing, cancel := outer, context.CancelFunc(func() {})
+		if stop != nil {
+			clearing, cancel = context.WithTimeout(context.WithoutCancel(outer), clearStopped)
+		}
+		t.clear(clearing)
+		cancel()
 	}
 	t.report()
 	return err
