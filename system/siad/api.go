@@ -54,7 +54,11 @@ func (a *api) get(ctx context.Context, path string, query url.Values, out any) e
 // report is get, for as long as ctx allows: reports of a full renter have taken
 // minutes until they began.
 func (a *api) report(ctx context.Context, path string, out any) error {
-	return a.explain(a.patient.JSON(ctx, http.MethodGet, a.url(path, nil), a.header, nil, out))
+	return a.reportOf(ctx, path, nil, out)
+}
+
+func (a *api) reportOf(ctx context.Context, path string, query url.Values, out any) error {
+	return a.explain(a.patient.JSON(ctx, http.MethodGet, a.url(path, query), a.header, nil, out))
 }
 
 // list reads a long list of a report, as [web.Client.List] does.
