@@ -49,6 +49,7 @@ type swarm struct {
 	s     Swarm
 	c     system.Cluster
 	dir   string
+	hosts []testbed.Host // of the nodes
 	nodes []system.Spreader
 }
 
@@ -118,7 +119,7 @@ func startSwarmOn(t *testing.T, s Swarm, more system.Options, hosts []testbed.Ho
 		}
 	}
 	n := len(hosts) - 1
-	w := &swarm{t: t, s: s, dir: t.TempDir()}
+	w := &swarm{t: t, s: s, dir: t.TempDir(), hosts: hosts[:n]}
 	var err error
 	w.c, err = s.System.Start(Context(t), system.Deployment{Hosts: hosts[:n], Client: hosts[n], Dir: w.dir, Options: opt})
 	if err != nil {
@@ -499,6 +500,9 @@ func (w *swarm) kill(i int) {
 		w.t.Fatalf("kill node %d: %v", i, err)
 	}
 	for _, p := range procs {
+		if p.Host() != w.hosts[i] {
+			continue // a client's, which lives on
+		}
 		if err := syscall.Kill(-p.PID(), 0); !errors.Is(err, syscall.ESRCH) {
 			w.t.Errorf("process group %d of node %d is there after kill: %v", p.PID(), i, err)
 		}
