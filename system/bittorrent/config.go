@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"time"
 
 	g "github.com/anacrolix/generics"
 	"github.com/anacrolix/torrent"
@@ -53,6 +54,10 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	conf.UploadRateLimiter, conf.DownloadRateLimiter = limiter(c.upload), limiter(c.download)
 	if conf.UploadRateLimiter == nil {
 		conf.UploadRateLimiter = rate.NewLimiter(rate.Inf, 0)
+	} else {
+		// The library's writer misses the wake-up of its limiter when that comes
+		// before it sleeps, and then sleeps until the next keep-alive.
+		conf.KeepAliveTimeout = awake
 	}
 
 	directory := func(base string, _ *metainfo.Info, h metainfo.Hash) string { return filepath.Join(base, h.HexString()) }
@@ -70,6 +75,9 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 
 // burst is what a limit lets through at once: more than a request's 16 KiB.
 const burst = 64 << 10
+
+// awake is how long a limited writer sleeps at most.
+const awake = 250 * time.Millisecond
 
 // limiter is nil without a limit.
 func limiter(bytes int64) *rate.Limiter {
