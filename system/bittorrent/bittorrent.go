@@ -54,7 +54,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"discovery": "none: peers are told",
 		"pex":       "off",
 	}
-	for _, k := range []string{"transport", "piece", "metainfo", "max_connections", "encryption", "upload_limit", "download_limit"} {
+	for _, k := range []string{"transport", "piece", "metainfo", "storage", "max_connections", "encryption", "upload_limit", "download_limit"} {
 		identity[k] = opt[k]
 	}
 	if err := os.MkdirAll(filepath.Join(d.Dir, metainfoDir), 0o755); err != nil {

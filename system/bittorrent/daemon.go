@@ -81,7 +81,11 @@ func (n *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	proc, err := n.host.Start(ctx, testbed.Command{Name: n.label, Role: "system", Args: cmd, Dir: n.d.Dir, Ready: n.ping})
+	io := map[string]string{"file": "classic", "mmap": "mmap"}[n.d.Options["storage"]]
+	proc, err := n.host.Start(ctx, testbed.Command{
+		Name: n.label, Role: "system", Args: cmd, Dir: n.d.Dir, Ready: n.ping,
+		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=" + io}, // the library has no other way to be told
+	})
 	if err != nil {
 		return err
 	}
