@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/system/boost"
 	"github.com/plimsoll-project/plimsoll/system/boxo"
 	"github.com/plimsoll-project/plimsoll/system/codex"
@@ -32,6 +33,7 @@ func All() []system.System {
 		codex.System{},
 		kubo.System{},
 		boxo.System{},
+		bittorrent.System{},
 		boost.System{},
 		http.System{},
 	}
