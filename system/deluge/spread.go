@@ -158,8 +158,11 @@ func (n *node) task(ref system.Ref) *task {
 // add gives the daemon a torrent. Without seed it hashes what is in the task's
 // directory, if anything is.
 func (n *node) add(ctx context.Context, t *task, seed bool) error {
-	_, err := n.client.call(ctx, "core.add_torrent_file", t.name+".torrent", base64.StdEncoding.EncodeToString(t.file()),
+	id, err := n.client.call(ctx, "core.add_torrent_file", t.name+".torrent", base64.StdEncoding.EncodeToString(t.file()),
 		map[string]any{"download_location": t.dir, "seed_mode": seed})
+	if err == nil && id != string(t.ref()) {
+		err = fmt.Errorf("the daemon calls the torrent %v instead of %s: %w", id, t.ref(), system.ErrAnswer)
+	}
 	return err
 }
 
