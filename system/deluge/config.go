@@ -99,6 +99,7 @@ func (c config) settings(addr netip.Addr, port int) map[string]any {
 	return map[string]any{
 		"listen_interfaces": netip.AddrPortFrom(addr, uint16(port)).String(), "outgoing_interfaces": addr.String(),
 		"listen_system_port_fallback": false,
+		"enable_ip_notifier":          false, // it would listen anew
 		"enable_dht":                  false, "enable_lsd": false, "enable_upnp": false, "enable_natpmp": false, "dht_bootstrap_nodes": "",
 		"enable_outgoing_tcp": tcp, "enable_incoming_tcp": tcp,
 		"enable_outgoing_utp": utp, "enable_incoming_utp": utp,

@@ -1,12 +1,15 @@
 """Starts deluged with settings of libtorrent that no key of core.conf sets, and
-with two more RPC methods.
+with three more RPC methods.
 
     python launch.py SETTINGS.json [option of deluged …]
 
 The settings are in force when the session is made: libtorrent's own defaults
 would for a moment listen at every address, and look for peers everywhere.
 """
+import errno
 import json
+import os
+import socket
 import sys
 
 from deluge._libtorrent import lt
@@ -28,6 +31,27 @@ def session(pack, flags=0):
 def start(self):
     start_core(self)
     self.session.apply_settings(settings)  # core.conf has overwritten some
+
+
+@export
+def plimsoll_listens(self):
+    """The port that it takes peers at, and how many sockets were not yet right.
+
+    libtorrent ties what it listens with to the first device that has its address.
+    A host with an emulated link has the same address on two, and its peers come
+    in by the other one.
+    """
+    tied = 0
+    for fd in os.listdir('/proc/self/fd'):
+        try:
+            with socket.socket(fileno=os.dup(int(fd))) as s:
+                if s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).strip(b'\0') not in (b'', b'lo'):
+                    s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'')
+                    tied += 1
+        except OSError as e:
+            if e.errno not in (errno.ENOTSOCK, errno.EBADF, errno.ENOPROTOOPT, errno.EOPNOTSUPP):
+                raise
+    return self.session.listen_port(), tied
 
 
 @export
@@ -62,6 +86,7 @@ def plimsoll_connect(self, torrent_id, peers):
 
 lt.session = session
 Core.start = start
+Core.plimsoll_listens = plimsoll_listens
 Core.plimsoll_status = plimsoll_status
 Core.plimsoll_connect = plimsoll_connect
 sys.argv[0] = 'deluged'

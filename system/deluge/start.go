@@ -118,15 +118,22 @@ func (n *node) start(ctx context.Context) error {
 	return nil
 }
 
-// listens asks the daemon on which port it takes peers: when it could not have
-// the one that it was told to, it goes on without.
+// listens asks the daemon where it takes peers: when it could not have the port
+// that it was told to, it goes on without.
 func (n *node) listens(ctx context.Context) error {
-	v, err := n.client.call(ctx, "core.get_listen_port")
+	v, err := n.client.call(ctx, "core.plimsoll_listens")
 	if err != nil {
 		return err
 	}
-	if v != int64(n.port) {
-		return fmt.Errorf("it listens for peers at port %v instead of %d", v, n.port)
+	l, ok := v.([]any)
+	if !ok || len(l) != 2 {
+		return fmt.Errorf("it says of its sockets %v: %w", v, system.ErrAnswer)
+	}
+	if l[0] != int64(n.port) {
+		return fmt.Errorf("it listens for peers at port %v instead of %d", l[0], n.port)
+	}
+	if l[1] != int64(0) {
+		return fmt.Errorf("%v of its sockets were tied to a device", l[1])
 	}
 	return nil
 }
