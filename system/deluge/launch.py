@@ -31,6 +31,24 @@ def session(pack, flags=0):
 def start(self):
     start_core(self)
     self.session.apply_settings(settings)  # core.conf has overwritten some
+    self.alertmanager.register_handler('cache_flushed', lambda alert: on_flushed(self, alert))
+
+
+def on_flushed(self, alert):
+    torrent = self.torrentmanager.torrents.get(str(alert.handle.info_hash()))
+    if torrent is not None:
+        torrent.plimsoll_flushed = True
+
+
+def is_written(torrent, seeding):
+    """Whether all that a complete torrent has is in its file: libtorrent calls a
+    piece its own when it has the hash right, before the bytes are written."""
+    if not seeding:
+        torrent.plimsoll_flushed = None
+    elif getattr(torrent, 'plimsoll_flushed', None) is None:
+        torrent.plimsoll_flushed = False
+        torrent.handle.flush_cache()
+    return bool(torrent.plimsoll_flushed)
 
 
 @export
@@ -60,10 +78,10 @@ def plimsoll_status(self, torrent_id):
     torrent = self.torrentmanager[torrent_id]
     s = torrent.handle.status()
     return {
-        # Bytes of the pieces that passed their hash and are written; total_done
+        # Bytes of the pieces that passed their hash; total_done
         # would count blocks that nobody has checked.
         'have': sum(torrent.handle.file_progress(lt.file_progress_flags_t.piece_granularity)),
-        'seeding': s.is_seeding,
+        'seeding': is_written(torrent, s.is_seeding),
         'lt_state': str(s.state),
         'state': torrent.state,
         'message': torrent.statusmsg,

@@ -250,9 +250,13 @@ func (n *node) Fetched(ctx context.Context, ref system.Ref) (system.Fetched, err
 	if err != nil {
 		return system.Fetched{}, n.explain(doing, err)
 	}
+	done := s.complete() && s.have == t.size
 	f := system.Fetched{
-		Size: t.size, Verified: s.have, Written: s.have, Complete: s.complete() && s.have == t.size,
+		Size: t.size, Verified: s.have, Written: -1, Complete: done,
 		Received: s.received, Sent: s.sent, Peers: int(s.peers),
+	}
+	if done {
+		f.Written = t.size
 	}
 	if s.state == "Error" || s.state == "Paused" || s.state == "Queued" {
 		f.Trouble = s.state + ": " + s.message

@@ -9,10 +9,10 @@ import (
 
 // status is what the daemon says of a torrent.
 type status struct {
-	have           int64 // bytes of whole pieces that were checked and written
+	have           int64 // bytes of whole pieces that passed their hash
 	received, sent int64 // payload since the daemon started
 	peers          int64
-	seeding        bool
+	seeding        bool // complete, and written
 	checking       bool
 	state, message string // Deluge's words
 }
