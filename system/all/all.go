@@ -7,6 +7,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/boost"
 	"github.com/plimsoll-project/plimsoll/system/boxo"
 	"github.com/plimsoll-project/plimsoll/system/codex"
+	"github.com/plimsoll-project/plimsoll/system/deluge"
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/kubo"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
@@ -31,6 +32,7 @@ func All() []system.System {
 		siad.System{},
 		renterd.System{},
 		codex.System{},
+		deluge.System{},
 		kubo.System{},
 		boxo.System{},
 		bittorrent.System{},
