@@ -24,7 +24,7 @@ func (r *Report) successFigure() Figure {
 		least = min(least, float64(p.Lo))
 		k := r.shape.panel(c)
 		data[k] = append(data[k], spec{"kind": "median", "system": c.System, "x": r.dodge(c, 0), "y": p.Value, "lo": p.Lo, "hi": p.Hi,
-			"tip": fmt.Sprintf("%s, %s: %s of %s operations", c.System, r.shape.where(c), percent(float64(p.Value)), count(p.Of))})
+			"tip": fmt.Sprintf("%s: %s of %s operations", r.shape.named(c), percent(float64(p.Value)), count(p.Of))})
 		f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System},
 			share(p.Value), share(p.Lo), share(p.Hi), whole(p.OK), whole(p.Of), whole(p.Censored)))
 	}
@@ -101,7 +101,7 @@ func (r *Report) outcomeFigure() Figure {
 			row = append(row, whole(n))
 			if n > 0 {
 				data[k] = append(data[k], spec{"bar": bar, "outcome": o.String(), "order": i, "share": float64(n) / float64(sum),
-					"tip": fmt.Sprintf("%s, %s: %s of %s %s", c.System, r.shape.where(c), count(n), count(sum), o)})
+					"tip": fmt.Sprintf("%s: %s of %s %s", r.shape.named(c), count(n), count(sum), o)})
 			}
 		}
 		f.Table.Rows = append(f.Table.Rows, row)

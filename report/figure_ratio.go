@@ -37,7 +37,7 @@ func (r *Report) ratioFigure(key string) Figure {
 		if !q.Shown {
 			kind = "open"
 		}
-		row := spec{"kind": kind, "system": c.System, "x": r.dodge(c, 0), "y": q.Value, "tip": fmt.Sprintf("%s, %s: %s", c.System, r.shape.where(c), q.words())}
+		row := spec{"kind": kind, "system": c.System, "x": r.dodge(c, 0), "y": q.Value, "tip": fmt.Sprintf("%s: %s", r.shape.named(c), q.words())}
 		reach(q.Value)
 		if q.Lo.Known() && q.Hi.Known() {
 			row["lo"], row["hi"] = q.Lo, q.Hi

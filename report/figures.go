@@ -85,7 +85,7 @@ func (r *Report) metricFigure(d drawing) Figure {
 		}
 		k := r.shape.panel(c)
 		row := spec{"kind": "median", "system": c.System, "x": r.dodge(c, 0), "y": s.Median,
-			"tip": fmt.Sprintf("%s, %s: median %s of %s", c.System, r.shape.where(c), showRange(s.Median, s.Lo, s.Hi, m.Unit), plural(int64(s.N), "trial", "trials"))}
+			"tip": fmt.Sprintf("%s: median %s of %s", r.shape.named(c), showRange(s.Median, s.Lo, s.Hi, m.Unit), plural(int64(s.N), "trial", "trials"))}
 		if s.Lo.Known() && s.Hi.Known() && s.N > 1 {
 			row["lo"], row["hi"] = s.Lo, s.Hi
 			tops[k] = max(tops[k], float64(s.Hi))

@@ -71,7 +71,7 @@ func overloaded(r *Report) []Finding {
 	f := Finding{Rule: "overloaded", Tone: Bad, Title: "The offered load was not kept up with",
 		Text: "Requests came faster than answers in these cells, so they queued, and every time grew with the length of the trial: medians there are no property of the system. Offer less."}
 	for _, c := range cells {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s of the offered load ended within the trial", c.System, r.shape.where(c), percent(float64(c.Metrics["achieved_share"].Median))))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of the offered load ended within the trial", r.shape.named(c), percent(float64(c.Metrics["achieved_share"].Median))))
 	}
 	return []Finding{f}
 }
@@ -96,7 +96,7 @@ func shortTrials(r *Report) []Finding {
 			continue
 		}
 		if each := float64(c.Success.Of) / float64(cut); each < fewRequests {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s requests of each connection in a trial", c.System, r.shape.where(c), digits(each, 2)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s requests of each connection in a trial", r.shape.named(c), digits(each, 2)))
 		}
 	}
 	if f.Evidence == nil {
@@ -198,7 +198,7 @@ func (r *Report) invalidBecause(id, title, text string, reasons ...string) []Fin
 		}
 		if n > 0 {
 			total += n
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s of %d", c.System, r.shape.where(c), plural(int64(n), "trial", "trials"), c.Valid+c.Invalid+c.Failed))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %d", r.shape.named(c), plural(int64(n), "trial", "trials"), c.Valid+c.Invalid+c.Failed))
 		}
 	}
 	if total == 0 {
@@ -222,8 +222,8 @@ func deadlinesPose(r *Report) []Finding {
 		}
 		failed := c.Success.Of - c.Success.OK
 		naive := float64(c.Success.OK) / float64(all)
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s of %s operations passed the deadline while bytes still came; the server failed %s. Counted together they would read as %s success",
-			c.System, r.shape.where(c), count(cut), count(all), count(failed), percent(naive)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %s operations passed the deadline while bytes still came; the server failed %s. Counted together they would read as %s success",
+			r.shape.named(c), count(cut), count(all), count(failed), percent(naive)))
 	}
 	if f.Evidence == nil {
 		return nil
@@ -239,7 +239,7 @@ func serverFailures(r *Report) []Finding {
 		if failed == 0 {
 			continue
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s of %s (%s): %s", c.System, r.shape.where(c), count(failed), count(c.Success.Of),
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %s (%s): %s", r.shape.named(c), count(failed), count(c.Success.Of),
 			percent(float64(failed)/float64(c.Success.Of)), c.failureWords()))
 	}
 	if f.Evidence == nil {

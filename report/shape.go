@@ -141,6 +141,14 @@ func (s shape) where(c *Cell) string {
 	return strings.Join(words, ", ")
 }
 
+// named is a cell in words: its system, and where it is.
+func (s shape) named(c *Cell) string {
+	if where := s.where(c); where != "" {
+		return c.System + ", " + where
+	}
+	return c.System
+}
+
 func (c *Cell) factor(path string) (Factor, bool) {
 	for _, f := range c.Factors {
 		if f.Path == path {

@@ -24,7 +24,8 @@ type LoadTest struct {
 	Ended    string `json:"ended"`    // what ended it: an exit condition, or that all was done; empty: nothing yet
 	Why      string `json:"why"`      // in words
 	Sessions int    `json:"sessions"` // of ours
-	Crashes  int    `json:"crashes"`  // sessions that ended without a word, and ends of the system's own processes
+	CutOff   int    `json:"cut_off"`  // sessions of ours that ended without a word
+	Crashes  int    `json:"crashes"`  // ends of the system's own processes
 	Files    int64  `json:"files"`    // objects stored
 	Bytes    Num    `json:"bytes"`    // of them: file bytes
 	Absolute Num    `json:"absolute"` // bytes of the storage servers since it began

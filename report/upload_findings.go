@@ -343,6 +343,9 @@ func endedBy(r *Report) []Finding {
 			s += ", " + l.Why
 		}
 		s += "; " + plural(int64(l.Sessions), "session", "sessions")
+		if l.CutOff > 0 {
+			s += ", " + count(int64(l.CutOff)) + " of them cut off"
+		}
 		if l.Crashes > 0 {
 			s += ", " + plural(int64(l.Crashes), "crash", "crashes")
 		}

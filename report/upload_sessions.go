@@ -24,7 +24,7 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 			l.Sessions++
 			what := "session " + count(int64(l.Sessions))
 			if !paused {
-				l.Crashes++
+				l.CutOff++
 				what += "; the one before ended without a word"
 			}
 			paused = false

@@ -112,9 +112,12 @@ var summaryRows = []summaryRow{
 	{"time to full redundancy", func(l *LoadTest) Entry { return estimated(l.Durable, "s") }},
 	{"API latency at the start", func(l *LoadTest) Entry { return estimated(l.LatencyFirst, "s") }},
 	{"API latency at the end", func(l *LoadTest) Entry { return estimated(l.LatencyLast, "s") }},
-	{"crashes", func(l *LoadTest) Entry {
-		e := integer(l.Crashes)
-		e.Note = plural(int64(l.Sessions), "session", "sessions")
+	{"crashes", func(l *LoadTest) Entry { return integer(l.Crashes) }},
+	{"sessions of ours", func(l *LoadTest) Entry {
+		e := integer(l.Sessions)
+		if l.CutOff > 0 {
+			e.Text += ", " + count(int64(l.CutOff)) + " cut off"
+		}
 		return e
 	}},
 	{"ended by", func(l *LoadTest) Entry {

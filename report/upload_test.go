@@ -316,7 +316,7 @@ func TestSessionsAndTheEnd(t *testing.T) {
 	s.hours, s.objects, s.downtime, s.ended = 20, 800, [2]float64{8, 10}, "max_spend: 3600 SC were spent"
 	r := s.report(t)
 	l := r.Loads[0]
-	if l.Sessions != 2 || l.Crashes != 1 || l.Ended != "max_spend" || l.Why != "3600 SC were spent" {
+	if l.Sessions != 2 || l.CutOff != 1 || l.Crashes != 0 || l.Ended != "max_spend" || l.Why != "3600 SC were spent" {
 		t.Errorf("%+v", l)
 	}
 	// Nothing is drawn over the time without a session.
@@ -334,7 +334,7 @@ func TestSessionsAndTheEnd(t *testing.T) {
 		}
 	}
 	s.paused = true
-	if l := s.report(t).Loads[0]; l.Crashes != 0 {
+	if l := s.report(t).Loads[0]; l.Crashes != 0 || l.CutOff != 0 {
 		t.Errorf("a session that was paused is a crash: %+v", l)
 	}
 }
