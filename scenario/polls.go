@@ -22,7 +22,8 @@ type polls struct {
 	journal Journal
 	now     func() time.Duration
 	every   time.Duration
-	told    func() // called after each poll; nil: nobody listens
+	paid    *record.Event // what was spent before the trial; nil: its polls, or its events, tell all
+	told    func()        // called after each poll; nil: nobody listens
 
 	mu        sync.Mutex
 	tally     pollTally
@@ -81,7 +82,7 @@ func (c *change) at(moment time.Duration) float64 {
 }
 
 func newPolls(site Site, node system.Node, sink Sink, every time.Duration) *polls {
-	return &polls{site: site, node: node, journal: sink.Journal, now: sink.Now, every: every, restored: -1}
+	return &polls{site: site, node: node, journal: sink.Journal, now: sink.Now, every: every, paid: sink.Paid, restored: -1}
 }
 
 // add takes one poll.
@@ -120,13 +121,17 @@ func (y *pollTally) add(p record.Poll) {
 
 // restore adds the polls of earlier sessions, and what was known before the first.
 func (p *polls) restore() error {
+	paid := p.paid
 	for e, err := range p.journal.EarlierEvents() {
 		if err != nil {
 			return err
 		}
-		if before := collect.Before(e); before != nil {
-			p.tally.used.Add(before)
+		if collect.Before(e) != nil {
+			paid = &e
 		}
+	}
+	if paid != nil {
+		p.tally.used.Add(collect.Before(*paid))
 	}
 	for earlier, err := range p.journal.EarlierPolls() {
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,9 +35,12 @@ func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000))
 		b.node = &startled{Node: b.mem}
 		before, _ := collect.Baseline([]system.Reading{system.Money(system.ReadSpentPrefix+"upload", new(big.Int), 9)})
-		b.ledger.events = append(b.ledger.events, before)
+		b.paid = &before
+		if _, err := b.mem.Put(t.Context(), "budget", 500, strings.NewReader(strings.Repeat("x", 500))); err != nil {
+			t.Fatal(err)
+		}
 		y := b.must()
-		if got := y.metrics["spent"]; !near(got, 30_000e-9) {
+		if got := y.metrics["spent"]; !near(got, 30_500e-9) {
 			t.Errorf("spent %v", got)
 		}
 		for _, s := range b.states {
