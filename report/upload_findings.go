@@ -97,7 +97,7 @@ func (r *Report) broken(law string, which func(*Break) bool) (evidence []string)
 				continue
 			}
 			what := l.amountWords(b.Amount)
-			if b.Law == "counter" {
+			if b.Law == "counter" || booked(b.Name) {
 				if !b.Amount.Value.Known() {
 					what = show(float64(b.Fell), readingUnit(b.Name))
 				}
@@ -150,7 +150,7 @@ func sumBreaks(r *Report) []Finding {
 
 func counterFalls(r *Report) []Finding {
 	f := Finding{Rule: "counter-fell", Tone: Warn, Title: "A counter fell that must not",
-		Text: fmt.Sprintf("Totals only grow while a test stores and removes nothing. These fell, by more than %s, and stayed below: contracts that were replaced or dropped from the account, a daemon that began to count anew, or data that were lost.", percent(fallShare))}
+		Text: fmt.Sprintf("Totals only grow while a test stores and removes nothing. These fell, by more than %s, and stayed below: a daemon that began to count anew, or data that were lost.", percent(fallShare))}
 	f.Evidence = r.broken("counter", func(*Break) bool { return true })
 	return withEvidence(f)
 }

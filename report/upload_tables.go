@@ -166,7 +166,10 @@ func (r *Report) summaryWords() string {
 		if m == nil {
 			continue
 		}
-		s += " Spent is the system's own total of what contracts cost; used is that without what lies unspent in them"
+		s += " Spent is the system's own total of what contracts cost, those that ended included; used is that without what lies unspent in them"
+		if m.AtLeast {
+			s += " (at least: contracts left the account, and the system does not tell all that they had used)"
+		}
 		if m.Whole {
 			s += "; both count from the system's own beginning, since nothing was stored in it before."
 		} else {
@@ -228,7 +231,7 @@ func (r *Report) spendingTable() Table {
 
 func (r *Report) breakTable() Table {
 	t := Table{Head: []Column{{"load test", false}, {"law", false}, {"amount", true}, {"after", true}, {"and before", true}, {"why", false}}}
-	laws := map[string]string{"sum": "spending is the sum of its parts", "wealth": "wallet and contracts are constant"}
+	laws := map[string]string{"sum": "spending is the sum of its parts", "wealth": "wallet and contracts are constant", "left": "(left the account with contracts)", "waiting": "(waits in ended contracts)"}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for _, b := range l.Breaks {

@@ -41,6 +41,10 @@ type watch struct {
 	counted []int             // parts behind each entry of sum
 	summed  []int             // and of wealth
 	before  map[string]*big.Int
+
+	ended bool                        // the system tells what contracts that are over had used
+	drops map[string]map[int]*big.Int // by how much an amount by purpose fell at a poll
+	gone  map[string]*big.Int         // of such an amount, what left the account for good, at least
 }
 
 // partsOfWealth are the amounts that a closed system neither makes nor loses,
@@ -68,7 +72,7 @@ func (in *input) watched(trial int64) (*watch, error) {
 
 func newWatch() *watch {
 	return &watch{values: map[string][]float64{}, took: map[string][]float64{}, failed: map[string]int64{}, why: map[string]string{}, bad: map[string]int64{}, absurd: map[string]string{},
-		decimals: -1, first: map[string]*big.Int{}, last: map[string]*big.Int{}, before: map[string]*big.Int{}, made: map[string][2]int{}}
+		decimals: -1, first: map[string]*big.Int{}, last: map[string]*big.Int{}, before: map[string]*big.Int{}, made: map[string][2]int{}, drops: map[string]map[int]*big.Int{}, gone: map[string]*big.Int{}}
 }
 
 func (w *watch) add(p *record.Poll) {
@@ -98,7 +102,7 @@ func (w *watch) add(p *record.Poll) {
 	}
 	w.latency = append(w.latency, latency)
 	amounts := map[string]*big.Int{}
-	for _, v := range p.Readings {
+	for _, v := range w.fold(p.Readings) {
 		if v.Bad != "" {
 			w.bad[v.Name]++
 			w.absurd[v.Name] = v.Bad
@@ -119,6 +123,11 @@ func (w *watch) add(p *record.Poll) {
 		}
 		if w.first[v.Name] == nil {
 			w.first[v.Name] = exact
+		} else if was := w.last[v.Name]; exact.Cmp(was) < 0 && booked(v.Name) {
+			if w.drops[v.Name] == nil {
+				w.drops[v.Name] = map[int]*big.Int{}
+			}
+			w.drops[v.Name][n] = new(big.Int).Sub(was, exact)
 		}
 		w.last[v.Name] = exact
 	}
@@ -204,6 +213,7 @@ func (w *watch) close() {
 		w.took[name] = pad(w.took[name], n)
 	}
 	w.rest()
+	w.leave()
 	slices.Sort(w.parts)
 	w.sum, w.wealth = w.sum.whole(w.counted), w.wealth.whole(w.summed)
 }
