@@ -14,7 +14,7 @@ import (
 // contracts cost less what lies unspent in them or, where it tells no such
 // total, its spending by purpose. It is the sum of the increments: contracts
 // that end or are renewed leave the system's sums, and what was spent in them
-// stays spent. What was used between the last poll that had them and the first
+// stays spent. Where the system does not tell of such contracts, what was used between the last poll that had them and the first
 // that has them no more is not seen, so that the sum is then a little too low.
 // The zero value is ready.
 type Used struct {
@@ -41,7 +41,7 @@ func (r *risen) add(v *big.Int) {
 func (u *Used) Add(readings []record.Reading) {
 	told := map[string]*big.Int{}
 	var untold []string // purposes of which the amount is not to be used
-	for _, r := range readings {
+	for _, r := range withEnded(readings) {
 		amount, ok := new(big.Int).SetString(r.Exact, 10)
 		switch {
 		case r.Bad == "" && ok:
@@ -83,6 +83,38 @@ func (u *Used) Add(readings []record.Reading) {
 	}
 }
 
+// withEnded adds what contracts that are over had used to the account of those
+// in use, where the system tells both: nothing leaves it then.
+func withEnded(readings []record.Reading) []record.Reading {
+	ended := map[string]record.Reading{}
+	for _, r := range readings {
+		if r.Name == system.ReadEnded {
+			ended[system.ReadSpent] = r
+		} else if purpose, ok := strings.CutPrefix(r.Name, system.ReadEndedPrefix); ok {
+			ended[system.ReadSpentPrefix+purpose] = r
+		}
+	}
+	if len(ended) == 0 {
+		return readings
+	}
+	all := slices.Clone(readings)
+	for i := range all {
+		over, ok := ended[all[i].Name]
+		if !ok || all[i].Bad != "" {
+			continue
+		}
+		a, ok1 := new(big.Int).SetString(all[i].Exact, 10)
+		b, ok2 := new(big.Int).SetString(over.Exact, 10)
+		switch {
+		case over.Bad != "":
+			all[i].Bad = over.Bad
+		case ok1 && ok2:
+			all[i].Exact, all[i].Value = a.Add(a, b).String(), all[i].Value+over.Value
+		}
+	}
+	return all
+}
+
 // Sum is in the currency's smallest unit, of which 10^decimals make one; false:
 // it, or what one of the currency is, has not been told.
 func (u *Used) Sum() (amount *big.Int, decimals int, known bool) {
@@ -120,7 +152,8 @@ const (
 func Baseline(readings []system.Reading) (e record.Event, ok bool) {
 	var text []string
 	for _, r := range readings {
-		if r.Bad == "" && r.Amount != nil && (r.Name == system.ReadSpent || r.Name == system.ReadUnspent || strings.HasPrefix(r.Name, system.ReadSpentPrefix)) {
+		of, _, _ := strings.Cut(r.Name, ":")
+		if r.Bad == "" && r.Amount != nil && (of == system.ReadSpent || of == system.ReadEnded || r.Name == system.ReadUnspent) {
 			text = append(text, r.Name+" "+r.Amount.String())
 		}
 	}

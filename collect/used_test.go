@@ -31,6 +31,10 @@ func TestUsed(t *testing.T) {
 		{"contracts that exist are used up", [][]record.Reading{contracts(3600, 3000), contracts(3600, 1000), contracts(3600, 3)}, 2997},
 		{"money put aside is not used", [][]record.Reading{contracts(0, 0), contracts(3600, 3000)}, 600},
 		{"renewed contracts leave the list, and stay paid", [][]record.Reading{contracts(3600, 3000), contracts(3600, 100), contracts(1000, 990), contracts(1000, 890)}, 2900 + 100},
+		{"what ended contracts had used is told", [][]record.Reading{
+			append(contracts(3600, 3000), sc(system.ReadEnded, 0), sc(fees, 600), sc(system.ReadEndedPrefix+"fees", 0)),
+			append(contracts(1000, 990), sc(system.ReadEnded, 3500), sc(fees, 10), sc(system.ReadEndedPrefix+"fees", 600)),
+		}, 10 + 3500 - 600},
 		{"a daemon that has not read its contracts yet", [][]record.Reading{contracts(3600, 3000), contracts(3600, 100), contracts(0, 0), contracts(3600, 90)}, 2910},
 		{"half an answer is none", [][]record.Reading{contracts(3600, 3000), {sc(system.ReadSpent, 3600), bad(sc(system.ReadUnspent, 0))}, contracts(3600, 2990)}, 10},
 		{"by purpose", [][]record.Reading{{sc(fees, 5)}, {sc(fees, 6), sc(upload, 10)}, {sc(fees, 0), sc(upload, 12)}, {sc(fees, 2), sc(upload, 12)}}, 1 + 12 + 2},

@@ -27,6 +27,7 @@ type longTrial struct {
 	clock clock
 	marks []string // notes that its sessions left
 	check *record.LinkCheck
+	paid  *record.Event // what was spent before it, where it begins in this session
 
 	others othersUsed // over all sessions so far
 
@@ -121,6 +122,7 @@ func (r *run) openLong(ctx context.Context, cell experiment.Cell, block int) (*l
 	}
 	if s.paid != nil && !kept {
 		t.event(s.paid.Kind, s.paid.What, s.paid.Detail)
+		t.paid = s.paid
 	}
 	s.used, s.paid = true, nil
 	t.wall = newWallWatch(time.Now(), t.clock.Now())
@@ -220,6 +222,7 @@ func (t *longTrial) load(parent context.Context) (out loaded, end, err error) {
 		Block:    t.w.Block,
 		Progress: func(ops, bytes int64) { r.say.Load(ops, bytes, t.clock.Now()) },
 		Journal:  journal{t.w, r.rec.Reader, r.say},
+		Paid:     t.paid,
 		Now:      t.clock.Now,
 		State:    func(s scenario.State) { t.seen(s, cancel) },
 	})

@@ -30,6 +30,7 @@ type slowLoad struct {
 	alter   func(s *scenario.State)      // of what is reported
 	sees    func(site scenario.Site)     // what Prepare was given
 	earlier func(jobs, events int)       // what a session found
+	paid    func(*record.Event)          // what it was told
 	silent  func(now time.Duration) bool // nothing is stored or said then
 }
 
@@ -66,6 +67,9 @@ func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink 
 			events++
 		}
 		s.earlier(int(done), events)
+	}
+	if s.paid != nil {
+		s.paid(sink.Paid)
 	}
 	load := func() scenario.Load { return scenario.Load{Seconds: sink.Now().Seconds()} }
 	for n := int64(1); done < s.objects; {

@@ -115,12 +115,12 @@ type Exit struct {
 // redundancy, where the system tells) in every full window.
 type Floor struct {
 	Bytes  Bytes    `json:"bytes" default:"1.35GB" min:"1B" doc:"Bytes per window, at least; none at all is less."`
-	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the window, which slides."`
+	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the window, which slides; over the servers' bytes, where the system tells them, from poll to poll."`
 }
 
 // Steady is when a load test no longer changes.
 type Steady struct {
-	Within  Fraction `json:"within" default:"5%" min:"0.1%" doc:"Relative change of the median time to store an object, from one window to the next, that counts as none."`
+	Within  Fraction `json:"within" default:"5%" min:"0.1%" doc:"Relative change of the median time to store an object, from the first window of a row to each later one, that counts as none."`
 	Windows int      `json:"windows" default:"5" min:"2" max:"1000" doc:"So many windows in a row without a change end the test."`
 	Window  Duration `json:"window" default:"1h" min:"1s" doc:"Length of a window."`
 }

@@ -7,12 +7,12 @@ type Upload struct {
 	Concurrency Axis[int] `json:"concurrency,omitempty" default:"5" min:"1" max:"1000" label:"uploads at a time" doc:"Objects under way at once."`
 	Slot        string    `json:"slot" default:"auto" enum:"auto,accepted,durable" doc:"Until when an object is under way: until the system has accepted it, or until it has its full redundancy. auto: durable where the system says when it is, else accepted."`
 	Until       string    `json:"until" default:"durable" enum:"accepted,durable" doc:"When all is done: every object accepted, or also at its full redundancy, where the system says so."`
-	Settle      Duration  `json:"settle" default:"1h" min:"1s" doc:"Time an object may take from accepted to durable before its slot is given to the next; it is looked at again, and the report says how many never were."`
+	Settle      Duration  `json:"settle" default:"1h" min:"1s" doc:"Time an object may take from accepted to durable before its slot is given to the next; it is looked at again at the end, all of them together for as long, and the report says how many never were."`
 	Retries     int       `json:"retries" default:"3" min:"0" max:"1000" doc:"How often an object that failed is tried again before it is given up."`
 	Backoff     Duration  `json:"backoff" default:"1s" min:"1ms" doc:"Pause before the first retry; each further one is five times as long, up to ten minutes."`
-	Poll        Duration  `json:"poll" default:"1m" min:"100ms" doc:"Interval at which the system is asked how it is: contracts, files, money, storage. On an absolute schedule."`
+	Poll        Duration  `json:"poll" default:"1m" min:"100ms" doc:"Interval at which the system is asked how it is: contracts, files, money, storage. On an absolute schedule. An answer is waited for during ten intervals, for ten minutes at least and an hour at most."`
 	Verify      Fraction  `json:"verify" default:"0%" doc:"Share of the stored objects that are fetched and compared at the end, chosen by the seed. Fetching costs money on systems that are paid."`
-	After       string    `json:"after" default:"keep" enum:"keep,remove" doc:"What happens in an attached system to the stored objects when the test is done: they stay, or are removed where the system can. An interrupted test removes nothing."`
+	After       string    `json:"after" default:"keep" enum:"keep,remove" doc:"What happens in an attached system to the stored objects when the test is done: they stay, or are removed where the system can. An interrupted test removes nothing; one that an exit condition ended does."`
 	Attribution bool      `json:"attribution" default:"false" doc:"Instead of the data set alone, vary the number of files, the bytes and the idle time apart from each other, so that the report can tell which of them makes the system slower."`
 	Need        Need      `json:"need" doc:"What must hold before the first upload."`
 	Price       string    `json:"price,omitempty" form:"price" doc:"What one unit of the system's currency costs, with its date or source, such as \"0.014 USD (2018-06-01)\": the report states costs in it, too."`

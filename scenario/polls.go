@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -21,7 +22,8 @@ type polls struct {
 	journal Journal
 	now     func() time.Duration
 	every   time.Duration
-	told    func() // called after each poll; nil: nobody listens
+	paid    *record.Event // what was spent before the trial; nil: its polls, or its events, tell all
+	told    func()        // called after each poll; nil: nobody listens
 
 	mu        sync.Mutex
 	tally     pollTally
@@ -41,11 +43,17 @@ type pollTally struct {
 	trouble             trouble
 }
 
-// change is the first and the last that was told of a number.
+// change is the first and the last that was told of a number, and all between.
 type change struct {
 	known       bool
 	first, last float64
 	from, to    time.Duration // ends of their polls
+	points      []point
+}
+
+type point struct {
+	at    time.Duration
+	value float64
 }
 
 func (c *change) add(at time.Duration, v float64) {
@@ -53,10 +61,28 @@ func (c *change) add(at time.Duration, v float64) {
 		c.known, c.first, c.from = true, v, at
 	}
 	c.last, c.to = v, at
+	c.points = append(c.points, point{at, v})
+}
+
+// at is the number at a moment, interpolated between two polls; before the first
+// and after the last one it is what those told.
+func (c *change) at(moment time.Duration) float64 {
+	i, _ := slices.BinarySearchFunc(c.points, moment, func(p point, at time.Duration) int { return cmp.Compare(p.at, at) })
+	switch i {
+	case 0:
+		return c.first
+	case len(c.points):
+		return c.last
+	}
+	a, b := c.points[i-1], c.points[i]
+	if b.at == a.at {
+		return b.value
+	}
+	return a.value + (b.value-a.value)*float64(moment-a.at)/float64(b.at-a.at)
 }
 
 func newPolls(site Site, node system.Node, sink Sink, every time.Duration) *polls {
-	return &polls{site: site, node: node, journal: sink.Journal, now: sink.Now, every: every, restored: -1}
+	return &polls{site: site, node: node, journal: sink.Journal, now: sink.Now, every: every, paid: sink.Paid, restored: -1}
 }
 
 // add takes one poll.
@@ -95,13 +121,17 @@ func (y *pollTally) add(p record.Poll) {
 
 // restore adds the polls of earlier sessions, and what was known before the first.
 func (p *polls) restore() error {
+	paid := p.paid
 	for e, err := range p.journal.EarlierEvents() {
 		if err != nil {
 			return err
 		}
-		if before := collect.Before(e); before != nil {
-			p.tally.used.Add(before)
+		if collect.Before(e) != nil {
+			paid = &e
 		}
+	}
+	if paid != nil {
+		p.tally.used.Add(collect.Before(*paid))
 	}
 	for earlier, err := range p.journal.EarlierPolls() {
 		if err != nil {
@@ -207,7 +237,7 @@ func pollMetrics() []record.Metric {
 		{Key: "absolute_bytes", Name: "absolute bytes gained", Unit: "B", Better: record.Lower,
 			Help: "bytes that the storage servers hold, or were sent, more at the last poll than at the first of the trial, padding, metadata and redundancy included"},
 		{Key: "absolute_bandwidth", Name: "absolute bandwidth", Unit: "B/s", Better: record.Higher,
-			Help: "that divided by the time between the ends of the two polls"},
+			Help: "what they hold more at the end than at the beginning, divided by the time: between the ends of the first and the last poll of collect; from the first put to the last acceptance of upload, as for file bandwidth, interpolated between polls"},
 		{Key: "spent", Name: "money spent", Unit: "1", Better: record.Lower,
 			Help: "money used up: what contracts cost less what lies unspent in them or, where no such total is told, the sum of spending by purpose; all increments from poll to poll, because contracts that end leave the system's sums; from before upload.need.allowance was set, else from the first poll; in the system's currency, rounded (the readings are exact)"},
 		{Key: "polls", Name: "polls", Unit: "1", Better: record.Neither,
@@ -246,4 +276,16 @@ func (p *polls) metrics() map[string]float64 {
 		}
 	}
 	return m
+}
+
+// bandwidth is that of absolute bytes between two moments; false: they were not
+// told, or there is no time between.
+func (p *polls) bandwidth(from, to time.Duration) (float64, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := &p.tally.absolute
+	if len(a.points) < 2 || to <= from {
+		return 0, false
+	}
+	return (a.at(to) - a.at(from)) / (to - from).Seconds(), true
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/collect"
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
@@ -33,9 +35,12 @@ func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000))
 		b.node = &startled{Node: b.mem}
 		before, _ := collect.Baseline([]system.Reading{system.Money(system.ReadSpentPrefix+"upload", new(big.Int), 9)})
-		b.ledger.events = append(b.ledger.events, before)
+		b.paid = &before
+		if _, err := b.mem.Put(t.Context(), "budget", 500, strings.NewReader(strings.Repeat("x", 500))); err != nil {
+			t.Fatal(err)
+		}
 		y := b.must()
-		if got := y.metrics["spent"]; !near(got, 30_000e-9) {
+		if got := y.metrics["spent"]; !near(got, 30_500e-9) {
 			t.Errorf("spent %v", got)
 		}
 		for _, s := range b.states {
@@ -78,4 +83,15 @@ func TestPollLatency(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Both bandwidths of a test are of the same time: that in which it stored.
+func TestBandwidthsHaveOneWindow(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"}, uploadCell(600, 1000, func(u *experiment.ResolvedUpload) { u.Slot = "accepted" }))
+		m := b.must().metrics
+		if file, absolute := m["file_bandwidth"], m["absolute_bandwidth"]; !(file > 0) || absolute < 2.9*file || absolute > 3.1*file {
+			t.Errorf("absolute bytes are three times the file bytes, their bandwidths %v and %v", absolute, file)
+		}
+	})
 }

@@ -76,6 +76,9 @@ type Sink struct {
 
 	// Of a scenario that Continues: nil for others.
 	Journal Journal
+	// Paid is the event of collect.Baseline that says what was spent before the
+	// trial began; nil: nothing was, or the journal knows.
+	Paid *record.Event
 	// Now is the time since Epoch: monotonic within a session, and beyond
 	// everything that earlier sessions of the trial have recorded.
 	Now func() time.Duration

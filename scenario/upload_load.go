@@ -108,6 +108,12 @@ func (t *uploadTrial) load(cpu float64) Load {
 		load.AchievedRate = float64(y.accepted) / load.Seconds
 		m["file_rate"], m["file_bandwidth"] = load.AchievedRate, float64(y.bytes)/load.Seconds
 	}
+	delete(m, "absolute_bandwidth") // of another window
+	if t.polls != nil {
+		if v, ok := t.polls.bandwidth(max(0, y.first), y.last); ok {
+			m["absolute_bandwidth"] = v
+		}
+	}
 	if gained, ok := m["absolute_bytes"]; ok && y.accepted > 0 {
 		m["absolute_per_file"] = gained / float64(y.accepted)
 		if y.bytes > 0 {

@@ -157,6 +157,7 @@ type uploadBench struct {
 	states  []State
 	notes   []string
 	state   func(State)
+	paid    *record.Event
 }
 
 func uploadCell(objects int, size int64, set ...func(*experiment.ResolvedUpload)) experiment.Cell {
@@ -199,7 +200,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal Journal) (yield, 
 	var y yield
 	from := len(b.ops)
 	y.load, err = runner.Trial(ctx, b.cell, 42, Sink{
-		Epoch: b.epoch, Journal: journal, Now: func() time.Duration { return time.Since(b.epoch) },
+		Epoch: b.epoch, Journal: journal, Paid: b.paid, Now: func() time.Duration { return time.Since(b.epoch) },
 		Block: func(block []byte) error {
 			var err error
 			if b.ops, err = record.DecodeBlock(block, b.ops); err == nil {
