@@ -159,7 +159,7 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	l.latencies()
 	l.currency = r.currencyOf(l.System, t)
 	price, text := t.Info.price()
-	l.Money = w.economy(l.currency, price, text, l.fresh(), l.Files, float64(l.Bytes), l.currency == "SC")
+	l.Money = w.economy(l.currency, price, text, l.fresh(), l.Files, float64(l.Bytes), l.months())
 	l.efficient()
 	l.check()
 	return l, nil

@@ -176,7 +176,16 @@ func (r *Report) summaryWords() string {
 			s += "; both count from the first poll, since something was stored before."
 		}
 		if m.Months.Known() {
-			s += fmt.Sprintf(" Per TB·month is the money for fees and storage, divided by 10^12 file bytes and by %s months, the assumed length of a contract (84 days, as in the study; bandwidth is left out as there): unspent money is assumed to come back.", digits(float64(m.Months), 3))
+			length := "the period of the renter's allowance"
+			if m.Months == contractMonths {
+				length = "the assumed length of a contract: 84 days, as in the study"
+			}
+			if m.PerTBMonth.Value.Known() {
+				s += " Per TB·month is the money for fees and storage alone, as in the study (no bandwidth, nor accounts with hosts or maintenance, which the row below has, too)"
+			} else {
+				s += " What storing costs for each TB·month is not told: the system charges it within another purpose; with bandwidth it is all that was used"
+			}
+			s += fmt.Sprintf(", divided by 10^12 file bytes and by %s months (%s); unspent money is assumed to come back.", digits(float64(m.Months), 3), length)
 		}
 		if m.In != "" {
 			s += fmt.Sprintf(" 1 %s is taken for %s, as the experiment states.", m.Currency, m.Price)
