@@ -275,7 +275,9 @@ func (r *Report) codingOf(name string) (c coding) {
 	return c
 }
 
-// fresh reports whether nothing was stored when the first poll looked.
+// fresh reports whether nothing was stored when the first poll looked. One that
+// looked after our first put tells that by the number of files only: no more than
+// are ours.
 func (l *LoadTest) fresh() bool {
 	if l.info.plan.Upload == nil {
 		return true // what was there is what is watched
@@ -283,14 +285,30 @@ func (l *LoadTest) fresh() bool {
 	for _, name := range []string{system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute} {
 		v := l.watch.values[name]
 		first, _ := edge(v)
-		if first < 0 {
-			continue
-		}
-		if n, _ := l.shelf.by(l.watch.end[first]); n == 0 && v[first] > 0 && l.began() > l.watch.end[first] {
+		if first >= 0 && v[first] > 0 && (l.began() > l.watch.end[first] || !l.oursAt(first)) {
 			return false
 		}
 	}
 	return true
+}
+
+// oursAt reports whether a poll told of no more files than were ours by then,
+// those under way included.
+func (l *LoadTest) oursAt(poll int) bool {
+	v := l.watch.values[system.ReadFiles]
+	n, _ := l.shelf.by(l.watch.end[poll])
+	return poll < len(v) && v[poll] <= float64(n+l.info.plan.Upload.Concurrency)
+}
+
+// since is the poll from which on what servers hold is counted, and what we had
+// stored by then; −1: from nothing.
+func (l *LoadTest) since(v []float64) (poll, files int, bytes float64) {
+	first, _ := edge(v)
+	if first < 0 || l.fresh() {
+		return -1, 0, 0
+	}
+	files, bytes = l.shelf.by(l.watch.mid(first))
+	return first, files, bytes
 }
 
 // began is when the first object was accepted: nothing of ours was stored before
@@ -322,10 +340,8 @@ func (l *LoadTest) stored() {
 				l.FileRate = estimateBetween(w.rate(v, first, last))
 			}
 		}
-	} else if n := len(l.shelf.accepted); n > 1 {
-		if took := l.shelf.accepted[n-1].at - l.began(); took > 0 && !math.IsInf(took, 0) {
-			l.FileRate = Estimate{Value: l.Bytes / Num(took), Lo: unknown, Hi: unknown}
-		}
+	} else if from, to := l.storing(); len(l.shelf.accepted) > 1 && to > from {
+		l.FileRate = Estimate{Value: l.Bytes / Num(to-from), Lo: unknown, Hi: unknown}
 	}
 	if v, at := latestAt(w.values[system.ReadContracts], len(w.start)-1); at >= 0 {
 		l.Contracts = Num(v)
@@ -336,9 +352,7 @@ func (l *LoadTest) stored() {
 		if !l.fresh() {
 			l.Absolute -= Num(v[first])
 		}
-		if last > first {
-			l.AbsoluteRate = estimateBetween(w.rate(v, first, last))
-		}
+		l.AbsoluteRate = l.absoluteRate(v)
 	}
 	var accept, durable []float64
 	for _, s := range l.shelf.accepted {
@@ -350,6 +364,46 @@ func (l *LoadTest) stored() {
 		durable = append(durable, s.took)
 	}
 	l.Accept, l.Durable = quartiles(accept), quartiles(durable)
+}
+
+// absoluteRate is the bandwidth of the servers over the same time as that of the
+// files: what the polls around it saw come, at least what those within it did.
+func (l *LoadTest) absoluteRate(v []float64) Estimate {
+	w := l.watch
+	first, last := edge(v)
+	from, to := l.storing()
+	if l.info.plan.Upload == nil || math.IsInf(from, 0) || !(to > from) {
+		if last <= first || l.info.plan.Upload != nil {
+			return noEstimate
+		}
+		return estimateBetween(w.rate(v, first, last))
+	}
+	before, after, inner, outer := first, last, -1, -1
+	for i, x := range v {
+		switch {
+		case math.IsNaN(x):
+			continue
+		case w.end[i] <= from:
+			before = i
+		case w.start[i] >= to:
+			after = min(after, i)
+		}
+		if w.start[i] >= from && w.end[i] <= to {
+			if inner < 0 {
+				inner = i
+			}
+			outer = i
+		}
+	}
+	if after <= before {
+		return noEstimate
+	}
+	e := Estimate{Value: Num((v[after] - v[before]) / (to - from)), Lo: 0}
+	e.Hi = e.Value
+	if outer > inner {
+		e.Lo = min(e.Value, Num((v[outer]-v[inner])/(to-from)))
+	}
+	return e
 }
 
 func estimateBetween(v, lo, hi float64) Estimate { return Estimate{Num(v), Num(lo), Num(hi)} }
@@ -409,21 +463,25 @@ func (l *LoadTest) efficient() {
 	if l.info.plan.Upload == nil {
 		e.Value.Value = l.Bytes / l.Absolute
 	} else {
-		n0, b0 := l.shelf.by(w.start[last])
-		n1, b1 := l.shelf.by(w.end[last])
-		e.Value = Estimate{Num((b0+b1)/2) / l.Absolute, Num(b0) / l.Absolute, Num(b1) / l.Absolute}
-		files = float64(n0+n1) / 2
-		padded := l.padded(n1)
-		if float64(l.Absolute) < padded && l.coding.sector > 0 {
-			l.coding.sector = 0 // another build, or packed objects: nothing is rounded up
-			padded = l.padded(n1)
+		lo, hi := l.onServers(last)
+		if hi <= 0 {
+			return
 		}
-		if l.coding.known() && padded > 0 && b1 > 0 {
+		e.Value = Estimate{Num((lo+hi)/2) / l.Absolute, Num(lo) / l.Absolute, Num(hi) / l.Absolute}
+		n, accepted := l.shelf.by(w.end[last])
+		_, skip, base := l.since(v)
+		share := min(1, (lo+hi)/2/(accepted-base)) // of what was accepted, on servers
+		files = float64(n-skip) * share
+		padded := l.padded(skip, n)
+		if l.coding.sector > 0 && float64(l.Absolute) < 0.99*padded*share {
+			l.coding = coding{} // another build, or packed objects: what is rounded up is not known
+		}
+		if l.coding.known() && padded > 0 && accepted > base {
 			e.Needed, e.Servers = Num(l.coding.needed), Num(l.coding.servers)
 			if l.coding.sector > 0 {
 				e.Sector = Num(l.coding.sector)
 			}
-			e.Padding = Num(b1 / padded)
+			e.Padding = Num((accepted - base) / padded)
 			e.Redundancy = e.Value.Value / e.Padding
 			e.Copies = 1 / e.Redundancy
 			e.Line = e.Padding * e.Needed / e.Servers
@@ -434,10 +492,10 @@ func (l *LoadTest) efficient() {
 	}
 }
 
-// padded are the bytes of the first n objects in whole sectors, once.
-func (l *LoadTest) padded(n int) float64 {
+// padded are the bytes of the objects between two in whole sectors, once.
+func (l *LoadTest) padded(from, to int) float64 {
 	sum := 0.0
-	for _, s := range l.shelf.accepted[:n] {
+	for _, s := range l.shelf.accepted[from:to] {
 		sum += float64(l.coding.padded(s.size))
 	}
 	return sum
