@@ -24,6 +24,7 @@ type LoadTest struct {
 	Ended    string `json:"ended"`    // what ended it: an exit condition, or that all was done; empty: nothing yet
 	Why      string `json:"why"`      // in words
 	Sessions int    `json:"sessions"` // of ours
+	Downtime Num    `json:"downtime"` // seconds between sessions, in Seconds and in the bandwidths
 	Crashes  int    `json:"crashes"`  // sessions that ended without a word, and ends of the system's own processes
 	Files    int64  `json:"files"`    // objects stored
 	Bytes    Num    `json:"bytes"`    // of them: file bytes

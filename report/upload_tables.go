@@ -104,7 +104,11 @@ var summaryRows = []summaryRow{
 		if !l.Seconds.Known() {
 			return none
 		}
-		return Entry{Text: moment(l.Seconds), Raw: plain(float64(l.Seconds))}
+		e := Entry{Text: moment(l.Seconds), Raw: plain(float64(l.Seconds))}
+		if l.Downtime > 0 {
+			e.Note = "of it " + moment(l.Downtime) + " between sessions"
+		}
+		return e
 	}},
 	{"file bandwidth", func(l *LoadTest) Entry { return number(l.FileRate.Value, "B/s") }},
 	{"absolute bandwidth", func(l *LoadTest) Entry { return estimated(l.AbsoluteRate, "B/s") }},
@@ -160,7 +164,7 @@ func tiny(v Num) Entry {
 
 // summaryWords say how the table's numbers come about.
 func (r *Report) summaryWords() string {
-	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is the one over the other. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half. Ranges of what polls tell are what the moments of the polls leave open."
+	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is what of the file bytes is on servers over the absolute bytes. Both bandwidths are of the time from the first put to the last acceptance, what lies between sessions included. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half. Ranges of what polls tell are what the moments of the polls leave open."
 	for i := range r.Loads {
 		m := r.Loads[i].Money
 		if m == nil {

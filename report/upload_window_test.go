@@ -85,3 +85,20 @@ func TestBandwidthsOfOneWindow(t *testing.T) {
 		t.Errorf("three times the bytes, and %v times the bandwidth: %v, %v", ratio, l.FileRate, l.AbsoluteRate)
 	}
 }
+
+// Metadata weigh where objects are small, and are nothing bad; the same share of
+// large objects is.
+func TestMetadataOfSmallObjects(t *testing.T) {
+	for size, rule := range map[int64]string{1000: "small-objects", 10_000_000: "more-than-asked"} {
+		bytes := 3.2 * float64(size) * 100
+		w := &watch{start: []float64{1, 300}, end: []float64{2, 301}, values: map[string][]float64{system.ReadAbsolute: {0, bytes}}}
+		l := acceptedLoad(100, size, w)
+		l.coding = coding{0, 1, 2}
+		l.stored()
+		l.efficient()
+		found := moreThanAsked(&Report{Loads: []LoadTest{*l}})
+		if len(found) != 1 || found[0].Rule != rule || (found[0].Tone == Neutral) != (size == 1000) {
+			t.Errorf("objects of %d B: %+v", size, found)
+		}
+	}
+}
