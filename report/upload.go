@@ -36,6 +36,8 @@ type LoadTest struct {
 	Contracts    Num         `json:"contracts"`     // at the end
 	LatencyFirst Estimate    `json:"latency_first"` // of all calls of a poll: median of the first polls, and their range
 	LatencyLast  Estimate    `json:"latency_last"`
+	FirstOpen    Num         `json:"latency_first_open"` // share of those polls of which a call timed out: they took that long at least
+	LastOpen     Num         `json:"latency_last_open"`
 	Accept       Estimate    `json:"accept"`  // seconds to store an object: median, with its interval
 	Durable      Estimate    `json:"durable"` // and to its full redundancy
 	Objects      Objects     `json:"objects"`
@@ -426,17 +428,32 @@ const latencyPolls = 5
 // latencies fills the API's latency at the beginning and at the end.
 func (l *LoadTest) latencies() {
 	l.LatencyFirst, l.LatencyLast = noEstimate, noEstimate
-	var all []float64
-	for _, v := range l.watch.latency {
+	var known []int
+	for i, v := range l.watch.latency {
 		if !math.IsNaN(v) {
-			all = append(all, v)
+			known = append(known, i)
 		}
 	}
-	n := max(latencyPolls, len(all)/100)
-	if len(all) < 2*n {
+	n := max(latencyPolls, len(known)/100)
+	if len(known) < 2*n {
 		return
 	}
-	l.LatencyFirst, l.LatencyLast = quartiles(all[:n]), quartiles(all[len(all)-n:])
+	l.LatencyFirst, l.FirstOpen = l.latencyOf(known[:n])
+	l.LatencyLast, l.LastOpen = l.latencyOf(known[len(known)-n:])
+}
+
+// latencyOf is the latency of some polls, and the share of them in which a call
+// timed out: their time is the least that it would have taken.
+func (l *LoadTest) latencyOf(polls []int) (Estimate, Num) {
+	var all []float64
+	open := 0
+	for _, i := range polls {
+		all = append(all, l.watch.latency[i])
+		if l.watch.least[i] {
+			open++
+		}
+	}
+	return quartiles(all), Num(open) / Num(len(polls))
 }
 
 // efficient fills where the absolute bytes come from. File bytes and absolute

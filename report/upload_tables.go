@@ -114,8 +114,8 @@ var summaryRows = []summaryRow{
 	{"absolute bandwidth", func(l *LoadTest) Entry { return estimated(l.AbsoluteRate, "B/s") }},
 	{"time to store an object", func(l *LoadTest) Entry { return estimated(l.Accept, "s") }},
 	{"time to full redundancy", func(l *LoadTest) Entry { return estimated(l.Durable, "s") }},
-	{"API latency at the start", func(l *LoadTest) Entry { return estimated(l.LatencyFirst, "s") }},
-	{"API latency at the end", func(l *LoadTest) Entry { return estimated(l.LatencyLast, "s") }},
+	{"API latency at the start", func(l *LoadTest) Entry { return latencyEntry(l.LatencyFirst, l.FirstOpen) }},
+	{"API latency at the end", func(l *LoadTest) Entry { return latencyEntry(l.LatencyLast, l.LastOpen) }},
 	{"crashes", func(l *LoadTest) Entry {
 		e := integer(l.Crashes)
 		e.Note = plural(int64(l.Sessions), "session", "sessions")
@@ -154,6 +154,15 @@ func (l *LoadTest) moneyOf(of func(*Money) Amount) Entry {
 	return e
 }
 
+// latencyEntry is a latency, with the share of polls that timed out.
+func latencyEntry(e Estimate, open Num) Entry {
+	n := estimated(e, "s")
+	if open > 0 {
+		n.Note = strings.TrimPrefix(n.Note+"; ", "; ") + "at least: " + percent(float64(open)) + " timed out"
+	}
+	return n
+}
+
 // tiny is a share that may be very small.
 func tiny(v Num) Entry {
 	if !v.Known() {
@@ -164,7 +173,7 @@ func tiny(v Num) Entry {
 
 // summaryWords say how the table's numbers come about.
 func (r *Report) summaryWords() string {
-	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is what of the file bytes is on servers over the absolute bytes. Both bandwidths are of the time from the first put to the last acceptance, what lies between sessions included. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half. Ranges of what polls tell are what the moments of the polls leave open."
+	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is what of the file bytes is on servers over the absolute bytes. Both bandwidths are of the time from the first put to the last acceptance, what lies between sessions included. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half; a call that timed out counts with the time that it was waited for, which is the least that it would have taken. Ranges of what polls tell are what the moments of the polls leave open."
 	for i := range r.Loads {
 		m := r.Loads[i].Money
 		if m == nil {
