@@ -13,6 +13,8 @@ type account struct {
 	at    []int      // the poll
 	level []*big.Int // smallest unit
 	moved []float64  // by how much its parts changed since the poll before, summed without their signs
+	sent  []float64  // of a sum: what storing and moving data cost so far
+	drift []float64  // how far the level may be off beside that; nil: not at all
 }
 
 // The level of an account has changed for good when it stays changed for so many
@@ -63,6 +65,9 @@ func (a *account) shifts(level *big.Int, scale float64, start, end []float64) []
 	for i, usual := 0, middle(tolerance); i < len(a.at); i++ {
 		if tolerance[i] <= noisy*usual {
 			calm.add(a.at[i], a.level[i], a.moved[i])
+			if a.drift != nil {
+				tolerance[i] += a.drift[i]
+			}
 			off = append(off, tolerance[i])
 		}
 	}

@@ -35,6 +35,7 @@ func (l *LoadTest) check() {
 		f, _ := new(big.Float).SetInt(v).Float64()
 		scale = max(scale, math.Abs(f))
 	}
+	l.Unnamed = w.unnamed(p)
 	for _, s := range w.sum.shifts(new(big.Int), scale, w.start, w.end) {
 		enter("sum", system.ReadSpent, s)
 	}

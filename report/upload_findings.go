@@ -155,6 +155,18 @@ func counterFalls(r *Report) []Finding {
 	return withEvidence(f)
 }
 
+func moneyUnnamed(r *Report) []Finding {
+	f := Finding{Rule: "money-unnamed", Tone: Neutral, Title: "A little of the spending has no purpose",
+		Text: fmt.Sprintf("The total grew by more than its parts, in step with what storing and moving data cost. siad 1.5.9 does so: it pays hosts for each request and a little above their prices, and enters neither under a purpose. Up to %s of the cost of data is allowed for in this way; what goes beyond the share that is seen would be a finding.", percent(mostUnnamed))}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if u := l.Unnamed; u != nil {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s at the end, %s of the cost of data (± %s of that is allowed for)", l.name(), l.amountWords(u.Amount), percent(float64(u.Share)), percent(float64(u.Off))))
+		}
+	}
+	return withEvidence(f)
+}
+
 // unspentShare is the share of all spending from which on what lies unspent is
 // named.
 const unspentShare = 0.1

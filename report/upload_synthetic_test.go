@@ -48,6 +48,7 @@ type loadTruth struct {
 	tellsEnded         bool       // the renter tells what those had used
 	holeAt, hole       float64    // a part of the spending that no purpose has
 	depositAt, deposit float64    // money comes in
+	unnamed            float64    // share of the cost of data that has no purpose
 	below              [2]float64 // hours with objects below their redundancy; to the end if the second is 0
 	downtime           [2]float64 // hours without a session
 	paused             bool       // the session before it ended in order
@@ -208,6 +209,11 @@ func (s loadTruth) state(at float64, stored int, contracts []formed) ledger {
 	l.upload.Mul(per, big.NewInt(int64(stored)))
 	l.storage.Div(new(big.Int).Mul(l.upload, big.NewInt(317)), big.NewInt(1000))
 	l.unspent.Sub(l.unspent, l.upload).Sub(l.unspent, l.storage)
+	if s.unnamed > 0 {
+		data, _ := new(big.Float).SetInt(new(big.Int).Add(l.upload, l.storage)).Float64()
+		part, _ := big.NewFloat(s.unnamed * data).Int(nil)
+		l.unspent.Sub(l.unspent, part)
+	}
 	l.size = float64(stored) * s.absolute()
 	hours := at / 3600
 	if s.allRenewed > 0 && hours >= s.allRenewed {

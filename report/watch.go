@@ -171,12 +171,16 @@ func (w *watch) balance(n int, amounts map[string]*big.Int) {
 		change[name] = moved(name, v)
 	}
 	if spent := amounts[system.ReadSpent]; spent != nil {
-		rest, many, by := new(big.Int).Set(spent), 0, change[system.ReadSpent]
+		rest, many, by, sent := new(big.Int).Set(spent), 0, change[system.ReadSpent], 0.0
 		for name, v := range amounts {
 			if part(name) {
 				rest.Sub(rest, v)
 				by += change[name]
 				many++
+				if slices.Contains(ofData, strings.TrimPrefix(name, system.ReadSpentPrefix)) {
+					f, _ := new(big.Float).SetInt(v).Float64()
+					sent += f
+				}
 				if !slices.Contains(w.parts, name) {
 					w.parts = append(w.parts, name)
 				}
@@ -184,6 +188,7 @@ func (w *watch) balance(n int, amounts map[string]*big.Int) {
 		}
 		if many > 1 { // a single part is the sum by another name
 			w.sum.add(n, rest, by)
+			w.sum.sent = append(w.sum.sent, sent)
 			w.counted = append(w.counted, many)
 		}
 		if amounts[system.ReadBalance] != nil {
@@ -253,6 +258,9 @@ func (a *account) whole(parts []int) account {
 	for i, n := range parts {
 		if n == most {
 			kept.add(a.at[i], a.level[i], a.moved[i])
+			if a.sent != nil {
+				kept.sent = append(kept.sent, a.sent[i])
+			}
 		}
 	}
 	return kept
