@@ -42,6 +42,7 @@ type Result struct {
 	Skipped    int            // left out on purpose
 	Planned    int            // measured trials the plan asks for, at most
 	WrongBytes int64          // operations whose bytes were not the object's
+	Lost       int64          // objects that load tests came to their end without: given up, or not kept as they were asked to
 	Stopped    *scenario.Stop // the exit condition that fired, if one did
 	Ended      string         // what ended the last trial that goes on for long: "all done", "durable too", an exit condition; else empty
 	Paused     int            // trials that a resumed run goes on with
@@ -292,8 +293,24 @@ func (r *run) result() Result {
 			res.Valid++
 		}
 		res.WrongBytes += t.Outcomes[record.WrongBytes.String()]
+		res.Lost += r.lostObjects(t)
 	}
 	return res
+}
+
+// lostObjects is how many objects a load test that came to its end has not
+// stored, not seen durable although that was its aim, or not got back.
+func (r *run) lostObjects(t record.Trial) int64 {
+	cell, _, ok := r.cellAndUse(t.Cell)
+	objects, told := t.Metrics["objects"]
+	if !ok || !told || cell.Upload == nil {
+		return 0
+	}
+	lost := objects - t.Metrics["accepted"] + t.Metrics["verify_failed"]
+	if cell.Upload.Until == "durable" {
+		lost += t.Metrics["not_durable"]
+	}
+	return int64(max(0, lost))
 }
 
 // earlierStop is the exit condition that ended an earlier session, as it was

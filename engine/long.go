@@ -28,12 +28,13 @@ type longTrial struct {
 	marks []string // notes that its sessions left
 	check *record.LinkCheck
 
-	conditions []exitCondition // of this session
+	others othersUsed // over all sessions so far
 
-	mu    sync.Mutex
-	state scenario.State
-	told  bool // state was set
-	wall  *wallWatch
+	mu         sync.Mutex
+	conditions []exitCondition // of this load
+	state      scenario.State
+	told       bool // state was set in this load
+	wall       *wallWatch
 }
 
 // revivals in a row of a system that dies again before another object is stored
@@ -108,7 +109,7 @@ func (r *run) openLong(ctx context.Context, cell experiment.Cell, block int) (*l
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cell.System, err)
 	}
-	t := &longTrial{r: r, s: s, cell: cell, block: block, conditions: trialConditions(r.plan.Experiment.Exit)}
+	t := &longTrial{r: r, s: s, cell: cell, block: block}
 	if kept {
 		err = t.goOn(earlier)
 	} else {
@@ -118,7 +119,10 @@ func (r *run) openLong(ctx context.Context, cell experiment.Cell, block int) (*l
 	if err != nil {
 		return nil, err
 	}
-	s.used = true
+	if s.paid != nil && !kept {
+		t.event(s.paid.Kind, s.paid.What, s.paid.Detail)
+	}
+	s.used, s.paid = true, nil
 	t.wall = newWallWatch(time.Now(), t.clock.Now())
 	if t.check = check; check != nil {
 		if err := t.w.Link(*check); err != nil {
@@ -139,6 +143,9 @@ func (t *longTrial) goOn(earlier record.Trial) error {
 		return err
 	}
 	t.w = w
+	if t.others, err = recordedOthers(r.rec.Samples(earlier.ID)); err != nil {
+		return err
+	}
 	events, err := r.rec.Events()
 	if err != nil {
 		return err
@@ -194,6 +201,9 @@ func (t *longTrial) load(parent context.Context) (out loaded, end, err error) {
 	r, s := t.r, t.s
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
+	t.mu.Lock()
+	t.conditions, t.told = trialConditions(r.plan.Experiment.Exit), false
+	t.mu.Unlock()
 	var rec firstError
 	before, _, err := r.bed.EmulatorStats(ctx)
 	if err != nil {
@@ -220,6 +230,8 @@ func (t *longTrial) load(parent context.Context) (out loaded, end, err error) {
 	<-watch
 	stop()
 	out = loaded{load: load, usage: meter.usage(), died: s.died(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
+	t.others = t.others.plus(meter.others())
+	out.usage.OthersBusy = t.others.share()
 	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(parent, s, before)
 	if err == nil {
 		err = rec.get()
@@ -260,11 +272,12 @@ func (t *longTrial) watch(ctx context.Context, cancel context.CancelCauseFunc) (
 			t.mu.Lock()
 			s, told := t.state, t.told
 			t.mu.Unlock()
-			if !told {
-				s = scenario.State{Absolute: -1}
+			if !told { // what is stored already is not known here
+				t.judge(nil, cancel)
+				continue
 			}
 			s.At = now
-			t.judge(s, cancel)
+			t.judge(&s, cancel)
 		}
 	}()
 	return done
@@ -276,15 +289,19 @@ func (t *longTrial) seen(s scenario.State, cancel context.CancelCauseFunc) {
 	t.state, t.told = s, true
 	t.mu.Unlock()
 	t.r.say.State(s, t.cell)
-	t.judge(s, cancel)
+	t.judge(&s, cancel)
 }
 
-// judge ends the trial when an exit condition is met.
-func (t *longTrial) judge(s scenario.State, cancel context.CancelCauseFunc) {
+// judge ends the trial when an exit condition is met; s is nil while the
+// scenario has not said how far it is.
+func (t *longTrial) judge(s *scenario.State, cancel context.CancelCauseFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := progressSoFar{
-		Seconds: t.r.earlier + time.Since(t.r.begun).Seconds(), Bytes: t.r.bytes + s.Bytes, State: &s,
+		Seconds: t.r.earlier + time.Since(t.r.begun).Seconds(), Bytes: t.r.bytes, State: s,
+	}
+	if s != nil {
+		p.Bytes += s.Bytes
 	}
 	if stop := firstMet(t.conditions, p); stop != nil {
 		cancel(stop) // the first one stays
@@ -300,7 +317,7 @@ func (t *longTrial) measured(out loaded) record.Trial {
 		Metrics:  t.r.cfg.Scenario.Measure(scenario.Measured{Cell: t.cell, Summary: t.w.Summary(), Load: out.load, Usage: out.usage, Link: t.check, TLS: out.tls}),
 		Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
 		Details: append(slices.Clone(out.load.Details), out.footprint...),
-		Invalid: append(longValidity(out, t.check, counts, t.cell.Collect != nil), out.load.Invalid...),
+		Invalid: append(longValidity(t.r.plan.Experiment.Limits, out, t.check, counts, t.cell.Collect != nil), out.load.Invalid...),
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -315,15 +332,19 @@ func (t *longTrial) measured(out loaded) record.Trial {
 }
 
 // longValidity names what speaks against a trial that lasts so long that
-// daemons die and machines are busy in it: those are marked, not held against it.
-// asks: the trial is to poll, and does nothing else.
-func longValidity(out loaded, check *record.LinkCheck, c record.Counts, asks bool) []string {
+// daemons die in it: that is marked, not held against it. That others used the
+// machine is judged over all of it. asks: the trial is to poll, and does nothing
+// else.
+func longValidity(limits experiment.Limits, out loaded, check *record.LinkCheck, c record.Counts, asks bool) []string {
 	var why []string
 	if check != nil && !check.OK {
 		why = append(why, record.ReasonLinkOff)
 	}
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)
+	}
+	if out.usage.OthersBusy > float64(limits.Others) { // false for NaN
+		why = append(why, record.ReasonBoxBusy)
 	}
 	// The operations of a session's last moment die with it, its jobs do not.
 	if c.Ops == 0 && out.load.Metrics["accepted"] == 0 && (!asks || out.load.Metrics["polls"] == 0) {

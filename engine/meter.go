@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"runtime"
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -53,23 +52,27 @@ func (m *meter) add(samples []record.Sample) {
 	m.rssPeak = math.Max(m.rssPeak, rss)
 }
 
-// usage is what was used between the first and the last poll.
-func (m *meter) usage() scenario.Usage {
+// others is what others used between the first and the last poll.
+func (m *meter) others() othersUsed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}
+	first, last := m.first[testbed.OthersSample], m.last[testbed.OthersSample]
+	return othersUsed{last.CPU - first.CPU, last.End - first.End}
+}
+
+// usage is what was used between the first and the last poll.
+func (m *meter) usage() scenario.Usage {
+	others := m.others()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share()}
 	if m.seen {
 		u.SystemCPU, u.SystemRSSPeak = 0, m.rssPeak
 	}
 	for name, last := range m.last {
 		first := m.first[name]
-		switch {
-		case m.system[name]:
+		if m.system[name] {
 			u.SystemCPU += last.CPU - first.CPU
-		case name == testbed.OthersSample:
-			if wall := (last.End - first.End).Seconds(); wall > 0 {
-				u.OthersBusy = (last.CPU - first.CPU) / wall / float64(runtime.NumCPU())
-			}
 		}
 	}
 	return u

@@ -31,6 +31,8 @@ func preconditions() []precondition {
 		{"data-readable", checkData},
 		{"budget", checkBudget},
 		{"allowance", checkAllowance},
+		{"balance", checkBalance},
+		{"contracts", checkContracts},
 		{"disk-space", checkDisk},
 		{"run-directory", checkDirectory},
 	}
@@ -60,7 +62,7 @@ func Preconditions(ctx context.Context, cfg Config) []Problem {
 // run would fail.
 func PlanProblems(cfg Config) []Problem {
 	var all []Problem
-	for _, check := range []func(context.Context, Config) []Problem{checkScenario, checkLinks, checkBudget, checkAllowance} {
+	for _, check := range []func(context.Context, Config) []Problem{checkScenario, checkLinks, checkBudget, checkAllowance, checkBalance, checkContracts} {
 		all = append(all, check(context.Background(), cfg)...)
 	}
 	all = slices.DeleteFunc(all, func(p Problem) bool { return slices.Contains(cfg.Plan.Experiment.Skip, p.Name) })

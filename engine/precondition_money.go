@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -33,8 +35,73 @@ func checkBudget(_ context.Context, cfg Config) []Problem {
 				Blocking: true,
 			})
 		case !pays && e.Exit.MaxSpend != "":
-			all = append(all, Problem{Name: "budget", What: use.Name + ": it does not tell what it spends, so exit.max_spend will not end its test"})
+			all = append(all, Problem{Name: "budget", What: use.Name + ": it does not tell what it spends (it has no ability cost), so exit.max_spend will not end its test"})
 		}
+	}
+	switch {
+	case !e.LoadTest() || pays(cfg):
+	case e.Exit.MaxSpend != "":
+		all = append(slices.DeleteFunc(all, func(p Problem) bool { return !p.Blocking }), Problem{
+			Name:     "budget",
+			What:     fmt.Sprintf("exit.max_spend can never be met: %s has no ability cost", namesOf(e.Systems)),
+			Hint:     "leave it out: --set exit.max_spend=",
+			Blocking: true,
+		})
+	case e.Price() != "":
+		all = append(all, Problem{Name: "budget", What: fmt.Sprintf("the price %s will not be used: %s has no ability cost", e.Price(), namesOf(e.Systems))})
+	}
+	return all
+}
+
+func namesOf(uses []experiment.SystemUse) string {
+	names := make([]string, len(uses))
+	for i, use := range uses {
+		names[i] = use.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// pays reports whether a system of the plan tells what it spends.
+func pays(cfg Config) bool {
+	return slices.ContainsFunc(cfg.Plan.Experiment.Systems, func(use experiment.SystemUse) bool {
+		sys := findSystem(cfg.Systems, use.Use)
+		return sys != nil && slices.Contains(sys.Info().Can, "cost")
+	})
+}
+
+// checkBalance refuses to wait for a balance that a system has no means to tell.
+func checkBalance(_ context.Context, cfg Config) []Problem {
+	e := cfg.Plan.Experiment
+	if e.Upload == nil || e.Upload.Need.Balance == "" {
+		return nil
+	}
+	return untold(cfg, "balance", "", "monitor", "cost")
+}
+
+// checkContracts does the same for contracts.
+func checkContracts(_ context.Context, cfg Config) []Problem {
+	e := cfg.Plan.Experiment
+	if e.Upload == nil || e.Upload.Need.Contracts == 0 {
+		return nil
+	}
+	return untold(cfg, "contracts", "0", "monitor")
+}
+
+// untold are the systems with none of the abilities by which a need is told. The
+// key of the need has the name of its precondition.
+func untold(cfg Config, key, zero string, abilities ...string) []Problem {
+	var all []Problem
+	for _, use := range cfg.Plan.Experiment.Systems {
+		sys := findSystem(cfg.Systems, use.Use)
+		if sys == nil || slices.ContainsFunc(abilities, func(a string) bool { return slices.Contains(sys.Info().Can, a) }) {
+			continue
+		}
+		all = append(all, Problem{
+			Name:     key,
+			What:     fmt.Sprintf("%s: upload.need.%s would be waited for, and this system has none that it tells", use.Name, key),
+			Hint:     "leave it out: --set upload.need." + key + "=" + zero,
+			Blocking: true,
+		})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,12 +46,17 @@ func TestBudgetAndAllowance(t *testing.T) {
 		{"spending without an end", "", "", "", []string{"put", "cost"}, []string{"budget: mem: it pays for what it stores"}, 1},
 		{"skipped", "", ", budget", "", []string{"put", "cost"}, nil, 0},
 		{"with an end", "", "", "exit: {max_spend: 5}", []string{"put", "cost"}, nil, 0},
-		{"an end that cannot come", "", "", "exit: {max_spend: 5}", []string{"put"}, []string{"budget: mem: it does not tell what it spends"}, 0},
+		{"an end that cannot come", "", "", "exit: {max_spend: 5}", []string{"put"}, []string{"budget: exit.max_spend can never be met: mem has no ability cost"}, 1},
+		{"a price of nothing", "price: 1 EUR", "", "", []string{"put"}, []string{"budget: the price 1 EUR will not be used"}, 0},
+		{"contracts that it does not tell", "need: {contracts: 30}", "", "", []string{"put"}, []string{"contracts: mem: upload.need.contracts"}, 1},
+		{"contracts that it does", "need: {contracts: 30}", "", "", []string{"put", "monitor"}, nil, 0},
+		{"a balance that it does not tell", "need: {balance: 30}", "", "", []string{"put"}, []string{"balance: mem: upload.need.balance"}, 1},
+		{"a balance that it does", "need: {balance: 30}", "", "exit: {max_spend: 5}", []string{"put", "cost"}, nil, 0},
 		{"a budget that cannot be set", "need: {allowance: 5}", "", "exit: {max_spend: 5}", []string{"put", "cost"}, []string{"allowance: mem: upload.need.allowance"}, 1},
 		{"a budget that can", "need: {allowance: 5}", "", "exit: {max_spend: 5}", []string{"put", "cost", "allow"}, nil, 0},
 	} {
 		cfg := Config{Plan: memPlan(t, fmt.Sprintf(paidExperiment, c.upload, c.skip, c.more)), Systems: []system.System{paid{can: c.can}}}
-		all := append(checkBudget(t.Context(), cfg), checkAllowance(t.Context(), cfg)...)
+		all := append(checkBudget(t.Context(), cfg), slices.Concat(checkAllowance(t.Context(), cfg), checkBalance(t.Context(), cfg), checkContracts(t.Context(), cfg))...)
 		var texts []string
 		for _, p := range all {
 			if !strings.Contains(c.skip, p.Name) {

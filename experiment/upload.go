@@ -52,3 +52,18 @@ type Collect struct {
 
 // ResolvedCollect is a [Collect], which has no factors.
 type ResolvedCollect = Collect
+
+// LoadTest reports whether the experiment is one whose single trial goes on for
+// as long as it takes.
+func (e *Experiment) LoadTest() bool { return e.loads() }
+
+// Price is what one unit of a system's currency costs; empty where it is not said.
+func (e *Experiment) Price() string {
+	switch {
+	case e.Upload != nil:
+		return e.Upload.Price
+	case e.Collect != nil:
+		return e.Collect.Price
+	}
+	return ""
+}

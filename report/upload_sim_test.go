@@ -32,6 +32,7 @@ type kept struct {
 func nothingYet[T any](func(T, error) bool) {}
 
 func (k *kept) Earlier() iter.Seq2[record.Job, error]         { return nothingYet[record.Job] }
+func (k *kept) EarlierOps() iter.Seq2[record.Op, error]       { return nothingYet[record.Op] }
 func (k *kept) EarlierPolls() iter.Seq2[record.Poll, error]   { return nothingYet[record.Poll] }
 func (k *kept) EarlierEvents() iter.Seq2[record.Event, error] { return nothingYet[record.Event] }
 

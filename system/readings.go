@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"math"
 	"math/big"
 )
 
@@ -35,6 +36,14 @@ func Money(name string, amount *big.Int, decimals int) Reading {
 	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
 	value, _ := new(big.Rat).SetFrac(amount, unit).Float64()
 	return Reading{Name: name, Value: value, Amount: amount}
+}
+
+// Decimals is of the currency in which an amount of its smallest unit is value;
+// false: nothing is no amount to tell it from.
+func Decimals(amount *big.Int, value float64) (int, bool) {
+	units, _ := new(big.Float).SetInt(amount).Float64()
+	d := math.Round(math.Log10(units / value))
+	return int(d), units > 0 && value > 0 && !math.IsInf(d, 0)
 }
 
 // Names of readings that mean the same for every system. Bytes are bytes, times

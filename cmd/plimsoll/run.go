@@ -144,6 +144,10 @@ func verdict(res engine.Result, dir string) error {
 		return interruptedError(res, dir)
 	case res.Stopped != nil:
 		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, exitHint(res.Stopped.Condition)))
+	case res.Lost > 0:
+		return ui.Exit(ui.CodeLost, ui.WithHint(
+			fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got back", res.Lost),
+			"the report says which and why; what was given up is not tried again by resume"))
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"), "see the table of validity in the report"))
 	}
@@ -154,13 +158,13 @@ func verdict(res engine.Result, dir string) error {
 func exitHint(condition string) string {
 	switch condition {
 	case "floor":
-		return "the report shows what became slow; lower exit.floor.bytes in the experiment, or leave the floor out, to go further"
+		return "the report shows what became slow; to go further, begin a new run with a lower exit.floor.bytes, or without a floor"
 	case "steady":
-		return "leave exit.steady out of the experiment to go further"
+		return "to go further, begin a new run without exit.steady"
 	case "storage_full":
-		return "give the system more room, or say exit: {storage_full: false} to go on trying"
+		return "give the system more room and begin a new run, with exit: {storage_full: false} if it is to go on trying"
 	}
-	return "raise exit." + condition + " in the experiment to go further"
+	return "to go further, begin a new run with a higher exit." + condition + ": the plan of this one is fixed"
 }
 
 func interruptedError(res engine.Result, dir string) error {

@@ -18,6 +18,7 @@ const (
 	CodeInvalid       Code = 5   // the run has no valid trial
 	CodeCorruption    Code = 6   // bytes came back that are not the object's
 	CodeExit          Code = 7   // an exit condition ended the run early
+	CodeLost          Code = 8   // a load test came to its end without all of its objects
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 

@@ -43,10 +43,6 @@ type fileAnswer struct {
 	File *file `json:"file"`
 }
 
-type filesAnswer struct {
-	Files []file `json:"files"` // null when there are none
-}
-
 type walletAnswer struct {
 	Encrypted bool         `json:"encrypted"`
 	Unlocked  bool         `json:"unlocked"`

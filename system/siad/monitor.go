@@ -43,7 +43,7 @@ func (n *node) Calls() []system.Call {
 // total.
 func (n *node) readContracts(ctx context.Context) ([]system.Reading, error) {
 	var answer contractsAnswer
-	if err := n.api.reportOf(ctx, "/renter/contracts", allContracts, &answer); err != nil {
+	if err := n.api.get(ctx, "/renter/contracts", allContracts, &answer); err != nil {
 		return nil, err
 	}
 	var held count
@@ -146,7 +146,7 @@ const tolerance = 1e-6
 
 func (n *node) readWallet(ctx context.Context) ([]system.Reading, error) {
 	var w walletAnswer
-	if err := n.api.report(ctx, "/wallet", &w); err != nil {
+	if err := n.api.get(ctx, "/wallet", nil, &w); err != nil {
 		return nil, err
 	}
 	out := []system.Reading{flag(system.ReadUnlocked, w.Unlocked)}
@@ -161,7 +161,7 @@ func (n *node) readWallet(ctx context.Context) ([]system.Reading, error) {
 // young chains.
 func (n *node) readRenter(ctx context.Context) ([]system.Reading, error) {
 	var r renterAnswer
-	if err := n.api.report(ctx, "/renter", &r); err != nil {
+	if err := n.api.get(ctx, "/renter", nil, &r); err != nil {
 		return nil, err
 	}
 	var out []system.Reading
@@ -177,7 +177,7 @@ func (n *node) readRenter(ctx context.Context) ([]system.Reading, error) {
 
 func (n *node) readPrices(ctx context.Context) ([]system.Reading, error) {
 	var p pricesAnswer
-	if err := n.api.report(ctx, "/renter/prices", &p); err != nil {
+	if err := n.api.get(ctx, "/renter/prices", nil, &p); err != nil {
 		return nil, err
 	}
 	return money(
@@ -200,7 +200,7 @@ func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 
 func (n *node) readConsensus(ctx context.Context) ([]system.Reading, error) {
 	var c consensusAnswer
-	if err := n.api.report(ctx, "/consensus", &c); err != nil {
+	if err := n.api.get(ctx, "/consensus", nil, &c); err != nil {
 		return nil, err
 	}
 	height := number(system.ReadHeight, 0)
@@ -215,7 +215,7 @@ func (n *node) readGateway(ctx context.Context) ([]system.Reading, error) {
 	var g struct {
 		Peers []struct{} `json:"peers"` // null when there are none
 	}
-	if err := n.api.report(ctx, "/gateway", &g); err != nil {
+	if err := n.api.get(ctx, "/gateway", nil, &g); err != nil {
 		return nil, err
 	}
 	return []system.Reading{number(system.ReadPeers, float64(len(g.Peers)))}, nil

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+const lossyExperiment = `
+scenario: upload
+systems: [{use: mem, with: {errors: "%s"}}]
+data: {objects: 20, size: 1kB}
+upload: {retries: 0, poll: 100ms, until: %s}
+exit: {max_errors: 100%%}
+limits: {others: 100%%}
+skip: [machine]
+`
+
+// A load test that gave objects up says how many, and so does its resumed run.
+func TestLostObjectsAreCounted(t *testing.T) {
+	for errors, want := range map[string]int64{"1": 20, "0": 0} {
+		cfg := Config{
+			Plan: memPlan(t, fmt.Sprintf(lossyExperiment, errors, "durable")), Systems: []system.System{mem.System{}},
+			Scenario: scenario.Upload{}, Dir: filepath.Join(t.TempDir(), "run"),
+		}
+		res, err := Run(t.Context(), cfg)
+		if err != nil || res.Trials != 1 || res.Stopped != nil || res.Lost != want {
+			t.Errorf("errors %s: %+v, %v, %v; want %d lost", errors, res, res.Stopped, err, want)
+		}
+		cfg.Resume = true
+		if again, err := Run(t.Context(), cfg); err != nil || !again.Complete || again.Lost != want {
+			t.Errorf("errors %s, resumed: %+v, %v", errors, again, err)
+		}
+	}
+}
+
+// What is not durable is lost only where that was the aim, and what was stored
+// and cannot be fetched is lost, too.
+func TestWhatCountsAsLost(t *testing.T) {
+	metrics := map[string]float64{"objects": 20, "accepted": 18, "not_durable": 5, "verify_failed": 1}
+	for until, want := range map[string]int64{"durable": 8, "accepted": 3} {
+		r := &run{plan: memPlan(t, fmt.Sprintf(lossyExperiment, "0", until))}
+		cell := r.plan.Cells[0].ID
+		if got := r.lostObjects(record.Trial{Cell: cell, Metrics: metrics}); got != want {
+			t.Errorf("until %s: %d, want %d", until, got, want)
+		}
+		if got := r.lostObjects(record.Trial{Cell: cell, Metrics: map[string]float64{"accepted": 3}}); got != 0 {
+			t.Errorf("nothing is known of the objects: %d", got)
+		}
+	}
+}
