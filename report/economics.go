@@ -9,18 +9,40 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// contractMonths is the length of a contract that a cost per month assumes: 84
-// days, the usual one of siad (12,096 blocks of ten minutes), as in the study.
+// contractMonths is the length of a contract that a cost per month assumes where
+// the system does not tell it: 84 days, the usual one of siad (12,096 blocks of
+// ten minutes), as in the study.
 const contractMonths = 2.77
 
-// bandwidth are the purposes that the study leaves out of the cost of storing.
-var bandwidth = []string{"upload", "download"}
+// A period in blocks is one of ten minutes each, a month 365/12 days.
+const (
+	blocksPerDay = 144
+	daysPerMonth = 365.0 / 12
+)
+
+// storing are the purposes that make up the study's cost of storing. All others,
+// bandwidth, siad's accounts with hosts and maintenance, are in the cost with
+// bandwidth only.
+var storing = []string{"fees", "storage"}
+
+// months is the length of a contract: that of the allowance's period, where it is
+// told. 0: the system has no contracts.
+func (l *LoadTest) months() float64 {
+	if l.currency != "SC" {
+		return 0
+	}
+	v := l.watch.values[system.ReadPeriod]
+	if blocks, at := latestAt(v, len(v)-1); at >= 0 && blocks > 0 {
+		return blocks / blocksPerDay / daysPerMonth
+	}
+	return contractMonths
+}
 
 // economy computes what a load test cost from the exact amounts of its first and
 // its last poll that told them. files and bytes are what was stored meanwhile;
 // whole says that nothing was stored before, so that all of the system's own
 // totals belong to it.
-func (w *watch) economy(currency string, p experiment.Price, text string, whole bool, files int64, bytes float64, contracts bool) *Money {
+func (w *watch) economy(currency string, p experiment.Price, text string, whole bool, files int64, bytes, months float64) *Money {
 	if len(w.last) == 0 || w.decimals < 0 {
 		return nil
 	}
@@ -45,7 +67,7 @@ func (w *watch) economy(currency string, p experiment.Price, text string, whole 
 			all = new(big.Int).Add(all, gone)
 		}
 	}
-	store, kinds := new(big.Int), 0
+	store, kinds, told := new(big.Int), 0, false
 	var sum big.Int
 	for _, name := range w.kinds() {
 		v := since(name)
@@ -57,18 +79,22 @@ func (w *watch) economy(currency string, p experiment.Price, text string, whole 
 		}
 		kinds++
 		used.Add(used, v)
-		if !slices.Contains(bandwidth, kind) {
+		if slices.Contains(storing, kind) {
 			store.Add(store, v)
 		}
+		told = told || kind == "storage"
 	}
 	if all == nil && kinds > 0 {
 		all = &sum
 	}
 	if kinds == 0 {
-		used, store = all, nil
+		used = all
 		if rest := since(system.ReadUnspent); all != nil && rest != nil {
 			used = new(big.Int).Sub(all, rest)
 		}
+	}
+	if !told {
+		store = nil // it is charged within another purpose, as renterd does with uploads
 	}
 	if all != nil && all.Sign() > 0 {
 		total, _ := new(big.Float).SetInt(all).Float64()
@@ -87,9 +113,9 @@ func (w *watch) economy(currency string, p experiment.Price, text string, whole 
 	}
 	m.PerFile = per(used, new(big.Rat).SetInt64(files))
 	m.PerTBMonth, m.WithBandwidth = w.amount(nil, p), w.amount(nil, p)
-	if contracts && bytes > 0 {
-		m.Months = contractMonths
-		tbMonths := new(big.Rat).SetFloat64(bytes / 1e12 * contractMonths)
+	if months > 0 && bytes > 0 {
+		m.Months = Num(months)
+		tbMonths := new(big.Rat).SetFloat64(bytes / 1e12 * months)
 		m.PerTBMonth, m.WithBandwidth = per(store, tbMonths), per(used, tbMonths)
 	}
 	return m

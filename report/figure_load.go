@@ -236,7 +236,7 @@ func (r *Report) uploadedFigure() Figure {
 		l := &r.Loads[i]
 		var file []stretch
 		for _, p := range l.watch.pairs(l.watch.start, r.points()) {
-			lo, hi := l.fileBytes(p.j)
+			lo, hi := l.onServers(p.j)
 			if !math.IsNaN(hi) {
 				file = append(file, stretch{l.watch.mid(p.i), l.watch.mid(p.j), hi, lo, hi, p.part})
 			}

@@ -26,7 +26,7 @@ type Money struct {
 	// month of contract, as the study has it; and with the bandwidth.
 	PerTBMonth    Amount `json:"per_tb_month"`
 	WithBandwidth Amount `json:"per_tb_month_with_bandwidth"`
-	Months        Num    `json:"months"` // assumed length of a contract
+	Months        Num    `json:"months"` // length of a contract
 }
 
 // Spending is the money that went to one purpose.

@@ -25,6 +25,7 @@ type LoadTest struct {
 	Why      string `json:"why"`      // in words
 	Sessions int    `json:"sessions"` // of ours
 	CutOff   int    `json:"cut_off"`  // sessions of ours that ended without a word
+	Downtime Num    `json:"downtime"` // seconds between sessions, in Seconds and in the bandwidths
 	Crashes  int    `json:"crashes"`  // ends of the system's own processes
 	Files    int64  `json:"files"`    // objects stored
 	Bytes    Num    `json:"bytes"`    // of them: file bytes
@@ -36,6 +37,8 @@ type LoadTest struct {
 	Contracts    Num         `json:"contracts"`     // at the end
 	LatencyFirst Estimate    `json:"latency_first"` // of all calls of a poll: median of the first polls, and their range
 	LatencyLast  Estimate    `json:"latency_last"`
+	FirstOpen    Num         `json:"latency_first_open"` // share of those polls of which a call timed out: they took that long at least
+	LastOpen     Num         `json:"latency_last_open"`
 	Accept       Estimate    `json:"accept"`  // seconds to store an object: median, with its interval
 	Durable      Estimate    `json:"durable"` // and to its full redundancy
 	Objects      Objects     `json:"objects"`
@@ -161,7 +164,7 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	l.latencies()
 	l.currency = r.currencyOf(l.System, t)
 	price, text := t.Info.price()
-	l.Money = w.economy(l.currency, price, text, l.fresh(), l.Files, float64(l.Bytes), l.currency == "SC")
+	l.Money = w.economy(l.currency, price, text, l.fresh(), l.Files, float64(l.Bytes), l.months())
 	l.efficient()
 	l.check()
 	return l, nil
@@ -277,7 +280,9 @@ func (r *Report) codingOf(name string) (c coding) {
 	return c
 }
 
-// fresh reports whether nothing was stored when the first poll looked.
+// fresh reports whether nothing was stored when the first poll looked. One that
+// looked after our first put tells that by the number of files only: no more than
+// are ours.
 func (l *LoadTest) fresh() bool {
 	if l.info.plan.Upload == nil {
 		return true // what was there is what is watched
@@ -285,14 +290,30 @@ func (l *LoadTest) fresh() bool {
 	for _, name := range []string{system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute} {
 		v := l.watch.values[name]
 		first, _ := edge(v)
-		if first < 0 {
-			continue
-		}
-		if n, _ := l.shelf.by(l.watch.end[first]); n == 0 && v[first] > 0 && l.began() > l.watch.end[first] {
+		if first >= 0 && v[first] > 0 && (l.began() > l.watch.end[first] || !l.oursAt(first)) {
 			return false
 		}
 	}
 	return true
+}
+
+// oursAt reports whether a poll told of no more files than were ours by then,
+// those under way included.
+func (l *LoadTest) oursAt(poll int) bool {
+	v := l.watch.values[system.ReadFiles]
+	n, _ := l.shelf.by(l.watch.end[poll])
+	return poll < len(v) && v[poll] <= float64(n+l.info.plan.Upload.Concurrency)
+}
+
+// since is the poll from which on what servers hold is counted, and what we had
+// stored by then; −1: from nothing.
+func (l *LoadTest) since(v []float64) (poll, files int, bytes float64) {
+	first, _ := edge(v)
+	if first < 0 || l.fresh() {
+		return -1, 0, 0
+	}
+	files, bytes = l.shelf.by(l.watch.mid(first))
+	return first, files, bytes
 }
 
 // began is when the first object was accepted: nothing of ours was stored before
@@ -324,10 +345,8 @@ func (l *LoadTest) stored() {
 				l.FileRate = estimateBetween(w.rate(v, first, last))
 			}
 		}
-	} else if n := len(l.shelf.accepted); n > 1 {
-		if took := l.shelf.accepted[n-1].at - l.began(); took > 0 && !math.IsInf(took, 0) {
-			l.FileRate = Estimate{Value: l.Bytes / Num(took), Lo: unknown, Hi: unknown}
-		}
+	} else if from, to := l.storing(); len(l.shelf.accepted) > 1 && to > from {
+		l.FileRate = Estimate{Value: l.Bytes / Num(to-from), Lo: unknown, Hi: unknown}
 	}
 	if v, at := latestAt(w.values[system.ReadContracts], len(w.start)-1); at >= 0 {
 		l.Contracts = Num(v)
@@ -338,9 +357,7 @@ func (l *LoadTest) stored() {
 		if !l.fresh() {
 			l.Absolute -= Num(v[first])
 		}
-		if last > first {
-			l.AbsoluteRate = estimateBetween(w.rate(v, first, last))
-		}
+		l.AbsoluteRate = l.absoluteRate(v)
 	}
 	var accept, durable []float64
 	for _, s := range l.shelf.accepted {
@@ -352,6 +369,46 @@ func (l *LoadTest) stored() {
 		durable = append(durable, s.took)
 	}
 	l.Accept, l.Durable = quartiles(accept), quartiles(durable)
+}
+
+// absoluteRate is the bandwidth of the servers over the same time as that of the
+// files: what the polls around it saw come, at least what those within it did.
+func (l *LoadTest) absoluteRate(v []float64) Estimate {
+	w := l.watch
+	first, last := edge(v)
+	from, to := l.storing()
+	if l.info.plan.Upload == nil || math.IsInf(from, 0) || !(to > from) {
+		if last <= first || l.info.plan.Upload != nil {
+			return noEstimate
+		}
+		return estimateBetween(w.rate(v, first, last))
+	}
+	before, after, inner, outer := first, last, -1, -1
+	for i, x := range v {
+		switch {
+		case math.IsNaN(x):
+			continue
+		case w.end[i] <= from:
+			before = i
+		case w.start[i] >= to:
+			after = min(after, i)
+		}
+		if w.start[i] >= from && w.end[i] <= to {
+			if inner < 0 {
+				inner = i
+			}
+			outer = i
+		}
+	}
+	if after <= before {
+		return noEstimate
+	}
+	e := Estimate{Value: Num((v[after] - v[before]) / (to - from)), Lo: 0}
+	e.Hi = e.Value
+	if outer > inner {
+		e.Lo = min(e.Value, Num((v[outer]-v[inner])/(to-from)))
+	}
+	return e
 }
 
 func estimateBetween(v, lo, hi float64) Estimate { return Estimate{Num(v), Num(lo), Num(hi)} }
@@ -373,17 +430,32 @@ const latencyPolls = 5
 // latencies fills the API's latency at the beginning and at the end.
 func (l *LoadTest) latencies() {
 	l.LatencyFirst, l.LatencyLast = noEstimate, noEstimate
-	var all []float64
-	for _, v := range l.watch.latency {
+	var known []int
+	for i, v := range l.watch.latency {
 		if !math.IsNaN(v) {
-			all = append(all, v)
+			known = append(known, i)
 		}
 	}
-	n := max(latencyPolls, len(all)/100)
-	if len(all) < 2*n {
+	n := max(latencyPolls, len(known)/100)
+	if len(known) < 2*n {
 		return
 	}
-	l.LatencyFirst, l.LatencyLast = quartiles(all[:n]), quartiles(all[len(all)-n:])
+	l.LatencyFirst, l.FirstOpen = l.latencyOf(known[:n])
+	l.LatencyLast, l.LastOpen = l.latencyOf(known[len(known)-n:])
+}
+
+// latencyOf is the latency of some polls, and the share of them in which a call
+// timed out: their time is the least that it would have taken.
+func (l *LoadTest) latencyOf(polls []int) (Estimate, Num) {
+	var all []float64
+	open := 0
+	for _, i := range polls {
+		all = append(all, l.watch.latency[i])
+		if l.watch.least[i] {
+			open++
+		}
+	}
+	return quartiles(all), Num(open) / Num(len(polls))
 }
 
 // efficient fills where the absolute bytes come from. File bytes and absolute
@@ -411,21 +483,25 @@ func (l *LoadTest) efficient() {
 	if l.info.plan.Upload == nil {
 		e.Value.Value = l.Bytes / l.Absolute
 	} else {
-		n0, b0 := l.shelf.by(w.start[last])
-		n1, b1 := l.shelf.by(w.end[last])
-		e.Value = Estimate{Num((b0+b1)/2) / l.Absolute, Num(b0) / l.Absolute, Num(b1) / l.Absolute}
-		files = float64(n0+n1) / 2
-		padded := l.padded(n1)
-		if float64(l.Absolute) < padded && l.coding.sector > 0 {
-			l.coding.sector = 0 // another build, or packed objects: nothing is rounded up
-			padded = l.padded(n1)
+		lo, hi := l.onServers(last)
+		if hi <= 0 {
+			return
 		}
-		if l.coding.known() && padded > 0 && b1 > 0 {
+		e.Value = Estimate{Num((lo+hi)/2) / l.Absolute, Num(lo) / l.Absolute, Num(hi) / l.Absolute}
+		n, accepted := l.shelf.by(w.end[last])
+		_, skip, base := l.since(v)
+		share := min(1, (lo+hi)/2/(accepted-base)) // of what was accepted, on servers
+		files = float64(n-skip) * share
+		padded := l.padded(skip, n)
+		if l.coding.sector > 0 && float64(l.Absolute) < 0.99*padded*share {
+			l.coding = coding{} // another build, or packed objects: what is rounded up is not known
+		}
+		if l.coding.known() && padded > 0 && accepted > base {
 			e.Needed, e.Servers = Num(l.coding.needed), Num(l.coding.servers)
 			if l.coding.sector > 0 {
 				e.Sector = Num(l.coding.sector)
 			}
-			e.Padding = Num(b1 / padded)
+			e.Padding = Num((accepted - base) / padded)
 			e.Redundancy = e.Value.Value / e.Padding
 			e.Copies = 1 / e.Redundancy
 			e.Line = e.Padding * e.Needed / e.Servers
@@ -436,10 +512,10 @@ func (l *LoadTest) efficient() {
 	}
 }
 
-// padded are the bytes of the first n objects in whole sectors, once.
-func (l *LoadTest) padded(n int) float64 {
+// padded are the bytes of the objects between two in whole sectors, once.
+func (l *LoadTest) padded(from, to int) float64 {
 	sum := 0.0
-	for _, s := range l.shelf.accepted[:n] {
+	for _, s := range l.shelf.accepted[from:to] {
 		sum += float64(l.coding.padded(s.size))
 	}
 	return sum

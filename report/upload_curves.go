@@ -3,6 +3,7 @@ package report
 import (
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -158,7 +159,7 @@ func (l *LoadTest) efficiencies(most int) []stretch {
 	var all []stretch
 	for _, p := range w.pairs(v, most) {
 		absolute := v[p.j] - base
-		lo, hi := l.fileBytes(p.j)
+		lo, hi := l.onServers(p.j)
 		if absolute > 0 && hi > 0 {
 			all = append(all, stretch{w.mid(p.i), w.mid(p.j), (lo + hi) / 2 / absolute, lo / absolute, hi / absolute, p.part})
 		}
@@ -166,14 +167,41 @@ func (l *LoadTest) efficiencies(most int) []stretch {
 	return all
 }
 
-// fileBytes are the bytes stored at the start and at the end of a poll.
-func (l *LoadTest) fileBytes(poll int) (lo, hi float64) {
+// onServers are the file bytes that servers hold at the start and at the end of a
+// poll, since those are counted. Where the system tells its files' bytes in the
+// call that tells what servers hold, it is those, without what waits in buffers:
+// accepted is not yet on servers. Otherwise it is what was accepted.
+func (l *LoadTest) onServers(poll int) (lo, hi float64) {
 	w := l.watch
+	told := w.values[system.ReadFileBytes]
 	if l.info.plan.Upload == nil {
-		v, _ := latestAt(w.values[system.ReadFileBytes], poll)
+		v, _ := latestAt(told, poll)
 		return v, v
 	}
+	first, _, base := l.since(w.values[system.ReadAbsolute])
 	_, lo = l.shelf.by(w.start[poll])
 	_, hi = l.shelf.by(w.end[poll])
-	return lo, hi
+	lo, hi = lo-base, hi-base
+	if poll >= len(told) || math.IsNaN(told[poll]) || slices.Contains(w.calls, listCall) {
+		return lo, hi
+	}
+	v := told[poll] - w.buffered(poll)
+	if first >= 0 && !math.IsNaN(told[first]) {
+		v -= told[first] - w.buffered(first)
+	}
+	return min(v, lo), min(v, hi)
+}
+
+// listCall is the call of a system that does not tell its files' bytes itself:
+// they are summed up beside, at another moment, and all of them are on servers.
+const listCall = "list"
+
+// buffered are the bytes that a system has accepted and no server has, as a poll
+// told it.
+func (w *watch) buffered(poll int) float64 {
+	v, at := latestAt(w.values["buffered_bytes"], poll)
+	if at < 0 {
+		return 0
+	}
+	return v
 }

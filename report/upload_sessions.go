@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -11,7 +12,7 @@ import (
 // and what ended it, from its events.
 func (l *LoadTest) sessions(in *input, t *Trial) {
 	l.Sessions = 1
-	paused := false
+	paused, left := false, -1.0
 	for _, e := range in.events {
 		at := e.At.Sub(t.Epoch).Seconds()
 		if e.Trial != t.ID {
@@ -19,7 +20,7 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 		}
 		switch {
 		case e.Kind == "session" && e.What == "paused":
-			paused = true
+			paused, left = true, at
 		case e.Kind == "session" && e.What == "continued":
 			l.Sessions++
 			what := "session " + count(int64(l.Sessions))
@@ -27,7 +28,14 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 				l.CutOff++
 				what += "; the one before ended without a word"
 			}
-			paused = false
+			// A session that was killed ended with its last poll, as far as is known.
+			if i, _ := slices.BinarySearch(l.watch.end, at); left < 0 && i > 0 {
+				left = l.watch.end[i-1]
+			}
+			if left >= 0 {
+				l.Downtime += Num(max(0, at-left))
+			}
+			paused, left = false, -1
 			l.marks = append(l.marks, mark{at, "session", what})
 		case e.Kind == "mark" && e.What == "daemon died":
 			l.Crashes++
@@ -41,7 +49,14 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 			var n int
 			var from, to time.Duration
 			if _, err := fmt.Sscanf(e.Detail, "phase %d from %d to %d ns", &n, &from, &to); err == nil {
-				l.phases = append(l.phases, designPhase{strings.TrimPrefix(e.What, "attribution: "), from.Seconds(), to.Seconds(), at})
+				// By the trial's clock, too; older releases did not write it.
+				probed := at
+				if _, last, ok := strings.Cut(e.Detail, "; probed until "); ok {
+					if ns, err := strconv.ParseInt(strings.TrimSuffix(last, " ns"), 10, 64); err == nil {
+						probed = time.Duration(ns).Seconds()
+					}
+				}
+				l.phases = append(l.phases, designPhase{strings.TrimPrefix(e.What, "attribution: "), from.Seconds(), to.Seconds(), probed})
 			}
 		}
 	}

@@ -104,14 +104,18 @@ var summaryRows = []summaryRow{
 		if !l.Seconds.Known() {
 			return none
 		}
-		return Entry{Text: moment(l.Seconds), Raw: plain(float64(l.Seconds))}
+		e := Entry{Text: moment(l.Seconds), Raw: plain(float64(l.Seconds))}
+		if l.Downtime > 0 {
+			e.Note = "of it " + moment(l.Downtime) + " between sessions"
+		}
+		return e
 	}},
 	{"file bandwidth", func(l *LoadTest) Entry { return number(l.FileRate.Value, "B/s") }},
 	{"absolute bandwidth", func(l *LoadTest) Entry { return estimated(l.AbsoluteRate, "B/s") }},
 	{"time to store an object", func(l *LoadTest) Entry { return estimated(l.Accept, "s") }},
 	{"time to full redundancy", func(l *LoadTest) Entry { return estimated(l.Durable, "s") }},
-	{"API latency at the start", func(l *LoadTest) Entry { return estimated(l.LatencyFirst, "s") }},
-	{"API latency at the end", func(l *LoadTest) Entry { return estimated(l.LatencyLast, "s") }},
+	{"API latency at the start", func(l *LoadTest) Entry { return latencyEntry(l.LatencyFirst, l.FirstOpen) }},
+	{"API latency at the end", func(l *LoadTest) Entry { return latencyEntry(l.LatencyLast, l.LastOpen) }},
 	{"crashes", func(l *LoadTest) Entry { return integer(l.Crashes) }},
 	{"sessions of ours", func(l *LoadTest) Entry {
 		e := integer(l.Sessions)
@@ -153,6 +157,15 @@ func (l *LoadTest) moneyOf(of func(*Money) Amount) Entry {
 	return e
 }
 
+// latencyEntry is a latency, with the share of polls that timed out.
+func latencyEntry(e Estimate, open Num) Entry {
+	n := estimated(e, "s")
+	if open > 0 {
+		n.Note = strings.TrimPrefix(n.Note+"; ", "; ") + "at least: " + percent(float64(open)) + " timed out"
+	}
+	return n
+}
+
 // tiny is a share that may be very small.
 func tiny(v Num) Entry {
 	if !v.Known() {
@@ -163,7 +176,7 @@ func tiny(v Num) Entry {
 
 // summaryWords say how the table's numbers come about.
 func (r *Report) summaryWords() string {
-	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is the one over the other. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half. Ranges of what polls tell are what the moments of the polls leave open."
+	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is what of the file bytes is on servers over the absolute bytes. Both bandwidths are of the time from the first put to the last acceptance, what lies between sessions included. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half; a call that timed out counts with the time that it was waited for, which is the least that it would have taken. Ranges of what polls tell are what the moments of the polls leave open."
 	for i := range r.Loads {
 		m := r.Loads[i].Money
 		if m == nil {
@@ -179,7 +192,16 @@ func (r *Report) summaryWords() string {
 			s += "; both count from the first poll, since something was stored before."
 		}
 		if m.Months.Known() {
-			s += fmt.Sprintf(" Per TB·month is the money for fees and storage, divided by 10^12 file bytes and by %s months, the assumed length of a contract (84 days, as in the study; bandwidth is left out as there): unspent money is assumed to come back.", digits(float64(m.Months), 3))
+			length := "the period of the renter's allowance"
+			if m.Months == contractMonths {
+				length = "the assumed length of a contract: 84 days, as in the study"
+			}
+			if m.PerTBMonth.Value.Known() {
+				s += " Per TB·month is the money for fees and storage alone, as in the study (no bandwidth, nor accounts with hosts or maintenance, which the row below has, too)"
+			} else {
+				s += " What storing costs for each TB·month is not told: the system charges it within another purpose; with bandwidth it is all that was used"
+			}
+			s += fmt.Sprintf(", divided by 10^12 file bytes and by %s months (%s); unspent money is assumed to come back.", digits(float64(m.Months), 3), length)
 		}
 		if m.In != "" {
 			s += fmt.Sprintf(" 1 %s is taken for %s, as the experiment states.", m.Currency, m.Price)

@@ -319,6 +319,9 @@ func TestSessionsAndTheEnd(t *testing.T) {
 	if l.Sessions != 2 || l.CutOff != 1 || l.Crashes != 0 || l.Ended != "max_spend" || l.Why != "3600 SC were spent" {
 		t.Errorf("%+v", l)
 	}
+	if l.Downtime < 1.9*3600 || l.Downtime > 2.1*3600 {
+		t.Errorf("down for %v s: the truth is two hours", l.Downtime)
+	}
 	// Nothing is drawn over the time without a session.
 	file, absolute := l.rates(240)
 	for _, line := range [][]stretch{file, absolute, l.watch.medians(l.watch.latency, 240)} {
@@ -462,5 +465,17 @@ func TestASectorThatCannotBeIsNotAssumed(t *testing.T) {
 	e := s.report(t).Loads[0].Efficiency
 	if e.Sector.Known() || e.Padding != 1 || math.Abs(float64(e.Copies)-3) > 0.05 {
 		t.Errorf("efficiency %+v", e)
+	}
+}
+
+// The probe's end is told by the trial's clock; the wall clock may have been set.
+func TestProbesEndByTheTrialsClock(t *testing.T) {
+	detail := "phase 3 from 1000000000 to 2000000000 ns: 1 s, round 1; probe: 5 puts of 1 B, median 0.1 s; stored so far: 7 files, 7 B"
+	for text, want := range map[string]float64{detail: 3600, detail + "; probed until 2500000000 ns": 2.5} {
+		l := &LoadTest{watch: newWatch()}
+		l.sessions(&input{events: []record.Event{{Trial: 1, At: loadBegun.Add(time.Hour), Kind: "phase", What: "attribution: files", Detail: text}}}, &Trial{Trial: record.Trial{ID: 1, Epoch: loadBegun}})
+		if len(l.phases) != 1 || l.phases[0].probed != want {
+			t.Errorf("%q: %+v, want %v", text, l.phases, want)
+		}
 	}
 }

@@ -175,7 +175,13 @@ func (r *Report) loadAnswers() []Answer {
 			parts = append(parts, s)
 		}
 		if l.LatencyFirst.Value.Known() {
-			parts = append(parts, fmt.Sprintf("the API answers a poll in %s at the beginning and %s at the end", show(float64(l.LatencyFirst.Value), "s"), show(float64(l.LatencyLast.Value), "s")))
+			in := func(e Estimate, open Num) string {
+				if open > 0 {
+					return fmt.Sprintf("at least %s (%s timed out)", show(float64(e.Value), "s"), percent(float64(open)))
+				}
+				return show(float64(e.Value), "s")
+			}
+			parts = append(parts, fmt.Sprintf("the API answers a poll in %s at the beginning and %s at the end", in(l.LatencyFirst, l.FirstOpen), in(l.LatencyLast, l.LastOpen)))
 		}
 		if len(parts) > 0 {
 			out = append(out, Answer{l.System, strings.Join(parts, "; ") + "."})

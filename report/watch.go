@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -19,7 +20,8 @@ import (
 type watch struct {
 	start, end []float64
 	values     map[string][]float64
-	latency    []float64 // all calls of a poll together; NaN: one was not answered, or not made
+	latency    []float64 // all calls of a poll together; NaN: one failed, or was not made
+	least      []bool    // polls of which a call timed out: it took that long at least
 	calls      []string  // in the order of a poll
 	took       map[string][]float64
 	missed     int64             // polls of the schedule that were left out
@@ -37,7 +39,9 @@ type watch struct {
 	last     map[string]*big.Int
 
 	made    map[string][2]int // first and last poll with a call
+	apart   map[string]int    // most polls from one with it to the next
 	answers []int             // calls of each poll; −1: one was not answered, or told something absurd
+	asked   []int             // calls of each poll, answered or not
 	counted []int             // parts behind each entry of sum
 	summed  []int             // and of wealth
 	before  map[string]*big.Int
@@ -72,16 +76,17 @@ func (in *input) watched(trial int64) (*watch, error) {
 
 func newWatch() *watch {
 	return &watch{values: map[string][]float64{}, took: map[string][]float64{}, failed: map[string]int64{}, why: map[string]string{}, bad: map[string]int64{}, absurd: map[string]string{},
-		decimals: -1, first: map[string]*big.Int{}, last: map[string]*big.Int{}, before: map[string]*big.Int{}, made: map[string][2]int{}, drops: map[string]map[int]*big.Int{}, gone: map[string]*big.Int{}}
+		decimals: -1, first: map[string]*big.Int{}, last: map[string]*big.Int{}, before: map[string]*big.Int{}, made: map[string][2]int{}, apart: map[string]int{}, drops: map[string]map[int]*big.Int{}, gone: map[string]*big.Int{}}
 }
 
 func (w *watch) add(p *record.Poll) {
 	n := len(w.start)
 	w.start, w.end = append(w.start, p.Start.Seconds()), append(w.end, p.End.Seconds())
 	w.missed += int64(p.Missed)
-	latency, answers := 0.0, len(p.Calls)
+	latency, answers, least := 0.0, len(p.Calls), false
 	for _, c := range p.Calls {
 		if made, ok := w.made[c.Name]; ok {
+			w.apart[c.Name] = max(w.apart[c.Name], n-made[1])
 			w.made[c.Name] = [2]int{made[0], n}
 		} else {
 			w.calls = append(w.calls, c.Name)
@@ -90,8 +95,11 @@ func (w *watch) add(p *record.Poll) {
 		if c.Error != "" {
 			w.failed[c.Name]++
 			w.why[c.Name] = c.Error
-			latency, answers = math.NaN(), -1
-			continue
+			if answers = -1; collect.Class(c.Error) != "timeout" {
+				latency = math.NaN()
+				continue
+			}
+			least = true // it would have taken longer still
 		}
 		took := (c.End - c.Start).Seconds()
 		latency += took
@@ -132,6 +140,7 @@ func (w *watch) add(p *record.Poll) {
 		w.last[v.Name] = exact
 	}
 	w.answers = append(w.answers, answers)
+	w.asked, w.least = append(w.asked, len(p.Calls)), append(w.least, least)
 	w.balance(n, amounts)
 }
 
@@ -223,16 +232,17 @@ func (w *watch) close() {
 // of such a poll is not to be compared with that of a whole one.
 func (w *watch) rest() {
 	change := make([]int, len(w.start)+1)
-	for _, made := range w.made {
+	for name, made := range w.made {
 		change[made[0]]++
-		change[made[1]+1]--
+		// At the end of a test it rests, too; rests grow with the time that it takes.
+		change[min(made[1]+1+2*w.apart[name], len(w.start))]--
 	}
 	w.resting = make([]bool, len(w.start))
 	usual := 0
 	for i, n := range w.answers {
 		usual += change[i]
 		w.resting[i] = n >= 0 && n < usual
-		if w.resting[i] {
+		if w.resting[i] || w.asked[i] < usual {
 			w.latency[i] = math.NaN()
 		}
 	}

@@ -166,6 +166,10 @@ const attributionEvent = "attribution: "
 // nanoseconds since the trial's epoch.
 const phaseText = "phase %d from %d to %d ns: "
 
+// probedText is what it says last: when its probe was over, likewise. Events of
+// older releases lack it.
+const probedText = "; probed until %d ns"
+
 func (t *uploadTrial) phaseEnded(p phase, begun, ended time.Duration, took []float64) error {
 	n := slices.Index(t.design.phases, p)
 	t.mu.Lock()
@@ -178,8 +182,8 @@ func (t *uploadTrial) phaseEnded(p phase, begun, ended time.Duration, took []flo
 		t.probes = append(t.probes, record.Detail{Kind: record.DetailProbe, Name: name, Value: median})
 	}
 	t.mu.Unlock()
-	return t.event("phase", attributionEvent+p.what, fmt.Sprintf(phaseText+"%.4g s, round %d; %s; stored so far: %d files, %d B",
-		n, begun, ended, (ended-begun).Seconds(), p.round, probe, files, bytes))
+	return t.event("phase", attributionEvent+p.what, fmt.Sprintf(phaseText+"%.4g s, round %d; %s; stored so far: %d files, %d B"+probedText,
+		n, begun, ended, (ended-begun).Seconds(), p.round, probe, files, bytes, t.sink.Now()))
 }
 
 // phasesDone is how many phases earlier sessions have done, and how long the

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -126,6 +127,15 @@ func TestUploadAttribution(t *testing.T) {
 			for _, e := range b.ledger.events {
 				if e.Kind == "phase" {
 					events[e.What]++
+				}
+				if strings.HasPrefix(e.What, attributionEvent) {
+					var n int
+					var from, to, probed time.Duration
+					_, last, _ := strings.Cut(e.Detail, "; probed")
+					_, err1 := fmt.Sscanf(e.Detail, phaseText, &n, &from, &to)
+					if _, err := fmt.Sscanf("; probed"+last, probedText, &probed); err != nil || err1 != nil || probed < to {
+						t.Errorf("%q does not tell when its probe was over", e.Detail)
+					}
 				}
 			}
 			for _, kind := range []string{"files", "bytes", "idle"} {

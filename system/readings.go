@@ -76,6 +76,7 @@ const (
 	ReadEnded          = "ended"            // money: what contracts that are over had used; it is not in "spent"
 	ReadEndedPrefix    = "ended:"           // money by purpose, likewise
 	ReadEndedUnspent   = "ended_unspent"    // money: what they had not used, which comes back, or has
+	ReadPeriod         = "allowance_period" // blocks that contracts are bought for
 	ReadPricePrefix    = "price:"           // money: "price:storage" per TB·month, "price:upload" per TB
 )
 

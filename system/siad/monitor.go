@@ -164,11 +164,15 @@ func (n *node) readRenter(ctx context.Context) ([]system.Reading, error) {
 	if err := n.api.get(ctx, "/renter", nil, &r); err != nil {
 		return nil, err
 	}
-	return money(
+	var out []system.Reading
+	if period := r.Settings.Allowance.Period; period > 0 {
+		out = append(out, number(system.ReadPeriod, float64(period)))
+	}
+	return append(out, money(
 		told{"allowance", r.Settings.Allowance.Funds}, told{"allowance_unspent", r.Metrics.Unspent},
 		told{"period_contracts", r.Metrics.Contracts}, told{"period_withheld", r.Metrics.Withheld},
 		told{"period_previous", r.Metrics.Previous},
-	), nil
+	)...), nil
 }
 
 func (n *node) readPrices(ctx context.Context) ([]system.Reading, error) {

@@ -100,7 +100,7 @@ func TestMonitor(t *testing.T) {
 	})
 	wantValues(t, all, map[string]float64{
 		"contracts": 3, "files": 3, "uploads": 0, "file_bytes": 1 + 1<<20 + 40<<20, "absolute_bytes": 3*256<<10 + 3<<20 + 120<<20,
-		"redundancy_mean": 3, "redundancy_min": 3, "redundancy_max": 3, "below_redundancy": 0, "unlocked": 1, "synced": 1, "peers": 4,
+		"redundancy_mean": 3, "redundancy_min": 3, "redundancy_max": 3, "below_redundancy": 0, "unlocked": 1, "synced": 1, "peers": 4, "allowance_period": 200,
 	})
 	if all["height"].Value < 30 || all["hosts"].Value < 1 || all["contract_bytes"].Value != 44040192*2+44302336 {
 		t.Errorf("height %v, hosts %v, contract bytes %v", all["height"], all["hosts"], all["contract_bytes"])

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"math"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// acceptedLoad has so many objects accepted, a second apart from 100 s on, each
+// after half a second.
+func acceptedLoad(n int, size int64, w *watch) *LoadTest {
+	l := &LoadTest{info: &Cell{}, shelf: &shelf{}, watch: w, coding: coding{4 << 20, 10, 30}}
+	l.info.plan.Upload = &experiment.ResolvedUpload{Concurrency: 5}
+	total := int64(0)
+	for i := range n {
+		l.shelf.accepted = append(l.shelf.accepted, stored{at: 100 + float64(i), took: 0.5, size: size})
+		total += size
+		l.shelf.bytes = append(l.shelf.bytes, total)
+	}
+	l.shelf.count = Objects{Accepted: int64(n), Bytes: total}
+	l.Objects = l.shelf.count
+	return l
+}
+
+const sectors = 120 << 20 // that an object of up to 40 MiB takes on 30 servers
+
+// What was there before is not ours, also when the first poll had a gap.
+func TestFirstPollWithAGap(t *testing.T) {
+	nan := math.NaN()
+	w := &watch{start: []float64{1, 110, 200}, end: []float64{2, 111, 201}, values: map[string][]float64{
+		system.ReadFiles: {nan, 112, 120}, system.ReadAbsolute: {nan, 112 * sectors, 120 * sectors}}}
+	l := acceptedLoad(20, 1, w)
+	l.stored()
+	l.efficient()
+	if l.fresh() || l.Efficiency == nil || math.Abs(float64(l.Efficiency.PerFile)/sectors-1) > 0.15 {
+		t.Errorf("100 files of others: fresh %v, %+v", l.fresh(), l.Efficiency)
+	}
+	w.values[system.ReadFiles] = []float64{nan, 12, 20}
+	w.values[system.ReadAbsolute] = []float64{nan, 12 * sectors, 20 * sectors}
+	l.stored()
+	l.efficient()
+	if !l.fresh() || math.Abs(float64(l.Efficiency.PerFile)/sectors-1) > 0.01 {
+		t.Errorf("all files are ours: fresh %v, %+v", l.fresh(), l.Efficiency)
+	}
+}
+
+// What is accepted and on no server is in no efficiency, and a line that is not
+// known is not drawn without its padding.
+func TestBuffersAreNotOnServers(t *testing.T) {
+	w := func() *watch {
+		return &watch{start: []float64{1, 300}, end: []float64{2, 301}, values: map[string][]float64{system.ReadAbsolute: {0, 20 * sectors}}}
+	}
+	for name, values := range map[string]map[string][]float64{
+		"uploaded": {system.ReadFileBytes: {0, 20 * 40 << 20}, system.ReadFiles: {0, 100}},
+		"buffered": {system.ReadFileBytes: {0, 100 * 40 << 20}, "buffered_bytes": {0, 80 * 40 << 20}, system.ReadFiles: {0, 100}},
+	} {
+		l := acceptedLoad(100, 40<<20, w())
+		for k, v := range values {
+			l.watch.values[k] = v
+		}
+		l.stored()
+		l.efficient()
+		e := l.Efficiency
+		if math.Abs(float64(e.Value.Value)*3-1) > 1e-9 || math.Abs(float64(e.Line)*3-1) > 1e-9 || e.Padding != 1 || math.Abs(float64(e.PerFile)/sectors-1) > 1e-9 {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	l := acceptedLoad(100, 1, w())
+	l.stored()
+	l.efficient()
+	if e := l.Efficiency; e.Line.Known() || e.Padding.Known() || e.Sector.Known() || l.coding.known() {
+		t.Errorf("less is on servers than the sectors of what was accepted: %+v", e)
+	}
+}
+
+// File and absolute bandwidth are of one time.
+func TestBandwidthsOfOneWindow(t *testing.T) {
+	v := []float64{0, 100 * 30 << 20, 100 * 30 << 20}
+	w := &watch{start: []float64{1, 200, 10000}, end: []float64{2, 201, 10001}, values: map[string][]float64{system.ReadAbsolute: v}}
+	l := acceptedLoad(100, 10<<20, w)
+	l.stored()
+	if ratio := float64(l.AbsoluteRate.Value / l.FileRate.Value); math.Abs(ratio/3-1) > 0.01 {
+		t.Errorf("three times the bytes, and %v times the bandwidth: %v, %v", ratio, l.FileRate, l.AbsoluteRate)
+	}
+}
+
+// Metadata weigh where objects are small, and are nothing bad; the same share of
+// large objects is.
+func TestMetadataOfSmallObjects(t *testing.T) {
+	for size, rule := range map[int64]string{1000: "small-objects", 10_000_000: "more-than-asked"} {
+		bytes := 3.2 * float64(size) * 100
+		w := &watch{start: []float64{1, 300}, end: []float64{2, 301}, values: map[string][]float64{system.ReadAbsolute: {0, bytes}}}
+		l := acceptedLoad(100, size, w)
+		l.coding = coding{0, 1, 2}
+		l.stored()
+		l.efficient()
+		found := moreThanAsked(&Report{Loads: []LoadTest{*l}})
+		if len(found) != 1 || found[0].Rule != rule || (found[0].Tone == Neutral) != (size == 1000) {
+			t.Errorf("objects of %d B: %+v", size, found)
+		}
+	}
+}
