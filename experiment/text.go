@@ -32,6 +32,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	t.wrap("link", p.linkText())
 	t.wrap("data", p.dataText())
 	t.wrap(e.Scenario, p.scenarioText())
+	if u := e.Upload; u != nil && u.Attribution && p.Cells[0].Data.Known() {
+		t.wrap("", "("+attributed(p.Cells[0].Data, p.Cells[0].Upload.Concurrency)+")")
+	}
 	if u := e.Upload; u != nil && u.Need.text() != "" {
 		t.wrap("need", u.Need.text())
 	}
