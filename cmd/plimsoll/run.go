@@ -114,7 +114,7 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 	p.ui.Progress("")
 	var missing *engine.PreconditionError
 	if errors.As(err, &missing) {
-		return ui.Exit(ui.CodePreconditions, err)
+		return ui.Exit(codeOf(missing), err)
 	}
 	err = withStatus(err)
 	if res.Complete {
@@ -128,6 +128,14 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 		err = errors.Join(err, e)
 	}
 	return errors.Join(err, verdict(res, dir))
+}
+
+// codeOf is the status of preconditions that do not hold.
+func codeOf(e *engine.PreconditionError) ui.Code {
+	if e.OfFile() {
+		return ui.CodeUsage
+	}
+	return ui.CodePreconditions
 }
 
 // withStatus gives an error that ended a run the status of a precondition where
