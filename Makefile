@@ -15,10 +15,10 @@ quickstart: build ## the main job on embedded systems: a run directory and its p
 test: ## install what the tests need, then run all of them
 	XDG_DATA_HOME="$(TOOLS)/share" scripts/test-deps.sh
 	go vet ./...
-	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_REQUIRE="$${PLIMSOLL_REQUIRE-nginx,versitygw,chromium,sshd,tahoe}" go test -timeout 20m ./...
+	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_REQUIRE="$${PLIMSOLL_REQUIRE-nginx,versitygw,chromium,sshd,tahoe,deluge}" go test -timeout 20m ./...
 
 race: ## the concurrent packages under the race detector
-	CGO_ENABLED=1 go test -race -p 1 -timeout 20m ./engine ./record ./testbed/link ./httpload
+	CGO_ENABLED=1 go test -race -p 1 -timeout 20m ./collect ./engine ./record ./testbed/link ./httpload
 
 lint: ## gofmt, go vet, staticcheck, tsc, and the committed bundle against a fresh build
 	scripts/lint.sh

@@ -22,6 +22,7 @@ type benchmark struct {
 func benchmarks() []benchmark {
 	return []benchmark{
 		{"httpload", "the load generator beside k6 and wrk, against nginx on loopback (about 2 minutes)", benchHTTPLoad},
+		{"upload", "a load test of 1 kB objects beside a bare loop, on one Tahoe-LAFS grid (about 4 minutes)", benchUpload},
 		{"record", "10^8 operations recorded, read back and reported: cost, disk and memory (about a minute)", benchRecord},
 	}
 }

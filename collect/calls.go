@@ -14,6 +14,9 @@ import (
 // it takes a twentieth of the time at most. A node's own calls are made each time.
 const rest = 20
 
+// CallCosts is the name of the call that a Coster makes.
+const CallCosts = "costs"
+
 // Calls are the requests of one poll of a node: its own, or those that its
 // abilities allow.
 func Calls(node system.Node) []system.Call {
@@ -28,7 +31,7 @@ func Calls(node system.Node) []system.Call {
 		}})
 	}
 	if s, ok := node.(system.Coster); ok {
-		calls = append(calls, system.Call{Name: "costs", Read: func(ctx context.Context) ([]system.Reading, error) {
+		calls = append(calls, system.Call{Name: CallCosts, Read: func(ctx context.Context) ([]system.Reading, error) {
 			c, err := s.Costs(ctx)
 			return money(c), err
 		}})

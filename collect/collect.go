@@ -13,15 +13,21 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// usualTimeout is that of a call where none is set. The interface of a Sia
-// renter with 50,000 files has been seen to take more than five minutes.
-const usualTimeout = 10 * time.Minute
+// A call is waited for during callIntervals of the polls, but for no less than
+// callLeast (the interface of a Sia renter with 50,000 files has been seen to take
+// more than five minutes), and for no more than callMost: what a system does not
+// tell is a gap, and is not to keep all else from being known.
+const (
+	callIntervals = 10
+	callLeast     = 10 * time.Minute
+	callMost      = time.Hour
+)
 
 // Collector polls one node.
 type Collector struct {
 	Node    system.Node
 	Every   time.Duration           // the schedule: epoch, epoch + Every, …
-	Timeout time.Duration           // of one call; 0: ten minutes
+	Timeout time.Duration           // of one call; 0: ten times Every, ten minutes at least and an hour at most
 	Now     func() time.Duration    // since the trial's epoch, monotonic
 	First   int64                   // number of the first poll: where an earlier session ended
 	Earlier time.Duration           // start of the last poll of earlier sessions; with First > 0
@@ -48,7 +54,7 @@ type Answer struct {
 // somebody waits.
 var ErrAtOnce = errors.New("collect: ended at once")
 
-// Run polls until ctx ends, then once more (bounded by Timeout), so that the last
+// Run polls until ctx ends, then once more (see Bounded), so that the last
 // state is known; it returns the first error of Keep.
 //
 // It begins at once, unless an earlier session has polled since the schedule's
@@ -72,7 +78,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), ErrAtOnce) {
 		return nil
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout())
+	last, cancel := c.Bounded(context.WithoutCancel(ctx))
 	defer cancel()
 	_, err := c.Once(last)
 	return err
@@ -115,5 +121,11 @@ func (c *Collector) timeout() time.Duration {
 	if c.Timeout > 0 {
 		return c.Timeout
 	}
-	return usualTimeout
+	return min(max(callIntervals*c.Every, callLeast), callMost)
+}
+
+// Bounded ends a poll as a whole after twice the time of one call: somebody waits
+// for it. The calls that it had no time for are gaps.
+func (c *Collector) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, 2*c.timeout())
 }

@@ -183,8 +183,8 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
-		// The last poll is bounded as a whole: what does not fit into it is a gap.
-		if p := all[2]; p.End-p.Start > 10*time.Second || len(p.Readings) != 0 || !strings.HasPrefix(p.Calls[2].Error, "timeout") {
+		// A slow call of the last poll does not take the others' time.
+		if p := all[2]; p.End-p.Start != 12*time.Second || len(p.Readings) != 1 || p.Calls[2].Error != "" {
 			t.Errorf("the last poll: %+v", p)
 		}
 		if a := seen[0]; len(a) != 3 || a[1].Err == nil || a[2].Readings[0].Value != 1 {
@@ -446,5 +446,38 @@ func TestReason(t *testing.T) {
 	}
 	if long := Reason(errors.New(strings.Repeat("ü", 1000)), 0); len(long) > mostReason+20 || strings.ContainsRune(long, '\uFFFD') {
 		t.Errorf("%d bytes: %q", len(long), long)
+	}
+}
+
+// The last poll is bounded as a whole, by twice the time of a call: what does not
+// fit into it is a gap.
+func TestLastPollIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []record.Poll
+		never := always(100 * time.Hour)
+		c := &Collector{
+			Node:  monitored{calls: []system.Call{call("a", never, fine), call("b", never, fine), call("c", never, fine), call("d", never, fine)}},
+			Every: 100 * time.Hour, Now: since(time.Now()), Keep: keep(&all), First: 1,
+		}
+		run(t, c, time.Minute)
+		p := all[len(all)-1]
+		if len(p.Calls) != 4 || p.End-p.Start != 2*time.Hour {
+			t.Errorf("%+v", p)
+		}
+		for _, call := range p.Calls {
+			if !strings.HasPrefix(call.Error, "timeout") {
+				t.Errorf("%+v", call)
+			}
+		}
+	})
+}
+
+func TestTimeOfACall(t *testing.T) {
+	for every, want := range map[time.Duration]time.Duration{
+		10 * time.Second: 10 * time.Minute, time.Minute: 10 * time.Minute, 5 * time.Minute: 50 * time.Minute, 6 * time.Hour: time.Hour,
+	} {
+		if got := (&Collector{Every: every}).timeout(); got != want {
+			t.Errorf("polls each %v: %v, want %v", every, got, want)
+		}
 	}
 }

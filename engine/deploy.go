@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -29,6 +30,7 @@ type site struct {
 	keeps   bool                   // its directory outlives this session, and it can be revived on it
 	used    bool                   // a trial that goes on has been executed on it
 	changed string                 // how it differs from what it was in the session before
+	paid    *record.Event          // what was spent before it got its budget, for its first trial
 	started map[int]testbed.Memory // what its processes held before anything was stored, by process id
 }
 
@@ -112,6 +114,9 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
 		Write: slices.Contains(r.plan.Experiment.Allow, "write"),
 	}
+	if slices.ContainsFunc(r.cellsOf(name), r.cfg.continues) {
+		d.Run = r.rec.ID()
+	}
 	begun := time.Now()
 	bring := s.sys.Start
 	if s.host == nil {
@@ -164,6 +169,7 @@ func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
 			r.say.Phase(s.use.Name + ": " + what)
 			r.event("phase", "preconditions", s.use.Name+": "+what, time.Since(begun))
 		},
+		paid: func(before record.Event) { s.paid = &before },
 	}.ready(ctx, goesOn)
 	return err
 }

@@ -48,7 +48,8 @@ func exitConditions(e experiment.Exit) []exitCondition {
 
 // trialConditions are those of one trial that goes on: those of the run, and
 // those that only its state tells. They remember what they saw, so each session
-// of a trial has its own: the time between two sessions counts for none.
+// of a trial has its own, and so has each stretch between two deaths of its
+// system: the time in which nothing could be stored counts for none.
 func trialConditions(e experiment.Exit) []exitCondition {
 	all := exitConditions(e)
 	if e.MaxSpend != "" {
@@ -89,10 +90,13 @@ func natural(s scenario.State) string {
 	if n := s.Failed + s.Refused; n > 0 {
 		given = fmt.Sprintf(" (%d of %d objects were given up)", n, s.Objects)
 	}
+	if n := s.Unreadable; n > 0 {
+		given += fmt.Sprintf(" (the data of %d of %d objects could not be read)", n, s.Objects)
+	}
 	switch {
 	case s.Objects == 0:
 		return ""
-	case s.Accepted+s.Failed+s.Refused < s.Objects:
+	case s.Ended() < s.Objects:
 		return fmt.Sprintf("before all was stored: %d of %d objects", s.Accepted, s.Objects)
 	case s.Durable >= s.Accepted && s.Accepted > 0:
 		return "durable too" + given

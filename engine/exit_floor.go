@@ -9,7 +9,8 @@ import (
 
 // floor ends a trial that has become too slow: fewer bytes in a whole window
 // than asked for. Bytes are those of the storage servers, redundancy included,
-// where the system tells them, else file bytes; none at all is less than any.
+// where the system tells them, by the moments of the polls that told them, else
+// file bytes; none at all is less than any.
 type floor struct {
 	bytes    int64
 	window   time.Duration
@@ -38,16 +39,16 @@ func (c *floor) Met(p progressSoFar) (string, bool) {
 		return "", false
 	}
 	// What pauses on purpose, or has nothing left to send, need not hurry.
-	if s.Idle || s.Objects > 0 && s.Accepted+s.Failed+s.Refused >= s.Objects {
+	if s.Idle || s.Objects > 0 && s.Ended() >= s.Objects {
 		c.points = c.points[:0]
 		return "", false
 	}
 	now := floored{s.At, s.Bytes}
-	told := s.Absolute >= 0
-	if told {
-		now.bytes = s.Absolute
+	told := s.Absolute >= 0 && s.AbsoluteAt >= 0
+	if told { // as of that poll: until the next one nothing is known
+		now = floored{s.AbsoluteAt, s.Absolute}
 	}
-	if told != c.absolute || len(c.points) > 0 && s.At < c.points[len(c.points)-1].at {
+	if told != c.absolute || len(c.points) > 0 && now.at < c.points[len(c.points)-1].at {
 		c.absolute, c.points = told, c.points[:0]
 	}
 	if n := len(c.points); n == 0 || now.at-c.points[n-1].at >= c.window/floorPoints {
@@ -65,5 +66,6 @@ func (c *floor) Met(p progressSoFar) (string, bool) {
 	if moved >= c.bytes {
 		return "", false
 	}
-	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d", moved, c.window, c.bytes), true
+	over := (now.at - first.at).Round(time.Second) // with polls that are rarer it is more than the window
+	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d in %s", moved, max(over, c.window), c.bytes, c.window), true
 }

@@ -69,17 +69,35 @@ func TestFloor(t *testing.T) {
 	t.Run("absolute bytes where the system tells", func(t *testing.T) {
 		states := perMinute(100, func(int) int64 { return 0 })
 		for i := range states {
-			states[i].Absolute = int64(i) * 100
+			states[i].Absolute, states[i].AbsoluteAt = int64(i)*100, states[i].At
 		}
 		if at, why := met(floorOf(), states); at >= 0 {
 			t.Errorf("met at %d: %s", at, why)
+		}
+	})
+	// A walk over the servers rests for long after it took long: what it told
+	// last says nothing of the time since.
+	t.Run("a reading is of its poll", func(t *testing.T) {
+		states := perMinute(500, func(int) int64 { return 0 })
+		for i := range states {
+			polled := i / 90 * 90
+			states[i].Absolute, states[i].AbsoluteAt = int64(min(polled, 180))*100, states[polled].At
+		}
+		if at, why := met(floorOf(), states); at != 270 || !strings.Contains(why, "0 bytes were stored in the last 1h30m0s, the floor is 1000 in 1h0m0s") {
+			t.Errorf("met at %d: %s", at, why)
+		}
+		for i := range states { // told in an earlier session
+			states[i].AbsoluteAt, states[i].Bytes = -1, int64(i)*100
+		}
+		if at, why := met(floorOf(), states); at >= 0 {
+			t.Errorf("by an old reading met at %d: %s", at, why)
 		}
 	})
 	t.Run("what is all sent, or pauses on purpose, need not hurry", func(t *testing.T) {
 		states := perMinute(100, func(int) int64 { return 0 })
 		for i := range states {
 			if states[i].Idle = i < 50; i >= 50 {
-				states[i].Objects, states[i].Accepted, states[i].Failed = 10, 8, 2
+				states[i].Objects, states[i].Accepted, states[i].Failed, states[i].Unreadable = 10, 7, 2, 1
 			}
 		}
 		if at, why := met(floorOf(), states); at >= 0 {
@@ -112,6 +130,7 @@ func TestSteady(t *testing.T) {
 		{"never the same", each(0, 1, 1.2, 1.4, 1.7, 2, 2.4), -1},
 		{"the same for three windows", each(0, 5, 1, 1.01, 1.02, 1.01), 5},
 		{"a jump begins anew", each(0, 1, 1.01, 1.02, 2, 2.02, 2.01, 2.03), 7},
+		{"slow growth is a change", each(0, 1, 1.049, 1.1, 1.154, 1.21, 1.27, 1.333, 1.4, 1.47), -1},
 		{"no object in a window", each(0, 1, 1, 0, 1, 1, 1, 1), 7},
 	} {
 		s := newSteady(experiment.Steady{Within: 0.05, Windows: 3, Window: experiment.Duration(time.Hour)})

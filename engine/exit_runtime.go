@@ -27,8 +27,9 @@ const (
 
 // earlierSeconds is how long the earlier sessions of a run lasted: each from its
 // first event to the last that is known of it, an event or the end of a trial's
-// load, because one that was killed left no event of its end. last is that of
-// the latest session.
+// load, because one that was killed left no event of its end. A trial that went
+// on in a later session tells nothing of the end of its first one: its seconds
+// span the time between them. last is that of the latest session.
 func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64, last time.Time) {
 	var begun time.Time
 	seen := func(at time.Time) {
@@ -41,8 +42,9 @@ func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64, 
 			return
 		}
 		for _, t := range trials {
-			if !t.Epoch.Before(begun) && (before.IsZero() || t.Epoch.Before(before)) {
-				seen(t.Epoch.Add(time.Duration(t.Seconds * float64(time.Second))))
+			ended := t.Epoch.Add(time.Duration(t.Seconds * float64(time.Second)))
+			if !t.Epoch.Before(begun) && (before.IsZero() || ended.Before(before)) {
+				seen(ended)
 			}
 		}
 		sum += last.Sub(begun).Seconds()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// maxSpend ends a trial when its system has spent enough since it began. It
-// compares exact amounts.
+// maxSpend ends a trial when its system has used up enough money since it began.
+// It compares exact amounts.
 type maxSpend struct{ limit string } // in the currency
 
 func (maxSpend) Name() string { return "max_spend" }

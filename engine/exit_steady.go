@@ -9,16 +9,17 @@ import (
 )
 
 // steady ends a trial that has shown what it can: the median time to store an
-// object no longer changes from window to window.
+// object stays what it was in the first of several windows. Each is compared
+// with that one: slow growth is no change from window to window.
 type steady struct {
 	within  float64
 	windows int
 	window  time.Duration
 
-	begun  bool
-	from   time.Duration // the window that runs began then
-	before float64       // median of the last window; 0: none
-	same   int           // windows in a row without a change
+	begun bool
+	from  time.Duration // the window that runs began then
+	first float64       // median of the window that the others are compared with; 0: none
+	same  int           // windows after it without a change
 }
 
 func newSteady(s experiment.Steady) *steady {
@@ -39,14 +40,13 @@ func (c *steady) Met(p progressSoFar) (string, bool) {
 		return "", false
 	}
 	c.from = at
-	unchanged := now > 0 && c.before > 0 && math.Abs(now-c.before) <= c.within*c.before
+	unchanged := now > 0 && c.first > 0 && math.Abs(now-c.first) <= c.within*c.first
 	if c.same++; !unchanged {
-		c.same = 0
+		c.same, c.first = 0, now
 	}
-	c.before = now
 	if c.same < c.windows {
 		return "", false
 	}
-	return fmt.Sprintf("the median time to store an object, %.3g s, has changed by less than %.3g %% in each of the last %d windows of %s",
-		now, 100*c.within, c.windows, c.window), true
+	return fmt.Sprintf("the median time to store an object, %.3g s, was within %.3g %% of %.3g s in each of the last %d windows of %s",
+		now, 100*c.within, c.first, c.windows, c.window), true
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 func TestExitConditions(t *testing.T) {
@@ -60,7 +61,36 @@ func TestEarlierSessions(t *testing.T) {
 	if got, last := earlierSeconds(events, trials); got != 20+12 || !last.Equal(at(112)) {
 		t.Errorf("earlier sessions lasted %v s, want 32", got)
 	}
+	// A trial that went on: 25 hours without a session are none of the run's.
+	hours := func(h float64) float64 { return h * 3600 }
+	events = []record.Event{
+		phase(0, runBegins), phase(hours(1), "paused"), phase(hours(25), runResumed), phase(hours(26), "paused"), phase(hours(50), runResumed), phase(hours(51), "paused"),
+	}
+	for _, trials := range [][]record.Trial{
+		{{Epoch: at(0), Seconds: hours(51), State: record.Running}},
+		{{Epoch: at(0), Seconds: hours(25.5), State: record.Done}, {Epoch: at(hours(25.6)), Seconds: hours(25.3), State: record.Running}},
+	} {
+		if got, last := earlierSeconds(events, trials); got != hours(3) || !last.Equal(at(hours(51))) {
+			t.Errorf("three sessions of an hour lasted %v h, to %v", got/3600, last)
+		}
+	}
 	if got, _ := earlierSeconds(nil, nil); got != 0 {
 		t.Errorf("no earlier session lasted %v s", got)
+	}
+}
+
+// What the end of a trial is called counts objects whose data could not be read.
+func TestNaturalEnd(t *testing.T) {
+	for _, c := range []struct {
+		s    scenario.State
+		want string
+	}{
+		{scenario.State{Objects: 10, Accepted: 9}, "before all was stored: 9 of 10 objects"},
+		{scenario.State{Objects: 10, Accepted: 9, Unreadable: 1}, "all done (the data of 1 of 10 objects could not be read)"},
+		{scenario.State{Objects: 10, Accepted: 8, Durable: 8, Failed: 1, Unreadable: 1}, "durable too (1 of 10 objects were given up) (the data of 1 of 10 objects could not be read)"},
+	} {
+		if got := natural(c.s); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.s, got, c.want)
+		}
 	}
 }

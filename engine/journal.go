@@ -19,6 +19,9 @@ var _ scenario.Journal = journal{}
 // Earlier implements scenario.Journal.
 func (j journal) Earlier() iter.Seq2[record.Job, error] { return j.read.Jobs(j.ID()) }
 
+// EarlierOps implements scenario.Journal.
+func (j journal) EarlierOps() iter.Seq2[record.Op, error] { return j.read.Ops(j.ID()) }
+
 // EarlierPolls implements scenario.Journal.
 func (j journal) EarlierPolls() iter.Seq2[record.Poll, error] { return j.read.Polls(j.ID()) }
 

@@ -30,12 +30,11 @@ type longTrial struct {
 
 	others othersUsed // over all sessions so far
 
-	conditions []exitCondition // of this session
-
-	mu    sync.Mutex
-	state scenario.State
-	told  bool // state was set
-	wall  *wallWatch
+	mu         sync.Mutex
+	conditions []exitCondition // of this load
+	state      scenario.State
+	told       bool // state was set in this load
+	wall       *wallWatch
 }
 
 // revivals in a row of a system that dies again before another object is stored
@@ -110,7 +109,7 @@ func (r *run) openLong(ctx context.Context, cell experiment.Cell, block int) (*l
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cell.System, err)
 	}
-	t := &longTrial{r: r, s: s, cell: cell, block: block, conditions: trialConditions(r.plan.Experiment.Exit)}
+	t := &longTrial{r: r, s: s, cell: cell, block: block}
 	if kept {
 		err = t.goOn(earlier)
 	} else {
@@ -120,7 +119,10 @@ func (r *run) openLong(ctx context.Context, cell experiment.Cell, block int) (*l
 	if err != nil {
 		return nil, err
 	}
-	s.used = true
+	if s.paid != nil && !kept {
+		t.event(s.paid.Kind, s.paid.What, s.paid.Detail)
+	}
+	s.used, s.paid = true, nil
 	t.wall = newWallWatch(time.Now(), t.clock.Now())
 	if t.check = check; check != nil {
 		if err := t.w.Link(*check); err != nil {
@@ -199,6 +201,9 @@ func (t *longTrial) load(parent context.Context) (out loaded, end, err error) {
 	r, s := t.r, t.s
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
+	t.mu.Lock()
+	t.conditions, t.told = trialConditions(r.plan.Experiment.Exit), false
+	t.mu.Unlock()
 	var rec firstError
 	before, _, err := r.bed.EmulatorStats(ctx)
 	if err != nil {
@@ -267,11 +272,12 @@ func (t *longTrial) watch(ctx context.Context, cancel context.CancelCauseFunc) (
 			t.mu.Lock()
 			s, told := t.state, t.told
 			t.mu.Unlock()
-			if !told {
-				s = scenario.State{Absolute: -1}
+			if !told { // what is stored already is not known here
+				t.judge(nil, cancel)
+				continue
 			}
 			s.At = now
-			t.judge(s, cancel)
+			t.judge(&s, cancel)
 		}
 	}()
 	return done
@@ -283,15 +289,19 @@ func (t *longTrial) seen(s scenario.State, cancel context.CancelCauseFunc) {
 	t.state, t.told = s, true
 	t.mu.Unlock()
 	t.r.say.State(s, t.cell)
-	t.judge(s, cancel)
+	t.judge(&s, cancel)
 }
 
-// judge ends the trial when an exit condition is met.
-func (t *longTrial) judge(s scenario.State, cancel context.CancelCauseFunc) {
+// judge ends the trial when an exit condition is met; s is nil while the
+// scenario has not said how far it is.
+func (t *longTrial) judge(s *scenario.State, cancel context.CancelCauseFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := progressSoFar{
-		Seconds: t.r.earlier + time.Since(t.r.begun).Seconds(), Bytes: t.r.bytes + s.Bytes, State: &s,
+		Seconds: t.r.earlier + time.Since(t.r.begun).Seconds(), Bytes: t.r.bytes, State: s,
+	}
+	if s != nil {
+		p.Bytes += s.Bytes
 	}
 	if stop := firstMet(t.conditions, p); stop != nil {
 		cancel(stop) // the first one stays

@@ -138,17 +138,21 @@ func trialsOf(t *testing.T, dir string) (trials []record.Trial, events []record.
 type renamed struct {
 	*lasting
 	version string
+	runs    []string // of the deployments
 }
 
-func (r *renamed) Attach(context.Context, system.Deployment) (system.Cluster, error) { return r, nil }
-func (r *renamed) Nodes() []system.Node                                              { return []system.Node{r} }
-func (r *renamed) Identity() map[string]string                                       { return map[string]string{"version": r.version} }
+func (r *renamed) Attach(_ context.Context, d system.Deployment) (system.Cluster, error) {
+	r.runs = append(r.runs, d.Run)
+	return r, nil
+}
+func (r *renamed) Nodes() []system.Node        { return []system.Node{r} }
+func (r *renamed) Identity() map[string]string { return map[string]string{"version": r.version} }
 
 // An interrupted trial is reported as it stands, and goes on as the same one:
 // nothing is done twice, time goes on, and what happened to the system in
 // between is a mark on it.
 func TestInterruptedTrialGoesOn(t *testing.T) {
-	sys := &renamed{newLasting(t), "1.0"}
+	sys := &renamed{lasting: newLasting(t), version: "1.0"}
 	ctx, cancel := context.WithCancel(t.Context())
 	var sites []scenario.Site
 	var found []int
@@ -209,6 +213,11 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 	}
 	if sessions != 2 || len(found) != 3 || found[0] != 0 || found[1] < 5 || found[2] < found[1]+4 {
 		t.Errorf("%d sessions went on, which found %v jobs", sessions, found)
+	}
+	for _, run := range sys.runs {
+		if run != sites[0].Run || len(sys.runs) < 3 {
+			t.Errorf("deployments were told the runs %q, of %q", sys.runs, sites[0].Run)
+		}
 	}
 	for _, s := range sites[1:] {
 		if s.Run != sites[0].Run || s.Seed != sites[0].Seed || s.Run == "" || s.Base != "/somewhere" {

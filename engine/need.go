@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -95,8 +97,15 @@ func (s status) money(name string) (*big.Rat, bool) {
 	if !ok || r.Bad != "" {
 		return nil, false
 	}
-	v := new(big.Rat).SetFloat64(r.Value)
-	return v, v != nil
+	if r.Amount == nil {
+		v := new(big.Rat).SetFloat64(r.Value)
+		return v, v != nil
+	}
+	unit := big.NewInt(1)
+	if d, known := system.Decimals(r.Amount, r.Value); known { // else there is nothing
+		unit.Exp(big.NewInt(10), big.NewInt(int64(d)), nil)
+	}
+	return new(big.Rat).SetFrac(r.Amount, unit), true
 }
 
 func shortMoney(r *big.Rat) string {
@@ -105,30 +114,22 @@ func shortMoney(r *big.Rat) string {
 }
 
 // lookAt asks a node how it is, by what it is monitored with or, failing that, by
-// its account of money.
+// its account of money: a listing of all objects tells nothing here.
 func lookAt(ctx context.Context, n system.Node) status {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	s := status{readings: map[string]system.Reading{}}
-	if m, ok := n.(system.Monitored); ok {
-		for _, call := range m.Calls() {
-			readings, err := call.Read(ctx)
-			if err != nil {
-				s.err = errors.Join(s.err, fmt.Errorf("%s: %w", call.Name, err))
-			}
-			for _, r := range readings {
-				s.readings[r.Name] = r
-			}
+	_, monitored := n.(system.Monitored)
+	for _, call := range collect.Calls(n) {
+		if !monitored && call.Name != collect.CallCosts {
+			continue
 		}
-		return s
-	}
-	if c, ok := n.(system.Coster); ok {
-		costs, err := c.Costs(ctx)
-		s.err = err
-		if err == nil && costs.Balance != nil {
-			unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(costs.Decimals)), nil)
-			value, _ := new(big.Rat).SetFrac(costs.Balance, unit).Float64()
-			s.readings[system.ReadBalance] = system.Reading{Name: system.ReadBalance, Value: value, Amount: costs.Balance}
+		readings, err := call.Read(ctx)
+		if err != nil {
+			s.err = errors.Join(s.err, fmt.Errorf("%s: %w", call.Name, err))
+		}
+		for _, r := range readings {
+			s.readings[r.Name] = r
 		}
 	}
 	return s
@@ -159,7 +160,8 @@ type waiter struct {
 	node system.Node
 	need experiment.Need
 	skip []string
-	say  func(what string) // what it waits for, each time that changes
+	say  func(what string)  // what it waits for, each time that changes
+	paid func(record.Event) // takes what was spent before a budget was set
 }
 
 // until waits, at most for upload.need.wait since begun, until the chosen needs
@@ -233,10 +235,16 @@ func (w waiter) allow(ctx context.Context) error {
 			return fail(err)
 		}
 	}
+	// Contracts are formed, and paid, before the trial polls for the first time.
+	now := lookAt(ctx, w.node).readings
+	before, known := collect.Baseline(slices.SortedFunc(maps.Values(now), func(a, b system.Reading) int { return strings.Compare(a.Name, b.Name) }))
 	setting, cancel := context.WithTimeout(ctx, 4*lookTimeout)
 	defer cancel()
 	if err := a.Allow(setting, system.Allowance{Amount: amount}); err != nil {
 		return fail(err)
+	}
+	if known {
+		w.paid(before)
 	}
 	w.say("its budget is set: " + w.need.Allowance)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -46,9 +47,15 @@ func (c *chain) Calls() []system.Call {
 			if c.allowed != nil && c.contracts > 0 {
 				n = float64(time.Since(c.since) / c.contracts)
 			}
-			return []system.Reading{{Name: system.ReadContracts, Value: n}}, nil
+			// Each contract costs 3, of which 2 can be spent in it.
+			return []system.Reading{{Name: system.ReadContracts, Value: n}, coins(system.ReadSpent, 3*int64(n)), coins(system.ReadUnspent, 2*int64(n))}, nil
 		}},
 	}
+}
+
+// coins are so many of 24 decimals.
+func coins(name string, n int64) system.Reading {
+	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)), 24)
 }
 
 func (c *chain) Costs(context.Context) (system.Costs, error) {
@@ -96,8 +103,8 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				node := c.node
 				node.begun = time.Now()
-				var said []string
-				w := waiter{name: "sys", node: &node, need: c.need, skip: c.skip, say: func(s string) { said = append(said, s) }}
+				var said, paid []string
+				w := waiter{name: "sys", node: &node, need: c.need, skip: c.skip, say: func(s string) { said = append(said, s) }, paid: func(e record.Event) { paid = append(paid, e.Detail) }}
 				err := w.ready(t.Context(), c.goesOn)
 				var refused *PreconditionError
 				switch {
@@ -114,6 +121,9 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 				}
 				if (node.allowed != nil) != (c.need.Allowance != "" && node.refuses == nil) {
 					t.Errorf("the allowance: %+v", node.allowed)
+				}
+				if want := node.allowed != nil; want != (len(paid) == 1) || want && paid[0] != "spent 0, unspent 0" {
+					t.Errorf("spent before it was set: %q", paid)
 				}
 				if c.need.Allowance == "300" {
 					if want, _ := new(big.Int).SetString("300"+strings.Repeat("0", 24), 10); node.allowed.Amount.Cmp(want) != 0 {
@@ -135,4 +145,20 @@ func TestNeedsEndWithTheRun(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// A balance is compared exactly: a float would call one that lacks the smallest
+// unit enough.
+func TestBalanceIsExact(t *testing.T) {
+	short := coins(system.ReadBalance, 3600)
+	short.Amount.Sub(short.Amount, big.NewInt(1))
+	for name, c := range map[string]struct {
+		have system.Reading
+		want int
+	}{"enough": {coins(system.ReadBalance, 3600), 0}, "one hasting less": {short, 1}, "nothing": {coins(system.ReadBalance, 0), 1}} {
+		s := status{readings: map[string]system.Reading{system.ReadBalance: c.have}}
+		if got := wanting("sys", experiment.Need{Balance: "3600"}, s, nil, func(need) bool { return true }); len(got) != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }

@@ -105,7 +105,7 @@ type Exit struct {
 	MaxErrors  Fraction `json:"max_errors" default:"none" zero:"none" doc:"Share of a cell's finished operations that may fail through the server, in one trial, before the run ends."`
 
 	// What a load test is also ended by.
-	MaxSpend    string  `json:"max_spend,omitempty" form:"money" doc:"Money that a system may have spent since the trial began, in its currency, when the trial ends: 3600. upload and collect only."`
+	MaxSpend    string  `json:"max_spend,omitempty" form:"money" doc:"Money that a system may have used up since the trial began, in its currency, when the trial ends: 3600. Used is what its contracts cost less what lies unspent in them or, without such a total, its spending by purpose; counted are the increments from poll to poll, from before need.allowance was set. upload and collect only."`
 	Floor       *Floor  `json:"floor,omitempty" doc:"Progress that must be made: a test that goes on slower than this ends. upload and collect only."`
 	Steady      *Steady `json:"steady,omitempty" doc:"End a test that has shown what it can: its rate no longer changes. upload only."`
 	StorageFull bool    `json:"storage_full" default:"true" doc:"End a test when the system says that it can take no more. upload only."`

@@ -49,6 +49,7 @@ func sourceLines(src []byte) []string {
 
 // check finds the mistakes that lie between values, not in one of them.
 func (d *decoder) check(e *Experiment) {
+	d.loadSection(e)
 	d.systems(e)
 	d.baseline(e)
 	d.data(e)
@@ -59,6 +60,22 @@ func (d *decoder) check(e *Experiment) {
 	conditions, ok := d.where(e)
 	if len(d.errs) == 0 && ok {
 		d.cellsPossible(e, conditions)
+	}
+}
+
+// loadSection gives a load test without a section of its own all defaults: each
+// key of it has one. The other scenarios need to be told more.
+func (d *decoder) loadSection(e *Experiment) {
+	v := reflect.ValueOf(e).Elem()
+	for _, f := range tableOf(v.Type()).fields {
+		if f.scenario == "" || f.scenario != e.Scenario || !e.loads() || d.at[f.key] != nil {
+			continue
+		}
+		section := reflect.New(f.typ.Elem())
+		for _, key := range tableOf(f.typ.Elem()).fields {
+			d.setDefault(section.Elem().Field(key.index), key)
+		}
+		v.Field(f.index).Set(section)
 	}
 }
 
@@ -170,7 +187,7 @@ func (d *decoder) scenario(e *Experiment) {
 			continue
 		}
 		switch given := d.at[f.key]; {
-		case f.scenario == e.Scenario && given == nil:
+		case f.scenario == e.Scenario && given == nil && !e.loads():
 			d.fail(f.key, d.first("scenario"), "write `"+f.key+":` and its settings below it", "missing section `%s` for the scenario %s", f.key, e.Scenario)
 		case f.scenario != e.Scenario && given != nil && e.Scenario != "":
 			d.fail(f.key, given, "take it away, or change `scenario`", "section `%s` does not belong to the scenario %s", f.key, e.Scenario)

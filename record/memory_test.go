@@ -19,6 +19,9 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // Nor with the number of jobs and polls, nor when a trial goes on.
 func TestMemoryOfWeeksIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("records 300,000 jobs")
+	}
 	checkPeak(t, 100, "weeks", filepath.Join(t.TempDir(), "run"), strconv.Itoa(300_000)) // kept in memory, the jobs alone were 120 MB
 }
 

@@ -27,12 +27,24 @@ func (w *watch) economy(currency string, p experiment.Price, text string, whole 
 	m := &Money{Currency: currency, Price: text, In: p.Currency, Source: p.Source, Whole: whole, Kinds: []Spending{}, Months: unknown}
 	since := func(name string) *big.Int {
 		v := w.last[name]
-		if v == nil || whole {
+		if v == nil {
+			return nil
+		}
+		if gone := w.gone[name]; gone != nil {
+			v = new(big.Int).Add(v, gone)
+		}
+		if whole {
 			return v
 		}
 		return new(big.Int).Sub(v, w.first[name])
 	}
 	all, used := since(system.ReadSpent), new(big.Int)
+	for _, gone := range w.gone {
+		m.AtLeast = true
+		if all != nil {
+			all = new(big.Int).Add(all, gone)
+		}
+	}
 	store, kinds := new(big.Int), 0
 	var sum big.Int
 	for _, name := range w.kinds() {

@@ -13,6 +13,8 @@ type account struct {
 	at    []int      // the poll
 	level []*big.Int // smallest unit
 	moved []float64  // by how much its parts changed since the poll before, summed without their signs
+	sent  []float64  // of a sum: what storing and moving data cost so far
+	drift []float64  // how far the level may be off beside that; nil: not at all
 }
 
 // The level of an account has changed for good when it stays changed for so many
@@ -63,10 +65,13 @@ func (a *account) shifts(level *big.Int, scale float64, start, end []float64) []
 	for i, usual := 0, middle(tolerance); i < len(a.at); i++ {
 		if tolerance[i] <= noisy*usual {
 			calm.add(a.at[i], a.level[i], a.moved[i])
+			if a.drift != nil {
+				tolerance[i] += a.drift[i]
+			}
 			off = append(off, tolerance[i])
 		}
 	}
-	return returned(calm.steps(level, off, start, end), scale)
+	return returned(calm.steps(level, off, start, end), scale, start, end)
 }
 
 // steps are the shifts of an account whose level is known at each poll to within
@@ -129,14 +134,15 @@ func (a *account) steps(level *big.Int, off, start, end []float64) []shift {
 	return all
 }
 
-// returned leaves out money that went and came back.
-func returned(all []shift, scale float64) []shift {
+// returnSeconds is how long money may be under way: after that, an equal amount
+// that comes in is another one.
+const returnSeconds = 6 * 3600
+
+// returned leaves out money that went and came back soon.
+func returned(all []shift, scale float64, start, end []float64) []shift {
 	for i := 0; i < len(all); i++ {
-		for j := i + 1; j < len(all); j++ {
-			sum := new(big.Int).Add(all[i].amount, all[j].amount)
-			left, _ := new(big.Float).SetInt(sum.Abs(sum)).Float64()
-			whole, _ := new(big.Float).SetInt(new(big.Int).Abs(all[i].amount)).Float64()
-			if left <= 0.01*whole+rounding*scale {
+		for j := i + 1; j < len(all) && start[all[j].from]-end[all[i].to] <= returnSeconds; j++ {
+			if opposite(all[i].amount, all[j].amount, scale) {
 				all = slices.Delete(slices.Delete(all, j, j+1), i, i+1)
 				i--
 				break
@@ -144,6 +150,14 @@ func returned(all []shift, scale float64) []shift {
 		}
 	}
 	return all
+}
+
+// opposite reports whether one amount makes up for another.
+func opposite(a, b *big.Int, scale float64) bool {
+	sum := new(big.Int).Add(a, b)
+	left, _ := new(big.Float).SetInt(sum.Abs(sum)).Float64()
+	whole, _ := new(big.Float).SetInt(new(big.Int).Abs(a)).Float64()
+	return left <= 0.01*whole+rounding*scale
 }
 
 // typical is the median level of a stretch.

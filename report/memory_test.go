@@ -33,6 +33,9 @@ func TestMemoryOfALongTrial(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector needs memory of its own")
 	}
+	if testing.Short() {
+		t.Skip("records two million operations")
+	}
 	exe, err := os.Executable()
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), exe)

@@ -14,7 +14,8 @@ type Money struct {
 	Price    string     `json:"price,omitempty"` // what one unit of it costs, as the experiment states it
 	In       string     `json:"in,omitempty"`    // the currency of that price
 	Source   string     `json:"source,omitempty"`
-	Whole    bool       `json:"whole"` // amounts count from the system's own beginning; false: from the first poll
+	Whole    bool       `json:"whole"`    // amounts count from the system's own beginning; false: from the first poll
+	AtLeast  bool       `json:"at_least"` // contracts left the system's account during the test, and it does not tell what they had used: amounts are at least these
 	Kinds    []Spending `json:"kinds"`
 	Spent    Amount     `json:"spent"`    // by the system's total, what is unspent in contracts included
 	Used     Amount     `json:"used"`     // without it

@@ -42,6 +42,7 @@ type LoadTest struct {
 	Money        *Money      `json:"money,omitempty"`
 	Efficiency   *Efficiency `json:"efficiency,omitempty"`
 	Breaks       []Break     `json:"breaks"`
+	Unnamed      *Unnamed    `json:"unnamed,omitempty"`
 	Growth       []Growth    `json:"growth"`
 	Attribution  []Cause     `json:"attribution"`
 

@@ -5,14 +5,13 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // Break is an account or a counter of a system that did what it must not.
 type Break struct {
-	Law    string `json:"law"`    // "sum": spending is the sum of its parts; "wealth": wallet and contracts; "counter"
+	Law    string `json:"law"`    // "sum": spending is the sum of its parts; "wealth": wallet and contracts; "counter"; and no violation: "left" the account with contracts, "waiting" in ended ones
 	Name   string `json:"name"`   // the reading; of an account, the total
 	From   Num    `json:"from"`   // seconds since the test began: start of the last poll before
 	To     Num    `json:"to"`     // end of the first poll after
@@ -26,27 +25,51 @@ type Break struct {
 func (l *LoadTest) check() {
 	w := l.watch
 	p, _ := l.info.price()
-	enter := func(law, name string, s shift) {
+	enter := func(law, name string, s shift) *Break {
 		l.Breaks = append(l.Breaks, Break{Law: law, Name: name, From: Num(w.start[s.from]), To: Num(w.end[s.to]), Amount: w.amount(ratOf(s.amount), p),
 			Fell: unknown, Held: s.held, Maybe: l.meanwhile(s.from, s.to)})
+		return &l.Breaks[len(l.Breaks)-1]
 	}
 	scale := 0.0
 	for _, v := range w.last {
 		f, _ := new(big.Float).SetInt(v).Float64()
 		scale = max(scale, math.Abs(f))
 	}
+	l.Unnamed = w.unnamed(p)
 	for _, s := range w.sum.shifts(new(big.Int), scale, w.start, w.end) {
 		enter("sum", system.ReadSpent, s)
 	}
+	var waiting []shift
 	for _, s := range w.wealth.shifts(nil, scale, w.start, w.end) {
-		enter("wealth", system.ReadBalance, s)
+		if i := slices.IndexFunc(waiting, func(x shift) bool { return opposite(x.amount, s.amount, scale) }); i >= 0 {
+			waiting = slices.Delete(waiting, i, i+1) // it came back
+			continue
+		}
+		amount := -float64(w.amount(ratOf(s.amount), p).Value)
+		least, most := w.left(s.from, s.to)
+		switch {
+		case amount > 0 && w.waits(s.from, s.to) >= 0.99*amount:
+			waiting = append(waiting, s)
+		case amount > 0 && least > 0 && amount <= 1.01*most:
+			enter("left", system.ReadBalance, s).Maybe = fmt.Sprintf("contracts left the account then, and with them %s to %s that they had used", l.money(least), l.money(most))
+		case amount > 0 && least > 0:
+			b := enter("wealth", system.ReadBalance, s)
+			b.Maybe = fmt.Sprintf("at most %s of it are what contracts that left the account had used; %s", l.money(most), b.Maybe)
+		default:
+			enter("wealth", system.ReadBalance, s)
+		}
+	}
+	for _, s := range waiting {
+		enter("waiting", system.ReadEndedUnspent, s)
 	}
 	for _, name := range w.counters() {
 		for _, f := range falls(w.values[name]) {
 			b := Break{Law: "counter", Name: name, From: Num(w.start[f.from]), To: Num(w.end[f.to]), Amount: w.amount(nil, p), Fell: Num(f.amount), Held: true, Maybe: l.meanwhile(f.from, f.to)}
-			if w.last[name] != nil && w.decimals >= 0 {
-				exact, _ := new(big.Float).Mul(big.NewFloat(f.amount), new(big.Float).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(w.decimals)), nil))).Int(nil)
-				b.Amount = w.amount(ratOf(exact.Neg(exact)), p)
+			if by := w.drops[name][f.to]; by != nil {
+				b.Amount = w.amount(new(big.Rat).Neg(ratOf(by)), p)
+			}
+			if booked(name) && !w.ended {
+				b.Law = "left"
 			}
 			l.Breaks = append(l.Breaks, b)
 		}
@@ -63,11 +86,11 @@ func (l *LoadTest) check() {
 }
 
 // counters are the readings that only grow while a load test stores and removes
-// nothing.
+// nothing. What contracts cost is none: what is unspent leaves it when they end.
 func (w *watch) counters() []string {
 	var names []string
 	for name := range w.values {
-		if name == system.ReadSpent || strings.HasPrefix(name, system.ReadSpentPrefix) || name == system.ReadAbsolute || name == system.ReadHeight {
+		if booked(name) || name == system.ReadAbsolute || name == system.ReadHeight {
 			names = append(names, name)
 		}
 	}

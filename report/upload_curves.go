@@ -35,12 +35,20 @@ func chunks(n, most int) iter.Seq2[int, int] {
 type pair struct{ i, j, part int }
 
 // pairs divides the polls at which a series is known into stretches of about
-// the same time, at most so many, none of which reaches over a gap.
+// the same time, at most so many, none of which reaches over a gap. Polls that
+// did not ask for the series are none.
 func (w *watch) pairs(v []float64, most int) []pair {
 	var known []int
+	var since []float64 // longest time without a poll that was answered, before each of known
+	longest, latest := 0.0, 0.0
 	for i, x := range v {
+		rests := i < len(w.resting) && w.resting[i]
+		if math.IsNaN(x) && !rests {
+			continue
+		}
+		longest, latest = max(longest, w.start[i]-latest), w.end[i]
 		if !math.IsNaN(x) {
-			known = append(known, i)
+			known, since, longest = append(known, i), append(since, longest), 0
 		}
 	}
 	if len(known) < 2 {
@@ -59,7 +67,7 @@ func (w *watch) pairs(v []float64, most int) []pair {
 	for n := 1; n < len(known); n++ {
 		k, before := known[n], known[n-1]
 		switch {
-		case w.start[k]-w.end[before] > gap:
+		case since[n] > gap:
 			emit(before, false)
 			i, begun, part = k, false, part+1
 		case w.start[k]-w.start[i] >= width:

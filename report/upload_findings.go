@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -96,7 +97,7 @@ func (r *Report) broken(law string, which func(*Break) bool) (evidence []string)
 				continue
 			}
 			what := l.amountWords(b.Amount)
-			if b.Law == "counter" {
+			if b.Law == "counter" || booked(b.Name) {
 				if !b.Amount.Value.Known() {
 					what = show(float64(b.Fell), readingUnit(b.Name))
 				}
@@ -149,8 +150,20 @@ func sumBreaks(r *Report) []Finding {
 
 func counterFalls(r *Report) []Finding {
 	f := Finding{Rule: "counter-fell", Tone: Warn, Title: "A counter fell that must not",
-		Text: fmt.Sprintf("Totals only grow while a test stores and removes nothing. These fell, by more than %s, and stayed below: contracts that were replaced or dropped from the account, a daemon that began to count anew, or data that were lost.", percent(fallShare))}
+		Text: fmt.Sprintf("Totals only grow while a test stores and removes nothing. These fell, by more than %s, and stayed below: a daemon that began to count anew, or data that were lost.", percent(fallShare))}
 	f.Evidence = r.broken("counter", func(*Break) bool { return true })
+	return withEvidence(f)
+}
+
+func moneyUnnamed(r *Report) []Finding {
+	f := Finding{Rule: "money-unnamed", Tone: Neutral, Title: "A little of the spending has no purpose",
+		Text: fmt.Sprintf("The total grew by more than its parts, in step with what storing and moving data cost. siad 1.5.9 does so: it pays hosts for each request and a little above their prices, and enters neither under a purpose. Up to %s of the cost of data is allowed for in this way; what goes beyond the share that is seen would be a finding.", percent(mostUnnamed))}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if u := l.Unnamed; u != nil {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s at the end, %s of the cost of data (± %s of that is allowed for)", l.name(), l.amountWords(u.Amount), percent(float64(u.Share)), percent(float64(u.Off))))
+		}
+	}
 	return withEvidence(f)
 }
 
@@ -372,11 +385,11 @@ func absurdReadings(r *Report) []Finding {
 
 // growthsOf are the growths of something against time, or where that does not
 // vary, against what does.
-func (r *Report) growths(what func(string) bool) (all []*Growth, of []*LoadTest) {
+func (r *Report) growths(what func(*LoadTest, string) bool) (all []*Growth, of []*LoadTest) {
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for j := range l.Growth {
-			if g := &l.Growth[j]; what(g.What) && g.Against == "hours" {
+			if g := &l.Growth[j]; what(l, g.What) && g.Against == "hours" {
 				all, of = append(all, g), append(of, l)
 			}
 		}
@@ -384,9 +397,17 @@ func (r *Report) growths(what func(string) bool) (all []*Growth, of []*LoadTest)
 	return all, of
 }
 
-// words say how something grows: "3 s → 310 s over 25 d: linear".
+// words say how something grows: "3 s → 310 s (+10233 %, +9800 to +10700), linear with time".
 func (g *Growth) words() string {
-	s := fmt.Sprintf("%s → %s (%s), %s with time", show(float64(g.First), g.Unit), show(float64(g.Last), g.Unit), g.changeWords(), g.classWords())
+	s := g.changeWords()
+	switch {
+	case g.Level.Known():
+		s = fmt.Sprintf("%s (%s), %s with time", show(float64(g.Level), g.Unit), s, g.classWords())
+	case g.First.Known():
+		s = fmt.Sprintf("%s → %s (%s), %s with time", show(float64(g.First), g.Unit), show(float64(g.Last), g.Unit), s, g.classWords())
+	default:
+		s = g.Why
+	}
 	for i, c := range g.Changes {
 		if i == 3 {
 			s += fmt.Sprintf("; and %s more", count(int64(len(g.Changes)-i)))
@@ -415,19 +436,25 @@ func (l *LoadTest) against(g *Growth) string {
 
 func (g *Growth) changeWords() string {
 	p := func(v Num) string { return fmt.Sprintf("%+.0f", 100*float64(v)) }
-	if !g.Change.Value.Known() {
-		return "change not known"
+	switch {
+	case g.Change.Value.Known() && g.bounded():
+		return p(g.Change.Value) + " %, " + p(g.Change.Lo) + " to " + p(g.Change.Hi)
+	case g.Change.Value.Known():
+		return p(g.Change.Value) + " %, without bounds"
+	case g.bounded():
+		return "a change of " + p(g.Change.Lo) + " to " + p(g.Change.Hi) + " % is not excluded"
 	}
-	s := p(g.Change.Value) + " %"
-	if g.Change.Lo.Known() && g.Change.Hi.Known() {
-		s += ", " + p(g.Change.Lo) + " to " + p(g.Change.Hi)
-	}
-	return s
+	return "no change is excluded"
 }
 
 func (g *Growth) classWords() string {
-	if g.Class == "unclear" {
-		return "class unclear, best " + strings.TrimSpace(g.Best)
+	switch {
+	case g.Best == "":
+		return "not to be told"
+	case !g.Fits:
+		return "in no class of growth"
+	case g.Class == "unclear":
+		return "class unclear, best " + g.Best
 	}
 	return g.Class
 }
@@ -436,34 +463,41 @@ func (g *Growth) classWords() string {
 const leastChange = 0.05
 
 func latencyGrowth(r *Report) []Finding {
-	return r.growthFindings("latency", "The API gets slower", "The API does not get slower",
-		"The time of all calls of a poll, by their medians over neighbouring polls, from the beginning of the test to its end.", 1, func(s string) bool { return s == "API latency" })
+	return r.growthFindings("latency", [3]string{"The API gets slower", "The API does not get slower", "Whether the API gets slower cannot be told"},
+		"The time of all calls of a poll together, from the beginning of the test to its end; of each call, where not every poll makes all of them.", 1, func(l *LoadTest, s string) bool {
+			return s == "API latency" || strings.HasPrefix(s, "latency of ") && !l.grows("API latency")
+		})
 }
 
 func storeGrowth(r *Report) []Finding {
-	return r.growthFindings("store-time", "Storing an object takes longer and longer", "Storing an object does not take longer with time",
-		"The time from a put to its acceptance, and to full redundancy, by medians over neighbouring objects.", 1, func(s string) bool { return strings.HasPrefix(s, "time to") })
+	return r.growthFindings("store-time", [3]string{"Storing an object takes longer and longer", "Storing an object does not take longer with time", "Whether storing an object takes longer with time cannot be told"},
+		"The time from a put to its acceptance, and to full redundancy.", 1, func(_ *LoadTest, s string) bool { return strings.HasPrefix(s, "time to") })
 }
 
 func bandwidthGrowth(r *Report) []Finding {
-	return r.growthFindings("bandwidth", "Bandwidth falls", "Bandwidth does not fall",
-		"File and absolute bytes per second, over stretches of equal time.", -1, func(s string) bool { return strings.HasSuffix(s, "bandwidth") })
+	return r.growthFindings("bandwidth", [3]string{"Bandwidth falls", "Bandwidth does not fall", "Whether bandwidth falls cannot be told"},
+		"File and absolute bytes per second, over stretches of equal time.", -1, func(_ *LoadTest, s string) bool { return strings.HasSuffix(s, "bandwidth") })
 }
 
-// growthFindings tell what gets worse (in the direction of sign), and what does not.
-func (r *Report) growthFindings(id, worse, flat, text string, sign Num, what func(string) bool) []Finding {
-	bad := Finding{Rule: id + "-grows", Tone: Warn, Title: worse, Text: text}
-	same := Finding{Rule: id + "-flat", Tone: Neutral, Title: flat, Text: text + " Either no change is shown, or one to the better, or less than " + percent(leastChange) + "."}
+// growthFindings tell what gets worse (in the direction of sign), what does not,
+// and what may or may not.
+func (r *Report) growthFindings(id string, titles [3]string, text string, sign Num, what func(*LoadTest, string) bool) []Finding {
+	found := map[outlook]*Finding{
+		worse:     {Rule: id + "-grows", Tone: Warn, Title: titles[0], Text: text},
+		notWorse:  {Rule: id + "-flat", Tone: Neutral, Title: titles[1], Text: text + " It changed to the better, or a change beyond " + percent(stats.SmallGrowth) + " is excluded."},
+		unsettled: {Rule: id + "-unclear", Tone: Neutral, Title: titles[2], Text: text + " Neither is a change to the worse shown, nor one beyond " + percent(stats.SmallGrowth) + " excluded: the run is too short for it, or the values too uneven."},
+	}
 	all, of := r.growths(what)
 	for i, g := range all {
-		s := of[i].name() + ", " + g.What + ": " + g.words() + of[i].against(g)
-		if g.Shown && sign*g.Change.Value >= leastChange {
-			bad.Evidence = append(bad.Evidence, s)
-		} else {
-			same.Evidence = append(same.Evidence, s)
-		}
+		f := found[g.gets(sign)]
+		f.Evidence = append(f.Evidence, of[i].name()+", "+g.What+": "+g.words()+of[i].against(g))
 	}
-	return withEvidence(bad, same)
+	return withEvidence(*found[worse], *found[notWorse], *found[unsettled])
+}
+
+// grows reports whether the growth of something is judged at all.
+func (l *LoadTest) grows(what string) bool {
+	return slices.ContainsFunc(l.Growth, func(g Growth) bool { return g.What == what })
 }
 
 // origin says which of files, bytes and time it is, or that it cannot be told.

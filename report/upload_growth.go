@@ -13,19 +13,18 @@ type Growth struct {
 	What    string   `json:"what"`    // "API latency"
 	Against string   `json:"against"` // "files", "bytes" or "hours"
 	Unit    string   `json:"unit"`
-	N       int      `json:"n"` // points: medians of neighbouring polls, or objects
+	N       int      `json:"n"` // polls, objects, or stretches of time
 	Class   string   `json:"class"`
 	Best    string   `json:"best"` // also when the class is unclear
 	Second  string   `json:"second"`
-	First   Num      `json:"first"`  // as fitted, at the beginning
-	Last    Num      `json:"last"`   // at the end
-	Change  Estimate `json:"change"` // relative, from the beginning to the end
-	Shown   bool     `json:"shown"`  // the interval of the change excludes 0, and the class is not constant
+	Fits    bool     `json:"fits"`   // the best class describes it
+	Level   Num      `json:"level"`  // as fitted, where no growth is shown
+	First   Num      `json:"first"`  // else: at the beginning
+	Last    Num      `json:"last"`   // and at the end
+	Change  Estimate `json:"change"` // relative, from the beginning to the end; where no growth is shown, only what is not excluded
+	Shown   bool     `json:"shown"`  // it changes, and the interval of the change excludes 0
 	Why     string   `json:"why"`
 	Changes []Jump   `json:"changes,omitempty"` // against time only
-
-	fit  stats.GrowthFit
-	x, y []float64
 }
 
 // Jump is a moment at which a level or a slope changes.
@@ -53,10 +52,13 @@ type Effect struct {
 	P     Num      `json:"p"`
 }
 
-// Points that a growth is judged by: neighbouring polls are taken together, so
-// that one slow answer is no trend, and the work does not grow with the run.
+// Points that a growth is judged by. Polls and objects are given as they are, as
+// far as memory allows: what one slow answer does, and that neighbours are alike,
+// is package stats' to judge. Rates are of stretches of time, since what is stored
+// comes in pieces, and most of the time between two polls may bring none.
 const (
-	growthPoints = 200
+	growthPoints = 50_000
+	growthRates  = 200
 	leastGrowth  = 12
 )
 
@@ -149,11 +151,57 @@ func growthOf(s progressed, i int, name string) (Growth, bool) {
 	if err != nil {
 		return Growth{}, false
 	}
-	g := Growth{What: s.what, Against: name, Unit: s.unit, N: len(s.y), Class: string(fit.Class), Best: string(fit.Best), Second: string(fit.Second), Why: fit.Why,
-		First: Num(fit.At(slices.Min(x))), Last: Num(fit.At(slices.Max(x))), Change: estimateOf(fit.PerX), fit: fit, x: x, y: s.y}
-	g.Shown = fit.Class != stats.Constant && g.Change.Lo.Known() && g.Change.Hi.Known() && (g.Change.Lo > 0 || g.Change.Hi < 0)
+	g := Growth{What: s.what, Against: name, Unit: s.unit, N: len(s.y), Class: string(fit.Class), Best: string(fit.Best), Second: string(fit.Second), Fits: fit.Fits, Why: fit.Why,
+		Level: unknown, First: unknown, Last: unknown, Change: estimateOf(fit.PerX)}
+	switch {
+	case fit.Best == "": // too few points
+		g.Change = noEstimate
+	case !fit.Fits:
+		g.ends(s.y)
+	case fit.Best == stats.Constant:
+		// The change is that of a line, which is no better than the level.
+		g.Level, g.Change.Value = Num(fit.At(fit.X0)), unknown
+	default:
+		g.First, g.Last = Num(fit.At(slices.Min(x))), Num(fit.At(slices.Max(x)))
+		g.Shown = g.bounded() && (g.Change.Lo > 0 || g.Change.Hi < 0)
+	}
 	return g, true
 }
+
+// ends takes what no class describes by its first and its last tenth: their
+// medians, and as the range of the change what the middle halves of both allow.
+func (g *Growth) ends(y []float64) {
+	n := max(len(y)/10, 5)
+	first, last := quartiles(y[:n]), quartiles(y[len(y)-n:])
+	g.First, g.Last, g.Change = first.Value, last.Value, noEstimate
+	if !(first.Lo > 0) {
+		return
+	}
+	g.Change = Estimate{last.Value/first.Value - 1, last.Lo/first.Hi - 1, last.Hi/first.Lo - 1}
+	g.Shown = g.Change.Lo > 0 || g.Change.Hi < 0
+}
+
+func (g *Growth) bounded() bool { return g.Change.Lo.Known() && g.Change.Hi.Known() }
+
+// gets says what became of something that is to go against sign.
+func (g *Growth) gets(sign Num) outlook {
+	switch {
+	case g.Shown && sign*g.Change.Value >= leastChange:
+		return worse
+	case g.Class == string(stats.Constant), g.Shown && sign*g.Change.Value < 0,
+		g.bounded() && g.Change.Lo > -stats.SmallGrowth && g.Change.Hi < stats.SmallGrowth:
+		return notWorse
+	}
+	return unsettled
+}
+
+type outlook int
+
+const (
+	unsettled outlook = iota // neither is shown
+	worse                    // a change to the worse that matters
+	notWorse                 // a change to the worse that would matter is excluded
+)
 
 // attribute asks which quantity explains a series of a designed experiment.
 func (l *LoadTest) attribute(s progressed) {
@@ -189,7 +237,7 @@ func (l *LoadTest) courses() []progressed {
 		}
 	}
 	all = append(all, l.timed("time to store an object", l.shelf.accepted), l.timed("time to full redundancy", l.shelf.durable))
-	file, absolute := l.rates(growthPoints)
+	file, absolute := l.rates(growthRates)
 	from, to := l.storing()
 	for _, r := range []struct {
 		what string
@@ -246,7 +294,7 @@ func (l *LoadTest) progress(at float64) (files, bytes float64) {
 	return files, bytes
 }
 
-// polled is a series of polls: medians of neighbours.
+// polled is a series of polls; of more than are judged, medians of neighbours.
 func (l *LoadTest) polled(what, unit string, v []float64) progressed {
 	p := progressed{what: what, unit: unit}
 	var known []int
@@ -266,7 +314,7 @@ func (l *LoadTest) polled(what, unit string, v []float64) progressed {
 	return p
 }
 
-// timed is a series of objects: medians of neighbours.
+// timed likewise of objects.
 func (l *LoadTest) timed(what string, objects []stored) progressed {
 	p := progressed{what: what, unit: "s"}
 	for from, to := range chunks(len(objects), growthPoints) {

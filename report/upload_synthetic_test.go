@@ -44,8 +44,11 @@ type loadTruth struct {
 
 	leakAt, leak       float64    // hours, SC: money that no contract has
 	renewAt, renewLoss float64    // a contract is replaced before its time, and so much vanishes
+	allRenewed         float64    // hours: all contracts are replaced, in order
+	tellsEnded         bool       // the renter tells what those had used
 	holeAt, hole       float64    // a part of the spending that no purpose has
 	depositAt, deposit float64    // money comes in
+	unnamed            float64    // share of the cost of data that has no purpose
 	below              [2]float64 // hours with objects below their redundancy; to the end if the second is 0
 	downtime           [2]float64 // hours without a session
 	paused             bool       // the session before it ended in order
@@ -155,6 +158,7 @@ type formed struct {
 // ledger is the renter's state at a moment.
 type ledger struct {
 	balance, outgoing, fees, storage, upload, unspent, spent *big.Int
+	ended                                                    map[string]*big.Int
 	contracts                                                int
 	size                                                     float64
 }
@@ -205,8 +209,27 @@ func (s loadTruth) state(at float64, stored int, contracts []formed) ledger {
 	l.upload.Mul(per, big.NewInt(int64(stored)))
 	l.storage.Div(new(big.Int).Mul(l.upload, big.NewInt(317)), big.NewInt(1000))
 	l.unspent.Sub(l.unspent, l.upload).Sub(l.unspent, l.storage)
+	if s.unnamed > 0 {
+		data, _ := new(big.Float).SetInt(new(big.Int).Add(l.upload, l.storage)).Float64()
+		part, _ := big.NewFloat(s.unnamed * data).Int(nil)
+		l.unspent.Sub(l.unspent, part)
+	}
 	l.size = float64(stored) * s.absolute()
 	hours := at / 3600
+	if s.allRenewed > 0 && hours >= s.allRenewed {
+		old := s
+		old.allRenewed = 0
+		at := s.allRenewed * 3600
+		n, _ := slices.BinarySearch(s.times(), at)
+		o := old.state(at, n, contracts)
+		l.ended = map[string]*big.Int{"fees": o.fees, "storage": o.storage, "upload": o.upload, "": new(big.Int).Sub(o.spent, o.unspent)}
+		l.fees.Sub(l.fees, o.fees).Add(l.fees, sc(100))
+		l.storage.Sub(l.storage, o.storage)
+		l.upload.Sub(l.upload, o.upload)
+		l.unspent.Sub(l.unspent, o.unspent).Add(l.unspent, sc(3000))
+		l.spent.Sub(l.spent, o.spent).Add(l.spent, sc(3100))
+		l.balance.Add(l.balance, o.unspent).Sub(l.balance, sc(3100))
+	}
 	if s.leak > 0 && hours >= s.leakAt {
 		l.balance.Sub(l.balance, sc(s.leak))
 	}
@@ -299,6 +322,19 @@ func (s loadTruth) polls() iter.Seq[record.Poll] {
 					money("spent:download", new(big.Int))
 				}
 				money(system.ReadUnspent, l.unspent)
+				if s.tellsEnded {
+					for _, purpose := range []string{"", "fees", "storage", "upload"} {
+						v := l.ended[purpose]
+						if v == nil {
+							v = new(big.Int)
+						}
+						if purpose == "" {
+							money(system.ReadEnded, v)
+							continue
+						}
+						money(system.ReadEndedPrefix+purpose, v)
+					}
+				}
 				number(system.ReadContracts, float64(l.contracts))
 				number(system.ReadContractBytes, l.size)
 			}

@@ -166,7 +166,10 @@ func (r *Report) summaryWords() string {
 		if m == nil {
 			continue
 		}
-		s += " Spent is the system's own total of what contracts cost; used is that without what lies unspent in them"
+		s += " Spent is the system's own total of what contracts cost, those that ended included; used is that without what lies unspent in them"
+		if m.AtLeast {
+			s += " (at least: contracts left the account, and the system does not tell all that they had used)"
+		}
 		if m.Whole {
 			s += "; both count from the system's own beginning, since nothing was stored in it before."
 		} else {
@@ -228,7 +231,7 @@ func (r *Report) spendingTable() Table {
 
 func (r *Report) breakTable() Table {
 	t := Table{Head: []Column{{"load test", false}, {"law", false}, {"amount", true}, {"after", true}, {"and before", true}, {"why", false}}}
-	laws := map[string]string{"sum": "spending is the sum of its parts", "wealth": "wallet and contracts are constant"}
+	laws := map[string]string{"sum": "spending is the sum of its parts", "wealth": "wallet and contracts are constant", "left": "(left the account with contracts)", "waiting": "(waits in ended contracts)"}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for _, b := range l.Breaks {
@@ -268,7 +271,7 @@ func (r *Report) objectTable() Table {
 }
 
 func (r *Report) growthTable() Table {
-	t := Table{Head: []Column{{"load test", false}, {"what", false}, {"against", false}, {"points", true}, {"begins at", true}, {"ends at", true}, {"change", true}, {"class", false}, {"next best", false}, {"why", false}}}
+	t := Table{Head: []Column{{"load test", false}, {"what", false}, {"against", false}, {"points", true}, {"level", true}, {"begins at", true}, {"ends at", true}, {"change", true}, {"class", false}, {"next best", false}, {"why", false}}}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for _, g := range l.Growth {
@@ -276,7 +279,7 @@ func (r *Report) growthTable() Table {
 			if !g.Shown {
 				class.Note = "~ no change shown"
 			}
-			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: g.What, Raw: g.What}, {Text: g.Against, Raw: g.Against}, integer(g.N), number(g.First, g.Unit), number(g.Last, g.Unit),
+			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: g.What, Raw: g.What}, {Text: g.Against, Raw: g.Against}, integer(g.N), number(g.Level, g.Unit), number(g.First, g.Unit), number(g.Last, g.Unit),
 				{Text: g.changeWords(), Raw: plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
 		}
 	}
@@ -326,7 +329,7 @@ func (r *Report) loadSections() []Section {
 	add(Section{"objects", "Objects", "What became of the objects of the data set. Durable ones are accepted, too; adopted ones were found stored after a session that ended while they were under way.", r.objectTable()})
 	add(Section{"money", "Spending", "Exact amounts by the system's own account, at the last poll that told them.", r.spendingTable()})
 	add(Section{"laws", "What must hold", fmt.Sprintf("Accounts and counters of the system that did what they must not. What moved between neighbouring polls is allowed for, and a change counts when it held for %d polls and %s.", heldPolls, moment(heldSeconds)), r.breakTable()})
-	add(Section{"growth", "Growth", fmt.Sprintf("How each series changes with files, bytes and hours: medians of neighbours, at most %d points; the class by information criterion, allowing for points that depend on their neighbours; the change from the beginning to the end, in percent, with its 95 %% interval.", growthPoints), r.growthTable()})
+	add(Section{"growth", "Growth", "How each series changes with files, bytes and hours: the class by information criterion, allowing for points that depend on their neighbours; the change from the beginning to the end, in percent, with its 95 % interval. Where no growth is shown there is a level, and the change is what is not excluded. What no class describes is given by the medians of its first and its last tenth, and the range by their middle halves.", r.growthTable()})
 	add(Section{"causes", "Files, bytes or time", "What each does to a series while the others are held, over its whole range in this test, with its 95 % interval; p is corrected for the number of quantities (Holm).", r.causeTable()})
 	return all
 }

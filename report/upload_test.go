@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -102,9 +103,11 @@ func TestLawsOfMoney(t *testing.T) {
 		not               []string
 	}{
 		{"lost", "money-missing", "33.00 SC (0.462 USD)", func(s *loadTruth) { s.leakAt, s.leak = 20, 33 }, []string{"money-sum", "counter-fell", "money-came-in"}},
-		{"renewal", "money-missing", "renewal before its time", func(s *loadTruth) { s.renewAt, s.renewLoss = 20, 69.3 }, []string{"money-sum"}},
-		{"renewal, the total", "counter-fell", "spent fell by 69.30 SC", func(s *loadTruth) { s.renewAt, s.renewLoss = 20, 69.3 }, []string{"money-sum"}},
+		{"renewal", "money-missing", "renewal before its time", func(s *loadTruth) { s.renewAt, s.renewLoss = 20, 69.3 }, []string{"money-sum", "money-left", "counter-fell"}},
 		{"hole", "money-sum", "12.00 SC", func(s *loadTruth) { s.holeAt, s.hole = 20, 12 }, []string{"money-missing", "counter-fell"}},
+		{"spending without a purpose", "money-unnamed", "16 % of the cost of data", func(s *loadTruth) { s.unnamed = 0.156 }, []string{"money-sum", "money-missing", "money-under-way"}},
+		{"a hole beside it", "money-sum", "40.", func(s *loadTruth) { s.unnamed, s.holeAt, s.hole = 0.156, 20, 40 }, []string{"money-missing", "counter-fell"}},
+		{"too much of it", "money-sum", "SC", func(s *loadTruth) { s.unnamed = 0.5 }, []string{"money-unnamed", "money-missing"}},
 		{"deposit", "money-came-in", "500.0 SC", func(s *loadTruth) { s.depositAt, s.deposit = 20, 500 }, []string{"money-missing", "money-sum"}},
 		{"at the very end", "money-under-way", "33.00 SC", func(s *loadTruth) { s.leakAt, s.leak = 29.8, 33 }, []string{"money-missing"}},
 	} {
@@ -119,6 +122,39 @@ func TestLawsOfMoney(t *testing.T) {
 				t.Errorf("%s: %s, too: %s", c.name, rule, r.evidence(rule))
 			}
 		}
+	}
+}
+
+// The amounts are those of a recorded siad 1.5.9, of three contracts before and
+// after it sent data: 0.000078 SC of 250 SC are in none of the parts.
+func TestSumOfARealSiad(t *testing.T) {
+	before := map[string]string{"spent": "249999999999999999999999999", "spent:fees": "10378029783887984876100000", "spent:accounts": "3000000000000000000000000", "spent:maintenance": "11",
+		"spent:storage": "0", "spent:upload": "0", "spent:download": "0", "unspent": "236621970216112015123899888"}
+	after := map[string]string{"spent": before["spent"], "spent:fees": before["spent:fees"], "spent:accounts": before["spent:accounts"], "spent:maintenance": "11",
+		"spent:storage": "316320426664642215936", "spent:upload": "184498720000000000000", "spent:download": "0", "unspent": "236621391331008017249549008"}
+	w := newWatch()
+	for i := range 20 {
+		at := dur(600 * float64(i))
+		p := record.Poll{Seq: int64(i), Start: at, End: at + time.Second, Calls: []record.PollCall{{Name: "/renter/contracts", Start: at, End: at + time.Second}}}
+		amounts := after
+		if i < 5 {
+			amounts = before
+		}
+		for name, exact := range amounts {
+			v, _ := new(big.Rat).SetString(exact)
+			f, _ := v.Quo(v, ratOf(oneSC)).Float64()
+			p.Readings = append(p.Readings, record.Reading{Name: name, Value: f, Exact: exact})
+		}
+		w.add(&p)
+	}
+	w.close()
+	l := &LoadTest{watch: w, info: &Cell{plan: plainLoad(1).plan(t).Cells[0]}, currency: "SC"}
+	l.check()
+	if len(l.Breaks) > 0 {
+		t.Errorf("breaks %+v", l.Breaks)
+	}
+	if u := l.Unnamed; u == nil || u.Amount.Exact != "0.000078065957333232135044" || math.Abs(float64(u.Share)-0.1559) > 1e-3 {
+		t.Errorf("unnamed %+v", u)
 	}
 }
 

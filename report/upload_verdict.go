@@ -107,7 +107,7 @@ func (r *Report) outcomes() string {
 
 // grew says in a clause how something grew where it did most.
 func (r *Report) grew(what string) string {
-	all, of := r.growths(func(s string) bool { return s == what })
+	all, of := r.growths(func(_ *LoadTest, s string) bool { return s == what })
 	var most *Growth
 	where := ""
 	for i, g := range all {

@@ -19,7 +19,7 @@ import (
 type watch struct {
 	start, end []float64
 	values     map[string][]float64
-	latency    []float64 // all calls of a poll together; NaN: one was not answered
+	latency    []float64 // all calls of a poll together; NaN: one was not answered, or not made
 	calls      []string  // in the order of a poll
 	took       map[string][]float64
 	missed     int64             // polls of the schedule that were left out
@@ -27,6 +27,7 @@ type watch struct {
 	why        map[string]string // in the words of the latest
 	bad        map[string]int64  // readings that are not to be used
 	absurd     map[string]string // why, of the latest
+	resting    []bool            // polls that were answered, and left out a call: what it tells is not known then, and that is no gap
 
 	decimals int // −1: not known
 	parts    []string
@@ -35,9 +36,15 @@ type watch struct {
 	first    map[string]*big.Int // amounts, exactly
 	last     map[string]*big.Int
 
-	counted []int // parts behind each entry of sum
-	summed  []int // and of wealth
+	made    map[string][2]int // first and last poll with a call
+	answers []int             // calls of each poll; −1: one was not answered, or told something absurd
+	counted []int             // parts behind each entry of sum
+	summed  []int             // and of wealth
 	before  map[string]*big.Int
+
+	ended bool                        // the system tells what contracts that are over had used
+	drops map[string]map[int]*big.Int // by how much an amount by purpose fell at a poll
+	gone  map[string]*big.Int         // of such an amount, what left the account for good, at least
 }
 
 // partsOfWealth are the amounts that a closed system neither makes nor loses,
@@ -49,8 +56,7 @@ var partsOfWealth = []struct {
 
 // watched reads the polls of a trial.
 func (in *input) watched(trial int64) (*watch, error) {
-	w := &watch{values: map[string][]float64{}, took: map[string][]float64{}, failed: map[string]int64{}, why: map[string]string{}, bad: map[string]int64{}, absurd: map[string]string{},
-		decimals: -1, first: map[string]*big.Int{}, last: map[string]*big.Int{}, before: map[string]*big.Int{}}
+	w := newWatch()
 	if in.polls == nil {
 		return w, nil
 	}
@@ -64,19 +70,27 @@ func (in *input) watched(trial int64) (*watch, error) {
 	return w, nil
 }
 
+func newWatch() *watch {
+	return &watch{values: map[string][]float64{}, took: map[string][]float64{}, failed: map[string]int64{}, why: map[string]string{}, bad: map[string]int64{}, absurd: map[string]string{},
+		decimals: -1, first: map[string]*big.Int{}, last: map[string]*big.Int{}, before: map[string]*big.Int{}, made: map[string][2]int{}, drops: map[string]map[int]*big.Int{}, gone: map[string]*big.Int{}}
+}
+
 func (w *watch) add(p *record.Poll) {
 	n := len(w.start)
 	w.start, w.end = append(w.start, p.Start.Seconds()), append(w.end, p.End.Seconds())
 	w.missed += int64(p.Missed)
-	latency := 0.0
+	latency, answers := 0.0, len(p.Calls)
 	for _, c := range p.Calls {
-		if w.took[c.Name] == nil {
+		if made, ok := w.made[c.Name]; ok {
+			w.made[c.Name] = [2]int{made[0], n}
+		} else {
 			w.calls = append(w.calls, c.Name)
+			w.made[c.Name] = [2]int{n, n}
 		}
 		if c.Error != "" {
 			w.failed[c.Name]++
 			w.why[c.Name] = c.Error
-			latency = math.NaN()
+			latency, answers = math.NaN(), -1
 			continue
 		}
 		took := (c.End - c.Start).Seconds()
@@ -88,10 +102,11 @@ func (w *watch) add(p *record.Poll) {
 	}
 	w.latency = append(w.latency, latency)
 	amounts := map[string]*big.Int{}
-	for _, v := range p.Readings {
+	for _, v := range w.fold(p.Readings) {
 		if v.Bad != "" {
 			w.bad[v.Name]++
 			w.absurd[v.Name] = v.Bad
+			answers = -1
 			continue
 		}
 		w.values[v.Name] = put(w.values[v.Name], n, v.Value)
@@ -108,9 +123,15 @@ func (w *watch) add(p *record.Poll) {
 		}
 		if w.first[v.Name] == nil {
 			w.first[v.Name] = exact
+		} else if was := w.last[v.Name]; exact.Cmp(was) < 0 && booked(v.Name) {
+			if w.drops[v.Name] == nil {
+				w.drops[v.Name] = map[int]*big.Int{}
+			}
+			w.drops[v.Name][n] = new(big.Int).Sub(was, exact)
 		}
 		w.last[v.Name] = exact
 	}
+	w.answers = append(w.answers, answers)
 	w.balance(n, amounts)
 }
 
@@ -141,12 +162,16 @@ func (w *watch) balance(n int, amounts map[string]*big.Int) {
 		change[name] = moved(name, v)
 	}
 	if spent := amounts[system.ReadSpent]; spent != nil {
-		rest, many, by := new(big.Int).Set(spent), 0, change[system.ReadSpent]
+		rest, many, by, sent := new(big.Int).Set(spent), 0, change[system.ReadSpent], 0.0
 		for name, v := range amounts {
 			if part(name) {
 				rest.Sub(rest, v)
 				by += change[name]
 				many++
+				if slices.Contains(ofData, strings.TrimPrefix(name, system.ReadSpentPrefix)) {
+					f, _ := new(big.Float).SetInt(v).Float64()
+					sent += f
+				}
 				if !slices.Contains(w.parts, name) {
 					w.parts = append(w.parts, name)
 				}
@@ -154,6 +179,7 @@ func (w *watch) balance(n int, amounts map[string]*big.Int) {
 		}
 		if many > 1 { // a single part is the sum by another name
 			w.sum.add(n, rest, by)
+			w.sum.sent = append(w.sum.sent, sent)
 			w.counted = append(w.counted, many)
 		}
 		if amounts[system.ReadBalance] != nil {
@@ -186,8 +212,30 @@ func (w *watch) close() {
 	for _, name := range w.calls {
 		w.took[name] = pad(w.took[name], n)
 	}
+	w.rest()
+	w.leave()
 	slices.Sort(w.parts)
 	w.sum, w.wealth = w.sum.whole(w.counted), w.wealth.whole(w.summed)
+}
+
+// rest finds the polls that left out a call which others before and after them
+// made: a call that is expensive for its system is not made each time. The time
+// of such a poll is not to be compared with that of a whole one.
+func (w *watch) rest() {
+	change := make([]int, len(w.start)+1)
+	for _, made := range w.made {
+		change[made[0]]++
+		change[made[1]+1]--
+	}
+	w.resting = make([]bool, len(w.start))
+	usual := 0
+	for i, n := range w.answers {
+		usual += change[i]
+		w.resting[i] = n >= 0 && n < usual
+		if w.resting[i] {
+			w.latency[i] = math.NaN()
+		}
+	}
 }
 
 // whole are the entries with all of the parts.
@@ -200,6 +248,9 @@ func (a *account) whole(parts []int) account {
 	for i, n := range parts {
 		if n == most {
 			kept.add(a.at[i], a.level[i], a.moved[i])
+			if a.sent != nil {
+				kept.sent = append(kept.sent, a.sent[i])
+			}
 		}
 	}
 	return kept

@@ -66,7 +66,7 @@ func (*collectRunner) Close(context.Context) error { return nil }
 // Trial implements Runner: it polls for as long as was asked for, counted from
 // the trial's epoch, or until ctx ends.
 func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink Sink) (Load, error) {
-	p := &polls{site: r.site, node: r.node, journal: sink.Journal, now: sink.Now, every: cell.Collect.Every.Std()}
+	p := newPolls(r.site, r.node, sink, cell.Collect.Every.Std())
 	if err := p.restore(); err != nil {
 		return Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
 	}
@@ -74,8 +74,8 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 		if sink.State == nil {
 			return
 		}
-		s := State{At: sink.Now(), Absolute: -1}
-		s.Absolute, s.Spent, s.Decimals = p.sofar()
+		s := State{At: sink.Now()}
+		p.sofar(&s)
 		sink.State(s)
 	}
 	p.told = report

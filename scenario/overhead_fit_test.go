@@ -16,6 +16,9 @@ import (
 // From mem through the scenario to the fit, again and again: A, R and B come
 // back, with intervals that cover them as often as they promise.
 func TestOverheadIntervalsCover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates a hundred experiments")
+	}
 	const experiments, repeats = 100, 5
 	sizes := []int64{1, 1000, 10_000, 60_000, 200_000}
 	rtts := []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond}

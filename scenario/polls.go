@@ -2,10 +2,8 @@ package scenario
 
 import (
 	"context"
-	"math"
-	"math/big"
+	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +26,7 @@ type polls struct {
 	mu        sync.Mutex
 	tally     pollTally
 	collector *collect.Collector
-	money     int // decimals of the system's currency
+	restored  time.Duration // end of the last poll that told absolute bytes to earlier sessions; negative: none did
 }
 
 // pollTally adds up polls.
@@ -36,9 +34,11 @@ type pollTally struct {
 	count, missed, gaps int64 // polls; those of the schedule left out; calls without an answer
 	next                int64 // number of the next
 	latest              time.Duration
-	took                []float64 // seconds that each poll's calls took together
+	calls               map[string]bool // that the system has
+	took                []float64       // seconds that the calls of each poll that made all took together
 	absolute            change
-	spent               spending
+	used                collect.Used
+	trouble             trouble
 }
 
 // change is the first and the last that was told of a number.
@@ -55,18 +55,8 @@ func (c *change) add(at time.Duration, v float64) {
 	c.last, c.to = v, at
 }
 
-// spending is likewise of money, exactly.
-type spending struct{ first, last *big.Int }
-
-func (s *spending) add(v *big.Int) {
-	if s.first == nil {
-		s.first = v
-	}
-	s.last = v
-}
-
-func (r *uploadRunner) newPolls(sink Sink, every time.Duration) *polls {
-	return &polls{site: r.site, node: r.node, journal: sink.Journal, now: sink.Now, every: every}
+func newPolls(site Site, node system.Node, sink Sink, every time.Duration) *polls {
+	return &polls{site: site, node: node, journal: sink.Journal, now: sink.Now, every: every, restored: -1}
 }
 
 // add takes one poll.
@@ -75,52 +65,53 @@ func (y *pollTally) add(p record.Poll) {
 	y.missed += int64(p.Missed)
 	y.next = max(y.next, p.Seq+1)
 	y.latest = max(y.latest, p.Start)
+	y.trouble.add(p)
+	if y.calls == nil {
+		y.calls = map[string]bool{}
+	}
 	var took time.Duration
-	answered := false
+	timed := 0
 	for _, c := range p.Calls {
+		y.calls[c.Name] = true
 		if c.Error != "" {
 			y.gaps++
-			continue
 		}
-		answered = true
-		took += c.End - c.Start
+		if c.Error == "" || collect.Class(c.Error) == "timeout" {
+			timed++
+			took += c.End - c.Start
+		}
 	}
-	if answered {
+	// A poll that left a call out that rests, or was refused one, is no faster.
+	if timed > 0 && timed == len(y.calls) {
 		y.took = append(y.took, took.Seconds())
 	}
-	total, parts := (*big.Int)(nil), (*big.Int)(nil)
 	for _, r := range p.Readings {
-		if r.Bad != "" {
-			continue
-		}
-		amount, isAmount := new(big.Int).SetString(r.Exact, 10)
-		switch {
-		case r.Name == system.ReadAbsolute:
+		if r.Name == system.ReadAbsolute && r.Bad == "" {
 			y.absolute.add(p.End, r.Value)
-		case r.Name == system.ReadSpent && isAmount:
-			total = amount
-		case strings.HasPrefix(r.Name, system.ReadSpentPrefix) && isAmount:
-			if parts == nil {
-				parts = new(big.Int)
-			}
-			parts.Add(parts, amount)
 		}
 	}
-	if total == nil {
-		total = parts
-	}
-	if total != nil {
-		y.spent.add(total)
-	}
+	y.used.Add(p.Readings)
 }
 
-// restore adds the polls of earlier sessions.
+// restore adds the polls of earlier sessions, and what was known before the first.
 func (p *polls) restore() error {
+	for e, err := range p.journal.EarlierEvents() {
+		if err != nil {
+			return err
+		}
+		if before := collect.Before(e); before != nil {
+			p.tally.used.Add(before)
+		}
+	}
 	for earlier, err := range p.journal.EarlierPolls() {
 		if err != nil {
 			return err
 		}
 		p.tally.add(earlier)
+	}
+	p.tally.trouble.known()
+	if a := p.tally.absolute; a.known {
+		p.restored = a.to
 	}
 	return nil
 }
@@ -129,19 +120,14 @@ func (p *polls) restore() error {
 // called, which polls for the last time, unless it is to end at once. What goes wrong with recording polls
 // ends the trial through fail; what the system does not answer is a gap.
 func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end func(atOnce bool) error, err error) {
-	if c, ok := p.node.(system.Coster); ok {
-		one, cancel := context.WithTimeout(ctx, p.timeout())
-		if costs, err := c.Costs(one); err == nil {
-			p.money = costs.Decimals
-		}
-		cancel()
-	}
 	// Polls go on to the very end, that of an interrupted trial, too.
 	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	c := &collect.Collector{
-		Node: p.node, Every: p.every, Timeout: p.timeout(), Now: p.now, First: p.tally.next, Earlier: p.tally.latest, Keep: p.keep,
+		Node: p.node, Every: p.every, Now: p.now, First: p.tally.next, Earlier: p.tally.latest, Keep: p.keep,
 	}
-	if _, err := c.Once(ctx); err != nil && ctx.Err() == nil {
+	first, cancel := c.Bounded(ctx) // nothing is stored before it is over
+	defer cancel()
+	if _, err := c.Once(first); err != nil && ctx.Err() == nil {
 		stop(nil)
 		return nil, err
 	}
@@ -159,44 +145,60 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 			stop(collect.ErrAtOnce)
 		}
 		stop(nil)
-		return <-over
+		err := <-over
+		p.mu.Lock()
+		events := p.tally.trouble.ended()
+		p.mu.Unlock()
+		return errors.Join(err, p.tell(events))
 	}, nil
 }
 
 // once polls beyond the schedule, while polls go on.
 func (p *polls) once(ctx context.Context) error {
-	if _, err := p.collector.Once(ctx); err != nil && ctx.Err() == nil {
+	one, cancel := p.collector.Bounded(ctx)
+	defer cancel()
+	if _, err := p.collector.Once(one); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return context.Cause(ctx)
 }
 
-// timeout is that of one call of a poll.
-func (p *polls) timeout() time.Duration { return p.site.Limits.Deadline.Std() }
-
 func (p *polls) keep(poll record.Poll) error {
-	err := p.journal.Poll(poll)
 	p.mu.Lock()
 	p.tally.add(poll)
+	events := p.tally.trouble.begun()
 	p.mu.Unlock()
+	// The event first: a poll that is recorded is one that was told.
+	err := errors.Join(p.tell(events), p.journal.Poll(poll))
 	if p.told != nil {
 		p.told()
 	}
 	return err
 }
 
-// sofar is what servers hold more, and what was spent, since the trial's first poll.
-func (p *polls) sofar() (absolute int64, spent *big.Int, decimals int) {
+func (p *polls) tell(events []record.Event) error {
+	for _, e := range events {
+		if err := p.journal.Event(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sofar fills in what servers hold more since the trial's first poll, and the money that was used up; nil: it is not known.
+func (p *polls) sofar(s *State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	absolute = -1
+	s.Absolute, s.AbsoluteAt = -1, -1
 	if a := p.tally.absolute; a.known {
-		absolute = max(0, int64(a.last-a.first))
+		s.Absolute = max(0, int64(a.last-a.first))
+		if a.to > p.restored {
+			s.AbsoluteAt = a.to
+		}
 	}
-	if s := p.tally.spent; s.first != nil {
-		spent = new(big.Int).Sub(s.last, s.first)
+	if sum, d, known := p.tally.used.Sum(); known {
+		s.Spent, s.Decimals = sum, d
 	}
-	return absolute, spent, p.money
 }
 
 // pollMetrics are those that polls yield.
@@ -207,7 +209,7 @@ func pollMetrics() []record.Metric {
 		{Key: "absolute_bandwidth", Name: "absolute bandwidth", Unit: "B/s", Better: record.Higher,
 			Help: "that divided by the time between the ends of the two polls"},
 		{Key: "spent", Name: "money spent", Unit: "1", Better: record.Lower,
-			Help: "what the system says was spent, at the last poll less at the first, in its currency; as a number it is rounded, the exact amounts are in the readings"},
+			Help: "money used up: what contracts cost less what lies unspent in them or, where no such total is told, the sum of spending by purpose; all increments from poll to poll, because contracts that end leave the system's sums; from before upload.need.allowance was set, else from the first poll; in the system's currency, rounded (the readings are exact)"},
 		{Key: "polls", Name: "polls", Unit: "1", Better: record.Neither,
 			Help: "times that the system was asked how it is"},
 		{Key: "polls_missed", Name: "polls missed", Unit: "1", Better: record.Lower,
@@ -215,7 +217,7 @@ func pollMetrics() []record.Metric {
 		{Key: "poll_gaps", Name: "calls without an answer", Unit: "1", Better: record.Lower,
 			Help: "requests of polls that failed or took too long; each is a recorded gap"},
 		{Key: "poll_p50", Name: "API latency, median", Unit: "s", Better: record.Lower,
-			Help: "median over the polls of the time that their answered requests took together; polls without any are left out"},
+			Help: "median over the polls of the time that their requests took together; one that was not answered in time counts with the time that it was waited for, so that the latency is at least that (see calls without an answer); polls that left a request out, because an expensive one rests, or had one refused are left out"},
 		{Key: "poll_first_quarter", Name: "API latency, first quarter", Unit: "s", Better: record.Lower,
 			Help: "likewise over the first quarter of the polls; where there are four or more"},
 		{Key: "poll_last_quarter", Name: "API latency, last quarter", Unit: "s", Better: record.Lower,
@@ -233,9 +235,8 @@ func (p *polls) metrics() map[string]float64 {
 		m["absolute_bytes"] = a.last - a.first
 		m["absolute_bandwidth"] = (a.last - a.first) / (a.to - a.from).Seconds()
 	}
-	if s := y.spent; s.first != nil {
-		amount, _ := new(big.Float).SetInt(new(big.Int).Sub(s.last, s.first)).Float64()
-		m["spent"] = amount / math.Pow10(p.money)
+	if amount, decimals, known := y.used.Sum(); known {
+		m["spent"] = collect.Float(amount, decimals)
 	}
 	if n := len(y.took); n > 0 {
 		m["poll_p50"] = stats.Median(slices.Clone(y.took))

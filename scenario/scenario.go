@@ -98,6 +98,9 @@ type Journal interface {
 	Earlier() iter.Seq2[record.Job, error]
 	// Jobs records what became of objects; kill -9 does not lose it.
 	Jobs(jobs ...record.Job) error
+	// EarlierOps are the operations that they have recorded: those of the last
+	// second of a session that was killed may be missing.
+	EarlierOps() iter.Seq2[record.Op, error]
 	// EarlierPolls likewise.
 	EarlierPolls() iter.Seq2[record.Poll, error]
 	Poll(record.Poll) error
@@ -108,22 +111,27 @@ type Journal interface {
 
 // State is how far a trial is.
 type State struct {
-	At       time.Duration // since the epoch
-	Objects  int64         // of the data set
-	Accepted int64         // objects
-	Durable  int64         // of them
-	Failed   int64         // given up
-	Refused  int64         // given up
-	Bytes    int64         // file bytes accepted
-	Absolute int64         // bytes of storage servers since the trial began; −1: not told
-	Spent    *big.Int      // since the trial began, in the smallest unit; nil: not told
-	Decimals int           // of Spent
-	Finished int64         // attempts that came to an end of their own, in this trial
-	Failures int64         // of them that failed through the server
-	PutP50   float64       // seconds to store an object, median over the last window of exit.steady; 0: none
-	Full     string        // the system's words that it can take no more; empty: it can
-	Idle     bool          // it pauses on purpose: its progress is not judged
+	At         time.Duration // since the epoch
+	Objects    int64         // of the data set
+	Accepted   int64         // objects
+	Durable    int64         // of them
+	Failed     int64         // given up
+	Refused    int64         // given up
+	Unreadable int64         // our own data could not be read
+	Bytes      int64         // file bytes accepted
+	Absolute   int64         // bytes of storage servers since the trial began; −1: not told
+	AbsoluteAt time.Duration // end of the poll that told it; negative: none of this session did
+	Spent      *big.Int      // used up since the trial began, its budget included, in the smallest unit; nil: not told
+	Decimals   int           // of Spent
+	Finished   int64         // attempts that came to an end of their own, in this trial
+	Failures   int64         // of them that failed through the server
+	PutP50     float64       // seconds to store an object, median over the last window of exit.steady; 0: none
+	Full       string        // the system's words that it can take no more; empty: it can
+	Idle       bool          // it pauses on purpose: its progress is not judged
 }
+
+// Ended is of how many objects it is decided what becomes of them.
+func (s *State) Ended() int64 { return s.Accepted + s.Failed + s.Refused + s.Unreadable }
 
 // Stop is an exit condition that ended a trial: the cause of its context's end.
 type Stop struct {

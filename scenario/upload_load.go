@@ -1,11 +1,13 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -24,7 +26,7 @@ func (t *uploadTrial) clear(ctx context.Context) {
 		return
 	}
 	if !t.removes() {
-		t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %v", t.site.Use.Name, errCannotRemove), 0)
+		t.site.Event("note", "objects not removed", fmt.Sprintf("%s: names that begin with %s: %v", t.site.Use.Name, t.pre, errCannotRemove), 0)
 		return
 	}
 	var gone, stay, hangs int
@@ -35,6 +37,9 @@ func (t *uploadTrial) clear(ctx context.Context) {
 		}
 		ref, ok := t.refOf(object)
 		err := errors.New("its ref is not known any more")
+		if ok {
+			err = cmp.Or(ctx.Err(), errNotTried)
+		}
 		if ok && ctx.Err() == nil && hangs < removeHangs {
 			if err = t.remove(ctx, system.Object{Ref: ref, Size: t.set.Object(object).Size}); errors.Is(err, context.DeadlineExceeded) {
 				hangs++
@@ -49,9 +54,14 @@ func (t *uploadTrial) clear(ctx context.Context) {
 		}
 	}
 	if stay > 0 {
-		t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %d of %d: %v", t.site.Use.Name, stay, stay+gone, why), 0)
+		t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %d of %d, with names that begin with %s: %v", t.site.Use.Name, stay, stay+gone, t.pre, why), 0)
 	}
 }
+
+// clearStopped bounds the removal after an exit condition: who set it waits.
+const clearStopped = 30 * time.Minute
+
+var errNotTried = errors.New("not tried after others hung")
 
 // load is what the trial says of itself. cpu is this process's at its beginning.
 func (t *uploadTrial) load(cpu float64) Load {

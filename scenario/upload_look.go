@@ -42,10 +42,7 @@ func (t *uploadTrial) find(ctx context.Context, object int) (finding, system.Obj
 		return unknown, o
 	}
 	o.Ref = ref
-	if !t.isWhole(ctx, object, o) {
-		return broken, o
-	}
-	return whole, o
+	return t.inspect(ctx, object, o), o
 }
 
 // lookTime bounds one question about an object.
@@ -61,48 +58,76 @@ const (
 	compareEnd   = 64 << 10
 )
 
-// isWhole reports whether a stored object is the set's: by its size, then by the
-// hash that the system tells, or by bytes.
-func (t *uploadTrial) isWhole(ctx context.Context, object int, o system.Object) bool {
+// inspect finds out whether a stored object is the set's: by its size, then by
+// the hash that the system tells, or by bytes. It is broken only when that is
+// proven: what is not answered, or cannot be compared, is not known.
+func (t *uploadTrial) inspect(ctx context.Context, object int, o system.Object) finding {
 	size := t.set.Object(object).Size
 	if o.Size >= 0 && o.Size != size {
-		return false
+		return broken
 	}
 	if o.SHA256 != "" {
-		sum, err := t.hash(object)
-		return err != nil || sum == o.SHA256
+		switch sum, err := t.hash(object); {
+		case err != nil:
+			return unknown
+		case sum != o.SHA256:
+			return broken
+		}
+		return whole
 	}
 	w := watch(ctx, t.site.Limits)
 	defer w.stop()
 	r, ranges := t.node.(system.Ranger)
 	switch {
 	case size <= compareWhole:
-		return t.fetch(w, object, o.Ref) == nil
-	case !ranges:
-		return true
+		return findingOf(t.fetch(w, object, o.Ref))
+	case ranges:
+		if first := findingOf(t.sameRange(w, r, object, o.Ref, 0)); first != whole {
+			return first
+		}
+		return findingOf(t.sameRange(w, r, object, o.Ref, size-compareEnd))
+	case o.Size >= 0:
+		return whole
 	}
-	return t.sameRange(w, r, object, o.Ref, 0) && t.sameRange(w, r, object, o.Ref, size-compareEnd)
+	return unknown
 }
 
-func (t *uploadTrial) sameRange(w *watched, r system.Ranger, object int, ref system.Ref, off int64) bool {
-	var got bytes.Buffer
-	w.alive(0, false)
-	if err := r.GetRange(w.ctx, ref, off, compareEnd, &got); err != nil {
-		return false
+// findingOf is what the end of a comparison tells. That there are too few
+// servers to rebuild it from is the system's own word that it is not whole.
+func findingOf(err error) finding {
+	switch {
+	case err == nil:
+		return whole
+	case errors.Is(err, errWrongBytes), errors.Is(err, errTooShort), errors.Is(err, system.ErrTooFew):
+		return broken
+	case errors.Is(err, system.ErrNotFound):
+		return absent
 	}
+	return unknown
+}
+
+func (t *uploadTrial) sameRange(w *watched, r system.Ranger, object int, ref system.Ref, off int64) error {
 	from, err := t.set.Open(object)
 	if err != nil {
-		return false
+		return &unreadableError{err}
 	}
 	defer from.Close()
 	want := make([]byte, compareEnd)
 	if _, err := from.Seek(off, io.SeekStart); err != nil {
-		return false
+		return &unreadableError{err}
 	}
 	if _, err := io.ReadFull(from, want); err != nil {
-		return false
+		return &unreadableError{err}
 	}
-	return bytes.Equal(got.Bytes(), want)
+	var got bytes.Buffer
+	w.alive(0, false)
+	if err := r.GetRange(w.ctx, ref, off, compareEnd, &got); err != nil {
+		return err
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		return errWrongBytes
+	}
+	return nil
 }
 
 // hash is the SHA-256 of an object's content.
@@ -129,11 +154,9 @@ func (t *uploadTrial) look(ctx context.Context, worker, object int) (done bool, 
 	switch found {
 	case whole:
 		job := t.adopt(object, o)
-		return true, t.accepted(ctx, worker, object, job, o.Ref, t.sink.Now())
+		return true, t.accepted(ctx, worker, object, job, o.Ref, job.Accepted)
 	case broken:
-		if err := t.remove(ctx, o); err != nil {
-			t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
-		}
+		t.removeBroken(ctx, o)
 		t.doubts(object, false)
 	case absent:
 		t.doubts(object, false)
@@ -149,10 +172,36 @@ func (t *uploadTrial) adopt(object int, o system.Object) *record.Job {
 		job.SHA256 = sum
 	}
 	t.uploadRunner.adopt(o)
+	job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(o.Ref), t.sink.Now(), ""
 	if job.Began == 0 {
-		job.Began = t.sink.Now()
+		job.Began = job.Accepted
 	}
 	return job
+}
+
+// takeBack adopts an object that was given up, or never known to be accepted, and
+// is not under way.
+func (t *uploadTrial) takeBack(object int, o system.Object) error {
+	t.regain(object)
+	job := t.adopt(object, o)
+	if err := t.write(*job); err != nil {
+		return err
+	}
+	t.keepRef(object, job)
+	t.countAccepted(job)
+	if t.settler() == nil {
+		t.forget(object)
+	} else {
+		t.doubts(object, false)
+	}
+	return nil
+}
+
+// removeBroken removes what is not whole.
+func (t *uploadTrial) removeBroken(ctx context.Context, o system.Object) {
+	if err := t.remove(ctx, o); err != nil {
+		t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
+	}
 }
 
 // discard removes what an attempt has left that we cut off for our own reasons.
@@ -192,23 +241,15 @@ func (t *uploadTrial) resolve(ctx context.Context) error {
 		switch found {
 		case whole:
 			adopted++
-			t.regain(object)
-			job := t.adopt(object, o)
-			job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(o.Ref), t.sink.Now(), ""
-			if err := t.write(*job); err != nil {
+			if err := t.takeBack(object, o); err != nil {
 				return err
 			}
-			t.keepRef(object, job)
-			t.countAccepted(job)
 			t.queue.set(object, objectAccepted)
-			if t.settler() == nil {
-				t.forget(object)
-				continue
+			if t.settler() != nil {
+				t.mu.Lock()
+				t.late = append(t.late, object)
+				t.mu.Unlock()
 			}
-			t.doubts(object, false)
-			t.mu.Lock()
-			t.late = append(t.late, object)
-			t.mu.Unlock()
 		case broken:
 			if err := t.remove(ctx, o); err != nil {
 				open++
@@ -255,13 +296,10 @@ func (t *uploadTrial) asker(ctx context.Context) (func(object int) (finding, sys
 	}
 	return func(object int) (finding, system.Object) {
 		o, there := listed[object]
-		switch {
-		case !there:
+		if !there {
 			return absent, o
-		case t.isWhole(ctx, object, o):
-			return whole, o
 		}
-		return broken, o
+		return t.inspect(ctx, object, o), o
 	}, nil
 }
 

@@ -37,6 +37,7 @@ func (r *recorded) Jobs(jobs ...record.Job) error {
 }
 
 func (r *recorded) Earlier() iter.Seq2[record.Job, error]       { return r.read.Jobs(r.ID()) }
+func (r *recorded) EarlierOps() iter.Seq2[record.Op, error]     { return r.read.Ops(r.ID()) }
 func (r *recorded) EarlierPolls() iter.Seq2[record.Poll, error] { return r.read.Polls(r.ID()) }
 func (r *recorded) EarlierEvents() iter.Seq2[record.Event, error] {
 	all, err := r.read.Events()

@@ -125,11 +125,14 @@ func (q *queue) set(object int, state objectState) {
 }
 
 // first has an object that is not under way given out before all new ones.
-func (q *queue) first(object int) {
+func (q *queue) first(object int) { q.wait(object, 0) }
+
+// wait has an object that is not under way given out when it is due.
+func (q *queue) wait(object int, due time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.state[object] = objectWaiting
-	heap.Push(&q.retry, retryAt{0, object})
+	heap.Push(&q.retry, retryAt{due, object})
 }
 
 func (q *queue) of(object int) objectState {

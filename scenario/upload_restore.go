@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -135,12 +136,17 @@ func (t *uploadTrial) replay(r *restored) error {
 		r.recorded++
 		t.replayJob(r, i, job)
 	}
+	for op, err := range t.sink.Journal.EarlierOps() {
+		if err != nil {
+			return t.errorf("read the operations of earlier sessions", err)
+		}
+		t.tally.ended(op)
+	}
 	return nil
 }
 
 func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 	y := &t.tally
-	failures := int64(job.Attempts)
 	if job.Attempts > 0 {
 		y.touched++
 		y.begun += int64(job.Attempts)
@@ -153,10 +159,6 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 		r.accepted++
 		r.refs.add(job.Ref, i)
 		y.acceptedJob(&job)
-		failures = max(0, failures-1)
-		if !job.Adopted {
-			y.finished++
-		}
 		t.keepRef(i, &job)
 		state := objectAccepted
 		if job.State == record.JobDurable {
@@ -167,7 +169,6 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 		}
 		t.queue.set(i, state)
 	case record.JobPutting:
-		failures--
 		job.Attempts-- // an attempt that we did not see the end of is none that failed
 		t.jobs[i] = &job
 		r.doubt = append(r.doubt, i)
@@ -176,7 +177,9 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 	case record.JobWaiting:
 		t.jobs[i] = &job
 		t.doubt[i] = true
-		t.queue.first(i)
+		// When the attempt ended is not in the journal; it took part of the pause
+		// at most. So retries are as far apart as if the session had not ended.
+		t.queue.wait(i, job.Began+backoff(t.u.Backoff.Std(), job.Attempts))
 	case record.JobFailed, record.JobRefused:
 		y.givenUp(job.State, 1)
 		state := objectFailed
@@ -185,14 +188,11 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 		}
 		t.queue.set(i, state)
 	case record.JobUnreadable, record.JobMissing: // perhaps it can be read now
-		failures = 0
+		y.untouch(&job)
 		job.Attempts, job.Ref, job.SHA256 = 0, "", ""
-		y.touched--
 		t.jobs[i] = &job
 		t.queue.first(i)
 	}
-	y.finished += failures
-	y.failures += failures
 }
 
 // reconcile compares what was recorded with what is there.
@@ -218,6 +218,8 @@ func (t *uploadTrial) reconcile(ctx context.Context, r *restored) error {
 				found[i] = o
 			case o.Size >= 0 && o.Size != t.set.Object(i).Size:
 				r.damaged[i] = o
+			default:
+				t.uploadRunner.adopt(o) // an earlier session's is ours: it counts, and may be removed
 			}
 		}
 		return nil
@@ -230,6 +232,9 @@ func (t *uploadTrial) reconcile(ctx context.Context, r *restored) error {
 			r.missing = append(r.missing, i)
 		}
 	}
+	if err := t.confirm(ctx, r); err != nil {
+		return err
+	}
 	if err := t.replace(ctx, r); err != nil {
 		return err
 	}
@@ -237,6 +242,76 @@ func (t *uploadTrial) reconcile(ctx context.Context, r *restored) error {
 		return err
 	}
 	return t.pendRestored()
+}
+
+// confirmSome is how many objects are asked for that a list left out.
+const confirmSome = 5
+
+// confirm asks for some of the missing objects one by one when they are most of
+// those accepted: a list may be empty because the system is not itself yet, and
+// to believe it is to pay for all of them again.
+func (t *uploadTrial) confirm(ctx context.Context, r *restored) error {
+	unlisted := slices.DeleteFunc(slices.Clone(r.missing), func(i int) bool { _, damaged := r.damaged[i]; return damaged })
+	if 2*len(unlisted) <= r.accepted {
+		return nil
+	}
+	ask := map[int]bool{}
+	for n := range confirmSome {
+		ask[unlisted[n*len(unlisted)/confirmSome]] = true
+	}
+	there, gone := 0, 0
+	var why error
+	for job, err := range t.sink.Journal.Earlier() {
+		if err != nil {
+			return t.errorf("read the journal of earlier sessions", err)
+		}
+		if !ask[int(job.Object)] {
+			continue
+		}
+		switch err := t.reach(ctx, system.Ref(job.Ref)); {
+		case err == nil:
+			there++
+		case errors.Is(err, system.ErrNotFound):
+			gone++
+		default:
+			why = err
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	what := fmt.Sprintf("%s: %d of %d accepted objects are not in its list", t.site.Use.Name, len(unlisted), r.accepted)
+	switch {
+	case there > 0:
+		return fmt.Errorf("%s, but %d of %d that were asked for are there: the list is not to be believed, and nothing was put again; see that the system is well, and resume again", what, there, len(ask))
+	case gone == 0:
+		return fmt.Errorf("%s, and whether they are there cannot be found out (%w); nothing was put again: see that the system is well, and resume again", what, why)
+	}
+	return nil
+}
+
+// reach asks for an object by its ref: for its first byte where nothing less can
+// be asked.
+func (t *uploadTrial) reach(ctx context.Context, ref system.Ref) error {
+	ctx, cancel := context.WithTimeout(ctx, t.lookTime())
+	defer cancel()
+	if s, ok := t.node.(system.Stater); ok {
+		_, err := s.Stat(ctx, ref)
+		return err
+	}
+	var first firstByte
+	if err := t.node.Get(ctx, ref, &first); err != nil && !first.came {
+		return err
+	}
+	return nil
+}
+
+// firstByte ends what writes to it.
+type firstByte struct{ came bool }
+
+func (f *firstByte) Write([]byte) (int, error) {
+	f.came = true
+	return 0, errors.New("that is enough")
 }
 
 // replace has what is missing put again.
@@ -250,9 +325,7 @@ func (t *uploadTrial) replace(ctx context.Context, r *restored) error {
 	for _, i := range r.missing {
 		gone[i] = true
 		if o, ok := r.damaged[i]; ok {
-			if err := t.remove(ctx, o); err != nil {
-				t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
-			}
+			t.removeBroken(ctx, o)
 		}
 	}
 	for job, err := range t.sink.Journal.Earlier() {
@@ -265,7 +338,7 @@ func (t *uploadTrial) replace(ctx context.Context, r *restored) error {
 		}
 		y.accepted--
 		y.bytes -= job.Size
-		y.touched--
+		y.untouch(&job)
 		if job.Adopted {
 			y.adopted--
 		}
@@ -326,30 +399,27 @@ func (t *uploadTrial) takeUp(ctx context.Context, r *restored, found map[int]sys
 		if !slices.Contains(r.doubt, i) {
 			r.doubt = append(r.doubt, i)
 		}
-		if !t.isWhole(ctx, i, o) {
+		switch t.inspect(ctx, i, o) {
+		case whole:
+		case broken:
+			t.removeBroken(ctx, o)
+			fallthrough
+		case absent:
+			r.again++
+			t.doubts(i, false)
+			continue
+		default: // it stays in doubt, and is looked at again before it is put
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 			r.again++
-			if err := t.remove(ctx, o); err != nil {
-				t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
-			}
-			delete(t.doubt, i)
+			t.doubts(i, true)
 			continue
 		}
-		t.regain(i)
-		job := t.adopt(i, o)
-		job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(o.Ref), t.sink.Now(), ""
-		if err := t.write(*job); err != nil {
+		if err := t.takeBack(i, o); err != nil {
 			return err
 		}
 		r.adopted++
-		t.keepRef(i, job)
-		t.tally.acceptedJob(job)
-		delete(t.doubt, i)
-		if t.settler() == nil {
-			delete(t.jobs, i)
-		}
 		taken = append(taken, i)
 	}
 	t.queue.unretry(taken, objectAccepted)

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -9,11 +10,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// settle waits until an accepted object is durable, for upload.settle. One that
-// is not durable by then is looked at again at the end.
+// errSettled ends the wait for objects to be durable when its time is over.
+var errSettled = errors.New("the time to wait for objects to be durable is over")
+
+// settle waits until an accepted object is durable, for upload.settle since it
+// was accepted or, when that was in an earlier session, since this one began. One
+// that is not durable by then is looked at again at the end.
 func (t *uploadTrial) settle(ctx context.Context, worker, object int, job *record.Job) error {
-	done, err := t.settleWithin(ctx, t.u.Settle.Std(), worker, object, job)
-	if !done && err == nil && ctx.Err() == nil {
+	limit := t.u.Settle.Std()
+	waited := t.sink.Now() - max(job.Accepted, t.began)
+	// It may be durable long since: it is asked about once, whatever was waited.
+	done, err := t.settleWithin(ctx, max(limit-waited, min(limit, settleBriefly)), worker, object, job)
+	if !done && err == nil && (ctx.Err() == nil || errors.Is(context.Cause(ctx), errSettled)) {
 		t.mu.Lock()
 		t.late = append(t.late, object)
 		t.mu.Unlock()
@@ -24,8 +32,18 @@ func (t *uploadTrial) settle(ctx context.Context, worker, object int, job *recor
 func (t *uploadTrial) settleWithin(ctx context.Context, limit time.Duration, worker, object int, job *record.Job) (bool, error) {
 	step, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err := t.settler().Settle(step, system.Ref(job.Ref)); err != nil {
-		return false, nil
+	for {
+		err := t.settler().Settle(step, system.Ref(job.Ref))
+		if err == nil {
+			break
+		}
+		if errors.Is(err, system.ErrNotFound) || step.Err() != nil {
+			return false, nil
+		}
+		pause(step, settleBriefly, nil) // a daemon that restarts does not make it less durable
+		if step.Err() != nil {
+			return false, nil
+		}
 	}
 	job.State, job.Durable = record.JobDurable, t.sink.Now()
 	if err := t.write(*job); err != nil {
@@ -60,8 +78,9 @@ func (t *uploadTrial) wakeSettlers() {
 }
 
 // settling looks at accepted objects, in their order, while others are put. What
-// it returns waits until all have been looked at, or ctx ends; where all is done
-// once every object is accepted, it does not wait.
+// it returns waits until all have been looked at, upload.settle has passed since
+// the last was accepted, or ctx ends; where all is done once every object is
+// accepted, it does not wait.
 func (t *uploadTrial) settling(ctx context.Context) (end func() error) {
 	if t.settler() == nil {
 		return func() error { return nil }
@@ -90,14 +109,29 @@ func (t *uploadTrial) settling(ctx context.Context) (end func() error) {
 		if t.u.Until == "accepted" {
 			cancel(nil)
 		}
+		over := time.AfterFunc(t.settleLeft(), func() { cancel(errSettled) })
 		group.Wait()
+		over.Stop()
 		err := context.Cause(ctx)
 		cancel(nil)
+		if errors.Is(err, errSettled) {
+			t.mu.Lock()
+			t.late, t.pending = append(t.late, t.pending...), nil
+			t.mu.Unlock()
+			return nil
+		}
 		if t.u.Until == "accepted" && err == context.Canceled {
 			return nil
 		}
 		return err
 	}
+}
+
+// settleLeft is what is left of upload.settle since the last object was accepted.
+func (t *uploadTrial) settleLeft() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(t.u.Settle.Std()-(t.sink.Now()-max(t.tally.last, t.began)), settleBriefly)
 }
 
 // nextPending waits for an object to look at.
@@ -120,32 +154,43 @@ func (t *uploadTrial) nextPending(ctx context.Context) (object int, job *record.
 	return 0, nil, false
 }
 
-// settleLate looks once more at the objects that were not durable when the wait
-// for them ended. Together they have as long as one of them had.
+// settleLate looks again at the objects that were not durable when the wait for
+// them ended: at each for a moment, because it may long be durable, and again at
+// those that are not. Together they have as long as one of them had; where all is
+// done once every object is accepted they are looked at once.
 func (t *uploadTrial) settleLate(ctx context.Context) error {
 	t.mu.Lock()
 	late := t.late
 	t.late = nil
 	t.mu.Unlock()
-	limit := t.u.Settle.Std()
+	limit, again := max(t.u.Settle.Std(), settleBriefly), true
 	if t.u.Until == "accepted" {
-		limit = settleBriefly
+		limit, again = resolveTimeout, false
 	}
 	begun := time.Now()
-	for _, object := range late {
-		t.mu.Lock()
-		job := t.jobs[object]
-		t.mu.Unlock()
-		// Even when the time is over each is asked about: it may long be durable.
-		left := max(settleBriefly, limit-time.Since(begun))
-		if t.u.Until == "accepted" {
-			left = min(left, settleBriefly)
+	for round := 0; len(late) > 0 && (round == 0 || again); round++ {
+		var still []int
+		for _, object := range late {
+			left := limit - time.Since(begun)
+			if left <= 0 {
+				return nil
+			}
+			t.mu.Lock()
+			job := t.jobs[object]
+			t.mu.Unlock()
+			done, err := t.settleWithin(ctx, min(left, settleBriefly), 0, object, job)
+			if err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if !done {
+				still = append(still, object)
+			}
 		}
-		if _, err := t.settleWithin(ctx, left, 0, object, job); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if late = still; len(late) > 0 && again { // what is gone is told at once
+			pause(ctx, min(settleBriefly, max(0, limit-time.Since(begun))), nil)
 		}
 	}
 	return nil

@@ -170,6 +170,11 @@ func (w *weeks) check() {
 	}
 }
 
+// told reports whether an event begins so.
+func (w *weeks) told(what, detail string) bool {
+	return slices.ContainsFunc(w.ledger.events, func(e record.Event) bool { return e.What == what && strings.HasPrefix(e.Detail, detail) })
+}
+
 func (w *weeks) stored() int {
 	return w.ledger.count(record.JobAccepted) + w.ledger.count(record.JobDurable)
 }
@@ -279,6 +284,27 @@ func TestUploadWeeksOnSia(t *testing.T) {
 					w.t.Errorf("at %v: readings are marked absurd: %v", p.Start, absurd)
 				}
 			}
+			// What stays a gap stands in the record once with its moment, then with its number.
+			for _, want := range []string{
+				"/renter/files, 120h0m0s after the trial began: connection refused", "/renter/files, 238h0m0s after the trial began: HTML instead of JSON",
+				"/renter/files, HTML instead of JSON: 2 times so far, from 238h0m0s to 240h0m0s after",
+			} {
+				if !w.told(whatGap, want) {
+					w.t.Errorf("no event says %q: %v", want, w.ledger.events)
+				}
+			}
+			first, later := 0, 0
+			for _, e := range w.ledger.events {
+				if e.What == whatAbsurd && strings.Contains(e.Detail, "360h") && !strings.Contains(e.Detail, "times so far") {
+					first++
+				}
+				if e.What == whatAbsurd && strings.Contains(e.Detail, "12 times so far, from 360h") && strings.Contains(e.Detail, "to 382h") {
+					later++
+				}
+			}
+			if first == 0 || first != later || len(w.ledger.events) > 60 {
+				w.t.Errorf("of absurd readings %d events tell the first, %d the number; %d events in all: %v", first, later, len(w.ledger.events), w.ledger.events)
+			}
 			for _, j := range w.ledger.jobs {
 				if j.Accepted > 18*day+time.Minute && j.Accepted < 21*day {
 					w.t.Errorf("object %d was accepted at %v, while nothing could be", j.Object, j.Accepted)
@@ -299,6 +325,9 @@ func TestUploadWeeksOnSia(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if testing.Short() && test.name != "money" {
+				t.Skip("25 days, even in virtual time")
+			}
 			virtual(t, func(t *testing.T) {
 				w := newWeeks(t, objects, siasim.Config{Faults: test.faults, LatencyOf: map[string]siasim.Latency{
 					"/renter/files": {Base: time.Second, PerFile: 10 * time.Millisecond},

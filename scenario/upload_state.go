@@ -41,13 +41,7 @@ func (t *uploadTrial) done(op record.Op) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if op.Kind == record.OpPut {
-		y := &t.tally
-		if op.Outcome.Finished() {
-			y.finished++
-		}
-		if op.Outcome.ServerFailure() {
-			y.failures++
-		}
+		t.tally.ended(op)
 		if op.Outcome == record.OK {
 			if t.probing {
 				t.probed = append(t.probed, time.Duration(op.LastByte-op.Start).Seconds())
@@ -60,6 +54,27 @@ func (t *uploadTrial) done(op record.Op) error {
 		return t.send()
 	}
 	return nil
+}
+
+// ended takes an operation; only puts are attempts.
+func (y *uploadTally) ended(op record.Op) {
+	if op.Kind != record.OpPut {
+		return
+	}
+	if op.Outcome.Finished() {
+		y.finished++
+	}
+	if op.Outcome.ServerFailure() {
+		y.failures++
+	}
+}
+
+// untouch takes back the attempts of an object that is begun with anew.
+func (y *uploadTally) untouch(job *record.Job) {
+	if job.Attempts > 0 {
+		y.touched--
+		y.begun -= int64(job.Attempts)
+	}
 }
 
 func (t *uploadTrial) flush() error {
@@ -207,14 +222,15 @@ func (t *uploadTrial) report() {
 
 func (t *uploadTrial) state() State {
 	at := t.sink.Now()
-	s := State{At: at, Objects: int64(t.set.Len()), Absolute: -1}
+	s := State{At: at, Objects: int64(t.set.Len()), Absolute: -1, AbsoluteAt: -1}
 	if t.polls != nil {
-		s.Absolute, s.Spent, s.Decimals = t.polls.sofar()
+		t.polls.sofar(&s)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	y := &t.tally
 	s.Accepted, s.Durable, s.Failed, s.Refused, s.Bytes = y.accepted, y.durable, y.failed, y.refused, y.bytes
+	s.Unreadable = y.unreadable
 	s.Finished, s.Failures, s.Full, s.Idle = y.finished, y.failures, t.full, t.idle
 	s.PutP50 = t.recent.median(at)
 	return s

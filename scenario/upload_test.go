@@ -27,6 +27,7 @@ type ledger struct {
 	all    []record.Job // in the order in which they were written
 	polls  []record.Poll
 	events []record.Event
+	ops    []record.Op  // of all sessions
 	fail   func() error // called before each write of jobs
 }
 
@@ -72,6 +73,12 @@ func each[T any](all []T) iter.Seq2[T, error] {
 			}
 		}
 	}
+}
+
+func (l *ledger) EarlierOps() iter.Seq2[record.Op, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return each(slices.Clone(l.ops))
 }
 
 func (l *ledger) EarlierPolls() iter.Seq2[record.Poll, error] {
@@ -195,7 +202,11 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal Journal) (yield, 
 		Epoch: b.epoch, Journal: journal, Now: func() time.Duration { return time.Since(b.epoch) },
 		Block: func(block []byte) error {
 			var err error
-			b.ops, err = record.DecodeBlock(block, b.ops)
+			if b.ops, err = record.DecodeBlock(block, b.ops); err == nil {
+				b.ledger.mu.Lock()
+				defer b.ledger.mu.Unlock()
+				b.ledger.ops, err = record.DecodeBlock(block, b.ledger.ops)
+			}
 			return err
 		},
 		State: func(s State) {

@@ -41,6 +41,7 @@ type uploadTrial struct {
 	recent  recentTimes
 	ops     []record.Op
 	sent    time.Time
+	began   time.Duration // of this session, since the epoch
 	full    string
 	quotas  int // attempts in a row that it had no room for
 	idle    bool
@@ -54,7 +55,7 @@ type uploadTrial struct {
 // Trial implements Runner.
 func (r *uploadRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error) {
 	t := &uploadTrial{
-		uploadRunner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, sent: time.Now(),
+		uploadRunner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, sent: time.Now(), began: sink.Now(),
 		pre:  r.trialNames(cell, seed),
 		jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{},
 		tally: newUploadTally(), pended: make(chan struct{}),
@@ -71,7 +72,7 @@ func (t *uploadTrial) trial(ctx context.Context) (Load, error) {
 	if err := t.open(); err != nil {
 		return Load{}, err
 	}
-	t.polls = t.newPolls(t.sink, t.u.Poll.Std())
+	t.polls = newPolls(t.site, t.node, t.sink, t.u.Poll.Std())
 	t.polls.told = t.report
 	if err := t.restore(ctx); err != nil {
 		return t.load(cpu), err
@@ -108,8 +109,14 @@ func (t *uploadTrial) session(outer context.Context) error {
 	if e := endPolls(err != nil); err == nil {
 		err = e
 	}
-	if err == nil && stop == nil {
-		t.clear(outer)
+	if err == nil {
+		// After an exit condition, too: what was asked to go is not to be paid for.
+		clearing, cancel := outer, context.CancelFunc(func() {})
+		if stop != nil {
+			clearing, cancel = context.WithTimeout(context.WithoutCancel(outer), clearStopped)
+		}
+		t.clear(clearing)
+		cancel()
 	}
 	t.report()
 	return err
@@ -122,10 +129,10 @@ func (t *uploadTrial) work(ctx context.Context) error {
 	if err == nil {
 		err = t.resolve(ctx)
 	}
+	t.setIdle(true) // no object is left to be stored: that none is, is no lack of progress
 	if e := endSettling(); err == nil {
 		err = e
 	}
-	t.setIdle(true) // no object is left to be stored: that none is, is no lack of progress
 	if err == nil {
 		err = t.settleLate(ctx)
 	}

@@ -14,7 +14,7 @@ import (
 //	delete     Deleter      update     Updater      cold     Cooler     connect  Connector
 //	list       Lister       stat       Stater       stats    Stats      phases   Phaser
 //	put        writes       fresh      Redialer*    http     HTTPServer  monitor  Monitored
-//	allow      Allower
+//	allow      Allower      spread     Spreader   restart  Restarter
 //
 // (* or Identity says "connections": "fresh")
 //
@@ -61,6 +61,10 @@ func Abilities(n Node) []string {
 	add("monitor", is)
 	_, is = n.(Allower)
 	add("allow", is)
+	_, is = n.(Spreader)
+	add("spread", is)
+	_, is = n.(Restarter)
+	add("restart", is)
 	return words
 }
 

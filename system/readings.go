@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"math"
 	"math/big"
 )
 
@@ -37,6 +38,14 @@ func Money(name string, amount *big.Int, decimals int) Reading {
 	return Reading{Name: name, Value: value, Amount: amount}
 }
 
+// Decimals is of the currency in which an amount of its smallest unit is value;
+// false: nothing is no amount to tell it from.
+func Decimals(amount *big.Int, value float64) (int, bool) {
+	units, _ := new(big.Float).SetInt(amount).Float64()
+	d := math.Round(math.Log10(units / value))
+	return int(d), units > 0 && value > 0 && !math.IsInf(d, 0)
+}
+
 // Names of readings that mean the same for every system. Bytes are bytes, times
 // seconds, money in the system's currency.
 const (
@@ -64,6 +73,9 @@ const (
 	ReadUnspent        = "unspent"          // money in contracts, not spent
 	ReadSpent          = "spent"            // money: all that contracts cost so far, unspent included, by the system's own total
 	ReadSpentPrefix    = "spent:"           // money by purpose: "spent:fees", "spent:storage", "spent:upload", "spent:download"
+	ReadEnded          = "ended"            // money: what contracts that are over had used; it is not in "spent"
+	ReadEndedPrefix    = "ended:"           // money by purpose, likewise
+	ReadEndedUnspent   = "ended_unspent"    // money: what they had not used, which comes back, or has
 	ReadPricePrefix    = "price:"           // money: "price:storage" per TB·month, "price:upload" per TB
 )
 

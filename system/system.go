@@ -76,8 +76,12 @@ type Deployment struct {
 	Client  testbed.Host   // where requests come from (readiness probes, attach)
 	Dir     string         // scratch directory of this deployment, removed by the engine
 	Options Options
-	Write   bool     // the experiment allows writing to an attached system
-	Self    []string // command prefix that runs plimsoll; empty: this executable
+	Write   bool // the experiment allows writing to an attached system
+	// Run is the same in all sessions of a run whose trials go on where an earlier
+	// session ended, and no other run's. A system that marks the names of what it
+	// stores among others' objects marks them by it. Empty: each session is for itself.
+	Run  string
+	Self []string // command prefix that runs plimsoll; empty: this executable
 }
 
 // Cluster is a deployment that runs.

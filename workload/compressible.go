@@ -2,7 +2,6 @@ package workload
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"math"
 )
@@ -43,20 +42,12 @@ func (c Compressible) Reader() *CompressibleReader {
 
 // Seek implements [io.Seeker], as [Reader.Seek] does.
 func (r *CompressibleReader) Seek(off int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		off += r.off
-	case io.SeekEnd:
-		off += r.size
-	case io.SeekStart:
-	default:
-		return 0, errors.New("workload: seek: invalid whence")
-	}
-	if off < 0 {
-		return 0, errors.New("workload: seek: negative offset")
+	off, err := sought(off, whence, r.off, r.size)
+	if err != nil {
+		return 0, err
 	}
 	r.off = off
-	_, err := r.random.Seek(off/r.unit*r.head+min(off%r.unit, r.head), io.SeekStart)
+	_, err = r.random.Seek(off/r.unit*r.head+min(off%r.unit, r.head), io.SeekStart)
 	return off, err
 }
 

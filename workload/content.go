@@ -129,11 +129,20 @@ func (c Content) Reader() *Reader { return &Reader{block: c.cipher(), size: c.Si
 // Seek implements [io.Seeker]. An offset beyond the end is allowed; reading
 // there gives io.EOF.
 func (r *Reader) Seek(off int64, whence int) (int64, error) {
+	off, err := sought(off, whence, r.off, r.size)
+	if err == nil {
+		r.off, r.ctr = off, nil
+	}
+	return off, err
+}
+
+// sought is the offset that a seek goes to, in an object of so many bytes read up to at.
+func sought(off int64, whence int, at, size int64) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
-		off += r.off
+		off += at
 	case io.SeekEnd:
-		off += r.size
+		off += size
 	case io.SeekStart:
 	default:
 		return 0, errors.New("workload: seek: invalid whence")
@@ -141,7 +150,6 @@ func (r *Reader) Seek(off int64, whence int) (int64, error) {
 	if off < 0 {
 		return 0, errors.New("workload: seek: negative offset")
 	}
-	r.off, r.ctr = off, nil
 	return off, nil
 }
 

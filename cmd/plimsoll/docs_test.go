@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/system/s3"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 // TestDocsAreExecuted runs every command that the README and the documentation
@@ -22,8 +24,13 @@ func TestDocsAreExecuted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md"} {
-		t.Run(filepath.Base(doc), func(t *testing.T) { executeDoc(t, doc) })
+	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/load-test.md", "../../docs/collect.md"} {
+		t.Run(filepath.Base(doc), func(t *testing.T) {
+			if strings.HasSuffix(doc, "load-test.md") {
+				systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil))
+			}
+			executeDoc(t, doc)
+		})
 	}
 }
 
@@ -32,6 +39,9 @@ var (
 	fileName    = regexp.MustCompile(`^# ([a-z-]+\.yaml):`)
 	runDir      = regexp.MustCompile(`runs/[a-z]+-\d{8}-\d{6}`)
 )
+
+// short makes a run of trials a short one.
+const short = " --set repetitions=1 --set warmup=0 --set limits.others=100%"
 
 func executeDoc(t *testing.T, doc string) {
 	object := bytes.Repeat([]byte("plimsoll "), 2<<20)
@@ -68,20 +78,25 @@ func executeDoc(t *testing.T, doc string) {
 		}
 		n++
 		command := strings.TrimSpace(m[1])
-		if strings.HasPrefix(command, "bin/plimsoll run ") {
-			command += " --set repetitions=1 --set warmup=0 --set limits.others=100%"
-			if strings.Contains(command, "object-cost") {
-				command += " --set overhead.count=1"
-			} else {
-				command += " --set retrieve.duration=50ms --set retrieve.concurrency=2"
-			}
+		switch {
+		case strings.HasPrefix(command, "bin/plimsoll collect "):
+			url, _ := recordedSiad(t)
+			command = strings.ReplaceAll(command, "http://127.0.0.1:9980", url)
+			command = strings.ReplaceAll(command, "--for 25d", "--for 1s --every 200ms --listen none")
+		case !strings.HasPrefix(command, "bin/plimsoll run "):
+		case strings.Contains(command, "load-test"), strings.Contains(command, "sia-"):
+			command += " --set data.objects=" + map[bool]string{false: "20", true: "1"}[strings.Contains(command, "best-case")]
+		case strings.Contains(command, "object-cost"):
+			command += short + " --set overhead.count=1 --set link.delay=2.5ms --set data.size=1kB"
+		default:
+			command += short + " --set retrieve.duration=50ms --set retrieve.concurrency=2"
 		}
 		if dirs, _ := filepath.Glob(filepath.Join(dir, "runs/*")); len(dirs) > 0 {
 			command = runDir.ReplaceAllString(command, dirs[0])
 		}
 		c := exec.Command("sh", "-c", command)
 		c.Dir = dir
-		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+t.TempDir())
+		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "SIA_API_PASSWORD=secret", "TMPDIR="+t.TempDir())
 		out, err := c.CombinedOutput()
 		if code := c.ProcessState.ExitCode(); err != nil && code != int(ui.CodeInvalid) {
 			t.Errorf("%s: %v\n%s", command, err, out)

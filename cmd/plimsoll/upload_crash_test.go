@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -233,14 +234,21 @@ func TestUploadKilledS3(t *testing.T) {
 	for name := range files {
 		t.Errorf("%s was not stored", name)
 	}
-	entries, err := os.ReadDir(filepath.Join(data, "load"))
+	bucket := filepath.Join(data, "load")
+	err = filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch key, _ := filepath.Rel(bucket, path); {
+		case e.IsDir() && strings.HasPrefix(e.Name(), "."):
+			return fs.SkipDir // the server's own
+		case !e.IsDir() && !keys[filepath.ToSlash(key)]:
+			t.Errorf("the server has %s, which no job knows", key)
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if !e.IsDir() && !keys[e.Name()] {
-			t.Errorf("the server has %s, which no job knows", e.Name())
-		}
 	}
 	log, err := os.ReadFile(logfile)
 	if err != nil {

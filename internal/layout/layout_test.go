@@ -27,8 +27,8 @@ var allowed = []struct {
 	may    []string
 }{
 	{"cmd/", []string{"collect", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "workload"}},
-	{"bench/", []string{"experiment", "httpload", "record", "report", "testbed", "workload"}},
-	{"engine/", []string{"experiment", "record", "scenario", "stats", "system", "testbed"}},
+	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
+	{"engine/", []string{"collect", "experiment", "record", "scenario", "stats", "system", "testbed"}},
 	{"report/", []string{"collect", "experiment", "record", "report", "scenario", "stats", "system"}},
 	{"scenario/", []string{"collect", "experiment", "httpload", "record", "stats", "system", "testbed", "workload"}},
 	{"collect/", []string{"record", "system"}},

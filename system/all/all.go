@@ -3,9 +3,11 @@ package all
 
 import (
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/system/boost"
 	"github.com/plimsoll-project/plimsoll/system/boxo"
 	"github.com/plimsoll-project/plimsoll/system/codex"
+	"github.com/plimsoll-project/plimsoll/system/deluge"
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/kubo"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
@@ -30,8 +32,10 @@ func All() []system.System {
 		siad.System{},
 		renterd.System{},
 		codex.System{},
+		deluge.System{},
 		kubo.System{},
 		boxo.System{},
+		bittorrent.System{},
 		boost.System{},
 		http.System{},
 	}

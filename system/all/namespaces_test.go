@@ -2,7 +2,9 @@ package all
 
 import (
 	"bytes"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -46,6 +48,10 @@ func TestInNamespaces(t *testing.T) {
 				if len(c.Nodes()) != want {
 					t.Errorf("%d nodes on 2 hosts, want %d", len(c.Nodes()), want)
 				}
+				if !slices.Contains(i.Can, "put") { // a swarm
+					spreads(t, c)
+					return
+				}
 				for k, n := range c.Nodes() {
 					name := i.Name + string(rune('a'+k))
 					data := systemtest.Bytes(name, 400_000)
@@ -69,5 +75,36 @@ func TestInNamespaces(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// spreads hands an object from the first node of a swarm to the second.
+func spreads(t *testing.T, c system.Cluster) {
+	t.Helper()
+	from, to := c.Nodes()[0].(system.Spreader), c.Nodes()[1].(system.Spreader)
+	data := systemtest.Bytes("spread", 400_000)
+	ref, err := from.Publish(systemtest.Context(t), "spread", 400_000, bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := from.Address(systemtest.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Fetch(systemtest.Context(t), ref, []string{address}); err != nil {
+		t.Fatal(err)
+	}
+	for ctx := systemtest.Context(t); ; time.Sleep(100 * time.Millisecond) {
+		f, err := to.Fetched(ctx, ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Complete {
+			break
+		}
+	}
+	var got bytes.Buffer
+	if err := to.ReadBack(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("read back: %d bytes, %v", got.Len(), err)
 	}
 }

@@ -109,8 +109,8 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	})
 }
 
-// Named implements system.Namer: within one session of an attached node, which
-// marks what it stores.
+// Named implements system.Namer. An attached node marks what it stores, in all
+// sessions of a run alike where the run has such.
 func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
 
 // Adopt implements system.Adopter.
@@ -135,22 +135,33 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 // List implements system.Lister.
 func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	var out []system.Object
+	err := n.Walk(ctx, func(o system.Object) error { out = append(out, o); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Walk implements system.Walker.
+func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
 	q := n.query()
 	q.Set("limit", strconv.Itoa(n.page))
 	for {
 		var page objectsAnswer
 		if err := n.api.get(ctx, n.api.url("bus/objects/", n.space.Prefix, q), &page); err != nil {
-			return nil, err
+			return err
 		}
 		for _, o := range page.Objects {
 			ref := system.Ref(strings.TrimPrefix(o.Key, "/"))
-			out = append(out, system.Object{Name: n.space.Name(ref), Ref: ref, Size: o.Size})
+			if err := visit(system.Object{Name: n.space.Name(ref), Ref: ref, Size: o.Size}); err != nil {
+				return err
+			}
 		}
 		if !page.HasMore {
-			return out, nil
+			return nil
 		}
 		if page.NextMarker == "" || page.NextMarker == q.Get("marker") || len(page.Objects) == 0 {
-			return nil, fmt.Errorf("renterd: list of bucket %q: more is said to come after %q, and no way to it", n.bucket, page.NextMarker)
+			return fmt.Errorf("renterd: list of bucket %q: more is said to come after %q, and no way to it", n.bucket, page.NextMarker)
 		}
 		q.Set("marker", page.NextMarker) // with its leading slash: without it the list ends
 	}

@@ -24,6 +24,7 @@ var (
 	_ system.Ranger     = (*node)(nil)
 	_ system.Deleter    = (*node)(nil)
 	_ system.Lister     = (*node)(nil)
+	_ system.Walker     = (*node)(nil)
 	_ system.Stater     = (*node)(nil)
 	_ system.Settler    = (*node)(nil)
 	_ system.Cooler     = (*node)(nil)
@@ -73,7 +74,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		space: sia.Space{System: name, Prefix: strings.TrimPrefix(opt["prefix"], "/")},
 	}
 	if n.write {
-		n.space.Mark = sia.NewMark()
+		n.space.Mark = sia.Mark(d.Run)
 	}
 	identity := map[string]string{"endpoint": base.Host, "bucket": n.bucket, "prefix": n.space.Prefix}
 	if err := n.attach(ctx, opt, identity); err != nil {

@@ -12,8 +12,8 @@ import (
 // Settle implements system.Settler: it waits until every slab of the object has
 // left the node's buffers and has all its shards on hosts. With packing that
 // happens when others fill the buffer, which may be never. It asks every 5 ms,
-// or 2 % of what it waited, up to 200 ms (sia.Poll), and so ends late by that
-// and by one answer of the node.
+// or 2 % of what it waited (sia.Poll), and so ends late by that and by one answer
+// of the node.
 func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	seen := false
 	err := sia.Poll(ctx, name, string(ref)+" is accepted and not durable", func(ctx context.Context) (bool, string, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -57,7 +58,22 @@ func (s started) Stats(ctx context.Context) (system.Holdings, error) {
 		return h, fmt.Errorf("s3: %w", err)
 	}
 	h.Objects = 0
-	return h, disk.List(filepath.Join(s.data, s.at.bucket), func(string, int64) { h.Objects++ })
+	bucket := filepath.Join(s.data, s.at.bucket)
+	err = filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && path != bucket:
+			return nil // deleted meanwhile
+		case err != nil:
+			return err
+		case path == bucket, e.Name() == disk.Probe:
+		case disk.Valid(e.Name()) != nil && e.IsDir():
+			return fs.SkipDir // the server's own
+		case disk.Valid(e.Name()) == nil && e.Type().IsRegular():
+			h.Objects++
+		}
+		return nil
+	})
+	return h, err
 }
 
 // connect makes a node without asking the server anything.
@@ -139,7 +155,7 @@ func (n *node) valid(key string) bool {
 			return false
 		}
 	}
-	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") && (n.attached || disk.Valid(key) == nil)
+	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") && (n.attached || disk.ValidPath(key) == nil)
 }
 
 // Put implements system.Node. On an attached server it overwrites nothing that
@@ -167,7 +183,7 @@ func (n *node) put(ctx context.Context, c *minio.Client, name string, size int64
 }
 
 // Named implements system.Namer.
-func (n *node) Named(name string) system.Ref { return system.Ref(n.at.prefix + disk.FileName(name)) }
+func (n *node) Named(name string) system.Ref { return system.Ref(n.at.prefix + disk.PathName(name)) }
 
 // Adopt implements system.Adopter.
 func (n *node) Adopt(o system.Object) {
@@ -326,7 +342,7 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 }
 
 func (n *node) object(key string, size int64) system.Object {
-	return system.Object{Name: disk.Name(strings.TrimPrefix(key, n.at.prefix)), Ref: system.Ref(key), Size: size}
+	return system.Object{Name: disk.NameOfPath(strings.TrimPrefix(key, n.at.prefix)), Ref: system.Ref(key), Size: size}
 }
 
 // Health implements system.Healther, over a new connection: an object of ours

@@ -43,10 +43,6 @@ type fileAnswer struct {
 	File *file `json:"file"`
 }
 
-type filesAnswer struct {
-	Files []file `json:"files"` // null when there are none
-}
-
 type walletAnswer struct {
 	Encrypted bool         `json:"encrypted"`
 	Unlocked  bool         `json:"unlocked"`
@@ -111,6 +107,24 @@ type contractsAnswer struct {
 	// Refreshed contracts were replaced before their end, by one that counts the
 	// same data: what they cost is theirs all the same.
 	Refreshed []contract `json:"refreshedcontracts"`
+	// What follows is told when it is asked for, by releases that know it: contracts
+	// that are of no use any more, and those of periods that are over.
+	Disabled         []contract `json:"disabledcontracts"`
+	Expired          present    `json:"expiredcontracts"`
+	ExpiredRefreshed []contract `json:"expiredrefreshedcontracts"`
+}
+
+// present are contracts of a list that a release may not know.
+type present struct {
+	told bool
+	all  []contract
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It is called for null, too, which is
+// an empty list.
+func (p *present) UnmarshalJSON(text []byte) error {
+	p.told = true
+	return json.Unmarshal(text, &p.all)
 }
 
 type contract struct {

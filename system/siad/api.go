@@ -16,11 +16,10 @@ import (
 
 // api is one siad's HTTP API.
 type api struct {
-	base    *url.URL
-	header  http.Header
-	client  *web.Client
-	patient *web.Client     // for uploads, which are answered when they are stored
-	alive   context.Context // ends when a process of ours does; nil: we started none
+	base   *url.URL
+	header http.Header
+	client *web.Client     // waits as long as ctx allows: reports of a full renter have taken minutes
+	alive  context.Context // ends when a process of ours does; nil: we started none
 }
 
 // connect makes an api without asking the daemon anything.
@@ -31,13 +30,12 @@ func connect(base *url.URL, password string, from testbed.Host) (*api, error) {
 	}
 	// Any other agent is refused: "Browser access disabled".
 	header := web.Login(http.Header{"User-Agent": {"Sia-Agent"}}, "", password)
-	return &api{base: base, header: header, client: client, patient: client.Patient()}, nil
+	patient := client.Patient()
+	client.Close()
+	return &api{base: base, header: header, client: patient}, nil
 }
 
-func (a *api) close() {
-	a.client.Close()
-	a.patient.Close()
-}
+func (a *api) close() { a.client.Close() }
 
 func (a *api) url(path string, query url.Values) *url.URL {
 	u := *a.base
@@ -51,15 +49,9 @@ func (a *api) get(ctx context.Context, path string, query url.Values, out any) e
 	return a.explain(a.client.JSON(ctx, http.MethodGet, a.url(path, query), a.header, nil, out))
 }
 
-// report is get, for as long as ctx allows: reports of a full renter have taken
-// minutes until they began.
-func (a *api) report(ctx context.Context, path string, out any) error {
-	return a.explain(a.patient.JSON(ctx, http.MethodGet, a.url(path, nil), a.header, nil, out))
-}
-
 // list reads a long list of a report, as [web.Client.List] does.
 func (a *api) list(ctx context.Context, path, field string, each func(*json.Decoder) error) error {
-	return a.explain(a.patient.List(ctx, a.url(path, nil), a.header, field, each))
+	return a.explain(a.client.List(ctx, a.url(path, nil), a.header, field, each))
 }
 
 // post sends a form. Its success, 204, says that the order was taken, not that
@@ -75,18 +67,18 @@ func (a *api) post(ctx context.Context, path string, form url.Values, out any) e
 func (a *api) upload(ctx context.Context, path string, query url.Values, size int64, r io.Reader) error {
 	header := a.header.Clone()
 	header.Set("Content-Type", "application/octet-stream")
-	_, err := a.patient.Call(ctx, web.Call{Method: http.MethodPost, URL: a.url(path, query), Header: header, Body: r, Size: size})
+	_, err := a.client.Call(ctx, web.Call{Method: http.MethodPost, URL: a.url(path, query), Header: header, Body: r, Size: size})
 	return a.explain(err)
 }
 
 // download writes an answer's body to w.
 func (a *api) download(ctx context.Context, path string, query url.Values, w io.Writer) error {
-	resp, err := a.patient.Open(ctx, web.Call{Method: http.MethodGet, URL: a.url(path, query), Header: a.header})
+	resp, err := a.client.Open(ctx, web.Call{Method: http.MethodGet, URL: a.url(path, query), Header: a.header})
 	if err != nil {
 		return a.explain(err)
 	}
 	defer resp.Body.Close()
-	return a.explain(a.patient.Copy(resp, w))
+	return a.explain(a.client.Copy(resp, w))
 }
 
 // checkPassword asks for something that is refused without the password and

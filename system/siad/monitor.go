@@ -1,9 +1,12 @@
 package siad
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/big"
+	"net/url"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
@@ -29,45 +32,73 @@ func (n *node) Calls() []system.Call {
 // as active and inactive ones, newer as active and passive ones, and all of them
 // in a list of its own; each counts once. One that was refreshed, which is to say
 // replaced in the period for lack of money, has a list of its own: what it cost
-// counts, its data are the new one's. One that was renewed or has ended is in
-// none, so that the sums fall then: what it kept went back to the wallet.
+// counts, its data are the new one's. One that was renewed or has ended leaves
+// these sums: what it had used is told beside them (ended), what it had not used
+// goes back to the wallet (ended_unspent, for as long as the renter keeps such
+// contracts in mind, also when it has come back). Releases that do not know the
+// question leave those contracts out of all lists, and nothing is told of them.
 //
 // siad 1.5 pays for calls of its own from accounts with hosts and says what
 // went there (fund account, maintenance): without it the parts do not make the
 // total.
 func (n *node) readContracts(ctx context.Context) ([]system.Reading, error) {
 	var answer contractsAnswer
-	if err := n.api.report(ctx, "/renter/contracts", &answer); err != nil {
+	if err := n.api.get(ctx, "/renter/contracts", allContracts, &answer); err != nil {
 		return nil, err
 	}
 	var held count
-	var total, unspent, fees, storage, upload, download, accounts, maintenance amounts
 	current := answer.current()
 	for _, c := range current {
 		held.add(c.Size, c.ID)
 	}
 	all := append(current, answer.Refreshed...)
-	for _, c := range all {
-		total.add(c.Total)
-		unspent.add(c.RenterFunds)
-		fees.add(c.Fees)
-		storage.add(c.Storage)
-		upload.add(c.Upload)
-		download.add(c.Download)
-		accounts.add(c.FundAccount)
-		maintenance.add(c.Maintenance.Balance, c.Maintenance.Fund, c.Maintenance.Prices)
-	}
+	live := sumsOf(all)
 	out := []system.Reading{number(system.ReadContracts, float64(len(current))), held.reading(system.ReadContractBytes)}
-	out = append(out, total.reading(system.ReadSpent, len(all)), unspent.reading(system.ReadUnspent, len(all)))
-	out = append(out,
-		fees.reading(system.ReadSpentPrefix+"fees", len(all)),
-		storage.reading(system.ReadSpentPrefix+"storage", len(all)),
-		upload.reading(system.ReadSpentPrefix+"upload", len(all)),
-		download.reading(system.ReadSpentPrefix+"download", len(all)))
-	if accounts.told > 0 { // before 1.5 there is no such thing
-		out = append(out, accounts.reading(system.ReadSpentPrefix+"accounts", len(all)), maintenance.reading(system.ReadSpentPrefix+"maintenance", len(all)))
+	out = append(out, live.total.reading(system.ReadSpent, len(all)), live.unspent.reading(system.ReadUnspent, len(all)))
+	out = append(out, live.purposes(system.ReadSpentPrefix, len(all))...)
+	ended, told := answer.ended()
+	if !told {
+		return out, nil
 	}
-	return out, nil
+	over := sumsOf(ended)
+	total, rest := over.total.reading(system.ReadEnded, len(ended)), over.unspent.reading(system.ReadEndedUnspent, len(ended))
+	used := system.Money(system.ReadEnded, new(big.Int).Sub(total.Amount, rest.Amount), sia.Decimals)
+	used.Bad = cmp.Or(total.Bad, rest.Bad)
+	return append(append(out, used, rest), over.purposes(system.ReadEndedPrefix, len(ended))...), nil
+}
+
+// allContracts asks for those that are over, too, with what they cost.
+var allContracts = url.Values{"disabled": {"true"}, "expired": {"true"}, "recoverable": {"true"}}
+
+// sums are what contracts cost, by purpose.
+type sums struct {
+	total, unspent, fees, storage, upload, download, accounts, maintenance amounts
+}
+
+func sumsOf(all []contract) *sums {
+	s := &sums{}
+	for _, c := range all {
+		s.total.add(c.Total)
+		s.unspent.add(c.RenterFunds)
+		s.fees.add(c.Fees)
+		s.storage.add(c.Storage)
+		s.upload.add(c.Upload)
+		s.download.add(c.Download)
+		s.accounts.add(c.FundAccount)
+		s.maintenance.add(c.Maintenance.Balance, c.Maintenance.Fund, c.Maintenance.Prices)
+	}
+	return s
+}
+
+func (s *sums) purposes(prefix string, contracts int) []system.Reading {
+	out := []system.Reading{
+		s.fees.reading(prefix+"fees", contracts), s.storage.reading(prefix+"storage", contracts),
+		s.upload.reading(prefix+"upload", contracts), s.download.reading(prefix+"download", contracts),
+	}
+	if s.accounts.told > 0 { // before 1.5 there is no such thing
+		out = append(out, s.accounts.reading(prefix+"accounts", contracts), s.maintenance.reading(prefix+"maintenance", contracts))
+	}
+	return out
 }
 
 // readFiles looks at one file after the other and keeps none of them: 50,000
@@ -115,7 +146,7 @@ const tolerance = 1e-6
 
 func (n *node) readWallet(ctx context.Context) ([]system.Reading, error) {
 	var w walletAnswer
-	if err := n.api.report(ctx, "/wallet", &w); err != nil {
+	if err := n.api.get(ctx, "/wallet", nil, &w); err != nil {
 		return nil, err
 	}
 	out := []system.Reading{flag(system.ReadUnlocked, w.Unlocked)}
@@ -130,7 +161,7 @@ func (n *node) readWallet(ctx context.Context) ([]system.Reading, error) {
 // young chains.
 func (n *node) readRenter(ctx context.Context) ([]system.Reading, error) {
 	var r renterAnswer
-	if err := n.api.report(ctx, "/renter", &r); err != nil {
+	if err := n.api.get(ctx, "/renter", nil, &r); err != nil {
 		return nil, err
 	}
 	return money(
@@ -142,7 +173,7 @@ func (n *node) readRenter(ctx context.Context) ([]system.Reading, error) {
 
 func (n *node) readPrices(ctx context.Context) ([]system.Reading, error) {
 	var p pricesAnswer
-	if err := n.api.report(ctx, "/renter/prices", &p); err != nil {
+	if err := n.api.get(ctx, "/renter/prices", nil, &p); err != nil {
 		return nil, err
 	}
 	return money(
@@ -165,7 +196,7 @@ func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 
 func (n *node) readConsensus(ctx context.Context) ([]system.Reading, error) {
 	var c consensusAnswer
-	if err := n.api.report(ctx, "/consensus", &c); err != nil {
+	if err := n.api.get(ctx, "/consensus", nil, &c); err != nil {
 		return nil, err
 	}
 	height := number(system.ReadHeight, 0)
@@ -180,7 +211,7 @@ func (n *node) readGateway(ctx context.Context) ([]system.Reading, error) {
 	var g struct {
 		Peers []struct{} `json:"peers"` // null when there are none
 	}
-	if err := n.api.report(ctx, "/gateway", &g); err != nil {
+	if err := n.api.get(ctx, "/gateway", nil, &g); err != nil {
 		return nil, err
 	}
 	return []system.Reading{number(system.ReadPeers, float64(len(g.Peers)))}, nil

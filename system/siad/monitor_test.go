@@ -58,11 +58,22 @@ func wantValues(t *testing.T, got map[string]system.Reading, want map[string]flo
 	}
 }
 
+// polled are exchanges as a poll has them: recordings ask for the contracts in
+// use, polls for those that are over, too.
+func polled(steps []replay.Exchange) []replay.Exchange {
+	for i := range steps {
+		if steps[i].Path == "/renter/contracts" {
+			steps[i].Query = allContracts
+		}
+	}
+	return steps
+}
+
 // TestMonitor makes all calls of a poll against a recording.
 func TestMonitor(t *testing.T) {
 	rec := replay.Load(t, "testdata/reports.jsonl")
 	steps := replay.Chain(
-		only(t, rec, "report", "/renter/contracts", 0), replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files"),
+		polled(only(t, rec, "report", "/renter/contracts", 0)), replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files"),
 		only(t, rec, "report", "/wallet", 0), only(t, rec, "report", "/renter", 0), only(t, rec, "report", "/renter/prices", 0),
 		only(t, rec, "report", "/hostdb/active", 0), only(t, replay.Load(t, "testdata/attach.jsonl"), "report", "/consensus", 0),
 		replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "report"),
@@ -114,7 +125,7 @@ func TestMonitorOfAnEmptyRenter(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	var steps []replay.Exchange
 	for _, path := range []string{"/renter/contracts", "/renter/files", "/wallet", "/renter/prices", "/hostdb/active"} {
-		steps = append(steps, only(t, rec, wrong, path, 0)...)
+		steps = append(steps, polled(only(t, rec, wrong, path, 0))...)
 	}
 	n := attached(t, steps, replay.ByPath())
 	for call, want := range map[string]map[string]float64{
@@ -142,6 +153,7 @@ func TestMonitorOfAnEmptyRenter(t *testing.T) {
 // TestContractsEachOnce: releases differ in the lists that they tell.
 func TestContractsEachOnce(t *testing.T) {
 	e := replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "contracts at the end")[0]
+	e.Query = allContracts
 	got, err := asked(t, attached(t, []replay.Exchange{e}), "/renter/contracts")
 	if err != nil {
 		t.Fatal(err)
@@ -163,6 +175,32 @@ func TestContractsEachOnce(t *testing.T) {
 	got, err = asked(t, attached(t, []replay.Exchange{answering(e, `{"contracts":[{"id":"a","size":1,"totalcost":"10"}]}`)}), "/renter/contracts")
 	if err != nil || got["spent"].Bad != "" || !strings.Contains(got["spent:fees"].Bad, "1 of 1 contracts") {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestContractsThatAreOver: what they had used stays known, and what they had not
+// comes back, so that it is told apart. A release that does not tell of them is
+// not taken to have none.
+func TestContractsThatAreOver(t *testing.T) {
+	e := replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "contracts at the end")[0]
+	e.Query = allContracts
+	one := func(id string) string {
+		return `{"id":"` + id + `","size":7,"totalcost":"100","fees":"10","storagespending":"20","uploadspending":"30","downloadspending":"0","fundaccountspending":"1","renterfunds":"39"}`
+	}
+	text := `{"contracts":[` + one("a") + `],"activecontracts":[` + one("a") + `],"refreshedcontracts":[` + one("b") + `],"disabledcontracts":[` + one("c") + `,` + one("b") + `],
+		"expiredcontracts":[` + one("d") + `],"expiredrefreshedcontracts":[` + one("e") + `,` + one("d") + `]}`
+	got, err := asked(t, attached(t, []replay.Exchange{answering(e, text)}), "/renter/contracts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, got, map[string]float64{"contracts": 1, "contract_bytes": 7})
+	wantAmounts(t, got, map[string]string{"spent": "200", "unspent": "78", "spent:fees": "20",
+		"ended": "183", "ended_unspent": "117", "ended:fees": "30", "ended:storage": "60", "ended:upload": "90", "ended:accounts": "3"})
+	for text, told := range map[string]bool{`{"contracts":[` + one("a") + `]}`: false, `{"contracts":null,"expiredcontracts":null}`: true} {
+		got, err := asked(t, attached(t, []replay.Exchange{answering(e, text)}), "/renter/contracts")
+		if _, is := got["ended"]; err != nil || is != told {
+			t.Errorf("%s: %+v, %v", text, got["ended"], err)
+		}
 	}
 }
 
@@ -215,6 +253,7 @@ func TestAbsurdReadings(t *testing.T) {
 	}
 	wantValues(t, got, map[string]float64{"files": 2, "uploads": 0})
 	contracts := only(t, replay.Load(t, "testdata/reports.jsonl"), "report", "/renter/contracts", 0)[0]
+	contracts.Query = allContracts
 	got, err = asked(t, attached(t, []replay.Exchange{answering(contracts, `{"contracts":[{"id":"a","size":18446744073709551000,"totalcost":"1"}]}`)}), "/renter/contracts")
 	if err != nil || got["contract_bytes"].Bad == "" || got["spent"].Bad != "" {
 		t.Errorf("%+v, %v", got, err)

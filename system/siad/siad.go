@@ -21,6 +21,7 @@ var (
 	_ system.Ranger    = (*node)(nil)
 	_ system.Deleter   = (*node)(nil)
 	_ system.Lister    = (*node)(nil)
+	_ system.Walker    = (*node)(nil)
 	_ system.Stater    = (*node)(nil)
 	_ system.Settler   = (*node)(nil)
 	_ system.Cooler    = (*node)(nil)
@@ -103,7 +104,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	n := newNode(a, opt)
 	n.attached, n.write = true, d.Write
 	if n.write {
-		n.space.Mark = sia.NewMark()
+		n.space.Mark = sia.Mark(d.Run)
 	}
 	identity := map[string]string{"endpoint": base.Host}
 	if err := n.attach(ctx, opt, identity); err != nil {

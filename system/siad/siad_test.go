@@ -1,11 +1,16 @@
 package siad
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -365,7 +370,7 @@ func TestListAndStats(t *testing.T) {
 	// Files elsewhere are not listed, nor counted as ours; nor are those of
 	// another run in the same folder.
 	n = attached(t, replay.Chain(files, files, files, files))
-	for _, space := range []sia.Space{{System: name, Prefix: "elsewhere/"}, {System: name, Mark: sia.NewMark()}} {
+	for _, space := range []sia.Space{{System: name, Prefix: "elsewhere/"}, {System: name, Mark: sia.Mark("")}} {
 		n.space = space
 		if h, err := n.Stats(t.Context()); err != nil || h.Objects != 0 || h.Absolute != 0 {
 			t.Errorf("%+v: %+v, %v", space, h, err)
@@ -474,5 +479,47 @@ func TestOptions(t *testing.T) {
 		if p := (System{}).Check(t.Context(), system.Options{"url": url}); len(p) != 1 || !strings.Contains(p[0].What, "not the URL") {
 			t.Errorf("%s: %v", url, p)
 		}
+	}
+}
+
+// TestListOfManyFiles: the answer is larger than what would be kept of one, and
+// none of it is; and what ends the walk is the visitor's error, not the answer's.
+func TestListOfManyFiles(t *testing.T) {
+	const many = 130_000
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		out := bufio.NewWriter(w)
+		defer out.Flush()
+		fmt.Fprint(out, `{"files":[`)
+		for i := range many {
+			if i > 0 {
+				fmt.Fprint(out, ",")
+			}
+			fmt.Fprintf(out, `{"siapath":"%s/%07d","filesize":1,"uploadedbytes":12582912,"uploadprogress":100,"redundancy":3,"available":true,"localpath":"%s"}`,
+				strings.Repeat("p", 200), i, strings.Repeat("l", 300))
+		}
+		fmt.Fprint(out, "]}\n")
+	}))
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := connect(base, "", systemtest.Hosts(t, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.close)
+	n := newNode(a, system.Options{})
+	n.data, n.parity = 1, 2
+	files, bytes := 0, int64(0)
+	if err := n.Walk(t.Context(), func(o system.Object) error { files++; bytes += o.Size; return nil }); err != nil || files != many || bytes != many {
+		t.Errorf("%d files of %d bytes, %v", files, bytes, err)
+	}
+	if h, err := n.Stats(t.Context()); err != nil || h.Objects != many || h.Absolute != many*12582912 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	enough := errors.New("enough")
+	if err := n.Walk(t.Context(), func(system.Object) error { return enough }); err != enough {
+		t.Errorf("the visitor's error became %v", err)
 	}
 }

@@ -13,16 +13,16 @@ import (
 // when it only reads, those of its folder. Disk, entries and inodes are those of
 // the hosts' storage folders, when we have started them.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
-	files, err := n.files(ctx)
-	if err != nil {
-		return system.Holdings{}, err
-	}
 	h := system.Holdings{Disk: -1, Entries: -1, Inodes: -1}
-	for _, f := range files {
+	err := n.files(ctx, func(f file) error {
 		if n.space.Ours(f.SiaPath) {
 			h.Objects++
 			h.Absolute += int64(f.UploadedBytes)
 		}
+		return nil
+	})
+	if err != nil {
+		return system.Holdings{}, err
 	}
 	if len(n.stores) > 0 {
 		on, err := disk.Usage(n.stores...)

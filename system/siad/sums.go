@@ -145,3 +145,22 @@ func (a contractsAnswer) current() []contract {
 	}
 	return out
 }
+
+// ended are the contracts that are over, or of no use any more, each once; false:
+// the release does not tell of them.
+func (a contractsAnswer) ended() (out []contract, told bool) {
+	seen := map[string]bool{}
+	for _, c := range append(a.current(), a.Refreshed...) {
+		seen[c.ID] = true
+	}
+	for _, list := range [][]contract{a.Disabled, a.Expired.all, a.ExpiredRefreshed} {
+		for _, c := range list {
+			if c.ID != "" && seen[c.ID] {
+				continue
+			}
+			seen[c.ID] = true
+			out = append(out, c)
+		}
+	}
+	return out, a.Expired.told
+}

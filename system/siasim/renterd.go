@@ -54,23 +54,9 @@ func (s *Sim) renterdRoutes() http.Handler {
 			http.Error(w, "Unauthorized", http.StatusUnauthorized)
 			return
 		}
-		var methods []string
-		for _, one := range table {
-			rest, prefix := strings.CutPrefix(r.URL.Path, one.path)
-			if r.URL.Path != one.path && (!prefix || !strings.HasSuffix(one.path, "/")) {
-				continue
-			}
-			if methods = append(methods, one.method); one.method == r.Method {
-				one.serve(w, r, rest)
-				return
-			}
+		if one, rest := find(w, r, table, func() { http.Error(w, "404 page not found", http.StatusNotFound) }); one != nil {
+			one.serve(w, r, rest)
 		}
-		if methods != nil {
-			w.Header().Set("Allow", strings.Join(append(methods, "OPTIONS"), ", "))
-			http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
-			return
-		}
-		http.Error(w, "404 page not found", http.StatusNotFound)
 	})
 }
 

@@ -25,6 +25,29 @@ type route struct {
 	serve     func(w http.ResponseWriter, r *http.Request, rest string)
 }
 
+// find is the route of a request and what its path has behind it. A request that
+// has none is answered: by unknown, or because the path takes other methods.
+func find(w http.ResponseWriter, r *http.Request, table []route, unknown func()) (*route, string) {
+	var methods []string
+	for i := range table {
+		one := &table[i]
+		rest, prefix := strings.CutPrefix(r.URL.Path, one.path)
+		if r.URL.Path != one.path && (!prefix || !strings.HasSuffix(one.path, "/")) {
+			continue
+		}
+		if methods = append(methods, one.method); one.method == r.Method {
+			return one, rest
+		}
+	}
+	if methods == nil {
+		unknown()
+		return nil, ""
+	}
+	w.Header().Set("Allow", strings.Join(append(methods, "OPTIONS"), ", "))
+	http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+	return nil, ""
+}
+
 func (s *Sim) siadTable() []route {
 	return []route{
 		{"GET", "/consensus", false, s.consensus},
@@ -64,29 +87,16 @@ func (s *Sim) siadRoutes() http.Handler {
 			siadError(w, http.StatusBadRequest, "Browser access disabled due to security vulnerability. Use Sia-UI or siac.")
 			return
 		}
-		var methods []string
-		for _, one := range table {
-			rest, prefix := strings.CutPrefix(r.URL.Path, one.path)
-			if r.URL.Path != one.path && (!prefix || !strings.HasSuffix(one.path, "/")) {
-				continue
-			}
-			if methods = append(methods, one.method); one.method != r.Method {
-				continue
-			}
-			if _, password, _ := r.BasicAuth(); one.protected && password != s.conf.Password {
-				w.Header().Set("Www-Authenticate", `Basic realm="SiaAPI"`)
-				siadError(w, http.StatusUnauthorized, "API authentication failed.")
-				return
-			}
-			one.serve(w, r, rest)
+		one, rest := find(w, r, table, func() { siadError(w, 491, "491 Module disabled - Refer to API.md") })
+		if one == nil {
 			return
 		}
-		if methods != nil {
-			w.Header().Set("Allow", strings.Join(append(methods, "OPTIONS"), ", "))
-			http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+		if _, password, _ := r.BasicAuth(); one.protected && password != s.conf.Password {
+			w.Header().Set("Www-Authenticate", `Basic realm="SiaAPI"`)
+			siadError(w, http.StatusUnauthorized, "API authentication failed.")
 			return
 		}
-		siadError(w, 491, "491 Module disabled - Refer to API.md")
+		one.serve(w, r, rest)
 	})
 }
 

@@ -283,3 +283,48 @@ func TestRenterdsAdapterLivesOnIt(t *testing.T) {
 		wantAccounts(t, s.Truth())
 	})
 }
+
+// TestSlowAPI: the API of a renter with many files takes minutes for each answer.
+// What is asked of it ends when the caller's time does, and not before.
+func TestSlowAPI(t *testing.T) {
+	t.Setenv(variable, siasim.Defaults().Password)
+	for _, test := range []struct {
+		system system.System
+		url    func(*siasim.Sim) string
+	}{{siad.System{}, (*siasim.Sim).SiadURL}, {renterd.System{}, (*siasim.Sim).RenterdURL}} {
+		t.Run(test.system.Info().Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := start(t, siasim.Config{Latency: siasim.Latency{Base: 6 * time.Minute}})
+				c, err := test.system.Attach(t.Context(), system.Deployment{Client: s.Host(), Write: true, Options: system.Options{"url": test.url(s), "password": variable}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := c.Stop(context.Background()); err != nil {
+						t.Error(err)
+					}
+				})
+				n := c.Nodes()[0]
+				for _, call := range n.(system.Monitored).Calls() {
+					from := time.Now()
+					readings, err := call.Read(t.Context())
+					if err != nil || len(readings) == 0 || time.Since(from) < 6*time.Minute {
+						t.Errorf("%s: %v, %v after %v", call.Name, readings, err, time.Since(from))
+					}
+					short, cancel := context.WithTimeout(t.Context(), time.Minute)
+					from = time.Now()
+					if _, err := call.Read(short); !errors.Is(err, context.DeadlineExceeded) || time.Since(from) > time.Minute {
+						t.Errorf("%s: %v after %v", call.Name, err, time.Since(from))
+					}
+					cancel()
+				}
+				if all, err := n.(system.Lister).List(t.Context()); err != nil || len(all) != 0 {
+					t.Errorf("list: %v, %v", all, err)
+				}
+				if _, err := n.(system.Coster).Costs(t.Context()); err != nil {
+					t.Errorf("costs: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -18,7 +18,7 @@ var counts = []string{
 }
 
 // amounts are the readings that are money; so are those with a prefix.
-var amounts = []string{system.ReadBalance, system.ReadOutgoing, system.ReadIncoming, system.ReadUnspent, system.ReadSpent}
+var amounts = []string{system.ReadBalance, system.ReadOutgoing, system.ReadIncoming, system.ReadUnspent, system.ReadSpent, system.ReadEnded, system.ReadEndedUnspent}
 
 // testMonitor makes the calls that a collector makes, and holds their readings
 // to the contract. Being looked at changes nothing.
@@ -59,9 +59,9 @@ func testMonitor(t *testing.T, n system.Node) {
 
 func checkReading(t *testing.T, call string, r system.Reading) {
 	t.Helper()
-	money := slices.Contains(amounts, r.Name) || strings.HasPrefix(r.Name, system.ReadSpentPrefix) || strings.HasPrefix(r.Name, system.ReadPricePrefix)
+	money := slices.Contains(amounts, r.Name) || strings.HasPrefix(r.Name, system.ReadSpentPrefix) || strings.HasPrefix(r.Name, system.ReadEndedPrefix) || strings.HasPrefix(r.Name, system.ReadPricePrefix)
 	switch {
-	case r.Name == "" || r.Name == system.ReadSpentPrefix || r.Name == system.ReadPricePrefix:
+	case r.Name == "" || r.Name == system.ReadSpentPrefix || r.Name == system.ReadEndedPrefix || r.Name == system.ReadPricePrefix:
 		t.Errorf("%s: a reading without a name: %+v", call, r)
 	case r.Bad != "":
 		t.Logf("%s: %s is not to be used: %s", call, r.Name, r.Bad)

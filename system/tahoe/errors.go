@@ -12,7 +12,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// full is in the text of an UploadUnhappinessError.
+// full is in the text of an UploadUnhappinessError. A storage node counts itself
+// full also to an object of which it holds shares that are not whole yet: those
+// of an upload that was cut off, which it drops 30 minutes after their last byte.
 var full = regexp.MustCompile(`of which (\d+) placed none due to the server being full`)
 
 // noneFound ends a NoSharesError when no storage node had a share; else the
@@ -32,11 +34,11 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 	case !errors.As(err, &s):
 		err = fmt.Errorf("tahoe: %s: %w", doing, err)
 	case strings.Contains(s.Text, "UploadUnhappinessError"):
-		kind := system.ErrTooFew
 		if m := full.FindStringSubmatch(s.Text); m != nil && m[1] != "0" {
-			kind = system.ErrQuota
+			err = fmt.Errorf("tahoe: %s: %w, or an upload of the same bytes that was cut off still holds the place, for up to 30 minutes: %s", doing, system.ErrQuota, message(s))
+		} else {
+			err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
 		}
-		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), kind)
 	case strings.Contains(s.Text, "NotEnoughSharesError"), strings.Contains(s.Text, "NotEnoughServersError"):
 		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
 	case strings.Contains(s.Text, "NoSharesError") && !strings.Contains(s.Text, noneFound):

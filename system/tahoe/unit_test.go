@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -256,6 +257,9 @@ func TestAnswers(t *testing.T) {
 		n := nodeAt(t, s.URL)
 		err := n.Get(t.Context(), "URI:LIT:", io.Discard)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.HasPrefix(err.Error(), "tahoe: get: ") {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		if full, both := errors.Is(err, system.ErrQuota), strings.Contains(fmt.Sprint(err), "cut off still holds the place, for up to 30 minutes"); full != both {
 			t.Errorf("%s: %v", c.what, err)
 		}
 		for _, not := range c.not {

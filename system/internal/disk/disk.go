@@ -148,6 +148,49 @@ func Name(file string) string {
 	return b.String()
 }
 
+// PathName is FileName of each part of a name between its slashes, which stay: a
+// key or a path by which people find what they stored. A name that is no plain
+// relative path (an empty part, a part of dots) or is too long for a key has none of its
+// slashes left, as FileName makes it. Different names stay different.
+func PathName(name string) string {
+	if !strings.Contains(name, "/") {
+		return FileName(name)
+	}
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		if part == "" || part == "." || part == ".." {
+			return FileName(name)
+		}
+		parts[i] = FileName(part)
+	}
+	if path := strings.Join(parts, "/"); len(path) <= longestPath {
+		return path
+	}
+	return FileName(name)
+}
+
+// longestPath leaves room for a prefix: keys of S3 have up to 1024 bytes.
+const longestPath = 800
+
+// NameOfPath is the inverse of PathName where there is one.
+func NameOfPath(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		parts[i] = Name(part)
+	}
+	return strings.Join(parts, "/")
+}
+
+// ValidPath says whether path can have come from PathName.
+func ValidPath(path string) error {
+	for part := range strings.SplitSeq(path, "/") {
+		if err := Valid(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Valid says whether file can have come from FileName: it stays in its
 // directory and names no temporary file.
 func Valid(file string) error {

@@ -67,3 +67,31 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestPathNameKeepsSlashes(t *testing.T) {
+	seen := map[string]string{}
+	for name, want := range map[string]string{
+		"run/dir/file.txt": "run/dir/file.txt", "a b/ü": "a=20b/=C3=BC", "plain": "plain", "run/.hidden": "run/=2Ehidden", "a=2Fb": "a=3D2Fb",
+		"/run/file": "=2Frun=2Ffile", "run//file": "run=2F=2Ffile", "run/": "run=2F", "run/../x": "run=2F..=2Fx", "../x": "=2E.=2Fx", "./x": "=2E=2Fx", "run/.": "run=2F.", "/": "=2F",
+	} {
+		got := PathName(name)
+		if got != want || NameOfPath(got) != name || ValidPath(got) != nil {
+			t.Errorf("%q became %q, want %q; back %q; %v", name, got, want, NameOfPath(got), ValidPath(got))
+		}
+		if other, taken := seen[got]; taken {
+			t.Errorf("%q and %q are both %q", name, other, got)
+		}
+		seen[got] = name
+	}
+	for _, name := range []string{strings.Repeat("dir/", 300) + "file", strings.Repeat("x", 300) + "/file"} {
+		got := PathName(name)
+		if len(got) > 800 || ValidPath(got) != nil || got == PathName(name+"2") {
+			t.Errorf("%q became %q", name, got)
+		}
+	}
+	for _, bad := range []string{"", "/a", "a/", "a//b", "a/../b", "a/.b"} {
+		if ValidPath(bad) == nil {
+			t.Errorf("%q passes", bad)
+		}
+	}
+}

@@ -6,19 +6,16 @@ import (
 	"time"
 )
 
-// Bounds of the pause between two questions.
+// The pause between two questions.
 const (
 	shortest = 5 * time.Millisecond
-	longest  = 200 * time.Millisecond
 	share    = 50 // of what was waited: 2 %
 )
 
 // pause is how long to wait before asking again after so long a wait: what is
 // polled is seen late by at most 2 % of the wait, or by 5 ms of one below
-// 250 ms; after 10 s, by 200 ms. Ten seconds so take some 240 questions.
-func pause(waited time.Duration) time.Duration {
-	return min(max(waited/share, shortest), longest)
-}
+// 250 ms. Ten seconds so take some 240 questions, and an hour 540.
+func pause(waited time.Duration) time.Duration { return max(waited/share, shortest) }
 
 // Poll calls done until it says so; the moment it tells is late by at most 2 %
 // of the wait, or 5 ms, and by the time of one answer. An error of done ends the

@@ -3,6 +3,8 @@ package sia
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"strings"
 
@@ -14,25 +16,33 @@ import (
 type Space struct {
 	System string // its name begins every error
 	Prefix string // all refs begin so; empty: all that the renter has
-	// Mark begins, after Prefix, the names of what this run stores; empty: the
+	// Mark begins, after Prefix, the names of what this run stores ([Mark]); empty: the
 	// renter has nothing that is someone else's, or nothing is stored.
 	Mark string
 }
 
-// NewMark is of 50 random bits: nobody else's objects begin with it, so that a
-// put replaces nothing, and what a failed put leaves behind is ours to remove,
-// without asking the renter before each put, in the time that is measured.
-func NewMark() string { return rand.Text()[:10] + "-" }
+// Mark is of 50 bits, random or of a run's id, which is random: nobody else's
+// objects begin with it, so that a put replaces nothing, and what a failed put
+// leaves behind is ours to remove, without asking the renter before each put, in
+// the time that is measured. All sessions of a run have the same: a later one
+// finds by name what an earlier one has stored. Without a run each mark is new.
+func Mark(run string) string {
+	if run == "" {
+		return rand.Text()[:10] + "-"
+	}
+	sum := sha256.Sum256([]byte("plimsoll mark of run " + run))
+	return base32.StdEncoding.EncodeToString(sum[:])[:10] + "-"
+}
 
 // Ref is that of an object which this run stores under a name.
 func (s Space) Ref(name string) system.Ref {
-	return system.Ref(s.Prefix + s.Mark + disk.FileName(name))
+	return system.Ref(s.Prefix + s.Mark + disk.PathName(name))
 }
 
 // Name is the name of an object; those that this run has not stored have their
 // run's mark in it.
 func (s Space) Name(ref system.Ref) string {
-	return disk.Name(strings.TrimPrefix(strings.TrimPrefix(string(ref), s.Prefix), s.Mark))
+	return disk.NameOfPath(strings.TrimPrefix(strings.TrimPrefix(string(ref), s.Prefix), s.Mark))
 }
 
 // Has reports whether a path lies in the space.

@@ -1,0 +1,141 @@
+package collect
+
+import (
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Used adds up over polls the money that a system has used up: what its
+// contracts cost less what lies unspent in them or, where it tells no such
+// total, its spending by purpose. It is the sum of the increments: contracts
+// that end or are renewed leave the system's sums, and what was spent in them
+// stays spent. What was used between the last poll that had them and the first
+// that has them no more is not seen, so that the sum is then a little too low.
+// The zero value is ready.
+type Used struct {
+	total    risen
+	parts    map[string]*risen
+	purposes bool // parts were told before
+	decimals int
+	money    bool // decimals are known
+}
+
+// risen is the sum of the increments of an amount.
+type risen struct{ last, sum *big.Int }
+
+func (r *risen) add(v *big.Int) {
+	if r.last == nil {
+		r.sum = new(big.Int)
+	} else if by := new(big.Int).Sub(v, r.last); by.Sign() > 0 {
+		r.sum.Add(r.sum, by)
+	}
+	r.last = v
+}
+
+// Add takes what one poll told; the first is what is counted from.
+func (u *Used) Add(readings []record.Reading) {
+	told := map[string]*big.Int{}
+	var untold []string // purposes of which the amount is not to be used
+	for _, r := range readings {
+		amount, ok := new(big.Int).SetString(r.Exact, 10)
+		switch {
+		case r.Bad == "" && ok:
+			told[r.Name] = amount
+			if d, known := system.Decimals(amount, r.Value); known {
+				u.decimals, u.money = d, true
+			}
+		case strings.HasPrefix(r.Name, system.ReadSpentPrefix):
+			untold = append(untold, r.Name)
+		}
+	}
+	spent, unspent := told[system.ReadSpent], told[system.ReadUnspent]
+	// All contracts at once are gone only to a daemon that has not read them yet.
+	hidden := spent != nil && spent.Sign() == 0 && u.total.last != nil && u.total.last.Sign() > 0
+	if spent != nil && unspent != nil && !hidden {
+		u.total.add(new(big.Int).Sub(spent, unspent))
+	}
+	purposes := u.purposes
+	if u.parts == nil {
+		u.parts = map[string]*risen{}
+	}
+	for _, name := range untold {
+		if u.parts[name] == nil {
+			u.parts[name] = &risen{}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(told)) {
+		if !strings.HasPrefix(name, system.ReadSpentPrefix) {
+			continue
+		}
+		u.purposes = true
+		if u.parts[name] == nil {
+			u.parts[name] = &risen{}
+			if purposes { // it is told since there is any
+				u.parts[name].add(new(big.Int))
+			}
+		}
+		u.parts[name].add(told[name])
+	}
+}
+
+// Sum is in the currency's smallest unit, of which 10^decimals make one; false:
+// it, or what one of the currency is, has not been told.
+func (u *Used) Sum() (amount *big.Int, decimals int, known bool) {
+	if !u.money {
+		return nil, 0, false
+	}
+	if u.total.last != nil {
+		return new(big.Int).Set(u.total.sum), u.decimals, true
+	}
+	for _, r := range u.parts {
+		if r.last == nil {
+			continue
+		}
+		if amount == nil {
+			amount = new(big.Int)
+		}
+		amount.Add(amount, r.sum)
+	}
+	return amount, u.decimals, amount != nil
+}
+
+// Float is an amount in the currency, rounded.
+func Float(amount *big.Int, decimals int) float64 {
+	return system.Money("", amount, decimals).Value
+}
+
+// What the event of a trial is found again by that says what was used before its
+// system got a budget: forming contracts is paid before the trial's first poll.
+const (
+	EventMoney   = "money"
+	WhatBaseline = "before its budget was set"
+)
+
+// Baseline is that event; false: the readings are of no money spent.
+func Baseline(readings []system.Reading) (e record.Event, ok bool) {
+	var text []string
+	for _, r := range readings {
+		if r.Bad == "" && r.Amount != nil && (r.Name == system.ReadSpent || r.Name == system.ReadUnspent || strings.HasPrefix(r.Name, system.ReadSpentPrefix)) {
+			text = append(text, r.Name+" "+r.Amount.String())
+		}
+	}
+	return record.Event{Kind: EventMoney, What: WhatBaseline, Detail: strings.Join(text, ", ")}, len(text) > 0
+}
+
+// Before are the readings that such an event tells; none: it is another.
+func Before(e record.Event) (readings []record.Reading) {
+	if e.Kind != EventMoney || e.What != WhatBaseline {
+		return nil
+	}
+	for _, part := range strings.Split(e.Detail, ", ") {
+		if at := strings.LastIndexByte(part, ' '); at > 0 {
+			readings = append(readings, record.Reading{Name: part[:at], Exact: part[at+1:]})
+		}
+	}
+	return readings
+}

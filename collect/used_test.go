@@ -1,0 +1,87 @@
+package collect
+
+import (
+	"math/big"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// coins is a reading of so many coins of 24 decimals.
+func coins(name string, n int64) system.Reading {
+	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)), 24)
+}
+
+func sc(name string, n int64) record.Reading { return recorded(coins(name, n)) }
+
+func TestUsed(t *testing.T) {
+	contracts := func(total, unspent int64) []record.Reading {
+		return []record.Reading{sc(system.ReadSpent, total), sc(system.ReadUnspent, unspent)}
+	}
+	bad := func(r record.Reading) record.Reading {
+		return record.Reading{Name: r.Name, Bad: "not told by 1 of 2 contracts"}
+	}
+	fees, upload := system.ReadSpentPrefix+"fees", system.ReadSpentPrefix+"upload"
+	for _, c := range []struct {
+		name  string
+		polls [][]record.Reading
+		want  float64 // −1: not known
+	}{
+		{"contracts that exist are used up", [][]record.Reading{contracts(3600, 3000), contracts(3600, 1000), contracts(3600, 3)}, 2997},
+		{"money put aside is not used", [][]record.Reading{contracts(0, 0), contracts(3600, 3000)}, 600},
+		{"renewed contracts leave the list, and stay paid", [][]record.Reading{contracts(3600, 3000), contracts(3600, 100), contracts(1000, 990), contracts(1000, 890)}, 2900 + 100},
+		{"a daemon that has not read its contracts yet", [][]record.Reading{contracts(3600, 3000), contracts(3600, 100), contracts(0, 0), contracts(3600, 90)}, 2910},
+		{"half an answer is none", [][]record.Reading{contracts(3600, 3000), {sc(system.ReadSpent, 3600), bad(sc(system.ReadUnspent, 0))}, contracts(3600, 2990)}, 10},
+		{"by purpose", [][]record.Reading{{sc(fees, 5)}, {sc(fees, 6), sc(upload, 10)}, {sc(fees, 0), sc(upload, 12)}, {sc(fees, 2), sc(upload, 12)}}, 1 + 12 + 2},
+		{"a purpose that is not told at first", [][]record.Reading{{sc(upload, 5), bad(sc(fees, 0))}, {sc(upload, 6), sc(fees, 500)}}, 1},
+		{"total before purposes", [][]record.Reading{append(contracts(100, 90), sc(fees, 10)), append(contracts(100, 80), sc(fees, 10))}, 10},
+		{"nothing to tell the currency from", [][]record.Reading{contracts(0, 0), contracts(0, 0)}, -1},
+		{"no money", [][]record.Reading{{{Name: system.ReadFiles, Value: 3}}}, -1},
+	} {
+		var u Used
+		for _, p := range c.polls {
+			u.Add(p)
+		}
+		amount, decimals, known := u.Sum()
+		if got := -1.0; known != (c.want >= 0) {
+			t.Errorf("%s: known %v", c.name, known)
+		} else if known {
+			if got = Float(amount, decimals); got != c.want || decimals != 24 {
+				t.Errorf("%s: %v with %d decimals, want %v", c.name, got, decimals, c.want)
+			}
+		}
+	}
+}
+
+// What was known before the budget is set is what is counted from, in a later
+// session, too.
+func TestUsedFromBeforeTheBudget(t *testing.T) {
+	e, ok := Baseline([]system.Reading{{Name: system.ReadFiles, Value: 1}, coins(system.ReadSpent, 0), coins(system.ReadUnspent, 0), coins(system.ReadSpentPrefix+"fund account", 7)})
+	if !ok || e.Detail != "spent 0, unspent 0, spent:fund account 7000000000000000000000000" {
+		t.Fatalf("%v %+v", ok, e)
+	}
+	var u Used
+	u.Add(Before(e))
+	u.Add([]record.Reading{sc(system.ReadSpent, 300), sc(system.ReadUnspent, 250)})
+	if amount, decimals, known := u.Sum(); !known || Float(amount, decimals) != 50 {
+		t.Errorf("%v %v %v", amount, decimals, known)
+	}
+	if _, ok := Baseline([]system.Reading{coins(system.ReadBalance, 7)}); ok || Before(record.Event{Kind: EventMoney, What: "else", Detail: "spent 0"}) != nil {
+		t.Error("it is an event of something else")
+	}
+}
+
+func TestDecimals(t *testing.T) {
+	for _, d := range []int{0, 2, 9, 18, 24} {
+		for _, units := range []int64{1, 7, 999_999_999, 1_000_000_000_000_000} {
+			m := system.Money("x", big.NewInt(units), d)
+			if got, ok := system.Decimals(m.Amount, m.Value); !ok || got != d {
+				t.Errorf("%d of %d decimals: %d %v", units, d, got, ok)
+			}
+		}
+	}
+	if _, ok := system.Decimals(new(big.Int), 0); ok {
+		t.Error("nothing tells decimals")
+	}
+}

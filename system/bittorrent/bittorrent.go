@@ -1,0 +1,104 @@
+package bittorrent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+)
+
+// System implements system.Embedded.
+type System struct{}
+
+var _ system.Embedded = System{}
+
+// Check implements system.System: nothing can be missing.
+func (System) Check(context.Context, system.Options) []system.Problem { return nil }
+
+// Attach implements system.System.
+func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("bittorrent: can only be started")
+}
+
+const (
+	minPiece = 16 << 10 // one request
+	maxPiece = 16 << 20
+)
+
+// Start implements system.System: one node on each host and, for put and get,
+// one at the client.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	if n, err := opt.Int("piece"); err != nil || n < minPiece || n > maxPiece || n&(n-1) != 0 {
+		return nil, fmt.Errorf("bittorrent: option \"piece\" is a power of two from 16 KiB to 16 MiB, not %q", opt["piece"])
+	}
+	for _, k := range []string{"upload_limit", "download_limit"} {
+		if n, err := opt.Int(k); err != nil || n < 0 || n > 0 && n < minPiece {
+			return nil, fmt.Errorf("bittorrent: option %q is 0 or at least 16 KiB, the size of a request, not %q", k, opt[k])
+		}
+	}
+	if n, err := opt.Int("max_connections"); err != nil || n < 1 {
+		return nil, fmt.Errorf("bittorrent: option \"max_connections\" is at least 1, not %q", opt["max_connections"])
+	}
+	identity := map[string]string{
+		"version":   version("github.com/anacrolix/torrent"),
+		"discovery": "none: peers are told",
+		"pex":       "off",
+	}
+	for _, k := range []string{"transport", "piece", "metainfo", "storage", "max_connections", "encryption", "upload_limit", "download_limit"} {
+		identity[k] = opt[k]
+	}
+	if err := os.MkdirAll(filepath.Join(d.Dir, metainfoDir), 0o755); err != nil {
+		return nil, fmt.Errorf("bittorrent: %w", err)
+	}
+	c := &cluster{}
+	if opt.Bool("client") {
+		if c.client, err = startDaemon(ctx, d, d.Client, "client-1"); err != nil {
+			return nil, fmt.Errorf("bittorrent: %w", err)
+		}
+	}
+	c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		at, err := startDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
+		if err != nil {
+			return nil, fmt.Errorf("bittorrent: %w", err)
+		}
+		return &node{daemon: at, client: c.client, first: i == 0}, nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.client.stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+// cluster is the group of nodes, and the one at the client that serves them all.
+type cluster struct {
+	system.Cluster
+	client *daemon
+}
+
+// Stop implements system.Cluster: first the node that asks.
+func (c *cluster) Stop(ctx context.Context) error {
+	return errors.Join(c.client.stop(ctx), c.Cluster.Stop(ctx))
+}
+
+// version is that of a library in this binary.
+func version(path string) string {
+	name := filepath.Base(path)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == path {
+				return "anacrolix/" + name + " " + m.Version
+			}
+		}
+	}
+	return "anacrolix/" + name + " (version unknown)"
+}

@@ -1,0 +1,31 @@
+package bittorrent
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
+
+func TestConformance(t *testing.T) {
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{
+		MinSize:   1,
+		Unknown:   []system.Ref{system.Ref(strings.Repeat("0a", 20))},
+		Malformed: []system.Ref{system.Ref(strings.Repeat("0A", 20)), system.Ref(strings.Repeat("0a", 32))},
+	}})
+}
+
+func TestSwarm(t *testing.T) {
+	for name, opt := range map[string]system.Options{
+		"defaults":                           nil,
+		"uTP, metainfo from peers":           {"transport": "utp", "metainfo": "peers"},
+		"encrypted, small pieces, no client": {"encryption": "true", "piece": "16384", "client": "false", "transport": "both"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Slow: system.Options{"upload_limit": "2097152"}, Plain: true})
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package bittorrent
+
+import (
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"time"
+
+	g "github.com/anacrolix/generics"
+	"github.com/anacrolix/torrent"
+	"github.com/anacrolix/torrent/metainfo"
+	"github.com/anacrolix/torrent/mse"
+	"github.com/anacrolix/torrent/storage"
+	"golang.org/x/time/rate"
+)
+
+// config is a node's settings, as its flags give them.
+type config struct {
+	listen, dir, transport  string
+	piece, upload, download int64
+	connections             int
+	encryption              bool
+	log                     *slog.Logger
+}
+
+// client is the library's client. What reaches out by itself is off; the rest is
+// the library's default unless a comment says why not.
+func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
+	at, err := netip.ParseAddrPort(c.listen)
+	if err != nil {
+		return nil, err
+	}
+	conf := torrent.NewDefaultClientConfig()
+	conf.NoDHT, conf.PeriodicallyAnnounceTorrentsToDht, conf.DhtStartingNodes = true, false, nil
+	conf.DisableTrackers, conf.DisablePEX = true, true
+	conf.DisableWebtorrent, conf.DisableWebseeds = true, true
+	conf.NoDefaultPortForwarding = true
+
+	conf.ListenHost = func(string) string { return at.Addr().String() }
+	conf.ListenPort = int(at.Port())
+	conf.DisableIPv4, conf.DisableIPv6 = !at.Addr().Is4(), at.Addr().Is4()
+	conf.DisableTCP, conf.DisableUTP = c.transport == "utp", c.transport == "tcp"
+
+	conf.Seed = true
+	conf.EstablishedConnsPerTorrent = c.connections
+	conf.DialRateLimiter = rate.NewLimiter(rate.Inf, 0) // ten a second by default: a swarm of 32 would be seconds late
+	conf.DropDuplicatePeerIds = true                    // peers that were told of each other connect twice
+
+	conf.HeaderObfuscationPolicy = torrent.HeaderObfuscationPolicy{RequirePreferred: true, Preferred: c.encryption}
+	if c.encryption {
+		conf.CryptoProvides = mse.CryptoMethodRC4
+		conf.CryptoSelector = func(provided mse.CryptoMethod) mse.CryptoMethod { return provided & mse.CryptoMethodRC4 }
+	}
+	conf.UploadRateLimiter, conf.DownloadRateLimiter = limiter(c.upload), limiter(c.download)
+	if conf.UploadRateLimiter == nil {
+		conf.UploadRateLimiter = rate.NewLimiter(rate.Inf, 0)
+	} else {
+		// The library's writer misses the wake-up of its limiter when that comes
+		// before it sleeps, and then sleeps until the next keep-alive.
+		conf.KeepAliveTimeout = awake
+	}
+
+	directory := func(base string, _ *metainfo.Info, h metainfo.Hash) string { return filepath.Join(base, h.HexString()) }
+	conf.DefaultStorage = storage.NewFileOpts(storage.NewFileClientOpts{
+		ClientBaseDir:   c.dir,
+		TorrentDirMaker: directory,
+		FilePathMaker:   func(storage.FilePathMakerOpts) string { return contentFile },
+		PieceCompletion: done,
+		UsePartFiles:    g.Some(false),
+		Logger:          c.log,
+	})
+	conf.Slogger = c.log
+	return torrent.NewClient(conf)
+}
+
+// burst is what a limit lets through at once: more than a request's 16 KiB.
+const burst = 64 << 10
+
+// awake is how long a limited writer sleeps at most.
+const awake = 250 * time.Millisecond
+
+// limiter is nil without a limit.
+func limiter(bytes int64) *rate.Limiter {
+	if bytes == 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(bytes), burst)
+}

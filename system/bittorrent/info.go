@@ -1,0 +1,32 @@
+// Package bittorrent is a BitTorrent client made of the anacrolix/torrent
+// library, each node in a process of its own. Nodes know of each other what they
+// are told and nothing else: no DHT, trackers, peer exchange, local discovery,
+// web seeds or port mapping.
+package bittorrent
+
+import "github.com/plimsoll-project/plimsoll/system"
+
+const name = "bittorrent"
+
+// Info implements system.System.
+func (System) Info() system.Info {
+	return system.Info{
+		Name:     name,
+		Summary:  "embedded BitTorrent swarm on the anacrolix/torrent library",
+		Modes:    []system.Mode{system.Start},
+		Can:      []string{"put", "cold", "connect", "spread", "restart"},
+		Embedded: true,
+		Options: []system.Option{
+			{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp", Help: "what peers speak over; it changes results up to ten times. both: whichever connects first, TCP preferred"},
+			{Name: "piece", Type: "size", Default: "262144", Help: "size of a piece, a power of two from 16 KiB to 16 MiB"},
+			{Name: "metainfo", Type: "enum", Enum: []string{"file", "peers"}, Default: "file", Help: "how a leecher gets the hashes of the pieces. file: handed over with the task, as a .torrent file is; peers: from the swarm, as with a magnet link, within the time of the fetch"},
+			{Name: "storage", Type: "enum", Enum: []string{"file", "mmap"}, Default: "file", Help: "how content is read and written. file: with pread and pwrite; mmap, the library's default: mapped, so that a node's RSS holds all that it touched"},
+			{Name: "max_connections", Type: "int", Default: "50", Help: "connections of a torrent"},
+			{Name: "encryption", Type: "bool", Default: "false", Help: "peers speak RC4 (MSE) and nothing else; without: plain and nothing else"},
+			{Name: "upload_limit", Type: "size", Default: "0", Help: "bytes a second that a node sends at most; 0: no limit"},
+			{Name: "download_limit", Type: "size", Default: "0", Help: "bytes a second that a node receives at most; 0: no limit"},
+			{Name: "client", Type: "bool", Default: "true", Help: "a node at the client too, for put and get; dissemination needs none"},
+			{Name: "port", Type: "int", Default: "0", Help: "port of the peers, TCP and UDP; 0: a free one"},
+		},
+	}
+}

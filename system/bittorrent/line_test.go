@@ -1,0 +1,121 @@
+package bittorrent
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// TestLoadLine: one seeder fills the link of one leecher. The line is what TCP
+// carries of the content at the link's rate, and the round trips of a beginning:
+// connect, handshake, extensions and bitfield, interest and unchoke, the first
+// request. The best of a few runs counts: other work on the machine only delays,
+// and where it took the processors from the nodes, a run says nothing of them.
+func TestLoadLine(t *testing.T) {
+	const (
+		rate = 100e6 // bit/s on the wire
+		rtt  = 20 * time.Millisecond
+		size = 50 << 20
+	)
+	seconds := size * 8 / link.TCPPayloadRate(rate, false)
+	line := time.Duration(seconds*float64(time.Second)) + 5*rtt
+	tb, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := tb.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if m := tb.Mode(); m.Emulator == "none" {
+		t.Skip(m.Why)
+	}
+	var hosts []testbed.Host
+	for _, name := range []string{"seeder", "leecher", "client"} {
+		h, err := tb.AddHost(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts = append(hosts, h)
+	}
+	half := link.Params{Rate: rate, Delay: rtt / 2}
+	err = tb.Shape(t.Context(), testbed.ShapeSpec{Up: map[string]link.Params{"seeder": half}, Down: map[string]link.Params{"seeder": half}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: system.Options{"client": "false"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Stop(context.Background()) })
+	seeder, leecher := c.Nodes()[0].(*node), c.Nodes()[1].(*node)
+	ref, err := seeder.Publish(systemtest.Context(t), "line", size, systemtest.Content("line", size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, starved := time.Duration(math.MaxInt64), time.Duration(0)
+	for range 3 {
+		before := waited(t, seeder) + waited(t, leecher)
+		from := time.Now()
+		if err := leecher.Fetch(systemtest.Context(t), ref, []string{seeder.peer}); err != nil {
+			t.Fatal(err)
+		}
+		if err := leecher.await(systemtest.Context(t), ref); err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(from)
+		wait := waited(t, seeder) + waited(t, leecher) - before
+		if took < best {
+			best, starved = took, wait
+		}
+		f, err := leecher.Fetched(systemtest.Context(t), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%v, the load line is %v (%.2f); received %.3f of the content; threads waited %v for a processor", took, line, float64(took)/float64(line), float64(f.Received)/size, wait)
+		if err := leecher.Forget(systemtest.Context(t), ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch {
+	case best < line-line/20:
+		t.Errorf("the best of three took %v, quicker than the load line %v", best, line)
+	case best > line+line/10 && starved > line/10:
+		t.Skipf("the machine is busy: the best of three took %v, the load line is %v; the nodes' threads waited %v for a processor", best, line, starved)
+	case best > line+line/10:
+		t.Errorf("the best of three took %v, the load line is %v", best, line)
+	}
+}
+
+// waited is how long the threads of a node were ready to run and did not: the
+// second figure of schedstat, in nanoseconds.
+func waited(t *testing.T, n *node) (sum time.Duration) {
+	t.Helper()
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", n.process().PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // a thread that ended, or a kernel that does not count
+		}
+		var run, wait int64
+		if _, err := fmt.Sscan(string(b), &run, &wait); err == nil {
+			sum += time.Duration(wait)
+		}
+	}
+	return sum
+}

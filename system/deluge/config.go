@@ -1,0 +1,141 @@
+package deluge
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// config is what the options say.
+type config struct {
+	transport        string
+	piece            int64
+	upload, download int64 // bytes per second; 0: no limit
+	slots            int64 // 0: no limit
+	encryption       bool
+	reconnect        time.Duration
+}
+
+func parseConfig(opt system.Options) (c config, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("deluge: %w", err)
+		}
+	}()
+	c.transport, c.encryption = opt["transport"], opt["encryption"] == "prefer"
+	if c.piece, err = pieceOption(opt); err != nil {
+		return c, err
+	}
+	for _, o := range []struct {
+		name string
+		to   *int64
+		max  int64
+	}{{"upload", &c.upload, 1 << 40}, {"download", &c.download, 1 << 40}, {"upload_slots", &c.slots, 1 << 16}} {
+		if *o.to, err = opt.Int(o.name); err != nil {
+			return c, err
+		}
+		if *o.to < 0 || *o.to > o.max {
+			return c, fmt.Errorf("option %q is from 0 to %d, not %d", o.name, o.max, *o.to)
+		}
+	}
+	if c.reconnect, err = opt.Duration("reconnect"); err != nil {
+		return c, err
+	}
+	if c.reconnect < time.Second || c.reconnect > time.Hour {
+		return c, fmt.Errorf("option \"reconnect\" is from 1s to 1h, not %v", c.reconnect)
+	}
+	return c, nil
+}
+
+// unlimited is −1 for no limit, as Deluge and libtorrent have it.
+func unlimited(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// core is core.conf: what Deluge sets itself, and would overwrite.
+func (c config) core(addr netip.Addr, port int) map[string]any {
+	listen := addr.String()
+	if addr.Is6() {
+		listen = "[" + listen + "]" // Deluge adds a colon and the port
+	}
+	policy := 2 // disabled
+	if c.encryption {
+		policy = 1 // enabled
+	}
+	kib := func(n int64) float64 {
+		if n == 0 {
+			return -1
+		}
+		return float64(n) / 1024
+	}
+	return map[string]any{
+		"listen_interface": listen, "outgoing_interface": addr.String(),
+		"listen_ports": []int{port, port}, "random_port": false, "listen_use_sys_port": false,
+		"dht": false, "upnp": false, "natpmp": false, "lsd": false, "utpex": false,
+		"new_release_check": false, "send_info": false, "enabled_plugins": []string{},
+		// Else the limits below would not hold for private addresses.
+		"ignore_limits_on_local_network": false,
+		"max_upload_speed":               kib(c.upload), "max_download_speed": kib(c.download),
+		"max_upload_slots_global": unlimited(c.slots), "max_connections_global": -1,
+		"max_active_seeding": -1, "max_active_downloading": -1, "max_active_limit": -1,
+		"stop_seed_at_ratio": false, "auto_managed": false, "pre_allocate_storage": false,
+		"enc_in_policy": policy, "enc_out_policy": policy,
+	}
+}
+
+// settings are libtorrent's, for launch.py.
+func (c config) settings(addr netip.Addr, port int) map[string]any {
+	tcp, utp := c.transport != "utp", c.transport != "tcp"
+	return map[string]any{
+		"listen_interfaces": netip.AddrPortFrom(addr, uint16(port)).String(), "outgoing_interfaces": addr.String(),
+		"listen_system_port_fallback": false,
+		"enable_ip_notifier":          false, // it would listen anew
+		"enable_dht":                  false, "enable_lsd": false, "enable_upnp": false, "enable_natpmp": false, "dht_bootstrap_nodes": "",
+		"enable_outgoing_tcp": tcp, "enable_incoming_tcp": tcp,
+		"enable_outgoing_utp": utp, "enable_incoming_utp": utp,
+		// Every peer has an address of its own.
+		"allow_multiple_connections_per_ip": false,
+		// No tracker would tell again of a peer that was given up.
+		"min_reconnect_time": int(c.reconnect / time.Second), "max_failcount": 1 << 20,
+	}
+}
+
+//go:embed launch.py
+var launcher []byte
+
+const (
+	coreFile     = "core.conf"
+	authFile     = "auth"
+	launcherFile = "launch.py"
+	settingsFile = "settings.json"
+)
+
+// write makes a daemon's configuration directory.
+func (c config) write(dir string, addr netip.Addr, port int, user, password string) error {
+	core, err := json.Marshal(c.core(addr, port))
+	if err != nil {
+		return err
+	}
+	settings, err := json.Marshal(c.settings(addr, port))
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.MkdirAll(dir, 0o700),
+		// Two JSON values: the file's version, then its content.
+		os.WriteFile(filepath.Join(dir, coreFile), append([]byte(`{"file": 1, "format": 1}`), core...), 0o600),
+		os.WriteFile(filepath.Join(dir, authFile), fmt.Appendf(nil, "%s:%s:10\n", user, password), 0o600),
+		os.WriteFile(filepath.Join(dir, launcherFile), launcher, 0o600),
+		os.WriteFile(filepath.Join(dir, settingsFile), settings, 0o600),
+	)
+}

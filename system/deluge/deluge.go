@@ -1,0 +1,105 @@
+package deluge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+)
+
+// System implements system.System.
+type System struct{}
+
+var (
+	_ system.System    = System{}
+	_ system.Spreader  = (*node)(nil)
+	_ system.Restarter = (*node)(nil)
+	_ system.Healther  = (*node)(nil)
+)
+
+// Check implements system.System.
+func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
+	full, err := s.Info().Fill(opt)
+	if err == nil {
+		_, err = parseConfig(full)
+	}
+	if err != nil {
+		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system deluge in the experiment file"}}
+	}
+	bin, err := program(full)
+	if err == nil {
+		_, err = interpreter(bin)
+	}
+	if err != nil {
+		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+	}
+	return nil
+}
+
+// Attach implements system.System.
+func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("deluge: can only be started: a daemon that runs already has settings and peers of its own")
+}
+
+// Start implements system.System: a daemon on each host, all at once. They know
+// nothing of each other until they are told.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	c, err := parseConfig(opt)
+	if err != nil {
+		return nil, err
+	}
+	bin, err := program(opt)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
+	}
+	python, err := interpreter(bin)
+	if err != nil {
+		return nil, err
+	}
+	found, err := versions(ctx, python)
+	if err != nil {
+		return nil, err
+	}
+	torrents := filepath.Join(d.Dir, "torrents")
+	if err := os.MkdirAll(torrents, 0o755); err != nil {
+		return nil, fmt.Errorf("deluge: %w", err)
+	}
+	nodes := make([]*node, len(d.Hosts))
+	var all errgroup.Group
+	for i := range nodes {
+		all.Go(func() (err error) {
+			if nodes[i], err = startNode(ctx, d, c, i, python, torrents); err != nil {
+				return fmt.Errorf("deluge: %w", err)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		for _, n := range nodes {
+			if n != nil {
+				err = errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
+			}
+		}
+		return nil, err
+	}
+	identity := map[string]string{
+		"version": "deluge " + found["deluge"], "libraries": "libtorrent " + found["libtorrent"] + ", Twisted " + found["Twisted"] + ", Python " + found["Python"],
+		"binary": bin, "peers": "told by us; no tracker, DHT, PEX or local discovery; private torrents",
+		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false", "max_failcount": "none",
+	}
+	for _, k := range []string{"transport", "piece", "upload", "download", "upload_slots", "encryption", "reconnect"} {
+		identity[k] = opt[k]
+	}
+	return group.Start(ctx, len(nodes), identity, func(_ context.Context, i int) (group.Node, error) { return nodes[i], nil })
+}

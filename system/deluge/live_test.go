@@ -1,0 +1,264 @@
+package deluge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// startOn starts a swarm that ends with the test, its client on the last host.
+func startOn(t *testing.T, hosts []testbed.Host, opt system.Options) []*node {
+	t.Helper()
+	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+	last := len(hosts) - 1
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := c.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	var nodes []*node
+	for _, n := range c.Nodes() {
+		nodes = append(nodes, n.(*node))
+	}
+	return nodes
+}
+
+func publish(t *testing.T, n *node, data []byte) system.Ref {
+	t.Helper()
+	ref, err := n.Publish(systemtest.Context(t), "x", int64(len(data)), bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+func address(t *testing.T, n *node) string {
+	t.Helper()
+	a, err := n.Address(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func fetch(t *testing.T, n *node, ref system.Ref, from ...*node) {
+	t.Helper()
+	var at []string
+	for _, p := range from {
+		at = append(at, address(t, p))
+	}
+	if err := n.Fetch(systemtest.Context(t), ref, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fetched(t *testing.T, n *node, ref system.Ref) system.Fetched {
+	t.Helper()
+	f, err := n.Fetched(systemtest.Context(t), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// completes polls until n has all of ref, or the limit passes.
+func completes(t *testing.T, n *node, ref system.Ref, limit time.Duration) (f system.Fetched, ok bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !f.Complete && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		f = fetched(t, n, ref)
+	}
+	return f, f.Complete
+}
+
+func wantBack(t *testing.T, n *node, ref system.Ref, data []byte) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := n.ReadBack(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("read back %s: %d bytes of %d, %v", ref, got.Len(), len(data), err)
+	}
+}
+
+// TestWrongBytesAreFound: a daemon claims what it was told to have without a
+// look; reading back tells, and no leecher ever takes it.
+func TestWrongBytesAreFound(t *testing.T) {
+	nodes := startOn(t, systemtest.Hosts(t, 3), nil)
+	data := systemtest.Bytes("wrong", 1<<20)
+	ref := publish(t, nodes[0], data)
+	wrong := bytes.Clone(data)
+	slices.Reverse(wrong[700_000:700_100])
+	if err := os.WriteFile(nodes[0].task(ref).path(), wrong, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if f := fetched(t, nodes[0], ref); !f.Complete || f.Verified != 1<<20 {
+		t.Errorf("the seeder has noticed without a look: %+v", f)
+	}
+	var got bytes.Buffer
+	if err := nodes[0].ReadBack(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), wrong) {
+		t.Errorf("read back is not what is on disk: %d bytes, %v", got.Len(), err)
+	}
+	fetch(t, nodes[1], ref, nodes[0])
+	f, ok := completes(t, nodes[1], ref, 6*time.Second)
+	if ok || f.Verified > 3<<18 {
+		t.Errorf("a leecher is content with wrong bytes: %+v", f)
+	}
+	if f.Received == 0 {
+		t.Errorf("the leecher received %d bytes: the case shows nothing", f.Received)
+	}
+}
+
+// TestSeederComesLater: a leecher whose peer is not up yet gets it when it is.
+func TestSeederComesLater(t *testing.T) {
+	nodes := startOn(t, systemtest.Hosts(t, 3), system.Options{"reconnect": "1s"})
+	data := systemtest.Bytes("later", 2<<20)
+	ref := publish(t, nodes[0], data)
+	if err := nodes[0].Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fetch(t, nodes[1], ref, nodes[0])
+	if f, ok := completes(t, nodes[1], ref, 2*time.Second); ok || f.Peers > 0 {
+		t.Fatalf("fetched from a node that is down: %+v", f)
+	}
+	if err := nodes[0].Restart(systemtest.Context(t), true); err != nil {
+		t.Fatal(err)
+	}
+	if f, ok := completes(t, nodes[1], ref, time.Minute); !ok {
+		t.Fatalf("the seeder is back, and the leecher is at %+v", f)
+	}
+	wantBack(t, nodes[1], ref, data)
+}
+
+// TestTransportsDoNotMix: what speaks uTP alone is not reached by what speaks TCP
+// alone, and each of them among its own.
+func TestTransportsDoNotMix(t *testing.T) {
+	data := systemtest.Bytes("transports", 2<<20)
+	var seeders []*node
+	hosts := systemtest.Hosts(t, 5)
+	for i, transport := range []string{"tcp", "utp"} {
+		nodes := startOn(t, append(hosts[2*i:2*i+2:2*i+2], hosts[4]), system.Options{"transport": transport})
+		ref := publish(t, nodes[0], data)
+		if i == 0 {
+			seeders = append(seeders, nodes[0])
+		} else {
+			fetch(t, nodes[1], ref, seeders[0])
+			if f, ok := completes(t, nodes[1], ref, 5*time.Second); ok || f.Peers > 0 {
+				t.Errorf("fetched by uTP from a TCP peer: %+v", f)
+			}
+		}
+		fetch(t, nodes[1], ref, nodes[0])
+		if f, ok := completes(t, nodes[1], ref, time.Minute); !ok {
+			t.Errorf("%s: %+v", transport, f)
+		}
+		wantBack(t, nodes[1], ref, data)
+	}
+}
+
+// TestOnlyItsOwnAddress: a daemon listens nowhere but at its host's address, on
+// the port of the peers and that of the RPC.
+func TestOnlyItsOwnAddress(t *testing.T) {
+	nodes := startOn(t, systemtest.Hosts(t, 3), system.Options{"transport": "both"})
+	for _, n := range nodes {
+		sockets := listening(t, n.proc.PID())
+		for _, at := range sockets {
+			if !strings.HasPrefix(at, n.host.Addr().String()+":") {
+				t.Errorf("%s has a socket at %s, its address is %s", n.label, at, n.host.Addr())
+			}
+		}
+		if len(sockets) < 3 { // peers TCP and UDP, RPC
+			t.Errorf("%s has the sockets %v: expected are three", n.label, sockets)
+		}
+	}
+}
+
+// TestKilledDaemonIsNamed: what is asked of a daemon that has ended by itself
+// fails soon, and says so.
+func TestKilledDaemonIsNamed(t *testing.T) {
+	n := startOn(t, systemtest.Hosts(t, 2), nil)[0]
+	ref := publish(t, n, systemtest.Bytes("ended", 100_000))
+	if err := syscall.Kill(n.proc.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-n.proc.Done()
+	if _, err := n.Fetched(systemtest.Context(t), ref); err == nil || errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("fetched: %v", err)
+	}
+	if err := n.Health(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), n.label) {
+		t.Errorf("health: %v", err)
+	}
+}
+
+// TestOverALink: over a link of 100 Mbit/s nobody is faster than the link, and
+// what is sent is about what there is.
+func TestOverALink(t *testing.T) {
+	for _, transport := range []string{"tcp", "utp"} {
+		t.Run(transport, func(t *testing.T) {
+			tb, err := testbed.New(systemtest.Context(t), testbed.Options{Dir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+				defer cancel()
+				if err := tb.Close(ctx); err != nil {
+					t.Errorf("close the testbed: %v", err)
+				}
+			})
+			if mode := tb.Mode(); !mode.Namespaces {
+				t.Skip(mode.Why)
+			}
+			hosts, links := make([]testbed.Host, 3), map[string]link.Params{}
+			for i, name := range []string{"a", "b", "c"} {
+				if hosts[i], err = tb.AddHost(systemtest.Context(t), name); err != nil {
+					t.Fatal(err)
+				}
+				links[name] = link.Params{Rate: 100e6, Delay: 5 * time.Millisecond}
+			}
+			if err := tb.Shape(systemtest.Context(t), testbed.ShapeSpec{Up: links, Down: links}); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			nodes := startOn(t, hosts, system.Options{"transport": transport})
+			t.Logf("two daemons were ready after %v", time.Since(began).Round(time.Millisecond))
+			const size = 16 << 20
+			data := systemtest.Bytes("link", size)
+			ref := publish(t, nodes[0], data)
+			from := time.Now()
+			fetch(t, nodes[1], ref, nodes[0])
+			for fetched(t, nodes[1], ref).Received == 0 && time.Since(from) < time.Minute {
+				time.Sleep(20 * time.Millisecond)
+			}
+			first := time.Since(from)
+			f, ok := completes(t, nodes[1], ref, time.Minute)
+			all := time.Since(from)
+			if !ok {
+				t.Fatalf("not complete after %v: %+v", all, f)
+			}
+			line := time.Duration(size * 8 / 100e6 * 1e9)
+			t.Logf("first bytes after %v, all after %v; the load line is %v: %.2f of it, %.2f from the first bytes on; received %.3f of the size",
+				first.Round(time.Millisecond), all.Round(time.Millisecond), line.Round(time.Millisecond), float64(all)/float64(line), float64(all-first)/float64(line), float64(f.Received)/size)
+			if all < line {
+				t.Errorf("%d bytes in %v: faster than the link, which takes %v", size, all, line)
+			}
+			if f.Received < size || f.Received > size*13/10 {
+				t.Errorf("received %d bytes for %d", f.Received, size)
+			}
+			wantBack(t, nodes[1], ref, data)
+		})
+	}
+}

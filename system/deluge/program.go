@@ -1,0 +1,85 @@
+package deluge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/install"
+)
+
+// program finds deluged.
+func program(opt system.Options) (string, error) {
+	if bin, err := system.Named(name, opt, "binary", "PLIMSOLL_DELUGE"); bin != "" || err != nil {
+		return bin, err
+	}
+	if dir, ok := install.Find(name); ok {
+		return filepath.Join(dir, "deluged"), nil
+	}
+	path, err := exec.LookPath("deluged")
+	if err != nil {
+		return "", errors.New("deluge: not installed by plimsoll and not found in PATH")
+	}
+	return path, nil
+}
+
+// interpreter is the Python named in the first line of the script bin: what the
+// launcher runs under, so that it finds the same Deluge.
+func interpreter(bin string) (string, error) {
+	f, err := os.Open(bin)
+	if err != nil {
+		return "", fmt.Errorf("deluge: %w", err)
+	}
+	defer f.Close()
+	head := make([]byte, 4096)
+	n, _ := f.Read(head) // what cannot be read is no script
+	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
+	path, ok := bytes.CutPrefix(line, []byte("#!"))
+	python := strings.TrimSpace(string(path))
+	if !ok || strings.ContainsRune(python, ' ') || !strings.Contains(filepath.Base(python), "python") {
+		return "", fmt.Errorf("deluge: %s is not a Python script that names its interpreter in the first line, as deluged is", bin)
+	}
+	return python, nil
+}
+
+// versionTime bounds asking for versions: a cold start of Python with these
+// libraries takes seconds on a busy machine.
+const versionTime = time.Minute
+
+// libraries whose versions decide what is measured.
+const askLibraries = `import json, platform, deluge.common, libtorrent, twisted
+print(json.dumps({"deluge": deluge.common.get_version(), "libtorrent": libtorrent.__version__, "Twisted": twisted.__version__, "Python": platform.python_version()}))`
+
+// versions asks the interpreter for the versions of what runs under it.
+func versions(ctx context.Context, python string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python, "-c", askLibraries)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("deluge: ask %s for the version of Deluge: %w: %s", python, err, lastLine(said.String()))
+	}
+	found := map[string]string{}
+	if err := json.Unmarshal(out, &found); err != nil || found["deluge"] == "" || found["libtorrent"] == "" {
+		return nil, fmt.Errorf("deluge: %s tells no version of Deluge: %q", python, out)
+	}
+	return found, nil
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

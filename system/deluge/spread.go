@@ -1,0 +1,340 @@
+package deluge
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+)
+
+// nudge is how often a node that lacks pieces is told again of the peers that it
+// is not connected to, in the place of a tracker.
+const nudge = 5 * time.Second
+
+// Publish implements system.Spreader: the file is hashed as it is written, and
+// the daemon takes our word for it (seed_mode).
+func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	doing := fmt.Sprintf("publish %q", name)
+	fail := func(err error) (system.Ref, error) { return "", n.explain(doing, err) }
+	if size < 1 {
+		return fail(errors.New("a torrent has at least one byte"))
+	}
+	if err := n.ended(); err != nil {
+		return fail(err)
+	}
+	tmp, err := os.MkdirTemp(n.dataDir(), "publish-*")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(tmp)
+	hashes := newPieces(n.piece)
+	file, err := disk.Write(ctx, tmp, name, size, io.TeeReader(r, hashes))
+	if err != nil {
+		return fail(err)
+	}
+	t := torrent{name: file, size: size, piece: n.piece, hashes: hashes.end()}
+	ref := t.ref()
+	if done, err := n.has(ctx, ref); done || err != nil {
+		if err != nil {
+			return fail(err)
+		}
+		return ref, nil
+	}
+	if err := n.share(t); err != nil {
+		return fail(err)
+	}
+	task := n.assign(t)
+	if err := os.MkdirAll(task.dir, 0o755); err != nil {
+		return fail(err)
+	}
+	if err := os.Rename(filepath.Join(tmp, file), task.path()); err != nil {
+		return fail(err)
+	}
+	if err := n.add(ctx, task, true); err != nil {
+		return fail(errors.Join(err, n.Forget(context.WithoutCancel(ctx), ref)))
+	}
+	if err := n.serves(ctx, ref); err != nil {
+		return fail(err)
+	}
+	return ref, nil
+}
+
+// has says whether the node has all of ref. What it has of it in part is dropped:
+// it is about to be published.
+func (n *node) has(ctx context.Context, ref system.Ref) (bool, error) {
+	if n.task(ref) == nil {
+		return false, nil
+	}
+	for {
+		s, err := n.status(ctx, ref)
+		switch {
+		case err != nil:
+			return false, err
+		case s.checking: // after a restart
+			if err := sleep(ctx, 100*time.Millisecond); err != nil {
+				return false, err
+			}
+		case s.complete():
+			return true, nil
+		default:
+			return false, n.Forget(ctx, ref)
+		}
+	}
+}
+
+// serves waits until the daemon seeds ref.
+func (n *node) serves(ctx context.Context, ref system.Ref) error {
+	ctx, cancel := context.WithTimeout(ctx, patient)
+	defer cancel()
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+		s, err := n.status(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if s.complete() {
+			return nil
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return fmt.Errorf("it does not serve (%s %s): %w", s.state, s.message, err)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// share puts the .torrent file where every node of the cluster finds it.
+func (n *node) share(t torrent) error {
+	path := n.torrentFile(t.ref())
+	f, err := os.CreateTemp(n.torrents, "share-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails when renamed, as it should
+	_, err = f.Write(t.file())
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func (n *node) torrentFile(ref system.Ref) string {
+	return filepath.Join(n.torrents, string(ref)+".torrent")
+}
+
+// assign gives the node a task. Its directory is no other's, ever: libtorrent
+// removes the files of a forgotten torrent in its own time.
+func (n *node) assign(t torrent) *task {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.serial++
+	ref := t.ref()
+	k := &task{torrent: t, dir: filepath.Join(n.dataDir(), fmt.Sprintf("%s-%d", ref, n.serial)), stop: func() {}}
+	n.tasks[ref] = k
+	return k
+}
+
+func (n *node) task(ref system.Ref) *task {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.tasks[ref]
+}
+
+// add gives the daemon a torrent. Without seed it hashes what is in the task's
+// directory, if anything is.
+func (n *node) add(ctx context.Context, t *task, seed bool) error {
+	id, err := n.client.call(ctx, "core.add_torrent_file", t.name+".torrent", base64.StdEncoding.EncodeToString(t.file()),
+		map[string]any{"download_location": t.dir, "seed_mode": seed})
+	if err == nil && id != string(t.ref()) {
+		err = fmt.Errorf("the daemon calls the torrent %v instead of %s: %w", id, t.ref(), system.ErrAnswer)
+	}
+	return err
+}
+
+// Fetch implements system.Spreader.
+func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
+	doing := "fetch " + string(ref)
+	if err := parseRef(ref); err != nil {
+		return err
+	}
+	peers, err := parsePeers(from)
+	if err != nil {
+		return err
+	}
+	t := n.task(ref)
+	if t == nil {
+		file, err := n.shared(ref)
+		if err != nil {
+			return n.explain(doing, err)
+		}
+		t = n.assign(file)
+		if err := n.add(ctx, t, false); err != nil {
+			n.drop(ref)
+			return n.explain(doing, err)
+		}
+	}
+	n.mu.Lock()
+	peers = append(peers, n.peers...)
+	n.mu.Unlock()
+	if err := n.tell(ctx, ref, peers); err != nil {
+		return n.explain(doing, err)
+	}
+	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
+	n.mu.Lock()
+	t.stop()
+	t.stop = stop
+	n.mu.Unlock()
+	go n.remind(alive, ref, peers)
+	return nil
+}
+
+// shared is the torrent that some node of the cluster has published.
+func (n *node) shared(ref system.Ref) (torrent, error) {
+	b, err := os.ReadFile(n.torrentFile(ref))
+	if errors.Is(err, fs.ErrNotExist) {
+		return torrent{}, fmt.Errorf("no node of the cluster has published it: %w", system.ErrNotFound)
+	}
+	if err != nil {
+		return torrent{}, err
+	}
+	t, err := parseTorrent(b)
+	if err == nil && t.ref() != ref {
+		err = fmt.Errorf("%s holds another torrent, %s", n.torrentFile(ref), t.ref())
+	}
+	return t, err
+}
+
+// remind tells the daemon of its peers until it has all, the task ends or the
+// daemon does.
+func (n *node) remind(ctx context.Context, ref system.Ref, peers []netip.AddrPort) {
+	if len(peers) == 0 {
+		return
+	}
+	for sleep(ctx, nudge) == nil && n.ended() == nil {
+		ask, cancel := context.WithTimeout(ctx, patient)
+		s, err := n.status(ask, ref)
+		if err == nil && !s.complete() {
+			err = n.tell(ask, ref, peers)
+		}
+		cancel()
+		if err == nil && s.complete() {
+			return
+		}
+		// An error is seen by whoever asks how far it is.
+	}
+}
+
+// Fetched implements system.Spreader.
+func (n *node) Fetched(ctx context.Context, ref system.Ref) (system.Fetched, error) {
+	doing := "ask about " + string(ref)
+	t, err := n.known(ref)
+	if err != nil {
+		return system.Fetched{}, err
+	}
+	s, err := n.status(ctx, ref)
+	if err != nil {
+		return system.Fetched{}, n.explain(doing, err)
+	}
+	done := s.complete() && s.have == t.size
+	f := system.Fetched{
+		Size: t.size, Verified: s.have, Written: -1, Complete: done,
+		Received: s.received, Sent: s.sent, Peers: int(s.peers),
+	}
+	if done {
+		f.Written = t.size
+	}
+	if s.state == "Error" || s.state == "Paused" || s.state == "Queued" {
+		f.Trouble = s.state + ": " + s.message
+	}
+	return f, nil
+}
+
+// known is the node's task, of which its daemon may have ended.
+func (n *node) known(ref system.Ref) (*task, error) {
+	if err := parseRef(ref); err != nil {
+		return nil, err
+	}
+	t := n.task(ref)
+	if t == nil {
+		return nil, fmt.Errorf("deluge: %s: %s is no torrent of this node: %w", n.label, ref, system.ErrNotFound)
+	}
+	return t, nil
+}
+
+// ReadBack implements system.Spreader.
+func (n *node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
+	t, err := n.known(ref)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(t.path())
+	if err != nil {
+		return n.explain("read back "+string(ref), err)
+	}
+	defer f.Close()
+	done, err := io.Copy(w, io.LimitReader(&untilDone{ctx, f}, t.size))
+	if err == nil && done < t.size {
+		err = fmt.Errorf("%d of %d bytes are on disk: %w", done, t.size, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return n.explain("read back "+string(ref), err)
+	}
+	return nil
+}
+
+// untilDone is a reader that fails when its context ends.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u *untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
+}
+
+// Forget implements system.Spreader.
+func (n *node) Forget(ctx context.Context, ref system.Ref) error {
+	t, err := n.known(ref)
+	if err != nil {
+		return err
+	}
+	doing := "forget " + string(ref)
+	_, err = n.client.call(ctx, "core.remove_torrent", string(ref), true)
+	var r *raised
+	if err != nil && !(errors.As(err, &r) && r.class == "InvalidTorrentError") {
+		return n.explain(doing, err)
+	}
+	n.drop(ref)
+	if err := os.RemoveAll(t.dir); err != nil {
+		return n.explain(doing, err)
+	}
+	return nil
+}
+
+// drop takes the task from the node's books.
+func (n *node) drop(ref system.Ref) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if t := n.tasks[ref]; t != nil {
+		t.stop()
+		delete(n.tasks, ref)
+	}
+}

@@ -1,0 +1,176 @@
+package deluge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func torrentOf(name string, data []byte, piece int64) torrent {
+	p := newPieces(piece)
+	_, _ = p.Write(data) // never fails
+	return torrent{name: name, size: int64(len(data)), piece: piece, hashes: p.end()}
+}
+
+// TestInfoHash: the hash is that which libtorrent 2.1.1 gives the same torrent.
+func TestInfoHash(t *testing.T) {
+	if got, want := torrentOf("x", systemtest.Bytes("rec", 100_000), 256<<10).ref(), system.Ref("4e4b8ec6dc5975c4b6053a2096a84b2a4c71f08b"); got != want {
+		t.Errorf("info hash %s, want %s", got, want)
+	}
+}
+
+func TestTorrentFiles(t *testing.T) {
+	const piece = 16 << 10
+	data := systemtest.Bytes("pieces", 3*piece+1)
+	for _, size := range []int{1, piece - 1, piece, piece + 1, 3*piece + 1} {
+		whole := torrentOf("a=2Fb.bin", data[:size], piece)
+		byBytes := newPieces(piece)
+		for i := range size {
+			_, _ = byBytes.Write(data[i : i+1])
+		}
+		if !bytes.Equal(byBytes.end(), whole.hashes) || len(whole.hashes) != (size+piece-1)/piece*20 {
+			t.Errorf("%d bytes: %d bytes of hashes, which depend on how they come", size, len(whole.hashes))
+		}
+		got, err := parseTorrent(whole.file())
+		if err != nil || got.ref() != whole.ref() || got.name != whole.name || got.size != whole.size {
+			t.Errorf("%d bytes: read as %+v, %v", size, got, err)
+		}
+	}
+	good := torrentOf("x", data, piece)
+	if other := torrentOf("y", data, piece); other.ref() == good.ref() {
+		t.Error("another name has the same ref")
+	}
+	if other := torrentOf("x", data, 2*piece); other.ref() == good.ref() {
+		t.Error("other pieces have the same ref")
+	}
+	file := string(good.file())
+	for what, bad := range map[string]string{
+		"nothing": "", "cut off": file[:len(file)-1], "more": file + "e", "another order": strings.Replace(file, "4:name", "4:mane", 1),
+		"size": strings.Replace(file, "lengthi49153e", "lengthi99999e", 1), "a length beyond all": strings.Replace(file, "4:name1:", "4:name999999:", 1),
+	} {
+		if _, err := parseTorrent([]byte(bad)); !errors.Is(err, errTorrent) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestRefs(t *testing.T) {
+	for _, ref := range []system.Ref{"", "x", "4E4B8EC6DC5975C4B6053A2096A84B2A4C71F08B", "4e4b8ec6dc5975c4b6053a2096a84b2a4c71f0", "../../4e4b8ec6dc5975c4b6053a2096a84b2a4c71f08b"} {
+		if err := parseRef(ref); !errors.Is(err, system.ErrBadRef) {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+	for _, a := range []string{"", "x", "10.0.0.1", "10.0.0.1:0", "name:1", "10.0.0.1:99999"} {
+		if _, err := parsePeers([]string{a}); err == nil {
+			t.Errorf("%q is taken for a peer's address", a)
+		}
+	}
+	if p, err := parsePeers([]string{"[fd77::1]:6881"}); err != nil || p[0].Port() != 6881 {
+		t.Errorf("IPv6: %v, %v", p, err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for name, bad := range map[string][]string{
+		"piece": {"0", "1000", "262145", "33554432", "x"}, "upload": {"-1", "x"}, "download": {"-1"}, "upload_slots": {"-1", "x"},
+		"reconnect": {"0s", "1ms", "x", "100h"},
+	} {
+		for _, v := range bad {
+			full, err := System{}.Info().Fill(system.Options{name: v})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := parseConfig(full); err == nil || !strings.HasPrefix(err.Error(), "deluge: ") || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s %q: %v", name, v, err)
+			}
+		}
+	}
+}
+
+// TestNothingLooksForPeers: whatever the options, a daemon is told of its peers
+// by us alone, and its limits hold on every network.
+func TestNothingLooksForPeers(t *testing.T) {
+	for _, transport := range []string{"tcp", "utp", "both"} {
+		full, err := System{}.Info().Fill(system.Options{"transport": transport, "upload": "1024000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := parseConfig(full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := c.write(dir, netip.MustParseAddr("fd77::1"), 6881, "u", "p"); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, coreFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := json.NewDecoder(bytes.NewReader(b))
+		var version, core, lt map[string]any
+		if err := errors.Join(d.Decode(&version), d.Decode(&core)); err != nil || version["file"] != 1.0 {
+			t.Fatalf("core.conf: %v, %v", version, err)
+		}
+		if b, err = os.ReadFile(filepath.Join(dir, settingsFile)); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b, &lt); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"dht", "upnp", "natpmp", "lsd", "utpex", "new_release_check", "send_info", "ignore_limits_on_local_network", "random_port"} {
+			if core[key] != false {
+				t.Errorf("core.conf: %s is %v", key, core[key])
+			}
+		}
+		for key, want := range map[string]any{
+			"enable_dht": false, "enable_lsd": false, "enable_upnp": false, "enable_natpmp": false, "dht_bootstrap_nodes": "",
+			"listen_interfaces": "[fd77::1]:6881", "outgoing_interfaces": "fd77::1",
+			"enable_outgoing_tcp": transport != "utp", "enable_incoming_tcp": transport != "utp",
+			"enable_outgoing_utp": transport != "tcp", "enable_incoming_utp": transport != "tcp",
+		} {
+			if lt[key] != want {
+				t.Errorf("%s: libtorrent's %s is %v, want %v", transport, key, lt[key], want)
+			}
+		}
+		if core["max_upload_speed"] != 1000.0 || core["max_download_speed"] != -1.0 || core["listen_interface"] != "[fd77::1]" {
+			t.Errorf("core.conf: %v", core)
+		}
+	}
+}
+
+func TestInterpreter(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"#!/opt/venv/bin/python\nimport x\n": "/opt/venv/bin/python", "#!/usr/bin/python3 \n": "/usr/bin/python3",
+		"#!/bin/sh\n": "", "\x7fELF": "", "": "", "#!/usr/bin/env python3\n": "",
+	} {
+		path := filepath.Join(dir, "deluged")
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		got, err := interpreter(path)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+}
+
+// TestMissingProgram: what is not there is named, with the way to get it.
+func TestMissingProgram(t *testing.T) {
+	problems := System{}.Check(t.Context(), system.Options{"binary": "/nowhere/deluged"})
+	if len(problems) != 1 || !strings.Contains(problems[0].What, "/nowhere/deluged") || !strings.Contains(problems[0].Hint, "systems install deluge") {
+		t.Errorf("%+v", problems)
+	}
+	if problems := (System{}).Check(t.Context(), system.Options{"transport": "pigeon"}); len(problems) != 1 || !strings.Contains(problems[0].What, "pigeon") {
+		t.Errorf("%+v", problems)
+	}
+}
