@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+)
 
 // maxBytes ends the run when it has moved enough bytes.
 type maxBytes struct{ limit int64 }
@@ -11,5 +15,5 @@ func (c maxBytes) Met(p progressSoFar) (string, bool) {
 	if p.Bytes < c.limit {
 		return "", false
 	}
-	return fmt.Sprintf("%d bytes were moved, the limit is %d", p.Bytes, c.limit), true
+	return fmt.Sprintf("%s were moved, the limit is %s", experiment.RoughBytes(float64(p.Bytes)), experiment.RoughBytes(float64(c.limit))), true
 }

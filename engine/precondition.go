@@ -83,6 +83,12 @@ func Blocking(all []Problem) []Problem {
 // PreconditionError lists what keeps a run from beginning.
 type PreconditionError struct{ Problems []Problem }
 
+// OfFile reports whether it is the experiment file that is wrong.
+func (e *PreconditionError) OfFile() bool {
+	return slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Name == "skip" })
+}
+
+// Error implements error.
 func (e *PreconditionError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {

@@ -2,7 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -22,9 +25,13 @@ func checkData(ctx context.Context, cfg Config) []Problem {
 			continue
 		}
 		seen[c.Data] = true
-		hint := "relative paths start at " + cfg.Base + ", the directory of the experiment file"
+		hint := ""
 		set, err := scenario.ReadDataSet(ctx, c.Data, cfg.Plan.Experiment.Seed, cfg.Base)
 		if err != nil {
+			// Where a relative path starts is worth saying of one that is not there.
+			if path := c.Data.Directory + c.Data.Trace; errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(path) {
+				hint = "relative paths start at " + cfg.Base + ", the directory of the experiment file"
+			}
 			all = append(all, Problem{What: err.Error(), Hint: hint, Blocking: true})
 			continue
 		}
@@ -46,7 +53,7 @@ func checkData(ctx context.Context, cfg Config) []Problem {
 		if bad > 0 {
 			all = append(all, Problem{
 				What:     fmt.Sprintf("%d of %d files of the data set cannot be read, the first: %s", bad, set.Len()/max(1, c.Data.Copies), strings.Join(unreadable, "; ")),
-				Hint:     "make them readable, or say skip: [data-readable] to store the others; " + hint,
+				Hint:     "make them readable, or say skip: [data-readable] to store the others",
 				Blocking: true,
 			})
 		}

@@ -40,8 +40,12 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		}
 	}
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or data.objects smaller")
-	if kept > recordingRoom && cfg.Dir != "" && !cfg.Resume {
-		problems = append(problems, tooFull(existing(cfg.Dir), kept, "free some space, give --out on a larger disk, or store less")...)
+	if kept > recordingRoom && !cfg.Resume {
+		dir := cfg.Dir
+		if dir == "" { // doctor: where a run would be
+			dir = "."
+		}
+		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or store less")...)
 	}
 	return problems
 }
@@ -55,7 +59,7 @@ func tooFull(dir string, need float64, hint string) []Problem {
 		return nil
 	}
 	return []Problem{{
-		What:     fmt.Sprintf("%s has %.1f GB free, the run's data needs up to %.1f GB", dir, free/1e9, need/1e9),
+		What:     fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir, experiment.RoughBytes(free), experiment.RoughBytes(need)),
 		Hint:     hint,
 		Blocking: true,
 	}}

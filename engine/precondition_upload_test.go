@@ -124,6 +124,15 @@ func TestDataReadable(t *testing.T) {
 	if p := check("none"); len(p) != 1 || !p[0].Blocking || !strings.Contains(p[0].What, "none") || !strings.Contains(p[0].Hint, base) {
 		t.Errorf("no directory: %+v", p)
 	}
+	if p := check(filepath.Join(base, "none")); len(p) != 1 || p[0].Hint != "" {
+		t.Errorf("an absolute path does not start anywhere: %+v", p)
+	}
+	if err := os.Mkdir(filepath.Join(base, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if p := check("empty"); len(p) != 1 || p[0].Hint != "" {
+		t.Errorf("an empty directory is where it should be: %+v", p)
+	}
 	if os.Geteuid() == 0 {
 		t.Skip("root reads everything")
 	}

@@ -55,6 +55,9 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 	}
 	if n.kind != mappingNode {
 		hint := "write `key: value` lines below it"
+		if path != "" {
+			hint += "; its keys: " + strings.Join(tab.keys(), ", ")
+		}
 		if tab.short != nil {
 			hint = "or a single value, short for `" + strings.Join(tab.short, "` and `") + "`"
 		}
@@ -65,6 +68,9 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		f := tab.field(e.key.text)
 		if f == nil {
 			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s", e.key.text, within(path)))
+			if path != "" { // what seems to be missing may be what is misspelt
+				d.bad[join(path, e.key.text)] = true
+			}
 			continue
 		}
 		p := join(path, f.key)
@@ -306,6 +312,9 @@ func (f *field) parse(text string, v reflect.Value) error {
 		return badUnit(hint, "%q is not one of %s", text, strings.Join(f.enum, ", "))
 	}
 	if err := f.parsePlain(text, v); err != nil {
+		if u, ok := err.(*unitError); ok && u.hint == "" && f.zero != "" {
+			u.hint = "a value with its unit, or `" + f.zero + "`"
+		}
 		return err
 	}
 	for _, limit := range []struct {
@@ -383,6 +392,8 @@ func numberError(text string) error {
 		hint = "write `" + plain + "`"
 	case isDigits(text):
 		hint = "it is too large"
+	case strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz") == "":
+		hint = "write it in digits, such as 10"
 	}
 	return badUnit(hint, "%q is not a whole number", text)
 }

@@ -37,13 +37,20 @@ func (p *Plan) estimate() {
 	}
 	p.skipLong()
 	for _, c := range p.Cells {
-		seconds += c.Estimate.Seconds + aroundTrial
+		seconds += c.Estimate.Seconds
+		if !e.loads() {
+			seconds += aroundTrial // beside the least that a load test takes it is nothing that is sure
+		}
 		bytes += c.Estimate.Bytes
 	}
 	blocks := float64(p.Warmup + p.Blocks)
+	step := 0.1
+	if e.loads() {
+		step = 0.0001
+	}
 	setup := 0.0
 	for _, s := range e.Systems {
-		if s.Mode == "start" {
+		if s.Mode == "start" && !e.loads() {
 			setup += startSystem
 			if e.Scenario != "retrieve" {
 				continue // what they read is little beside what they write
@@ -55,7 +62,7 @@ func (p *Plan) estimate() {
 	}
 	p.Estimate = Estimate{
 		Trials:  len(p.Cells) * (p.Warmup + p.Blocks),
-		Seconds: roundTo(seconds*blocks+setup, 0.1),
+		Seconds: roundTo(seconds*blocks+setup, step),
 		Bytes:   math.Round(bytes * blocks),
 		Bound:   boundOf(p.Cells),
 	}

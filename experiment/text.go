@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	t.wrap("link", p.linkText())
 	t.wrap("data", p.dataText())
 	t.wrap(e.Scenario, p.scenarioText())
+	if u := e.Upload; u != nil && u.Attribution && p.Cells[0].Data.Known() {
+		t.wrap("", "("+attributed(p.Cells[0].Data, p.Cells[0].Upload.Concurrency)+")")
+	}
 	if u := e.Upload; u != nil && u.Need.text() != "" {
 		t.wrap("need", u.Need.text())
 	}
@@ -321,8 +325,14 @@ func plural(n int, noun string) string {
 // RoughDuration is a length of time with two or three digits.
 func RoughDuration(seconds float64) string {
 	switch {
-	case seconds > 1e9:
+	case math.IsInf(seconds, 1):
 		return "for ever"
+	case seconds > 1e9:
+		return grouped(seconds/(365.25*24*3600)) + " years"
+	case seconds > 0 && seconds < 0.0095:
+		return fmt.Sprintf("%.1g ms", 1000*seconds)
+	case seconds > 0 && seconds < 0.0995:
+		return fmt.Sprintf("%.0f ms", 1000*seconds)
 	case seconds < 10:
 		return fmt.Sprintf("%.1f s", seconds)
 	case seconds < 100:
@@ -340,10 +350,23 @@ func RoughDuration(seconds float64) string {
 
 // RoughBytes is a number of bytes with two or three digits, in decimal units.
 func RoughBytes(n float64) string {
-	for _, u := range decimalUnits {
-		if n >= float64(u.size) {
-			return fmt.Sprintf("%.3g %s", n/float64(u.size), u.name)
+	for i, u := range decimalUnits {
+		of := n / float64(u.size)
+		switch {
+		case i == 0 && of >= 999.5: // the largest
+			return grouped(of) + " " + u.name
+		case of >= 0.9995: // 999.9 MB is not 1e+03 MB
+			return fmt.Sprintf("%.3g %s", of, u.name)
 		}
 	}
 	return fmt.Sprintf("%.0f B", n)
+}
+
+// grouped is a number without decimals, with a comma at each thousand.
+func grouped(n float64) string {
+	text := fmt.Sprintf("%.0f", n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }

@@ -102,10 +102,34 @@ func (d *decoder) dataSource(e *Experiment) {
 			d.fail("data."+key, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty", key)
 		}
 	}
+	d.attribution(e, source)
+	d.tooMuch(e, source)
 	if d.ok("data") && e.Data.Copies > maxCopied/max(1, e.Data.Objects) {
 		d.fail("data.copies", d.first("data.copies", "data"), fmt.Sprintf("at most %d in all", int64(maxCopied)), "%d copies of %d objects are too many", e.Data.Copies, e.Data.Objects)
 	}
 }
+
+// tooMuch refuses more bytes than can be counted.
+func (d *decoder) tooMuch(e *Experiment, source string) {
+	if !d.ok("data") {
+		return
+	}
+	sizes := e.Data.Size
+	if len(sizes) == 0 {
+		sizes = Axis[Bytes]{0}
+	}
+	for _, size := range sizes {
+		r := ResolvedData{Objects: e.Data.Objects, Size: size, Mix: e.Data.Mix, Spread: e.Data.Spread, Copies: e.Data.Copies}
+		if _, bytes := r.Total(); bytes > MaxTotal {
+			d.fail("data."+source, d.first("data."+source, "data"), "at most 4 EiB (4,611 PB) in all", "%s is more than a data set can have", RoughBytes(bytes))
+			return
+		}
+	}
+}
+
+// MaxTotal is the most bytes that a data set may have, copies included: 4 EiB, so
+// that sums of two stay within 64 bits.
+const MaxTotal = 1 << 62
 
 // maxCopied is beyond what any system was ever asked to hold in a test.
 const maxCopied = 1_000_000_000

@@ -251,7 +251,7 @@ func TestSiaScales(t *testing.T) {
 		set  []string
 		most float64 // bytes
 	}{
-		{"sia-worst-case", []string{"systems=tahoe", "data.objects=500"}, 500},
+		{"sia-worst-case", []string{"systems=tahoe", "data.objects=500", "data.size=56B"}, 500 * 56},
 		{"sia-worst-case", []string{"systems=s3", "data.objects=500"}, 500},
 		{"sia-real-data", []string{"systems=tahoe", "data.objects=50", "data.mix=50% 10kB..100kB, 40% 1MB..5MB, 10% 20MB"}, 200e6},
 		{"sia-best-case", []string{"systems=s3", "data.objects=25"}, 1.1e9},

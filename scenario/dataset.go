@@ -23,6 +23,16 @@ func ReadDataSet(ctx context.Context, d experiment.ResolvedData, seed uint64, ba
 	if err != nil {
 		return nil, err // not a set that is nil inside
 	}
+	if !d.Known() {
+		// The experiment's check has not seen these.
+		each, copies := 0.0, max(1, d.Copies)
+		for i := range set.Len() / copies {
+			each += float64(set.Object(i).Size)
+		}
+		if sum := each * float64(copies); sum > experiment.MaxTotal {
+			return nil, fmt.Errorf("data.%s: %s in all, which is more than a data set can have (4 EiB)", d.Source(), experiment.RoughBytes(sum))
+		}
+	}
 	return set, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -54,8 +55,8 @@ type phase struct {
 }
 
 const (
-	probePuts = 5
-	idlePolls = 2
+	probePuts = experiment.AttributionProbe
+	idlePolls = experiment.AttributionIdle
 )
 
 // designed makes the design for so many objects and bytes.
@@ -65,11 +66,8 @@ func designed(seed uint64, objects, bytes int64, concurrency int) *design {
 		{"bytes", "idle", "files"}, {"idle", "files", "bytes"}, {"idle", "bytes", "files"},
 	}
 	rand.New(rand.NewPCG(seed, uint64(len(orders)))).Shuffle(len(orders), func(i, j int) { orders[i], orders[j] = orders[j], orders[i] })
-	rounds := int64(len(orders))
 	d := &design{tiny: 1}
-	files, share := int(max(1, objects/rounds)), max(1, bytes/rounds)
-	// Few: no more than a hundredth of the files, or bytes would raise files, too.
-	few := int64(max(1, min(concurrency, files/100)))
+	files, few, share := experiment.AttributionSteps(objects, bytes, concurrency)
 	for i := range few {
 		d.large = append(d.large, share/few+min(1, max(0, share%few-i)))
 	}
@@ -80,7 +78,7 @@ func designed(seed uint64, objects, bytes int64, concurrency int) *design {
 	add("start", 0, 0)
 	for round, order := range orders {
 		for _, what := range order {
-			add(what, round+1, map[string]int{"files": files, "bytes": len(d.large)}[what])
+			add(what, round+1, map[string]int{"files": int(files), "bytes": len(d.large)}[what])
 		}
 	}
 	return d

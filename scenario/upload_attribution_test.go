@@ -146,3 +146,34 @@ func TestUploadAttribution(t *testing.T) {
 		})
 	}
 }
+
+// The plan says of the design what it is.
+func TestPlanTellsTheDesign(t *testing.T) {
+	const src = "scenario: upload\nsystems: [mem]\ndata: {objects: %d, size: %dB}\nupload: {attribution: true}\n"
+	for _, c := range [][2]int64{{6000, 1000}, {1, 1}, {7, 123_456}, {100_000, 3}} {
+		e, err := experiment.Parse("test.yaml", fmt.Appendf(nil, src, c[0], c[1]), nil, experiment.Catalog{{Name: "mem", Modes: []string{"start"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := e.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := designed(1, c[0], c[0]*c[1], plan.Cells[0].Upload.Concurrency)
+		sum := int64(0)
+		for i := range d.total {
+			sum += d.Size(i)
+		}
+		// Bytes of an object round up to one.
+		if got := int64(plan.Cells[0].Estimate.Bytes); got > sum || got < sum-6*int64(len(d.large)) {
+			t.Errorf("%v: estimated %d bytes, the design has %d", c, got, sum)
+		}
+		var text strings.Builder
+		if err := plan.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("6 rounds of three phases: %d file", d.phases[1].to-d.phases[1].from); d.phases[1].what == "files" && !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
+			t.Errorf("%q is not in\n%s", want, text.String())
+		}
+	}
+}

@@ -115,6 +115,9 @@ func (t *uploadTrial) load(cpu float64) Load {
 		}
 	}
 	if gained, ok := m["absolute_bytes"]; ok && y.accepted > 0 {
+		if gained == 0 {
+			load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not grown by a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS keeps up to 55 bytes in the capability)", y.accepted))
+		}
 		m["absolute_per_file"] = gained / float64(y.accepted)
 		if y.bytes > 0 {
 			m["expansion"] = gained / float64(y.bytes)

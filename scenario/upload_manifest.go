@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -31,18 +32,37 @@ func (t *uploadTrial) keepManifest() error {
 }
 
 // changedFiles says how the directory differs from the one that the trial began
-// with; empty where that is not known.
-func (t *uploadTrial) changedFiles() string {
+// with, and what can be done about it; empty where that is not known.
+func (t *uploadTrial) changedFiles() (how, hint string) {
 	d, path := t.manifestFile()
 	if path == "" {
-		return ""
+		return "", ""
 	}
 	before, err := workload.ReadManifestFile(path)
 	if err != nil {
-		return "which files have changed cannot be told: " + err.Error()
+		return "which files have changed cannot be told: " + err.Error(), ""
 	}
-	if changes := before.Diff(d.Manifest()); !changes.None() {
-		return changes.String()
+	changes := before.Diff(d.Manifest())
+	if changes.None() {
+		return "", ""
 	}
-	return ""
+	if changes.OnlyTimes() {
+		hint = "only times differ: where the content is the same, give the files their times back (" + changes.Touch() + ") and resume again"
+	}
+	return changes.String(), hint
 }
+
+// DataChangedError is a data set that is not the one that a trial began with: a
+// session cannot go on with it.
+type DataChangedError struct {
+	System string
+	How    string
+	hint   string
+}
+
+func (e *DataChangedError) Error() string {
+	return fmt.Sprintf("%s: the data set has changed since the trial began: %s", e.System, e.How)
+}
+
+// Hint implements the interface that the terminal asks for hints.
+func (e *DataChangedError) Hint() string { return e.hint }

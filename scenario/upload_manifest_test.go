@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,10 +48,21 @@ func TestUploadNamesChangedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := b.session(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "mem: the data set has changed since the trial began: 1 file added, 1 removed, 1 changed (first: c) (") {
+		if err == nil || !strings.Contains(err.Error(), "mem: the data set has changed since the trial began: 1 file added, 1 removed, 1 changed (first: c); c has 7 bytes and had 1") || strings.Contains(err.Error(), "fingerprint") {
 			t.Errorf("error %v", err)
 		}
 		write("c", "c")
+		write("d", "d")
+		if err := os.RemoveAll(filepath.Join(base, "films", "sub")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(base, "films", "d"), time.Time{}, time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		var changed *DataChangedError
+		if _, err := b.session(t.Context()); !errors.As(err, &changed) || !strings.Contains(changed.Hint(), `touch -d 2001-09-09T01:46:40Z "d"`) {
+			t.Errorf("error %v, %+v", err, changed)
+		}
 		write("d", "d")
 		if err := os.RemoveAll(filepath.Join(base, "films", "sub")); err != nil {
 			t.Fatal(err)

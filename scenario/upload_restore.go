@@ -110,10 +110,14 @@ func (t *uploadTrial) sameData(begun bool) error {
 }
 
 func (t *uploadTrial) dataChanged(how string) error {
-	if files := t.changedFiles(); files != "" {
-		how = files + " (" + how + ")"
+	files, hint := t.changedFiles()
+	if files != "" {
+		how = files // the fingerprints say nothing more
 	}
-	return fmt.Errorf("%s: the data set has changed since the trial began: %s; nothing is lost: put the data back as it was and resume again, or begin a new run", t.site.Use.Name, how)
+	if hint == "" {
+		hint = "nothing is lost: put the data back as it was, times included, and resume again, or begin a new run"
+	}
+	return &DataChangedError{System: t.site.Use.Name, How: how, hint: hint}
 }
 
 // replay reads what earlier sessions have recorded.

@@ -248,13 +248,27 @@ func TestManifestDiff(t *testing.T) {
 		{m, "no file added, removed or changed"},
 		{Manifest{{"a", 1, 1}, {"b", 2, 2}, {"c", 3, 3}, {"d", 4, 4}, {"e", 1, 1}}, "1 file added (first: e)"},
 		{Manifest{{"b", 2, 2}, {"c", 3, 3}, {"d", 4, 4}}, "1 file removed (first: a)"},
-		{Manifest{{"a", 1, 1}, {"b", 2, 9}, {"c", 4, 3}, {"d", 4, 4}}, "2 files changed (first: b)"},
-		{Manifest{{"0", 1, 1}, {"a", 1, 2}, {"b", 2, 2}, {"bb", 2, 2}, {"bc", 2, 2}, {"d", 5, 4}}, "3 files added, 1 removed, 2 changed (first: 0)"},
+		{Manifest{{"a", 1, 1}, {"b", 2, 9}, {"c", 4, 3}, {"d", 4, 4}}, "2 files changed (first: b); b has its 2 bytes, and was written at 1970-01-01T00:00:00.000000009Z, not 1970-01-01T00:00:00.000000002Z"},
+		{Manifest{{"0", 1, 1}, {"a", 1, 2}, {"b", 2, 2}, {"bb", 2, 2}, {"bc", 2, 2}, {"d", 5, 4}}, "3 files added, 1 removed, 2 changed (first: 0); a has its 1 bytes, and was written at 1970-01-01T00:00:00.000000002Z, not 1970-01-01T00:00:00.000000001Z"},
+		{Manifest{{"a", 1, 1}, {"b", 7, 2}, {"c", 3, 3}, {"d", 4, 4}}, "1 file changed (first: b); b has 7 bytes and had 2"},
 		{nil, "4 files removed (first: a)"},
 	} {
 		got := m.Diff(c.later)
 		if got.String() != c.want || got.None() != (len(c.want) == len("no file added, removed or changed") && strings.HasPrefix(c.want, "no file")) {
 			t.Errorf("%v: %q, want %q", c.later, got, c.want)
+		}
+	}
+}
+
+// Where only times differ, that is told, with the way back.
+func TestOnlyTimesDiffer(t *testing.T) {
+	m := Manifest{{"a", 1, 1}, {"b c", 2, 1_000_000_000}}
+	if c := m.Diff(Manifest{{"a", 1, 1}, {"b c", 2, 9}}); !c.OnlyTimes() || c.Touch() != `touch -d 1970-01-01T00:00:01Z "b c"` {
+		t.Errorf("%+v: %s", c, c.Touch())
+	}
+	for _, later := range []Manifest{m, {{"a", 1, 9}}, {{"a", 2, 9}, {"b c", 2, 9}}} {
+		if c := m.Diff(later); c.OnlyTimes() {
+			t.Errorf("%v: %+v", later, c)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -131,7 +132,9 @@ func ReadManifestFile(path string) (Manifest, error) {
 // Changes are the differences between two manifests.
 type Changes struct {
 	Added, Removed, Changed int    // files
+	Retimed                 int    // of those changed: only the time of the last change differs
 	First                   string // path of the first of them all; empty: there are none
+	Before, After           Entry  // the first that has changed
 }
 
 // Diff says how later differs from m.
@@ -162,6 +165,12 @@ func (m Manifest) Diff(later Manifest) Changes {
 		default:
 			if m[i] != later[k] {
 				note(&c.Changed, m[i].Path)
+				if c.Changed == 1 {
+					c.Before, c.After = m[i], later[k]
+				}
+				if m[i].Size == later[k].Size {
+					c.Retimed++
+				}
 			}
 			i, k = i+1, k+1
 		}
@@ -193,7 +202,40 @@ func (c Changes) String() string {
 		}
 		parts = append(parts, strconv.Itoa(p.n)+noun+" "+p.what)
 	}
-	return strings.Join(parts, ", ") + " (first: " + c.First + ")"
+	return strings.Join(parts, ", ") + " (first: " + c.First + ")" + c.detail()
+}
+
+// detail says what differs of the first file that has changed.
+func (c Changes) detail() string {
+	if c.Changed == 0 {
+		return ""
+	}
+	text := "; " + c.After.Path
+	if c.Before.Size != c.After.Size {
+		text += fmt.Sprintf(" has %d bytes and had %d", c.After.Size, c.Before.Size)
+	} else {
+		text += fmt.Sprintf(" has its %d bytes", c.After.Size)
+	}
+	if c.Before.Modified != c.After.Modified {
+		text += fmt.Sprintf(", and was written at %s, not %s", manifestTime(c.After.Modified), manifestTime(c.Before.Modified))
+	}
+	return text
+}
+
+// OnlyTimes reports whether the files are the same but for when they were last
+// written: their content may be the same, too.
+func (c Changes) OnlyTimes() bool {
+	return !c.None() && c.Added+c.Removed == 0 && c.Retimed == c.Changed
+}
+
+// manifestTime is to the nanosecond, as `touch -d` takes it.
+func manifestTime(ns int64) string {
+	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.999999999Z")
+}
+
+// Touch is the command that gives the first file that has changed its time back.
+func (c Changes) Touch() string {
+	return fmt.Sprintf("touch -d %s %s", manifestTime(c.Before.Modified), strconv.Quote(c.Before.Path))
 }
 
 func (m Manifest) fingerprint(copies int) string {

@@ -27,7 +27,8 @@ func (p *program) planCommand() *cobra.Command {
 			}
 			problems := engine.PlanProblems(engine.Config{Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario)})
 			if len(problems) > 0 {
-				return ui.Exit(ui.CodePreconditions, &engine.PreconditionError{Problems: problems})
+				err := &engine.PreconditionError{Problems: problems}
+				return ui.Exit(codeOf(err), err)
 			}
 			return nil
 		},

@@ -114,12 +114,9 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 	p.ui.Progress("")
 	var missing *engine.PreconditionError
 	if errors.As(err, &missing) {
-		return ui.Exit(ui.CodePreconditions, err)
+		return ui.Exit(codeOf(missing), err)
 	}
-	var unready *engine.DeployError
-	if errors.As(err, &unready) {
-		err = ui.Exit(ui.CodePreconditions, err)
-	}
+	err = withStatus(err)
 	if res.Complete {
 		p.ui.Say("%s is complete; nothing is left to execute", dir)
 	}
@@ -131,6 +128,25 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 		err = errors.Join(err, e)
 	}
 	return errors.Join(err, verdict(res, dir))
+}
+
+// codeOf is the status of preconditions that do not hold.
+func codeOf(e *engine.PreconditionError) ui.Code {
+	if e.OfFile() {
+		return ui.CodeUsage
+	}
+	return ui.CodePreconditions
+}
+
+// withStatus gives an error that ended a run the status of a precondition where
+// trying again does not help before something else has changed.
+func withStatus(err error) error {
+	var unready *engine.DeployError
+	var changed *scenario.DataChangedError
+	if errors.As(err, &unready) || errors.As(err, &changed) {
+		return ui.Exit(ui.CodePreconditions, err)
+	}
+	return err
 }
 
 // verdict turns the end of a run into an exit status.

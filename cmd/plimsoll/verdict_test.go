@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,5 +33,31 @@ func TestVerdict(t *testing.T) {
 	}
 	if err := verdict(engine.Result{Trials: 1, Lost: 45}, "run"); !strings.Contains(err.Error(), "45 of its objects") {
 		t.Error(err)
+	}
+}
+
+// What trying again does not mend has a status of its own.
+func TestStatusOfErrors(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want ui.Code
+	}{
+		{nil, ui.CodeOK},
+		{errors.New("disk full"), ui.CodeInternal},
+		{&engine.DeployError{Err: errors.New("no answer")}, ui.CodePreconditions},
+		{fmt.Errorf("block 0: %w", &scenario.DataChangedError{System: "s3", How: "1 file removed"}), ui.CodePreconditions},
+	} {
+		if got := ui.ExitCode(errors.Join(withStatus(c.err), nil)); got != c.want {
+			t.Errorf("%v: status %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+// A misspelt name in the experiment file is the file's mistake.
+func TestStatusOfPreconditions(t *testing.T) {
+	for name, want := range map[string]ui.Code{"skip": ui.CodeUsage, "disk-space": ui.CodePreconditions} {
+		if got := codeOf(&engine.PreconditionError{Problems: []engine.Problem{{Name: name}}}); got != want {
+			t.Errorf("%s: status %d, want %d", name, got, want)
+		}
 	}
 }

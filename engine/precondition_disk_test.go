@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// More data than any disk has is found before anything is stored: by doctor,
+// which knows no run directory, as by run, and for systems that keep their data in
+// that directory as for those that do not.
+func TestDiskSpace(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		sys     system.System
+		objects int
+		dir     string
+		full    bool
+	}{
+		{"little", mem.System{}, 10, "", false},
+		{"much", mem.System{}, 4096, "", true},
+		{"little that is kept", keeper{}, 10, "", false},
+		{"much that is kept", keeper{}, 4096, "", true},
+		{"the same for a run", keeper{}, 4096, t.TempDir() + "/runs/a", true},
+	} {
+		size := int64(1)
+		if c.full {
+			size = 1 << 50
+		}
+		plan := memPlan(t, fmt.Sprintf(lossyExperiment, "0", "accepted"))
+		for i := range plan.Cells {
+			plan.Cells[i].Data.Objects, plan.Cells[i].Data.Size = c.objects, experiment.Bytes(size)
+		}
+		problems := checkDisk(t.Context(), Config{Plan: plan, Scenario: scenario.Upload{}, Systems: []system.System{c.sys}, Dir: c.dir})
+		if got := len(Blocking(problems)) > 0; got != c.full || c.full && !strings.Contains(problems[0].What, "4,612 PB") {
+			t.Errorf("%s: %+v", c.name, problems)
+		}
+	}
+}
+
+// keeper is a system whose data can be brought up again.
+type keeper struct{ mem.System }
+
+func (keeper) Revive(context.Context, system.Deployment) (system.Cluster, error) { return nil, nil }
