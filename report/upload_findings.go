@@ -409,7 +409,7 @@ func absurdReadings(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// growthsOf are the growths of something against time, or where that does not
+// growths are the growths of something against time, or where that does not
 // vary, against what does.
 func (r *Report) growths(what func(*LoadTest, string) bool) (all []*Growth, of []*LoadTest) {
 	for i := range r.Loads {

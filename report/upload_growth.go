@@ -65,7 +65,7 @@ const (
 // against are the quantities that something may grow with.
 var against = []string{"files", "bytes", "hours"}
 
-// course is a series beside what it may grow with, in the order of time.
+// progressed is a series beside what it may grow with, in the order of time.
 type progressed struct {
 	what, unit string
 	y          []float64

@@ -26,7 +26,7 @@ upload: {concurrency: 5, poll: %s, settle: 2h, attribution: %v, price: "0.014 US
 allow: [write, spend]
 `
 
-// test is what a synthetic load test is to contain: the truth that a report of
+// loadTruth is what a synthetic load test is to contain: the truth that a report of
 // it has to find.
 type loadTruth struct {
 	seed    uint64
@@ -62,7 +62,7 @@ type loadTruth struct {
 	collect            bool
 }
 
-// plain is a load test in which nothing is wrong.
+// plainLoad is a load test in which nothing is wrong.
 func plainLoad(seed uint64) loadTruth {
 	return loadTruth{seed: seed, hours: 48, every: 60, objects: 4000, size: 1, sector: 4 << 20, needed: 10, servers: 30, extra: 1, ended: "all done"}
 }

@@ -287,7 +287,7 @@ func decimalsOf(exact *big.Int, value float64) int {
 	return int(math.Round(d))
 }
 
-// at is the last value of a series before or at a poll, and which poll told it;
+// latestAt is the last value of a series before or at a poll, and which poll told it;
 // −1: none did.
 func latestAt(v []float64, poll int) (float64, int) {
 	for i := min(poll, len(v)-1); i >= 0; i-- {
@@ -333,7 +333,7 @@ func (w *watch) every() float64 {
 	return middle(d)
 }
 
-// load is when an object was stored, and how long that took.
+// stored is when an object was stored, and how long that took.
 type stored struct {
 	at, took float64
 	size     int64
