@@ -75,7 +75,9 @@ type Objects struct {
 	Adopted    int64 `json:"adopted"`
 	Retried    int64 `json:"retried"` // needed more than one attempt
 	Attempts   int64 `json:"attempts"`
-	Bytes      int64 `json:"bytes"` // of those accepted
+	Bytes      int64 `json:"bytes"`         // of those accepted
+	Verified   int64 `json:"verified"`      // fetched at the end, and the same byte for byte
+	Unverified int64 `json:"verify_failed"` // fetched at the end, and not the same or not to be had
 }
 
 // Polls counts the polls of a load test.
@@ -148,6 +150,7 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	}
 	// One that went missing has been stored again since: only the sessions counted it.
 	l.Objects.Missing = max(l.Objects.Missing, int64(t.Metrics["missing"]))
+	l.Objects.Verified, l.Objects.Unverified = int64(t.Metrics["verified"]), int64(t.Metrics["verify_failed"])
 	if l.Objects.Durable == 0 && !w.tells(system.ReadUploads) && !w.tells(system.ReadRedundancyMin) {
 		l.Objects.NotDurable = 0 // the system does not say when an object is durable
 	}

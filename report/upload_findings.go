@@ -14,12 +14,20 @@ import (
 // resume is the command that goes on with the run.
 func (r *Report) resume() string { return "plimsoll resume " + r.dir }
 
+// notTwice says of what stores something that going on is safe.
+func (r *Report) notTwice() string {
+	if r.Scenario == "upload" {
+		return "; nothing is stored twice"
+	}
+	return ""
+}
+
 // unfinished: what is not over must not pass for a result.
 func unfinished(r *Report) []Finding {
 	f := Finding{Rule: "partial", Tone: Warn, Title: "This is not the end",
-		Text: "These load tests have not come to an end of their own: what is said here is so far. Go on with `" + r.resume() + "`; nothing is stored twice."}
+		Text: "These load tests have not come to an end of their own: what is said here is so far. Go on with `" + r.resume() + "`" + r.notTwice() + "."}
 	if r.Run.State == "running" {
-		f.Text = "These load tests are still going on, or were killed: what is said here is so far. After a kill, go on with `" + r.resume() + "`; nothing is stored twice."
+		f.Text = "These load tests are still going on, or were killed: what is said here is so far. After a kill, go on with `" + r.resume() + "`" + r.notTwice() + "."
 	}
 	for i := range r.Loads {
 		l := &r.Loads[i]

@@ -116,6 +116,17 @@ var summaryRows = []summaryRow{
 	{"time to full redundancy", func(l *LoadTest) Entry { return estimated(l.Durable, "s") }},
 	{"API latency at the start", func(l *LoadTest) Entry { return latencyEntry(l.LatencyFirst, l.FirstOpen) }},
 	{"API latency at the end", func(l *LoadTest) Entry { return latencyEntry(l.LatencyLast, l.LastOpen) }},
+	{"fetched and the same", func(l *LoadTest) Entry {
+		if l.Objects.Verified+l.Objects.Unverified == 0 {
+			return none
+		}
+		e := whole(l.Objects.Verified)
+		e.Text += " of " + count(l.Objects.Verified+l.Objects.Unverified)
+		if l.Objects.Unverified > 0 {
+			e.Tone = Bad
+		}
+		return e
+	}},
 	{"crashes", func(l *LoadTest) Entry { return integer(l.Crashes) }},
 	{"sessions of ours", func(l *LoadTest) Entry {
 		e := integer(l.Sessions)

@@ -51,10 +51,10 @@ func (p *progress) Start() {
 		return
 	}
 	if p.resumed { // the whole run's estimate would mislead
-		p.ui.Say("%s: going on in %s; the plan has %d trials of %s", p.title(), dir, e.Trials, strings.Join(systems, ", "))
+		p.ui.Say("%s: going on in %s; the plan has %s of %s", p.title(), dir, trials(e.Trials), strings.Join(systems, ", "))
 		return
 	}
-	p.ui.Say("%s: %d trials (%d warm-up + %d of each cell) of %s", p.title(), e.Trials, p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
+	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", p.title(), trials(e.Trials), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
 	p.ui.Say("estimate: %s; recorded in %s", e.Text(), dir)
 	if n := len(p.p.Skipped); n > 0 {
 		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
@@ -62,6 +62,13 @@ func (p *progress) Start() {
 	for _, w := range p.p.Warnings() {
 		p.ui.Say("warning: %s", w)
 	}
+}
+
+func trials(n int) string {
+	if n == 1 {
+		return "1 trial"
+	}
+	return fmt.Sprintf("%d trials", n)
 }
 
 func (p *progress) title() string {
