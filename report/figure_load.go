@@ -282,7 +282,7 @@ func (r *Report) storeTimeFigure() Figure {
 					}
 				}
 				if e := quartiles(took); e.Value.Known() {
-					line = append(line, stretch{s.objects[from].at, s.objects[to-1].at, float64(e.Value), float64(e.Lo), float64(e.Hi), 0})
+					line = append(line, stretch{s.objects[from].at, s.objects[to-1].at, float64(e.Value), float64(e.Lo), float64(e.Hi), l.session(s.objects[from].at)})
 				}
 			}
 			if len(line) >= leastPoints {

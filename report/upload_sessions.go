@@ -76,3 +76,14 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 
 // going reports whether the test has not come to its end.
 func (l *LoadTest) going() bool { return l.State == "running" }
+
+// session counts the sessions that had begun after the first one by a moment: no
+// line is drawn from one session to the next.
+func (l *LoadTest) session(at float64) (n int) {
+	for _, m := range l.marks {
+		if m.kind == "session" && m.at <= at {
+			n++
+		}
+	}
+	return n
+}
