@@ -346,7 +346,8 @@ func longValidity(limits experiment.Limits, out loaded, check *record.LinkCheck,
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)
 	}
-	if out.usage.OthersBusy > float64(limits.Others) { // false for NaN
+	// What polls tell of a system is no less true on a busy machine.
+	if out.usage.OthersBusy > float64(limits.Others) && !asks { // false for NaN
 		why = append(why, record.ReasonBoxBusy)
 	}
 	// The operations of a session's last moment die with it, its jobs do not.
