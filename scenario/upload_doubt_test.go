@@ -20,8 +20,7 @@ import (
 type moody struct {
 	*mem.Node
 	get     func() error // of the next Get; nil: it answers
-	list    func() error
-	empty   bool // the list is
+	empty   bool         // the list is
 	lost    error
 	settle  func() error
 	deleted []system.Ref
