@@ -41,7 +41,8 @@ func (r *risen) add(v *big.Int) {
 func (u *Used) Add(readings []record.Reading) {
 	told := map[string]*big.Int{}
 	var untold []string // purposes of which the amount is not to be used
-	for _, r := range withEnded(readings) {
+	readings, _ = WithEnded(readings)
+	for _, r := range readings {
 		amount, ok := new(big.Int).SetString(r.Exact, 10)
 		switch {
 		case r.Bad == "" && ok:
@@ -83,9 +84,10 @@ func (u *Used) Add(readings []record.Reading) {
 	}
 }
 
-// withEnded adds what contracts that are over had used to the account of those
-// in use, where the system tells both: nothing leaves it then.
-func withEnded(readings []record.Reading) []record.Reading {
+// WithEnded adds what contracts that are over had used to the account of those
+// in use, where the system tells both: nothing leaves it then. It leaves the
+// readings that it is given as they are.
+func WithEnded(readings []record.Reading) (all []record.Reading, told bool) {
 	ended := map[string]record.Reading{}
 	for _, r := range readings {
 		if r.Name == system.ReadEnded {
@@ -95,9 +97,9 @@ func withEnded(readings []record.Reading) []record.Reading {
 		}
 	}
 	if len(ended) == 0 {
-		return readings
+		return readings, false
 	}
-	all := slices.Clone(readings)
+	all = slices.Clone(readings)
 	for i := range all {
 		over, ok := ended[all[i].Name]
 		if !ok || all[i].Bad != "" {
@@ -112,7 +114,7 @@ func withEnded(readings []record.Reading) []record.Reading {
 			all[i].Exact, all[i].Value = a.Add(a, b).String(), all[i].Value+over.Value
 		}
 	}
-	return all
+	return all, true
 }
 
 // Sum is in the currency's smallest unit, of which 10^decimals make one; false:

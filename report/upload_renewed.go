@@ -2,9 +2,9 @@ package report
 
 import (
 	"math/big"
-	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -24,34 +24,8 @@ func booked(name string) bool { return strings.HasPrefix(name, system.ReadSpentP
 
 // fold adds what contracts that are over had used to the account of those in use.
 func (w *watch) fold(readings []record.Reading) []record.Reading {
-	over := map[string]record.Reading{}
-	for _, v := range readings {
-		if v.Name == system.ReadEnded {
-			over[system.ReadSpent] = v
-		} else if purpose, ok := strings.CutPrefix(v.Name, system.ReadEndedPrefix); ok {
-			over[system.ReadSpentPrefix+purpose] = v
-		}
-	}
-	if len(over) == 0 {
-		return readings
-	}
-	w.ended = true
-	all := slices.Clone(readings)
-	for i := range all {
-		v := &all[i]
-		rest, ok := over[v.Name]
-		switch {
-		case !ok || v.Bad != "":
-		case rest.Bad != "":
-			v.Bad = rest.Bad
-		default:
-			a, ok1 := new(big.Int).SetString(v.Exact, 10)
-			b, ok2 := new(big.Int).SetString(rest.Exact, 10)
-			if ok1 && ok2 {
-				v.Exact, v.Value = a.Add(a, b).String(), v.Value+rest.Value
-			}
-		}
-	}
+	all, ended := collect.WithEnded(readings)
+	w.ended = w.ended || ended
 	return all
 }
 

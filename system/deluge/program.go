@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -31,23 +30,12 @@ func program(opt system.Options) (string, error) {
 	return path, nil
 }
 
-// interpreter is the Python named in the first line of the script bin: what the
-// launcher runs under, so that it finds the same Deluge.
+// interpreter is what the launcher runs under, so that it finds the same Deluge.
 func interpreter(bin string) (string, error) {
-	f, err := os.Open(bin)
-	if err != nil {
-		return "", fmt.Errorf("deluge: %w", err)
+	if python := install.Interpreter(bin); python != "" {
+		return python, nil
 	}
-	defer f.Close()
-	head := make([]byte, 4096)
-	n, _ := f.Read(head) // what cannot be read is no script
-	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
-	path, ok := bytes.CutPrefix(line, []byte("#!"))
-	python := strings.TrimSpace(string(path))
-	if !ok || strings.ContainsRune(python, ' ') || !strings.Contains(filepath.Base(python), "python") {
-		return "", fmt.Errorf("deluge: %s is not a Python script that names its interpreter in the first line, as deluged is", bin)
-	}
-	return python, nil
+	return "", fmt.Errorf("deluge: %s is not a Python script that names its interpreter in the first line, as deluged is", bin)
 }
 
 // versionTime bounds asking for versions: a cold start of Python with these

@@ -1,12 +1,10 @@
 package tahoe
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -45,7 +43,7 @@ func versions(ctx context.Context, bin string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
 	found := map[string]string{}
-	if python := interpreter(bin); python != "" {
+	if python := install.Interpreter(bin); python != "" {
 		if out, err := exec.CommandContext(ctx, python, "-c", askLibraries).Output(); err == nil && json.Unmarshal(out, &found) == nil && found["tahoe-lafs"] != "" {
 			return found, nil
 		}
@@ -60,23 +58,4 @@ func versions(ctx context.Context, bin string) (map[string]string, error) {
 		return nil, fmt.Errorf("tahoe: %s --version tells no version: %q", bin, said)
 	}
 	return map[string]string{"tahoe-lafs": v}, nil
-}
-
-// interpreter is the Python named in the first line of a script; empty when
-// bin is something else.
-func interpreter(bin string) string {
-	f, err := os.Open(bin)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	head := make([]byte, 256)
-	n, _ := f.Read(head)
-	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
-	path, ok := bytes.CutPrefix(line, []byte("#!"))
-	python := strings.TrimSpace(string(path))
-	if !ok || strings.ContainsRune(python, ' ') || !strings.Contains(filepath.Base(python), "python") {
-		return ""
-	}
-	return python
 }
