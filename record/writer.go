@@ -132,7 +132,7 @@ func check(ops []Op) error {
 			why = "its first byte came outside of its time"
 		case op.Start < -maxNs || op.Intended < -maxNs || op.LastByte > maxNs || op.Intended > maxNs:
 			why = "its times are more than 10 years from the epoch"
-		case op.Outcome == OK && op.Length > 0 && op.Bytes != op.Length && (op.Kind != OpPutDurable || op.Bytes != 0): // its bytes may be the put's
+		case op.Outcome == OK && op.Length > 0 && op.Bytes != op.Length:
 			why = "it is ok, but the bytes are not as many as asked for"
 		default:
 			continue

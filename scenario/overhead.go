@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -130,11 +129,7 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Overhead) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := func(key string, v float64) {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			m[key] = v
-		}
-	}
+	put := numbers(m)
 	for key, v := range in.Load.Metrics {
 		put(key, v)
 	}

@@ -158,11 +158,7 @@ func verifies(cells []experiment.Cell, data experiment.ResolvedData) bool {
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Retrieve) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := func(key string, v float64) {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			m[key] = v
-		}
-	}
+	put := numbers(m)
 	s := in.Summary
 	c := s.Counts()
 	if finished := c.Finished(); finished > 0 {

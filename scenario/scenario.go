@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -195,6 +196,16 @@ type Measured struct {
 	Usage   Usage
 	Link    *record.LinkCheck // nil when no link was measured for this cell
 	TLS     bool              // the system was reached over TLS
+}
+
+// numbers puts values into m, but for those that are no numbers: metrics that do
+// not apply.
+func numbers(m map[string]float64) (put func(key string, v float64)) {
+	return func(key string, v float64) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			m[key] = v
+		}
+	}
 }
 
 // Usage is what the engine observed of the processes during a trial.

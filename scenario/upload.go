@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -127,11 +126,7 @@ func (Upload) Measure(in Measured) map[string]float64 {
 // measurePolled takes over what the runner knows and adds what the engine saw.
 func measurePolled(in Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := func(key string, v float64) {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			m[key] = v
-		}
-	}
+	put := numbers(m)
 	for key, v := range in.Load.Metrics {
 		put(key, v)
 	}

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,19 +14,7 @@ import (
 )
 
 // program finds deluged.
-func program(opt system.Options) (string, error) {
-	if bin, err := system.Named(name, opt, "binary", "PLIMSOLL_DELUGE"); bin != "" || err != nil {
-		return bin, err
-	}
-	if dir, ok := install.Find(name); ok {
-		return filepath.Join(dir, "deluged"), nil
-	}
-	path, err := exec.LookPath("deluged")
-	if err != nil {
-		return "", errors.New("deluge: not installed by plimsoll and not found in PATH")
-	}
-	return path, nil
-}
+func program(opt system.Options) (string, error) { return install.Locate(name, opt, "PLIMSOLL_DELUGE") }
 
 // interpreter is what the launcher runs under, so that it finds the same Deluge.
 func interpreter(bin string) (string, error) {

@@ -3,10 +3,8 @@ package tahoe
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,19 +13,7 @@ import (
 )
 
 // program finds tahoe.
-func program(opt system.Options) (string, error) {
-	if bin, err := system.Named(name, opt, "binary", "PLIMSOLL_TAHOE"); bin != "" || err != nil {
-		return bin, err
-	}
-	if dir, ok := install.Find(name); ok {
-		return filepath.Join(dir, "tahoe"), nil
-	}
-	path, err := exec.LookPath("tahoe")
-	if err != nil {
-		return "", errors.New("tahoe: not installed by plimsoll and not found in PATH")
-	}
-	return path, nil
-}
+func program(opt system.Options) (string, error) { return install.Locate(name, opt, "PLIMSOLL_TAHOE") }
 
 // versionTime bounds asking for versions: a cold start of Python with these
 // libraries takes seconds on a busy machine.
