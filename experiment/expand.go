@@ -244,6 +244,11 @@ func (c *combination) resolve(cell *Cell) *cellError {
 		collect := *c.e.Collect
 		cell.Collect = &collect
 		return nil
+	case c.e.Scenario == "disseminate" && c.e.Disseminate != nil:
+		d := &ResolvedDisseminate{}
+		cell.Disseminate = d
+		c.copy(reflect.ValueOf(d).Elem(), reflect.ValueOf(*c.e.Disseminate), "disseminate.")
+		return c.override(reflect.ValueOf(d).Elem(), reflect.TypeFor[Disseminate]())
 	case c.e.Scenario != "retrieve" || c.e.Retrieve == nil:
 		return nil
 	}

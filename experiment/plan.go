@@ -22,17 +22,18 @@ type Plan struct {
 
 // Cell is one combination of the levels of all factors, for one system.
 type Cell struct {
-	ID       string            `json:"id"` // "c001"
-	System   string            `json:"system"`
-	Baseline bool              `json:"baseline,omitempty"`
-	Factors  []Factor          `json:"factors"` // the system, then what varies, in the order of the format's reference
-	Link     ResolvedLink      `json:"link"`
-	Data     ResolvedData      `json:"data"`
-	Retrieve *ResolvedRetrieve `json:"retrieve,omitempty"`
-	Overhead *ResolvedOverhead `json:"overhead,omitempty"`
-	Upload   *ResolvedUpload   `json:"upload,omitempty"`
-	Collect  *ResolvedCollect  `json:"collect,omitempty"`
-	Estimate CellEstimate      `json:"estimate"` // of one trial
+	ID          string               `json:"id"` // "c001"
+	System      string               `json:"system"`
+	Baseline    bool                 `json:"baseline,omitempty"`
+	Factors     []Factor             `json:"factors"` // the system, then what varies, in the order of the format's reference
+	Link        ResolvedLink         `json:"link"`
+	Data        ResolvedData         `json:"data"`
+	Retrieve    *ResolvedRetrieve    `json:"retrieve,omitempty"`
+	Overhead    *ResolvedOverhead    `json:"overhead,omitempty"`
+	Upload      *ResolvedUpload      `json:"upload,omitempty"`
+	Collect     *ResolvedCollect     `json:"collect,omitempty"`
+	Disseminate *ResolvedDisseminate `json:"disseminate,omitempty"`
+	Estimate    CellEstimate         `json:"estimate"` // of one trial
 }
 
 // SkippedCell is a combination that is not executed, and why.

@@ -30,10 +30,12 @@ const (
 	OpPutDurable               // an object written, until it has its full redundancy
 	OpPutDir                   // an object written and entered into a directory
 	OpUpdate                   // the content of a mutable object replaced
+	OpFetch                    // content got from a swarm by one leecher, until its last verified byte
+	OpFetchDisk                // likewise, until all of it was on its disk and the node said that it is complete
 	numOpKinds
 )
 
-var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update"}
+var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update", "fetch", "fetch-disk"}
 
 func (k OpKind) String() string {
 	if int(k) < len(opKindNames) {

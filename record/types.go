@@ -84,14 +84,20 @@ type Detail struct {
 
 // Kinds of details.
 const (
-	DetailPhase    = "phase"     // seconds of a phase, by the system's own account, median over the trial's operations
-	DetailProbe    = "probe"     // seconds to store a small object when nothing else is under way, median of a probe, by phase of an upload with attribution: "03 files"
-	DetailPID      = "pid"       // process id: tells a process from the one that took its place
-	DetailRSSStart = "rss_start" // bytes: resident set of a process once it was ready, before anything was stored
-	DetailPSSStart = "pss_start" // bytes: proportional set likewise
-	DetailRSSRest  = "rss_rest"  // bytes: resident set of a process just before the load
-	DetailPSSRest  = "pss_rest"  // bytes: proportional set likewise
-	DetailRSSPeak  = "rss_peak"  // bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
+	DetailPhase = "phase" // seconds of a phase, by the system's own account, median over the trial's operations
+	// Of the nodes of a swarm, in the order of the cluster's nodes.
+	DetailSeeder       = "seeder"        // 1: the node had the content from the beginning, 0: it was a leecher, −1: it took no part
+	DetailLinkReceived = "link_received" // bytes that crossed the node's access link towards it, from the release to the last completion, as its interface counts (IP packets)
+	DetailLinkSent     = "link_sent"     // likewise, from it
+	DetailNodeCPU      = "node_cpu"      // CPU seconds of the node's processes in that time
+	DetailNodeRSS      = "node_rss"      // bytes: largest resident set of the node's processes in that time
+	DetailProbe        = "probe"         // seconds to store a small object when nothing else is under way, median of a probe, by phase of an upload with attribution: "03 files"
+	DetailPID          = "pid"           // process id: tells a process from the one that took its place
+	DetailRSSStart     = "rss_start"     // bytes: resident set of a process once it was ready, before anything was stored
+	DetailPSSStart     = "pss_start"     // bytes: proportional set likewise
+	DetailRSSRest      = "rss_rest"      // bytes: resident set of a process just before the load
+	DetailPSSRest      = "pss_rest"      // bytes: proportional set likewise
+	DetailRSSPeak      = "rss_peak"      // bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
 )
 
 // Valid reports whether the trial may enter fits and comparisons.

@@ -56,6 +56,7 @@ type Site struct {
 	Use     experiment.SystemUse
 	Cluster system.Cluster
 	Client  testbed.Host // where the load comes from
+	Network Network      // the links between the nodes of a swarm; nil for other deployments
 	Self    []string     // command prefix of our own subcommands
 	Dir     string       // scratch directory, kept until the run ends
 	Seed    uint64       // of the data: names and contents; of an attached system another one in each session
@@ -74,6 +75,10 @@ type Sink struct {
 	Epoch    time.Time          // nanosecond 0 of the operations' times
 	Block    func([]byte) error // encoded operations, see record.AppendBlock
 	Progress func(ops, bytes int64)
+	Number   int                       // of the trial's block, from 0; negative: warm-up
+	Marks    func([]record.Mark) error // of a swarm's nodes, in the order of their ends
+	// Event records something that happened within the trial, at its At.
+	Event func(record.Event) error
 
 	// Of a scenario that Continues: nil for others.
 	Journal Journal
@@ -157,6 +162,7 @@ type Load struct {
 	Notes        []string
 	Metrics      map[string]float64 // that only the runner can know; Measure takes them over
 	Details      []record.Detail
+	Links        []record.LinkCheck // measured by the runner, beside the engine's own
 }
 
 // UnfitError is a system that cannot execute some of its cells with the options
@@ -216,7 +222,7 @@ type Usage struct {
 }
 
 // All lists the scenarios.
-func All() []Scenario { return []Scenario{Retrieve{}, Overhead{}, Upload{}, Collect{}} }
+func All() []Scenario { return []Scenario{Retrieve{}, Overhead{}, Upload{}, Collect{}, Disseminate{}} }
 
 // ByName finds a scenario; nil when there is none of that name.
 func ByName(name string) Scenario {

@@ -39,6 +39,10 @@ type Info struct {
 	Install  string   // how to get it when it is missing; empty: built in
 	Embedded bool     // runs as a subcommand of plimsoll
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
+	// NodeMemory is about what one node holds while it serves or fetches, bytes
+	// (resident set, as measured; see the system's page): whether the nodes asked
+	// for fit into this machine is judged by it. 0: not known.
+	NodeMemory int64
 }
 
 // Mode is how a deployment comes about.
