@@ -36,7 +36,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 		return false, ctx.Err()
 	}
 	why := fmt.Sprintf("it did not answer its health probe for %s (%v)", healthPatience, err)
-	if s.host == nil {
+	if s.attached() {
 		r.event("health", "unhealthy", s.use.Name+": "+why, 0)
 		return false, fmt.Errorf("%s: %s", s.use.Name, why)
 	}
@@ -77,7 +77,7 @@ func probeOnce(ctx context.Context, c system.Cluster) error {
 func (r *run) restart(ctx context.Context, s *site, why string) error {
 	r.say.Note(fmt.Sprintf("%s: restarting it: %s", s.use.Name, why))
 	r.event("health", "restart", s.use.Name+": "+why, 0)
-	if err := s.stop(ctx); err != nil {
+	if err := r.stopSite(ctx, s); err != nil {
 		r.event("error", "stop before restart", err.Error(), 0)
 	}
 	return r.deploy(ctx, s, s.used)
@@ -86,7 +86,7 @@ func (r *run) restart(ctx context.Context, s *site, why string) error {
 // redeploy brings a system up as if it had never been.
 func (r *run) redeploy(ctx context.Context, s *site, why string) error {
 	r.event("phase", "fresh deployment", s.use.Name+": "+why, 0)
-	if err := s.stop(ctx); err != nil {
+	if err := r.stopSite(ctx, s); err != nil {
 		r.event("error", "stop before fresh deployment", err.Error(), 0)
 	}
 	return r.deploy(ctx, s, false)

@@ -200,10 +200,14 @@ func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (tr
 	if err != nil {
 		return "", ctx.Err() == nil
 	}
-	if !running || s.host == nil {
+	if !running || s.attached() {
 		return "", false
 	}
-	return after.Since(before).Trouble(r.bed.Want(s.host, r.client).LatenessLimit()), false
+	to := r.client
+	if s.network != nil { // of all its links, which are as long as one another
+		to = s.hosts[len(s.hosts)-1]
+	}
+	return after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit()), false
 }
 
 // validity names what speaks against a trial, apart from what the generator
