@@ -331,10 +331,8 @@ func (s *site) processes() []*testbed.Process {
 // died returns the first process of the deployment that has ended.
 func (s *site) died() *testbed.Process {
 	for _, p := range s.processes() {
-		select {
-		case <-p.Done():
+		if ended([]*testbed.Process{p}) {
 			return p
-		default:
 		}
 	}
 	return nil
