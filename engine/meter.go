@@ -116,7 +116,7 @@ func (m *meter) usage() scenario.Usage {
 	others := m.others()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(), HarnessCPU: math.NaN(), EmulatorCPU: math.NaN()}
+	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(), HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), BoxCPU: math.NaN()}
 	if m.seen {
 		u.SystemCPU, u.SystemRSSPeak = 0, m.rssPeak
 	}
@@ -140,7 +140,7 @@ func (m *meter) usage() scenario.Usage {
 	self := m.last[testbed.SelfSample]
 	if wall := (self.End - m.first[testbed.SelfSample].End).Seconds(); wall > 0 {
 		box := wall * float64(runtime.NumCPU())
-		u.HarnessCPU, u.EmulatorCPU = m.cpu(testbed.SelfSample)/box, emulator/box
+		u.HarnessCPU, u.EmulatorCPU, u.BoxCPU = m.cpu(testbed.SelfSample)/box, emulator/box, m.cpu(testbed.BoxSample)/box
 	}
 	return u
 }

@@ -228,6 +228,7 @@ type Usage struct {
 	SystemRSSPeak float64     // bytes, their sum; NaN likewise
 	OthersBusy    float64     // share of the box's CPU used by processes that are not ours
 	HarnessCPU    float64     // share of the box's CPU used by this process; NaN where it cannot be told
+	BoxCPU        float64     // share of the box's CPU used by anybody; NaN likewise. Near 1: it is the machine that was measured
 	EmulatorCPU   float64     // share of it used by the link emulator's process, where there is one; NaN likewise
 	Nodes         []NodeUsage // of a swarm, in the order of the cluster's nodes
 }
