@@ -346,6 +346,8 @@ func (f *Fault) parseWhen(w *words) error {
 		hint := err.(*unitError).hint
 		if _, number, unit, ok := splitNumber(text); ok && unit == "" {
 			hint = "write `at " + number + "%` or `at " + number + "s`"
+		} else if strings.HasSuffix(text, ",") {
+			hint = "write `;` between two faults"
 		} else if hint == "" {
 			hint = "write `at 50%` or `at 10s`"
 		}
