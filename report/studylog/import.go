@@ -197,7 +197,7 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 	catalog := plan.Catalog{}
 	for _, s := range systems {
 		fmt.Fprintf(&y, "  - {name: %q, use: %q}\n", s, s)
-		catalog = append(catalog, plan.SystemSpec{Name: s, Modes: []string{"start"}})
+		catalog = append(catalog, plan.SystemSpec{Name: s, Modes: []string{"start"}, Spreads: true})
 	}
 	if slices.Contains(systems, reference) && len(systems) > 1 {
 		fmt.Fprintf(&y, "baseline: %s\n", reference)
