@@ -18,6 +18,8 @@ type Plan struct {
 	Warmup   int           `json:"warmup"` // blocks executed before the measured ones
 	Blocks   int           `json:"blocks"` // measured blocks, at most
 	Estimate Estimate      `json:"estimate"`
+	// Imported is set when the run was not executed by Plimsoll.
+	Imported *Imported `json:"imported,omitempty"`
 }
 
 // Cell is one combination of the levels of all factors, for one system.
