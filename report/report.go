@@ -50,7 +50,7 @@ type Report struct {
 	Phases      []PhaseCost     `json:"phases,omitempty"`
 	Memory      []Memory        `json:"memory,omitempty"`
 	Trends      []Trend         `json:"trends,omitempty"`
-	Loads       []LoadTest      `json:"loads,omitempty"` // of the scenarios upload and collect
+	Loads       []LoadTest      `json:"loads,omitempty"`  // of the scenarios upload and collect
 	Swarms      []Swarm         `json:"swarms,omitempty"` // of the scenario disseminate
 	Invalid     []InvalidTrial  `json:"invalid"`
 	Skipped     []SkippedCell   `json:"skipped"`

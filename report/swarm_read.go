@@ -33,6 +33,7 @@ type fetched struct {
 	disk, end            float64 // end: when the outcome was decided
 	outcome              record.Outcome
 	class                string
+	got                  float64              // bytes verified at the end
 	reached              [len(shares)]float64 // share of the content verified
 }
 
@@ -109,7 +110,7 @@ func (r *Report) readSwarms(in *input) {
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func fetchedOf(op record.Op) fetched {
-	f := fetched{node: int(op.Worker), release: seconds(op.Intended), first: math.NaN(), done: math.NaN(), disk: math.NaN(), end: seconds(op.LastByte), outcome: op.Outcome, class: op.Class}
+	f := fetched{node: int(op.Worker), release: seconds(op.Intended), first: math.NaN(), done: math.NaN(), disk: math.NaN(), end: seconds(op.LastByte), outcome: op.Outcome, class: op.Class, got: float64(op.Bytes)}
 	for i := range f.reached {
 		f.reached[i] = math.NaN()
 	}
