@@ -38,6 +38,12 @@ func formOf(name string) form {
 	case "spread":
 		return form{scalarKind{name: "spread", noun: "a range of sizes such as 1kB..1GB", pattern: `^` + sizePattern + `\.\.` + sizePattern + `$`,
 			doc: "Two sizes with two dots between them: `1kB..1GB`."}, parseSpreadText}
+	case "join":
+		return joinForm()
+	case "stay":
+		return stayForm()
+	case "faults":
+		return faultsForm()
 	}
 	panic(fmt.Sprintf("experiment: no form is named %q", name))
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -69,6 +70,61 @@ func FluidBound(size int64, seedersUp, leechersUp, leechersDown []float64) float
 		down = min(down, unlimited(r))
 	}
 	return max(bits/seed, bits/down, float64(len(leechersDown))*bits/all)
+}
+
+// SlowLeechers is how many of l leechers are slow: their share, rounded up to a
+// whole one.
+func SlowLeechers(l int, share Fraction) int { return shareOf(l, float64(share)) }
+
+// LoadLine is the [FluidBound] of the cell, in seconds: the least time in which
+// all leechers can have the content. payload is what of a rate on the wire, in
+// bit/s, is payload; it is not asked about unlimited links. The line holds for
+// trials without faults in which all leechers begin together. It is 0 where
+// nothing is limited.
+func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
+	d := c.Disseminate
+	rate := func(rates ...BitRate) float64 {
+		for _, r := range rates { // the first that is given
+			if r != 0 {
+				return payload(float64(r))
+			}
+		}
+		return 0
+	}
+	l := d.Leechers()
+	slow := SlowLeechers(l, d.Slow)
+	up, down := make([]float64, l), make([]float64, l)
+	for i := range l {
+		if i < slow {
+			up[i], down[i] = rate(d.SlowUp, d.Up, c.Link.Rate), rate(d.SlowDown, c.Link.Rate)
+		} else {
+			up[i], down[i] = rate(d.Up, c.Link.Rate), rate(c.Link.Rate)
+		}
+	}
+	seeders := slices.Repeat([]float64{rate(d.Up, c.Link.Rate)}, d.Seeders)
+	return FluidBound(int64(c.Data.Size), seeders, up, down)
+}
+
+// What [Cell.PollEvery] keeps to.
+const (
+	pollsPerLine = 100 // in which the content crosses the links at best
+	pollsInAll   = 80  // per second, of all leechers together
+	shortestPoll = 10 * time.Millisecond
+	longestPoll  = time.Second
+)
+
+// PollEvery is the interval at which each leecher is asked how far it is:
+// disseminate.poll or, where that is auto, a hundredth of the cell's load line,
+// but no more than 80 questions per second in all, and once a second at least;
+// in whole milliseconds. It is the same for all systems of a group.
+func (c Cell) PollEvery() time.Duration {
+	if p := c.Disseminate.Poll; p != 0 {
+		return p.Std()
+	}
+	line := c.LoadLine(tcpPayload)
+	seconds := max(line/pollsPerLine, float64(c.Disseminate.Leechers())/pollsInAll)
+	seconds = math.Ceil(seconds*1000-1e-9) / 1000
+	return min(longestPoll, max(shortestPoll, time.Duration(seconds*float64(time.Second))))
 }
 
 func unlimited(rate float64) float64 {
