@@ -414,7 +414,7 @@ const (
 )
 
 // byRatio puts cells into panels by the share of seeders among the nodes where
-// that says the same with fewer panels than their number: the study's grid has the
+// that needs no more panels than their number does: the study's grid has the
 // same shares at every number of nodes.
 func byRatio(s *shape, cells []*Cell) {
 	if s.axis == nil || s.axis.Path != nodesPath {
@@ -428,7 +428,7 @@ func byRatio(s *shape, cells []*Cell) {
 		}
 		ratios[seederRatio(d)], counts[float64(d.Seeders)] = true, true
 	}
-	if len(counts) < 2 || len(ratios) >= len(counts) {
+	if len(counts) < 2 || len(ratios) > len(counts) {
 		return
 	}
 	for i, p := range s.facets {

@@ -15,9 +15,9 @@ import (
 )
 
 var swarmCatalog = experiment.Catalog{
-	{Name: "fanout", Modes: []string{"start"}, Summary: "raw", Baseline: true},
-	{Name: "deluge", Modes: []string{"start"}, Summary: "torrent"},
-	{Name: "boxo", Modes: []string{"start"}, Summary: "bitswap"},
+	{Name: "fanout", Modes: []string{"start"}, Summary: "raw", Baseline: true, Spreads: true},
+	{Name: "deluge", Modes: []string{"start"}, Summary: "torrent", Spreads: true},
+	{Name: "boxo", Modes: []string{"start"}, Summary: "bitswap", Spreads: true},
 }
 
 const swarmFile = `
