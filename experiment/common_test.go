@@ -25,6 +25,8 @@ func testCatalog() Catalog {
 			{Name: "endpoint", Type: "string", Help: "URL of the service"},
 			{Name: "secret_key", Type: "string", Secret: true, Help: "secret key"},
 		}},
+		{Name: "mesh", Modes: []string{"start", "attach"}, Spreads: true, Summary: "a system whose nodes pass content on"},
+		{Name: "fanout", Modes: []string{"start"}, Baseline: true, Spreads: true, Summary: "all nodes fetch from the seeders"},
 		{Name: "tape", Modes: []string{"start"}, Summary: "a system without HTTP"},
 	}
 }

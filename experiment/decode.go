@@ -336,6 +336,9 @@ func (f *field) parse(text string, v reflect.Value) error {
 			return badUnit(hint, "%s is out of limits", text)
 		}
 	}
+	if f.zero != "" && isWord(v) && v.Kind() != reflect.String {
+		return badUnit("write `"+f.zero+"`, or a value with its unit", "`%s` is not allowed here", text)
+	}
 	if f.zero != "" && number(v) == 0 {
 		return badUnit("write `"+f.zero+"`, or a value above 0", "0 is not allowed here")
 	}

@@ -51,6 +51,10 @@ func (p *Plan) estimate() {
 	setup := 0.0
 	for _, s := range e.Systems {
 		if s.Mode == "start" && !e.loads() {
+			if n := p.largestSwarm(s.Name); n > 0 {
+				setup += float64(n) * startNode
+				continue
+			}
 			setup += startSystem
 			if e.Scenario != "retrieve" {
 				continue // what they read is little beside what they write
@@ -83,9 +87,12 @@ func (p *Plan) how() string {
 	if p.Experiment.loads() {
 		return p.howUpload(unlimited)
 	}
-	if p.Experiment.Scenario == "overhead" {
+	switch p.Experiment.Scenario {
+	case "overhead":
 		parts = append(parts, fmt.Sprintf("%d round trips (%d with fresh connections) and %gs of work for each operation, and its bytes at the link's rate", guessedTrips, guessedTrips+freshTrips, guessedWork))
-	} else {
+	case "disseminate":
+		return strings.Join(append(parts, howDisseminate(), fmt.Sprintf("%gs around each trial", aroundTrial)), "; ")
+	default:
 		parts = append(parts, "link rate, round trips and slow start; a server that keeps up")
 	}
 	if unlimited {
@@ -116,6 +123,8 @@ func estimateCell(c *Cell, limits Limits) CellEstimate {
 		est = estimateUpload(c, goodput)
 	case c.Collect != nil:
 		est = estimateCollect(c.Collect)
+	case c.Disseminate != nil:
+		est = estimateDisseminate(c, limits)
 	case c.Retrieve == nil:
 	case c.Retrieve.Arrivals != nil:
 		est = openLoop(c.Retrieve, knownBytes(c), goodput)

@@ -248,7 +248,7 @@ func (c *combination) resolve(cell *Cell) *cellError {
 		d := &ResolvedDisseminate{}
 		cell.Disseminate = d
 		c.copy(reflect.ValueOf(d).Elem(), reflect.ValueOf(*c.e.Disseminate), "disseminate.")
-		return c.override(reflect.ValueOf(d).Elem(), reflect.TypeFor[Disseminate]())
+		return c.checkDisseminate(cell, d)
 	case c.e.Scenario != "retrieve" || c.e.Retrieve == nil:
 		return nil
 	}

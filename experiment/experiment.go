@@ -10,7 +10,7 @@ type Experiment struct {
 	Seed        uint64       `json:"seed" default:"1" doc:"Seeds everything random: contents, offsets, arrivals, the order of trials. The same seed gives the same experiment."`
 	Systems     []SystemUse  `json:"systems" required:"true" doc:"The systems to measure, each in turn, never two at once."`
 	Baseline    string       `json:"baseline" doc:"Name of the system that the others are divided by, or none. Default: the first system that is a raw baseline."`
-	Link        Link         `json:"link" doc:"The emulated link between the load generator and each system, measured before it is used."`
+	Link        Link         `json:"link" doc:"The emulated link between the load generator and each system, measured before it is used. In the scenario disseminate, the access link of every node, in both directions; the delay, its jitter and the loss are those from one node to another."`
 	Data        Data         `json:"data" doc:"The objects stored in the systems: seeded content that can be verified byte by byte or, in the scenario upload, files of a directory. Absent for attached systems that have their own objects."`
 	Retrieve    *Retrieve    `json:"retrieve,omitempty" scenario:"retrieve" doc:"Settings of the scenario retrieve: fetch objects or ranges of them over HTTP."`
 	Overhead    *Overhead    `json:"overhead,omitempty" scenario:"overhead" doc:"Settings of the scenario overhead: one operation after the other, to see what each costs before its bytes count."`
@@ -55,7 +55,7 @@ type Link struct {
 // Data is what is stored in the systems, before they are measured or, by the
 // scenario upload, as what is measured.
 type Data struct {
-	Objects int         `json:"objects" default:"1" min:"1" max:"1000000" doc:"Number of objects in a data set. Not of a directory or a trace, which have as many as they have."`
+	Objects int         `json:"objects" default:"1" min:"1" max:"1000000" doc:"Number of objects in a data set; one in the scenario disseminate. Not of a directory or a trace, which have as many as they have."`
 	Size    Axis[Bytes] `json:"size,omitempty" min:"1B" max:"1PiB" label:"size" doc:"Size of each object. A list makes one data set per size."`
 
 	// What only the scenario upload takes; of the four, one at most, instead of size.
@@ -92,8 +92,8 @@ type Warmup struct {
 
 // Limits are the deadlines of an experiment.
 type Limits struct {
-	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Deadline of one operation. In a fair-shared burst all operations end together: leave time for all bytes to cross the link."`
-	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled."`
+	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Deadline of one operation; of a leecher in the scenario disseminate, from its release. In a fair-shared burst all operations end together: leave time for all bytes to cross the link."`
+	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled. In the scenario disseminate it goes on all the same, and ends as stalled if it never receives another."`
 	Start    Duration `json:"start" default:"1m" min:"1s" doc:"Time a system has to become ready."`
 	Others   Fraction `json:"others" default:"25%" doc:"Share of the machine's CPU that processes which are not part of the run may use during a trial; above it the trial is invalid (box-busy)."`
 	Trial    Duration `json:"trial" default:"auto" zero:"auto" doc:"Time a trial may take altogether. auto: generous, from the plan's estimate and the deadline of one operation; no limit in the scenarios upload and collect, which exit conditions end."`

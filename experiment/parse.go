@@ -199,6 +199,9 @@ func (d *decoder) scenario(e *Experiment) {
 	if e.Scenario == "overhead" && e.Overhead != nil {
 		d.overhead(e)
 	}
+	if e.Scenario == "disseminate" && e.Disseminate != nil {
+		d.disseminate(e)
+	}
 }
 
 // retrieve looks at which keys were given, not at their values: it has its say

@@ -35,6 +35,7 @@ func kinds() []scalarKind {
 		Bytes(0).describe(), RangeSize(0).describe(), BitRate(0).describe(), Duration(0).describe(),
 		Fraction(0).describe(), OpRate(0).describe(),
 		formOf("mix").kind, formOf("spread").kind, formOf("money").kind, formOf("budget").kind, formOf("price").kind,
+		formOf("join").kind, formOf("stay").kind, formOf("faults").kind,
 	}
 }
 

@@ -121,7 +121,7 @@ func (c Cell) PollEvery() time.Duration {
 	if p := c.Disseminate.Poll; p != 0 {
 		return p.Std()
 	}
-	line := c.LoadLine(func(wire float64) float64 { return wire * tcpShare })
+	line := c.LoadLine(tcpPayload)
 	seconds := max(line/pollsPerLine, float64(c.Disseminate.Leechers())/pollsInAll)
 	seconds = math.Ceil(seconds*1000-1e-9) / 1000
 	return min(longestPoll, max(shortestPoll, time.Duration(seconds*float64(time.Second))))

@@ -31,7 +31,12 @@ func (p *Plan) WriteText(w io.Writer) error {
 	t.wrap("systems", p.systemsText())
 	t.wrap("link", p.linkText())
 	t.wrap("data", p.dataText())
-	t.wrap(e.Scenario, p.scenarioText())
+	if e.Disseminate == nil {
+		t.wrap(e.Scenario, p.scenarioText())
+	} else {
+		t.wrap("swarm", p.scenarioText())
+		t.wrap("nodes", p.swarmText())
+	}
 	if u := e.Upload; u != nil && u.Attribution && p.Cells[0].Data.Known() {
 		t.wrap("", "("+attributed(p.Cells[0].Data, p.Cells[0].Upload.Concurrency)+")")
 	}
@@ -80,6 +85,9 @@ func (p *Plan) Warnings() []string {
 	if len(late) > 0 {
 		warnings = append(warnings, fmt.Sprintf("in %s (%s) an operation is expected to take longer than its deadline of %s: most would end as `deadline`, however healthy the server is; raise limits.deadline",
 			plural(len(late), "cell"), few(late, 6), deadline))
+	}
+	if text := p.uneven(); text != "" {
+		warnings = append(warnings, text)
 	}
 	return warnings
 }
@@ -161,6 +169,8 @@ func (p *Plan) scenarioText() string {
 		return e.Upload.text()
 	case e.Collect != nil:
 		return e.Collect.text()
+	case e.Disseminate != nil:
+		return e.Disseminate.text(e.Baseline != "none")
 	}
 	r := p.Experiment.Retrieve
 	if r == nil {

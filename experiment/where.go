@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,10 +17,11 @@ import (
 //	not       = "!" not | "(" condition ")" | comparison
 //	comparison = operand ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) operand
 //	           | operand "in" "[" operand { "," operand } "]"
-//	operand   = path | value
+//	operand   = [ number "*" ] path | value
 //
 // A value is written as it would be in the file. A comparison has at least one
-// path, which says what the value means. Words that stand for no limit
+// path, which says what the value means; what is multiplied must be a number,
+// and then numbers are compared. Words that stand for no limit
 // (unlimited) order above every number, whole orders as the size of the
 // object, and an unknown size orders above every number. Words that leave a
 // choice (auto) equal only themselves and order nowhere.
@@ -58,6 +60,11 @@ type whereToken struct {
 	offset int
 }
 
+// arithmetic reports whether t is an operator that people try behind a factor.
+func (t whereToken) arithmetic() bool {
+	return t.kind == 'o' && t.text == "*" || t.kind == 'p' && strings.HasPrefix(t.text, "/")
+}
+
 type whereParser struct {
 	paths  map[string]wherePath
 	order  []string // the paths in the order of the format
@@ -80,7 +87,9 @@ func compileWhere(src string, paths map[string]wherePath, order []string) (c con
 	}()
 	p.lex()
 	c = p.or(0)
-	if t := p.peek(); t.kind != 0 {
+	if t := p.peek(); t.arithmetic() {
+		p.fail(t, timesHint, "unexpected %q", t.text)
+	} else if t.kind != 0 {
 		p.fail(t, "join conditions with && or ||", "unexpected %q", t.text)
 	}
 	return c, nil
@@ -90,10 +99,10 @@ func (p *whereParser) fail(t whereToken, hint, format string, args ...any) {
 	panic(&conditionError{offset: t.offset, width: max(1, utf8.RuneCountInString(t.text)), msg: fmt.Sprintf(format, args...), hint: hint})
 }
 
-const operatorChars = "=!<>&|()[],"
+const operatorChars = "=!<>&|()[],*"
 
 func (p *whereParser) lex() {
-	ops := []string{"==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ","}
+	ops := []string{"==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ",", "*"}
 next:
 	for i := 0; i < len(p.src); {
 		switch c := p.src[i]; {
@@ -204,7 +213,10 @@ func (p *whereParser) not(depth int) condition {
 type operand struct {
 	token whereToken
 	path  *wherePath
+	times float64 // what the path's number is multiplied by; 0: nothing
 }
+
+const timesHint = "write the number first, and multiply only: 2 * disseminate.seeders <= disseminate.nodes"
 
 func (p *whereParser) operand() operand {
 	t := p.take()
@@ -215,9 +227,15 @@ func (p *whereParser) operand() operand {
 		}
 		p.fail(t, "a comparison is like retrieve.range <= data.size", "expected a factor or a value, not %s", what)
 	}
+	if next := p.peek(); next.kind == 'o' && next.text == "*" {
+		return p.product(t, p.take())
+	}
 	if t.kind == 'p' {
 		if w, ok := p.paths[t.text]; ok {
-			return operand{t, &w}
+			return operand{token: t, path: &w}
+		}
+		if strings.Contains(t.text, "/") && p.begins(t.text) {
+			p.fail(t, timesHint, "unexpected `/`")
 		}
 		// A dot with a letter before it is a path: values have digits there.
 		if i := strings.IndexByte(t.text, '.'); i > 0 && !strings.Contains("0123456789", t.text[i-1:i]) {
@@ -227,11 +245,45 @@ func (p *whereParser) operand() operand {
 	return operand{token: t}
 }
 
+// begins reports whether what stands before a slash is a path.
+func (p *whereParser) begins(text string) bool {
+	before, _, _ := strings.Cut(text, "/")
+	_, ok := p.paths[before]
+	return ok
+}
+
+// product is a number, the times sign that was taken, and the path after it.
+func (p *whereParser) product(number, times whereToken) operand {
+	_, _, unit, ok := splitNumber(number.text)
+	if !ok || unit != "" || number.kind != 'p' {
+		p.fail(times, timesHint, "unexpected %q after %q", "*", number.text)
+	}
+	by, err := strconv.ParseFloat(number.text, 64)
+	if err != nil || by == 0 {
+		p.fail(number, "a number above 0", "%q cannot be multiplied by", number.text)
+	}
+	o := p.operand()
+	if o.times != 0 {
+		p.fail(o.token, "multiply the numbers yourself", "one number is enough before `%s`", o.token.text)
+	}
+	if o.path == nil {
+		p.fail(o.token, timesHint, "%q is not a factor: nothing else can be multiplied", o.token.text)
+	}
+	if o.path.field.typ.Kind() == reflect.String {
+		p.fail(o.token, "", "`%s` has no number to multiply", o.token.text)
+	}
+	o.times = by
+	return o
+}
+
 func (p *whereParser) comparison() condition {
 	left := p.operand()
 	t := p.take()
-	if t.kind == 'p' && t.text == "in" {
+	switch {
+	case t.kind == 'p' && t.text == "in":
 		return p.in(left)
+	case t.arithmetic():
+		p.fail(t, timesHint, "unexpected %q", t.text)
 	}
 	if t.kind != 'o' || !slices.Contains([]string{"==", "!=", "<", "<=", ">", ">="}, t.text) {
 		p.fail(t, "compare with ==, !=, <, <=, >, >= or in [a, b]", "expected a comparison after %q", left.token.text)
@@ -288,13 +340,18 @@ func (p *whereParser) compare(a operand, op whereToken, b operand) condition {
 		p.fail(op, "words only compare with == and !=", "`%s` has no order", typed.token.text)
 	}
 	x, y := p.side(a, typed), p.side(b, typed)
+	numbers := a.times != 0 || b.times != 0
 	return func(env func(string) level) bool {
 		u, v := x(env), y(env)
+		same := u.text == v.text
+		if numbers {
+			same = u.number == v.number
+		}
 		switch op.text {
 		case "==":
-			return u.text == v.text
+			return same
 		case "!=":
-			return u.text != v.text
+			return !same
 		case "<":
 			return u.number < v.number
 		case "<=":
@@ -311,7 +368,13 @@ func (p *whereParser) compare(a operand, op whereToken, b operand) condition {
 func (p *whereParser) side(o, typed operand) func(env func(string) level) level {
 	if o.path != nil {
 		path := o.token.text
-		return func(env func(string) level) level { return env(path) }
+		return func(env func(string) level) level {
+			l := env(path)
+			if o.times != 0 {
+				l.number *= o.times
+			}
+			return l
+		}
 	}
 	w := typed.path
 	if w.words != nil && !slices.Contains(w.words, o.token.text) {
@@ -352,7 +415,7 @@ func levelOf(f field, v reflect.Value) level {
 	case f.zero != "" && v.IsZero():
 		l.number = math.NaN()
 	}
-	if r, ok := v.Interface().(BitRate); ok && r == 0 {
+	if r, ok := v.Interface().(BitRate); ok && r == 0 && f.zero == "" {
 		l.number = math.Inf(1)
 	}
 	return l

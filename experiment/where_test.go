@@ -1,6 +1,10 @@
 package experiment
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // What conditions mean, in one cell.
 func TestWhere(t *testing.T) {
@@ -71,6 +75,40 @@ retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
 	}
 }
 
+// The grid of a study in which at most half of the nodes are seeders.
+func TestWhereProduct(t *testing.T) {
+	const src = `scenario: disseminate
+systems: [mesh]
+link: {rate: [100Mbit, 1Gbit]}
+data: {size: 1MB}
+disseminate: {nodes: [2, 8, 16, 32], seeders: [1, 2, 4, 8, 16]}
+where: ["CONDITION"]
+`
+	pairs := func(condition string) string {
+		p := mustPlan(t, strings.Replace(src, "CONDITION", condition+" && link.rate == 1Gbit && disseminate.seeders < disseminate.nodes", 1))
+		var all []string
+		for _, c := range p.Cells {
+			all = append(all, fmt.Sprintf("%d/%d", c.Disseminate.Nodes, c.Disseminate.Seeders))
+		}
+		return strings.Join(all, " ")
+	}
+	const half = "2/1 8/1 8/2 8/4 16/1 16/2 16/4 16/8 32/1 32/2 32/4 32/8 32/16"
+	for condition, want := range map[string]string{
+		"2 * disseminate.seeders <= disseminate.nodes":                                             half,
+		"disseminate.seeders <= 0.5 * disseminate.nodes":                                           half,
+		"!(2*disseminate.seeders>disseminate.nodes)":                                               half,
+		"disseminate.nodes == 2 * disseminate.seeders":                                             "2/1 8/4 16/8 32/16",
+		"2 * disseminate.nodes != 4 * disseminate.seeders && disseminate.nodes == 8":               "8/1 8/2",
+		"2 * disseminate.seeders in [16, 32] && disseminate.nodes == 32":                           "32/8 32/16",
+		"10 * link.rate == 10Gbit && disseminate.nodes == 2":                                       "2/1",
+		"2 * disseminate.seeders <= 3 && (10 * link.rate > 1Gbit) && disseminate.nodes in [2, 16]": "2/1 16/1",
+	} {
+		if got := pairs(condition); got != want {
+			t.Errorf("%s: %s, want %s", condition, got, want)
+		}
+	}
+}
+
 // Where the size is not known, no range is too large for it.
 func TestWhereUnknownSize(t *testing.T) {
 	p := mustPlan(t, `scenario: retrieve
@@ -84,7 +122,7 @@ where: ["retrieve.range <= data.size"]
 }
 
 func FuzzWhere(f *testing.F) {
-	for _, s := range []string{"retrieve.range <= data.size", "!(system == nginx) || link.delay in [1ms, '2ms']", "((((", "!!!!", "a.b == [", `"`, "link.rate > 1Gbit && x"} {
+	for _, s := range []string{"retrieve.range <= data.size", "!(system == nginx) || link.delay in [1ms, '2ms']", "((((", "!!!!", "a.b == [", `"`, "link.rate > 1Gbit && x", "2 * link.rate > 1Gbit", "2**data.size==1", "data.size/2 > 1B"} {
 		f.Add(s)
 	}
 	e, err := Parse("w.yaml", []byte("scenario: retrieve\nsystems: [nginx]\ndata: {size: 1MiB}\nretrieve: {requests: 1}\n"), nil, testCatalog())

@@ -108,6 +108,9 @@ func (w *TrialWriter) restore() error {
 	if err := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM polls WHERE trial = ?`, id).Scan(&w.polled); err != nil {
 		return err
 	}
+	if err := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM marks WHERE trial = ?`, id).Scan(&w.marked); err != nil {
+		return err
+	}
 	return w.flush()
 }
 
@@ -122,13 +125,14 @@ func (r *Run) clearEnd(trial int64) error {
 	return r.exec(`UPDATE trials SET seconds = NULL, invalid = '[]', notes = '[]', error = '' WHERE id = ?`, trial)
 }
 
-// latest is the latest moment since the epoch that the trial recorded. Samples
-// and polls are recorded in their order.
+// latest is the latest moment since the epoch that the trial recorded. Samples,
+// polls and marks are recorded in their order.
 func (w *TrialWriter) latest() (last time.Duration, err error) {
 	for _, query := range [...]string{
 		`SELECT coalesce(max(last_ns), 0) FROM ops WHERE trial = ?`,
 		`SELECT coalesce(max(end_ns), 0) FROM (SELECT end_ns FROM samples WHERE trial = ? ORDER BY id DESC LIMIT 1000)`,
 		`SELECT coalesce(max(end_ns), 0) FROM (SELECT end_ns FROM polls WHERE trial = ? ORDER BY seq DESC LIMIT 10)`,
+		`SELECT coalesce(max(end_ns), 0) FROM (SELECT end_ns FROM marks WHERE trial = ? ORDER BY seq DESC LIMIT 1000)`,
 		`SELECT coalesce(max(max(began_ns, coalesce(accepted_ns, 0), coalesce(durable_ns, 0))), 0) FROM jobs WHERE trial = ?`,
 	} {
 		var at time.Duration

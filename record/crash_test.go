@@ -26,6 +26,7 @@ var helpers = map[string]func(args []string) error{
 	"journal": journalUntilKilled,
 	"fill":    journalUntilFull,
 	"weeks":   recordWeeks,
+	"marks":   markUntilKilled,
 }
 
 func TestMain(m *testing.M) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -47,8 +48,9 @@ func TestDetailsAndSkippedTrials(t *testing.T) {
 // What they left running is executed again: nothing of it can go on.
 func TestOlderSchemas(t *testing.T) {
 	for version, drop := range map[string]string{
-		"1": `DROP TABLE details; DROP VIEW calls; DROP VIEW readings; DROP TABLE jobs; DROP TABLE polls;`,
-		"2": `DROP VIEW calls; DROP VIEW readings; DROP TABLE jobs; DROP TABLE polls;`,
+		"1": `DROP TABLE details; DROP VIEW calls; DROP VIEW readings; DROP TABLE jobs; DROP TABLE polls; DROP TABLE marks;`,
+		"2": `DROP VIEW calls; DROP VIEW readings; DROP TABLE jobs; DROP TABLE polls; DROP TABLE marks;`,
+		"3": `DROP TABLE marks;`,
 	} {
 		r := create(t)
 		for _, cell := range []string{"c001", "c002"} {
@@ -82,8 +84,8 @@ func TestOlderSchemas(t *testing.T) {
 			t.Fatalf("schema %s: got %+v, %v", version, trials, err)
 		}
 		counts, err := old.JobCounts(1)
-		if err != nil || len(counts)+len(collect(t, old.Jobs(1)))+len(collect(t, old.Polls(1))) != 0 || old.ID() != "" {
-			t.Errorf("schema %s: jobs or polls, or ID %q: %v", version, old.ID(), err)
+		if err != nil || len(counts)+len(collect(t, old.Jobs(1)))+len(collect(t, old.Polls(1)))+len(collect(t, old.Marks(2))) != 0 || old.ID() != "" {
+			t.Errorf("schema %s: jobs, polls or marks, or ID %q: %v", version, old.ID(), err)
 		}
 		old.Close()
 
@@ -91,24 +93,28 @@ func TestOlderSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := resumed.Continue(trials[1]); err == nil {
-			t.Errorf("a trial of schema %s goes on", version)
+		w, _, err := resumed.Continue(trials[1])
+		if goesOn := version >= strconv.Itoa(goesOnSince); (err == nil) != goesOn {
+			t.Errorf("a trial of schema %s goes on: %v, %v", version, !goesOn, err)
 		}
-		w, err := resumed.Begin("c002", 0, false, time.Now())
+		ops := int64(10)
 		if err != nil {
-			t.Fatal(err)
+			ops = 0
+			if w, err = resumed.Begin("c002", 0, false, time.Now()); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := errors.Join(w.Jobs(syntheticJob(1)), w.Poll(syntheticPoll(1, 1, 1)), w.End(Trial{Details: []Detail{{DetailPhase, "hash", 1}}})); err != nil {
+		if err := errors.Join(w.Jobs(syntheticJob(1)), w.Poll(syntheticPoll(1, 1, 1)), w.Marks(syntheticMarks(0, 3)), w.End(Trial{Details: []Detail{{DetailPhase, "hash", 1}}})); err != nil {
 			t.Fatal(err)
 		}
 		trials, err = resumed.Trials()
-		if err != nil || len(trials) != 2 || trials[1].State != Done || len(trials[1].Details) != 1 || len(trials[1].Outcomes) != 0 {
+		if err != nil || len(trials) != 2 || trials[1].State != Done || len(trials[1].Details) != 1 || w.Summary().Counts().Ops != ops {
 			t.Errorf("schema %s: got %+v, %v", version, trials, err)
 		}
-		if len(collect(t, resumed.Jobs(w.ID()))) != 1 || len(collect(t, resumed.Polls(w.ID()))) != 1 {
-			t.Errorf("schema %s: no jobs or polls", version)
+		if len(collect(t, resumed.Jobs(w.ID()))) != 1 || len(collect(t, resumed.Polls(w.ID()))) != 1 || len(collect(t, resumed.Marks(w.ID()))) != 3 {
+			t.Errorf("schema %s: no jobs, polls or marks", version)
 		}
-		if got := resumed.Reader.Meta()[keySchema]; got != "3" || len(resumed.ID()) != 16 {
+		if got := resumed.Reader.Meta()[keySchema]; got != strconv.Itoa(schemaVersion) || len(resumed.ID()) != 16 {
 			t.Errorf("schema %s became %s, ID %q", version, got, resumed.ID())
 		}
 		if err := resumed.Close(); err != nil {
@@ -121,7 +127,7 @@ func TestNewerSchema(t *testing.T) {
 	r := create(t)
 	r.Close()
 	db := openDB(t, filepath.Join(r.Dir(), dbFile))
-	if _, err := db.Exec(`UPDATE meta SET value = '4' WHERE key = 'record.schema'`); err != nil {
+	if _, err := db.Exec(`UPDATE meta SET value = '5' WHERE key = 'record.schema'`); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()

@@ -1,6 +1,11 @@
 package record
 
-import "time"
+import (
+	"database/sql"
+	"fmt"
+	"iter"
+	"time"
+)
 
 // Mark is how far one node of a swarm was when it was asked. The state told lies
 // between the poll's start and its end; what it tells for the first time happened
@@ -20,4 +25,98 @@ type Mark struct {
 	Peers    int    // connected; −1 likewise
 	Complete bool   // the node says that it has all
 	Trouble  string // why it cannot go on, in its own words
+}
+
+// Marks records marks, in the order in which their polls ended as far as
+// possible. They are written within a second. It refuses marks that cannot be.
+func (w *TrialWriter) Marks(marks []Mark) error {
+	for i := range marks {
+		if err := marks[i].check(); err != nil {
+			return w.errorf("%w", err)
+		}
+	}
+	return w.locked(func() error {
+		if err := w.run.begin(); err != nil {
+			return err
+		}
+		for _, m := range marks {
+			err := w.run.exec(`INSERT INTO marks (trial, seq, node, before_ns, start_ns, end_ns, verified, written, received, sent, peers, complete, trouble)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				w.trial.ID, w.marked, m.Node, int64(m.Before), int64(m.Start), int64(m.End), m.Verified,
+				told(m.Written), told(m.Received), told(m.Sent), told(int64(m.Peers)), m.Complete, m.Trouble)
+			if err != nil {
+				return err
+			}
+			w.marked++
+		}
+		return nil
+	})
+}
+
+func (m *Mark) check() error {
+	why := ""
+	switch {
+	case m.Node < 0:
+		why = "a node is counted from 0"
+	case m.End < m.Start:
+		why = "its poll ended before it started"
+	case m.Before > m.Start:
+		why = "it came before the poll that it follows"
+	case m.Before < -time.Duration(maxNs) || m.End > time.Duration(maxNs):
+		why = "its times are more than 10 years from the epoch"
+	case m.Verified < 0 || min(m.Written, m.Received, m.Sent, int64(m.Peers)) < -1:
+		why = "less than nothing"
+	default:
+		return nil
+	}
+	return fmt.Errorf("impossible mark: %s: %+v", why, *m)
+}
+
+// told is NULL for what a node does not tell.
+func told(v int64) sql.NullInt64 { return sql.NullInt64{Int64: v, Valid: v >= 0} }
+
+func orUntold(v sql.NullInt64) int64 {
+	if !v.Valid {
+		return -1
+	}
+	return v.Int64
+}
+
+// marksPage is how many marks are read at a time.
+const marksPage = 1000
+
+// Marks reads a trial's marks in the order in which they were recorded, in
+// constant memory. A run made before schema 4 has none. After an error it ends.
+func (r *Reader) Marks(trial int64) iter.Seq2[Mark, error] {
+	return func(yield func(Mark, error) bool) {
+		there, err := hasTable(r.db, "marks")
+		after := int64(-1)
+		page := make([]Mark, 0, marksPage)
+		for there && err == nil {
+			page = page[:0]
+			err = r.each(`SELECT seq, node, before_ns, start_ns, end_ns, verified, written, received, sent, peers, complete, trouble
+				FROM marks WHERE trial = ? AND seq > ? ORDER BY seq LIMIT ?`, []any{trial, after, marksPage}, func(rows *sql.Rows) error {
+				var m Mark
+				var written, received, sent, peers sql.NullInt64
+				err := rows.Scan(&after, &m.Node, &m.Before, &m.Start, &m.End, &m.Verified, &written, &received, &sent, &peers, &m.Complete, &m.Trouble)
+				m.Written, m.Received, m.Sent, m.Peers = orUntold(written), orUntold(received), orUntold(sent), int(orUntold(peers))
+				page = append(page, m)
+				return err
+			})
+			if err != nil {
+				break
+			}
+			for _, m := range page {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			if len(page) < marksPage {
+				return
+			}
+		}
+		if err != nil {
+			yield(Mark{}, r.errorf(fmt.Sprintf("marks of trial %d", trial), err))
+		}
+	}
 }

@@ -275,7 +275,7 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 		return err
 	}
 	err = r.durably(func() error {
-		if err := r.exec(detailsTable + journalTables); err != nil {
+		if err := r.exec(detailsTable + journalTables + marksTable); err != nil {
 			return err
 		}
 		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {

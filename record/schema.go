@@ -6,8 +6,9 @@ package record
 //	1  the first
 //	2  details
 //	3  jobs, polls, the run's ID; a running trial can go on
+//	4  marks
 const (
-	schemaVersion = 3
+	schemaVersion = 4
 	oldestSchema  = 1
 	goesOnSince   = 3 // what an older one left of a running trial cannot be continued
 )
@@ -65,7 +66,7 @@ CREATE TABLE counts (
 	PRIMARY KEY (trial, kind, name)
 ) WITHOUT ROWID;
 
-` + detailsTable + journalTables + `
+` + detailsTable + journalTables + marksTable + `
 CREATE TABLE summaries (
 	trial    INTEGER PRIMARY KEY REFERENCES trials(id),
 	ops      INTEGER NOT NULL,
@@ -227,5 +228,26 @@ SELECT trial, seq, r.key AS place, start_ns, end_ns, json_extract(r.value, '$[0]
 FROM polls, json_each(polls.readings) AS r;
 `
 
+// marksTable came with version 4. Its rows lie in the order of their key, which is
+// that of recording.
+const marksTable = `
+CREATE TABLE IF NOT EXISTS marks (
+	trial     INTEGER NOT NULL REFERENCES trials(id),
+	seq       INTEGER NOT NULL,
+	node      INTEGER NOT NULL,
+	before_ns INTEGER NOT NULL,
+	start_ns  INTEGER NOT NULL,
+	end_ns    INTEGER NOT NULL,
+	verified  INTEGER NOT NULL,
+	written   INTEGER,
+	received  INTEGER,
+	sent      INTEGER,
+	peers     INTEGER,
+	complete  INTEGER NOT NULL,
+	trouble   TEXT NOT NULL,
+	PRIMARY KEY (trial, seq)
+) WITHOUT ROWID;
+`
+
 // ofTrial are the tables that hold what one trial recorded, beside trials.
-var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples", "links", "events", "jobs", "polls"}
+var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples", "links", "events", "jobs", "polls", "marks"}

@@ -21,6 +21,7 @@ type TrialWriter struct {
 	written int64 // operations in the totals last written
 	spilled bool  // windows hold operations that the totals do not, see flush
 	polled  int64 // number of the next poll, at least
+	marked  int64 // number of the next mark
 	ended   bool
 }
 

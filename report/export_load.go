@@ -59,7 +59,7 @@ type JobRow struct {
 	Error    string `parquet:"error,dict"`
 }
 
-// tableOf is what is exported of a load test: rows in their order.
+// tableOf is what is exported of a run beside its trials: rows in their order.
 type tableOf[T any] struct {
 	head []string
 	text func(*T) []string
@@ -201,13 +201,14 @@ func (t tableOf[T]) parquetTo(run *record.Reader, w io.Writer) error {
 	return out.Close()
 }
 
-// LoadExports are what a load test's polls and jobs can be exported as, by name
-// of the format.
-func LoadExports() map[string]func(*record.Reader, io.Writer) error {
+// TableExports are what a load test's polls and jobs and a swarm's marks can be
+// exported as, by name of the format.
+func TableExports() map[string]func(*record.Reader, io.Writer) error {
 	return map[string]func(*record.Reader, io.Writer) error{
 		"polls-csv": pollTable.csvTo, "polls-parquet": pollTable.parquetTo,
 		"calls-csv": callTable.csvTo, "calls-parquet": callTable.parquetTo,
 		"readings-csv": readingTable.csvTo, "readings-parquet": readingTable.parquetTo,
 		"jobs-csv": jobTable.csvTo, "jobs-parquet": jobTable.parquetTo,
+		"marks-csv": markTable.csvTo, "marks-parquet": markTable.parquetTo,
 	}
 }

@@ -14,7 +14,8 @@ func catalog() experiment.Catalog {
 	for _, s := range all.All() {
 		info := s.Info()
 		spec := experiment.SystemSpec{
-			Name: info.Name, Summary: info.Summary, Baseline: info.Baseline, HTTP: slices.Contains(info.Can, "http"),
+			Name: info.Name, Summary: info.Summary, Baseline: info.Baseline,
+			HTTP: slices.Contains(info.Can, "http"), Spreads: slices.Contains(info.Can, "spread"),
 		}
 		for _, m := range info.Modes {
 			spec.Modes = append(spec.Modes, string(m))

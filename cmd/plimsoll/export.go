@@ -14,7 +14,7 @@ import (
 )
 
 // exportFormats names the formats.
-const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings; sia-metrics (of a siad, as sia_metrics_collector wrote them)"
+const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, marks; sia-metrics (of a siad, as sia_metrics_collector wrote them)"
 
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 
@@ -45,7 +45,7 @@ func exporter(r *record.Reader, format string) (func(io.Writer) error, error) {
 	case "ops-parquet":
 		return func(w io.Writer) error { return report.WriteOpsParquet(r, w) }, nil
 	}
-	if write := report.LoadExports()[format]; write != nil {
+	if write := report.TableExports()[format]; write != nil {
 		return func(w io.Writer) error { return write(r, w) }, nil
 	}
 	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: "+exportFormats))

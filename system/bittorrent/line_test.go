@@ -20,11 +20,19 @@ import (
 // connect, handshake, extensions and bitfield, interest and unchoke, the first
 // request. The best of a few runs counts: other work on the machine only delays,
 // and where it took the processors from the nodes, a run says nothing of them.
+//
+// The queue holds four times the bandwidth-delay product. The library asks for
+// pieces in batches, each only when the one before has come whole, so its sender
+// pauses for a round trip and then bursts a whole window: a queue of one product
+// loses much of the burst, TCP halves its rate several times, and the same fetch
+// takes 1.12 to 1.24 times the line. See docs/systems/bittorrent.md.
 func TestLoadLine(t *testing.T) {
 	const (
 		rate = 100e6 // bit/s on the wire
 		rtt  = 20 * time.Millisecond
 		size = 50 << 20
+
+		queue = 1 << 20 // bytes
 	)
 	seconds := size * 8 / link.TCPPayloadRate(rate, false)
 	line := time.Duration(seconds*float64(time.Second)) + 5*rtt
@@ -50,7 +58,7 @@ func TestLoadLine(t *testing.T) {
 		}
 		hosts = append(hosts, h)
 	}
-	half := link.Params{Rate: rate, Delay: rtt / 2}
+	half := link.Params{Rate: rate, Delay: rtt / 2, Queue: queue}
 	err = tb.Shape(t.Context(), testbed.ShapeSpec{Up: map[string]link.Params{"seeder": half}, Down: map[string]link.Params{"seeder": half}})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +100,7 @@ func TestLoadLine(t *testing.T) {
 	switch {
 	case best < line-line/20:
 		t.Errorf("the best of three took %v, quicker than the load line %v", best, line)
-	case best > line+line/10 && starved > line/10:
+	case best > line+line/10 && starved > line/2:
 		t.Skipf("the machine is busy: the best of three took %v, the load line is %v; the nodes' threads waited %v for a processor", best, line, starved)
 	case best > line+line/10:
 		t.Errorf("the best of three took %v, the load line is %v", best, line)

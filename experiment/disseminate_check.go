@@ -1,0 +1,140 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// disseminate checks what a swarm needs beside its section.
+func (d *decoder) disseminate(e *Experiment) {
+	s := e.Disseminate
+	d.swarmSystems(e)
+	if n := d.at["data.objects"]; n != nil && d.ok("data.objects") && e.Data.Objects != 1 {
+		d.fail("data.objects", n, "take it away: each trial spreads one object, with content of its own", "the scenario disseminate spreads one object, not %d", e.Data.Objects)
+	}
+	if n := d.at["disseminate.seeder_sets"]; n != nil && d.ok("disseminate.seeder_sets", "repetitions") && s.SeederSets > e.Repetitions.Max {
+		d.fail("disseminate.seeder_sets", n, fmt.Sprintf("repeat at least %d times, or write 0: a new choice in each repetition", s.SeederSets),
+			"%d seeder sets are more than the %s that take them in turn", s.SeederSets, plural(e.Repetitions.Max, "repetition"))
+	}
+	if n := d.at["disseminate.gate"]; n != nil && d.ok("disseminate.gate", "systems", "baseline") && e.Baseline == "none" && len(d.dropped) == 0 {
+		d.fail("disseminate.gate", n, "name one of the systems as `baseline`, or take the key away", "`disseminate.gate` compares with the baseline, and there is none")
+	}
+	d.slow(s)
+	d.emulated(e)
+}
+
+// swarmSystems refuses systems that cannot be nodes of a swarm.
+func (d *decoder) swarmSystems(e *Experiment) {
+	for i, use := range e.Systems {
+		path := fmt.Sprintf("systems[%d]", i)
+		spec := d.cat.find(use.Use)
+		if spec == nil || !d.ok(path) {
+			continue
+		}
+		switch at := d.first(path+".use", path); {
+		case !spec.Spreads:
+			var can []string
+			for _, s := range d.cat {
+				if s.Spreads {
+					can = append(can, s.Name)
+				}
+			}
+			d.fail(path+".use", at, "systems that can: "+strings.Join(can, ", "), "system `%s` cannot spread content among many nodes, which the scenario disseminate needs", spec.Name)
+		case use.Mode == "attach":
+			d.fail(path+".mode", d.first(path+".mode", path+".use", path), "take `mode` away, or write `mode: start`", "system `%s` is attached, but the nodes of a swarm are started here, each on a link of its own", use.Name)
+		}
+		if n := d.at[path+".override"]; n != nil {
+			d.fail(path+".override", n, "make two experiments, or a factor", "system `%s` cannot have a swarm of its own: in the scenario disseminate it is the same for all", use.Name)
+		}
+	}
+}
+
+// slow wants slow leechers to be slower in something, and what says how slow
+// they are to be about some.
+func (d *decoder) slow(s *Disseminate) {
+	if !d.ok("disseminate.slow", "disseminate.slow_up", "disseminate.slow_down") {
+		return
+	}
+	some := slices.ContainsFunc(s.Slow, func(f Fraction) bool { return f > 0 })
+	switch given := d.first("disseminate.slow_up", "disseminate.slow_down"); {
+	case some && s.SlowUp == 0 && s.SlowDown == 0:
+		d.fail("disseminate.slow", d.at["disseminate.slow"], "add `slow_up: 1Mbit`, `slow_down: 1Mbit`, or both", "slow leechers are not slower than the others in anything")
+	case !some && given != nil && (s.SlowUp != 0 || s.SlowDown != 0):
+		d.fail("disseminate.slow", given, "add `slow: 25%`, the share of leechers that have slower links", "no leecher is slow")
+	}
+}
+
+// emulated refuses what needs an emulated link where there shall be none.
+func (d *decoder) emulated(e *Experiment) {
+	if e.Link.Emulator != "none" || !d.ok("link", "disseminate") {
+		return
+	}
+	s := e.Disseminate
+	for key, needs := range map[string]bool{
+		"up":   slices.ContainsFunc(s.Up, func(r BitRate) bool { return r != 0 }),
+		"slow": slices.ContainsFunc(s.Slow, func(f Fraction) bool { return f > 0 }),
+		"faults": slices.ContainsFunc(s.Faults, func(text string) bool {
+			return slices.ContainsFunc(faultsOf(text), func(f Fault) bool { return f.Kind != FaultCrash })
+		}),
+	} {
+		if needs {
+			d.fail("disseminate."+key, d.at["disseminate."+key], "take the key away, or let the emulator be auto", "`disseminate.%s` changes emulated links, but `link.emulator` is none", key)
+		}
+	}
+}
+
+// faultsOf are the faults of a text that was read before.
+func faultsOf(text string) []Fault {
+	faults, err := ParseFaults(text)
+	if err != nil {
+		return nil
+	}
+	return faults
+}
+
+// checkDisseminate refuses swarms that cannot be had.
+func (c *combination) checkDisseminate(cell *Cell, s *ResolvedDisseminate) *cellError {
+	impossible := func(key, hint, format string, args ...any) *cellError {
+		return c.fault("disseminate."+key, "impossible cell ("+c.name()+"): "+fmt.Sprintf(format, args...), hint)
+	}
+	const giveRate = "give `link` a rate, such as 100Mbit, or leave the cell out with `where`"
+	faults := faultsOf(s.Faults)
+	unlimited := cell.Link.Rate == 0
+	switch {
+	case s.Leechers() < 1:
+		return impossible("seeders", "add nodes, or leave the cell out with `where: [\"disseminate.seeders < disseminate.nodes\"]`",
+			"%s of %s leave no leecher", plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
+	case unlimited && s.Up != 0:
+		return impossible("up", giveRate, "`up` differs from the rate at which nodes receive, which is unlimited")
+	case unlimited && s.Slow > 0:
+		return impossible("slow", giveRate, "slow leechers differ from a rate that is unlimited")
+	case s.Slow > 0 && s.SlowDown > cell.Link.Rate:
+		return impossible("slow_down", "give a lower rate", "slow leechers would receive at %s, the others at %s", s.SlowDown, cell.Link.Rate)
+	case s.Slow > 0 && s.SlowUp > cell.up():
+		return impossible("slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s", s.SlowUp, cell.up())
+	}
+	groups := map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes}
+	for _, f := range faults {
+		n := groups[f.Who]
+		switch {
+		case f.Of(n) > n:
+			return impossible("faults", fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who),
+				"the fault `%s` is about %d, but there is no more than %s", f, f.Count, plural(n, strings.TrimSuffix(f.Who, "s")))
+		case f.Kind == FaultCut && f.Of(n) == s.Nodes:
+			return impossible("faults", "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts all %d nodes off from nobody", f, s.Nodes)
+		case f.Kind == FaultRate && unlimited:
+			return impossible("faults", giveRate, "the fault `%s` changes a rate that is unlimited", f)
+		}
+	}
+	return nil
+}
+
+// up is the rate at which the nodes of a swarm send, slow ones aside; 0 is
+// unlimited.
+func (c Cell) up() BitRate {
+	if r := c.Disseminate.Up; r != 0 {
+		return r
+	}
+	return c.Link.Rate
+}

@@ -1,0 +1,87 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+)
+
+// What the estimate of a swarm assumes: rough, and rather too much than too
+// little.
+const (
+	// swarmSlack is how many load lines a swarm takes.
+	swarmSlack = 2.0
+	// swarmRate is how fast one machine moves content between all nodes of a
+	// swarm together, in bytes per second, whatever their links would carry.
+	swarmRate = 250e6
+	// startNode is what starting one node of a swarm takes, in seconds.
+	startNode = 1.0
+)
+
+// estimateDisseminate is the time and the file bytes of one trial: content made
+// and published at the seeders, spread in swarmSlack load lines or as fast as
+// the machine moves it, and read back from all leechers. A fault costs as long as
+// it lasts, a lower rate what it takes longer to send at.
+func estimateDisseminate(c *Cell, limits Limits) CellEstimate {
+	s := c.Disseminate
+	size, leechers := float64(c.Data.Size), float64(s.Leechers())
+	est := CellEstimate{Bytes: leechers * size, Limit: "link"}
+	line := swarmSlack * c.LoadLine(tcpPayload)
+	est.Operation = line
+	if moved := est.Bytes / swarmRate; moved > line {
+		est.Operation, est.Limit = moved, "machine"
+	}
+	took := est.Operation
+	for _, f := range faultsOf(s.Faults) {
+		switch {
+		case f.For > 0:
+			took += f.For.Seconds()
+		case f.Kind == FaultRate:
+			left := 1.0 // of the content
+			if !math.IsNaN(f.Part) {
+				left -= f.Part
+			}
+			took += left * line * max(0, float64(c.Link.Rate/f.Rate)-1)
+		default:
+			took += limits.Stall.Seconds()
+		}
+	}
+	est.Seconds = arriving(s) + math.Min(took, limits.Deadline.Seconds()) + float64(s.Nodes)*size/loadRate
+	if s.Fresh {
+		est.Seconds += float64(s.Nodes) * startNode
+	}
+	return est
+}
+
+// arriving is the time from the first leecher that may begin to the last one, in
+// seconds.
+func arriving(s *ResolvedDisseminate) float64 {
+	j, err := ParseJoin(s.Join)
+	leechers := float64(s.Leechers())
+	switch {
+	case err != nil || j.Together():
+		return 0
+	case j.Rate > 0:
+		return leechers / j.Rate
+	}
+	return (math.Ceil(leechers/float64(j.Wave)) - 1) * j.Every.Seconds()
+}
+
+// tcpPayload is what of a rate on the wire is payload.
+func tcpPayload(wire float64) float64 { return wire * tcpShare }
+
+// largestSwarm is how many nodes the largest cell of a system has: so many are
+// started, and live through all of its trials.
+func (p *Plan) largestSwarm(system string) int {
+	n := 0
+	for _, c := range p.Cells {
+		if c.System == system && c.Disseminate != nil {
+			n = max(n, c.Disseminate.Nodes)
+		}
+	}
+	return n
+}
+
+// howDisseminate says what the estimate of a swarm assumed.
+func howDisseminate() string {
+	return fmt.Sprintf("twice the load line, or %s/s through all nodes together where that takes longer; content made and read back at %s/s; %gs to start a node", Bytes(swarmRate), Bytes(loadRate), startNode)
+}

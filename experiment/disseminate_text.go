@@ -1,0 +1,80 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// text is the swarm in words; compared says that there is a baseline.
+func (s *Disseminate) text(compared bool) string {
+	parts := []string{"nodes " + numbers(s.Nodes), "seeders " + numbers(s.Seeders)}
+	switch s.SeederSets {
+	case 0:
+		parts[1] += ", others in each repetition"
+	case 1:
+		parts[1] += ", always the same"
+	default:
+		parts[1] += fmt.Sprintf(", %d sets of them in turn", s.SeederSets)
+	}
+	if len(s.Up) > 1 || s.Up.One() != 0 {
+		parts = append(parts, "up "+strings.ReplaceAll(levels(s.Up), "unlimited", "link"))
+	}
+	if len(s.Slow) > 1 || s.Slow.One() != 0 {
+		slow := levels(s.Slow) + " of the leechers slow:"
+		if s.SlowUp != 0 {
+			slow += " up " + s.SlowUp.String()
+		}
+		if s.SlowDown != 0 {
+			slow += " down " + s.SlowDown.String()
+		}
+		parts = append(parts, slow)
+	}
+	parts = append(parts, "join "+strings.Join(s.Join, " / "), "stay "+strings.Join(s.Stay, " / "), "faults "+faultLevels(s.Faults))
+	if s.Fresh {
+		parts = append(parts, "nodes started anew for each trial")
+	} else {
+		parts = append(parts, "nodes live through all trials")
+	}
+	parts = append(parts, s.Cache+" cache")
+	if s.Poll == 0 {
+		parts = append(parts, "polls auto")
+	} else {
+		parts = append(parts, "a poll every "+s.Poll.String())
+	}
+	if compared {
+		parts = append(parts, "goal: at most "+s.Gate.String()+" longer than the baseline")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// faultLevels are the levels of faults, in quotes where one of them is several
+// faults.
+func faultLevels(levels Axis[string]) string {
+	texts := slices.Clone(levels)
+	for i, text := range texts {
+		if strings.Contains(text, ";") {
+			texts[i] = "`" + text + "`"
+		}
+	}
+	return strings.Join(texts, " / ")
+}
+
+// swarmText is what a swarm asks of the machine, beside its memory.
+func (p *Plan) swarmText() string {
+	nodes, disk := 0, 0.0
+	for _, c := range p.Cells {
+		nodes = max(nodes, c.Disseminate.Nodes)
+		disk = max(disk, float64(c.Disseminate.Nodes)*float64(c.Data.Size))
+	}
+	return fmt.Sprintf("%d at a time, of one system, each a process behind a link of its own; %s on disk when all have everything", nodes, RoughBytes(disk))
+}
+
+// uneven says that some choices of the seeders count more often than others.
+func (p *Plan) uneven() string {
+	s, r := p.Experiment.Disseminate, p.Experiment.Repetitions
+	if s == nil || s.SeederSets == 0 || r.Min != r.Max || r.Max%s.SeederSets == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s do not divide into %d seeder sets: some sets count once more than others; repeat a multiple of %d times, or change disseminate.seeder_sets", plural(r.Max, "repetition"), s.SeederSets, s.SeederSets)
+}
