@@ -336,6 +336,9 @@ func (x *experiment) write(run *record.Run, t *trial, cell string, block int, re
 	if err != nil {
 		return err
 	}
+	if err := w.Event(record.Event{At: epoch, Kind: "note", What: "imported", Detail: fmt.Sprintf("%s of %s (%s)", t.dataset, x.config.SetID, x.stream.name)}); err != nil {
+		return err
+	}
 	if err := x.events(w, t); err != nil {
 		return err
 	}
@@ -344,7 +347,6 @@ func (x *experiment) write(run *record.Run, t *trial, cell string, block int, re
 	}
 	names := x.nodes()
 	var end record.Trial
-	end.Notes = append(end.Notes, fmt.Sprintf("imported: %s of %s", t.dataset, x.config.SetID))
 	if words := t.errorWords(); words != "" {
 		end.Notes = append(end.Notes, "the study's runner"+words)
 	}
