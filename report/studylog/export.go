@@ -324,13 +324,22 @@ func (x *exported) trial(i int, t *exportedTrial) error {
 	for _, e := range t.events {
 		from, to := moment{e.At.Truncate(time.Microsecond)}, moment{e.At.Add(e.Took).Truncate(time.Microsecond)}
 		switch {
-		case e.Kind == "phase" && slices.Contains(stageNames, e.What):
-			s := entry{Type: typeStage, Stage: e.What}
+		case e.Kind == "phase" && slices.Contains(stageNames, stageOf(e.What)):
+			s := entry{Type: typeStage, Stage: stageOf(e.What), Timestamp: from}
 			if e.Detail != "" {
 				s.Error = &e.Detail
 			}
-			span(s, from, to)
-			stages[e.What] = true
+			switch {
+			case strings.HasSuffix(e.What, eventBegins):
+				s.Boundary = "start"
+				add(s)
+			case strings.HasSuffix(e.What, eventEnds):
+				s.Boundary = "end"
+				add(s)
+			default:
+				span(s, from, to)
+			}
+			stages[s.Stage] = true
 		case e.Kind == "node" && e.What == eventSeeded:
 			span(x.request(requestSeed, e.Detail, t.dataset), from, to)
 			seeded[e.Detail] = true
@@ -381,6 +390,10 @@ func (x *exported) trial(i int, t *exportedTrial) error {
 // stageNames are the stages of the study's runner.
 var stageNames = []string{"seeding", "leeching", "downloading", "log_cooldown", "deleting"}
 
+func stageOf(what string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(what, eventBegins), eventEnds)
+}
+
 func (x *exported) request(name, node, dataset string) entry {
 	return entry{Type: typeRequest, Name: name, Node: runner, Destination: node, RequestID: fmt.Sprintf("Meta(name='%s')", dataset)}
 }
@@ -414,11 +427,18 @@ func (x *exported) downloads(t *exportedTrial, op *record.Op, at func(int64) mom
 	return all
 }
 
-// failed says which leechers did not complete; nil when all did.
+// failed says why the trial failed: as its runner said or, of ours, which
+// leechers did not complete. Nil when none failed; one that was only not watched
+// to its end did not.
 func (t *exportedTrial) failed() *string {
+	for _, e := range t.events {
+		if stage := stageOf(e.What); e.Kind == "phase" && e.Detail != "" && stage != "deleting" && slices.Contains(stageNames, stage) {
+			return &e.Detail
+		}
+	}
 	n := map[record.Outcome]int{}
 	for _, op := range t.leechers {
-		if op.Outcome != record.OK {
+		if op.Outcome != record.OK && op.Outcome != record.InFlight {
 			n[op.Outcome]++
 		}
 	}

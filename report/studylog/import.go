@@ -425,15 +425,14 @@ func (t *trial) errorWords() string {
 // events records the stages and the seeding.
 func (x *experiment) events(w *record.TrialWriter, t *trial) error {
 	for _, s := range t.stages {
-		at := s.start
-		took := s.end.Sub(s.start)
-		if s.start.IsZero() || s.end.IsZero() {
-			took = 0
+		e := record.Event{At: s.start, Kind: "phase", What: s.name, Detail: s.err, Took: s.end.Sub(s.start)}
+		switch {
+		case s.start.IsZero():
+			e.What, e.At, e.Took = s.name+eventEnds, s.end, 0
+		case s.end.IsZero():
+			e.What, e.Took = s.name+eventBegins, 0
 		}
-		if at.IsZero() {
-			at = s.end
-		}
-		if err := w.Event(record.Event{At: at, Kind: "phase", What: s.name, Detail: s.err, Took: took}); err != nil {
+		if err := w.Event(e); err != nil {
 			return err
 		}
 	}
@@ -453,5 +452,9 @@ func (x *experiment) events(w *record.TrialWriter, t *trial) error {
 	return nil
 }
 
-// eventSeeded is the event of a node that was given the content.
-const eventSeeded = "seeded"
+// Events of an imported trial.
+const (
+	eventSeeded = "seeded"  // a node was given the content
+	eventBegins = " begins" // after the name of a stage of which no end was recorded
+	eventEnds   = " ends"   // likewise, no beginning
+)

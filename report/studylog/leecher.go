@@ -56,7 +56,7 @@ func (t *trial) fetchOf(c *config, name string, node int, epoch, lastSeen time.T
 			continue // what is told at the same time is one mark
 		}
 		done := progress.complete()
-		if now := progress.bytes * 100 / c.FileSize; now > percent || len(f.marks) == 0 || done {
+		if now := progress.bytes * 100 / c.FileSize; now > percent || len(f.marks) == 0 || done || i == len(all)-1 {
 			percent = now
 			f.marks = append(f.marks, record.Mark{Node: node, Before: before, Start: at, End: at, Verified: progress.bytes,
 				Written: -1, Received: -1, Sent: -1, Peers: -1, Complete: done})
