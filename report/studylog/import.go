@@ -86,7 +86,7 @@ func Import(files []string, o Options) (*Result, error) {
 	if err != nil {
 		return res, err
 	}
-	run, err := record.Create(o.Dir, raw, map[string]string{"version": o.Version, "imported": Format}, o.Metrics)
+	run, err := record.Create(o.Dir, raw, map[string]string{"version": o.Version, "imported": says(p.Imported)}, o.Metrics)
 	if err != nil {
 		return res, err
 	}
@@ -94,6 +94,11 @@ func Import(files []string, o Options) (*Result, error) {
 		return res, errors.Join(err, run.Close())
 	}
 	return res, run.Close()
+}
+
+// says is what a report tells of where the numbers are from.
+func says(i *plan.Imported) string {
+	return fmt.Sprintf("%s (%s); %s; %s", i.Format, strings.Join(i.From, ", "), strings.Join(i.Unknown, "; "), strings.Join(i.Notes, "; "))
 }
 
 func because(res *Result) string {
