@@ -22,7 +22,8 @@ import (
 type site struct {
 	use     experiment.SystemUse
 	sys     system.System
-	host    testbed.Host // nil when attached
+	hosts   []testbed.Host // one for each node of its largest cell; none when attached
+	network *network       // its links, when it is a swarm; else nil
 	dir     string
 	cluster system.Cluster
 	runner  scenario.Runner
@@ -47,11 +48,16 @@ func (r *run) deployAll(ctx context.Context) error {
 		s := &site{use: use, sys: sys, keeps: r.keepsData(use)}
 		r.sites[use.Name] = s
 		if use.Mode != string(system.Attach) {
-			host, err := r.bed.AddHost(ctx, use.Name)
-			if err != nil {
-				return err
+			for _, name := range hostNames(use.Name, r.cellsOf(use.Name)) {
+				host, err := r.bed.AddHost(ctx, name)
+				if err != nil {
+					return err
+				}
+				s.hosts = append(s.hosts, host)
 			}
-			s.host = host
+			if swarms(r.cellsOf(use.Name)) {
+				s.network = &network{r: r, s: s}
+			}
 		}
 	}
 	for _, use := range r.plan.Experiment.Systems {
@@ -119,11 +125,11 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	}
 	begun := time.Now()
 	bring := s.sys.Start
-	if s.host == nil {
+	if s.attached() {
 		bring = s.sys.Attach
 		r.say.Phase("attaching to " + name)
 	} else {
-		d.Hosts = []testbed.Host{s.host}
+		d.Hosts = s.hosts
 		if revive && s.keeps {
 			bring = r.cfg.reviver(s.use).Revive
 			r.say.Phase("starting " + name + " again on its data")
@@ -136,7 +142,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	if s.cluster, err = bring(starting, d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if s.host == nil {
+	if s.attached() {
 		r.watch(starting, s)
 	}
 	r.event("phase", "system ready", name, time.Since(begun))
@@ -149,10 +155,14 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	r.say.Phase("preparing the data of " + name)
 	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
 	defer cancel()
-	s.runner, err = r.cfg.Scenario.Prepare(preparing, scenario.Site{
+	at := scenario.Site{
 		Use: s.use, Cluster: s.cluster, Client: r.client, Self: r.bed.Self(), Dir: s.dir,
 		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base, Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
-	}, r.cellsOf(name))
+	}
+	if s.network != nil {
+		at.Network, at.DropCaches = s.network, dropCaches
+	}
+	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, r.cellsOf(name))
 	return err
 }
 
@@ -208,7 +218,7 @@ func (r *run) watch(ctx context.Context, s *site) {
 // this one, must not be met again.
 func (r *run) dataSeed(s *site, now time.Time) uint64 {
 	seed := r.plan.Experiment.Seed
-	if s.host != nil {
+	if !s.attached() {
 		return seed
 	}
 	h := fnv.New64a()
@@ -265,7 +275,7 @@ func (r *run) clear(ctx context.Context) {
 			continue
 		}
 		// A trial that goes on has removed what it was to remove by itself.
-		if _, goesOn := r.cfg.Scenario.(scenario.Continuer); s.host == nil && !goesOn {
+		if _, goesOn := r.cfg.Scenario.(scenario.Continuer); s.attached() && !goesOn {
 			r.say.Phase("removing from " + name + " what was stored there")
 		}
 		begun := time.Now()
@@ -279,12 +289,23 @@ func (r *run) clear(ctx context.Context) {
 	}
 }
 
-// stop ends a system and removes what it stored here.
-func (s *site) stop(ctx context.Context) error {
+// attached reports whether it runs elsewhere.
+func (s *site) attached() bool { return len(s.hosts) == 0 }
+
+// stopSite ends a system and removes what it stored here. A process that crashes
+// when it is told to end is worth a note and no more: what it did until then is
+// not in doubt.
+func (r *run) stopSite(ctx context.Context, s *site) error {
 	var errs []error
 	if s.cluster != nil {
+		procs := s.processes()
 		if err := s.cluster.Stop(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("%s: stop: %w", s.use.Name, err))
+		}
+		for _, p := range procs {
+			if how := p.Crashed(); how != "" {
+				r.event("note", "process crashed when it was stopped", fmt.Sprintf("%s: %s (see %s)", p.Name(), how, p.LogPath()), 0)
+			}
 		}
 		s.cluster, s.runner = nil, nil
 	}
@@ -310,10 +331,8 @@ func (s *site) processes() []*testbed.Process {
 // died returns the first process of the deployment that has ended.
 func (s *site) died() *testbed.Process {
 	for _, p := range s.processes() {
-		select {
-		case <-p.Done():
+		if ended([]*testbed.Process{p}) {
 			return p
-		default:
 		}
 	}
 	return nil

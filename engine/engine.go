@@ -261,7 +261,7 @@ const baseKey = "base"
 func (r *run) close(ctx context.Context) error {
 	var errs []error
 	for _, s := range r.sites {
-		errs = append(errs, s.stop(ctx))
+		errs = append(errs, r.stopSite(ctx, s))
 	}
 	if r.bed != nil {
 		errs = append(errs, r.bed.Close(ctx))

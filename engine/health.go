@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -24,7 +25,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 	if s.cluster == nil { // an earlier attempt to bring it up failed
 		return true, r.restart(ctx, s, "it is not up")
 	}
-	if p := s.died(); p != nil {
+	if p := s.died(); p != nil && !r.reviveNodes(ctx, s) {
 		return true, r.restart(ctx, s, fmt.Sprintf("process %s ended: %v (see %s)", p.Name(), p.Err(), p.LogPath()))
 	}
 	begun := time.Now()
@@ -36,7 +37,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 		return false, ctx.Err()
 	}
 	why := fmt.Sprintf("it did not answer its health probe for %s (%v)", healthPatience, err)
-	if s.host == nil {
+	if s.attached() {
 		r.event("health", "unhealthy", s.use.Name+": "+why, 0)
 		return false, fmt.Errorf("%s: %s", s.use.Name, why)
 	}
@@ -59,17 +60,19 @@ func (r *run) probe(ctx context.Context, s *site) error {
 	}
 }
 
+// probeOnce asks all nodes at the same time.
 func probeOnce(ctx context.Context, c system.Cluster) error {
-	var errs []error
-	for _, n := range c.Nodes() {
-		h, ok := n.(system.Healther)
-		if !ok {
-			continue
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	nodes := c.Nodes()
+	errs := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		if h, ok := n.(system.Healther); ok {
+			wg.Go(func() { errs[i] = h.Health(ctx) })
 		}
-		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-		errs = append(errs, h.Health(ctx))
-		cancel()
 	}
+	wg.Wait()
 	return errors.Join(errs...)
 }
 
@@ -77,7 +80,7 @@ func probeOnce(ctx context.Context, c system.Cluster) error {
 func (r *run) restart(ctx context.Context, s *site, why string) error {
 	r.say.Note(fmt.Sprintf("%s: restarting it: %s", s.use.Name, why))
 	r.event("health", "restart", s.use.Name+": "+why, 0)
-	if err := s.stop(ctx); err != nil {
+	if err := r.stopSite(ctx, s); err != nil {
 		r.event("error", "stop before restart", err.Error(), 0)
 	}
 	return r.deploy(ctx, s, s.used)
@@ -86,7 +89,7 @@ func (r *run) restart(ctx context.Context, s *site, why string) error {
 // redeploy brings a system up as if it had never been.
 func (r *run) redeploy(ctx context.Context, s *site, why string) error {
 	r.event("phase", "fresh deployment", s.use.Name+": "+why, 0)
-	if err := s.stop(ctx); err != nil {
+	if err := r.stopSite(ctx, s); err != nil {
 		r.event("error", "stop before fresh deployment", err.Error(), 0)
 	}
 	return r.deploy(ctx, s, false)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -14,17 +15,33 @@ import (
 // them in the current block.
 type linkState struct {
 	shaped  bool
-	current experiment.ResolvedLink
+	current shape
+	spec    testbed.ShapeSpec
 	block   int
 	checks  map[string]record.LinkCheck // by system name, of the current shape in the current block
 }
 
+// shape is what decides how links are shaped.
+type shape struct {
+	link  experiment.ResolvedLink
+	swarm string             // the system whose nodes have links of their own; empty: one link to the client for each system
+	up    experiment.BitRate // of the swarm's nodes, where it differs
+}
+
+func shapeOf(cell experiment.Cell) shape {
+	s := shape{link: cell.Link}
+	if d := cell.Disseminate; d != nil {
+		s.swarm, s.up = cell.System, d.Up
+	}
+	return s
+}
+
 // prepareLink shapes the link of a cell, if it is not so already, and measures
-// it between the client and the cell's system. A link is measured again in
-// every block and after every change of shape. Attached systems have no link
+// it between the client and the cell's system or, of a swarm, between two of its
+// nodes. A link is measured again in every block and after every change of shape. Attached systems have no link
 // of ours.
 func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, block int) (*record.LinkCheck, error) {
-	if s.host == nil || !r.bed.Mode().Namespaces {
+	if s.attached() || !r.bed.Mode().Namespaces {
 		return nil, nil
 	}
 	if r.notEmulated(cell) {
@@ -32,12 +49,13 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 		// invalid; the run says once, and first, that links were not emulated.
 		return nil, nil
 	}
-	if !r.link.shaped || r.link.current != cell.Link {
-		if err := r.bed.Shape(ctx, r.shapeSpec(cell.Link)); err != nil {
+	if !r.link.shaped || r.link.current != shapeOf(cell) {
+		spec := r.shapeSpec(s, cell)
+		if err := r.bed.Shape(ctx, spec); err != nil {
 			return nil, err
 		}
 		first := !r.link.shaped
-		r.link = linkState{shaped: true, current: cell.Link, checks: map[string]record.LinkCheck{}}
+		r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[string]record.LinkCheck{}}
 		if first { // what shaping set on the hosts belongs to the environment
 			if err := r.recordEnvironment(); err != nil {
 				return nil, err
@@ -50,8 +68,9 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	if check, ok := r.link.checks[s.use.Name]; ok {
 		return &check, nil
 	}
+	from, to := r.measuredPath(s, cell, block)
 	measure := func() (record.LinkCheck, error) {
-		return r.bed.Check(ctx, s.host, r.client, r.bed.Want(s.host, r.client), float64(cell.Link.Tolerance))
+		return r.bed.Check(ctx, from, to, r.bed.Want(from, to), float64(cell.Link.Tolerance))
 	}
 	check, err := measure()
 	if err != nil && ctx.Err() == nil {
@@ -62,7 +81,7 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 		check, err = measure()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("measure the link between %s and the client: %w", s.use.Name, err)
+		return nil, fmt.Errorf("measure the link between %s and %s: %w", from.Name(), to.Name(), err)
 	}
 	r.link.checks[s.use.Name] = check
 	return &check, nil
@@ -81,27 +100,60 @@ func (r *run) mendLink(ctx context.Context) error {
 	if !was.shaped {
 		return nil
 	}
-	return r.bed.Shape(ctx, r.shapeSpec(was.current))
+	return r.bed.Shape(ctx, was.spec)
+}
+
+// measuredPath is the path that stands for all: from the system to the client, or
+// from one node that takes part in the swarm to another, another pair in each
+// block and the same for all systems of a group.
+func (r *run) measuredPath(s *site, cell experiment.Cell, block int) (from, to testbed.Host) {
+	if cell.Disseminate == nil {
+		return s.hosts[0], r.client
+	}
+	rng := rand.New(rand.NewPCG(trialSeed(r.plan.Experiment.Seed, cell.Group(), block), 0))
+	pair := rng.Perm(cell.Disseminate.Nodes)
+	return s.hosts[pair[0]], s.hosts[pair[1]]
 }
 
 // notEmulated reports whether a cell wants a link that this machine cannot give.
 func (r *run) notEmulated(cell experiment.Cell) bool {
-	return cell.Link.Shaped() && r.bed.Mode().Emulator == "none" && r.sites[cell.System].host != nil
+	return cell.Link.Shaped() && r.bed.Mode().Emulator == "none" && !r.sites[cell.System].attached()
 }
 
 // shapeSpec puts the whole link at the server's access: each direction has the
 // rate and its queue once, the delay once and the loss once. The client's side
 // is not shaped, so that no bottleneck stands twice.
-func (r *run) shapeSpec(l experiment.ResolvedLink) testbed.ShapeSpec {
+func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
+	l := cell.Link
 	p := link.Params{
 		Rate: float64(l.Rate), Delay: l.Delay.Std(), Jitter: l.Jitter.Std(),
 		Loss: float64(l.Loss), Queue: int64(l.Queue),
 	}
 	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Up: map[string]link.Params{}, Down: map[string]link.Params{}, Congestion: l.Congestion}
+	if cell.Disseminate != nil {
+		swarmSpec(&spec, s.hosts, p, float64(cell.Disseminate.Up))
+		return spec
+	}
 	for name, s := range r.sites {
-		if s.host != nil {
+		if !s.attached() {
 			spec.Up[name], spec.Down[name] = p, p
 		}
 	}
 	return spec
+}
+
+// swarmSpec gives every node of a swarm an access link of its own. What happens
+// on the way, delay, jitter and loss, is the sender's: each direction has it once,
+// whoever the two are. The rates are two: that at which one sends and that at
+// which the other receives. Of other systems' nodes nothing is shaped: they idle.
+func swarmSpec(spec *testbed.ShapeSpec, hosts []testbed.Host, p link.Params, up float64) {
+	spec.Changes = true
+	out := p
+	if up > 0 {
+		out.Rate = up
+	}
+	for _, h := range hosts {
+		spec.Up[h.Name()] = out
+		spec.Down[h.Name()] = link.Params{Rate: p.Rate, Queue: p.Queue}
+	}
 }

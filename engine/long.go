@@ -92,7 +92,7 @@ func (r *run) openLong(ctx context.Context, cell experiment.Cell, block int) (*l
 	defer cancel()
 	var err error
 	switch {
-	case !kept && s.used && s.host != nil:
+	case !kept && s.used && !s.attached():
 		err = r.redeploy(ready, s, "each trial begins with a fresh deployment")
 	default:
 		err = r.mendLink(ready)

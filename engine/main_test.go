@@ -6,12 +6,18 @@ import (
 	"os"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// The test binary serves as plimsoll's helpers of the testbed, too.
+// The test binary serves as plimsoll's helpers of the testbed, and as the nodes
+// of a swarm, too.
 func TestMain(m *testing.M) {
-	if handled, err := testbed.ServeNode(context.Background(), os.Args[1:]); handled {
+	handled, err := testbed.ServeNode(context.Background(), os.Args[1:])
+	if !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == "bittorrent" {
+		handled, err = true, bittorrent.System{}.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
+	}
+	if handled {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

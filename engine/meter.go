@@ -2,7 +2,9 @@ package engine
 
 import (
 	"math"
+	"runtime"
 	"sync"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -12,12 +14,16 @@ import (
 // meter turns the samples of one trial into what the trial's processes used.
 type meter struct {
 	system map[string]bool // names of the loaded system's processes; the others idle
+	nodes  [][]string      // of each node of a swarm: names of its processes
 
 	mu      sync.Mutex
 	first   map[string]record.Sample // by process
 	last    map[string]record.Sample
+	before  map[string]float64 // CPU seconds of processes whose place another has taken
+	peak    map[string]float64 // resident set
 	rssPeak float64
 	seen    bool // a process of the system was observed
+	over    bool // the window has ended
 }
 
 func newMeter(s *site) *meter {
@@ -28,28 +34,73 @@ func newMeter(s *site) *meter {
 	for _, p := range s.processes() {
 		m.system[p.Name()] = true
 	}
+	if s.network != nil {
+		for _, n := range s.cluster.Nodes() {
+			var names []string
+			for _, p := range n.Processes() {
+				names = append(names, p.Name())
+			}
+			m.nodes = append(m.nodes, names)
+		}
+	}
 	return m
+}
+
+// begin forgets what was until now: the window begins with these samples.
+func (m *meter) begin(samples []record.Sample) {
+	m.mu.Lock()
+	m.first, m.rssPeak, m.over = nil, 0, false
+	m.mu.Unlock()
+	m.add(samples)
+}
+
+// end ends the window with these samples.
+func (m *meter) end(samples []record.Sample) {
+	m.add(samples)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.over = true
 }
 
 // add takes the samples of one poll.
 func (m *meter) add(samples []record.Sample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.over {
+		return
+	}
 	if m.first == nil {
 		m.first, m.last = map[string]record.Sample{}, map[string]record.Sample{}
+		m.before, m.peak = map[string]float64{}, map[string]float64{}
 	}
 	var rss float64
 	for _, s := range samples {
-		if _, known := m.first[s.Process]; !known {
+		last, known := m.last[s.Process]
+		switch {
+		case !known:
 			m.first[s.Process] = s
+		case last.PID != s.PID: // started again under the same name: it begins at 0
+			m.before[s.Process] += last.CPU - m.first[s.Process].CPU
+			m.first[s.Process] = record.Sample{Start: s.Start, End: s.End}
 		}
 		m.last[s.Process] = s
+		m.peak[s.Process] = max(m.peak[s.Process], s.RSS)
 		if m.system[s.Process] {
 			m.seen = true
 			rss += s.RSS
 		}
 	}
 	m.rssPeak = math.Max(m.rssPeak, rss)
+}
+
+// cpu is what the processes of a name have used in the window; NaN when none was
+// seen.
+func (m *meter) cpu(name string) float64 {
+	last, ok := m.last[name]
+	if !ok {
+		return math.NaN()
+	}
+	return m.before[name] + last.CPU - m.first[name].CPU
 }
 
 // others is what others used between the first and the last poll.
@@ -65,15 +116,55 @@ func (m *meter) usage() scenario.Usage {
 	others := m.others()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share()}
+	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(), HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), BoxCPU: math.NaN()}
 	if m.seen {
 		u.SystemCPU, u.SystemRSSPeak = 0, m.rssPeak
 	}
+	emulator := 0.0
 	for name, last := range m.last {
-		first := m.first[name]
-		if m.system[name] {
-			u.SystemCPU += last.CPU - first.CPU
+		switch {
+		case m.system[name]:
+			u.SystemCPU += m.cpu(name)
+		case last.Role == emulatorRole:
+			emulator += m.cpu(name)
 		}
 	}
+	for _, names := range m.nodes {
+		node := scenario.NodeUsage{}
+		for _, name := range names {
+			node.CPU += m.cpu(name)
+			node.RSSPeak += m.peak[name]
+		}
+		u.Nodes = append(u.Nodes, node)
+	}
+	self := m.last[testbed.SelfSample]
+	if wall := (self.End - m.first[testbed.SelfSample].End).Seconds(); wall > 0 {
+		box := wall * float64(runtime.NumCPU())
+		u.HarnessCPU, u.EmulatorCPU, u.BoxCPU = m.cpu(testbed.SelfSample)/box, emulator/box, m.cpu(testbed.BoxSample)/box
+	}
 	return u
+}
+
+// emulatorRole is that of the link emulator's process.
+const emulatorRole = "emulator"
+
+// window is how a scenario tells the meter when the time begins and ends that it
+// measures: each takes a look of its own, so that the edges are exact.
+type window struct {
+	bed   *testbed.Testbed
+	epoch time.Time
+	meter *meter
+	keep  func([]record.Sample)
+}
+
+func (w window) begin() {
+	samples := w.bed.Poll(w.epoch)
+	w.meter.begin(samples)
+	w.keep(samples)
+}
+
+func (w window) end() {
+	samples := w.bed.Poll(w.epoch)
+	w.meter.end(samples)
+	w.keep(samples)
 }

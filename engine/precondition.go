@@ -33,6 +33,8 @@ func preconditions() []precondition {
 		{"allowance", checkAllowance},
 		{"balance", checkBalance},
 		{"contracts", checkContracts},
+		{"memory", checkMemory},
+		{"cache", checkCache},
 		{"disk-space", checkDisk},
 		{"run-directory", checkDirectory},
 	}

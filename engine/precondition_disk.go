@@ -25,8 +25,10 @@ const recordingRoom = 256 << 20
 // load test stores in a system that can be revived is kept in the run directory.
 func checkDisk(_ context.Context, cfg Config) []Problem {
 	var need, kept float64 = recordingRoom, recordingRoom
+	var swarm float64
 	for _, use := range cfg.Plan.Experiment.Systems {
 		cells := cellsOf(cfg.Plan, use.Name)
+		swarm = math.Max(swarm, largestSwarm(cells))
 		_, bytes := cfg.Scenario.Prepares(cells)
 		switch {
 		case !slices.ContainsFunc(cells, cfg.continues):
@@ -39,6 +41,7 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 			need += longestOf(cfg, cells) * expansion(use)
 		}
 	}
+	need += swarm // one system after the other: what a trial leaves is removed after it
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or data.objects smaller")
 	if kept > recordingRoom && !cfg.Resume {
 		dir := cfg.Dir
@@ -48,6 +51,17 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or store less")...)
 	}
 	return problems
+}
+
+// largestSwarm is the bytes that the nodes of the largest of these cells hold
+// together when all have the content.
+func largestSwarm(cells []experiment.Cell) (most float64) {
+	for _, c := range cells {
+		if c.Disseminate != nil {
+			most = math.Max(most, float64(c.Disseminate.Nodes)*float64(c.Data.Size))
+		}
+	}
+	return most
 }
 
 func tooFull(dir string, need float64, hint string) []Problem {

@@ -9,8 +9,11 @@ import (
 // checkMachine asks the testbed what this machine lacks for the run.
 func checkMachine(ctx context.Context, cfg Config) []Problem {
 	var all []Problem
+	changes, _ := plansChanges(cfg.Plan)
 	for _, p := range testbed.Problems(ctx, testbedOptions(cfg)) {
-		all = append(all, Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: p.Severity == testbed.Fatal})
+		// Links that are not emulated can be no others in the middle of a trial.
+		fatal := changes && (p.Name == "namespaces" || p.Name == "emulator") && p.Severity == testbed.Warning
+		all = append(all, Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: p.Severity == testbed.Fatal || fatal})
 	}
 	return all
 }
@@ -18,7 +21,11 @@ func checkMachine(ctx context.Context, cfg Config) []Problem {
 // testbedOptions are what the plan wants of a testbed.
 func testbedOptions(cfg Config) testbed.Options {
 	link := cfg.Plan.Experiment.Link
+	emulator := link.Emulator
+	if _, cuts := plansChanges(cfg.Plan); cuts && (emulator == "" || emulator == "auto") {
+		emulator = "tun" // the only one that knows pairs of nodes
+	}
 	return testbed.Options{
-		Dir: cfg.Dir, Self: cfg.Self, Emulate: link.Emulator, Plain: attaches(cfg.Plan), IPv6: link.IPv6,
+		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, Plain: attaches(cfg.Plan), IPv6: link.IPv6,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +39,9 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	var restarted bool
 	var check *record.LinkCheck
 	unready := r.mendLink(ctx)
-	if unready == nil {
+	if unready == nil && cell.Disseminate != nil && cell.Disseminate.Fresh && s.used {
+		unready = r.redeploy(ctx, s, "each trial begins with fresh nodes")
+	} else if unready == nil {
 		restarted, unready = r.healthy(ctx, s)
 	}
 	if unready == nil {
@@ -72,6 +75,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		}
 	}
 
+	s.used = s.used || cell.Disseminate != nil
 	out, err := r.load(ctx, s, cell, block, w, epoch)
 	var skip *scenario.SkipError
 	if errors.As(err, &skip) {
@@ -80,13 +84,19 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	if err != nil {
 		return fail(err)
 	}
+	for _, l := range out.load.Links {
+		if err := w.Link(l); err != nil {
+			return fail(err)
+		}
+	}
 	measured := scenario.Measured{Cell: cell, Summary: w.Summary(), Load: out.load, Usage: out.usage, Link: check, TLS: out.tls}
 	counts := w.Summary().Counts()
 	t := record.Trial{
 		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Details: append(out.load.Details, out.footprint...), Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
+		Notes: out.load.Notes, Details: slices.Concat(out.load.Details, nodeDetails(s, out.usage), out.footprint), Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
 	}
+	t.Notes = append(t.Notes, out.notes...)
 	if r.notEmulated(cell) {
 		t.Notes = append(t.Notes, record.NoteNotEmulated)
 	}
@@ -122,6 +132,7 @@ type loaded struct {
 	load  scenario.Load
 	usage scenario.Usage
 	died  *testbed.Process
+	notes []string
 	tls   bool
 
 	footprint []record.Detail // memory of the system's processes
@@ -145,10 +156,15 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	if err != nil {
 		return loaded{}, fmt.Errorf("link emulator: %w", err)
 	}
-	meter, memory := newMeter(s), startFootprint(s)
+	meter, memory, procs := newMeter(s), startFootprint(s), s.processes()
+	observed := func(samples []record.Sample) { keep(w.Samples(samples)) }
+	window := window{r.bed, epoch, meter, observed}
+	if s.network != nil {
+		s.network.tol = float64(cell.Link.Tolerance)
+	}
 	stop := r.bed.Observe(ctx, epoch, observeEvery, func(samples []record.Sample) {
 		meter.add(samples)
-		keep(w.Samples(samples))
+		observed(samples)
 	})
 	load, err := s.runner.Trial(ctx, cell, trialSeed(r.plan.Experiment.Seed, cell.Group(), block), scenario.Sink{
 		Epoch: epoch,
@@ -156,9 +172,18 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 		Progress: func(ops, bytes int64) {
 			r.say.Load(ops, bytes, time.Since(epoch))
 		},
+		Number: block, Marks: w.Marks, Event: w.Event, Begin: window.begin, End: window.end,
 	})
 	stop() // takes a last sample, so that deltas cover the whole trial
-	out := loaded{load: load, usage: meter.usage(), died: s.died(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
+	out := loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
+	if s.network == nil {
+		out.died = s.died()
+	} else {
+		out.notes = r.recordDeaths(w, cell, deaths(procs))
+		if undone := s.network.undo(ctx); undone != nil {
+			r.event("note", "links not brought back", undone.Error(), 0)
+		}
+	}
 	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(ctx, s, before)
 	if out.emulatorDied {
 		r.event("fault", "link emulator died", fmt.Sprintf("during %s, block %d", cell.ID, block), 0)
@@ -190,7 +215,7 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 		return limits.Trial.Std()
 	}
 	estimate := time.Duration(cell.Estimate.Seconds * float64(time.Second))
-	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute
+	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute + swarmTime(cell, limits)
 }
 
 // emulatorSince tells why the link did not do what it should since the earlier
@@ -200,17 +225,22 @@ func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (tr
 	if err != nil {
 		return "", ctx.Err() == nil
 	}
-	if !running || s.host == nil {
+	if !running || s.attached() {
 		return "", false
 	}
-	return after.Since(before).Trouble(r.bed.Want(s.host, r.client).LatenessLimit()), false
+	to := r.client
+	if s.network != nil { // of all its links, which are as long as one another
+		to = s.hosts[len(s.hosts)-1]
+	}
+	return after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit()), false
 }
 
 // validity names what speaks against a trial, apart from what the generator
 // says of itself.
 func validity(limits experiment.Limits, out loaded, check *record.LinkCheck, c record.Counts) []string {
 	var why []string
-	if check != nil && !check.OK {
+	off := func(l record.LinkCheck) bool { return !l.OK }
+	if check != nil && off(*check) || slices.ContainsFunc(out.load.Links, off) {
 		why = append(why, record.ReasonLinkOff)
 	}
 	if out.died != nil {

@@ -16,6 +16,9 @@ import (
 func (t *uploadTrial) attempt(ctx context.Context, worker, object int) error {
 	if t.inDoubt(object) {
 		// The attempt before this one seemed to fail, and may have left the object.
+		if err := t.write(); err != nil {
+			return err
+		}
 		done, err := t.look(ctx, worker, object)
 		if done || err != nil {
 			return err
@@ -112,7 +115,9 @@ func (t *uploadTrial) doubts(object int, doubt bool) {
 func (t *uploadTrial) accepted(ctx context.Context, worker, object int, job *record.Job, ref system.Ref, at time.Duration) error {
 	job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(ref), at, ""
 	t.doubts(object, false)
-	if err := t.write(*job); err != nil {
+	if t.settler() == nil {
+		t.hold(*job)
+	} else if err := t.write(*job); err != nil { // it is written again soon, by others
 		return err
 	}
 	t.keepRef(object, job)

@@ -41,9 +41,9 @@ func newQueue(n int, now func() time.Duration) *queue {
 	return &queue{now: now, state: make([]objectState, n), limit: n, again: make(chan struct{})}
 }
 
-// take gives the next object, which is then under way. It waits while one may
-// come; ok is false when none does, or ctx has ended.
-func (q *queue) take(ctx context.Context) (object int, ok bool) {
+// take gives the next object, which is then under way. While one may come it
+// calls waits and waits; ok is false when none does, or ctx has ended.
+func (q *queue) take(ctx context.Context, waits func()) (object int, ok bool) {
 	for ctx.Err() == nil {
 		q.mu.Lock()
 		wait := time.Duration(-1)
@@ -70,6 +70,7 @@ func (q *queue) take(ctx context.Context) (object int, ok bool) {
 		if ok || over {
 			return object, ok
 		}
+		waits()
 		pause(ctx, wait, again)
 	}
 	return 0, false

@@ -77,7 +77,11 @@ func (y *uploadTally) untouch(job *record.Job) {
 	}
 }
 
+// flush writes what is held, and the operations.
 func (t *uploadTrial) flush() error {
+	if err := t.write(); err != nil {
+		return err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.send()

@@ -30,6 +30,7 @@ type uploadTrial struct {
 	telling sync.Mutex // one report at a time, in order
 
 	mu      sync.Mutex
+	held    []record.Job        // accepted, to be written with what is written next
 	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
 	doubt   map[int]bool        // the latest attempt may have left something in the system
 	refs    map[int]system.Ref  // of those done that are read or removed at the end
@@ -154,11 +155,17 @@ func (t *uploadTrial) put(ctx context.Context) error {
 func (t *uploadTrial) workers(ctx context.Context, n int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	release := func() {
+		if err := t.write(); err != nil {
+			cancel(err)
+		}
+	}
 	var group sync.WaitGroup
 	for worker := range min(n, max(1, t.set.Len())) {
 		group.Go(func() {
+			defer release()
 			for {
-				object, ok := t.queue.take(ctx)
+				object, ok := t.queue.take(ctx, release)
 				if !ok {
 					return
 				}
@@ -194,13 +201,27 @@ func (t *uploadTrial) event(kind, what, detail string) error {
 	return t.sink.Journal.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
 }
 
-// write records what became of objects. It may be kept from the end of the
-// session: what has happened has happened.
+// write records what became of objects, and before it what is held, in one
+// commit. It may be kept from the end of the session: what has happened has
+// happened.
 func (t *uploadTrial) write(jobs ...record.Job) error {
+	t.mu.Lock()
+	jobs, t.held = append(t.held, jobs...), nil
+	t.mu.Unlock()
 	if len(jobs) == 0 {
 		return nil
 	}
 	return t.sink.Journal.Jobs(jobs...)
+}
+
+// hold has an accepted object recorded together with what is written next, which
+// is mostly that another is put: a commit less for each. Whoever is to wait
+// first, for anything, writes. A session that is killed before leaves the object
+// in doubt, as it does one that is killed within its put.
+func (t *uploadTrial) hold(job record.Job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = append(t.held, job)
 }
 
 func (t *uploadTrial) note(text string) {

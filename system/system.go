@@ -40,8 +40,9 @@ type Info struct {
 	Embedded bool     // runs as a subcommand of plimsoll
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
 	// NodeMemory is about what one node holds while it serves or fetches, bytes
-	// (resident set, as measured; see the system's page): whether the nodes asked
-	// for fit into this machine is judged by it. 0: not known.
+	// (resident set without the program's own pages, which all nodes share, as
+	// measured; see the system's page): whether the nodes asked for fit into this
+	// machine is judged by it. 0: not known.
 	NodeMemory int64
 }
 

@@ -75,6 +75,8 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 
 // Poll looks at every process and the box once.
 func (t *Testbed) Poll(epoch time.Time) []record.Sample {
+	t.polling.Lock()
+	defer t.polling.Unlock()
 	start := time.Since(epoch)
 	all := scan()
 	t.mu.Lock()
@@ -247,7 +249,7 @@ func openFiles(pid int) (int, bool) {
 
 // Traffic is what the host's interfaces have received and sent, headers
 // included, in bytes since the host was made; NaN on a plain host, which has no
-// interface of its own.
+// interface of its own. A super-packet counts with the headers of one segment.
 func (h *host) Traffic() (rx, tx float64) { return h.traffic() }
 
 // Counted is a host that counts what crosses its link.

@@ -354,6 +354,25 @@ func (p *Process) Err() error {
 	return p.err
 }
 
+// Crashed says how a process crashed that had been told to end: by which signal,
+// although nobody had sent it. Empty: it did not, or has not ended.
+func (p *Process) Crashed() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == nil || !p.stopping || p.err != nil {
+		return ""
+	}
+	status, ok := p.state.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return ""
+	}
+	switch status.Signal() {
+	case syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGSEGV, syscall.SIGTRAP:
+		return p.state.String()
+	}
+	return ""
+}
+
 // Stop ends the process and all that it started: the steps of the command, or
 // SIGTERM, SIGQUIT, SIGKILL; when ctx ends it goes straight to SIGKILL. It
 // returns nil once nothing of it is left. Later calls wait for the first.

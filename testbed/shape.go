@@ -23,6 +23,9 @@ type ShapeSpec struct {
 	Pairs      map[[2]string]link.Params // from, to
 	Congestion string                    // TCP congestion control of all hosts; empty: cubic
 	Seed       uint64                    // of losses and jitter; the emulator takes the first
+	// Changes puts the emulator in the way even where nothing is shaped yet: Reshape
+	// is to come, and may not move hosts to other devices.
+	Changes bool
 }
 
 func (s ShapeSpec) topology() link.Topology {
@@ -137,7 +140,7 @@ func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
 		return nil
 	}
 	s.active = "none"
-	if mode.Emulator != "none" && (spec.shaped() || t.opt.Emulate == "tun") {
+	if mode.Emulator != "none" && (spec.shaped() || spec.Changes || t.opt.Emulate == "tun") {
 		s.active = mode.Emulator
 		if len(spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.tunWorks {
 			s.active = "tun" // netem knows no pairs
@@ -152,6 +155,71 @@ func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
 		}
 	}
 	return nil
+}
+
+// Reshape changes the links under a load: hosts keep their devices, routes and
+// congestion control, connections live on, and packets under way keep their
+// departure. The maxima of TCP's buffers grow where the new links need it, and
+// never shrink before the next Shape. How large super-packets may be, a connection
+// learns when it is made: an older one's bursts fit the rate of before. netem drops
+// what waits for a link that is no longer shaped at all, and has no Pairs.
+//
+// It goes from one shape to another of the same emulator, see ShapeSpec.Changes,
+// and fails where links are not emulated, or no longer.
+func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
+	t.mu.Lock()
+	hosts, closed := t.hosts, t.closed
+	t.mu.Unlock()
+	if closed {
+		return errors.New("testbed: reshape: the testbed is closed")
+	}
+	if err := spec.check(hosts); err != nil {
+		return fmt.Errorf("testbed: reshape: %w", err)
+	}
+	s := &t.shape
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	switch s.active {
+	case "tun":
+		if err = s.tun.Err(); err == nil {
+			err = s.tun.Shape(ctx, spec.topology())
+		}
+	case "netem":
+		err = s.netem.Shape(spec.topology())
+	default:
+		err = errors.New("links are not emulated")
+	}
+	if err != nil {
+		return fmt.Errorf("testbed: reshape: %w", err)
+	}
+	spec.Congestion, spec.Seed = s.spec.Congestion, s.spec.Seed
+	s.spec = spec
+	for _, h := range hosts {
+		if !spec.names(h.name) {
+			continue
+		}
+		receive, send := s.bufferMaxima(h, hosts)
+		if receive <= s.buffers[h.name] {
+			continue
+		}
+		err := h.keeper.do(func() error {
+			setBuffers(t, h, receive, send)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("testbed: reshape host %s: %w", h.name, err)
+		}
+		s.buffers[h.name] = receive
+	}
+	return nil
+}
+
+// names reports whether a host's own link is in the spec.
+func (s ShapeSpec) names(host string) bool {
+	_, up := s.Up[host]
+	_, down := s.Down[host]
+	return up || down
 }
 
 func (s ShapeSpec) check(hosts []*host) error {
@@ -246,8 +314,8 @@ func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) erro
 	return s.tun.Shape(ctx, s.spec.topology())
 }
 
-// settle sets one host's buffers, congestion control and route.
-func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
+// bufferMaxima are those of TCP's buffers that a host's connections need.
+func (s *shaper) bufferMaxima(h *host, hosts []*host) (receive, send int64) {
 	var bdp float64
 	topology := s.spec.topology()
 	for _, o := range hosts {
@@ -255,19 +323,28 @@ func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
 			bdp = max(bdp, product(topology.Want(h.name, o.name)), product(topology.Want(o.name, h.name)))
 		}
 	}
-	receive := bufferMax(bdp, receiveMaxMin)
-	send := bufferMax(bdp, sendMaxMin)
+	return bufferMax(bdp, receiveMaxMin), bufferMax(bdp, sendMaxMin)
+}
+
+// setBuffers runs on the host's thread.
+func setBuffers(t *Testbed, h *host, receive, send int64) {
+	for _, b := range []sysctl{
+		{"net.ipv4.tcp_rmem", buffers(receiveFirst, receive)},
+		{"net.ipv4.tcp_wmem", buffers(sendFirst, send)},
+	} {
+		if err := writeSysctl(b.key, b.value); err != nil {
+			t.log(fmt.Sprintf("host %s: cannot set %s to %s: %v", h.name, b.key, b.value, err))
+		}
+	}
+}
+
+// settle sets one host's buffers, congestion control and route.
+func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
+	receive, send := s.bufferMaxima(h, hosts)
 	var congestion string
 	var refused error
 	err := h.keeper.do(func() error {
-		for _, b := range []sysctl{
-			{"net.ipv4.tcp_rmem", buffers(receiveFirst, receive)},
-			{"net.ipv4.tcp_wmem", buffers(sendFirst, send)},
-		} {
-			if err := writeSysctl(b.key, b.value); err != nil {
-				t.log(fmt.Sprintf("host %s: cannot set %s to %s: %v", h.name, b.key, b.value, err))
-			}
-		}
+		setBuffers(t, h, receive, send)
 		refused = writeSysctl("net.ipv4.tcp_congestion_control", s.spec.Congestion)
 		congestion, _ = readSysctl("net.ipv4.tcp_congestion_control")
 		return nil

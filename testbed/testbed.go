@@ -53,8 +53,9 @@ type Testbed struct {
 
 	starting sync.WaitGroup // processes that are being started
 
-	shape shaper
-	box   box
+	shape   shaper
+	polling sync.Mutex // one poll at a time: a counter that seems to fall is taken for a process that has ended
+	box     box
 }
 
 // New makes an empty testbed, removing what dead runs left behind first. The

@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/boxo"
 	"github.com/plimsoll-project/plimsoll/system/codex"
 	"github.com/plimsoll-project/plimsoll/system/deluge"
+	"github.com/plimsoll-project/plimsoll/system/fanout"
 	"github.com/plimsoll-project/plimsoll/system/http"
 	"github.com/plimsoll-project/plimsoll/system/kubo"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
@@ -36,6 +37,7 @@ func All() []system.System {
 		kubo.System{},
 		boxo.System{},
 		bittorrent.System{},
+		fanout.System{},
 		boost.System{},
 		http.System{},
 	}

@@ -33,6 +33,8 @@ type Swarm struct {
 	// Plain: the store keeps content in whole runs of bytes, so that the test
 	// finds them on disk and can spoil them.
 	Plain bool
+	// Leaf: a node does not pass on what it fetched (a baseline).
+	Leaf bool
 	// Fetching is the limit of a fetch of a few MiB; 0: a minute.
 	Fetching time.Duration
 }
@@ -247,7 +249,13 @@ func (w *swarm) wantBack(i int, ref system.Ref, data []byte) {
 
 func (w *swarm) addresses() {
 	seen := map[string]bool{}
+	can := w.s.System.Info().Can
 	for i := range w.nodes {
+		for _, word := range system.Abilities(w.nodes[i]) {
+			if !slices.Contains(can, word) {
+				w.t.Errorf("node %d can %q, which Info.Can does not have", i, word)
+			}
+		}
 		a := w.address(i)
 		if a == "" || seen[a] {
 			w.t.Errorf("node %d: address %q: empty, or another's", i, a)
@@ -323,7 +331,7 @@ func (w *swarm) severalSeeders() {
 	w.awaitComplete(3, ref, data)
 }
 
-// handedOn: a node serves what it fetched.
+// handedOn: a node serves what it fetched, if its system is one of those.
 func (w *swarm) handedOn() {
 	data := Bytes("handed on", 2*mib)
 	ref := w.publish(0, "handed on", data)
@@ -333,6 +341,12 @@ func (w *swarm) handedOn() {
 		w.t.Fatal(err)
 	}
 	w.fetch(2, ref, 1)
+	if w.s.Leaf {
+		if f, _ := w.watch(2, ref, int64(len(data)), watched/2, complete); f.Complete || f.Verified > 0 {
+			w.t.Errorf("node 1 passes on what it fetched: node 2 has %+v", f)
+		}
+		return
+	}
 	w.awaitComplete(2, ref, data)
 }
 

@@ -58,6 +58,7 @@ type Emulator struct {
 type emulated struct {
 	device string
 	nl     *netlink.Handle
+	segs   int // of a super-packet, at most, as it was set; 0: not yet
 }
 
 // NewTUN launches an emulator process and waits until it is ready.
@@ -193,7 +194,7 @@ func (e *Emulator) AddHost(ctx context.Context, name string, d Device) error {
 		return fmt.Errorf("link: add host %s: %w", name, err)
 	}
 	e.mu.Lock()
-	e.hosts[name] = &emulated{d.Name, nl}
+	e.hosts[name] = &emulated{device: d.Name, nl: nl}
 	shape := e.shape
 	e.mu.Unlock()
 	return e.limitBursts(shape)
@@ -232,13 +233,18 @@ func (e *Emulator) limitBursts(t Topology) error {
 				rate = least(rate, t.Down[other].Rate)
 			}
 		}
+		segs := segmentsPerBurst(rate)
+		if segs == h.segs {
+			continue
+		}
 		dev, err := h.nl.LinkByName(h.device)
 		if err == nil {
-			err = h.nl.LinkSetGSOMaxSegs(dev, segmentsPerBurst(rate))
+			err = h.nl.LinkSetGSOMaxSegs(dev, segs)
 		}
 		if err != nil {
 			return fmt.Errorf("link: limit super-packets of %s on %s: %w", h.device, name, err)
 		}
+		h.segs = segs
 	}
 	return nil
 }

@@ -16,13 +16,18 @@ type shaper struct {
 
 // set changes rate (bit/s, 0: unlimited) and queue (bytes). What has been
 // accepted keeps its departure, and what comes later leaves after it, so order
-// is kept; it does not count against the new queue.
+// is kept; it does not count against the new queue. The settings in force change
+// nothing, whatever becomes of other links: the queue goes on as full as it is.
 func (s *shaper) set(rate float64, queue int64) {
-	s.before = s.busy
-	s.perByte, s.limit = 0, float64(queue)
+	perByte := 0.0
 	if rate > 0 {
-		s.perByte = 8e9 / rate
+		perByte = 8e9 / rate
 	}
+	if perByte == s.perByte && float64(queue) == s.limit {
+		return
+	}
+	s.before = s.busy
+	s.perByte, s.limit = perByte, float64(queue)
 }
 
 // backlog is the number of bytes that wait or are being sent at t.

@@ -119,3 +119,26 @@ func TestShaperReshape(t *testing.T) {
 		}
 	}
 }
+
+// Settings that are in force already change nothing: a full queue stays full,
+// however often other links change.
+func TestShaperSameSettings(t *testing.T) {
+	var s shaper
+	s.set(8e9, 3000) // a byte in a nanosecond
+	p := sized(1000, 1)
+	for s.fit(0, p) == 1 {
+		s.take(0, p.wire())
+	}
+	full := s.backlog(0)
+	s.set(8e9, 3000)
+	if s.fit(0, p) != 0 || s.backlog(0) != full {
+		t.Errorf("a queue with %g bytes has %g after the same settings", full, s.backlog(0))
+	}
+	s.set(8e8, 3000) // others: what was accepted keeps its departure and does not count
+	if s.fit(0, p) != 1 || s.backlog(0) != 0 {
+		t.Errorf("after other settings the queue has %g bytes", s.backlog(0))
+	}
+	if at := s.take(0, 100); float64(at) != full+1000 {
+		t.Errorf("the next packet leaves at %d, after %g that were accepted before", at, full)
+	}
+}

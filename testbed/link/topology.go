@@ -123,6 +123,10 @@ func (t Topology) resolve(hosts []string) Topology {
 	r := Topology{Up: map[string]Params{}, Down: map[string]Params{}, Pairs: map[Pair]Params{}}
 	for _, h := range hosts {
 		var rtt time.Duration // of the longest path through h's access link
+		if !t.Up[h].queues() && !t.Down[h].queues() {
+			r.Up[h], r.Down[h] = t.Up[h].withQueue(0), t.Down[h].withQueue(0)
+			continue
+		}
 		for _, o := range hosts {
 			if o != h {
 				rtt = max(rtt, t.path(h, o).delay+t.path(o, h).delay)
@@ -188,3 +192,6 @@ func least(rates ...float64) float64 {
 	}
 	return r
 }
+
+// queues reports whether the size of p's queue depends on how long the paths are.
+func (p Params) queues() bool { return p.QueueBytes(0) != p.QueueBytes(maxDelay) }

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// network is the links of a swarm, for its scenario.
+type network struct {
+	r       *run
+	s       *site
+	changed bool    // the links differ from what the cell says
+	tol     float64 // of the cell's link checks
+}
+
+var _ scenario.Network = (*network)(nil)
+
+// Emulated implements scenario.Network.
+func (n *network) Emulated() (ok bool, why string) {
+	m := n.r.bed.Mode()
+	return m.Emulator != "none", m.Why
+}
+
+// Traffic implements scenario.Network.
+func (n *network) Traffic(node int) (received, sent float64) {
+	h, ok := n.s.hosts[node].(testbed.Counted)
+	if !ok {
+		return math.NaN(), math.NaN()
+	}
+	return h.Traffic()
+}
+
+// Check implements scenario.Network.
+func (n *network) Check(ctx context.Context, from, to int) (record.LinkCheck, error) {
+	a, b := n.s.hosts[from], n.s.hosts[to]
+	return n.r.bed.Check(ctx, a, b, n.r.bed.Want(a, b), n.tol)
+}
+
+// Change implements scenario.Network.
+func (n *network) Change(ctx context.Context, c scenario.NetworkChange) error {
+	none := len(c.Rates) == 0 && len(c.Apart) == 0
+	if none && !n.changed {
+		return nil
+	}
+	if ok, why := n.Emulated(); !ok {
+		return fmt.Errorf("links cannot be changed: %s", why)
+	}
+	spec, err := changed(n.r.link.spec, n.s.hosts, c)
+	if err != nil {
+		return err
+	}
+	n.changed = true
+	if err := n.r.bed.Reshape(ctx, spec); err != nil {
+		return err
+	}
+	n.changed = !none
+	return nil
+}
+
+// undoTime bounds what bringing back the links may take.
+const undoTime = 10 * time.Second
+
+// undo brings back what the cell says. When it fails the next trial shapes anew.
+func (n *network) undo(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	err := n.Change(ctx, scenario.NetworkChange{})
+	if err != nil {
+		n.r.link.shaped, n.changed = false, false
+	}
+	return err
+}
+
+// changed is how links are shaped when they differ from base by c. Who is apart
+// loses whatever goes to or comes from the others; all else about these paths
+// stays as it is.
+func changed(base testbed.ShapeSpec, hosts []testbed.Host, c scenario.NetworkChange) (testbed.ShapeSpec, error) {
+	spec := base
+	spec.Up, spec.Down = maps.Clone(base.Up), maps.Clone(base.Down)
+	known := func(node int) error {
+		if node < 0 || node >= len(hosts) {
+			return fmt.Errorf("node %d: there are %d", node, len(hosts))
+		}
+		return nil
+	}
+	for node, rates := range c.Rates {
+		if err := known(node); err != nil {
+			return spec, err
+		}
+		name := hosts[node].Name()
+		up, down := spec.Up[name], spec.Down[name]
+		if rates.Up > 0 {
+			up.Rate = rates.Up
+		}
+		if rates.Down > 0 {
+			down.Rate = rates.Down
+		}
+		spec.Up[name], spec.Down[name] = up, down
+	}
+	if len(c.Apart) == 0 {
+		return spec, nil
+	}
+	if err := errors.Join(known(slices.Min(c.Apart)), known(slices.Max(c.Apart))); err != nil {
+		return spec, err
+	}
+	spec.Pairs = map[link.Pair]link.Params{}
+	for _, node := range c.Apart {
+		for other := range hosts {
+			if slices.Contains(c.Apart, other) {
+				continue
+			}
+			a, b := hosts[node].Name(), hosts[other].Name()
+			for _, p := range []link.Pair{{a, b}, {b, a}} {
+				up, down := spec.Up[p[0]], spec.Down[p[1]]
+				spec.Pairs[p] = link.Params{Delay: up.Delay + down.Delay, Jitter: up.Jitter + down.Jitter, Loss: 1}
+			}
+		}
+	}
+	return spec, nil
+}

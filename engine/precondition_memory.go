@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// checkMemory compares what the nodes of all systems take, which are there at the
+// same time, with what the machine has left.
+func checkMemory(_ context.Context, cfg Config) []Problem {
+	need := nodeMemory(cfg)
+	if need.bytes == 0 {
+		return nil
+	}
+	free, err := testbed.AvailableMemory()
+	if err != nil {
+		return []Problem{{What: err.Error()}}
+	}
+	return need.over(free)
+}
+
+// memoryNeed is what the nodes of a plan take.
+type memoryNeed struct {
+	bytes   float64
+	parts   []string // in words, by system
+	unknown []string // systems that do not say
+}
+
+// nodeMemory adds up the nodes of all swarms of a plan.
+func nodeMemory(cfg Config) (need memoryNeed) {
+	for _, use := range cfg.Plan.Experiment.Systems {
+		cells := cellsOf(cfg.Plan, use.Name)
+		sys := findSystem(cfg.Systems, use.Use)
+		if sys == nil || use.Mode == string(system.Attach) || !swarms(cells) {
+			continue
+		}
+		n, each := nodes(cells), sys.Info().NodeMemory
+		if each == 0 {
+			need.unknown = append(need.unknown, use.Name)
+			continue
+		}
+		bytes := float64(n) * float64(each)
+		need.bytes += bytes
+		need.parts = append(need.parts, fmt.Sprintf("%d nodes of %s take about %s", n, use.Name, experiment.RoughBytes(bytes)))
+	}
+	return need
+}
+
+// over is the problem when the need is more than is free.
+func (m memoryNeed) over(free float64) []Problem {
+	if m.bytes <= free {
+		return nil
+	}
+	what := strings.Join(m.parts, ", ")
+	if len(m.parts) > 1 {
+		what += fmt.Sprintf(", together %s", experiment.RoughBytes(m.bytes))
+	}
+	if len(m.unknown) > 0 {
+		what += fmt.Sprintf(" (not counted: %s)", strings.Join(m.unknown, ", "))
+	}
+	return []Problem{{
+		What:     fmt.Sprintf("%s; %s of memory are available", what, experiment.RoughBytes(free)),
+		Hint:     "fewer nodes (disseminate.nodes) or fewer systems at a time, or skip: [memory]",
+		Blocking: true,
+	}}
+}

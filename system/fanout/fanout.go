@@ -1,0 +1,48 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+)
+
+// System implements system.Embedded.
+type System struct{}
+
+var _ system.Embedded = System{}
+
+// Check implements system.System: nothing can be missing.
+func (System) Check(context.Context, system.Options) []system.Problem { return nil }
+
+// Attach implements system.System.
+func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("fanout: can only be started")
+}
+
+// Start implements system.System: one node on each host.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Options = opt
+	if n, err := opt.Int("upload_limit"); err != nil || n < 0 || n > 0 && n < slice {
+		return nil, fmt.Errorf("fanout: option \"upload_limit\" is 0 or at least 64 KiB, not %q", opt["upload_limit"])
+	}
+	identity := map[string]string{"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1", "discovery": "none: seeders are told"}
+	for _, k := range []string{"from", "upload_limit"} {
+		identity[k] = opt[k]
+	}
+	known := &registry{of: map[system.Ref]*published{}}
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		at, err := startDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
+		if err != nil {
+			return nil, fmt.Errorf("fanout: %w", err)
+		}
+		return &node{daemon: at, index: i, known: known}, nil
+	})
+}

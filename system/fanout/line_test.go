@@ -1,0 +1,179 @@
+package fanout
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// lab is a cluster of nodes, each behind an access link of its own.
+type lab struct {
+	t     *testing.T
+	tb    *testbed.Testbed
+	names []string
+	nodes []system.Spreader
+}
+
+func newLab(t *testing.T, n int, opt system.Options) *lab {
+	tb, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := tb.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if m := tb.Mode(); m.Emulator == "none" {
+		t.Skip(m.Why)
+	}
+	l := &lab{t: t, tb: tb}
+	var hosts []testbed.Host
+	for i := range n + 1 {
+		h, err := tb.AddHost(t.Context(), "h"+string(rune('a'+i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts = append(hosts, h)
+		l.names = append(l.names, h.Name())
+	}
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:n], Client: hosts[n], Dir: t.TempDir(), Options: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, node := range c.Nodes() {
+		l.nodes = append(l.nodes, node.(system.Spreader))
+	}
+	return l
+}
+
+// shape gives all nodes access links of rate, bit/s, both ways.
+func (l *lab) shape(rate float64) {
+	l.t.Helper()
+	s := testbed.ShapeSpec{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
+	for _, name := range l.names[:len(l.nodes)] {
+		s.Up[name] = link.Params{Rate: rate, Delay: 2 * time.Millisecond}
+		s.Down[name] = link.Params{Rate: rate}
+	}
+	if err := l.tb.Shape(l.t.Context(), s); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// last is how long it takes until the last leecher has all of size bytes that
+// the first nodes serve: the better of two, for other work on the machine only
+// delays.
+func (l *lab) last(seeders, leechers int, size int64) time.Duration {
+	l.t.Helper()
+	ctx := systemtest.Context(l.t)
+	var from []string
+	var ref system.Ref
+	for _, n := range l.nodes[:seeders] {
+		var err error
+		if ref, err = n.Publish(ctx, "line", size, systemtest.Content("line", size)); err != nil {
+			l.t.Fatal(err)
+		}
+		a, err := n.Address(ctx)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		from = append(from, a)
+	}
+	best := time.Duration(math.MaxInt64)
+	for range 2 {
+		begin := time.Now()
+		there := l.nodes[seeders : seeders+leechers]
+		for _, n := range there {
+			if err := n.Fetch(ctx, ref, from); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+		for _, n := range there {
+			for {
+				f, err := n.Fetched(ctx, ref)
+				if err != nil {
+					l.t.Fatal(err)
+				}
+				if f.Complete {
+					break
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+		best = min(best, time.Since(begin))
+		for _, n := range there {
+			if err := n.Forget(ctx, ref); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+	}
+	for _, n := range l.nodes[:seeders] {
+		if err := n.Forget(ctx, ref); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	return best
+}
+
+func (l *lab) wantRatio(what string, a, b time.Duration, want float64) {
+	l.t.Helper()
+	if got := float64(a) / float64(b); math.Abs(got/want-1) > 0.1 {
+		l.t.Errorf("%s: %v and %v, ratio %.3f, want %.2f", what, a, b, got, want)
+	}
+}
+
+// TestProportional: the time of n leechers is proportional to n with one server,
+// and half as long with links twice as fast.
+func TestProportional(t *testing.T) {
+	const (
+		size = 2 << 20
+		rate = 20e6
+	)
+	l := newLab(t, 5, nil)
+	l.shape(rate)
+	one := l.last(1, 1, size)
+	line := time.Duration(size * 8 / link.TCPPayloadRate(rate, false) * float64(time.Second))
+	l.wantRatio("one leecher and the load line", one, line, 1)
+	two, four := l.last(1, 2, size), l.last(1, 4, size)
+	t.Logf("1, 2, 4 leechers: %v, %v, %v; the load line of one is %v", one, two, four, line)
+	l.wantRatio("2 leechers and 1", two, one, 2)
+	l.wantRatio("4 leechers and 1", four, one, 4)
+	l.shape(2 * rate)
+	quick := l.last(1, 4, size)
+	t.Logf("at twice the rate: %v", quick)
+	l.wantRatio("4 leechers at 20 and at 40 Mbit/s", four, quick, 2)
+}
+
+// TestSpread: two seeders halve the time of leechers that outnumber them, evenly
+// taken one by one or all at once.
+func TestSpread(t *testing.T) {
+	const size = 2 << 20
+	for _, from := range []string{"one", "all"} {
+		t.Run(from, func(t *testing.T) {
+			l := newLab(t, 5, system.Options{"from": from})
+			l.shape(20e6)
+			alone := l.last(1, 2, size)
+			both := l.last(2, 2, size)
+			t.Logf("2 leechers with 1 and 2 seeders: %v, %v", alone, both)
+			l.wantRatio("2 leechers with 1 and 2 seeders", alone, both, 2)
+		})
+	}
+	t.Run("all to one", func(t *testing.T) { // its own link is the limit
+		l := newLab(t, 3, system.Options{"from": "all"})
+		l.shape(20e6)
+		l.wantRatio("1 leecher with 2 seeders and with 1", l.last(2, 1, size), l.last(1, 1, size), 1)
+	})
+}

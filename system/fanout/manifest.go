@@ -1,0 +1,59 @@
+package fanout
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+)
+
+// block is what is checked at a time, in bytes: as much as a piece of the swarms
+// that this is compared with.
+const block = 256 << 10
+
+// manifest is what a leecher checks a content against. It is handed over with
+// the task, as a .torrent file is.
+type manifest struct {
+	Size int64
+	Sums []byte // SHA-256 of each block, one after the other
+}
+
+// ref names the content: SHA-256 of its size and its blocks' hashes.
+func (m manifest) ref() string {
+	h := sha256.New()
+	var size [8]byte
+	binary.BigEndian.PutUint64(size[:], uint64(m.Size))
+	h.Write(size[:])
+	h.Write(m.Sums)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// checkRef says whether ref can have come from manifest.ref.
+func checkRef(ref string) error {
+	b, err := hex.DecodeString(ref)
+	if err != nil || len(b) != sha256.Size || hex.EncodeToString(b) != ref {
+		return errors.New("not 64 hex digits in lower case")
+	}
+	return nil
+}
+
+func (m manifest) blocks() int { return len(m.Sums) / sha256.Size }
+
+// at is where block i lies.
+func (m manifest) at(i int) (off, n int64) {
+	off = int64(i) * block
+	return off, min(block, m.Size-off)
+}
+
+// fits says whether b is block i.
+func (m manifest) fits(i int, b []byte) bool {
+	sum := sha256.Sum256(b)
+	return string(sum[:]) == string(m.Sums[i*sha256.Size:(i+1)*sha256.Size])
+}
+
+// add notes the next block.
+func (m *manifest) add(b []byte) {
+	sum := sha256.Sum256(b)
+	m.Sums = append(m.Sums, sum[:]...)
+	m.Size += int64(len(b))
+}

@@ -1,0 +1,110 @@
+package testbed
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// Links change under a connection that lives on: it loses no byte, the buffers
+// grow with the product, and who is apart reaches nobody.
+func TestReshape(t *testing.T) {
+	tb := needEmulator(t, Options{Emulate: tunOrAuto(t)})
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	_, addr := startEcho(t, a, "echo")
+	if err := tb.Reshape(t.Context(), ShapeSpec{}); err == nil || !strings.Contains(err.Error(), "not emulated") {
+		t.Errorf("reshape before any shape: %v", err)
+	}
+	base := ShapeSpec{Changes: true, Congestion: "reno"}
+	if err := tb.Shape(t.Context(), base); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := b.Dial(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	echoes(t, conn)
+
+	const bytes = 1 << 20
+	came := make(chan error, 1)
+	go func() {
+		_, err := io.CopyN(io.Discard, conn, bytes)
+		came <- err
+	}()
+	go func() { _, _ = conn.Write(make([]byte, bytes)) }()
+	before, _, err := tb.EmulatorStats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 { // while it passes
+		rate := []float64{20e6, 40e6}[i%2]
+		p := access(rate, 5*time.Millisecond)
+		spec := ShapeSpec{Changes: true, Up: map[string]link.Params{"a": p, "b": p}, Down: map[string]link.Params{"a": access(rate, 0)}}
+		if err := tb.Reshape(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+		if got := tb.Want(a, b); got.Rate != rate || got.RTT != 10*time.Millisecond {
+			t.Errorf("wanted of the link: %+v", got)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := <-came; err != nil {
+		t.Fatal(err)
+	}
+	if after, running, err := tb.EmulatorStats(t.Context()); err != nil || running {
+		if trouble := after.Since(before).Drops[link.DropMemory]; trouble.Segments > 0 || err != nil {
+			t.Errorf("drops %+v, %v", trouble, err)
+		}
+	}
+
+	small := tb.shape.buffers["a"]
+	long := access(1e9, 500*time.Millisecond)
+	if err := tb.Reshape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": long, "b": long}}); err != nil {
+		t.Fatal(err)
+	}
+	large := tb.shape.buffers["a"]
+	if err := tb.Reshape(t.Context(), base); err != nil {
+		t.Fatal(err)
+	}
+	if large <= small || tb.shape.buffers["a"] != large || tb.shape.environment()["link.congestion.wanted"] != "reno" {
+		t.Errorf("buffers %d, of a long fast link %d, then %d; %v", small, large, tb.shape.buffers["a"], tb.shape.environment())
+	}
+	echoes(t, conn)
+
+	if tb.Mode().Emulator != "tun" {
+		return
+	}
+	apart := ShapeSpec{Changes: true, Pairs: map[link.Pair]link.Params{{"a", "b"}: {Loss: 1}, {"b", "a"}: {Loss: 1}}}
+	if err := tb.Reshape(t.Context(), apart); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	if n, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Errorf("%d bytes came through a partition", n)
+	}
+	if err := tb.Reshape(t.Context(), base); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Errorf("after the partition has healed: %v", err)
+	}
+}
+
+// tunOrAuto prefers the emulator that knows pairs.
+func tunOrAuto(t *testing.T) string {
+	t.Helper()
+	for _, a := range link.Available() {
+		if a.Emulator == "tun" && a.OK {
+			return "tun"
+		}
+	}
+	return "auto"
+}
