@@ -18,6 +18,8 @@ type Plan struct {
 	Warmup   int           `json:"warmup"` // blocks executed before the measured ones
 	Blocks   int           `json:"blocks"` // measured blocks, at most
 	Estimate Estimate      `json:"estimate"`
+	// Imported is set when the run was not executed by Plimsoll.
+	Imported *Imported `json:"imported,omitempty"`
 }
 
 // Cell is one combination of the levels of all factors, for one system.
@@ -163,10 +165,10 @@ type Estimate struct {
 
 // CellEstimate is what one trial of a cell is expected to take.
 type CellEstimate struct {
-	Seconds   float64 `json:"seconds"`   // of load; what surrounds a trial is not in it
+	Seconds   float64 `json:"seconds"`   // of load; what surrounds a trial is not in it, but for what a swarm publishes and reads back
 	Bytes     float64 `json:"bytes"`     // file bytes
-	Operation float64 `json:"operation"` // seconds of one operation, when all workers are busy
-	Limit     string  `json:"limit"`     // what bounds it: "link", "latency", "arrivals", "schedule"; empty: not known
+	Operation float64 `json:"operation"` // seconds of one operation, when all workers are busy; of a swarm without faults
+	Limit     string  `json:"limit"`     // what bounds it: "link", "latency", "arrivals", "schedule", "machine"; empty: not known
 	Bound     Bound   `json:"bound,omitempty"`
 }
 

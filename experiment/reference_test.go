@@ -70,6 +70,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	// The presets use systems that the other tests do without.
 	src, err := Schema(append(testCatalog(), SystemSpec{Name: "tahoe", Modes: []string{"start"}}, SystemSpec{Name: "sftp", Modes: []string{"start"}}, SystemSpec{Name: "scp", Modes: []string{"start"}},
+		SystemSpec{Name: "deluge", Modes: []string{"start"}}, SystemSpec{Name: "bittorrent", Modes: []string{"start"}}, SystemSpec{Name: "codex", Modes: []string{"start"}},
 		SystemSpec{Name: "siad", Modes: []string{"attach"}, Options: []OptionSpec{{Name: "url", Type: "string"}}}))
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ const (
 func joinForm() form {
 	return form{scalarKind{name: "join", noun: "together, waves of 4 every 5s, or poisson 0.5/s",
 		pattern: `^\s*(together|waves\s+of\s+` + countPattern + `\s+every\s+` + durationPattern + `|poisson\s+[0-9]+(\.[0-9]+)?/[smh])\s*$`,
-		doc:     "When the leechers of a swarm begin: `together`, at one barrier; `waves of 4 every 5s`, the first wave at once; `poisson 0.5/s`, with exponential gaps, the first of them before the first leecher."},
+		doc:     "When the leechers of a swarm begin: `together`, at one barrier; `waves of 4 every 5s`, the first wave at once; `poisson 0.5/s`, one by one with exponential gaps."},
 		func(s string) (string, error) { return canonical(ParseJoin(s)) }}
 }
 

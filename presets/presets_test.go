@@ -2,6 +2,7 @@ package presets
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ func catalog() experiment.Catalog {
 	return experiment.Catalog{
 		{Name: "static", Modes: []string{"start"}, Baseline: true, HTTP: true, Options: []experiment.OptionSpec{{Name: "tls", Type: "bool", Default: "false"}}},
 		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
-		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
+		{Name: "boxo", Modes: []string{"start"}, HTTP: true, Spreads: true},
 		{Name: "tahoe", Modes: []string{"start", "attach"}, HTTP: true, Options: []experiment.OptionSpec{
 			{Name: "needed", Type: "int", Default: "2"}, {Name: "total", Type: "int", Default: "3"}, {Name: "nodes", Type: "int", Default: "3"},
 			{Name: "protocol", Type: "enum", Enum: []string{"gbs", "foolscap"}, Default: "gbs"},
@@ -23,6 +24,10 @@ func catalog() experiment.Catalog {
 		{Name: "scp", Modes: []string{"start", "attach"}, Baseline: true},
 		{Name: "siad", Modes: []string{"start", "attach"}, Options: []experiment.OptionSpec{{Name: "url", Type: "string"}}},
 		{Name: "s3", Modes: []string{"start", "attach"}, HTTP: true},
+		{Name: "deluge", Modes: []string{"start"}, Spreads: true, Options: []experiment.OptionSpec{{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp"}}},
+		{Name: "bittorrent", Modes: []string{"start"}, Spreads: true},
+		{Name: "codex", Modes: []string{"start", "attach"}, Spreads: true},
+		{Name: "fanout", Modes: []string{"start"}, Baseline: true, Spreads: true},
 		{Name: "boost", Modes: []string{"attach"}, HTTP: true, Options: []experiment.OptionSpec{{Name: "url", Type: "string", Required: true}, {Name: "list", Type: "string", Required: true}}},
 	}
 }
@@ -61,7 +66,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %s", p.Name, w)
 		}
 	}
-	if got := strings.Join(names, " "); got != "boost-retrieval quickstart sia-best-case sia-real-data sia-worst-case tahoe-objects tahoe-overhead" {
+	if got := strings.Join(names, " "); got != "boost-retrieval codex-dissemination quickstart sia-best-case sia-real-data sia-worst-case tahoe-objects tahoe-overhead" {
 		t.Errorf("presets are %s", got)
 	}
 	if _, err := Get("slowstart"); err == nil || !strings.Contains(err.Error(), "quickstart") {
@@ -270,5 +275,71 @@ func TestSiaScales(t *testing.T) {
 	}
 	if p := plan(t, "sia-worst-case", "data.objects=250000"); p.Cells[0].Data.Objects != 250_000 {
 		t.Errorf("%+v", p.Cells[0].Data)
+	}
+}
+
+// The study's whole grid, the same for all swarms, and nothing else.
+func TestCodexDissemination(t *testing.T) {
+	p := plan(t, "codex-dissemination")
+	got := map[string]bool{}
+	for _, c := range p.Cells {
+		d := c.Disseminate
+		got[fmt.Sprintf("%s %s %d/%d", c.System, c.Data.Size, d.Seeders, d.Nodes)] = true
+		if d.Join != "together" || d.Stay != "forever" || d.Faults != "none" || d.SeederSets != 2 || d.Gate != 0.2 || c.Data.Objects != 1 {
+			t.Errorf("%s: %+v", c.ID, d)
+		}
+		// All leechers of the baseline without a swarm share the seeders' links.
+		least := c.Estimate.Operation
+		if c.System == "fanout" {
+			least *= float64(d.Leechers()) / float64(d.Seeders)
+		}
+		if least > p.Experiment.Limits.Deadline.Seconds()/4 {
+			t.Errorf("%s: a leecher takes %.0f s, too near its deadline", c.ID, least)
+		}
+	}
+	want := map[string]bool{}
+	for n, seeders := range map[int][]int{2: {1}, 8: {1, 2, 4}, 16: {1, 2, 4, 8}, 32: {1, 2, 4, 8, 16}} {
+		for _, s := range seeders {
+			for _, system := range []string{"deluge", "bittorrent", "boxo", "codex"} {
+				for _, size := range []string{"100MiB", "1GiB", "5GiB"} {
+					want[fmt.Sprintf("%s %s %d/%d", system, size, s, n)] = true
+				}
+			}
+			want[fmt.Sprintf("fanout 100MiB %d/%d", s, n)] = true
+		}
+	}
+	if len(got) != len(p.Cells) || len(got) != len(want) {
+		t.Errorf("%d cells, %d of them different, want %d", len(p.Cells), len(got), len(want))
+	}
+	for k := range want {
+		if !got[k] {
+			t.Errorf("no cell %s", k)
+		}
+	}
+	if p.Blocks != 10 || p.Experiment.Baseline != "deluge" {
+		t.Errorf("%d blocks, baseline %s", p.Blocks, p.Experiment.Baseline)
+	}
+	if days := p.Estimate.Seconds / 86400; days < 11 || days > 13 {
+		t.Errorf("its header says twelve days, the plan %.1f", days)
+	}
+}
+
+// What its header says can be done with --set can be done.
+func TestCodexDisseminationScales(t *testing.T) {
+	p := plan(t, "codex-dissemination", "data.size=100MiB")
+	if hours := p.Estimate.Seconds / 3600; hours > 7 || hours < 5 {
+		t.Errorf("the smallest size takes %.1f h", hours)
+	}
+	p = plan(t, "codex-dissemination", "systems=bittorrent,boxo,fanout", "data.size=20MiB", "disseminate.nodes=2,8", "repetitions=4")
+	if len(p.Cells) != 12 || p.Estimate.Seconds > 900 || p.Experiment.Baseline != "fanout" || len(p.Warnings()) > 0 {
+		t.Errorf("%d cells, %.0f s, baseline %s, %s", len(p.Cells), p.Estimate.Seconds, p.Experiment.Baseline, p.Warnings())
+	}
+	p = plan(t, "codex-dissemination", "systems=deluge,bittorrent,boxo,fanout", "systems.deluge.with.transport=both", "link.rate=1Gbit")
+	if len(p.Cells) != 3*39+13 || p.Experiment.Systems[0].With["transport"] != "both" {
+		t.Errorf("%d cells, %+v", len(p.Cells), p.Experiment.Systems[0])
+	}
+	p = plan(t, "codex-dissemination", "disseminate.seeders=1", "disseminate.faults=none,crash seeders at 50% for 1m")
+	if len(p.Cells) != 2*4*(4*3+1) {
+		t.Errorf("%d cells", len(p.Cells))
 	}
 }

@@ -35,6 +35,7 @@ const (
 	ReasonUnhealthy          = "server-unhealthy"
 	ReasonInterrupted        = "interrupted"
 	ReasonNoOperations       = "no-operations"
+	ReasonClocks             = "clocks-disagree" // of an imported trial
 )
 
 // NoteNotEmulated marks a trial whose link was asked for and not emulated.

@@ -17,8 +17,10 @@ import (
 )
 
 // Build computes the report of a run directory. It reads trials, link checks
-// and streams windows, jobs and polls; never the operations: its memory grows with
-// the number of trials, jobs and polls, not with theirs or with time. The same directory gives the same report.
+// and streams windows, jobs and polls; never the operations, but for those of the
+// scenario disseminate, of which a trial has two per node: its memory grows with
+// the number of trials, jobs, polls and nodes, not with theirs or with time. The
+// same directory gives the same report.
 func Build(run *record.Reader) (*Report, error) {
 	in, err := gather(run)
 	if err != nil {
@@ -48,7 +50,7 @@ func gather(run *record.Reader) (*input, error) {
 	if in.links, err = run.Links(); err != nil {
 		return nil, err
 	}
-	in.windows, in.polls, in.jobs = run.Windows, run.Polls, run.Jobs
+	in.windows, in.polls, in.jobs, in.ops, in.marks = run.Windows, run.Polls, run.Jobs, run.Ops, run.Marks
 	if in.name, err = filepath.Abs(run.Dir()); err != nil {
 		in.name = run.Dir()
 	}
@@ -170,6 +172,9 @@ func compute(in *input) *Report {
 	}
 	r.Run.PlanHash, r.Run.Seed = p.Hash, p.Seed
 	r.Environment = environment(in.meta)
+	if r.lens.read != nil {
+		r.lens.read(r, in)
+	}
 	r.tally(in)
 	r.summarise()
 	if r.lens.before != nil {

@@ -3,11 +3,15 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ratioFigure draws a metric's ratio to the baseline with its interval, and a
 // line at 1, where the two are equal.
-func (r *Report) ratioFigure(key string) Figure {
+func (r *Report) ratioFigure(key string) Figure { return r.ratioFigureWith(key, 0, "") }
+
+// ratioFigureWith draws a dashed line at a goal, too; 0: there is none.
+func (r *Report) ratioFigureWith(key string, goal float64, called string) Figure {
 	m, ok := r.metric(key)
 	if !ok || r.Baseline == "" {
 		return Figure{}
@@ -21,6 +25,11 @@ func (r *Report) ratioFigure(key string) Figure {
 		}
 	}
 	lo, hi, n := 1.0, 1.0, 0
+	if goal > 0 {
+		f.Reads += fmt.Sprintf(" The dashed line is %s.", called)
+		f.Legend = append(f.Legend, Legend{called, "var(--ink)", "dash"})
+		lo, hi = min(lo, goal), max(hi, goal)
+	}
 	reach := func(v Num) {
 		if v > 0 { // 0 has no place on the scale and is drawn at its end
 			lo, hi = min(lo, float64(v)), max(hi, float64(v))
@@ -65,6 +74,10 @@ func (r *Report) ratioFigure(key string) Figure {
 		{"mark": spec{"type": "rule", "strokeWidth": 1.75}, "encoding": spec{"color": col, "y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}},
 		{"transform": is("shown"), "mark": spec{"type": "point", "filled": true, "size": 64, "opacity": 1}, "encoding": spec{"color": col, "shape": shp, "tooltip": tip}},
 		{"transform": is("open"), "mark": spec{"type": "point", "filled": true, "fill": "var(--paper)", "size": 60, "strokeWidth": 1.75, "opacity": 1}, "encoding": spec{"stroke": col, "shape": shp, "tooltip": tip}},
+	}
+	if goal > 0 {
+		layers = slices.Insert(layers, 1, spec{"data": spec{"values": []spec{{"goal": goal}}}, "mark": spec{"type": "rule", "color": "var(--ink)", "strokeWidth": 1.25, "strokeDash": []int{6, 4}},
+			"encoding": spec{"x": spec{"value": 0}, "x2": spec{"value": "width"}, "y": spec{"field": "goal", "type": "quantitative"}}})
 	}
 	// Ratios are symmetric on a log scale: half and double are equally far from 1.
 	pad := math.Pow(hi/lo, 0.08) * 1.02

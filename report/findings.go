@@ -15,7 +15,12 @@ type rule func(*Report) []Finding
 
 // find runs every rule, what spoils a result first.
 func (r *Report) find() {
-	all := []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy, deadlinesPose, serverFailures}
+	all := []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy}
+	if r.lens.failures != nil {
+		all = append(all, r.lens.failures...)
+	} else {
+		all = append(all, deadlinesPose, serverFailures)
+	}
 	all = append(all, r.lens.rules...)
 	for _, look := range append(all, leftOut, drift, dropped) {
 		r.Findings = append(r.Findings, look(r)...)

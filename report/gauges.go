@@ -25,6 +25,7 @@ func gauges() []gauge {
 		{system.ReadPeers, "plimsoll_peers", "", "Peers that are connected."},
 		{system.ReadHosts, "plimsoll_hosts", "", "Servers that take data."},
 		{system.ReadContracts, "plimsoll_contracts", "", "Contracts with servers that are not over."},
+		{system.ReadGoodContracts, "plimsoll_contracts_good", "", "Of them, contracts with servers that take more data."},
 		{system.ReadContractBytes, "plimsoll_contracts_size_bytes", "", "Sizes of the contracts, summed."},
 		{system.ReadFiles, "plimsoll_files", "", "Files that the client knows, wholly or partly stored."},
 		{system.ReadUploads, "plimsoll_uploads_in_progress", "", "Files that are not yet at their full redundancy."},

@@ -20,6 +20,8 @@ type input struct {
 	windows func(trial int64) iter.Seq2[record.Window, error]
 	polls   func(trial int64) iter.Seq2[record.Poll, error] // nil: there are none
 	jobs    func(trial int64) iter.Seq2[record.Job, error]
+	ops     func(trial int64) iter.Seq2[record.Op, error] // for scenarios whose operations are few
+	marks   func(trial int64) iter.Seq2[record.Mark, error]
 	name    string // of the run directory
 	err     error  // why something could not be read
 }

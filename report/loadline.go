@@ -48,8 +48,12 @@ func (r *Report) loadLines() []limit {
 func (r *Report) limitsBy(system func(*Cell) string) []limit {
 	values := map[limit][]float64{}
 	var order []limit
+	key := r.lens.limit
+	if key == "" {
+		key = "load_line"
+	}
 	for _, t := range r.Trials {
-		y, ok := t.Metrics["load_line"]
+		y, ok := t.Metrics[key]
 		if !t.Valid() || !ok || !(y > 0) {
 			continue
 		}
@@ -68,6 +72,9 @@ func (r *Report) limitsBy(system func(*Cell) string) []limit {
 
 // explainLoadLine is the paragraph that says what the line means here.
 func (r *Report) explainLoadLine() string {
+	if r.lens.loadLine != nil {
+		return r.lens.loadLine(r)
+	}
 	lines := r.loadLines()
 	if len(lines) == 0 {
 		return ""

@@ -50,7 +50,8 @@ type Report struct {
 	Phases      []PhaseCost     `json:"phases,omitempty"`
 	Memory      []Memory        `json:"memory,omitempty"`
 	Trends      []Trend         `json:"trends,omitempty"`
-	Loads       []LoadTest      `json:"loads,omitempty"` // of the scenarios upload and collect
+	Loads       []LoadTest      `json:"loads,omitempty"`  // of the scenarios upload and collect
+	Swarms      []Swarm         `json:"swarms,omitempty"` // of the scenario disseminate
 	Invalid     []InvalidTrial  `json:"invalid"`
 	Skipped     []SkippedCell   `json:"skipped"`
 	Links       []Link          `json:"links"`
@@ -68,6 +69,7 @@ type Report struct {
 	headline string                     // the metric that verdicts speak of
 	checks   map[int64]record.LinkCheck // of shaped links, by trial
 	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link
+	swarms   map[int64]*spread          // what trials of the scenario disseminate recorded of their nodes, by trial
 }
 
 // Answer is what the run says of one system.

@@ -27,7 +27,8 @@ type axis struct {
 // shapeOf chooses the axis and the panels from the factors that vary. Of those
 // that suit the axis, best first, the scenario's load factor leads: "how does it
 // hold up under more of this" is the question of every figure.
-func shapeOf(cells []*Cell, axes []string) shape {
+// facets may change which factors make panels; nil: those that are left.
+func shapeOf(cells []*Cell, axes []string, facets func(*shape, []*Cell)) shape {
 	var paths []string
 	seen := map[string]map[float64]bool{}
 	words := map[string]bool{} // factors with a value that is no number: "whole"
@@ -52,6 +53,9 @@ func shapeOf(cells []*Cell, axes []string) shape {
 		if p != "system" && (s.axis == nil || p != s.axis.Path) {
 			s.facets = append(s.facets, p)
 		}
+	}
+	if facets != nil {
+		facets(&s, cells)
 	}
 	s.names = map[string]string{}
 	for _, c := range cells {
@@ -150,6 +154,10 @@ func (s shape) named(c *Cell) string {
 }
 
 func (c *Cell) factor(path string) (Factor, bool) {
+	if path == ratioPath && c.plan.Disseminate != nil {
+		v := seederRatio(c.plan.Disseminate)
+		return Factor{Path: path, Label: "seeders", Value: percent(v) + " of nodes", Number: v}, true
+	}
 	for _, f := range c.Factors {
 		if f.Path == path {
 			return f, true

@@ -31,17 +31,20 @@ func summaryOf(xs []float64, blocks []int) Summary {
 // with is s with so many trials more whose values are larger than any: they are
 // known only to be beyond what was watched. Leaving them out would make the
 // median too low. It is not known when half of the trials are like that.
-func (s Summary) with(beyond int) Summary {
+func (s Summary) with(beyond int) Summary { return s.withAll(beyond, math.Inf(1)) }
+
+// withAll likewise, for values that are larger than any (+∞) or smaller (−∞).
+func (s Summary) withAll(beyond int, value float64) Summary {
 	if beyond == 0 {
 		return s
 	}
 	all := slices.Clone(s.values)
 	for range beyond {
-		all = append(all, math.Inf(1))
+		all = append(all, value)
 	}
 	more := summaryOf(all, nil)
 	more.values, more.blocks, more.beyond = s.values, s.blocks, beyond
-	if !more.Hi.Known() {
+	if !more.Hi.Known() || !more.Lo.Known() {
 		more.Lo, more.Hi, more.Confidence, more.Exact = unknown, unknown, 0, false
 	}
 	return more
@@ -51,6 +54,9 @@ func (s Summary) with(beyond int) Summary {
 // operations that would tell it were cut off by the experiment: it is larger
 // than what was watched.
 func censoredAway(key string, t record.Trial) bool {
+	if ofSwarm(key) {
+		return unfinishedLeechers(t)
+	}
 	switch strings.TrimRight(key, "0123456789") {
 	case "ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p":
 	default:
@@ -67,7 +73,7 @@ func censoredAway(key string, t record.Trial) bool {
 // supported reports whether a trial has the operations that a percentile needs.
 func supported(key string, t record.Trial) bool {
 	at := strings.LastIndex(key, "_p")
-	if at < 0 {
+	if at < 0 || ofSwarm(key) { // quartiles of all leechers of a trial, however few, not of what they are drawn from
 		return true
 	}
 	q, err := strconv.ParseFloat("0."+key[at+2:], 64)

@@ -20,7 +20,7 @@ func (r *Report) tally(in *input) {
 	for i := range r.Cells {
 		byID[r.Cells[i].ID] = &r.Cells[i]
 	}
-	r.shape = shapeOf(r.cells(), r.lens.axis)
+	r.shape = shapeOf(r.cells(), r.lens.axis, r.lens.facets)
 	latest := latestOf(in.trials)
 	for _, t := range in.trials {
 		c := byID[t.Cell]
@@ -138,7 +138,7 @@ func (r *Report) summarise() {
 				}
 			}
 			if len(xs) > 0 {
-				if s := summaryOf(xs, blocks).with(beyond); s.Median.Known() {
+				if s := summaryOf(xs, blocks).withAll(beyond, side(m)); s.Median.Known() {
 					c.Metrics[m.Key] = s
 				}
 			}

@@ -8,6 +8,9 @@ import (
 
 // cellTable is every cell with what the verdict rests on.
 func (r *Report) cellTable() Table {
+	if r.lens.table != nil {
+		return r.lens.table(r)
+	}
 	t := Table{Head: append(r.factorColumns(), Column{"system", false})}
 	t.Head = append(t.Head, Column{"valid", true}, Column{"success", true})
 	var used []metricColumn

@@ -46,6 +46,7 @@ type LoadTest struct {
 	Money        *Money      `json:"money,omitempty"`
 	Efficiency   *Efficiency `json:"efficiency,omitempty"`
 	Breaks       []Break     `json:"breaks"`
+	Stalls       []Stall     `json:"stalls"`
 	Unnamed      *Unnamed    `json:"unnamed,omitempty"`
 	Growth       []Growth    `json:"growth"`
 	Attribution  []Cause     `json:"attribution"`
@@ -57,6 +58,7 @@ type LoadTest struct {
 	coding   coding
 	currency string
 	phases   []designPhase
+	away     [][2]float64 // between sessions
 }
 
 // Objects counts what became of the objects of a load test.
@@ -164,6 +166,7 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	l.Seconds = Num(max(t.Seconds, s.last, until))
 	l.sessions(in, t)
 	l.stored()
+	l.stalled()
 	l.latencies()
 	l.currency = r.currencyOf(l.System, t)
 	price, text := t.Info.price()

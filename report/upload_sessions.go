@@ -34,6 +34,7 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 			}
 			if left >= 0 {
 				l.Downtime += Num(max(0, at-left))
+				l.away = append(l.away, [2]float64{left, max(left, at)})
 			}
 			paused, left = false, -1
 			l.marks = append(l.marks, mark{at, "session", what})

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -70,23 +71,37 @@ scenario: upload
 title: Simulated load
 question: What does a load test of a known siad tell?
 systems: [{use: siad, mode: attach}]
-data: {size: 1B, objects: %d}
+data: {size: %s, objects: %d}
 upload: {concurrency: 5, slot: accepted, poll: 3m, settle: 2h, retries: 2, attribution: %v, price: "0.014 USD (2018-06-01)"}
 allow: [write, spend]
 `
 
-// simulated is the report of a load test against a siad of which all is known:
-// the scenario runs in virtual time, what it records goes to a run directory, and
-// the report is made of that.
+// simTest is a load test against a siad of which all is known.
+type simTest struct {
+	objects int
+	size    string // of each; empty: 1 B
+	design  bool
+	stop    time.Duration // an exit condition ends it then; 0: none does
+}
+
 func simulated(t *testing.T, objects int, design bool, c siasim.Config) (*Report, siasim.Truth) {
 	t.Helper()
-	e, err := experiment.Parse("sim.yaml", fmt.Appendf(nil, simFile, objects, design), nil, experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
+	return simTest{objects: objects, design: design}.report(t, c)
+}
+
+// report is that of a load test: the scenario runs in virtual time, what it
+// records goes to a run directory, and the report is made of that.
+func (s simTest) report(t *testing.T, c siasim.Config) (*Report, siasim.Truth) {
+	t.Helper()
+	e, err := experiment.Parse("sim.yaml", fmt.Appendf(nil, simFile, cmp.Or(s.size, "1B"), s.objects, s.design), nil, experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)
 	t.Setenv(simPassword, siasim.Defaults().Password)
 	const each = 30 * 4 << 20
-	c.Up.Start = float64(objects) * each / (simDays * simDay).Seconds()
+	if c.Up.Start == 0 {
+		c.Up.Start = float64(s.objects) * each / (simDays * simDay).Seconds()
+	}
 	if o := c.Faults.Overshoot; o != nil {
 		c.Up.Start *= o.Mean / 3
 	}
@@ -111,7 +126,13 @@ func simulated(t *testing.T, objects int, design bool, c siasim.Config) (*Report
 		}
 		runner, err := scenario.Upload{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "siad", Use: "siad", Mode: "attach"}, Cluster: cluster, Seed: 1, Limits: limits, Run: "0123abcd", Event: note, Say: func(string) {}}, []experiment.Cell{cell})
 		must(t, err)
+		ended := "all done"
 		ctx, cancel := context.WithTimeout(t.Context(), 3*simDays*simDay)
+		if s.stop > 0 {
+			stop := &scenario.Stop{Condition: "max_runtime", Why: s.stop.String() + " are over"}
+			ended = stop.Condition + ": " + stop.Why
+			ctx, cancel = context.WithTimeoutCause(t.Context(), s.stop, stop)
+		}
 		defer cancel()
 		load, err = runner.Trial(ctx, cell, 42, scenario.Sink{
 			Epoch: epoch, Journal: journal, Now: func() time.Duration { return time.Since(epoch) }, State: func(scenario.State) {}, Progress: func(int64, int64) {},
@@ -121,6 +142,7 @@ func simulated(t *testing.T, objects int, design bool, c siasim.Config) (*Report
 			t.Fatal(err)
 		}
 		took, truth = time.Since(epoch).Seconds(), sim.Truth()
+		must(t, journal.Event(record.Event{At: time.Now(), Kind: "phase", What: "trial ended", Detail: ended}))
 	})
 	raw, err := plan.Marshal()
 	must(t, err)
@@ -136,7 +158,7 @@ func simulated(t *testing.T, objects int, design bool, c siasim.Config) (*Report
 		must(t, w.Poll(p))
 	}
 	must(t, w.Jobs(slices.Collect(maps.Values(journal.jobs))...))
-	for _, x := range append(journal.events, record.Event{At: epoch.Add(dur(took)), Kind: "phase", What: "trial ended", Detail: "all done"}) {
+	for _, x := range journal.events {
 		x.Trial = w.ID()
 		must(t, w.Event(x))
 	}
@@ -205,6 +227,15 @@ func TestFaultsOfASimulatedSiadAreFound(t *testing.T) {
 				t.Errorf("efficiency %+v, truth %v and %v: %s", e, truth.RedundancyMean, truth.RedundancyMax, r.evidence("more-than-asked"))
 			}
 		}},
+		{"a stall", siasim.Faults{Stall: []siasim.Window{{From: 2 * simDay, For: 2 * simDay}}}, with("storage-full", "latency-grows", "redundancy-fell", "more-than-asked"), func(t *testing.T, r *Report, truth siasim.Truth) {
+			l := r.Loads[0]
+			if len(l.Stalls) != 1 || !l.Stalls[0].spans(2*simDay, 4*simDay) || l.Stalls[0].Objects != 5 || l.Objects.Durable != objects {
+				t.Errorf("stalls %+v, %+v", l.Stalls, l.Objects)
+			}
+			if e := r.evidence("stalled"); !strings.Contains(e, "from 4:00 h to 8:00 h") || !strings.Contains(e, "5 objects (5.00 B) under way") {
+				t.Errorf("stalled: %q", e)
+			}
+		}},
 		{"a daemon in trouble", siasim.Faults{
 			HTML:      []siasim.Window{{From: simDay, For: simDay / 6}},
 			Underflow: []siasim.Window{{From: simDay / 4, For: simDay / 4}},
@@ -221,7 +252,45 @@ func TestFaultsOfASimulatedSiadAreFound(t *testing.T) {
 					t.Errorf("%s: %s", rule, r.evidence(rule))
 				}
 			}
+			if r.found("stalled") != nil && c.faults.Stall == nil {
+				t.Errorf("stalled: %s", r.evidence("stalled"))
+			}
 			c.look(t, r, truth)
+		})
+	}
+}
+
+// spans reports whether a stall is the one that began and ended so, as closely as
+// polls tell.
+func (s *Stall) spans(from, to time.Duration) bool {
+	near := (15 * time.Minute).Seconds()
+	return float64(s.Within) <= from.Seconds() && float64(s.From) >= from.Seconds()-near && float64(s.From) <= from.Seconds()+near &&
+		float64(s.Until) >= to.Seconds() && float64(s.To) <= to.Seconds()+near && float64(s.To) >= to.Seconds()-near
+}
+
+// Servers that take nothing more are told from a network that does not move.
+func TestFullStorageOfASimulatedSiadIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs load tests of days in virtual time")
+	}
+	s := simTest{objects: 60, stop: 6 * simDay}
+	for _, c := range []struct {
+		name   string
+		faults siasim.Faults
+		full   bool
+	}{
+		{"full", siasim.Faults{Full: []siasim.Window{{From: 3 * simDay}}}, true},
+		{"stalled", siasim.Faults{Stall: []siasim.Window{{From: 3 * simDay}}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, truth := s.report(t, siasim.Config{Faults: c.faults, LatencyOf: map[string]siasim.Latency{"/renter/files": {Base: time.Second, Jitter: 0.1}}})
+			l := r.Loads[0]
+			if n := len(l.Stalls); n != 1 || l.Stalls[0].Until.Known() || !about(l.Stalls[0].From, (3*simDay).Seconds(), 0.03) || l.Stalls[0].To < Num((6*simDay-10*time.Minute).Seconds()) || float64(l.Absolute) != float64(truth.Absolute) {
+				t.Errorf("stalls %+v; absolute %v, truth %d", l.Stalls, l.Absolute, truth.Absolute)
+			}
+			if e := r.evidence("storage-full"); (e != "") != c.full || c.full && !strings.Contains(e, fmt.Sprintf("with %d objects", l.Objects.Accepted)) {
+				t.Errorf("storage-full: %q; stored %+v", e, l.Objects)
+			}
 		})
 	}
 }

@@ -51,6 +51,7 @@ type loadTruth struct {
 	unnamed            float64    // share of the cost of data that has no purpose
 	below              [2]float64 // hours with objects below their redundancy; to the end if the second is 0
 	downtime           [2]float64 // hours without a session
+	stall              [2]float64 // hours in which nothing is stored
 	paused             bool       // the session before it ended in order
 	failing            float64    // share of calls that are not answered
 	absurd             int        // polls with an underflow
@@ -131,11 +132,16 @@ func (s loadTruth) times() []float64 {
 		sum += 1 / r
 		at[i] = sum
 	}
-	down := (s.downtime[1] - s.downtime[0]) * 3600
+	lost := 0.0
+	for _, x := range [][2]float64{s.downtime, s.stall} {
+		lost += (x[1] - x[0]) * 3600
+	}
 	for i := range at {
-		at[i] = 1800 + at[i]/sum*(s.hours*3600-3600-down)
-		if down > 0 && at[i] > s.downtime[0]*3600 {
-			at[i] += down
+		at[i] = 1800 + at[i]/sum*(s.hours*3600-3600-lost)
+		for _, x := range [][2]float64{s.stall, s.downtime} {
+			if at[i] > x[0]*3600 {
+				at[i] += (x[1] - x[0]) * 3600
+			}
 		}
 	}
 	return at

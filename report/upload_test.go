@@ -22,7 +22,7 @@ func (r *Report) evidence(rule string) string {
 
 // alarms are the rules that may not speak of a load test in which nothing is wrong.
 var alarms = []string{"money-missing", "money-sum", "counter-fell", "money-came-in", "redundancy-fell", "redundancy-repaired", "objects-missing", "objects-failed", "objects-refused", "objects-unreadable",
-	"not-durable", "more-than-asked", "latency-grows", "store-time-grows", "bandwidth-grows", "partial", "absurd", "adopted", "retried"}
+	"not-durable", "more-than-asked", "latency-grows", "store-time-grows", "bandwidth-grows", "partial", "absurd", "adopted", "retried", "stalled", "storage-full"}
 
 func TestNothingIsFoundWhereNothingIsWrong(t *testing.T) {
 	for seed := range uint64(6) {

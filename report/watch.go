@@ -337,6 +337,7 @@ func (w *watch) every() float64 {
 type stored struct {
 	at, took float64
 	size     int64
+	retried  bool // it needed several attempts, and took is of the last
 }
 
 // shelf is what became of the objects of a trial, those stored in the order in
@@ -345,6 +346,9 @@ type shelf struct {
 	accepted, durable []stored
 	bytes             []int64 // of the accepted ones so far
 	settled           bool    // some were seen to become durable
+	unstored          []attempt
+	noRoom            int64  // of them, those that the system had no room for
+	whyNoRoom         string // of the latest
 	count             Objects
 	last              float64 // latest moment
 	object            int64   // highest index
@@ -374,6 +378,14 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 		at, durable := j.Accepted.Seconds(), j.Durable.Seconds()
 		s.last = max(s.last, at, durable, j.Began.Seconds())
 		switch j.State {
+		case record.JobPutting, record.JobWaiting, record.JobFailed, record.JobRefused:
+			s.unstored = append(s.unstored, attempt{j.Began.Seconds(), j.Size, j.State == record.JobFailed || j.State == record.JobRefused, j.Attempts > 1})
+			if strings.Contains(j.Error, system.ErrQuota.Error()) {
+				s.noRoom++
+				s.whyNoRoom = j.Error
+			}
+		}
+		switch j.State {
 		case record.JobPutting:
 			c.Putting++
 		case record.JobWaiting:
@@ -393,7 +405,7 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 			if j.Adopted {
 				took = math.NaN() // its times are those of the finding
 			}
-			s.accepted = append(s.accepted, stored{at, took, j.Size})
+			s.accepted = append(s.accepted, stored{at, took, j.Size, j.Attempts > 1})
 			if j.State == record.JobAccepted {
 				open = append(open, at)
 				continue
@@ -401,7 +413,7 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 			c.Durable++
 			s.settled = true
 			if !j.Adopted {
-				s.durable = append(s.durable, stored{durable, durable - j.Began.Seconds(), j.Size})
+				s.durable = append(s.durable, stored{durable, durable - j.Began.Seconds(), j.Size, j.Attempts > 1})
 				if durable-at > settle {
 					c.Late++
 				}
@@ -422,6 +434,14 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 		s.bytes = append(s.bytes, total)
 	}
 	return s, nil
+}
+
+// attempt is the latest one of an object that is not stored.
+type attempt struct {
+	began   float64
+	size    int64
+	over    bool // the object was given up
+	retried bool // it was not the first
 }
 
 // by is how many objects were accepted by a moment, and their bytes.

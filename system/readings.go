@@ -55,6 +55,7 @@ const (
 	ReadPeers          = "peers"            // connected
 	ReadHosts          = "hosts"            // servers that take data
 	ReadContracts      = "contracts"        // with servers
+	ReadGoodContracts  = "good_contracts"   // of them, with servers that take more data
 	ReadContractBytes  = "contract_bytes"   // the contracts' sizes, summed
 	ReadFiles          = "files"            // known to the client, wholly or partly stored
 	ReadUploads        = "uploads"          // files not yet at their full redundancy: the system's "in progress"

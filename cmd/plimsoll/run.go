@@ -68,6 +68,9 @@ func (p *program) resumeCommand() *cobra.Command {
 			if err != nil {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
 			}
+			if plan.Imported != nil {
+				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to go on with", args[0], plan.Imported.Format))
+			}
 			if code, done, err := enterNamespace(plan); done || err != nil {
 				return exitWith(code, err)
 			}

@@ -9,6 +9,8 @@
 // server, and neither processes nor sockets, so that it runs in the virtual time
 // of testing/synctest.
 //
+// Its nodes are a swarm, too, in which content spreads as a fluid: see [Links].
+//
 // It is not in package all: it measures nothing, and a list of systems that
 // users choose from is no place for it.
 package mem
@@ -23,7 +25,7 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "objects in memory, with times and faults that are given: for tests",
 		Modes:   []system.Mode{system.Start},
-		Can:     []string{"put", "range", "delete", "list", "stat", "update", "directory", "durable", "cold", "fresh", "stats", "phases", "cost", "connect"},
+		Can:     []string{"put", "range", "delete", "list", "stat", "update", "directory", "durable", "cold", "fresh", "stats", "phases", "cost", "connect", "spread", "restart"},
 		Options: []system.Option{
 			{Name: "a", Type: "duration", Default: "0s", Help: "time of an operation that neither distance nor size changes"},
 			{Name: "r", Type: "string", Default: "1", Help: "round trips of an operation, one after another"},
@@ -43,6 +45,9 @@ func (System) Info() system.Info {
 			{Name: "hangs", Type: "string", Default: "0", Help: "share of operations that take until their context ends"},
 			{Name: "corrupt", Type: "string", Default: "0", Help: "share of reads that give one wrong bit, and no error"},
 			{Name: "truncate", Type: "string", Default: "0", Help: "share of reads that end early, and give no error"},
+			{Name: "up", Type: "size", Default: "0", Help: "bytes per second that a node of a swarm sends; 0: no limit"},
+			{Name: "down", Type: "size", Default: "0", Help: "bytes per second that a node of a swarm receives; 0: no limit"},
+			{Name: "pass", Type: "bool", Default: "false", Help: "a node of a swarm that has fetched all serves it, too"},
 			{Name: "warm", Type: "string", Default: "0", Help: "share of calls of Cool that fail with ErrWarm"},
 		},
 	}

@@ -32,6 +32,8 @@ var (
 	_ system.Connector = (*Node)(nil)
 	_ system.Namer     = (*Node)(nil)
 	_ system.Walker    = (*Node)(nil)
+	_ system.Spreader  = (*Node)(nil)
+	_ system.Restarter = (*Node)(nil)
 )
 
 // ErrInjected is the failure of an operation that option errors asked for.
@@ -66,7 +68,11 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	identity := maps.Clone(map[string]string(opt))
 	identity["version"] = "1"
 	store := newStore(m, uint64(seed))
+	if store.swarm, err = newSwarm(opt); err != nil {
+		return nil, err
+	}
 	return group.Start(ctx, int(nodes), identity, func(_ context.Context, i int) (group.Node, error) {
-		return &Node{store: store, address: fmt.Sprintf("mem:%d", i+1), near: map[system.Ref]bool{}}, nil
+		address := fmt.Sprintf("mem:%d", i+1)
+		return &Node{store: store, address: address, near: map[system.Ref]bool{}, peer: store.swarm.add(address)}, nil
 	})
 }

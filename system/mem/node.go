@@ -21,6 +21,7 @@ var errStopped = errors.New("the system is stopped")
 type Node struct {
 	store   *store
 	address string
+	peer    *peer
 
 	mu      sync.Mutex
 	stopped bool
@@ -327,22 +328,29 @@ func (n *Node) Costs(ctx context.Context) (system.Costs, error) {
 // Address implements system.Connector.
 func (n *Node) Address(ctx context.Context) (string, error) { return n.address, ctx.Err() }
 
-// Connect implements system.Connector. Clients of one store know each other.
+// Connect implements system.Connector. In a swarm it is
+// whom the node reaches; clients of one store need none.
 func (n *Node) Connect(ctx context.Context, address string) error {
 	if !strings.HasPrefix(address, "mem:") {
 		return fmt.Errorf("mem: connect: %q is not an address such as mem:1", address)
 	}
-	return ctx.Err()
+	_, out, err := n.in(ctx, "connect")
+	if err != nil {
+		return err
+	}
+	defer out()
+	n.peer.known[address] = true
+	return nil
 }
 
 // Health implements system.Healther.
 func (n *Node) Health(ctx context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.stopped {
-		return fmt.Errorf("mem: %w", errStopped)
+	_, out, err := n.in(ctx, "health")
+	if err != nil {
+		return err
 	}
-	return ctx.Err()
+	out()
+	return nil
 }
 
 // Processes implements system.Node: there are none.

@@ -21,6 +21,7 @@ type store struct {
 	faults  *rand.Rand // apart from noise, so that faults do not change the times of the rest
 	objects map[system.Ref]*object
 	paid    int64 // bytes put so far
+	swarm   *swarm
 }
 
 // object is never changed: an update replaces it.

@@ -130,6 +130,7 @@ func (p *present) UnmarshalJSON(text []byte) error {
 type contract struct {
 	ID          string       `json:"id"`
 	Size        figure       `json:"size"`
+	Good        *bool        `json:"goodforupload"` // old releases do not tell
 	Total       sia.Hastings `json:"totalcost"`
 	RenterFunds sia.Hastings `json:"renterfunds"` // not spent yet
 	Fees        sia.Hastings `json:"fees"`

@@ -48,12 +48,20 @@ func (n *node) readContracts(ctx context.Context) ([]system.Reading, error) {
 	}
 	var held count
 	current := answer.current()
+	good, toldGood := 0, len(current) > 0
 	for _, c := range current {
 		held.add(c.Size, c.ID)
+		toldGood = toldGood && c.Good != nil
+		if c.Good != nil && *c.Good {
+			good++
+		}
 	}
 	all := append(current, answer.Refreshed...)
 	live := sumsOf(all)
 	out := []system.Reading{number(system.ReadContracts, float64(len(current))), held.reading(system.ReadContractBytes)}
+	if toldGood {
+		out = append(out, number(system.ReadGoodContracts, float64(good)))
+	}
 	out = append(out, live.total.reading(system.ReadSpent, len(all)), live.unspent.reading(system.ReadUnspent, len(all)))
 	out = append(out, live.purposes(system.ReadSpentPrefix, len(all))...)
 	ended, told := answer.ended()

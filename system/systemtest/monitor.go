@@ -12,7 +12,7 @@ import (
 
 // counts are the readings that are not money.
 var counts = []string{
-	system.ReadSynced, system.ReadUnlocked, system.ReadHeight, system.ReadPeers, system.ReadHosts, system.ReadContracts, system.ReadContractBytes,
+	system.ReadSynced, system.ReadUnlocked, system.ReadHeight, system.ReadPeers, system.ReadHosts, system.ReadContracts, system.ReadGoodContracts, system.ReadContractBytes,
 	system.ReadFiles, system.ReadUploads, system.ReadFileBytes, system.ReadAbsolute, system.ReadRedundancyMean, system.ReadRedundancyMin,
 	system.ReadRedundancyMax, system.ReadBelow, system.ReadDisk, system.ReadEntries, system.ReadInodes,
 }

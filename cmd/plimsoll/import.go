@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/report/studylog"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+func (p *program) importCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "import FILE|DIR…",
+		Short: "make a run of the logs of another benchmark",
+		Long: `Reads logs of bittorrent-benchmarks, the study of Codex against Deluge, in any
+of the forms that it has: log files with records in their lines, the JSON of
+Vector or Elasticsearch, the directories of tables into which its own program
+splits them; plain, compressed or as an archive. It writes a run directory, of
+which report, compare and export work like those of any other run. What such a
+log does not tell is said there. docs/study-logs.md describes it.`,
+		Example: `  plimsoll import benchmarks-2025-02-20.jsonl.gz --out runs/study
+  plimsoll import data/devnet/g1740079931 data/devnet/g1740320977 --out runs/study`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError(c, "at least one file or directory")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if out == "" {
+				out = filepath.Join("runs", "imported-"+time.Now().Format("20060102-150405"))
+			}
+			return p.importLogs(args, out)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "run directory (default runs/imported-DATE-TIME)")
+	return c
+}
+
+func (p *program) importLogs(files []string, out string) error {
+	res, err := studylog.Import(files, studylog.Options{Dir: out, Version: programVersion(), Metrics: scenario.Disseminate{}.Metrics()})
+	if errors.Is(err, studylog.ErrNothing) {
+		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "a log has lines with >>{…} in them, among them one of an experiment's configuration; see docs/study-logs.md"))
+	}
+	if err != nil {
+		return err
+	}
+	if p.ui.JSON {
+		p.ui.Emit(res)
+		return nil
+	}
+	for _, w := range res.Words() {
+		fmt.Fprintln(p.stdout, w)
+	}
+	fmt.Fprintf(p.stdout, "The run: %s; plimsoll report %s\n", out, out)
+	return nil
+}

@@ -1,0 +1,114 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+const swarm = `
+scenario: disseminate
+systems: [mesh]
+link: {rate: 100Mbit}
+data: {size: 10MB}
+disseminate: {nodes: 8}
+`
+
+func TestDisseminateEstimate(t *testing.T) {
+	cell := func(set ...string) CellEstimate {
+		t.Helper()
+		return mustPlan(t, swarm, set...).Cells[0].Estimate
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 0.01*want {
+			t.Errorf("%s: %g, want %g", what, got, want)
+		}
+	}
+	// 80 Mbit at 100 Mbit/s on the wire, twice; 8 × 10 MB made and read back at 200 MB/s.
+	plain := cell()
+	near("one trial", plain.Seconds, 2*0.85+0.4)
+	near("one leecher", plain.Operation, 2*0.85)
+	near("bytes", plain.Bytes, 7*10e6)
+	if plain.Limit != "link" {
+		t.Errorf("limited by %q", plain.Limit)
+	}
+	near("half the rate up", cell("disseminate.up=50Mbit").Operation, 2*plain.Operation)
+	near("slow leechers", cell("disseminate.slow=1%", "disseminate.slow_down=10Mbit").Operation, 10*plain.Operation)
+	// No links: the machine moves all bytes.
+	free := cell("link.rate=unlimited")
+	near("without a rate", free.Operation, 70e6/swarmRate)
+	if free.Limit != "machine" {
+		t.Errorf("limited by %q", free.Limit)
+	}
+	for set, more := range map[string]float64{
+		"disseminate.join=waves of 3 every 5s":                                         10,
+		"disseminate.join=poisson 0.5/s":                                               14,
+		"disseminate.fresh=true":                                                       8,
+		"disseminate.faults=crash 2 leechers at 10% for 20s":                           20,
+		"disseminate.faults=crash seeders at 50%":                                      30, // the stall
+		"disseminate.faults=cut 2 nodes at 50% for 5s; crash 1 leecher at 60% for 10s": 15,
+		"disseminate.faults=rate 10Mbit at 50%":                                        0.5 * 9 * plain.Operation,
+		"disseminate.faults=rate 1Gbit at 50%":                                         0,
+	} {
+		near(set, cell(set).Seconds, plain.Seconds+more)
+	}
+	// Nobody is waited for beyond the deadline.
+	if got := cell("disseminate.faults=rate 1kbit at 1%", "limits.deadline=1m").Seconds; got > 61 {
+		t.Errorf("%g s beside a deadline of a minute", got)
+	}
+	// Nodes live through all trials: 8 s to start them, however many trials.
+	for _, reps := range []int{2, 20} {
+		p := mustPlan(t, swarm, fmt.Sprintf("repetitions=%d", reps), "disseminate.nodes=2,8", "link.rate=unlimited", "data.size=1B")
+		if got := p.Estimate.Seconds - float64(2*(reps+1))*aroundTrial; got < 7.9 || got > 8.1 {
+			t.Errorf("%d repetitions: %g s beside the trials", reps, got)
+		}
+	}
+}
+
+func TestDisseminateWarnings(t *testing.T) {
+	warnings := func(set ...string) string { return strings.Join(mustPlan(t, swarm, set...).Warnings(), "|") }
+	if got := warnings(); got != "" {
+		t.Errorf("warned: %s", got)
+	}
+	if got := warnings("disseminate.seeder_sets=2", "repetitions=4"); got != "" {
+		t.Errorf("two sets in four repetitions: %s", got)
+	}
+	if got := warnings("disseminate.seeder_sets=2"); !strings.Contains(got, "5 repetitions do not divide into 2 seeder sets") {
+		t.Errorf("two sets in five repetitions: %q", got)
+	}
+	if got := warnings("data.size=10GB"); !strings.Contains(got, "deadline of 10m") {
+		t.Errorf("10 GB in ten minutes: %q", got)
+	}
+}
+
+// A goal needs a baseline; one that was taken out on the command line is missed
+// by nobody.
+func TestGateWithoutBaseline(t *testing.T) {
+	const two = `
+scenario: disseminate
+systems: [mesh, fanout]
+baseline: fanout
+data: {size: 10MB}
+disseminate: {nodes: 8, gate: 10%}
+`
+	if p := mustPlan(t, two, "systems=mesh"); p.Experiment.Baseline != "none" {
+		t.Errorf("baseline %s", p.Experiment.Baseline)
+	}
+	if _, err := Parse("test.yaml", []byte(two), []string{"baseline=none"}, testCatalog()); err == nil || !strings.Contains(err.Error(), "compares with the baseline") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ways of writing one swarm have one plan.
+func TestSwarmIsCanonical(t *testing.T) {
+	a := mustPlan(t, swarm, "disseminate.faults=crash 1 seeder at 50%; cut 2 nodes at 0s for 1m", "disseminate.join=poisson 0.5/s", "disseminate.stay=1m")
+	b := mustPlan(t, swarm, "disseminate.faults=crash  1 seeders at 50.0% ;cut 2 nodes at 0 for 60s", "disseminate.join=poisson 30/m", "disseminate.stay=60s")
+	if a.Hash != b.Hash {
+		t.Errorf("two plans: %+v, %+v", a.Cells[0].Disseminate, b.Cells[0].Disseminate)
+	}
+	if c := mustPlan(t, swarm, "disseminate.faults=crash 1 seeder at 51%; cut 2 nodes at 0s for 1m", "disseminate.join=poisson 0.5/s", "disseminate.stay=1m"); c.Hash == a.Hash {
+		t.Error("another fault, the same plan")
+	}
+}

@@ -1,0 +1,281 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// shares of the content at which the way to completion is told, as in the study
+// that the scenario follows.
+var shares = [...]float64{0.01, 0.05, 0.25, 0.50, 0.75, 0.95, 1}
+
+// spread is what one trial of the scenario disseminate recorded of its nodes.
+// Times are seconds since the trial's epoch; NaN: it did not come to that.
+type spread struct {
+	size     float64
+	release  float64 // the first leecher's
+	end      float64 // of what was watched
+	leechers []fetched
+	together [len(shares)]float64 // when the leechers had this share of all their content
+	nodes    []swarmNode          // of all that took part
+	events   []record.Event       // faults, and what happened to nodes
+	epoch    int64                // wall clock of second 0, nanoseconds
+}
+
+// fetched is one leecher's way. Moments are ends of polls: what they tell had
+// happened by then.
+type fetched struct {
+	node                 int
+	release, first, done float64
+	disk, end            float64 // end: when the outcome was decided
+	outcome              record.Outcome
+	class                string
+	got                  float64              // bytes verified at the end
+	reached              [len(shares)]float64 // share of the content verified
+}
+
+// swarmNode is what a node of a swarm used in a trial. NaN: not known.
+type swarmNode struct {
+	node                     int
+	name                     string
+	seeder                   bool
+	received, sent, cpu, rss float64
+}
+
+// wanted reports whether the system had to bring this leecher to its end: it was
+// not taken away on purpose.
+func (f *fetched) wanted() bool { return f.outcome != record.Cancelled && f.outcome != record.InFlight }
+
+// seconds from the leecher's release to a moment.
+func (f *fetched) after(moment float64) float64 { return moment - f.release }
+
+// readSwarms reads what the trials recorded of their nodes. From here on an
+// outcome is a leecher's: what its fetch until the last verified byte came to. Its
+// way to the disk is no second operation to be counted.
+func (r *Report) readSwarms(in *input) {
+	r.swarms = map[int64]*spread{}
+	events := map[int64][]record.Event{}
+	for _, e := range in.events {
+		if e.Trial != 0 && (e.Kind == "fault" || e.Kind == "node") {
+			events[e.Trial] = append(events[e.Trial], e)
+		}
+	}
+	for i := range in.trials {
+		t := &in.trials[i]
+		if t.State != record.Done {
+			continue
+		}
+		s := &spread{events: events[t.ID], epoch: t.Epoch.UnixNano(), release: math.Inf(1)}
+		outcomes, classes := map[string]int64{}, map[string]int64{}
+		for op, err := range in.ops(t.ID) {
+			if err != nil {
+				in.err = err
+				return
+			}
+			switch op.Kind {
+			case record.OpFetch:
+				f := fetchedOf(op)
+				s.leechers = append(s.leechers, f)
+				s.size, s.release, s.end = max(s.size, float64(op.Length)), min(s.release, f.release), max(s.end, f.end)
+				outcomes[op.Outcome.String()]++
+				if op.Class != "" {
+					classes[op.Class]++
+				}
+			case record.OpFetchDisk:
+				for j := range s.leechers {
+					if f := &s.leechers[j]; f.node == int(op.Worker) && op.Outcome == record.OK {
+						f.disk = seconds(op.LastByte)
+						s.end = max(s.end, f.disk)
+					}
+				}
+			}
+		}
+		if len(s.leechers) == 0 {
+			continue // of a damaged directory, or none was released
+		}
+		slices.SortStableFunc(s.leechers, func(a, b fetched) int { return cmp.Compare(a.node, b.node) })
+		t.Outcomes, t.Classes = outcomes, classes
+		s.nodes = nodesOf(t.Details)
+		if err := s.follow(in, t.ID); err != nil {
+			in.err = err
+			return
+		}
+		r.swarms[t.ID] = s
+	}
+}
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+func fetchedOf(op record.Op) fetched {
+	f := fetched{node: int(op.Worker), release: seconds(op.Intended), first: math.NaN(), done: math.NaN(), disk: math.NaN(), end: seconds(op.LastByte), outcome: op.Outcome, class: op.Class, got: float64(op.Bytes)}
+	for i := range f.reached {
+		f.reached[i] = math.NaN()
+	}
+	if op.FirstByte > 0 {
+		f.first = seconds(op.FirstByte)
+	}
+	if op.Outcome == record.OK {
+		f.done = f.end
+		f.reached[len(shares)-1] = f.end
+	}
+	return f
+}
+
+// follow reads the marks of a trial: how far each leecher was when.
+func (s *spread) follow(in *input, trial int64) error {
+	for i := range s.together {
+		s.together[i] = math.NaN()
+	}
+	at := map[int]*fetched{}
+	all := 0.0
+	for i := range s.leechers {
+		f := &s.leechers[i]
+		at[f.node] = f
+		if f.wanted() {
+			all += s.size
+		}
+	}
+	have, sum := map[int]float64{}, 0.0
+	var marks []record.Mark
+	for m, err := range in.marks(trial) {
+		if err != nil {
+			return err
+		}
+		if at[m.Node] != nil {
+			marks = append(marks, m)
+		}
+	}
+	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
+	for _, m := range marks {
+		f, v := at[m.Node], min(float64(m.Verified), s.size)
+		for i, share := range shares[:len(shares)-1] {
+			// Content that is verified wrong was never there: what such a leecher
+			// reached first counts for nothing, see below.
+			if math.IsNaN(f.reached[i]) && v >= share*s.size && v > 0 {
+				f.reached[i] = m.End.Seconds()
+			}
+		}
+		if f.wanted() && f.outcome != record.WrongBytes {
+			sum += v - have[m.Node]
+			have[m.Node] = v
+			for i, share := range shares {
+				if math.IsNaN(s.together[i]) && all > 0 && sum >= share*all {
+					s.together[i] = m.End.Seconds()
+				}
+			}
+		}
+	}
+	for i := range s.leechers {
+		f := &s.leechers[i]
+		if f.outcome == record.WrongBytes {
+			for k := range f.reached {
+				f.reached[k] = math.NaN()
+			}
+		}
+	}
+	if last := s.last(); len(marks) == 0 || math.IsNaN(s.together[len(shares)-1]) && !math.IsNaN(last) {
+		s.together[len(shares)-1] = last
+	}
+	return nil
+}
+
+// last is when the last of the leechers that were wanted had everything; NaN when
+// one of them never had.
+func (s *spread) last() float64 {
+	last := math.NaN()
+	for i := range s.leechers {
+		f := &s.leechers[i]
+		switch {
+		case !f.wanted():
+		case math.IsNaN(f.done):
+			return math.NaN()
+		default:
+			last = math.Max(f.done, orZero(last))
+		}
+	}
+	return last
+}
+
+func orZero(v float64) float64 {
+	if math.IsNaN(v) {
+		return math.Inf(-1)
+	}
+	return v
+}
+
+// nodesOf takes the nodes of a trial from its details: one of each kind per
+// node, in the order of the cluster's nodes.
+func nodesOf(details []record.Detail) []swarmNode {
+	values := map[string][]record.Detail{}
+	for _, d := range details {
+		values[d.Kind] = append(values[d.Kind], d)
+	}
+	at := func(kind string, i int) float64 {
+		if i < len(values[kind]) {
+			return values[kind][i].Value
+		}
+		return math.NaN()
+	}
+	var all []swarmNode
+	for i, d := range values[record.DetailSeeder] {
+		if d.Value < 0 {
+			continue // it took no part
+		}
+		all = append(all, swarmNode{node: i, name: d.Name, seeder: d.Value == 1, received: at(record.DetailLinkReceived, i), sent: at(record.DetailLinkSent, i),
+			cpu: at(record.DetailNodeCPU, i), rss: at(record.DetailNodeRSS, i)})
+	}
+	return all
+}
+
+// productLimit is the quantile q of times of which some are only known to be
+// longer than what was watched: Kaplan–Meier. NaN when it lies beyond.
+func productLimit(times []float64, known []bool, q float64) float64 {
+	order := make([]int, len(times))
+	for i := range order {
+		order[i] = i
+	}
+	// What was cut off at the very time of an event was still watched at it.
+	slices.SortFunc(order, func(a, b int) int {
+		if c := cmp.Compare(times[a], times[b]); c != 0 {
+			return c
+		}
+		switch {
+		case known[a] == known[b]:
+			return 0
+		case known[a]:
+			return -1
+		}
+		return 1
+	})
+	longer := 1.0
+	for i, at := range order {
+		if !known[at] {
+			continue
+		}
+		longer *= 1 - 1/float64(len(order)-i)
+		if 1-longer >= q-1e-9 {
+			return times[at]
+		}
+	}
+	return math.NaN()
+}
+
+// reach is the time in which the q-th share of a trial's leechers came to a
+// moment of theirs; those who did not are known to have taken longer than they
+// were watched.
+func (s *spread) reach(q float64, moment func(*fetched) float64) float64 {
+	var times []float64
+	var known []bool
+	for i := range s.leechers {
+		f := &s.leechers[i]
+		if m := moment(f); !math.IsNaN(m) {
+			times, known = append(times, f.after(m)), append(known, true)
+			continue
+		}
+		times, known = append(times, f.after(f.end)), append(known, false)
+	}
+	return productLimit(times, known, q)
+}

@@ -1,0 +1,265 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+var swarmCatalog = experiment.Catalog{
+	{Name: "fanout", Modes: []string{"start"}, Summary: "raw", Baseline: true, Spreads: true},
+	{Name: "deluge", Modes: []string{"start"}, Summary: "torrent", Spreads: true},
+	{Name: "boxo", Modes: []string{"start"}, Summary: "bitswap", Spreads: true},
+}
+
+const swarmFile = `
+scenario: disseminate
+title: Synthetic swarm
+question: How fast does content spread from its seeders to everybody else?
+systems: [deluge, boxo]
+baseline: deluge
+link: {rate: 100Mbit, delay: 10ms}
+data: {size: 8MiB}
+disseminate: {nodes: 8, seeders: 1}
+repetitions: 8
+warmup: 0
+`
+
+// leech is what becomes of one leecher of a synthetic trial.
+type leech struct {
+	join    float64 // seconds after the release
+	took    float64 // to the last verified byte, or until the outcome was decided
+	got     float64 // share of the content
+	outcome record.Outcome
+	class   string
+}
+
+// swarmTruth is what a synthetic run of swarms is to contain.
+type swarmTruth struct {
+	file string
+	// leechers changes those of a trial, who all get everything in line × the pace
+	// of their system.
+	leechers func(c *experiment.Cell, block int, line float64, all []leech)
+	pace     map[string]float64
+	metrics  func(c *experiment.Cell, block int, m map[string]float64)
+	seeders  func(c *experiment.Cell, sent []float64) // what each seeder sent, times the content
+	events   func(c *experiment.Cell, epoch time.Time) []record.Event
+	trial    func(c *experiment.Cell, block int, t *record.Trial)
+	meta     map[string]string
+}
+
+// swarmMetrics are those of the scenario disseminate that the report knows by key.
+var swarmMetrics = []record.Metric{
+	{Key: "time_median", Name: "time until half of the leechers have everything", Unit: "s", Better: record.Lower, Help: "median"},
+	{Key: "time_p25", Name: "time until a quarter has", Unit: "s", Better: record.Lower, Help: "p25"},
+	{Key: "time_p75", Name: "time until three quarters have", Unit: "s", Better: record.Lower, Help: "p75"},
+	{Key: "time_last", Name: "time until the last leecher has everything", Unit: "s", Better: record.Lower, Help: "last"},
+	{Key: "disk_median", Name: "time until half have it on disk", Unit: "s", Better: record.Lower, Help: "disk"},
+	{Key: "disk_last", Name: "time until all have it on disk", Unit: "s", Better: record.Lower, Help: "disk"},
+	{Key: "speed_median", Name: "download speed, median", Unit: "B/s", Better: record.Higher, Help: "speed"},
+	{Key: "speed_p25", Name: "download speed, lower quartile", Unit: "B/s", Better: record.Higher, Help: "speed"},
+	{Key: "speed_p75", Name: "download speed, upper quartile", Unit: "B/s", Better: record.Higher, Help: "speed"},
+	{Key: "first_byte", Name: "time to the first verified byte", Unit: "s", Better: record.Lower, Help: "first"},
+	{Key: "start_spread", Name: "spread of the start", Unit: "s", Better: record.Neither, Help: "spread"},
+	{Key: "resolution", Name: "resolution of times", Unit: "s", Better: record.Neither, Help: "polls"},
+	{Key: "line", Name: "load line", Unit: "s", Better: record.Neither, Help: "bound"},
+	{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher, Help: "line / time_last"},
+	{Key: "overhead", Name: "bytes on the link per content byte", Unit: "×", Better: record.Lower, Help: "overhead"},
+	{Key: "duplicates", Name: "payload received per content byte", Unit: "×", Better: record.Lower, Help: "duplicates"},
+	{Key: "seeder_share", Name: "share of bytes that seeders sent", Unit: "ratio", Better: record.Lower, Help: "share"},
+	{Key: "stalls", Name: "stalls", Unit: "1", Better: record.Lower, Help: "stalls"},
+	{Key: "recovery", Name: "time to recover", Unit: "s", Better: record.Lower, Help: "recovery"},
+	{Key: "recovered", Name: "nodes that went on", Unit: "ratio", Better: record.Higher, Help: "recovered"},
+	{Key: "ok_rate", Name: "leechers that got everything", Unit: "ratio", Better: record.Higher, Help: "ok"},
+	{Key: "system_cpu", Name: "system CPU", Unit: "s", Better: record.Lower, Help: "cpu"},
+	{Key: "system_cpu_per_gb", Name: "system CPU per GB", Unit: "s/GB", Better: record.Lower, Help: "cpu"},
+	{Key: "node_rss_peak", Name: "memory of the largest node", Unit: "B", Better: record.Lower, Help: "rss"},
+	{Key: "harness_cpu", Name: "CPU of plimsoll", Unit: "ratio", Better: record.Lower, Help: "cpu"},
+	{Key: "emulator_cpu", Name: "CPU of the emulator", Unit: "ratio", Better: record.Lower, Help: "cpu"},
+	{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower, Help: "cpu"},
+}
+
+// write makes the run directory through the recorder.
+func (s swarmTruth) write(t testing.TB) string {
+	t.Helper()
+	if s.file == "" {
+		s.file = swarmFile
+	}
+	if s.pace == nil {
+		s.pace = map[string]float64{"deluge": 1.2, "boxo": 1.26}
+	}
+	e, err := experiment.Parse("swarm.yaml", []byte(s.file), nil, swarmCatalog)
+	must(t, err)
+	plan, err := e.Plan()
+	must(t, err)
+	raw, err := plan.Marshal()
+	must(t, err)
+	dir := filepath.Join(t.TempDir(), "run")
+	meta := map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"cpu.count":"2"}`}
+	for k, v := range s.meta {
+		meta[k] = v
+	}
+	run, err := record.Create(dir, raw, meta, swarmMetrics)
+	must(t, err)
+	begun := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
+	rng := rand.New(rand.NewPCG(11, 11))
+	at := begun
+	for block := range plan.Blocks {
+		// What a block does to all alike cancels within it.
+		common := math.Exp(0.05 * rng.NormFloat64())
+		for _, i := range rng.Perm(len(plan.Cells)) {
+			s.one(t, run, &plan.Cells[i], block, at, common, rng)
+			at = at.Add(time.Minute)
+		}
+	}
+	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run ends"}))
+	must(t, run.Close())
+	return dir
+}
+
+func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block int, epoch time.Time, common float64, rng *rand.Rand) {
+	w, err := run.Begin(c.ID, block, false, epoch)
+	must(t, err)
+	d, size, rate := c.Disseminate, float64(c.Data.Size), float64(c.Link.Rate)*0.949
+	l := d.Leechers()
+	up := func(n int) []float64 { return slices.Repeat([]float64{rate}, n) }
+	line := experiment.FluidBound(int64(size), up(d.Seeders), up(l), up(l))
+	poll := line / 100
+	all := make([]leech, l)
+	for i := range all {
+		// The last leecher takes line × pace; the others a little less.
+		all[i] = leech{took: line * s.pace[c.System] * common * (1 - 0.15*float64(i)/float64(l)) * math.Exp(0.005*rng.NormFloat64()), got: 1}
+	}
+	if s.leechers != nil {
+		s.leechers(c, block, line, all)
+	}
+	var ops []record.Op
+	var marks []record.Mark
+	ns := func(sec float64) int64 { return int64(sec * 1e9) }
+	var times, firsts, disks []float64
+	ok := 0
+	for i := range all {
+		x := all[i]
+		node := d.Seeders + i // the first nodes are the seeders
+		const wait = 0.04
+		op := record.Op{Kind: record.OpFetch, Worker: uint32(node), Length: int64(size), Bytes: int64(x.got * size), Outcome: x.outcome, Class: x.class,
+			Intended: ns(x.join), Start: ns(x.join) + 1000, LastByte: ns(x.join + x.took)}
+		if x.got > 0 {
+			op.FirstByte = ns(x.join + wait)
+		}
+		disk := op
+		disk.Kind, disk.LastByte = record.OpFetchDisk, ns(x.join+x.took+poll)
+		ops = append(ops, op, disk)
+		if x.outcome == record.OK {
+			ok++
+			times, firsts, disks = append(times, x.took), append(firsts, wait), append(disks, x.took+poll)
+		}
+		// Percents come evenly until what it got.
+		before, steps := x.join, int(math.Round(x.got*100))
+		for p := 1; p <= steps; p++ {
+			at := x.join + wait + (x.took*0.999-wait)*float64(p)/float64(steps)
+			marks = append(marks, record.Mark{Node: node, Before: time.Duration(ns(before)), Start: time.Duration(ns(at)), End: time.Duration(ns(at + 0.0005)),
+				Verified: int64(math.Ceil(float64(p) / 100 * size)), Written: -1, Received: -1, Sent: -1, Peers: 3, Complete: p == 100})
+			before = at
+		}
+	}
+	slices.SortFunc(ops, func(a, b record.Op) int { return cmp.Compare(a.LastByte, b.LastByte) })
+	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
+	must(t, w.Ops(ops))
+	must(t, w.Marks(marks))
+	m := map[string]float64{"first_byte": 0.04, "start_spread": 0.001, "resolution": poll, "overhead": 1.06, "duplicates": 1.01, "seeder_share": 0.3, "stalls": 0,
+		"ok_rate": float64(ok) / float64(l), "system_cpu": 1, "system_cpu_per_gb": 4, "node_rss_peak": 6e7, "harness_cpu": 0.02, "emulator_cpu": 0.1, "others_busy": 0.01}
+	slices.Sort(times)
+	slices.Sort(disks)
+	quantile := func(xs []float64, q float64) (float64, bool) {
+		at := int(math.Ceil(q*float64(l))) - 1
+		if at >= len(xs) {
+			return 0, false
+		}
+		return xs[at], true
+	}
+	for key, q := range map[string]float64{"p25": 0.25, "median": 0.5, "p75": 0.75, "last": 1} {
+		if v, ok := quantile(times, q); ok {
+			m["time_"+key] = v
+			if key != "last" {
+				m["speed_"+map[string]string{"p25": "p75", "median": "median", "p75": "p25"}[key]] = size / v
+			}
+		}
+	}
+	for key, q := range map[string]float64{"median": 0.5, "last": 1} {
+		if v, ok := quantile(disks, q); ok {
+			m["disk_"+key] = v
+		}
+	}
+	if (d.Faults == "" || d.Faults == "none") && (d.Join == "" || d.Join == "together") {
+		m["line"] = line
+		if last, ok := m["time_last"]; ok {
+			m["line_share"] = line / last
+		}
+	}
+	if s.metrics != nil {
+		s.metrics(c, block, m)
+	}
+	trial := record.Trial{Metrics: m, Seconds: line * 2}
+	sent := slices.Repeat([]float64{float64(l) * 0.3 / float64(d.Seeders)}, d.Seeders)
+	if s.seeders != nil {
+		s.seeders(c, sent)
+	}
+	detail := func(kind string, of func(node int) float64) {
+		for n := range d.Nodes {
+			trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: fmt.Sprintf("%s-%02d", c.System, n+1), Value: of(n)})
+		}
+	}
+	seeds := func(n int) bool { return n < d.Seeders }
+	pick := func(n int, seeder, leecher float64) float64 {
+		if seeds(n) {
+			return seeder
+		}
+		return leecher
+	}
+	detail(record.DetailSeeder, func(n int) float64 { return pick(n, 1, 0) })
+	detail(record.DetailLinkReceived, func(n int) float64 { return pick(n, 0.05, 1.06) * size })
+	detail(record.DetailLinkSent, func(n int) float64 {
+		if seeds(n) {
+			return sent[n] * size
+		}
+		return 0.7 * size
+	})
+	detail(record.DetailNodeCPU, func(n int) float64 { return pick(n, 0.3, 0.1) })
+	detail(record.DetailNodeRSS, func(n int) float64 { return pick(n, 6e7, 5e7) })
+	if s.events != nil {
+		for _, e := range s.events(c, epoch) {
+			must(t, w.Event(e))
+		}
+	}
+	if s.trial != nil {
+		s.trial(c, block, &trial)
+	}
+	must(t, w.End(trial))
+}
+
+func (s swarmTruth) build(t testing.TB) *Report { return buildDir(t, s.write(t)) }
+
+// cellOf finds a cell's account.
+func cellOf(t testing.TB, r *Report, system string, more ...string) *Swarm {
+	t.Helper()
+	for i := range r.Swarms {
+		s := &r.Swarms[i]
+		if s.System == system && !slices.ContainsFunc(more, func(v string) bool {
+			return !slices.ContainsFunc(s.cell.Factors, func(f Factor) bool { return f.Value == v })
+		}) {
+			return s
+		}
+	}
+	t.Fatalf("no cell of %s with %v", system, more)
+	return nil
+}

@@ -1,0 +1,441 @@
+package mem
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+)
+
+// swarm is how content spreads from node to node: as a fluid, so that the time of
+// every byte is known. A node that has all of a content serves it (with option
+// pass, leechers that are complete, too). It shares what it can send equally among
+// the nodes that fetch from it, and a node receives the sum of its shares, up to
+// what it can receive; what it cannot take is lost to all. Nodes reach those whose
+// address they were told, and those who were told theirs.
+//
+// Nothing runs: the state is brought up to the present whenever it is looked at.
+type swarm struct {
+	mu       sync.Mutex
+	began    time.Time
+	at       float64 // seconds since began, up to which the state is known
+	peers    []*peer
+	links    Links
+	up, down float64 // bytes per second; 0: no limit
+	pass     bool
+	objects  map[system.Ref]*object // what anybody has published
+}
+
+// Links are the access links of the nodes, by their places in the cluster.
+type Links struct {
+	Up, Down map[int]float64 // bytes per second, where they are not those of the options
+	Apart    []int           // nodes that reach one another and no others; empty: all reach all
+}
+
+// Trouble is what a node does wrong in a swarm.
+type Trouble struct {
+	Refuse error         // Fetch fails with it
+	Wrong  bool          // it says that it has all when it has, and what is on its disk is something else
+	Stop   float64       // share of a content at which it goes no further; 0: it does
+	Slow   time.Duration // what it takes to say how far it is
+	Mute   bool          // it never says how far it is
+	Says   string        // the words of Fetched
+}
+
+// peer is what a node is in the swarm.
+type peer struct {
+	place          int
+	address        string
+	dead           bool
+	known          map[string]bool
+	tasks          map[system.Ref]*spread
+	trouble        Trouble
+	received, sent float64 // bytes that crossed its link
+	asked          int64   // questions how far it is
+}
+
+// spread is one content on one node.
+type spread struct {
+	of       *object
+	have     float64
+	seeder   bool
+	fetching bool
+	received float64
+	sent     float64
+}
+
+func (t *spread) complete() bool { return t.have >= float64(t.of.size) }
+
+// limit is how much of a content a node gets.
+func (p *peer) limit(t *spread) float64 {
+	if p.trouble.Stop > 0 {
+		return p.trouble.Stop * float64(t.of.size)
+	}
+	return float64(t.of.size)
+}
+
+const spreading = "swarm"
+
+// newSwarm reads the options of a swarm; opt is filled in.
+func newSwarm(opt system.Options) (*swarm, error) {
+	s := &swarm{began: time.Now(), pass: opt.Bool("pass"), objects: map[system.Ref]*object{}}
+	for name, to := range map[string]*float64{"up": &s.up, "down": &s.down} {
+		rate, err := opt.Int(name)
+		if err == nil && rate < 0 {
+			err = fmt.Errorf("option %q: %d is negative", name, rate)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("mem: %w", err)
+		}
+		*to = float64(rate)
+	}
+	return s, nil
+}
+
+func (s *swarm) add(address string) *peer {
+	p := &peer{place: len(s.peers), address: address, known: map[string]bool{}, tasks: map[system.Ref]*spread{}}
+	s.peers = append(s.peers, p)
+	return p
+}
+
+// SetLinks changes the links of the whole cluster, from now on.
+func (n *Node) SetLinks(l Links) {
+	s := n.store.swarm
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	s.links = l
+}
+
+// SetTrouble changes what this node does wrong, from now on.
+func (n *Node) SetTrouble(t Trouble) {
+	s := n.store.swarm
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	n.peer.trouble = t
+}
+
+// Moved is what has crossed the node's link until now, in bytes.
+func (n *Node) Moved() (received, sent float64) {
+	s := n.store.swarm
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	return n.peer.received, n.peer.sent
+}
+
+// Asked is how often the node was asked how far it is.
+func (n *Node) Asked() int64 {
+	n.store.swarm.mu.Lock()
+	defer n.store.swarm.mu.Unlock()
+	return n.peer.asked
+}
+
+// flow is bytes per second from one node to another.
+type flow struct {
+	from, to *peer
+	source   *spread
+	sink     *spread
+	rate     float64
+}
+
+// advance brings the state up to the present. Between two completions all rates
+// are constant.
+func (s *swarm) advance() {
+	now := time.Since(s.began).Seconds()
+	for s.at < now {
+		flows := s.flows()
+		if len(flows) == 0 {
+			break
+		}
+		step := now - s.at
+		sum := map[*spread]float64{}
+		for _, f := range flows {
+			sum[f.sink] += f.rate
+		}
+		for _, f := range flows {
+			if left := f.to.limit(f.sink) - f.sink.have; sum[f.sink] > 0 {
+				step = min(step, left/sum[f.sink])
+			}
+		}
+		for _, f := range flows {
+			moved := f.rate * step
+			f.sink.have += moved
+			f.sink.received += moved
+			f.source.sent += moved
+			f.to.received += moved
+			f.from.sent += moved
+		}
+		for _, f := range flows {
+			// What is left is less than a byte: rounding, and no reason to go on.
+			if limit := f.to.limit(f.sink); limit-f.sink.have < 1e-3 {
+				f.sink.have = limit
+			}
+		}
+		s.at += step
+	}
+	s.at = now
+}
+
+// flows are all that move something now.
+func (s *swarm) flows() []flow {
+	var all []flow
+	fan := map[*peer]int{} // nodes that fetch from it
+	for _, to := range s.peers {
+		for ref, sink := range to.tasks {
+			if to.dead || !sink.fetching || sink.have >= to.limit(sink) {
+				continue
+			}
+			for _, from := range s.peers {
+				source := from.tasks[ref]
+				if from == to || from.dead || source == nil || !source.complete() || !source.seeder && !s.pass || !s.reach(from, to) {
+					continue
+				}
+				all = append(all, flow{from: from, to: to, source: source, sink: sink})
+				fan[from]++
+			}
+		}
+	}
+	in := map[*peer]float64{}
+	for i, f := range all {
+		all[i].rate = s.rate(s.links.Up, s.up, f.from) / float64(fan[f.from])
+		in[f.to] += all[i].rate
+	}
+	for i, f := range all {
+		if most := s.rate(s.links.Down, s.down, f.to); in[f.to] > most {
+			all[i].rate *= most / in[f.to]
+		}
+	}
+	return all
+}
+
+// boundless stands for a rate without a limit, bytes per second.
+const boundless = 1e15
+
+func (s *swarm) rate(of map[int]float64, otherwise float64, p *peer) float64 {
+	r, ok := of[p.place]
+	if !ok {
+		r = otherwise
+	}
+	if r == 0 {
+		return boundless
+	}
+	return r
+}
+
+func (s *swarm) reach(a, b *peer) bool {
+	apart := func(p *peer) bool { return slices.Contains(s.links.Apart, p.place) }
+	return apart(a) == apart(b) && (a.known[b.address] || b.known[a.address])
+}
+
+// in locks the swarm for a call of this node, up to the present; out ends it.
+func (n *Node) in(ctx context.Context, what string) (s *swarm, out func(), err error) {
+	s = n.store.swarm
+	s.mu.Lock()
+	s.advance()
+	n.mu.Lock()
+	stopped := n.stopped
+	n.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case stopped || n.peer.dead:
+		err = errStopped
+	}
+	if err != nil {
+		s.mu.Unlock()
+		return nil, nil, fmt.Errorf("mem: %s: %w", what, err)
+	}
+	return s, s.mu.Unlock, nil
+}
+
+// Publish implements system.Spreader: it takes no time.
+func (n *Node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if size < 0 {
+		return "", fmt.Errorf("mem: publish %q: %d bytes", name, size)
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d %s\n", len(name), name)
+	o, err := take(name, size, io.TeeReader(r, sum), func(int64) error { return ctx.Err() })
+	if err != nil {
+		return "", fmt.Errorf("mem: publish %q: %w", name, err)
+	}
+	s, out, err := n.in(ctx, "publish")
+	if err != nil {
+		return "", err
+	}
+	defer out()
+	ref := system.Ref(spreading + "/" + hex.EncodeToString(sum.Sum(nil)))
+	s.objects[ref] = o
+	n.peer.tasks[ref] = &spread{of: o, have: float64(size), seeder: true}
+	return ref, nil
+}
+
+// validSpread says what no ref of a content in the swarm can look like.
+func validSpread(ref system.Ref) error {
+	digits, ok := strings.CutPrefix(string(ref), spreading+"/")
+	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != sha256.Size || disk.Valid(digits) != nil {
+		return fmt.Errorf("mem: %.100q: %w", ref, system.ErrBadRef)
+	}
+	return nil
+}
+
+// Fetch implements system.Spreader.
+func (n *Node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
+	if err := validSpread(ref); err != nil {
+		return err
+	}
+	s, out, err := n.in(ctx, "fetch")
+	if err != nil {
+		return err
+	}
+	defer out()
+	if err := n.peer.trouble.Refuse; err != nil {
+		return fmt.Errorf("mem: fetch: %w", err)
+	}
+	o := s.objects[ref]
+	if o == nil {
+		return fmt.Errorf("mem: fetch %s: %w", ref, system.ErrNotFound)
+	}
+	for _, address := range from {
+		n.peer.known[address] = true
+	}
+	t := n.peer.tasks[ref]
+	if t == nil {
+		t = &spread{of: o}
+		n.peer.tasks[ref] = t
+	}
+	t.fetching = true
+	return nil
+}
+
+// Fetched implements system.Spreader.
+func (n *Node) Fetched(ctx context.Context, ref system.Ref) (system.Fetched, error) {
+	if err := validSpread(ref); err != nil {
+		return system.Fetched{}, err
+	}
+	s, out, err := n.in(ctx, "fetched")
+	if err != nil {
+		return system.Fetched{}, err
+	}
+	n.peer.asked++
+	trouble := n.peer.trouble
+	if trouble.Mute || trouble.Slow > 0 {
+		out()
+		if trouble.Mute {
+			<-ctx.Done()
+		} else if wait(ctx, time.Now().Add(trouble.Slow)) == nil {
+			s, out, err = n.in(ctx, "fetched")
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return system.Fetched{}, fmt.Errorf("mem: fetched: no answer: %w", err)
+		}
+	}
+	defer out()
+	t := n.peer.tasks[ref]
+	if t == nil {
+		return system.Fetched{}, fmt.Errorf("mem: fetched %s: %w", ref, system.ErrNotFound)
+	}
+	f := system.Fetched{
+		Size: t.of.size, Verified: int64(math.Floor(t.have)), Written: int64(math.Floor(t.have)), Complete: t.complete(),
+		Received: int64(t.received), Sent: int64(t.sent), Trouble: n.peer.trouble.Says,
+	}
+	for _, p := range s.peers {
+		if p != n.peer && !p.dead && p.tasks[ref] != nil && s.reach(p, n.peer) {
+			f.Peers++
+		}
+	}
+	return f, nil
+}
+
+// ReadBack implements system.Spreader.
+func (n *Node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
+	if err := validSpread(ref); err != nil {
+		return err
+	}
+	_, out, err := n.in(ctx, "read back")
+	if err != nil {
+		return err
+	}
+	t, wrong := n.peer.tasks[ref], n.peer.trouble.Wrong
+	out()
+	if t == nil {
+		return fmt.Errorf("mem: read back %s: %w", ref, system.ErrNotFound)
+	}
+	left := int64(t.have)
+	for _, part := range t.of.chunks {
+		part = part[:min(int64(len(part)), left)]
+		left -= int64(len(part))
+		if wrong && len(part) > 0 {
+			part = slices.Clone(part)
+			part[len(part)/2] ^= 1
+		}
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("mem: read back %s: %w", ref, err)
+		}
+	}
+	if int64(t.have) < t.of.size {
+		return fmt.Errorf("mem: read back %s: %w", ref, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+// Forget implements system.Spreader.
+func (n *Node) Forget(ctx context.Context, ref system.Ref) error {
+	if err := validSpread(ref); err != nil {
+		return err
+	}
+	_, out, err := n.in(ctx, "forget")
+	if err != nil {
+		return err
+	}
+	defer out()
+	if n.peer.tasks[ref] == nil {
+		return fmt.Errorf("mem: forget %s: %w", ref, system.ErrNotFound)
+	}
+	delete(n.peer.tasks, ref)
+	return nil
+}
+
+// Kill implements system.Restarter.
+func (n *Node) Kill(ctx context.Context) error {
+	s := n.store.swarm
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	n.peer.dead = true
+	return ctx.Err()
+}
+
+// Restart implements system.Restarter. The node has forgotten its peers; what it
+// has not got whole it fetches once it is told to.
+func (n *Node) Restart(ctx context.Context, keep bool) error {
+	if err := n.Kill(ctx); err != nil {
+		return err
+	}
+	s := n.store.swarm
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n.peer.dead = false
+	n.peer.known = map[string]bool{}
+	if !keep {
+		n.peer.tasks = map[system.Ref]*spread{}
+	}
+	for _, t := range n.peer.tasks {
+		t.fetching, t.received, t.sent = false, 0, 0
+	}
+	return nil
+}
