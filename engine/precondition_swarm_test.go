@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -160,8 +162,8 @@ func TestColdCaches(t *testing.T) {
 		t.Errorf("warm caches: %+v", got)
 	}
 	got := checkCache(t.Context(), swarmConfig(t, 2, ", cache: cold"))
-	err := dropCaches(t.Context())
+	err := unix.Access(dropFile, unix.W_OK)
 	if (err != nil) != (len(got) == 1 && got[0].Blocking && strings.Contains(got[0].Hint, "cache: warm")) {
-		t.Errorf("dropping says %v, the check %+v", err, got)
+		t.Errorf("access says %v, the check %+v", err, got)
 	}
 }
