@@ -2,14 +2,19 @@ package scenario
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Disseminate spreads content from the seeders of a swarm to its leechers.
+// Disseminate spreads content from the seeders of a swarm to its leechers. It
+// follows the study of Codex against Deluge of 2024 (all leechers start together,
+// all are timed at one place), and goes on to leechers that come and go, and to
+// faults.
 type Disseminate struct{}
 
 var _ Scenario = Disseminate{}
@@ -20,21 +25,114 @@ func (Disseminate) Question() string {
 	return "How fast does content spread from its seeders to everybody else?"
 }
 
-// Metrics of a trial.
-func (Disseminate) Metrics() []record.Metric { return nil }
-
 // Problems implements Scenario.
-func (Disseminate) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
-	return nil
+func (Disseminate) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	return swarmUnfit(use, info.Can, cells)
 }
 
-// Prepares implements Scenario: contents are placed trial by trial.
-func (Disseminate) Prepares([]experiment.Cell) (objects, bytes int64) { return 0, 0 }
+// swarmUnfit says why cells cannot be executed on a system with these abilities.
+func swarmUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
+	if use.Mode == string(system.Attach) {
+		return []system.Problem{{
+			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and kills some: it cannot attach to nodes that run",
+			Hint: "leave `attach` out, so that it is started",
+		}}
+	}
+	if !slices.Contains(can, "spread") {
+		return []system.Problem{{
+			What: fmt.Sprintf("its nodes do not get content from each other, which the scenario disseminate needs (it has no ability \"spread\"; it can: %s)", strings.Join(can, ", ")),
+			Hint: "take it out of the experiment, or choose the option of it that makes a swarm",
+		}}
+	}
+	var problems []system.Problem
+	said := map[string]bool{}
+	say := func(what, hint string) {
+		if !said[what] {
+			said[what] = true
+			problems = append(problems, system.Problem{What: what, Hint: hint})
+		}
+	}
+	restarts := slices.Contains(can, "restart")
+	for _, c := range cells {
+		d := c.Disseminate
+		faults, err := experiment.ParseFaults(d.Faults)
+		if err != nil {
+			say("disseminate.faults: "+err.Error(), "see the file format's reference")
+			continue
+		}
+		crash := slices.ContainsFunc(faults, func(f experiment.Fault) bool { return f.Kind == experiment.FaultCrash })
+		if crash && !restarts {
+			say(`its nodes cannot be killed and started again, which faults of the kind crash need (it has no ability "restart")`,
+				fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]", use.Name))
+		}
+		if d.Fresh && !restarts {
+			say(`its nodes cannot be started anew before each trial, which disseminate.fresh needs (it has no ability "restart")`,
+				"say fresh: false: only what the trial before has left is removed then")
+		}
+	}
+	return problems
+}
 
-// Prepare implements Scenario.
-func (Disseminate) Prepare(context.Context, Site, []experiment.Cell) (Runner, error) {
-	return nil, errors.New("disseminate: not built yet")
+// Prepares implements Scenario. Nothing is stored before the trials; what the
+// largest of them stores needs room: the content on each of its nodes.
+func (Disseminate) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	for _, c := range cells {
+		n := int64(c.Disseminate.Nodes)
+		if all := n * int64(c.Data.Size); all > bytes {
+			objects, bytes = n, all
+		}
+	}
+	return objects, bytes
+}
+
+// Prepare implements Scenario: it looks whether the nodes are there and can do
+// what the cells ask.
+func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell) (Runner, error) {
+	r := &swarmRunner{site: site, cool: dropPageCache}
+	need := 0
+	for _, c := range cells {
+		need = max(need, c.Disseminate.Nodes)
+	}
+	all := site.Cluster.Nodes()
+	if len(all) < need || need == 0 {
+		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name, len(all), need)
+	}
+	for i, n := range all {
+		if problems := swarmUnfit(site.Use, system.Abilities(n), cells); len(problems) > 0 {
+			return nil, &UnfitError{site.Use.Name, problems}
+		}
+		m := &swarmNode{place: i, name: fmt.Sprintf("%s-%02d", site.Use.Name, i+1), node: n.(system.Spreader)}
+		m.restarter, _ = n.(system.Restarter)
+		r.nodes = append(r.nodes, m)
+	}
+	return r, nil
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
-func (Disseminate) Measure(Measured) map[string]float64 { return nil }
+func (Disseminate) Measure(in Measured) map[string]float64 {
+	m := map[string]float64{}
+	put := numbers(m)
+	for key, v := range in.Load.Metrics {
+		put(key, v)
+	}
+	put("system_cpu", in.Usage.SystemCPU)
+	if received := in.Load.Metrics[contentReceived]; received > 0 {
+		put("system_cpu_per_gb", in.Usage.SystemCPU/(received/1e9))
+	}
+	delete(m, contentReceived)
+	peak, known := 0.0, false
+	for _, d := range in.Load.Details {
+		if d.Kind == record.DetailNodeRSS && d.Value > 0 {
+			peak, known = max(peak, d.Value), true
+		}
+	}
+	if known {
+		put("node_rss_peak", peak)
+	}
+	put("others_busy", in.Usage.OthersBusy)
+	return m
+}
+
+// contentReceived is the name under which a load hands the content bytes that
+// leechers have verified to Measure. It is no metric.
+const contentReceived = "content_received"

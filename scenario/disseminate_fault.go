@@ -1,0 +1,277 @@
+package scenario
+
+import (
+	"context"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// swarmFault is a fault of a trial, with whom it strikes.
+type swarmFault struct {
+	experiment.Fault
+	victims []*member
+	part    chan struct{} // closed when the leechers have its share; of a fault by time: never
+	begun   bool
+	killed  []*member // whom it has killed
+}
+
+// byShare reports whether it begins when the leechers have a share of the content.
+func (f *swarmFault) byShare() bool { return !math.IsNaN(f.Part) }
+
+// plan lets a fault happen at its moment, and be undone at its end. A trial waits
+// for a fault that has a moment; one that comes with progress may never come. The
+// lock is the caller's.
+func (t *swarmTrial) plan(f *swarmFault) {
+	moment := t.released + f.At
+	if !f.byShare() {
+		t.pending++
+	}
+	t.group.Go(func() {
+		if f.byShare() {
+			select {
+			case <-f.part:
+			case <-t.load.Done():
+				return
+			}
+		} else if !t.until(moment) {
+			return
+		}
+		began := t.now()
+		t.begin(f)
+		if f.For > 0 && t.until(began+f.For) {
+			t.undo(f)
+		}
+		t.mu.Lock()
+		t.pending--
+		t.mu.Unlock()
+		t.wake()
+	})
+	t.reached()
+}
+
+// reached begins faults whose share of the content the leechers have. The lock is
+// the caller's.
+func (t *swarmTrial) reached() {
+	whole := float64(t.size) * float64(len(t.leechers))
+	for _, f := range t.faults {
+		if f.byShare() && !f.begun && float64(t.verified) >= f.Part*whole {
+			f.begun = true
+			t.pending++
+			close(f.part)
+		}
+	}
+}
+
+// begin lets a fault happen.
+func (t *swarmTrial) begin(f *swarmFault) {
+	at := t.now()
+	var err error
+	switch f.Kind {
+	case experiment.FaultCrash:
+		err = t.crash(f)
+	default:
+		err = t.links.begin(t.load, f)
+	}
+	took := t.now() - at
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.begun = true
+	t.concluded(f, "begins", at, took, err)
+}
+
+// undo takes a fault back.
+func (t *swarmTrial) undo(f *swarmFault) {
+	at := t.now()
+	var err error
+	switch f.Kind {
+	case experiment.FaultCrash:
+		t.revive(f)
+	default:
+		err = t.links.end(t.load, f)
+	}
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f.Kind != experiment.FaultCrash && err == nil {
+		t.awaitRecovery(f, now)
+	}
+	t.concluded(f, "ends", at, now-at, err)
+}
+
+// concluded records the beginning or the end of a fault. The lock is the caller's.
+func (t *swarmTrial) concluded(f *swarmFault, what string, at, took time.Duration, err error) {
+	if err != nil {
+		if t.load.Err() == nil {
+			t.fail(t.failed(f.String()+" "+what, err))
+		}
+		return
+	}
+	t.hope = max(t.hope, t.now())
+	t.event("fault", string(f.Kind)+" "+what, f.String()+": "+names(f.victims), at, took)
+}
+
+// crash kills nodes. One that is down already, or has left, is none of the fault's.
+func (t *swarmTrial) crash(f *swarmFault) error {
+	t.mu.Lock()
+	for _, m := range f.victims {
+		if m.serving() {
+			m.down, m.stale = true, true
+			m.life++
+			f.killed = append(f.killed, m)
+			if l := m.leecher; l != nil {
+				l.told = false
+			}
+		}
+	}
+	t.mu.Unlock()
+	// All at once: that is what a rack without power looks like.
+	errs := make([]error, len(f.killed))
+	var group sync.WaitGroup
+	for i, m := range f.killed {
+		group.Go(func() { errs[i] = m.restarter.Kill(t.load) })
+	}
+	group.Wait()
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, m := range f.killed {
+		if errs[i] != nil {
+			return t.failed(m.name, errs[i])
+		}
+		if l := m.leecher; l != nil && f.For == 0 {
+			if l.started == 0 { // it was still to come
+				l.started = l.released
+			}
+			l.end(max(now, l.released), record.Cancelled, classCrashed)
+		}
+	}
+	t.wake()
+	return nil
+}
+
+// revive starts the nodes that a fault has killed again, a few at a time. Seeders
+// that kept their data publish it again, as an operator would; leechers that have
+// not got all are told of their task again.
+func (t *swarmTrial) revive(f *swarmFault) {
+	// What went wrong with a node is its own affair.
+	_ = t.eachMember(t.load, f.killed, "start it again", t.startLimit()+t.deadline, func(ctx context.Context, m *member) error {
+		begun := t.now()
+		err := within(ctx, t.startLimit(), func(ctx context.Context) error { return m.restart(ctx, !f.Empty) })
+		if err == nil && m.leecher == nil && !f.Empty {
+			err = t.publish(ctx, m)
+		}
+		if t.load.Err() != nil {
+			return nil
+		}
+		now := t.now()
+		t.mu.Lock()
+		l := m.leecher
+		if err != nil {
+			m.stale = true
+			t.event("node", "not started again", m.name+": "+shorten(err), now, now-begun)
+			if l != nil {
+				l.end(now, record.Error, "not started again")
+			}
+			t.wake()
+			t.mu.Unlock()
+			return nil
+		}
+		m.down = false
+		t.mourn(m)
+		t.event("node", "started again", m.name, now, now-begun)
+		tell := false
+		if l != nil {
+			if f.Empty {
+				t.again(l)
+			}
+			if l.started > 0 {
+				l.progress, l.asked = now, now
+				l.stalled = false
+			}
+			tell = l.started > 0 && l.ended == 0
+		}
+		t.awaitRecovery(f, now, m)
+		t.mu.Unlock()
+		if tell {
+			t.fetch(m)
+		}
+		return nil
+	})
+}
+
+func within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return do(ctx)
+}
+
+// recovery is a leecher that a fault has struck, from the fault's end on.
+type recovery struct {
+	leecher *leecher
+	ended   time.Duration // the fault
+	beyond  int64         // bytes that it had verified before
+	after   time.Duration // until it had verified more; 0: it has not
+}
+
+// awaitRecovery notes whom a fault that has ended leaves behind: the leechers
+// among its victims that have not got all; all leechers that have not, where no
+// leecher is among the victims. A rate that changes stops nobody. only limits it
+// to what one restarted node stands for. The lock is the caller's.
+func (t *swarmTrial) awaitRecovery(f *swarmFault, at time.Duration, only ...*member) {
+	if f.Kind == experiment.FaultRate {
+		return
+	}
+	victims := f.victims
+	if len(only) > 0 {
+		victims = only
+	}
+	struck := 0
+	for _, m := range victims {
+		if m.leecher != nil {
+			struck++
+			t.follow(m.leecher, at)
+		}
+	}
+	if struck > 0 {
+		return
+	}
+	for _, m := range t.leechers {
+		t.follow(m.leecher, at)
+	}
+}
+
+func (t *swarmTrial) follow(l *leecher, at time.Duration) {
+	if l.started == 0 || l.ended > 0 {
+		return
+	}
+	for _, r := range t.affected {
+		if r.leecher == l && r.after == 0 { // by two faults, or by several nodes of one: the last end counts
+			r.ended = at
+			return
+		}
+	}
+	t.affected = append(t.affected, &recovery{leecher: l, ended: at, beyond: l.verified})
+}
+
+// recover notes that a leecher has more than before. The lock is the caller's.
+func (t *swarmTrial) recover(l *leecher, at time.Duration) {
+	for _, r := range t.affected {
+		if r.leecher == l && r.after == 0 && l.verified > r.beyond {
+			r.after = at - r.ended
+		}
+	}
+}
+
+// names lists nodes.
+func names(all []*member) string {
+	out := make([]string, len(all))
+	for i, m := range all {
+		out[i] = m.name
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,246 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// Metrics of a trial. The trial is the unit: its leechers are summed up first.
+func (Disseminate) Metrics() []record.Metric {
+	return []record.Metric{
+		{Key: "time_last", Name: "time until all have it", Unit: "s", Better: record.Lower,
+			Help: "longest time of a leecher from its release to the end of the poll that first told that its last byte is verified; absent unless all are ok, those left out that were crashed or cut away on purpose"},
+		{Key: "time_median", Name: "time until a leecher has it, median", Unit: "s", Better: record.Lower,
+			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told that the last byte is verified; leechers that are not ok are censored at the moment at which it was decided what became of them (Kaplan-Meier); absent where it is not reached"},
+		{Key: "time_p25", Name: "time until a leecher has it, 25th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median"},
+		{Key: "time_p75", Name: "time until a leecher has it, 75th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median"},
+		{Key: "speed_median", Name: "speed of a leecher, median", Unit: "B/s", Better: record.Higher,
+			Help: "content bytes divided by the median time"},
+		{Key: "speed_p25", Name: "speed of a leecher, 25th percentile", Unit: "B/s", Better: record.Higher,
+			Help: "content bytes divided by the 75th percentile of the times"},
+		{Key: "speed_p75", Name: "speed of a leecher, 75th percentile", Unit: "B/s", Better: record.Higher,
+			Help: "content bytes divided by the 25th percentile of the times"},
+		{Key: "disk_median", Name: "time until a leecher has it on disk, median", Unit: "s", Better: record.Lower,
+			Help: "as the median of the times, to the end of the poll that first told that the node calls itself complete and, where it says so, has written all"},
+		{Key: "disk_last", Name: "time until all have it on disk", Unit: "s", Better: record.Lower,
+			Help: "as the time until all have it, likewise"},
+		{Key: "first_byte", Name: "time to the first byte, median", Unit: "s", Better: record.Lower,
+			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told of a verified byte, those without one censored (Kaplan-Meier); a system that verifies in large pieces tells it late"},
+		{Key: "start_spread", Name: "spread of the start", Unit: "s", Better: record.Lower,
+			Help: "from the earliest to the latest call that gave a leecher its task, each counted from its release"},
+		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
+			Help: "longest time of a leecher under way from the start of a poll that was answered to the end of the next: what a poll told for the first time may have happened so much earlier at most"},
+		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
+			Help: "least time in which all leechers can have the content: max(b / Σ up of the seeders, b / slowest down, l·b / Σ up of all), b content bytes, l leechers, rates those of the cell's links without the headers of Ethernet, IP and TCP; emulated links, no faults, and leechers that begin together only"},
+		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
+			Help: "load line divided by the time until all have it"},
+		{Key: "ok_rate", Name: "ok leechers", Unit: "ratio", Better: record.Higher,
+			Help: "leechers that have the content, compared byte by byte after the load, divided by those that came to an end of their own: deadlines and those crashed or cut away on purpose are in neither"},
+		{Key: "overhead", Name: "bytes on the leechers' links", Unit: "×", Better: record.Lower,
+			Help: "bytes that crossed the leechers' links towards them, IP packets of whatever kind, divided by the content bytes of the ok leechers"},
+		{Key: "duplicates", Name: "payload received", Unit: "×", Better: record.Lower,
+			Help: "payload bytes that ok leechers have received, by their nodes' own word, divided by their content bytes: what is above 1 came twice or was thrown away; leechers that were killed are left out, as their counts begin anew"},
+		{Key: "seeder_share", Name: "seeders' share of what was sent", Unit: "ratio", Better: record.Neither,
+			Help: "bytes that crossed the seeders' links from them divided by those that crossed all nodes' links from them"},
+		{Key: "stalls", Name: "stalls", Unit: "1", Better: record.Lower,
+			Help: "times that a leecher got no further verified byte for limits.stall (or three polls, where these are longer), whether it went on or not"},
+		{Key: "recovery", Name: "time to recover", Unit: "s", Better: record.Lower,
+			Help: "median, over the leechers that a fault left unfinished and that recovered, of the time from the fault's end (the restart of the node, the healing) to the end of the poll that first told more verified bytes than before; of a crash or a cut among leechers the leechers struck, else all; not of changes of rate"},
+		{Key: "recovered", Name: "recovered leechers", Unit: "ratio", Better: record.Higher,
+			Help: "those that recovered divided by all that such faults left unfinished"},
+		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
+			Help: "CPU seconds of all the system's processes during the trial: publishing, verifying and cleaning are in it"},
+		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
+			Help: "the same divided by the content bytes that the leechers have verified, in units of 10^9"},
+		{Key: "node_rss_peak", Name: "memory of the largest node", Unit: "B", Better: record.Lower,
+			Help: "highest resident set of a node's processes from the release to the end of the load, of the node where it is largest"},
+		{Key: "harness_cpu", Name: "CPU of the measurement", Unit: "ratio", Better: record.Lower,
+			Help: "CPU seconds of the plimsoll process, which asks the nodes and observes, from the release to the end of the load, divided by that time and the machine's processors"},
+		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
+			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+	}
+}
+
+// lifetime is a time that an event ended, or that it was cut off at.
+type lifetime struct {
+	seconds float64
+	event   bool
+}
+
+// quantileOf is the quantile q of some lifetimes by the product limit (Kaplan and
+// Meier 1958): the shortest time by which the share q has had its event. +Inf: it
+// is not reached. It is exact, where [record.Summary] rounds, and takes every
+// leecher without the content as cut off, where that leaves failures out.
+func quantileOf(all []lifetime, q float64) float64 {
+	slices.SortFunc(all, func(a, b lifetime) int {
+		if c := cmp.Compare(a.seconds, b.seconds); c != 0 || a.event == b.event {
+			return c
+		}
+		if a.event { // one cut off at the moment of an event was still there
+			return -1
+		}
+		return 1
+	})
+	longer := 1.0
+	for i, l := range all {
+		if !l.event {
+			continue
+		}
+		left := float64(len(all) - i)
+		longer *= 1 - 1/left
+		if 1-longer >= q-1e-9 {
+			return l.seconds
+		}
+	}
+	return math.Inf(1)
+}
+
+// loaded is what the trial says of itself. cpu is that of this process in the load.
+func (t *swarmTrial) loaded(cpu float64) Load {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	seconds := (t.ended - t.released).Seconds()
+	load := Load{Seconds: seconds, CPU: cpu, Metrics: map[string]float64{}, Details: t.details(), Notes: t.notes}
+	put := numbers(load.Metrics)
+	var fetch, disk, first []lifetime
+	var all, ok, finished int
+	last, diskLast := 0.0, 0.0
+	for _, m := range t.leechers {
+		l := m.leecher
+		f, d := t.ops(m)
+		took := func(op record.Op) float64 { return float64(op.LastByte-op.Intended) / 1e9 }
+		fetch = append(fetch, lifetime{took(f), f.Outcome == record.OK})
+		disk = append(disk, lifetime{took(d), d.Outcome == record.OK})
+		if f.FirstByte > 0 {
+			first = append(first, lifetime{float64(f.FirstByte-f.Intended) / 1e9, true})
+		} else {
+			first = append(first, lifetime{took(f), false})
+		}
+		if f.Outcome.Finished() {
+			finished++
+		}
+		put("resolution", max(load.Metrics["resolution"], l.gap.Seconds()))
+		if f.Outcome == record.Cancelled {
+			continue // the experiment's own doing
+		}
+		all++
+		if f.Outcome == record.OK {
+			ok++
+			last = max(last, took(f))
+		}
+		if d.Outcome == record.OK {
+			diskLast = max(diskLast, took(d))
+		} else {
+			diskLast = math.NaN()
+		}
+	}
+	size := float64(t.size)
+	if ok == all && all > 0 {
+		put("time_last", last)
+		put("disk_last", diskLast)
+	}
+	if finished > 0 {
+		put("ok_rate", float64(ok)/float64(finished))
+	}
+	put("time_median", quantileOf(fetch, 0.5))
+	put("time_p25", quantileOf(fetch, 0.25))
+	put("time_p75", quantileOf(fetch, 0.75))
+	for speed, of := range map[string]string{"speed_median": "time_median", "speed_p25": "time_p75", "speed_p75": "time_p25"} {
+		if at := load.Metrics[of]; at > 0 {
+			put(speed, size/at)
+		}
+	}
+	put("disk_median", quantileOf(disk, 0.5))
+	put("first_byte", quantileOf(first, 0.5))
+	put("start_spread", t.spread().Seconds())
+	put("stalls", float64(t.stalls))
+	put(contentReceived, float64(t.verified))
+	t.lineMetrics(put, load.Metrics["time_last"])
+	t.trafficMetrics(put, float64(ok)*size)
+	t.recoveryMetrics(put)
+	if seconds > 0 {
+		put("harness_cpu", cpu/seconds/float64(runtime.NumCPU()))
+	}
+	if !t.stay.Forever {
+		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
+	}
+	return load
+}
+
+// spread is that of the leechers' starts.
+func (t *swarmTrial) spread() time.Duration {
+	earliest, latest := time.Duration(math.MaxInt64), time.Duration(0)
+	for _, m := range t.leechers {
+		if late := m.leecher.started - m.leecher.released; m.leecher.started > 0 {
+			earliest, latest = min(earliest, late), max(latest, late)
+		}
+	}
+	return max(0, latest-earliest)
+}
+
+func (t *swarmTrial) lineMetrics(put func(string, float64), last float64) {
+	emulated, _ := t.links.emulated()
+	if !emulated || !t.join.Together() || len(t.faults) > 0 {
+		return
+	}
+	line := t.cell.LoadLine(func(wire float64) float64 { return link.TCPPayloadRate(wire, t.cell.Link.IPv6) })
+	if line == 0 {
+		return
+	}
+	put("line", line)
+	if last > 0 {
+		put("line_share", line/last)
+	}
+}
+
+func (t *swarmTrial) trafficMetrics(put func(string, float64), content float64) {
+	var received, sent, seeders, payload, of float64
+	for _, m := range t.members {
+		sent += m.meter.sent
+		l := m.leecher
+		if l == nil {
+			seeders += m.meter.sent
+			continue
+		}
+		received += m.meter.received
+		if f, _ := t.ops(m); f.Outcome == record.OK && m.life == 0 && l.last.Received > 0 {
+			payload += float64(l.last.Received)
+			of += float64(t.size)
+		}
+	}
+	if content > 0 {
+		put("overhead", received/content)
+	}
+	if sent > 0 {
+		put("seeder_share", seeders/sent)
+	}
+	if of > 0 {
+		put("duplicates", payload/of)
+	}
+}
+
+func (t *swarmTrial) recoveryMetrics(put func(string, float64)) {
+	if len(t.affected) == 0 {
+		return
+	}
+	var after []float64
+	for _, r := range t.affected {
+		if r.after > 0 {
+			after = append(after, r.after.Seconds())
+		}
+	}
+	put("recovered", float64(len(after))/float64(len(t.affected)))
+	if len(after) > 0 {
+		put("recovery", stats.Median(after))
+	}
+}
