@@ -111,6 +111,7 @@ func (t *swarmTrial) concluded(f *swarmFault, what string, at, took time.Duratio
 		}
 		return
 	}
+	t.hope = max(t.hope, t.now())
 	t.event("fault", string(f.Kind)+" "+what, f.String()+": "+names(f.victims), at, took)
 }
 

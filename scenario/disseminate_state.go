@@ -190,6 +190,9 @@ func (t *swarmTrial) judge(now time.Duration) (over bool, next time.Duration) {
 				at(limit)
 				waiting = true
 			}
+		} else if limit := t.hope + t.stall; now < limit {
+			at(limit)
+			waiting = true
 		}
 	}
 	return !unfinished || !waiting, next

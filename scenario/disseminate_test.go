@@ -198,7 +198,7 @@ func TestSwarmTimes(t *testing.T) {
 		nodes, seeders int
 		down           string
 		want           float64
-	}{{2, 1, "0", 10}, {4, 1, "0", 30}, {32, 1, "0", 310}, {8, 4, "0", 10}, {8, 4, "500000", 20}} {
+	}{{2, 1, "0", 10}, {4, 1, "0", 30}, {17, 1, "0", 160}, {8, 4, "0", 10}, {8, 4, "500000", 20}} {
 		virtual(t, func(t *testing.T) {
 			s := newSwarmTest(t, c.nodes, c.seeders, nil, system.Options{"down": c.down})
 			s.run()
@@ -260,3 +260,198 @@ func (s *swarmTest) wantMarks() {
 	}
 }
 
+// TestSwarmArrivals: those of a wave share the seeder with those that have not
+// ended yet; of a Poisson process the moments are the same again.
+func TestSwarmArrivals(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		// Two alone until 10 s have half of it, then four share: 0.5 each needs 20 s
+		// more; those of the second wave have half then, and need 10 s more.
+		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 2 every 10s" }, nil)
+		s.run()
+		var took []float64
+		for _, op := range s.fetches() {
+			took = append(took, float64(op.LastByte-op.Intended)/1e9)
+		}
+		slices.Sort(took)
+		for i, want := range []float64{30, 30, 30, 30} {
+			s.about("time", took[i], want)
+		}
+		if _, has := s.m["line"]; has {
+			t.Error("a load line of leechers that do not begin together")
+		}
+	})
+	virtual(t, func(t *testing.T) {
+		var first []int64
+		for range 2 {
+			s := newSwarmTest(t, 9, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "poisson 0.1/s" }, nil)
+			s.run()
+			var at []int64
+			for _, op := range s.fetches() {
+				at = append(at, op.Intended)
+				if op.Start-op.Intended > int64(time.Millisecond) || op.Outcome != record.OK {
+					t.Errorf("%+v", op)
+				}
+			}
+			slices.Sort(at)
+			if first == nil {
+				first = at
+			}
+			if !slices.Equal(at, first) {
+				t.Errorf("arrivals %v, then %v", first, at)
+			}
+		}
+		if mean := float64(first[7]) / 7e9; mean < 3 || mean > 30 {
+			t.Errorf("arrivals %v: on the average every %.1f s, want about 10", first, mean)
+		}
+	})
+}
+
+// TestSwarmDeadSeeder: the only seeder dies at a half. All leechers stall, and the
+// trial ends.
+func TestSwarmDeadSeeder(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 50%" }, nil)
+		for range 2 { // the second trial finds the seeder alive
+			s.run()
+			if s.outcomes() != "map[stalled:3]" {
+				t.Errorf("outcomes %s", s.outcomes())
+			}
+			if s.took < 45*time.Second || s.took > 47*time.Second { // 15 s until the half, limits.stall
+				t.Errorf("the trial took %v", s.took)
+			}
+			if e := s.happened("crash begins"); len(e) != 1 || !strings.HasPrefix(e[0].Detail, "crash seeders at 50%: mem-0") || e[0].Kind != "fault" {
+				t.Errorf("events %+v", s.events)
+			}
+			if s.m["stalls"] != 3 || s.m["ok_rate"] != 0 {
+				t.Errorf("metrics %v", s.m)
+			}
+			for _, key := range []string{"time_last", "time_median", "recovery"} {
+				if _, has := s.m[key]; has {
+					t.Errorf("there is a %s: %v", key, s.m[key])
+				}
+			}
+			for _, op := range s.fetches() {
+				if op.Bytes < swarmSize/2 || op.Bytes > swarmSize/2+swarmUp/10 {
+					t.Errorf("%+v", op)
+				}
+			}
+			s.number++
+		}
+	})
+}
+
+// TestSwarmStallPasses: the seeder comes back after two minutes.
+func TestSwarmStallPasses(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 10s for 2m" }, nil)
+		s.run()
+		if s.outcomes() != "map[ok:3]" || s.m["stalls"] != 3 {
+			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
+		}
+		s.about("time", s.m["time_last"], 150)
+		if len(s.happened("stalled")) != 3 || len(s.happened("stall passed")) != 3 || len(s.happened("crash ends")) != 1 {
+			t.Errorf("events %+v", s.events)
+		}
+		if s.m["recovered"] != 1 {
+			t.Errorf("recovered %v", s.m["recovered"])
+		}
+		s.about("recovery", s.m["recovery"], 0)
+	})
+}
+
+// TestSwarmCrash: of two leechers one dies after 10 s, for 10 s. They had a
+// quarter each; the other has all after 15 s more in which it is alone for 10 s;
+// the one that died needs, from 20 s on, what it lacks.
+func TestSwarmCrash(t *testing.T) {
+	for _, c := range []struct {
+		faults   string
+		outcomes string
+		times    [2]float64 // of the one that lived, and the one that died; 0: none
+	}{
+		// At 10 s both have 5 MB. Alone, the other has all at 15 s.
+		{"crash 1 leechers at 10s for 10s", "map[ok:2]", [2]float64{15, 25}},
+		{"crash 1 leechers at 10s for 10s without data", "map[ok:2]", [2]float64{15, 30}},
+		{"crash 1 leechers at 10s", "map[cancelled crashed on purpose:1 ok:1]", [2]float64{15, 0}},
+		{"crash 1 leechers at 10s; cut 50% of nodes at 25%", "", [2]float64{}}, // only that it ends
+	} {
+		virtual(t, func(t *testing.T) {
+			s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = c.faults }, nil)
+			s.run()
+			if c.outcomes == "" {
+				return
+			}
+			if s.outcomes() != c.outcomes {
+				t.Errorf("%s: outcomes %s, want %s", c.faults, s.outcomes(), c.outcomes)
+			}
+			var took []float64
+			for _, op := range s.fetches() {
+				if op.Outcome == record.OK {
+					took = append(took, float64(op.LastByte-op.Intended)/1e9)
+				}
+			}
+			slices.Sort(took)
+			for i, got := range took {
+				s.about(c.faults, got, c.times[i])
+			}
+			if c.times[1] > 0 && s.m["recovered"] != 1 {
+				t.Errorf("%s: metrics %v", c.faults, s.m)
+			}
+			if c.times[1] == 0 { // it is no failure of the system, and the others are all
+				s.about("all", s.m["time_last"], c.times[0])
+			}
+		})
+	}
+}
+
+// TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
+func TestSwarmCut(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 2 leechers at 20s for 1m" }, nil)
+		s.run()
+		// 5 MB each at 20 s; the two that are left have all at 30 s, the others
+		// from 80 s on likewise.
+		s.about("the first two", s.m["time_p25"], 30)
+		s.about("all", s.m["time_last"], 90)
+		if s.outcomes() != "map[ok:4]" || s.m["recovered"] != 1 || s.m["stalls"] != 2 {
+			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
+		}
+		if c := s.links().changes; len(c) != 2 || len(c[0].Apart) != 2 || len(c[1].Apart) != 0 {
+			t.Errorf("changes %+v", c)
+		}
+	})
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 2 leechers at 20s" }, nil)
+		s.run()
+		if s.outcomes() != "map[cancelled cut away on purpose:2 ok:2]" {
+			t.Errorf("outcomes %s", s.outcomes())
+		}
+		if c := s.links().changes; len(c) != 2 || len(c[1].Apart) != 0 { // healed at the end
+			t.Errorf("changes %+v", c)
+		}
+	})
+}
+
+// TestSwarmRate: half the rate at half the time doubles what is left; two faults
+// at a time compose.
+func TestSwarmRate(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
+		s.run()
+		s.about("all", s.m["time_last"], 15)
+		if s.outcomes() != "map[ok:1]" {
+			t.Errorf("outcomes %s", s.outcomes())
+		}
+	})
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) {
+			d.Faults = "rate 4Mbit at 2s for 8s; cut seeders at 4s for 2s; rate 2Mbit at 8s for 4s"
+		}, nil)
+		s.run()
+		// 2 MB; 1 MB in 2 s; nothing; 1 MB in 2 s; 0.5 MB in 2 s, twice (the later
+		// rate counts); then 5 MB in 5 s.
+		s.about("all", s.m["time_last"], 17)
+		if n := len(s.links().changes); n != 6 {
+			t.Errorf("%d changes: %+v", n, s.links().changes)
+		}
+	})
+}

@@ -65,6 +65,7 @@ type swarmTrial struct {
 	most     int64         // the most that it has been
 	done     int           // leechers that have all
 	pending  int           // faults that have a moment and are not over, and their undoings
+	hope     time.Duration // since when those that stall may go on: a fault came or ended
 	stalls   int
 	marks    []record.Mark
 	affected []*recovery
@@ -158,7 +159,9 @@ func (r *swarmRunner) trial(cell experiment.Cell, seed uint64, sink Sink) (*swar
 // longestQuestion is how long an answer to how far a node is may take at most.
 const longestQuestion = 10 * time.Second
 
-func (t *swarmTrial) now() time.Duration { return time.Since(t.sink.Epoch) }
+// now is the time since the epoch. It is never 0, which says of a moment that it
+// has not come.
+func (t *swarmTrial) now() time.Duration { return max(1, time.Since(t.sink.Epoch)) }
 
 // needsLinks says what of the cell changes links; empty: nothing does.
 func (t *swarmTrial) needsLinks() string {
