@@ -62,6 +62,7 @@ type Report struct {
 	Trials  []Trial         `json:"-"`
 	Plan    json.RawMessage `json:"-"`
 
+	imported *experiment.Imported // nil: executed by this program
 	lens     lens
 	shape    shape
 	link     string                     // in words
