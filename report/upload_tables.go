@@ -349,6 +349,14 @@ func (r *Report) causeTable() Table {
 	return t
 }
 
+func (r *Report) leftOutTable() Table {
+	t := Table{Head: []Column{{"figure", false}, {"why", false}}}
+	for _, l := range r.left {
+		t.Rows = append(t.Rows, []Entry{{Text: l.Title, Raw: l.Title}, {Text: capital(l.Why) + ".", Raw: l.Why}})
+	}
+	return t
+}
+
 // loadSections are the tables that follow the figures.
 func (r *Report) loadSections() []Section {
 	var all []Section
@@ -362,6 +370,7 @@ func (r *Report) loadSections() []Section {
 		words += " The last column is what the author of the Sia load test published in 2018, of another network, machine and decade."
 	}
 	add(Section{"summary", "Summary", words, r.summaryTable()})
+	add(Section{"left-out", "Figures left out", "What would be drawn of a longer test, or of a system that tells more, and why it is not drawn here.", r.leftOutTable()})
 	add(Section{"objects", "Objects", "What became of the objects of the data set. Durable ones are accepted, too; adopted ones were found stored after a session that ended while they were under way.", r.objectTable()})
 	add(Section{"money", "Spending", "Exact amounts by the system's own account, at the last poll that told them.", r.spendingTable()})
 	add(Section{"laws", "What must hold", fmt.Sprintf("Accounts and counters of the system that did what they must not. What moved between neighbouring polls is allowed for, and a change counts when it held for %d polls and %s.", heldPolls, moment(heldSeconds)), r.breakTable()})
