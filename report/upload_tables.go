@@ -112,6 +112,8 @@ var summaryRows = []summaryRow{
 	}},
 	{"file bandwidth", func(l *LoadTest) Entry { return number(l.FileRate.Value, "B/s") }},
 	{"absolute bandwidth", func(l *LoadTest) Entry { return estimated(l.AbsoluteRate, "B/s") }},
+	{"file bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.FileRate.Value*l.within(), "B/s") }},
+	{"absolute bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.AbsoluteRate.Value*l.within(), "B/s") }},
 	{"time to store an object", func(l *LoadTest) Entry { return estimated(l.Accept, "s") }},
 	{"time to full redundancy", func(l *LoadTest) Entry { return estimated(l.Durable, "s") }},
 	{"API latency at the start", func(l *LoadTest) Entry { return latencyEntry(l.LatencyFirst, l.FirstOpen) }},
@@ -187,7 +189,7 @@ func tiny(v Num) Entry {
 
 // summaryWords say how the table's numbers come about.
 func (r *Report) summaryWords() string {
-	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is what of the file bytes is on servers over the absolute bytes. Both bandwidths are of the time from the first put to the last acceptance, what lies between sessions included. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half; a call that timed out counts with the time that it was waited for, which is the least that it would have taken. Ranges of what polls tell are what the moments of the polls leave open."
+	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is what of the file bytes is on servers over the absolute bytes. Both bandwidths are of the time from the first put to the last acceptance, what lies between sessions included; within sessions it is taken out. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half; a call that timed out counts with the time that it was waited for, which is the least that it would have taken. Ranges of what polls tell are what the moments of the polls leave open."
 	for i := range r.Loads {
 		m := r.Loads[i].Money
 		if m == nil {
