@@ -10,12 +10,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// The test binary serves as plimsoll's helpers of the testbed, and as the nodes
-// of a swarm, too.
+// The test binary serves as plimsoll's helpers of the testbed, as the nodes of a
+// swarm, and as a run that is killed, too.
 func TestMain(m *testing.M) {
 	handled, err := testbed.ServeNode(context.Background(), os.Args[1:])
 	if !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == "bittorrent" {
 		handled, err = true, bittorrent.System{}.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
+	}
+	if len(os.Args) == 4 && os.Args[1] == "victim" {
+		handled, err = true, victim(os.Args[2], os.Args[3])
 	}
 	if handled {
 		if err != nil {

@@ -39,3 +39,39 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 		t.Errorf("nothing observed gives %+v, want nothing", u)
 	}
 }
+
+// A process that is killed and started again is counted whole, and the window
+// alone counts.
+func TestMeterOfASwarm(t *testing.T) {
+	m := newMeter(&site{})
+	m.system["n1"], m.system["n2"] = true, true
+	m.nodes = [][]string{{"n1"}, {"n2"}, {"unseen"}}
+	poll := func(when float64, pid1 int, cpu1, cpu2, self, emulator float64) []record.Sample {
+		end := time.Duration(when * float64(time.Second))
+		of := func(name, role string, pid int, cpu, rss float64) record.Sample {
+			return record.Sample{Start: end, End: end, Process: name, Role: role, PID: pid, CPU: cpu, RSS: rss}
+		}
+		return []record.Sample{
+			of("n1", "system", pid1, cpu1, 10*cpu1), of("n2", "system", 9, cpu2, 7),
+			of("link", "emulator", 3, emulator, 1), of(testbed.SelfSample, testbed.RoleEngine, 1, self, 1), of(testbed.BoxSample, testbed.RoleBox, 0, 10*self, 1),
+		}
+	}
+	m.add(poll(0, 5, 100, 100, 100, 100)) // before the window
+	m.begin(poll(10, 5, 1, 20, 50, 60))
+	m.add(poll(11, 5, 3, 20, 50, 60))   // 2 s
+	m.add(poll(12, 6, 0.5, 21, 50, 60)) // another process: 0.5 s
+	m.add(poll(13, 6, 1.5, 22, 50, 60)) // 1 s
+	m.end(poll(14, 6, 1.5, 23, 50.4, 61))
+	m.add(poll(15, 6, 90, 90, 90, 90))
+	u := m.usage()
+	if len(u.Nodes) != 3 || u.Nodes[0].CPU != 3.5 || u.Nodes[1].CPU != 3 || u.Nodes[0].RSSPeak != 30 || !math.IsNaN(u.Nodes[2].CPU) {
+		t.Errorf("nodes %+v", u.Nodes)
+	}
+	box := 4 * float64(runtime.NumCPU())
+	if u.SystemCPU != 6.5 || math.Abs(u.HarnessCPU-0.4/box) > 1e-9 || math.Abs(u.EmulatorCPU-1/box) > 1e-9 || math.Abs(u.BoxCPU-4/box) > 1e-9 {
+		t.Errorf("usage %+v", u)
+	}
+	if u := newMeter(&site{}).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || u.Nodes != nil {
+		t.Errorf("nothing observed gives %+v", u)
+	}
+}

@@ -36,20 +36,24 @@ skip: [machine]
 
 func swarmPlan(t *testing.T, src string) *experiment.Plan {
 	t.Helper()
+	plan, err := planOfSwarm(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func planOfSwarm(src string) (*experiment.Plan, error) {
 	info := (bittorrent.System{}).Info()
-	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}}
+	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Spreads: true}
 	for _, o := range info.Options {
 		spec.Options = append(spec.Options, experiment.OptionSpec(o))
 	}
 	e, err := experiment.Parse("test.yaml", []byte(src), nil, experiment.Catalog{spec})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	plan, err := e.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
+	return e.Plan()
 }
 
 // swarm is a scenario whose trials are the test's.
@@ -118,7 +122,8 @@ func (s *swarm) has(ctx context.Context, i int, ref system.Ref, n int64) error {
 	}
 }
 
-func (s *swarm) run(t *testing.T, src string) (Result, string) {
+// needTUN skips where links cannot be emulated by TUN devices.
+func needTUN(t *testing.T) {
 	t.Helper()
 	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Emulate: "tun"})
 	if err != nil {
@@ -127,6 +132,11 @@ func (s *swarm) run(t *testing.T, src string) (Result, string) {
 	if err := bed.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (s *swarm) run(t *testing.T, src string) (Result, string) {
+	t.Helper()
+	needTUN(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

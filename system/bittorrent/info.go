@@ -11,11 +11,12 @@ const name = "bittorrent"
 // Info implements system.System.
 func (System) Info() system.Info {
 	return system.Info{
-		Name:     name,
-		Summary:  "embedded BitTorrent swarm on the anacrolix/torrent library",
-		Modes:    []system.Mode{system.Start},
-		Can:      []string{"put", "cold", "connect", "spread", "restart"},
-		Embedded: true,
+		Name:       name,
+		Summary:    "embedded BitTorrent swarm on the anacrolix/torrent library",
+		Modes:      []system.Mode{system.Start},
+		Can:        []string{"put", "cold", "connect", "spread", "restart"},
+		Embedded:   true,
+		NodeMemory: 32 << 20,
 		Options: []system.Option{
 			{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp", Help: "what peers speak over; it changes results up to ten times. both: whichever connects first, TCP preferred"},
 			{Name: "piece", Type: "size", Default: "262144", Help: "size of a piece, a power of two from 16 KiB to 16 MiB"},

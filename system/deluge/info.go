@@ -9,11 +9,12 @@ const name = "deluge"
 // Info implements system.System.
 func (System) Info() system.Info {
 	return system.Info{
-		Name:    name,
-		Summary: "Deluge: BitTorrent daemons (libtorrent), one on each host, private torrents, no tracker",
-		Modes:   []system.Mode{system.Start},
-		Can:     []string{"connect", "spread", "restart"},
-		Install: "plimsoll systems install deluge, or name the program in option `binary` or PLIMSOLL_DELUGE",
+		Name:       name,
+		Summary:    "Deluge: BitTorrent daemons (libtorrent), one on each host, private torrents, no tracker",
+		Modes:      []system.Mode{system.Start},
+		NodeMemory: 48 << 20,
+		Can:        []string{"connect", "spread", "restart"},
+		Install:    "plimsoll systems install deluge, or name the program in option `binary` or PLIMSOLL_DELUGE",
 		Options: []system.Option{
 			{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp", Help: "between peers; libtorrent's own default is both, with uTP tried first: it changes results several times over"},
 			{Name: "piece", Type: "size", Default: "262144", Help: "size of the pieces that are hashed: a power of two from 16 KiB to 16 MiB"},

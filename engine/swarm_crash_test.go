@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/bittorrent"
+)
+
+// victim is a run of a swarm that says when all its nodes are at work, and then
+// waits to be killed.
+func victim(nodes, dir string) error {
+	n, err := strconv.Atoi(nodes)
+	if err != nil {
+		return err
+	}
+	plan, err := planOfSwarm(fmt.Sprintf(swarmExperiment, n, ""))
+	if err != nil {
+		return err
+	}
+	s := &swarm{}
+	s.trial = func(ctx context.Context, s *swarm, cell experiment.Cell, sink scenario.Sink) error {
+		var leechers []int
+		for i := 1; i < n; i++ {
+			leechers = append(leechers, i)
+		}
+		if _, _, err := s.publish(ctx, cell, sink.Number, leechers...); err != nil {
+			return err
+		}
+		fmt.Println("spreading")
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	_, err = Run(context.Background(), Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: s, Dir: dir})
+	return err
+}
+
+// A run that is killed in the middle of a trial leaves nothing behind: no node,
+// whatever it was doing, no emulator, no content.
+func TestKilledSwarmLeavesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	needTUN(t)
+	const nodes = 4
+	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	c := exec.Command(os.Args[0], "victim", strconv.Itoa(nodes), dir)
+	c.Env = append(os.Environ(), "TMPDIR="+tmp)
+	var said bytes.Buffer
+	c.Stderr = &said
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	watchdog := time.AfterFunc(2*time.Minute, func() { _ = c.Process.Kill() })
+	defer watchdog.Stop()
+	in := bufio.NewScanner(out)
+	begun := in.Scan()
+	procs := marked(tmp)
+	if err := c.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = c.Wait()
+	if !begun {
+		t.Fatalf("it never began: %s", &said)
+	}
+	count := 0
+	for _, p := range procs {
+		if strings.Contains(p, "node bittorrent") {
+			count++
+		}
+	}
+	if count != nodes {
+		t.Errorf("%d nodes ran: %q", count, procs)
+	}
+	var left []string
+	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		left = marked(tmp)
+		scratch, _ := filepath.Glob(filepath.Join(tmp, "plimsoll-run-*"))
+		wills, _ := filepath.Glob(filepath.Join(tmp, "*", "*.run.jsonl"))
+		left = append(append(left, scratch...), wills...)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("left behind:\n%s", strings.Join(left, "\n"))
+		}
+	}
+}
+
+// marked are the command lines of the processes that have this directory for
+// their temporary files, or below it.
+func marked(tmp string) (lines []string) {
+	procs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, p := range procs {
+		env, err := os.ReadFile(p)
+		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+tmp)) {
+			continue
+		}
+		cmd, _ := os.ReadFile(filepath.Join(filepath.Dir(p), "cmdline"))
+		lines = append(lines, strings.TrimSpace(strings.ReplaceAll(string(cmd), "\x00", " ")))
+	}
+	return lines
+}
