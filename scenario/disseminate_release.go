@@ -161,6 +161,9 @@ func (t *swarmTrial) fetch(m *member) {
 		t.event("node", "task refused", m.name+": "+shorten(err), now, now-begun)
 	default:
 		l.told, l.progress = true, max(l.progress, begun)
+		if m.life > 0 { // what it had before it was killed came no later than that
+			l.asked = now
+		}
 	}
 	t.wake()
 }
