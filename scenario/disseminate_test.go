@@ -403,6 +403,21 @@ func TestSwarmCrash(t *testing.T) {
 	}
 }
 
+// TestSwarmCrashOfTheComplete: a leecher that dies after it had all is verified
+// nevertheless; one that was still to come never does.
+func TestSwarmCrashOfTheComplete(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
+			d.Join, d.Faults = "waves of 2 every 30s", "crash 3 leechers at 25s"
+		}, nil)
+		s.run()
+		if s.outcomes() != "map[cancelled crashed on purpose:1 ok:2]" {
+			t.Errorf("outcomes %s", s.outcomes())
+		}
+		s.about("the others", s.m["time_last"], 20)
+	})
+}
+
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
 	virtual(t, func(t *testing.T) {

@@ -1,0 +1,117 @@
+package mem
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// TestSwarm: what a node sends is shared equally among those that fetch from it,
+// and nothing comes from who is dead, beyond a partition, or unknown.
+func TestSwarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := System{}.Start(t.Context(), system.Deployment{Options: system.Options{"nodes": "4", "up": "1000"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var nodes []*Node
+		var addresses []string
+		for _, n := range c.Nodes() {
+			nodes = append(nodes, n.(*Node))
+			a, err := nodes[len(nodes)-1].Address(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			addresses = append(addresses, a)
+		}
+		b := data(10_000)
+		ref, err := nodes[0].Publish(t.Context(), "x", 10_000, bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := nodes[1].Publish(t.Context(), "x", 10_000, bytes.NewReader(b)); err != nil || again != ref {
+			t.Errorf("the same bytes and name: %s, %v, before %s", again, err, ref)
+		}
+		if err := nodes[1].Forget(t.Context(), ref); err != nil {
+			t.Fatal(err)
+		}
+		fetch := func(i int, from ...string) {
+			t.Helper()
+			if err := nodes[i].Fetch(t.Context(), ref, from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(when string, verified ...int64) {
+			t.Helper()
+			for i, v := range verified {
+				f, err := nodes[i+1].Fetched(t.Context(), ref)
+				if err != nil || f.Verified < v-1 || f.Verified > v || f.Complete != (v == 10_000) {
+					t.Errorf("%s: node %d: %+v, %v; want %d bytes", when, i+1, f, err, v)
+				}
+			}
+		}
+		fetch(1, addresses[0])
+		fetch(2, addresses[0])
+		fetch(3) // knows nobody
+		time.Sleep(4 * time.Second)
+		want("half each", 2000, 2000, 0)
+		nodes[0].SetLinks(Links{Apart: []int{2, 3}})
+		time.Sleep(4 * time.Second)
+		want("one alone", 6000, 2000, 0)
+		nodes[0].SetLinks(Links{Up: map[int]float64{0: 500}})
+		fetch(3, addresses[0])
+		time.Sleep(6 * time.Second)
+		want("half the rate, for three", 7000, 3000, 1000)
+		if err := nodes[0].Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nodes[0].Fetched(t.Context(), ref); err == nil {
+			t.Error("a dead node answers")
+		}
+		time.Sleep(time.Minute)
+		want("no seeder", 7000, 3000, 1000)
+		if err := nodes[0].Restart(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if err := nodes[3].Restart(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nodes[3].Fetched(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
+			t.Errorf("without its data: %v", err)
+		}
+		nodes[0].SetLinks(Links{Down: map[int]float64{1: 100}})
+		time.Sleep(10 * time.Second)
+		want("what a slow one cannot take is lost", 8000, 8000)
+		nodes[0].SetLinks(Links{})
+		time.Sleep(time.Minute)
+		want("all", 10_000, 10_000)
+		var got bytes.Buffer
+		if err := nodes[1].ReadBack(t.Context(), ref, &got); err != nil || !bytes.Equal(got.Bytes(), b) {
+			t.Errorf("read back: %d bytes, %v", got.Len(), err)
+		}
+		if received, sent := nodes[2].Moved(); fmt.Sprintf("%.0f %.0f", received, sent) != "10000 0" {
+			t.Errorf("received %v, sent %v", received, sent)
+		}
+		nodes[1].SetTrouble(Trouble{Wrong: true})
+		got.Reset()
+		if err := nodes[1].ReadBack(t.Context(), ref, &got); err != nil || bytes.Equal(got.Bytes(), b) || got.Len() != len(b) {
+			t.Errorf("a node that lies: %d bytes, %v", got.Len(), err)
+		}
+		if err := nodes[1].ReadBack(t.Context(), "swarm/x", io.Discard); !errors.Is(err, system.ErrBadRef) {
+			t.Errorf("a bad ref: %v", err)
+		}
+		nodes[1].SetTrouble(Trouble{Mute: true})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := nodes[1].Fetched(ctx, ref); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a mute node: %v", err)
+		}
+	})
+}
