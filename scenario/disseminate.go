@@ -129,6 +129,8 @@ func (Disseminate) Measure(in Measured) map[string]float64 {
 	if known {
 		put("node_rss_peak", peak)
 	}
+	put("emulator_cpu", in.Usage.EmulatorCPU)
+	put("box_cpu", in.Usage.BoxCPU)
 	put("others_busy", in.Usage.OthersBusy)
 	return m
 }
