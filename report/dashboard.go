@@ -48,8 +48,8 @@ func panels() []panel {
 			one("plimsoll_redundancy_mean_ratio", "mean"), one("plimsoll_redundancy_min_ratio", "lowest"), one("plimsoll_redundancy_max_ratio", "highest")}},
 		{"Funds", "In the system's currency.", coins, []shown{
 			one("plimsoll_wallet_balance_coins", "wallet"), one("plimsoll_wallet_incoming_coins", "on its way in"), one("plimsoll_wallet_outgoing_coins", "on its way out"),
-			one("plimsoll_contracts_cost_coins", "cost of contracts"), one("plimsoll_contracts_unspent_coins", "unspent in contracts"),
-			{"plimsoll_wallet_balance_coins + plimsoll_wallet_incoming_coins - plimsoll_wallet_outgoing_coins + plimsoll_contracts_cost_coins", "wallet and contracts: constant unless money is lost"}}},
+			one("plimsoll_contracts_cost_coins", "cost of contracts"), one("plimsoll_contracts_unspent_coins", "unspent in contracts"), one("plimsoll_contracts_ended_coins", "used by contracts that are over"),
+			{"plimsoll_wallet_balance_coins + plimsoll_wallet_incoming_coins - plimsoll_wallet_outgoing_coins + plimsoll_contracts_cost_coins + (plimsoll_contracts_ended_coins or 0 * plimsoll_contracts_cost_coins)", "wallet and contracts: constant unless money is lost"}}},
 		{"Spending", "By purpose, in the system's currency.", coins, []shown{one("plimsoll_spent_coins", "{{purpose}}")}},
 		{"Prices", "Storage per TB and month, transfers per TB, in the system's currency.", coins, []shown{one("plimsoll_price_coins", "{{of}}")}},
 		{"API latency", "Of each call of the latest poll, and their sum.", "s", []shown{
@@ -59,7 +59,7 @@ func panels() []panel {
 		{"Polls", "Polls and calls in the hour before, and the age of the latest poll in seconds.", "short", []shown{
 			grew(pollsTotal, "polls"), grew(callsTotal, "{{call}}"), {"time() - " + lastPoll, "age of the latest poll"}}},
 		{"Network", "Servers, contracts and peers.", "short", []shown{
-			one("plimsoll_contracts", "contracts"), one("plimsoll_hosts", "hosts"), one("plimsoll_peers", "peers")}},
+			one("plimsoll_contracts", "contracts"), one("plimsoll_contracts_good", "contracts that take more"), one("plimsoll_hosts", "hosts"), one("plimsoll_peers", "peers")}},
 		{"State", "1 when in sync, 1 when the wallet is unlocked.", "short", []shown{
 			one("plimsoll_synced", "in sync"), one("plimsoll_wallet_unlocked", "wallet unlocked")}},
 		{"Chain", "Its height.", "short", []shown{one("plimsoll_chain_height_blocks", "height")}},

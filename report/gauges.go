@@ -43,6 +43,7 @@ func gauges() []gauge {
 		{system.ReadIncoming, "plimsoll_wallet_incoming_coins", "", "Money on its way in, in the system's currency."},
 		{system.ReadUnspent, "plimsoll_contracts_unspent_coins", "", "Money in contracts that is not spent, in the system's currency."},
 		{system.ReadSpent, "plimsoll_contracts_cost_coins", "", "All that the contracts cost, unspent money included, in the system's currency. It falls when contracts end."},
+		{system.ReadEnded, "plimsoll_contracts_ended_coins", "", "What contracts that are over had used, in the system's currency; it is not in the cost of contracts."},
 		{system.ReadSpentPrefix, "plimsoll_spent_coins", "purpose", "Money spent, by purpose, in the system's currency."},
 		{system.ReadPricePrefix, "plimsoll_price_coins", "of", "Prices in the system's currency: storage per TB and month, upload and download per TB."},
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -156,7 +157,7 @@ func (s shape) named(c *Cell) string {
 func (c *Cell) factor(path string) (Factor, bool) {
 	if path == ratioPath && c.plan.Disseminate != nil {
 		v := seederRatio(c.plan.Disseminate)
-		return Factor{Path: path, Label: "seeders", Value: percent(v) + " of nodes", Number: v}, true
+		return Factor{Path: path, Label: "seeders", Value: strconv.FormatFloat(100*v, 'g', 3, 64) + " % of nodes", Number: v}, true
 	}
 	for _, f := range c.Factors {
 		if f.Path == path {

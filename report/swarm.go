@@ -438,8 +438,7 @@ func byRatio(s *shape, cells []*Cell) {
 	}
 }
 
-// seederRatio is s / n in whole percent: with few nodes the share asked for is
-// met only nearly.
+// seederRatio is s / n.
 func seederRatio(d *experiment.ResolvedDisseminate) float64 {
-	return math.Round(100*float64(d.Seeders)/float64(d.Nodes)) / 100
+	return float64(d.Seeders) / float64(d.Nodes)
 }

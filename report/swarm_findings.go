@@ -130,23 +130,25 @@ func goalMissed(r *Report) []Finding {
 	missed := Finding{Rule: "goal-missed", Tone: Bad, Title: "The goal is not met",
 		Text: "The goal is to be " + r.gateWords() + ". In these cells the whole interval of the ratio lies beyond it, or the system never came to the end at all."}
 	half := Finding{Rule: "goal-met-unfinished", Tone: Warn, Title: "The goal is met by those who got everything",
-		Text: "Half of the leechers are as fast as the goal asks, but not all of them got everything."}
+		Text: "Half of the leechers are as fast as the goal asks, but not all leechers got everything."}
 	open := Finding{Rule: "goal-open", Tone: Neutral, Title: "Whether the goal is met cannot be told",
 		Text: "The goal is to be " + r.gateWords() + ". In these cells the trials do not decide it; more repetitions would."}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
+		words := map[string][]string{}
 		for k := range s.Gates {
 			g := &s.Gates[k]
-			what := map[string]string{"time_median": "half of the leechers", "time_last": "the last leecher"}[g.Metric]
-			words := fmt.Sprintf("%s, %s: %s; %s", s.name(), what, g.words(), g.Why)
-			switch {
-			case g.State == gateMissed:
-				missed.Evidence = append(missed.Evidence, words)
-			case g.State == gateMet && s.unfinished() > 0:
-				half.Evidence = append(half.Evidence, fmt.Sprintf("%s; %s of %s did not get everything", words, count(s.unfinished()), plural(s.ok().Of, "leecher", "leechers")))
-			case g.State == gateOpen && g.Metric == gateMetrics[0] && s.Trials > 0:
-				open.Evidence = append(open.Evidence, words)
-			}
+			what := map[string]string{"time_median": "half of the leechers", "time_last": "the last one"}[g.Metric]
+			words[g.State] = append(words[g.State], fmt.Sprintf("%s %s (%s)", what, g.words(), g.Why))
+		}
+		if w := words[gateMissed]; w != nil {
+			missed.Evidence = append(missed.Evidence, s.name()+": "+strings.Join(w, "; "))
+		}
+		if w := words[gateOpen]; w != nil && s.Trials > 0 {
+			open.Evidence = append(open.Evidence, s.name()+": "+strings.Join(w, "; "))
+		}
+		if w := words[gateMet]; w != nil && s.unfinished() > 0 {
+			half.Evidence = append(half.Evidence, fmt.Sprintf("%s: %s; %s of %s did not get everything", s.name(), strings.Join(w, "; "), count(s.unfinished()), plural(s.ok().Of, "leecher", "leechers")))
 		}
 	}
 	return withEvidence(missed, half, open)

@@ -264,8 +264,8 @@ func productLimit(times []float64, known []bool, q float64) float64 {
 }
 
 // reach is the time in which the q-th share of a trial's leechers came to a
-// moment of theirs; those who did not are known to have taken longer than they
-// were watched.
+// moment of theirs. Who failed never would have; who was cut off, by the deadline
+// or on purpose, is known to have taken longer than it was watched.
 func (s *spread) reach(q float64, moment func(*fetched) float64) float64 {
 	var times []float64
 	var known []bool
@@ -275,7 +275,11 @@ func (s *spread) reach(q float64, moment func(*fetched) float64) float64 {
 			times, known = append(times, f.after(m)), append(known, true)
 			continue
 		}
-		times, known = append(times, f.after(f.end)), append(known, false)
+		until := f.after(f.end)
+		if f.outcome.ServerFailure() {
+			until = math.Inf(1)
+		}
+		times, known = append(times, until), append(known, false)
 	}
 	return productLimit(times, known, q)
 }

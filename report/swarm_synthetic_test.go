@@ -145,7 +145,6 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 	var ops []record.Op
 	var marks []record.Mark
 	ns := func(sec float64) int64 { return int64(sec * 1e9) }
-	var times, firsts, disks []float64
 	ok := 0
 	for i := range all {
 		x := all[i]
@@ -161,7 +160,6 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 		ops = append(ops, op, disk)
 		if x.outcome == record.OK {
 			ok++
-			times, firsts, disks = append(times, x.took), append(firsts, wait), append(disks, x.took+poll)
 		}
 		// Percents come evenly until what it got.
 		before, steps := x.join, int(math.Round(x.got*100))
@@ -178,15 +176,21 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 	must(t, w.Marks(marks))
 	m := map[string]float64{"first_byte": 0.04, "start_spread": 0.001, "resolution": poll, "overhead": 1.06, "duplicates": 1.01, "seeder_share": 0.3, "stalls": 0,
 		"ok_rate": float64(ok) / float64(l), "system_cpu": 1, "system_cpu_per_gb": 4, "node_rss_peak": 6e7, "harness_cpu": 0.02, "emulator_cpu": 0.1, "others_busy": 0.01}
-	slices.Sort(times)
-	slices.Sort(disks)
-	quantile := func(xs []float64, q float64) (float64, bool) {
-		at := int(math.Ceil(q*float64(l))) - 1
-		if at >= len(xs) {
-			return 0, false
+	quantile := func(of func(leech) float64, q float64) (float64, bool) {
+		var xs []float64
+		var known []bool
+		for _, x := range all {
+			v := of(x)
+			if x.outcome.ServerFailure() {
+				v = math.Inf(1)
+			}
+			xs, known = append(xs, v), append(known, x.outcome == record.OK)
 		}
-		return xs[at], true
+		v := productLimit(xs, known, q)
+		return v, !math.IsNaN(v)
 	}
+	times := func(x leech) float64 { return x.took }
+	disks := func(x leech) float64 { return x.took + poll }
 	for key, q := range map[string]float64{"p25": 0.25, "median": 0.5, "p75": 0.75, "last": 1} {
 		if v, ok := quantile(times, q); ok {
 			m["time_"+key] = v

@@ -293,10 +293,7 @@ func (r *Report) swarmTexts() []textTable {
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		c := s.cell
-		var row []string
-		for _, e := range r.factorEntries(c) {
-			row = append(row, clip(e.Text, 24))
-		}
+		row := r.factorTexts(c)
 		time := func(key string) (string, string) {
 			e := s.timeEntry(r, key)
 			if m, ok := c.Metrics[key]; ok {
@@ -307,9 +304,9 @@ func (r *Report) swarmTexts() []textTable {
 		text, pm := time("time_median")
 		row = append(row, clip(s.System, 16), text, pm)
 		if r.Baseline != "" {
-			goal := s.gateOf(gateMetrics[0]).entry().Text
-			if goal == gateOpen {
-				goal = "?"
+			goal := "–"
+			if g := s.gateOf(gateMetrics[0]); g != nil {
+				goal = map[string]string{gateMet: "met", gateMissed: "missed", gateOpen: "?"}[g.State]
 			}
 			row = append(row, c.ratioEntry("time_median").Text, goal)
 		}
@@ -337,26 +334,39 @@ func (r *Report) swarmTexts() []textTable {
 	return all
 }
 
-// endTexts are the cells whose leechers did not all get everything.
+// endTexts are the cells that have faults, or whose leechers did not all get
+// everything.
 func (r *Report) endTexts() textTable {
-	t := textTable{head: []string{"system", "cell", "done", "how the others ended", "recovery"}, right: []bool{false, false, true, false, true}, drop: map[int]int{1: 1}}
+	t := textTable{drop: map[int]int{}}
+	for _, f := range r.Cells[0].Factors {
+		if f.Path != "system" {
+			t.head, t.right = append(t.head, f.Label), append(t.right, f.Unit != "")
+		}
+	}
+	t.drop[len(t.head)+3] = 2
+	t.head, t.right = append(t.head, "system", "done", "how the others ended", "recovery"), append(t.right, false, true, false, true)
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		if s.unfinished() == 0 && s.quiet() {
+		if s.unfinished() == 0 && s.quiet() || s.Trials == 0 {
 			continue
-		}
-		q := s.ok()
-		done := percent(float64(q.Value))
-		if q.Lo.Known() && q.Hi.Known() {
-			done += fmt.Sprintf(" (%.0f–%.0f)", 100*q.Lo, 100*q.Hi)
 		}
 		recovery := ""
 		if m, ok := s.cell.Metrics["recovery"]; ok {
 			recovery = show(float64(m.Median), "s")
 		}
-		t.rows = append(t.rows, []string{clip(s.System, 16), clip(s.Where, 40), done, clip(s.endWords(), 40), recovery})
+		row := r.factorTexts(s.cell)
+		t.rows = append(t.rows, append(row, clip(s.System, 16), percent(float64(s.ok().Value)), clip(s.endWords(), 30), recovery))
 	}
 	return t
+}
+
+// factorTexts are a cell's factors in the terminal's tables.
+func (r *Report) factorTexts(c *Cell) []string {
+	var row []string
+	for _, e := range r.factorEntries(c) {
+		row = append(row, clip(e.Text, 18))
+	}
+	return row
 }
 
 // endWords count how those ended that did not get everything.

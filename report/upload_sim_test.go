@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -72,7 +73,7 @@ title: Simulated load
 question: What does a load test of a known siad tell?
 systems: [{use: siad, mode: attach}]
 data: {size: %s, objects: %d}
-upload: {concurrency: 5, slot: accepted, poll: 3m, settle: 2h, retries: 2, attribution: %v, price: "0.014 USD (2018-06-01)"}
+upload: {concurrency: 5, slot: %s, poll: 3m, settle: 2h, retries: 2, attribution: %v, price: "0.014 USD (2018-06-01)"}
 allow: [write, spend]
 `
 
@@ -80,6 +81,7 @@ allow: [write, spend]
 type simTest struct {
 	objects int
 	size    string // of each; empty: 1 B
+	slot    string // empty: accepted
 	design  bool
 	stop    time.Duration // an exit condition ends it then; 0: none does
 }
@@ -93,7 +95,7 @@ func simulated(t *testing.T, objects int, design bool, c siasim.Config) (*Report
 // records goes to a run directory, and the report is made of that.
 func (s simTest) report(t *testing.T, c siasim.Config) (*Report, siasim.Truth) {
 	t.Helper()
-	e, err := experiment.Parse("sim.yaml", fmt.Appendf(nil, simFile, cmp.Or(s.size, "1B"), s.objects, s.design), nil, experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
+	e, err := experiment.Parse("sim.yaml", fmt.Appendf(nil, simFile, cmp.Or(s.size, "1B"), s.objects, cmp.Or(s.slot, "accepted"), s.design), nil, experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)
@@ -147,7 +149,12 @@ func (s simTest) report(t *testing.T, c siasim.Config) (*Report, siasim.Truth) {
 	raw, err := plan.Marshal()
 	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
-	run, err := record.Create(dir, raw, siadMeta, []record.Metric{{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher, Help: "bytes per second"}})
+	meta := siadMeta
+	if c.Sector > 0 {
+		meta = maps.Clone(siadMeta)
+		meta["systems"] = strings.Replace(meta["systems"], "4194304", strconv.FormatInt(c.Sector, 10), 1)
+	}
+	run, err := record.Create(dir, raw, meta, []record.Metric{{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher, Help: "bytes per second"}})
 	must(t, err)
 	w, err := run.Begin(plan.Cells[0].ID, 0, false, epoch)
 	must(t, err)
@@ -304,18 +311,43 @@ func TestCauseOfASimulatedSiadIsTold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs load tests of days in virtual time")
 	}
-	for by, latency := range map[string]siasim.Latency{
-		"files": {Base: time.Second, PerFile: 20 * time.Millisecond, Jitter: 0.05},
-		"hours": {Base: time.Second, PerSecond: 5 / (simDays * simDay).Seconds(), Jitter: 0.05},
+	// Files of a byte are padded: to be told from files, bytes must be many more
+	// than the padding, and sectors of 4 MiB would make that 100 GB. A slot is held
+	// until an object is durable: of one that is accepted two thirds are still to
+	// be sent, in phases in which nothing else happens.
+	const sector, absolute = 1 << 10, 6 * 3 * 10e6
+	bulk := siasim.Config{Sector: sector, Up: siasim.Bandwidth{Start: absolute / (simDays * simDay).Seconds()}}
+	for by, x := range map[string]struct {
+		test    simTest
+		conf    siasim.Config
+		latency siasim.Latency
+	}{
+		"files":   {simTest{objects: 300}, siasim.Config{}, siasim.Latency{Base: time.Second, PerFile: 20 * time.Millisecond, Jitter: 0.05}},
+		"hours":   {simTest{objects: 300}, siasim.Config{}, siasim.Latency{Base: time.Second, PerSecond: 5 / (simDays * simDay).Seconds(), Jitter: 0.05}},
+		"bytes":   {simTest{objects: 60, size: "1MB", slot: "durable"}, bulk, siasim.Latency{Base: time.Second, PerByte: 5 / absolute, Jitter: 0.05}},
+		"nothing": {simTest{objects: 60, size: "1MB", slot: "durable"}, bulk, siasim.Latency{Base: time.Second, Jitter: 0.05}},
 	} {
 		t.Run(by, func(t *testing.T) {
-			r, _ := simulated(t, 300, true, siasim.Config{LatencyOf: map[string]siasim.Latency{"/renter/files": latency}})
+			x.test.design, x.conf.LatencyOf = true, map[string]siasim.Latency{"/renter/files": x.latency}
+			r, truth := x.test.report(t, x.conf)
+			if l := r.Loads[0]; float64(l.Absolute) != float64(truth.Absolute) {
+				t.Errorf("absolute %v, truth %d", l.Absolute, truth.Absolute)
+			}
+			told, rule := by, "attributed"
+			if by == "nothing" {
+				told, rule = "", "attributed-none"
+			}
 			for _, a := range r.Loads[0].Attribution {
-				if a.What == "API latency" && (!a.Told || strings.Join(a.By, " ") != by) {
+				if a.What == "API latency" && (!a.Told || strings.Join(a.By, " ") != told) {
 					t.Errorf("%+v", a)
 				}
+				for _, e := range a.Effects {
+					if a.What == "API latency" && by == "bytes" && e.Name == by && (e.Moves.Lo > 5 || e.Moves.Hi < 5) {
+						t.Errorf("bytes move it by %+v, the truth is 5 s", e.Moves)
+					}
+				}
 			}
-			if !strings.Contains(r.evidence("attributed"), "API latency") {
+			if !strings.Contains(r.evidence(rule), "API latency") || r.found("stalled") != nil {
 				t.Errorf("findings %+v", r.Findings)
 			}
 		})

@@ -86,7 +86,7 @@ func Import(files []string, o Options) (*Result, error) {
 	if err != nil {
 		return res, err
 	}
-	run, err := record.Create(o.Dir, raw, map[string]string{"version": o.Version, "imported": Format}, o.Metrics)
+	run, err := record.Create(o.Dir, raw, map[string]string{"version": o.Version, "imported": says(p.Imported)}, o.Metrics)
 	if err != nil {
 		return res, err
 	}
@@ -94,6 +94,11 @@ func Import(files []string, o Options) (*Result, error) {
 		return res, errors.Join(err, run.Close())
 	}
 	return res, run.Close()
+}
+
+// says is what a report tells of where the numbers are from.
+func says(i *plan.Imported) string {
+	return fmt.Sprintf("%s (%s); %s; %s", i.Format, strings.Join(i.From, ", "), strings.Join(i.Unknown, "; "), strings.Join(i.Notes, "; "))
 }
 
 func because(res *Result) string {
@@ -336,6 +341,9 @@ func (x *experiment) write(run *record.Run, t *trial, cell string, block int, re
 	if err != nil {
 		return err
 	}
+	if err := w.Event(record.Event{At: epoch, Kind: "note", What: "imported", Detail: fmt.Sprintf("%s of %s (%s)", t.dataset, x.config.SetID, x.stream.name)}); err != nil {
+		return err
+	}
 	if err := x.events(w, t); err != nil {
 		return err
 	}
@@ -344,7 +352,6 @@ func (x *experiment) write(run *record.Run, t *trial, cell string, block int, re
 	}
 	names := x.nodes()
 	var end record.Trial
-	end.Notes = append(end.Notes, fmt.Sprintf("imported: %s of %s", t.dataset, x.config.SetID))
 	if words := t.errorWords(); words != "" {
 		end.Notes = append(end.Notes, "the study's runner"+words)
 	}
@@ -423,15 +430,14 @@ func (t *trial) errorWords() string {
 // events records the stages and the seeding.
 func (x *experiment) events(w *record.TrialWriter, t *trial) error {
 	for _, s := range t.stages {
-		at := s.start
-		took := s.end.Sub(s.start)
-		if s.start.IsZero() || s.end.IsZero() {
-			took = 0
+		e := record.Event{At: s.start, Kind: "phase", What: s.name, Detail: s.err, Took: s.end.Sub(s.start)}
+		switch {
+		case s.start.IsZero():
+			e.What, e.At, e.Took = s.name+eventEnds, s.end, 0
+		case s.end.IsZero():
+			e.What, e.Took = s.name+eventBegins, 0
 		}
-		if at.IsZero() {
-			at = s.end
-		}
-		if err := w.Event(record.Event{At: at, Kind: "phase", What: s.name, Detail: s.err, Took: took}); err != nil {
+		if err := w.Event(e); err != nil {
 			return err
 		}
 	}
@@ -451,5 +457,9 @@ func (x *experiment) events(w *record.TrialWriter, t *trial) error {
 	return nil
 }
 
-// eventSeeded is the event of a node that was given the content.
-const eventSeeded = "seeded"
+// Events of an imported trial.
+const (
+	eventSeeded = "seeded"  // a node was given the content
+	eventBegins = " begins" // after the name of a stage of which no end was recorded
+	eventEnds   = " ends"   // likewise, no beginning
+)

@@ -39,7 +39,8 @@ func (t *trial) fetchOf(c *config, name string, node int, epoch, lastSeen time.T
 	progress := newProgress(c)
 	before, last := begun, begun
 	percent := int64(0)
-	for i, m := range t.metrics[name] {
+	all := t.metrics[name]
+	for i, m := range all {
 		at := time.Duration(m.at - epoch.UnixNano())
 		if at < begun {
 			f.earlier = max(f.earlier, begun-at)
@@ -50,10 +51,12 @@ func (t *trial) fetchOf(c *config, name string, node int, epoch, lastSeen time.T
 			at = time.Duration(f.op.FirstByte)
 		}
 		at = max(at, time.Duration(f.op.FirstByte))
-		had := progress.bytes
 		progress.add(m.value)
+		if i+1 < len(all) && all[i+1].at == m.at {
+			continue // what is told at the same time is one mark
+		}
 		done := progress.complete()
-		if now := progress.bytes * 100 / c.FileSize; now > percent || had == 0 || done {
+		if now := progress.bytes * 100 / c.FileSize; now > percent || len(f.marks) == 0 || done || i == len(all)-1 {
 			percent = now
 			f.marks = append(f.marks, record.Mark{Node: node, Before: before, Start: at, End: at, Verified: progress.bytes,
 				Written: -1, Received: -1, Sent: -1, Peers: -1, Complete: done})

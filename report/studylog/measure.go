@@ -37,7 +37,9 @@ func measure(ops []record.Op, size int64) map[string]float64 {
 	put("time_last", last)
 	for key, q := range map[string]float64{"p25": .25, "median": .5, "p75": .75} {
 		put("time_"+key, quantile(ops, q))
-		put("speed_"+key, float64(size)/quantile(ops, 1-q)) // the faster, the shorter
+		if t := quantile(ops, 1-q); !math.IsInf(t, 0) { // the faster, the shorter
+			put("speed_"+key, float64(size)/t)
+		}
 	}
 	if len(first) == len(ops) {
 		slices.Sort(first)

@@ -26,7 +26,8 @@ func (System) Attach(context.Context, system.Deployment) (system.Cluster, error)
 
 // Start implements system.System: one gateway on each host, without links to
 // each other or to anyone; or, via the swarm, a node on the first host and one
-// at the client, which know each other alone.
+// at the client, which know each other alone; or, via peers, a node of a swarm on
+// each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
@@ -36,19 +37,33 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if n, err := opt.Int("chunk"); err != nil || n < 1 || n > maxChunk {
 		return nil, fmt.Errorf("boxo: option \"chunk\" is from 1 B to 1 MiB, not %q", opt["chunk"])
 	}
+	if n, err := opt.Int("upload_limit"); err != nil || n < 0 {
+		return nil, fmt.Errorf("boxo: option \"upload_limit\" is 0 or more, not %q", opt["upload_limit"])
+	}
 	identity := map[string]string{"version": version("github.com/ipfs/boxo"), "store": "CARv2 file, blocks read into memory one by one"}
 	for _, k := range []string{"via", "format", "chunk", "raw_leaves", "cid_version", "retrieval_timeout", "max_requests"} {
 		identity[k] = opt[k]
 	}
 	start, nodes := startGateway, len(d.Hosts)
-	if opt["via"] == "swarm" {
-		start, nodes = startSwarm, 1
+	if opt["via"] == "gateway" {
+		identity["exchange"] = "offline"
+	} else {
 		identity["exchange"] = "bitswap"
 		identity["libp2p"] = version("github.com/libp2p/go-libp2p")
 		identity["transport"] = "TCP, pre-shared key, noise, yamux"
+	}
+	switch opt["via"] {
+	case "swarm":
+		start, nodes = startSwarm, 1
 		identity["near"] = "one file for each block"
-	} else {
-		identity["exchange"] = "offline"
+	case "peers":
+		start = startPeer
+		identity["store"] = "one file for each block"
+		identity["discovery"] = "none: peers are told"
+		identity["upload_limit"] = opt["upload_limit"]
+		if err := writeSwarmKey(filepath.Join(d.Dir, swarmKeyFile)); err != nil {
+			return nil, fmt.Errorf("boxo: %w", err)
+		}
 	}
 	return group.Start(ctx, nodes, identity, func(ctx context.Context, i int) (group.Node, error) {
 		n, err := start(ctx, d, d.Hosts[i])

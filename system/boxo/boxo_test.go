@@ -25,11 +25,22 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			truths := truths
-			truths.Without = []string{"cold"}
+			truths.Without = []string{"cold", "connect", "spread", "restart"}
 			if opt["via"] == "swarm" {
-				truths.Without = []string{"http", "car", "stat", "fresh"}
+				truths.Without = []string{"http", "car", "stat", "fresh", "connect", "spread", "restart"}
 			}
 			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths})
+		})
+	}
+}
+
+func TestSwarm(t *testing.T) {
+	for name, opt := range map[string]system.Options{
+		"defaults":               {"via": "peers"},
+		"CIDv0, protobuf leaves": {"via": "peers", "cid_version": "0", "raw_leaves": "false", "chunk": "65536"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Slow: system.Options{"upload_limit": "2097152"}, Plain: true})
 		})
 	}
 }

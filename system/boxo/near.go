@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/ipfs/boxo/blockstore"
-	"github.com/ipfs/boxo/ipld/merkledag"
 	blocks "github.com/ipfs/go-block-format"
 	"github.com/ipfs/go-cid"
 	ipld "github.com/ipfs/go-ipld-format"
@@ -130,32 +129,9 @@ var errKept = errors.New("a block of it was imported here")
 // forget removes the blocks of the DAG below root, as far as they are near, and
 // checks that none of them is left on any shelf.
 func (s shelves) forget(ctx context.Context, root cid.Cid) error {
-	var all []cid.Cid
-	seen := cid.NewSet()
-	for todo := []cid.Cid{root}; len(todo) > 0; {
-		c := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !seen.Visit(c) {
-			continue
-		}
-		all = append(all, c)
-		if c.Type() == cid.Raw {
-			continue // has no links
-		}
-		b, err := s.Get(ctx, c)
-		if ipld.IsNotFound(err) {
-			continue // what is below it was fetched after it: there is nothing
-		}
-		if err != nil {
-			return err
-		}
-		node, err := merkledag.DecodeProtobufBlock(b)
-		if err != nil {
-			return fmt.Errorf("block %s: %w", c, err)
-		}
-		for _, l := range node.Links() {
-			todo = append(todo, l.Cid)
-		}
+	all, err := below(ctx, s, root)
+	if err != nil {
+		return err
 	}
 	// From the leaves up, so that what is left when this is broken off is still found.
 	for i := len(all) - 1; i >= 0; i-- {

@@ -21,6 +21,8 @@ import (
 	"github.com/ipfs/go-cid"
 	car "github.com/ipld/go-car/v2/blockstore"
 	"github.com/prometheus/client_golang/prometheus"
+
+	spreads "github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 const (
@@ -46,11 +48,22 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	flags.StringVar(&swarm.listen, "swarm_listen", "", "`address` to listen on in the swarm")
 	flags.StringVar(&swarm.peer, "peer", "", "`multiaddress` of the node to fetch from")
 	flags.StringVar(&swarm.near, "near", "", "`directory` for what is fetched")
+	control := flags.String("control", "", "`address` of the control API of one node of a swarm of any size, in place of a gateway")
+	dir := flags.String("dir", "", "`directory` of such a node's blocks and tasks")
+	limit := flags.Int64("upload_limit", 0, "`bytes` of blocks a second that such a node sends; 0: no limit")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if *control != "" && *dir != "" && swarm.key != "" && swarm.listen != "" && flags.NArg() == 0 {
+		m, leave, err := openMember(ctx, swarm, imp, *dir, *limit)
+		if err != nil {
+			return fmt.Errorf("boxo: swarm: %w", err)
+		}
+		defer leave()
+		return serveHTTP(ctx, *control, spreads.Handler(m), stdout, "control at http://%s/")
+	}
 	if *listen == "" || *path == "" || flags.NArg() > 0 {
-		return errors.New("boxo: give --listen ADDRESS and --store FILE, and nothing besides flags")
+		return errors.New("boxo: give --listen ADDRESS and --store FILE, or --control ADDRESS, --dir DIRECTORY, --swarm_key FILE and --swarm_listen ADDRESS, and nothing besides flags")
 	}
 	// Blocks stay readable while others are added; the CAR's index is in memory.
 	store, err := car.OpenReadWrite(*path, nil)
@@ -91,12 +104,17 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		MetricsRegistry:       prometheus.NewRegistry(),
 	}, backend))
 
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
+	return serveHTTP(ctx, *listen, mux, stdout, "gateway on http://%s/ipfs/")
+}
+
+// serveHTTP serves until ctx ends.
+func serveHTTP(ctx context.Context, address string, h http.Handler, stdout io.Writer, what string) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("boxo: %w", err)
 	}
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	fmt.Fprintf(stdout, "boxo: gateway on http://%s/ipfs/\n", l.Addr())
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	fmt.Fprintf(stdout, "boxo: "+what+"\n", l.Addr())
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) || ctx.Err() == nil {

@@ -69,7 +69,10 @@ func (n *swarmNode) start(ctx context.Context, d system.Deployment, h testbed.Ho
 	}
 	// Keys lie beside what the nodes keep: they are no holdings.
 	swarmKey, identity := filepath.Join(d.Dir, "swarm.key"), filepath.Join(d.Dir, "storage-1.key")
-	id, err := writeKeys(swarmKey, identity)
+	if err := writeSwarmKey(swarmKey); err != nil {
+		return err
+	}
+	id, err := writeIdentity(identity)
 	if err != nil {
 		return err
 	}
@@ -81,18 +84,23 @@ func (n *swarmNode) start(ctx context.Context, d system.Deployment, h testbed.Ho
 	if err != nil {
 		return err
 	}
-	address, err := manet.FromNetAddr(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(listen)))
+	address, err := swarmAddress(listen, id)
 	if err != nil {
 		return err
 	}
 	n.near = filepath.Join(d.Dir, "client-1.near") // beside, too: a cache
-	return n.client.run(ctx, d, d.Client, client, n.Health, "--swarm_key", swarmKey, "--near", n.near, "--peer", address.String()+"/p2p/"+id.String())
+	return n.client.run(ctx, d, d.Client, client, n.Health, "--swarm_key", swarmKey, "--near", n.near, "--peer", address)
 }
 
-// writeKeys makes the swarm's pre-shared key and the storage node's identity.
-func writeKeys(swarmKey, identity string) (peer.ID, error) {
+// writeSwarmKey makes the swarm's pre-shared key.
+func writeSwarmKey(path string) error {
 	psk := make([]byte, 32)
 	rand.Read(psk)
+	return os.WriteFile(path, []byte("/key/swarm/psk/1.0.0/\n/base16/\n"+hex.EncodeToString(psk)+"\n"), 0o600)
+}
+
+// writeIdentity makes a node's private key.
+func writeIdentity(path string) (peer.ID, error) {
 	private, public, err := crypto.GenerateEd25519Key(rand.Reader)
 	if err != nil {
 		return "", err
@@ -101,14 +109,23 @@ func writeKeys(swarmKey, identity string) (peer.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	err = errors.Join(
-		os.WriteFile(swarmKey, []byte("/key/swarm/psk/1.0.0/\n/base16/\n"+hex.EncodeToString(psk)+"\n"), 0o600),
-		os.WriteFile(identity, key, 0o600),
-	)
-	if err != nil {
+	if err := os.WriteFile(path, key, 0o600); err != nil {
 		return "", err
 	}
 	return peer.IDFromPublicKey(public)
+}
+
+// swarmAddress is the multiaddress of an IP:PORT with the id of who listens there.
+func swarmAddress(listen string, id peer.ID) (string, error) {
+	at, err := netip.ParseAddrPort(listen)
+	if err != nil {
+		return "", err
+	}
+	address, err := manet.FromNetAddr(net.TCPAddrFromAddrPort(at))
+	if err != nil {
+		return "", err
+	}
+	return address.String() + "/p2p/" + id.String(), nil
 }
 
 // ready says that the storage node serves, and leaves the probe there.

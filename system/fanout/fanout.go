@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // System implements system.Embedded.
@@ -38,11 +39,19 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		identity[k] = opt[k]
 	}
 	known := &registry{of: map[system.Ref]*published{}}
+	kind := member.Kind{Name: name, Check: checkRef}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		at, err := startDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
+		h := d.Hosts[i]
+		port, err := d.Port(ctx, h)
 		if err != nil {
 			return nil, fmt.Errorf("fanout: %w", err)
 		}
-		return &node{daemon: at, index: i, known: known}, nil
+		n := &node{serves: system.JoinPort(h, port), index: i, known: known}
+		n.Daemon, err = kind.Start(ctx, d, h, fmt.Sprintf("node-%d", i+1), n.serves,
+			"--listen="+n.serves, "--from="+opt["from"], "--upload_limit="+opt["upload_limit"])
+		if err != nil {
+			return nil, fmt.Errorf("fanout: %w", err)
+		}
+		return n, nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,11 +65,41 @@ func (p *peer) resume() error {
 		if err := json.Unmarshal(b, &t); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if err := p.fetch(t); err != nil {
+		if err := p.take(t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Fetch implements member.Node.
+func (p *peer) Fetch(ref string, raw json.RawMessage) error {
+	var t task
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return err
+	}
+	if is := t.Manifest.ref(); is != ref {
+		return fmt.Errorf("the manifest is that of %s, not of %s", is, ref)
+	}
+	return p.take(t)
+}
+
+// Fetched implements member.Node.
+func (p *peer) Fetched(ref string) (f system.Fetched, err error) {
+	c, err := p.of(ref)
+	if err != nil {
+		return f, err
+	}
+	return c.fetched(), nil
+}
+
+// ReadBack implements member.Node: the file as it is.
+func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref string) error {
+	c, err := p.of(ref)
+	if err != nil {
+		return err
+	}
+	return serveFile(w, r, c.path(contentFile))
 }
 
 // of is a content that this node has or fetches.
@@ -82,8 +113,8 @@ func (p *peer) of(ref string) (*content, error) {
 	return c, nil
 }
 
-// fetch begins a task, or adds seeders to one that is there.
-func (p *peer) fetch(t task) error {
+// take begins a task, or adds seeders to one that is there.
+func (p *peer) take(t task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ref := t.Manifest.ref()
@@ -112,21 +143,24 @@ func (p *peer) fetch(t task) error {
 	return nil
 }
 
-func (p *peer) connect(address string) {
+// Connect implements member.Node: a seeder for every content.
+func (p *peer) Connect(address string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if slices.Contains(p.known, address) {
-		return
+		return nil
 	}
 	p.known = append(p.known, address)
 	for _, c := range p.contents {
 		c.more([]string{address})
 	}
+	return nil
 }
 
-// publish writes size bytes of r to this node's disk, hashing them on the way,
-// and serves them.
-func (p *peer) publish(ctx context.Context, size int64, r io.Reader) (m manifest, err error) {
+// Publish implements member.Node: it writes the content to this node's disk,
+// hashing it on the way, and serves it.
+func (p *peer) Publish(ctx context.Context, size int64, r io.Reader) (any, error) {
+	var m manifest
 	f, err := os.CreateTemp(p.dir, ".publish-*")
 	if err != nil {
 		return m, err
@@ -181,8 +215,12 @@ func (p *peer) seed(m manifest, file string) error {
 	return nil
 }
 
-// forget drops a content and its files.
-func (p *peer) forget(c *content) error {
+// Forget implements member.Node: it drops a content and its files.
+func (p *peer) Forget(ref string) error {
+	c, err := p.of(ref)
+	if err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.stop()

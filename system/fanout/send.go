@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // slice is what is sent at a time under a limit, in bytes; without one it is
@@ -33,7 +34,7 @@ func limiter(bytes int64) *rate.Limiter {
 // contentServer serves what this node published, and nothing that it fetched.
 func (p *peer) contentServer() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+contentPath+"{ref}", answers(func(w http.ResponseWriter, r *http.Request) error {
+	mux.HandleFunc("GET "+contentPath+"{ref}", member.Answer(func(w http.ResponseWriter, r *http.Request) error {
 		c, err := p.of(r.PathValue("ref"))
 		if err != nil {
 			return err

@@ -1,0 +1,407 @@
+package studylog
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	plan "github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// What is imported are the numbers of the log: times of each leecher since its
+// own request, seeders, progress.
+func TestAnImportHasTheNumbersOfTheLog(t *testing.T) {
+	for _, s := range []study{codexStudy, delugeStudy} {
+		r, res := imported(t, write2(t, "x.log", plainLog(s.logs()...)...))
+		all := tell(t, r)
+		leechers := s.nodes - s.seeders
+		if len(all) != s.sets*s.repetition || res.Experiments != 1 || res.Trials != len(all) || res.Leechers != len(all)*leechers || res.Unfinished != 0 || res.Absent != 0 {
+			t.Fatalf("%s: %+v", s.system, res)
+		}
+		for i, one := range all {
+			if tr := one.Trial; !tr.Valid() || tr.Block != i || tr.Outcomes["ok"] != int64(leechers) {
+				t.Fatalf("%s: %+v", s.system, tr)
+			}
+			seeders := 0
+			for n, d := range one.Trial.Details {
+				if d.Kind != record.DetailSeeder || d.Name != s.node(n) {
+					t.Errorf("%s: node %d is %+v", s.system, n, d)
+				}
+				seeders += int(d.Value)
+			}
+			if seeders != s.seeders || len(one.Ops) != leechers {
+				t.Fatalf("%s: %d seeders, %d leechers", s.system, seeders, len(one.Ops))
+			}
+			var times []float64
+			for _, op := range one.Ops {
+				want := s.took(i/s.repetition, i%s.repetition, int(op.Worker))
+				if got := time.Duration(op.LastByte - op.Start); got != want || op.Kind != record.OpFetch || op.Length != s.size || op.Bytes != s.size || op.Intended != op.Start {
+					t.Errorf("%s: node %d took %v, want %v: %+v", s.system, op.Worker, got, want, op)
+				}
+				times = append(times, want.Seconds())
+			}
+			slices.Sort(times)
+			if got := one.Trial.Metrics["time_last"]; math.Abs(got-times[leechers-1]) > 1e-9 {
+				t.Errorf("%s: time_last %v, want %v", s.system, got, times[leechers-1])
+			}
+			if got, want := one.Trial.Metrics["time_median"], times[(leechers+1)/2-1]; math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s: time_median %v, want %v", s.system, got, want)
+			}
+			if got, want := one.Trial.Metrics["speed_p25"], float64(s.size)/times[int(math.Ceil(.75*float64(leechers)))-1]; math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("%s: speed_p25 %v, want %v", s.system, got, want)
+			}
+			// A mark for each percent, and none that goes back.
+			marks := map[int]int64{}
+			for _, m := range one.Marks {
+				if m.Verified <= marks[m.Node] || m.Before > m.Start || m.Complete != (m.Verified == s.size) || m.Written != -1 || m.Peers != -1 {
+					t.Errorf("%s: %+v after %d", s.system, m, marks[m.Node])
+				}
+				marks[m.Node] = m.Verified
+			}
+			if n := len(one.Marks) / leechers; n < 99 || n > 102 || len(marks) != leechers {
+				t.Errorf("%s: %d marks for each of %d leechers", s.system, n, len(marks))
+			}
+		}
+	}
+}
+
+// shipped is the log as Vector stores it, or Elasticsearch.
+func shipped(all []logged, experiment string, vector bool) []map[string]any {
+	var docs []map[string]any
+	for _, l := range all {
+		pod := map[string]any{"pod_name": l.pod, "pod_labels": map[string]string{labelExperiment: experiment, labelGroup: "g1", labelApp: appName}}
+		doc := map[string]any{"message": "INFO " + l.text(), "timestamp": "2025-02-20T10:00:00Z"}
+		if vector {
+			doc["kubernetes"] = pod
+		} else {
+			doc["pod_name"], doc["pod_labels"] = pod["pod_name"], pod["pod_labels"]
+		}
+		docs = append(docs, doc)
+	}
+	return docs
+}
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// All forms of the same log give the same run.
+func TestFormsOfALog(t *testing.T) {
+	both := append(codexStudy.logs(), delugeStudy.logs()...)
+	want, _ := imported(t, write2(t, "x.log", plainLog(both...)...))
+	expected := tell(t, want)
+	if len(expected) != 8 {
+		t.Fatalf("%d trials", len(expected))
+	}
+	prefixed := func(format func(l logged) string) []string {
+		// As kubectl prints it: pod after pod.
+		var lines []string
+		sorted := slices.Clone(both)
+		slices.SortStableFunc(sorted, func(a, b logged) int { return strings.Compare(a.pod, b.pod) })
+		for _, l := range sorted {
+			lines = append(lines, format(l))
+		}
+		return lines
+	}
+	var vector, hits []string
+	var documents []map[string]any
+	for _, s := range []study{codexStudy, delugeStudy} {
+		for _, d := range shipped(s.logs(), "e-"+s.system, true) {
+			vector = append(vector, toJSON(t, d))
+		}
+		for _, d := range shipped(s.logs(), "e-"+s.system, false) {
+			documents = append(documents, map[string]any{"_source": d})
+			hits = append(hits, toJSON(t, map[string]any{"_source": d}))
+		}
+	}
+	slices.Reverse(vector) // the shipper keeps no order across pods
+	dir := t.TempDir()
+	split(t, filepath.Join(dir, "e-codex"), codexStudy.logs())
+	split(t, filepath.Join(dir, "e-deluge"), delugeStudy.logs())
+	plain := strings.Join(plainLog(both...), "\n") + "\n"
+	for name, files := range map[string][]string{
+		"two files":         {write2(t, "a.log", plainLog(codexStudy.logs()...)...), write2(t, "b.log", plainLog(delugeStudy.logs()...)...)},
+		"kubectl":           {write2(t, "raw-logs.log", prefixed(func(l logged) string { return "[pod/" + l.pod + "/main] " + l.text() })...)},
+		"the study's dump":  {write2(t, "dump.log", prefixed(func(l logged) string { return "[[" + l.pod + "]] " + l.text() })...)},
+		"vector":            {write2(t, "v.jsonl", vector...)},
+		"lines of hits":     {write2(t, "h.jsonl", hits...)},
+		"answer":            {write2(t, "answer.json", toJSON(t, map[string]any{"hits": map[string]any{"hits": documents}}))},
+		"tables":            {dir},
+		"gzip":              {gzipped(t, "x.log.gz", []byte(plain))},
+		"archive of tables": {gzipped(t, "g1.tar.gz", archived(t, dir))},
+	} {
+		got, res := imported(t, files...)
+		if d := cmp.Diff(expected, tell(t, got)); d != "" {
+			t.Errorf("%s (-want +got):\n%.2000s", name, d)
+		}
+		if res.Counts.Cut+res.Counts.Incomplete+res.Counts.Homeless+res.Counts.Duplicates != 0 || len(res.Left) > 0 {
+			t.Errorf("%s: %+v", name, res)
+		}
+	}
+}
+
+func gzipped(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write(data)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func archived(t *testing.T, dir string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.AddFS(os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A log that is damaged in ways that lose nothing gives the same run, and what
+// was wrong with it is said.
+func TestADamagedLog(t *testing.T) {
+	whole, _ := imported(t, write2(t, "x.log", plainLog(delugeStudy.logs()...)...))
+	lines := plainLog(delugeStudy.logs()...)
+	cut := lines[7][:len(lines[7])-9]
+	second := slices.Clone(lines[1:]) // out of order, and each line twice
+	slices.Reverse(second)
+	lines = append(lines, second...)
+	lines = append(lines, cut, cut[:strings.Index(cut, ">>")+5], `>>{"entry_type":"metric","name":"x","timestamp":"2025-02-20T10:00:00Z"}`, `>>{"entry_type":"metric"}`,
+		`>>{"entry_type":"download_metric","timestamp":"2025-02-20T10:00:00Z","node":"deluge-nodes-1"}`, `>>{"entry_type":"download_metric","timestamp":"yesterday","node":"n","value":1,"dataset_name":"dataset-0-0"}`,
+		`>>{"entry_type":"download_metric","timestamp":"2025-02-20T10:00:00Z","node":"stranger","value":1,"dataset_name":"dataset-0-0"}`)
+	got, res := imported(t, write2(t, "y.log", lines...))
+	if d := cmp.Diff(tell(t, whole), tell(t, got)); d != "" {
+		t.Errorf("(-want +got):\n%.2000s", d)
+	}
+	c := res.Counts
+	// The two plain records of 10 lines are no records; of the configuration the second is not one more.
+	if want := int64(len(delugeStudy.logs()) - 1); c.Duplicates != want || c.Cut != 2 || c.Incomplete != 2 || c.Homeless != 1 || c.Unknown["metric"] != 2 {
+		t.Errorf("%d duplicates of %d: %+v", c.Duplicates, want, c)
+	}
+	words := strings.Join(res.Words(), "\n")
+	for _, want := range []string{"2 records that are cut off", `2 records of the unknown type "metric"`, "1 download metrics of which no experiment is known"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("%q is not said in:\n%s", want, words)
+		}
+	}
+}
+
+// Leechers whose end is missing are not dropped, and say why.
+func TestUnfinishedLeechers(t *testing.T) {
+	s := delugeStudy
+	s.sets, s.repetition = 1, 1
+	victim := s.node(3)
+	late := func(r map[string]any) bool {
+		return r["entry_type"] == "download_metric" && r["node"] == victim && r["timestamp"].(string) > stamp(s.begin.Add(4*time.Second))
+	}
+	ends := func(r map[string]any) bool {
+		return r["entry_type"] == "experiment_status" || r["stage"] == "deleting" || r["stage"] == "downloading" && r["type"] == "end"
+	}
+	failing := func(why string) []logged {
+		all := without(s.logs(), late)
+		for i, l := range all {
+			if ends(l.record) && l.record["stage"] != "deleting" {
+				record := map[string]any{}
+				for k, v := range l.record {
+					record[k] = v
+				}
+				record["error"] = why
+				all[i].record = record
+			}
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		logs    []logged
+		outcome record.Outcome
+		class   string
+	}{
+		"lost records": {without(s.logs(), late), record.InFlight, classLost},
+		"log ends":     {without(s.logs(), func(r map[string]any) bool { return late(r) || ends(r) }), record.InFlight, classCut},
+		"deadline":     {failing("Download (1, x) did not complete in time."), record.Deadline, "deadline"},
+		"error":        {failing("connection refused"), record.InFlight, classEnded},
+		"nothing came": {without(s.logs(), func(r map[string]any) bool {
+			return r["entry_type"] == "download_metric" && r["node"] == victim || ends(r)
+		}), record.InFlight, classCut},
+	} {
+		r, res := imported(t, write2(t, "x.log", plainLog(c.logs...)...))
+		all := tell(t, r)
+		if len(all) != 1 || res.Unfinished != 1 || res.Leechers != 3 {
+			t.Fatalf("%s: %+v", name, res)
+		}
+		i := slices.IndexFunc(all[0].Ops, func(op record.Op) bool { return op.Worker == 3 })
+		op := all[0].Ops[i]
+		if op.Outcome != c.outcome || op.Class != c.class || op.Bytes >= op.Length || (op.Bytes == 0) != (op.FirstByte == 0) {
+			t.Errorf("%s: %+v", name, op)
+		}
+		if name == "nothing came" && op.Bytes != 0 || name != "nothing came" && op.Bytes == 0 {
+			t.Errorf("%s: %d bytes", name, op.Bytes)
+		}
+		_, has := all[0].Trial.Metrics["time_last"]
+		if has {
+			t.Errorf("%s: the last leecher has a time", name)
+		}
+		if _, has := all[0].Trial.Metrics["time_p25"]; !has {
+			t.Errorf("%s: no quantile of those that completed", name)
+		}
+		if all[0].Trial.Outcomes["ok"] != 2 || !all[0].Trial.Valid() {
+			t.Errorf("%s: %+v", name, all[0].Trial)
+		}
+	}
+}
+
+func TestTrialsThatAreMissingOrWithoutRequests(t *testing.T) {
+	s := delugeStudy
+	logs := without(s.logs(), func(r map[string]any) bool {
+		id, _ := r["request_id"].(string)
+		dataset, _ := r["dataset_name"].(string)
+		return strings.Contains(id+dataset, "dataset-1-1") || r["name"] == "leech" && strings.Contains(id, "dataset-0-1")
+	})
+	r, res := imported(t, write2(t, "x.log", plainLog(logs...)...))
+	all := tell(t, r)
+	if len(all) != 3 || res.Absent != 1 || all[1].Trial.State != record.Failed || !strings.Contains(all[1].Trial.Error, "dataset-0-1") || !all[2].Trial.Valid() {
+		t.Errorf("%+v\n%+v", res, all)
+	}
+}
+
+// A clock that is behind makes a trial invalid: its times are wrong.
+func TestClocksThatDisagree(t *testing.T) {
+	s := codexStudy
+	s.sets, s.repetition = 1, 1
+	logs := s.logs()
+	for i, l := range logs {
+		if l.record["entry_type"] == "download_metric" && l.record["node"] == s.node(2) {
+			at, err := time.Parse(time.RFC3339Nano, l.record["timestamp"].(string))
+			if err != nil {
+				t.Fatal(err)
+			}
+			logs[i].record["timestamp"] = stamp(at.Add(-time.Minute))
+		}
+	}
+	r, _ := imported(t, write2(t, "x.log", plainLog(logs...)...))
+	got := tell(t, r)[0].Trial
+	if !slices.Equal(got.Invalid, []string{record.ReasonClocks}) || !strings.Contains(strings.Join(got.Notes, " "), s.node(2)) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The study's agent for Codex never logs the last bytes of a file whose size is
+// no multiple of a hundredth; one for Deluge logs a piece again that was bad.
+func TestWhatTheAgentsLog(t *testing.T) {
+	s := codexStudy
+	s.size, s.sets, s.repetition = 1<<20+77, 1, 1
+	r, res := imported(t, write2(t, "x.log", plainLog(s.logs()...)...))
+	if one := tell(t, r)[0]; res.Unfinished != 0 || one.Ops[0].Bytes != s.size {
+		t.Errorf("%+v %+v", res, one.Ops)
+	}
+	d := delugeStudy
+	d.sets, d.repetition = 1, 1
+	logs := d.logs()
+	for i, l := range logs {
+		if l.record["entry_type"] == "download_metric" {
+			again := map[string]any{}
+			for k, v := range l.record {
+				again[k] = v
+			}
+			again["timestamp"] = stamp(d.begin.Add(3*time.Second + 10*time.Millisecond))
+			logs = append(logs[:i:i], append([]logged{{l.pod, again}}, logs[i:]...)...)
+			break
+		}
+	}
+	r, res = imported(t, write2(t, "x.log", plainLog(logs...)...))
+	if one := tell(t, r)[0]; res.Unfinished != 0 || !strings.Contains(strings.Join(one.Trial.Notes, " "), "1 pieces were downloaded more than once") {
+		t.Errorf("%+v %v", res, one.Trial.Notes)
+	}
+}
+
+func TestThePlanOfAnImport(t *testing.T) {
+	large := delugeStudy
+	large.nodes, large.begin = 8, large.begin.Add(time.Hour)
+	all := append(codexStudy.logs(), delugeStudy.logs()...)
+	r, _ := imported(t, write2(t, "x.log", plainLog(append(all, large.logs()...)...)...))
+	p, err := plan.LoadPlan(r.Plan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Cells) != 3 || p.Blocks != 4 || p.Experiment.Baseline != "deluge" || p.Imported == nil || !slices.Equal(p.Imported.From, []string{"x.log"}) || len(p.Imported.Unknown) < 4 {
+		t.Errorf("%+v", p)
+	}
+	trials, err := r.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := map[string]int{}
+	for _, tr := range trials {
+		n[tr.Cell]++
+	}
+	for _, c := range p.Cells {
+		if n[c.ID] != 4 || c.Disseminate.Nodes-c.Disseminate.Seeders < 3 {
+			t.Errorf("cell %s has %d trials: %+v", c.ID, n[c.ID], c)
+		}
+	}
+}
+
+func TestNothingToImport(t *testing.T) {
+	noConfig := without(codexStudy.logs(), func(r map[string]any) bool { return r["experiment_set_id"] != nil })
+	for name, file := range map[string]string{
+		"nothing":   write2(t, "x.log", "hello"),
+		"no config": write2(t, "x.log", plainLog(noConfig...)...),
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		_, err := Import([]string{file}, Options{Dir: dir})
+		if !errors.Is(err, ErrNothing) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name == "no config" && !strings.Contains(err.Error(), "configuration is not there") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: a directory was made", name)
+		}
+	}
+	if _, err := Import([]string{"/nonexistent"}, Options{}); err == nil {
+		t.Error("a file that there is not was imported")
+	}
+}
+
+// FuzzFind finds no line that breaks the reading of records.
+func FuzzFind(f *testing.F) {
+	for _, l := range codexStudy.logs()[:12] {
+		f.Add(l.text())
+	}
+	f.Add(`x>>{"entry_type":"download_metric","value":1e999}>>{`)
+	f.Fuzz(func(t *testing.T, line string) {
+		e, found, err := find(line)
+		if found && err == nil && e.config == nil && e.Timestamp.IsZero() {
+			t.Errorf("a record without a time: %+v", e)
+		}
+	})
+}

@@ -1,0 +1,286 @@
+package studylog
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// study makes logs such as the study's programs write. It is written from the
+// definition of the format, not from logs of others.
+type study struct {
+	system                           string
+	size                             int64
+	nodes, seeders, sets, repetition int
+	begin                            time.Time
+	rate                             float64 // B/s of the slowest leecher
+	unit                             int64
+}
+
+var codexStudy = study{system: "codex", size: 1 << 20, nodes: 4, seeders: 1, sets: 2, repetition: 2, begin: time.Date(2025, 2, 20, 10, 0, 0, 0, time.UTC), rate: 1e5, unit: 1}
+var delugeStudy = study{system: "deluge", size: 4 << 20, nodes: 5, seeders: 2, sets: 2, repetition: 2, begin: time.Date(2025, 2, 20, 11, 0, 0, 0, time.UTC), rate: 1e6, unit: 16 << 10}
+
+func (s study) node(i int) string { return fmt.Sprintf("%s-nodes-%d", s.system, i) }
+
+// logged is a record with the pod that wrote it.
+type logged struct {
+	pod    string
+	record map[string]any
+}
+
+func (l logged) text() string {
+	b, err := json.Marshal(l.record)
+	if err != nil {
+		panic(err)
+	}
+	return ">>" + string(b)
+}
+
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// took is how long a leecher of the study takes for the whole content.
+func (s study) took(set, rep, node int) time.Duration {
+	rng := rand.New(rand.NewPCG(uint64(100*set+rep), uint64(node)))
+	return time.Duration(float64(s.size) / s.rate / (1 + rng.Float64()) * 1e9).Truncate(time.Microsecond)
+}
+
+// logs are all records of the study, in the order of their times.
+func (s study) logs() []logged {
+	kind := s.system + "_experiment_config_log_entry"
+	var nodes []map[string]any
+	for i := range s.nodes {
+		nodes = append(nodes, map[string]any{"name": s.node(i), "address": "a.example.org"})
+	}
+	all := []logged{{"runner-" + s.system, map[string]any{"entry_type": kind, "experiment_type": kind, "experiment_set_id": s.system + "-set", "seeder_sets": s.sets, "seeders": s.seeders,
+		"file_size": s.size, "repetitions": s.repetition, "download_metric_unit_bytes": s.unit, "nodes": map[string]any{"network_size": s.nodes, "name": s.system + "-nodes-{node_index}", "nodes": nodes}}}}
+	at := s.begin
+	runner := func(kind string, when time.Time, fields map[string]any) {
+		fields["entry_type"], fields["timestamp"] = kind, stamp(when)
+		all = append(all, logged{"runner-" + s.system, fields})
+	}
+	stage := func(name, boundary string, when time.Time) {
+		runner("experiment_stage", when, map[string]any{"name": "", "stage": name, "type": boundary, "error": nil})
+	}
+	request := func(name, destination, boundary, dataset string, when time.Time) {
+		runner("request_event", when, map[string]any{"name": name, "node": "runner", "destination": destination, "type": boundary, "request_id": fmt.Sprintf("Meta(name='%s')", dataset)})
+	}
+	for set := range s.sets {
+		for rep := range s.repetition {
+			dataset := fmt.Sprintf("dataset-%d-%d", set, rep)
+			begun := at
+			isSeeder := func(i int) bool { return (i+set)%s.nodes < s.seeders }
+			stage("seeding", "start", at)
+			for i := range s.nodes {
+				if isSeeder(i) {
+					request("genseed", s.node(i), "start", dataset, at.Add(time.Second))
+					request("genseed", s.node(i), "end", dataset, at.Add(2*time.Second))
+				}
+			}
+			at = at.Add(3 * time.Second)
+			stage("seeding", "end", at)
+			stage("leeching", "start", at)
+			last := at
+			for i := range s.nodes {
+				if isSeeder(i) {
+					continue
+				}
+				start := at.Add(time.Duration(1+i) * time.Millisecond)
+				name := s.node(i)
+				if s.system == "codex" {
+					name = `"` + name + `"` // as the study's agents say it
+				}
+				request("leech", name, "start", dataset, start)
+				request("leech", name, "end", dataset, start.Add(time.Millisecond))
+				took := s.took(set, rep, i)
+				metric := func(name string, value, have int64) {
+					when := start.Add(time.Duration(float64(took) * float64(have) / float64(s.size))).Truncate(time.Microsecond)
+					if have == s.size {
+						when = start.Add(took)
+					}
+					if when.After(last) {
+						last = when
+					}
+					all = append(all, logged{s.node(i), map[string]any{"entry_type": "download_metric", "timestamp": stamp(when), "name": name, "value": value, "node": s.node(i), "dataset_name": dataset}})
+				}
+				if s.unit == 1 {
+					step := s.size / 100
+					for v := step; v <= s.size; v += step {
+						have := v
+						if v+step > s.size {
+							have = s.size
+						}
+						metric("download", v, have)
+					}
+				} else {
+					pieces := rand.New(rand.NewPCG(1, uint64(i))).Perm(int(s.size / s.unit))
+					for n, p := range pieces {
+						metric("deluge_piece_downloaded", int64(p), int64(n+1)*s.unit)
+					}
+				}
+			}
+			stage("leeching", "end", at.Add(20*time.Millisecond))
+			stage("downloading", "start", at.Add(20*time.Millisecond))
+			at = last.Add(time.Second)
+			stage("downloading", "end", at)
+			runner("experiment_status", at.Add(time.Millisecond), map[string]any{"name": s.system + "-set", "repetition": set*s.repetition + rep, "duration": at.Sub(begun).Seconds(), "error": nil})
+			stage("deleting", "start", at.Add(2*time.Millisecond))
+			stage("deleting", "end", at.Add(time.Second))
+			at = at.Add(10 * time.Second)
+		}
+	}
+	slices.SortStableFunc(all[1:], func(a, b logged) int {
+		return strings.Compare(a.record["timestamp"].(string), b.record["timestamp"].(string))
+	})
+	return all
+}
+
+// without are the records but those that drop says.
+func without(all []logged, drop func(r map[string]any) bool) []logged {
+	return slices.DeleteFunc(slices.Clone(all), func(l logged) bool { return drop(l.record) })
+}
+
+// write writes lines to a file of a temporary directory.
+func write2(t *testing.T, name string, lines ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// plainLog is the log as the study's programs print it.
+func plainLog(all ...logged) []string {
+	var lines []string
+	for i, l := range all {
+		lines = append(lines, "2025-02-20 10:00:00,123 - benchmarks.core - INFO - "+l.text())
+		if i%10 == 0 {
+			lines = append(lines, "2025-02-20 10:00:00,124 - urllib3 - INFO - something else >> that is no record")
+		}
+	}
+	return lines
+}
+
+// split writes the tables that the study's program makes of an experiment.
+func split(t *testing.T, dir string, all []logged) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	columns := map[string][]string{
+		"download_metric":   {"name", "timestamp", "node", "value", "dataset_name"},
+		"request_event":     {"name", "timestamp", "node", "destination", "request_id", "type"},
+		"experiment_stage":  {"name", "timestamp", "stage", "type", "error"},
+		"experiment_status": {"name", "timestamp", "repetition", "duration", "error"},
+	}
+	tables := map[string]*csv.Writer{}
+	for _, l := range all {
+		kind := l.record["entry_type"].(string)
+		head := columns[kind]
+		if head == nil {
+			record := map[string]any{}
+			for k, v := range l.record {
+				if k != "entry_type" {
+					record[k] = v
+				}
+			}
+			b, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, kind+".jsonl"), append(b, '\n'), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if tables[kind] == nil {
+			f, err := os.Create(filepath.Join(dir, kind+".csv"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			tables[kind] = csv.NewWriter(f)
+			tables[kind].Write(head)
+		}
+		row := make([]string, len(head))
+		for i, key := range head {
+			switch v := l.record[key]; {
+			case v == nil:
+			case key == "type":
+				row[i] = "EventBoundary." + v.(string)
+			case key == "timestamp":
+				row[i] = strings.Replace(strings.Replace(v.(string), "T", " ", 1), "Z", "+00:00", 1)
+			default:
+				row[i] = fmt.Sprint(v)
+			}
+		}
+		tables[kind].Write(row)
+	}
+	for _, w := range tables {
+		w.Flush()
+		if err := w.Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// imported imports files into a new run directory and opens it.
+func imported(t *testing.T, files ...string) (*record.Reader, *Result) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	res, err := Import(files, Options{Dir: dir, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r, res
+}
+
+// told is all that a run says of its trials, comparable.
+type told struct {
+	Trial record.Trial
+	Ops   []record.Op
+	Marks []record.Mark
+}
+
+func tell(t *testing.T, r *record.Reader) []told {
+	t.Helper()
+	trials, err := r.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []told
+	for _, tr := range trials {
+		one := told{Trial: tr}
+		for op, err := range r.Ops(tr.ID) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			one.Ops = append(one.Ops, op)
+		}
+		for m, err := range r.Marks(tr.ID) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			one.Marks = append(one.Marks, m)
+		}
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,166 @@
+package boxo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ipfs/boxo/blockservice"
+	"github.com/ipfs/boxo/ipld/merkledag"
+	"github.com/ipfs/boxo/ipld/unixfs"
+	"github.com/ipfs/go-cid"
+	ipld "github.com/ipfs/go-ipld-format"
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// download is a content that a node has or fetches.
+type download struct {
+	member *member
+	root   cid.Cid
+	from   []string // guarded by member.mu
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu             sync.Mutex
+	size, verified int64
+	complete       bool
+	trouble        string
+	received, sent uint64 // of the node when it began
+}
+
+// begin walks the content's graph, in the node's store and then in the swarm,
+// until all of it is there.
+func (d *download) begin() {
+	ctx, cancel := context.WithCancel(d.member.ctx)
+	d.cancel, d.done = cancel, make(chan struct{})
+	d.received, d.sent = d.member.traffic()
+	d.member.wg.Go(func() {
+		defer close(d.done)
+		pause := time.NewTicker(redial)
+		defer pause.Stop()
+		walked := make(chan error, 1)
+		walk := func() { walked <- d.walk(ctx) }
+		go walk()
+		for {
+			select {
+			case err := <-walked:
+				d.tell(err)
+				if err == nil || ctx.Err() != nil {
+					return
+				}
+				select { // again, after a pause: what keeps it may pass
+				case <-ctx.Done():
+					return
+				case <-pause.C:
+				}
+				go walk()
+			case <-pause.C:
+				d.redial()
+			}
+		}
+	})
+}
+
+func (d *download) tell(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.complete = err == nil; d.complete {
+		d.verified, d.trouble = d.size, ""
+	} else {
+		d.trouble = err.Error()
+	}
+}
+
+// redial keeps it connected to the peers that it was told of.
+func (d *download) redial() {
+	d.member.mu.Lock()
+	peers := append(append([]string{}, d.from...), d.member.known...)
+	d.member.mu.Unlock()
+	for _, a := range peers {
+		d.member.wg.Go(func() { d.member.dial(a) }) // tried again
+	}
+}
+
+// walk gets all blocks, as merkledag.FetchGraph does, and counts them: it returns
+// nil when all have been there and good, in the store or from the swarm.
+func (d *download) walk(ctx context.Context) error {
+	d.mu.Lock()
+	again := d.verified
+	d.mu.Unlock()
+	var now int64
+	dag := merkledag.NewSession(ctx, merkledag.NewDAGService(blockservice.New(d.member.store, d.member.exchange)))
+	seen := cid.NewSet()
+	links := func(ctx context.Context, c cid.Cid) ([]*ipld.Link, error) {
+		node, err := dag.Get(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		size, own, err := payload(node)
+		if err != nil {
+			return nil, fmt.Errorf("block %s: %w", c, err)
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if c.Equals(d.root) {
+			d.size = size
+		}
+		now += own
+		d.verified = min(max(again, now), max(d.size, 0))
+		return node.Links(), nil
+	}
+	return merkledag.Walk(ctx, links, d.root, seen.Visit, merkledag.Concurrent())
+}
+
+// payload is how many bytes of a file there are below a node, and how many in it.
+func payload(node ipld.Node) (size, own int64, err error) {
+	switch node := node.(type) {
+	case *merkledag.RawNode:
+		n := int64(len(node.RawData()))
+		return n, n, nil
+	case *merkledag.ProtoNode:
+		file, err := unixfs.FSNodeFromBytes(node.Data())
+		if err != nil {
+			return 0, 0, err
+		}
+		return int64(file.FileSize()), int64(len(file.Data())), nil
+	}
+	return 0, 0, errors.New("no part of a file")
+}
+
+// traffic is what the node received and sent of blocks since it started, bytes.
+func (m *member) traffic() (received, sent uint64) {
+	s, err := m.exchange.Stat()
+	if err != nil {
+		return 0, 0 // it never fails
+	}
+	return s.DataReceived, s.DataSent
+}
+
+func (d *download) fetched() (system.Fetched, error) {
+	received, sent := d.member.traffic()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := system.Fetched{
+		Size: d.size, Verified: d.verified, Written: d.verified, Complete: d.complete,
+		Received: int64(received - d.received), Sent: int64(sent - d.sent), Trouble: d.trouble,
+	}
+	for _, p := range d.member.host.Network().Peers() {
+		if d.member.host.Network().Connectedness(p) == network.Connected {
+			f.Peers++
+		}
+	}
+	if f.Trouble == "" && !f.Complete && f.Peers == 0 {
+		f.Trouble = "no peers"
+	}
+	return f, nil
+}
+
+// stop ends the download and waits for its end.
+func (d *download) stop() {
+	d.cancel()
+	<-d.done
+}

@@ -1,0 +1,52 @@
+package boxo
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// TestPassedOnMidway: in a chain, the last node gets blocks from one that has not
+// got all.
+func TestPassedOnMidway(t *testing.T) {
+	const size = 12 << 20
+	hosts := systemtest.Hosts(t, 4)
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:3], Client: hosts[3], Dir: t.TempDir(), Options: system.Options{"via": "peers", "upload_limit": "2097152"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Stop(context.Background()) })
+	var nodes [3]*peerNode
+	for i, n := range c.Nodes() {
+		nodes[i] = n.(*peerNode)
+	}
+	ref, err := nodes[0].Publish(systemtest.Context(t), "chain", size, systemtest.Content("chain", size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range nodes[1:] {
+		if err := n.Fetch(systemtest.Context(t), ref, []string{nodes[i].address}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		last, err := nodes[2].Fetched(systemtest.Context(t), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		middle, err := nodes[1].Fetched(systemtest.Context(t), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last.Verified > 0 && !middle.Complete { // middle was asked later
+			t.Logf("%+v, after %+v", last, middle)
+			return
+		}
+		if middle.Complete || time.Now().After(end) {
+			t.Fatalf("nothing was passed on midway: %+v, after %+v", last, middle)
+		}
+	}
+}

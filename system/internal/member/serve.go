@@ -1,0 +1,85 @@
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// The control API: ours, and served to the node's own host.
+const (
+	healthPath  = "/health"
+	publishPath = "/publish" // PUT the content, get what Publish says of it
+	fetchPath   = "/fetch/"  // POST a task, GET a system.Fetched, DELETE data and task
+	filePath    = "/file/"   // GET the content as it is on disk
+	connectPath = "/connect" // POST the address of a peer
+)
+
+// Node is what the process does. An unknown ref is system.ErrNotFound.
+type Node interface {
+	// Publish reads size bytes of r and no more, and returns what the tool needs
+	// to know of them, as JSON.
+	Publish(ctx context.Context, size int64, r io.Reader) (any, error)
+	Fetch(ref string, task json.RawMessage) error
+	Fetched(ref string) (system.Fetched, error)
+	// ReadBack answers with the content as it is on disk.
+	ReadBack(w http.ResponseWriter, r *http.Request, ref string) error
+	Forget(ref string) error
+	Connect(address string) error
+}
+
+// Handler serves the control API.
+func Handler(n Node) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+healthPath, func(http.ResponseWriter, *http.Request) {})
+	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request, ref string) error) {
+		mux.HandleFunc(pattern, Answer(func(w http.ResponseWriter, r *http.Request) error { return f(w, r, r.PathValue("ref")) }))
+	}
+	handle("PUT "+publishPath, func(w http.ResponseWriter, r *http.Request, _ string) error {
+		said, err := n.Publish(r.Context(), r.ContentLength, r.Body)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(w).Encode(said)
+	})
+	handle("POST "+connectPath, func(_ http.ResponseWriter, r *http.Request, _ string) error {
+		var address string
+		if err := json.NewDecoder(r.Body).Decode(&address); err != nil {
+			return err
+		}
+		return n.Connect(address)
+	})
+	handle("POST "+fetchPath+"{ref}", func(_ http.ResponseWriter, r *http.Request, ref string) error {
+		var task json.RawMessage
+		if err := json.NewDecoder(r.Body).Decode(&task); err != nil {
+			return err
+		}
+		return n.Fetch(ref, task)
+	})
+	handle("GET "+fetchPath+"{ref}", func(w http.ResponseWriter, _ *http.Request, ref string) error {
+		f, err := n.Fetched(ref)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(w).Encode(f)
+	})
+	handle("DELETE "+fetchPath+"{ref}", func(_ http.ResponseWriter, _ *http.Request, ref string) error { return n.Forget(ref) })
+	handle("GET "+filePath+"{ref}", n.ReadBack)
+	return mux
+}
+
+// Answer turns errors into what they are in HTTP.
+func Answer(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch err := f(w, r); {
+		case errors.Is(err, system.ErrNotFound):
+			http.Error(w, err.Error(), http.StatusNotFound)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}
+}
