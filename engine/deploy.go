@@ -119,6 +119,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	d := system.Deployment{
 		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
 		Write: slices.Contains(r.plan.Experiment.Allow, "write"),
+		Swarm: swarms(r.cellsOf(name)),
 	}
 	if slices.ContainsFunc(r.cellsOf(name), r.cfg.continues) {
 		d.Run = r.rec.ID()
