@@ -257,7 +257,9 @@ func (r *reader) documents(name string, in *bufio.Reader) error {
 
 // ofDirectory is the stream of a directory into which the study's program has
 // split the records of one experiment.
-func ofDirectory(name string) stream { return stream{name: path.Dir(name), file: path.Dir(name), labelled: true} }
+func ofDirectory(name string) stream {
+	return stream{name: path.Dir(name), file: path.Dir(name), labelled: true}
+}
 
 func (r *reader) configs(name string, in *bufio.Reader) error {
 	kind := strings.TrimSuffix(path.Base(name), ".jsonl")
