@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -36,6 +38,17 @@ func (l *LoadTest) months() float64 {
 		return blocks / blocksPerDay / daysPerMonth
 	}
 	return contractMonths
+}
+
+// baseline is what the system told before the experiment gave it a budget: what
+// forming contracts then cost, ahead of the first poll, belongs to the test.
+func (w *watch) baseline(readings []record.Reading) {
+	readings, _ = collect.WithEnded(readings)
+	for _, r := range readings {
+		if v, ok := new(big.Int).SetString(r.Exact, 10); ok && w.first[r.Name] != nil && r.Bad == "" {
+			w.first[r.Name] = v
+		}
+	}
 }
 
 // economy computes what a load test cost from the exact amounts of its first and

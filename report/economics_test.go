@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -50,5 +51,30 @@ func TestCostOfStoring(t *testing.T) {
 	r := &Report{Loads: []LoadTest{{Money: m}}}
 	if s := r.summaryWords(); !strings.Contains(s, "is not told") || strings.Contains(s, "fees and storage") {
 		t.Errorf("%q", s)
+	}
+}
+
+// What was paid for contracts between the setting of the budget and the first
+// poll belongs to the test, with what contracts that are over had used before.
+func TestSpendingCountsFromBeforeTheBudget(t *testing.T) {
+	w := newWatch()
+	for i, fees := range []float64{9, 9, 12} {
+		at := time.Duration(i) * time.Hour
+		p := record.Poll{Seq: int64(i), Start: at, End: at + time.Second}
+		for name, v := range map[string]float64{system.ReadSpent: fees + 40, "spent:fees": fees, system.ReadUnspent: 40, system.ReadEnded: 3, "ended:fees": 3} {
+			p.Readings = append(p.Readings, record.Reading{Name: name, Value: v, Exact: sc(v).String()})
+		}
+		w.add(&p)
+	}
+	w.close()
+	used := func() Num { return w.economy("SC", experiment.Price{}, "", false, 1, 1e12, 1).Used.Value }
+	if have := used(); math.Abs(float64(have)-3) > 1e-9 {
+		t.Errorf("since the first poll %v were used: the truth is 3", have)
+	}
+	e, ok := collect.Baseline([]system.Reading{system.Money(system.ReadSpent, sc(2), 24), system.Money("spent:fees", sc(2), 24), system.Money(system.ReadUnspent, sc(0), 24),
+		system.Money(system.ReadEnded, sc(3), 24), system.Money("ended:fees", sc(3), 24)})
+	w.baseline(collect.Before(e))
+	if have := used(); !ok || math.Abs(float64(have)-10) > 1e-9 {
+		t.Errorf("since before the budget %v were used: the truth is 10", have)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -170,6 +171,11 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	l.stored()
 	l.stalled()
 	l.latencies()
+	for _, e := range in.events {
+		if e.Trial == t.ID {
+			w.baseline(collect.Before(e))
+		}
+	}
 	l.currency = r.currencyOf(l.System, t)
 	price, text := t.Info.price()
 	l.Money = w.economy(l.currency, price, text, l.fresh(), l.Files, float64(l.Bytes), l.months())

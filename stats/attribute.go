@@ -467,9 +467,9 @@ func (a *attribution) conclude(out *Attribution, all, told int, shown, blurred [
 		share := most / math.Abs(Median(a.y))
 		out.Told = share <= SmallGrowth
 		if out.Told {
-			out.Why = fmt.Sprintf("none of the quantities is shown to move y; a change of more than %.2g %% over the range of %s is excluded", 100*share, name)
+			out.Why = fmt.Sprintf("none of the quantities is shown to move y; a change of more than %s over the range of %s is excluded", shareText(share), name)
 		} else {
-			out.Why = fmt.Sprintf("nothing is shown, but a change of y by %.2g %% over the range of %s is not excluded", 100*share, name)
+			out.Why = fmt.Sprintf("nothing is shown, but a change of y by %s over the range of %s is not excluded", shareText(share), name)
 		}
 	}
 }
@@ -576,4 +576,12 @@ func formatVIF(v float64) string {
 		return "10^6 and more"
 	}
 	return fmt.Sprintf("%.3g", v)
+}
+
+// shareText is a share in percent with two digits, and all before the point.
+func shareText(share float64) string {
+	if p := 100 * share; p >= 100 {
+		return fmt.Sprintf("%.0f %%", p)
+	}
+	return fmt.Sprintf("%.2g %%", 100*share)
 }
