@@ -118,7 +118,10 @@ func viewOf(p *experiment.Plan) planView {
 		}
 		v.Systems = append(v.Systems, sys)
 	}
-	v.Link = linkWords(e.Link, p.Cells)
+	v.Link, v.Imported = linkWords(e.Link, p.Cells), p.Imported
+	if v.Imported != nil {
+		v.Link = "not known"
+	}
 	return v
 }
 
@@ -164,7 +167,7 @@ func each[T any](values experiment.Axis[T], say func(T) string) string {
 func compute(in *input) *Report {
 	p := in.plan
 	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
-		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, dir: in.name, lens: lensOf(p.Scenario),
+		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, imported: p.Imported, dir: in.name, lens: lensOf(p.Scenario),
 		Findings: []Finding{}, Notes: []string{}, Overall: []Overall{}, Cells: []Cell{}, Invalid: []InvalidTrial{}, Skipped: append([]SkippedCell{}, p.Skipped...), Links: []Link{}, Environment: []Pair{}}
 	r.headline = r.lens.headline(p)
 	if s := scenario.ByName(p.Scenario); s != nil && r.Question == "" {

@@ -3,7 +3,9 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -22,7 +24,7 @@ var timeParts = []struct{ name, colour string }{
 // timelineFigure shows one trial of each cell node by node.
 func (r *Report) timelineFigure() Figure {
 	f := Figure{ID: "timeline", Title: "Node by node", Better: "for information", Choose: "cell",
-		Reads: chooseWords + " A row is a node: from its release to its first verified byte, to its last, and to everything being on its disk. Vertical lines are faults and their ends, shaded while they last; diamonds are what happened to a node: it came, stalled, crashed, left. Point at them for words."}
+		Reads: chooseWords + " A row is a node: from its release to its first verified byte, to its last, and to everything being on its disk. Vertical lines are faults and their ends, shaded while they last; diamonds are what happened to a node: it stalled, went on, died, was started again, left. Point at them for words."}
 	for _, p := range timeParts {
 		f.Legend = append(f.Legend, Legend{p.name, p.colour, "bar"})
 	}
@@ -48,11 +50,14 @@ func (r *Report) timelineFigure() Figure {
 	if left > 0 {
 		f.Reads += fmt.Sprintf(" Drawn are the first %d cells of %d.", n, n+left)
 	}
+	if slices.ContainsFunc(r.Swarms, func(s Swarm) bool { return s.Line.Known() }) {
+		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
+	}
 	f.N = "n = " + plural(int64(n), "trial", "trials") + ", one per cell"
 	return f
 }
 
-// label of a node: its name where it has one.
+// nodeLabel is a node's name, where it has one.
 func nodeLabel(name string, node int) string {
 	if name != "" {
 		return name
@@ -144,8 +149,8 @@ func (r *Report) timeline(s *Swarm, t swarmTrial, table *Table) spec {
 			continue
 		}
 		f := spec{"x": significant(at, 5), "tip": tip}
-		if e.Took > 0 {
-			f["x2"] = significant(at+e.Took.Seconds(), 5)
+		if until, ends := endOf(e, t.events); ends {
+			f["x2"] = significant(float64(until.UnixNano()-t.epoch)/1e9-zero, 5)
 		}
 		faults = append(faults, f)
 	}
@@ -155,7 +160,7 @@ func (r *Report) timeline(s *Swarm, t swarmTrial, table *Table) spec {
 	}
 	tip := spec{"field": "tip", "type": "nominal"}
 	nodes := spec{"field": "node", "type": "nominal", "sort": labels, "scale": spec{"domain": labels}, "axis": spec{"title": nil, "ticks": false, "domain": false, "grid": false, "labelFontSize": 10}}
-	x := spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []float64{min(0, 0), end * 1.02}, "nice": false, "clamp": true}, "axis": timeAxis(end)}
+	x := spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []float64{0, end * 1.02}, "nice": false, "clamp": true}, "axis": timeAxis(end)}
 	layers := []spec{}
 	if len(faults) > 0 {
 		layers = append(layers, spec{"data": spec{"values": faults}, "transform": []spec{{"filter": spec{"field": "x2", "valid": true}}}, "mark": spec{"type": "rect", "color": "var(--bad)", "opacity": 0.1},
@@ -182,6 +187,21 @@ func (f *fetched) words() string {
 		return f.outcome.String() + ": " + f.class
 	}
 	return f.outcome.String()
+}
+
+// endOf finds when what begins with an event was undone: the next event of the
+// same fault, which says that it ends.
+func endOf(e record.Event, all []record.Event) (time.Time, bool) {
+	what, begins := strings.CutSuffix(e.What, " begins")
+	if !begins {
+		return time.Time{}, false
+	}
+	for _, later := range all {
+		if later.Kind == e.Kind && later.What == what+" ends" && later.Detail == e.Detail && later.At.After(e.At) {
+			return later.At, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // nodeOf finds the node that an event speaks of, by its name.

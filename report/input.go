@@ -3,6 +3,7 @@ package report
 import (
 	"iter"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -38,4 +39,5 @@ type planView struct {
 	OpenLoop                                     bool          // arrivals of their own, not as fast as answers come
 	Until                                        int           // not 0: repetitions may end after this many blocks
 	Link                                         string        // in words, when it does not vary
+	Imported                                     *experiment.Imported
 }

@@ -158,7 +158,11 @@ func (r *Report) facts() []Pair {
 	if run.Done < run.Planned {
 		trials += fmt.Sprintf(", %d planned", run.Planned)
 	}
-	facts := []Pair{{"Trials", trials}, {"Operations", count(run.Operations)}}
+	operations := "Operations"
+	if r.swarms != nil {
+		operations = capital(r.lens.operation[1])
+	}
+	facts := []Pair{{"Trials", trials}, {operations, count(run.Operations)}}
 	if r.link != "" {
 		link := r.link
 		if r.finding("link-not-emulated") {

@@ -59,9 +59,11 @@ type Report struct {
 
 	Hero    *Figure         `json:"-"` // the picture of the first screen
 	Figures []Figure        `json:"-"`
+	left    []LeftOut       // figures
 	Trials  []Trial         `json:"-"`
 	Plan    json.RawMessage `json:"-"`
 
+	imported *experiment.Imported // nil: executed by this program
 	lens     lens
 	shape    shape
 	link     string                     // in words

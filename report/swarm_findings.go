@@ -390,16 +390,12 @@ func busyHarness(r *Report) []Finding {
 
 // imported: numbers that another program measured.
 func imported(r *Report) []Finding {
-	from := r.environment("imported")
-	if from == "" && !slices.ContainsFunc(r.Trials, func(t Trial) bool {
-		return slices.ContainsFunc(t.Notes, func(n string) bool { return strings.HasPrefix(n, "imported") })
-	}) {
+	from := r.imported
+	if from == nil {
 		return nil
 	}
 	f := Finding{Rule: "imported", Tone: Warn, Title: "These numbers were imported",
-		Text: "They were measured elsewhere, by another program. Links, machine, content and start of the leechers were not checked by this one; times are what the log says."}
-	if from != "" {
-		f.Evidence = []string{from}
-	}
+		Text: fmt.Sprintf("They were read from %s (%s), not measured by this program: what it would have checked is not known.", from.Format, list(from.From))}
+	f.Evidence = append(slices.Clone(from.Unknown), from.Notes...)
 	return []Finding{f}
 }

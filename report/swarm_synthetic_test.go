@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 var swarmCatalog = experiment.Catalog{
@@ -53,38 +54,7 @@ type swarmTruth struct {
 	seeders  func(c *experiment.Cell, sent []float64) // what each seeder sent, times the content
 	events   func(c *experiment.Cell, epoch time.Time) []record.Event
 	trial    func(c *experiment.Cell, block int, t *record.Trial)
-	meta     map[string]string
-}
-
-// swarmMetrics are those of the scenario disseminate that the report knows by key.
-var swarmMetrics = []record.Metric{
-	{Key: "time_median", Name: "time until half of the leechers have everything", Unit: "s", Better: record.Lower, Help: "median"},
-	{Key: "time_p25", Name: "time until a quarter has", Unit: "s", Better: record.Lower, Help: "p25"},
-	{Key: "time_p75", Name: "time until three quarters have", Unit: "s", Better: record.Lower, Help: "p75"},
-	{Key: "time_last", Name: "time until the last leecher has everything", Unit: "s", Better: record.Lower, Help: "last"},
-	{Key: "disk_median", Name: "time until half have it on disk", Unit: "s", Better: record.Lower, Help: "disk"},
-	{Key: "disk_last", Name: "time until all have it on disk", Unit: "s", Better: record.Lower, Help: "disk"},
-	{Key: "speed_median", Name: "download speed, median", Unit: "B/s", Better: record.Higher, Help: "speed"},
-	{Key: "speed_p25", Name: "download speed, lower quartile", Unit: "B/s", Better: record.Higher, Help: "speed"},
-	{Key: "speed_p75", Name: "download speed, upper quartile", Unit: "B/s", Better: record.Higher, Help: "speed"},
-	{Key: "first_byte", Name: "time to the first verified byte", Unit: "s", Better: record.Lower, Help: "first"},
-	{Key: "start_spread", Name: "spread of the start", Unit: "s", Better: record.Neither, Help: "spread"},
-	{Key: "resolution", Name: "resolution of times", Unit: "s", Better: record.Neither, Help: "polls"},
-	{Key: "line", Name: "load line", Unit: "s", Better: record.Neither, Help: "bound"},
-	{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher, Help: "line / time_last"},
-	{Key: "overhead", Name: "bytes on the link per content byte", Unit: "×", Better: record.Lower, Help: "overhead"},
-	{Key: "duplicates", Name: "payload received per content byte", Unit: "×", Better: record.Lower, Help: "duplicates"},
-	{Key: "seeder_share", Name: "share of bytes that seeders sent", Unit: "ratio", Better: record.Lower, Help: "share"},
-	{Key: "stalls", Name: "stalls", Unit: "1", Better: record.Lower, Help: "stalls"},
-	{Key: "recovery", Name: "time to recover", Unit: "s", Better: record.Lower, Help: "recovery"},
-	{Key: "recovered", Name: "nodes that went on", Unit: "ratio", Better: record.Higher, Help: "recovered"},
-	{Key: "ok_rate", Name: "leechers that got everything", Unit: "ratio", Better: record.Higher, Help: "ok"},
-	{Key: "system_cpu", Name: "system CPU", Unit: "s", Better: record.Lower, Help: "cpu"},
-	{Key: "system_cpu_per_gb", Name: "system CPU per GB", Unit: "s/GB", Better: record.Lower, Help: "cpu"},
-	{Key: "node_rss_peak", Name: "memory of the largest node", Unit: "B", Better: record.Lower, Help: "rss"},
-	{Key: "harness_cpu", Name: "CPU of plimsoll", Unit: "ratio", Better: record.Lower, Help: "cpu"},
-	{Key: "emulator_cpu", Name: "CPU of the emulator", Unit: "ratio", Better: record.Lower, Help: "cpu"},
-	{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower, Help: "cpu"},
+	imported *experiment.Imported
 }
 
 // write makes the run directory through the recorder.
@@ -100,14 +70,15 @@ func (s swarmTruth) write(t testing.TB) string {
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)
+	if s.imported != nil {
+		plan, err = plan.Import(*s.imported, func(experiment.Cell) bool { return true }, plan.Blocks)
+		must(t, err)
+	}
 	raw, err := plan.Marshal()
 	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
 	meta := map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"cpu.count":"2"}`}
-	for k, v := range s.meta {
-		meta[k] = v
-	}
-	run, err := record.Create(dir, raw, meta, swarmMetrics)
+	run, err := record.Create(dir, raw, meta, scenario.Disseminate{}.Metrics())
 	must(t, err)
 	begun := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
@@ -175,7 +146,7 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 	must(t, w.Ops(ops))
 	must(t, w.Marks(marks))
 	m := map[string]float64{"first_byte": 0.04, "start_spread": 0.001, "resolution": poll, "overhead": 1.06, "duplicates": 1.01, "seeder_share": 0.3, "stalls": 0,
-		"ok_rate": float64(ok) / float64(l), "system_cpu": 1, "system_cpu_per_gb": 4, "node_rss_peak": 6e7, "harness_cpu": 0.02, "emulator_cpu": 0.1, "others_busy": 0.01}
+		"ok_rate": float64(ok) / float64(l), "system_cpu": 1, "system_cpu_per_gb": 4, "node_rss_peak": 6e7, "harness_cpu": 0.02, "others_busy": 0.01}
 	quantile := func(of func(leech) float64, q float64) (float64, bool) {
 		var xs []float64
 		var known []bool

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // within reports whether a number is what it should be, but for a share of it.
@@ -233,7 +234,8 @@ func TestFaultsAreComparedWithNone(t *testing.T) {
 		if c.Disseminate.Faults == "none" {
 			return nil
 		}
-		return []record.Event{{At: epoch.Add(300 * time.Millisecond), Kind: "fault", What: "crash", Detail: c.System + "-01", Took: 200 * time.Millisecond},
+		return []record.Event{{At: epoch.Add(300 * time.Millisecond), Kind: "fault", What: "crash begins", Detail: "crash seeders at 50% for 200ms: " + c.System + "-01", Took: time.Millisecond},
+			{At: epoch.Add(500 * time.Millisecond), Kind: "fault", What: "crash ends", Detail: "crash seeders at 50% for 200ms: " + c.System + "-01", Took: 30 * time.Millisecond},
 			{At: epoch.Add(400 * time.Millisecond), Kind: "node", What: "stalled", Detail: c.System + "-03: no further byte"}}
 	}}.build(t)
 	for _, system := range []string{"deluge", "boxo"} {
@@ -307,7 +309,7 @@ func TestFindingsOfSwarms(t *testing.T) {
 				x.Invalid = []string{record.ReasonEmulatorLate}
 			}
 		}},
-		"imported": {meta: map[string]string{"environment": `{"imported":"a log of another program"}`}},
+		"imported": {imported: &experiment.Imported{Format: "a log of another program", From: []string{"log.csv"}, Unknown: []string{"the links were not measured"}}},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
@@ -315,7 +317,11 @@ func TestFindingsOfSwarms(t *testing.T) {
 			var found []string
 			for _, f := range r.Findings {
 				found = append(found, f.Rule)
-				if f.Rule != "imported" && !slices.ContainsFunc(f.Evidence, func(e string) bool { return strings.HasPrefix(e, "boxo") }) {
+				if f.Rule == "imported" {
+					if e := strings.Join(f.Evidence, "; "); !strings.Contains(f.Text, "log.csv") || !strings.Contains(e, "the links were not measured") {
+						t.Errorf("evidence %q", f.Evidence)
+					}
+				} else if !slices.ContainsFunc(f.Evidence, func(e string) bool { return strings.HasPrefix(e, "boxo") }) {
 					t.Errorf("%s: evidence %q", f.Rule, f.Evidence)
 				}
 			}
@@ -334,6 +340,22 @@ func TestFindingsOfSwarms(t *testing.T) {
 				t.Errorf("found %v, want %v", found, want)
 			}
 		})
+	}
+}
+
+// The lens speaks of metrics that the scenario has.
+func TestLensKnowsTheScenariosMetrics(t *testing.T) {
+	l := disseminateLens()
+	keys := append([]string{l.headline(planView{}), l.steady, l.limit}, append(slices.Concat(gateMetrics, swarmTimes), l.compared...)...)
+	for _, c := range l.resources {
+		if c.key != "emulator_cpu" { // of emulators that are processes
+			keys = append(keys, c.key)
+		}
+	}
+	for _, key := range keys {
+		if !slices.ContainsFunc(scenario.Disseminate{}.Metrics(), func(m record.Metric) bool { return m.Key == key }) {
+			t.Errorf("the scenario has no metric %s", key)
+		}
 	}
 }
 

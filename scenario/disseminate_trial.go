@@ -19,7 +19,6 @@ import (
 type swarmRunner struct {
 	site  Site
 	nodes []*swarmNode
-	cool  func(context.Context) error // empties the machine's page cache
 }
 
 // swarmNode is a node of the deployment.
@@ -213,7 +212,10 @@ func (t *swarmTrial) ready(ctx context.Context) error {
 	if t.d.Cache == "cold" {
 		cold, cancel := context.WithTimeout(ctx, t.startLimit())
 		defer cancel()
-		if err := t.cool(cold); err != nil {
+		if t.site.DropCaches == nil {
+			return t.failed("cache: cold", errors.New("the page cache cannot be emptied here"))
+		}
+		if err := t.site.DropCaches(cold); err != nil {
 			return t.failed("cache: cold", err)
 		}
 	}
