@@ -15,7 +15,18 @@ func TestConformance(t *testing.T) {
 		Unknown:           []system.Ref{unknown},
 		Malformed:         []system.Ref{small[:len(small)-4], small + "/exists"},
 		DeleteTakesShared: true,
+		Without:           []string{"spread", "restart"},
 	}})
+}
+
+func TestSwarm(t *testing.T) {
+	for _, discovery := range []string{"connect", "dht"} {
+		t.Run(discovery, func(t *testing.T) {
+			opt := system.Options{"discovery": discovery}
+			systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Namespaces: true})
+		})
+	}
 }
 
 func TestBadOptions(t *testing.T) {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -317,12 +315,7 @@ func (a *api) address(ctx context.Context) (string, error) {
 // Connect implements system.Connector. The node says yes to any address when it
 // is connected to the peer already.
 func (n *node) Connect(ctx context.Context, address string) error {
-	addr, id, ok := strings.Cut(address, "/p2p/")
-	if !ok || addr == "" || id == "" || strings.Contains(id, "/") {
-		return fmt.Errorf("codex: connect to %q: an address is like /ip4/10.0.0.1/tcp/4000/p2p/16Uiu2…", address)
-	}
-	_, err := n.near.text(ctx, "/connect/"+url.PathEscape(id), url.Values{"addrs": {addr}}, web.Call{Method: http.MethodGet})
-	return err
+	return n.near.connect(ctx, address)
 }
 
 const healthTimeout = 10 * time.Second

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -17,12 +16,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/patience"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Start implements system.System: a node on the first server host and one on
-// the client's, which know of nobody but each other.
+// the client's, which know of nobody but each other; or the nodes of a swarm.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
@@ -46,6 +44,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	speaks := speaks(bin)
 	if speaks == "" {
 		return nil, fmt.Errorf("codex: %s is neither a Codex nor a Logos Storage node: --version does not say so", bin)
+	}
+	if d.Swarm {
+		return startSwarm(ctx, d, bin, speaks)
 	}
 	identity := map[string]string{
 		"binary": bin, "quota": opt["quota"], "block_retries": opt["block_retries"],
@@ -71,7 +72,7 @@ func (n *node) start(ctx context.Context, d system.Deployment, bin string, speak
 	if n.far, i, err = n.daemon(ctx, d, d.Hosts[0], "codex/storage-1", bin, speaks, port, ""); err != nil {
 		return i, err
 	}
-	record, err := n.far.text(ctx, "/spr", nil, web.Call{Method: http.MethodGet, Header: http.Header{"Accept": {"text/plain"}}})
+	record, err := n.far.record(ctx)
 	if err != nil {
 		return i, err
 	}

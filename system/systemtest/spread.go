@@ -35,6 +35,8 @@ type Swarm struct {
 	Plain bool
 	// Leaf: a node does not pass on what it fetched (a baseline).
 	Leaf bool
+	// Namespaces: its nodes are started in network namespaces only.
+	Namespaces bool
 	// Fetching is the limit of a fetch of a few MiB; 0: a minute.
 	Fetching time.Duration
 }
@@ -109,7 +111,7 @@ func needSlow(t *testing.T, s Swarm) system.Options {
 // startSwarm brings up n nodes and a host for the client.
 func startSwarm(t *testing.T, s Swarm, more system.Options, n int) *swarm {
 	t.Helper()
-	return startSwarmOn(t, s, more, Hosts(t, n+1))
+	return startSwarmOn(t, s, more, HostsOf(t, testbed.Options{Plain: !s.Namespaces}, n+1))
 }
 
 func startSwarmOn(t *testing.T, s Swarm, more system.Options, hosts []testbed.Host) *swarm {

@@ -1,0 +1,157 @@
+package codex
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+const background system.Ref = "zDvZRwzmBGgvtZJHARfeVAPfES1Dgz8VuS9Nixykff7w5S41cY9R" // 20 MiB
+
+// recordedPeer is a node of a swarm that answers with these exchanges.
+func recordedPeer(t *testing.T, exchanges []replay.Exchange, opt ...replay.Option) *peer {
+	t.Helper()
+	s := replay.Serve(t, replay.Chain(hello(t), exchanges), opt...)
+	base, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _, err := connect(systemtest.Context(t), systemtest.Hosts(t, 1)[0].Dial, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{label: "codex/node-1", base: base, api: a, quiet: time.Minute, stallAfter: brief, contents: map[system.Ref]*content{}}
+	t.Cleanup(func() {
+		if err := p.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// TestFetchIsCountedInBlocks: the manifest is one of them, and no content.
+func TestFetchIsCountedInBlocks(t *testing.T) {
+	const size = 20 << 20
+	data := systemtest.Bytes("background", size)
+	const file = "07-background-network"
+	read := record(t, file, "local GET after completion")
+	polls := record(t, file, "poll space")
+	p := recordedPeer(t, replay.Chain(
+		record(t, file, "space on n2 before", "start the background download: answers at once with the manifest"), polls, read,
+	), replay.Instead(read[0].Answer.Body.SHA256, data))
+	if err := p.Fetch(systemtest.Context(t), background, nil); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(brief); p.contents[background].fetched().Size < 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the size was never known")
+		}
+	}
+	if err := p.Fetch(systemtest.Context(t), medium, nil); err == nil {
+		t.Error("two contents at a time, which nobody could tell apart")
+	}
+	var verified []int64
+	for range polls {
+		f, err := p.Fetched(systemtest.Context(t), background)
+		if err != nil || f.Size != size || f.Complete != (f.Verified == size) || f.Received != -1 {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		verified = append(verified, f.Verified)
+	}
+	if want := []int64{0, 236 * blockSize, size}; !slices.Equal(verified, want) {
+		t.Errorf("verified: %d, want %d", verified, want)
+	}
+	var got bytes.Buffer
+	if err := p.ReadBack(systemtest.Context(t), background, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("read back: %d bytes, %v", got.Len(), err)
+	}
+}
+
+// TestFetchOfNothingNeverHangs: the node never answers for a CID that is nowhere.
+func TestFetchOfNothingNeverHangs(t *testing.T) {
+	empty := record(t, "02-info", "space of an empty node")
+	p := recordedPeer(t, replay.Chain(empty, only(record(t, "10-cid-errors", "unknown CID, client deadline 15 s"), "POST", "/network"), replay.Optional(empty)), replay.ByPath())
+	p.quiet = 200 * time.Millisecond
+	begin := time.Now()
+	if err := p.Fetch(systemtest.Context(t), unknown, nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := p.Fetched(systemtest.Context(t), unknown)
+	if err != nil || f.Size != -1 || f.Verified != 0 || f.Complete {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if err := p.ReadBack(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("read back: %v", err)
+	}
+	if took := time.Since(begin); took > brief {
+		t.Errorf("%v for what nobody has", took)
+	}
+	for end := time.Now().Add(brief); ; time.Sleep(time.Millisecond) {
+		f, err := p.Fetched(systemtest.Context(t), unknown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(f.Trouble, "no manifest") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it does not say that the manifest is not found: %+v", f)
+		}
+	}
+	p.pause()
+}
+
+func TestPublishThenForget(t *testing.T) {
+	data := systemtest.Bytes("published", 1<<20)
+	remove := record(t, "09-delete", "delete 20 MiB")
+	p := recordedPeer(t, replay.Chain(record(t, "03-upload", "upload 1MiB with filename"), remove),
+		replay.Instead(mediumSum, data), replay.Let(string(background), string(medium)))
+	ref, err := p.Publish(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
+	if err != nil || ref != medium {
+		t.Fatalf("%q, %v", ref, err)
+	}
+	if f, err := p.Fetched(systemtest.Context(t), ref); err != nil || !f.Complete || f.Verified != 1<<20 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if err := p.Forget(systemtest.Context(t), ref); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Fetched(systemtest.Context(t), ref); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("fetched of what was forgotten: %v", err)
+	}
+}
+
+// TestEmptyKeepsTheKey: a node without its data is the same node.
+func TestEmptyKeepsTheKey(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"repo", "meta"} {
+		if err := os.MkdirAll(filepath.Join(dir, d, "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("k"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := empty(dir); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != keyFile {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	if err := empty(filepath.Join(dir, "none")); err != nil {
+		t.Error(err)
+	}
+}
