@@ -6,7 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -28,8 +27,5 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// The encoder that all blocks share is made by the first: not within the bubble
-	// of one test's virtual time, where no other could use it.
-	record.AppendBlock(nil, []record.Op{{}})
 	os.Exit(m.Run())
 }
