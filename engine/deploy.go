@@ -119,6 +119,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	d := system.Deployment{
 		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
 		Write: slices.Contains(r.plan.Experiment.Allow, "write"),
+		Swarm: swarms(r.cellsOf(name)),
 	}
 	if slices.ContainsFunc(r.cellsOf(name), r.cfg.continues) {
 		d.Run = r.rec.ID()
@@ -160,7 +161,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base, Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}
 	if s.network != nil {
-		at.Network = s.network
+		at.Network, at.DropCaches = s.network, dropCaches
 	}
 	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, r.cellsOf(name))
 	return err

@@ -14,11 +14,13 @@ import (
 // meter turns the samples of one trial into what the trial's processes used.
 type meter struct {
 	system map[string]bool // names of the loaded system's processes; the others idle
+	nodes  [][]string      // of each node of a swarm: names of its processes
 
 	mu      sync.Mutex
 	first   map[string]record.Sample // by process
 	last    map[string]record.Sample
 	before  map[string]float64 // CPU seconds of processes whose place another has taken
+	peak    map[string]float64 // resident set
 	rssPeak float64
 	seen    bool // a process of the system was observed
 	over    bool // the window has ended
@@ -31,6 +33,15 @@ func newMeter(s *site) *meter {
 	}
 	for _, p := range s.processes() {
 		m.system[p.Name()] = true
+	}
+	if s.network != nil {
+		for _, n := range s.cluster.Nodes() {
+			var names []string
+			for _, p := range n.Processes() {
+				names = append(names, p.Name())
+			}
+			m.nodes = append(m.nodes, names)
+		}
 	}
 	return m
 }
@@ -60,7 +71,7 @@ func (m *meter) add(samples []record.Sample) {
 	}
 	if m.first == nil {
 		m.first, m.last = map[string]record.Sample{}, map[string]record.Sample{}
-		m.before = map[string]float64{}
+		m.before, m.peak = map[string]float64{}, map[string]float64{}
 	}
 	var rss float64
 	for _, s := range samples {
@@ -73,6 +84,7 @@ func (m *meter) add(samples []record.Sample) {
 			m.first[s.Process] = record.Sample{Start: s.Start, End: s.End}
 		}
 		m.last[s.Process] = s
+		m.peak[s.Process] = max(m.peak[s.Process], s.RSS)
 		if m.system[s.Process] {
 			m.seen = true
 			rss += s.RSS
@@ -116,6 +128,14 @@ func (m *meter) usage() scenario.Usage {
 		case last.Role == emulatorRole:
 			emulator += m.cpu(name)
 		}
+	}
+	for _, names := range m.nodes {
+		node := scenario.NodeUsage{}
+		for _, name := range names {
+			node.CPU += m.cpu(name)
+			node.RSSPeak += m.peak[name]
+		}
+		u.Nodes = append(u.Nodes, node)
 	}
 	self := m.last[testbed.SelfSample]
 	if wall := (self.End - m.first[testbed.SelfSample].End).Seconds(); wall > 0 {

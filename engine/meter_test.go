@@ -45,6 +45,7 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 func TestMeterOfASwarm(t *testing.T) {
 	m := newMeter(&site{})
 	m.system["n1"], m.system["n2"] = true, true
+	m.nodes = [][]string{{"n1"}, {"n2"}, {"unseen"}}
 	poll := func(when float64, pid1 int, cpu1, cpu2, self, emulator float64) []record.Sample {
 		end := time.Duration(when * float64(time.Second))
 		of := func(name, role string, pid int, cpu, rss float64) record.Sample {
@@ -63,11 +64,14 @@ func TestMeterOfASwarm(t *testing.T) {
 	m.end(poll(14, 6, 1.5, 23, 50.4, 61))
 	m.add(poll(15, 6, 90, 90, 90, 90))
 	u := m.usage()
+	if len(u.Nodes) != 3 || u.Nodes[0].CPU != 3.5 || u.Nodes[1].CPU != 3 || u.Nodes[0].RSSPeak != 30 || !math.IsNaN(u.Nodes[2].CPU) {
+		t.Errorf("nodes %+v", u.Nodes)
+	}
 	box := 4 * float64(runtime.NumCPU())
-	if u.SystemCPU != 6.5 || u.SystemRSSPeak != 37 || math.Abs(u.HarnessCPU-0.4/box) > 1e-9 || math.Abs(u.EmulatorCPU-1/box) > 1e-9 || math.Abs(u.BoxCPU-4/box) > 1e-9 {
+	if u.SystemCPU != 6.5 || math.Abs(u.HarnessCPU-0.4/box) > 1e-9 || math.Abs(u.EmulatorCPU-1/box) > 1e-9 || math.Abs(u.BoxCPU-4/box) > 1e-9 {
 		t.Errorf("usage %+v", u)
 	}
-	if u := newMeter(&site{}).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) {
+	if u := newMeter(&site{}).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || u.Nodes != nil {
 		t.Errorf("nothing observed gives %+v", u)
 	}
 }

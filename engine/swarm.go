@@ -2,9 +2,12 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // swarms reports whether these cells, of one system, are of a swarm.
@@ -72,8 +75,8 @@ func swarmTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	}
 	// Publishing, verifying and removing, at the pace of a slow disk.
 	all := time.Duration(float64(d.Nodes) * float64(cell.Data.Size) / 10e6 * float64(time.Second))
-	if d.Fresh { // a few at a time
-		all += time.Duration(d.Nodes) * limits.Start.Std() / 4
+	if d.Fresh {
+		all += limits.Start.Std()
 	}
 	join, _ := experiment.ParseJoin(d.Join) // what cannot be read the format has refused
 	switch {
@@ -91,6 +94,20 @@ func swarmTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	}
 	if stay, _ := experiment.ParseStay(d.Stay); stay.For > 0 {
 		all += stay.For
+	}
+	return all
+}
+
+// nodeDetails are what the nodes of a swarm used, in their order.
+func nodeDetails(s *site, u scenario.Usage) []record.Detail {
+	var all []record.Detail
+	for i, n := range u.Nodes {
+		name := s.hosts[i].Name()
+		if !math.IsNaN(n.CPU) {
+			all = append(all,
+				record.Detail{Kind: record.DetailNodeCPU, Name: name, Value: n.CPU},
+				record.Detail{Kind: record.DetailNodeRSS, Name: name, Value: n.RSSPeak})
+		}
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -236,6 +237,7 @@ func TestSwarm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hosts := []string{"bittorrent-01", "bittorrent-02", "bittorrent-03"}
 	for _, trial := range trials {
 		for _, why := range trial.Invalid {
 			if why == record.ReasonDaemonDied || why == record.ReasonDaemonRestarted {
@@ -244,6 +246,15 @@ func TestSwarm(t *testing.T) {
 		}
 		if !slices.ContainsFunc(trial.Notes, func(n string) bool { return strings.HasPrefix(n, "1 of the processes of bittorrent died") }) {
 			t.Errorf("no note of the process that died: %q", trial.Notes)
+		}
+		var named []string
+		for _, d := range trial.Details {
+			if d.Kind == record.DetailNodeRSS && d.Value > 0 {
+				named = append(named, d.Name)
+			}
+		}
+		if !slices.Equal(named, hosts) {
+			t.Errorf("memory of the nodes %q", named)
 		}
 	}
 	events, err := rec.Events()
@@ -257,12 +268,40 @@ func TestSwarm(t *testing.T) {
 		}
 	}
 	// Node 1 dies in both trials, and is started again before the second.
-	if count["seen"] != 2 || count["node restarted"] != 1 || count["restart"] != 0 {
+	if count["seen"] != 2 || count["process died"] != 2 || count["node restarted"] != 1 || count["restart"] != 0 {
 		t.Errorf("events %v", count)
 	}
 	for _, u := range s.usage {
-		if !(u.SystemCPU > 0) || !(u.HarnessCPU > 0 && u.HarnessCPU < 1) || !(u.EmulatorCPU > 0) || !(u.BoxCPU > u.HarnessCPU) {
+		if len(u.Nodes) != 3 || !(u.HarnessCPU > 0 && u.HarnessCPU < 1) || !(u.EmulatorCPU > 0) || !(u.BoxCPU > u.HarnessCPU) || u.Nodes[2].CPU <= 0 {
 			t.Errorf("usage %+v", u)
 		}
+	}
+}
+
+// Each trial has nodes of its own, on empty stores, when that is asked for.
+func TestFreshSwarm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	var refs []system.Ref
+	var pids []int
+	s := &swarm{}
+	s.trial = func(ctx context.Context, s *swarm, cell experiment.Cell, sink scenario.Sink) error {
+		for _, ref := range refs {
+			if err := s.node(1).ReadBack(ctx, ref, io.Discard); err == nil {
+				t.Errorf("a fresh node has content of the trial before")
+			}
+		}
+		pids = append(pids, s.node(1).Processes()[0].PID())
+		ref, _, err := s.publish(ctx, cell, sink.Number, 1)
+		if err != nil {
+			return err
+		}
+		refs = append(refs, ref)
+		return s.has(ctx, 1, ref, int64(cell.Data.Size))
+	}
+	res, _ := s.run(t, fmt.Sprintf(swarmExperiment, 2, ", fresh: true"))
+	if res.Trials != 2 || len(pids) != 2 || pids[0] == pids[1] {
+		t.Errorf("%+v, processes %v", res, pids)
 	}
 }

@@ -226,7 +226,7 @@ func openRun(dir string, lock *os.File) (*Run, error) {
 // fill writes schema, meta and metrics into a new database.
 func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error {
 	return r.durably(func() error {
-		if err := r.exec(schema); err != nil {
+		if err := r.unprepared(schema); err != nil {
 			return err
 		}
 		for k, v := range meta {
@@ -275,7 +275,7 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 		return err
 	}
 	err = r.durably(func() error {
-		if err := r.exec(detailsTable + journalTables + marksTable); err != nil {
+		if err := r.unprepared(detailsTable + journalTables + marksTable); err != nil {
 			return err
 		}
 		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {
@@ -454,7 +454,7 @@ func (r *Run) durably(fn func() error) error {
 	if err := r.commit(); err != nil {
 		return err
 	}
-	if err := r.exec(`PRAGMA synchronous = FULL`); err != nil {
+	if err := r.unprepared(`PRAGMA synchronous = FULL`); err != nil {
 		return err
 	}
 	err := r.begin()
@@ -467,7 +467,7 @@ func (r *Run) durably(fn func() error) error {
 	if err != nil {
 		r.rollback()
 	}
-	return errors.Join(err, r.exec(`PRAGMA synchronous = NORMAL`))
+	return errors.Join(err, r.unprepared(`PRAGMA synchronous = NORMAL`))
 }
 
 func (r *Run) begin() error {
@@ -495,24 +495,26 @@ func (r *Run) commit() error {
 func (r *Run) rollback() {
 	if r.open {
 		// SQLite may have rolled back by itself; then this fails, and may.
-		_ = r.exec(`ROLLBACK`)
+		_ = r.unprepared(`ROLLBACK`)
 		r.open = false
 	}
 }
 
-// exec runs a statement outside of what readers do. Statements with arguments
-// are prepared once.
+// exec runs a statement outside of what readers do. It is prepared once: when
+// the caches are cold, to parse even a COMMIT is a good part of it.
 func (r *Run) exec(query string, args ...any) error {
-	ctx := context.Background()
-	if len(args) == 0 {
-		_, err := r.conn.ExecContext(ctx, query)
-		return err
-	}
 	stmt, err := r.prepare(query)
 	if err != nil {
 		return err
 	}
-	_, err = stmt.ExecContext(ctx, args...)
+	_, err = stmt.ExecContext(context.Background(), args...)
+	return err
+}
+
+// unprepared runs what is rare, may be several statements, or is a pragma, which
+// may act when it is prepared.
+func (r *Run) unprepared(query string) error {
+	_, err := r.conn.ExecContext(context.Background(), query)
 	return err
 }
 

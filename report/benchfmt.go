@@ -1,8 +1,10 @@
 package report
 
 import (
+	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -22,6 +24,9 @@ func (r *Report) WriteBenchfmt(w io.Writer) error {
 		if v := r.environment(key); v != "" && !strings.ContainsAny(v, "\n\r") {
 			config = append(config, benchfmt.Config{Key: key, Value: []byte(v), File: true})
 		}
+	}
+	if !slices.ContainsFunc(r.Trials, func(t Trial) bool { return t.Valid() && len(t.Metrics) > 0 }) {
+		return errors.New("report: benchfmt is of trials that are over and valid, and this run has none")
 	}
 	for _, m := range r.Metrics {
 		if m.Better == record.Neither {

@@ -39,6 +39,11 @@ func (r *Report) points() int {
 	return maxPoints
 }
 
+// LeftOut is a figure that is not drawn.
+type LeftOut struct{ Title, Why string }
+
+func (r *Report) leaveOut(title, why string) { r.left = append(r.left, LeftOut{title, why}) }
+
 // drawLoads makes the figures of the load test in the order of the study.
 func (r *Report) drawLoads(in *input) error {
 	r.Hero = nil
@@ -108,7 +113,7 @@ func (r *Report) pollsBasis(curves []curve) string {
 }
 
 // readsTime says how the figures over time are to be read.
-const readsTime = " Each point is a stretch of time, of at most %d. Gaps are missing polls; vertical lines are sessions (dotted), faults (red) and the end (dashed)."
+const readsTime = " Each point is a stretch of time, of at most %d. Gaps are times without a poll that told it, those between sessions among them; vertical lines are sessions (dotted), faults (red) and the end (dashed)."
 
 func (r *Report) efficiencyFigure() Figure {
 	f := overTime{id: "efficiency", title: "Storage efficiency", better: "higher is better", unit: "ratio", value: "efficiency",
@@ -285,7 +290,7 @@ func (r *Report) storeTimeFigure() Figure {
 					line = append(line, stretch{s.objects[from].at, s.objects[to-1].at, float64(e.Value), float64(e.Lo), float64(e.Hi), l.session(s.objects[from].at)})
 				}
 			}
-			if len(line) >= leastPoints {
+			if len(line) > 0 {
 				f.curves = append(f.curves, curve{load: l, name: s.name, colour: s.colour, points: line})
 				n += len(s.objects)
 			}
@@ -317,10 +322,24 @@ func (r *Report) draw(o overTime) Figure {
 	if len(o.curves) == 0 {
 		return Figure{}
 	}
-	f := Figure{ID: o.id, Title: o.title, Better: o.better, Reads: o.reads + fmt.Sprintf(readsTime, r.points()), N: o.n}
-	if f.N == "" {
-		f.N = r.pollsBasis(o.curves)
+	longest, moves := 0, false
+	for _, c := range o.curves {
+		longest = max(longest, len(c.points))
+		moves = moves || slices.ContainsFunc(c.points, func(p stretch) bool { return p.y != 0 })
 	}
+	n := o.n
+	if n == "" {
+		n = r.pollsBasis(o.curves)
+	}
+	if !moves {
+		r.leaveOut(o.title, "all of it is 0 ("+n+")")
+		return Figure{}
+	}
+	if longest < leastPoints {
+		r.leaveOut(o.title, fmt.Sprintf("a course takes at least %d points; this has %d (%s)", leastPoints, longest, n))
+		return Figure{}
+	}
+	f := Figure{ID: o.id, Title: o.title, Better: o.better, Reads: o.reads + fmt.Sprintf(readsTime, r.points()), N: n}
 	unit, seconds := r.timeUnit()
 	f.Table.Head = []Column{{"load test", false}, {"series", false}, {"from, " + unit, true}, {"to, " + unit, true}, {o.value, true}, {"low", true}, {"high", true}}
 	var groups []string
@@ -371,6 +390,12 @@ func (r *Report) panelOver(o overTime, f *Figure, title string, curves []curve, 
 			names, colours = append(names, c.name), append(colours, c.colour)
 		}
 		end = max(end, float64(c.load.Seconds))
+		parts := map[int]int{}
+		for _, p := range c.points {
+			if !o.log || p.y > 0 {
+				parts[p.part]++
+			}
+		}
 		for _, p := range c.points {
 			if o.log && !(p.y > 0) {
 				continue
@@ -385,6 +410,9 @@ func (r *Report) panelOver(o overTime, f *Figure, title string, curves []curve, 
 				if math.IsInf(p.hi, 0) {
 					row["hi"] = "∞"
 				}
+			}
+			if parts[p.part] == 1 {
+				row["alone"] = true // a line of one point is none
 			}
 			row["tip"] = fmt.Sprintf("%s, %s–%s %s: %s", c.name, digits(p.from/seconds, 3), digits(p.to/seconds, 3), unit, show(p.y, o.unit))
 			values = append(values, p.y)
@@ -433,14 +461,18 @@ func (r *Report) panelOver(o overTime, f *Figure, title string, curves []curve, 
 	detail := spec{"field": "l", "type": "nominal"}
 	tip := spec{"field": "tip", "type": "nominal"}
 	layers := []spec{}
+	alone := []spec{{"filter": "datum.alone"}}
 	if o.stacked {
 		layers = append(layers, spec{"mark": spec{"type": "area", "opacity": 0.85, "line": false}, "encoding": spec{"color": col, "detail": detail, "tooltip": tip,
-			"y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}})
+			"y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}},
+			spec{"transform": alone, "mark": spec{"type": "rule", "strokeWidth": 4, "opacity": 0.85}, "encoding": spec{"color": col, "tooltip": tip,
+				"y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}})
 	} else {
 		layers = append(layers,
 			spec{"transform": []spec{{"filter": "isValid(datum.lo)"}}, "mark": spec{"type": "area", "opacity": 0.2, "clip": true}, "encoding": spec{"color": col, "detail": detail, "y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}},
 			spec{"mark": spec{"type": "line", "strokeWidth": 1.6, "clip": true}, "encoding": spec{"color": col, "detail": detail}},
-			spec{"mark": spec{"type": "point", "filled": true, "size": 26, "opacity": 0.01}, "encoding": spec{"color": col, "tooltip": tip}})
+			spec{"mark": spec{"type": "point", "filled": true, "size": 26, "opacity": 0.01}, "encoding": spec{"color": col, "tooltip": tip}},
+			spec{"transform": alone, "mark": spec{"type": "point", "filled": true, "size": 26}, "encoding": spec{"color": col, "tooltip": tip}})
 	}
 	if len(limits) > 0 {
 		layers = append(layers, spec{"data": spec{"values": limits}, "mark": spec{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "opacity": 0.8}, "encoding": spec{"color": col, "detail": detail, "tooltip": tip}})
@@ -526,11 +558,18 @@ func (r *Report) latencyBandwidthFigure() Figure {
 		}
 	}
 	if n < leastPoints {
+		if n > 0 {
+			r.leaveOut(f.Title, fmt.Sprintf("it takes at least %d stretches of polls that tell both; there is no more than %d", leastPoints, n))
+		}
 		return Figure{}
 	}
 	f.N = "n = " + plural(int64(n), "stretch of polls", "stretches of polls")
 	for _, key := range r.shape.groups {
 		if len(data[key]) == 0 {
+			continue
+		}
+		if rights[key] == 0 {
+			r.leaveOut(strings.TrimSuffix(f.Title+", "+r.shape.names[key], ", "), "no byte came while it was watched: there is no bandwidth that the latency could be held against")
 			continue
 		}
 		x := r.valueAxis("B/s", rights[key])

@@ -59,6 +59,7 @@ type Report struct {
 
 	Hero    *Figure         `json:"-"` // the picture of the first screen
 	Figures []Figure        `json:"-"`
+	left    []LeftOut       // figures
 	Trials  []Trial         `json:"-"`
 	Plan    json.RawMessage `json:"-"`
 

@@ -15,21 +15,22 @@ import (
 // LoadTest is one trial of the scenarios upload and collect: what its polls and
 // its jobs tell.
 type LoadTest struct {
-	Trial    int64  `json:"trial"`
-	Cell     string `json:"cell"`
-	System   string `json:"system"`
-	Where    string `json:"where"` // the factors of its cell, and the repetition where there are several
-	State    string `json:"state"` // "done", "running" or "failed"
-	Seconds  Num    `json:"seconds"`
-	Ended    string `json:"ended"`    // what ended it: an exit condition, or that all was done; empty: nothing yet
-	Why      string `json:"why"`      // in words
-	Sessions int    `json:"sessions"` // of ours
-	CutOff   int    `json:"cut_off"`  // sessions of ours that ended without a word
-	Downtime Num    `json:"downtime"` // seconds between sessions, in Seconds and in the bandwidths
-	Crashes  int    `json:"crashes"`  // ends of the system's own processes
-	Files    int64  `json:"files"`    // objects stored
-	Bytes    Num    `json:"bytes"`    // of them: file bytes
-	Absolute Num    `json:"absolute"` // bytes of the storage servers since it began
+	Trial      int64  `json:"trial"`
+	Cell       string `json:"cell"`
+	System     string `json:"system"`
+	Where      string `json:"where"` // the factors of its cell, and the repetition where there are several
+	State      string `json:"state"` // "done", "running" or "failed"
+	Seconds    Num    `json:"seconds"`
+	Ended      string `json:"ended"`      // what ended it: an exit condition, or that all was done; empty: nothing yet
+	Why        string `json:"why"`        // in words
+	Sessions   int    `json:"sessions"`   // of ours
+	CutOff     int    `json:"cut_off"`    // sessions of ours that ended without a word
+	Downtime   Num    `json:"downtime"`   // seconds between sessions, in Seconds and in the bandwidths
+	Unrecorded int64  `json:"unrecorded"` // attempts of which no operation is recorded, at least: they were cut off, or not yet written
+	Crashes    int    `json:"crashes"`    // ends of the system's own processes
+	Files      int64  `json:"files"`      // objects stored
+	Bytes      Num    `json:"bytes"`      // of them: file bytes
+	Absolute   Num    `json:"absolute"`   // bytes of the storage servers since it began
 	// Bandwidth, in bytes per second over the whole test, and what the moments of
 	// the polls leave open.
 	FileRate     Estimate    `json:"file_rate"`
@@ -165,6 +166,7 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	}
 	l.Seconds = Num(max(t.Seconds, s.last, until))
 	l.sessions(in, t)
+	l.unrecorded(t)
 	l.stored()
 	l.stalled()
 	l.latencies()

@@ -376,6 +376,9 @@ func endedBy(r *Report) []Finding {
 		s += "; " + plural(int64(l.Sessions), "session", "sessions")
 		if l.CutOff > 0 {
 			s += ", " + count(int64(l.CutOff)) + " of them cut off"
+			if l.Unrecorded > 0 {
+				s += fmt.Sprintf(" (attempts whose details were lost with them, or that they cut off: %s at least; what became of the objects is known)", count(l.Unrecorded))
+			}
 		}
 		if l.Crashes > 0 {
 			s += ", " + plural(int64(l.Crashes), "crash", "crashes")

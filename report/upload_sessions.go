@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,6 +74,36 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 		}
 		return 0
 	})
+}
+
+// within is by how much a bandwidth over the whole test is higher without the
+// time between sessions; not known: there is none of it, or no bandwidth.
+func (l *LoadTest) within() Num {
+	from, to := l.storing()
+	if l.info.plan.Upload == nil || math.IsInf(to, 0) {
+		return unknown
+	}
+	away := 0.0
+	for _, x := range l.away {
+		away += max(0, min(x[1], to)-max(x[0], from))
+	}
+	if away == 0 || away >= to-from {
+		return unknown
+	}
+	return Num((to - from) / (to - from - away))
+}
+
+// unrecorded counts the attempts that a session which was cut off has left no
+// operation of. Operations that fetched something make it smaller, if anything.
+func (l *LoadTest) unrecorded(t *Trial) {
+	if l.CutOff == 0 {
+		return
+	}
+	ops := int64(0)
+	for _, n := range t.Outcomes {
+		ops += n
+	}
+	l.Unrecorded = max(0, l.Objects.Attempts-l.Objects.Putting-(ops-l.Objects.Verified-l.Objects.Unverified))
 }
 
 // going reports whether the test has not come to its end.

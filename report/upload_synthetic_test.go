@@ -51,6 +51,7 @@ type loadTruth struct {
 	unnamed            float64    // share of the cost of data that has no purpose
 	below              [2]float64 // hours with objects below their redundancy; to the end if the second is 0
 	downtime           [2]float64 // hours without a session
+	lost               int        // operations that a kill took with it
 	stall              [2]float64 // hours in which nothing is stored
 	paused             bool       // the session before it ended in order
 	failing            float64    // share of calls that are not answered
@@ -428,7 +429,7 @@ func (s loadTruth) events(trial int64) []record.Event {
 }
 
 func (s loadTruth) trial(plan *experiment.Plan) record.Trial {
-	t := record.Trial{ID: 1, Cell: plan.Cells[0].ID, Epoch: loadBegun, State: record.Done, Seconds: s.hours * 3600, Outcomes: map[string]int64{"ok": int64(s.objects)},
+	t := record.Trial{ID: 1, Cell: plan.Cells[0].ID, Epoch: loadBegun, State: record.Done, Seconds: s.hours * 3600, Outcomes: map[string]int64{"ok": int64(s.objects - s.lost)},
 		Metrics: map[string]float64{"file_bandwidth": float64(s.objects) * float64(s.size) / (s.hours * 3600)}}
 	if s.going {
 		t.State = record.Running

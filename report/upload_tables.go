@@ -112,6 +112,8 @@ var summaryRows = []summaryRow{
 	}},
 	{"file bandwidth", func(l *LoadTest) Entry { return number(l.FileRate.Value, "B/s") }},
 	{"absolute bandwidth", func(l *LoadTest) Entry { return estimated(l.AbsoluteRate, "B/s") }},
+	{"file bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.FileRate.Value*l.within(), "B/s") }},
+	{"absolute bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.AbsoluteRate.Value*l.within(), "B/s") }},
 	{"time to store an object", func(l *LoadTest) Entry { return estimated(l.Accept, "s") }},
 	{"time to full redundancy", func(l *LoadTest) Entry { return estimated(l.Durable, "s") }},
 	{"API latency at the start", func(l *LoadTest) Entry { return latencyEntry(l.LatencyFirst, l.FirstOpen) }},
@@ -187,7 +189,7 @@ func tiny(v Num) Entry {
 
 // summaryWords say how the table's numbers come about.
 func (r *Report) summaryWords() string {
-	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is what of the file bytes is on servers over the absolute bytes. Both bandwidths are of the time from the first put to the last acceptance, what lies between sessions included. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half; a call that timed out counts with the time that it was waited for, which is the least that it would have taken. Ranges of what polls tell are what the moments of the polls leave open."
+	s := "File bytes are those of the objects accepted; absolute bytes are what the storage servers got, padding and redundancy included; efficiency is what of the file bytes is on servers over the absolute bytes. Both bandwidths are of the time from the first put to the last acceptance, what lies between sessions included; within sessions it is taken out. The latency of the API is that of all calls of a poll together: medians of the first and of the last polls (one in a hundred, at least five), with their middle half; a call that timed out counts with the time that it was waited for, which is the least that it would have taken. Ranges of what polls tell are what the moments of the polls leave open."
 	for i := range r.Loads {
 		m := r.Loads[i].Money
 		if m == nil {
@@ -349,6 +351,14 @@ func (r *Report) causeTable() Table {
 	return t
 }
 
+func (r *Report) leftOutTable() Table {
+	t := Table{Head: []Column{{"figure", false}, {"why", false}}}
+	for _, l := range r.left {
+		t.Rows = append(t.Rows, []Entry{{Text: l.Title, Raw: l.Title}, {Text: capital(l.Why) + ".", Raw: l.Why}})
+	}
+	return t
+}
+
 // loadSections are the tables that follow the figures.
 func (r *Report) loadSections() []Section {
 	var all []Section
@@ -362,6 +372,7 @@ func (r *Report) loadSections() []Section {
 		words += " The last column is what the author of the Sia load test published in 2018, of another network, machine and decade."
 	}
 	add(Section{"summary", "Summary", words, r.summaryTable()})
+	add(Section{"left-out", "Figures left out", "What would be drawn of a longer test, or of a system that tells more, and why it is not drawn here.", r.leftOutTable()})
 	add(Section{"objects", "Objects", "What became of the objects of the data set. Durable ones are accepted, too; adopted ones were found stored after a session that ended while they were under way.", r.objectTable()})
 	add(Section{"money", "Spending", "Exact amounts by the system's own account, at the last poll that told them.", r.spendingTable()})
 	add(Section{"laws", "What must hold", fmt.Sprintf("Accounts and counters of the system that did what they must not. What moved between neighbouring polls is allowed for, and a change counts when it held for %d polls and %s.", heldPolls, moment(heldSeconds)), r.breakTable()})

@@ -336,7 +336,21 @@ func TestSessionsAndTheEnd(t *testing.T) {
 			t.Errorf("a line with one gap has %d parts", len(parts))
 		}
 	}
-	s.paused = true
+	// 17 of 19 hours are left of what is between the first put and the last.
+	table := r.summaryTable()
+	i := slices.IndexFunc(table.Rows, func(row []Entry) bool { return row[0].Text == "file bandwidth, within sessions" })
+	if x := l.within(); x < 1.11 || x > 1.13 || i < 0 {
+		t.Errorf("within sessions the bandwidth is %v times as high: the truth is 19/17; row %d", x, i)
+	}
+	// All attempts of which no operation is recorded: all but those of the outcomes.
+	if l.Unrecorded != 0 {
+		t.Errorf("%d of 800 attempts have no operation: 800 are recorded", l.Unrecorded)
+	}
+	s.lost = 37
+	if r := s.report(t); r.Loads[0].Unrecorded != 37 || !strings.Contains(r.evidence("ended"), "37 at least") {
+		t.Errorf("%d of 37 lost: %q", r.Loads[0].Unrecorded, r.evidence("ended"))
+	}
+	s.lost, s.paused = 0, true
 	if l := s.report(t).Loads[0]; l.Crashes != 0 || l.CutOff != 0 {
 		t.Errorf("a session that was paused is a crash: %+v", l)
 	}

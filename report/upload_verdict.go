@@ -157,7 +157,7 @@ func (r *Report) loadAnswers() []Answer {
 		if l.Where != "" {
 			parts = append(parts, l.Where)
 		}
-		if l.FileRate.Value.Known() {
+		if l.FileRate.Value.Known() && (l.FileRate.Value != 0 || l.info.plan.Upload != nil) {
 			s := "file bandwidth " + show(float64(l.FileRate.Value), "B/s")
 			if l.AbsoluteRate.Value.Known() {
 				s += ", absolute " + showRange(l.AbsoluteRate.Value, l.AbsoluteRate.Lo, l.AbsoluteRate.Hi, "B/s")

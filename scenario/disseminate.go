@@ -3,11 +3,11 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -88,7 +88,7 @@ func (Disseminate) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 // Prepare implements Scenario: it looks whether the nodes are there and can do
 // what the cells ask.
 func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell) (Runner, error) {
-	r := &swarmRunner{site: site, cool: dropPageCache}
+	r := &swarmRunner{site: site}
 	need := 0
 	for _, c := range cells {
 		need = max(need, c.Disseminate.Nodes)
@@ -120,15 +120,16 @@ func (Disseminate) Measure(in Measured) map[string]float64 {
 		put("system_cpu_per_gb", in.Usage.SystemCPU/(received/1e9))
 	}
 	delete(m, contentReceived)
-	peak, known := 0.0, false
-	for _, d := range in.Load.Details {
-		if d.Kind == record.DetailNodeRSS && d.Value > 0 {
-			peak, known = max(peak, d.Value), true
+	peak := math.NaN()
+	for _, n := range in.Usage.Nodes {
+		if math.IsNaN(peak) || n.RSSPeak > peak {
+			peak = n.RSSPeak
 		}
 	}
-	if known {
-		put("node_rss_peak", peak)
-	}
+	put("node_rss_peak", peak)
+	put("harness_cpu", in.Usage.HarnessCPU)
+	put("emulator_cpu", in.Usage.EmulatorCPU)
+	put("box_cpu", in.Usage.BoxCPU)
 	put("others_busy", in.Usage.OthersBusy)
 	return m
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
@@ -59,13 +58,17 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "recovered", Name: "recovered leechers", Unit: "ratio", Better: record.Higher,
 			Help: "those that recovered divided by all that such faults left unfinished"},
 		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
-			Help: "CPU seconds of all the system's processes during the trial: publishing, verifying and cleaning are in it"},
+			Help: "CPU seconds of all the system's processes from just before the release to the end of the load"},
 		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
 			Help: "the same divided by the content bytes that the leechers have verified, in units of 10^9"},
 		{Key: "node_rss_peak", Name: "memory of the largest node", Unit: "B", Better: record.Lower,
-			Help: "highest resident set of a node's processes from the release to the end of the load, of the node where it is largest"},
+			Help: "largest resident set of a node's processes that was seen from the release to the end of the load, of the node where it is largest"},
 		{Key: "harness_cpu", Name: "CPU of the measurement", Unit: "ratio", Better: record.Lower,
-			Help: "CPU seconds of the plimsoll process, which asks the nodes and observes, from the release to the end of the load, divided by that time and the machine's processors"},
+			Help: "share of the machine's CPU that the plimsoll process used, which asks the nodes and observes, from the release to the end of the load"},
+		{Key: "emulator_cpu", Name: "CPU of the link emulator", Unit: "ratio", Better: record.Lower,
+			Help: "likewise of the link emulator, where it is a process of its own"},
+		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
+			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
 	}
@@ -168,9 +171,6 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	t.lineMetrics(put, load.Metrics["time_last"])
 	t.trafficMetrics(put, float64(ok)*size)
 	t.recoveryMetrics(put)
-	if seconds > 0 {
-		put("harness_cpu", cpu/seconds/float64(runtime.NumCPU()))
-	}
 	if !t.stay.Forever {
 		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
 	}
@@ -206,13 +206,13 @@ func (t *swarmTrial) lineMetrics(put func(string, float64), last float64) {
 func (t *swarmTrial) trafficMetrics(put func(string, float64), content float64) {
 	var received, sent, seeders, payload, of float64
 	for _, m := range t.members {
-		sent += m.meter.sent
+		sent += m.traffic.sent
 		l := m.leecher
 		if l == nil {
-			seeders += m.meter.sent
+			seeders += m.traffic.sent
 			continue
 		}
-		received += m.meter.received
+		received += m.traffic.received
 		if f, _ := t.ops(m); f.Outcome == record.OK && m.life == 0 && l.last.Received > 0 {
 			payload += float64(l.last.Received)
 			of += float64(t.size)

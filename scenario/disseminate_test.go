@@ -455,3 +455,230 @@ func TestSwarmRate(t *testing.T) {
 		}
 	})
 }
+
+// TestSwarmLeaves: with stay: leave the first to be done are gone, and verified.
+func TestSwarmLeaves(t *testing.T) {
+	for _, stay := range []string{"leave", "5s"} {
+		virtual(t, func(t *testing.T) {
+			s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) {
+				d.Stay, d.Join = stay, "waves of 1 every 20s"
+			}, system.Options{"pass": "true"})
+			s.run()
+			// Each is alone with those that are done: if they stayed, the later ones
+			// would be quicker.
+			if s.outcomes() != "map[ok:4]" {
+				t.Errorf("outcomes %s", s.outcomes())
+			}
+			s.about("all", s.m["time_last"], 10)
+			s.about("the first", s.m["time_p25"], 10)
+			if n := len(s.happened("left")); n != 3 { // the last: when it leaves, the trial is over
+				t.Errorf("%d left: %+v", n, s.events)
+			}
+		})
+	}
+}
+
+// TestSwarmBadNodes: each leecher has the outcome that it deserves, and the others
+// are none the worse.
+func TestSwarmBadNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		trouble  mem.Trouble
+		outcomes string
+	}{
+		"refuses":   {mem.Trouble{Refuse: fmt.Errorf("no room: %w", system.ErrQuota)}, "map[error quota or disk full:1 ok:2]"},
+		"lies":      {mem.Trouble{Wrong: true}, "map[ok:2 wrong-bytes:1]"},
+		"stops":     {mem.Trouble{Stop: 0.3, Says: "no peers"}, "map[ok:2 stalled no peers:1]"},
+		"is mute":   {mem.Trouble{Mute: true}, "map[ok:2 stalled no answer:1]"},
+		"is slow":   {mem.Trouble{Slow: 700 * time.Millisecond}, "map[ok:3]"},
+		"has words": {mem.Trouble{Says: "a tracker does not answer"}, "map[ok:3]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				s := newSwarmTest(t, 4, 1, nil, nil)
+				bad := chooseRoles(s.cell.Disseminate, nil, 1, s.seed, 0).leechers[1]
+				s.nodes[bad].SetTrouble(c.trouble)
+				s.run()
+				if s.outcomes() != c.outcomes {
+					t.Errorf("outcomes %s, want %s", s.outcomes(), c.outcomes)
+				}
+				if s.took > 2*time.Minute {
+					t.Errorf("it took %v", s.took)
+				}
+				if c.trouble.Slow > 0 {
+					if n := s.nodes[bad].Asked(); n > int64(s.took/c.trouble.Slow)+2 {
+						t.Errorf("asked %d times in %v, and each answer takes %v", n, s.took, c.trouble.Slow)
+					}
+					if r := s.m["resolution"]; r < c.trouble.Slow.Seconds() {
+						t.Errorf("resolution %v, and an answer takes %v", r, c.trouble.Slow)
+					}
+				}
+				if last, has := s.m["time_last"]; has != (c.outcomes == "map[ok:3]") {
+					t.Errorf("time_last %v, %v", last, has)
+				}
+			})
+		})
+	}
+}
+
+// TestSwarmDeadline: limits.deadline counts from each leecher's release.
+func TestSwarmDeadline(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 1 every 4s" }, nil)
+		s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second)
+		s.run()
+		if !strings.Contains(s.outcomes(), "deadline:") {
+			t.Errorf("outcomes %s", s.outcomes())
+		}
+		for _, op := range s.fetches() {
+			if took := time.Duration(op.LastByte - op.Intended); op.Outcome == record.Deadline && took != 15*time.Second {
+				t.Errorf("deadline after %v", took)
+			}
+		}
+		if _, has := s.m["time_p75"]; has {
+			t.Errorf("metrics %v", s.m)
+		}
+	})
+}
+
+// TestSwarmCancelled: it ends at once, cleans up, and the next trial is none the
+// worse.
+func TestSwarmCancelled(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
+			d.Faults = "crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"
+		}, nil)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, context.Canceled)
+		defer cancel()
+		if err := s.trial(ctx); err == nil {
+			t.Error("no error")
+		}
+		if s.took != 5*time.Second || s.outcomes() != "map[cancelled:3]" {
+			t.Errorf("after %v: outcomes %s", s.took, s.outcomes())
+		}
+		s.cell.Disseminate.Faults = "none"
+		s.run()
+		s.about("all", s.m["time_last"], 30)
+	})
+}
+
+// TestSwarmFresh: nodes are started anew before the trial, and nothing that was
+// there is.
+func TestSwarmFresh(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Fresh = true }, nil)
+		ref, err := s.nodes[0].Publish(t.Context(), "old", 3, strings.NewReader("old"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.run()
+		if _, err := s.nodes[0].Fetched(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
+			t.Errorf("what was there: %v", err)
+		}
+	})
+}
+
+// TestSwarmLinks: slow leechers are slow; what needs links is left out without.
+func TestSwarmLinks(t *testing.T) {
+	slow := func(d *experiment.ResolvedDisseminate) { d.Slow, d.SlowDown = 0.25, 2_000_000 }
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 8, 4, slow, nil)
+		s.cell.Link.Rate = 8_000_000
+		s.run()
+		s.about("the others", s.m["time_p75"], 10)
+		s.about("the slow one", s.m["time_last"], 40)
+		if line := s.m["line"]; math.Abs(line-40*1514.0/1448) > 0.001 {
+			t.Errorf("load line %v", line)
+		}
+	})
+	virtual(t, func(t *testing.T) {
+		for _, set := range []func(*experiment.ResolvedDisseminate){
+			slow, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 1 leechers at 1s" },
+		} {
+			s := newSwarmTest(t, 8, 4, set, nil)
+			s.links().none = "no root"
+			var skip *SkipError
+			if err := s.trial(t.Context()); !errors.As(err, &skip) || !strings.Contains(skip.Why, "no root") {
+				t.Errorf("without links: %v", err)
+			}
+		}
+		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 1 leechers at 1s" }, nil)
+		s.links().fail = errors.New("tc died")
+		if err := s.trial(t.Context()); err == nil || !strings.Contains(err.Error(), "tc died") {
+			t.Errorf("a link that cannot be changed: %v", err)
+		}
+	})
+}
+
+// TestSwarmRoles: the same choices for all systems; seeder sets repeat.
+func TestSwarmRoles(t *testing.T) {
+	d := &experiment.ResolvedDisseminate{Nodes: 16, Seeders: 3, SeederSets: 2, Slow: 0.5}
+	faults, err := experiment.ParseFaults("crash 2 seeders at 1s; crash 25% of leechers at 50%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := map[string]int{}
+	for number := -2; number < 6; number++ {
+		r := chooseRoles(d, faults, 1, uint64(number), number)
+		sets[fmt.Sprint(r.seeders)]++
+		if len(r.leechers) != 13 || len(r.slow) != 7 || len(r.victims[0]) != 2 || len(r.victims[1]) != 4 {
+			t.Errorf("%+v", r)
+		}
+		for _, i := range slices.Concat(r.slow, r.victims[1]) {
+			if !slices.Contains(r.leechers, i) {
+				t.Errorf("%d is no leecher: %+v", i, r)
+			}
+		}
+		seen := slices.Sorted(slices.Values(slices.Concat(r.seeders, r.leechers)))
+		for i, place := range seen {
+			if i != place {
+				t.Fatalf("nodes %v", seen)
+			}
+		}
+	}
+	if len(sets) != 2 {
+		t.Errorf("%d seeder sets: %v", len(sets), sets)
+	}
+}
+
+func TestSwarmProblems(t *testing.T) {
+	cell := func(faults string, fresh bool) []experiment.Cell {
+		return []experiment.Cell{{Disseminate: &experiment.ResolvedDisseminate{Nodes: 3, Seeders: 1, Faults: faults, Fresh: fresh}}}
+	}
+	for _, c := range []struct {
+		mode, want string
+		can        []string
+		cells      []experiment.Cell
+	}{
+		{"attach", "cannot attach", []string{"spread", "restart"}, cell("none", false)},
+		{"start", "get content from each other", []string{"put"}, cell("none", false)},
+		{"start", "killed", []string{"spread"}, cell("crash seeders at 50%", false)},
+		{"start", "started anew", []string{"spread"}, cell("none", true)},
+		{"start", "", []string{"spread"}, cell("cut 1 leechers at 2s", false)},
+		{"start", "", []string{"spread", "restart"}, cell("crash seeders at 50%", true)},
+	} {
+		p := Disseminate{}.Problems(experiment.SystemUse{Name: "x", Mode: c.mode}, system.Info{Can: c.can}, c.cells)
+		if c.want == "" && len(p) > 0 || c.want != "" && (len(p) != 1 || !strings.Contains(p[0].What, c.want) || p[0].Hint == "") {
+			t.Errorf("%+v: %v", c, p)
+		}
+	}
+}
+
+func TestQuantileOfLifetimes(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		all  []lifetime
+		q    float64
+		want float64
+	}{
+		{nil, 0.5, inf},
+		{[]lifetime{{3, true}, {1, true}, {2, true}}, 0.5, 2},
+		{[]lifetime{{1, true}, {2, true}, {3, true}, {4, true}}, 0.5, 2},
+		{[]lifetime{{1, true}, {2, false}, {3, true}, {4, true}}, 0.5, 3}, // 3/4, then 3/4·1/2
+		{[]lifetime{{1, true}, {9, false}, {9, false}}, 0.5, inf},
+		{[]lifetime{{5, false}, {5, true}}, 0.5, 5}, // it was still there
+	} {
+		if got := quantileOf(c.all, c.q); got != c.want {
+			t.Errorf("%v: %v, want %v", c.all, got, c.want)
+		}
+	}
+}

@@ -19,7 +19,6 @@ import (
 type swarmRunner struct {
 	site  Site
 	nodes []*swarmNode
-	cool  func(context.Context) error // empties the machine's page cache
 }
 
 // swarmNode is a node of the deployment.
@@ -75,6 +74,13 @@ type swarmTrial struct {
 	failure atomic.Pointer[error] // why the trial cannot go on
 }
 
+// edge tells an observer, where there is one, that the load begins or ends.
+func (s Sink) edge(tell func()) {
+	if tell != nil {
+		tell()
+	}
+}
+
 // Trial implements Runner.
 func (r *swarmRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error) {
 	t, err := r.trial(cell, seed, sink)
@@ -86,9 +92,11 @@ func (r *swarmRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint
 		return Load{}, err
 	}
 	t.measure()
+	sink.edge(sink.Begin)
 	cpu := selfCPU()
 	err = t.run(ctx)
 	cpu = selfCPU() - cpu
+	sink.edge(sink.End)
 	t.measured()
 	t.conclude(err == nil)
 	if err == nil {
@@ -213,7 +221,10 @@ func (t *swarmTrial) ready(ctx context.Context) error {
 	if t.d.Cache == "cold" {
 		cold, cancel := context.WithTimeout(ctx, t.startLimit())
 		defer cancel()
-		if err := t.cool(cold); err != nil {
+		if t.site.DropCaches == nil {
+			return t.failed("cache: cold", errors.New("the page cache cannot be emptied here"))
+		}
+		if err := t.site.DropCaches(cold); err != nil {
 			return t.failed("cache: cold", err)
 		}
 	}

@@ -40,6 +40,10 @@ var contractErrors = []struct {
 // statusRE finds the status in the text of systems' errors: "status 503".
 var statusRE = regexp.MustCompile(`\bstatus (\d{3})\b`)
 
+// pageRE finds a page that something between us and the system, a proxy say,
+// answered in its place.
+var pageRE = regexp.MustCompile(`(?i)<(!doctype html|html)\b`)
+
 // outcomeOf says how an operation on a system ended, from its error and from the
 // cause of its context's end (nil while it had not ended). class is empty when
 // it was ok, status 0 when the error names none.
@@ -64,15 +68,21 @@ func outcomeOf(err, cause error) (outcome record.Outcome, class string, status u
 		}
 	}
 	var timeout net.Error
+	named := "status " + strconv.Itoa(int(status))
+	if page := pageRE.MatchString(err.Error()); page && status != 0 {
+		named += ", HTML"
+	} else if page {
+		return record.Error, "HTML", 0
+	}
 	switch {
 	case status == 429 || status == 503:
-		return record.Refused, "status " + strconv.Itoa(int(status)), status
+		return record.Refused, named, status
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return record.Refused, "connection refused", status
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return record.Truncated, "", status
 	case status != 0:
-		return record.Error, "status " + strconv.Itoa(int(status)), status
+		return record.Error, named, status
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return record.Error, "connection reset", 0
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():

@@ -29,3 +29,25 @@ func TestStalls(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesAreShort: what a proxy answers in a system's place is a class of its
+// own, whatever the page says.
+func TestPagesAreShort(t *testing.T) {
+	const page = "<!DOCTYPE html>\n<html><head><title>Sorry</title></head><body>request 8a31f</body></html>"
+	for _, c := range []struct {
+		err    error
+		want   record.Outcome
+		class  string
+		status uint16
+	}{
+		{fmt.Errorf("some: put x: status 500: %s", page), record.Error, "status 500, HTML", 500},
+		{fmt.Errorf("some: put x: status 503: %s", page), record.Refused, "status 503, HTML", 503},
+		{fmt.Errorf("some: put x: status 507: %s: %w", page, system.ErrQuota), record.Error, "quota or disk full", 507},
+		{errors.New("some: put x: " + page), record.Error, "HTML", 0},
+		{errors.New("some: put x: status 500: no html"), record.Error, "status 500", 500},
+	} {
+		if got, class, status := outcomeOf(c.err, nil); got != c.want || class != c.class || status != c.status {
+			t.Errorf("%v: %v, %q, %d", c.err, got, class, status)
+		}
+	}
+}

@@ -57,14 +57,17 @@ type Site struct {
 	Cluster system.Cluster
 	Client  testbed.Host // where the load comes from
 	Network Network      // the links between the nodes of a swarm; nil for other deployments
-	Self    []string     // command prefix of our own subcommands
-	Dir     string       // scratch directory, kept until the run ends
-	Seed    uint64       // of the data: names and contents; of an attached system another one in each session
-	Run     string       // names the run directory, the same in all its sessions
-	Limits  experiment.Limits
-	Kept    string        // directory of the run directory for what later sessions need; made by who writes there; empty: none
-	Base    string        // directory that relative paths of the experiment file start from
-	Steady  time.Duration // window of exit.steady; 0: nobody asks for it
+	// DropCaches empties the machine's page cache, for reads that are to come from
+	// the disk; nil for other deployments than swarms.
+	DropCaches func(ctx context.Context) error
+	Self       []string // command prefix of our own subcommands
+	Dir        string   // scratch directory, kept until the run ends
+	Seed       uint64   // of the data: names and contents; of an attached system another one in each session
+	Run        string   // names the run directory, the same in all its sessions
+	Limits     experiment.Limits
+	Kept       string        // directory of the run directory for what later sessions need; made by who writes there; empty: none
+	Base       string        // directory that relative paths of the experiment file start from
+	Steady     time.Duration // window of exit.steady; 0: nobody asks for it
 	// Event records something that happened; Say tells the user.
 	Event func(kind, what, detail string, took time.Duration)
 	Say   func(text string)
@@ -221,12 +224,20 @@ func numbers(m map[string]float64) (put func(key string, v float64)) {
 
 // Usage is what the engine observed of the processes during a trial.
 type Usage struct {
-	SystemCPU     float64 // CPU seconds of the system's processes; NaN when none can be observed
-	SystemRSSPeak float64 // bytes, their sum; NaN likewise
-	OthersBusy    float64 // share of the box's CPU used by processes that are not ours
-	HarnessCPU    float64 // share of the box's CPU used by this process; NaN where it cannot be told
-	BoxCPU        float64 // share of the box's CPU used by anybody; NaN likewise. Near 1: it is the machine that was measured
-	EmulatorCPU   float64 // share of it used by the link emulator's process, where there is one; NaN likewise
+	SystemCPU     float64     // CPU seconds of the system's processes; NaN when none can be observed
+	SystemRSSPeak float64     // bytes, their sum; NaN likewise
+	OthersBusy    float64     // share of the box's CPU used by processes that are not ours
+	HarnessCPU    float64     // share of the box's CPU used by this process; NaN where it cannot be told
+	BoxCPU        float64     // share of the box's CPU used by anybody; NaN likewise. Near 1: it is the machine that was measured
+	EmulatorCPU   float64     // share of it used by the link emulator's process, where there is one; NaN likewise
+	Nodes         []NodeUsage // of a swarm, in the order of the cluster's nodes
+}
+
+// NodeUsage is what the processes of one node used, also of those that were killed
+// and of those that took their place. NaN when they could not be observed.
+type NodeUsage struct {
+	CPU     float64 // seconds
+	RSSPeak float64 // bytes: the largest that a look, once a second, has seen
 }
 
 // All lists the scenarios.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,10 +46,14 @@ func (c *crash) step(what string) bool {
 // mortal is a node whose client may be killed before and after what it does.
 type mortal struct {
 	*mem.Node
-	c *crash
+	c      *crash
+	before func(name string) // called before each Put; nil: nothing is
 }
 
 func (n *mortal) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if n.before != nil && !n.c.dead {
+		n.before(name)
+	}
 	if !n.c.step("before put") {
 		return "", errCrash
 	}
@@ -81,6 +86,16 @@ func (n *mortal) Delete(ctx context.Context, ref system.Ref) error {
 	return err
 }
 
+// unsettled is what a node can do of which accepted is all there is to know.
+type unsettled interface {
+	system.Node
+	system.Namer
+	system.Deleter
+	system.Lister
+	system.Stater
+	system.Ranger
+}
+
 // mortalLedger is a journal whose writer may be killed before and after each write.
 type mortalLedger struct {
 	*ledger
@@ -88,13 +103,18 @@ type mortalLedger struct {
 }
 
 func (l mortalLedger) Jobs(jobs ...record.Job) error {
-	if !l.c.step("before " + string(jobs[0].State)) {
+	var states []string
+	for _, j := range jobs {
+		states = append(states, string(j.State))
+	}
+	what := strings.Join(states, " and ")
+	if !l.c.step("before " + what) {
 		return errCrash
 	}
 	if err := l.ledger.Jobs(jobs...); err != nil {
 		return err
 	}
-	if !l.c.step("after " + string(jobs[0].State)) {
+	if !l.c.step("after " + what) {
 		return errCrash
 	}
 	return nil
@@ -116,7 +136,8 @@ func (l mortalLedger) Event(e record.Event) error {
 // A session is killed at each of its steps, then the next one at each of its
 // first steps; the one after that leaves each object there exactly once, byte
 // for byte, and knows it. Between the sessions the system loses an accepted
-// object, or has stored half of one that was in doubt, or nothing happens.
+// object, or has stored half of one that was in doubt, or nothing happens. So it
+// is where accepted objects become durable and where they are not asked about.
 func TestUploadSurvivesAnyCrash(t *testing.T) {
 	sabotages := map[string]func(t *testing.T, b *uploadBench){
 		"nothing": func(*testing.T, *uploadBench) {},
@@ -150,45 +171,70 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 		},
 	}
 	for name, sabotage := range sabotages {
-		t.Run(name, func(t *testing.T) {
-			var seen []string
-			for first := 1; ; first++ {
-				second, over := 0, false
-				for !over {
-					var secondOver, firstOver bool
-					virtual(t, func(t *testing.T) {
-						firstOver, secondOver, seen = crashTwice(t, first, second, sabotage)
-					})
-					if t.Failed() {
-						t.Fatalf("killed at step %d, then at step %d", first, second)
-					}
-					if firstOver {
-						if first < 25 {
-							t.Errorf("a whole session has %d steps: %v", first-1, seen)
+		for _, settles := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, settles %v", name, settles), func(t *testing.T) {
+				for first := 1; ; first++ {
+					second, over := 0, false
+					for !over {
+						var secondOver, firstOver bool
+						var seen []string
+						virtual(t, func(t *testing.T) {
+							firstOver, secondOver, seen = crashTwice(t, settles, first, second, sabotage)
+						})
+						if t.Failed() {
+							t.Fatalf("killed at step %d, then at step %d", first, second)
 						}
-						return
+						if firstOver {
+							if joined := slices.Contains(seen, "before accepted and putting"); first < 16 || joined == settles {
+								t.Errorf("a whole session has %d steps: %v", first-1, seen)
+							}
+							return
+						}
+						// Over all first steps, each second one comes up.
+						if second += 3; second == 3 {
+							second = 1 + first%3
+						}
+						over = secondOver || second > 15
 					}
-					// Over all first steps, each second one comes up.
-					if second += 3; second == 3 {
-						second = 1 + first%3
-					}
-					over = secondOver || second > 15
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
 // crashTwice says whether the first, and the second session was over before it
 // was killed.
-func crashTwice(t *testing.T, first, second int, sabotage func(*testing.T, *uploadBench)) (firstOver, secondOver bool, steps []string) {
+func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*testing.T, *uploadBench)) (firstOver, secondOver bool, steps []string) {
 	cell := uploadCell(3, 100, func(u *experiment.ResolvedUpload) { u.Concurrency = 1; u.Verify = 1 })
-	b := newUploadBench(t, system.Options{"a": "1s", "settle": "5s"}, cell)
+	options, done := system.Options{"a": "1s"}, record.JobAccepted
+	if settles {
+		options["settle"], done = "5s", record.JobDurable
+	}
+	b := newUploadBench(t, options, cell)
+	// A put begins when the journal says so, and knows of all that is stored.
+	before := func(name string) {
+		recorded := map[string]record.JobState{}
+		for _, j := range b.ledger.jobs {
+			recorded[j.Name] = j.State
+		}
+		all, _ := b.mem.List(t.Context())
+		for _, o := range all {
+			if state := recorded[o.Name]; o.Name != name && state != record.JobAccepted && state != done {
+				t.Errorf("when %s was put, %s was stored, and recorded as %q", name, o.Name, state)
+			}
+		}
+		if state := recorded[name]; state != record.JobPutting {
+			t.Errorf("when %s was put, it was recorded as %q", name, state)
+		}
+	}
 	run := func(at int) (*crash, yield, error) {
 		ctx, kill := context.WithCancelCause(t.Context())
 		defer kill(nil)
 		c := &crash{at: at, kill: kill}
-		b.node = &mortal{b.mem, c}
+		node := &mortal{b.mem, c, before}
+		if b.node = node; !settles {
+			b.node = struct{ unsettled }{node}
+		}
 		y, err := b.sessionWith(ctx, mortalLedger{b.ledger, c})
 		synctest.Wait()
 		return c, y, err
@@ -218,11 +264,11 @@ func crashTwice(t *testing.T, first, second int, sabotage func(*testing.T, *uplo
 		t.Error(err)
 	}
 	for i := range 3 {
-		if j := b.ledger.jobs[int64(i)]; j.State != record.JobDurable || j.Ref == "" || len(j.SHA256) != 64 {
+		if j := b.ledger.jobs[int64(i)]; j.State != done || j.Ref == "" || len(j.SHA256) != 64 {
 			t.Errorf("job %+v", j)
 		}
 	}
-	if m := y.metrics; m["accepted"] != 3 || m["durable"] != 3 || m["verified"] != 3 || m["failed"] != 0 || m["accepted_bytes"] != 300 {
+	if m := y.metrics; m["accepted"] != 3 || settles && m["durable"] != 3 || m["verified"] != 3 || m["failed"] != 0 || m["accepted_bytes"] != 300 {
 		t.Errorf("metrics %v", m)
 	}
 	return false, secondOver, c.path
@@ -234,7 +280,7 @@ func TestUploadAdoptsWhatIsThere(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 100))
 		ctx, kill := context.WithCancelCause(t.Context())
 		c := &crash{at: 6, kill: kill} // events (2), putting (2), put (2)
-		b.node = &mortal{b.mem, c}
+		b.node = &mortal{b.mem, c, nil}
 		if _, err := b.sessionWith(ctx, mortalLedger{b.ledger, c}); err == nil || c.path[5] != "after put" {
 			t.Fatalf("%v, killed at %q", err, c.path)
 		}

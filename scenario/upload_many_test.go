@@ -191,7 +191,7 @@ func TestUploadOfManyObjects(t *testing.T) {
 		if first.IsZero() {
 			first = time.Now()
 		}
-		if jobs[0].State == record.JobPutting {
+		if jobs[len(jobs)-1].State == record.JobPutting {
 			begunPuts++
 		}
 		if begunPuts == enough {
@@ -215,7 +215,7 @@ func TestUploadOfManyObjects(t *testing.T) {
 	j.onJobs = func(jobs []record.Job) {
 		mu.Lock()
 		defer mu.Unlock()
-		if first.IsZero() && jobs[0].State == record.JobPutting {
+		if first.IsZero() && jobs[len(jobs)-1].State == record.JobPutting {
 			first = time.Now()
 		}
 	}

@@ -77,11 +77,7 @@ func (y *uploadTally) untouch(job *record.Job) {
 	}
 }
 
-// flush writes what is held, and the operations.
 func (t *uploadTrial) flush() error {
-	if err := t.write(); err != nil {
-		return err
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.send()
@@ -115,9 +111,6 @@ func (t *uploadTrial) countAccepted(job *record.Job) {
 	defer t.mu.Unlock()
 	t.tally.acceptedJob(job)
 	t.full, t.quotas = "", 0 // there is room
-	if t.sink.Progress != nil {
-		t.sink.Progress(t.tally.accepted, t.tally.bytes)
-	}
 }
 
 // countQuota notes a failed attempt, and says how many in a row the system had no

@@ -82,6 +82,9 @@ type Deployment struct {
 	Dir     string         // scratch directory of this deployment, removed by the engine
 	Options Options
 	Write   bool // the experiment allows writing to an attached system
+	// Swarm asks for a [Spreader] on each host. A system that has no other nodes
+	// starts them anyway.
+	Swarm bool
 	// Run is the same in all sessions of a run whose trials go on where an earlier
 	// session ended, and no other run's. A system that marks the names of what it
 	// stores among others' objects marks them by it. Empty: each session is for itself.

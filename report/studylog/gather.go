@@ -26,15 +26,16 @@ func (x *experiment) empty() bool {
 
 // metric is a download metric: there are millions of them.
 type metric struct {
-	node, dataset uint32 // places in the gatherer's names
-	at            int64  // ns since 1970
-	value         float64
+	node, dataset, file uint32 // places in the gatherer's names
+	at                  int64  // ns since 1970
+	value               float64
 }
 
 // trial is one dissemination: the leechers of one repetition, once.
 type trial struct {
 	dataset         string
 	set, repetition int
+	file            string
 	first           time.Time // its first request
 	seeded          map[string]*span
 	leechers        map[string]*span
@@ -89,7 +90,7 @@ func (g *gatherer) take(s stream, e entry) {
 	case typeStatus:
 		x.statuses = append(x.statuses, e)
 	case typeDownload:
-		m := metric{g.intern(e.Node), g.intern(datasetOf(e.Dataset)), e.Timestamp.UnixNano(), float64(*e.Value)}
+		m := metric{g.intern(e.Node), g.intern(datasetOf(e.Dataset)), g.intern(s.file), e.Timestamp.UnixNano(), float64(*e.Value)}
 		if s.labelled {
 			x.metrics = append(x.metrics, m)
 		} else {
@@ -144,8 +145,14 @@ func (g *gatherer) assemble() {
 		x.metrics = nil
 	}
 	for _, m := range g.pool {
-		node := g.names[m.node]
-		if t := latest(owners[g.names[m.dataset]], m.at, func(t *trial) bool { return nodes[t][node] }); t != nil {
+		node, file := g.names[m.node], g.names[m.file]
+		// Experiments in two files may have nodes of the same names: those of the
+		// metric's own file that had begun come first.
+		t := latest(owners[g.names[m.dataset]], m.at, func(t *trial) bool { return t.file == file && nodes[t][node] && t.first.UnixNano() <= m.at })
+		if t == nil {
+			t = latest(owners[g.names[m.dataset]], m.at, func(t *trial) bool { return nodes[t][node] })
+		}
+		if t != nil {
 			t.metrics[node] = append(t.metrics[node], m)
 		} else {
 			g.counts.Homeless++
@@ -262,7 +269,7 @@ func (g *gatherer) split(x *experiment) {
 		t := open[dataset]
 		begins := e.Boundary == "start" && t != nil && (e.Name == requestSeed && len(t.leechers) > 0 || e.Name == requestLeech && t.leechers[e.Destination] != nil && !t.leechers[e.Destination].start.IsZero())
 		if t == nil || begins {
-			t = &trial{dataset: dataset, first: e.Timestamp.Time, seeded: map[string]*span{}, leechers: map[string]*span{}, metrics: map[string][]metric{}}
+			t = &trial{dataset: dataset, file: x.stream.file, first: e.Timestamp.Time, seeded: map[string]*span{}, leechers: map[string]*span{}, metrics: map[string][]metric{}}
 			t.set, t.repetition, _ = setAndRepetition(dataset)
 			open[dataset] = t
 			x.trials = append(x.trials, t)

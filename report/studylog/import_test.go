@@ -272,6 +272,10 @@ func TestUnfinishedLeechers(t *testing.T) {
 		if _, has := all[0].Trial.Metrics["time_p25"]; !has {
 			t.Errorf("%s: no quantile of those that completed", name)
 		}
+		back, _, _ := again(t, r, "x.log")
+		if d := cmp.Diff(all[0].Ops, tell(t, back)[0].Ops); d != "" {
+			t.Errorf("%s: after an export (-want +got):\n%s", name, d)
+		}
 		if all[0].Trial.Outcomes["ok"] != 2 || !all[0].Trial.Valid() {
 			t.Errorf("%s: %+v", name, all[0].Trial)
 		}
@@ -366,6 +370,28 @@ func TestThePlanOfAnImport(t *testing.T) {
 		if n[c.ID] != 4 || c.Disseminate.Nodes-c.Disseminate.Seeders < 3 {
 			t.Errorf("cell %s has %d trials: %+v", c.ID, n[c.ID], c)
 		}
+	}
+}
+
+// Nodes of two experiments may have the same names: the file that a metric is
+// in, and the time, tell whose it is.
+func TestNodesOfTheSameNames(t *testing.T) {
+	other := delugeStudy
+	other.begin, other.rate = other.begin.Add(time.Second), other.rate/4
+	later := delugeStudy
+	later.begin = later.begin.Add(time.Hour)
+	r, res := imported(t, write2(t, "a.log", plainLog(append(delugeStudy.logs(), later.logs()...)...)...), write2(t, "b.log", plainLog(other.logs()...)...))
+	if res.Experiments != 3 || res.Trials != 12 || res.Unfinished != 0 || res.Counts.Homeless+res.Counts.Duplicates != 0 {
+		t.Errorf("%+v", res)
+	}
+	slow := 0
+	for _, one := range tell(t, r) {
+		if one.Trial.Metrics["time_last"] > delugeStudy.took(0, 0, 0).Seconds()*2.1 {
+			slow++
+		}
+	}
+	if slow != 4 {
+		t.Errorf("%d trials are of the slow experiment, which has 4", slow)
 	}
 }
 

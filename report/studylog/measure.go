@@ -18,14 +18,21 @@ func measure(ops []record.Op, size int64) map[string]float64 {
 			m[key] = v
 		}
 	}
-	var first []float64
+	first := slices.Clone(ops) // until the first byte, as if that were the whole
 	var last, earliest, latest float64
+	ok, finished := 0, 0
 	for i, op := range ops {
+		first[i].Outcome = record.InFlight
 		if op.FirstByte > 0 {
-			first = append(first, seconds(op.FirstByte-op.Intended))
+			first[i].Outcome, first[i].LastByte = record.OK, op.FirstByte
+		}
+		if op.Outcome.Finished() {
+			finished++
 		}
 		last = max(last, seconds(op.LastByte-op.Intended))
-		if op.Outcome != record.OK {
+		if op.Outcome == record.OK {
+			ok++
+		} else {
 			last = math.Inf(1)
 		}
 		at := seconds(op.Start)
@@ -41,10 +48,8 @@ func measure(ops []record.Op, size int64) map[string]float64 {
 			put("speed_"+key, float64(size)/t)
 		}
 	}
-	if len(first) == len(ops) {
-		slices.Sort(first)
-		put("first_byte", first[(len(first)-1)/2])
-	}
+	put("first_byte", quantile(first, .5))
+	put("ok_rate", float64(ok)/float64(finished))
 	put("start_spread", latest-earliest)
 	return m
 }

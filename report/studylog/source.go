@@ -35,6 +35,7 @@ type Counts struct {
 // wrote. A labelled one is of a single experiment.
 type stream struct {
 	name     string
+	file     string
 	labelled bool
 }
 
@@ -161,7 +162,7 @@ func (r *reader) line(name, line string) {
 			return
 		}
 	}
-	s := stream{name: name}
+	s := stream{name: name, file: name}
 	if m := pod.FindStringSubmatch(line); m != nil {
 		s.name += " " + m[1]
 	}
@@ -222,7 +223,7 @@ func (r *reader) document(name string, d *document) {
 	if d.Kubernetes != nil {
 		labels, pod = d.Kubernetes.PodLabels, d.Kubernetes.PodName
 	}
-	s := stream{name: labels[labelGroup] + "/" + labels[labelExperiment], labelled: labels[labelExperiment] != ""}
+	s := stream{name: labels[labelGroup] + "/" + labels[labelExperiment], file: name, labelled: labels[labelExperiment] != ""}
 	if !s.labelled {
 		s.name = name + " " + pod
 	}
@@ -256,7 +257,9 @@ func (r *reader) documents(name string, in *bufio.Reader) error {
 
 // ofDirectory is the stream of a directory into which the study's program has
 // split the records of one experiment.
-func ofDirectory(name string) stream { return stream{name: path.Dir(name), labelled: true} }
+func ofDirectory(name string) stream {
+	return stream{name: path.Dir(name), file: path.Dir(name), labelled: true}
+}
 
 func (r *reader) configs(name string, in *bufio.Reader) error {
 	kind := strings.TrimSuffix(path.Base(name), ".jsonl")

@@ -26,8 +26,7 @@ func (System) Attach(context.Context, system.Deployment) (system.Cluster, error)
 
 // Start implements system.System: one gateway on each host, without links to
 // each other or to anyone; or, via the swarm, a node on the first host and one
-// at the client, which know each other alone; or, via peers, a node of a swarm on
-// each host.
+// at the client, which know each other alone; or a node of a swarm on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
@@ -45,14 +44,17 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		identity[k] = opt[k]
 	}
 	start, nodes := startGateway, len(d.Hosts)
-	if opt["via"] == "gateway" {
+	if d.Swarm {
+		identity["via"] = "peers"
+	}
+	if identity["via"] == "gateway" {
 		identity["exchange"] = "offline"
 	} else {
 		identity["exchange"] = "bitswap"
 		identity["libp2p"] = version("github.com/libp2p/go-libp2p")
 		identity["transport"] = "TCP, pre-shared key, noise, yamux"
 	}
-	switch opt["via"] {
+	switch identity["via"] {
 	case "swarm":
 		start, nodes = startSwarm, 1
 		identity["near"] = "one file for each block"

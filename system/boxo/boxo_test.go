@@ -36,8 +36,8 @@ func TestConformance(t *testing.T) {
 
 func TestSwarm(t *testing.T) {
 	for name, opt := range map[string]system.Options{
-		"defaults":               {"via": "peers"},
-		"CIDv0, protobuf leaves": {"via": "peers", "cid_version": "0", "raw_leaves": "false", "chunk": "65536"},
+		"defaults":               nil,
+		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false", "chunk": "65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Slow: system.Options{"upload_limit": "2097152"}, Plain: true})

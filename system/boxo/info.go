@@ -16,17 +16,17 @@ func (System) Info() system.Info {
 		Modes:    []system.Mode{system.Start},
 		Can:      []string{"http", "put", "range", "car", "stat", "cold", "fresh", "stats", "connect", "spread", "restart"},
 		Embedded: true,
-		// Via peers: 32 MB measured at the seeder of four, while 128 MiB went through it.
+		// 32 MB measured at the seeder of four, while 128 MiB went through it.
 		NodeMemory: 48 << 20,
 		Options: []system.Option{
-			{Name: "via", Type: "enum", Enum: []string{"gateway", "swarm", "peers"}, Default: "gateway", Help: "what crosses the link. gateway: HTTP from the server's gateway; it cannot: cold, connect, spread, restart. swarm: bitswap from the server to a node at the client; it cannot: http, car, stat, fresh, connect, spread, restart. peers: bitswap among a node on each host, for `disseminate`; they can: connect, spread, restart"},
+			{Name: "via", Type: "enum", Enum: []string{"gateway", "swarm"}, Default: "gateway", Help: "what crosses the link: HTTP from the server's gateway, or bitswap from there to a node at the client. The gateway cannot: cold. The swarm cannot: http, car, stat, fresh. In scenario disseminate neither: there, nodes of a swarm on all hosts connect, spread, restart"},
 			{Name: "format", Type: "enum", Enum: []string{"file", "raw", "car"}, Default: "file", Help: "what retrieval asks for: the file's bytes, the root block, or a CAR of the whole DAG"},
 			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 1 MiB"},
 			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
 			{Name: "cid_version", Type: "enum", Enum: []string{"0", "1"}, Default: "1", Help: "version of the CIDs of nodes"},
 			{Name: "retrieval_timeout", Type: "duration", Default: "0s", Help: "the gateway cuts off a client that took no byte for so long; 0s: never (Kubo sets 30s)"},
 			{Name: "max_requests", Type: "int", Default: "0", Help: "requests at a time, further ones get 429; 0: no limit (Kubo sets 4096)"},
-			{Name: "upload_limit", Type: "size", Default: "0", Help: "via peers: bytes of blocks a second that a node sends at most; 0: no limit"},
+			{Name: "upload_limit", Type: "size", Default: "0", Help: "scenario disseminate: bytes of blocks a second that a node sends at most; 0: no limit"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},
 		},
 	}

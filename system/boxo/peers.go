@@ -58,7 +58,7 @@ func startPeer(ctx context.Context, d system.Deployment, h testbed.Host) (group.
 	return n, nil
 }
 
-var errAsk = errors.New("boxo: via peers, contents are published and fetched by the nodes, not put and got by a client; scenario `disseminate` does so")
+var errAsk = errors.New("boxo: in a swarm, contents are published and fetched by the nodes, not put and got by a client; scenario `disseminate` does so")
 
 // Address implements system.Connector: a multiaddress with the node's id.
 func (n *peerNode) Address(context.Context) (string, error) { return n.address, nil }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -245,6 +246,11 @@ func told(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
+	if page.MatchString(e.Message) { // a proxy's: it says nothing more of use, and is long
+		err = fmt.Errorf("status %d: <html>%s… instead of an answer of S3", e.StatusCode, title(e.Message))
+	} else if e.StatusCode >= 400 {
+		err = fmt.Errorf("status %d: %w", e.StatusCode, err) // which its text leaves out
+	}
 	switch e.StatusCode {
 	case http.StatusNotFound:
 		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
@@ -254,6 +260,19 @@ func told(err error) error {
 		return fmt.Errorf("%w: %w", err, system.ErrQuota)
 	}
 	return err
+}
+
+// page finds a web page.
+var page = regexp.MustCompile(`(?i)<(!doctype html|html)\b`)
+
+var pageTitle = regexp.MustCompile(`(?is)<(?:title|h1)>\s*([^<]{1,80})`)
+
+// title is what a page calls itself; empty: nothing.
+func title(text string) string {
+	if m := pageTitle.FindStringSubmatch(text); m != nil {
+		return " " + strings.TrimSpace(m[1])
+	}
+	return ""
 }
 
 // mayChange keeps what others have stored on an attached server, and tells what

@@ -27,7 +27,7 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 			{Purpose: "download", Amount: m.Download.Int},
 			{Purpose: "storage", Amount: m.Storage.Int},
 			{Purpose: "fees", Amount: m.Fees.Int},
-			{Purpose: "fund account", Amount: m.FundAccount.Int},
+			{Purpose: "accounts", Amount: m.FundAccount.Int},
 			{Purpose: "maintenance", Amount: sum(m.Maintenance.Balance, m.Maintenance.Fund, m.Maintenance.Prices)},
 		},
 	}

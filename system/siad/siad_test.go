@@ -400,7 +400,7 @@ func TestCosts(t *testing.T) {
 	if c.Decimals != 24 || c.Currency != "SC" || c.Balance.Cmp(amount("20317404274320000000000000000001")) != 0 || c.Locked.Sign() <= 0 {
 		t.Errorf("%+v", c)
 	}
-	want := map[string]string{"upload": "184498720000000000000", "storage": "316320426664642215936", "download": "0", "fees": "10378029783887984876100000", "fund account": "3000000000000000000000000", "maintenance": "11"}
+	want := map[string]string{"upload": "184498720000000000000", "storage": "316320426664642215936", "download": "0", "fees": "10378029783887984876100000", "accounts": "3000000000000000000000000", "maintenance": "11"}
 	for _, s := range c.Spent {
 		if s.Amount.Cmp(amount(want[s.Purpose])) != 0 {
 			t.Errorf("%s: %s, want %s", s.Purpose, s.Amount, want[s.Purpose])

@@ -123,7 +123,7 @@ func startSwarmOn(t *testing.T, s Swarm, more system.Options, hosts []testbed.Ho
 	n := len(hosts) - 1
 	w := &swarm{t: t, s: s, dir: t.TempDir(), hosts: hosts[:n]}
 	var err error
-	w.c, err = s.System.Start(Context(t), system.Deployment{Hosts: hosts[:n], Client: hosts[n], Dir: w.dir, Options: opt})
+	w.c, err = s.System.Start(Context(t), system.Deployment{Hosts: hosts[:n], Client: hosts[n], Dir: w.dir, Options: opt, Swarm: true})
 	if err != nil {
 		t.Fatal(err)
 	}

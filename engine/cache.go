@@ -4,11 +4,26 @@ import (
 	"context"
 	"fmt"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // dropFile is where root tells the kernel to drop clean pages of files
 // (proc_sys_vm(5), value 1).
 const dropFile = "/proc/sys/vm/drop_caches"
+
+// dropCaches writes what waits to be written to the disks and empties the page
+// cache, of the whole machine.
+func dropCaches(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	unix.Sync()
+	if err := os.WriteFile(dropFile, []byte("1"), 0); err != nil {
+		return fmt.Errorf("drop the page cache: %w", err)
+	}
+	return nil
+}
 
 // checkCache refuses cold caches where they cannot be had.
 func checkCache(_ context.Context, cfg Config) []Problem {
