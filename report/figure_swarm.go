@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
+
+// An operation of a swarm is a leecher.
+var ofLeechers = strings.NewReplacer("finished operation", "leecher", "operation", "leecher")
 
 // drawSwarms makes the figures in the order of the page.
 func (r *Report) drawSwarms(*input) error {
@@ -27,10 +31,12 @@ func (r *Report) drawSwarms(*input) error {
 	success := r.successFigure()
 	success.Title = "Leechers that got everything"
 	success.Reads = "Share of the leechers that got all bytes, verified, within the deadline. Those that a fault took away for good on purpose are not counted. The interval is over trials, whose leechers share their fate."
+	success.N = ofLeechers.Replace(success.N)
 	r.add(success)
 	outcome := r.outcomeFigure()
 	outcome.Title = "How leechers ended"
 	outcome.Reads = "Every leecher of valid trials, by outcome. Stalled leechers got no further byte until the trial ended; those past the deadline were still getting some; cancelled ones were taken away on purpose."
+	outcome.N = ofLeechers.Replace(outcome.N)
 	r.add(outcome)
 	r.add(r.trafficFigure())
 	r.add(r.resourceFigure("node-memory", "node_rss_peak", "Memory of the largest node", "Highest resident set of a node's processes during a trial."))
@@ -94,6 +100,9 @@ func (r *Report) speedFigure() Figure {
 		return Figure{}
 	}
 	f.Legend = append(f.Legend, Legend{"half of the leechers", "var(--soft)", "bar"})
+	if invalid > 0 {
+		f.Legend = append(f.Legend, Legend{"invalid trial", "var(--ink)", "hollow"})
+	}
 	f.N = r.basis(points, invalid)
 	if shareTop(tops) {
 		f.Reads += ownScales
@@ -148,10 +157,14 @@ type curvesFigure struct {
 	Figure
 	r     *Report
 	lined bool
+	most  int // nodes of the panel shown first
 }
 
-func (f *curvesFigure) panel(where string, rows []spec, line spec, most float64) {
+func (f *curvesFigure) panel(where string, nodes int, rows []spec, line spec, most float64) {
 	r := f.r
+	if nodes > f.most {
+		f.most, f.First = nodes, len(f.Panels) // the largest swarm tells most
+	}
 	colour, shape := r.systemScales()
 	col := spec{"field": "system", "type": "nominal", "scale": colour, "legend": nil}
 	shp := spec{"field": "system", "type": "nominal", "scale": shape, "legend": nil}
@@ -216,7 +229,7 @@ func (r *Report) completionFigure() Figure {
 			}
 		}
 		if len(rows) > 0 {
-			f.panel(where, rows, line, most)
+			f.panel(where, of[where][0].Nodes, rows, line, most)
 		}
 	}
 	return f.end(trials)
@@ -256,7 +269,7 @@ func (r *Report) doneFigure() Figure {
 			}
 		}
 		if len(rows) > 0 {
-			f.panel(where, rows, line, most)
+			f.panel(where, of[where][0].Nodes, rows, line, most)
 		}
 	}
 	return f.end(trials)

@@ -30,7 +30,7 @@ func (r *Report) timelineFigure() Figure {
 	}
 	f.Legend = append(f.Legend, Legend{"fault", "var(--bad)", "line"}, Legend{"happened to a node", "var(--ink)", "diamond"})
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"trial", true}, Column{"node", false}, Column{"role", false}, Column{"released", true}, Column{"first byte", true}, Column{"all verified", true}, Column{"all on disk", true}, Column{"ended", false}, Column{"end", true})
-	n, left := 0, 0
+	n, left, most := 0, 0, 0
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		t, ok := s.shown()
@@ -40,6 +40,14 @@ func (r *Report) timelineFigure() Figure {
 		if n == maxTimelines {
 			left++
 			continue
+		}
+		// First the one that has most to tell: faults, then nodes.
+		tells := s.Nodes
+		if !s.quiet() {
+			tells += 1000
+		}
+		if tells > most {
+			most, f.First = tells, n
 		}
 		n++
 		f.Panels = append(f.Panels, Panel{Title: fmt.Sprintf("%s (trial %d)", s.name(), t.ID), Spec: r.timeline(s, t, &f.Table)})

@@ -12,7 +12,7 @@ func (r *Report) trafficFigure() Figure {
 		Legend: []Legend{{received, "var(--s1)", "bar"}, {sent, "var(--s2)", "bar"}},
 		Reads:  chooseWords + " Bytes that crossed each node's access link, headers included, divided by the size of the content: a leecher receives 1 and what is overhead, and what it sends is what seeders need not."}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"trial", true}, Column{"node", false}, Column{"role", false}, Column{"received", true}, Column{"sent", true}, Column{"received, of the content", true}, Column{"sent, of the content", true})
-	n, left := 0, 0
+	n, left, most := 0, 0, 0
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		t, ok := s.shown()
@@ -21,7 +21,7 @@ func (r *Report) trafficFigure() Figure {
 		}
 		var rows []spec
 		var labels []string
-		most := 1.0
+		farthest := 1.0
 		for _, seeders := range []bool{true, false} {
 			for _, node := range t.nodes {
 				if node.seeder != seeders || math.IsNaN(node.received) || math.IsNaN(node.sent) {
@@ -41,7 +41,7 @@ func (r *Report) trafficFigure() Figure {
 					bytes float64
 				}{{received, node.received}, {sent, node.sent}} {
 					rows = append(rows, spec{"node": label, "way": d.what, "x": significant(d.bytes/t.size, 4), "tip": fmt.Sprintf("%s %s %s, %s the content", label, d.what, show(d.bytes, "B"), show(d.bytes/t.size, "×"))})
-					most = max(most, d.bytes/t.size)
+					farthest = max(farthest, d.bytes/t.size)
 				}
 				if n < maxTimelines {
 					f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, integer(int(t.ID)), Entry{Text: name}, Entry{Text: role, Raw: role},
@@ -56,6 +56,9 @@ func (r *Report) trafficFigure() Figure {
 			left++
 			continue
 		}
+		if s.Nodes > most {
+			most, f.First = s.Nodes, n
+		}
 		n++
 		f.Panels = append(f.Panels, Panel{Title: fmt.Sprintf("%s (trial %d)", s.name(), t.ID), Spec: spec{
 			"$schema": vegaLite, "description": f.Title + ", " + s.name(), "data": spec{"values": rows}, "height": 22*len(labels) + 4,
@@ -63,7 +66,7 @@ func (r *Report) trafficFigure() Figure {
 			"encoding": spec{
 				"y":       spec{"field": "node", "type": "nominal", "sort": labels, "axis": spec{"title": nil, "ticks": false, "domain": false, "grid": false, "labelFontSize": 10}},
 				"yOffset": spec{"field": "way", "type": "nominal", "sort": []string{received, sent}},
-				"x":       spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []float64{0, most * 1.03}, "nice": false}, "axis": spec{"title": "times the content", "tickCount": 6, "grid": true}},
+				"x":       spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []float64{0, farthest * 1.03}, "nice": false}, "axis": spec{"title": "times the content", "tickCount": 6, "grid": true}},
 				"color":   spec{"field": "way", "type": "nominal", "scale": spec{"domain": []string{received, sent}, "range": []string{"var(--s1)", "var(--s2)"}}, "legend": nil},
 				"tooltip": spec{"field": "tip", "type": "nominal"},
 			}}})

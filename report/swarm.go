@@ -36,9 +36,8 @@ type Swarm struct {
 	// number: 1 is fair. Null with one seeder.
 	UnfairSeeders Num `json:"unfair_seeders"`
 
-	cell    *Cell
-	trials  []swarmTrial
-	figures struct{ median, last *Gate }
+	cell   *Cell
+	trials []swarmTrial
 }
 
 // swarmTrial is one valid trial of a cell.
@@ -334,16 +333,6 @@ func (s *Swarm) name() string {
 		return s.System
 	}
 	return s.System + ", " + s.Where
-}
-
-// swarmOf is the account of a cell; nil: none.
-func (r *Report) swarmOf(c *Cell) *Swarm {
-	for i := range r.Swarms {
-		if r.Swarms[i].cell == c {
-			return &r.Swarms[i]
-		}
-	}
-	return nil
 }
 
 // rest is what a cell is besides its system and its faults: cells that share it

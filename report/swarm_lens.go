@@ -170,18 +170,18 @@ func (r *Report) goals() ([]string, Tone) {
 			continue
 		}
 		switch {
-		case counts[gateMissed] == cells:
-			parts, tone = append(parts, fmt.Sprintf("%s misses the goal (%s)%s", sys.Name, r.gateWords(), ofCells(cells, cells))), Warn
 		case counts[gateMissed] > 0:
 			parts, tone = append(parts, fmt.Sprintf("%s misses the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[gateMissed], cells))), Warn
-		case counts[gateMet] == cells:
-			parts = append(parts, fmt.Sprintf("%s meets the goal (%s)%s", sys.Name, r.gateWords(), ofCells(cells, cells)))
 		case counts[gateMet] > 0:
 			parts = append(parts, fmt.Sprintf("%s meets the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[gateMet], cells)))
 		}
 		if n := counts[gateOpen]; n > 0 {
 			if n == cells {
-				parts = append(parts, fmt.Sprintf("whether %s meets the goal (%s) cannot be told%s", sys.Name, r.gateWords(), ofCells(n, cells)))
+				where := ""
+				if cells > 1 {
+					where = " in any cell"
+				}
+				parts = append(parts, fmt.Sprintf("whether %s meets the goal (%s) cannot be told%s", sys.Name, r.gateWords(), where))
 			} else {
 				parts[len(parts)-1] += fmt.Sprintf(", and in %d it cannot be told", n)
 			}
