@@ -24,7 +24,7 @@ func TestDocsAreExecuted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/load-test.md", "../../docs/collect.md"} {
+	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md"} {
 		t.Run(filepath.Base(doc), func(t *testing.T) {
 			if strings.HasSuffix(doc, "load-test.md") {
 				systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil))
