@@ -88,6 +88,8 @@ func executeDoc(t *testing.T, doc string) {
 			command += " --set data.objects=" + map[bool]string{false: "20", true: "1"}[strings.Contains(command, "best-case")]
 		case strings.Contains(command, "object-cost"):
 			command += short + " --set overhead.count=1 --set link.delay=2.5ms --set data.size=1kB"
+		case strings.Contains(command, "swarm"):
+			command += short + " --set disseminate.nodes=2,4 --set data.size=512KiB --set disseminate.faults=none"
 		default:
 			command += short + " --set retrieve.duration=50ms --set retrieve.concurrency=2"
 		}
