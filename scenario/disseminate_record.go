@@ -105,6 +105,7 @@ func (t *swarmTrial) ops(m *member) (fetch, disk record.Op) {
 		disk = fetch
 		disk.Kind, disk.LastByte = record.OpFetchDisk, nanos(l.disk)
 	}
+	disk.Length, disk.Bytes = 0, 0 // they are the fetch's, and count once
 	return fetch, disk
 }
 
