@@ -102,3 +102,22 @@ func TestMetadataOfSmallObjects(t *testing.T) {
 		}
 	}
 }
+
+// Money is the whole node's where files are a bucket's: with data in its
+// contracts when the first poll looked, an empty bucket has not cost what they did.
+func TestMoneyBeforeAnEmptyBucket(t *testing.T) {
+	for held, want := range map[float64]bool{0: true, 2.5e9: false} {
+		w := &watch{start: []float64{1, 200}, end: []float64{2, 201}, values: map[string][]float64{
+			system.ReadFiles: {0, 20}, system.ReadAbsolute: {0, 20 * sectors}, system.ReadContractBytes: {held, held + 20*sectors}}}
+		l := acceptedLoad(20, 1, w)
+		if got := l.unpaid(); got != want || !l.fresh() {
+			t.Errorf("%g bytes in contracts: unpaid %v, fresh %v", held, got, l.fresh())
+		}
+	}
+	// A poll after our first put sees our own data.
+	w := &watch{start: []float64{110, 200}, end: []float64{111, 201}, values: map[string][]float64{
+		system.ReadFiles: {12, 20}, system.ReadAbsolute: {12 * sectors, 20 * sectors}, system.ReadContractBytes: {12 * sectors, 20 * sectors}}}
+	if l := acceptedLoad(20, 1, w); !l.unpaid() {
+		t.Error("all data are ours")
+	}
+}

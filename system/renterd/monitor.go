@@ -59,17 +59,20 @@ func (n *node) readContracts(ctx context.Context) ([]system.Reading, error) {
 	}, nil
 }
 
-// readObjects reads the bucket's totals. uploaded_bytes lags by seconds and
-// does not fall on delete; absolute_bytes does, and has nothing of what waits in
-// buffers.
+// readObjects reads the bucket's totals. absolute_bytes falls on delete and has
+// nothing of what waits in buffers. uploaded_bytes is the sizes of the node's
+// active contracts, whatever bucket is asked for; it lags by seconds and does not
+// fall on delete. What the node calls unfinished objects are multipart uploads
+// of S3 clients that were begun: ours, and all others that are under way, are not
+// among them, so that the node does not tell how many there are.
 func (n *node) readObjects(ctx context.Context) ([]system.Reading, error) {
 	var s struct {
-		Objects    *float64 `json:"numObjects"`
-		Unfinished *float64 `json:"numUnfinishedObjects"`
-		Bytes      *float64 `json:"totalObjectsSize"`
-		Sectors    *float64 `json:"totalSectorsSize"`
-		Uploaded   *float64 `json:"totalUploadedSize"`
-		Health     *float64 `json:"minHealth"`
+		Objects   *float64 `json:"numObjects"`
+		Multipart *float64 `json:"numUnfinishedObjects"`
+		Bytes     *float64 `json:"totalObjectsSize"`
+		Sectors   *float64 `json:"totalSectorsSize"`
+		Uploaded  *float64 `json:"totalUploadedSize"`
+		Health    *float64 `json:"minHealth"`
 	}
 	if err := n.api.get(ctx, n.api.url("bus/stats/objects", "", n.query()), &s); err != nil {
 		return nil, err
@@ -79,7 +82,7 @@ func (n *node) readObjects(ctx context.Context) ([]system.Reading, error) {
 		name  string
 		value *float64
 	}{
-		{system.ReadFiles, s.Objects}, {system.ReadUploads, s.Unfinished}, {system.ReadFileBytes, s.Bytes},
+		{system.ReadFiles, s.Objects}, {"multipart_uploads", s.Multipart}, {system.ReadFileBytes, s.Bytes},
 		{system.ReadAbsolute, s.Sectors}, {"uploaded_bytes", s.Uploaded}, {"health_min", s.Health},
 	} {
 		if r.value != nil {
