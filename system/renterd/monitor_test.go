@@ -36,8 +36,10 @@ func everything(t *testing.T) []replay.Exchange {
 	hosts := replay.Steps(rec, "hosts: usable only")
 	hosts[0].Body.Text = `{"offset":0,"limit":1000,"filterMode":"allowed","usabilityMode":"usable"}`
 	hosts[0].Answer = replay.Steps(rec, "hosts with their prices (v2Settings.prices)")[0].Answer
+	contracts := replay.Steps(rec, "contracts after: spending")
+	contracts[0].Query = allContracts
 	return replay.Chain(
-		replay.Steps(rec, "contracts after: spending"), replay.Steps(objects, "stats/objects"),
+		contracts, replay.Steps(objects, "stats/objects"),
 		replay.Steps(objects, "poll slabbuffers until the full one was uploaded"),
 		at(t, rec, "state", "/api/bus/wallet", 0), at(t, rec, "state", "/api/bus/consensus/state", 0),
 		replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "state"), hosts,
