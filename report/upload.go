@@ -295,8 +295,11 @@ func (l *LoadTest) fresh() bool {
 
 // unpaid reports whether nothing was paid for when the first poll looked, too.
 // Files may be those of a bucket, as in renterd, where money is the whole node's:
-// then the data in its contracts are somebody else's, and so is what they cost.
-func (l *LoadTest) unpaid() bool { return l.fresh() && l.empty(system.ReadContractBytes) }
+// then the data in its contracts are somebody else's, and so is what they cost,
+// and what contracts cost that were over by then.
+func (l *LoadTest) unpaid() bool {
+	return l.fresh() && l.empty(system.ReadContractBytes, system.ReadEnded)
+}
 
 // empty reports whether readings were zero at the first poll, or are told to be
 // of our own.
