@@ -14,12 +14,12 @@ import (
 const deadSeederExperiment = `
 scenario: disseminate
 systems: [%s]
-data: {size: 1MiB}
-link: {rate: 10Mbit, delay: 1ms}
-disseminate: {nodes: 3, faults: [none, crash seeders at 30%%]}
+data: {size: 4MiB}
+link: {rate: 20Mbit, delay: 1ms}
+disseminate: {nodes: 3, faults: [none, crash seeders at 20%%]}
 repetitions: 2
 warmup: 0
-limits: {others: 100%%, stall: 2s, deadline: 20s, start: 30s}
+limits: {others: 100%%, stall: 3s, deadline: 20s, start: 30s}
 skip: [machine]
 `
 
@@ -27,6 +27,7 @@ skip: [machine]
 // trial after finds all nodes alive.
 func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 	swarmSystems(t, func(t *testing.T, systems ...string) {
+		t.Parallel()
 		s := runSwarm(t, fmt.Sprintf(deadSeederExperiment, strings.Join(systems, ", ")))
 		if want := 4 * len(systems); len(s.trials) != want {
 			t.Errorf("%d trials were executed, want %d", len(s.trials), want)
@@ -43,7 +44,7 @@ func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 			dead[sys] = false
 			if trial.cell.Disseminate.Faults == "none" {
 				if trial.ok() != len(trial.fetches) {
-					t.Errorf("%s: outcomes %v %v", trial.name(), trial.Outcomes, trial.Classes)
+					t.Errorf("%s: outcomes %v %v, events %v", trial.name(), trial.Outcomes, trial.Classes, trial.events)
 				}
 				continue
 			}
@@ -85,15 +86,15 @@ func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 const churnExperiment = `
 scenario: disseminate
 systems: [%s]
-data: {size: 4MiB}
+data: {size: 2MiB}
 link: {rate: 20Mbit, delay: 1ms, queue: 1MiB}
 disseminate:
   nodes: 3
   faults:
     - none
-    - crash 1 leechers at 60%% for 1s
-    - crash 1 leechers at 60%% for 1s without data
-    - cut 1 leechers at 30%% for 2s
+    - crash 1 leecher at 60%% for 1s
+    - crash 1 leecher at 60%% for 1s without data
+    - cut 1 leecher at 30%% for 2s
     - rate 5Mbit at 50%%
 repetitions: 1
 warmup: 0
@@ -106,6 +107,7 @@ skip: [machine]
 // by what that costs.
 func TestSwarmGoesOnAfterFaults(t *testing.T) {
 	swarmSystems(t, func(t *testing.T, systems ...string) {
+		t.Parallel()
 		s := runSwarm(t, fmt.Sprintf(churnExperiment, strings.Join(systems, ", ")))
 		for _, sys := range systems {
 			at := func(faults string) (trial swarmTrial) {
@@ -124,7 +126,7 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 				return trial
 			}
 			calm := at("none").Metrics["time_last"]
-			kept, lost, cut := at("crash 1 leechers at 60% for 1s"), at("crash 1 leechers at 60% for 1s without data"), at("cut")
+			kept, lost, cut := at("crash 1 leecher at 60% for 1s"), at("crash 1 leecher at 60% for 1s without data"), at("cut")
 			for _, trial := range []swarmTrial{kept, lost, cut} {
 				m := trial.Metrics
 				if m["recovered"] != 1 || !(m["recovery"] > 0) {
