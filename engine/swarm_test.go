@@ -24,7 +24,7 @@ import (
 
 const swarmExperiment = `
 scenario: disseminate
-systems: [{use: bittorrent, with: {client: "false", piece: 16KiB}}]
+systems: [{use: bittorrent, with: {piece: 16KiB}}]
 data: {size: 512KiB}
 link: {rate: 40Mbit, delay: 5ms, tolerance: 30%%, emulator: tun}
 disseminate: {nodes: %d%s}

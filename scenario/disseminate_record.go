@@ -93,7 +93,7 @@ func (t *swarmTrial) ops(m *member) (fetch, disk record.Op) {
 	l := m.leecher
 	fetch = record.Op{
 		Kind: record.OpFetch, Worker: uint32(m.place), Length: t.size, Bytes: min(l.verified, t.size),
-		Intended: nanos(l.released), Start: nanos(l.started), FirstByte: nanos(l.first), LastByte: nanos(l.ended), Outcome: l.outcome, Class: l.class,
+		Intended: nanos(l.released), Start: nanos(l.started), FirstByte: l.first.Nanoseconds(), LastByte: nanos(l.ended), Outcome: l.outcome, Class: l.class,
 	}
 	disk = fetch
 	disk.Kind = record.OpFetchDisk
