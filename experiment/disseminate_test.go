@@ -83,6 +83,23 @@ func TestDisseminateWarnings(t *testing.T) {
 	}
 }
 
+// A value with a zero in it is not the zero that has a word of its own.
+func TestZeroHasItsWord(t *testing.T) {
+	for set, want := range map[string]string{
+		"link.queue=10B":            "queue 10B,",
+		"link.queue=auto,50B,200kB": "queue auto / 50B / 200kB,",
+		"disseminate.up=link,50bit": "up link / 50bit;",
+	} {
+		var text strings.Builder
+		if err := mustPlan(t, swarm, set).WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%s: no %q in\n%s", set, want, text.String())
+		}
+	}
+}
+
 // A goal needs a baseline; one that was taken out on the command line is missed
 // by nobody.
 func TestGateWithoutBaseline(t *testing.T) {

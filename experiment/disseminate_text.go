@@ -18,7 +18,7 @@ func (s *Disseminate) text(compared bool) string {
 		parts[1] += fmt.Sprintf(", %d sets of them in turn", s.SeederSets)
 	}
 	if len(s.Up) > 1 || s.Up.One() != 0 {
-		parts = append(parts, "up "+strings.ReplaceAll(levels(s.Up), "unlimited", "link"))
+		parts = append(parts, "up "+levelsOr(s.Up, "link"))
 	}
 	if len(s.Slow) > 1 || s.Slow.One() != 0 {
 		slow := levels(s.Slow) + " of the leechers slow:"
