@@ -100,6 +100,20 @@ func TestZeroHasItsWord(t *testing.T) {
 	}
 }
 
+// The nodes of all systems are up at once, each as many as its largest cell has,
+// and the disk is that of one trial.
+func TestSwarmsOfAPlan(t *testing.T) {
+	var text strings.Builder
+	p := mustPlan(t, swarm, "systems=mesh,fanout", "disseminate.nodes=4,8", `where=["system != fanout || disseminate.nodes < 8"]`, "data.size=10MB,20MB")
+	if err := p.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	const want = "12 nodes (8 of mesh, 4 of fanout) in memory at the same time, each a process behind a link of its own; 160 MB on disk when"
+	if got := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, text.String())
+	}
+}
+
 // A goal needs a baseline; one that was taken out on the command line is missed
 // by nobody.
 func TestGateWithoutBaseline(t *testing.T) {

@@ -35,7 +35,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.wrap(e.Scenario, p.scenarioText())
 	} else {
 		t.wrap("swarm", p.scenarioText())
-		t.wrap("nodes", p.swarmText())
+		t.wrap("machine", p.swarmText())
 	}
 	if u := e.Upload; u != nil && u.Attribution && p.Cells[0].Data.Known() {
 		t.wrap("", "("+attributed(p.Cells[0].Data, p.Cells[0].Upload.Concurrency)+")")
