@@ -60,14 +60,22 @@ func faultLevels(levels Axis[string]) string {
 	return strings.Join(texts, " / ")
 }
 
-// swarmText is what a swarm asks of the machine, beside its memory.
+// swarmText is what a swarm asks of the machine, beside its memory: the nodes of
+// all systems live through the run, the content is there once at a time.
 func (p *Plan) swarmText() string {
-	nodes, disk := 0, 0.0
+	all, most, disk := 0, 0, 0.0
+	for _, s := range p.Experiment.Systems {
+		all += p.largestSwarm(s.Name)
+	}
 	for _, c := range p.Cells {
-		nodes = max(nodes, c.Disseminate.Nodes)
+		most = max(most, c.Disseminate.Nodes)
 		disk = max(disk, float64(c.Disseminate.Nodes)*float64(c.Data.Size))
 	}
-	return fmt.Sprintf("%d at a time, of one system, each a process behind a link of its own; %s on disk when all have everything", nodes, RoughBytes(disk))
+	nodes := fmt.Sprint(most)
+	if all > most {
+		nodes = fmt.Sprintf("%d of all systems, up at the same time, of which %d at most are in a trial", all, most)
+	}
+	return fmt.Sprintf("%s; each is a process behind a link of its own; %s on disk when all have everything", nodes, RoughBytes(disk))
 }
 
 // uneven says that some choices of the seeders count more often than others.
