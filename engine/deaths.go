@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -31,18 +30,13 @@ func deaths(before []*testbed.Process) []*testbed.Process {
 	return all
 }
 
-// recordDeaths makes the deaths in a swarm events of the trial, and one note.
-func (r *run) recordDeaths(w *record.TrialWriter, cell experiment.Cell, dead []*testbed.Process) (notes []string) {
-	for _, p := range dead {
-		err := w.Event(record.Event{At: time.Now(), Kind: "fault", What: "process died", Detail: fmt.Sprintf("%s: %v", p.Name(), p.Err())})
-		if err != nil {
-			r.say.Note(fmt.Sprintf("cannot record that %s died: %v", p.Name(), err))
-		}
+// deathNotes say so of a trial; the scenario knows the moment, and what the node
+// lost by it.
+func deathNotes(cell experiment.Cell, dead []*testbed.Process) []string {
+	if len(dead) == 0 {
+		return nil
 	}
-	if len(dead) > 0 {
-		notes = append(notes, fmt.Sprintf("%d of the processes of %s died by themselves, the first: %s", len(dead), cell.System, dead[0].Name()))
-	}
-	return notes
+	return []string{fmt.Sprintf("%d of the processes of %s died by themselves, the first: %s", len(dead), cell.System, dead[0].Name())}
 }
 
 // reviveNodes starts those nodes of a swarm again, on empty stores, that have

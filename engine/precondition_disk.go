@@ -31,6 +31,8 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		swarm = math.Max(swarm, largestSwarm(cells))
 		_, bytes := cfg.Scenario.Prepares(cells)
 		switch {
+		case swarms(cells):
+			// One system after the other: what a trial leaves is removed after it.
 		case !slices.ContainsFunc(cells, cfg.continues):
 			need += 2 * float64(bytes)
 		case use.Mode == string(system.Attach):
@@ -41,7 +43,7 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 			need += longestOf(cfg, cells) * expansion(use)
 		}
 	}
-	need += swarm // one system after the other: what a trial leaves is removed after it
+	need += swarm
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or data.objects smaller")
 	if kept > recordingRoom && !cfg.Resume {
 		dir := cfg.Dir

@@ -39,9 +39,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	var restarted bool
 	var check *record.LinkCheck
 	unready := r.mendLink(ctx)
-	if unready == nil && cell.Disseminate != nil && cell.Disseminate.Fresh && s.used {
-		unready = r.redeploy(ctx, s, "each trial begins with fresh nodes")
-	} else if unready == nil {
+	if unready == nil {
 		restarted, unready = r.healthy(ctx, s)
 	}
 	if unready == nil {
@@ -75,7 +73,6 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		}
 	}
 
-	s.used = s.used || cell.Disseminate != nil
 	out, err := r.load(ctx, s, cell, block, w, epoch)
 	var skip *scenario.SkipError
 	if errors.As(err, &skip) {
@@ -94,7 +91,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	t := record.Trial{
 		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Details: slices.Concat(out.load.Details, nodeDetails(s, out.usage), out.footprint), Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
+		Notes: out.load.Notes, Details: slices.Concat(out.load.Details, nodeDetails(s.hosts, out.usage.Nodes), out.footprint), Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
 	}
 	t.Notes = append(t.Notes, out.notes...)
 	if r.notEmulated(cell) {
@@ -179,7 +176,7 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	if s.network == nil {
 		out.died = s.died()
 	} else {
-		out.notes = r.recordDeaths(w, cell, deaths(procs))
+		out.notes = deathNotes(cell, deaths(procs))
 		if undone := s.network.undo(ctx); undone != nil {
 			r.event("note", "links not brought back", undone.Error(), 0)
 		}

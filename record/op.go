@@ -31,7 +31,7 @@ const (
 	OpPutDir                   // an object written and entered into a directory
 	OpUpdate                   // the content of a mutable object replaced
 	OpFetch                    // content got from a swarm by one leecher, until its last verified byte
-	OpFetchDisk                // likewise, until all of it was on its disk and the node said that it is complete
+	OpFetchDisk                // likewise, until all of it was on its disk and the node said that it is complete; its bytes are the fetch's
 	numOpKinds
 )
 

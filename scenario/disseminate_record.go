@@ -66,6 +66,9 @@ func (t *swarmTrial) conclude(whole bool) {
 		}
 	}
 	for _, f := range t.faults {
+		if f.begun && f.For > 0 && f.undone == 0 && whole {
+			t.notes = append(t.notes, fmt.Sprintf("the fault %q was not undone before the load was over, %.3g s after the release", f.Fault, (t.ended-t.released).Seconds()))
+		}
 		if !f.begun && whole {
 			t.notes = append(t.notes, fmt.Sprintf("the fault %q never came: the leechers had %.3g %% of all content at most when the load was over, %.3g s after the release",
 				f.Fault, 100*float64(t.most)/(float64(t.size)*float64(len(t.leechers))), (t.ended-t.released).Seconds()))
@@ -93,7 +96,7 @@ func (t *swarmTrial) ops(m *member) (fetch, disk record.Op) {
 	l := m.leecher
 	fetch = record.Op{
 		Kind: record.OpFetch, Worker: uint32(m.place), Length: t.size, Bytes: min(l.verified, t.size),
-		Intended: nanos(l.released), Start: nanos(l.started), FirstByte: nanos(l.first), LastByte: nanos(l.ended), Outcome: l.outcome, Class: l.class,
+		Intended: nanos(l.released), Start: nanos(l.started), FirstByte: l.first.Nanoseconds(), LastByte: nanos(l.ended), Outcome: l.outcome, Class: l.class,
 	}
 	disk = fetch
 	disk.Kind = record.OpFetchDisk
@@ -105,6 +108,7 @@ func (t *swarmTrial) ops(m *member) (fetch, disk record.Op) {
 		disk = fetch
 		disk.Kind, disk.LastByte = record.OpFetchDisk, nanos(l.disk)
 	}
+	disk.Length, disk.Bytes = 0, 0 // they are the fetch's, and count once
 	return fetch, disk
 }
 

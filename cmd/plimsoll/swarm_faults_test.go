@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+const deadSeederExperiment = `
+scenario: disseminate
+systems: [%s]
+data: {size: 4MiB}
+link: {rate: 20Mbit, delay: 1ms}
+disseminate: {nodes: 3, faults: [none, crash seeders at 20%%]}
+repetitions: 2
+warmup: 0
+limits: {others: 100%%, stall: 3s, deadline: 20s, start: 30s}
+skip: [machine]
+`
+
+// The only seeder dies: nobody has everything, nobody waits for ever, and the
+// trial after finds all nodes alive.
+func TestSwarmLosesItsOnlySeeder(t *testing.T) {
+	swarmSystems(t, func(t *testing.T, systems ...string) {
+		t.Parallel()
+		s := runSwarm(t, fmt.Sprintf(deadSeederExperiment, strings.Join(systems, ", ")))
+		if want := 4 * len(systems); len(s.trials) != want {
+			t.Errorf("%d trials were executed, want %d", len(s.trials), want)
+		}
+		after := 0 // trials that follow one with a dead seeder
+		dead, valid := map[string]bool{}, map[string]bool{}
+		for i := range s.trials {
+			trial := &s.trials[i]
+			t.Logf("%s: %.3g s, %v %v", trial.name(), trial.Seconds, trial.Outcomes, trial.Classes)
+			sys := trial.cell.System
+			if dead[sys] {
+				after++
+			}
+			dead[sys] = false
+			if trial.cell.Disseminate.Faults == "none" {
+				if trial.ok() != len(trial.fetches) {
+					t.Errorf("%s: outcomes %v %v, events %v", trial.name(), trial.Outcomes, trial.Classes, trial.events)
+				}
+				continue
+			}
+			dead[sys] = true
+			valid[sys] = valid[sys] || len(trial.Invalid) == 0
+			for _, f := range trial.fetches {
+				if f.Outcome != record.Stalled && f.Outcome != record.Deadline || f.Bytes >= f.Length || f.Bytes == 0 {
+					t.Errorf("%s: the leecher on node %d is %s %q with %d bytes", trial.name(), f.Worker, f.Outcome, f.Class, f.Bytes)
+				}
+				// From the last that it got, limits.stall and a poll.
+				if took := float64(f.LastByte-f.Intended) / 1e9; took > 21 {
+					t.Errorf("%s: it was decided after %v s what becomes of the leecher on node %d", trial.name(), took, f.Worker)
+				}
+			}
+			if _, has := trial.Metrics["time_last"]; has {
+				t.Errorf("%s: metrics %v", trial.name(), trial.Metrics)
+			}
+			if !slices.ContainsFunc(trial.events, func(e record.Event) bool { return e.Kind == "fault" && e.What == "crash begins" }) {
+				t.Errorf("%s: no event tells of the crash: %v", trial.name(), trial.events)
+			}
+		}
+		if after == 0 {
+			t.Error("no trial came after one whose seeder died")
+		}
+		found := s.finding("leechers-unfinished-faults")
+		for _, sys := range systems {
+			// The report is of valid trials: none may be where the machine is busy.
+			if valid[sys] && !slices.ContainsFunc(found, func(e string) bool {
+				return strings.HasPrefix(e, sys) && (strings.Contains(e, "4 of 4 leechers") || strings.Contains(e, "2 of 2 leechers")) && (strings.Contains(e, "stalled") || strings.Contains(e, "deadline"))
+			}) {
+				t.Errorf("the report does not say that the leechers of %s never came to the end: %q", sys, found)
+			}
+		}
+		if bad := s.finding("leechers-unfinished"); bad != nil {
+			t.Errorf("without faults: %q", bad)
+		}
+		t.Logf("the report says: %q", found)
+	})
+}
+
+const churnExperiment = `
+scenario: disseminate
+systems: [%s]
+data: {size: 4MiB}
+link: {rate: 20Mbit, delay: 1ms, queue: 1MiB}
+disseminate:
+  nodes: 3
+  faults:
+    - none
+    - crash 1 leecher at 40%% for 1s
+    - crash 1 leecher at 40%% for 1s without data
+    - cut 1 leecher at 30%% for 2s
+    - rate 5Mbit at 30%%
+repetitions: 1
+warmup: 0
+limits: {others: 100%%, stall: 15s, deadline: 1m, start: 30s}
+skip: [machine]
+`
+
+// Leechers that are killed and come back, that are cut off for a while, and whose
+// links become slower, all have the content in the end, and it takes them longer
+// by what that costs.
+func TestSwarmGoesOnAfterFaults(t *testing.T) {
+	swarmSystems(t, func(t *testing.T, systems ...string) {
+		t.Parallel()
+		s := runSwarm(t, fmt.Sprintf(churnExperiment, strings.Join(systems, ", ")))
+		for _, sys := range systems {
+			at := func(faults string) (trial swarmTrial) {
+				t.Helper()
+				trial = s.of(func(c experiment.Cell) bool {
+					return c.System == sys && strings.HasPrefix(c.Disseminate.Faults, faults) && strings.Contains(c.Disseminate.Faults, "without") == strings.Contains(faults, "without")
+				})[0]
+				m := trial.Metrics
+				t.Logf("%s: last %.3f s, median %.3f s, recovery %.3f s, recovered %.2f", trial.name(), m["time_last"], m["time_median"], m["recovery"], m["recovered"])
+				if trial.ok() != len(trial.fetches) {
+					t.Errorf("%s: outcomes %v %v", trial.name(), trial.Outcomes, trial.Classes)
+				}
+				if found := s.finding("leechers-unfinished-faults"); found != nil {
+					t.Errorf("the report says %q", found)
+				}
+				return trial
+			}
+			calm := at("none").Metrics["time_last"]
+			kept, lost, cut := at("crash 1 leecher at 40% for 1s"), at("crash 1 leecher at 40% for 1s without data"), at("cut")
+			for _, trial := range []swarmTrial{kept, lost, cut} {
+				m := trial.Metrics
+				if m["recovered"] != 1 || !(m["recovery"] > 0) {
+					t.Errorf("%s: recovered %v, after %v s", trial.name(), m["recovered"], m["recovery"])
+				}
+				ends := 0
+				for _, e := range trial.events {
+					if e.Kind == "fault" {
+						ends++
+					}
+				}
+				if ends != 2 {
+					t.Errorf("%s: events %v", trial.name(), trial.events)
+				}
+			}
+			// Who has lost its data fetches that again.
+			if a, b := kept.victimTook(t), lost.victimTook(t); a >= b {
+				t.Errorf("%s: a leecher that was killed took %v s with its data and %v s without", sys, a, b)
+			}
+			// Three tenths of the way before the cut; the rest after it, of which some
+			// was on its way.
+			if took := cut.Metrics["time_last"]; took < 2+0.5*calm {
+				t.Errorf("%s: %v s with a partition of 2 s, %v s without", sys, took, calm)
+			}
+			// Longer than at 20 Mbit/s, shorter than at a quarter of that: 3.1 times as
+			// long where bytes are verified as they come. Some are on their way.
+			if ratio := at("rate").Metrics["time_last"] / calm; !(ratio > 1.2 && ratio < 4) {
+				t.Errorf("%s: a quarter of the rate from three tenths on takes %.2f times as long", sys, ratio)
+			}
+		}
+	})
+}
+
+// victimTook is the time of the leecher that the trial's fault struck.
+func (s *swarmTrial) victimTook(t *testing.T) float64 {
+	t.Helper()
+	for _, e := range s.events {
+		if e.Kind != "fault" {
+			continue
+		}
+		for _, f := range s.fetches {
+			if strings.HasSuffix(e.Detail, fmt.Sprintf("-%02d", f.Worker+1)) {
+				return float64(f.LastByte-f.Intended) / 1e9
+			}
+		}
+	}
+	t.Fatalf("%s: no leecher is named in %v", s.name(), s.events)
+	return 0
+}
