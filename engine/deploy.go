@@ -138,7 +138,8 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 			r.say.Phase("starting " + name)
 		}
 	}
-	starting, cancel := context.WithTimeout(ctx, r.plan.Experiment.Limits.Start.Std()+startMargin)
+	limit, why := r.startTime(s)
+	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin, fmt.Errorf("%s was not ready within %v (%s)", name, limit+startMargin, why))
 	defer cancel()
 	if s.cluster, err = bring(starting, d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -237,6 +238,24 @@ func (r *run) dataSeed(s *site, now time.Time) uint64 {
 // startMargin is what bringing up a system may take beyond the start limit of
 // the experiment, which systems apply themselves and explain better.
 const startMargin = 30 * time.Second
+
+// startTime is how long a system may take to become ready, and what sets it: the
+// start limit of the experiment, or the option `start_timeout` of a system that
+// has one, because it takes minutes where others take seconds, when that is longer.
+func (r *run) startTime(s *site) (time.Duration, string) {
+	limit := r.plan.Experiment.Limits.Start.Std()
+	if s.attached() {
+		return limit, "`limits.start`"
+	}
+	opt, err := s.sys.Info().Fill(system.Options(maps.Clone(s.use.With)))
+	if err != nil { // the start says it better
+		return limit, "`limits.start`"
+	}
+	if own, err := opt.Duration("start_timeout"); err == nil && own > limit {
+		return own, "option `start_timeout`"
+	}
+	return limit, "`limits.start`"
+}
 
 // prepareTime is how long storing a system's data may take: a second for each
 // object and a floor of 1 MB/s, which the slowest of the supported systems

@@ -447,8 +447,8 @@ func firstLine(err error) string {
 // readyTime bounds what may be needed before a trial: a restart with all of its
 // data, a wait for a server that recovers, a check of the link.
 func (r *run) readyTime(s *site) time.Duration {
-	limits := r.plan.Experiment.Limits
-	return limits.Start.Std() + startMargin + r.prepareTime(s) + healthPatience + 2*time.Minute
+	limit, _ := r.startTime(s)
+	return limit + startMargin + r.prepareTime(s) + healthPatience + 2*time.Minute
 }
 
 // observeEvery is the interval at which the processes of a long trial are

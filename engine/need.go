@@ -262,6 +262,11 @@ func Needs(ctx context.Context, cfg Config) []Problem {
 			continue
 		}
 		s, err := glance(ctx, sys, use)
+		if errors.Is(err, system.ErrReadOnly) && slices.Contains(cfg.Plan.Experiment.Allow, "write") {
+			// A setting that the run may change, and a look may not.
+			all = append(all, Problem{Name: "systems", What: use.Name + ": a setting of it is not as the experiment asks for; the run is allowed to change it", Hint: "what else it needs is looked at when the run has changed it"})
+			continue
+		}
 		if err != nil {
 			all = append(all, Problem{Name: "systems", What: use.Name + ": " + strings.TrimPrefix(err.Error(), use.Use+": "), Hint: "is the server running, and is its address right?", Blocking: true})
 			continue

@@ -83,6 +83,37 @@ func TestDisseminateWarnings(t *testing.T) {
 	}
 }
 
+// A value with a zero in it is not the zero that has a word of its own.
+func TestZeroHasItsWord(t *testing.T) {
+	for set, want := range map[string]string{
+		"link.queue=10B":            "queue 10B,",
+		"link.queue=auto,50B,200kB": "queue auto / 50B / 200kB,",
+		"disseminate.up=link,50bit": "up link / 50bit;",
+	} {
+		var text strings.Builder
+		if err := mustPlan(t, swarm, set).WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%s: no %q in\n%s", set, want, text.String())
+		}
+	}
+}
+
+// The nodes of all systems are up at once, each as many as its largest cell has,
+// and the disk is that of one trial.
+func TestSwarmsOfAPlan(t *testing.T) {
+	var text strings.Builder
+	p := mustPlan(t, swarm, "systems=mesh,fanout", "disseminate.nodes=4,8", `where=["system != fanout || disseminate.nodes < 8"]`, "data.size=10MB,20MB")
+	if err := p.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	const want = "12 nodes (8 of mesh, 4 of fanout) in memory at the same time, each a process behind a link of its own; 160 MB on disk when"
+	if got := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, text.String())
+	}
+}
+
 // A goal needs a baseline; one that was taken out on the command line is missed
 // by nobody.
 func TestGateWithoutBaseline(t *testing.T) {

@@ -35,7 +35,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.wrap(e.Scenario, p.scenarioText())
 	} else {
 		t.wrap("swarm", p.scenarioText())
-		t.wrap("nodes", p.swarmText())
+		t.wrap("machine", p.swarmText())
 	}
 	if u := e.Upload; u != nil && u.Attribution && p.Cells[0].Data.Known() {
 		t.wrap("", "("+attributed(p.Cells[0].Data, p.Cells[0].Upload.Concurrency)+")")
@@ -138,6 +138,20 @@ func levels[T fmt.Stringer](a Axis[T]) string {
 	return strings.Join(texts, " / ")
 }
 
+// levelsOr is levels with a word for the value that is zero.
+func levelsOr[T interface {
+	comparable
+	fmt.Stringer
+}](a Axis[T], zero string) string {
+	texts := make([]string, len(a))
+	for i, v := range a {
+		if texts[i] = zero; v != *new(T) {
+			texts[i] = v.String()
+		}
+	}
+	return strings.Join(texts, " / ")
+}
+
 func (p *Plan) linkText() string {
 	l := p.Experiment.Link
 	shaped := slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.Link.Shaped() })
@@ -152,7 +166,7 @@ func (p *Plan) linkText() string {
 		parts = append(parts, "loss "+levels(l.Loss))
 	}
 	if len(l.Queue) > 1 || l.Queue.One() != 0 {
-		parts = append(parts, "queue "+strings.ReplaceAll(levels(l.Queue), "0B", "auto"))
+		parts = append(parts, "queue "+levelsOr(l.Queue, "auto"))
 	}
 	parts = append(parts, l.Congestion)
 	if l.IPv6 {

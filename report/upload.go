@@ -178,7 +178,7 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	}
 	l.currency = r.currencyOf(l.System, t)
 	price, text := t.Info.price()
-	l.Money = w.economy(l.currency, price, text, l.fresh(), l.Files, float64(l.Bytes), l.months())
+	l.Money = w.economy(l.currency, price, text, l.unpaid(), l.Files, float64(l.Bytes), l.months())
 	l.efficient()
 	l.check()
 	return l, nil
@@ -298,10 +298,24 @@ func (r *Report) codingOf(name string) (c coding) {
 // looked after our first put tells that by the number of files only: no more than
 // are ours.
 func (l *LoadTest) fresh() bool {
+	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute)
+}
+
+// unpaid reports whether nothing was paid for when the first poll looked, too.
+// Files may be those of a bucket, as in renterd, where money is the whole node's:
+// then the data in its contracts are somebody else's, and so is what they cost,
+// and what contracts cost that were over by then.
+func (l *LoadTest) unpaid() bool {
+	return l.fresh() && l.empty(system.ReadContractBytes, system.ReadEnded)
+}
+
+// empty reports whether readings were zero at the first poll, or are told to be
+// of our own.
+func (l *LoadTest) empty(names ...string) bool {
 	if l.info.plan.Upload == nil {
 		return true // what was there is what is watched
 	}
-	for _, name := range []string{system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute} {
+	for _, name := range names {
 		v := l.watch.values[name]
 		first, _ := edge(v)
 		if first >= 0 && v[first] > 0 && (l.began() > l.watch.end[first] || !l.oursAt(first)) {

@@ -259,13 +259,39 @@ func (l *LoadTest) courses() []progressed {
 }
 
 // storing is the time from the first put to the last acceptance: before and
-// after it no bandwidth is wanted.
+// after it no bandwidth is wanted. Of a system that is only watched it is that
+// in which something came in: nobody knows that more was to come.
 func (l *LoadTest) storing() (from, to float64) {
 	n := len(l.shelf.accepted)
+	if n == 0 && l.info.plan.Upload == nil {
+		return l.watch.moved(system.ReadFileBytes, system.ReadAbsolute)
+	}
 	if n == 0 {
 		return 0, math.Inf(1)
 	}
 	return l.began(), l.shelf.accepted[n-1].at
+}
+
+// moved is the time in which any of some readings changed, from the middle of the
+// last poll before to that of the first after; all of it, if none did.
+func (w *watch) moved(names ...string) (from, to float64) {
+	from, to = math.Inf(1), math.Inf(-1)
+	for _, name := range names {
+		before, v := -1, w.values[name]
+		for i := range v {
+			if math.IsNaN(v[i]) {
+				continue
+			}
+			if before >= 0 && v[i] != v[before] {
+				from, to = min(from, w.mid(before)), max(to, w.mid(i))
+			}
+			before = i
+		}
+	}
+	if from > to {
+		return 0, math.Inf(1)
+	}
+	return from, to
 }
 
 func (p *progressed) add(l *LoadTest, at, y float64) {

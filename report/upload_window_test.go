@@ -102,3 +102,69 @@ func TestMetadataOfSmallObjects(t *testing.T) {
 		}
 	}
 }
+
+// Money is the whole node's where files are a bucket's: with data in its
+// contracts when the first poll looked, an empty bucket has not cost what they did.
+func TestMoneyBeforeAnEmptyBucket(t *testing.T) {
+	for held, want := range map[float64]bool{0: true, 2.5e9: false} {
+		w := &watch{start: []float64{1, 200}, end: []float64{2, 201}, values: map[string][]float64{
+			system.ReadFiles: {0, 20}, system.ReadAbsolute: {0, 20 * sectors}, system.ReadContractBytes: {held, held + 20*sectors}}}
+		l := acceptedLoad(20, 1, w)
+		if got := l.unpaid(); got != want || !l.fresh() {
+			t.Errorf("%g bytes in contracts: unpaid %v, fresh %v", held, got, l.fresh())
+		}
+	}
+	// Contracts that were over before cost nothing of ours.
+	past := &watch{start: []float64{1, 200}, end: []float64{2, 201}, values: map[string][]float64{
+		system.ReadFiles: {0, 20}, system.ReadContractBytes: {0, 20 * sectors}, system.ReadEnded: {2.4, 2.4}}}
+	if acceptedLoad(20, 1, past).unpaid() {
+		t.Error("2.4 coins of contracts that had ended are ours")
+	}
+	// A poll after our first put sees our own data.
+	w := &watch{start: []float64{110, 200}, end: []float64{111, 201}, values: map[string][]float64{
+		system.ReadFiles: {12, 20}, system.ReadAbsolute: {12 * sectors, 20 * sectors}, system.ReadContractBytes: {12 * sectors, 20 * sectors}}}
+	if l := acceptedLoad(20, 1, w); !l.unpaid() {
+		t.Error("all data are ours")
+	}
+}
+
+// A system that is only watched is not slower because nobody stores any more.
+func TestWatchedBandwidthEndsWithTheLoad(t *testing.T) {
+	w := &watch{values: map[string][]float64{}}
+	nan, level := math.NaN(), 0.0
+	for i := range 40 {
+		if i >= 5 && i < 25 {
+			level += 1e6
+		}
+		v := level
+		if i == 12 {
+			v = nan
+		}
+		w.start, w.end = append(w.start, float64(i)), append(w.end, float64(i)+0.5)
+		w.values[system.ReadFileBytes] = append(w.values[system.ReadFileBytes], v)
+		w.values[system.ReadAbsolute] = append(w.values[system.ReadAbsolute], 3*v)
+	}
+	l := &LoadTest{info: &Cell{}, shelf: &shelf{}, watch: w}
+	if from, to := l.storing(); from != w.mid(4) || to != w.mid(24) {
+		t.Errorf("something came in from %g to %g, want %g to %g", from, to, w.mid(4), w.mid(24))
+	}
+	for _, c := range l.courses() {
+		if c.unit != "B/s" {
+			continue
+		}
+		if len(c.y) < 10 {
+			t.Errorf("%s: %d stretches", c.what, len(c.y))
+		}
+		for _, y := range c.y {
+			if y == 0 {
+				t.Errorf("%s has a stretch in which nobody stored", c.what)
+			}
+		}
+	}
+	for i := range w.start {
+		w.values[system.ReadFileBytes][i], w.values[system.ReadAbsolute][i] = 7, 21
+	}
+	if from, to := l.storing(); from != 0 || !math.IsInf(to, 1) {
+		t.Errorf("nothing moved: %g to %g", from, to)
+	}
+}

@@ -21,7 +21,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 	const size = 24 << 20
 	hosts := systemtest.Hosts(t, 5)
 	c, err := bittorrent.System{}.Start(systemtest.Context(t), system.Deployment{
-		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Options: system.Options{"client": "false", "upload_limit": "8388608"},
+		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Options: system.Options{"upload_limit": "8388608"}, Swarm: true,
 	})
 	if err != nil {
 		t.Fatal(err)

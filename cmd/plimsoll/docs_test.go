@@ -24,7 +24,7 @@ func TestDocsAreExecuted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/load-test.md", "../../docs/collect.md"} {
+	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md"} {
 		t.Run(filepath.Base(doc), func(t *testing.T) {
 			if strings.HasSuffix(doc, "load-test.md") {
 				systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil))
@@ -88,6 +88,8 @@ func executeDoc(t *testing.T, doc string) {
 			command += " --set data.objects=" + map[bool]string{false: "20", true: "1"}[strings.Contains(command, "best-case")]
 		case strings.Contains(command, "object-cost"):
 			command += short + " --set overhead.count=1 --set link.delay=2.5ms --set data.size=1kB"
+		case strings.Contains(command, "swarm"):
+			command += short + " --set disseminate.nodes=2,4 --set data.size=512KiB --set disseminate.faults=none"
 		default:
 			command += short + " --set retrieve.duration=50ms --set retrieve.concurrency=2"
 		}

@@ -30,8 +30,8 @@ const (
 	maxPiece = 16 << 20
 )
 
-// Start implements system.System: one node on each host and, for put and get,
-// one at the client.
+// Start implements system.System: one node on each host and, unless it is a
+// swarm that was asked for, one at the client that puts and gets.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, fmt.Errorf("bittorrent: %w", err)
 	}
 	c := &cluster{}
-	if opt.Bool("client") {
+	if !d.Swarm {
 		if c.client, err = startDaemon(ctx, d, d.Client, "client-1"); err != nil {
 			return nil, fmt.Errorf("bittorrent: %w", err)
 		}

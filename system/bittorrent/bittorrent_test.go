@@ -20,11 +20,15 @@ func TestConformance(t *testing.T) {
 
 func TestSwarm(t *testing.T) {
 	for name, opt := range map[string]system.Options{
-		"defaults":                           nil,
-		"uTP, metainfo from peers":           {"transport": "utp", "metainfo": "peers"},
-		"encrypted, small pieces, no client": {"encryption": "true", "piece": "16384", "client": "false", "transport": "both"},
+		"defaults":                 nil,
+		"uTP, metainfo from peers": {"transport": "utp", "metainfo": "peers"},
+		"encrypted, small pieces":  {"encryption": "true", "piece": "16384", "transport": "both"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if opt != nil && testing.Short() {
+				t.Skip("-short: the defaults alone")
+			}
+			t.Parallel()
 			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Slow: system.Options{"upload_limit": "2097152"}, Plain: true})
 		})
 	}

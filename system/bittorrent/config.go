@@ -54,11 +54,8 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	conf.UploadRateLimiter, conf.DownloadRateLimiter = limiter(c.upload), limiter(c.download)
 	if conf.UploadRateLimiter == nil {
 		conf.UploadRateLimiter = rate.NewLimiter(rate.Inf, 0)
-	} else {
-		// The library's writer misses the wake-up of its limiter when that comes
-		// before it sleeps, and then sleeps until the next keep-alive.
-		conf.KeepAliveTimeout = awake
 	}
+	conf.KeepAliveTimeout = awake
 
 	directory := func(base string, _ *metainfo.Info, h metainfo.Hash) string { return filepath.Join(base, h.HexString()) }
 	conf.DefaultStorage = storage.NewFileOpts(storage.NewFileClientOpts{
@@ -76,8 +73,11 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 // burst is what a limit lets through at once: more than a request's 16 KiB.
 const burst = 64 << 10
 
-// awake is how long a limited writer sleeps at most.
-const awake = 250 * time.Millisecond
+// awake is how long the writer of a connection sleeps at most. The library's
+// writer looks for something to send and then begins to listen for being woken:
+// what comes between the two (a request, an answer, the end of a limiter's pause)
+// waits for the next keep-alive, which is a minute away by default.
+const awake = 500 * time.Millisecond
 
 // limiter is nil without a limit.
 func limiter(bytes int64) *rate.Limiter {

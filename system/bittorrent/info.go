@@ -26,7 +26,6 @@ func (System) Info() system.Info {
 			{Name: "encryption", Type: "bool", Default: "false", Help: "peers speak RC4 (MSE) and nothing else; without: plain and nothing else"},
 			{Name: "upload_limit", Type: "size", Default: "0", Help: "bytes a second that a node sends at most; 0: no limit"},
 			{Name: "download_limit", Type: "size", Default: "0", Help: "bytes a second that a node receives at most; 0: no limit"},
-			{Name: "client", Type: "bool", Default: "true", Help: "a node at the client too, for put and get; dissemination needs none"},
 			{Name: "port", Type: "int", Default: "0", Help: "port of the peers, TCP and UDP; 0: a free one"},
 		},
 	}

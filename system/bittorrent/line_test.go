@@ -63,7 +63,7 @@ func TestLoadLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: system.Options{"client": "false"}})
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Swarm: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,11 +22,11 @@ var (
 // tool speaks to either on its own host alone: what crosses links is BitTorrent.
 type node struct {
 	*daemon
-	client *daemon // the same for all nodes; nil without option client
+	client *daemon // the same for all nodes; nil in scenario disseminate
 	first  bool    // among whose processes the client's is counted
 }
 
-var errNoClient = errors.New("bittorrent: there is no node at the client; option `client: true` gives one")
+var errNoClient = errors.New("bittorrent: a swarm has no node at the client that could put or get")
 
 // Address implements system.Connector: IP:PORT.
 func (n *node) Address(context.Context) (string, error) { return n.peer, nil }

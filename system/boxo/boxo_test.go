@@ -40,6 +40,10 @@ func TestSwarm(t *testing.T) {
 		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false", "chunk": "65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if opt != nil && testing.Short() {
+				t.Skip("-short: the defaults alone")
+			}
+			t.Parallel()
 			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Slow: system.Options{"upload_limit": "2097152"}, Plain: true})
 		})
 	}

@@ -23,7 +23,12 @@ func TestConformance(t *testing.T) {
 				ContentAddressed: true,
 				PutPassesServer:  true, // the client's own node takes it
 				HoldsObjects:     true, // its heap grows by half of what passes through
+				Without:          []string{"spread", "restart"},
 			}})
 		})
 	}
+}
+
+func TestSwarm(t *testing.T) {
+	systemtest.RunSwarm(t, systemtest.Swarm{System: System{}})
 }

@@ -2,18 +2,12 @@ package kubo
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -43,7 +37,11 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	about := n.about(opt)
-	about["binary"], about["seed"] = bin, "add on the server's node, pinned"
+	about["binary"] = bin
+	if d.Swarm {
+		return startSwarm(ctx, d, bin, n.layout, about)
+	}
+	about["seed"] = "add on the server's node, pinned"
 	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
 		version, err := n.start(ctx, d, bin)
 		if err != nil {
@@ -55,25 +53,23 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 }
 
 func (n *node) start(ctx context.Context, d system.Deployment, bin string) (version string, err error) {
-	var secret [32]byte
-	if _, err := rand.Read(secret[:]); err != nil {
-		return "", err
-	}
-	key := "/key/swarm/psk/1.0.0/\n/base16/\n" + hex.EncodeToString(secret[:]) + "\n"
+	key := swarmKey()
 	port, err := d.Port(ctx, d.Hosts[0])
 	if err != nil {
 		return "", err
 	}
-	if n.far, _, _, err = n.daemon(ctx, d, d.Hosts[0], "kubo/storage-1", bin, key, port); err != nil {
+	far, _, err := n.daemon(ctx, d, d.Hosts[0], "kubo/storage-1", bin, key, port)
+	if err != nil {
 		return "", err
 	}
 	if port, err = d.Client.FreePort(ctx); err != nil {
 		return "", err
 	}
-	var i identity
-	if n.near, n.gateway, i, err = n.daemon(ctx, d, d.Client, "kubo/client-1", bin, key, port); err != nil {
+	near, i, err := n.daemon(ctx, d, d.Client, "kubo/client-1", bin, key, port)
+	if err != nil {
 		return "", err
 	}
+	n.far, n.near, n.gateway = far.rpc, near.rpc, near.gateway
 	n.alive, n.unwatch = patience.Watch(n.procs...)
 	if n.farAddr, err = n.far.address(ctx); err != nil {
 		return "", err
@@ -82,64 +78,18 @@ func (n *node) start(ctx context.Context, d system.Deployment, bin string) (vers
 }
 
 // daemon starts one node.
-func (n *node) daemon(ctx context.Context, d system.Deployment, h testbed.Host, process, bin, swarmKey string, port int) (*rpc, *url.URL, identity, error) {
-	var i identity
-	repo := filepath.Join(d.Dir, strings.ReplaceAll(process, "/", "-"))
-	if err := initialize(ctx, bin, repo, swarmKey); err != nil {
-		return nil, nil, i, err
-	}
-	gateway, err := h.FreePort(ctx)
+func (n *node) daemon(ctx context.Context, d system.Deployment, h testbed.Host, process, bin, key string, port int) (*daemon, identity, error) {
+	k, err := prepare(ctx, d, h, process, bin, key, port)
 	if err != nil {
-		return nil, nil, i, err
+		return nil, identity{}, err
 	}
-	swarm, err := h.FreePort(ctx)
+	i, err := k.run(ctx)
 	if err != nil {
-		return nil, nil, i, err
+		k.rpc.web.Close()
+		return nil, i, err
 	}
-	if err := configure(filepath.Join(repo, "config"), h.Addr(), port, gateway, swarm); err != nil {
-		return nil, nil, i, err
-	}
-	r, err := newRPC(h.Dial, &url.URL{Scheme: "http", Host: system.JoinPort(h, port)})
-	if err != nil {
-		return nil, nil, i, err
-	}
-	p, err := h.Start(ctx, testbed.Command{
-		Name: process, Role: "system", Args: []string{bin, "daemon"}, Dir: repo,
-		Env: environment(repo),
-		Ready: func(ctx context.Context) (err error) {
-			i, err = r.id(ctx)
-			return err
-		},
-	})
-	if err != nil {
-		r.web.Close()
-		return nil, nil, i, err
-	}
-	n.procs, n.repos = append(n.procs, p), append(n.repos, repo)
-	return r, &url.URL{Scheme: "http", Host: system.JoinPort(h, gateway)}, i, nil
-}
-
-func environment(repo string) []string {
-	return []string{
-		"IPFS_PATH=" + repo,
-		"LIBP2P_FORCE_PNET=1", // or a node without the key joins the public network
-		"IPFS_TELEMETRY=off",
-	}
-}
-
-// initialize makes a repo with the swarm's key.
-func initialize(ctx context.Context, bin, repo, swarmKey string) error {
-	if err := os.MkdirAll(repo, 0o700); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, bin, "init", "--profile=test,announce-off")
-	cmd.Env = append(environment(repo), "PATH="+os.Getenv("PATH"), "HOME="+repo)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s init: %w: %s", bin, err, strings.TrimSpace(string(out)))
-	}
-	return os.WriteFile(filepath.Join(repo, "swarm.key"), []byte(swarmKey), 0o600)
+	n.procs, n.repos = append(n.procs, k.process()), append(n.repos, k.repo)
+	return k, i, nil
 }
 
 // settings keep a node to itself and its swarm, and give every network service

@@ -118,6 +118,8 @@ func (n *node) pack(ctx context.Context, want string, settings uploadSettings, i
 	if got, err := now.packing(); err != nil || got == on {
 		return fmt.Errorf("renterd: packing stays %s on %s although the change was taken (%v)", is[on], n.api.base.Host, err)
 	}
-	identity["packing"] = want + " (set for this run; it was " + is[on] + ")"
+	// That it was set here is not told: a session that goes on after one that was
+	// killed finds it set, and the system is not another for that.
+	identity["packing"] = want
 	return nil
 }

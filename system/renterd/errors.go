@@ -10,6 +10,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
+// hostFull is what a host says that has no room for a sector, in the line for it
+// of the answer to an upload of which a slab failed.
+const hostFull = "host responded with error: failed to write sector: failed to read response: not enough storage"
+
 // explain adds what a status and its text mean.
 func explain(err error) error {
 	var e *web.StatusError
@@ -23,6 +27,9 @@ func explain(err error) error {
 		return fmt.Errorf("%w; set option `bucket` to one that is there", err)
 	case strings.Contains(e.Said, "not enough hosts"), strings.Contains(e.Said, "not enough contracts"):
 		return fmt.Errorf("%w: %w; lower option `total_shards`, or give the node more contracts", err, system.ErrTooFew)
+	case strings.Contains(e.Text, hostFull):
+		// Before the answer, which is long: it has a line for each host.
+		return fmt.Errorf("%w on %d hosts: %w", system.ErrQuota, strings.Count(e.Text, hostFull), err)
 	case e.Status == http.StatusNotFound:
 		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"net/url"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
@@ -24,52 +25,88 @@ func (n *node) Calls() []system.Call {
 	}
 }
 
-// readContracts sums up the active contracts. What a contract cost is the money
-// that was put into it and its price, which is paid on top; what the node says
-// that it spent comes off the money in it.
+// allContracts asks for those that are not in use any more, too, with what they
+// cost.
+var allContracts = url.Values{"filtermode": {"all"}}
+
+// readContracts sums up the active contracts, and beside them those that were
+// renewed or are over: what such a one had used (ended), and what it had not
+// (ended_unspent), which a renewal takes over into the new contract, and which
+// else goes back to the wallet. What a contract cost is the money that was put
+// into it and its price, which is paid on top; what the node says that it spent
+// comes off the money in it.
 func (n *node) readContracts(ctx context.Context) ([]system.Reading, error) {
-	all, err := n.api.contracts(ctx)
-	if err != nil {
+	var all []contract // null before the first
+	if err := n.api.get(ctx, n.api.url("bus/contracts", "", allContracts), &all); err != nil {
 		return nil, err
 	}
-	size, absurd := 0.0, ""
-	var total, unspent, fees, upload, accounts, deletions, roots big.Int
+	var live, over sums
+	size, count, absurd := 0.0, 0, ""
 	for _, c := range all {
+		switch {
+		case c.Archived != "" && c.State == "pending":
+			continue // it never came to the chain, and cost nothing
+		case c.Archived != "":
+			over.add(c)
+			continue
+		}
+		count++
 		if c.Size < 0 || c.Size >= 1<<62 {
 			absurd = fmt.Sprintf("%.4g bytes in contract %.16s", c.Size, c.ID)
 		}
 		size += c.Size
-		add(&total, c.Funds, 1)
-		add(&total, c.Price, 1)
-		add(&fees, c.Price, 1)
-		add(&unspent, c.Funds, 1)
-		for _, s := range []struct {
-			sum  *big.Int
-			part sia.Hastings
-		}{{&upload, c.Spending.Uploads}, {&accounts, c.Spending.FundAccount}, {&deletions, c.Spending.Deletions}, {&roots, c.Spending.SectorRoots}} {
-			add(s.sum, s.part, 1)
-			add(&unspent, s.part, -1)
-		}
+		live.add(c)
 	}
-	return []system.Reading{
-		number(system.ReadContracts, float64(len(all))), {Name: system.ReadContractBytes, Value: size, Bad: absurd},
-		amount(system.ReadSpent, &total), amount(system.ReadUnspent, &unspent), amount(system.ReadSpentPrefix+"fees", &fees),
-		amount(system.ReadSpentPrefix+"upload", &upload), amount(system.ReadSpentPrefix+"accounts", &accounts),
-		amount(system.ReadSpentPrefix+"deletions", &deletions), amount(system.ReadSpentPrefix+"roots", &roots),
-	}, nil
+	out := []system.Reading{
+		number(system.ReadContracts, float64(count)), {Name: system.ReadContractBytes, Value: size, Bad: absurd},
+		amount(system.ReadSpent, &live.total), amount(system.ReadUnspent, &live.unspent),
+	}
+	out = append(out, live.purposes(system.ReadSpentPrefix)...)
+	used := new(big.Int).Sub(&over.total, &over.unspent)
+	out = append(out, amount(system.ReadEnded, used), amount(system.ReadEndedUnspent, &over.unspent))
+	return append(out, over.purposes(system.ReadEndedPrefix)...), nil
 }
 
-// readObjects reads the bucket's totals. uploaded_bytes lags by seconds and
-// does not fall on delete; absolute_bytes does, and has nothing of what waits in
-// buffers.
+// sums are what contracts cost, by purpose.
+type sums struct {
+	total, unspent, fees, upload, accounts, deletions, roots big.Int
+}
+
+func (s *sums) add(c contract) {
+	add(&s.total, c.Funds, 1)
+	add(&s.total, c.Price, 1)
+	add(&s.fees, c.Price, 1)
+	add(&s.unspent, c.Funds, 1)
+	for _, p := range []struct {
+		sum  *big.Int
+		part sia.Hastings
+	}{{&s.upload, c.Spending.Uploads}, {&s.accounts, c.Spending.FundAccount}, {&s.deletions, c.Spending.Deletions}, {&s.roots, c.Spending.SectorRoots}} {
+		add(p.sum, p.part, 1)
+		add(&s.unspent, p.part, -1)
+	}
+}
+
+func (s *sums) purposes(prefix string) []system.Reading {
+	return []system.Reading{
+		amount(prefix+"fees", &s.fees), amount(prefix+"upload", &s.upload), amount(prefix+"accounts", &s.accounts),
+		amount(prefix+"deletions", &s.deletions), amount(prefix+"roots", &s.roots),
+	}
+}
+
+// readObjects reads the bucket's totals. absolute_bytes falls on delete and has
+// nothing of what waits in buffers. uploaded_bytes is the sizes of the node's
+// active contracts, whatever bucket is asked for; it lags by seconds and does not
+// fall on delete. What the node calls unfinished objects are multipart uploads
+// of S3 clients that were begun: ours, and all others that are under way, are not
+// among them, so that the node does not tell how many there are.
 func (n *node) readObjects(ctx context.Context) ([]system.Reading, error) {
 	var s struct {
-		Objects    *float64 `json:"numObjects"`
-		Unfinished *float64 `json:"numUnfinishedObjects"`
-		Bytes      *float64 `json:"totalObjectsSize"`
-		Sectors    *float64 `json:"totalSectorsSize"`
-		Uploaded   *float64 `json:"totalUploadedSize"`
-		Health     *float64 `json:"minHealth"`
+		Objects   *float64 `json:"numObjects"`
+		Multipart *float64 `json:"numUnfinishedObjects"`
+		Bytes     *float64 `json:"totalObjectsSize"`
+		Sectors   *float64 `json:"totalSectorsSize"`
+		Uploaded  *float64 `json:"totalUploadedSize"`
+		Health    *float64 `json:"minHealth"`
 	}
 	if err := n.api.get(ctx, n.api.url("bus/stats/objects", "", n.query()), &s); err != nil {
 		return nil, err
@@ -79,7 +116,7 @@ func (n *node) readObjects(ctx context.Context) ([]system.Reading, error) {
 		name  string
 		value *float64
 	}{
-		{system.ReadFiles, s.Objects}, {system.ReadUploads, s.Unfinished}, {system.ReadFileBytes, s.Bytes},
+		{system.ReadFiles, s.Objects}, {"multipart_uploads", s.Multipart}, {system.ReadFileBytes, s.Bytes},
 		{system.ReadAbsolute, s.Sectors}, {"uploaded_bytes", s.Uploaded}, {"health_min", s.Health},
 	} {
 		if r.value != nil {

@@ -36,8 +36,10 @@ func everything(t *testing.T) []replay.Exchange {
 	hosts := replay.Steps(rec, "hosts: usable only")
 	hosts[0].Body.Text = `{"offset":0,"limit":1000,"filterMode":"allowed","usabilityMode":"usable"}`
 	hosts[0].Answer = replay.Steps(rec, "hosts with their prices (v2Settings.prices)")[0].Answer
+	contracts := replay.Steps(rec, "contracts after: spending")
+	contracts[0].Query = allContracts
 	return replay.Chain(
-		replay.Steps(rec, "contracts after: spending"), replay.Steps(objects, "stats/objects"),
+		contracts, replay.Steps(objects, "stats/objects"),
 		replay.Steps(objects, "poll slabbuffers until the full one was uploaded"),
 		at(t, rec, "state", "/api/bus/wallet", 0), at(t, rec, "state", "/api/bus/consensus/state", 0),
 		replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "state"), hosts,
@@ -51,11 +53,14 @@ func TestMonitor(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"contracts": 3, "buffers": 1, "buffered_bytes": 5242881, "synced": 1, "height": 804, "peers": 1, "balance": 41_700_000, "immature": 0,
-		"price:storage": 1000, "files": 14, "uploads": 0, "health_min": 1,
+		"price:storage": 1000, "files": 14, "multipart_uploads": 0, "health_min": 1,
 	} {
 		if r, ok := got[name]; !ok || r.Bad != "" || r.Value < want*(1-1e-6) || r.Value > want*(1+1e-6) {
 			t.Errorf("%s: %+v (%v), want %g", name, r, ok, want)
 		}
+	}
+	if r, ok := got[system.ReadUploads]; ok {
+		t.Errorf("%+v: the node does not tell how many uploads are under way", r)
 	}
 	if got["hosts"].Value < 1 || got["absolute_bytes"].Value <= got["file_bytes"].Value || got["uploaded_bytes"].Value <= 0 || got["contract_bytes"].Value <= 0 {
 		t.Errorf("%v", got)

@@ -28,7 +28,7 @@ func (s *Sim) renterdTable() []route {
 		{"GET", "/api/bus/consensus/state", true, state(s.consensusState)},
 		{"GET", "/api/bus/wallet", true, state(s.busWallet)},
 		{"GET", "/api/bus/syncer/peers", true, state(s.busPeers)},
-		{"GET", "/api/bus/contracts", true, state(s.busContracts)},
+		{"GET", "/api/bus/contracts", true, s.listContracts},
 		{"POST", "/api/bus/hosts", true, s.busHosts},
 		{"GET", "/api/bus/buckets", true, state(s.buckets)},
 		{"POST", "/api/bus/buckets", true, s.makeBucket},
@@ -45,6 +45,11 @@ func (s *Sim) renterdTable() []route {
 		{"PUT", "/api/worker/object/", true, s.putObject},
 		{"DELETE", "/api/worker/object/", true, s.deleteObject},
 	}
+}
+
+func (s *Sim) listContracts(w http.ResponseWriter, r *http.Request, _ string) {
+	everything := r.URL.Query().Get("filtermode") == "all"
+	s.tell(w, func() any { return s.busContracts(everything) })
 }
 
 func (s *Sim) renterdRoutes() http.Handler {

@@ -172,19 +172,29 @@ type busContract struct {
 	} `json:"spending"`
 	RenewedTo string `json:"renewedTo"`
 	V2        bool   `json:"v2"`
+	Archived  string `json:"archivalReason,omitempty"`
 }
 
-// busContracts are the active ones; null before the first. Storage is paid with
-// the upload, downloads from an account with the host.
-func (s *Sim) busContracts() any {
+// busContracts are the active ones, or all when asked for; null before the first.
+// Storage is paid with the upload, downloads from an account with the host.
+func (s *Sim) busContracts(everything bool) any {
 	var all []busContract
-	for _, c := range s.active() {
+	for _, c := range s.contract {
+		if !everything && c.state != active {
+			continue
+		}
 		one := busContract{
 			ID: c.id, Host: c.host.public(), RenewedFrom: c.renewedFrom, Revision: c.revisions, Size: c.size, Start: c.start, State: "active", Usability: "good",
 			WindowStart: c.end, WindowEnd: c.end + 144, Price: hastings{new(big.Int).Set(c.fees)}, Funds: hastings{new(big.Int).Set(c.initial)}, RenewedTo: c.renewedTo, V2: true,
 		}
 		if c.host.dropped || within(s.faults.Full, s.now) {
 			one.Usability = "bad"
+		}
+		if c.state != active {
+			one.State, one.Usability, one.Archived = "complete", "bad", "removed"
+			if c.renewedTo != "" {
+				one.Archived = "renewed"
+			}
 		}
 		one.Spending.FundAccount = hastings{new(big.Int).Set(c.download)}
 		one.Spending.Uploads = hastings{new(big.Int).Add(c.upload, c.storage)}

@@ -334,6 +334,9 @@ func (s *Sim) contractsAnswer(q url.Values) map[string][]contractJSON {
 		case refreshed:
 			a["refreshedcontracts"] = append(a["refreshedcontracts"], one)
 		case expired:
+			if c.renewedTo != "" {
+				one.Size = 0 // its data are the new one's
+			}
 			if q.Get("expired") == "true" {
 				a["expiredcontracts"] = append(a["expiredcontracts"], one)
 			}

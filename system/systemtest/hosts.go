@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // Hosts is n hosts on plain loopback: what is tested here are systems, not links.
@@ -18,6 +19,29 @@ func Hosts(t *testing.T, n int) []testbed.Host {
 // HostsOf is n hosts of a testbed that ends with the test. It skips the test
 // when namespaces are wanted and this machine gives us none.
 func HostsOf(t *testing.T, opt testbed.Options, n int) []testbed.Host {
+	t.Helper()
+	_, hosts := bedOf(t, opt, n)
+	return hosts
+}
+
+// slowHosts are n hosts in namespaces whose links carry rate bits a second.
+func slowHosts(t *testing.T, rate float64, n int) []testbed.Host {
+	t.Helper()
+	tb, hosts := bedOf(t, testbed.Options{}, n)
+	if mode := tb.Mode(); mode.Emulator == "none" {
+		t.Skip(mode.Why)
+	}
+	links := map[string]link.Params{}
+	for _, h := range hosts {
+		links[h.Name()] = link.Params{Rate: rate}
+	}
+	if err := tb.Shape(Context(t), testbed.ShapeSpec{Up: links, Down: links}); err != nil {
+		t.Fatal(err)
+	}
+	return hosts
+}
+
+func bedOf(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbed.Host) {
 	t.Helper()
 	opt.Dir = t.TempDir()
 	tb, err := testbed.New(Context(t), opt)
@@ -40,5 +64,5 @@ func HostsOf(t *testing.T, opt testbed.Options, n int) []testbed.Host {
 			t.Fatal(err)
 		}
 	}
-	return hosts
+	return tb, hosts
 }

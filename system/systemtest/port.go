@@ -1,21 +1,24 @@
 package systemtest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-func testPortInUse(t *testing.T, s Suite) {
-	has := false
-	for _, o := range s.System.Info().Options {
-		has = has || o.Name == "port"
-	}
-	if !has {
+func needPort(t *testing.T, s system.System) {
+	t.Helper()
+	if !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == "port" }) {
 		t.Skip("the system has no option port")
 	}
+}
+
+func testPortInUse(t *testing.T, s Suite) {
+	needPort(t, s.System)
 	hosts := Hosts(t, 2)
 	port, err := hosts[0].FreePort(Context(t))
 	if err != nil {
@@ -30,4 +33,41 @@ func testPortInUse(t *testing.T, s Suite) {
 	if err == nil || !strings.Contains(err.Error(), "port in use") || !strings.Contains(err.Error(), strconv.Itoa(port)) {
 		t.Errorf("start on a port in use: %v", err)
 	}
+}
+
+// swarmPortInUse: when the port of one node is taken the start fails, says of
+// which host, and leaves no node behind on the others.
+func swarmPortInUse(t *testing.T, s Swarm) {
+	needPort(t, s.System)
+	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 3)
+	port, err := hosts[1].FreePort(Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := system.JoinPort(hosts[1], port)
+	l, err := hosts[1].Listen(Context(t), "tcp", taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	name := s.System.Info().Name
+	c, err := s.System.Start(Context(t), s.deployment(t.TempDir(), system.Options{"port": strconv.Itoa(port)}, hosts))
+	if err == nil {
+		t.Errorf("started, though %s was taken", taken)
+		if err := c.Stop(Context(t)); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	for _, want := range []string{name + ": ", "port in use", taken, hosts[1].Name()} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("start on a port in use: %v; want %q in it", err, want)
+		}
+	}
+	// The first node had its port; nothing holds it any more.
+	first, err := hosts[0].Listen(Context(t), "tcp", system.JoinPort(hosts[0], port))
+	if err != nil {
+		t.Fatalf("a node is left behind by a start that failed: %v", err)
+	}
+	first.Close()
 }

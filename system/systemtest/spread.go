@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -27,8 +29,8 @@ type Swarm struct {
 	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
 	Daemon string
 	// Slow are options with which a node sends at most about 2 MB/s: so that
-	// there is a moment when half of a content is there. Nil: those cases are
-	// skipped.
+	// there is a moment when half of a content is there. Nil: those cases have
+	// links of that rate instead, in namespaces.
 	Slow system.Options
 	// Plain: the store keeps content in whole runs of bytes, so that the test
 	// finds them on disk and can spoil them.
@@ -57,14 +59,21 @@ type swarm struct {
 	nodes []system.Spreader
 }
 
-// RunSwarm runs the cases of a [system.Spreader].
+// RunSwarm runs the cases of a [system.Spreader]. Those with a swarm of their own
+// run side by side: nearly all of their time is waiting for a slow node.
 func RunSwarm(t *testing.T, s Swarm) {
 	name := s.Daemon
 	if name == "" {
 		name = s.System.Info().Name
 	}
 	Need(t, name, s.System.Check(t.Context(), s.Options))
-	t.Run("shared", func(t *testing.T) {
+	apart := func(name string, f func(*testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t)
+		})
+	}
+	apart("shared", func(t *testing.T) {
 		w := startSwarm(t, s, nil, 4)
 		sub := func(name string, f func(*swarm)) {
 			t.Run(name, func(t *testing.T) {
@@ -82,30 +91,35 @@ func RunSwarm(t *testing.T, s Swarm) {
 		sub("bad refs", (*swarm).badRefs)
 		sub("bad readers", (*swarm).badReaders)
 		sub("forget", (*swarm).forget)
+		sub("open files", (*swarm).openFiles)
+		sub("memory", (*swarm).memory)
 		sub("stop", (*swarm).stop)
 	})
-	t.Run("leecher killed", func(t *testing.T) {
-		for _, keep := range []bool{true, false} {
-			t.Run(fmt.Sprintf("data kept=%v", keep), func(t *testing.T) {
-				startSwarm(t, s, needSlow(t, s), 2).leecherKilled(keep)
-			})
-		}
-	})
-	t.Run("only seeder killed", func(t *testing.T) { startSwarm(t, s, needSlow(t, s), 3).seederKilled() })
-	t.Run("spoilt on disk", func(t *testing.T) {
+	for _, keep := range []bool{true, false} {
+		apart(fmt.Sprintf("leecher killed, data kept=%v", keep), func(t *testing.T) {
+			startSlow(t, s, 2).leecherKilled(keep)
+		})
+	}
+	apart("only seeder killed", func(t *testing.T) { startSlow(t, s, 3).seederKilled() })
+	apart("spoilt on disk", func(t *testing.T) {
 		if !s.Plain {
 			t.Skip("the bytes of a content are not found on the system's disk")
 		}
 		startSwarm(t, s, nil, 2).spoilt()
 	})
+	apart("port in use", func(t *testing.T) { swarmPortInUse(t, s) })
 }
 
-func needSlow(t *testing.T, s Swarm) system.Options {
+// slow is the rate of a slow node, bit/s.
+const slow = 16e6
+
+// startSlow brings up n nodes that send slowly.
+func startSlow(t *testing.T, s Swarm, n int) *swarm {
 	t.Helper()
-	if s.Slow == nil {
-		t.Skip("the system has no limit of its rate")
+	if s.Slow != nil {
+		return startSwarm(t, s, s.Slow, n)
 	}
-	return s.Slow
+	return startSwarmOn(t, s, nil, slowHosts(t, slow, n+1))
 }
 
 // startSwarm brings up n nodes and a host for the client.
@@ -116,17 +130,10 @@ func startSwarm(t *testing.T, s Swarm, more system.Options, n int) *swarm {
 
 func startSwarmOn(t *testing.T, s Swarm, more system.Options, hosts []testbed.Host) *swarm {
 	t.Helper()
-	opt := system.Options{}
-	for _, o := range []system.Options{s.Options, more} {
-		for k, v := range o {
-			opt[k] = v
-		}
-	}
 	n := len(hosts) - 1
 	w := &swarm{t: t, s: s, dir: t.TempDir(), hosts: hosts[:n]}
 	var err error
-	w.c, err = s.System.Start(Context(t), system.Deployment{Hosts: hosts[:n], Client: hosts[n], Dir: w.dir, Options: opt, Swarm: true})
-	if err != nil {
+	if w.c, err = s.System.Start(Context(t), s.deployment(w.dir, more, hosts)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -147,6 +154,15 @@ func startSwarmOn(t *testing.T, s Swarm, more system.Options, hosts []testbed.Ho
 		t.Fatalf("%d nodes on %d hosts", len(w.nodes), n)
 	}
 	return w
+}
+
+// deployment has the client on the last of hosts.
+func (s Swarm) deployment(dir string, more system.Options, hosts []testbed.Host) system.Deployment {
+	opt := system.Options{}
+	maps.Copy(opt, s.Options)
+	maps.Copy(opt, more)
+	last := len(hosts) - 1
+	return system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: dir, Options: opt, Swarm: true}
 }
 
 func (w *swarm) limit() time.Duration {
@@ -198,24 +214,44 @@ func (w *swarm) fetched(i int, ref system.Ref) (f system.Fetched) {
 	return f
 }
 
-// watch asks node i how far it is until enough says so or the limit passes, and
-// holds what it says to be possible. It returns the last answer.
+// watcher looks at what a node says of a content, and holds it to be possible.
+type watcher struct {
+	*swarm
+	node int
+	ref  system.Ref
+	size int64
+	last system.Fetched
+}
+
+func (w *swarm) watcher(i int, ref system.Ref, size int64) *watcher {
+	return &watcher{swarm: w, node: i, ref: ref, size: size, last: system.Fetched{Size: -1, Verified: -1}}
+}
+
+func (o *watcher) look() system.Fetched {
+	o.t.Helper()
+	f := o.fetched(o.node, o.ref)
+	switch {
+	case f.Size != o.size && f.Size != -1, o.last.Size >= 0 && f.Size != o.last.Size:
+		o.t.Fatalf("node %d says that %s has %d bytes (before: %d), it has %d", o.node, o.ref, f.Size, o.last.Size, o.size)
+	case f.Verified < o.last.Verified:
+		o.t.Errorf("node %d had verified %d bytes of %s, and now %d", o.node, o.last.Verified, o.ref, f.Verified)
+	case f.Verified > o.size, f.Written > o.size:
+		o.t.Errorf("node %d says it has more of %s than its %d bytes: %+v", o.node, o.ref, o.size, f)
+	case f.Complete && (f.Verified >= 0 && f.Verified < o.size || f.Size != o.size):
+		o.t.Errorf("node %d is complete with %s, and says %+v; it has %d bytes", o.node, o.ref, f, o.size)
+	}
+	o.last = f
+	return f
+}
+
+// watch asks node i how far it is until enough says so or the limit passes. It
+// returns the last answer.
 func (w *swarm) watch(i int, ref system.Ref, size int64, limit time.Duration, enough func(system.Fetched) bool) (system.Fetched, bool) {
 	w.t.Helper()
-	last := system.Fetched{Size: -1, Verified: -1}
+	o := w.watcher(i, ref, size)
 	for end := time.Now().Add(limit); ; time.Sleep(quarter) {
-		f := w.fetched(i, ref)
-		switch {
-		case f.Size != size && f.Size != -1, last.Size >= 0 && f.Size != last.Size:
-			w.t.Fatalf("node %d says that %s has %d bytes (before: %d), it has %d", i, ref, f.Size, last.Size, size)
-		case f.Verified < last.Verified:
-			w.t.Errorf("node %d had verified %d bytes of %s, and now %d", i, last.Verified, ref, f.Verified)
-		case f.Verified > size, f.Written > size:
-			w.t.Errorf("node %d says it has more of %s than its %d bytes: %+v", i, ref, size, f)
-		case f.Complete && (f.Verified >= 0 && f.Verified < size || f.Size != size):
-			w.t.Errorf("node %d is complete with %s, and says %+v; it has %d bytes", i, ref, f, size)
-		}
-		if last = f; enough(f) {
+		f := o.look()
+		if enough(f) {
 			return f, true
 		}
 		if time.Now().After(end) {
@@ -224,7 +260,30 @@ func (w *swarm) watch(i int, ref system.Ref, size int64, limit time.Duration, en
 	}
 }
 
+// never looks at several nodes at the same time, of which nothing may be true for
+// as long as limit.
+func (w *swarm) never(wrong func(system.Fetched) bool, ref system.Ref, size int64, limit time.Duration, nodes ...int) {
+	w.t.Helper()
+	var all []*watcher
+	for _, i := range nodes {
+		all = append(all, w.watcher(i, ref, size))
+	}
+	for end := time.Now().Add(limit); ; time.Sleep(quarter) {
+		for _, o := range all {
+			if f := o.look(); wrong(f) {
+				w.t.Errorf("node %d has what nobody can have given it: %+v", o.node, f)
+				return
+			}
+		}
+		if time.Now().After(end) {
+			return
+		}
+	}
+}
+
 func complete(f system.Fetched) bool { return f.Complete }
+
+func anything(f system.Fetched) bool { return f.Complete || f.Verified > 0 }
 
 // awaitComplete waits until node i has all, and reads it back from its disk.
 func (w *swarm) awaitComplete(i int, ref system.Ref, data []byte) system.Fetched {
@@ -344,9 +403,7 @@ func (w *swarm) handedOn() {
 	}
 	w.fetch(2, ref, 1)
 	if w.s.Leaf {
-		if f, _ := w.watch(2, ref, int64(len(data)), watched/2, complete); f.Complete || f.Verified > 0 {
-			w.t.Errorf("node 1 passes on what it fetched: node 2 has %+v", f)
-		}
+		w.never(anything, ref, int64(len(data)), watched/2, 2)
 		return
 	}
 	w.awaitComplete(2, ref, data)
@@ -360,26 +417,27 @@ func (w *swarm) unknown() {
 	if err := w.nodes[0].Forget(Context(w.t), ref); err != nil {
 		w.t.Fatal(err)
 	}
-	for what, from := range map[string][]string{"no peers": nil, "peers without it": {w.address(0), w.address(2)}} {
+	// Node 1 knows no peers, node 3 those that have not got it.
+	from := map[int][]string{1: nil, 3: {w.address(0), w.address(2)}}
+	for i, peers := range from {
 		within(w.t, "fetch of what nobody has", func() {
-			if err := w.nodes[1].Fetch(Context(w.t), ref, from); err != nil {
-				w.t.Fatalf("%s: fetch: %v", what, err)
+			if err := w.nodes[i].Fetch(Context(w.t), ref, peers); err != nil {
+				w.t.Fatalf("node %d: fetch from %v: %v", i, peers, err)
 			}
 		})
-		f, _ := w.watch(1, ref, int64(len(data)), watched/2, complete)
-		if f.Complete || f.Verified > 0 {
-			w.t.Errorf("%s: %+v", what, f)
-		}
+	}
+	w.never(anything, ref, int64(len(data)), watched/2, 1, 3)
+	for i := range from {
 		within(w.t, "read back of what is not there", func() {
 			var got bytes.Buffer
-			if err := w.nodes[1].ReadBack(Context(w.t), ref, &got); err == nil && bytes.Equal(got.Bytes(), data) {
-				w.t.Errorf("%s: read back", what)
+			if err := w.nodes[i].ReadBack(Context(w.t), ref, &got); err == nil && bytes.Equal(got.Bytes(), data) {
+				w.t.Errorf("node %d: read back", i)
 			} else if err == nil && got.Len() == len(data) {
-				w.t.Logf("%s: read back gives %d bytes of nothing", what, got.Len())
+				w.t.Logf("node %d: read back gives %d bytes of nothing", i, got.Len())
 			}
 		})
-		if err := w.nodes[1].Forget(Context(w.t), ref); err != nil {
-			w.t.Errorf("%s: forget: %v", what, err)
+		if err := w.nodes[i].Forget(Context(w.t), ref); err != nil {
+			w.t.Errorf("node %d: forget: %v", i, err)
 		}
 	}
 }
@@ -431,6 +489,68 @@ func (w *swarm) forget() {
 	w.wantBack(0, ref, data)
 	w.fetch(1, ref, 0)
 	w.awaitComplete(1, ref, data)
+}
+
+// openFiles: nodes live through hundreds of trials, each with a probe, a content
+// and its removal; none of them may leave files, sockets or pipes open.
+func (w *swarm) openFiles() {
+	const rounds, slack = 5, 8 // slack: connections and threads' files come and go
+	var first []int
+	for i := range rounds {
+		data := Bytes(fmt.Sprintf("open files %d", i), mib)
+		for k, n := range w.nodes {
+			if h, ok := n.(system.Healther); ok {
+				if err := h.Health(Context(w.t)); err != nil {
+					w.t.Fatalf("node %d: health: %v", k, err)
+				}
+			}
+		}
+		ref := w.publish(0, "open files", data)
+		for k := 1; k < len(w.nodes); k++ {
+			w.fetch(k, ref, 0)
+		}
+		for k := 1; k < len(w.nodes); k++ {
+			w.awaitComplete(k, ref, data)
+		}
+		for k, n := range w.nodes {
+			if err := n.Forget(Context(w.t), ref); err != nil {
+				w.t.Fatalf("node %d: forget: %v", k, err)
+			}
+		}
+		if i == 0 {
+			first = w.descriptors()
+		}
+	}
+	last := w.descriptors()
+	w.t.Logf("open files of each process: %d after the first round, %d after %d", first, last, rounds)
+	for i := range last {
+		if last[i] > first[i]+slack {
+			w.t.Errorf("process %d has %d open files after %d rounds, %d after the first", i, last[i], rounds, first[i])
+		}
+	}
+}
+
+// descriptors are the open files of the nodes' processes, each with its
+// descendants.
+func (w *swarm) descriptors() []int {
+	var all []int
+	for _, p := range processes(w.c.Nodes()) {
+		groups, open := family(p.PID()), 0
+		dirs, _ := filepath.Glob("/proc/[0-9]*/fd")
+		for _, dir := range dirs {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+			if group, err := syscall.Getpgid(pid); err != nil || !slices.Contains(groups, group) {
+				continue
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a child that has ended has none
+				w.t.Fatal(err)
+			}
+			open += len(entries)
+		}
+		all = append(all, open)
+	}
+	return all
 }
 
 // used is the space that files below dir take on disk, in bytes.
@@ -571,12 +691,7 @@ func (w *swarm) seederKilled() {
 	ref, data := w.toHalf(1, 0)
 	w.fetch(2, ref, 0, 1)
 	w.kill(0)
-	for _, i := range []int{1, 2} {
-		f, ok := w.watch(i, ref, half, watched, complete)
-		if ok {
-			w.t.Errorf("node %d is complete without a seeder: %+v", i, f)
-		}
-	}
+	w.never(complete, ref, half, watched, 1, 2)
 	within(w.t, "a seeder that was killed", func() {
 		if _, err := w.nodes[0].Publish(Context(w.t), "more", 1, bytes.NewReader([]byte{1})); err == nil {
 			w.t.Error("a node that was killed publishes")
@@ -622,10 +737,7 @@ func (w *swarm) spoilt() {
 	}
 	w.restart(1, true)
 	w.fetch(1, ref)
-	if f, ok := w.watch(1, ref, size, watched, complete); ok {
-		w.t.Errorf("complete with wrong bytes: %+v", f)
-		return
-	}
+	w.never(complete, ref, size, watched/2, 1)
 	w.restart(0, true)
 	if again := w.publish(0, "spoilt", data); again != ref {
 		w.t.Fatalf("published again as %s, before as %s", again, ref)

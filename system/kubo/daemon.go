@@ -1,0 +1,153 @@
+package kubo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// daemon is one process of Kubo and its repo.
+type daemon struct {
+	host     testbed.Host
+	label    string
+	bin      string
+	repo     string
+	swarmKey string
+	rpc      *rpc
+	gateway  *url.URL
+
+	mu   sync.Mutex
+	proc *testbed.Process
+}
+
+// swarmKey is a private swarm's pre-shared key, as a file of its own.
+func swarmKey() string {
+	var secret [32]byte
+	rand.Read(secret[:]) // never fails
+	return "/key/swarm/psk/1.0.0/\n/base16/\n" + hex.EncodeToString(secret[:]) + "\n"
+}
+
+// prepare makes the repo of a node whose RPC is at port.
+func prepare(ctx context.Context, d system.Deployment, h testbed.Host, label, bin, key string, port int) (*daemon, error) {
+	k := &daemon{host: h, label: label, bin: bin, repo: filepath.Join(d.Dir, strings.ReplaceAll(label, "/", "-")), swarmKey: key}
+	if err := k.initialize(ctx); err != nil {
+		return nil, err
+	}
+	ports := []int{port}
+	for len(ports) < 3 {
+		p, err := h.FreePort(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if p != ports[0] && p != ports[len(ports)-1] { // the kernel may name one twice
+			ports = append(ports, p)
+		}
+	}
+	if err := configure(k.config(), h.Addr(), ports[0], ports[1], ports[2]); err != nil {
+		return nil, err
+	}
+	var err error
+	k.gateway = &url.URL{Scheme: "http", Host: system.JoinPort(h, ports[1])}
+	k.rpc, err = newRPC(h.Dial, &url.URL{Scheme: "http", Host: system.JoinPort(h, ports[0])})
+	return k, err
+}
+
+func (k *daemon) config() string { return filepath.Join(k.repo, "config") }
+
+// initialize makes a repo with the swarm's key. With the name of a configuration
+// the node has its settings and identity.
+func (k *daemon) initialize(ctx context.Context, config ...string) error {
+	if err := os.MkdirAll(k.repo, 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	args := []string{"init", "--profile=test,announce-off"}
+	if len(config) > 0 {
+		args = append([]string{"init"}, config...)
+	}
+	cmd := exec.CommandContext(ctx, k.bin, args...)
+	cmd.Env = append(environment(k.repo), "PATH="+os.Getenv("PATH"), "HOME="+k.repo)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s init: %w: %s", k.bin, err, strings.TrimSpace(string(out)))
+	}
+	return os.WriteFile(filepath.Join(k.repo, "swarm.key"), []byte(k.swarmKey), 0o600)
+}
+
+func environment(repo string) []string {
+	return []string{
+		"IPFS_PATH=" + repo,
+		"LIBP2P_FORCE_PNET=1", // or a node without the key joins the public network
+		"IPFS_TELEMETRY=off",
+	}
+}
+
+// run starts the process and waits until it answers.
+func (k *daemon) run(ctx context.Context) (i identity, err error) {
+	p, err := k.host.Start(ctx, testbed.Command{
+		Name: k.label, Role: "system", Args: []string{k.bin, "daemon"}, Dir: k.repo,
+		Env: environment(k.repo),
+		Ready: func(ctx context.Context) (err error) {
+			i, err = k.rpc.id(ctx)
+			return err
+		},
+	})
+	if err != nil {
+		return i, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.proc = p
+	return i, nil
+}
+
+// empty makes the repo anew; identity and settings stay.
+func (k *daemon) empty(ctx context.Context) error {
+	config, err := os.ReadFile(k.config())
+	if err != nil {
+		return err
+	}
+	kept := k.repo + ".config"
+	if err := os.WriteFile(kept, config, 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(kept)
+	if err := os.RemoveAll(k.repo); err != nil {
+		return err
+	}
+	if err := k.initialize(ctx, kept); err != nil {
+		return err
+	}
+	return os.WriteFile(k.config(), config, 0o600)
+}
+
+func (k *daemon) process() *testbed.Process {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.proc
+}
+
+// alive says whether the process has not ended.
+func (k *daemon) alive() error {
+	p := k.process()
+	if p == nil {
+		return fmt.Errorf("kubo: the process %s has not been started", k.label)
+	}
+	select {
+	case <-p.Done():
+		return fmt.Errorf("kubo: the process %s has ended (%v); see %s", p.Name(), p.Err(), p.LogPath())
+	default:
+		return nil
+	}
+}

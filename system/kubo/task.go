@@ -1,0 +1,213 @@
+package kubo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// redial is how often the peers that an incomplete content was told of are
+// dialled again when they are not connected.
+const redial = 2 * time.Second
+
+// task is a content that a node has or fetches.
+type task struct {
+	member *member
+	ref    system.Ref
+	before traffic // of the node when it was told
+
+	mu             sync.Mutex
+	from           []string
+	cancel         context.CancelFunc // nil: nothing is under way
+	done           chan struct{}
+	size, verified int64
+	overhead       int64 // bytes of blocks that are not the content's
+	complete       bool
+	trouble        string
+}
+
+// begin fetches what is not there, unless that is under way, from more peers.
+func (t *task) begin(from []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, a := range from {
+		if !slices.Contains(t.from, a) {
+			t.from = append(t.from, a)
+		}
+	}
+	if t.complete {
+		return
+	}
+	if t.cancel != nil {
+		return // the next redial has them
+	}
+	ctx, cancel := context.WithCancel(context.Background()) // until it is there, or stopped
+	t.cancel, t.done = cancel, make(chan struct{})
+	go t.run(ctx, t.done)
+}
+
+// run pins the content and keeps the node connected until all of it is there.
+func (t *task) run(ctx context.Context, done chan struct{}) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer close(done)
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() {
+		for wait(ctx, 0); ctx.Err() == nil; wait(ctx, redial) {
+			t.dial(ctx)
+		}
+	})
+	for ctx.Err() == nil {
+		err := t.pin(ctx)
+		t.mu.Lock()
+		if err == nil {
+			t.complete, t.verified, t.trouble = true, t.size, ""
+		} else if ctx.Err() == nil {
+			t.trouble = err.Error()
+		}
+		t.mu.Unlock()
+		if err == nil {
+			return
+		}
+		wait(ctx, redial) // what keeps it may pass
+	}
+}
+
+func wait(ctx context.Context, pause time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+}
+
+// dial connects the node to those that it was told of. Who is not there is tried
+// again later.
+func (t *task) dial(ctx context.Context) {
+	t.mu.Lock()
+	from := slices.Clone(t.from)
+	t.mu.Unlock()
+	t.member.mu.Lock()
+	from = append(from, t.member.known...)
+	t.member.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	there, err := t.member.rpc.peers(ctx)
+	if err != nil {
+		return // the daemon has ended: others say so
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, a := range from {
+		id, err := peerOf(a)
+		if err != nil || there[id] || a == t.member.address {
+			continue
+		}
+		there[id] = true
+		wg.Go(func() { _ = t.member.rpc.swarm(ctx, "connect", a) }) // again in a while
+	}
+}
+
+// pin has the daemon fetch what is missing, which tells its progress twice a
+// second, and learns the size from the root as soon as that is there.
+func (t *task) pin(ctx context.Context) error {
+	r := t.member.rpc
+	resp, err := r.call(ctx, "pin/add", url.Values{"arg": {string(t.ref)}, "progress": {"true"}})
+	if err != nil {
+		return err
+	}
+	pinned := false
+	err = r.decode("pin/add", resp, func(d *json.Decoder) error {
+		var p struct {
+			Pins     []string
+			Progress int   // blocks
+			Bytes    int64 // of them
+		}
+		if err := d.Decode(&p); err != nil {
+			return err
+		}
+		pinned = pinned || len(p.Pins) > 0
+		if p.Progress == 0 {
+			return nil
+		}
+		return t.progress(ctx, p.Bytes)
+	})
+	if err == nil && !pinned {
+		err = fmt.Errorf("kubo: pin/add on %s: ended without a pin: %w", r.base.Host, system.ErrAnswer)
+	}
+	if err != nil {
+		return err
+	}
+	return t.measure(ctx)
+}
+
+// progress notes how many bytes of blocks there are. What is not the file's, the
+// links to its blocks, is taken off all of it at once: never too much is told.
+func (t *task) progress(ctx context.Context, blocks int64) error {
+	if err := t.measure(ctx); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.verified = min(max(t.verified, blocks-t.overhead), t.size)
+	return nil
+}
+
+// measure learns from the root how large content and graph are.
+func (t *task) measure(ctx context.Context) error {
+	t.mu.Lock()
+	known := t.size >= 0 && t.overhead > 0
+	t.mu.Unlock()
+	if known {
+		return nil
+	}
+	var s struct{ Size, CumulativeSize int64 }
+	err := t.member.rpc.json(ctx, "files/stat", url.Values{"arg": {"/ipfs/" + string(t.ref)}, "offline": {"true"}}, &s)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.size, t.overhead = s.Size, max(s.CumulativeSize-s.Size, 0)
+	return nil
+}
+
+// published: the node has got all of it in another way.
+func (t *task) published(size int64) {
+	t.stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.size, t.verified, t.complete, t.trouble = size, size, true, ""
+}
+
+func (t *task) fetched(now traffic) system.Fetched {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := system.Fetched{
+		Size: t.size, Verified: t.verified, Written: t.verified, Complete: t.complete,
+		Received: now.DataReceived - t.before.DataReceived, Sent: now.DataSent - t.before.DataSent,
+		Peers: len(now.Peers), Trouble: t.trouble,
+	}
+	if f.Trouble == "" && !f.Complete && f.Peers == 0 {
+		f.Trouble = "no peers"
+	}
+	return f
+}
+
+// stop ends what is under way and waits for its end.
+func (t *task) stop() {
+	t.mu.Lock()
+	cancel, done := t.cancel, t.done
+	t.cancel = nil
+	t.mu.Unlock()
+	if cancel != nil {
+		cancel()
+		<-done
+	}
+}
