@@ -63,6 +63,15 @@ func (l *leecher) end(at time.Duration, outcome record.Outcome, class string) {
 	}
 }
 
+// lost ends a leecher whose node is gone for good. One that was still to come has
+// come to nothing at the moment at which it would have.
+func (l *leecher) lost(at time.Duration, outcome record.Outcome, class string) {
+	if l.started == 0 {
+		l.started = l.released
+	}
+	l.end(max(at, l.released), outcome, class)
+}
+
 // again lets a leecher begin anew, whose node has lost what it had. The lock is
 // the caller's.
 func (t *swarmTrial) again(l *leecher) {

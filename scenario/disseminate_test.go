@@ -124,7 +124,7 @@ func (s *swarmTest) trial(ctx context.Context) error {
 		Block: func(b []byte) error {
 			ops, err := record.DecodeBlock(b, nil)
 			s.ops = append(s.ops, ops...)
-			return errors.Join(err, sum.Ops(ops))
+			return errors.Join(err, record.Check(ops), sum.Ops(ops))
 		},
 		Marks: func(m []record.Mark) error { s.marks = append(s.marks, m...); return nil },
 		Event: func(e record.Event) error {
@@ -416,6 +416,48 @@ func TestSwarmCrashOfTheComplete(t *testing.T) {
 		}
 		s.about("the others", s.m["time_last"], 20)
 	})
+}
+
+// TestSwarmLostBeforeItCame: a leecher whose node is gone before its arrival ends
+// when it would have begun. In real time, in which a moment is never met exactly.
+func TestSwarmLostBeforeItCame(t *testing.T) {
+	s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) {
+		d.Join, d.Faults = "waves of 1 every 150ms", "crash 50% of leechers at 100ms"
+	}, system.Options{"up": fmt.Sprint(100 * swarmUp)})
+	s.runner.site.Limits.Stall = experiment.Duration(500 * time.Millisecond)
+	faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for { // the second is lost, and the last comes
+		r := chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0)
+		if slices.Contains(r.victims[0], r.leechers[1]) && !slices.Contains(r.victims[0], r.leechers[3]) {
+			break
+		}
+		s.seed++
+	}
+	s.run()
+	if !strings.Contains(s.outcomes(), "cancelled crashed on purpose:") {
+		t.Errorf("outcomes %s", s.outcomes())
+	}
+	late := 0
+	for _, op := range s.fetches() {
+		if op.Start < op.Intended || op.LastByte < op.Start {
+			t.Errorf("%+v", op)
+		}
+		if op.Outcome == record.Cancelled && op.Start == op.Intended && op.LastByte == op.Start {
+			late++
+		}
+	}
+	if late == 0 {
+		t.Errorf("none was lost before it came: %+v", s.fetches())
+	}
+
+	l := &leecher{released: 30 * time.Second}
+	l.lost(10*time.Second, record.Error, classDied)
+	if l.started != l.released || l.ended != l.released {
+		t.Errorf("one that was to come at %v began at %v and ended at %v", l.released, l.started, l.ended)
+	}
 }
 
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
