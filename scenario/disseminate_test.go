@@ -707,6 +707,25 @@ func TestSwarmLinks(t *testing.T) {
 	})
 }
 
+// TestSwarmUsage: nodes of the deployment that take no part are not the cell's.
+func TestSwarmUsage(t *testing.T) {
+	cell := experiment.Cell{Disseminate: &experiment.ResolvedDisseminate{Nodes: 2}}
+	measure := func(nodes ...NodeUsage) map[string]float64 {
+		return Disseminate{}.Measure(Measured{Cell: cell, Load: Load{Metrics: map[string]float64{contentReceived: 2e9}},
+			Usage: Usage{SystemCPU: 7, SystemRSSPeak: 4e9, Nodes: nodes}})
+	}
+	m := measure(NodeUsage{CPU: 0.5, RSSPeak: 1e6}, NodeUsage{CPU: 1.5, RSSPeak: 2e6}, NodeUsage{CPU: 5, RSSPeak: 4e9})
+	if m["system_cpu"] != 2 || m["system_cpu_per_gb"] != 1 || m["node_rss_peak"] != 2e6 {
+		t.Errorf("metrics %v", m)
+	}
+	m = measure(NodeUsage{CPU: 0.5, RSSPeak: 1e6}, NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN()})
+	for _, key := range []string{"system_cpu", "system_cpu_per_gb", "node_rss_peak"} {
+		if v, has := m[key]; has {
+			t.Errorf("%s is %v, and a node of two was not seen", key, v)
+		}
+	}
+}
+
 // TestSwarmRoles: the same choices for all systems; seeder sets repeat.
 func TestSwarmRoles(t *testing.T) {
 	d := &experiment.ResolvedDisseminate{Nodes: 16, Seeders: 3, SeederSets: 2, Slow: 0.5}
