@@ -42,9 +42,9 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
 			Help: "load line divided by the time until all have it"},
 		{Key: "ok_rate", Name: "ok leechers", Unit: "ratio", Better: record.Higher,
-			Help: "leechers that have the content, compared byte by byte after the load, divided by those that came to an end of their own: deadlines and those crashed or cut away on purpose are in neither"},
+			Help: "leechers that have the content, compared byte by byte after the load, divided by all but those crashed or cut away on purpose"},
 		{Key: "overhead", Name: "bytes on the leechers' links", Unit: "×", Better: record.Lower,
-			Help: "bytes that crossed the leechers' links towards them, IP packets of whatever kind, divided by the content bytes of the ok leechers"},
+			Help: "bytes that crossed the ok leechers' links towards them, IP packets of whatever kind, divided by their content bytes"},
 		{Key: "duplicates", Name: "payload received", Unit: "×", Better: record.Lower,
 			Help: "payload bytes that ok leechers have received, by their nodes' own word, divided by their content bytes: what is above 1 came twice or was thrown away; leechers that were killed are left out, as their counts begin anew"},
 		{Key: "seeder_share", Name: "seeders' share of what was sent", Unit: "ratio", Better: record.Neither,
@@ -111,7 +111,7 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 		fetch = append(fetch, lifetime(f, hadAll(f)))
 		disk = append(disk, lifetime(d, hadAll(d)))
 		first = append(first, lifetime(f, f.FirstByte))
-		if f.Outcome.Finished() {
+		if f.Outcome.Finished() || f.Outcome == record.Deadline {
 			finished++
 		}
 		put("resolution", max(load.Metrics["resolution"], l.gap.Seconds()))
@@ -151,7 +151,7 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	put("stalls", float64(t.stalls))
 	put(contentReceived, float64(t.verified))
 	t.lineMetrics(put, load.Metrics["time_last"])
-	t.trafficMetrics(put, float64(ok)*size)
+	t.trafficMetrics(put)
 	t.recoveryMetrics(put)
 	if !t.stay.Forever {
 		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
@@ -185,8 +185,8 @@ func (t *swarmTrial) lineMetrics(put func(string, float64), last float64) {
 	}
 }
 
-func (t *swarmTrial) trafficMetrics(put func(string, float64), content float64) {
-	var received, sent, seeders, payload, of float64
+func (t *swarmTrial) trafficMetrics(put func(string, float64)) {
+	var received, content, sent, seeders, payload, of float64
 	for _, m := range t.members {
 		sent += m.traffic.sent
 		l := m.leecher
@@ -194,8 +194,13 @@ func (t *swarmTrial) trafficMetrics(put func(string, float64), content float64) 
 			seeders += m.traffic.sent
 			continue
 		}
+		f, _ := t.ops(m)
+		if f.Outcome != record.OK {
+			continue
+		}
 		received += m.traffic.received
-		if f, _ := t.ops(m); f.Outcome == record.OK && m.life == 0 && l.last.Received > 0 {
+		content += float64(t.size)
+		if m.life == 0 && l.last.Received > 0 {
 			payload += float64(l.last.Received)
 			of += float64(t.size)
 		}

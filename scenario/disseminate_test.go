@@ -39,6 +39,7 @@ type swarmTest struct {
 	marks  []record.Mark
 	events []record.Event
 	load   Load
+	edges  int // how often it was told that the load begins or ends
 	took   time.Duration
 	m      map[string]float64
 }
@@ -116,11 +117,12 @@ func (s *swarmTest) links() *memLinks { return s.runner.site.Network.(*memLinks)
 // trial executes one.
 func (s *swarmTest) trial(ctx context.Context) error {
 	s.t.Helper()
-	s.ops, s.marks, s.events = nil, nil, nil
+	s.ops, s.marks, s.events, s.edges = nil, nil, nil, 0
 	sum := record.NewSummary()
 	begun := time.Now()
 	load, err := s.runner.Trial(ctx, s.cell, s.seed, Sink{
 		Epoch: begun, Number: s.number,
+		Begin: func() { s.edges++ }, End: func() { s.edges++ },
 		Block: func(b []byte) error {
 			ops, err := record.DecodeBlock(b, nil)
 			s.ops = append(s.ops, ops...)
@@ -231,6 +233,9 @@ func TestSwarmTimes(t *testing.T) {
 				if most := int64(s.m["time_last"]/swarmPoll.Seconds()) + 3; n.Asked() > most {
 					t.Errorf("node %d was asked %d times, of %d", i, n.Asked(), most)
 				}
+			}
+			if s.edges != 2 {
+				t.Errorf("the load has %d edges", s.edges)
 			}
 			s.wantMarks()
 		})
@@ -569,6 +574,9 @@ func TestSwarmBadNodes(t *testing.T) {
 						t.Errorf("resolution %v, and an answer takes %v", r, c.trouble.Slow)
 					}
 				}
+				if o := s.m["overhead"]; math.Abs(o-1) > 1e-6 {
+					t.Errorf("overhead %v, and nothing came twice", o)
+				}
 				if last, has := s.m["time_last"]; has != (c.outcomes == "map[ok:3]") {
 					t.Errorf("time_last %v, %v", last, has)
 				}
@@ -621,7 +629,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
 func TestSwarmDeadline(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 1 every 4s" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 1 every 8s" }, nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second)
 		s.run()
 		if !strings.Contains(s.outcomes(), "deadline:") {
@@ -632,8 +640,14 @@ func TestSwarmDeadline(t *testing.T) {
 				t.Errorf("deadline after %v", took)
 			}
 		}
-		if _, has := s.m["time_p75"]; has {
-			t.Errorf("metrics %v", s.m)
+		ok := 0.0
+		for _, op := range s.fetches() {
+			if op.Outcome == record.OK {
+				ok++
+			}
+		}
+		if _, has := s.m["time_p75"]; has || ok == 0 || s.m["ok_rate"] != ok/3 {
+			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
 		}
 	})
 }
