@@ -3,7 +3,6 @@ package scenario
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -34,7 +33,7 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "first_byte", Name: "time to the first byte, median", Unit: "s", Better: record.Lower,
 			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told of a verified byte, those without one as in the median of the times; a system that verifies in large pieces tells it late"},
 		{Key: "start_spread", Name: "spread of the start", Unit: "s", Better: record.Lower,
-			Help: "from the earliest to the latest call that gave a leecher its task, each counted from its release"},
+			Help: "from the earliest to the latest first call that gave a leecher its task, of those that there was one for, each counted from its release"},
 		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
 			Help: "longest time of a leecher under way from the start of a poll that was answered to the end of the next: what a poll told for the first time may have happened so much earlier at most"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
@@ -147,7 +146,7 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	}
 	put("disk_median", stats.ProductLimit(disk, 0.5))
 	put("first_byte", stats.ProductLimit(first, 0.5))
-	put("start_spread", t.spread().Seconds())
+	put("start_spread", t.spread())
 	put("stalls", float64(t.stalls))
 	put(contentReceived, float64(t.verified))
 	t.lineMetrics(put, load.Metrics["time_last"])
@@ -159,15 +158,20 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	return load
 }
 
-// spread is that of the leechers' starts.
-func (t *swarmTrial) spread() time.Duration {
-	earliest, latest := time.Duration(math.MaxInt64), time.Duration(0)
+// spread is that of the leechers' starts in seconds; NaN: none was told of its task.
+func (t *swarmTrial) spread() float64 {
+	earliest, latest := math.NaN(), math.NaN()
 	for _, m := range t.leechers {
-		if late := m.leecher.started - m.leecher.released; m.leecher.started > 0 {
-			earliest, latest = min(earliest, late), max(latest, late)
+		if m.leecher.called == 0 {
+			continue
 		}
+		late := (m.leecher.called - m.leecher.released).Seconds()
+		if math.IsNaN(earliest) {
+			earliest, latest = late, late
+		}
+		earliest, latest = min(earliest, late), max(latest, late)
 	}
-	return max(0, latest-earliest)
+	return latest - earliest
 }
 
 func (t *swarmTrial) lineMetrics(put func(string, float64), last float64) {

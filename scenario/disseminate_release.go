@@ -149,9 +149,12 @@ func (t *swarmTrial) fetch(m *member) {
 	t.mu.Lock()
 	life := m.life
 	from := t.peers(m)
+	begun := t.now()
+	if m.leecher.called == 0 {
+		m.leecher.called = begun
+	}
 	t.mu.Unlock()
 	one, cancel := context.WithTimeout(t.load, t.startLimit())
-	begun := t.now()
 	err := m.node.Fetch(one, t.ref, from)
 	cancel()
 	now := t.now()

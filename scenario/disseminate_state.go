@@ -29,7 +29,8 @@ type leecher struct {
 	offset time.Duration // from the release of all to its own
 
 	released time.Duration // intended
-	started  time.Duration // its call of Fetch began
+	started  time.Duration // it is to be told of its task
+	called   time.Duration // its first call of Fetch began
 	told     bool          // Fetch has returned: it has its task, in its daemon's present life
 
 	last     system.Fetched // latest answer

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -465,6 +466,36 @@ func TestSwarmLostBeforeItCame(t *testing.T) {
 	}
 }
 
+// TestSwarmStarts: their spread is that of the calls that there were. One that comes
+// while its node is down is told of its task when it is back, and the ends of those
+// that never were are no starts.
+func TestSwarmStarts(t *testing.T) {
+	for faults, want := range map[string]float64{
+		"crash leechers at 1s for 4s": 3, // one told at once, two at 5 s that came at 2 s and at 4 s
+		"crash leechers at 1s":        0,
+	} {
+		virtual(t, func(t *testing.T) {
+			s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
+				d.Join, d.Faults = "waves of 1 every 2s", faults
+			}, nil)
+			s.run()
+			if got := s.m["start_spread"]; math.Abs(got-want) > 1e-6 {
+				t.Errorf("%s: starts %v s apart, want %v", faults, got, want)
+			}
+		})
+	}
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "none" }, nil)
+		trial, err := s.runner.trial(s.cell, 1, Sink{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := trial.spread(); !math.IsNaN(got) {
+			t.Errorf("the spread of no starts is %v", got)
+		}
+	})
+}
+
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
 	virtual(t, func(t *testing.T) {
@@ -673,8 +704,23 @@ func TestSwarmCancelled(t *testing.T) {
 	})
 }
 
-// TestSwarmFresh: nodes are started anew before the trial, and nothing that was
-// there is.
+// starts counts how often a node is started anew, and refuses it where it is told to.
+type starts struct {
+	system.Restarter
+	n    *atomic.Int64
+	fail error
+}
+
+func (r starts) Restart(ctx context.Context, keep bool) error {
+	r.n.Add(1)
+	if r.fail != nil {
+		return r.fail
+	}
+	return r.Restarter.Restart(ctx, keep)
+}
+
+// TestSwarmFresh: nodes are started anew before the trial, once, and nothing that
+// was there is.
 func TestSwarmFresh(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Fresh = true }, nil)
@@ -682,7 +728,14 @@ func TestSwarmFresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var n atomic.Int64
+		for _, m := range s.runner.nodes {
+			m.restarter = starts{m.restarter, &n, nil}
+		}
 		s.run()
+		if n.Load() != 3 {
+			t.Errorf("3 nodes were started %d times", n.Load())
+		}
 		if _, err := s.nodes[0].Fetched(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
 			t.Errorf("what was there: %v", err)
 		}
