@@ -170,6 +170,24 @@ func TestRatesAreOverTrials(t *testing.T) {
 	}
 }
 
+// What a leecher has after it was decided about is not on the way to completion.
+func TestMarksAfterTheEndAreNone(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{file: strings.Replace(swarmFile, "[deluge, boxo]", "[deluge]", 1), leechers: func(_ *experiment.Cell, _ int, _ float64, all []leech) {
+		for i := range all {
+			all[i] = leech{took: 10, got: 0.94, after: 0.97, outcome: record.Stalled}
+		}
+	}}.build(t)
+	s := cellOf(t, r, "deluge")
+	for i, share := range shares {
+		for _, q := range []Reached{s.Leecher[i], s.Together[i]} {
+			if (share > 0.94) != (q.Beyond == 8) {
+				t.Errorf("%v of the content: %+v", share, q)
+			}
+		}
+	}
+}
+
 // The way to completion is that of the marks.
 func TestWayToCompletion(t *testing.T) {
 	t.Parallel()
