@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -392,6 +393,59 @@ func TestSwarmPanelsAreBySeederRatio(t *testing.T) {
 	slices.Sort(names)
 	if want := []string{"seeders 12.5 % of nodes", "seeders 25 % of nodes", "seeders 50 % of nodes", "seeders 6.25 % of nodes"}; !slices.Equal(names, want) {
 		t.Errorf("panels %q, want %q", names, want)
+	}
+}
+
+// Labels that are too long for a column of the terminal stay apart: they are
+// numbered, and written in full below.
+func TestLongLabelsInTheTerminal(t *testing.T) {
+	t.Parallel()
+	faults := []string{"crash seeders at 25% for 5s", "crash seeders at 75% for 5s", "crash seeders at 75% for 9s"}
+	file := strings.NewReplacer("[deluge, boxo]", "[deluge]", "seeders: 1}", "seeders: 1, faults: [none, '"+strings.Join(faults, "', '")+"']}", "repetitions: 8", "repetitions: 2").Replace(swarmFile)
+	text := terminal(t, swarmTruth{file: file}.build(t))
+	for i, want := range faults {
+		if n := strings.Count(text, fmt.Sprintf("[%d]", i+1)); n < 3 || strings.Count(text, want) == 0 {
+			t.Errorf("%q is [%d] %d times in\n%s", want, i+1, n, text)
+		}
+	}
+	if strings.Contains(text, "…") || !strings.Contains(text, "none") {
+		t.Errorf("labels are cut:\n%s", text)
+	}
+}
+
+func terminal(t *testing.T, r *Report) string {
+	t.Helper()
+	var b strings.Builder
+	must(t, r.WriteText(&b, 100))
+	return b.String()
+}
+
+// A cell without a valid trial has no rates, and a count is a whole number.
+func TestNothingIsNotZero(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{trial: func(c *experiment.Cell, _ int, x *record.Trial) {
+		x.Metrics["stalls"] = 3
+		if c.System == "boxo" {
+			x.Invalid = []string{record.ReasonEmulatorLate}
+		}
+	}}.build(t)
+	table := r.outcomeTable()
+	at := map[string]int{}
+	for i, c := range table.Head {
+		at[c.Name] = i
+	}
+	for _, row := range table.Rows {
+		rate, stalls, leechers := row[at["ok"]].Text, row[at["stalls"]].Text, row[at["leechers"]].Text
+		switch row[at["system"]].Text {
+		case "boxo":
+			if rate != "–" || stalls != "–" || leechers != "–" {
+				t.Errorf("no valid trial: ok %s, stalls %s, leechers %s", rate, stalls, leechers)
+			}
+		default:
+			if rate != "100 %" || stalls != "3" || leechers != "56" {
+				t.Errorf("ok %s, stalls %s, leechers %s", rate, stalls, leechers)
+			}
+		}
 	}
 }
 
