@@ -298,10 +298,20 @@ func TestFindingsOfSwarms(t *testing.T) {
 	}
 	two := strings.Replace(swarmFile, "seeders: 1}", "seeders: 2}", 1)
 	for rule, truth := range map[string]swarmTruth{
-		"":             {},
-		"two seeders":  {file: two},
-		"beyond-line":  {pace: map[string]float64{"deluge": 1.2, "boxo": 0.8}},
-		"below-line":   {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}},
+		"":            {},
+		"two seeders": {file: two},
+		"beyond-line": {pace: map[string]float64{"deluge": 1.2, "boxo": 0.8}},
+		"below-line":  {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}},
+		"one-link-full": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}, seeders: func(c *experiment.Cell, sent []float64) {
+			if c.System == "boxo" {
+				sent[0] = 2.3 // in 2.35 times what the link needs for the content once
+			}
+		}},
+		"machine-busy": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}, metrics: func(c *experiment.Cell, _ int, m map[string]float64) {
+			if c.System == "boxo" {
+				m["box_cpu"], m["others_busy"] = 0.99, 0.8
+			}
+		}},
 		"overhead":     metric("overhead", 1.6),
 		"no-sharing":   metric("seeder_share", 0.97),
 		"start-spread": metric("start_spread", 0.2),
@@ -418,6 +428,19 @@ func terminal(t *testing.T, r *Report) string {
 	var b strings.Builder
 	must(t, r.WriteText(&b, 100))
 	return b.String()
+}
+
+// Of a system without a valid trial it is not said that its leechers got anything.
+func TestVerdictOfSystemsWithoutTrials(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{trial: func(c *experiment.Cell, _ int, x *record.Trial) {
+		if c.System == "boxo" {
+			x.Invalid = []string{record.ReasonEmulatorLate}
+		}
+	}}.build(t)
+	if !strings.Contains(r.Verdict.Text, "every leecher of valid trials got everything, and boxo had none") || r.Verdict.Tone != Warn {
+		t.Errorf("%+v", r.Verdict)
+	}
 }
 
 // A cell without a valid trial has no rates, and a count is a whole number.
