@@ -86,6 +86,9 @@ func (p *Plan) Warnings() []string {
 		warnings = append(warnings, fmt.Sprintf("in %s (%s) an operation is expected to take longer than its deadline of %s: most would end as `deadline`, however healthy the server is; raise limits.deadline",
 			plural(len(late), "cell"), few(late, 6), deadline))
 	}
+	if text := p.lateFaults(); text != "" {
+		warnings = append(warnings, text)
+	}
 	if text := p.uneven(); text != "" {
 		warnings = append(warnings, text)
 	}
