@@ -167,13 +167,13 @@ func (s *Swarm) complete() {
 	}
 }
 
-// reached summarises a time over the trials; NaN: that trial never came to it.
+// reached summarises a time over the trials; NaN or +Inf: that trial never came to it.
 func (s *Swarm) reached(share float64, of func(swarmTrial) float64) Reached {
 	q := Reached{Share: share, N: s.Trials, Median: unknown, Lo: unknown, Hi: unknown, least: unknown, most: unknown}
 	var known []float64
 	for _, t := range s.trials {
 		v := of(t)
-		if math.IsNaN(v) {
+		if math.IsNaN(v) || math.IsInf(v, 1) {
 			q.Beyond++
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // shares of the content at which the way to completion is told, as in the study
@@ -207,14 +208,14 @@ func orZero(v float64) float64 {
 }
 
 // nodesOf takes the nodes of a trial from its details: one of each kind per
-// node, in the order of the cluster's nodes.
+// node, in the order of the cluster's nodes. What is not known is negative.
 func nodesOf(details []record.Detail) []swarmNode {
 	values := map[string][]record.Detail{}
 	for _, d := range details {
 		values[d.Kind] = append(values[d.Kind], d)
 	}
 	at := func(kind string, i int) float64 {
-		if i < len(values[kind]) {
+		if i < len(values[kind]) && values[kind][i].Value >= 0 {
 			return values[kind][i].Value
 		}
 		return math.NaN()
@@ -230,56 +231,20 @@ func nodesOf(details []record.Detail) []swarmNode {
 	return all
 }
 
-// productLimit is the quantile q of times of which some are only known to be
-// longer than what was watched: Kaplan–Meier. NaN when it lies beyond.
-func productLimit(times []float64, known []bool, q float64) float64 {
-	order := make([]int, len(times))
-	for i := range order {
-		order[i] = i
-	}
-	// What was cut off at the very time of an event was still watched at it.
-	slices.SortFunc(order, func(a, b int) int {
-		if c := cmp.Compare(times[a], times[b]); c != 0 {
-			return c
-		}
-		switch {
-		case known[a] == known[b]:
-			return 0
-		case known[a]:
-			return -1
-		}
-		return 1
-	})
-	longer := 1.0
-	for i, at := range order {
-		if !known[at] {
-			continue
-		}
-		longer *= 1 - 1/float64(len(order)-i)
-		if 1-longer >= q-1e-9 {
-			return times[at]
-		}
-	}
-	return math.NaN()
-}
-
 // reach is the time in which the q-th share of a trial's leechers came to a
-// moment of theirs. Who failed never would have; who was cut off, by the deadline
+// moment of theirs, +Inf when it did not. Who failed never would have; who was cut off, by the deadline
 // or on purpose, is known to have taken longer than it was watched.
 func (s *spread) reach(q float64, moment func(*fetched) float64) float64 {
-	var times []float64
-	var known []bool
+	var all []stats.Lifetime
 	for i := range s.leechers {
 		f := &s.leechers[i]
+		l := stats.Lifetime{Time: f.after(f.end)}
 		if m := moment(f); !math.IsNaN(m) {
-			times, known = append(times, f.after(m)), append(known, true)
-			continue
+			l = stats.Lifetime{Time: f.after(m), Happened: true}
+		} else if f.outcome.ServerFailure() {
+			l.Time = math.Inf(1)
 		}
-		until := f.after(f.end)
-		if f.outcome.ServerFailure() {
-			until = math.Inf(1)
-		}
-		times, known = append(times, until), append(known, false)
+		all = append(all, l)
 	}
-	return productLimit(times, known, q)
+	return stats.ProductLimit(all, q)
 }

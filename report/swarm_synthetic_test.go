@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 var swarmCatalog = experiment.Catalog{
@@ -148,17 +149,16 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 	m := map[string]float64{"first_byte": 0.04, "start_spread": 0.001, "resolution": poll, "overhead": 1.06, "duplicates": 1.01, "seeder_share": 0.3, "stalls": 0,
 		"ok_rate": float64(ok) / float64(l), "system_cpu": 1, "system_cpu_per_gb": 4, "node_rss_peak": 6e7, "harness_cpu": 0.02, "others_busy": 0.01}
 	quantile := func(of func(leech) float64, q float64) (float64, bool) {
-		var xs []float64
-		var known []bool
+		var lifetimes []stats.Lifetime
 		for _, x := range all {
 			v := of(x)
 			if x.outcome.ServerFailure() {
 				v = math.Inf(1)
 			}
-			xs, known = append(xs, v), append(known, x.outcome == record.OK)
+			lifetimes = append(lifetimes, stats.Lifetime{Time: v, Happened: x.outcome == record.OK})
 		}
-		v := productLimit(xs, known, q)
-		return v, !math.IsNaN(v)
+		v := stats.ProductLimit(lifetimes, q)
+		return v, !math.IsInf(v, 1)
 	}
 	times := func(x leech) float64 { return x.took }
 	disks := func(x leech) float64 { return x.took + poll }

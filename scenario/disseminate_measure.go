@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +17,7 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "time_last", Name: "time until all have it", Unit: "s", Better: record.Lower,
 			Help: "longest time of a leecher from its release to the end of the poll that first told that its last byte is verified; absent unless all are ok, those left out that were crashed or cut away on purpose"},
 		{Key: "time_median", Name: "time until a leecher has it, median", Unit: "s", Better: record.Lower,
-			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told that the last byte is verified; leechers that are not ok are censored at the moment at which it was decided what became of them (Kaplan-Meier); absent where it is not reached"},
+			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told that the last byte is verified; leechers that failed count as slower than any, those at their deadline and those crashed or cut away on purpose as slower than they were watched (Kaplan-Meier); absent where it is not reached"},
 		{Key: "time_p25", Name: "time until a leecher has it, 25th percentile", Unit: "s", Better: record.Lower,
 			Help: "as the median"},
 		{Key: "time_p75", Name: "time until a leecher has it, 75th percentile", Unit: "s", Better: record.Lower,
@@ -34,7 +33,7 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "disk_last", Name: "time until all have it on disk", Unit: "s", Better: record.Lower,
 			Help: "as the time until all have it, likewise"},
 		{Key: "first_byte", Name: "time to the first byte, median", Unit: "s", Better: record.Lower,
-			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told of a verified byte, those without one censored (Kaplan-Meier); a system that verifies in large pieces tells it late"},
+			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told of a verified byte, those without one as in the median of the times; a system that verifies in large pieces tells it late"},
 		{Key: "start_spread", Name: "spread of the start", Unit: "s", Better: record.Lower,
 			Help: "from the earliest to the latest call that gave a leecher its task, each counted from its release"},
 		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
@@ -53,10 +52,12 @@ func (Disseminate) Metrics() []record.Metric {
 			Help: "bytes that crossed the seeders' links from them divided by those that crossed all nodes' links from them"},
 		{Key: "stalls", Name: "stalls", Unit: "1", Better: record.Lower,
 			Help: "times that a leecher got no further verified byte for limits.stall (or three polls, where these are longer), whether it went on or not"},
+		{Key: "outage", Name: "outage", Unit: "s", Better: record.Neither,
+			Help: "of faults that were undone, the longest time from the fault's beginning (just before the nodes are killed or the links are changed) to its having been undone (all its nodes are ready again, seeders have published again; the links are as before): it is longer than the fault's \"for\" by what starting takes, which is the system's"},
 		{Key: "recovery", Name: "time to recover", Unit: "s", Better: record.Lower,
-			Help: "median, over the leechers that a fault left unfinished and that recovered, of the time from the fault's end (the restart of the node, the healing) to the end of the poll that first told more verified bytes than before; of a crash or a cut among leechers the leechers struck, else all; not of changes of rate"},
+			Help: "median, over the leechers that a fault had struck and that recovered, of the time from the fault's undoing to the end of the poll that first told more verified bytes than before; undone is a fault for a leecher that was killed when its node is ready again, for those without a killed seeder when that has published again, for those cut from a seeder when the links are as before; struck are the leechers that the fault kills and those that it keeps from a seeder; not by changes of rate"},
 		{Key: "recovered", Name: "recovered leechers", Unit: "ratio", Better: record.Higher,
-			Help: "those that recovered divided by all that such faults left unfinished"},
+			Help: "those that recovered divided by all that were struck by a fault which was to be undone and had not all when it was, or failed before"},
 		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of all the system's processes from just before the release to the end of the load"},
 		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
@@ -74,38 +75,26 @@ func (Disseminate) Metrics() []record.Metric {
 	}
 }
 
-// lifetime is a time that an event ended, or that it was cut off at.
-type lifetime struct {
-	seconds float64
-	event   bool
+// lifetime is how long a leecher took until a moment of it; 0: it did not come.
+// One that failed never would have come to it, and is slower than any; one that
+// the experiment cut off is only known to have taken longer than it was watched.
+func lifetime(op record.Op, moment int64) stats.Lifetime {
+	since := func(at int64) float64 { return float64(at-op.Intended) / 1e9 }
+	switch {
+	case moment > 0:
+		return stats.Lifetime{Time: since(moment), Happened: true}
+	case op.Outcome.ServerFailure():
+		return stats.Lifetime{Time: math.Inf(1)}
+	}
+	return stats.Lifetime{Time: since(op.LastByte)}
 }
 
-// quantileOf is the quantile q of some lifetimes by the product limit (Kaplan and
-// Meier 1958): the shortest time by which the share q has had its event. +Inf: it
-// is not reached. It is exact, where [record.Summary] rounds, and takes every
-// leecher without the content as cut off, where that leaves failures out.
-func quantileOf(all []lifetime, q float64) float64 {
-	slices.SortFunc(all, func(a, b lifetime) int {
-		if c := cmp.Compare(a.seconds, b.seconds); c != 0 || a.event == b.event {
-			return c
-		}
-		if a.event { // one cut off at the moment of an event was still there
-			return -1
-		}
-		return 1
-	})
-	longer := 1.0
-	for i, l := range all {
-		if !l.event {
-			continue
-		}
-		left := float64(len(all) - i)
-		longer *= 1 - 1/left
-		if 1-longer >= q-1e-9 {
-			return l.seconds
-		}
+// hadAll is when an operation had all; 0: never.
+func hadAll(op record.Op) int64 {
+	if op.Outcome != record.OK {
+		return 0
 	}
-	return math.Inf(1)
+	return op.LastByte
 }
 
 // loaded is what the trial says of itself. cpu is that of this process in the load.
@@ -115,20 +104,16 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	seconds := (t.ended - t.released).Seconds()
 	load := Load{Seconds: seconds, CPU: cpu, Metrics: map[string]float64{}, Details: t.details(), Notes: t.notes}
 	put := numbers(load.Metrics)
-	var fetch, disk, first []lifetime
+	var fetch, disk, first []stats.Lifetime
 	var all, ok, finished int
 	last, diskLast := 0.0, 0.0
 	for _, m := range t.leechers {
 		l := m.leecher
 		f, d := t.ops(m)
 		took := func(op record.Op) float64 { return float64(op.LastByte-op.Intended) / 1e9 }
-		fetch = append(fetch, lifetime{took(f), f.Outcome == record.OK})
-		disk = append(disk, lifetime{took(d), d.Outcome == record.OK})
-		if f.FirstByte > 0 {
-			first = append(first, lifetime{float64(f.FirstByte-f.Intended) / 1e9, true})
-		} else {
-			first = append(first, lifetime{took(f), false})
-		}
+		fetch = append(fetch, lifetime(f, hadAll(f)))
+		disk = append(disk, lifetime(d, hadAll(d)))
+		first = append(first, lifetime(f, f.FirstByte))
 		if f.Outcome.Finished() {
 			finished++
 		}
@@ -155,16 +140,16 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	if finished > 0 {
 		put("ok_rate", float64(ok)/float64(finished))
 	}
-	put("time_median", quantileOf(fetch, 0.5))
-	put("time_p25", quantileOf(fetch, 0.25))
-	put("time_p75", quantileOf(fetch, 0.75))
+	put("time_median", stats.ProductLimit(fetch, 0.5))
+	put("time_p25", stats.ProductLimit(fetch, 0.25))
+	put("time_p75", stats.ProductLimit(fetch, 0.75))
 	for speed, of := range map[string]string{"speed_median": "time_median", "speed_p25": "time_p75", "speed_p75": "time_p25"} {
 		if at := load.Metrics[of]; at > 0 {
 			put(speed, size/at)
 		}
 	}
-	put("disk_median", quantileOf(disk, 0.5))
-	put("first_byte", quantileOf(first, 0.5))
+	put("disk_median", stats.ProductLimit(disk, 0.5))
+	put("first_byte", stats.ProductLimit(first, 0.5))
 	put("start_spread", t.spread().Seconds())
 	put("stalls", float64(t.stalls))
 	put(contentReceived, float64(t.verified))
@@ -230,16 +215,28 @@ func (t *swarmTrial) trafficMetrics(put func(string, float64), content float64) 
 }
 
 func (t *swarmTrial) recoveryMetrics(put func(string, float64)) {
-	if len(t.affected) == 0 {
-		return
+	var outages, after []float64
+	for _, f := range t.faults {
+		if f.undone > 0 {
+			outages = append(outages, (f.undone - f.start).Seconds())
+		}
 	}
-	var after []float64
+	held := 0
 	for _, r := range t.affected {
+		if !r.held() {
+			continue
+		}
+		held++
 		if r.after > 0 {
 			after = append(after, r.after.Seconds())
 		}
 	}
-	put("recovered", float64(len(after))/float64(len(t.affected)))
+	if len(outages) > 0 {
+		put("outage", slices.Max(outages))
+	}
+	if held > 0 {
+		put("recovered", float64(len(after))/float64(held))
+	}
 	if len(after) > 0 {
 		put("recovery", stats.Median(after))
 	}

@@ -535,6 +535,47 @@ func TestSwarmBadNodes(t *testing.T) {
 	}
 }
 
+// TestSwarmFailedAreSlowest: leechers that fail early do not make the others'
+// median theirs, and those that the experiment takes away do not count as failed.
+func TestSwarmFailedAreSlowest(t *testing.T) {
+	median := []string{"time_median", "disk_median", "speed_median"}
+	for name, c := range map[string]struct {
+		trouble mem.Trouble
+		absent  []string
+	}{
+		"refuse": {mem.Trouble{Refuse: system.ErrQuota}, append(median, "first_byte")},
+		"lie":    {mem.Trouble{Wrong: true}, median},
+		"stop":   {mem.Trouble{Stop: 0.3}, median},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				s := newSwarmTest(t, 5, 1, nil, nil)
+				who := chooseRoles(s.cell.Disseminate, nil, 1, s.seed, 0).leechers
+				for _, bad := range who[:3] {
+					s.nodes[bad].SetTrouble(c.trouble)
+				}
+				// It is the last, so that all others have come to their ends before.
+				s.nodes[who[3]].SetLinks(mem.Links{Down: map[int]float64{who[3]: 100_000}})
+				s.run()
+				if n := len(s.fetches()); n != 4 || s.m["ok_rate"] != 0.25 {
+					t.Errorf("%d leechers, outcomes %s, metrics %v", n, s.outcomes(), s.m)
+				}
+				s.about("the one that has it", s.m["time_p25"], 100)
+				for _, key := range c.absent {
+					if v, has := s.m[key]; has {
+						t.Errorf("%s of one in four: %v", key, v)
+					}
+				}
+			})
+		})
+	}
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 1s" }, nil)
+		s.run()
+		s.about("the one that was left alone", s.m["time_median"], s.m["time_last"])
+	})
+}
+
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
 func TestSwarmDeadline(t *testing.T) {
 	virtual(t, func(t *testing.T) {
@@ -674,26 +715,6 @@ func TestSwarmProblems(t *testing.T) {
 		p := Disseminate{}.Problems(experiment.SystemUse{Name: "x", Mode: c.mode}, system.Info{Can: c.can}, c.cells)
 		if c.want == "" && len(p) > 0 || c.want != "" && (len(p) != 1 || !strings.Contains(p[0].What, c.want) || p[0].Hint == "") {
 			t.Errorf("%+v: %v", c, p)
-		}
-	}
-}
-
-func TestQuantileOfLifetimes(t *testing.T) {
-	inf := math.Inf(1)
-	for _, c := range []struct {
-		all  []lifetime
-		q    float64
-		want float64
-	}{
-		{nil, 0.5, inf},
-		{[]lifetime{{3, true}, {1, true}, {2, true}}, 0.5, 2},
-		{[]lifetime{{1, true}, {2, true}, {3, true}, {4, true}}, 0.5, 2},
-		{[]lifetime{{1, true}, {2, false}, {3, true}, {4, true}}, 0.5, 3}, // 3/4, then 3/4·1/2
-		{[]lifetime{{1, true}, {9, false}, {9, false}}, 0.5, inf},
-		{[]lifetime{{5, false}, {5, true}}, 0.5, 5}, // it was still there
-	} {
-		if got := quantileOf(c.all, c.q); got != c.want {
-			t.Errorf("%v: %v, want %v", c.all, got, c.want)
 		}
 	}
 }
