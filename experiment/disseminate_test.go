@@ -129,6 +129,9 @@ func TestDisseminateWarnings(t *testing.T) {
 	if got := warnings("disseminate.join=waves of 1 every 10s", "disseminate.faults=crash seeders at 1m"); got != "" {
 		t.Errorf("the last leecher comes after a minute: %q", got)
 	}
+	if got := warnings("disseminate.join=waves of 3 every 1m,poisson 0.000001/s"); !strings.Contains(got, "in 1 cell (c002) leechers come further apart than their deadline of 10m") {
+		t.Errorf("a leecher in eleven days: %q", got)
+	}
 	if got := warnings("data.size=10GB"); !strings.Contains(got, "deadline of 10m") {
 		t.Errorf("10 GB in ten minutes: %q", got)
 	}
@@ -162,6 +165,25 @@ func TestSwarmsOfAPlan(t *testing.T) {
 	const want = "12 nodes (8 of mesh, 4 of fanout) in memory at the same time, each a process behind a link of its own; 160 MB on disk when"
 	if got := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, text.String())
+	}
+}
+
+// Whatever the faults are, the table says how long a trial takes, and which is
+// which.
+func TestLongFaultsInTheTable(t *testing.T) {
+	var text strings.Builder
+	p := mustPlan(t, swarm, "disseminate.faults=none,crash 25% of leechers at 10% for 10s without data; crash seeders at 50%,crash 25% of leechers at 10% for 10s without data; crash seeders at 60%")
+	if err := p.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"c002  mesh    [1]     42 s", "c003  mesh    [2]     42 s",
+		"\n[1] crash 25% of leechers at 10% for 10s without data; crash seeders at 50%\n",
+		"\n[2] crash 25% of leechers at 10% for 10s without data; crash seeders at 60%\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
 	}
 }
 
