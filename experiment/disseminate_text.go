@@ -80,6 +80,48 @@ func (p *Plan) swarmText() string {
 	return fmt.Sprintf("%s, each a process behind a link of its own; %s on disk when all of a trial have everything", text, RoughBytes(disk))
 }
 
+// lateFaults says that some faults may never come.
+func (p *Plan) lateFaults() string {
+	var late []string
+	for _, c := range p.Cells {
+		if c.Disseminate == nil {
+			continue
+		}
+		for _, f := range faultsOf(c.Disseminate.Faults) {
+			if c.tooLate(f, c.Estimate.Operation) {
+				late = append(late, c.ID)
+				break
+			}
+		}
+	}
+	if len(late) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("in %s (%s) a fault begins when all leechers are expected to be done: then the trial is over, and the fault never happens; let it begin earlier, or at a share such as 50%%", plural(len(late), "cell"), few(late, 6))
+}
+
+// oneByOne says that leechers come so seldom that no two are there at once.
+func (p *Plan) oneByOne() string {
+	var seldom []string
+	for _, c := range p.Cells {
+		if c.Disseminate == nil {
+			continue
+		}
+		j, err := ParseJoin(c.Disseminate.Join)
+		gap := j.Every.Seconds()
+		if j.Rate > 0 {
+			gap = 1 / j.Rate
+		}
+		if err == nil && gap > p.Experiment.Limits.Deadline.Seconds() {
+			seldom = append(seldom, c.ID)
+		}
+	}
+	if len(seldom) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("in %s (%s) leechers come further apart than their deadline of %s: each is done or given up before the next comes; let them come faster (disseminate.join)", plural(len(seldom), "cell"), few(seldom, 6), p.Experiment.Limits.Deadline)
+}
+
 // uneven says that some choices of the seeders count more often than others.
 func (p *Plan) uneven() string {
 	s, r := p.Experiment.Disseminate, p.Experiment.Repetitions

@@ -86,6 +86,12 @@ func (p *Plan) Warnings() []string {
 		warnings = append(warnings, fmt.Sprintf("in %s (%s) an operation is expected to take longer than its deadline of %s: most would end as `deadline`, however healthy the server is; raise limits.deadline",
 			plural(len(late), "cell"), few(late, 6), deadline))
 	}
+	if text := p.lateFaults(); text != "" {
+		warnings = append(warnings, text)
+	}
+	if text := p.oneByOne(); text != "" {
+		warnings = append(warnings, text)
+	}
 	if text := p.uneven(); text != "" {
 		warnings = append(warnings, text)
 	}
@@ -302,6 +308,7 @@ func (t *textPage) cells(p *Plan) {
 	}
 	header = append(header, "one trial", "file bytes", "limited by")
 	rows := [][]string{header}
+	long := p.longValues()
 	cut := -1
 	for i, c := range p.Cells {
 		if len(p.Cells) > textCells && i >= textCells*3/4 && i < len(p.Cells)-textCells/4 {
@@ -312,7 +319,11 @@ func (t *textPage) cells(p *Plan) {
 		}
 		row := []string{c.ID}
 		for _, f := range c.Factors {
-			row = append(row, f.Value)
+			value := f.Value
+			if i := slices.Index(long, value); i >= 0 {
+				value = fmt.Sprintf("[%d]", i+1)
+			}
+			row = append(row, value)
 		}
 		took, moved := c.Estimate.Bound.text(c.Estimate.Seconds, c.Estimate.Bytes)
 		rows = append(rows, append(row, took, moved, c.Estimate.Limit))
@@ -337,6 +348,26 @@ func (t *textPage) cells(p *Plan) {
 		}
 		t.line(string(line))
 	}
+	for i, value := range long {
+		t.wrap("", fmt.Sprintf("[%d] %s", i+1, value))
+	}
+}
+
+// longValue is from which length on a factor's value is numbered in the table of
+// cells: beside it the columns behind would not fit.
+const longValue = 24
+
+// longValues are those, in the order of the cells.
+func (p *Plan) longValues() []string {
+	var long []string
+	for _, c := range p.Cells {
+		for _, f := range c.Factors {
+			if utf8.RuneCountInString(f.Value) > longValue && !slices.Contains(long, f.Value) {
+				long = append(long, f.Value)
+			}
+		}
+	}
+	return long
 }
 
 func plural(n int, noun string) string {
