@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
