@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -87,7 +86,7 @@ func (t *swarmTrial) begin(f *swarmFault) {
 	if err == nil {
 		t.awaitUndoing(f)
 	}
-	t.concluded(f, "begins", names(f.victims), at, took, t.stall, err)
+	t.concluded(f, "begins", at, took, t.stall, err)
 }
 
 // undo takes a fault back.
@@ -112,7 +111,7 @@ func (t *swarmTrial) undo(f *swarmFault) {
 	if err == nil {
 		f.undone = now
 	}
-	t.concluded(f, "ends", fmt.Sprintf("%s, after %v in all", names(f.victims), (now-f.start).Round(time.Millisecond)), at, now-at, afterUndoing*t.stall, err)
+	t.concluded(f, "ends", at, now-at, afterUndoing*t.stall, err)
 }
 
 // afterUndoing is how many times limits.stall nodes that have stalled are waited
@@ -122,7 +121,7 @@ const afterUndoing = 2
 
 // concluded records the beginning or the end of a fault, and for how long those
 // that have stalled may go on now. The lock is the caller's.
-func (t *swarmTrial) concluded(f *swarmFault, what, detail string, at, took, patience time.Duration, err error) {
+func (t *swarmTrial) concluded(f *swarmFault, what string, at, took, patience time.Duration, err error) {
 	if err != nil {
 		if t.load.Err() == nil {
 			t.fail(t.failed(f.String()+" "+what, err))
@@ -130,7 +129,7 @@ func (t *swarmTrial) concluded(f *swarmFault, what, detail string, at, took, pat
 		return
 	}
 	t.hope = max(t.hope, t.now()+patience)
-	t.event("fault", string(f.Kind)+" "+what, f.String()+": "+detail, at, took)
+	t.event("fault", string(f.Kind)+" "+what, f.String()+": "+names(f.victims), at, took)
 }
 
 // crash kills nodes. One that is down already, or has left, is none of the fault's.
