@@ -140,7 +140,7 @@ func (s *swarmTest) trial(ctx context.Context) error {
 	s.load, s.took = load, time.Since(begun)
 	s.m = Disseminate{}.Measure(Measured{Cell: s.cell, Summary: sum, Load: load, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
 	for _, n := range s.nodes {
-		if h := n.Health(context.Background()); h != nil {
+		if h := n.Health(context.Background()); h != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			s.t.Errorf("after the trial: %v", h)
 		}
 	}
@@ -680,6 +680,56 @@ func TestSwarmDeadline(t *testing.T) {
 		if _, has := s.m["time_p75"]; has || ok == 0 || s.m["ok_rate"] != ok/3 {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
 		}
+	})
+}
+
+// TestSwarmLastWords: what a leecher verifies after its deadline is no progress of
+// the trial; what its node has received by then counts.
+func TestSwarmLastWords(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 2, 1, nil, nil)
+		s.runner.site.Limits.Deadline = experiment.Duration(8 * time.Second)
+		for _, n := range s.nodes {
+			n.SetTrouble(mem.Trouble{Slow: time.Second})
+		}
+		s.run()
+		op, last := s.fetches()[0], record.Mark{}
+		for _, m := range s.marks {
+			if m.Node == int(op.Worker) {
+				last = m
+			}
+		}
+		if op.Outcome != record.Deadline || int64(last.End) <= op.LastByte {
+			t.Fatalf("%+v, last words %+v", op, last)
+		}
+		if last.Verified != op.Bytes || last.Complete || last.Received <= op.Bytes {
+			t.Errorf("last words %+v of a leecher that had %d bytes at its end", last, op.Bytes)
+		}
+	})
+}
+
+// TestSwarmInterrupted: when the user cancels the run, the links are restored, and
+// nothing else is done for trials to come; one that comes nevertheless is sound.
+func TestSwarmInterrupted(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
+			d.Faults = "crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"
+		}, nil)
+		var n atomic.Int64
+		for _, m := range s.runner.nodes {
+			m.restarter = starts{m.restarter, &n, nil}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(5*time.Second, cancel)
+		if err := s.trial(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("the trial ended with %v", err)
+		}
+		if c := s.links().changes; s.took != 5*time.Second || n.Load() != 0 || len(c[len(c)-1].Apart) != 0 {
+			t.Errorf("after %v: %d nodes started, links %+v", s.took, n.Load(), c)
+		}
+		s.cell.Disseminate.Faults = "none"
+		s.run()
+		s.about("all", s.m["time_last"], 30)
 	})
 }
 
