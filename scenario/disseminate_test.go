@@ -524,6 +524,23 @@ func TestSwarmCut(t *testing.T) {
 	})
 }
 
+// TestSwarmSeedersCut: who is left without seeders is not cut away on purpose, no
+// more than with seeders that are dead.
+func TestSwarmSeedersCut(t *testing.T) {
+	for _, faults := range []string{"cut seeders at 15s", "crash seeders at 15s"} {
+		virtual(t, func(t *testing.T) {
+			s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Join, d.Faults = "waves of 1 every 11s", faults }, nil)
+			s.run()
+			if s.outcomes() != "map[ok:1 stalled:3]" || s.m["ok_rate"] != 0.25 {
+				t.Errorf("%s: outcomes %s, metrics %v", faults, s.outcomes(), s.m)
+			}
+			if v, has := s.m["time_last"]; has {
+				t.Errorf("%s: all have it after %v", faults, v)
+			}
+		})
+	}
+}
+
 // TestSwarmRate: half the rate at half the time doubles what is left; two faults
 // at a time compose.
 func TestSwarmRate(t *testing.T) {
