@@ -69,6 +69,9 @@ func (t *swarmTrial) reached() {
 
 // begin lets a fault happen.
 func (t *swarmTrial) begin(f *swarmFault) {
+	t.mu.Lock()
+	t.follow(f, f.victims)
+	t.mu.Unlock()
 	at := t.now()
 	var err error
 	switch f.Kind {
@@ -98,7 +101,7 @@ func (t *swarmTrial) undo(f *swarmFault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f.Kind != experiment.FaultCrash && err == nil {
-		t.awaitRecovery(f, now)
+		t.awaitRecovery(f, now, f.victims...)
 	}
 	t.concluded(f, "ends", at, now-at, err)
 }
@@ -205,63 +208,6 @@ func within(ctx context.Context, limit time.Duration, do func(context.Context) e
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return do(ctx)
-}
-
-// recovery is a leecher that a fault has struck, from the fault's end on.
-type recovery struct {
-	leecher *leecher
-	ended   time.Duration // the fault
-	beyond  int64         // bytes that it had verified before
-	after   time.Duration // until it had verified more; 0: it has not
-}
-
-// awaitRecovery notes whom a fault that has ended leaves behind: the leechers
-// among its victims that have not got all; all leechers that have not, where no
-// leecher is among the victims. A rate that changes stops nobody. only limits it
-// to what one restarted node stands for. The lock is the caller's.
-func (t *swarmTrial) awaitRecovery(f *swarmFault, at time.Duration, only ...*member) {
-	if f.Kind == experiment.FaultRate {
-		return
-	}
-	victims := f.victims
-	if len(only) > 0 {
-		victims = only
-	}
-	struck := 0
-	for _, m := range victims {
-		if m.leecher != nil {
-			struck++
-			t.follow(m.leecher, at)
-		}
-	}
-	if struck > 0 {
-		return
-	}
-	for _, m := range t.leechers {
-		t.follow(m.leecher, at)
-	}
-}
-
-func (t *swarmTrial) follow(l *leecher, at time.Duration) {
-	if l.started == 0 || l.ended > 0 {
-		return
-	}
-	for _, r := range t.affected {
-		if r.leecher == l && r.after == 0 { // by two faults, or by several nodes of one: the last end counts
-			r.ended = at
-			return
-		}
-	}
-	t.affected = append(t.affected, &recovery{leecher: l, ended: at, beyond: l.verified})
-}
-
-// recover notes that a leecher has more than before. The lock is the caller's.
-func (t *swarmTrial) recover(l *leecher, at time.Duration) {
-	for _, r := range t.affected {
-		if r.leecher == l && r.after == 0 && l.verified > r.beyond {
-			r.after = at - r.ended
-		}
-	}
 }
 
 // names lists nodes.

@@ -53,7 +53,7 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "recovery", Name: "time to recover", Unit: "s", Better: record.Lower,
 			Help: "median, over the leechers that a fault left unfinished and that recovered, of the time from the fault's end (the restart of the node, the healing) to the end of the poll that first told more verified bytes than before; of a crash or a cut among leechers the leechers struck, else all; not of changes of rate"},
 		{Key: "recovered", Name: "recovered leechers", Unit: "ratio", Better: record.Higher,
-			Help: "those that recovered divided by all that such faults left unfinished"},
+			Help: "those that recovered divided by all that such faults, if they were to end, found unfinished, but for those that had all before the end; a leecher whose node could not be started again has not recovered"},
 		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the processes of all nodes that take part, from just before the release to the end of the load"},
 		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
@@ -217,21 +217,5 @@ func (t *swarmTrial) trafficMetrics(put func(string, float64)) {
 	}
 	if of > 0 {
 		put("duplicates", payload/of)
-	}
-}
-
-func (t *swarmTrial) recoveryMetrics(put func(string, float64)) {
-	if len(t.affected) == 0 {
-		return
-	}
-	var after []float64
-	for _, r := range t.affected {
-		if r.after > 0 {
-			after = append(after, r.after.Seconds())
-		}
-	}
-	put("recovered", float64(len(after))/float64(len(t.affected)))
-	if len(after) > 0 {
-		put("recovery", stats.Median(after))
 	}
 }

@@ -496,6 +496,45 @@ func TestSwarmStarts(t *testing.T) {
 	})
 }
 
+// TestSwarmNotRecovered: leechers that do not live to see the end of a fault have
+// not recovered from it; those that have all by then had nothing to recover from.
+func TestSwarmNotRecovered(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 10s for 10s" }, nil)
+		faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
+		var n atomic.Int64
+		healthy := m.restarter
+		m.restarter = starts{healthy, &n, errors.New("its store is broken")}
+		time.AfterFunc(25*time.Second, func() { _ = healthy.Restart(t.Context(), true) }) // for the test's own look
+		_ = s.trial(t.Context())
+		if s.outcomes() != "map[error not started again:1 ok:3]" || s.m["recovered"] != 0.5 {
+			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
+		}
+	})
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut seeders at 10s for 2m" }, nil)
+		s.runner.site.Limits.Deadline = experiment.Duration(time.Minute)
+		s.run()
+		if s.outcomes() != "map[stalled:3]" && s.outcomes() != "map[deadline:3]" || s.m["recovered"] != 0 {
+			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
+		}
+		if _, has := s.m["recovered"]; !has {
+			t.Error("nobody recovered, and nothing is said")
+		}
+	})
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 2, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 1 seeders at 2s for 20s" }, nil)
+		s.run()
+		if v, has := s.m["recovered"]; has || s.outcomes() != "map[ok:2]" {
+			t.Errorf("outcomes %s, recovered %v of those that went on", s.outcomes(), v)
+		}
+	})
+}
+
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
 	virtual(t, func(t *testing.T) {
