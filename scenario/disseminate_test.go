@@ -713,6 +713,39 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 	})
 }
 
+// TestSwarmBlind: a trial says how late its fault was, and how coarse its times.
+func TestSwarmBlind(t *testing.T) {
+	for slow, want := range map[time.Duration][]string{
+		0:               nil,
+		4 * time.Second: {"was due at 50 % of the leechers' content and came at 8", "gave no answer for 8"},
+	} {
+		virtual(t, func(t *testing.T) {
+			s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
+			for _, n := range s.nodes {
+				n.SetTrouble(mem.Trouble{Slow: slow})
+			}
+			s.run()
+			all := strings.Join(s.load.Notes, "\n")
+			for _, part := range want {
+				if !strings.Contains(all, part) {
+					t.Errorf("answers that take %v: no %q among %q", slow, part, s.load.Notes)
+				}
+			}
+			if len(s.load.Notes) != len(want) {
+				t.Errorf("answers that take %v: %q", slow, s.load.Notes)
+			}
+		})
+	}
+	trial := &swarmTrial{released: time.Minute, every: 50 * time.Millisecond}
+	f := &swarmFault{Fault: experiment.Fault{At: 10 * time.Second, Part: math.NaN()}}
+	if late := trial.late(f, 70*time.Second+500*time.Millisecond); late != "" {
+		t.Errorf("a fault half a second late: %s", late)
+	}
+	if late := trial.late(f, 75*time.Second); !strings.Contains(late, "15 s after the release, 5 s late") {
+		t.Errorf("a fault 5 s late: %q", late)
+	}
+}
+
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
 func TestSwarmDeadline(t *testing.T) {
 	virtual(t, func(t *testing.T) {
