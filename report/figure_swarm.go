@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // An operation of a swarm is a leecher.
@@ -62,7 +64,7 @@ func (r *Report) speedFigure() Figure {
 		if t.Warmup || !has || t.State != "done" || math.IsNaN(v) || math.IsInf(v, 0) {
 			continue
 		}
-		row := spec{"kind": "trial", "system": t.Info.System, "x": r.dodge(t.Info, 0.45), "y": v, "tip": fmt.Sprintf("%s: %s (block %d)", r.shape.named(t.Info), show(v, m.Unit), t.Block)}
+		row := spec{"kind": "trial", "system": t.Info.System, "x": r.dodge(t.Info, 0.45), "y": v, "tip": fmt.Sprintf("%s: %s (%s)", r.shape.named(t.Info), show(v, m.Unit), record.BlockName(t.Block))}
 		if !t.Valid() {
 			row["kind"], row["tip"] = "invalid", fmt.Sprintf("%s; invalid: %s", row["tip"], list(t.Invalid))
 			invalid++

@@ -430,6 +430,26 @@ func terminal(t *testing.T, r *Report) string {
 	return b.String()
 }
 
+// People count blocks from 1, and a run without an end is not said to go on.
+func TestWordsOfBlocksAndRuns(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{trial: func(c *experiment.Cell, block int, x *record.Trial) {
+		if c.System == "boxo" && block == 2 {
+			x.Invalid = []string{record.ReasonEmulatorLate}
+		}
+	}}.build(t)
+	if table := r.validityTable(); len(table.Rows) != 1 || table.Rows[0][3].Text != "3" || r.Invalid[0].Block != 2 {
+		t.Errorf("the third block is %+v", table.Rows)
+	}
+	if got := blockEntry(-1).Text; got != "warm-up" {
+		t.Errorf("a warm-up is block %q", got)
+	}
+	r.Run.State = "running"
+	if text := terminal(t, r); strings.Contains(text, "is running") || !strings.Contains(text, "or it was killed") {
+		t.Errorf("of a run without an end:\n%s", text)
+	}
+}
+
 // Of a system without a valid trial it is not said that its leechers got anything.
 func TestVerdictOfSystemsWithoutTrials(t *testing.T) {
 	t.Parallel()
