@@ -18,6 +18,8 @@ type swarmFault struct {
 	part    chan struct{} // closed when the leechers have its share; of a fault by time: never
 	begun   bool
 	killed  []*member // whom it has killed
+	start   time.Duration
+	undone  time.Duration // all that it had done; 0: it is not, or not before the load was over
 }
 
 // byShare reports whether it begins when the leechers have a share of the content.
@@ -80,8 +82,11 @@ func (t *swarmTrial) begin(f *swarmFault) {
 	took := t.now() - at
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f.begun = true
-	t.concluded(f, "begins", at, took, err)
+	f.begun, f.start = true, at
+	if err == nil {
+		t.awaitUndoing(f)
+	}
+	t.concluded(f, "begins", at, took, t.stall, err)
 }
 
 // undo takes a fault back.
@@ -97,21 +102,33 @@ func (t *swarmTrial) undo(f *swarmFault) {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if f.Kind != experiment.FaultCrash && err == nil {
-		t.awaitRecovery(f, now)
+	if t.load.Err() != nil { // it came to its end without this
+		return
 	}
-	t.concluded(f, "ends", at, now-at, err)
+	if f.Kind != experiment.FaultCrash && err == nil {
+		t.awaitRecovery(now, t.struck(f)...)
+	}
+	if err == nil {
+		f.undone = now
+	}
+	t.concluded(f, "ends", at, now-at, afterUndoing*t.stall, err)
 }
 
-// concluded records the beginning or the end of a fault. The lock is the caller's.
-func (t *swarmTrial) concluded(f *swarmFault, what string, at, took time.Duration, err error) {
+// afterUndoing is how many times limits.stall nodes that have stalled are waited
+// for when a fault was undone: once for noticing that the others are back, which
+// systems ask for at intervals of their own, and once for going on.
+const afterUndoing = 2
+
+// concluded records the beginning or the end of a fault, and for how long those
+// that have stalled may go on now. The lock is the caller's.
+func (t *swarmTrial) concluded(f *swarmFault, what string, at, took, patience time.Duration, err error) {
 	if err != nil {
 		if t.load.Err() == nil {
 			t.fail(t.failed(f.String()+" "+what, err))
 		}
 		return
 	}
-	t.hope = max(t.hope, t.now())
+	t.hope = max(t.hope, t.now()+patience)
 	t.event("fault", string(f.Kind)+" "+what, f.String()+": "+names(f.victims), at, took)
 }
 
@@ -144,10 +161,7 @@ func (t *swarmTrial) crash(f *swarmFault) error {
 			return t.failed(m.name, errs[i])
 		}
 		if l := m.leecher; l != nil && f.For == 0 {
-			if l.started == 0 { // it was still to come
-				l.started = l.released
-			}
-			l.end(max(now, l.released), record.Cancelled, classCrashed)
+			l.lost(now, record.Cancelled, classCrashed)
 		}
 	}
 	t.wake()
@@ -175,7 +189,7 @@ func (t *swarmTrial) revive(f *swarmFault) {
 			m.stale = true
 			t.event("node", "not started again", m.name+": "+shorten(err), now, now-begun)
 			if l != nil {
-				l.end(now, record.Error, "not started again")
+				l.lost(now, record.Error, "not started again")
 			}
 			t.wake()
 			t.mu.Unlock()
@@ -195,7 +209,11 @@ func (t *swarmTrial) revive(f *swarmFault) {
 			}
 			tell = l.started > 0 && l.ended == 0
 		}
-		t.awaitRecovery(f, now, m)
+		if l != nil {
+			t.awaitRecovery(now, m)
+		} else { // all that had this seeder
+			t.awaitRecovery(now, t.struck(f)...)
+		}
 		t.mu.Unlock()
 		if tell {
 			t.fetch(m)
@@ -208,63 +226,6 @@ func within(ctx context.Context, limit time.Duration, do func(context.Context) e
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return do(ctx)
-}
-
-// recovery is a leecher that a fault has struck, from the fault's end on.
-type recovery struct {
-	leecher *leecher
-	ended   time.Duration // the fault
-	beyond  int64         // bytes that it had verified before
-	after   time.Duration // until it had verified more; 0: it has not
-}
-
-// awaitRecovery notes whom a fault that has ended leaves behind: the leechers
-// among its victims that have not got all; all leechers that have not, where no
-// leecher is among the victims. A rate that changes stops nobody. only limits it
-// to what one restarted node stands for. The lock is the caller's.
-func (t *swarmTrial) awaitRecovery(f *swarmFault, at time.Duration, only ...*member) {
-	if f.Kind == experiment.FaultRate {
-		return
-	}
-	victims := f.victims
-	if len(only) > 0 {
-		victims = only
-	}
-	struck := 0
-	for _, m := range victims {
-		if m.leecher != nil {
-			struck++
-			t.follow(m.leecher, at)
-		}
-	}
-	if struck > 0 {
-		return
-	}
-	for _, m := range t.leechers {
-		t.follow(m.leecher, at)
-	}
-}
-
-func (t *swarmTrial) follow(l *leecher, at time.Duration) {
-	if l.started == 0 || l.ended > 0 {
-		return
-	}
-	for _, r := range t.affected {
-		if r.leecher == l && r.after == 0 { // by two faults, or by several nodes of one: the last end counts
-			r.ended = at
-			return
-		}
-	}
-	t.affected = append(t.affected, &recovery{leecher: l, ended: at, beyond: l.verified})
-}
-
-// recover notes that a leecher has more than before. The lock is the caller's.
-func (t *swarmTrial) recover(l *leecher, at time.Duration) {
-	for _, r := range t.affected {
-		if r.leecher == l && r.after == 0 && l.verified > r.beyond {
-			r.after = at - r.ended
-		}
-	}
 }
 
 // names lists nodes.

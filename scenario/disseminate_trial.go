@@ -64,7 +64,7 @@ type swarmTrial struct {
 	most     int64         // the most that it has been
 	done     int           // leechers that have all
 	pending  int           // faults that have a moment and are not over, and their undoings
-	hope     time.Duration // since when those that stall may go on: a fault came or ended
+	hope     time.Duration // until when those that stall may go on: a fault came or was undone
 	stalls   int
 	marks    []record.Mark
 	affected []*recovery
@@ -72,13 +72,6 @@ type swarmTrial struct {
 	notes    []string
 
 	failure atomic.Pointer[error] // why the trial cannot go on
-}
-
-// edge tells an observer, where there is one, that the load begins or ends.
-func (s Sink) edge(tell func()) {
-	if tell != nil {
-		tell()
-	}
 }
 
 // Trial implements Runner.
@@ -92,11 +85,9 @@ func (r *swarmRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint
 		return Load{}, err
 	}
 	t.measure()
-	sink.edge(sink.Begin)
 	cpu := selfCPU()
 	err = t.run(ctx)
 	cpu = selfCPU() - cpu
-	sink.edge(sink.End)
 	t.measured()
 	t.conclude(err == nil)
 	if err == nil {
