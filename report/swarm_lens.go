@@ -225,6 +225,9 @@ func (r *Report) swarmAnswers() []Answer {
 			if !o.Shown {
 				say += " (a difference is not shown)"
 			}
+			if n, of := r.notCompared(sys.Name); n > 0 {
+				say += fmt.Sprintf("; in that ratio are not: %d of its %d cells, where it or %s has no trial, or not all of them came to it", n, of, r.Baseline)
+			}
 		}
 		best, worst := unknown, unknown
 		for _, c := range r.cells() {
@@ -245,6 +248,20 @@ func (r *Report) swarmAnswers() []Answer {
 		out = append(out, Answer{sys.Name, say + "."})
 	}
 	return out
+}
+
+// notCompared counts the cells of a system of which there is no ratio, often those
+// in which it is worst.
+func (r *Report) notCompared(system string) (n, of int) {
+	for i := range r.Swarms {
+		if s := &r.Swarms[i]; s.System == system {
+			of++
+			if q, ok := s.cell.Ratios[r.headline]; !ok || !q.Value.Known() {
+				n++
+			}
+		}
+	}
+	return n, of
 }
 
 func (r *Report) timeWords(c *Cell) string {

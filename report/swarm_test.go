@@ -457,6 +457,28 @@ func TestWordsOfBlocksAndRuns(t *testing.T) {
 	}
 }
 
+// A ratio over all cells says which are not in it: where a system never came to
+// the end it has none.
+func TestPooledRatiosSayWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{file: strings.Replace(swarmFile, "nodes: 8", "nodes: [4, 6, 8]", 1), leechers: func(c *experiment.Cell, block int, line float64, all []leech) {
+		if c.System == "boxo" && c.Disseminate.Nodes == 6 && block == 2 {
+			for i := range all {
+				all[i] = leech{took: 4 * line, got: 0.5, outcome: record.Stalled}
+			}
+		}
+	}}.build(t)
+	var text string
+	for _, a := range r.Answer {
+		if a.System == "boxo" {
+			text = a.Text
+		}
+	}
+	if !strings.Contains(text, "in that ratio are not: 1 of its 3 cells") {
+		t.Error(text)
+	}
+}
+
 // Of a system without a valid trial it is not said that its leechers got anything.
 func TestVerdictOfSystemsWithoutTrials(t *testing.T) {
 	t.Parallel()
