@@ -190,6 +190,21 @@ func (f *curvesFigure) panel(where string, nodes int, rows []spec, line spec, mo
 		"layer": layers}})
 }
 
+// point adds a time to the table and, where it is known, to the rows of a panel,
+// whose latest is most.
+func (f *curvesFigure) point(rows []spec, most float64, s *Swarm, q Reached, of string) ([]spec, float64) {
+	f.Table.Rows = append(f.Table.Rows, append(f.r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, share(Num(q.Share)), number(q.Median, "s"), number(q.least, "s"), number(q.most, "s"), integer(q.N), integer(q.Beyond)))
+	if !q.Median.Known() {
+		return rows, most
+	}
+	row := spec{"system": s.System, "x": q.Median, "y": q.Share, "tip": fmt.Sprintf("%s: %s%s after %s (%d of %d trials)", s.System, percent(q.Share), of, showRange(q.Median, q.least, q.most, "s"), q.N-q.Beyond, q.N)}
+	if s.Trials > 1 && q.Beyond == 0 {
+		row["lo"], row["hi"] = q.least, q.most
+		most = max(most, float64(q.most))
+	}
+	return append(rows, row), max(most, float64(q.Median))
+}
+
 // timeAxis labels seconds from left to right.
 func timeAxis(most float64) spec {
 	_, suffix := quantity(most, "s")
@@ -217,17 +232,7 @@ func (r *Report) completionFigure() Figure {
 		for _, s := range of[where] {
 			trials += s.Trials
 			for _, q := range s.Together {
-				f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, share(Num(q.Share)), number(q.Median, "s"), number(q.least, "s"), number(q.most, "s"), integer(q.N), integer(q.Beyond)))
-				if !q.Median.Known() {
-					continue
-				}
-				row := spec{"system": s.System, "x": q.Median, "y": q.Share, "tip": fmt.Sprintf("%s: %s after %s (%d of %d trials)", s.System, percent(q.Share), showRange(q.Median, q.least, q.most, "s"), q.N-q.Beyond, q.N)}
-				if s.Trials > 1 && q.Beyond == 0 {
-					row["lo"], row["hi"] = q.least, q.most
-					most = max(most, float64(q.most))
-				}
-				most = max(most, float64(q.Median))
-				rows = append(rows, row)
+				rows, most = f.point(rows, most, s, q, "")
 			}
 		}
 		if len(rows) > 0 {
@@ -257,17 +262,7 @@ func (r *Report) doneFigure() Figure {
 			for i := range steps {
 				at := float64((i+1)*l/steps) / float64(l)
 				q := s.reached(at, func(t swarmTrial) float64 { return t.reach(at, func(f *fetched) float64 { return f.done }) })
-				f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, share(Num(at)), number(q.Median, "s"), number(q.least, "s"), number(q.most, "s"), integer(q.N), integer(q.Beyond)))
-				if !q.Median.Known() {
-					continue
-				}
-				row := spec{"system": s.System, "x": q.Median, "y": at, "tip": fmt.Sprintf("%s: %s of the leechers after %s (%d of %d trials)", s.System, percent(at), showRange(q.Median, q.least, q.most, "s"), q.N-q.Beyond, q.N)}
-				if s.Trials > 1 && q.Beyond == 0 {
-					row["lo"], row["hi"] = q.least, q.most
-					most = max(most, float64(q.most))
-				}
-				most = max(most, float64(q.Median))
-				rows = append(rows, row)
+				rows, most = f.point(rows, most, s, q, " of the leechers")
 			}
 		}
 		if len(rows) > 0 {

@@ -54,20 +54,7 @@ func (r *Report) fluidWords() string {
 	} else {
 		s += fmt.Sprintf("Here it is %s to %s, depending on the cell. ", show(float64(lo), "s"), show(float64(hi), "s"))
 	}
-	best, cell := 0.0, (*Cell)(nil)
-	for _, c := range r.cells() {
-		if m, ok := c.Metrics["line_share"]; ok && float64(m.Median) > best {
-			best, cell = float64(m.Median), c
-		}
-	}
-	if cell != nil {
-		s += fmt.Sprintf("The closest approach is %s with %s of it", cell.System, percent(best))
-		if w := r.shape.where(cell); w != "" {
-			s += " (" + w + ")"
-		}
-		s += ". "
-	}
-	return s + "It bounds the last leecher of a cell without faults, whose leechers start together; single leechers and the median one may well be faster."
+	return s + r.closest("line_share") + "It bounds the last leecher of a cell without faults, whose leechers start together; single leechers and the median one may well be faster."
 }
 
 // judgeSwarms is the sentence to remember: who got everything, and the goal.
