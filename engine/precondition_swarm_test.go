@@ -106,7 +106,7 @@ func TestTwoSwarmsOnOneMachine(t *testing.T) {
 	if err := plan.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{experiment.RoughBytes(bytes) + " on disk", "16 of all systems"} {
+	for _, want := range []string{experiment.RoughBytes(bytes) + " on disk", "16 nodes (8 of a, 8 of b)"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the plan does not say %q:\n%s", want, text.String())
 		}

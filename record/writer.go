@@ -63,7 +63,7 @@ func (w *TrialWriter) Summary() *Summary { return w.summary }
 // It refuses operations that cannot be: those show an error of the generator,
 // and a number computed from them would be wrong.
 func (w *TrialWriter) Ops(ops []Op) error {
-	if err := check(ops); err != nil {
+	if err := Check(ops); err != nil {
 		return w.errorf("%w", err)
 	}
 	return w.locked(func() error {
@@ -92,7 +92,7 @@ func (w *TrialWriter) Block(b []byte) error {
 		}
 		ops, err := DecodeBlock(b, w.pending[:0])
 		if err == nil {
-			err = check(ops)
+			err = Check(ops)
 		}
 		if err != nil {
 			return &refusal{err}
@@ -116,7 +116,8 @@ func (w *TrialWriter) Block(b []byte) error {
 // nothing overflows.
 const maxNs = int64(10 * 365 * 24 * time.Hour)
 
-func check(ops []Op) error {
+// Check says which of some operations cannot have been: a trial refuses them.
+func Check(ops []Op) error {
 	for i := range ops {
 		op := &ops[i]
 		why := ""

@@ -145,7 +145,9 @@ func (s *spread) follow(in *input, trial int64) error {
 		if err != nil {
 			return err
 		}
-		if at[m.Node] != nil {
+		// Who was decided about is asked once more after the load: what it tells then
+		// came after its end.
+		if f := at[m.Node]; f != nil && (f.outcome == record.OK || m.End.Seconds() <= f.end+1e-9) {
 			marks = append(marks, m)
 		}
 	}

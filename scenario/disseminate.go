@@ -115,17 +115,19 @@ func (Disseminate) Measure(in Measured) map[string]float64 {
 	for key, v := range in.Load.Metrics {
 		put(key, v)
 	}
-	put("system_cpu", in.Usage.SystemCPU)
+	cpu, peak := math.NaN(), math.NaN()
+	for i, n := range in.Usage.Nodes[:min(in.Cell.Disseminate.Nodes, len(in.Usage.Nodes))] {
+		if i == 0 {
+			cpu, peak = 0, 0
+		}
+		cpu += n.CPU
+		peak = max(peak, n.RSSPeak)
+	}
+	put("system_cpu", cpu)
 	if received := in.Load.Metrics[contentReceived]; received > 0 {
-		put("system_cpu_per_gb", in.Usage.SystemCPU/(received/1e9))
+		put("system_cpu_per_gb", cpu/(received/1e9))
 	}
 	delete(m, contentReceived)
-	peak := math.NaN()
-	for _, n := range in.Usage.Nodes {
-		if math.IsNaN(peak) || n.RSSPeak > peak {
-			peak = n.RSSPeak
-		}
-	}
 	put("node_rss_peak", peak)
 	put("harness_cpu", in.Usage.HarnessCPU)
 	put("emulator_cpu", in.Usage.EmulatorCPU)

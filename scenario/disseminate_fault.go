@@ -161,10 +161,7 @@ func (t *swarmTrial) crash(f *swarmFault) error {
 			return t.failed(m.name, errs[i])
 		}
 		if l := m.leecher; l != nil && f.For == 0 {
-			if l.started == 0 { // it was still to come
-				l.started = l.released
-			}
-			l.end(max(now, l.released), record.Cancelled, classCrashed)
+			l.lost(now, record.Cancelled, classCrashed)
 		}
 	}
 	t.wake()
@@ -192,7 +189,7 @@ func (t *swarmTrial) revive(f *swarmFault) {
 			m.stale = true
 			t.event("node", "not started again", m.name+": "+shorten(err), now, now-begun)
 			if l != nil {
-				l.end(now, record.Error, "not started again")
+				l.lost(now, record.Error, "not started again")
 			}
 			t.wake()
 			t.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -35,7 +34,7 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "first_byte", Name: "time to the first byte, median", Unit: "s", Better: record.Lower,
 			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told of a verified byte, those without one as in the median of the times; a system that verifies in large pieces tells it late"},
 		{Key: "start_spread", Name: "spread of the start", Unit: "s", Better: record.Lower,
-			Help: "from the earliest to the latest call that gave a leecher its task, each counted from its release"},
+			Help: "from the earliest to the latest first call that gave a leecher its task, of those that there was one for, each counted from its release"},
 		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
 			Help: "longest time of a leecher under way from the start of a poll that was answered to the end of the next: what a poll told for the first time may have happened so much earlier at most"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
@@ -43,9 +42,9 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
 			Help: "load line divided by the time until all have it"},
 		{Key: "ok_rate", Name: "ok leechers", Unit: "ratio", Better: record.Higher,
-			Help: "leechers that have the content, compared byte by byte after the load, divided by those that came to an end of their own: deadlines and those crashed or cut away on purpose are in neither"},
+			Help: "leechers that have the content, compared byte by byte after the load, divided by all but those crashed or cut away on purpose"},
 		{Key: "overhead", Name: "bytes on the leechers' links", Unit: "×", Better: record.Lower,
-			Help: "bytes that crossed the leechers' links towards them, IP packets of whatever kind, divided by the content bytes of the ok leechers"},
+			Help: "bytes that crossed the ok leechers' links towards them, IP packets of whatever kind, divided by their content bytes"},
 		{Key: "duplicates", Name: "payload received", Unit: "×", Better: record.Lower,
 			Help: "payload bytes that ok leechers have received, by their nodes' own word, divided by their content bytes: what is above 1 came twice or was thrown away; leechers that were killed are left out, as their counts begin anew"},
 		{Key: "seeder_share", Name: "seeders' share of what was sent", Unit: "ratio", Better: record.Neither,
@@ -59,11 +58,11 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "recovered", Name: "recovered leechers", Unit: "ratio", Better: record.Higher,
 			Help: "those that recovered divided by all that were struck by a fault which was to be undone and had not all when it was, or failed before"},
 		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
-			Help: "CPU seconds of all the system's processes from just before the release to the end of the load"},
+			Help: "CPU seconds of the processes of all nodes that take part, from just before the release to the end of the load"},
 		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
 			Help: "the same divided by the content bytes that the leechers have verified, in units of 10^9"},
 		{Key: "node_rss_peak", Name: "memory of the largest node", Unit: "B", Better: record.Lower,
-			Help: "largest resident set of a node's processes that was seen from the release to the end of the load, of the node where it is largest"},
+			Help: "largest resident set of a node's processes that was seen from the release to the end of the load, of the node that takes part where it is largest"},
 		{Key: "harness_cpu", Name: "CPU of the measurement", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU that the plimsoll process used, which asks the nodes and observes, from the release to the end of the load"},
 		{Key: "emulator_cpu", Name: "CPU of the link emulator", Unit: "ratio", Better: record.Lower,
@@ -114,7 +113,7 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 		fetch = append(fetch, lifetime(f, hadAll(f)))
 		disk = append(disk, lifetime(d, hadAll(d)))
 		first = append(first, lifetime(f, f.FirstByte))
-		if f.Outcome.Finished() {
+		if f.Outcome.Finished() || f.Outcome == record.Deadline {
 			finished++
 		}
 		put("resolution", max(load.Metrics["resolution"], l.gap.Seconds()))
@@ -150,11 +149,11 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	}
 	put("disk_median", stats.ProductLimit(disk, 0.5))
 	put("first_byte", stats.ProductLimit(first, 0.5))
-	put("start_spread", t.spread().Seconds())
+	put("start_spread", t.spread())
 	put("stalls", float64(t.stalls))
 	put(contentReceived, float64(t.verified))
 	t.lineMetrics(put, load.Metrics["time_last"])
-	t.trafficMetrics(put, float64(ok)*size)
+	t.trafficMetrics(put)
 	t.recoveryMetrics(put)
 	if !t.stay.Forever {
 		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
@@ -162,15 +161,20 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	return load
 }
 
-// spread is that of the leechers' starts.
-func (t *swarmTrial) spread() time.Duration {
-	earliest, latest := time.Duration(math.MaxInt64), time.Duration(0)
+// spread is that of the leechers' starts in seconds; NaN: none was told of its task.
+func (t *swarmTrial) spread() float64 {
+	earliest, latest := math.NaN(), math.NaN()
 	for _, m := range t.leechers {
-		if late := m.leecher.started - m.leecher.released; m.leecher.started > 0 {
-			earliest, latest = min(earliest, late), max(latest, late)
+		if m.leecher.called == 0 {
+			continue
 		}
+		late := (m.leecher.called - m.leecher.released).Seconds()
+		if math.IsNaN(earliest) {
+			earliest, latest = late, late
+		}
+		earliest, latest = min(earliest, late), max(latest, late)
 	}
-	return max(0, latest-earliest)
+	return latest - earliest
 }
 
 func (t *swarmTrial) lineMetrics(put func(string, float64), last float64) {
@@ -188,8 +192,8 @@ func (t *swarmTrial) lineMetrics(put func(string, float64), last float64) {
 	}
 }
 
-func (t *swarmTrial) trafficMetrics(put func(string, float64), content float64) {
-	var received, sent, seeders, payload, of float64
+func (t *swarmTrial) trafficMetrics(put func(string, float64)) {
+	var received, content, sent, seeders, payload, of float64
 	for _, m := range t.members {
 		sent += m.traffic.sent
 		l := m.leecher
@@ -197,8 +201,13 @@ func (t *swarmTrial) trafficMetrics(put func(string, float64), content float64) 
 			seeders += m.traffic.sent
 			continue
 		}
+		f, _ := t.ops(m)
+		if f.Outcome != record.OK {
+			continue
+		}
 		received += m.traffic.received
-		if f, _ := t.ops(m); f.Outcome == record.OK && m.life == 0 && l.last.Received > 0 {
+		content += float64(t.size)
+		if m.life == 0 && l.last.Received > 0 {
 			payload += float64(l.last.Received)
 			of += float64(t.size)
 		}

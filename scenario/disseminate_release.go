@@ -129,9 +129,15 @@ func (t *swarmTrial) lead(i int, m *member) {
 	}
 	t.mu.Lock()
 	now := t.now()
-	m.leecher.started, m.leecher.asked, m.leecher.progress = now, now, now
+	over := m.leecher.ended > 0 // its node was lost before it came
+	if !over {
+		m.leecher.started, m.leecher.asked, m.leecher.progress = now, now, now
+	}
 	down := !m.serving()
 	t.mu.Unlock()
+	if over {
+		return
+	}
 	if !down { // else it is told of its task when it is back
 		t.fetch(m)
 	}
@@ -143,9 +149,12 @@ func (t *swarmTrial) fetch(m *member) {
 	t.mu.Lock()
 	life := m.life
 	from := t.peers(m)
+	begun := t.now()
+	if m.leecher.called == 0 {
+		m.leecher.called = begun
+	}
 	t.mu.Unlock()
 	one, cancel := context.WithTimeout(t.load, t.startLimit())
-	begun := t.now()
 	err := m.node.Fetch(one, t.ref, from)
 	cancel()
 	now := t.now()
@@ -212,7 +221,7 @@ func (t *swarmTrial) mourn(m *member) {
 			}
 			t.event("node", classDied, m.name+": "+shorten(m.died), now, 0)
 			if l := m.leecher; l != nil && !m.left {
-				l.end(now, record.Error, classDied)
+				l.lost(now, record.Error, classDied)
 			}
 			t.wake()
 		})

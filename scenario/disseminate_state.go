@@ -29,7 +29,8 @@ type leecher struct {
 	offset time.Duration // from the release of all to its own
 
 	released time.Duration // intended
-	started  time.Duration // its call of Fetch began
+	started  time.Duration // it is to be told of its task
+	called   time.Duration // its first call of Fetch began
 	told     bool          // Fetch has returned: it has its task, in its daemon's present life
 
 	last     system.Fetched // latest answer
@@ -61,6 +62,15 @@ func (l *leecher) end(at time.Duration, outcome record.Outcome, class string) {
 	if l.ended == 0 {
 		l.ended, l.outcome, l.class = at, outcome, class
 	}
+}
+
+// lost ends a leecher whose node is gone for good. One that was still to come has
+// come to nothing at the moment at which it would have.
+func (l *leecher) lost(at time.Duration, outcome record.Outcome, class string) {
+	if l.started == 0 {
+		l.started = l.released
+	}
+	l.end(max(at, l.released), outcome, class)
 }
 
 // again lets a leecher begin anew, whose node has lost what it had. The lock is

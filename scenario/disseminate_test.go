@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ type swarmTest struct {
 	marks  []record.Mark
 	events []record.Event
 	load   Load
+	edges  int // how often it was told that the load begins or ends
 	took   time.Duration
 	m      map[string]float64
 }
@@ -116,15 +118,16 @@ func (s *swarmTest) links() *memLinks { return s.runner.site.Network.(*memLinks)
 // trial executes one.
 func (s *swarmTest) trial(ctx context.Context) error {
 	s.t.Helper()
-	s.ops, s.marks, s.events = nil, nil, nil
+	s.ops, s.marks, s.events, s.edges = nil, nil, nil, 0
 	sum := record.NewSummary()
 	begun := time.Now()
 	load, err := s.runner.Trial(ctx, s.cell, s.seed, Sink{
 		Epoch: begun, Number: s.number,
+		Begin: func() { s.edges++ }, End: func() { s.edges++ },
 		Block: func(b []byte) error {
 			ops, err := record.DecodeBlock(b, nil)
 			s.ops = append(s.ops, ops...)
-			return errors.Join(err, sum.Ops(ops))
+			return errors.Join(err, record.Check(ops), sum.Ops(ops))
 		},
 		Marks: func(m []record.Mark) error { s.marks = append(s.marks, m...); return nil },
 		Event: func(e record.Event) error {
@@ -231,6 +234,9 @@ func TestSwarmTimes(t *testing.T) {
 				if most := int64(s.m["time_last"]/swarmPoll.Seconds()) + 3; n.Asked() > most {
 					t.Errorf("node %d was asked %d times, of %d", i, n.Asked(), most)
 				}
+			}
+			if s.edges != 2 {
+				t.Errorf("the load has %d edges", s.edges)
 			}
 			s.wantMarks()
 		})
@@ -418,6 +424,78 @@ func TestSwarmCrashOfTheComplete(t *testing.T) {
 	})
 }
 
+// TestSwarmLostBeforeItCame: a leecher whose node is gone before its arrival ends
+// when it would have begun. In real time, in which a moment is never met exactly.
+func TestSwarmLostBeforeItCame(t *testing.T) {
+	s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) {
+		d.Join, d.Faults = "waves of 1 every 150ms", "crash 50% of leechers at 100ms"
+	}, system.Options{"up": fmt.Sprint(100 * swarmUp)})
+	s.runner.site.Limits.Stall = experiment.Duration(500 * time.Millisecond)
+	faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for { // the second is lost, and the last comes
+		r := chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0)
+		if slices.Contains(r.victims[0], r.leechers[1]) && !slices.Contains(r.victims[0], r.leechers[3]) {
+			break
+		}
+		s.seed++
+	}
+	s.run()
+	if !strings.Contains(s.outcomes(), "cancelled crashed on purpose:") {
+		t.Errorf("outcomes %s", s.outcomes())
+	}
+	late := 0
+	for _, op := range s.fetches() {
+		if op.Start < op.Intended || op.LastByte < op.Start {
+			t.Errorf("%+v", op)
+		}
+		if op.Outcome == record.Cancelled && op.Start == op.Intended && op.LastByte == op.Start {
+			late++
+		}
+	}
+	if late == 0 {
+		t.Errorf("none was lost before it came: %+v", s.fetches())
+	}
+
+	l := &leecher{released: 30 * time.Second}
+	l.lost(10*time.Second, record.Error, classDied)
+	if l.started != l.released || l.ended != l.released {
+		t.Errorf("one that was to come at %v began at %v and ended at %v", l.released, l.started, l.ended)
+	}
+}
+
+// TestSwarmStarts: their spread is that of the calls that there were. One that comes
+// while its node is down is told of its task when it is back, and the ends of those
+// that never were are no starts.
+func TestSwarmStarts(t *testing.T) {
+	for faults, want := range map[string]float64{
+		"crash leechers at 1s for 4s": 3, // one told at once, two at 5 s that came at 2 s and at 4 s
+		"crash leechers at 1s":        0,
+	} {
+		virtual(t, func(t *testing.T) {
+			s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
+				d.Join, d.Faults = "waves of 1 every 2s", faults
+			}, nil)
+			s.run()
+			if got := s.m["start_spread"]; math.Abs(got-want) > 1e-6 {
+				t.Errorf("%s: starts %v s apart, want %v", faults, got, want)
+			}
+		})
+	}
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "none" }, nil)
+		trial, err := s.runner.trial(s.cell, 1, Sink{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := trial.spread(); !math.IsNaN(got) {
+			t.Errorf("the spread of no starts is %v", got)
+		}
+	})
+}
+
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
 	virtual(t, func(t *testing.T) {
@@ -527,6 +605,9 @@ func TestSwarmBadNodes(t *testing.T) {
 						t.Errorf("resolution %v, and an answer takes %v", r, c.trouble.Slow)
 					}
 				}
+				if o := s.m["overhead"]; math.Abs(o-1) > 1e-6 {
+					t.Errorf("overhead %v, and nothing came twice", o)
+				}
 				if last, has := s.m["time_last"]; has != (c.outcomes == "map[ok:3]") {
 					t.Errorf("time_last %v, %v", last, has)
 				}
@@ -579,7 +660,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
 func TestSwarmDeadline(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 1 every 4s" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 1 every 8s" }, nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second)
 		s.run()
 		if !strings.Contains(s.outcomes(), "deadline:") {
@@ -590,8 +671,14 @@ func TestSwarmDeadline(t *testing.T) {
 				t.Errorf("deadline after %v", took)
 			}
 		}
-		if _, has := s.m["time_p75"]; has {
-			t.Errorf("metrics %v", s.m)
+		ok := 0.0
+		for _, op := range s.fetches() {
+			if op.Outcome == record.OK {
+				ok++
+			}
+		}
+		if _, has := s.m["time_p75"]; has || ok == 0 || s.m["ok_rate"] != ok/3 {
+			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
 		}
 	})
 }
@@ -617,8 +704,23 @@ func TestSwarmCancelled(t *testing.T) {
 	})
 }
 
-// TestSwarmFresh: nodes are started anew before the trial, and nothing that was
-// there is.
+// starts counts how often a node is started anew, and refuses it where it is told to.
+type starts struct {
+	system.Restarter
+	n    *atomic.Int64
+	fail error
+}
+
+func (r starts) Restart(ctx context.Context, keep bool) error {
+	r.n.Add(1)
+	if r.fail != nil {
+		return r.fail
+	}
+	return r.Restarter.Restart(ctx, keep)
+}
+
+// TestSwarmFresh: nodes are started anew before the trial, once, and nothing that
+// was there is.
 func TestSwarmFresh(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Fresh = true }, nil)
@@ -626,7 +728,14 @@ func TestSwarmFresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var n atomic.Int64
+		for _, m := range s.runner.nodes {
+			m.restarter = starts{m.restarter, &n, nil}
+		}
 		s.run()
+		if n.Load() != 3 {
+			t.Errorf("3 nodes were started %d times", n.Load())
+		}
 		if _, err := s.nodes[0].Fetched(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
 			t.Errorf("what was there: %v", err)
 		}
@@ -663,6 +772,25 @@ func TestSwarmLinks(t *testing.T) {
 			t.Errorf("a link that cannot be changed: %v", err)
 		}
 	})
+}
+
+// TestSwarmUsage: nodes of the deployment that take no part are not the cell's.
+func TestSwarmUsage(t *testing.T) {
+	cell := experiment.Cell{Disseminate: &experiment.ResolvedDisseminate{Nodes: 2}}
+	measure := func(nodes ...NodeUsage) map[string]float64 {
+		return Disseminate{}.Measure(Measured{Cell: cell, Load: Load{Metrics: map[string]float64{contentReceived: 2e9}},
+			Usage: Usage{SystemCPU: 7, SystemRSSPeak: 4e9, Nodes: nodes}})
+	}
+	m := measure(NodeUsage{CPU: 0.5, RSSPeak: 1e6}, NodeUsage{CPU: 1.5, RSSPeak: 2e6}, NodeUsage{CPU: 5, RSSPeak: 4e9})
+	if m["system_cpu"] != 2 || m["system_cpu_per_gb"] != 1 || m["node_rss_peak"] != 2e6 {
+		t.Errorf("metrics %v", m)
+	}
+	m = measure(NodeUsage{CPU: 0.5, RSSPeak: 1e6}, NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN()})
+	for _, key := range []string{"system_cpu", "system_cpu_per_gb", "node_rss_peak"} {
+		if v, has := m[key]; has {
+			t.Errorf("%s is %v, and a node of two was not seen", key, v)
+		}
+	}
 }
 
 // TestSwarmRoles: the same choices for all systems; seeder sets repeat.

@@ -74,13 +74,6 @@ type swarmTrial struct {
 	failure atomic.Pointer[error] // why the trial cannot go on
 }
 
-// edge tells an observer, where there is one, that the load begins or ends.
-func (s Sink) edge(tell func()) {
-	if tell != nil {
-		tell()
-	}
-}
-
 // Trial implements Runner.
 func (r *swarmRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error) {
 	t, err := r.trial(cell, seed, sink)
@@ -92,11 +85,9 @@ func (r *swarmRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint
 		return Load{}, err
 	}
 	t.measure()
-	sink.edge(sink.Begin)
 	cpu := selfCPU()
 	err = t.run(ctx)
 	cpu = selfCPU() - cpu
-	sink.edge(sink.End)
 	t.measured()
 	t.conclude(err == nil)
 	if err == nil {
