@@ -252,12 +252,14 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 	if known && more["link"] != "" {
 		imported.Unknown = slices.Concat([]string{"the links are those of the run that the log was made from; its checks of them are not in the log"}, unknown[1:])
 	}
+	var merged []string
 	for k, ids := range alike {
 		if len(ids) > 1 {
-			imported.Notes = append(imported.Notes, fmt.Sprintf("%s with %d of %d nodes seeders and %s: the experiments %s are one cell, since the log has no place for what else they may differ in", k.system, k.seeders, k.nodes, plan.Bytes(k.size), strings.Join(slices.Sorted(maps.Keys(ids)), ", ")))
+			merged = append(merged, fmt.Sprintf("%s, %d seeders of %d nodes and %s: the experiments %s are one cell, since the log has no place for what else they may differ in", k.system, k.seeders, k.nodes, plan.Bytes(k.size), strings.Join(slices.Sorted(maps.Keys(ids)), ", ")))
 		}
 	}
-	slices.Sort(imported.Notes)
+	slices.Sort(merged)
+	imported.Notes = append(imported.Notes, merged...)
 	if res.Absent > 0 {
 		imported.Notes = append(imported.Notes, fmt.Sprintf("%d trials were planned of which there is no record", res.Absent))
 	}
