@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -71,7 +72,12 @@ func (t *swarmTrial) reached() {
 
 // begin lets a fault happen.
 func (t *swarmTrial) begin(f *swarmFault) {
+	t.mu.Lock()
 	at := t.now()
+	if late := t.late(f, at); late != "" {
+		t.notes = append(t.notes, late)
+	}
+	t.mu.Unlock()
 	var err error
 	switch f.Kind {
 	case experiment.FaultCrash:
@@ -88,6 +94,25 @@ func (t *swarmTrial) begin(f *swarmFault) {
 	}
 	t.concluded(f, "begins", at, took, t.stall, err)
 }
+
+// late says by how much a fault comes later than it was due, when that is more than
+// coarse. The lock is the caller's.
+func (t *swarmTrial) late(f *swarmFault, at time.Duration) string {
+	if f.byShare() {
+		if came := float64(t.verified) / float64(t.size) / float64(len(t.leechers)); came > f.Part+coarse {
+			return fmt.Sprintf("the fault %q was due at %.3g %% of the leechers' content and came at %.3g %%: no answer in between", f.Fault, 100*f.Part, 100*came)
+		}
+		return ""
+	}
+	if by := at - t.released - f.At; by > t.every && by.Seconds() > coarse*f.At.Seconds() {
+		return fmt.Sprintf("the fault %q came %.3g s after the release, %.3g s late", f.Fault, (f.At + by).Seconds(), by.Seconds())
+	}
+	return ""
+}
+
+// coarse is the share from which on a trial says how inexact a moment is: of the
+// content, or of the time.
+const coarse = 0.1
 
 // undo takes a fault back.
 func (t *swarmTrial) undo(f *swarmFault) {
@@ -106,6 +131,7 @@ func (t *swarmTrial) undo(f *swarmFault) {
 		return
 	}
 	if f.Kind != experiment.FaultCrash && err == nil {
+		t.awaitUndoing(f) // of those that came meanwhile, too
 		t.awaitRecovery(now, t.struck(f)...)
 	}
 	if err == nil {
@@ -209,6 +235,7 @@ func (t *swarmTrial) revive(f *swarmFault) {
 			}
 			tell = l.started > 0 && l.ended == 0
 		}
+		t.awaitUndoing(f) // of those that came meanwhile, too
 		if l != nil {
 			t.awaitRecovery(now, m)
 		} else { // all that had this seeder

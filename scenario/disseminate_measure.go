@@ -155,6 +155,9 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	t.lineMetrics(put, load.Metrics["time_last"])
 	t.trafficMetrics(put)
 	t.recoveryMetrics(put)
+	if gap := load.Metrics["resolution"]; last > 0 && gap > coarse*last {
+		load.Notes = append(load.Notes, fmt.Sprintf("a leecher gave no answer for %.3g s, and the last had all after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, last, 100*gap/last))
+	}
 	if !t.stay.Forever {
 		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
 	}

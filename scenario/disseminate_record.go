@@ -15,10 +15,15 @@ import (
 // isNotFound reports whether a node knows nothing of the content.
 func isNotFound(err error) bool { return errors.Is(err, system.ErrNotFound) }
 
-// cutOff reports whether a partition keeps a node from every seeder: there is one
-// that serves, on the other side alone. The lock is the caller's.
+// cutOff reports whether a fault has taken a node away from every seeder: one that
+// serves is left on the other side, alone. Where the seeders were taken away from
+// the leechers, it is for the system to go on without them, as when they are dead.
+// The lock is the caller's.
 func (t *swarmTrial) cutOff(m *member) bool {
 	beyond, apart := false, t.links.apart()
+	if !slices.Contains(apart, m.place) {
+		return false
+	}
 	for _, s := range t.seeders {
 		switch {
 		case !s.serving():

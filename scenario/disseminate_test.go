@@ -140,7 +140,7 @@ func (s *swarmTest) trial(ctx context.Context) error {
 	s.load, s.took = load, time.Since(begun)
 	s.m = Disseminate{}.Measure(Measured{Cell: s.cell, Summary: sum, Load: load, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
 	for _, n := range s.nodes {
-		if h := n.Health(context.Background()); h != nil {
+		if h := n.Health(context.Background()); h != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			s.t.Errorf("after the trial: %v", h)
 		}
 	}
@@ -496,6 +496,45 @@ func TestSwarmStarts(t *testing.T) {
 	})
 }
 
+// TestSwarmNotRecovered: leechers that do not live to see the end of a fault have
+// not recovered from it; those that have all by then had nothing to recover from.
+func TestSwarmNotRecovered(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 10s for 10s" }, nil)
+		faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
+		var n atomic.Int64
+		healthy := m.restarter
+		m.restarter = starts{healthy, &n, errors.New("its store is broken")}
+		time.AfterFunc(25*time.Second, func() { _ = healthy.Restart(t.Context(), true) }) // for the test's own look
+		_ = s.trial(t.Context())
+		if s.outcomes() != "map[error not started again:1 ok:3]" || s.m["recovered"] != 0.5 {
+			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
+		}
+	})
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut seeders at 10s for 2m" }, nil)
+		s.runner.site.Limits.Deadline = experiment.Duration(time.Minute)
+		s.run()
+		if s.outcomes() != "map[stalled:3]" && s.outcomes() != "map[deadline:3]" || s.m["recovered"] != 0 {
+			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
+		}
+		if _, has := s.m["recovered"]; !has {
+			t.Error("nobody recovered, and nothing is said")
+		}
+	})
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 2, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 1 seeders at 2s for 20s" }, nil)
+		s.run()
+		if v, has := s.m["recovered"]; has || s.outcomes() != "map[ok:2]" {
+			t.Errorf("outcomes %s, recovered %v of those that went on", s.outcomes(), v)
+		}
+	})
+}
+
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
 	virtual(t, func(t *testing.T) {
@@ -522,6 +561,23 @@ func TestSwarmCut(t *testing.T) {
 			t.Errorf("changes %+v", c)
 		}
 	})
+}
+
+// TestSwarmSeedersCut: who is left without seeders is not cut away on purpose, no
+// more than with seeders that are dead.
+func TestSwarmSeedersCut(t *testing.T) {
+	for _, faults := range []string{"cut seeders at 15s", "crash seeders at 15s"} {
+		virtual(t, func(t *testing.T) {
+			s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Join, d.Faults = "waves of 1 every 11s", faults }, nil)
+			s.run()
+			if s.outcomes() != "map[ok:1 stalled:3]" || s.m["ok_rate"] != 0.25 {
+				t.Errorf("%s: outcomes %s, metrics %v", faults, s.outcomes(), s.m)
+			}
+			if v, has := s.m["time_last"]; has {
+				t.Errorf("%s: all have it after %v", faults, v)
+			}
+		})
+	}
 }
 
 // TestSwarmRate: half the rate at half the time doubles what is left; two faults
@@ -657,6 +713,39 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 	})
 }
 
+// TestSwarmBlind: a trial says how late its fault was, and how coarse its times.
+func TestSwarmBlind(t *testing.T) {
+	for slow, want := range map[time.Duration][]string{
+		0:               nil,
+		4 * time.Second: {"was due at 50 % of the leechers' content and came at 8", "gave no answer for 8"},
+	} {
+		virtual(t, func(t *testing.T) {
+			s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
+			for _, n := range s.nodes {
+				n.SetTrouble(mem.Trouble{Slow: slow})
+			}
+			s.run()
+			all := strings.Join(s.load.Notes, "\n")
+			for _, part := range want {
+				if !strings.Contains(all, part) {
+					t.Errorf("answers that take %v: no %q among %q", slow, part, s.load.Notes)
+				}
+			}
+			if len(s.load.Notes) != len(want) {
+				t.Errorf("answers that take %v: %q", slow, s.load.Notes)
+			}
+		})
+	}
+	trial := &swarmTrial{released: time.Minute, every: 50 * time.Millisecond}
+	f := &swarmFault{Fault: experiment.Fault{At: 10 * time.Second, Part: math.NaN()}}
+	if late := trial.late(f, 70*time.Second+500*time.Millisecond); late != "" {
+		t.Errorf("a fault half a second late: %s", late)
+	}
+	if late := trial.late(f, 75*time.Second); !strings.Contains(late, "15 s after the release, 5 s late") {
+		t.Errorf("a fault 5 s late: %q", late)
+	}
+}
+
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
 func TestSwarmDeadline(t *testing.T) {
 	virtual(t, func(t *testing.T) {
@@ -680,6 +769,56 @@ func TestSwarmDeadline(t *testing.T) {
 		if _, has := s.m["time_p75"]; has || ok == 0 || s.m["ok_rate"] != ok/3 {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
 		}
+	})
+}
+
+// TestSwarmLastWords: what a leecher verifies after its deadline is no progress of
+// the trial; what its node has received by then counts.
+func TestSwarmLastWords(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 2, 1, nil, nil)
+		s.runner.site.Limits.Deadline = experiment.Duration(8 * time.Second)
+		for _, n := range s.nodes {
+			n.SetTrouble(mem.Trouble{Slow: time.Second})
+		}
+		s.run()
+		op, last := s.fetches()[0], record.Mark{}
+		for _, m := range s.marks {
+			if m.Node == int(op.Worker) {
+				last = m
+			}
+		}
+		if op.Outcome != record.Deadline || int64(last.End) <= op.LastByte {
+			t.Fatalf("%+v, last words %+v", op, last)
+		}
+		if last.Verified != op.Bytes || last.Complete || last.Received <= op.Bytes {
+			t.Errorf("last words %+v of a leecher that had %d bytes at its end", last, op.Bytes)
+		}
+	})
+}
+
+// TestSwarmInterrupted: when the user cancels the run, the links are restored, and
+// nothing else is done for trials to come; one that comes nevertheless is sound.
+func TestSwarmInterrupted(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
+			d.Faults = "crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"
+		}, nil)
+		var n atomic.Int64
+		for _, m := range s.runner.nodes {
+			m.restarter = starts{m.restarter, &n, nil}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(5*time.Second, cancel)
+		if err := s.trial(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("the trial ended with %v", err)
+		}
+		if c := s.links().changes; s.took != 5*time.Second || n.Load() != 0 || len(c[len(c)-1].Apart) != 0 {
+			t.Errorf("after %v: %d nodes started, links %+v", s.took, n.Load(), c)
+		}
+		s.cell.Disseminate.Faults = "none"
+		s.run()
+		s.about("all", s.m["time_last"], 30)
 	})
 }
 

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -126,8 +127,8 @@ func (t *swarmTrial) leave(m *member, at time.Duration) {
 	}
 }
 
-// lastWords asks all nodes how far they are, once the load is over: what they
-// have received and sent in all.
+// lastWords asks all nodes what they have received and sent in all, once the load
+// is over. What a leecher has verified since then came too late to count.
 func (t *swarmTrial) lastWords(ctx context.Context) {
 	_ = t.eachMember(ctx, t.members, "last poll", t.patience, func(ctx context.Context, m *member) error {
 		t.mu.Lock()
@@ -146,7 +147,9 @@ func (t *swarmTrial) lastWords(ctx context.Context) {
 		defer t.mu.Unlock()
 		before := t.released
 		if l := m.leecher; l != nil {
-			before, l.last = l.asked, f
+			before = l.asked
+			f.Verified, f.Written, f.Complete = l.verified, l.last.Written, l.last.Complete
+			l.last = f
 		}
 		t.marks = append(t.marks, record.Mark{
 			Node: m.place, Before: before, Start: start, End: end, Verified: f.Verified, Written: f.Written,
@@ -158,12 +161,20 @@ func (t *swarmTrial) lastWords(ctx context.Context) {
 
 // clean takes back what the trial has done to the nodes and the links, whatever
 // has become of it. A node that cannot forget the content is started anew before
-// it is used again.
+// it is used again. When the user has cancelled the run nobody uses the nodes
+// again: only the links, which are the machine's, are restored.
 func (t *swarmTrial) clean(ctx context.Context) {
+	cancelled := errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
 	if err := t.links.restore(ctx); err != nil {
 		t.event("error", "links not restored", shorten(err), t.now(), 0)
+	}
+	if cancelled {
+		for _, m := range t.members {
+			m.stale = true
+		}
+		return
 	}
 	_ = t.eachMember(ctx, t.members, "clean", time.Minute, func(ctx context.Context, m *member) error {
 		if m.stale || m.dead() != nil {
