@@ -61,6 +61,20 @@ func (r *Report) ratioFigureWith(key string, goal float64, called string) Figure
 	if n == 0 {
 		return Figure{}
 	}
+	// Ratios are symmetric on a log scale: half and double are equally far from 1.
+	pad := math.Pow(hi/lo, 0.08) * 1.02
+	for _, u := range r.unpaired(key) {
+		k := r.shape.panel(u.swarm.cell)
+		if len(data[k]) == 0 {
+			continue // in words only
+		}
+		edge := hi * pad
+		if u.base {
+			edge = lo / pad
+		}
+		data[k] = append(data[k], spec{"kind": u.kind(), "system": u.swarm.System, "x": r.dodge(u.swarm.cell, 0), "edge": edge, "tip": fmt.Sprintf("%s: no ratio, %s", r.shape.named(u.swarm.cell), u.why)})
+	}
+	f.unpaired(r.unpaired(key), r.Baseline)
 	f.N = "n = " + plural(int64(n), "pair of valid trials", "pairs of valid trials") + " from the same blocks"
 	colour, shape := r.systemScales()
 	col := spec{"field": "system", "type": "nominal", "scale": colour, "legend": nil}
@@ -79,8 +93,10 @@ func (r *Report) ratioFigureWith(key string, goal float64, called string) Figure
 		layers = slices.Insert(layers, 1, spec{"data": spec{"values": []spec{{"goal": goal}}}, "mark": spec{"type": "rule", "color": "var(--ink)", "strokeWidth": 1.25, "strokeDash": []int{6, 4}},
 			"encoding": spec{"x": spec{"value": 0}, "x2": spec{"value": "width"}, "y": spec{"field": "goal", "type": "quantitative"}}})
 	}
-	// Ratios are symmetric on a log scale: half and double are equally far from 1.
-	pad := math.Pow(hi/lo, 0.08) * 1.02
+	edge := spec{"field": "edge", "type": "quantitative"}
+	for _, kind := range []string{slowerThanAny, fasterThanAny} {
+		layers = append(layers, spec{"transform": is(kind), "mark": spec{"type": "point", "filled": true, "shape": kind, "size": 64, "opacity": 1}, "encoding": spec{"color": col, "y": edge, "tooltip": tip}})
+	}
 	for _, k := range r.shape.groups {
 		if len(data[k]) == 0 {
 			continue

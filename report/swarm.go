@@ -31,7 +31,9 @@ type Swarm struct {
 	Gates    []Gate     `json:"gates,omitempty"`
 	Against  []Ratio    `json:"against,omitempty"` // time to the median and to the last leecher, divided by those of the same cell without faults
 	Traffic  []NodeKind `json:"traffic,omitempty"`
-	Shown    int64      `json:"shown,omitempty"` // the trial of the timeline
+	// How often the cell's faults came; none where it has none.
+	FaultCounts []FaultCount `json:"fault_counts,omitempty"`
+	Shown       int64        `json:"shown,omitempty"` // the trial of the timeline
 	// UnfairSeeders is the largest seeder's part of what the seeders sent, times their
 	// number: 1 is fair. Null with one seeder.
 	UnfairSeeders Num `json:"unfair_seeders"`
@@ -108,6 +110,7 @@ func (r *Report) swarm(*input) {
 			}
 		}
 		s.Trials = len(s.trials)
+		s.FaultCounts = s.faulted()
 		s.count()
 		s.complete()
 		s.use()

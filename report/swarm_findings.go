@@ -381,7 +381,7 @@ func (s *Swarm) faultTime() float64 {
 // slowRecovery: nodes that need longer to go on than they were disturbed for.
 func slowRecovery(r *Report) []Finding {
 	f := Finding{Rule: "slow-recovery", Tone: Warn, Title: "Nodes are slow to go on after a fault",
-		Text: "After the fault was undone, the nodes that it touched got no further verified byte for longer than the fault itself had lasted, or never got one."}
+		Text: "After the fault was undone, the nodes that it touched got no further verified byte for longer than they had been without, or never got one."}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		if s.quiet() {
@@ -389,8 +389,12 @@ func slowRecovery(r *Report) []Finding {
 		}
 		var words []string
 		m, ok := s.cell.Metrics["recovery"]
-		if lasted := s.faultTime(); ok && lasted > 0 && float64(m.Median) > lasted {
-			words = append(words, fmt.Sprintf("%s to the next verified byte after a fault of %s", showRange(m.Median, m.Lo, m.Hi, "s"), show(lasted, "s")))
+		lasted := s.faultTime()
+		if q, has := s.cell.Metrics["outage"]; has { // starting takes its time, too
+			lasted = float64(q.Median)
+		}
+		if ok && lasted > 0 && float64(m.Median) > lasted {
+			words = append(words, fmt.Sprintf("%s to the next verified byte after an outage of %s", showRange(m.Median, m.Lo, m.Hi, "s"), show(lasted, "s")))
 		}
 		if q, has := s.cell.Metrics["recovered"]; has && q.Median < 1 {
 			words = append(words, fmt.Sprintf("%s of the nodes went on at all", percent(float64(q.Median))))

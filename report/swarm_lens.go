@@ -24,7 +24,7 @@ func disseminateLens() lens {
 		read:       (*Report).readSwarms,
 		before:     (*Report).successOfLeechers,
 		work:       (*Report).swarm,
-		failures:   []rule{imported, unfinishedFound},
+		failures:   []rule{imported, unfinishedFound, partialFaults},
 		rules:      []rule{goalMissed, fasterThanLine, farBelowLine, wasteful, noSharing, unfairSeeders, slowDisks, slowRecovery, spreadStart, coarsePolls, busyHarness, machineBusy},
 		table:      (*Report).swarmTable,
 		judge:      (*Report).judgeSwarms,
@@ -209,6 +209,7 @@ func (r *Report) swarmAnswers() []Answer {
 			if lo != hi {
 				say += ", over all cells that can be compared"
 			}
+			say += r.leftOut(sys.Name, r.headline)
 			if !o.Shown {
 				say += " (a difference is not shown)"
 			}

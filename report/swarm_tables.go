@@ -152,7 +152,7 @@ func (r *Report) outcomeTable() Table {
 	for i := range r.Swarms {
 		faults = faults || !r.Swarms[i].quiet()
 	}
-	extra := []metricColumn{{"stalls", "stalls", ""}, {"recovery", "recovery", ""}, {"recovered", "recovered", ""}}
+	extra := []metricColumn{{"stalls", "stalls", ""}, {"outage", "outage", ""}, {"recovery", "recovery", ""}, {"recovered", "recovered", ""}}
 	var used []metricColumn
 	for _, k := range extra {
 		if r.measured(k.key) {
@@ -161,7 +161,7 @@ func (r *Report) outcomeTable() Table {
 		}
 	}
 	if faults {
-		t.Head = append(t.Head, Column{"half of them, × without faults", true}, Column{"the last, × without faults", true})
+		t.Head = append(t.Head, Column{"the faults", false}, Column{"half of them, × without faults", true}, Column{"the last, × without faults", true})
 	}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
@@ -177,6 +177,7 @@ func (r *Report) outcomeTable() Table {
 			row = append(row, r.medianEntry(s.cell, k))
 		}
 		if faults {
+			row = append(row, s.faultEntry())
 			for j := range 2 {
 				e := Entry{Text: "–"}
 				if j < len(s.Against) {
@@ -265,7 +266,7 @@ func (r *Report) swarmSections() []Section {
 	if r.Baseline != "" {
 		add(Section{"goal", "The goal", "A system meets the goal when its time is " + r.gateWords() + ". It is decided by the interval of the ratio, paired by block: wholly within the goal, wholly beyond it, or neither, which cannot be told; fewer than " + strconv.Itoa(fewestForPlusMinus) + " pairs decide nothing. Each cell is judged by itself.", r.gateTable()})
 	}
-	add(Section{"ends", "How the leechers ended", "Shares of the leechers of valid trials; intervals are over trials, whose leechers share their fate. Stalled: no further byte for the stall limit, and none came until the trial ended; deadline: the limit since the leecher's release passed. Cancelled are those that a fault took away for good on purpose: they are in no other share. Recovery is the median time, over the nodes that a fault touched, from its end to their next verified byte.", r.outcomeTable()})
+	add(Section{"ends", "How the leechers ended", "Shares of the leechers of valid trials; intervals are over trials, whose leechers share their fate. Stalled: no further byte for the stall limit, and none came until the trial ended; deadline: the limit since the leecher's release passed. Cancelled are those that a fault took away for good on purpose: they are in no other share. An outage is the time from a fault's beginning until its nodes are ready again or the links are as before, the longest of a trial: longer than the fault's “for” by what starting takes. Recovery is the median time from then to the next verified byte, over the unfinished leechers that the fault had killed or kept from a seeder.", r.outcomeTable()})
 	add(Section{"completion", "The way to completion", "Time until a share of the content was verified, medians over trials with their interval: for the median leecher since its own release, and for all leechers together since the first release. A moment is the end of the poll that told it, so the truth lies up to the resolution before it. Systems verify whole pieces: bytes count when the piece that they are in is whole, so that what is told at once came over a longer time, and two marks may lie closer together than the link could carry what is between them. “Never” counts as longer than any time.", r.completionTable()})
 	add(Section{"nodes", "What nodes used", "Received and sent are bytes on a node's access link, headers included, as the node's own interface counts them: what a queue of the link then drops was sent, and never received. They are divided by the size of the content; CPU and memory are those of the node's processes, from the release to the last completion. Medians over trials of the median over the kind's nodes.", r.nodeTable()})
 	return all

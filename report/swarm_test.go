@@ -614,3 +614,64 @@ func TestSwarmPageInChromium(t *testing.T) {
 		t.Errorf("%d plots, %d pictures", s.Plots, s.Pictures)
 	}
 }
+
+// A cell of which some leecher never finished has no ratio: that is told where the
+// ratios of the others are.
+func TestCellsWithoutARatioAreTold(t *testing.T) {
+	t.Parallel()
+	file := strings.Replace(swarmFile, "nodes: 8", "nodes: [4, 8, 16]", 1)
+	r := swarmTruth{file: file, leechers: func(c *experiment.Cell, block int, _ float64, all []leech) {
+		if c.System == "boxo" && c.Disseminate.Nodes == 8 && block == 3 {
+			for i := range all {
+				all[i] = leech{took: 1, got: 0.1, outcome: record.Stalled, class: "no further byte"}
+			}
+		}
+	}}.build(t)
+	for _, a := range r.Answer {
+		if want := ", over all cells that can be compared, without 1 cell that has no ratio (nodes 8: boxo never came to it in 1 of 8 trials)"; a.System == "boxo" && !strings.Contains(a.Text, want) {
+			t.Errorf("%q lacks %q", a.Text, want)
+		}
+	}
+	for _, key := range gateMetrics {
+		f := r.ratioFigureWith(key, r.gateMost(), "the goal")
+		raw, err := json.Marshal(f.Panels)
+		must(t, err)
+		if !strings.Contains(string(raw), `"kind":"triangle-up"`) || !strings.Contains(f.Reads, "boxo never came to it in 1 of 8 trials") || !slices.ContainsFunc(f.Legend, func(l Legend) bool { return l.Label == "not done" }) {
+			t.Errorf("%s: %s, legend %v", key, f.Reads, f.Legend)
+		}
+	}
+}
+
+// Trials in which the fault never came, or was not undone, are counted and told.
+func TestPartialFaultsAreTold(t *testing.T) {
+	t.Parallel()
+	file := strings.Replace(swarmFile, "seeders: 1}", "seeders: 1, faults: ['crash seeders at 50% for 10s']}", 1)
+	trial := 0
+	r := swarmTruth{file: file, events: func(c *experiment.Cell, epoch time.Time) []record.Event {
+		if c.System != "boxo" {
+			return nil
+		}
+		what := []string{"crash begins", "crash ends"}[:min(trial, 2)]
+		trial++
+		var all []record.Event
+		for i, w := range what {
+			all = append(all, record.Event{At: epoch.Add(time.Duration(i+3) * 100 * time.Millisecond), Kind: "fault", What: w, Detail: "crash seeders at 50% for 10s: boxo-01"})
+		}
+		return all
+	}}.build(t)
+	s := cellOf(t, r, "boxo")
+	if want := []FaultCount{{Fault: "crash seeders at 50% for 10s", Trials: 8, Came: 7, Undone: 6, Ends: true}}; !slices.Equal(s.FaultCounts, want) {
+		t.Errorf("%+v", s.FaultCounts)
+	}
+	found := false
+	for _, f := range r.Findings {
+		if f.Rule == "partial-faults" {
+			found = slices.ContainsFunc(f.Evidence, func(e string) bool {
+				return strings.Contains(e, "boxo") && strings.Contains(e, "came in 7 of 8 trials, undone before the end in 6")
+			})
+		}
+	}
+	if !found || !strings.Contains(s.faultEntry().Text, "7 of 8") {
+		t.Errorf("findings %+v", r.Findings)
+	}
+}

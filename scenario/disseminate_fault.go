@@ -131,6 +131,7 @@ func (t *swarmTrial) undo(f *swarmFault) {
 		return
 	}
 	if f.Kind != experiment.FaultCrash && err == nil {
+		t.awaitUndoing(f) // of those that came meanwhile, too
 		t.awaitRecovery(now, t.struck(f)...)
 	}
 	if err == nil {
@@ -234,6 +235,7 @@ func (t *swarmTrial) revive(f *swarmFault) {
 			}
 			tell = l.started > 0 && l.ended == 0
 		}
+		t.awaitUndoing(f) // of those that came meanwhile, too
 		if l != nil {
 			t.awaitRecovery(now, m)
 		} else { // all that had this seeder

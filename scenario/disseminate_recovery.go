@@ -10,6 +10,7 @@ import (
 
 // recovery is a leecher that a fault has struck which is to be undone.
 type recovery struct {
+	fault   *swarmFault
 	leecher *leecher
 	undone  time.Duration // the fault, for this leecher; 0: not yet
 	beyond  int64         // bytes that it had verified then
@@ -45,10 +46,11 @@ func (t *swarmTrial) awaitUndoing(f *swarmFault) {
 	for _, m := range t.struck(f) {
 		l := m.leecher
 		loses := f.Empty && slices.Contains(f.killed, m) && l.outcome == record.OK
-		if l.started == 0 || l.ended > 0 && !loses || t.recovering(l) != nil {
+		known := slices.ContainsFunc(t.affected, func(r *recovery) bool { return r.leecher == l && (r.fault == f || r.after == 0) })
+		if l.started == 0 || l.ended > 0 && !loses || known {
 			continue
 		}
-		t.affected = append(t.affected, &recovery{leecher: l})
+		t.affected = append(t.affected, &recovery{fault: f, leecher: l})
 	}
 }
 

@@ -14,7 +14,7 @@ func blocksOf(all []*experiment) map[*trial]int {
 	var homeless []*trial
 	keys := map[*trial]cellKey{}
 	for _, x := range all {
-		k := keyOf(x.config)
+		k := keyOf(x)
 		if taken[k] == nil {
 			taken[k] = map[int]bool{}
 		}

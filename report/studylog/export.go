@@ -75,7 +75,7 @@ func export(run *record.Reader, ship shipper) error {
 		return err
 	}
 	for _, c := range p.Cells {
-		x := exported{run: run, id: c.System + "-" + c.ID, system: kinds[c.System], cell: c, ship: ship}
+		x := exported{run: run, id: c.System + "-" + c.ID, system: kinds[c.System], cell: c, ship: ship, baseline: c.System == p.Experiment.Baseline}
 		for _, t := range trials {
 			switch {
 			case t.Cell != c.ID || t.Warmup:
@@ -105,7 +105,9 @@ type exported struct {
 	trials []*exportedTrial
 	names  []string // of the nodes
 	unit   int64
-	left   int // trials that are not valid: the format cannot say so
+
+	baseline bool
+	left     int // trials that are not valid: the format cannot say so
 }
 
 type exportedTrial struct {
@@ -186,6 +188,12 @@ func (x *exported) write() error {
 	}
 	b, err := json.Marshal(x.config(sets, repetitions))
 	if err != nil {
+		return err
+	}
+	if err := x.ship(x.id, runner, x.trials[0].Epoch, marker+string(b)); err != nil {
+		return err
+	}
+	if b, err = json.Marshal(x.ours()); err != nil {
 		return err
 	}
 	if err := x.ship(x.id, runner, x.trials[0].Epoch, marker+string(b)); err != nil {
@@ -378,6 +386,7 @@ func (x *exported) trial(i int, t *exportedTrial) error {
 	}
 	duration := number(at(ended).Sub(begin.Time).Seconds())
 	add(entry{Type: typeStatus, Name: x.id, Repetition: &i, Duration: &duration, Timestamp: at(ended), Error: failed})
+	all = append(all, x.happenings(t, at)...)
 	slices.SortStableFunc(all, func(a, b entry) int { return a.Timestamp.Compare(b.Timestamp.Time) })
 	for _, e := range all {
 		b, err := json.Marshal(e)

@@ -151,9 +151,13 @@ type cellKey struct {
 	system         string
 	size           int64
 	nodes, seeders int
+	factors        factors
 }
 
-func keyOf(c *config) cellKey { return cellKey{c.System, c.FileSize, c.Nodes.Size, c.Seeders} }
+func keyOf(x *experiment) cellKey {
+	c := x.config
+	return cellKey{x.system(), c.FileSize, c.Nodes.Size, c.Seeders, x.factors()}
+}
 
 // planOf makes the plan that would have asked for these experiments.
 func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Plan, map[cellKey]string, error) {
@@ -161,6 +165,9 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 	var sizes []int64
 	var nodes, seeders []int
 	planned, sets := map[cellKey]int{}, 0
+	use, baseline, known := map[string]string{}, "", true // known: all are of runs of ours
+	var others []factors
+	alike := map[cellKey]map[string]bool{}
 	add := func(k cellKey) {
 		if !slices.Contains(systems, k.system) {
 			systems = append(systems, k.system)
@@ -176,8 +183,19 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 		}
 	}
 	for _, x := range all {
-		k := keyOf(x.config)
+		k := keyOf(x)
 		add(k)
+		use[k.system] = x.config.System
+		others = append(others, k.factors)
+		if x.ours == nil {
+			known = false
+		} else if x.ours.Baseline {
+			baseline = k.system
+		}
+		if alike[k] == nil {
+			alike[k] = map[string]bool{}
+		}
+		alike[k][x.config.SetID] = true
 		want := x.wanted()
 		planned[k] += max(want, len(x.trials))
 		there := map[string]bool{}
@@ -188,8 +206,11 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 		sets = max(sets, x.config.SeederSets)
 	}
 	// The reference comes first, as a baseline does.
+	if baseline == "" && !known && slices.Contains(systems, reference) && len(systems) > 1 {
+		baseline = reference
+	}
 	slices.SortFunc(systems, func(a, b string) int {
-		return cmp.Or(-compareBool(a == reference, b == reference), cmp.Compare(a, b))
+		return cmp.Or(-compareBool(a == baseline, b == baseline), -compareBool(a == reference, b == reference), cmp.Compare(a, b))
 	})
 	slices.Sort(sizes)
 	slices.Sort(nodes)
@@ -201,15 +222,23 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 	fmt.Fprintf(&y, "description: \"Imported, not measured by Plimsoll.\"\nsystems:\n")
 	catalog := plan.Catalog{}
 	for _, s := range systems {
-		fmt.Fprintf(&y, "  - {name: %q, use: %q}\n", s, s)
-		catalog = append(catalog, plan.SystemSpec{Name: s, Modes: []string{"start"}, Spreads: true})
+		fmt.Fprintf(&y, "  - {name: %q, use: %q}\n", s, use[s])
+		if slices.ContainsFunc(catalog, func(c plan.SystemSpec) bool { return c.Name == use[s] }) {
+			continue
+		}
+		catalog = append(catalog, plan.SystemSpec{Name: use[s], Modes: []string{"start"}, Spreads: true})
 	}
-	if slices.Contains(systems, reference) && len(systems) > 1 {
-		fmt.Fprintf(&y, "baseline: %s\n", reference)
+	if baseline != "" && len(systems) > 1 {
+		fmt.Fprintf(&y, "baseline: %q\n", baseline)
 	}
+	more := axes(others)
 	fmt.Fprintf(&y, "data: {size: [%s]}\n", join(sizes, "B"))
-	fmt.Fprintf(&y, "link: {emulator: none}\n")
-	fmt.Fprintf(&y, "disseminate: {nodes: [%s], seeders: [%s], seeder_sets: %d}\n", join(nodes, ""), join(seeders, ""), sets)
+	if link := strings.TrimPrefix(more["link"], ", "); link != "" {
+		fmt.Fprintf(&y, "link: {%s}\n", link)
+	} else {
+		fmt.Fprintf(&y, "link: {emulator: none}\n")
+	}
+	fmt.Fprintf(&y, "disseminate: {nodes: [%s], seeders: [%s], seeder_sets: %d%s}\n", join(nodes, ""), join(seeders, ""), sets, more["disseminate"])
 	fmt.Fprintf(&y, "where: [\"disseminate.seeders < disseminate.nodes\"]\nrepetitions: %d\nwarmup: 0\n", blocks)
 	e, err := plan.Parse(Format, y.Bytes(), nil, catalog)
 	if err != nil {
@@ -220,6 +249,17 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 		return nil, nil, fmt.Errorf("import: the experiments do not make a plan: %w", err)
 	}
 	imported := plan.Imported{Format: Format, Unknown: unknown[:], Notes: res.Counts.words()}
+	if known && more["link"] != "" {
+		imported.Unknown = slices.Concat([]string{"the links are those of the run that the log was made from; its checks of them are not in the log"}, unknown[1:])
+	}
+	var merged []string
+	for k, ids := range alike {
+		if len(ids) > 1 {
+			merged = append(merged, fmt.Sprintf("%s, %d seeders of %d nodes and %s: the experiments %s are one cell, since the log has no place for what else they may differ in", k.system, k.seeders, k.nodes, plan.Bytes(k.size), strings.Join(slices.Sorted(maps.Keys(ids)), ", ")))
+		}
+	}
+	slices.Sort(merged)
+	imported.Notes = append(imported.Notes, merged...)
 	if res.Absent > 0 {
 		imported.Notes = append(imported.Notes, fmt.Sprintf("%d trials were planned of which there is no record", res.Absent))
 	}
@@ -228,7 +268,7 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 		imported.From = append(imported.From, filepath.Base(f))
 	}
 	cellOf := func(c plan.Cell) cellKey {
-		return cellKey{c.System, int64(c.Data.Size), c.Disseminate.Nodes, c.Disseminate.Seeders}
+		return cellKey{c.System, int64(c.Data.Size), c.Disseminate.Nodes, c.Disseminate.Seeders, factorsOf(c)}
 	}
 	p, err := whole.Import(imported, func(c plan.Cell) bool { return planned[cellOf(c)] > 0 }, blocks)
 	if err != nil {
@@ -283,7 +323,7 @@ func write(run *record.Run, all []*experiment, cells map[cellKey]string, res *Re
 				return err
 			}
 		}
-		if err := o.x.write(run, o.t, cells[keyOf(o.x.config)], blocks[o.t], res); err != nil {
+		if err := o.x.write(run, o.t, cells[keyOf(o.x)], blocks[o.t], res); err != nil {
 			return err
 		}
 		if i == len(trials)-1 {
@@ -370,6 +410,7 @@ func (x *experiment) write(run *record.Run, t *trial, cell string, block int, re
 			continue
 		}
 		f := t.fetchOf(x.config, name, node, epoch, lastSeen)
+		t.told(name, &f.op, epoch)
 		res.Leechers++
 		if f.op.Outcome != record.OK {
 			res.Unfinished++
@@ -435,6 +476,11 @@ func (x *experiment) events(w *record.TrialWriter, t *trial) error {
 		case s.end.IsZero():
 			e.What, e.Took = s.name+eventBegins, 0
 		}
+		if err := w.Event(e); err != nil {
+			return err
+		}
+	}
+	for _, e := range t.happenings {
 		if err := w.Event(e); err != nil {
 			return err
 		}
