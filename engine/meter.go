@@ -130,12 +130,7 @@ func (m *meter) usage() scenario.Usage {
 		}
 	}
 	for _, names := range m.nodes {
-		node := scenario.NodeUsage{}
-		for _, name := range names {
-			node.CPU += m.cpu(name)
-			node.RSSPeak += m.peak[name]
-		}
-		u.Nodes = append(u.Nodes, node)
+		u.Nodes = append(u.Nodes, m.node(names))
 	}
 	self := m.last[testbed.SelfSample]
 	if wall := (self.End - m.first[testbed.SelfSample].End).Seconds(); wall > 0 {
@@ -143,6 +138,23 @@ func (m *meter) usage() scenario.Usage {
 		u.HarnessCPU, u.EmulatorCPU, u.BoxCPU = m.cpu(testbed.SelfSample)/box, emulator/box, m.cpu(testbed.BoxSample)/box
 	}
 	return u
+}
+
+// node is what the processes of these names used together; NaN when one of them
+// was not seen, or when there is none.
+func (m *meter) node(names []string) (n scenario.NodeUsage) {
+	if len(names) == 0 {
+		return scenario.NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN()}
+	}
+	for _, name := range names {
+		peak, seen := m.peak[name]
+		if !seen {
+			peak = math.NaN()
+		}
+		n.CPU += m.cpu(name)
+		n.RSSPeak += peak
+	}
+	return n
 }
 
 // emulatorRole is that of the link emulator's process.

@@ -87,6 +87,35 @@ func TestSwarmsMustFitOntoTheDisk(t *testing.T) {
 	}
 }
 
+// The systems' trials come one after the other, so the disk has to hold one swarm's
+// content, of the largest, however many systems there are; that is what the plan
+// says, too. Their nodes are all up at the same time.
+func TestTwoSwarmsOnOneMachine(t *testing.T) {
+	plan := swarmPlan(t, strings.Replace(fmt.Sprintf(swarmExperiment, 8, ""),
+		"systems: [{use: bittorrent, with: {piece: 16KiB}}]", "systems: [{use: bittorrent, name: a}, {use: bittorrent, name: b}]", 1))
+	for i := range plan.Cells {
+		plan.Cells[i].Data.Size = 1 << 50
+	}
+	cfg := Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: scenario.Disseminate{}}
+	const bytes = 8 << 50
+	got := Blocking(checkDisk(t.Context(), cfg))
+	if len(got) != 1 || !strings.HasSuffix(got[0].What, "needs up to "+experiment.RoughBytes(bytes)) {
+		t.Errorf("two systems of 8 × 1 PiB: %+v", got)
+	}
+	var text strings.Builder
+	if err := plan.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{experiment.RoughBytes(bytes) + " on disk", "16 nodes (8 of a, 8 of b)"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the plan does not say %q:\n%s", want, text.String())
+		}
+	}
+	if need := nodeMemory(cfg); need.bytes != 16*float64((bittorrent.System{}).Info().NodeMemory) {
+		t.Errorf("16 nodes take %+v", need)
+	}
+}
+
 // What changes single links needs an emulator, and what parts nodes the one that
 // knows pairs of them.
 func TestFaultsChooseTheEmulator(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // swarms reports whether these cells, of one system, are of a swarm.
@@ -98,16 +99,21 @@ func swarmTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	return all
 }
 
-// nodeDetails are what the nodes of a swarm used, in their order.
-func nodeDetails(s *site, u scenario.Usage) []record.Detail {
+// nodeDetails are what the nodes of a swarm used, one of each kind for each node,
+// in their order; −1: not known.
+func nodeDetails(hosts []testbed.Host, used []scenario.NodeUsage) []record.Detail {
 	var all []record.Detail
-	for i, n := range u.Nodes {
-		name := s.hosts[i].Name()
-		if !math.IsNaN(n.CPU) {
-			all = append(all,
-				record.Detail{Kind: record.DetailNodeCPU, Name: name, Value: n.CPU},
-				record.Detail{Kind: record.DetailNodeRSS, Name: name, Value: n.RSSPeak})
+	known := func(v float64) float64 {
+		if math.IsNaN(v) {
+			return -1
 		}
+		return v
+	}
+	for i, n := range used {
+		name := hosts[i].Name()
+		all = append(all,
+			record.Detail{Kind: record.DetailNodeCPU, Name: name, Value: known(n.CPU)},
+			record.Detail{Kind: record.DetailNodeRSS, Name: name, Value: known(n.RSSPeak)})
 	}
 	return all
 }

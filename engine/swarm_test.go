@@ -266,8 +266,9 @@ func TestSwarm(t *testing.T) {
 			count[e.What]++
 		}
 	}
-	// Node 1 dies in both trials, and is started again before the second.
-	if count["seen"] != 2 || count["process died"] != 2 || count["node restarted"] != 1 || count["restart"] != 0 {
+	// Node 1 dies in both trials, and is started again before the second. That it
+	// died, and when, the scenario tells; this one does not.
+	if count["seen"] != 2 || count["process died"] != 0 || count["node restarted"] != 1 || count["restart"] != 0 {
 		t.Errorf("events %v", count)
 	}
 	for _, u := range s.usage {

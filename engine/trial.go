@@ -91,7 +91,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	t := record.Trial{
 		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Details: slices.Concat(out.load.Details, nodeDetails(s, out.usage), out.footprint), Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
+		Notes: out.load.Notes, Details: slices.Concat(out.load.Details, nodeDetails(s.hosts, out.usage.Nodes), out.footprint), Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
 	}
 	t.Notes = append(t.Notes, out.notes...)
 	if r.notEmulated(cell) {

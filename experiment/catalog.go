@@ -14,7 +14,7 @@ type SystemSpec struct {
 	Summary  string // one line
 	Baseline bool   // a raw baseline: no storage system, just bytes over the same link
 	HTTP     bool   // its objects can be fetched over HTTP
-	Spreads  bool   // its nodes can be a swarm
+	Spreads  bool   // its nodes can be a swarm; a raw baseline's pass nothing on that they fetched
 }
 
 // OptionSpec describes one key of `with:`.

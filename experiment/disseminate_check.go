@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -44,6 +45,7 @@ func (d *decoder) swarmSystems(e *Experiment) {
 		case use.Mode == "attach":
 			d.fail(path+".mode", d.first(path+".mode", path+".use", path), "take `mode` away, or write `mode: start`", "system `%s` is attached, but the nodes of a swarm are started here, each on a link of its own", use.Name)
 		}
+		e.Systems[i].Alone = spec.Baseline
 		if n := d.at[path+".override"]; n != nil {
 			d.fail(path+".override", n, "make two experiments, or a factor", "system `%s` cannot have a swarm of its own: in the scenario disseminate it is the same for all", use.Name)
 		}
@@ -120,14 +122,25 @@ func (c *combination) checkDisseminate(cell *Cell, s *ResolvedDisseminate) *cell
 		switch {
 		case f.Of(n) > n:
 			return impossible("faults", fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who),
-				"the fault `%s` is about %d, but there is no more than %s", f, f.Count, plural(n, strings.TrimSuffix(f.Who, "s")))
+				"the fault `%s` needs %d of them, and there is only %s", f, f.Count, plural(n, strings.TrimSuffix(f.Who, "s")))
 		case f.Kind == FaultCut && f.Of(n) == s.Nodes:
 			return impossible("faults", "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts all %d nodes off from nobody", f, s.Nodes)
+		case c.e.afterDeadline(s, f):
+			return impossible("faults", "begin it earlier, or raise limits.deadline",
+				"the fault `%s` begins when the deadline of all leechers is over, which is %s after the release of each (limits.deadline)", f, c.e.Limits.Deadline)
 		case f.Kind == FaultRate && unlimited:
 			return impossible("faults", giveRate, "the fault `%s` changes a rate that is unlimited", f)
 		}
 	}
 	return nil
+}
+
+// afterDeadline reports whether the fault has a moment at which no trial is
+// running any more. Of random arrivals nobody knows when the last one is.
+func (e *Experiment) afterDeadline(s *ResolvedDisseminate, f Fault) bool {
+	j, err := ParseJoin(s.Join)
+	return err == nil && j.Rate == 0 && math.IsNaN(f.Part) && e.Limits.Deadline > 0 &&
+		f.At.Seconds() >= arriving(s)+e.Limits.Deadline.Seconds()
 }
 
 // up is the rate at which the nodes of a swarm send, slow ones aside; 0 is

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // What the estimate of a swarm assumes: rough, and rather too much than too
@@ -10,6 +11,9 @@ import (
 const (
 	// swarmSlack is how many load lines a swarm takes.
 	swarmSlack = 2.0
+	// servedSlack is how many times the seeders take what they need to send
+	// everything themselves, where nobody passes anything on.
+	servedSlack = 1.2
 	// swarmRate is how fast one machine moves content between all nodes of a
 	// swarm together, in bytes per second, whatever their links would carry.
 	swarmRate = 250e6
@@ -19,13 +23,18 @@ const (
 
 // estimateDisseminate is the time and the file bytes of one trial: content made
 // and published at the seeders, spread in swarmSlack load lines or as fast as
-// the machine moves it, and read back from all leechers. A fault costs as long as
-// it lasts, a lower rate what it takes longer to send at.
-func estimateDisseminate(c *Cell, limits Limits) CellEstimate {
+// the machine moves it, and read back from all leechers. Where nodes pass nothing
+// on (alone), the seeders send everything. A fault costs as long as it lasts, a
+// lower rate what it takes longer to send at; one that comes after everybody is
+// done costs nothing.
+func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 	s := c.Disseminate
 	size, leechers := float64(c.Data.Size), float64(s.Leechers())
 	est := CellEstimate{Bytes: leechers * size, Limit: "link"}
 	line := swarmSlack * c.LoadLine(tcpPayload)
+	if alone {
+		line = servedSlack * math.Max(c.LoadLine(tcpPayload), c.served())
+	}
 	est.Operation = line
 	if moved := est.Bytes / swarmRate; moved > line {
 		est.Operation, est.Limit = moved, "machine"
@@ -33,6 +42,7 @@ func estimateDisseminate(c *Cell, limits Limits) CellEstimate {
 	took := est.Operation
 	for _, f := range faultsOf(s.Faults) {
 		switch {
+		case c.tooLate(f, est.Operation):
 		case f.For > 0:
 			took += f.For.Seconds()
 		case f.Kind == FaultRate:
@@ -50,6 +60,31 @@ func estimateDisseminate(c *Cell, limits Limits) CellEstimate {
 		est.Seconds += float64(s.Nodes) * startNode
 	}
 	return est
+}
+
+// alone reports whether the nodes of a system pass nothing on.
+func (e *Experiment) alone(system string) bool {
+	return slices.ContainsFunc(e.Systems, func(s SystemUse) bool { return s.Name == system && s.Alone })
+}
+
+// served is the least time, in seconds, in which the seeders alone can send the
+// content to all leechers, who are spread evenly over them:
+//
+//	⌈l / s⌉ · b / up of a seeder
+func (c *Cell) served() float64 {
+	up := c.up()
+	if up == 0 {
+		return 0
+	}
+	s := c.Disseminate
+	each := math.Ceil(float64(s.Leechers()) / float64(s.Seeders))
+	return each * float64(c.Data.Size) * 8 / tcpPayload(float64(up))
+}
+
+// tooLate reports whether the fault has a moment that comes when all leechers are
+// done, if each takes so many seconds.
+func (c *Cell) tooLate(f Fault, seconds float64) bool {
+	return math.IsNaN(f.Part) && f.At.Seconds() >= arriving(c.Disseminate)+seconds
 }
 
 // arriving is the time from the first leecher that may begin to the last one, in
@@ -82,6 +117,10 @@ func (p *Plan) largestSwarm(system string) int {
 }
 
 // howDisseminate says what the estimate of a swarm assumed.
-func howDisseminate() string {
-	return fmt.Sprintf("twice the load line, or %s/s through all nodes together where that takes longer; content made and read back at %s/s; %gs to start a node", Bytes(swarmRate), Bytes(loadRate), startNode)
+func howDisseminate(alone bool) string {
+	text := "twice the load line"
+	if alone {
+		text += fmt.Sprintf(" (%g times what the seeders take to send everything, where nobody else does)", servedSlack)
+	}
+	return text + fmt.Sprintf(", or %s/s through all nodes together where that takes longer; content made and read back at %s/s; %gs to start a node", Bytes(swarmRate), Bytes(loadRate), startNode)
 }

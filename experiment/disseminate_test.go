@@ -51,6 +51,10 @@ func TestDisseminateEstimate(t *testing.T) {
 		"disseminate.faults=cut 2 nodes at 50% for 5s; crash 1 leecher at 60% for 10s": 15,
 		"disseminate.faults=rate 10Mbit at 50%":                                        0.5 * 9 * plain.Operation,
 		"disseminate.faults=rate 1Gbit at 50%":                                         0,
+		"disseminate.faults=crash seeders at 0%":                                       30,
+		"disseminate.faults=crash seeders at 1s":                                       30,
+		"disseminate.faults=crash seeders at 5m":                                       0, // all are done
+		"disseminate.faults=crash 1 leecher at 5m for 20s":                             0,
 	} {
 		near(set, cell(set).Seconds, plain.Seconds+more)
 	}
@@ -67,6 +71,39 @@ func TestDisseminateEstimate(t *testing.T) {
 	}
 }
 
+// Where nobody passes anything on, the seeders send it all: the time grows with
+// the leechers of each.
+func TestBaselineEstimate(t *testing.T) {
+	cell := func(set ...string) CellEstimate {
+		t.Helper()
+		return mustPlan(t, swarm, append(set, "systems=fanout")...).Cells[0].Estimate
+	}
+	one := cell("disseminate.nodes=2").Operation
+	for set, times := range map[string]float64{
+		"disseminate={nodes: 8}":              7,
+		"disseminate={nodes: 32}":             31,
+		"disseminate={nodes: 8, seeders: 4}":  1,
+		"disseminate={nodes: 9, seeders: 4}":  2, // one of them has two
+		"disseminate={nodes: 8, up: 50Mbit}":  14,
+		"disseminate={nodes: 8, up: 200Mbit}": 3.5,
+	} {
+		if got := cell(set).Operation; math.Abs(got-times*one) > 0.01*got {
+			t.Errorf("%s: %g s, want %g times %g s", set, got, times, one)
+		}
+	}
+	// 80 Mbit of payload at 100 Mbit/s on the wire, and a little more.
+	if one < 0.85 || one > 0.85*1.5 {
+		t.Errorf("one leecher takes %g s", one)
+	}
+	p := mustPlan(t, swarm, "systems=mesh,fanout", "data.size=1GB", "disseminate.nodes=32", "limits.deadline=30m")
+	if got := strings.Join(p.Warnings(), "|"); !strings.Contains(got, "in 1 cell (c002) an operation is expected to take longer than its deadline") {
+		t.Errorf("31 GB at 100 Mbit/s in half an hour: %q", got)
+	}
+	if how := p.Estimate.How; !strings.Contains(how, "what the seeders take to send everything") {
+		t.Errorf("how: %s", how)
+	}
+}
+
 func TestDisseminateWarnings(t *testing.T) {
 	warnings := func(set ...string) string { return strings.Join(mustPlan(t, swarm, set...).Warnings(), "|") }
 	if got := warnings(); got != "" {
@@ -78,8 +115,75 @@ func TestDisseminateWarnings(t *testing.T) {
 	if got := warnings("disseminate.seeder_sets=2"); !strings.Contains(got, "5 repetitions do not divide into 2 seeder sets") {
 		t.Errorf("two sets in five repetitions: %q", got)
 	}
+	for set, warned := range map[string]bool{
+		"disseminate.faults=crash seeders at 5m":                                  true,
+		"disseminate.faults=none,crash 1 leecher at 5s for 1s; cut 2 nodes at 0s": true,
+		"disseminate.faults=crash seeders at 1s":                                  false,
+		"disseminate.faults=crash seeders at 0%":                                  false,
+		"disseminate.faults=crash seeders at 99%":                                 false,
+	} {
+		if got := warnings(set); strings.Contains(got, "never happens") != warned {
+			t.Errorf("%s: %q", set, got)
+		}
+	}
+	if got := warnings("disseminate.join=waves of 1 every 10s", "disseminate.faults=crash seeders at 1m"); got != "" {
+		t.Errorf("the last leecher comes after a minute: %q", got)
+	}
+	if got := warnings("disseminate.join=waves of 3 every 1m,poisson 0.000001/s"); !strings.Contains(got, "in 1 cell (c002) leechers come further apart than their deadline of 10m") {
+		t.Errorf("a leecher in eleven days: %q", got)
+	}
 	if got := warnings("data.size=10GB"); !strings.Contains(got, "deadline of 10m") {
 		t.Errorf("10 GB in ten minutes: %q", got)
+	}
+}
+
+// A value with a zero in it is not the zero that has a word of its own.
+func TestZeroHasItsWord(t *testing.T) {
+	for set, want := range map[string]string{
+		"link.queue=10B":            "queue 10B,",
+		"link.queue=auto,50B,200kB": "queue auto / 50B / 200kB,",
+		"disseminate.up=link,50bit": "up link / 50bit;",
+	} {
+		var text strings.Builder
+		if err := mustPlan(t, swarm, set).WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%s: no %q in\n%s", set, want, text.String())
+		}
+	}
+}
+
+// The nodes of all systems are up at once, each as many as its largest cell has,
+// and the disk is that of one trial.
+func TestSwarmsOfAPlan(t *testing.T) {
+	var text strings.Builder
+	p := mustPlan(t, swarm, "systems=mesh,fanout", "disseminate.nodes=4,8", `where=["system != fanout || disseminate.nodes < 8"]`, "data.size=10MB,20MB")
+	if err := p.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	const want = "12 nodes (8 of mesh, 4 of fanout) in memory at the same time, each a process behind a link of its own; 160 MB on disk when"
+	if got := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, text.String())
+	}
+}
+
+// Whatever the faults are, the table says how long a trial takes, and which is
+// which.
+func TestLongFaultsInTheTable(t *testing.T) {
+	var text strings.Builder
+	p := mustPlan(t, swarm, "disseminate.faults=none,crash 25% of leechers at 10% for 10s without data; crash seeders at 50%,crash 25% of leechers at 10% for 10s without data; crash seeders at 60%")
+	if err := p.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"c002  mesh    [1]     42 s", "c003  mesh    [2]     42 s",
+		"\n[1] crash 25% of leechers at 10% for 10s without data; crash seeders at 50%\n",
+		"\n[2] crash 25% of leechers at 10% for 10s without data; crash seeders at 60%\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
 	}
 }
 

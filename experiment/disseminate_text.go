@@ -18,7 +18,7 @@ func (s *Disseminate) text(compared bool) string {
 		parts[1] += fmt.Sprintf(", %d sets of them in turn", s.SeederSets)
 	}
 	if len(s.Up) > 1 || s.Up.One() != 0 {
-		parts = append(parts, "up "+strings.ReplaceAll(levels(s.Up), "unlimited", "link"))
+		parts = append(parts, "up "+levelsOr(s.Up, "link"))
 	}
 	if len(s.Slow) > 1 || s.Slow.One() != 0 {
 		slow := levels(s.Slow) + " of the leechers slow:"
@@ -60,14 +60,66 @@ func faultLevels(levels Axis[string]) string {
 	return strings.Join(texts, " / ")
 }
 
-// swarmText is what a swarm asks of the machine, beside its memory.
+// swarmText is what swarms ask of the machine: the nodes of all systems are up
+// through all trials, and the content of one trial is removed before the next.
 func (p *Plan) swarmText() string {
+	var each []string
 	nodes, disk := 0, 0.0
+	for _, s := range p.Experiment.Systems {
+		n := p.largestSwarm(s.Name)
+		each = append(each, fmt.Sprintf("%d of %s", n, s.Name))
+		nodes += n
+	}
 	for _, c := range p.Cells {
-		nodes = max(nodes, c.Disseminate.Nodes)
 		disk = max(disk, float64(c.Disseminate.Nodes)*float64(c.Data.Size))
 	}
-	return fmt.Sprintf("%d at a time, of one system, each a process behind a link of its own; %s on disk when all have everything", nodes, RoughBytes(disk))
+	text := plural(nodes, "node")
+	if len(each) > 1 {
+		text += " (" + strings.Join(each, ", ") + ") in memory at the same time"
+	}
+	return fmt.Sprintf("%s, each a process behind a link of its own; %s on disk when all of a trial have everything", text, RoughBytes(disk))
+}
+
+// lateFaults says that some faults may never come.
+func (p *Plan) lateFaults() string {
+	var late []string
+	for _, c := range p.Cells {
+		if c.Disseminate == nil {
+			continue
+		}
+		for _, f := range faultsOf(c.Disseminate.Faults) {
+			if c.tooLate(f, c.Estimate.Operation) {
+				late = append(late, c.ID)
+				break
+			}
+		}
+	}
+	if len(late) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("in %s (%s) a fault begins when all leechers are expected to be done: then the trial is over, and the fault never happens; let it begin earlier, or at a share such as 50%%", plural(len(late), "cell"), few(late, 6))
+}
+
+// oneByOne says that leechers come so seldom that no two are there at once.
+func (p *Plan) oneByOne() string {
+	var seldom []string
+	for _, c := range p.Cells {
+		if c.Disseminate == nil {
+			continue
+		}
+		j, err := ParseJoin(c.Disseminate.Join)
+		gap := j.Every.Seconds()
+		if j.Rate > 0 {
+			gap = 1 / j.Rate
+		}
+		if err == nil && gap > p.Experiment.Limits.Deadline.Seconds() {
+			seldom = append(seldom, c.ID)
+		}
+	}
+	if len(seldom) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("in %s (%s) leechers come further apart than their deadline of %s: each is done or given up before the next comes; let them come faster (disseminate.join)", plural(len(seldom), "cell"), few(seldom, 6), p.Experiment.Limits.Deadline)
 }
 
 // uneven says that some choices of the seeders count more often than others.

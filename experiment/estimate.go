@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -33,7 +34,7 @@ func (p *Plan) estimate() {
 	e := &p.Experiment
 	var seconds, bytes float64
 	for i := range p.Cells {
-		p.Cells[i].Estimate = estimateCell(&p.Cells[i], e.Limits)
+		p.Cells[i].Estimate = e.estimateCell(&p.Cells[i])
 	}
 	p.skipLong()
 	for _, c := range p.Cells {
@@ -91,7 +92,7 @@ func (p *Plan) how() string {
 	case "overhead":
 		parts = append(parts, fmt.Sprintf("%d round trips (%d with fresh connections) and %gs of work for each operation, and its bytes at the link's rate", guessedTrips, guessedTrips+freshTrips, guessedWork))
 	case "disseminate":
-		return strings.Join(append(parts, howDisseminate(), fmt.Sprintf("%gs around each trial", aroundTrial)), "; ")
+		return strings.Join(append(parts, howDisseminate(slices.ContainsFunc(p.Experiment.Systems, func(s SystemUse) bool { return s.Alone })), fmt.Sprintf("%gs around each trial", aroundTrial)), "; ")
 	default:
 		parts = append(parts, "link rate, round trips and slow start; a server that keeps up")
 	}
@@ -110,7 +111,7 @@ func roundTo(x, step float64) float64 {
 	return math.Round(x*math.Round(1/step)) / math.Round(1/step)
 }
 
-func estimateCell(c *Cell, limits Limits) CellEstimate {
+func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	goodput := float64(c.Link.Rate) / 8 * tcpShare
 	if c.Link.Rate == 0 {
 		goodput = unlimitedRate
@@ -118,18 +119,18 @@ func estimateCell(c *Cell, limits Limits) CellEstimate {
 	var est CellEstimate
 	switch {
 	case c.Overhead != nil:
-		est = estimateOverhead(c, goodput, limits)
+		est = estimateOverhead(c, goodput, e.Limits)
 	case c.Upload != nil:
 		est = estimateUpload(c, goodput)
 	case c.Collect != nil:
 		est = estimateCollect(c.Collect)
 	case c.Disseminate != nil:
-		est = estimateDisseminate(c, limits)
+		est = estimateDisseminate(c, e.Limits, e.alone(c.System))
 	case c.Retrieve == nil:
 	case c.Retrieve.Arrivals != nil:
 		est = openLoop(c.Retrieve, knownBytes(c), goodput)
 	default:
-		est = closedLoop(c, knownBytes(c), goodput, limits)
+		est = closedLoop(c, knownBytes(c), goodput, e.Limits)
 	}
 	est.Seconds = roundTo(est.Seconds, 0.001)
 	est.Bytes = math.Round(est.Bytes)

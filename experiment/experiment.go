@@ -37,6 +37,7 @@ type SystemUse struct {
 	With     map[string]string `json:"with,omitempty" doc:"Options of the system; see the list of systems below. A secret is given as the name of an environment variable."`
 	Override map[string]string `json:"override,omitempty" doc:"Settings of the scenario's section that differ for this system only, such as connections: fresh. The cells are still compared with the baseline's."`
 	Baseline bool              `json:"baseline,omitempty" yaml:"-"`
+	Alone    bool              `json:"alone,omitempty" yaml:"-"` // the nodes of its swarm pass nothing on that they fetched
 }
 
 // Link is what the emulated link between generator and system is to be.

@@ -279,7 +279,7 @@ func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
 // cellsPossible reports each level that makes a cell impossible, once.
 func (d *decoder) cellsPossible(e *Experiment, conditions []condition) {
 	cells, bad := e.expand(conditions)
-	if bad == nil && e.Scenario == "overhead" && !slices.ContainsFunc(cells, func(c Cell) bool { return !estimateCell(&c, e.Limits).tooLong(&c) }) {
+	if bad == nil && e.Scenario == "overhead" && !slices.ContainsFunc(cells, func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
 		d.fail("overhead.longest", d.first("overhead.longest", "overhead"), "raise `overhead.longest`, or make the objects smaller",
 			"no cell is left: in all of them one operation is expected to take longer than %s", e.Overhead.Longest)
 	}

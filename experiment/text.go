@@ -35,7 +35,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.wrap(e.Scenario, p.scenarioText())
 	} else {
 		t.wrap("swarm", p.scenarioText())
-		t.wrap("nodes", p.swarmText())
+		t.wrap("machine", p.swarmText())
 	}
 	if u := e.Upload; u != nil && u.Attribution && p.Cells[0].Data.Known() {
 		t.wrap("", "("+attributed(p.Cells[0].Data, p.Cells[0].Upload.Concurrency)+")")
@@ -85,6 +85,12 @@ func (p *Plan) Warnings() []string {
 	if len(late) > 0 {
 		warnings = append(warnings, fmt.Sprintf("in %s (%s) an operation is expected to take longer than its deadline of %s: most would end as `deadline`, however healthy the server is; raise limits.deadline",
 			plural(len(late), "cell"), few(late, 6), deadline))
+	}
+	if text := p.lateFaults(); text != "" {
+		warnings = append(warnings, text)
+	}
+	if text := p.oneByOne(); text != "" {
+		warnings = append(warnings, text)
 	}
 	if text := p.uneven(); text != "" {
 		warnings = append(warnings, text)
@@ -138,6 +144,20 @@ func levels[T fmt.Stringer](a Axis[T]) string {
 	return strings.Join(texts, " / ")
 }
 
+// levelsOr is levels with a word for the value that is zero.
+func levelsOr[T interface {
+	comparable
+	fmt.Stringer
+}](a Axis[T], zero string) string {
+	texts := make([]string, len(a))
+	for i, v := range a {
+		if texts[i] = zero; v != *new(T) {
+			texts[i] = v.String()
+		}
+	}
+	return strings.Join(texts, " / ")
+}
+
 func (p *Plan) linkText() string {
 	l := p.Experiment.Link
 	shaped := slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.Link.Shaped() })
@@ -152,7 +172,7 @@ func (p *Plan) linkText() string {
 		parts = append(parts, "loss "+levels(l.Loss))
 	}
 	if len(l.Queue) > 1 || l.Queue.One() != 0 {
-		parts = append(parts, "queue "+strings.ReplaceAll(levels(l.Queue), "0B", "auto"))
+		parts = append(parts, "queue "+levelsOr(l.Queue, "auto"))
 	}
 	parts = append(parts, l.Congestion)
 	if l.IPv6 {
@@ -288,6 +308,7 @@ func (t *textPage) cells(p *Plan) {
 	}
 	header = append(header, "one trial", "file bytes", "limited by")
 	rows := [][]string{header}
+	long := p.longValues()
 	cut := -1
 	for i, c := range p.Cells {
 		if len(p.Cells) > textCells && i >= textCells*3/4 && i < len(p.Cells)-textCells/4 {
@@ -298,7 +319,11 @@ func (t *textPage) cells(p *Plan) {
 		}
 		row := []string{c.ID}
 		for _, f := range c.Factors {
-			row = append(row, f.Value)
+			value := f.Value
+			if i := slices.Index(long, value); i >= 0 {
+				value = fmt.Sprintf("[%d]", i+1)
+			}
+			row = append(row, value)
 		}
 		took, moved := c.Estimate.Bound.text(c.Estimate.Seconds, c.Estimate.Bytes)
 		rows = append(rows, append(row, took, moved, c.Estimate.Limit))
@@ -323,6 +348,26 @@ func (t *textPage) cells(p *Plan) {
 		}
 		t.line(string(line))
 	}
+	for i, value := range long {
+		t.wrap("", fmt.Sprintf("[%d] %s", i+1, value))
+	}
+}
+
+// longValue is from which length on a factor's value is numbered in the table of
+// cells: beside it the columns behind would not fit.
+const longValue = 24
+
+// longValues are those, in the order of the cells.
+func (p *Plan) longValues() []string {
+	var long []string
+	for _, c := range p.Cells {
+		for _, f := range c.Factors {
+			if utf8.RuneCountInString(f.Value) > longValue && !slices.Contains(long, f.Value) {
+				long = append(long, f.Value)
+			}
+		}
+	}
+	return long
 }
 
 func plural(n int, noun string) string {

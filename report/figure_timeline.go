@@ -159,6 +159,7 @@ func (r *Report) timeline(s *Swarm, t swarmTrial, table *Table) spec {
 		f := spec{"x": significant(at, 5), "tip": tip}
 		if until, ends := endOf(e, t.events); ends {
 			f["x2"] = significant(float64(until.UnixNano()-t.epoch)/1e9-zero, 5)
+			f["tip"] = fmt.Sprintf("%s; undone %s later", tip, show(until.Sub(e.At).Seconds(), "s"))
 		}
 		faults = append(faults, f)
 	}
@@ -197,8 +198,8 @@ func (f *fetched) words() string {
 	return f.outcome.String()
 }
 
-// endOf finds when what begins with an event was undone: the next event of the
-// same fault, which says that it ends.
+// endOf finds when what begins with an event was undone: when the next event of the
+// same fault, which says that it ends, was done with it.
 func endOf(e record.Event, all []record.Event) (time.Time, bool) {
 	what, begins := strings.CutSuffix(e.What, " begins")
 	if !begins {
@@ -206,7 +207,7 @@ func endOf(e record.Event, all []record.Event) (time.Time, bool) {
 	}
 	for _, later := range all {
 		if later.Kind == e.Kind && later.What == what+" ends" && later.Detail == e.Detail && later.At.After(e.At) {
-			return later.At, true
+			return later.At.Add(later.Took), true
 		}
 	}
 	return time.Time{}, false

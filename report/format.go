@@ -35,6 +35,9 @@ func quantity(v float64, unit string) (number, suffix string) {
 	case "×":
 		return digits(v, 3), "×"
 	case "1":
+		if v == math.Trunc(v) && math.Abs(v) < 1e6 { // a count
+			return strconv.FormatFloat(v, 'f', 0, 64), ""
+		}
 		return digits(v, 3), ""
 	}
 	return digits(v, 3), unit
@@ -144,12 +147,14 @@ func prefixFor(v float64, table []prefix) float64 {
 	return table[len(table)-1].scale
 }
 
-// plusMinus is the larger half of an interval as a share of the median: "± 2 %".
 // fewestForPlusMinus is how many trials an interval needs to be told as ±: five
 // have 94 % confidence, four 87 %.
 const fewestForPlusMinus = 5
 
-func plusMinus(s Summary) string {
+// plusMinus is the larger half of an interval as a share of the median: "± 2 %".
+// Beyond the median itself such a share says nothing that can be pictured, and the
+// interval is told instead, in the unit in which the median is shown: "(0.1–70)".
+func plusMinus(s Summary, unit string) string {
 	m := float64(s.Median)
 	if s.N < fewestForPlusMinus || m == 0 {
 		return "" // no interval worth the sign, which a note says, or none that is a share of the median
@@ -157,7 +162,12 @@ func plusMinus(s Summary) string {
 	if !s.Lo.Known() || !s.Hi.Known() {
 		return "± ∞"
 	}
-	return "± " + percent(max(float64(s.Hi)-m, m-float64(s.Lo))/math.Abs(m))
+	off := max(float64(s.Hi)-m, m-float64(s.Lo)) / math.Abs(m)
+	if off > 1 {
+		f := conversion(m, unit)
+		return "(" + digits(float64(s.Lo)*f, 3) + "–" + digits(float64(s.Hi)*f, 3) + ")"
+	}
+	return "± " + percent(off)
 }
 
 func percent(share float64) string {

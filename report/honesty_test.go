@@ -61,11 +61,15 @@ func TestASystemWithoutRequestsIsNotServed(t *testing.T) {
 }
 
 func TestNoPlusMinusOfFewTrials(t *testing.T) {
-	if got := plusMinus(summaryOf([]float64{10, 11}, []int{0, 1})); got != "" {
+	if got := plusMinus(summaryOf([]float64{10, 11}, []int{0, 1}), "s"); got != "" {
 		t.Errorf("two trials have the interval %q", got)
 	}
-	if got := plusMinus(summaryOf([]float64{10, 11, 10, 12, 11, 10}, []int{0, 1, 2, 3, 4, 5})); !strings.HasPrefix(got, "±") {
+	if got := plusMinus(summaryOf([]float64{10, 11, 10, 12, 11, 10}, []int{0, 1, 2, 3, 4, 5}), "s"); !strings.HasPrefix(got, "±") {
 		t.Errorf("six trials have the interval %q", got)
+	}
+	// A share of a tiny median says nothing: the interval does.
+	if got := plusMinus(summaryOf([]float64{1e-4, 3e-4, 2e-4, 3e-4, 5e-3, 1e-2}, []int{0, 1, 2, 3, 4, 5}), "s"); got != "(100–10000)" {
+		t.Errorf("300 µs in 0.1 ms to 10 ms have the interval %q", got)
 	}
 }
 

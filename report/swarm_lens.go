@@ -25,7 +25,7 @@ func disseminateLens() lens {
 		before:     (*Report).successOfLeechers,
 		work:       (*Report).swarm,
 		failures:   []rule{imported, unfinishedFound},
-		rules:      []rule{goalMissed, fasterThanLine, farBelowLine, wasteful, noSharing, unfairSeeders, slowDisks, slowRecovery, spreadStart, coarsePolls, busyHarness},
+		rules:      []rule{goalMissed, fasterThanLine, farBelowLine, wasteful, noSharing, unfairSeeders, slowDisks, slowRecovery, spreadStart, coarsePolls, busyHarness, machineBusy},
 		table:      (*Report).swarmTable,
 		judge:      (*Report).judgeSwarms,
 		answers:    (*Report).swarmAnswers,
@@ -130,6 +130,15 @@ func (r *Report) leechersServed() (string, Tone) {
 	case all.of == 0:
 		return "no leecher was watched to an end", Warn
 	case all.n == all.of:
+		var unseen []string
+		for _, s := range r.Systems {
+			if e := each[s.Name]; e != nil && e.of == 0 {
+				unseen = append(unseen, s.Name)
+			}
+		}
+		if unseen != nil {
+			return "every leecher of valid trials got everything, and " + list(unseen) + " had none", Warn
+		}
 		return "every leecher got everything", Good
 	}
 	var failing []string

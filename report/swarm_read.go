@@ -145,7 +145,9 @@ func (s *spread) follow(in *input, trial int64) error {
 		if err != nil {
 			return err
 		}
-		if at[m.Node] != nil {
+		// Who was decided about is asked once more after the load: what it tells then
+		// came after its end.
+		if f := at[m.Node]; f != nil && (f.outcome == record.OK || m.End.Seconds() <= f.end+1e-9) {
 			marks = append(marks, m)
 		}
 	}
@@ -208,14 +210,14 @@ func orZero(v float64) float64 {
 }
 
 // nodesOf takes the nodes of a trial from its details: one of each kind per
-// node, in the order of the cluster's nodes.
+// node, in the order of the cluster's nodes. What is not known is negative.
 func nodesOf(details []record.Detail) []swarmNode {
 	values := map[string][]record.Detail{}
 	for _, d := range details {
 		values[d.Kind] = append(values[d.Kind], d)
 	}
 	at := func(kind string, i int) float64 {
-		if i < len(values[kind]) {
+		if i < len(values[kind]) && values[kind][i].Value >= 0 {
 			return values[kind][i].Value
 		}
 		return math.NaN()

@@ -40,6 +40,7 @@ type leech struct {
 	join    float64 // seconds after the release
 	took    float64 // to the last verified byte, or until the outcome was decided
 	got     float64 // share of the content
+	after   float64 // share that it had when it was asked once more after its end; 0: it was not
 	outcome record.Outcome
 	class   string
 }
@@ -140,6 +141,10 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 			marks = append(marks, record.Mark{Node: node, Before: time.Duration(ns(before)), Start: time.Duration(ns(at)), End: time.Duration(ns(at + 0.0005)),
 				Verified: int64(math.Ceil(float64(p) / 100 * size)), Written: -1, Received: -1, Sent: -1, Peers: 3, Complete: p == 100})
 			before = at
+		}
+		if x.after > 0 {
+			at := x.join + x.took + 5
+			marks = append(marks, record.Mark{Node: node, Before: time.Duration(ns(before)), Start: time.Duration(ns(at)), End: time.Duration(ns(at + 0.0005)), Verified: int64(x.after * size), Written: -1, Received: -1, Sent: -1, Peers: 3})
 		}
 	}
 	slices.SortFunc(ops, func(a, b record.Op) int { return cmp.Compare(a.LastByte, b.LastByte) })

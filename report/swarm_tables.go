@@ -2,8 +2,10 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -88,9 +90,14 @@ func (s *Swarm) doneEntry() Entry {
 	return e
 }
 
-// rateEntry is a rate with its interval.
-func rateEntry(q Rate, there bool) Entry {
-	if !there || q.Of == 0 {
+// rateEntry is the rate of an outcome with its interval; of no leechers there is
+// none.
+func (s *Swarm) rateEntry(o record.Outcome) Entry {
+	q, there := s.Outcomes[o.String()]
+	switch {
+	case s.Leechers == 0, there && q.Of == 0:
+		return Entry{Text: "–"}
+	case !there:
 		return Entry{Text: "0 %", Raw: "0"}
 	}
 	e := share(q.Value)
@@ -99,6 +106,14 @@ func rateEntry(q Rate, there bool) Entry {
 		e.Note += fmt.Sprintf(", %.0f–%.0f %%", 100*q.Lo, 100*q.Hi)
 	}
 	return e
+}
+
+// leechersEntry is how many leechers the valid trials had.
+func (s *Swarm) leechersEntry() Entry {
+	if s.Trials == 0 {
+		return Entry{Text: "–"}
+	}
+	return whole(s.Leechers)
 }
 
 func (r *Report) gateTable() Table {
@@ -150,11 +165,10 @@ func (r *Report) outcomeTable() Table {
 	}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		row := append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, integer(s.Trials), whole(s.Leechers))
+		row := append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, integer(s.Trials), s.leechersEntry())
 		for _, o := range seen {
-			q, there := s.Outcomes[o.String()]
-			e := rateEntry(q, there)
-			if there && o != record.OK && o != record.Cancelled && q.N > 0 {
+			e := s.rateEntry(o)
+			if s.Outcomes[o.String()].N > 0 && o != record.OK && o != record.Cancelled {
 				e.Tone = Bad
 			}
 			row = append(row, e)
@@ -270,7 +284,11 @@ func (r *Report) swarmTexts() []textTable {
 			head, right = append(head, f.Label), append(right, f.Unit != "")
 		}
 	}
+	long := r.longLabels()
 	t := textTable{head: head, right: right, drop: map[int]int{}}
+	for i, text := range long {
+		t.below = append(t.below, fmt.Sprintf("[%d] %s", i+1, text))
+	}
 	col := func(name string, isRight bool, drop int) {
 		if drop > 0 {
 			t.drop[len(t.head)] = drop
@@ -293,11 +311,11 @@ func (r *Report) swarmTexts() []textTable {
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		c := s.cell
-		row := r.factorTexts(c)
+		row := r.factorTexts(c, long)
 		time := func(key string) (string, string) {
 			e := s.timeEntry(r, key)
 			if m, ok := c.Metrics[key]; ok {
-				return e.Text, plusMinus(m)
+				return e.Text, plusMinus(m, "s")
 			}
 			return e.Text, ""
 		}
@@ -328,7 +346,7 @@ func (r *Report) swarmTexts() []textTable {
 		t.rows = append(t.rows, append(row, at, speed, fmt.Sprintf("%d/%d", q.N, q.Of), valid))
 	}
 	all := []textTable{t}
-	if e := r.endTexts(); len(e.rows) > 0 {
+	if e := r.endTexts(long); len(e.rows) > 0 {
 		all = append(all, e)
 	}
 	return all
@@ -336,7 +354,7 @@ func (r *Report) swarmTexts() []textTable {
 
 // endTexts are the cells that have faults, or whose leechers did not all get
 // everything.
-func (r *Report) endTexts() textTable {
+func (r *Report) endTexts(long []string) textTable {
 	t := textTable{drop: map[int]int{}}
 	for _, f := range r.Cells[0].Factors {
 		if f.Path != "system" {
@@ -354,17 +372,38 @@ func (r *Report) endTexts() textTable {
 		if m, ok := s.cell.Metrics["recovery"]; ok {
 			recovery = show(float64(m.Median), "s")
 		}
-		row := r.factorTexts(s.cell)
+		row := r.factorTexts(s.cell, long)
 		t.rows = append(t.rows, append(row, clip(s.System, 16), percent(float64(s.ok().Value)), clip(s.endWords(), 30), recovery))
 	}
 	return t
 }
 
+// longLabel is from which length on a factor's value is numbered in the terminal.
+const longLabel = 18
+
+// longLabels are the values of factors that are too long for a column of the
+// terminal, in the order of the cells: they often differ in their last words only.
+func (r *Report) longLabels() []string {
+	var long []string
+	for _, c := range r.Cells {
+		for _, e := range r.factorEntries(&c) {
+			if utf8.RuneCountInString(e.Text) > longLabel && !slices.Contains(long, e.Text) {
+				long = append(long, e.Text)
+			}
+		}
+	}
+	return long
+}
+
 // factorTexts are a cell's factors in the terminal's tables.
-func (r *Report) factorTexts(c *Cell) []string {
+func (r *Report) factorTexts(c *Cell, long []string) []string {
 	var row []string
 	for _, e := range r.factorEntries(c) {
-		row = append(row, clip(e.Text, 18))
+		text := e.Text
+		if i := slices.Index(long, text); i >= 0 {
+			text = fmt.Sprintf("[%d]", i+1)
+		}
+		row = append(row, text)
 	}
 	return row
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -170,6 +171,24 @@ func TestRatesAreOverTrials(t *testing.T) {
 	}
 }
 
+// What a leecher has after it was decided about is not on the way to completion.
+func TestMarksAfterTheEndAreNone(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{file: strings.Replace(swarmFile, "[deluge, boxo]", "[deluge]", 1), leechers: func(_ *experiment.Cell, _ int, _ float64, all []leech) {
+		for i := range all {
+			all[i] = leech{took: 10, got: 0.94, after: 0.97, outcome: record.Stalled}
+		}
+	}}.build(t)
+	s := cellOf(t, r, "deluge")
+	for i, share := range shares {
+		for _, q := range []Reached{s.Leecher[i], s.Together[i]} {
+			if (share > 0.94) != (q.Beyond == 8) {
+				t.Errorf("%v of the content: %+v", share, q)
+			}
+		}
+	}
+}
+
 // The way to completion is that of the marks.
 func TestWayToCompletion(t *testing.T) {
 	t.Parallel()
@@ -279,10 +298,20 @@ func TestFindingsOfSwarms(t *testing.T) {
 	}
 	two := strings.Replace(swarmFile, "seeders: 1}", "seeders: 2}", 1)
 	for rule, truth := range map[string]swarmTruth{
-		"":             {},
-		"two seeders":  {file: two},
-		"beyond-line":  {pace: map[string]float64{"deluge": 1.2, "boxo": 0.8}},
-		"below-line":   {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}},
+		"":            {},
+		"two seeders": {file: two},
+		"beyond-line": {pace: map[string]float64{"deluge": 1.2, "boxo": 0.8}},
+		"below-line":  {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}},
+		"one-link-full": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}, seeders: func(c *experiment.Cell, sent []float64) {
+			if c.System == "boxo" {
+				sent[0] = 2.3 // in 2.35 times what the link needs for the content once
+			}
+		}},
+		"machine-busy": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}, metrics: func(c *experiment.Cell, _ int, m map[string]float64) {
+			if c.System == "boxo" {
+				m["box_cpu"], m["others_busy"] = 0.99, 0.8
+			}
+		}},
 		"overhead":     metric("overhead", 1.6),
 		"no-sharing":   metric("seeder_share", 0.97),
 		"start-spread": metric("start_spread", 0.2),
@@ -374,6 +403,72 @@ func TestSwarmPanelsAreBySeederRatio(t *testing.T) {
 	slices.Sort(names)
 	if want := []string{"seeders 12.5 % of nodes", "seeders 25 % of nodes", "seeders 50 % of nodes", "seeders 6.25 % of nodes"}; !slices.Equal(names, want) {
 		t.Errorf("panels %q, want %q", names, want)
+	}
+}
+
+// Labels that are too long for a column of the terminal stay apart: they are
+// numbered, and written in full below.
+func TestLongLabelsInTheTerminal(t *testing.T) {
+	t.Parallel()
+	faults := []string{"crash seeders at 25% for 5s", "crash seeders at 75% for 5s", "crash seeders at 75% for 9s"}
+	file := strings.NewReplacer("[deluge, boxo]", "[deluge]", "seeders: 1}", "seeders: 1, faults: [none, '"+strings.Join(faults, "', '")+"']}", "repetitions: 8", "repetitions: 2").Replace(swarmFile)
+	text := terminal(t, swarmTruth{file: file}.build(t))
+	for i, want := range faults {
+		if n := strings.Count(text, fmt.Sprintf("[%d]", i+1)); n < 3 || strings.Count(text, want) == 0 {
+			t.Errorf("%q is [%d] %d times in\n%s", want, i+1, n, text)
+		}
+	}
+	if strings.Contains(text, "…") || !strings.Contains(text, "none") {
+		t.Errorf("labels are cut:\n%s", text)
+	}
+}
+
+func terminal(t *testing.T, r *Report) string {
+	t.Helper()
+	var b strings.Builder
+	must(t, r.WriteText(&b, 100))
+	return b.String()
+}
+
+// Of a system without a valid trial it is not said that its leechers got anything.
+func TestVerdictOfSystemsWithoutTrials(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{trial: func(c *experiment.Cell, _ int, x *record.Trial) {
+		if c.System == "boxo" {
+			x.Invalid = []string{record.ReasonEmulatorLate}
+		}
+	}}.build(t)
+	if !strings.Contains(r.Verdict.Text, "every leecher of valid trials got everything, and boxo had none") || r.Verdict.Tone != Warn {
+		t.Errorf("%+v", r.Verdict)
+	}
+}
+
+// A cell without a valid trial has no rates, and a count is a whole number.
+func TestNothingIsNotZero(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{trial: func(c *experiment.Cell, _ int, x *record.Trial) {
+		x.Metrics["stalls"] = 3
+		if c.System == "boxo" {
+			x.Invalid = []string{record.ReasonEmulatorLate}
+		}
+	}}.build(t)
+	table := r.outcomeTable()
+	at := map[string]int{}
+	for i, c := range table.Head {
+		at[c.Name] = i
+	}
+	for _, row := range table.Rows {
+		rate, stalls, leechers := row[at["ok"]].Text, row[at["stalls"]].Text, row[at["leechers"]].Text
+		switch row[at["system"]].Text {
+		case "boxo":
+			if rate != "–" || stalls != "–" || leechers != "–" {
+				t.Errorf("no valid trial: ok %s, stalls %s, leechers %s", rate, stalls, leechers)
+			}
+		default:
+			if rate != "100 %" || stalls != "3" || leechers != "56" {
+				t.Errorf("ok %s, stalls %s, leechers %s", rate, stalls, leechers)
+			}
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (r *Report) medianEntry(c *Cell, k metricColumn) Entry {
 		return Entry{Text: "–"}
 	}
 	e := number(s.Median, m.Unit)
-	e.Note = plusMinus(s)
+	e.Note = plusMinus(s, m.Unit)
 	return e
 }
 

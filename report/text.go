@@ -95,7 +95,7 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 			if !ok {
 				return ""
 			}
-			return plusMinus(s)
+			return plusMinus(s, m.Unit)
 		}})
 	}
 	for _, m := range r.lens.text(r) {
@@ -169,6 +169,7 @@ type textTable struct {
 	right []bool
 	rows  [][]string
 	drop  map[int]int // columns that go when the width is short, those with the highest number first
+	below []string    // lines under it
 }
 
 func (t textTable) write(b *strings.Builder, width int) {
@@ -185,6 +186,9 @@ func (t textTable) write(b *strings.Builder, width int) {
 	}
 	for _, l := range lines {
 		b.WriteString(clip(l, width) + "\n")
+	}
+	for _, l := range t.below {
+		wrap(b, "  "+l, width, "      ")
 	}
 	b.WriteByte('\n')
 }

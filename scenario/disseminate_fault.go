@@ -19,6 +19,8 @@ type swarmFault struct {
 	part    chan struct{} // closed when the leechers have its share; of a fault by time: never
 	begun   bool
 	killed  []*member // whom it has killed
+	start   time.Duration
+	undone  time.Duration // all that it had done; 0: it is not, or not before the load was over
 }
 
 // byShare reports whether it begins when the leechers have a share of the content.
@@ -71,7 +73,6 @@ func (t *swarmTrial) reached() {
 // begin lets a fault happen.
 func (t *swarmTrial) begin(f *swarmFault) {
 	t.mu.Lock()
-	t.follow(f, f.victims)
 	at := t.now()
 	if late := t.late(f, at); late != "" {
 		t.notes = append(t.notes, late)
@@ -87,8 +88,11 @@ func (t *swarmTrial) begin(f *swarmFault) {
 	took := t.now() - at
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f.begun = true
-	t.concluded(f, "begins", at, took, err)
+	f.begun, f.start = true, at
+	if err == nil {
+		t.awaitUndoing(f)
+	}
+	t.concluded(f, "begins", at, took, t.stall, err)
 }
 
 // late says by how much a fault comes later than it was due, when that is more than
@@ -123,21 +127,33 @@ func (t *swarmTrial) undo(f *swarmFault) {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if f.Kind != experiment.FaultCrash && err == nil {
-		t.awaitRecovery(f, now, f.victims...)
+	if t.load.Err() != nil { // it came to its end without this
+		return
 	}
-	t.concluded(f, "ends", at, now-at, err)
+	if f.Kind != experiment.FaultCrash && err == nil {
+		t.awaitRecovery(now, t.struck(f)...)
+	}
+	if err == nil {
+		f.undone = now
+	}
+	t.concluded(f, "ends", at, now-at, afterUndoing*t.stall, err)
 }
 
-// concluded records the beginning or the end of a fault. The lock is the caller's.
-func (t *swarmTrial) concluded(f *swarmFault, what string, at, took time.Duration, err error) {
+// afterUndoing is how many times limits.stall nodes that have stalled are waited
+// for when a fault was undone: once for noticing that the others are back, which
+// systems ask for at intervals of their own, and once for going on.
+const afterUndoing = 2
+
+// concluded records the beginning or the end of a fault, and for how long those
+// that have stalled may go on now. The lock is the caller's.
+func (t *swarmTrial) concluded(f *swarmFault, what string, at, took, patience time.Duration, err error) {
 	if err != nil {
 		if t.load.Err() == nil {
 			t.fail(t.failed(f.String()+" "+what, err))
 		}
 		return
 	}
-	t.hope = max(t.hope, t.now())
+	t.hope = max(t.hope, t.now()+patience)
 	t.event("fault", string(f.Kind)+" "+what, f.String()+": "+names(f.victims), at, took)
 }
 
@@ -218,7 +234,11 @@ func (t *swarmTrial) revive(f *swarmFault) {
 			}
 			tell = l.started > 0 && l.ended == 0
 		}
-		t.awaitRecovery(f, now, m)
+		if l != nil {
+			t.awaitRecovery(now, m)
+		} else { // all that had this seeder
+			t.awaitRecovery(now, t.struck(f)...)
+		}
 		t.mu.Unlock()
 		if tell {
 			t.fetch(m)

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -50,10 +51,12 @@ func (Disseminate) Metrics() []record.Metric {
 			Help: "bytes that crossed the seeders' links from them divided by those that crossed all nodes' links from them"},
 		{Key: "stalls", Name: "stalls", Unit: "1", Better: record.Lower,
 			Help: "times that a leecher got no further verified byte for limits.stall (or three polls, where these are longer), whether it went on or not"},
+		{Key: "outage", Name: "outage", Unit: "s", Better: record.Neither,
+			Help: "of faults that were undone, the longest time from the fault's beginning (just before the nodes are killed or the links are changed) to its having been undone (all its nodes are ready again, seeders have published again; the links are as before): it is longer than the fault's \"for\" by what starting takes, which is the system's"},
 		{Key: "recovery", Name: "time to recover", Unit: "s", Better: record.Lower,
-			Help: "median, over the leechers that a fault left unfinished and that recovered, of the time from the fault's end (the restart of the node, the healing) to the end of the poll that first told more verified bytes than before; of a crash or a cut among leechers the leechers struck, else all; not of changes of rate"},
+			Help: "median, over the leechers that a fault had struck and that recovered, of the time from the fault's undoing to the end of the poll that first told more verified bytes than before; undone is a fault for a leecher that was killed when its node is ready again, for those without a killed seeder when that has published again, for those cut from a seeder when the links are as before; struck are the leechers that the fault kills and those that it keeps from a seeder; not by changes of rate"},
 		{Key: "recovered", Name: "recovered leechers", Unit: "ratio", Better: record.Higher,
-			Help: "those that recovered divided by all that such faults, if they were to end, found unfinished, but for those that had all before the end; a leecher whose node could not be started again has not recovered"},
+			Help: "those that recovered divided by all that were struck by a fault which was to be undone and had not all when it was, or failed before"},
 		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the processes of all nodes that take part, from just before the release to the end of the load"},
 		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
@@ -220,5 +223,33 @@ func (t *swarmTrial) trafficMetrics(put func(string, float64)) {
 	}
 	if of > 0 {
 		put("duplicates", payload/of)
+	}
+}
+
+func (t *swarmTrial) recoveryMetrics(put func(string, float64)) {
+	var outages, after []float64
+	for _, f := range t.faults {
+		if f.undone > 0 {
+			outages = append(outages, (f.undone - f.start).Seconds())
+		}
+	}
+	held := 0
+	for _, r := range t.affected {
+		if !r.held() {
+			continue
+		}
+		held++
+		if r.after > 0 {
+			after = append(after, r.after.Seconds())
+		}
+	}
+	if len(outages) > 0 {
+		put("outage", slices.Max(outages))
+	}
+	if held > 0 {
+		put("recovered", float64(len(after))/float64(held))
+	}
+	if len(after) > 0 {
+		put("recovery", stats.Median(after))
 	}
 }

@@ -5,83 +5,90 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// recovery is a leecher that a fault has found unfinished.
+// recovery is a leecher that a fault has struck which is to be undone.
 type recovery struct {
-	fault   *swarmFault
 	leecher *leecher
-	ended   time.Duration // the fault, for it; 0: it has not
+	undone  time.Duration // the fault, for this leecher; 0: not yet
 	beyond  int64         // bytes that it had verified then
-	after   time.Duration // until it had verified more; 0: it has not
+	after   time.Duration // from then until it had verified more; 0: it has not
 }
 
-// disturbed are the leechers that a fault of some nodes is about: those among them,
-// or all, where there is none.
-func (t *swarmTrial) disturbed(nodes []*member) []*member {
-	leechers := slices.DeleteFunc(slices.Clone(nodes), func(m *member) bool { return m.leecher == nil })
-	if len(leechers) == 0 {
-		return t.leechers
-	}
-	return leechers
-}
-
-// follow notes the leechers that a fault disturbs before they have all. A fault for
-// good leaves nothing to recover from, and a rate that changes stops nobody. The
-// lock is the caller's.
-func (t *swarmTrial) follow(f *swarmFault, nodes []*member) {
-	if f.Kind == experiment.FaultRate || f.For == 0 {
-		return
-	}
-	for _, m := range t.disturbed(nodes) {
-		l := m.leecher
-		known := slices.ContainsFunc(t.affected, func(r *recovery) bool { return r.fault == f && r.leecher == l })
-		if l.started > 0 && l.ended == 0 && !known {
-			t.affected = append(t.affected, &recovery{fault: f, leecher: l})
+// struck are the leechers that a fault stops: those that it kills, and those that
+// it keeps from a seeder, by killing that or by a cut that runs between the two.
+// A rate that changes stops nobody.
+func (t *swarmTrial) struck(f *swarmFault) (all []*member) {
+	for _, m := range t.leechers {
+		hit := false
+		switch f.Kind {
+		case experiment.FaultCrash:
+			hit = slices.Contains(f.killed, m) || slices.ContainsFunc(f.killed, func(k *member) bool { return k.leecher == nil })
+		case experiment.FaultCut:
+			apart := slices.Contains(f.victims, m)
+			hit = slices.ContainsFunc(t.seeders, func(s *member) bool { return slices.Contains(f.victims, s) != apart })
+		}
+		if hit {
+			all = append(all, m)
 		}
 	}
+	return all
 }
 
-// awaitRecovery notes that a fault has ended for some of its nodes, beside those
-// whom it struck for leechers that came meanwhile. The lock is the caller's.
-func (t *swarmTrial) awaitRecovery(f *swarmFault, at time.Duration, nodes ...*member) {
-	t.follow(f, nodes)
-	for _, m := range t.disturbed(nodes) {
-		for _, r := range t.affected {
-			// Of two faults, or of several nodes of one, the last end counts.
-			if r.leecher == m.leecher && r.after == 0 && (r.fault == f || r.ended > 0) {
-				r.ended, r.beyond = at, r.leecher.verified
-			}
+// awaitUndoing notes whom a fault that is to be undone has struck before they had
+// all. The lock is the caller's.
+func (t *swarmTrial) awaitUndoing(f *swarmFault) {
+	if f.For == 0 {
+		return
+	}
+	for _, m := range t.struck(f) {
+		l := m.leecher
+		loses := f.Empty && slices.Contains(f.killed, m) && l.outcome == record.OK
+		if l.started == 0 || l.ended > 0 && !loses || t.recovering(l) != nil {
+			continue
+		}
+		t.affected = append(t.affected, &recovery{leecher: l})
+	}
+}
+
+// recovering is what is under way of a leecher's recovery: one that two faults
+// strike at a time recovers once, from the last that is undone.
+func (t *swarmTrial) recovering(l *leecher) *recovery {
+	for _, r := range t.affected {
+		if r.leecher == l && r.after == 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+// awaitRecovery counts from now on for leechers: what kept them is undone. The
+// lock is the caller's.
+func (t *swarmTrial) awaitRecovery(now time.Duration, of ...*member) {
+	for _, m := range of {
+		if r := t.recovering(m.leecher); r != nil && m.leecher.ended == 0 && !m.down {
+			r.undone, r.beyond = now, m.leecher.verified
 		}
 	}
 }
 
 // recover notes that a leecher has more than before. The lock is the caller's.
 func (t *swarmTrial) recover(l *leecher, at time.Duration) {
-	for _, r := range t.affected {
-		if r.leecher == l && r.ended > 0 && r.after == 0 && l.verified > r.beyond {
-			r.after = at - r.ended
-		}
+	if r := t.recovering(l); r != nil && r.undone > 0 && l.verified > r.beyond {
+		r.after = at - r.undone
 	}
 }
 
-func (t *swarmTrial) recoveryMetrics(put func(string, float64)) {
-	var after []float64
-	of := 0.0
-	for _, r := range t.affected {
-		switch {
-		case r.after > 0:
-			after = append(after, r.after.Seconds())
-		case r.leecher.all > 0:
-			continue // it had all before the fault ended
-		}
-		of++
+// held reports whether a leecher was unfinished when a fault that had struck it
+// was undone, or failed before: one that got all from others meanwhile was not
+// held up, and one that another fault has taken away for good says nothing.
+func (r *recovery) held() bool {
+	switch r.leecher.outcome {
+	case record.Cancelled:
+		return r.after > 0
+	case record.OK:
+		return r.undone > 0
 	}
-	if of > 0 {
-		put("recovered", float64(len(after))/of)
-	}
-	if len(after) > 0 {
-		put("recovery", stats.Median(after))
-	}
+	return true
 }

@@ -200,8 +200,8 @@ func (t *swarmTrial) judge(now time.Duration) (over bool, next time.Duration) {
 				at(limit)
 				waiting = true
 			}
-		} else if limit := t.hope + t.stall; now < limit {
-			at(limit)
+		} else if now < t.hope {
+			at(t.hope)
 			waiting = true
 		}
 	}

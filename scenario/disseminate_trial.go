@@ -64,7 +64,7 @@ type swarmTrial struct {
 	most     int64         // the most that it has been
 	done     int           // leechers that have all
 	pending  int           // faults that have a moment and are not over, and their undoings
-	hope     time.Duration // since when those that stall may go on: a fault came or ended
+	hope     time.Duration // until when those that stall may go on: a fault came or was undone
 	stalls   int
 	marks    []record.Mark
 	affected []*recovery

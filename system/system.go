@@ -39,10 +39,12 @@ type Info struct {
 	Install  string   // how to get it when it is missing; empty: built in
 	Embedded bool     // runs as a subcommand of plimsoll
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
-	// NodeMemory is about what one node holds while it serves or fetches, bytes
-	// (resident set without the program's own pages, which all nodes share, as
-	// measured; see the system's page): whether the nodes asked for fit into this
-	// machine is judged by it. 0: not known.
+	// NodeMemory is about what one node of a swarm holds while it serves or
+	// fetches, bytes: its resident memory without pages of files, so neither those
+	// of the program, which all nodes share, nor those of mapped content ("Anonymous"
+	// of /proc/PID/smaps_rollup), at its highest, on average over the nodes. Measured
+	// with 32 nodes that all know each other; see the system's page. Whether the nodes
+	// asked for fit into this machine is judged by it. 0: not known.
 	NodeMemory int64
 }
 

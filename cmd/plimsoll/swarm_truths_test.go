@@ -17,9 +17,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// swarmSystems runs a test with the swarms that need no program, and with deluge,
-// where it is there.
-func swarmSystems(t *testing.T, test func(t *testing.T, systems ...string)) {
+// needLinks skips where links cannot be emulated.
+func needLinks(t *testing.T) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
@@ -34,6 +34,12 @@ func swarmSystems(t *testing.T, test func(t *testing.T, systems ...string)) {
 	if mode.Emulator == "none" {
 		t.Skip("links are not emulated here: ", mode.Why)
 	}
+}
+
+// swarmSystems runs a test with the swarms that need no program, and with deluge,
+// where it is there.
+func swarmSystems(t *testing.T, test func(t *testing.T, systems ...string)) {
+	needLinks(t)
 	t.Run("embedded", func(t *testing.T) { test(t, "bittorrent", "boxo", "fanout") })
 	t.Run("deluge", func(t *testing.T) {
 		systemtest.Need(t, "deluge", deluge.System{}.Check(t.Context(), nil))
@@ -200,7 +206,7 @@ skip: [machine]
 // links need, and those of the best of a few trials where others may delay them.
 func TestSwarmTimesAreTheLinks(t *testing.T) {
 	swarmSystems(t, func(t *testing.T, systems ...string) {
-		nodes, where := "2", ""
+		nodes, where := "2", `where: ["link.rate == 20Mbit"]`
 		if slices.Contains(systems, "fanout") {
 			nodes = "2, 3, 5"
 			where = `where: ["disseminate.nodes == 2 || system == fanout && link.rate == 20Mbit", "system != boxo || link.rate == 20Mbit"]`
@@ -231,7 +237,7 @@ func TestSwarmTimesAreTheLinks(t *testing.T) {
 				})
 			}
 			quick := at(20e6, 2)
-			if sys != "boxo" { // its pauses are times of their own
+			if sys == "bittorrent" || sys == "fanout" { // others have pauses that are times of their own
 				slow := at(10e6, 2)
 				// As in the test of the load line in system/bittorrent: five round trips
 				// of a beginning are no part of the line.
@@ -244,7 +250,8 @@ func TestSwarmTimesAreTheLinks(t *testing.T) {
 				}
 				lo, hi := ratios(values(slow, "time_median"), values(quick, "time_median"))
 				t.Logf("%s: half the rate takes %.2f to %.2f of the time", sys, lo, hi)
-				if lo > 2.1 || hi < 1.9 {
+				// What begins a fetch is shortened by no rate.
+				if lo > 2.1 || hi < 1.8 {
 					t.Errorf("%s: half the rate takes %.2f to %.2f times as long, and not twice", sys, lo, hi)
 				}
 			}
@@ -255,7 +262,7 @@ func TestSwarmTimesAreTheLinks(t *testing.T) {
 				n := float64(nodes - 1)
 				lo, hi := ratios(values(at(20e6, nodes), "time_last"), values(quick, "time_last"))
 				t.Logf("%s: %g leechers take %.2f to %.2f of the time of one", sys, n, lo, hi)
-				if lo > 1.1*n || hi < 0.95*n {
+				if lo > 1.1*n || hi < 0.9*n {
 					t.Errorf("%s: %g leechers take %.2f to %.2f of the time of one", sys, n, lo, hi)
 				}
 			}
@@ -321,9 +328,8 @@ skip: [machine]
 // Leechers come when the experiment says, the same for all systems, and their
 // times count from then.
 func TestSwarmJoins(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	needLinks(t)
+	t.Parallel()
 	s := runSwarm(t, joinExperiment)
 	came := map[string][]time.Duration{} // by join and block
 	for i := range s.trials {

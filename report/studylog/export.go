@@ -120,6 +120,7 @@ type exportedTrial struct {
 func (x *exported) add(t record.Trial, events []record.Event) error {
 	e := &exportedTrial{Trial: t, marks: map[int][]record.Mark{}}
 	var names []string
+	part := 0
 	for _, d := range t.Details {
 		if d.Kind != record.DetailSeeder {
 			continue
@@ -128,7 +129,12 @@ func (x *exported) add(t record.Trial, events []record.Event) error {
 			e.seeders = append(e.seeders, len(names))
 		}
 		names = append(names, d.Name)
+		if d.Value >= 0 {
+			part = len(names)
+		}
 	}
+	// A cell has the first nodes of its system; the others took no part.
+	names = names[:min(len(names), max(part, x.cell.Disseminate.Nodes))]
 	for op, err := range x.run.Ops(t.ID) {
 		if err != nil {
 			return err
@@ -193,24 +199,26 @@ func (x *exported) write() error {
 	return nil
 }
 
-// sets finds how the trials lie in seeder sets with equally many repetitions
-// each, one set after the other, as the notebook takes them to. Where they do
-// not, each trial is a set of its own.
+// sets puts the trials into the order in which the notebook counts requests: seeder
+// set after seeder set, in the order of their first trials, with equally many
+// repetitions each, in the order of their times. Where the sets have different
+// numbers of them, each trial is a set of its own.
 func (x *exported) sets() (sets, repetitions int) {
-	n := len(x.trials)
-	repetitions = 1
-	for repetitions < n && slices.Equal(x.trials[repetitions].seeders, x.trials[0].seeders) {
-		repetitions++
+	var groups [][]*exportedTrial
+	for _, t := range x.trials {
+		i := slices.IndexFunc(groups, func(g []*exportedTrial) bool { return slices.Equal(g[0].seeders, t.seeders) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], t)
 	}
-	if n%repetitions != 0 {
-		return n, 1
-	}
-	for i, t := range x.trials {
-		if first := x.trials[i/repetitions*repetitions]; !slices.Equal(t.seeders, first.seeders) {
-			return n, 1
+	for _, g := range groups {
+		if len(g) != len(groups[0]) {
+			return len(x.trials), 1
 		}
 	}
-	return n / repetitions, repetitions
+	x.trials = slices.Concat(groups...)
+	return len(groups), len(groups[0])
 }
 
 // maxPieces of a file: each is a line for each leecher.

@@ -190,3 +190,62 @@ func TestAnExportHasWhatTheStudyNeeds(t *testing.T) {
 		t.Errorf("%v", seen)
 	}
 }
+
+// A cell of a run has the first nodes of its system; our runs take seeder sets in
+// turn, the study's notebook counts them one after the other.
+func TestAnExportIsOfTheNodesAndSetsOfItsCell(t *testing.T) {
+	base, _ := imported(t, write2(t, "x.log", plainLog(study{system: "deluge", size: 1 << 20, nodes: 3, seeders: 1, sets: 1, repetition: 4, begin: codexStudy.begin, rate: 1e6, unit: 1}.logs()...)...))
+	run, err := record.Create(filepath.Join(t.TempDir(), "run"), base.Plan(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { run.Close() })
+	for block := range 4 {
+		w, err := run.Begin("c001", block, false, codexStudy.begin.Add(time.Duration(block)*time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var end record.Trial
+		var ops []record.Op
+		for n := range 8 { // five of them take no part
+			role := -1.0
+			switch {
+			case n == block%2:
+				role = 1
+			case n < 3:
+				role = 0
+				ops = append(ops, record.Op{Kind: record.OpFetch, Worker: uint32(n), Length: 1 << 20, Bytes: 1 << 20, FirstByte: 1, LastByte: int64(block+1) * int64(time.Second)})
+			}
+			end.Details = append(end.Details, record.Detail{Kind: record.DetailSeeder, Name: fmt.Sprintf("deluge-%02d", n+1), Value: role})
+		}
+		if err := w.Ops(ops); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.End(end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, res, text := again(t, run.Reader, "x.log")
+	if !strings.Contains(text, `"network_size":3`) || strings.Contains(text, "deluge-04") || !strings.Contains(text, `"seeder_sets":2`) || !strings.Contains(text, `"repetitions":2`) {
+		t.Errorf("%.600s", text)
+	}
+	var order []string // of the requests, as they stand in the log
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, `"leech"`) {
+			_, after, _ := strings.Cut(line, "dataset-")
+			if set := after[:3]; len(order) == 0 || order[len(order)-1] != set {
+				order = append(order, set)
+			}
+		}
+	}
+	if strings.Join(order, " ") != "0-0 0-1 1-0 1-1" || res.Trials != 4 {
+		t.Errorf("requests in the order %v, %+v", order, res)
+	}
+	for _, one := range tell(t, got) {
+		// Times of the trials are their own: block 0 and 2 are the first set.
+		block := []int{0, 2, 1, 3}[one.Trial.Block]
+		if took := one.Ops[0].LastByte; took != int64(block+1)*int64(time.Second) || one.Trial.Details[block%2].Value != 1 {
+			t.Errorf("block %d took %d: %+v", one.Trial.Block, took, one.Trial.Details)
+		}
+	}
+}

@@ -178,7 +178,7 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 	for _, x := range all {
 		k := keyOf(x.config)
 		add(k)
-		want := x.config.SeederSets * x.config.Repetitions
+		want := x.wanted()
 		planned[k] += max(want, len(x.trials))
 		there := map[string]bool{}
 		for _, t := range x.trials {
@@ -276,18 +276,16 @@ func write(run *record.Run, all []*experiment, cells map[cellKey]string, res *Re
 		}
 	}
 	slices.SortStableFunc(trials, func(a, b one) int { return a.t.first.Compare(b.t.first) })
-	block := map[string]int{}
+	blocks := blocksOf(all)
 	for i, o := range trials {
 		if i == 0 {
 			if err := run.Event(record.Event{At: o.t.first, Kind: "phase", What: "run begins", Detail: "imported"}); err != nil {
 				return err
 			}
 		}
-		cell := cells[keyOf(o.x.config)]
-		if err := o.x.write(run, o.t, cell, block[cell], res); err != nil {
+		if err := o.x.write(run, o.t, cells[keyOf(o.x.config)], blocks[o.t], res); err != nil {
 			return err
 		}
-		block[cell]++
 		if i == len(trials)-1 {
 			return run.Event(record.Event{At: o.t.lastSeen(), Kind: "phase", What: "run ends", Detail: "imported"})
 		}

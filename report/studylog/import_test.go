@@ -431,3 +431,48 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+// Systems are compared by data set: what is missing of one moves nothing.
+func TestTrialsArePairedByTheirDataSet(t *testing.T) {
+	all := without(append(codexStudy.logs(), delugeStudy.logs()...), func(r map[string]any) bool {
+		dataset, _ := r["dataset_name"].(string)
+		id, _ := r["request_id"].(string)
+		kind, _ := r["node"].(string)
+		return dataset == "dataset-0-1" && strings.HasPrefix(kind, "codex") || strings.Contains(id, "dataset-0-1") && strings.HasPrefix(strings.Trim(r["destination"].(string), `"`), "codex")
+	})
+	r, res := imported(t, write2(t, "x.log", plainLog(all...)...))
+	if res.Trials != 7 || res.Absent != 1 {
+		t.Fatalf("%+v", res)
+	}
+	blocks := map[string][]int{}
+	for _, one := range tell(t, r) {
+		system, _, _ := strings.Cut(one.Trial.Details[0].Name, "-")
+		blocks[system] = append(blocks[system], one.Trial.Block)
+	}
+	if !slices.Equal(blocks["codex"], []int{0, 2, 3}) || !slices.Equal(blocks["deluge"], []int{0, 1, 2, 3}) {
+		t.Errorf("blocks %v", blocks)
+	}
+}
+
+// Experiments of the same cell follow each other, and what has no place of its own
+// takes none of another's.
+func TestBlocksOfMergedExperiments(t *testing.T) {
+	of := func(pairs ...[2]int) *experiment {
+		x := &experiment{config: &config{System: "codex", SeederSets: 2, Repetitions: 2}}
+		for _, p := range pairs {
+			x.trials = append(x.trials, &trial{set: p[0], repetition: p[1]})
+		}
+		return x
+	}
+	all := []*experiment{of([2]int{0, 0}, [2]int{0, 0}, [2]int{1, 1}), of([2]int{0, 1}, [2]int{5, 0})}
+	blocks := blocksOf(all)
+	var got []int
+	for _, x := range all {
+		for _, t := range x.trials {
+			got = append(got, blocks[t])
+		}
+	}
+	if !slices.Equal(got, []int{0, 1, 3, 5, 2}) {
+		t.Errorf("blocks %v", got)
+	}
+}

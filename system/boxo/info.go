@@ -11,12 +11,11 @@ const name = "boxo"
 // Info implements system.System.
 func (System) Info() system.Info {
 	return system.Info{
-		Name:     name,
-		Summary:  "embedded IPFS node on the boxo library: a gateway, bitswap between two nodes, or a swarm of any size",
-		Modes:    []system.Mode{system.Start},
-		Can:      []string{"http", "put", "range", "car", "stat", "cold", "fresh", "stats", "connect", "spread", "restart"},
-		Embedded: true,
-		// 32 MB measured at the seeder of four, while 128 MiB went through it.
+		Name:       name,
+		Summary:    "embedded IPFS node on the boxo library: a gateway, bitswap between two nodes, or a swarm of any size",
+		Modes:      []system.Mode{system.Start},
+		Can:        []string{"http", "put", "range", "car", "stat", "cold", "fresh", "stats", "connect", "spread", "restart"},
+		Embedded:   true,
 		NodeMemory: 48 << 20,
 		Options: []system.Option{
 			{Name: "via", Type: "enum", Enum: []string{"gateway", "swarm"}, Default: "gateway", Help: "what crosses the link: HTTP from the server's gateway, or bitswap from there to a node at the client. The gateway cannot: cold. The swarm cannot: http, car, stat, fresh. In scenario disseminate neither: there, nodes of a swarm on all hosts connect, spread, restart"},

@@ -12,7 +12,7 @@ func (System) Info() system.Info {
 		Name:       name,
 		Summary:    "Deluge: BitTorrent daemons (libtorrent), one on each host, private torrents, no tracker",
 		Modes:      []system.Mode{system.Start},
-		NodeMemory: 48 << 20,
+		NodeMemory: 96 << 20,
 		Can:        []string{"connect", "spread", "restart"},
 		Install:    "plimsoll systems install deluge, or name the program in option `binary` or PLIMSOLL_DELUGE",
 		Options: []system.Option{

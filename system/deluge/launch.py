@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import socket
+import stat
 import sys
 
 from deluge._libtorrent import lt
@@ -51,6 +52,18 @@ def is_written(torrent, seeding):
     return bool(torrent.plimsoll_flushed)
 
 
+def untie(fd):
+    """Whether the socket was tied to a device; it is not any more."""
+    s = socket.socket(fileno=fd)
+    try:
+        if s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).strip(b'\0') in (b'', b'lo'):
+            return False
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'')
+        return True
+    finally:
+        s.detach()  # it is libtorrent's, or Deluge's: it stays open, and no copy is made
+
+
 @export
 def plimsoll_listens(self):
     """The port that it takes peers at, and how many sockets were not yet right.
@@ -60,12 +73,10 @@ def plimsoll_listens(self):
     in by the other one.
     """
     tied = 0
-    for fd in os.listdir('/proc/self/fd'):
+    for fd in map(int, os.listdir('/proc/self/fd')):
         try:
-            with socket.socket(fileno=os.dup(int(fd))) as s:
-                if s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).strip(b'\0') not in (b'', b'lo'):
-                    s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'')
-                    tied += 1
+            if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                tied += untie(fd)
         except OSError as e:
             if e.errno not in (errno.ENOTSOCK, errno.EBADF, errno.ENOPROTOOPT, errno.EOPNOTSUPP):
                 raise

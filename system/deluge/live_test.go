@@ -114,7 +114,10 @@ func TestWrongBytesAreFound(t *testing.T) {
 		t.Errorf("read back is not what is on disk: %d bytes, %v", got.Len(), err)
 	}
 	fetch(t, nodes[1], ref, nodes[0])
-	f, ok := completes(t, nodes[1], ref, 6*time.Second)
+	for end := time.Now().Add(time.Minute); fetched(t, nodes[1], ref).Received == 0 && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	f, ok := completes(t, nodes[1], ref, 4*time.Second)
 	if ok || f.Verified > 3<<18 {
 		t.Errorf("a leecher is content with wrong bytes: %+v", f)
 	}

@@ -10,11 +10,12 @@ const name = "kubo"
 // Info implements system.System.
 func (System) Info() system.Info {
 	return system.Info{
-		Name:    name,
-		Summary: "Kubo (IPFS): a node of the client's and one on the server, or a swarm of any size",
-		Modes:   []system.Mode{system.Start, system.Attach},
-		Can:     []string{"put", "range", "delete", "list", "directory", "stat", "cold", "stats", "connect", "fresh", "spread", "restart"},
-		Install: "https://docs.ipfs.tech/install/command-line/, then have `ipfs` in PATH, or name it in option `binary` or PLIMSOLL_KUBO",
+		Name:       name,
+		Summary:    "Kubo (IPFS): a node of the client's and one on the server, or a swarm of any size",
+		Modes:      []system.Mode{system.Start, system.Attach},
+		Can:        []string{"put", "range", "delete", "list", "directory", "stat", "cold", "stats", "connect", "fresh", "spread", "restart"},
+		NodeMemory: 64 << 20,
+		Install:    "https://docs.ipfs.tech/install/command-line/, then have `ipfs` in PATH, or name it in option `binary` or PLIMSOLL_KUBO",
 		Options: []system.Option{
 			{Name: "url", Type: "string", Help: "attach: RPC of the client's node, such as http://127.0.0.1:5001; empty when started"},
 			{Name: "gateway", Type: "string", Help: "attach: its gateway, such as http://127.0.0.1:8080, for the methods gateway and car"},

@@ -104,6 +104,7 @@ type buffer struct {
 type contract struct {
 	Usability string       `json:"usability"`
 	Archived  string       `json:"archivalReason"` // why it is not in use any more, such as renewed; empty: it is
+	State     string       `json:"state"`          // pending until it is on the chain
 	ID        string       `json:"id"`
 	Size      float64      `json:"size"` // bytes; a figure that underflowed is no error here
 	Price     sia.Hastings `json:"contractPrice"`

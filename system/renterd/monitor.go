@@ -43,7 +43,10 @@ func (n *node) readContracts(ctx context.Context) ([]system.Reading, error) {
 	var live, over sums
 	size, count, absurd := 0.0, 0, ""
 	for _, c := range all {
-		if c.Archived != "" {
+		switch {
+		case c.Archived != "" && c.State == "pending":
+			continue // it never came to the chain, and cost nothing
+		case c.Archived != "":
 			over.add(c)
 			continue
 		}

@@ -9,15 +9,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 )
 
-// renewed is one of the contracts of a renterd v2.9.3 and the one that it became,
+// renewed are one of the contracts of a renterd v2.9.3 and the one that it became,
 // as `filtermode=all` told them after the renewal (ids shortened). It began with
 // 61.75 SC, had used 4.49 and 0.2 for its price, and held a gigabyte; the new one
-// told no size yet.
+// told no size yet. The third was given up before it was on the chain.
 const renewed = `[
 {"id":"4bbe5783","renewedFrom":"4559d959","size":0,"state":"active","usability":"bad","contractPrice":"200000000000000000000000","initialRenterFunds":"71231229498500395902959616",
  "spending":{"deletions":"0","fundAccount":"0","sectorRoots":"0","uploads":"0"},"renewedTo":"00000000","v2":true},
 {"id":"4559d959","renewedFrom":"00000000","size":1073741824,"state":"complete","usability":"bad","contractPrice":"200000000000000000000000","initialRenterFunds":"61750486874757152884654080",
- "spending":{"deletions":"0","fundAccount":"3025254707335947434536960","sectorRoots":"0","uploads":"1466286061888282364477440"},"renewedTo":"4bbe5783","v2":true,"archivalReason":"renewed"}]`
+ "spending":{"deletions":"0","fundAccount":"3025254707335947434536960","sectorRoots":"0","uploads":"1466286061888282364477440"},"renewedTo":"4bbe5783","v2":true,"archivalReason":"renewed"},
+{"id":"5e161ddf","renewedFrom":"00000000","size":0,"state":"pending","usability":"bad","contractPrice":"200000000000000000000000","initialRenterFunds":"61750486874757152884654080",
+ "spending":{"deletions":"0","fundAccount":"1000000000000000000000000","sectorRoots":"0","uploads":"0"},"renewedTo":"00000000","v2":true,"archivalReason":"contract hasn't been confirmed on chain in time"}]`
 
 // What a contract had used does not leave the account when it is renewed: it is
 // told beside the new one's.

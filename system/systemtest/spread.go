@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -90,6 +91,7 @@ func RunSwarm(t *testing.T, s Swarm) {
 		sub("bad refs", (*swarm).badRefs)
 		sub("bad readers", (*swarm).badReaders)
 		sub("forget", (*swarm).forget)
+		sub("open files", (*swarm).openFiles)
 		sub("memory", (*swarm).memory)
 		sub("stop", (*swarm).stop)
 	})
@@ -487,6 +489,68 @@ func (w *swarm) forget() {
 	w.wantBack(0, ref, data)
 	w.fetch(1, ref, 0)
 	w.awaitComplete(1, ref, data)
+}
+
+// openFiles: nodes live through hundreds of trials, each with a probe, a content
+// and its removal; none of them may leave files, sockets or pipes open.
+func (w *swarm) openFiles() {
+	const rounds, slack = 5, 8 // slack: connections and threads' files come and go
+	var first []int
+	for i := range rounds {
+		data := Bytes(fmt.Sprintf("open files %d", i), mib)
+		for k, n := range w.nodes {
+			if h, ok := n.(system.Healther); ok {
+				if err := h.Health(Context(w.t)); err != nil {
+					w.t.Fatalf("node %d: health: %v", k, err)
+				}
+			}
+		}
+		ref := w.publish(0, "open files", data)
+		for k := 1; k < len(w.nodes); k++ {
+			w.fetch(k, ref, 0)
+		}
+		for k := 1; k < len(w.nodes); k++ {
+			w.awaitComplete(k, ref, data)
+		}
+		for k, n := range w.nodes {
+			if err := n.Forget(Context(w.t), ref); err != nil {
+				w.t.Fatalf("node %d: forget: %v", k, err)
+			}
+		}
+		if i == 0 {
+			first = w.descriptors()
+		}
+	}
+	last := w.descriptors()
+	w.t.Logf("open files of each process: %d after the first round, %d after %d", first, last, rounds)
+	for i := range last {
+		if last[i] > first[i]+slack {
+			w.t.Errorf("process %d has %d open files after %d rounds, %d after the first", i, last[i], rounds, first[i])
+		}
+	}
+}
+
+// descriptors are the open files of the nodes' processes, each with its
+// descendants.
+func (w *swarm) descriptors() []int {
+	var all []int
+	for _, p := range processes(w.c.Nodes()) {
+		groups, open := family(p.PID()), 0
+		dirs, _ := filepath.Glob("/proc/[0-9]*/fd")
+		for _, dir := range dirs {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+			if group, err := syscall.Getpgid(pid); err != nil || !slices.Contains(groups, group) {
+				continue
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a child that has ended has none
+				w.t.Fatal(err)
+			}
+			open += len(entries)
+		}
+		all = append(all, open)
+	}
+	return all
 }
 
 // used is the space that files below dir take on disk, in bytes.
