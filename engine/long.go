@@ -405,7 +405,7 @@ func (t *longTrial) mend(ctx context.Context, out loaded, times int, link bool) 
 	if link {
 		what, again = errLink.Error(), r.mendLink
 	}
-	r.event("fault", "process died", fmt.Sprintf("%s, during %s, block %d", what, t.cell.ID, t.block), 0)
+	r.event("fault", "process died", fmt.Sprintf("%s, during %s, %s", what, t.cell.ID, record.BlockName(t.block)), 0)
 	died := fmt.Errorf("%s: %s", s.use.Name, what)
 	if times > revivals {
 		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another object was stored", died, revivals))

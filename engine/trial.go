@@ -183,10 +183,10 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	}
 	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(ctx, s, before)
 	if out.emulatorDied {
-		r.event("fault", "link emulator died", fmt.Sprintf("during %s, block %d", cell.ID, block), 0)
+		r.event("fault", "link emulator died", fmt.Sprintf("during %s, %s", cell.ID, record.BlockName(block)), 0)
 	}
 	if out.died != nil {
-		r.event("fault", "process died", fmt.Sprintf("%s, during %s, block %d: %v", out.died.Name(), cell.ID, block, out.died.Err()), 0)
+		r.event("fault", "process died", fmt.Sprintf("%s, during %s, %s: %v", out.died.Name(), cell.ID, record.BlockName(block), out.died.Err()), 0)
 	}
 	if err == nil {
 		mu.Lock()

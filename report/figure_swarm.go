@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // An operation of a swarm is a leecher.
@@ -62,7 +64,7 @@ func (r *Report) speedFigure() Figure {
 		if t.Warmup || !has || t.State != "done" || math.IsNaN(v) || math.IsInf(v, 0) {
 			continue
 		}
-		row := spec{"kind": "trial", "system": t.Info.System, "x": r.dodge(t.Info, 0.45), "y": v, "tip": fmt.Sprintf("%s: %s (block %d)", r.shape.named(t.Info), show(v, m.Unit), t.Block)}
+		row := spec{"kind": "trial", "system": t.Info.System, "x": r.dodge(t.Info, 0.45), "y": v, "tip": fmt.Sprintf("%s: %s (%s)", r.shape.named(t.Info), show(v, m.Unit), record.BlockName(t.Block))}
 		if !t.Valid() {
 			row["kind"], row["tip"] = "invalid", fmt.Sprintf("%s; invalid: %s", row["tip"], list(t.Invalid))
 			invalid++
@@ -188,6 +190,21 @@ func (f *curvesFigure) panel(where string, nodes int, rows []spec, line spec, mo
 		"layer": layers}})
 }
 
+// point adds a time to the table and, where it is known, to the rows of a panel,
+// whose latest is most.
+func (f *curvesFigure) point(rows []spec, most float64, s *Swarm, q Reached, of string) ([]spec, float64) {
+	f.Table.Rows = append(f.Table.Rows, append(f.r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, share(Num(q.Share)), number(q.Median, "s"), number(q.least, "s"), number(q.most, "s"), integer(q.N), integer(q.Beyond)))
+	if !q.Median.Known() {
+		return rows, most
+	}
+	row := spec{"system": s.System, "x": q.Median, "y": q.Share, "tip": fmt.Sprintf("%s: %s%s after %s (%d of %d trials)", s.System, percent(q.Share), of, showRange(q.Median, q.least, q.most, "s"), q.N-q.Beyond, q.N)}
+	if s.Trials > 1 && q.Beyond == 0 {
+		row["lo"], row["hi"] = q.least, q.most
+		most = max(most, float64(q.most))
+	}
+	return append(rows, row), max(most, float64(q.Median))
+}
+
 // timeAxis labels seconds from left to right.
 func timeAxis(most float64) spec {
 	_, suffix := quantity(most, "s")
@@ -215,17 +232,7 @@ func (r *Report) completionFigure() Figure {
 		for _, s := range of[where] {
 			trials += s.Trials
 			for _, q := range s.Together {
-				f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, share(Num(q.Share)), number(q.Median, "s"), number(q.least, "s"), number(q.most, "s"), integer(q.N), integer(q.Beyond)))
-				if !q.Median.Known() {
-					continue
-				}
-				row := spec{"system": s.System, "x": q.Median, "y": q.Share, "tip": fmt.Sprintf("%s: %s after %s (%d of %d trials)", s.System, percent(q.Share), showRange(q.Median, q.least, q.most, "s"), q.N-q.Beyond, q.N)}
-				if s.Trials > 1 && q.Beyond == 0 {
-					row["lo"], row["hi"] = q.least, q.most
-					most = max(most, float64(q.most))
-				}
-				most = max(most, float64(q.Median))
-				rows = append(rows, row)
+				rows, most = f.point(rows, most, s, q, "")
 			}
 		}
 		if len(rows) > 0 {
@@ -255,17 +262,7 @@ func (r *Report) doneFigure() Figure {
 			for i := range steps {
 				at := float64((i+1)*l/steps) / float64(l)
 				q := s.reached(at, func(t swarmTrial) float64 { return t.reach(at, func(f *fetched) float64 { return f.done }) })
-				f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, share(Num(at)), number(q.Median, "s"), number(q.least, "s"), number(q.most, "s"), integer(q.N), integer(q.Beyond)))
-				if !q.Median.Known() {
-					continue
-				}
-				row := spec{"system": s.System, "x": q.Median, "y": at, "tip": fmt.Sprintf("%s: %s of the leechers after %s (%d of %d trials)", s.System, percent(at), showRange(q.Median, q.least, q.most, "s"), q.N-q.Beyond, q.N)}
-				if s.Trials > 1 && q.Beyond == 0 {
-					row["lo"], row["hi"] = q.least, q.most
-					most = max(most, float64(q.most))
-				}
-				most = max(most, float64(q.Median))
-				rows = append(rows, row)
+				rows, most = f.point(rows, most, s, q, " of the leechers")
 			}
 		}
 		if len(rows) > 0 {

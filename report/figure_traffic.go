@@ -10,7 +10,7 @@ func (r *Report) trafficFigure() Figure {
 	const received, sent = "received", "sent"
 	f := Figure{ID: "traffic", Title: "Bytes on each node's link", Better: "for information", Choose: "cell",
 		Legend: []Legend{{received, "var(--s1)", "bar"}, {sent, "var(--s2)", "bar"}},
-		Reads:  chooseWords + " Bytes that crossed each node's access link, headers included, divided by the size of the content: a leecher receives 1 and what is overhead, and what it sends is what seeders need not."}
+		Reads:  chooseWords + " Bytes that each node received from its access link and sent into it, headers included (what a queue of the link then dropped was sent, too), divided by the size of the content: a leecher receives 1 and what is overhead, and what it sends is what seeders need not."}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"trial", true}, Column{"node", false}, Column{"role", false}, Column{"received", true}, Column{"sent", true}, Column{"received, of the content", true}, Column{"sent, of the content", true})
 	n, left, most := 0, 0, 0
 	for i := range r.Swarms {

@@ -60,7 +60,7 @@ func (r *Report) metricFigure(d drawing) Figure {
 			continue
 		}
 		row := spec{"kind": "trial", "system": t.Info.System, "x": r.dodge(t.Info, 0.45), "y": v,
-			"tip": fmt.Sprintf("%s, %s: %s (block %d)", t.Info.System, r.shape.where(t.Info), show(v, m.Unit), t.Block)}
+			"tip": fmt.Sprintf("%s, %s: %s (%s)", t.Info.System, r.shape.where(t.Info), show(v, m.Unit), record.BlockName(t.Block))}
 		if !t.Valid() {
 			row["kind"] = "invalid"
 			row["tip"] = fmt.Sprintf("%s; invalid: %s", row["tip"], list(t.Invalid))

@@ -427,7 +427,7 @@ func drift(r *Report) []Finding {
 				hi, bhi = v, b
 			}
 		}
-		return lo, hi, fmt.Sprintf("block %d at %s, block %d at %s of its median", blo, percent(lo), bhi, percent(hi))
+		return lo, hi, fmt.Sprintf("%s at %s, %s at %s of its median", record.BlockName(blo), percent(lo), record.BlockName(bhi), percent(hi))
 	}
 	f := Finding{Rule: "drift", Tone: Warn, Title: "Blocks differ, and not alike for all systems"}
 	for _, s := range r.Systems {

@@ -89,20 +89,26 @@ func (r *Report) explainLoadLine() string {
 	} else {
 		s += fmt.Sprintf("Here it lies between %s and %s, depending on the cell. ", show(lo, "B/s"), show(hi, "B/s"))
 	}
+	return s + r.closest("load_line_share") + "A system near the line cannot get faster on this link; one far below it is limited by something else: its CPU, its own waiting, or the generator."
+}
+
+// closest says which cell comes closest to its load line; nothing where none has
+// the share.
+func (r *Report) closest(metric string) string {
 	best, cell := 0.0, (*Cell)(nil)
 	for _, c := range r.cells() {
-		if m, ok := c.Metrics["load_line_share"]; ok && float64(m.Median) > best {
+		if m, ok := c.Metrics[metric]; ok && float64(m.Median) > best {
 			best, cell = float64(m.Median), c
 		}
 	}
-	if cell != nil {
-		s += fmt.Sprintf("The closest approach is %s with %s of it", cell.System, percent(best))
-		if w := r.shape.where(cell); w != "" {
-			s += " (" + w + ")"
-		}
-		s += ". "
+	if cell == nil {
+		return ""
 	}
-	return s + "A system near the line cannot get faster on this link; one far below it is limited by something else: its CPU, its own waiting, or the generator."
+	s := fmt.Sprintf("The closest approach is %s with %s of it", cell.System, percent(best))
+	if w := r.shape.where(cell); w != "" {
+		s += " (" + w + ")"
+	}
+	return s + ". "
 }
 
 func middle(xs []float64) float64 {

@@ -32,6 +32,8 @@ const (
 	muchSpread = 0.05
 	// A time told by polls this share of it apart is a coarse one.
 	coarse = 0.10
+	// In one trial a gap of this share is worth a word, whatever the others had.
+	blind = 0.25
 	// The harness may use this share of the machine's CPU.
 	harnessLimit = 0.05
 	// From this share on the links' emulator leaves too little for the nodes.
@@ -421,12 +423,22 @@ func spreadStart(r *Report) []Finding {
 // coarsePolls: a time is no finer than the polls that tell it.
 func coarsePolls(r *Report) []Finding {
 	f := Finding{Rule: "coarse-polls", Tone: Warn, Title: "Times are coarse",
-		Text: "Polls lay so far apart that they decide these times as much as the systems do: each is too long by up to that. Use larger contents or slower links, or a shorter disseminate.poll."}
+		Text: "Polls lay so far apart that they decide these times as much as the systems do: each is too long by up to that, and so late may a fault have struck that waits for a share of the content. Use larger contents or slower links, or a shorter disseminate.poll."}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		gap, at := s.metricOr("resolution"), s.metricOr("time_median")
 		if at > 0 && gap > coarse*at {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: polls up to %s apart, with a median time of %s", s.name(), show(gap, "s"), show(at, "s")))
+			continue
+		}
+		n, most := 0, 0.0
+		for _, t := range s.trials {
+			if gap := t.Metrics["resolution"]; at > 0 && gap > blind*at {
+				n, most = n+1, max(most, gap)
+			}
+		}
+		if n > 0 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: in %d of %s nobody was asked for up to %s, with a median time of %s", s.name(), n, plural(int64(s.Trials), "trial", "trials"), show(most, "s"), show(at, "s")))
 		}
 	}
 	return withEvidence(f)

@@ -54,20 +54,7 @@ func (r *Report) fluidWords() string {
 	} else {
 		s += fmt.Sprintf("Here it is %s to %s, depending on the cell. ", show(float64(lo), "s"), show(float64(hi), "s"))
 	}
-	best, cell := 0.0, (*Cell)(nil)
-	for _, c := range r.cells() {
-		if m, ok := c.Metrics["line_share"]; ok && float64(m.Median) > best {
-			best, cell = float64(m.Median), c
-		}
-	}
-	if cell != nil {
-		s += fmt.Sprintf("The closest approach is %s with %s of it", cell.System, percent(best))
-		if w := r.shape.where(cell); w != "" {
-			s += " (" + w + ")"
-		}
-		s += ". "
-	}
-	return s + "It bounds the last leecher of a cell without faults, whose leechers start together; single leechers and the median one may well be faster."
+	return s + r.closest("line_share") + "It bounds the last leecher of a cell without faults, whose leechers start together; single leechers and the median one may well be faster."
 }
 
 // judgeSwarms is the sentence to remember: who got everything, and the goal.
@@ -226,6 +213,9 @@ func (r *Report) swarmAnswers() []Answer {
 			if !o.Shown {
 				say += " (a difference is not shown)"
 			}
+			if n, of := r.notCompared(sys.Name); n > 0 {
+				say += fmt.Sprintf("; in that ratio are not: %d of its %d cells, where it or %s has no trial, or not all of them came to it", n, of, r.Baseline)
+			}
 		}
 		best, worst := unknown, unknown
 		for _, c := range r.cells() {
@@ -246,6 +236,20 @@ func (r *Report) swarmAnswers() []Answer {
 		out = append(out, Answer{sys.Name, say + "."})
 	}
 	return out
+}
+
+// notCompared counts the cells of a system of which there is no ratio, often those
+// in which it is worst.
+func (r *Report) notCompared(system string) (n, of int) {
+	for i := range r.Swarms {
+		if s := &r.Swarms[i]; s.System == system {
+			of++
+			if q, ok := s.cell.Ratios[r.headline]; !ok || !q.Value.Known() {
+				n++
+			}
+		}
+	}
+	return n, of
 }
 
 func (r *Report) timeWords(c *Cell) string {

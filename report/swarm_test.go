@@ -316,8 +316,13 @@ func TestFindingsOfSwarms(t *testing.T) {
 		"no-sharing":   metric("seeder_share", 0.97),
 		"start-spread": metric("start_spread", 0.2),
 		"coarse-polls": metric("resolution", 0.3),
-		"harness-cpu":  metric("harness_cpu", 0.12),
-		"disk-lags":    metric("disk_last", 2.5),
+		"coarse-polls in one trial": {metrics: func(c *experiment.Cell, block int, m map[string]float64) {
+			if c.System == "boxo" && block == 2 {
+				m["resolution"] = 0.5
+			}
+		}},
+		"harness-cpu": metric("harness_cpu", 0.12),
+		"disk-lags":   metric("disk_last", 2.5),
 		"unfair-seeders": {file: two, seeders: func(c *experiment.Cell, sent []float64) {
 			if c.System == "boxo" {
 				sent[0], sent[1] = 5, 0.1
@@ -358,6 +363,8 @@ func TestFindingsOfSwarms(t *testing.T) {
 			switch rule {
 			case "", "two seeders":
 				want = nil
+			case "coarse-polls in one trial":
+				want = []string{"coarse-polls"}
 			case "leechers-unfinished":
 				want = []string{rule, "goal-met-unfinished", "goal-open"} // the last leecher's time is not known in one trial
 			case "wrong-bytes":
@@ -428,6 +435,48 @@ func terminal(t *testing.T, r *Report) string {
 	var b strings.Builder
 	must(t, r.WriteText(&b, 100))
 	return b.String()
+}
+
+// People count blocks from 1, and a run without an end is not said to go on.
+func TestWordsOfBlocksAndRuns(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{trial: func(c *experiment.Cell, block int, x *record.Trial) {
+		if c.System == "boxo" && block == 2 {
+			x.Invalid = []string{record.ReasonEmulatorLate}
+		}
+	}}.build(t)
+	if table := r.validityTable(); len(table.Rows) != 1 || table.Rows[0][3].Text != "3" || r.Invalid[0].Block != 2 {
+		t.Errorf("the third block is %+v", table.Rows)
+	}
+	if got := blockEntry(-1).Text; got != "warm-up" {
+		t.Errorf("a warm-up is block %q", got)
+	}
+	r.Run.State = "running"
+	if text := terminal(t, r); strings.Contains(text, "is running") || !strings.Contains(text, "or it was killed") {
+		t.Errorf("of a run without an end:\n%s", text)
+	}
+}
+
+// A ratio over all cells says which are not in it: where a system never came to
+// the end it has none.
+func TestPooledRatiosSayWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	r := swarmTruth{file: strings.Replace(swarmFile, "nodes: 8", "nodes: [4, 6, 8]", 1), leechers: func(c *experiment.Cell, block int, line float64, all []leech) {
+		if c.System == "boxo" && c.Disseminate.Nodes == 6 && block == 2 {
+			for i := range all {
+				all[i] = leech{took: 4 * line, got: 0.5, outcome: record.Stalled}
+			}
+		}
+	}}.build(t)
+	var text string
+	for _, a := range r.Answer {
+		if a.System == "boxo" {
+			text = a.Text
+		}
+	}
+	if !strings.Contains(text, "in that ratio are not: 1 of its 3 cells") {
+		t.Error(text)
+	}
 }
 
 // Of a system without a valid trial it is not said that its leechers got anything.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // cellTable is every cell with what the verdict rests on.
@@ -113,7 +115,7 @@ func (r *Report) validityTable() Table {
 		if v.Error != "" {
 			why += ": " + v.Error
 		}
-		t.Rows = append(t.Rows, []Entry{{Text: strconv.FormatInt(v.Trial, 10)}, {Text: v.System}, {Text: v.Where}, integer(v.Block), {Text: why, Raw: why}})
+		t.Rows = append(t.Rows, []Entry{{Text: strconv.FormatInt(v.Trial, 10)}, {Text: v.System}, {Text: v.Where}, blockEntry(v.Block), {Text: why, Raw: why}})
 	}
 	return t
 }
@@ -133,6 +135,14 @@ func (r *Report) validityWords() string {
 		s += fmt.Sprintf(". %s skipped on purpose, see the findings", plural(int64(run.Skipped), "trial was", "trials were"))
 	}
 	return s + "."
+}
+
+// blockEntry is a block's number, from 1; files have it from 0.
+func blockEntry(block int) Entry {
+	if block < 0 {
+		return Entry{Text: record.BlockName(block), Raw: record.BlockName(block)}
+	}
+	return integer(block + 1)
 }
 
 func (r *Report) linkTable() Table {
