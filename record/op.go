@@ -31,11 +31,10 @@ const (
 	OpPutDir                   // an object written and entered into a directory
 	OpUpdate                   // the content of a mutable object replaced
 	OpFetch                    // content got from a swarm by one leecher, until its last verified byte
-	OpFetchDisk                // likewise, until all of it was on its disk and the node said that it is complete; its bytes are the fetch's
 	numOpKinds
 )
 
-var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update", "fetch", "fetch-disk"}
+var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update", "fetch"}
 
 func (k OpKind) String() string {
 	if int(k) < len(opKindNames) {

@@ -53,9 +53,8 @@ func (f *fetched) wanted() bool { return f.outcome != record.Cancelled && f.outc
 // seconds from the leecher's release to a moment.
 func (f *fetched) after(moment float64) float64 { return moment - f.release }
 
-// readSwarms reads what the trials recorded of their nodes. From here on an
-// outcome is a leecher's: what its fetch until the last verified byte came to. Its
-// way to the disk is no second operation to be counted.
+// readSwarms reads what the trials recorded of their nodes. An operation is a
+// leecher's fetch, until its last verified byte.
 func (r *Report) readSwarms(in *input) {
 	r.swarms = map[int64]*spread{}
 	events := map[int64][]record.Event{}
@@ -70,35 +69,19 @@ func (r *Report) readSwarms(in *input) {
 			continue
 		}
 		s := &spread{events: events[t.ID], epoch: t.Epoch.UnixNano(), release: math.Inf(1)}
-		outcomes, classes := map[string]int64{}, map[string]int64{}
 		for op, err := range in.ops(t.ID) {
 			if err != nil {
 				in.err = err
 				return
 			}
-			switch op.Kind {
-			case record.OpFetch:
-				f := fetchedOf(op)
-				s.leechers = append(s.leechers, f)
-				s.size, s.release, s.end = max(s.size, float64(op.Length)), min(s.release, f.release), max(s.end, f.end)
-				outcomes[op.Outcome.String()]++
-				if op.Class != "" {
-					classes[op.Class]++
-				}
-			case record.OpFetchDisk:
-				for j := range s.leechers {
-					if f := &s.leechers[j]; f.node == int(op.Worker) && op.Outcome == record.OK {
-						f.disk = seconds(op.LastByte)
-						s.end = max(s.end, f.disk)
-					}
-				}
-			}
+			f := fetchedOf(op)
+			s.leechers = append(s.leechers, f)
+			s.size, s.release, s.end = max(s.size, float64(op.Length)), min(s.release, f.release), max(s.end, f.end)
 		}
 		if len(s.leechers) == 0 {
 			continue // of a damaged directory, or none was released
 		}
 		slices.SortStableFunc(s.leechers, func(a, b fetched) int { return cmp.Compare(a.node, b.node) })
-		t.Outcomes, t.Classes = outcomes, classes
 		s.nodes = nodesOf(t.Details)
 		if err := s.follow(in, t.ID); err != nil {
 			in.err = err
@@ -154,6 +137,12 @@ func (s *spread) follow(in *input, trial int64) error {
 	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
 	for _, m := range marks {
 		f, v := at[m.Node], min(float64(m.Verified), s.size)
+		switch {
+		case v < s.size: // all that was there before is lost
+			f.disk = math.NaN()
+		case f.outcome == record.OK && math.IsNaN(f.disk) && m.Complete && (m.Written < 0 || float64(m.Written) >= s.size):
+			f.disk = m.End.Seconds()
+		}
 		for i, share := range shares[:len(shares)-1] {
 			// Content that is verified wrong was never there: what such a leecher
 			// reached first counts for nothing, see below.
@@ -173,6 +162,9 @@ func (s *spread) follow(in *input, trial int64) error {
 	}
 	for i := range s.leechers {
 		f := &s.leechers[i]
+		if !math.IsNaN(f.disk) {
+			s.end = max(s.end, f.disk)
+		}
 		if f.outcome == record.WrongBytes {
 			for k := range f.reached {
 				f.reached[k] = math.NaN()

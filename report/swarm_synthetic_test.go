@@ -128,9 +128,7 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 		if x.got > 0 {
 			op.FirstByte = ns(x.join + wait)
 		}
-		disk := op
-		disk.Kind, disk.LastByte = record.OpFetchDisk, ns(x.join+x.took+poll)
-		ops = append(ops, op, disk)
+		ops = append(ops, op)
 		if x.outcome == record.OK {
 			ok++
 		}

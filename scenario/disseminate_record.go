@@ -95,8 +95,9 @@ func (l *leecher) verdict() (record.Outcome, string) {
 	return record.OK, ""
 }
 
-// ops are the operations of a leecher: until all was verified, and until all was
-// on disk.
+// ops are a leecher's operation, until all was verified, and the same until all was
+// on disk. The first alone is recorded, so that a leecher counts once: marks tell
+// the moment of the second.
 func (t *swarmTrial) ops(m *member) (fetch, disk record.Op) {
 	l := m.leecher
 	fetch = record.Op{
@@ -104,16 +105,14 @@ func (t *swarmTrial) ops(m *member) (fetch, disk record.Op) {
 		Intended: nanos(l.released), Start: nanos(l.started), FirstByte: l.first.Nanoseconds(), LastByte: nanos(l.ended), Outcome: l.outcome, Class: l.class,
 	}
 	disk = fetch
-	disk.Kind = record.OpFetchDisk
 	if l.all > 0 {
 		fetch.LastByte, fetch.Bytes = nanos(l.all), t.size
 		fetch.Outcome, fetch.Class = l.verdict()
 	}
 	if l.all > 0 && l.disk > 0 {
 		disk = fetch
-		disk.Kind, disk.LastByte = record.OpFetchDisk, nanos(l.disk)
+		disk.LastByte = nanos(l.disk)
 	}
-	disk.Length, disk.Bytes = 0, 0 // they are the fetch's, and count once
 	return fetch, disk
 }
 
@@ -123,8 +122,8 @@ func (t *swarmTrial) record() error {
 	defer t.mu.Unlock()
 	var ops []record.Op
 	for _, m := range t.leechers {
-		fetch, disk := t.ops(m)
-		ops = append(ops, fetch, disk)
+		fetch, _ := t.ops(m)
+		ops = append(ops, fetch)
 	}
 	slices.SortStableFunc(ops, func(a, b record.Op) int { return cmp.Compare(a.LastByte, b.LastByte) })
 	var errs []error

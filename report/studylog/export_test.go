@@ -96,9 +96,7 @@ func ourRun(t *testing.T, system string) *record.Run {
 			default:
 				marks = append(marks, last)
 			}
-			disk := op
-			disk.Kind = record.OpFetchDisk
-			if err := w.Ops([]record.Op{op, disk}); err != nil {
+			if err := w.Ops([]record.Op{op}); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Marks(marks); err != nil {
