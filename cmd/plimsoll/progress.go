@@ -144,7 +144,7 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	case len(t.Invalid) > 0:
 		p.invalid++
 		if p.invalid <= maxInvalidLines {
-			p.ui.Say("%s, %s is invalid: %s", p.current, record.BlockName(t.Block), strings.Join(t.Invalid, ", "))
+			p.ui.Say("trial %d (%s) is invalid: %s", t.ID, p.current, strings.Join(t.Invalid, ", "))
 		} else if p.invalid == maxInvalidLines+1 {
 			p.ui.Say("more trials are invalid; the report lists them")
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -33,7 +34,7 @@ func (p *program) systemsCommand() *cobra.Command {
 				}
 				return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("there is no system %q", args[0]), "systems: "+strings.Join(names, ", ")))
 			}
-			return writeSystem(p.stdout, s)
+			return writeSystem(p.stdout, s, statusOf(c.Context(), s))
 		},
 	}
 	c.AddCommand(p.installCommand())
@@ -54,17 +55,7 @@ type status struct {
 func (p *program) listSystems(ctx context.Context) error {
 	var list []status
 	for _, s := range all.All() {
-		info := s.Info()
-		st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded, Install: info.Install}
-		if info.Has(system.Start) {
-			opt, err := info.Fill(nil)
-			if err == nil {
-				checkCtx, cancel := context.WithTimeout(ctx, 30*time.Second)
-				st.Missing = s.Check(checkCtx, opt)
-				cancel()
-			}
-		}
-		list = append(list, st)
+		list = append(list, statusOf(ctx, s))
 	}
 	if p.ui.JSON {
 		for _, st := range list {
@@ -74,6 +65,17 @@ func (p *program) listSystems(ctx context.Context) error {
 	}
 	writeSystems(p.stdout, list, p.ui.Width())
 	return nil
+}
+
+func statusOf(ctx context.Context, s system.System) status {
+	info := s.Info()
+	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded, Install: info.Install}
+	if opt, err := info.Fill(nil); err == nil && info.Has(system.Start) {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		st.Missing = s.Check(ctx, opt)
+	}
+	return st
 }
 
 // writeSystems is a table no wider than width: what a system can do is broken
@@ -149,10 +151,10 @@ func joinModes(modes []system.Mode) string {
 	return strings.Join(s, ", ")
 }
 
-func writeSystem(w io.Writer, s system.System) error {
+func writeSystem(w io.Writer, s system.System, st status) error {
 	info := s.Info()
-	fmt.Fprintf(w, "%s: %s\n", info.Name, info.Summary)
-	if info.Install != "" {
+	fmt.Fprintf(w, "%s: %s\nhere: %s\n", info.Name, info.Summary, here(st))
+	if info.Install != "" && here(st) != "installed" {
 		fmt.Fprintf(w, "to get it: %s\n", info.Install)
 	}
 	fmt.Fprintf(w, "how: %s   can: %s\n", joinModes(info.Modes), strings.Join(info.Can, " "))
@@ -174,6 +176,9 @@ func writeSystem(w io.Writer, s system.System) error {
 			kind = strings.Join(o.Enum, "|")
 		}
 		def := o.Default
+		if b, err := experiment.ParseBytes(def); err == nil && o.Type == "size" {
+			def = b.String()
+		}
 		if o.Required {
 			def = "required"
 		}
