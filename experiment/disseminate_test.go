@@ -216,3 +216,17 @@ func TestSwarmIsCanonical(t *testing.T) {
 		t.Error("another fault, the same plan")
 	}
 }
+
+func TestImpatienceIsToldBeforeTheRun(t *testing.T) {
+	for _, c := range []struct {
+		reconnect string
+		faults    string
+		want      bool
+	}{{"60s", "crash seeders at 50% for 10s", true}, {"20s", "crash seeders at 50% for 10s", false}, {"60s", "crash seeders at 50%", false}} {
+		p := mustPlan(t, swarm, "disseminate.faults="+c.faults)
+		p.Experiment.Systems[0].With = map[string]string{"reconnect": c.reconnect}
+		if got := strings.Contains(strings.Join(p.Warnings(), "|"), "tries a lost peer again after"); got != c.want {
+			t.Errorf("%v: %v", c, p.Warnings())
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // text is the swarm in words; compared says that there is a baseline.
@@ -129,4 +130,18 @@ func (p *Plan) uneven() string {
 		return ""
 	}
 	return fmt.Sprintf("%s do not divide into %d seeder sets: some sets count once more than others; repeat a multiple of %d times, or change disseminate.seeder_sets", plural(r.Max, "repetition"), s.SeederSets, s.SeederSets)
+}
+
+// impatient warns of systems that try a lost peer again later than limits.stall.
+func (p *Plan) impatient() (warnings []string) {
+	if !slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.Disseminate != nil && strings.Contains(c.Disseminate.Faults, " for ") }) {
+		return nil
+	}
+	stall := p.Experiment.Limits.Stall
+	for _, s := range p.Experiment.Systems {
+		if after, err := time.ParseDuration(s.With["reconnect"]); err == nil && after > stall.Std() {
+			warnings = append(warnings, fmt.Sprintf("%s tries a lost peer again after %s (its option reconnect), and limits.stall is %s: leechers may be called stalled, though they would go on after a fault; raise limits.stall", s.Name, Duration(after), stall))
+		}
+	}
+	return warnings
 }

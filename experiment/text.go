@@ -95,7 +95,7 @@ func (p *Plan) Warnings() []string {
 	if text := p.uneven(); text != "" {
 		warnings = append(warnings, text)
 	}
-	return warnings
+	return append(warnings, p.impatient()...)
 }
 
 func few(items []string, most int) string {
