@@ -32,13 +32,26 @@ func (n *network) Emulated() (ok bool, why string) {
 }
 
 // Traffic implements scenario.Network.
-func (n *network) Traffic(node int) (received, sent float64) {
-	h, ok := n.s.hosts[node].(testbed.Counted)
-	if !ok {
-		return math.NaN(), math.NaN()
+//
+// An interface counts a super-packet with one header, though it crosses the link as
+// many packets with one each: where the emulator counts those, its word is taken.
+func (n *network) Traffic(ctx context.Context) []scenario.Traffic {
+	all := make([]scenario.Traffic, len(n.s.hosts))
+	stats, emulated, err := n.r.bed.EmulatorStats(ctx)
+	for i, h := range n.s.hosts {
+		all[i] = scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
+		if err == nil && emulated {
+			at := stats.Hosts[h.Name()]
+			all[i] = scenario.Traffic{Received: packets(at.Received), Sent: packets(at.Sent)}
+		} else if h, ok := h.(testbed.Counted); ok {
+			all[i].Received, all[i].Sent = h.Traffic()
+		}
 	}
-	return h.Traffic()
+	return all
 }
+
+// packets are the bytes of IP packets, without the framing that rates count.
+func packets(c link.Count) float64 { return float64(c.Bytes - link.Framing*c.Segments) }
 
 // Check implements scenario.Network.
 func (n *network) Check(ctx context.Context, from, to int) (record.LinkCheck, error) {

@@ -163,7 +163,7 @@ func TestSwarm(t *testing.T) {
 			t.Errorf("trial %d begins with the link %+v, %v", sink.Number, c, err)
 		}
 		sink.Begin()
-		before, _ := net.Traffic(2)
+		before := net.Traffic(ctx)[2].Received
 		// Node 2 is alone: nothing reaches it.
 		if err := net.Change(ctx, scenario.NetworkChange{Apart: []int{2}, Rates: map[int]scenario.Rates{0: {Up: 10e6}}}); err != nil {
 			return err
@@ -197,7 +197,7 @@ func TestSwarm(t *testing.T) {
 		if err := s.has(ctx, 2, ref, size); err != nil {
 			return err
 		}
-		if after, _ := net.Traffic(2); after-before < float64(size) {
+		if after := net.Traffic(ctx)[2].Received; after-before < float64(size) {
 			t.Errorf("%g bytes crossed the link of node 2, which fetched %d", after-before, size)
 		}
 		again := s.node(2).(system.Restarter)

@@ -88,7 +88,7 @@ const (
 	DetailPhase = "phase" // seconds of a phase, by the system's own account, median over the trial's operations
 	// Of the nodes of a swarm, in the order of the cluster's nodes.
 	DetailSeeder       = "seeder"        // 1: the node had the content from the beginning, 0: it was a leecher, −1: it took no part
-	DetailLinkReceived = "link_received" // bytes that crossed the node's access link towards it, from the release to the last completion, as its interface counts (IP packets)
+	DetailLinkReceived = "link_received" // bytes that crossed the node's access link towards it, from the release to the last completion, in IP packets as they are on the wire
 	DetailLinkSent     = "link_sent"     // likewise, from it
 	DetailNodeCPU      = "node_cpu"      // CPU seconds of the node's processes in that time
 	DetailNodeRSS      = "node_rss"      // bytes: largest resident set of the node's processes in that time

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -111,10 +110,12 @@ func (l *swarmLinks) restore(ctx context.Context) error {
 	return l.network.Change(ctx, NetworkChange{})
 }
 
-// traffic is what has crossed a node's link, in bytes; NaN: it cannot be told.
-func (l *swarmLinks) traffic(place int) (received, sent float64) {
+// traffic is what has crossed the nodes' links; nil: it cannot be told.
+func (l *swarmLinks) traffic(ctx context.Context) []Traffic {
 	if l.network == nil {
-		return math.NaN(), math.NaN()
+		return nil
 	}
-	return l.network.Traffic(place)
+	ctx, cancel := context.WithTimeout(ctx, linkLimit)
+	defer cancel()
+	return l.network.Traffic(ctx)
 }

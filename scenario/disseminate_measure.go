@@ -198,17 +198,17 @@ func (t *swarmTrial) lineMetrics(put func(string, float64), last float64) {
 func (t *swarmTrial) trafficMetrics(put func(string, float64)) {
 	var received, content, sent, seeders, payload, of float64
 	for _, m := range t.members {
-		sent += m.traffic.sent
+		sent += m.traffic.Sent
 		l := m.leecher
 		if l == nil {
-			seeders += m.traffic.sent
+			seeders += m.traffic.Sent
 			continue
 		}
 		f, _ := t.ops(m)
 		if f.Outcome != record.OK {
 			continue
 		}
-		received += m.traffic.received
+		received += m.traffic.Received
 		content += float64(t.size)
 		if m.life == 0 && l.last.Received > 0 {
 			payload += float64(l.last.Received)

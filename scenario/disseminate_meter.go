@@ -1,32 +1,40 @@
 package scenario
 
 import (
+	"context"
 	"math"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// traffic is what crosses a node's link, in bytes; NaN: it cannot be told.
-type traffic struct{ received, sent float64 }
-
 // measure begins to measure: from here on it is the load.
-func (t *swarmTrial) measure() {
-	for _, m := range t.members {
-		m.traffic.received, m.traffic.sent = t.links.traffic(m.place)
-	}
+func (t *swarmTrial) measure(ctx context.Context) {
+	t.crossed(ctx, func(m *member, now Traffic) { m.traffic = now })
 	if t.sink.Begin != nil {
 		t.sink.Begin()
 	}
 }
 
 // measured ends that.
-func (t *swarmTrial) measured() {
-	for _, m := range t.members {
-		received, sent := t.links.traffic(m.place)
-		m.traffic = traffic{received - m.traffic.received, sent - m.traffic.sent}
-	}
+func (t *swarmTrial) measured(ctx context.Context) {
+	t.crossed(context.WithoutCancel(ctx), func(m *member, now Traffic) {
+		m.traffic = Traffic{now.Received - m.traffic.Received, now.Sent - m.traffic.Sent}
+	})
 	if t.sink.End != nil {
 		t.sink.End()
+	}
+}
+
+// crossed tells what has crossed each member's link until now; NaN: it cannot be
+// told.
+func (t *swarmTrial) crossed(ctx context.Context, tell func(m *member, now Traffic)) {
+	all := t.links.traffic(ctx)
+	for _, m := range t.members {
+		now := Traffic{math.NaN(), math.NaN()}
+		if m.place < len(all) {
+			now = all[m.place]
+		}
+		tell(m, now)
 	}
 }
 
@@ -56,7 +64,7 @@ func (t *swarmTrial) details() []record.Detail {
 		}
 		return 0
 	})
-	kind(record.DetailLinkReceived, func(m *member) float64 { return m.traffic.received })
-	kind(record.DetailLinkSent, func(m *member) float64 { return m.traffic.sent })
+	kind(record.DetailLinkReceived, func(m *member) float64 { return m.traffic.Received })
+	kind(record.DetailLinkSent, func(m *member) float64 { return m.traffic.Sent })
 	return all
 }

@@ -13,7 +13,7 @@ type member struct {
 	*swarmNode
 	address string
 	leecher *leecher // nil: a seeder
-	traffic traffic  // when the load began, then what came since
+	traffic Traffic  // when the load began, then what came since
 
 	life int   // starts of its daemon that this trial knows of: answers of an earlier one are void
 	down bool  // killed on purpose, and not ready again

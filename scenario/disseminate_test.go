@@ -74,8 +74,14 @@ func (l *memLinks) Change(_ context.Context, c NetworkChange) error {
 func (l *memLinks) Check(context.Context, int, int) (record.LinkCheck, error) {
 	return record.LinkCheck{OK: true}, nil
 }
-func (l *memLinks) Traffic(i int) (float64, float64) { return l.nodes[i].Moved() }
-func (l *memLinks) Emulated() (bool, string)         { return l.none == "", l.none }
+func (l *memLinks) Traffic(context.Context) (all []Traffic) {
+	for _, n := range l.nodes {
+		received, sent := n.Moved()
+		all = append(all, Traffic{received, sent})
+	}
+	return all
+}
+func (l *memLinks) Emulated() (bool, string) { return l.none == "", l.none }
 
 // newSwarmTest starts nodes and prepares them for a cell, which set changes.
 func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.ResolvedDisseminate), opt system.Options) *swarmTest {

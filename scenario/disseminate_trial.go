@@ -84,11 +84,11 @@ func (r *swarmRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint
 	if err := t.ready(ctx); err != nil {
 		return Load{}, err
 	}
-	t.measure()
+	t.measure(ctx)
 	cpu := selfCPU()
 	err = t.run(ctx)
 	cpu = selfCPU() - cpu
-	t.measured()
+	t.measured(ctx)
 	t.conclude(err == nil)
 	if err == nil {
 		t.lastWords(ctx)

@@ -16,9 +16,10 @@ type Network interface {
 	Change(ctx context.Context, c NetworkChange) error
 	// Check measures the link between two nodes as it is now.
 	Check(ctx context.Context, from, to int) (record.LinkCheck, error)
-	// Traffic is what has crossed the node's access link since the run began, as
-	// its host's interface counts (IP packets). NaN where it cannot be told.
-	Traffic(node int) (received, sent float64)
+	// Traffic is what has crossed the access link of each node since the run began,
+	// in bytes of IP packets as they are on the wire; what the link then dropped was
+	// sent and not received. NaN where it cannot be told.
+	Traffic(ctx context.Context) []Traffic
 	// Emulated is false where links are not emulated on this machine; why says it.
 	Emulated() (ok bool, why string)
 }
@@ -31,3 +32,6 @@ type NetworkChange struct {
 
 // Rates of a node's access link on the wire, bit/s; 0: as the cell says.
 type Rates struct{ Up, Down float64 }
+
+// Traffic is what has crossed a link towards its node and from it, in bytes.
+type Traffic struct{ Received, Sent float64 }
