@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/minio/minio-go/v7"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -76,6 +79,17 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 	node := n.(*node)
 	if !node.tells {
 		t.Error("versitygw refuses to overwrite when told so, and is not told")
+	}
+	// A session that was killed while it tried the server left its key.
+	left := node.at.prefix + "plimsoll-try-again"
+	if _, err := node.s3.PutObject(t.Context(), node.at.bucket, left, strings.NewReader("x"), 1, putOptions(1)); err != nil {
+		t.Fatal(err)
+	}
+	if tells, err := node.tellsTaken(t.Context(), "again"); err != nil || !tells {
+		t.Errorf("with the key of a killed session: %v, %v", tells, err)
+	}
+	if _, err := node.s3.StatObject(t.Context(), node.at.bucket, left, minio.StatObjectOptions{}); minio.ToErrorResponse(err).StatusCode != http.StatusNotFound {
+		t.Errorf("the key of a killed session is still there: %v", err)
 	}
 	for _, tells := range []bool{true, false} { // a server that does not refuse is asked
 		node.tells = tells

@@ -15,9 +15,14 @@ import (
 
 // tellsTaken finds out whether the server refuses to overwrite a key when
 // If-None-Match: * tells it so, by two puts of a key of our own, which it then
-// removes. Servers older than that rule ignore it, or do not take the header.
-func (n *node) tellsTaken(ctx context.Context) (bool, error) {
-	key := n.at.prefix + "plimsoll-" + rand.Text()
+// removes. Servers older than that rule ignore it, or do not take the header. The
+// key is the same in all sessions of a run: one that was killed in between leaves
+// it, and the next removes it.
+func (n *node) tellsTaken(ctx context.Context, run string) (bool, error) {
+	if run == "" {
+		run = rand.Text()
+	}
+	key := n.at.prefix + "plimsoll-try-" + run
 	put := func() (status int, err error) {
 		opts := putOptions(1)
 		opts.SetMatchETagExcept("*")
@@ -28,7 +33,7 @@ func (n *node) tellsTaken(ctx context.Context) (bool, error) {
 	switch status, err := put(); {
 	case status == http.StatusNotImplemented, status == http.StatusBadRequest:
 		return false, nil
-	case err != nil:
+	case err != nil && !taken(status): // else an earlier session's is there
 		return false, fmt.Errorf("s3: put %s to try whether the server lets us: %w", key, told(err))
 	}
 	status, err := put()

@@ -125,7 +125,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		identity["retrieval"] = "anonymous GET"
 	}
 	if n.write {
-		if n.tells, err = n.tellsTaken(ctx); err != nil {
+		if n.tells, err = n.tellsTaken(ctx, d.Run); err != nil {
 			n.close()
 			return nil, err
 		}
