@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -113,24 +114,40 @@ func (q *jobQueue) take() []*jobBatch {
 
 // writeJobs commits batches in the order in which they came. A batch of a trial
 // that has ended is refused alone.
+//
+// A few jobs are one statement, which is a transaction of its own: after the
+// milliseconds that a put takes, to begin and to commit one cost as much again.
 func (r *Run) writeJobs(all []*jobBatch) error {
-	if err := r.begin(); err != nil {
-		return err
-	}
-	r.journal = true
+	var args []any
+	n := 0
 	for _, b := range all {
 		if b.writer.ended {
 			b.err = b.writer.errorf("it has ended")
 			continue
 		}
 		for i := range b.rows {
-			if err := r.insertJob(b.writer.trial.ID, &b.rows[i]); err != nil {
-				return err
-			}
+			args = b.rows[i].append(args, b.writer.trial.ID)
+		}
+		n += len(b.rows)
+	}
+	r.journal = true
+	if n > 0 && n <= fewJobs && !r.open {
+		return r.insertJobs(n, args)
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	for row := range slices.Chunk(args, jobColumns) {
+		if err := r.insertJobs(1, row); err != nil {
+			return err
 		}
 	}
 	return r.commit()
 }
+
+// fewJobs are written by one statement: of each worker of a usual load test what
+// was accepted and what begins.
+const fewJobs = 10
 
 // jobRow is a job as the table has it.
 type jobRow struct {
@@ -167,10 +184,19 @@ func (j *jobRow) set(job *Job) error {
 	return nil
 }
 
-func (r *Run) insertJob(trial int64, j *jobRow) error {
+// jobColumns is the number of columns of the table.
+const jobColumns = 13
+
+// append adds the columns of a row.
+func (j *jobRow) append(args []any, trial int64) []any {
+	return append(args, trial, j.Object, string(j.State), j.Attempts, j.Name, j.Ref, j.Size, j.sum, int64(j.Began), j.accepted, j.durable, j.Adopted, j.Error)
+}
+
+// insertJobs writes n rows, or none of them.
+func (r *Run) insertJobs(n int, args []any) error {
+	const row = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	return r.exec(`INSERT OR REPLACE INTO jobs (trial, object, state, attempts, name, ref, size, sha256, began_ns, accepted_ns, durable_ns, adopted, error)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		trial, j.Object, string(j.State), j.Attempts, j.Name, j.Ref, j.Size, j.sum, int64(j.Began), j.accepted, j.durable, j.Adopted, j.Error)
+		VALUES `+row+strings.Repeat(", "+row, n-1), args...)
 }
 
 // jobsPage is how many jobs are read at a time.
