@@ -218,13 +218,12 @@ func (t *longTrial) load(parent context.Context) (out loaded, end, err error) {
 	})
 	watch := t.watch(ctx, cancel)
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
-		Epoch:    t.clock.epoch,
-		Block:    t.w.Block,
-		Progress: func(ops, bytes int64) { r.say.Load(ops, bytes, t.clock.Now()) },
-		Journal:  journal{t.w, r.rec.Reader, r.say},
-		Paid:     t.paid,
-		Now:      t.clock.Now,
-		State:    func(s scenario.State) { t.seen(s, cancel) },
+		Epoch:   t.clock.epoch,
+		Block:   t.w.Block,
+		Journal: journal{t.w, r.rec.Reader, r.say},
+		Paid:    t.paid,
+		Now:     t.clock.Now,
+		State:   func(s scenario.State) { t.seen(s, cancel) },
 	})
 	if ctx.Err() != nil {
 		end = context.Cause(ctx)

@@ -211,7 +211,22 @@ func timeAxis(most float64) spec {
 	return spec{"title": "time, " + suffix, "grid": false, "tickCount": 6, "labelExpr": fmt.Sprintf("format(datum.value * %g, '~g')", conversion(most, "s"))}
 }
 
-func (f *curvesFigure) end(trials int) Figure {
+// draw makes a panel for each set of cells that belong together; curve adds the
+// points of a swarm to its rows, and the latest time to most.
+func (f *curvesFigure) draw(curve func(rows []spec, most float64, s *Swarm) ([]spec, float64)) Figure {
+	trials := 0
+	keys, of := f.r.swarmPanels()
+	for _, where := range keys {
+		var rows []spec
+		line, most := lineRow(of[where])
+		for _, s := range of[where] {
+			trials += s.Trials
+			rows, most = curve(rows, most, s)
+		}
+		if len(rows) > 0 {
+			f.panel(where, of[where][0].Nodes, rows, line, most)
+		}
+	}
 	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
 	if f.lined {
 		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
@@ -224,22 +239,12 @@ func (r *Report) completionFigure() Figure {
 	f := &curvesFigure{r: r, Figure: Figure{ID: "completion", Title: "The way to completion", Better: "further left is better", Legend: r.systemLegend(), Choose: "cells",
 		Reads: "Share of all leechers' content that was verified, against the time since the release: marks at 1, 5, 25, 50, 75, 95 and 100 %, medians over trials; the band is their range over the trials. The dashed line is the load line: no swarm reaches 100 % before it. A line that ends below 100 % is one that half of the trials or more never brought to the end."}}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"share", true}, Column{"time", true}, Column{"least", true}, Column{"most", true}, Column{"trials", true}, Column{"never", true})
-	trials := 0
-	keys, of := r.swarmPanels()
-	for _, where := range keys {
-		var rows []spec
-		line, most := lineRow(of[where])
-		for _, s := range of[where] {
-			trials += s.Trials
-			for _, q := range s.Together {
-				rows, most = f.point(rows, most, s, q, "")
-			}
+	return f.draw(func(rows []spec, most float64, s *Swarm) ([]spec, float64) {
+		for _, q := range s.Together {
+			rows, most = f.point(rows, most, s, q, "")
 		}
-		if len(rows) > 0 {
-			f.panel(where, of[where][0].Nodes, rows, line, most)
-		}
-	}
-	return f.end(trials)
+		return rows, most
+	})
 }
 
 // donePoints is how many points a curve of leechers has at most.
@@ -250,24 +255,14 @@ func (r *Report) doneFigure() Figure {
 	f := &curvesFigure{r: r, Figure: Figure{ID: "done", Title: "Leechers that have everything", Better: "further left is better", Legend: r.systemLegend(), Choose: "cells",
 		Reads: "Share of a trial's leechers that had verified everything, against the time since their own release: the median over trials of the time to each share, with the range over the trials as a band (Kaplan–Meier within a trial, so that leechers that never finished count as later than any). The dashed line is the load line of the last leecher."}}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"share of the leechers", true}, Column{"time", true}, Column{"least", true}, Column{"most", true}, Column{"trials", true}, Column{"never", true})
-	trials := 0
-	keys, of := r.swarmPanels()
-	for _, where := range keys {
-		var rows []spec
-		line, most := lineRow(of[where])
-		for _, s := range of[where] {
-			trials += s.Trials
-			l := max(1, s.Nodes-s.Seeders)
-			steps := min(l, donePoints)
-			for i := range steps {
-				at := float64((i+1)*l/steps) / float64(l)
-				q := s.reached(at, func(t swarmTrial) float64 { return t.reach(at, func(f *fetched) float64 { return f.done }) })
-				rows, most = f.point(rows, most, s, q, " of the leechers")
-			}
+	return f.draw(func(rows []spec, most float64, s *Swarm) ([]spec, float64) {
+		l := max(1, s.Nodes-s.Seeders)
+		steps := min(l, donePoints)
+		for i := range steps {
+			at := float64((i+1)*l/steps) / float64(l)
+			q := s.reached(at, func(t swarmTrial) float64 { return t.reach(at, func(f *fetched) float64 { return f.done }) })
+			rows, most = f.point(rows, most, s, q, " of the leechers")
 		}
-		if len(rows) > 0 {
-			f.panel(where, of[where][0].Nodes, rows, line, most)
-		}
-	}
-	return f.end(trials)
+		return rows, most
+	})
 }
