@@ -35,6 +35,7 @@ type Cell struct {
 	Upload      *ResolvedUpload      `json:"upload,omitempty"`
 	Collect     *ResolvedCollect     `json:"collect,omitempty"`
 	Disseminate *ResolvedDisseminate `json:"disseminate,omitempty"`
+	Sync        *ResolvedSync        `json:"sync,omitempty"`
 	Estimate    CellEstimate         `json:"estimate"` // of one trial
 }
 

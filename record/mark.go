@@ -11,6 +11,11 @@ import (
 // between the poll's start and its end; what it tells for the first time happened
 // after Before, the start of the last poll that did not tell it yet.
 //
+// In the scenario sync there is one node, the fresh one, and Verified is the height
+// of its chain, in blocks, Written that up to which everything that subscribes to
+// the chain has followed, Received and Sent what has crossed the node's link since
+// it was started, in bytes of IP packets.
+//
 // Not every poll leaves a mark: those do in which a further percent of the
 // content was verified, anything came to an end, or trouble began.
 type Mark struct {

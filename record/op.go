@@ -31,10 +31,12 @@ const (
 	OpPutDir                   // an object written and entered into a directory
 	OpUpdate                   // the content of a mutable object replaced
 	OpFetch                    // content got from a swarm by one leecher, until its last verified byte
+	OpSync                     // a fresh node that gets a chain of blocks from its peers, until its best block is theirs
+	OpServe                    // the same, until what subscribes to the chain has followed, too: until it can serve
 	numOpKinds
 )
 
-var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update", "fetch"}
+var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update", "fetch", "sync", "serve"}
 
 func (k OpKind) String() string {
 	if int(k) < len(opKindNames) {

@@ -98,7 +98,15 @@ const (
 	DetailPSSStart     = "pss_start"     // bytes: proportional set likewise
 	DetailRSSRest      = "rss_rest"      // bytes: resident set of a process just before the load
 	DetailPSSRest      = "pss_rest"      // bytes: proportional set likewise
-	DetailRSSPeak      = "rss_peak"      // bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
+	// Of the peers of a fresh node, in their order.
+	DetailPeerBlocks  = "peer_blocks"   // blocks that it delivered
+	DetailPeerBytes   = "peer_bytes"    // bytes received from it; −1: not told
+	DetailPeerBusy    = "peer_busy"     // seconds that it took to deliver its blocks; −1: not told
+	DetailPeerTimeout = "peer_timeouts" // requests to it that timed out; −1: not told
+	DetailPeerFailed  = "peer_failed"   // requests to it that failed for other reasons; −1: not told
+	DetailPeerRate    = "peer_rate"     // bit/s: rate of its link towards the node; 0: unlimited
+	DetailPeerManner  = "peer_manner"   // 0: honest, 1: silent, 2: a stranger
+	DetailRSSPeak     = "rss_peak"      // bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
 )
 
 // Valid reports whether the trial may enter fits and comparisons.

@@ -60,6 +60,12 @@ type Site struct {
 	// DropCaches empties the machine's page cache, for reads that are to come from
 	// the disk; nil for other deployments than swarms.
 	DropCaches func(ctx context.Context) error
+	// Disk and RAM make an empty directory for the store of one trial, on the disk or
+	// in memory; remove it when done. RAM fails, without taking memory, when there is
+	// not enough for size bytes. They say what the directory is on ("ext4 on /dev/vda",
+	// "tmpfs of 2 GiB"). Nil for other deployments than chains.
+	Disk func(ctx context.Context) (StoreDir, error)
+	RAM  func(ctx context.Context, size int64) (StoreDir, error)
 	Self       []string // command prefix of our own subcommands
 	Dir        string   // scratch directory, kept until the run ends
 	Seed       uint64   // of the data: names and contents; of an attached system another one in each session
@@ -71,6 +77,13 @@ type Site struct {
 	// Event records something that happened; Say tells the user.
 	Event func(kind, what, detail string, took time.Duration)
 	Say   func(text string)
+}
+
+// StoreDir is a directory for the store of one trial.
+type StoreDir struct {
+	Path   string
+	On     string // what it is on
+	Remove func() error
 }
 
 // Sink takes what a trial yields while it runs.
@@ -238,6 +251,8 @@ type Usage struct {
 type NodeUsage struct {
 	CPU     float64 // seconds
 	RSSPeak float64 // bytes: the largest that a look, once a second, has seen
+	Read    float64 // bytes that storage had to read for them
+	Written float64 // bytes that they made storage write
 }
 
 // All lists the scenarios.

@@ -15,6 +15,7 @@ import (
 //	list       Lister       stat       Stater       stats    Stats      phases   Phaser
 //	put        writes       fresh      Redialer*    http     HTTPServer  monitor  Monitored
 //	allow      Allower      spread     Spreader   restart  Restarter
+//	follow     Follower
 //
 // (* or Identity says "connections": "fresh")
 //
@@ -65,6 +66,8 @@ func Abilities(n Node) []string {
 	add("spread", is)
 	_, is = n.(Restarter)
 	add("restart", is)
+	_, is = n.(Follower)
+	add("follow", is)
 	return words
 }
 

@@ -46,6 +46,8 @@ type Info struct {
 	// with 32 nodes that all know each other; see the system's page. Whether the nodes
 	// asked for fit into this machine is judged by it. 0: not known.
 	NodeMemory int64
+	// Constants are numbers that decide about results and cannot be set.
+	Constants []Constant
 }
 
 // Mode is how a deployment comes about.
@@ -87,6 +89,11 @@ type Deployment struct {
 	// Swarm asks for a [Spreader] on each host. A system that has no other nodes
 	// starts them anyway.
 	Swarm bool
+	// Follow asks for a [Chains] cluster, with a [Follower] on each host.
+	Follow bool
+	// Cache is a directory for what is costly to make and the same for all runs, by
+	// its parameters: it outlives them. Made by who writes there; empty: none.
+	Cache string
 	// Run is the same in all sessions of a run whose trials go on where an earlier
 	// session ended, and no other run's. A system that marks the names of what it
 	// stores among others' objects marks them by it. Empty: each session is for itself.
