@@ -1,7 +1,6 @@
 package siachain
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -22,17 +21,17 @@ type book struct {
 	round int // of syncing; see blame
 	// of requests for blocks, of all peers
 	timedOut, failed int64
-	refused          int // failures in a row that no answer came in between
+	refused          string // the last failure, where no answer has come since
 }
 
 // entry is a peer that the node was told of.
 type entry struct {
 	address   string
 	info      syncer.PeerInfo
-	conn      *metered // the last connection; nil: none
-	bytes     int64    // received over earlier ones
+	conn      *metered  // the last connection; nil: none
+	bytes     int64     // received over earlier ones
 	useful    time.Time // when it delivered last
-	delivered int64    // requests
+	delivered int64     // requests
 	timedOut  int64
 	failed    int64
 	out       int  // the round in which it failed
@@ -119,7 +118,7 @@ func (b *book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) err
 	if e.info.SyncedBlocks != before.SyncedBlocks {
 		e.delivered++
 		e.useful = time.Now()
-		b.refused = 0
+		b.refused = ""
 	}
 	if !e.info.LastConnect.Equal(before.LastConnect) {
 		e.trouble = ""
@@ -199,7 +198,7 @@ func (b *book) blame(err error, timedOut bool, least time.Duration) {
 	} else {
 		b.failed++
 	}
-	b.refused++
+	b.refused = err.Error()
 	var suspects, lost []*entry
 	for _, e := range b.told {
 		if e.conn == nil || !e.conn.joined.Load() || e.out == b.round || timedOut && time.Since(e.useful) < least {
@@ -253,8 +252,6 @@ func (b *book) dial(e *entry, m *metered, err error) {
 	}
 	e.conn = m
 }
-
-var errWrongNumber = errors.New("peer returned wrong number of blocks") // as the syncer says it
 
 // shares are what the peers have delivered.
 func (b *book) shares() (all []system.PeerShare, timedOut, failed int64) {

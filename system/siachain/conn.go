@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,7 +55,10 @@ func (d *dialer) lost(e *entry, m *metered, err error) {
 
 // again shakes hands once more, with what the peer sent, to learn how it went.
 func (d *dialer) again(m *metered) error {
-	t, err := gateway.Dial(&recorded{Reader: bytes.NewReader(m.head), remote: m.RemoteAddr()}, d.header)
+	m.mu.Lock()
+	head := bytes.Clone(m.head)
+	m.mu.Unlock()
+	t, err := gateway.Dial(&recorded{Reader: bytes.NewReader(head), remote: m.RemoteAddr()}, d.header)
 	if err == nil {
 		t.Close()
 		return errors.New("given up by the node")
@@ -75,15 +79,21 @@ type metered struct {
 	received atomic.Int64
 	joined   atomic.Bool // the handshake is done: it is a peer
 	closed   atomic.Bool
-	head     []byte // what was received first; written before joined is set
+
+	mu   sync.Mutex
+	head []byte // what was received first
 }
 
 // Read implements net.Conn.
 func (m *metered) Read(p []byte) (int, error) {
 	n, err := m.Conn.Read(p)
 	m.received.Add(int64(n))
-	if !m.joined.Load() && len(m.head) < headBytes {
-		m.head = append(m.head, p[:n]...)
+	if !m.joined.Load() {
+		m.mu.Lock()
+		if len(m.head) < headBytes {
+			m.head = append(m.head, p[:n]...)
+		}
+		m.mu.Unlock()
 	}
 	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) && m.joined.Load() {
 		m.end(err)
@@ -110,10 +120,10 @@ type recorded struct {
 	remote net.Addr
 }
 
-func (*recorded) Write(p []byte) (int, error)        { return len(p), nil }
-func (*recorded) Close() error                       { return nil }
-func (r *recorded) LocalAddr() net.Addr              { return r.remote }
-func (r *recorded) RemoteAddr() net.Addr             { return r.remote }
-func (*recorded) SetDeadline(time.Time) error        { return nil }
-func (*recorded) SetReadDeadline(time.Time) error    { return nil }
-func (*recorded) SetWriteDeadline(time.Time) error   { return nil }
+func (*recorded) Write(p []byte) (int, error)      { return len(p), nil }
+func (*recorded) Close() error                     { return nil }
+func (r *recorded) LocalAddr() net.Addr            { return r.remote }
+func (r *recorded) RemoteAddr() net.Addr           { return r.remote }
+func (*recorded) SetDeadline(time.Time) error      { return nil }
+func (*recorded) SetReadDeadline(time.Time) error  { return nil }
+func (*recorded) SetWriteDeadline(time.Time) error { return nil }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"time"
 
 	"go.sia.tech/core/types"
 	"go.uber.org/zap/zapcore"
@@ -55,7 +54,7 @@ func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	case "sync failed":
 		for _, field := range fields {
 			if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
-				f.unsynced.Store(&trouble{time.Now(), err.Error()})
+				f.unsynced.Store(&trouble{err.Error()})
 			}
 		}
 	}
@@ -67,6 +66,5 @@ func (listener) Sync() error { return nil }
 
 // trouble is something that went wrong.
 type trouble struct {
-	at   time.Time
 	what string
 }

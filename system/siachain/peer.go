@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.sia.tech/core/gateway"
-	"go.sia.tech/core/types"
 	"go.sia.tech/coreutils/syncer"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -106,7 +105,8 @@ type mute struct {
 func (t task) refuse(c *chain.Chain, l net.Listener, stranger bool) (doer, error) {
 	h := header(c, t.listen)
 	if stranger {
-		h.GenesisID = types.HashBytes(append([]byte("stranger"), c.Genesis[:]...))
+		other := c.Spec.Stranger().Genesis()
+		h.GenesisID = other.ID()
 	}
 	m := &mute{l: l}
 	go m.accept(h)

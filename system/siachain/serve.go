@@ -27,15 +27,15 @@ type state struct {
 
 // task is what a process is told to do, by its flags.
 type task struct {
-	control, listen    string
-	cache, chain, dir  string
-	spec               chain.Spec
-	manner             string
-	peers              []string
-	settings           settings
-	do                 string
-	rawSpec, rawPeers  string
-	rawSettings        string
+	control, listen   string
+	cache, chain, dir string
+	spec              chain.Spec
+	manner            string
+	peers             []string
+	settings          settings
+	do                string
+	rawSpec, rawPeers string
+	rawSettings       string
 }
 
 func parseTask(args []string, stderr io.Writer) (t task, err error) {

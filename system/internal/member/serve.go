@@ -12,7 +12,7 @@ import (
 
 // The control API: ours, and served to the node's own host.
 const (
-	HealthPath  = "/health" // of every process: GET, answered when it is ready
+	HealthPath  = "/health"  // of every process: GET, answered when it is ready
 	publishPath = "/publish" // PUT the content, get what Publish says of it
 	fetchPath   = "/fetch/"  // POST a task, GET a system.Fetched, DELETE data and task
 	filePath    = "/file/"   // GET the content as it is on disk
