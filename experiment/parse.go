@@ -272,6 +272,9 @@ func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
 		if section, _ := e.scenarioSection(); !section.IsValid() && strings.HasPrefix(ce.msg, "unknown factor") {
 			continue // its section is what is missing
 		}
+		if !d.ok("systems", varyPath) && strings.HasPrefix(ce.msg, "unknown factor `"+varyPath+".") {
+			continue // the factor is wrong, or whose option it is
+		}
 		if n.inner >= 0 && n.verbatim(src) {
 			n.column += n.inner + utf8.RuneCountInString(src[:ce.offset])
 			n.width = ce.width

@@ -173,9 +173,9 @@ func (c *combination) checkSync(cell *Cell, s *ResolvedSync) *cellError {
 	}
 	switch {
 	case all > s.Peers:
-		return impossible("trouble", leave, "`%s` is about %d of %s", s.Trouble, all, plural(s.Peers, "peer"))
+		return impossible("trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble, plural(all, "peer"), s.Peers)
 	case useless >= s.Peers:
-		return impossible("trouble", leave, "`%s` leaves none of %s that has the chain", s.Trouble, plural(s.Peers, "peer"))
+		return impossible("trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)
 	}
 	for _, f := range syncFaultsOf(s.Faults) {
 		switch deadline := c.e.Limits.Deadline; {

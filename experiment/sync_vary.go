@@ -190,7 +190,7 @@ func (v *variedReader) bundle(en entry, path string) (Varied, bool) {
 	for i, item := range en.value.items {
 		p := fmt.Sprintf("%s[%d]", path, i)
 		d.at[p] = item
-		if item.kind != mappingNode || len(item.entries) != 1 || item.entries[0].value.kind != mappingNode {
+		if item.kind != mappingNode || len(item.entries) != 1 || item.entries[0].value.kind != mappingNode || len(item.entries[0].value.entries) == 0 {
 			d.fail(p, item, example, "`%s` is a list of sets of options, and this is none", path)
 			continue
 		}
@@ -217,7 +217,7 @@ func (v *variedReader) bundle(en entry, path string) (Varied, bool) {
 		}
 		names := slices.Sorted(maps.Keys(level.Options))
 		switch {
-		case i == 0:
+		case first == nil:
 			first = names
 		case !slices.Equal(names, first):
 			d.fail(p, name, "name the same options in each, so that the file says what changes", "the set `%s` has the options %s, the first one of `%s` has %s", name.text, strings.Join(names, ", "), path, strings.Join(first, ", "))
@@ -311,8 +311,8 @@ func (v *variedReader) unknown(spec *SystemSpec, key *node, path string) {
 		hint = "every system of the experiment needs it: make two experiments"
 	}
 	v.d.fail(path, key, hint, "system `%s` has no option `%s`", spec.Name, key.text)
-	if spec.hasSecret() {
-		v.d.errs[len(v.d.errs)-1].Source = ""
+	if slices.ContainsFunc(v.e.Systems, func(use SystemUse) bool { s := v.d.cat.find(use.Use); return s != nil && s.hasSecret() }) {
+		v.d.errs[len(v.d.errs)-1].Source = "" // it may be a secret of that system
 	}
 }
 
