@@ -206,7 +206,7 @@ func (f Fractions) text(cells int) string {
 	if clear == "" {
 		clear = "main effects and interactions of two factors are mixed with interactions of three at least"
 	}
-	text := fmt.Sprintf("1/%d of all combinations of %s, %s; resolution %s: %s", f.Of, strings.Join(f.Factors, ", "), plural(cells, "cell"), roman[f.Resolution], clear)
+	text := fmt.Sprintf("1/%d of all combinations of %s, with all values of what has more than two: %s; resolution %s: %s", f.Of, strings.Join(f.Factors, ", "), plural(cells, "cell"), roman[f.Resolution], clear)
 	for i, set := range f.Mixed {
 		before := "; "
 		if i == 0 {
