@@ -19,7 +19,7 @@ type Experiment struct {
 	Disseminate *Disseminate `json:"disseminate,omitempty" scenario:"disseminate" doc:"Settings of the scenario disseminate: spread content from some nodes of a swarm to all others."`
 	Sync        *Sync        `json:"sync,omitempty" scenario:"sync" doc:"Settings of the scenario sync: a fresh node gets a chain of blocks from its peers."`
 	Repetitions Repetitions  `json:"repetitions" doc:"How often each cell is measured; once in the scenarios upload and collect, where nothing else is said. Each repetition is a block that executes every cell once, in an order shuffled by the seed."`
-	Warmup      Warmup       `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic. None in the scenarios upload and collect, where nothing else is said."`
+	Warmup      Warmup       `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic. None in the scenarios upload and collect, where nothing else is said, and in a search."`
 	Limits      Limits       `json:"limits" doc:"Deadlines. Nothing waits for ever."`
 	Exit        Exit         `json:"exit" doc:"When to stop the whole run early, with what has been measured so far."`
 	Allow       []string     `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems beyond reading what costs nothing: write objects (removed at the end where the system can; what stays is said), spend money (systems that pay for what they do, such as Sia, pay for reading, too)."`
@@ -94,8 +94,8 @@ type Warmup struct {
 
 // Limits are the deadlines of an experiment.
 type Limits struct {
-	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Deadline of one operation; of a leecher in the scenario disseminate, from its release. In a fair-shared burst all operations end together: leave time for all bytes to cross the link."`
-	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled. In the scenario disseminate it goes on all the same, and ends as stalled if it never receives another; after a fault was undone it is waited for twice as long."`
+	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Deadline of one operation; of a leecher in the scenario disseminate, from its release; of the fresh node in the scenario sync. In a fair-shared burst all operations end together: leave time for all bytes to cross the link."`
+	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled. In the scenario disseminate it goes on all the same, and ends as stalled if it never receives another; after a fault was undone it is waited for twice as long. In the scenario sync: a node that gets no new block, with no fault to come or to be undone."`
 	Start    Duration `json:"start" default:"1m" min:"1s" doc:"Time a system has to become ready."`
 	Others   Fraction `json:"others" default:"25%" doc:"Share of the machine's CPU that processes which are not part of the run may use during a trial; above it the trial is invalid (box-busy)."`
 	Trial    Duration `json:"trial" default:"auto" zero:"auto" doc:"Time a trial may take altogether. auto: generous, from the plan's estimate and the deadline of one operation; no limit in the scenarios upload and collect, which exit conditions end."`
