@@ -116,12 +116,12 @@ func (Sync) Measure(in Measured) map[string]float64 {
 	put("disk_written", written)
 	if bytes > 0 {
 		put("write_amplification", written/bytes)
-		put("overhead", in.Load.Metrics["wire_bytes"]/bytes)
+		if wire, told := m["wire_bytes"]; told {
+			put("overhead", wire/bytes)
+		}
 	}
-	if _, has := m["wire_bytes"]; !has {
-		delete(m, "overhead")
-	}
-	if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link); line > 0 && strings.TrimSpace(in.Cell.Sync.Faults) == "none" {
+	delete(m, linksLimit)
+	if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link); line > 0 && in.Load.Metrics[linksLimit] > 0 {
 		put("link_line", line)
 	}
 	line, limited := m["link_line"]
@@ -139,6 +139,9 @@ func (Sync) Measure(in Measured) map[string]float64 {
 	return m
 }
 
-// chainBytes is the name under which a load hands the size of its chain to
-// Measure. It is no metric.
-const chainBytes = "chain_bytes"
+// Names under which a load hands to Measure what is no metric: the size of its
+// chain, and that its links are emulated and without faults.
+const (
+	chainBytes = "chain_bytes"
+	linksLimit = "links_limit"
+)

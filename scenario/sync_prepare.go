@@ -137,9 +137,9 @@ func (r *syncRunner) makeChain(ctx context.Context, s *experiment.ResolvedSync) 
 		what = "chain made"
 	}
 	detail := fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions, experiment.Bytes(chain.Bytes))
-	r.event("phase", what, detail, time.Since(begun))
+	r.tell("phase", what, detail, time.Since(begun))
 	if chain.Note != "" {
-		r.event("note", what, chain.Note, 0)
+		r.tell("note", what, chain.Note, 0)
 		r.say(chain.Note)
 	}
 	return nil
@@ -151,7 +151,7 @@ func (r *syncRunner) say(text string) {
 	}
 }
 
-func (r *syncRunner) event(kind, what, detail string, took time.Duration) {
+func (r *syncRunner) tell(kind, what, detail string, took time.Duration) {
 	if r.site.Event != nil {
 		r.site.Event(kind, what, r.site.Use.Name+": "+detail, took)
 	}
@@ -193,7 +193,7 @@ func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) error {
 		one, err := r.replayOnce(ctx, chain, s)
 		var skip *SkipError
 		if errors.As(err, &skip) {
-			r.event("note", "replay left out", skip.Why, 0)
+			r.tell("note", "replay left out", skip.Why, 0)
 			return nil
 		}
 		if err != nil {
@@ -210,7 +210,7 @@ func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) error {
 	n := len(seconds)
 	median := system.Replayed{Seconds: stats.Median(slices.Clone(seconds)), CPU: stats.Median(cpu), Blocks: chain.Height}
 	r.replays[key] = median
-	r.event("phase", "chain replayed", fmt.Sprintf("%d blocks, %s: %.4g s, %.4g s of CPU, median of %d (%.4g to %.4g s)",
+	r.tell("phase", "chain replayed", fmt.Sprintf("%d blocks, %s: %.4g s, %.4g s of CPU, median of %d (%.4g to %.4g s)",
 		chain.Height, factors(c), median.Seconds, median.CPU, n, slices.Min(seconds), slices.Max(seconds)),
 		time.Duration(median.Seconds*float64(time.Second)))
 	return nil
