@@ -109,12 +109,6 @@ func (t *syncTrial) crash(f *syncFault) error {
 			failed = err
 		}
 	}
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if f.node() && f.For == 0 {
-		t.fresh.end(now, record.Cancelled, classCrashed)
-	}
 	t.wake()
 	return failed
 }
