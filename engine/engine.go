@@ -125,6 +125,7 @@ type run struct {
 	sites   map[string]*site // by system name
 	link    linkState
 	scratch string
+	cache   string // where chains are kept for all runs; empty: nothing of the plan has any
 
 	earlier float64                   // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial // executed, or skipped
@@ -190,6 +191,11 @@ func (r *run) open(ctx context.Context) error {
 	}
 	if r.scratch, err = bed.Scratch("run"); err != nil {
 		return err
+	}
+	if UsesChains(r.plan) {
+		if r.cache, err = ChainCache(); err != nil {
+			return err
+		}
 	}
 	if r.client, err = bed.AddHost(ctx, "client"); err != nil {
 		return err

@@ -13,9 +13,11 @@ func (r *run) recordEnvironment() error {
 	for name, s := range r.sites {
 		systems[name] = s.cluster.Identity()
 	}
-	for key, v := range map[string]any{
-		"environment": r.bed.Environment(), "testbed": r.bed.Mode(), "systems": systems,
-	} {
+	all := map[string]any{"environment": r.bed.Environment(), "testbed": r.bed.Mode(), "systems": systems}
+	if r.cache != "" {
+		all["chains"] = r.cache
+	}
+	for key, v := range all {
 		b, err := json.Marshal(v)
 		if err != nil {
 			return fmt.Errorf("engine: record %s: %w", key, err)
