@@ -174,7 +174,9 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	if follows(r.cellsOf(name)) {
 		at.Disk, at.RAM = r.diskStore, r.ramStore
 	}
+	preparation := time.Now()
 	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, r.cellsOf(name))
+	r.prepared(name, time.Since(preparation))
 	return err
 }
 

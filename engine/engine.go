@@ -142,6 +142,8 @@ type run struct {
 	stoppedBy  *scenario.Stop               // the exit condition that did, if one did
 	paused     int
 	over       bool // no session will follow
+
+	hunt hunt // of a plan that searches for the best combination
 }
 
 type trialKey struct {
@@ -231,6 +233,8 @@ func (r *run) openRecord() error {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
 		switch t.State {
+		case record.Failed:
+			r.hunt.failed(trialKey{t.Cell, t.Block})
 		case record.Skipped:
 			r.skipped[t.Cell] = t.Error
 		case record.Done:
@@ -250,6 +254,7 @@ func (r *run) openRecord() error {
 	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
+	r.hunt.remember(events)
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
 		for _, why := range r.lost {
