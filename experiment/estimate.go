@@ -126,6 +126,8 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 		est = estimateCollect(c.Collect)
 	case c.Disseminate != nil:
 		est = estimateDisseminate(c, e.Limits, e.alone(c.System))
+	case c.Sync != nil:
+		est = e.estimateSync(c)
 	case c.Retrieve == nil:
 	case c.Retrieve.Arrivals != nil:
 		est = openLoop(c.Retrieve, knownBytes(c), goodput)

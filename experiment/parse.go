@@ -108,8 +108,8 @@ func (d *decoder) baseline(e *Experiment) {
 
 // data asks for a size where a system starts empty.
 func (d *decoder) data(e *Experiment) {
-	if e.loads() {
-		return // upload has more ways to say it, collect stores nothing
+	if e.loads() || e.Scenario == "sync" {
+		return // upload has more ways to say it, the others store nothing
 	}
 	if len(e.Data.Size) > 0 || !d.ok("data") {
 		return
@@ -201,6 +201,9 @@ func (d *decoder) scenario(e *Experiment) {
 	}
 	if e.Scenario == "disseminate" && e.Disseminate != nil {
 		d.disseminate(e)
+	}
+	if e.Scenario == "sync" && e.Sync != nil {
+		d.sync(e)
 	}
 }
 

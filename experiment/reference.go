@@ -36,6 +36,7 @@ func kinds() []scalarKind {
 		Fraction(0).describe(), OpRate(0).describe(),
 		formOf("mix").kind, formOf("spread").kind, formOf("money").kind, formOf("budget").kind, formOf("price").kind,
 		formOf("join").kind, formOf("stay").kind, formOf("faults").kind,
+		formOf("speeds").kind, formOf("trouble").kind, formOf("syncfaults").kind,
 	}
 }
 
