@@ -141,7 +141,11 @@ func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 	var combos []combination
 	c := combination{e: e, axes: axes, levels: make([]int, len(axes))}
 	blocks, count := e.Repetitions.Max+e.Warmup.Trials, 0
+	design := e.fraction(axes)
 	c.each(0, func() {
+		if !design.has(c.levels) {
+			return
+		}
 		for i := range e.Systems {
 			c.system = &e.Systems[i]
 			if slices.ContainsFunc(conditions, func(keep condition) bool { return !keep(c.level) }) {

@@ -86,6 +86,8 @@ func (f *field) valueText() string {
 		return "mapping"
 	case f.section() != nil && f.list():
 		return "list of mappings"
+	case f.onOff:
+		return "mapping, or `true`"
 	case f.section() != nil:
 		return "mapping"
 	case f.list():
@@ -129,8 +131,11 @@ func pathsText() string {
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
 		for _, f := range tableOf(t).fields {
-			if f.axis {
+			switch {
+			case f.axis:
 				fmt.Fprintf(&b, "`%s`, ", prefix+f.key)
+			case prefix+f.key == varyPath:
+				fmt.Fprintf(&b, "`%s.NAME`, ", varyPath)
 			}
 			if sub := f.section(); sub != nil && !f.list() {
 				walk(sub, prefix+f.key+".")

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -13,6 +14,9 @@ func (d *decoder) sync(e *Experiment) {
 	d.followers(e)
 	d.vary(e)
 	d.emulatedSync(e)
+	d.design(e)
+	d.search(e)
+	d.watched(e)
 }
 
 // followers refuses systems whose nodes follow no chain, and asks of attached
@@ -38,6 +42,63 @@ func (d *decoder) followers(e *Experiment) {
 		}
 	}
 }
+
+// search checks what is walked, and for how long.
+func (d *decoder) search(e *Experiment) {
+	if e.Sync.Search == nil {
+		return
+	}
+	if n := d.first("repetitions.until"); n != nil {
+		d.fail("repetitions.until", n, "take it away, and give `min` and `max`", "`sync.search` decides itself when a race is over")
+	}
+	if n := d.at["warmup"]; n != nil && d.ok("warmup") && e.Warmup.Trials > 0 {
+		d.fail("warmup", d.first("warmup.trials", "warmup"), "take the key away", "`sync.search` executes the cells one by one, and no warm-up of all of them")
+	}
+	e.Warmup.Trials = 0
+}
+
+// unwatched are the keys that say what is done to a node.
+var unwatched = []string{"blocks", "transactions", "form", "peers", "speeds", "trouble", "storage", "faults", "vary", "design", "search"}
+
+// watched asks of an attached node only what can be asked of it: it follows the
+// chain that it has, once.
+func (d *decoder) watched(e *Experiment) {
+	i := slices.IndexFunc(e.Systems, func(use SystemUse) bool { return use.Mode == "attach" })
+	if i < 0 || !d.ok("systems") {
+		return
+	}
+	use := e.Systems[i]
+	if len(e.Systems) > 1 {
+		path := fmt.Sprintf("systems[%d]", i)
+		d.fail(path, d.first(path+".mode", path+".use", path), "make an experiment of its own of it", "system `%s` is attached, and can only be watched alone", use.Name)
+		return
+	}
+	refuse := func(path string) {
+		if n := d.at[path]; n != nil && d.ok(path) {
+			d.fail(path, n, "take it away: the node follows its own chain, from its own peers, over its own links", "`%s` cannot be had of system `%s`, which is attached and can only be watched", path, use.Name)
+		}
+	}
+	for _, key := range unwatched {
+		refuse("sync." + key)
+	}
+	for _, key := range tableOf(reflect.TypeFor[Link]()).keys() {
+		refuse("link." + key)
+	}
+	for _, c := range []struct {
+		key string
+		has int
+		may int
+	}{{"repetitions", e.Repetitions.Max, 1}, {"warmup", e.Warmup.Trials, 0}} {
+		if n := d.at[c.key]; n != nil && d.ok(c.key) && c.has > c.may {
+			d.fail(c.key, n, "take the key away", "system `%s` is attached, and what it has of its chain stays: it can be watched once", use.Name)
+		}
+	}
+	e.Repetitions.Min, e.Repetitions.Max, e.Repetitions.Until, e.Warmup.Trials = 1, 1, nil, 0
+	e.Sync.Replay = false
+}
+
+// attached reports whether the one system of the experiment is.
+func (e *Experiment) attached() bool { return len(e.Systems) == 1 && e.Systems[0].Mode == "attach" }
 
 // emulatedSync refuses what needs an emulated link where there shall be none.
 func (d *decoder) emulatedSync(e *Experiment) {
@@ -93,6 +154,11 @@ func (c *combination) checkSync(cell *Cell, s *ResolvedSync) *cellError {
 	impossible := func(key, hint, format string, args ...any) *cellError {
 		return c.fault("sync."+key, "impossible cell ("+c.name()+"): "+fmt.Sprintf(format, args...), hint)
 	}
+	if c.e.attached() {
+		// Nobody knows what the node follows, from whom, and where it keeps it.
+		*s = ResolvedSync{Storage: "disk", Speeds: "link", Trouble: "none", Faults: "none", Poll: s.Poll}
+		return nil
+	}
 	const leave = "add peers, or leave the cell out with `where`"
 	useless, all := 0, 0
 	for _, t := range troubleOf(s.Trouble) {
@@ -107,9 +173,9 @@ func (c *combination) checkSync(cell *Cell, s *ResolvedSync) *cellError {
 	}
 	switch {
 	case all > s.Peers:
-		return impossible("trouble", leave, "`%s` is about %d of %s", s.Trouble, all, plural(s.Peers, "peer"))
+		return impossible("trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble, plural(all, "peer"), s.Peers)
 	case useless >= s.Peers:
-		return impossible("trouble", leave, "`%s` leaves none of %s that has the chain", s.Trouble, plural(s.Peers, "peer"))
+		return impossible("trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)
 	}
 	for _, f := range syncFaultsOf(s.Faults) {
 		switch deadline := c.e.Limits.Deadline; {

@@ -209,6 +209,9 @@ func parseTrouble(s string) (Trouble, error) {
 		w.skip("of")
 	case first[0] >= '0' && first[0] <= '9':
 		var err error
+		if strings.Trim(first, "0") == "" {
+			return t, badUnit("take the group away", "no peers in %q", s)
+		}
 		if t.Count, err = countOf(first, "a group", maxPeers, "more peers than a node can have"); err != nil {
 			return t, err
 		}

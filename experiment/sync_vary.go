@@ -11,13 +11,13 @@ import (
 // varyPath is where options of the systems become factors.
 const varyPath = "sync.vary"
 
-// bundleType is the type of a factor whose values are sets of options.
+// bundleType is the type of a factor whose values are names of sets of options.
 const bundleType = "options"
 
 // Varied is a factor made of options of the systems: of one, or of several that
 // change together.
 type Varied struct {
-	Type   string        `json:"type"` // of the option, as in OptionSpec; "options" for several
+	Type   string        `json:"type"` // of the values, as in OptionSpec; "options" for names of sets of them
 	Levels []VariedLevel `json:"levels"`
 }
 
@@ -185,12 +185,12 @@ func (v *variedReader) bundle(en entry, path string) (Varied, bool) {
 		d.fail(path, en.key, "give the factor another name", "`%s` is the name of an option, but its values are sets of several", en.key.text)
 		return Varied{}, false
 	}
-	read := Varied{Type: bundleType}
+	read := Varied{}
 	var first []string // the options of the first value
 	for i, item := range en.value.items {
 		p := fmt.Sprintf("%s[%d]", path, i)
 		d.at[p] = item
-		if item.kind != mappingNode || len(item.entries) != 1 || item.entries[0].value.kind != mappingNode {
+		if item.kind != mappingNode || len(item.entries) != 1 || item.entries[0].value.kind != mappingNode || len(item.entries[0].value.entries) == 0 {
 			d.fail(p, item, example, "`%s` is a list of sets of options, and this is none", path)
 			continue
 		}
@@ -217,7 +217,7 @@ func (v *variedReader) bundle(en entry, path string) (Varied, bool) {
 		}
 		names := slices.Sorted(maps.Keys(level.Options))
 		switch {
-		case i == 0:
+		case first == nil:
 			first = names
 		case !slices.Equal(names, first):
 			d.fail(p, name, "name the same options in each, so that the file says what changes", "the set `%s` has the options %s, the first one of `%s` has %s", name.text, strings.Join(names, ", "), path, strings.Join(first, ", "))
@@ -229,7 +229,23 @@ func (v *variedReader) bundle(en entry, path string) (Varied, bool) {
 		}
 		read.Levels = append(read.Levels, level)
 	}
+	read.Type = typeOfAll(read.values())
 	return read, d.ok(path)
+}
+
+// typeOfAll is the type of option that all texts are canonical values of, so that
+// sets named 2s, 10s and 2m are in order; else "options".
+func typeOfAll(texts []string) string {
+	for _, typ := range []string{"int", "duration", "size"} {
+		f := optionField("", typ, nil)
+		if !slices.ContainsFunc(texts, func(text string) bool {
+			v := reflect.New(f.typ).Elem()
+			return f.parse(text, v) != nil || f.text(v) != text
+		}) {
+			return typ
+		}
+	}
+	return bundleType
 }
 
 // isOption reports whether a system of the experiment has the option.
@@ -295,8 +311,8 @@ func (v *variedReader) unknown(spec *SystemSpec, key *node, path string) {
 		hint = "every system of the experiment needs it: make two experiments"
 	}
 	v.d.fail(path, key, hint, "system `%s` has no option `%s`", spec.Name, key.text)
-	if spec.hasSecret() {
-		v.d.errs[len(v.d.errs)-1].Source = ""
+	if slices.ContainsFunc(v.e.Systems, func(use SystemUse) bool { s := v.d.cat.find(use.Use); return s != nil && s.hasSecret() }) {
+		v.d.errs[len(v.d.errs)-1].Source = "" // it may be a secret of that system
 	}
 }
 
