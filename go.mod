@@ -70,7 +70,10 @@ require (
 	github.com/protolambda/ctxlock v0.1.0 // indirect
 	github.com/rs/dnscache v0.0.0-20211102005908-e0241e321417 // indirect
 	github.com/tidwall/btree v1.8.1 // indirect
-	go.etcd.io/bbolt v1.3.6 // indirect
+	go.etcd.io/bbolt v1.5.0 // indirect
+	go.sia.tech/core v0.21.7 // indirect
+	go.sia.tech/coreutils v0.24.0 // indirect
+	lukechampine.com/frand v1.5.1 // indirect
 	zombiezen.com/go/sqlite v0.13.1 // indirect
 )
 
