@@ -308,7 +308,7 @@ func (r *Report) effectsFigure() Figure {
 				}
 				tip := labels[j]
 				if e.PHolm.Known() {
-					tip += ", p (Holm) " + digits(float64(e.PHolm), 2)
+					tip += ", p (Holm) " + chance(e.PHolm).Text
 				}
 				if len(e.Aliases) > 0 {
 					tip += "; mixed with " + list(e.Aliases)

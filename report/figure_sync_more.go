@@ -235,12 +235,12 @@ func (r *Report) heightFigure(what string) Figure {
 	return f
 }
 
-// lineFigure puts the load line beside the time until the chain is whole.
+// lineFigure puts the load line beside the time until a node can serve.
 func (r *Report) lineFigure() Figure {
 	f := Figure{ID: "line", Title: "How near the load line", Better: "shorter is better", Choose: "conditions",
-		Legend: []Legend{{"until the chain is whole", "var(--s6)", "bar"}, {"what the links need", "var(--s2)", "stroke"}, {"what validation needs", "var(--ink)", "stroke"}},
-		Reads:  "The bar is the time until the chain is whole, waits for the first block included; the marks in it are what the links need for its bytes, and what the node needs to validate it from a local file (medians over trials). The share is that of the larger in the time. A bar far beyond both is a node that waits."}
-	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"chain is whole after", true}, Column{"links", true}, Column{"replay", true}, Column{"share", true}, Column{"after the first block", true}, Column{"bound by", false}, Column{"trials", true})
+		Legend: []Legend{{"until it can serve", "var(--s6)", "bar"}, {"what the links need", "var(--s2)", "stroke"}, {"what validation needs", "var(--ink)", "stroke"}},
+		Reads:  "The bar is the time until the node can serve, waits for the first block included; the marks are what the links need for the chain's bytes, and what the node needs to validate and index it from a local file (medians over trials). The share is that of the larger in the time. A bar far beyond both is a node that waits."}
+	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"serves after", true}, Column{"links", true}, Column{"replay", true}, Column{"share", true}, Column{"after the first block", true}, Column{"bound by", false}, Column{"trials", true})
 	trials, left := 0, 0
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
@@ -248,7 +248,7 @@ func (r *Report) lineFigure() Figure {
 			continue
 		}
 		trials += s.Trials
-		f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, number(Num(s.metric("chain_time")), "s"), number(Num(s.metric("link_line")), "s"), number(Num(s.metric("replay")), "s"),
+		f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, number(Num(s.metric("sync_time")), "s"), number(Num(s.metric("link_line")), "s"), number(Num(s.metric("replay")), "s"),
 			share(Num(s.metric("line_share"))), share(s.NetLineShare), Entry{Text: s.boundWords(), Raw: s.Bound}, integer(s.Trials)))
 	}
 	for _, t := range r.tunings() {
@@ -269,7 +269,7 @@ func (r *Report) lineFigure() Figure {
 				words = strings.Replace(words, "bound by waits", "it waits", 1)
 			}
 			labels = append(labels, words)
-			for _, key := range []string{"chain_time", "link_line", "replay"} {
+			for _, key := range []string{"sync_time", "link_line", "replay"} {
 				if v := s.metric(key); !math.IsNaN(v) {
 					most = max(most, v)
 				}
@@ -279,7 +279,7 @@ func (r *Report) lineFigure() Figure {
 		var bars []spec
 		marks := map[string][]spec{}
 		for i, s := range cells {
-			bars = append(bars, spec{"y": p.y(i), "x": 0, "x2": s.metric("chain_time"), "tip": labels[i] + ", " + show(s.metric("chain_time"), "s")})
+			bars = append(bars, spec{"y": p.y(i), "x": 0, "x2": s.metric("sync_time"), "tip": labels[i] + ", " + show(s.metric("sync_time"), "s")})
 			for _, key := range []string{"link_line", "replay"} {
 				if v := s.metric(key); !math.IsNaN(v) {
 					marks[key] = append(marks[key], spec{"y": p.y(i) - rowMark/2 - 1, "y2": p.y(i) + rowMark/2 + 1, "x": v, "tip": map[string]string{"link_line": "the links need ", "replay": "validation needs "}[key] + show(v, "s")})

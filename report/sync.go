@@ -124,7 +124,7 @@ func (s *Synced) bound() {
 	line, ok := s.cell.Metrics["line_share"]
 	var net []float64
 	for _, t := range s.trials {
-		if d := t.Metrics["chain_time"] - t.Metrics["first_block"]; t.served() && d > 0 && t.Metrics["line"] > 0 {
+		if d := t.Metrics["net_time"]; t.served() && d > 0 && t.Metrics["line"] > 0 {
 			net = append(net, t.Metrics["line"]/d)
 		}
 	}

@@ -122,12 +122,18 @@ func valuesAt(at any, path string) []string {
 			return nil
 		}
 	}
+	if m, ok := at.(map[string]any); ok {
+		at = m["levels"] // of an option of the system
+	}
 	values, ok := at.([]any)
 	if !ok || more {
 		return nil
 	}
 	var words []string
 	for _, v := range values {
+		if m, ok := v.(map[string]any); ok {
+			v = m["value"]
+		}
 		switch x := v.(type) {
 		case float64:
 			words = append(words, strconv.FormatFloat(x, 'f', -1, 64))
@@ -185,11 +191,19 @@ func gain(v, lo, hi Num) string {
 	if !lo.Known() || !hi.Known() {
 		return s + " %"
 	}
-	near, far := hi, lo
-	if v > 1 {
-		near, far = lo, hi
+	near, far := lo, hi
+	if hi < 1 { // the smaller change first
+		near, far = hi, lo
 	}
 	return fmt.Sprintf("%s %% (%s…%s)", s, signed(float64(near)), signed(float64(far)))
+}
+
+// chance is a p-value for people.
+func chance(p Num) Entry {
+	if p.Known() && p < 0.001 {
+		return Entry{Text: "< 0.001", Raw: plain(float64(p))}
+	}
+	return number(p, "")
 }
 
 // signed is a ratio as a change in percent, without the sign of percent.

@@ -352,7 +352,7 @@ func boundBy(r *Report) []Finding {
 		if v := s.metric("replay"); !math.IsNaN(v) {
 			lines = append(lines, "replay "+show(v, "s"))
 		}
-		if v := s.metric("chain_time"); !math.IsNaN(v) {
+		if v := s.metric("sync_time"); !math.IsNaN(v) {
 			lines = append(lines, "took "+show(v, "s"))
 		}
 		f.Evidence = append(f.Evidence, words+" ("+strings.Join(lines, ", ")+")")

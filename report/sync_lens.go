@@ -238,7 +238,7 @@ func (r *Report) syncLineWords() string {
 		}
 		return show(float64(v[0]), "s") + " to " + show(float64(v[1]), "s")
 	}
-	s := "The load line of a fresh node is the larger of two times: that in which its links can carry the chain's bytes, after one round trip, and that in which its own code validates and stores the same blocks from a local file, without a network and without waits (the replay). "
+	s := "The load line of a fresh node is the larger of two times: that in which its links can carry the chain's bytes, after one round trip, and that in which its own code validates, stores and indexes the same blocks from a local file, without a network and without waits (the replay). "
 	var parts []string
 	if link[0].Known() {
 		parts = append(parts, "the links need "+between(link))
@@ -249,6 +249,6 @@ func (r *Report) syncLineWords() string {
 		parts = append(parts, "a replay was not measured, so only the links are in the line")
 	}
 	s += "Here " + list(parts) + ". "
-	s += "A node that overlaps the two well comes near the larger; one that fetches and validates in turn cannot do better than their sum. The replay is a measurement like any other: a trial may be a little faster. It is compared with the time until the chain is whole, waits for the first block included."
+	s += "A node that overlaps the two well comes near the larger; one that fetches and validates in turn cannot do better than their sum. The replay is a measurement like any other: a trial may be a little faster. It includes what subscribes, so it is compared with the time until the node can serve, waits for the first block included."
 	return s
 }

@@ -140,7 +140,7 @@ func (r *Report) effectsTable() Table {
 			case e.small():
 				word.Note = "within " + percent(EffectFloor)
 			}
-			t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: where, Raw: where}, {Text: e.name(), Raw: e.name()}, number(e.Value, "×"), number(e.Lo, "×"), number(e.Hi, "×"), number(e.PHolm, ""), word,
+			t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: where, Raw: where}, {Text: e.name(), Raw: e.name()}, number(e.Value, "×"), number(e.Lo, "×"), number(e.Hi, "×"), chance(e.PHolm), word,
 				{Text: strings.Join(e.Aliases, ", ")}})
 		}
 	}
@@ -186,7 +186,7 @@ func (r *Report) designTable() Table {
 		if tu.Sigma.Known() {
 			sigma = share(tu.Sigma)
 		}
-		t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: where, Raw: where}, {Text: design}, {Text: resolution}, integer(tu.Cells), integer(tu.Absent), integer(tu.Trials), integer(tu.Unfinished), sigma, integer(tu.Freedom), number(tu.LackOfFit, "")})
+		t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: where, Raw: where}, {Text: design}, {Text: resolution}, integer(tu.Cells), integer(tu.Absent), integer(tu.Trials), integer(tu.Unfinished), sigma, integer(tu.Freedom), chance(tu.LackOfFit)})
 	}
 	return t
 }

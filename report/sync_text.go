@@ -88,7 +88,7 @@ func (r *Report) effectTexts() textTable {
 					share = percent(float64(s.Share))
 				}
 			}
-			t.rows = append(t.rows, []string{name, ratio, interval, number(e.PHolm, "").Text, share})
+			t.rows = append(t.rows, []string{name, ratio, interval, chance(e.PHolm).Text, share})
 		}
 	}
 	return t
