@@ -126,9 +126,9 @@ type Replayed struct {
 // Constant is a number that decides about results and cannot be set: it is in the
 // code of the system. Reports say it instead of leaving it out.
 type Constant struct {
-	Name  string // "blocks per request"
-	Value string // "100"
-	What  string // what it decides, and where it stands: one sentence
+	Name  string `json:"name"`  // "blocks per request"
+	Value string `json:"value"` // "100"
+	What  string `json:"what"`  // what it decides, and where it stands: one sentence
 }
 
 // Storeless is embedded by nodes that hold no objects.
