@@ -25,6 +25,9 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/vishvananda/netlink v1.3.1
 	github.com/vishvananda/netns v0.0.5
+	go.etcd.io/bbolt v1.5.0
+	go.sia.tech/core v0.21.7
+	go.sia.tech/coreutils v0.24.0
 	golang.org/x/net v0.62.0
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	golang.org/x/sync v0.24.0
@@ -70,9 +73,7 @@ require (
 	github.com/protolambda/ctxlock v0.1.0 // indirect
 	github.com/rs/dnscache v0.0.0-20211102005908-e0241e321417 // indirect
 	github.com/tidwall/btree v1.8.1 // indirect
-	go.etcd.io/bbolt v1.5.0 // indirect
-	go.sia.tech/core v0.21.7 // indirect
-	go.sia.tech/coreutils v0.24.0 // indirect
+	go.sia.tech/mux v1.5.3 // indirect
 	lukechampine.com/frand v1.5.1 // indirect
 	zombiezen.com/go/sqlite v0.13.1 // indirect
 )
