@@ -15,7 +15,7 @@ import (
 var forms = []string{V1, V2}
 
 // small is a chain that is made in no time and has more than one batch.
-func small(form string) Spec { return Spec{Blocks: 230, Transactions: 3, Form: form, Seed: 7} }
+func small(form string) Spec { return Spec{Blocks: 130, Transactions: 3, Form: form, Seed: 7} }
 
 // cached is a chain of the spec in a cache of its own.
 func cached(t *testing.T, s Spec) *Chain {

@@ -213,8 +213,17 @@ const validated = 100
 
 // generate writes the chain to a store that has its genesis. Headers, weights and
 // rewards of all blocks are validated on the way.
-func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (made, error) {
-	var m made
+func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (m made, err error) {
+	// the library panics where it cannot write
+	defer func() {
+		if r := recover(); r != nil {
+			cause, ok := r.(error)
+			if !ok {
+				panic(r)
+			}
+			err = fmt.Errorf("sia-chain: generate: %w", cause)
+		}
+	}()
 	g := newGenerator(s)
 	g.begin()
 	pad := store.Scratchpad()

@@ -165,3 +165,23 @@ func TestDamagedStores(t *testing.T) {
 		})
 	}
 }
+
+// A chain that was damaged after it was opened for the first time is not served.
+func TestADamagedChainIsNotServed(t *testing.T) {
+	for _, form := range forms {
+		c := cached(t, small(form))
+		if err := os.Truncate(c.store(), c.Store.Bytes/3); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := c.OpenReadOnly()
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.store()) {
+			t.Errorf("%s: %v", form, err)
+		}
+		if err := c.Verify(t.Context()); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", form, err)
+		}
+		if _, err := Replay(t.Context(), c, fresh(t, c.Spec).Manager(), ReplayOptions{}); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", form, err)
+		}
+	}
+}
