@@ -21,7 +21,7 @@ func (Sync) Metrics() []record.Metric {
 		{Key: "net_time", Name: "time after the first block", Unit: "s", Better: record.Lower,
 			Help: "time until it can serve less the time to the first block"},
 		{Key: "block_rate", Name: "blocks per second", Unit: "1/s", Better: record.Higher,
-			Help: "blocks beyond those that the poll told of which first told of any, divided by the time from the end of that poll until it had the chain; absent where one poll told of all"},
+			Help: "blocks beyond those that the poll told of which first told of any, divided by the time from the end of that poll until it had the chain: above the rate of the links where other peers had sent blocks by then that the node had not taken in yet; absent where one poll told of all"},
 		{Key: "byte_rate", Name: "bytes of the chain per second", Unit: "B/s", Better: record.Higher,
 			Help: "bytes of these blocks (as many of the chain's as their share of its blocks) divided by the same time"},
 		{Key: "index_lag", Name: "lag of what subscribes", Unit: "s", Better: record.Lower,
