@@ -46,7 +46,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.wrap(e.Scenario, p.scenarioText())
 	}
 	if f, ok := p.Fractions(); ok {
-		t.wrap("design", f.text(len(p.Cells)))
+		t.wrap("design", f.text(len(p.Cells), len(p.Cells[0].Factors)-1 > len(f.Factors)))
 	}
 	if e.Sync != nil && e.Sync.Search != nil {
 		t.wrap("search", p.searchText())
