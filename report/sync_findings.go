@@ -103,7 +103,7 @@ func fasterThanRate(r *Report) []Finding {
 // bestFound: the best configuration and how sure it is, for each set of conditions.
 func bestFound(r *Report) []Finding {
 	f := Finding{Rule: "best", Tone: Good, Title: "The best configuration found",
-		Text: "The configuration whose median time is least, of those that were tried and whose nodes always came to serve. The gain is the ratio of the medians of trials of the same blocks. It was chosen from the same trials that tell its gain, which flatters it a little: the more configurations are close to it, the more."}
+		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Its gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
 	for _, t := range r.tunings() {
 		if t.best == nil || t.base == nil || t.best == t.base || len(t.factors) == 0 {
 			continue
