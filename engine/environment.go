@@ -20,6 +20,9 @@ func (r *run) recordEnvironment() error {
 		}
 	}
 	all := map[string]any{"environment": r.bed.Environment(), "testbed": r.bed.Mode(), "systems": systems}
+	if r.cache != "" {
+		all["chains"] = r.cache
+	}
 	if len(constants) > 0 {
 		all["constants"] = constants
 	}

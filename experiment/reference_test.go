@@ -71,6 +71,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	// The presets use systems that the other tests do without.
 	src, err := Schema(append(testCatalog(), SystemSpec{Name: "tahoe", Modes: []string{"start"}}, SystemSpec{Name: "sftp", Modes: []string{"start"}}, SystemSpec{Name: "scp", Modes: []string{"start"}},
 		SystemSpec{Name: "deluge", Modes: []string{"start"}}, SystemSpec{Name: "bittorrent", Modes: []string{"start"}}, SystemSpec{Name: "codex", Modes: []string{"start"}},
+		SystemSpec{Name: "sia-chain", Modes: []string{"start"}, Options: []OptionSpec{{Name: "sync_interval", Type: "duration"}}},
 		SystemSpec{Name: "siad", Modes: []string{"attach"}, Options: []OptionSpec{{Name: "url", Type: "string"}}}))
 	if err != nil {
 		t.Fatal(err)

@@ -51,10 +51,7 @@ func (d *decoder) search(e *Experiment) {
 	if n := d.first("repetitions.until"); n != nil {
 		d.fail("repetitions.until", n, "take it away, and give `min` and `max`", "`sync.search` decides itself when a race is over")
 	}
-	if n := d.at["warmup"]; n != nil && d.ok("warmup") && e.Warmup.Trials > 0 {
-		d.fail("warmup", d.first("warmup.trials", "warmup"), "take the key away", "`sync.search` executes the cells one by one, and no warm-up of all of them")
-	}
-	e.Warmup.Trials = 0
+	e.Warmup.Trials = 0 // the cells are not executed all together
 }
 
 // unwatched are the keys that say what is done to a node.

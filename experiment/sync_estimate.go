@@ -9,22 +9,26 @@ import (
 )
 
 // What the estimate of a sync assumes: rough, and rather too much than too little.
+// Sizes and times are those of Sia's blocks and signed payments (core v0.21, a
+// machine with two cores, November 2026), rounded.
 const (
 	// blockBytes and transactionBytes are what blocks take on the wire.
-	blockBytes       = 250.0
-	transactionBytes = 400.0
+	blockBytes       = 175.0
+	transactionBytes = 550.0
 	// blockWork and transactionWork are what a node takes to validate and store
 	// them, in seconds.
-	blockWork       = 0.0005
-	transactionWork = 0.0003
+	blockWork       = 0.0002
+	transactionWork = 0.0002
 	// makeWork is how many times that it takes to make them.
-	makeWork = 2.0
+	makeWork = 3.0
 	// followWork is how many times that a node takes while it gets them from others
 	// and, perhaps, something subscribes to them: which option decides about that
 	// is not known here.
 	followWork = 2.0
-	// storeBytes is how many bytes a node's store has for each byte of a chain.
-	storeBytes = 4.0
+	// storeBytes is how many bytes a node's store has for each byte of a chain, and
+	// leastStore what an empty one has.
+	storeBytes = 7.0
+	leastStore = 16 << 20
 	// startFollow is the time from the start of a fresh node to its first block,
 	// its own waits aside. Seconds.
 	startFollow = 1.5

@@ -196,8 +196,8 @@ func effectName(names []string, effect uint) string {
 	return strings.Join(of, " × ")
 }
 
-// text is the design in words.
-func (f Fractions) text(cells int) string {
+// text is the design in words; crossed says that there are other factors.
+func (f Fractions) text(cells int, crossed bool) string {
 	roman := map[int]string{3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII", 9: "IX", 10: "X"}
 	clear := map[int]string{
 		3: "main effects are mixed with interactions of two factors",
@@ -206,7 +206,11 @@ func (f Fractions) text(cells int) string {
 	if clear == "" {
 		clear = "main effects and interactions of two factors are mixed with interactions of three at least"
 	}
-	text := fmt.Sprintf("1/%d of all combinations of %s, %s; resolution %s: %s", f.Of, strings.Join(f.Factors, ", "), plural(cells, "cell"), roman[f.Resolution], clear)
+	with := ""
+	if crossed {
+		with = ", each with all values of the other factors"
+	}
+	text := fmt.Sprintf("1/%d of all combinations of %s%s: %s; resolution %s: %s", f.Of, strings.Join(f.Factors, ", "), with, plural(cells, "cell"), roman[f.Resolution], clear)
 	for i, set := range f.Mixed {
 		before := "; "
 		if i == 0 {

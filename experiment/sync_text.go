@@ -13,7 +13,7 @@ func (p *Plan) chainText() string {
 		return "the attached node's own"
 	}
 	s := p.Experiment.Sync
-	return fmt.Sprintf("%s blocks of %s transactions, %s; made once, by seed %d, and kept for further runs", numbers(s.Blocks), numbers(s.Transactions), strings.Join(s.Form, " / "), p.Experiment.Seed)
+	return fmt.Sprintf("%s blocks of %s transactions, %s; made by seed %d and kept for further runs", numbers(s.Blocks), numbers(s.Transactions), strings.Join(s.Form, " / "), p.Experiment.Seed)
 }
 
 // syncText is the sync in words.
@@ -73,13 +73,13 @@ func (p *Plan) syncMachineText() string {
 	ram := false
 	for _, c := range p.Cells {
 		ram = ram || c.Sync.Storage == "ram"
-		store = max(store, storeBytes*c.Sync.bytes())
+		store = max(store, leastStore+storeBytes*c.Sync.bytes())
 	}
 	text := plural(hosts, "node")
 	if len(each) > 1 {
 		text += " (" + strings.Join(each, ", ") + ")"
 	}
-	text += ", the fresh one and its peers, each a process behind a link of its own; a store of about " + RoughBytes(store) + " for the fresh one, empty at the beginning of each trial"
+	text += ", the fresh one and its peers, each a process behind a link of its own; a store of up to " + RoughBytes(store) + " for the fresh one, empty at the beginning of each trial"
 	if ram {
 		text += "; with storage ram it is in memory, on a RAM disk made for the trial"
 	}

@@ -46,7 +46,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.wrap(e.Scenario, p.scenarioText())
 	}
 	if f, ok := p.Fractions(); ok {
-		t.wrap("design", f.text(len(p.Cells)))
+		t.wrap("design", f.text(len(p.Cells), len(p.Cells[0].Factors)-1 > len(f.Factors)))
 	}
 	if e.Sync != nil && e.Sync.Search != nil {
 		t.wrap("search", p.searchText())
@@ -67,7 +67,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if u := e.Repetitions.Until; u != nil {
 		t.wrap("until", fmt.Sprintf("%s is known within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
 	}
-	t.wrap("estimate", p.Estimate.text(contentOf(e)))
+	if e.Sync != nil && e.attached() {
+		t.wrap("estimate", "until the node is in sync, for at most "+e.Limits.Deadline.String())
+	} else {
+		t.wrap("estimate", p.Estimate.text(contentOf(e)))
+	}
 	t.wrap("", "("+p.Estimate.How+")")
 	for _, c := range e.Where {
 		t.wrap("where", c)

@@ -256,7 +256,9 @@ type NodeUsage struct {
 }
 
 // All lists the scenarios.
-func All() []Scenario { return []Scenario{Retrieve{}, Overhead{}, Upload{}, Collect{}, Disseminate{}} }
+func All() []Scenario {
+	return []Scenario{Retrieve{}, Overhead{}, Upload{}, Collect{}, Disseminate{}, Sync{}}
+}
 
 // ByName finds a scenario; nil when there is none of that name.
 func ByName(name string) Scenario {
