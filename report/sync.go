@@ -83,6 +83,7 @@ func (r *Report) sync(*input) {
 		s.Rates = s.rates()
 		r.Syncs = append(r.Syncs, s)
 	}
+	r.walked()
 	r.tune()
 	r.shapes()
 }

@@ -111,7 +111,7 @@ func (r *Report) syncSections() []Section {
 	add(Section{"design", "Design", "What the effects rest on. σ is the standard deviation of a trial around the model, in percent of its time; that between blocks is what trials of one repetition have in common, which cancels in all ratios.", r.designTable()})
 	add(Section{"ends", "How the trials ended", "Stalled: no further block for the stall limit, with no fault to come or to be undone, and none came until the trial ended; deadline: the limit passed.", r.syncEndTable()})
 	add(Section{"peers", "Peers", "What peers of one kind delivered in all valid trials of a cell: peers that are honest, silent (they answer nothing) or strangers (they have another chain), by the rate of their link towards the node. Means per peer and trial.", r.peersTable()})
-	add(Section{"walk", "The way of the search", "What the search tried and why it went on, in its own words.", r.walkTable()})
+	add(Section{"walk", "The way of the search", "The races of the search: one value of a knob against that where it stood, all else being equal, in trials of the same repetitions, until one was faster beyond the interval or the repetitions were used up. The ratio is that of the time with what was tried to the time without.", r.walkTable()})
 	add(r.syncStudySection())
 	add(Section{"constants", "Constants of the systems", "Numbers in the code of a system that decide about these results and cannot be set. No run of this program varies them: to change them is to build the system anew.", r.constantsTable()})
 	return all
