@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -68,7 +69,7 @@ type syncTruth struct {
 	noise   float64 // standard deviation of ln(time) within blocks; 0: 0.02
 	node    func(c *experiment.Cell, block int, f *newcomer)
 	metrics func(c *experiment.Cell, m map[string]float64)
-	events  []record.Event
+	search  []record.Search
 	only    func(c *experiment.Cell) bool // nil: all cells are executed
 }
 
@@ -135,9 +136,10 @@ func (s syncTruth) write(t testing.TB) string {
 			at = at.Add(time.Minute)
 		}
 	}
-	for _, e := range s.events {
-		e.At = begun.Add(time.Minute)
-		must(t, run.Event(e))
+	if s.search != nil {
+		b, err := json.Marshal(s.search)
+		must(t, err)
+		must(t, run.Meta(record.KeySearch, string(b)))
 	}
 	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run ends"}))
 	must(t, run.Close())

@@ -260,3 +260,211 @@ func TestSyncTellsTheShapeOfANumber(t *testing.T) {
 		t.Errorf("findings %+v", r.Findings)
 	}
 }
+
+const fractionFile = `
+scenario: sync
+systems: [ledger]
+link: {rate: 50Mbit, delay: 10ms}
+sync:
+  blocks: 3000
+  peers: [1, 4]
+  storage: [disk, ram]
+  vary:
+    subscriber: [full, none]
+    db_sync: ["on", "off"]
+  design: 1/2
+repetitions: 6
+warmup: 0
+`
+
+// A fraction of a design says what it cannot tell apart.
+func TestSyncNamesWhatAFractionMixes(t *testing.T) {
+	r := syncTruth{file: fractionFile}.build(t)
+	keepPage(t, r, "sync-fraction")
+	tu := &r.Tunings[0]
+	if tu.Cells != 8 || tu.Absent != 8 {
+		t.Fatalf("%d cells, %d absent", tu.Cells, tu.Absent)
+	}
+	for _, e := range tu.Effects {
+		if !e.interaction() && len(e.Aliases) > 0 {
+			t.Errorf("resolution IV mixes %s with %v", e.name(), e.Aliases)
+		}
+		if e.interaction() && len(e.Aliases) == 0 {
+			t.Errorf("resolution IV does not tell %s from another pair", e.name())
+		}
+	}
+	if name, resolution := r.design(); name != "1/2" || resolution != "IV" {
+		t.Errorf("design %s of resolution %s", name, resolution)
+	}
+	if !r.finding("aliases") {
+		t.Error("no finding names the aliases")
+	}
+	best := r.cellByID(tu.Best)
+	if !strings.Contains(r.configured(best), "subscriber none") {
+		t.Errorf("best is %s", r.configured(best))
+	}
+}
+
+const searchFile = `
+scenario: sync
+systems: [ledger]
+link: {rate: 50Mbit, delay: 10ms}
+sync:
+  blocks: 3000
+  peers: [4, 8]
+  storage: [disk, ram]
+  vary:
+    subscriber: [full, none]
+    sync_interval: [5s, 500ms]
+  search: 20m
+repetitions: 6
+warmup: 0
+`
+
+// A search has visited few of the combinations; its report says which, and how far
+// it is to be trusted.
+func TestSyncTellsTheWayOfASearch(t *testing.T) {
+	visited := func(c *experiment.Cell) bool {
+		n := 0
+		for _, f := range c.Factors {
+			if f.Value == "8" || f.Value == "ram" || f.Value == "500ms" {
+				n++
+			}
+		}
+		return n == 0 || n == 1 && is(c, "sync.vary.subscriber", "none")
+	}
+	s := syncTruth{file: searchFile, only: visited}
+	plan := s.plan(t)
+	cell := func(values ...string) string {
+		for _, c := range plan.Cells {
+			if !slices.ContainsFunc(values, func(v string) bool {
+				return !slices.ContainsFunc(c.Factors, func(f experiment.Factor) bool { return f.Value == v })
+			}) {
+				return c.ID
+			}
+		}
+		t.Fatalf("no cell with %v", values)
+		return ""
+	}
+	def, none := cell("4", "disk", "full", "5s"), cell("4", "disk", "none", "5s")
+	s.search = []record.Search{{System: "ledger", Start: def, Best: none, Trials: 30, Spent: 300, Budget: 1200, Ended: record.SearchNoGain, Why: "no other value of any factor is faster", Races: []record.Race{
+		{Pass: 1, Factor: "sync.vary.subscriber", From: "full", To: "none", Incumbent: def, Challenger: none, Pairs: 3, Ratio: 0.4, Lo: 0.38, Hi: 0.42, Result: record.RaceFaster, Why: "its interval is below 1"},
+		{Pass: 1, Factor: "sync.storage", From: "disk", To: "ram", Incumbent: none, Challenger: cell("4", "ram", "none", "5s"), Pairs: 6, Ratio: 1.01, Lo: 0.97, Hi: 1.05, Result: record.RaceSame, Why: "repetitions are used up"},
+	}}}
+	r := s.build(t)
+	keepPage(t, r, "sync-search")
+	if !r.searched() || r.Run.State != "complete" || r.Run.Planned != r.Run.Done {
+		t.Errorf("state %s, %d planned, %d done", r.Run.State, r.Run.Planned, r.Run.Done)
+	}
+	if len(r.Syncs) != 5 {
+		t.Errorf("%d configurations of 5 that were visited", len(r.Syncs))
+	}
+	tu := &r.Tunings[0]
+	if !strings.Contains(r.configured(r.cellByID(tu.Best)), "subscriber none") {
+		t.Errorf("best is %s", r.configured(r.cellByID(tu.Best)))
+	}
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "search" })
+	if i < 0 || !strings.Contains(strings.Join(r.Findings[i].Evidence, "\n"), "5 of 16 combinations") || !strings.Contains(strings.Join(r.Findings[i].Evidence, "\n"), "stands at subscriber none") {
+		t.Errorf("findings: %+v", r.Findings)
+	}
+	walk := r.walkTable()
+	if len(walk.Rows) != 2 || walk.Rows[0][2].Text != "subscriber none" || walk.Rows[0][3].Text != "subscriber full" || walk.Rows[1][8].Text != record.RaceSame {
+		t.Errorf("way: %+v", walk.Rows)
+	}
+	// No effect without an interval is shown.
+	for _, e := range tu.Effects {
+		if e.Shown && (!e.Lo.Known() || !e.Hi.Known()) {
+			t.Errorf("%s is shown without an interval", e.name())
+		}
+	}
+}
+
+func TestSyncAlarms(t *testing.T) {
+	r := syncTruth{metrics: func(c *experiment.Cell, m map[string]float64) {
+		if is(c, "sync.storage", "ram") && is(c, "sync.vary.subscriber", "none") {
+			m["link_line"] = m["chain_time"] * 1.2
+		}
+	}}.build(t)
+	if !r.finding("beyond-line") || r.Verdict.Tone != Bad {
+		t.Errorf("verdict %+v", r.Verdict)
+	}
+	// Nearer to one of the lines than to the other, and to neither.
+	for _, c := range []struct {
+		link, replay, serve float64
+		want                string
+	}{{9, 2, 10, boundLink}, {2, 9, 10, boundCompute}, {2, 3, 10, boundWaits}} {
+		r := syncTruth{metrics: func(_ *experiment.Cell, m map[string]float64) {
+			m["link_line"], m["replay"], m["line"] = c.link*0.8, c.replay*0.8, max(c.link, c.replay)*0.8
+			m["line_share"] = max(c.link, c.replay) * 0.8 / (c.serve * 0.8)
+		}}.build(t)
+		if s := configuration(t, r, ""); s.Bound != c.want {
+			t.Errorf("links %g s, replay %g s, took %g s: bound by %q", c.link, c.replay, c.serve, s.Bound)
+		}
+	}
+}
+
+// One trial of each shows nothing, and no trial at all is no reason to fail.
+func TestSyncWithFewTrials(t *testing.T) {
+	once := syncTruth{file: strings.Replace(syncFile, "repetitions: 6", "repetitions: 1", 1)}.build(t)
+	keepPage(t, once, "sync-once")
+	if once.Verdict.Tone == Good {
+		t.Errorf("verdict %+v", once.Verdict)
+	}
+	for _, tu := range once.Tunings {
+		for _, e := range tu.Effects {
+			if e.Shown && !e.Lo.Known() {
+				t.Errorf("%s is shown: %s", e.name(), e.words())
+			}
+		}
+	}
+	none := syncTruth{only: func(*experiment.Cell) bool { return false }}.build(t)
+	page(t, none)
+	text(t, none, 80)
+	if none.Verdict.Text == "" {
+		t.Error("no verdict")
+	}
+	single := syncTruth{file: "scenario: sync\nsystems: [ledger]\nlink: {rate: 50Mbit, delay: 10ms}\nsync: {blocks: 100}\nrepetitions: 6\nwarmup: 0\n"}.build(t)
+	keepPage(t, single, "sync-single")
+	if !strings.Contains(single.Verdict.Text, "no knob was varied") {
+		t.Errorf("verdict %+v", single.Verdict)
+	}
+}
+
+func TestGainInWords(t *testing.T) {
+	for _, c := range []struct {
+		v, lo, hi Num
+		want      string
+	}{
+		{0.24, 0.22, 0.26, "−76 % (−74…−78)"},
+		{1.12, 1.08, 1.15, "+12 % (+8…+15)"},
+		{0.998, 0.99, 1.005, "−0.2 % (−1…+0.5)"},
+		{0.5, unknown, unknown, "−50 %"},
+		{5, 4, 6, "5.00× (4.00–6.00)"},
+		{1, 1, 1, "0 % (0…0)"},
+		{unknown, unknown, unknown, "–"},
+	} {
+		if got := gain(c.v, c.lo, c.hi); got != c.want {
+			t.Errorf("%v: %s, want %s", c.v, got, c.want)
+		}
+	}
+}
+
+func TestSyncPageInChromium(t *testing.T) {
+	for name, s := range map[string]syncTruth{"knobs": {}, "timeouts": timeoutTruth()} {
+		r := s.build(t)
+		path := filepath.Join(t.TempDir(), name+".html")
+		must(t, os.WriteFile(path, page(t, r), 0o644))
+		seen := look(t, "file://"+path)
+		for _, n := range seen.Noise {
+			t.Errorf("%s: %s", name, n)
+		}
+		if seen.Figures != len(r.Figures)+1 || seen.Pictures != seen.Plots {
+			t.Errorf("%s: %d figures, %d plots, %d pictures", name, seen.Figures, seen.Plots, seen.Pictures)
+		}
+		for width, want := range map[string]int{"1280": 1280, "400": 400} {
+			if seen.Widths[width] != want {
+				t.Errorf("%s: at %s px the page is %d px wide", name, width, seen.Widths[width])
+			}
+		}
+	}
+}
