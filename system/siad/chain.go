@@ -20,14 +20,12 @@ import (
 )
 
 // A chain is kept as the consensus database of a siad that has it, with a
-// manifest. The blocks at its beginning are the dear ones, as difficult as dev
-// builds begin: they are the same for all chains and kept as they were mined.
+// manifest. Its first blocks are the same for all chains, because they are dear:
+// see nonces.go.
 const (
 	layout       = 1 // of what is kept; another one is made again
 	manifestFile = "manifest.json"
 	databaseFile = "consensus.db"
-	minedFile    = "siad-mined.blocks"
-	cheap        = 300 // height above which a block takes some ten thousand hashes and less
 )
 
 // manifest describes a chain that is kept.
@@ -153,7 +151,7 @@ func (c *chains) makeChain(ctx context.Context, id string, spec system.ChainSpec
 		return m, err
 	}
 	m = manifest{Layout: layout, Siad: c.version, Spec: spec}
-	if m.Tip, m.Bytes, err = c.mine(ctx, d.api, spec, say); err != nil {
+	if m.Tip, m.Bytes, err = mine(ctx, d.api, spec, say); err != nil {
 		return m, err
 	}
 	if err := n.Halt(ctx); err != nil { // in its own way: the database is closed
@@ -186,7 +184,7 @@ func (c *chains) makeChain(ctx context.Context, id string, spec system.ChainSpec
 
 // mine makes the blocks and hands them to siad, one after the other; it tells the
 // last one's identity, and the bytes of all.
-func (c *chains) mine(ctx context.Context, a *api, spec system.ChainSpec, say func(string)) (tip string, size int64, err error) {
+func mine(ctx context.Context, a *api, spec system.ChainSpec, say func(string)) (tip string, size int64, err error) {
 	if err := isDev(ctx, a); err != nil {
 		return "", 0, err
 	}
@@ -196,58 +194,29 @@ func (c *chains) mine(ctx context.Context, a *api, spec system.ChainSpec, say fu
 	}
 	// The last block is always of the seed, so that no two chains are the same.
 	common := min(int64(spec.Blocks)-1, cheap)
-	path := filepath.Join(c.cache, minedFile)
-	mined, err := readBlocks(path)
-	if err != nil {
-		return "", 0, err
-	}
-	if len(mined) > 0 && mined[0].ParentID != now.tip {
-		mined = nil // of another first block
-		if err := os.Remove(path); err != nil {
+	seeded := types.Address(types.HashBytes(fmt.Appendf(nil, "plimsoll chain %d", spec.Seed)))
+	warned, said := false, time.Now()
+	for now.height < int64(spec.Blocks) {
+		target, err := now.target()
+		if err != nil {
 			return "", 0, err
 		}
-	}
-	seeded := types.Address(types.HashBytes(fmt.Appendf(nil, "plimsoll chain %d", spec.Seed)))
-	said := time.Now()
-	target, err := now.target()
-	if err != nil {
-		return "", 0, err
-	}
-	if missing := ahead(hashes(target), 0, common) - ahead(hashes(target), 0, min(int64(len(mined)), common)); missing > 0 {
-		say(fmt.Sprintf("siad's first blocks are difficult: about %s of mining, once for all chains",
-			time.Duration(missing/hashRate()*float64(time.Second)).Round(time.Second)))
-	}
-	for now.height < int64(spec.Blocks) {
-		height := now.height + 1
-		var b types.Block
-		switch {
-		case height <= min(common, int64(len(mined))):
-			b = mined[height-1]
-		default:
-			to := seeded
-			if height <= common {
-				to = types.Address{}
-			}
-			b = now.template(to)
-			if target, err = now.target(); err != nil {
-				return "", 0, err
+		b := now.template(seeded)
+		if now.height < common {
+			b = now.template(types.Address{})
+		}
+		if !known(now.height+1, &b, target) {
+			if left := seconds(ahead(hashes(target), now.height, int64(spec.Blocks))); !warned && left > 2*time.Second {
+				warned = true
+				say(fmt.Sprintf("the next blocks are difficult: about %v of mining", left))
 			}
 			if err := solve(ctx, &b, target); err != nil {
 				return "", 0, err
 			}
-			if height <= common {
-				mined = append(mined, b)
-				if err := appendBlock(path, b); err != nil {
-					return "", 0, err
-				}
-			}
 		}
 		n, next, err := a.submit(ctx, b)
 		if err != nil {
-			if height <= min(common, int64(len(mined))) {
-				err = errors.Join(err, os.Remove(path)) // or it would be in the way for ever
-			}
-			return "", 0, fmt.Errorf("block %d: %w", height, err)
+			return "", 0, fmt.Errorf("block %d: %w", now.height+1, err)
 		}
 		now, size = next, size+n
 		if time.Since(said) > 2*time.Second {
@@ -277,44 +246,6 @@ func (a *api) submit(ctx context.Context, b types.Block) (size int64, now consen
 		return 0, now, errors.Join(errors.New("siad did not take it (POST /miner/block, which it has since 1.4.10)"), said)
 	}
 	return size, now, nil
-}
-
-// readBlocks reads what appendBlock wrote; none when there is no file. What is
-// incomplete at its end is left out, and so is all behind a block that does not
-// follow the one before.
-func readBlocks(path string) ([]types.Block, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	var all []types.Block
-	d := types.NewDecoder(io.LimitedReader{R: f, N: info.Size()})
-	for {
-		var b types.Block
-		(*types.V1Block)(&b).DecodeFrom(d)
-		if d.Err() != nil || len(all) > 0 && b.ParentID != all[len(all)-1].ID() {
-			return all, nil
-		}
-		all = append(all, b)
-	}
-}
-
-func appendBlock(path string, b types.Block) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	e := types.NewEncoder(f)
-	types.V1Block(b).EncodeTo(e)
-	return errors.Join(e.Flush(), f.Close())
 }
 
 func copyFile(from, to string) error {

@@ -55,20 +55,20 @@ func solve(ctx context.Context, b *types.Block, target types.Hash256) error {
 	binary.LittleEndian.PutUint64(buf[40:], uint64(header.Timestamp.Unix()))
 	copy(buf[48:], header.Commitment[:])
 	const share = 1 << 16 // nonces that one core tries before all compare what they have
-	found := make([]uint64, runtime.GOMAXPROCS(0))
-	for from := uint64(0); ; from += share * uint64(len(found)) {
+	best := make([]uint64, runtime.GOMAXPROCS(0))
+	for from := uint64(0); ; from += share * uint64(len(best)) {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
 		var g errgroup.Group
-		for core := range found {
+		for core := range best {
 			g.Go(func() error {
-				found[core] = try(buf, target, from+uint64(core)*share, share)
+				best[core] = try(buf, target, from+uint64(core)*share, share)
 				return nil
 			})
 		}
 		_ = g.Wait() // they have no errors
-		for _, n := range found {
+		for _, n := range best {
 			if n != none {
 				b.Nonce = n
 				return nil
@@ -114,8 +114,8 @@ func ahead(next float64, height, last int64) (sum float64) {
 	return sum
 }
 
-// hashRate is how many hashes a second this machine tries, all cores together.
-func hashRate() float64 {
+// seconds is how long this machine takes for so many hashes.
+func seconds(hashes float64) time.Duration {
 	const count = 1 << 17
 	from := time.Now()
 	var g errgroup.Group
@@ -126,5 +126,6 @@ func hashRate() float64 {
 		})
 	}
 	_ = g.Wait()
-	return count * float64(runtime.GOMAXPROCS(0)) / time.Since(from).Seconds()
+	rate := count * float64(runtime.GOMAXPROCS(0)) / time.Since(from).Seconds()
+	return time.Duration(hashes / rate * float64(time.Second)).Round(time.Second)
 }
