@@ -43,6 +43,8 @@ type running struct {
 	peers []system.PeerShare
 }
 
+const portTries = 3
+
 // start runs a siad, in place of what ran.
 func (n *follower) start(ctx context.Context, l launch) (*running, error) {
 	if err := ctx.Err(); err != nil {
@@ -52,6 +54,14 @@ func (n *follower) start(ctx context.Context, l launch) (*running, error) {
 		return nil, err
 	}
 	d, err := startDaemon(ctx, n.host, l)
+	for range portTries {
+		// Between our choice of a port and siad's use of it, a connection of some
+		// process may have got it as its own end.
+		if err == nil || !strings.Contains(err.Error(), "address already in use") {
+			break
+		}
+		d, err = startDaemon(ctx, n.host, l)
+	}
 	if err != nil {
 		return nil, err
 	}

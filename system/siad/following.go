@@ -47,12 +47,12 @@ func heightOf(n json.Number) (int64, error) {
 // updateSubscribers, under the lock), so that nothing lags by more than a batch,
 // and siad does not tell by how much: as if nothing subscribed.
 func (a *api) following(ctx context.Context) (system.Following, error) {
-	var g gatewayAnswer
-	if err := a.get(ctx, "/gateway", nil, &g); err != nil {
-		return system.Following{}, err
-	}
 	c, err := a.consensus(ctx)
 	if err != nil {
+		return system.Following{}, err
+	}
+	var g gatewayAnswer // asked second: who has the chain had a peer
+	if err := a.get(ctx, "/gateway", nil, &g); err != nil {
 		return system.Following{}, err
 	}
 	return system.Following{

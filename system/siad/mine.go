@@ -54,7 +54,9 @@ func solve(ctx context.Context, b *types.Block, target types.Hash256) error {
 	copy(buf[:32], header.ParentID[:])
 	binary.LittleEndian.PutUint64(buf[40:], uint64(header.Timestamp.Unix()))
 	copy(buf[48:], header.Commitment[:])
-	const share = 1 << 16 // nonces that one core tries before all compare what they have
+	// What one core tries before all compare what they have: the less there is to
+	// try, the less it should try in vain.
+	share := uint64(min(max(hashes(target)/8, 1<<10), 1<<20))
 	best := make([]uint64, runtime.GOMAXPROCS(0))
 	for from := uint64(0); ; from += share * uint64(len(best)) {
 		if err := ctx.Err(); err != nil {

@@ -23,7 +23,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(fakeEnv) != "" {
+	switch os.Getenv(fakeEnv) {
+	case "":
+	case "chain":
+		serveFakeChain(os.Args[1:])
+	default:
 		serveFake(os.Args[1:])
 	}
 	systemtest.Main(m, System{})
