@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -12,7 +13,8 @@ import (
 )
 
 // blocks executes the plan: warm-up blocks first, then measured blocks, each
-// with every cell once. It goes on where an earlier session ended.
+// with every cell once; or, where the best combination is searched for, what the
+// search asks for. It goes on where an earlier session ended.
 func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	conditions := exitConditions(r.plan.Experiment.Exit)
 	// A run that an exit condition has ended stays ended: its plan, and the
@@ -28,76 +30,94 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			return nil, err
 		}
 	}
-	total := len(r.plan.Cells) * (r.plan.Warmup + r.plan.Blocks)
-	n := 0
 	consecutive := 0
-	for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
-		narrow := r.narrowGroups(block)
-		for _, i := range Order(r.plan.Experiment.Seed, block+r.plan.Warmup, len(r.plan.Cells)) {
-			cell := r.plan.Cells[i]
-			n++
-			if _, done := r.done[trialKey{cell.ID, block}]; done {
-				continue
+	for job := range r.schedule() {
+		cell, block := job.cell, job.block
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r.say.Begin(job.n, job.total, cell, block, block < 0)
+		r.stoppedBy = nil
+		execute := r.trial
+		if r.cfg.continues(cell) {
+			execute = r.long
+		}
+		begun := time.Now()
+		trial, err := execute(ctx, cell, block)
+		if err != nil {
+			return nil, err
+		}
+		r.say.End(trial, cell)
+		if trial.State == record.Failed {
+			r.failed++
+			consecutive++
+			if consecutive >= failuresInARow {
+				return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s", consecutive, cell.ID, trial.Error)
 			}
-			if narrow[cell.Group()] {
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			r.say.Begin(n, total, cell, block, block < 0)
-			r.stoppedBy = nil
-			execute := r.trial
-			if r.cfg.continues(cell) {
-				execute = r.long
-			}
-			trial, err := execute(ctx, cell, block)
-			if err != nil {
-				return nil, err
-			}
-			r.say.End(trial, cell)
-			if trial.State == record.Failed {
-				r.failed++
-				consecutive++
-				if consecutive >= failuresInARow {
-					return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s", consecutive, cell.ID, trial.Error)
+		} else {
+			consecutive = 0
+			r.done[trialKey{cell.ID, block}] = trial
+		}
+		if err := r.searched(cell, block, trial, time.Since(begun)); err != nil {
+			return nil, err
+		}
+		s := r.stoppedBy
+		if s != nil && endsTrialOnly(s) {
+			r.event("phase", "exit condition", s.Error(), 0)
+			if met == nil {
+				met = s
+				if err := r.rec.Meta("stopped", s.Error()); err != nil {
+					return nil, err
 				}
-			} else {
-				consecutive = 0
-				r.done[trialKey{cell.ID, block}] = trial
 			}
-			s := r.stoppedBy
-			if s != nil && endsTrialOnly(s) {
-				r.event("phase", "exit condition", s.Error(), 0)
-				if met == nil {
-					met = s
-					if err := r.rec.Meta("stopped", s.Error()); err != nil {
-						return nil, err
-					}
+			s = nil
+		}
+		if s == nil {
+			s = firstMet(conditions, r.soFar(trial))
+		}
+		if s != nil {
+			r.event("phase", "exit condition", s.Error(), 0)
+			return s, errors.Join(r.rec.Meta("stopped", s.Error()))
+		}
+	}
+	return met, r.tellSearches()
+}
+
+// job is a trial that is to be executed: the n-th of at most total.
+type job struct {
+	n, total int
+	cell     experiment.Cell
+	block    int
+}
+
+// schedule is what is left to execute, in its order. It is told of each trial by
+// what the run has done by then.
+func (r *run) schedule() iter.Seq[job] {
+	if r.searches() {
+		return r.walks()
+	}
+	return func(yield func(job) bool) {
+		total, n := len(r.plan.Cells)*(r.plan.Warmup+r.plan.Blocks), 0
+		for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
+			narrow := r.narrowGroups(block)
+			for _, i := range Order(r.plan.Experiment.Seed, block+r.plan.Warmup, len(r.plan.Cells)) {
+				cell := r.plan.Cells[i]
+				n++
+				if _, done := r.done[trialKey{cell.ID, block}]; done || narrow[cell.Group()] {
+					continue
 				}
-				s = nil
-			}
-			if s == nil {
-				s = firstMet(conditions, r.soFar(trial))
-			}
-			if s != nil {
-				r.event("phase", "exit condition", s.Error(), 0)
-				return s, errors.Join(r.rec.Meta("stopped", s.Error()))
+				if !yield(job{n, total, cell, block}) {
+					return
+				}
 			}
 		}
 	}
-	return met, nil
 }
 
 // complete reports whether nothing of the plan is left to execute.
 func (r *run) complete() bool {
-	for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
-		narrow := r.narrowGroups(block)
-		for _, cell := range r.plan.Cells {
-			if _, done := r.done[trialKey{cell.ID, block}]; !done && !narrow[cell.Group()] {
-				return false
-			}
-		}
+	for range r.schedule() {
+		return false
 	}
 	return true
 }

@@ -15,14 +15,25 @@ import (
 // the system is started anew. In a swarm a node that dies is something that
 // happens to it: what it was about to fetch was not fetched, which is an outcome
 // of that node, what the others lose by it is theirs, and the trial is as valid
-// as any. A node that the scenario killed is no death at all. What is dead when
-// the next trial comes is started again, alone.
+// as any. So it is with a fresh node that follows a chain, but not with its peers:
+// they are what it is measured with, and a trial in which one dies is not what its
+// cell says. A node that the scenario halted or killed is no death at all. What is
+// dead when the next trial comes is started again, alone: of a swarm here, of
+// chains by the scenario, which begins each trial by making sure of its peers.
 
-// deaths are the processes of before that have ended by themselves since: by
-// then another may have taken their place.
-func deaths(before []*testbed.Process) []*testbed.Process {
+// trace follows the processes on the hosts of nodes; of other systems, none.
+func (s *site) trace(bed *testbed.Testbed) *testbed.Trace {
+	if s.network == nil {
+		return bed.Trace()
+	}
+	return bed.Trace(s.hosts...)
+}
+
+// deaths are those of the processes that have ended by themselves: by now another
+// may have taken their place.
+func deaths(procs []*testbed.Process) []*testbed.Process {
 	var all []*testbed.Process
-	for _, p := range before {
+	for _, p := range procs {
 		if p.Err() != nil {
 			all = append(all, p)
 		}
@@ -37,6 +48,20 @@ func deathNotes(cell experiment.Cell, dead []*testbed.Process) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d of the processes of %s died by themselves, the first: %s", len(dead), cell.System, dead[0].Name())}
+}
+
+// deadPeer is the first of the dead that was a peer of the fresh node, in a cell of
+// chains; nil: none was.
+func deadPeer(s *site, cell experiment.Cell, dead []*testbed.Process) *testbed.Process {
+	if cell.Sync == nil {
+		return nil
+	}
+	for _, p := range dead {
+		if p.Host() != s.hosts[0] {
+			return p
+		}
+	}
+	return nil
 }
 
 // reviveNodes starts those nodes of a swarm again, on empty stores, that have

@@ -23,11 +23,12 @@ type site struct {
 	use     experiment.SystemUse
 	sys     system.System
 	hosts   []testbed.Host // one for each node of its largest cell; none when attached
-	network *network       // its links, when it is a swarm; else nil
+	network *network       // its links, when its nodes have links of their own; else nil
 	dir     string
 	cluster system.Cluster
 	runner  scenario.Runner
 	watched map[string]bool        // sample names of attached servers on this machine
+	chains  bool                   // its nodes are fresh ones and their peers: nothing runs but what the scenario says
 	keeps   bool                   // its directory outlives this session, and it can be revived on it
 	used    bool                   // a trial that goes on has been executed on it
 	changed string                 // how it differs from what it was in the session before
@@ -45,7 +46,7 @@ func (r *run) deployAll(ctx context.Context) error {
 		if sys == nil {
 			return fmt.Errorf("engine: there is no system %q", use.Use)
 		}
-		s := &site{use: use, sys: sys, keeps: r.keepsData(use)}
+		s := &site{use: use, sys: sys, keeps: r.keepsData(use), chains: follows(r.cellsOf(use.Name))}
 		r.sites[use.Name] = s
 		if use.Mode != string(system.Attach) {
 			for _, name := range hostNames(use.Name, r.cellsOf(use.Name)) {
@@ -55,7 +56,7 @@ func (r *run) deployAll(ctx context.Context) error {
 				}
 				s.hosts = append(s.hosts, host)
 			}
-			if swarms(r.cellsOf(use.Name)) {
+			if nodes(r.cellsOf(use.Name)) > 0 {
 				s.network = &network{r: r, s: s}
 			}
 		}
@@ -119,7 +120,10 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	d := system.Deployment{
 		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
 		Write: slices.Contains(r.plan.Experiment.Allow, "write"),
-		Swarm: swarms(r.cellsOf(name)),
+		Swarm: spreads(r.cellsOf(name)),
+	}
+	if follows(r.cellsOf(name)) {
+		d.Follow, d.Cache = true, r.cache
 	}
 	if slices.ContainsFunc(r.cellsOf(name), r.cfg.continues) {
 		d.Run = r.rec.ID()
@@ -162,9 +166,17 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base, Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}
 	if s.network != nil {
-		at.Network, at.DropCaches = s.network, dropCaches
+		at.Network = s.network
 	}
+	if spreads(r.cellsOf(name)) {
+		at.DropCaches = dropCaches
+	}
+	if follows(r.cellsOf(name)) {
+		at.Disk, at.RAM = r.diskStore, r.ramStore
+	}
+	preparation := time.Now()
 	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, r.cellsOf(name))
+	r.prepared(name, time.Since(preparation))
 	return err
 }
 
@@ -269,6 +281,9 @@ func (r *run) prepareTime(s *site) time.Duration {
 			wait += cells[0].Upload.Need.Wait.Std()
 		}
 		return r.plan.Experiment.Limits.Deadline.Std() + wait
+	}
+	if follows(cells) {
+		return r.plan.Experiment.Limits.Deadline.Std() + chainsTime(cells, r.plan.Experiment.Limits)
 	}
 	objects, bytes := r.cfg.Scenario.Prepares(cells)
 	seconds := float64(objects) + float64(bytes)/1e6

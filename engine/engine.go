@@ -125,6 +125,7 @@ type run struct {
 	sites   map[string]*site // by system name
 	link    linkState
 	scratch string
+	cache   string // where chains are kept for all runs; empty: nothing of the plan has any
 
 	earlier float64                   // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial // executed, or skipped
@@ -141,6 +142,8 @@ type run struct {
 	stoppedBy  *scenario.Stop               // the exit condition that did, if one did
 	paused     int
 	over       bool // no session will follow
+
+	hunt hunt // of a plan that searches for the best combination
 }
 
 type trialKey struct {
@@ -191,6 +194,11 @@ func (r *run) open(ctx context.Context) error {
 	if r.scratch, err = bed.Scratch("run"); err != nil {
 		return err
 	}
+	if UsesChains(r.plan) {
+		if r.cache, err = ChainCache(); err != nil {
+			return err
+		}
+	}
 	if r.client, err = bed.AddHost(ctx, "client"); err != nil {
 		return err
 	}
@@ -225,6 +233,8 @@ func (r *run) openRecord() error {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
 		switch t.State {
+		case record.Failed:
+			r.hunt.failed(trialKey{t.Cell, t.Block})
 		case record.Skipped:
 			r.skipped[t.Cell] = t.Error
 		case record.Done:
@@ -244,6 +254,7 @@ func (r *run) openRecord() error {
 	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
+	r.hunt.remember(events)
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
 		for _, why := range r.lost {

@@ -25,6 +25,9 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 	if s.cluster == nil { // an earlier attempt to bring it up failed
 		return true, r.restart(ctx, s, "it is not up")
 	}
+	if s.chains { // what runs there the scenario starts, and looks after
+		return false, nil
+	}
 	if p := s.died(); p != nil && !r.reviveNodes(ctx, s) {
 		return true, r.restart(ctx, s, fmt.Sprintf("process %s ended: %v (see %s)", p.Name(), p.Err(), p.LogPath()))
 	}

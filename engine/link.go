@@ -24,22 +24,25 @@ type linkState struct {
 // shape is what decides how links are shaped.
 type shape struct {
 	link  experiment.ResolvedLink
-	swarm string             // the system whose nodes have links of their own; empty: one link to the client for each system
-	up    experiment.BitRate // of the swarm's nodes, where it differs
+	nodes string             // the system whose nodes have links of their own; empty: one link to the client for each system
+	up    experiment.BitRate // of a swarm's nodes, where it differs
 }
 
 func shapeOf(cell experiment.Cell) shape {
 	s := shape{link: cell.Link}
+	if nodesOf(cell) > 0 {
+		s.nodes = cell.System
+	}
 	if d := cell.Disseminate; d != nil {
-		s.swarm, s.up = cell.System, d.Up
+		s.up = d.Up
 	}
 	return s
 }
 
 // prepareLink shapes the link of a cell, if it is not so already, and measures
-// it between the client and the cell's system or, of a swarm, between two of its
-// nodes. A link is measured again in every block and after every change of shape. Attached systems have no link
-// of ours.
+// it between the client and the cell's system or, where there are nodes, between
+// two of them. A link is measured again in every block and after every change of
+// shape. Attached systems have no link of ours.
 func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, block int) (*record.LinkCheck, error) {
 	if s.attached() || !r.bed.Mode().Namespaces {
 		return nil, nil
@@ -104,14 +107,18 @@ func (r *run) mendLink(ctx context.Context) error {
 }
 
 // measuredPath is the path that stands for all: from the system to the client, or
-// from one node that takes part in the swarm to another, another pair in each
-// block and the same for all systems of a group.
+// from one node that takes part to another, another pair in each block and the same
+// for all systems of a group; of chains, from a peer to the fresh node.
 func (r *run) measuredPath(s *site, cell experiment.Cell, block int) (from, to testbed.Host) {
-	if cell.Disseminate == nil {
+	n := nodesOf(cell)
+	if n == 0 {
 		return s.hosts[0], r.client
 	}
 	rng := rand.New(rand.NewPCG(trialSeed(r.plan.Experiment.Seed, cell.Group(), block), 0))
-	pair := rng.Perm(cell.Disseminate.Nodes)
+	if cell.Sync != nil {
+		return s.hosts[1+rng.IntN(cell.Sync.Peers)], s.hosts[0]
+	}
+	pair := rng.Perm(n)
 	return s.hosts[pair[0]], s.hosts[pair[1]]
 }
 
@@ -130,8 +137,15 @@ func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 		Loss: float64(l.Loss), Queue: int64(l.Queue),
 	}
 	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Up: map[string]link.Params{}, Down: map[string]link.Params{}, Congestion: l.Congestion}
-	if cell.Disseminate != nil {
-		swarmSpec(&spec, s.hosts, p, float64(cell.Disseminate.Up))
+	switch {
+	case cell.Disseminate != nil:
+		spec.Changes = true
+		nodesSpec(&spec, s.hosts, p, float64(cell.Disseminate.Up))
+		return spec
+	case cell.Sync != nil:
+		// Where no cell changes a link, one that is not shaped is the bare machine's.
+		spec.Changes, _ = plansChanges(r.plan)
+		nodesSpec(&spec, s.hosts, p, 0)
 		return spec
 	}
 	for name, s := range r.sites {
@@ -142,12 +156,11 @@ func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 	return spec
 }
 
-// swarmSpec gives every node of a swarm an access link of its own. What happens
+// nodesSpec gives every node an access link of its own. What happens
 // on the way, delay, jitter and loss, is the sender's: each direction has it once,
 // whoever the two are. The rates are two: that at which one sends and that at
 // which the other receives. Of other systems' nodes nothing is shaped: they idle.
-func swarmSpec(spec *testbed.ShapeSpec, hosts []testbed.Host, p link.Params, up float64) {
-	spec.Changes = true
+func nodesSpec(spec *testbed.ShapeSpec, hosts []testbed.Host, p link.Params, up float64) {
 	out := p
 	if up > 0 {
 		out.Rate = up

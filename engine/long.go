@@ -211,7 +211,7 @@ func (t *longTrial) load(parent context.Context) (out loaded, end, err error) {
 	if err != nil {
 		return out, nil, fmt.Errorf("link emulator: %w", err)
 	}
-	meter, memory := newMeter(s), startFootprint(s)
+	meter, memory := newMeter(s, nil), startFootprint(s)
 	stop := r.bed.Observe(ctx, t.clock.epoch, r.observeEvery(t.cell), func(samples []record.Sample) {
 		meter.add(samples)
 		rec.keep(t.w.Samples(samples))

@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,34 +14,60 @@ import (
 
 // meter turns the samples of one trial into what the trial's processes used.
 type meter struct {
-	system map[string]bool // names of the loaded system's processes; the others idle
-	nodes  [][]string      // of each node of a swarm: names of its processes
+	system  map[string]bool // names of the loaded system's processes; the others idle
+	watched map[string]bool // those of them that stand for whoever listens at an address: their process ids mean nothing
+	nodes   int             // of a swarm or of chains; else 0
+	// trace lists the processes on the nodes' hosts: they come and go. Nil where
+	// there are no nodes.
+	trace func() []traced
 
-	mu      sync.Mutex
-	first   map[string]record.Sample // by process
-	last    map[string]record.Sample
-	before  map[string]float64 // CPU seconds of processes whose place another has taken
-	peak    map[string]float64 // resident set
-	rssPeak float64
-	seen    bool // a process of the system was observed
-	over    bool // the window has ended
+	mu       sync.Mutex
+	at       time.Duration // of the last look
+	node     map[string]int
+	accounts map[account]*used
+	nodePeak []float64 // resident set of each node: the largest sum over its processes that a look has seen; NaN: none was seen
+	rssPeak  float64
+	seen     bool // a process of the system was observed
+	over     bool // the window has ended
 }
 
-func newMeter(s *site) *meter {
-	m := &meter{system: map[string]bool{}}
+// account is of one process. Another that takes its place has an account of its own.
+type account struct {
+	name string
+	pid  int
+}
+
+// used is what a process had used when the window began, or since it began if that
+// was later, and what it has used now.
+type used struct {
+	first, last record.Sample
+	born        bool // in the window
+}
+
+// traced is a process on the host of a node.
+type traced struct {
+	account
+	node int
+	peak func() float64 // the largest resident set it has had in its life
+}
+
+func newMeter(s *site, trace *testbed.Trace) *meter {
+	m := &meter{system: map[string]bool{}, watched: s.watched}
 	for name := range s.watched {
 		m.system[name] = true
 	}
 	for _, p := range s.processes() {
 		m.system[p.Name()] = true
 	}
-	if s.network != nil {
-		for _, n := range s.cluster.Nodes() {
-			var names []string
-			for _, p := range n.Processes() {
-				names = append(names, p.Name())
+	if trace != nil && s.network != nil {
+		m.nodes = len(s.hosts)
+		m.trace = func() []traced {
+			var all []traced
+			for _, p := range trace.Processes() {
+				node := slices.IndexFunc(s.hosts, func(h testbed.Host) bool { return h == p.Host() })
+				all = append(all, traced{account{p.Name(), p.PID()}, node, p.Peak})
 			}
-			m.nodes = append(m.nodes, names)
+			return all
 		}
 	}
 	return m
@@ -49,7 +76,7 @@ func newMeter(s *site) *meter {
 // begin forgets what was until now: the window begins with these samples.
 func (m *meter) begin(samples []record.Sample) {
 	m.mu.Lock()
-	m.first, m.rssPeak, m.over = nil, 0, false
+	m.accounts, m.rssPeak, m.over = nil, 0, false
 	m.mu.Unlock()
 	m.add(samples)
 }
@@ -59,6 +86,7 @@ func (m *meter) end(samples []record.Sample) {
 	m.add(samples)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.lives()
 	m.over = true
 }
 
@@ -66,48 +94,116 @@ func (m *meter) end(samples []record.Sample) {
 func (m *meter) add(samples []record.Sample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.over {
+	if m.over || len(samples) == 0 || samples[0].End < m.at { // the last: two polls have overtaken each other
 		return
 	}
-	if m.first == nil {
-		m.first, m.last = map[string]record.Sample{}, map[string]record.Sample{}
-		m.before, m.peak = map[string]float64{}, map[string]float64{}
-	}
-	var rss float64
-	for _, s := range samples {
-		last, known := m.last[s.Process]
-		switch {
-		case !known:
-			m.first[s.Process] = s
-		case last.PID != s.PID: // started again under the same name: it begins at 0
-			m.before[s.Process] += last.CPU - m.first[s.Process].CPU
-			m.first[s.Process] = record.Sample{Start: s.Start, End: s.End}
+	m.at = samples[0].End
+	first := m.accounts == nil
+	if first {
+		m.accounts, m.nodePeak = map[account]*used{}, make([]float64, m.nodes)
+		for i := range m.nodePeak {
+			m.nodePeak[i] = math.NaN()
 		}
-		m.last[s.Process] = s
-		m.peak[s.Process] = max(m.peak[s.Process], s.RSS)
+	}
+	m.meet()
+	var rss float64
+	nodes := map[int]float64{}
+	for _, s := range samples {
+		of := m.account(s)
+		u := m.accounts[of]
+		if u == nil {
+			u = &used{first: s}
+			if !first { // it began since: all it has used is the window's
+				u.first, u.born = record.Sample{Start: s.Start, End: s.End}, true
+			}
+			m.accounts[of] = u
+		}
+		u.last = s
 		if m.system[s.Process] {
 			m.seen = true
 			rss += s.RSS
+			if node, ok := m.node[s.Process]; ok {
+				nodes[node] += s.RSS
+			}
 		}
 	}
 	m.rssPeak = math.Max(m.rssPeak, rss)
+	for node, rss := range nodes {
+		m.raise(node, rss)
+	}
 }
 
-// cpu is what the processes of a name have used in the window; NaN when none was
-// seen.
-func (m *meter) cpu(name string) float64 {
-	last, ok := m.last[name]
-	if !ok {
+func (m *meter) account(s record.Sample) account {
+	if m.watched[s.Process] {
+		return account{name: s.Process}
+	}
+	return account{s.Process, s.PID}
+}
+
+// meet learns which processes belong to which node.
+func (m *meter) meet() {
+	if m.trace == nil {
+		return
+	}
+	m.node = map[string]int{}
+	for _, p := range m.trace() {
+		m.system[p.name], m.node[p.name] = true, p.node
+	}
+}
+
+// lives raises the peaks of nodes to those of the processes that began in the
+// window: what the kernel has seen of their lives, a look a second may have missed.
+func (m *meter) lives() {
+	if m.trace == nil {
+		return
+	}
+	for _, p := range m.trace() {
+		if u := m.accounts[p.account]; u != nil && u.born {
+			m.raise(p.node, p.peak())
+		}
+	}
+}
+
+func (m *meter) raise(node int, rss float64) {
+	if old := m.nodePeak[node]; rss > old || math.IsNaN(old) {
+		m.nodePeak[node] = rss
+	}
+}
+
+// sum adds up what the processes of a name have used in the window; NaN when none
+// was seen.
+func (m *meter) sum(name string, of func(record.Sample) float64) float64 {
+	all, seen := 0.0, false
+	for a, u := range m.accounts {
+		if a.name == name {
+			all, seen = all+of(u.last)-of(u.first), true
+		}
+	}
+	if !seen {
 		return math.NaN()
 	}
-	return m.before[name] + last.CPU - m.first[name].CPU
+	return all
 }
+
+// edges are the first and the last look at what has one name and one account.
+func (m *meter) edges(name string) (first, last record.Sample) {
+	for a, u := range m.accounts {
+		if a.name == name {
+			return u.first, u.last
+		}
+	}
+	return first, last
+}
+
+func cpuOf(s record.Sample) float64     { return s.CPU }
+func readOf(s record.Sample) float64    { return s.ReadBytes }
+func writtenOf(s record.Sample) float64 { return s.WriteBytes }
 
 // others is what others used between the first and the last poll.
 func (m *meter) others() othersUsed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first, last := m.first[testbed.OthersSample], m.last[testbed.OthersSample]
+	first, last := m.edges(testbed.OthersSample)
 	return othersUsed{last.CPU - first.CPU, last.End - first.End}
 }
 
@@ -121,45 +217,53 @@ func (m *meter) usage() scenario.Usage {
 		u.SystemCPU, u.SystemRSSPeak = 0, m.rssPeak
 	}
 	emulator := 0.0
-	for name, last := range m.last {
-		switch {
-		case m.system[name]:
-			u.SystemCPU += m.cpu(name)
-		case last.Role == emulatorRole:
-			emulator += m.cpu(name)
+	for a, of := range m.accounts {
+		switch cpu := of.last.CPU - of.first.CPU; {
+		case m.system[a.name]:
+			u.SystemCPU += cpu
+		case of.last.Role == emulatorRole:
+			emulator += cpu
 		}
 	}
-	for _, names := range m.nodes {
-		u.Nodes = append(u.Nodes, m.node(names))
+	if !m.over {
+		m.lives()
 	}
-	self := m.last[testbed.SelfSample]
-	if wall := (self.End - m.first[testbed.SelfSample].End).Seconds(); wall > 0 {
+	for i := range m.nodes {
+		u.Nodes = append(u.Nodes, m.nodeUsage(i))
+	}
+	first, self := m.edges(testbed.SelfSample)
+	if wall := (self.End - first.End).Seconds(); wall > 0 {
 		box := wall * float64(runtime.NumCPU())
-		harness := m.cpu(testbed.SelfSample)
+		harness := self.CPU - first.CPU
 		// A process's account is exact; the machine's is taken at ticks, and misses work
 		// that sleeps through them, as an emulator's does.
 		ours := harness + emulator
 		if m.seen {
 			ours += u.SystemCPU
 		}
-		u.HarnessCPU, u.EmulatorCPU, u.BoxCPU = harness/box, emulator/box, max(m.cpu(testbed.BoxSample), ours)/box
+		u.HarnessCPU, u.EmulatorCPU, u.BoxCPU = harness/box, emulator/box, max(m.sum(testbed.BoxSample, cpuOf), ours)/box
 	}
 	return u
 }
 
-// node is what the processes of these names used together; NaN when one of them
-// was not seen, or when there is none.
-func (m *meter) node(names []string) (n scenario.NodeUsage) {
-	if len(names) == 0 {
-		return scenario.NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN()}
+// nodeUsage is what the processes of a node used together; NaN when none was seen.
+func (m *meter) nodeUsage(node int) scenario.NodeUsage {
+	n := scenario.NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN(), Read: math.NaN(), Written: math.NaN()}
+	if m.accounts == nil {
+		return n
 	}
-	for _, name := range names {
-		peak, seen := m.peak[name]
-		if !seen {
-			peak = math.NaN()
+	n.RSSPeak = m.nodePeak[node]
+	for name, of := range m.node {
+		cpu := m.sum(name, cpuOf)
+		if of != node || math.IsNaN(cpu) { // it has been there before the window
+			continue
 		}
-		n.CPU += m.cpu(name)
-		n.RSSPeak += peak
+		if math.IsNaN(n.CPU) {
+			n.CPU, n.Read, n.Written = 0, 0, 0
+		}
+		n.CPU += cpu
+		n.Read += m.sum(name, readOf)
+		n.Written += m.sum(name, writtenOf)
 	}
 	return n
 }

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
-	m := newMeter(&site{})
+	m := newMeter(&site{}, nil)
 	m.system["static-a"] = true
 	at := func(s float64) (time.Duration, time.Duration) {
 		d := time.Duration(s * float64(time.Second))
@@ -35,7 +36,7 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 	if math.Abs(u.OthersBusy-0.2) > 1e-9 {
 		t.Errorf("others used %g of the machine, want 0.2", u.OthersBusy)
 	}
-	if u := newMeter(&site{}).usage(); !math.IsNaN(u.SystemCPU) || !math.IsNaN(u.OthersBusy) {
+	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.SystemCPU) || !math.IsNaN(u.OthersBusy) {
 		t.Errorf("nothing observed gives %+v, want nothing", u)
 	}
 }
@@ -43,9 +44,9 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 // A process that is killed and started again is counted whole, and the window
 // alone counts.
 func TestMeterOfASwarm(t *testing.T) {
-	m := newMeter(&site{})
-	m.system["n1"], m.system["n2"] = true, true
-	m.nodes = [][]string{{"n1"}, {"n2"}, {"unseen"}}
+	m := newMeter(&site{}, nil)
+	m.nodes = 3
+	m.trace = nodesAre(traced{account: account{"n1", 5}}, traced{account: account{"n2", 9}, node: 1}, traced{account: account{"unseen", 1}, node: 2})
 	poll := func(when float64, pid1 int, cpu1, cpu2, self, emulator float64) []record.Sample {
 		end := time.Duration(when * float64(time.Second))
 		of := func(name, role string, pid int, cpu, rss float64) record.Sample {
@@ -71,7 +72,81 @@ func TestMeterOfASwarm(t *testing.T) {
 	if u.SystemCPU != 6.5 || math.Abs(u.HarnessCPU-0.4/box) > 1e-9 || math.Abs(u.EmulatorCPU-1/box) > 1e-9 || math.Abs(u.BoxCPU-7.9/box) > 1e-9 /* 4 by the machine's ticks, 7.9 by the processes' accounts */ {
 		t.Errorf("usage %+v", u)
 	}
-	if u := newMeter(&site{}).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || u.Nodes != nil {
+	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || u.Nodes != nil {
 		t.Errorf("nothing observed gives %+v", u)
+	}
+}
+
+func nodesAre(all ...traced) func() []traced {
+	for i := range all {
+		if all[i].peak == nil {
+			all[i].peak = func() float64 { return math.NaN() }
+		}
+	}
+	return func() []traced { return all }
+}
+
+// A fresh node is started within the window: all that it uses is the window's, also
+// before it is first seen, and the highest it ever held, which no look has seen. A
+// peer that goes on counts from the window's begin, one that took the place of
+// another likewise, and one that came and went between two looks is not lost.
+func TestMeterOfProcessesThatComeAndGo(t *testing.T) {
+	m := newMeter(&site{}, nil)
+	m.nodes = 3
+	of := func(name string, pid, node int, peak float64) traced {
+		return traced{account{name, pid}, node, func() float64 { return peak }}
+	}
+	procs := []traced{of("peer", 10, 1, 1e9), of("late", 11, 2, 1e9)}
+	m.trace = func() []traced { return procs }
+	at := 0.0
+	look := func(samples ...record.Sample) []record.Sample {
+		at++
+		for i := range samples {
+			samples[i].Role, samples[i].Start, samples[i].End = "system", time.Duration(at*1e9), time.Duration(at*1e9)
+		}
+		return samples
+	}
+	of4 := func(name string, pid int, cpu, rss, read, written float64) record.Sample {
+		return record.Sample{Process: name, PID: pid, CPU: cpu, RSS: rss, ReadBytes: read, WriteBytes: written}
+	}
+	m.add(look(of4("peer", 10, 50, 500, 0, 0), of4("late", 11, 9, 90, 1, 1)))
+	// Another has taken the place of one that ended just before: both are told.
+	procs = append(procs, of("late", 12, 2, 1e9))
+	m.begin(look(of4("late", 11, 10, 0, 1, 1), of4("peer", 10, 51, 500, 0, 7), of4("late", 12, 3, 30, 5, 5)))
+	procs = append(procs, of("fresh", 20, 0, 700))
+	m.add(look(of4("peer", 10, 52, 500, 0, 7), of4("late", 12, 4, 31, 5, 6), of4("fresh", 20, 2, 200, 10, 1000)))
+	stale := look(of4("fresh", 20, 1, 9999, 1, 1))
+	stale[0].End = time.Duration(1.5e9)
+	m.add(stale) // of before: two polls have overtaken each other
+	// It was killed; the one that took its place came and went before the next look.
+	procs = append(procs, of("fresh", 21, 0, 650), of("fresh", 22, 0, 300))
+	m.end(look(of4("fresh", 20, 2.5, 0, 10, 1500), of4("fresh", 21, 0.25, 0, 1, 100), of4("peer", 10, 52.5, 400, 0, 8), of4("late", 12, 5, 31, 5, 6), of4("fresh", 22, 1, 300, 0, 50)))
+	m.add(look(of4("fresh", 22, 100, 1e12, 1e12, 1e12)))
+	u := m.usage()
+	want := []scenario.NodeUsage{
+		{CPU: 2.5 + 0.25 + 1, RSSPeak: 700, Read: 11, Written: 1650},
+		{CPU: 1.5, RSSPeak: 500, Read: 0, Written: 1},
+		{CPU: 2, RSSPeak: 31, Read: 0, Written: 1},
+	}
+	for i, n := range u.Nodes {
+		if n != want[i] {
+			t.Errorf("node %d: %+v, want %+v", i, n, want[i])
+		}
+	}
+	if len(u.Nodes) != 3 || u.SystemCPU != 3.75+1.5+2 {
+		t.Errorf("usage %+v", u)
+	}
+}
+
+// Whoever listens at an address of an attached system has one account, whatever its
+// process id.
+func TestMeterOfAnAttachedServer(t *testing.T) {
+	m := newMeter(&site{watched: map[string]bool{"a@127.0.0.1:80": true}}, nil)
+	for i, pid := range []int{7, 7, 3, 0} {
+		at := time.Duration(i) * time.Second
+		m.add([]record.Sample{{Start: at, End: at, Process: "a@127.0.0.1:80", PID: pid, CPU: 100 + float64(i), RSS: 1}})
+	}
+	if u := m.usage(); u.SystemCPU != 3 {
+		t.Errorf("usage %+v", u)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// network is the links of a swarm, for its scenario.
+// network is the links of nodes, for their scenario.
 type network struct {
 	r       *run
 	s       *site

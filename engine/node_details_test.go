@@ -40,8 +40,9 @@ func (h namedHost) Name() string { return h.name }
 
 // A node without processes that can be watched used an unknown amount, not none.
 func TestANodeThatIsNotSeenIsUnknown(t *testing.T) {
-	m := newMeter(&site{})
-	m.nodes = [][]string{{"a"}, {}, {"c"}}
+	m := newMeter(&site{}, nil)
+	m.nodes = 3
+	m.trace = nodesAre(traced{account: account{"a", 1}}, traced{account: account{"c", 2}, node: 2})
 	m.add([]record.Sample{{Process: "a", PID: 1, RSS: 5, End: time.Second}})
 	u := m.usage()
 	if u.Nodes[0].RSSPeak != 5 || u.Nodes[0].CPU != 0 {

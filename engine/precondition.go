@@ -35,6 +35,8 @@ func preconditions() []precondition {
 		{"contracts", checkContracts},
 		{"memory", checkMemory},
 		{"cache", checkCache},
+		{"storage", checkStorage},
+		{"chains", checkChains},
 		{"disk-space", checkDisk},
 		{"run-directory", checkDirectory},
 	}

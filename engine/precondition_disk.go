@@ -25,14 +25,17 @@ const recordingRoom = 256 << 20
 // load test stores in a system that can be revived is kept in the run directory.
 func checkDisk(_ context.Context, cfg Config) []Problem {
 	var need, kept float64 = recordingRoom, recordingRoom
-	var swarm float64
+	var swarm, chains float64
 	for _, use := range cfg.Plan.Experiment.Systems {
 		cells := cellsOf(cfg.Plan, use.Name)
 		swarm = math.Max(swarm, largestSwarm(cells))
 		_, bytes := cfg.Scenario.Prepares(cells)
 		switch {
-		case swarms(cells):
+		case spreads(cells):
 			// One system after the other: what a trial leaves is removed after it.
+		case follows(cells):
+			need += largestStores(cells) // peers stay
+			chains += chainBytes(cells)
 		case !slices.ContainsFunc(cells, cfg.continues):
 			need += 2 * float64(bytes)
 		case use.Mode == string(system.Attach):
@@ -45,6 +48,9 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 	}
 	need += swarm
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or data.objects smaller")
+	if dir, err := ChainCache(); err == nil && chains > 0 {
+		problems = append(problems, tooFull(existing(dir), chains, "free some space, set "+cacheVariable+" to a directory on a larger disk, or make sync.blocks or sync.transactions smaller")...)
+	}
 	if kept > recordingRoom && !cfg.Resume {
 		dir := cfg.Dir
 		if dir == "" { // doctor: where a run would be
@@ -64,6 +70,32 @@ func largestSwarm(cells []experiment.Cell) (most float64) {
 		}
 	}
 	return most
+}
+
+// largestStores is about what the stores of all nodes of the largest of these cells
+// take together.
+func largestStores(cells []experiment.Cell) (most float64) {
+	for _, c := range cells {
+		most = math.Max(most, float64(nodesOf(c))*storeBytes(c))
+	}
+	return most
+}
+
+// chainBytes is about what the chains of these cells take where they are kept: each
+// as blocks and as the store of a node.
+func chainBytes(cells []experiment.Cell) (sum float64) {
+	type chain struct {
+		blocks, transactions int
+		form                 string
+	}
+	seen := map[chain]bool{}
+	for _, c := range cells {
+		if of := (chain{c.Sync.Blocks, c.Sync.Transactions, c.Sync.Form}); !seen[of] {
+			seen[of] = true
+			sum += c.Estimate.Bytes + storeBytes(c)
+		}
+	}
+	return sum
 }
 
 func tooFull(dir string, need float64, hint string) []Problem {

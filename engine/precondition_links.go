@@ -12,7 +12,7 @@ func checkLinks(_ context.Context, cfg Config) []Problem {
 	switch emulator := cfg.Plan.Experiment.Link.Emulator; {
 	case changes && emulator == "none":
 		return []Problem{{
-			What:     "the experiment changes single nodes' links (up, slow or faults), and asks for links that are not emulated",
+			What:     "the experiment changes single nodes' links (up, slow, speeds, trouble or faults), and asks for links that are not emulated",
 			Hint:     "say link: {emulator: auto}",
 			Blocking: true,
 		}}
@@ -27,10 +27,10 @@ func checkLinks(_ context.Context, cfg Config) []Problem {
 		return nil
 	}
 	for _, c := range cfg.Plan.Cells {
-		if c.Link.Shaped() {
+		if c.Link.Shaped() || changes {
 			return []Problem{{
 				What:     "the link to an attached system cannot be emulated",
-				Hint:     "leave link out of the experiment, or let Plimsoll start the system",
+				Hint:     "leave link and what changes it out of the experiment, or let Plimsoll start the system",
 				Blocking: true,
 			}}
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // checkMemory compares what the nodes of all systems take, which are there at the
-// same time, with what the machine has left.
+// same time, and the RAM disk of a trial with what the machine has left.
 func checkMemory(_ context.Context, cfg Config) []Problem {
 	need := nodeMemory(cfg)
 	if need.bytes == 0 {
@@ -31,12 +31,25 @@ type memoryNeed struct {
 	unknown []string // systems that do not say
 }
 
-// nodeMemory adds up the nodes of all swarms of a plan.
+// nodeMemory adds up the nodes of all systems of a plan and its largest RAM disk, of
+// which there is one at a time. How large the chain on it is, is not known before it
+// has been made: this is by the plan's estimate, and when the trial comes it is
+// compared again.
 func nodeMemory(cfg Config) (need memoryNeed) {
+	var disk float64
+	for _, c := range cfg.Plan.Cells {
+		if c.Sync != nil && c.Sync.Storage == ramStorage {
+			disk = max(disk, storeBytes(c))
+		}
+	}
+	if disk > 0 {
+		need.bytes += disk + testbed.RAMReserve
+		need.parts = append(need.parts, fmt.Sprintf("a RAM disk for the largest store takes about %s, and %s are left for everything else", experiment.RoughBytes(disk), experiment.RoughBytes(testbed.RAMReserve)))
+	}
 	for _, use := range cfg.Plan.Experiment.Systems {
 		cells := cellsOf(cfg.Plan, use.Name)
 		sys := findSystem(cfg.Systems, use.Use)
-		if sys == nil || use.Mode == string(system.Attach) || !swarms(cells) {
+		if sys == nil || use.Mode == string(system.Attach) || nodes(cells) == 0 {
 			continue
 		}
 		n, each := nodes(cells), sys.Info().NodeMemory
@@ -65,7 +78,7 @@ func (m memoryNeed) over(free float64) []Problem {
 	}
 	return []Problem{{
 		What:     fmt.Sprintf("%s; %s of memory are available", what, experiment.RoughBytes(free)),
-		Hint:     "fewer nodes (disseminate.nodes) or fewer systems at a time, or skip: [memory]",
+		Hint:     "fewer nodes (disseminate.nodes, sync.peers), a shorter chain or storage: disk, or fewer systems at a time, or skip: [memory]",
 		Blocking: true,
 	}}
 }

@@ -161,7 +161,7 @@ func TestHostsOfAPlan(t *testing.T) {
 // A trial's limit leaves room for what comes late in a swarm.
 func TestSwarmsHaveTime(t *testing.T) {
 	limits := experiment.Limits{Deadline: experiment.Duration(time.Minute), Start: experiment.Duration(30 * time.Second)}
-	time4 := func(more string) time.Duration { return swarmTime(swarmConfig(t, 5, more).Plan.Cells[0], limits) }
+	time4 := func(more string) time.Duration { return nodesTime(swarmConfig(t, 5, more).Plan.Cells[0], limits) }
 	plain := time4("")
 	for _, c := range []struct {
 		more string
@@ -178,7 +178,7 @@ func TestSwarmsHaveTime(t *testing.T) {
 			t.Errorf("%s: %s more, want at least %s", c.more, got, c.late)
 		}
 	}
-	if swarmTime(experiment.Cell{}, limits) != 0 {
+	if nodesTime(experiment.Cell{}, limits) != 0 {
 		t.Error("other scenarios have time of swarms")
 	}
 }

@@ -153,7 +153,9 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	if err != nil {
 		return loaded{}, fmt.Errorf("link emulator: %w", err)
 	}
-	meter, memory, procs := newMeter(s), startFootprint(s), s.processes()
+	trace := s.trace(r.bed)
+	defer trace.Stop()
+	meter, memory := newMeter(s, trace), startFootprint(s)
 	observed := func(samples []record.Sample) { keep(w.Samples(samples)) }
 	window := window{r.bed, epoch, meter, observed}
 	if s.network != nil {
@@ -176,7 +178,8 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	if s.network == nil {
 		out.died = s.died()
 	} else {
-		out.notes = deathNotes(cell, deaths(procs))
+		dead := deaths(trace.Processes())
+		out.notes, out.died = deathNotes(cell, dead), deadPeer(s, cell, dead)
 		if undone := s.network.undo(ctx); undone != nil {
 			r.event("note", "links not brought back", undone.Error(), 0)
 		}
@@ -212,7 +215,7 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 		return limits.Trial.Std()
 	}
 	estimate := time.Duration(cell.Estimate.Seconds * float64(time.Second))
-	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute + swarmTime(cell, limits)
+	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute + nodesTime(cell, limits)
 }
 
 // emulatorSince tells why the link did not do what it should since the earlier

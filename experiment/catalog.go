@@ -15,6 +15,7 @@ type SystemSpec struct {
 	Baseline bool   // a raw baseline: no storage system, just bytes over the same link
 	HTTP     bool   // its objects can be fetched over HTTP
 	Spreads  bool   // its nodes can be a swarm; a raw baseline's pass nothing on that they fetched
+	Follows  bool   // its nodes can follow a chain that their peers have
 }
 
 // OptionSpec describes one key of `with:`.

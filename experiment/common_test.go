@@ -27,6 +27,20 @@ func testCatalog() Catalog {
 		}},
 		{Name: "mesh", Modes: []string{"start", "attach"}, Spreads: true, Summary: "a system whose nodes pass content on"},
 		{Name: "fanout", Modes: []string{"start"}, Baseline: true, Spreads: true, Summary: "all nodes fetch from the seeders"},
+		{Name: "ledger", Modes: []string{"start"}, Follows: true, Summary: "a chain whose nodes follow their peers", Options: []OptionSpec{
+			{Name: "sync_interval", Type: "duration", Default: "5s", Help: "interval at which peers are asked"},
+			{Name: "blocks_timeout", Type: "duration", Default: "120s", Help: "for which an answer is waited"},
+			{Name: "subscriber", Type: "enum", Enum: []string{"none", "personal", "full"}, Default: "none", Help: "what follows the chain"},
+			{Name: "batch", Type: "int", Default: "100", Help: "blocks in an answer"},
+			{Name: "cache", Type: "size", Default: "64MiB", Help: "of the database"},
+			{Name: "fsync", Type: "bool", Default: "true", Help: "wait for the disk"},
+		}},
+		{Name: "archive", Modes: []string{"start", "attach"}, Follows: true, Summary: "another chain, that needs a program", Options: []OptionSpec{
+			{Name: "binary", Type: "string", Required: true, Help: "path of the program"},
+			{Name: "batch", Type: "int", Default: "10", Help: "blocks in an answer"},
+			{Name: "cache", Type: "string", Help: "name of the cache"},
+			{Name: "password", Type: "string", Secret: true, Help: "of the interface"},
+		}},
 		{Name: "tape", Modes: []string{"start"}, Summary: "a system without HTTP"},
 	}
 }

@@ -164,7 +164,13 @@ func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
 		if n.kind != mappingNode {
 			d.fail(path, n, "write `key: value` lines below it", "%s must be a mapping, not %s", called(path), n.kind)
 		}
+	case f.typ.Kind() == reflect.Pointer && f.onOff && n.kind == scalarNode && n.text == "false":
 	case f.typ.Kind() == reflect.Pointer:
+		if f.onOff && n.kind == scalarNode && n.text == "true" {
+			all := *n
+			all.kind = mappingNode
+			n = &all
+		}
 		v.Set(reflect.New(f.typ.Elem()))
 		d.section(n, key, v.Elem(), path)
 	case f.typ.Kind() == reflect.Struct:

@@ -81,10 +81,13 @@ func (c *Cell) served() float64 {
 	return each * float64(c.Data.Size) * 8 / tcpPayload(float64(up))
 }
 
-// tooLate reports whether the fault has a moment that comes when all leechers are
-// done, if each takes so many seconds.
+// tooLate reports whether the fault has a moment that comes when all leechers, or
+// the fresh node, are done, if each takes so many seconds.
 func (c *Cell) tooLate(f Fault, seconds float64) bool {
-	return math.IsNaN(f.Part) && f.At.Seconds() >= arriving(c.Disseminate)+seconds
+	if c.Disseminate != nil {
+		seconds += arriving(c.Disseminate)
+	}
+	return math.IsNaN(f.Part) && f.At.Seconds() >= seconds
 }
 
 // arriving is the time from the first leecher that may begin to the last one, in

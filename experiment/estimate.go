@@ -39,7 +39,7 @@ func (p *Plan) estimate() {
 	p.skipLong()
 	for _, c := range p.Cells {
 		seconds += c.Estimate.Seconds
-		if !e.loads() {
+		if !e.loads() && e.Sync == nil {
 			seconds += aroundTrial // beside the least that a load test takes it is nothing that is sure
 		}
 		bytes += c.Estimate.Bytes
@@ -51,6 +51,10 @@ func (p *Plan) estimate() {
 	}
 	setup := 0.0
 	for _, s := range e.Systems {
+		if e.Sync != nil {
+			setup += p.syncSetup(s.Name)
+			continue
+		}
 		if s.Mode == "start" && !e.loads() {
 			if n := p.largestSwarm(s.Name); n > 0 {
 				setup += float64(n) * startNode
@@ -70,6 +74,9 @@ func (p *Plan) estimate() {
 		Seconds: roundTo(seconds*blocks+setup, step),
 		Bytes:   math.Round(bytes * blocks),
 		Bound:   boundOf(p.Cells),
+	}
+	if e.Sync != nil && e.Sync.Search != nil {
+		p.Estimate.Seconds = math.Min(p.Estimate.Seconds, e.Sync.Search.Budget.Seconds())
 	}
 	p.Estimate.How = p.how()
 }
@@ -93,6 +100,8 @@ func (p *Plan) how() string {
 		parts = append(parts, fmt.Sprintf("%d round trips (%d with fresh connections) and %gs of work for each operation, and its bytes at the link's rate", guessedTrips, guessedTrips+freshTrips, guessedWork))
 	case "disseminate":
 		return strings.Join(append(parts, howDisseminate(slices.ContainsFunc(p.Experiment.Systems, func(s SystemUse) bool { return s.Alone })), fmt.Sprintf("%gs around each trial", aroundTrial)), "; ")
+	case "sync":
+		return p.howSync()
 	default:
 		parts = append(parts, "link rate, round trips and slow start; a server that keeps up")
 	}
@@ -126,6 +135,8 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 		est = estimateCollect(c.Collect)
 	case c.Disseminate != nil:
 		est = estimateDisseminate(c, e.Limits, e.alone(c.System))
+	case c.Sync != nil:
+		est = e.estimateSync(c)
 	case c.Retrieve == nil:
 	case c.Retrieve.Arrivals != nil:
 		est = openLoop(c.Retrieve, knownBytes(c), goodput)

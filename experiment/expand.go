@@ -33,6 +33,8 @@ func (e *Experiment) axes() []axisRef {
 			switch {
 			case f.axis:
 				refs = append(refs, axisRef{prefix + f.key, f, fv})
+			case prefix+f.key == varyPath:
+				refs = append(refs, v.Addr().Interface().(*Sync).varied()...)
 			case f.typ.Kind() == reflect.Struct:
 				walk(fv, prefix+f.key+".")
 			case f.typ.Kind() == reflect.Pointer && !fv.IsNil() && (f.scenario == "" || e.Scenario == "" || f.scenario == e.Scenario):
@@ -139,7 +141,11 @@ func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 	var combos []combination
 	c := combination{e: e, axes: axes, levels: make([]int, len(axes))}
 	blocks, count := e.Repetitions.Max+e.Warmup.Trials, 0
+	design := e.fraction(axes)
 	c.each(0, func() {
+		if !design.has(c.levels) {
+			return
+		}
 		for i := range e.Systems {
 			c.system = &e.Systems[i]
 			if slices.ContainsFunc(conditions, func(keep condition) bool { return !keep(c.level) }) {
@@ -222,6 +228,12 @@ func factorOf(a axisRef, v reflect.Value) Factor {
 // can be had together.
 func (c *combination) resolve(cell *Cell) *cellError {
 	c.copy(reflect.ValueOf(&cell.Link).Elem(), reflect.ValueOf(c.e.Link), "link.")
+	if c.e.Scenario == "sync" && c.e.Sync != nil {
+		s := &ResolvedSync{Vary: c.options()}
+		cell.Sync = s
+		c.copy(reflect.ValueOf(s).Elem(), reflect.ValueOf(*c.e.Sync), "sync.")
+		return c.checkSync(cell, s)
+	}
 	if c.system.Mode == "start" || slices.Contains(c.e.Allow, "write") {
 		// Else the system has its own objects, and their sizes are not known here.
 		c.copy(reflect.ValueOf(&cell.Data).Elem(), reflect.ValueOf(c.e.Data), "data.")
@@ -266,6 +278,8 @@ func (c *combination) copy(dst, src reflect.Value, prefix string) {
 	for _, f := range tableOf(src.Type()).fields {
 		from, to := src.Field(f.index), dst.FieldByName(src.Type().Field(f.index).Name)
 		switch {
+		case !to.IsValid() || f.typ.Kind() == reflect.Map:
+			// It is the whole plan's, or the caller's.
 		case f.axis:
 			if v, ok := c.value(prefix + f.key); ok != nil {
 				to.Set(v)

@@ -3,22 +3,23 @@ package experiment
 // Experiment is one experiment file, decoded, checked and with all defaults
 // filled in.
 type Experiment struct {
-	Scenario    string       `json:"scenario" required:"true" enum:"retrieve,overhead,upload,collect,disseminate" doc:"The question to ask of the systems. The section of the same name holds its settings."`
+	Scenario    string       `json:"scenario" required:"true" enum:"retrieve,overhead,upload,collect,disseminate,sync" doc:"The question to ask of the systems. The section of the same name holds its settings."`
 	Title       string       `json:"title,omitempty" doc:"A short name for the run, shown at the head of the report."`
 	Question    string       `json:"question,omitempty" doc:"What the experiment shall answer, in one sentence; the report repeats it beside the answer."`
 	Description string       `json:"description,omitempty" doc:"Anything a reader of the report should know: the study followed, what was changed and why."`
 	Seed        uint64       `json:"seed" default:"1" doc:"Seeds everything random: contents, offsets, arrivals, the order of trials. The same seed gives the same experiment."`
 	Systems     []SystemUse  `json:"systems" required:"true" doc:"The systems to measure, each in turn, never two at once."`
 	Baseline    string       `json:"baseline" doc:"Name of the system that the others are divided by, or none. Default: the first system that is a raw baseline."`
-	Link        Link         `json:"link" doc:"The emulated link between the load generator and each system, measured before it is used. In the scenario disseminate, the access link of every node, in both directions; the delay, its jitter and the loss are those from one node to another."`
+	Link        Link         `json:"link" doc:"The emulated link between the load generator and each system, measured before it is used. In the scenarios disseminate and sync, the access link of every node, in both directions; the delay, its jitter and the loss are those from one node to another."`
 	Data        Data         `json:"data" doc:"The objects stored in the systems: seeded content that can be verified byte by byte or, in the scenario upload, files of a directory. Absent for attached systems that have their own objects."`
 	Retrieve    *Retrieve    `json:"retrieve,omitempty" scenario:"retrieve" doc:"Settings of the scenario retrieve: fetch objects or ranges of them over HTTP."`
 	Overhead    *Overhead    `json:"overhead,omitempty" scenario:"overhead" doc:"Settings of the scenario overhead: one operation after the other, to see what each costs before its bytes count."`
 	Upload      *Upload      `json:"upload,omitempty" scenario:"upload" doc:"Settings of the scenario upload: store a whole data set, for as long as it takes, and see what it costs and when it slows down."`
 	Collect     *Collect     `json:"collect,omitempty" scenario:"collect" doc:"Settings of the scenario collect: only ask the systems how they are, again and again."`
 	Disseminate *Disseminate `json:"disseminate,omitempty" scenario:"disseminate" doc:"Settings of the scenario disseminate: spread content from some nodes of a swarm to all others."`
+	Sync        *Sync        `json:"sync,omitempty" scenario:"sync" doc:"Settings of the scenario sync: a fresh node gets a chain of blocks from its peers."`
 	Repetitions Repetitions  `json:"repetitions" doc:"How often each cell is measured; once in the scenarios upload and collect, where nothing else is said. Each repetition is a block that executes every cell once, in an order shuffled by the seed."`
-	Warmup      Warmup       `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic. None in the scenarios upload and collect, where nothing else is said."`
+	Warmup      Warmup       `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic. None in the scenarios upload and collect, where nothing else is said, and in a search."`
 	Limits      Limits       `json:"limits" doc:"Deadlines. Nothing waits for ever."`
 	Exit        Exit         `json:"exit" doc:"When to stop the whole run early, with what has been measured so far."`
 	Allow       []string     `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems beyond reading what costs nothing: write objects (removed at the end where the system can; what stays is said), spend money (systems that pay for what they do, such as Sia, pay for reading, too)."`
@@ -93,8 +94,8 @@ type Warmup struct {
 
 // Limits are the deadlines of an experiment.
 type Limits struct {
-	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Deadline of one operation; of a leecher in the scenario disseminate, from its release. In a fair-shared burst all operations end together: leave time for all bytes to cross the link."`
-	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled. In the scenario disseminate it goes on all the same, and ends as stalled if it never receives another; after a fault was undone it is waited for twice as long."`
+	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Deadline of one operation; of a leecher in the scenario disseminate, from its release; of the fresh node in the scenario sync. In a fair-shared burst all operations end together: leave time for all bytes to cross the link."`
+	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled. In the scenario disseminate it goes on all the same, and ends as stalled if it never receives another; after a fault was undone it is waited for twice as long. In the scenario sync: a node that gets no new block, with no fault to come or to be undone."`
 	Start    Duration `json:"start" default:"1m" min:"1s" doc:"Time a system has to become ready."`
 	Others   Fraction `json:"others" default:"25%" doc:"Share of the machine's CPU that processes which are not part of the run may use during a trial; above it the trial is invalid (box-busy)."`
 	Trial    Duration `json:"trial" default:"auto" zero:"auto" doc:"Time a trial may take altogether. auto: generous, from the plan's estimate and the deadline of one operation; no limit in the scenarios upload and collect, which exit conditions end."`

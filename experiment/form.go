@@ -44,6 +44,12 @@ func formOf(name string) form {
 		return stayForm()
 	case "faults":
 		return faultsForm()
+	case "speeds":
+		return speedsForm()
+	case "trouble":
+		return troubleForm()
+	case "syncfaults":
+		return syncFaultsForm()
 	}
 	panic(fmt.Sprintf("experiment: no form is named %q", name))
 }

@@ -108,8 +108,8 @@ func (d *decoder) baseline(e *Experiment) {
 
 // data asks for a size where a system starts empty.
 func (d *decoder) data(e *Experiment) {
-	if e.loads() {
-		return // upload has more ways to say it, collect stores nothing
+	if e.loads() || e.Scenario == "sync" {
+		return // upload has more ways to say it, the others store nothing
 	}
 	if len(e.Data.Size) > 0 || !d.ok("data") {
 		return
@@ -173,6 +173,8 @@ func (d *decoder) repetitions(e *Experiment) {
 		d.fail("repetitions.min", at, "", "`repetitions.min` is %d, more than `repetitions.max`, which is %d", r.Min, r.Max)
 	case r.Until != nil && r.Min < 2:
 		d.fail("repetitions.min", at, "", "an interval needs at least 2 repetitions, not %d", r.Min)
+	case e.Scenario == "sync" && e.Sync != nil && e.Sync.Search != nil:
+		// A race ends between the two by itself.
 	case r.Until == nil && r.Min != r.Max && minGiven == nil:
 		r.Min = r.Max
 	case r.Until == nil && r.Min != r.Max:
@@ -201,6 +203,9 @@ func (d *decoder) scenario(e *Experiment) {
 	}
 	if e.Scenario == "disseminate" && e.Disseminate != nil {
 		d.disseminate(e)
+	}
+	if e.Scenario == "sync" && e.Sync != nil {
+		d.sync(e)
 	}
 }
 
@@ -266,6 +271,9 @@ func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
 		}
 		if section, _ := e.scenarioSection(); !section.IsValid() && strings.HasPrefix(ce.msg, "unknown factor") {
 			continue // its section is what is missing
+		}
+		if !d.ok("systems", varyPath) && strings.HasPrefix(ce.msg, "unknown factor `"+varyPath+".") {
+			continue // the factor is wrong, or whose option it is
 		}
 		if n.inner >= 0 && n.verbatim(src) {
 			n.column += n.inner + utf8.RuneCountInString(src[:ce.offset])

@@ -36,6 +36,7 @@ func kinds() []scalarKind {
 		Fraction(0).describe(), OpRate(0).describe(),
 		formOf("mix").kind, formOf("spread").kind, formOf("money").kind, formOf("budget").kind, formOf("price").kind,
 		formOf("join").kind, formOf("stay").kind, formOf("faults").kind,
+		formOf("speeds").kind, formOf("trouble").kind, formOf("syncfaults").kind,
 	}
 }
 
@@ -85,6 +86,8 @@ func (f *field) valueText() string {
 		return "mapping"
 	case f.section() != nil && f.list():
 		return "list of mappings"
+	case f.onOff:
+		return "mapping, or `true`"
 	case f.section() != nil:
 		return "mapping"
 	case f.list():
@@ -128,8 +131,11 @@ func pathsText() string {
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
 		for _, f := range tableOf(t).fields {
-			if f.axis {
+			switch {
+			case f.axis:
 				fmt.Fprintf(&b, "`%s`, ", prefix+f.key)
+			case prefix+f.key == varyPath:
+				fmt.Fprintf(&b, "`%s.NAME`, ", varyPath)
 			}
 			if sub := f.section(); sub != nil && !f.list() {
 				walk(sub, prefix+f.key+".")

@@ -71,6 +71,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	// The presets use systems that the other tests do without.
 	src, err := Schema(append(testCatalog(), SystemSpec{Name: "tahoe", Modes: []string{"start"}}, SystemSpec{Name: "sftp", Modes: []string{"start"}}, SystemSpec{Name: "scp", Modes: []string{"start"}},
 		SystemSpec{Name: "deluge", Modes: []string{"start"}}, SystemSpec{Name: "bittorrent", Modes: []string{"start"}}, SystemSpec{Name: "codex", Modes: []string{"start"}},
+		SystemSpec{Name: "sia-chain", Modes: []string{"start"}, Options: []OptionSpec{{Name: "sync_interval", Type: "duration"}}},
 		SystemSpec{Name: "siad", Modes: []string{"attach"}, Options: []OptionSpec{{Name: "url", Type: "string"}}}))
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,8 @@ func TestSchema(t *testing.T) {
 	for _, name := range []string{
 		"arrivals", "baseline", "drop-http2", "duplicate-level", "duplicate-system", "impossible-cell", "missing-section", "no-data",
 		"no-emulator", "no-end", "overhead-fresh", "overhead-longest", "overhead-no-data", "overhead-range", "overhead-section", "repetitions", "repetitions-min", "repetitions-open", "repetitions-until", "too-many-cells", "too-many-trials", "two-documents",
-		"swarm-cells", "swarm-late-fault", "swarm-no-data", "swarm-no-emulator", "swarm-nobody-slow", "swarm-not-slow", "swarm-section", "swarm-slow", "swarm-systems", "swarm-unlimited",
+		"sync-attached", "sync-attached-others", "sync-cells", "sync-data", "sync-design", "sync-design-where", "sync-elsewhere", "sync-no-emulator", "sync-search-design", "sync-section", "sync-systems",
+		"sync-vary-secret", "sync-vary-systems", "sync-where", "swarm-cells", "swarm-late-fault", "swarm-no-data", "swarm-no-emulator", "swarm-nobody-slow", "swarm-not-slow", "swarm-section", "swarm-slow", "swarm-systems", "swarm-unlimited",
 		"upload-attached", "upload-attribution", "upload-copies", "upload-directory", "upload-elsewhere", "upload-mix", "upload-mix-parts", "upload-mix-unit", "upload-no-data",
 		"upload-objects-only", "upload-sources", "upload-spread-zero", "upload-trace", "where-excludes-all", "where-lines", "where-meaning", "where-product", "where-syntax",
 	} {

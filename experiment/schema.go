@@ -58,6 +58,9 @@ func (s *schemaMaker) field(f field) object {
 		if f.key == "override" {
 			o["properties"], o["additionalProperties"] = s.overrides(), false
 		}
+		if f.typ == reflect.TypeFor[map[string]Varied]() {
+			o["additionalProperties"] = variedSchema()
+		}
 	case f.list():
 		el := f
 		el.typ = f.typ.Elem()
@@ -71,6 +74,9 @@ func (s *schemaMaker) field(f field) object {
 		}
 	case f.section() != nil:
 		o = s.section(f.section())
+		if f.onOff {
+			o = object{"anyOf": []any{object{"type": "boolean"}, o}}
+		}
 	case f.axis:
 		one := s.value(f)
 		o = object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "uniqueItems": true}}}
@@ -177,6 +183,16 @@ func (f *field) kindHasUnit() bool {
 		return false
 	}
 	return f.kind().pattern != ""
+}
+
+// variedSchema is the schema of an option's values, or of named sets of options.
+func variedSchema() object {
+	value := object{"type": []string{"string", "number", "boolean"}}
+	set := object{"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": object{"type": "object"}}
+	list := func(item object) object {
+		return object{"type": "array", "items": item, "minItems": 1, "uniqueItems": true}
+	}
+	return object{"anyOf": []any{value, list(value), list(set)}}
 }
 
 // systems adds the names of the catalog and, for each, its modes and options.

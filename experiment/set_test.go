@@ -88,7 +88,7 @@ func TestSetErrors(t *testing.T) {
 		{"systems=nginx,boksoo", "--set systems=nginx,boksoo: unknown system `boksoo`\n" +
 			"--set | systems=nginx,boksoo\n" +
 			"      |               ^^^^^^\n" +
-			"      hint: known: nginx, static, boxo, boost, s3, mesh, fanout, tape"},
+			"      hint: known: nginx, static, boxo, boost, s3, mesh, fanout, ledger, archive, tape"},
 		{"systems.ngnix.with.workers=1", "--set systems.ngnix.with.workers=1: the list has no entry `ngnix`\n" +
 			"--set | systems.ngnix.with.workers=1\n" +
 			"      |         ^^^^^\n" +

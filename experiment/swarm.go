@@ -117,7 +117,13 @@ const (
 // disseminate.poll or, where that is auto, a hundredth of the cell's load line,
 // but no more than 80 questions per second in all, and once a second at least;
 // in whole milliseconds. It is the same for all systems of a group.
+//
+// In the scenario sync it is sync.poll or, where that is auto, a two-hundredth of
+// the time that the sync is expected to take, from 10 ms to half a second.
 func (c Cell) PollEvery() time.Duration {
+	if c.Sync != nil {
+		return c.Sync.pollEvery(c.Estimate.Operation)
+	}
 	if p := c.Disseminate.Poll; p != 0 {
 		return p.Std()
 	}

@@ -154,21 +154,53 @@ func (s Stay) String() string {
 // semicolons, such as "crash seeders at 50%; cut 2 nodes at 10s for 20s". They
 // are in the order in which they are written.
 func ParseFaults(s string) ([]Fault, error) {
-	if strings.TrimSpace(s) == "none" {
-		return nil, nil
-	}
-	var faults []Fault
-	for part := range strings.SplitSeq(s, ";") {
-		f, err := parseFault(strings.TrimSpace(part))
-		if err != nil {
-			return nil, err
-		}
-		faults = append(faults, f)
+	faults, err := swarmFaults.parse(s)
+	if err != nil {
+		return nil, err
 	}
 	isCut := func(f Fault) bool { return f.Kind == FaultCut }
 	lasting := func(f Fault) bool { return isCut(f) && f.For == 0 }
 	if i := slices.IndexFunc(faults, isCut); i >= 0 && slices.ContainsFunc(faults[i+1:], isCut) && slices.ContainsFunc(faults, lasting) {
 		return nil, badUnit("let each heal before the next begins: add `for 20s`", "%q cuts the swarm more than once, and one of the cuts never heals", s)
+	}
+	return faults, nil
+}
+
+// faultWords is how the faults of one scenario are written.
+type faultWords struct {
+	groups   []string // whom faults may be about
+	single   string   // of them, the one that is a single node and has no plural
+	everyone string   // whom a rate is about when nobody is named; empty: somebody must be
+	most     int      // nodes of a group, and that in words
+	mostText string
+	example  string // "such as `crash seeders at 50%`"
+	whom     string // "write `seeders`, `2 leechers` or `25% of leechers`"
+	several  string // the group in examples: "leechers"
+	half     string // what `at 50%` means
+	start    string // what `at 10s` counts from
+	all      string // what is so at 100 %
+	possible func(f Fault, s string) error
+}
+
+var swarmFaults = faultWords{
+	groups: []string{"seeders", "leechers", "nodes"}, everyone: "nodes", most: maxCount, mostText: "more nodes than a swarm can have",
+	example: "such as `crash seeders at 50%`", whom: "write `seeders`, `2 leechers` or `25% of leechers`", several: "leechers",
+	half: "the leechers have half of all their content together", start: "the release", all: "the leechers have everything",
+	possible: Fault.possible,
+}
+
+// parse reads "none", or faults joined by semicolons.
+func (fw *faultWords) parse(s string) ([]Fault, error) {
+	if strings.TrimSpace(s) == "none" {
+		return nil, nil
+	}
+	var faults []Fault
+	for part := range strings.SplitSeq(s, ";") {
+		f, err := fw.fault(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, f)
 	}
 	return faults, nil
 }
@@ -184,25 +216,23 @@ func faultsText(faults []Fault) string {
 	return strings.Join(texts, "; ")
 }
 
-const faultExample = "such as `crash seeders at 50%`"
-
-func parseFault(s string) (Fault, error) {
+func (fw *faultWords) fault(s string) (Fault, error) {
 	f := Fault{Part: math.NaN()}
 	w := &words{rest: strings.Fields(s), all: s}
 	var err error
 	switch kind := w.next(); kind {
 	case "":
-		return f, badUnit("write `none`, or a fault "+faultExample+"; `;` stands between two faults only", "a fault is empty")
+		return f, badUnit("write `none`, or a fault "+fw.example+"; `;` stands between two faults only", "a fault is empty")
 	case "none":
 		return f, badUnit("`none` stands alone", "unexpected `none` among faults")
 	case string(FaultCrash), string(FaultCut):
 		f.Kind = FaultKind(kind)
-		err = f.parseWho(w)
+		err = f.parseWho(w, fw)
 	case string(FaultRate):
 		f.Kind = FaultRate
-		err = f.parseRate(w)
+		err = f.parseRate(w, fw)
 	default:
-		hint := "write `crash`, `cut` or `rate` first, " + faultExample
+		hint := "write `crash`, `cut` or `rate` first, " + fw.example
 		if c := nearest(kind, []string{"crash", "cut", "rate", "none"}); c != "" {
 			hint = "did you mean `" + c + "`?"
 		}
@@ -211,7 +241,7 @@ func parseFault(s string) (Fault, error) {
 	if err != nil {
 		return f, err
 	}
-	if err := f.parseWhen(w); err != nil {
+	if err := f.parseWhen(w, fw); err != nil {
 		return f, err
 	}
 	if w.skip("for") {
@@ -226,10 +256,10 @@ func parseFault(s string) (Fault, error) {
 		}
 		f.Empty = true
 	}
-	if err := w.end("a fault is like `crash 2 leechers at 10s for 5s`; `;` stands between two"); err != nil {
+	if err := w.end("a fault is like `crash 2 " + fw.several + " at 10s for 5s`; `;` stands between two"); err != nil {
 		return f, err
 	}
-	return f, f.possible(s)
+	return f, fw.possible(f, s)
 }
 
 // possible refuses faults that can be read but not be executed in any swarm.
@@ -249,7 +279,7 @@ func (f Fault) possible(s string) error {
 
 // parseRate reads what follows `rate`: the rate, and whose it is, all nodes
 // where that is not said.
-func (f *Fault) parseRate(w *words) error {
+func (f *Fault) parseRate(w *words, fw *faultWords) error {
 	text := w.next()
 	if text == "" || text == "of" || text == "at" {
 		return badUnit("write `rate 10Mbit at 50%`", "the fault %q does not say which rate", w.all)
@@ -260,24 +290,24 @@ func (f *Fault) parseRate(w *words) error {
 	if err := f.Rate.parse(text); err != nil {
 		return err
 	}
-	f.Who, f.Share = "nodes", 1
 	if w.skip("of") {
-		return f.parseWho(w)
+		return f.parseWho(w, fw)
+	}
+	if f.Who, f.Share = fw.everyone, 1; f.Who == "" {
+		return badUnit("write `rate "+f.Rate.String()+" of "+fw.several+" at 50%`", "the fault %q does not say whose rate", w.all)
 	}
 	return nil
 }
 
-var groups = []string{"seeders", "leechers", "nodes"}
-
 // parseWho reads "leechers", "2 leechers" or "25% of leechers".
-func (f *Fault) parseWho(w *words) error {
-	const example = "write `seeders`, `2 leechers` or `25% of leechers`"
+func (f *Fault) parseWho(w *words, fw *faultWords) error {
+	example := fw.whom
 	f.Share = 1
 	first := w.next()
 	group := first
 	switch {
 	case first == "all" || first == "the":
-		return badUnit("leave the word away: `leechers` are all of them", "unexpected %q in the fault %q", first, w.all)
+		return badUnit("leave the word away: `"+fw.several+"` are all of them", "unexpected %q in the fault %q", first, w.all)
 	case first == "" || first == "at":
 		return badUnit(example, "the fault %q does not say whom", w.all)
 	case strings.HasSuffix(first, "%"):
@@ -290,45 +320,48 @@ func (f *Fault) parseWho(w *words) error {
 		}
 		f.Share = float64(share)
 		if !w.skip("of") {
-			return badUnit("write `"+first+" of leechers`", "the fault %q does not say of whom %s are", w.all, first)
+			return badUnit("write `"+first+" of "+fw.several+"`", "the fault %q does not say of whom %s are", w.all, first)
 		}
 		group = w.next()
 	case first[0] >= '0' && first[0] <= '9':
-		count, err := parseCount(first, "a fault")
+		count, err := countOf(first, "a fault", fw.most, fw.mostText)
 		if err != nil {
 			return err
 		}
 		f.Count, f.Share = count, 0
 		if w.peek() == "of" {
-			return badUnit(fmt.Sprintf("write `%d leechers`, or `%d%% of leechers`", count, count), "unexpected \"of\" in the fault %q", w.all)
+			return badUnit(fmt.Sprintf("write `%d %s`, or `%d%% of %[2]s`", count, fw.several, count), "unexpected \"of\" in the fault %q", w.all)
 		}
 		if group = w.next(); count == 1 {
 			group = strings.TrimSuffix(group, "s") + "s"
 		}
 	}
-	if !slices.Contains(groups, group) {
+	if fw.single != "" && strings.TrimSuffix(group, "s") == fw.single && group != first {
+		return badUnit("write `"+fw.single+"`", "there is one %s, and the fault %q names some", fw.single, w.all)
+	}
+	if !slices.Contains(fw.groups, group) {
 		hint := example
-		if c := nearest(group, groups); c != "" {
+		if c := nearest(group, fw.groups); c != "" {
 			hint = "did you mean `" + c + "`?"
 		}
 		if group == "" || group == "at" {
 			return badUnit(hint, "the fault %q does not say whom", w.all)
 		}
-		return badUnit(hint, "%q is not seeders, leechers or nodes", group)
+		return badUnit(hint, "%q is not %s", group, oneOf(fw.groups))
 	}
 	f.Who = group
 	return nil
 }
 
 // parseWhen reads "at 50%" or "at 10s".
-func (f *Fault) parseWhen(w *words) error {
+func (f *Fault) parseWhen(w *words, fw *faultWords) error {
 	if w.peek() != "" && w.peek() != "at" {
 		return badUnit("then comes when: `at 50%` or `at 10s`", "unexpected %q in the fault %q", w.peek(), w.all)
 	}
 	w.next()
 	text := w.next()
 	if text == "" {
-		return badUnit("add `at 50%`, when the leechers have half of all their content together, or `at 10s`, so long after the release", "the fault %q does not say when", w.all)
+		return badUnit("add `at 50%`, when "+fw.half+", or `at 10s`, so long after "+fw.start, "the fault %q does not say when", w.all)
 	}
 	if strings.HasSuffix(text, "%") {
 		var share Fraction
@@ -336,7 +369,7 @@ func (f *Fault) parseWhen(w *words) error {
 			return err
 		}
 		if share == 1 {
-			return badUnit("at most 99.9%", "at 100%% the leechers have everything, and the fault %q comes too late", w.all)
+			return badUnit("at most 99.9%", "at 100%% %s, and the fault %q comes too late", fw.all, w.all)
 		}
 		f.Part = float64(share)
 		return nil
@@ -414,6 +447,12 @@ func shareOf(n int, share float64) int {
 const maxCount = 256
 
 func parseCount(text, of string) (int, error) {
+	return countOf(text, of, maxCount, swarmFaults.mostText)
+}
+
+// countOf reads a number of nodes, at most so many; mostText says what a larger
+// one would be.
+func countOf(text, of string, most int, mostText string) (int, error) {
 	if text == "" {
 		return 0, badUnit("write a number such as 4", "%s has no number of nodes", of)
 	}
@@ -423,8 +462,8 @@ func parseCount(text, of string) (int, error) {
 		return 0, numberError(text)
 	case n == 0:
 		return 0, badUnit("at least 1", "%s of 0 nodes is none", of)
-	case n > maxCount:
-		return 0, badUnit("at most 256", "%s is more nodes than a swarm can have", text)
+	case n > most:
+		return 0, badUnit(fmt.Sprintf("at most %d", most), "%s is %s", text, mostText)
 	}
 	return n, nil
 }
@@ -480,4 +519,10 @@ func (w *words) end(hint string) error {
 		return nil
 	}
 	return badUnit(hint, "unexpected %q in %q", w.peek(), w.all)
+}
+
+// oneOf is a list of words: "seeders, leechers or nodes".
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -115,7 +115,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 	for i := range spec.Options {
 		opt := &spec.Options[i]
 		switch {
-		case given[opt.Name] != "" || n != nil && n.get(opt.Name) != nil:
+		case given[opt.Name] != "" || n != nil && n.get(opt.Name) != nil, opt.Required && d.varies(opt.Name):
 		case opt.Required:
 			p := path + ".with." + opt.Name
 			d.fail(p, d.first(path+".with", path+".use", path), opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)

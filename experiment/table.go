@@ -18,6 +18,7 @@ type field struct {
 	enum     []string
 	required bool
 	noSplit  bool
+	onOff    bool // a mapping that true stands for, with all defaults, and false for none
 	scenario string
 	element  bool         // stands for one entry of a list
 	axis     bool         // may be a list, which makes it a factor
@@ -47,7 +48,7 @@ func tableOf(t reflect.Type) table {
 		f := field{
 			key: key, doc: tag.Get("doc"), def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
 			zero: tag.Get("zero"), form: tag.Get("form"), label: tag.Get("label"), required: tag.Get("required") == "true",
-			noSplit: tag.Get("split") == "no", scenario: tag.Get("scenario"), typ: sf.Type, index: i,
+			noSplit: tag.Get("split") == "no", onOff: tag.Get("onoff") == "yes", scenario: tag.Get("scenario"), typ: sf.Type, index: i,
 		}
 		if e := tag.Get("enum"); e != "" {
 			f.enum = strings.Split(e, ",")

@@ -30,12 +30,26 @@ func (p *Plan) WriteText(w io.Writer) error {
 	t.line("")
 	t.wrap("systems", p.systemsText())
 	t.wrap("link", p.linkText())
-	t.wrap("data", p.dataText())
-	if e.Disseminate == nil {
-		t.wrap(e.Scenario, p.scenarioText())
+	if e.Sync != nil {
+		t.wrap("chain", p.chainText())
 	} else {
+		t.wrap("data", p.dataText())
+	}
+	switch {
+	case e.Disseminate != nil:
 		t.wrap("swarm", p.scenarioText())
 		t.wrap("machine", p.swarmText())
+	case e.Sync != nil:
+		t.wrap(e.Scenario, p.scenarioText())
+		t.wrap("machine", p.syncMachineText())
+	default:
+		t.wrap(e.Scenario, p.scenarioText())
+	}
+	if f, ok := p.Fractions(); ok {
+		t.wrap("design", f.text(len(p.Cells), len(p.Cells[0].Factors)-1 > len(f.Factors)))
+	}
+	if e.Sync != nil && e.Sync.Search != nil {
+		t.wrap("search", p.searchText())
 	}
 	if u := e.Upload; u != nil && u.Attribution && p.Cells[0].Data.Known() {
 		t.wrap("", "("+attributed(p.Cells[0].Data, p.Cells[0].Upload.Concurrency)+")")
@@ -44,12 +58,20 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.wrap("need", u.Need.text())
 	}
 	t.wrap("limits", p.limitsText())
-	t.wrap("trials", fmt.Sprintf("%d = %s × (%s + %s), blocks shuffled by seed %d",
-		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
+	atMost := ""
+	if e.Sync != nil && e.Sync.Search != nil {
+		atMost = "at most "
+	}
+	t.wrap("trials", fmt.Sprintf("%s%d = %s × (%s + %s), blocks shuffled by seed %d",
+		atMost, p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
 	if u := e.Repetitions.Until; u != nil {
 		t.wrap("until", fmt.Sprintf("%s is known within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
 	}
-	t.wrap("estimate", p.Estimate.Text())
+	if e.Sync != nil && e.attached() {
+		t.wrap("estimate", "until the node is in sync, for at most "+e.Limits.Deadline.String())
+	} else {
+		t.wrap("estimate", p.Estimate.text(contentOf(e)))
+	}
 	t.wrap("", "("+p.Estimate.How+")")
 	for _, c := range e.Where {
 		t.wrap("where", c)
@@ -95,6 +117,7 @@ func (p *Plan) Warnings() []string {
 	if text := p.uneven(); text != "" {
 		warnings = append(warnings, text)
 	}
+	warnings = append(warnings, p.syncWarnings()...)
 	return append(warnings, p.impatient()...)
 }
 
@@ -191,6 +214,8 @@ func (p *Plan) scenarioText() string {
 		return e.Collect.text()
 	case e.Disseminate != nil:
 		return e.Disseminate.text(e.Baseline != "none")
+	case e.Sync != nil:
+		return p.syncText()
 	}
 	r := p.Experiment.Retrieve
 	if r == nil {
@@ -306,7 +331,7 @@ func (t *textPage) cells(p *Plan) {
 	for _, f := range p.Cells[0].Factors {
 		header = append(header, f.Label)
 	}
-	header = append(header, "one trial", "file bytes", "limited by")
+	header = append(header, "one trial", contentOf(&p.Experiment)+" bytes", "limited by")
 	rows := [][]string{header}
 	long := p.longValues()
 	cut := -1

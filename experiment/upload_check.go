@@ -42,9 +42,12 @@ func (d *decoder) onlyLoads(e *Experiment) {
 	if e.Scenario == "collect" {
 		refuse("data", "take it away, or ask with the scenario upload", "`data` has no meaning for the scenario collect: it stores nothing")
 	}
+	if e.Scenario == "sync" {
+		refuse("data", "take it away: `sync.blocks` and `sync.transactions` say how long the chain is", "`data` has no meaning for the scenario sync: no objects are stored")
+	}
 	if e.Scenario != "upload" {
 		for _, f := range tableOf(dataType).fields {
-			if e.Scenario != "collect" && f.key != "objects" && f.key != "size" {
+			if e.Scenario != "collect" && e.Scenario != "sync" && f.key != "objects" && f.key != "size" {
 				refuse("data."+f.key, "take it away; the other scenarios have `objects` and `size`", "`data.%s` is for the scenario upload, not for %s", f.key, e.Scenario)
 			}
 		}

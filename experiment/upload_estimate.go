@@ -69,7 +69,18 @@ func (b Bound) text(seconds, bytes float64) (took, moved string) {
 
 // Text is the estimate in words: "2.7 s and 151 MB of file bytes", "at least
 // 3 h 03 min and …", or why there is none.
-func (e Estimate) Text() string {
+func (e Estimate) Text() string { return e.text("file") }
+
+// contentOf is what kind of bytes an experiment counts.
+func contentOf(e *Experiment) string {
+	if e.Scenario == "sync" {
+		return "chain"
+	}
+	return "file"
+}
+
+// text is the estimate in words, of so called bytes.
+func (e Estimate) text(content string) string {
 	took, moved := e.Bound.text(e.Seconds, e.Bytes)
 	switch {
 	case e.Bound == Unknown:
@@ -79,7 +90,7 @@ func (e Estimate) Text() string {
 	case e.Bytes == 0:
 		return took
 	}
-	return took + " and " + moved + " of file bytes"
+	return took + " and " + moved + " of " + content + " bytes"
 }
 
 // howUpload says what the estimate of a load test assumed.

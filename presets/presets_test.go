@@ -3,6 +3,7 @@ package presets
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +29,10 @@ func catalog() experiment.Catalog {
 		{Name: "bittorrent", Modes: []string{"start"}, Spreads: true},
 		{Name: "codex", Modes: []string{"start", "attach"}, Spreads: true},
 		{Name: "fanout", Modes: []string{"start"}, Baseline: true, Spreads: true},
+		{Name: "sia-chain", Modes: []string{"start"}, Follows: true, Options: []experiment.OptionSpec{
+			{Name: "subscriber", Type: "enum", Enum: []string{"none", "personal", "full"}, Default: "none"}, {Name: "db_sync", Type: "enum", Enum: []string{"on", "off"}, Default: "on"},
+			{Name: "sync_interval", Type: "duration", Default: "5s"}, {Name: "send_block_timeout", Type: "duration", Default: "1m0s"}, {Name: "send_blocks_timeout", Type: "duration", Default: "2m0s"},
+		}},
 		{Name: "boost", Modes: []string{"attach"}, HTTP: true, Options: []experiment.OptionSpec{{Name: "url", Type: "string", Required: true}, {Name: "list", Type: "string", Required: true}}},
 	}
 }
@@ -66,7 +71,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %s", p.Name, w)
 		}
 	}
-	if got := strings.Join(names, " "); got != "boost-retrieval codex-dissemination quickstart sia-best-case sia-real-data sia-worst-case tahoe-objects tahoe-overhead" {
+	if got := strings.Join(names, " "); got != "boost-retrieval codex-dissemination quickstart sia-best-case sia-real-data sia-sync sia-timeouts sia-worst-case tahoe-objects tahoe-overhead" {
 		t.Errorf("presets are %s", got)
 	}
 	if _, err := Get("slowstart"); err == nil || !strings.Contains(err.Error(), "quickstart") {
@@ -336,5 +341,85 @@ func TestCodexDisseminationScales(t *testing.T) {
 	p = plan(t, "codex-dissemination", "disseminate.seeders=1", "disseminate.faults=none,crash seeders at 50% for 1m")
 	if len(p.Cells) != 2*4*(4*3+1) {
 		t.Errorf("%d cells", len(p.Cells))
+	}
+}
+
+// The study's three steps, all combinations of them, and what its header promises.
+func TestSiaSync(t *testing.T) {
+	p := plan(t, "sia-sync")
+	got := map[string]bool{}
+	for _, c := range p.Cells {
+		s := c.Sync
+		got[s.Storage+" "+s.Vary["subscriber"]+" "+s.Vary["sync_interval"]+" "+s.Vary["send_block_timeout"]+" "+s.Vary["send_blocks_timeout"]] = true
+		if s.Peers != 4 || s.Trouble != "1 silent" || s.Form != "v2" || !s.Replay {
+			t.Errorf("%s: %+v", c.ID, s)
+		}
+		if c.Estimate.Operation > p.Experiment.Limits.Deadline.Seconds()/4 {
+			t.Errorf("%s: a sync takes %.0f s, too near its deadline", c.ID, c.Estimate.Operation)
+		}
+	}
+	for _, storage := range []string{"disk", "ram"} {
+		for _, subscriber := range []string{"full", "none"} {
+			for _, timeouts := range []string{"5s 1m0s 2m0s", "500ms 2s 5s"} {
+				if cell := storage + " " + subscriber + " " + timeouts; !got[cell] {
+					t.Errorf("no cell %s", cell)
+				}
+			}
+		}
+	}
+	// The default, which all are compared with, is the first.
+	first := p.Cells[0]
+	if len(p.Cells) != 8 || len(got) != 8 || first.Sync.Storage != "disk" || first.Sync.Vary["subscriber"] != "full" || first.Sync.Vary["sync_interval"] != "5s" || p.Blocks != 5 {
+		t.Errorf("%d cells, %d different, first %+v, %d blocks", len(p.Cells), len(got), first.Sync, p.Blocks)
+	}
+	if minutes := p.Estimate.Seconds / 60; minutes < 15 || minutes > 25 {
+		t.Errorf("its header says twenty minutes, the plan %.0f", minutes)
+	}
+}
+
+// What its header says can be done with --set can be done.
+func TestSiaSyncScales(t *testing.T) {
+	if p := plan(t, "sia-sync", "sync.blocks=1000", "repetitions=3"); p.Estimate.Seconds > 6.5*60 || len(p.Cells) != 8 {
+		t.Errorf("%d cells, %.0f s", len(p.Cells), p.Estimate.Seconds)
+	}
+	p := plan(t, "sia-sync", "sync.design=1/2")
+	if f, ok := p.Fractions(); len(p.Cells) != 4 || !ok || f.Resolution != 3 {
+		t.Errorf("%d cells, %+v", len(p.Cells), f)
+	}
+	p = plan(t, "sia-sync", "sync.search=20m", "sync.peers=4,8", "sync.vary.db_sync=on,off")
+	if len(p.Cells) != 32 || p.Warmup != 0 || p.Estimate.Seconds > 1200 {
+		t.Errorf("%d cells, %d warm-ups, %.0f s", len(p.Cells), p.Warmup, p.Estimate.Seconds)
+	}
+	if p := plan(t, "sia-sync", "sync.form=v1"); p.Cells[0].Sync.Form != "v1" {
+		t.Errorf("%+v", p.Cells[0].Sync)
+	}
+	if p := plan(t, "sia-sync", "sync.faults=none,crash peers at 50% for 5s"); len(p.Cells) != 16 || len(p.Warnings()) > 0 {
+		t.Errorf("%d cells, %s", len(p.Cells), p.Warnings())
+	}
+}
+
+// One curve over timeouts, on an axis.
+func TestSiaTimeouts(t *testing.T) {
+	p := plan(t, "sia-timeouts")
+	last := math.Inf(1)
+	for _, c := range p.Cells {
+		f, _ := c.Factor("sync.vary.send_blocks_timeout")
+		if f.Unit != "s" || f.Number >= last || c.Sync.Vary["sync_interval"] != "" {
+			t.Errorf("%s: %+v", c.ID, f)
+		}
+		last = f.Number
+	}
+	if minutes := p.Estimate.Seconds / 60; len(p.Cells) != 5 || p.Blocks != 8 || minutes > 25 {
+		t.Errorf("%d cells, %d blocks, %.0f minutes", len(p.Cells), p.Blocks, minutes)
+	}
+	if p = plan(t, "sia-timeouts", "sync.vary.send_blocks_timeout=2m,8s,500ms", "repetitions=3"); len(p.Cells) != 3 || p.Estimate.Seconds > 480 {
+		t.Errorf("%d cells, %.0f s", len(p.Cells), p.Estimate.Seconds)
+	}
+	if p = plan(t, "sia-timeouts", "sync.speeds=lognormal 2Mbit x1.5,lognormal 2Mbit x3,lognormal 2Mbit x10"); len(p.Cells) != 15 {
+		t.Errorf("%d cells", len(p.Cells))
+	}
+	p = plan(t, "sia-timeouts", "sync.form=v2", "sync.vary={timeout: [{2m: {send_block_timeout: 2m, send_blocks_timeout: 2m}}, {2s: {send_block_timeout: 2s, send_blocks_timeout: 2s}}]}")
+	if f, _ := p.Cells[1].Factor("sync.vary.timeout"); len(p.Cells) != 2 || f.Number != 2 || p.Cells[1].Sync.Vary["send_block_timeout"] != "2s" {
+		t.Errorf("%d cells, %+v", len(p.Cells), p.Cells[1])
 	}
 }

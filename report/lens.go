@@ -53,6 +53,8 @@ func lensOf(scenario string) lens {
 		return collectLens()
 	case "disseminate":
 		return disseminateLens()
+	case "sync":
+		return syncLens()
 	}
 	return retrieveLens()
 }

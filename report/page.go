@@ -159,7 +159,7 @@ func (r *Report) facts() []Pair {
 		trials += fmt.Sprintf(", %d planned", run.Planned)
 	}
 	operations := "Operations"
-	if r.swarms != nil {
+	if r.swarms != nil || r.syncs != nil {
 		operations = capital(r.lens.operation[1])
 	}
 	facts := []Pair{{"Trials", trials}, {operations, count(run.Operations)}}

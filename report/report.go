@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // Format is the version of the summary's JSON schema (docs/results.md).
@@ -52,6 +53,9 @@ type Report struct {
 	Trends      []Trend         `json:"trends,omitempty"`
 	Loads       []LoadTest      `json:"loads,omitempty"`  // of the scenarios upload and collect
 	Swarms      []Swarm         `json:"swarms,omitempty"` // of the scenario disseminate
+	Syncs       []Synced        `json:"syncs,omitempty"`  // of the scenario sync, like those that follow
+	Tunings     []Tuning        `json:"tunings,omitempty"`
+	Shapes      []NumberShape   `json:"shapes,omitempty"`
 	Invalid     []InvalidTrial  `json:"invalid"`
 	Skipped     []SkippedCell   `json:"skipped"`
 	Links       []Link          `json:"links"`
@@ -72,6 +76,11 @@ type Report struct {
 	checks   map[int64]record.LinkCheck // of shaped links, by trial
 	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link
 	swarms   map[int64]*spread          // what trials of the scenario disseminate recorded of their nodes, by trial
+
+	syncs     map[int64]*following         // what trials of the scenario sync recorded of their fresh node, by trial
+	factors   []syncFactor                 // that vary in a run of it
+	walked    []record.Event               // of a search
+	constants map[string][]system.Constant // in the code of the systems, by system
 }
 
 // Answer is what the run says of one system.

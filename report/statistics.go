@@ -54,8 +54,8 @@ func (s Summary) withAll(beyond int, value float64) Summary {
 // operations that would tell it were cut off by the experiment: it is larger
 // than what was watched.
 func censoredAway(key string, t record.Trial) bool {
-	if ofSwarm(key) {
-		return unfinishedLeechers(t)
+	if ofSwarm(key) || ofSync(key) {
+		return unfinishedOperations(t)
 	}
 	switch strings.TrimRight(key, "0123456789") {
 	case "ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p":

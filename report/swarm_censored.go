@@ -16,9 +16,9 @@ var swarmTimes = []string{"time_last", "time_median", "time_p25", "time_p75", "d
 // ofSwarm reports whether a metric is one of them.
 func ofSwarm(key string) bool { return slices.Contains(swarmTimes, key) }
 
-// unfinishedLeechers reports whether a trial has leechers that did not come to
-// their end.
-func unfinishedLeechers(t record.Trial) bool {
+// unfinishedOperations reports whether a trial has leechers, or a fresh node, that
+// did not come to their end.
+func unfinishedOperations(t record.Trial) bool {
 	for o, n := range t.Outcomes {
 		if o != record.OK.String() && n > 0 {
 			return true
@@ -30,7 +30,7 @@ func unfinishedLeechers(t record.Trial) bool {
 // side is on which side of all others a value lies that is known only to be
 // beyond what was watched.
 func side(m record.Metric) float64 {
-	if strings.HasPrefix(m.Key, "speed_") {
+	if strings.HasPrefix(m.Key, "speed_") || ofSync(m.Key) && m.Better == record.Higher {
 		return math.Inf(-1)
 	}
 	return math.Inf(1)

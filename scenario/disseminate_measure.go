@@ -149,7 +149,7 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	}
 	put("disk_median", stats.ProductLimit(disk, 0.5))
 	put("first_byte", stats.ProductLimit(first, 0.5))
-	put("start_spread", t.spread())
+	put("start_spread", t.startSpread())
 	put("stalls", float64(t.stalls))
 	put(contentReceived, float64(t.verified))
 	t.lineMetrics(put, load.Metrics["time_last"])
@@ -164,8 +164,8 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	return load
 }
 
-// spread is that of the leechers' starts in seconds; NaN: none was told of its task.
-func (t *swarmTrial) spread() float64 {
+// startSpread is that of the leechers' starts in seconds; NaN: none was told of its task.
+func (t *swarmTrial) startSpread() float64 {
 	earliest, latest := math.NaN(), math.NaN()
 	for _, m := range t.leechers {
 		if m.leecher.called == 0 {
@@ -198,17 +198,17 @@ func (t *swarmTrial) lineMetrics(put func(string, float64), last float64) {
 func (t *swarmTrial) trafficMetrics(put func(string, float64)) {
 	var received, content, sent, seeders, payload, of float64
 	for _, m := range t.members {
-		sent += m.traffic.Sent
+		sent += t.crossed(m.place).Sent
 		l := m.leecher
 		if l == nil {
-			seeders += m.traffic.Sent
+			seeders += t.crossed(m.place).Sent
 			continue
 		}
 		f, _ := t.ops(m)
 		if f.Outcome != record.OK {
 			continue
 		}
-		received += m.traffic.Received
+		received += t.crossed(m.place).Received
 		content += float64(t.size)
 		if m.life == 0 && l.last.Received > 0 {
 			payload += float64(l.last.Received)

@@ -71,12 +71,8 @@ func (t *swarmTrial) conclude(whole bool) {
 		}
 	}
 	for _, f := range t.faults {
-		if f.begun && f.For > 0 && f.undone == 0 && whole {
-			t.notes = append(t.notes, fmt.Sprintf("the fault %q was not undone before the load was over, %.3g s after the release", f.Fault, (t.ended-t.released).Seconds()))
-		}
-		if !f.begun && whole {
-			t.notes = append(t.notes, fmt.Sprintf("the fault %q never came: the leechers had %.3g %% of all content at most when the load was over, %.3g s after the release",
-				f.Fault, 100*float64(t.most)/(float64(t.size)*float64(len(t.leechers))), (t.ended-t.released).Seconds()))
+		if whole {
+			t.unhappened(&f.courseFault, fmt.Sprintf("the leechers had %.3g %% of all content at most", 100*float64(t.most)/(float64(t.size)*float64(len(t.leechers)))), "the release")
 		}
 	}
 }

@@ -31,11 +31,8 @@ func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {
 	return at
 }
 
-// errOver ends what goes on beside the leechers when the load is over.
-var errOver = errors.New("the trial's load is over")
-
-// run releases the leechers and returns when it is decided what becomes of each.
-func (t *swarmTrial) run(ctx context.Context) error {
+// spread releases the leechers and returns when it is decided what becomes of each.
+func (t *swarmTrial) spread(ctx context.Context) error {
 	load, cancel := context.WithCancelCause(ctx)
 	t.load = load
 	barrier := make(chan struct{})
@@ -52,74 +49,20 @@ func (t *swarmTrial) run(ctx context.Context) error {
 		})
 	}
 	ready.Wait()
-	t.mu.Lock()
-	for _, m := range t.members {
-		t.mourn(m)
-	}
-	t.released = t.now()
-	for _, m := range t.leechers {
-		m.leecher.released = t.released + m.leecher.offset
-	}
-	for _, f := range t.faults {
-		t.plan(f)
-	}
-	t.mu.Unlock()
-	close(barrier)
-	err := t.await(ctx)
-	t.mu.Lock()
-	t.ended = t.now()
-	t.mu.Unlock()
-	cancel(errOver)
-	t.group.Wait()
-	return err
-}
-
-// await returns when the load is over.
-func (t *swarmTrial) await(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		if err := t.failure.Load(); err != nil {
-			return *err
+	release := func() {
+		for _, m := range t.members {
+			t.mourn(m)
 		}
-		t.mu.Lock()
-		now := t.now()
-		over, next := t.judge(now)
-		done, verified := t.done, t.verified
-		tell := t.sink.Progress != nil && time.Since(t.said) >= progressEvery
-		if tell {
-			t.said = time.Now()
+		for _, m := range t.leechers {
+			m.leecher.released = t.released + m.leecher.offset
 		}
-		t.mu.Unlock()
-		if tell {
-			t.sink.Progress(int64(done), verified)
+		for _, f := range t.faults {
+			t.plan(&f.courseFault, func() { t.begin(f) }, func() { t.undo(f) })
 		}
-		if over {
-			return nil
-		}
-		timer.Reset(next - now)
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-t.changed:
-		case <-timer.C:
-		}
+		t.reached()
+		close(barrier)
 	}
-}
-
-// progressEvery is how often the user is told how far the leechers are.
-const progressEvery = 200 * time.Millisecond
-
-// until waits for a moment of the trial; false: the load was over before.
-func (t *swarmTrial) until(moment time.Duration) bool {
-	timer := time.NewTimer(moment - t.now())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return t.load.Err() == nil
-	case <-t.load.Done():
-		return false
-	}
+	return t.run(cancel, release, t.judge, func() (done, bytes int64) { return int64(t.done), t.verified })
 }
 
 // lead takes a leecher through the trial, from its arrival on.
@@ -154,7 +97,7 @@ func (t *swarmTrial) fetch(m *member) {
 		m.leecher.called = begun
 	}
 	t.mu.Unlock()
-	one, cancel := context.WithTimeout(t.load, t.startLimit())
+	one, cancel := context.WithTimeout(t.load, t.starting)
 	err := m.node.Fetch(one, t.ref, from)
 	cancel()
 	now := t.now()

@@ -13,7 +13,6 @@ type member struct {
 	*swarmNode
 	address string
 	leecher *leecher // nil: a seeder
-	traffic Traffic  // when the load began, then what came since
 
 	life int   // starts of its daemon that this trial knows of: answers of an earlier one are void
 	down bool  // killed on purpose, and not ready again
@@ -221,13 +220,5 @@ func (t *swarmTrial) completed(m *member) {
 	t.done++
 	if !t.stay.Forever {
 		t.group.Go(func() { t.leave(m, m.leecher.ended+t.stay.For) })
-	}
-}
-
-// wake lets the trial be judged anew.
-func (t *swarmTrial) wake() {
-	select {
-	case t.changed <- struct{}{}:
-	default:
 	}
 }

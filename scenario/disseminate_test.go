@@ -496,7 +496,7 @@ func TestSwarmStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := trial.spread(); !math.IsNaN(got) {
+		if got := trial.startSpread(); !math.IsNaN(got) {
 			t.Errorf("the spread of no starts is %v", got)
 		}
 	})
@@ -742,12 +742,12 @@ func TestSwarmBlind(t *testing.T) {
 			}
 		})
 	}
-	trial := &swarmTrial{released: time.Minute, every: 50 * time.Millisecond}
-	f := &swarmFault{Fault: experiment.Fault{At: 10 * time.Second, Part: math.NaN()}}
-	if late := trial.late(f, 70*time.Second+500*time.Millisecond); late != "" {
+	trial := &course{released: time.Minute, every: 50 * time.Millisecond}
+	f := &courseFault{Fault: experiment.Fault{At: 10 * time.Second, Part: math.NaN()}}
+	if late := trial.late(f, 70*time.Second+500*time.Millisecond, 0, "it", "the release"); late != "" {
 		t.Errorf("a fault half a second late: %s", late)
 	}
-	if late := trial.late(f, 75*time.Second); !strings.Contains(late, "15 s after the release, 5 s late") {
+	if late := trial.late(f, 75*time.Second, 0, "it", "the release"); !strings.Contains(late, "15 s after the release, 5 s late") {
 		t.Errorf("a fault 5 s late: %q", late)
 	}
 }

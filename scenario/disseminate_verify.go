@@ -22,9 +22,9 @@ func (t *swarmTrial) verify(ctx context.Context) error {
 	}
 	begun := t.now()
 	// What went wrong with one is its outcome.
-	_ = t.eachMember(ctx, whole, "verify", t.deadline+t.startLimit(), func(ctx context.Context, m *member) error {
-		if m.dead() != nil || m.down || m.died != nil {
-			err := within(ctx, t.startLimit(), func(ctx context.Context) error { return m.restart(ctx, true) })
+	_ = t.eachMember(ctx, whole, "verify", t.deadline+t.starting, func(ctx context.Context, m *member) error {
+		if ended(m.node.Processes()) != nil || m.down || m.died != nil {
+			err := within(ctx, t.starting, func(ctx context.Context) error { return m.restart(ctx, true) })
 			if err != nil {
 				m.leecher.checked, m.leecher.unread = true, err
 				return nil
@@ -112,7 +112,7 @@ func (t *swarmTrial) leave(m *member, at time.Duration) {
 		return
 	}
 	begun := t.now()
-	err := within(t.load, t.startLimit(), func(ctx context.Context) error { return m.node.Forget(ctx, t.ref) })
+	err := within(t.load, t.starting, func(ctx context.Context) error { return m.node.Forget(ctx, t.ref) })
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,7 +177,7 @@ func (t *swarmTrial) clean(ctx context.Context) {
 		return
 	}
 	_ = t.eachMember(ctx, t.members, "clean", time.Minute, func(ctx context.Context, m *member) error {
-		if m.stale || m.dead() != nil {
+		if m.stale || ended(m.node.Processes()) != nil {
 			m.stale = true
 			if m.restarter == nil {
 				return nil

@@ -12,33 +12,18 @@ import (
 // takes longer, those in between drop out.
 func (t *swarmTrial) watch(i int, m *member) {
 	phase := t.released + t.every*time.Duration(i+1)/time.Duration(len(t.leechers))
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		now := t.now()
-		next := phase
-		if now >= phase {
-			next += ((now-phase)/t.every + 1) * t.every
-		}
-		timer.Reset(next - now)
-		select {
-		case <-t.load.Done():
-			return
-		case <-timer.C:
-		}
+	t.polls(phase, func() (enough bool) {
 		t.mu.Lock()
 		// One that has all may lose it and begin anew, while a fault is to come.
 		over := m.leecher.ended > 0 && (!m.leecher.complete() || len(t.faults) == 0)
 		ask := m.serving() && m.leecher.told && m.leecher.ended == 0
 		life := m.life
 		t.mu.Unlock()
-		if over {
-			return
-		}
-		if ask {
+		if ask && !over {
 			t.ask(m, life)
 		}
-	}
+		return over
+	})
 }
 
 // ask asks a leecher how far it is.

@@ -64,16 +64,16 @@ type Site struct {
 	// in memory; remove it when done. RAM fails, without taking memory, when there is
 	// not enough for size bytes. They say what the directory is on ("ext4 on /dev/vda",
 	// "tmpfs of 2 GiB"). Nil for other deployments than chains.
-	Disk func(ctx context.Context) (StoreDir, error)
-	RAM  func(ctx context.Context, size int64) (StoreDir, error)
-	Self       []string // command prefix of our own subcommands
-	Dir        string   // scratch directory, kept until the run ends
-	Seed       uint64   // of the data: names and contents; of an attached system another one in each session
-	Run        string   // names the run directory, the same in all its sessions
-	Limits     experiment.Limits
-	Kept       string        // directory of the run directory for what later sessions need; made by who writes there; empty: none
-	Base       string        // directory that relative paths of the experiment file start from
-	Steady     time.Duration // window of exit.steady; 0: nobody asks for it
+	Disk   func(ctx context.Context) (StoreDir, error)
+	RAM    func(ctx context.Context, size int64) (StoreDir, error)
+	Self   []string // command prefix of our own subcommands
+	Dir    string   // scratch directory, kept until the run ends
+	Seed   uint64   // of the data: names and contents; of an attached system another one in each session
+	Run    string   // names the run directory, the same in all its sessions
+	Limits experiment.Limits
+	Kept   string        // directory of the run directory for what later sessions need; made by who writes there; empty: none
+	Base   string        // directory that relative paths of the experiment file start from
+	Steady time.Duration // window of exit.steady; 0: nobody asks for it
 	// Event records something that happened; Say tells the user.
 	Event func(kind, what, detail string, took time.Duration)
 	Say   func(text string)
@@ -256,7 +256,9 @@ type NodeUsage struct {
 }
 
 // All lists the scenarios.
-func All() []Scenario { return []Scenario{Retrieve{}, Overhead{}, Upload{}, Collect{}, Disseminate{}} }
+func All() []Scenario {
+	return []Scenario{Retrieve{}, Overhead{}, Upload{}, Collect{}, Disseminate{}, Sync{}}
+}
 
 // ByName finds a scenario; nil when there is none of that name.
 func ByName(name string) Scenario {

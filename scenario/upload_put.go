@@ -11,6 +11,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
+// readied is an object that is recorded as being put, and its content open.
+type readied struct {
+	object int
+	job    *record.Job
+	from   *source
+}
+
 // attempt does one attempt to store an object, which is under way, and says what
 // becomes of it then. Its error is of what surrounds the operation.
 func (t *uploadTrial) attempt(ctx context.Context, worker, object int) error {
@@ -24,17 +31,34 @@ func (t *uploadTrial) attempt(ctx context.Context, worker, object int) error {
 			return err
 		}
 	}
+	r, err := t.ready(object)
+	if r == nil || err != nil {
+		return err
+	}
+	return t.store(ctx, worker, r)
+}
+
+// ready brings an object, which is under way, to where it can be put; nil when
+// its content cannot be read, and it was given up.
+func (t *uploadTrial) ready(object int) (*readied, error) {
 	job := t.job(object)
 	job.State, job.Attempts, job.Began = record.JobPutting, job.Attempts+1, t.sink.Now()
 	from, err := openSource(t.set, object)
 	if err != nil {
 		job.Attempts--
-		return t.unreadable(object, job, err)
+		return nil, t.unreadable(object, job, err)
 	}
-	defer from.close()
 	if err := t.write(*job); err != nil {
-		return err
+		from.close()
+		return nil, err
 	}
+	return &readied{object, job, from}, nil
+}
+
+// store puts an object that is ready, and says what becomes of it.
+func (t *uploadTrial) store(ctx context.Context, worker int, r *readied) error {
+	object, job, from := r.object, r.job, r.from
+	defer from.close()
 	t.begun(job)
 	w := watch(ctx, t.site.Limits)
 	job.Began = t.sink.Now()

@@ -46,25 +46,8 @@ func newQueue(n int, now func() time.Duration) *queue {
 func (q *queue) take(ctx context.Context, waits func()) (object int, ok bool) {
 	for ctx.Err() == nil {
 		q.mu.Lock()
-		wait := time.Duration(-1)
-		if len(q.retry) > 0 {
-			wait = q.retry[0].due - q.now()
-		}
-		switch {
-		case len(q.retry) > 0 && wait <= 0:
-			object, ok = heap.Pop(&q.retry).(retryAt).object, true
-		default:
-			for q.next < q.limit && q.state[q.next] != objectNew {
-				q.next++
-			}
-			if q.next < q.limit {
-				object, ok = q.next, true
-			}
-		}
-		if ok {
-			q.state[object] = objectUnder
-			q.under++
-		}
+		var wait time.Duration
+		object, wait, ok = q.pick()
 		over, again := q.under == 0 && len(q.retry) == 0, q.again
 		q.mu.Unlock()
 		if ok || over {
@@ -74,6 +57,50 @@ func (q *queue) take(ctx context.Context, waits func()) (object int, ok bool) {
 		pause(ctx, wait, again)
 	}
 	return 0, false
+}
+
+// try is take without waiting: ok is false when none can be given out now.
+func (q *queue) try() (object int, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	object, _, ok = q.pick()
+	return object, ok
+}
+
+// pick gives out the object that is next, if one is; else it says after what time
+// one may be, and negative when that does not depend on the time. q.mu is held.
+func (q *queue) pick() (object int, wait time.Duration, ok bool) {
+	wait = -1
+	if len(q.retry) > 0 {
+		wait = q.retry[0].due - q.now()
+	}
+	switch {
+	case len(q.retry) > 0 && wait <= 0:
+		object, ok = heap.Pop(&q.retry).(retryAt).object, true
+	default:
+		for q.next < q.limit && q.state[q.next] != objectNew {
+			q.next++
+		}
+		if q.next < q.limit {
+			object, ok = q.next, true
+		}
+	}
+	if ok {
+		q.state[object] = objectUnder
+		q.under++
+	}
+	return object, wait, ok
+}
+
+// unpick is for an object that was given out and not touched: it is given out
+// again, before others.
+func (q *queue) unpick(object int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.state[object] = objectWaiting
+	q.under--
+	heap.Push(&q.retry, retryAt{0, object})
+	q.changed()
 }
 
 // until has only objects before limit given out.

@@ -164,15 +164,8 @@ func (t *uploadTrial) workers(ctx context.Context, n int) error {
 	for worker := range min(n, max(1, t.set.Len())) {
 		group.Go(func() {
 			defer release()
-			for {
-				object, ok := t.queue.take(ctx, release)
-				if !ok {
-					return
-				}
-				if err := t.attempt(ctx, worker, object); err != nil {
-					cancel(err)
-					return
-				}
+			if err := t.worker(ctx, worker, release); err != nil {
+				cancel(err)
 			}
 		})
 	}

@@ -103,13 +103,16 @@ type Following struct {
 	Connected int    // peers
 	Commits   int64  // transactions that its stores have committed, each at least one fsync where those are on; −1
 	Peers     []PeerShare
-	Trouble   string // the node's own words of what keeps it from going on; empty: nothing
+	// Requests for blocks that timed out, and that failed for other reasons, of all
+	// peers: also those of which it is not known whose they were; −1.
+	TimedOut, Failed int64
+	Trouble          string // the node's own words of what keeps it from going on; empty: nothing
 }
 
 // PeerShare is what a node has got from one of its peers. −1: not told.
 type PeerShare struct {
 	Address  string
-	Blocks   int64         // that it delivered, those twice requested counted once
+	Blocks   int64         // that it delivered; those that came twice count once where the node tells them apart
 	Bytes    int64         // received from it, the protocol included
 	Busy     time.Duration // it took to deliver them
 	Requests int64         // for blocks
@@ -128,9 +131,9 @@ type Replayed struct {
 // Constant is a number that decides about results and cannot be set: it is in the
 // code of the system. Reports say it instead of leaving it out.
 type Constant struct {
-	Name  string // "blocks per request"
-	Value string // "100"
-	What  string // what it decides, and where it stands: one sentence
+	Name  string `json:"name"`  // "blocks per request"
+	Value string `json:"value"` // "100"
+	What  string `json:"what"`  // what it decides, and where it stands: one sentence
 }
 
 // Storeless is embedded by nodes that hold no objects.

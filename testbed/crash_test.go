@@ -3,6 +3,7 @@ package testbed
 import (
 	"bufio"
 	"context"
+	crypto "crypto/rand"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -37,6 +38,16 @@ func parent(dir string) error {
 		return err
 	}
 	fmt.Println("scratch", scratch)
+	if _, err := tb.RAMDisk("store", 1<<20); err != nil {
+		return err
+	}
+	shared := filepath.Join(sharedMemory, scratchPrefix+"ram-"+crypto.Text())
+	fmt.Println("shared", shared)
+	if on, err := FilesystemOf(sharedMemory); err == nil && on.Memory() {
+		if _, err := tb.sharedRAM(shared, 1<<20); err != nil {
+			return err
+		}
+	}
 	var hosts []Host
 	for _, name := range []string{"a", "b"} {
 		h, err := tb.AddHost(ctx, name)
@@ -174,6 +185,11 @@ func (v *victim) remains(said map[string][]string) []string {
 			}
 		}
 	}
+	for _, dir := range said["shared"] {
+		if _, err := os.Lstat(dir); err == nil {
+			out = append(out, dir)
+		}
+	}
 	if b, err := os.ReadFile("/proc/self/mountinfo"); err == nil && strings.Contains(string(b), v.dir) {
 		out = append(out, "a mount in "+v.dir)
 	}
@@ -251,7 +267,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	})
 	t.Logf("%q", removed)
 	all := strings.Join(removed, "\n")
-	if !strings.Contains(all, said["scratch"][0]) || !strings.Contains(all, "process ") {
+	if !strings.Contains(all, said["scratch"][0]) || !strings.Contains(all, "RAM disk ") || !strings.Contains(all, said["shared"][0]) || !strings.Contains(all, "process ") {
 		t.Errorf("removed only %q", removed)
 	}
 	if left := v.remains(said); len(left) > 0 {

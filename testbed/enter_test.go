@@ -29,6 +29,7 @@ type entered struct {
 	Want  float64
 	OK    bool
 	Echo  bool
+	RAM   string // what a RAM disk is on
 	Error string
 }
 
@@ -69,6 +70,14 @@ func (r *entered) use(dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, tb.Close(ctx)) }()
 	r.Mode = tb.Mode()
+	d, err := tb.RAMDisk("store", 1<<20)
+	if err != nil {
+		return err
+	}
+	r.RAM = d.On
+	if err := os.WriteFile(filepath.Join(d.Path, "file"), []byte("x"), 0o600); err != nil {
+		return err
+	}
 	a, err := tb.AddHost(ctx, "a")
 	if err != nil {
 		return err
@@ -160,7 +169,7 @@ func TestOrdinaryUser(t *testing.T) {
 	if strings.Contains(r.Error, "no user namespaces") {
 		t.Skip(r.Error)
 	}
-	if r.Error != "" || r.UID != 0 || !r.Mode.Namespaces || !r.Echo {
+	if r.Error != "" || r.UID != 0 || !r.Mode.Namespaces || !r.Echo || r.RAM != "tmpfs of 1 MiB" {
 		t.Errorf("got %+v", r)
 	}
 	if r.Mode.Emulator != "none" && (r.RTT < 0.01 || r.Want != 0.01) {
@@ -184,7 +193,7 @@ func TestNoNamespaces(t *testing.T) {
 	cmd, _ := asUser(t)
 	cmd.Env = append(cmd.Env, enteredEnv+"=1") // so Enter does nothing
 	r := report(t, cmd)
-	if r.Error != "" || r.UID == 0 || r.Mode.Namespaces || !r.Echo || r.OK || r.Want != 0.01 {
+	if r.Error != "" || r.UID == 0 || r.Mode.Namespaces || !r.Echo || r.OK || r.Want != 0.01 || r.RAM != "tmpfs (/dev/shm)" {
 		t.Errorf("got %+v", r)
 	}
 	if !strings.Contains(r.Mode.Why, "no network namespaces") || !strings.Contains(r.Mode.Why, "not permitted") {

@@ -29,6 +29,7 @@ type host struct {
 	mu     sync.Mutex
 	procs  []*Process // running ones
 	starts map[string]int
+	traces []*Trace
 }
 
 func (h *host) Name() string     { return h.name }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -47,8 +48,10 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 		every = time.Second
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
+	t.observers.Add(1)
 	go func() {
 		defer close(done)
+		defer t.quiet()
 		began := time.Now()
 		timer := time.NewTimer(0)
 		defer timer.Stop()
@@ -73,7 +76,17 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 	}
 }
 
-// Poll looks at every process and the box once.
+// quiet ends an observation; when it was the last, nobody waits for last words.
+func (t *Testbed) quiet() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.observers.Add(-1) == 0 {
+		t.lastWords = nil
+	}
+}
+
+// Poll looks at every process and the box once. While somebody observes, it also
+// tells the final account of those that were stopped since the last poll.
 func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	t.polling.Lock()
 	defer t.polling.Unlock()
@@ -81,12 +94,13 @@ func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	all := scan()
 	t.mu.Lock()
 	hosts, watched := t.hosts, t.watched
+	samples := t.lastWords
+	t.lastWords = nil
 	t.mu.Unlock()
 	procs := processes(hosts...)
 	if t.hub != nil {
 		procs = append(procs, processes(t.hub)...)
 	}
-	samples := make([]record.Sample, 0, len(procs)+3)
 	for _, p := range procs {
 		samples = append(samples, p.sample(all))
 	}
@@ -122,10 +136,18 @@ func (p *Process) sample(all map[int]stat) record.Sample {
 	p.mu.Unlock()
 	if state != nil { // the kernel's final account is the exact one
 		s.CPU = p.usage.cpu.atLeast((state.UserTime() + state.SystemTime()).Seconds())
+		if u, ok := state.SysUsage().(*syscall.Rusage); ok {
+			s.ReadBytes = p.usage.read.atLeast(float64(u.Inblock) * ioBlock)
+			s.WriteBytes = p.usage.write.atLeast(float64(u.Oublock) * ioBlock)
+		}
 	}
 	s.NetRx, s.NetTx = p.host.traffic()
 	return s
 }
+
+// ioBlock is the unit in which the kernel accounts for reading and writing in
+// getrusage(2); what it counts is the same as in /proc/PID/io.
+const ioBlock = 512
 
 // usageMeter adds up the use of one process tree over its polls.
 type usageMeter struct {

@@ -138,6 +138,9 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 	}
 	h.mu.Lock()
 	h.procs = append(h.procs, p)
+	for _, tr := range h.traces {
+		tr.add(p)
+	}
 	h.mu.Unlock()
 	go p.wait(cmd)
 	return p, nil
@@ -406,7 +409,7 @@ func (p *Process) escalate(ctx context.Context, steps []StopStep) error {
 	p.mu.Unlock()
 	// Who belongs to it must be known before it ends: a child with a session and
 	// an environment of its own cannot be told from others once it is orphaned.
-	p.family(scan())
+	p.parting()
 	began := time.Now()
 	for _, s := range steps {
 		if p.ended(ctx, time.Until(began.Add(s.After))) || ctx.Err() != nil {
@@ -463,6 +466,7 @@ func (p *Process) ended(ctx context.Context, d time.Duration) bool {
 // to kill.
 func (p *Process) forget() {
 	p.closeStdin()
+	p.lastWord()
 	h := p.host
 	h.mu.Lock()
 	for i, q := range h.procs {

@@ -64,8 +64,8 @@ func ServeReaper(ctx context.Context, args []string, stdin io.Reader, stdout io.
 
 const reaperReady = "ready\n"
 
-// CleanDead removes what dead runs of this user left behind: process groups
-// and scratch directories. It says what it removed. Runs that live are not
+// CleanDead removes what dead runs of this user left behind: process groups,
+// RAM disks and scratch directories. It says what it removed. Runs that live are not
 // touched.
 func CleanDead(ctx context.Context) ([]string, error) {
 	dir, err := stateDir()
@@ -111,6 +111,15 @@ func execute(ctx context.Context, f *os.File, path string) ([]string, error) {
 	if w.run.Boot == bootID() {
 		killed, err := w.kill(ctx)
 		removed, errs = append(removed, killed...), append(errs, err)
+	}
+	for _, d := range w.mounts {
+		if !strings.HasPrefix(filepath.Base(d), scratchPrefix) {
+			continue // not made by RAMDisk
+		}
+		if _, err := os.Lstat(d); err == nil {
+			errs = append(errs, removeMount(d))
+			removed = append(removed, "RAM disk "+d)
+		}
 	}
 	for _, d := range w.dirs {
 		if !strings.HasPrefix(filepath.Base(d), scratchPrefix) {

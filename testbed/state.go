@@ -31,13 +31,14 @@ type state struct {
 	mu     sync.Mutex
 	f      *os.File
 	dirs   []string
+	mounts []string // RAM disks
 	reaper *exec.Cmd
 	pipe   *os.File // the watchdog reads the other end: our death closes ours
 }
 
 // entry is one line of the file.
 type entry struct {
-	Kind  string `json:"kind"`            // "run" (first line), "group", "gone" (a group that ended), "dir"
+	Kind  string `json:"kind"`            // "run" (first line), "group", "gone" (a group that ended), "dir", "mount"
 	PID   int    `json:"pid,omitempty"`   // ours, or the group's
 	Birth uint64 `json:"birth,omitempty"` // of PID, in clock ticks since boot
 	Boot  string `json:"boot,omitempty"`  // boot ID: pids mean nothing after a reboot
@@ -212,11 +213,22 @@ func (s *state) addDir(path string) error {
 	return s.write(entry{Kind: "dir", Path: path})
 }
 
-// close removes the scratch directories and the file, and lets the watchdog go.
+// addMount is addDir for a directory on which something is mounted.
+func (s *state) addMount(path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mounts = append(s.mounts, path)
+	return s.write(entry{Kind: "mount", Path: path})
+}
+
+// close removes the mounts, the scratch directories and the file, and lets the watchdog go.
 func (s *state) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
+	for _, d := range s.mounts {
+		errs = append(errs, removeMount(d))
+	}
 	for _, d := range s.dirs {
 		errs = append(errs, os.RemoveAll(d))
 	}
@@ -238,6 +250,7 @@ type will struct {
 	run    entry
 	groups map[int]uint64 // pid → birth
 	dirs   []string
+	mounts []string
 }
 
 func readWill(b []byte) (will, error) {
@@ -256,6 +269,8 @@ func readWill(b []byte) (will, error) {
 			delete(w.groups, e.PID)
 		case "dir":
 			w.dirs = append(w.dirs, e.Path)
+		case "mount":
+			w.mounts = append(w.mounts, e.Path)
 		}
 	}
 	if w.run.Kind == "" {

@@ -11,8 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // Options say what kind of testbed is wanted. The zero value is one with
@@ -53,7 +56,10 @@ type Testbed struct {
 
 	starting sync.WaitGroup // processes that are being started
 
-	shape   shaper
+	shape     shaper
+	observers atomic.Int32    // how many observe now
+	lastWords []record.Sample // of processes that have ended since the last poll, while somebody observes
+
 	polling sync.Mutex // one poll at a time: a counter that seems to fall is taken for a process that has ended
 	box     box
 }

@@ -16,6 +16,7 @@ func catalog() experiment.Catalog {
 		spec := experiment.SystemSpec{
 			Name: info.Name, Summary: info.Summary, Baseline: info.Baseline,
 			HTTP: slices.Contains(info.Can, "http"), Spreads: slices.Contains(info.Can, "spread"),
+			Follows: slices.Contains(info.Can, "follow"),
 		}
 		for _, m := range info.Modes {
 			spec.Modes = append(spec.Modes, string(m))

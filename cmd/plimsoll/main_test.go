@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -34,6 +35,17 @@ func TestScripts(t *testing.T) {
 				var exit *exec.ExitError
 				if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == int(ui.CodeInvalid)) {
 					ts.Fatalf("plimsoll %v: %v", args, err)
+				}
+			},
+			// benchfmt exports a run as benchfmt, of which there is none where the machine
+			// was too busy for a valid trial.
+			"benchfmt": func(ts *testscript.TestScript, _ bool, args []string) {
+				stream, want := "stdout", "Unit success"
+				if err := ts.Exec("plimsoll", "export", args[0], "--format", "benchfmt"); err != nil {
+					stream, want = "stderr", "trials that are over and valid, and this run has none"
+				}
+				if out := ts.ReadFile(stream); !strings.Contains(out, want) {
+					ts.Fatalf("export %v: no %q in\n%s", args, want, out)
 				}
 			},
 		},

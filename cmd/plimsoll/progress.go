@@ -21,6 +21,7 @@ type progress struct {
 	mu       sync.Mutex
 	n, total int
 	current  string
+	blocks   int           // of the chain that the trial follows; 0: it follows none
 	perTrial time.Duration // running mean of a trial with all that surrounds it
 	trials   int
 	first    time.Time
@@ -54,7 +55,11 @@ func (p *progress) Start() {
 		p.ui.Say("%s: going on in %s; the plan has %s of %s", p.title(), dir, trials(e.Trials), strings.Join(systems, ", "))
 		return
 	}
-	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", p.title(), trials(e.Trials), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
+	if p.searches() {
+		p.ui.Say("%s: a search among %d cells of %s, for at most %s", p.title(), len(p.p.Cells), strings.Join(systems, ", "), experiment.RoughDuration(p.p.Experiment.Sync.Search.Budget.Seconds()))
+	} else {
+		p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", p.title(), trials(e.Trials), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
+	}
 	p.ui.Say("estimate: %s; recorded in %s", e.Text(), dir)
 	if n := len(p.p.Skipped); n > 0 {
 		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
@@ -100,7 +105,16 @@ func (p *progress) Begin(n, total int, cell experiment.Cell, block int, warmup b
 	}
 	p.n, p.total = n, total
 	p.current = describeCell(cell)
-	if block != p.block {
+	p.blocks = 0
+	if cell.Sync != nil {
+		p.blocks = cell.Sync.Blocks
+	}
+	switch {
+	case p.searches():
+		if !p.ui.Terminal() && !p.ui.JSON {
+			p.ui.Say("trial %d of at most %d: %s", n, total, p.current)
+		}
+	case block != p.block:
 		p.block = block
 		if !p.ui.Terminal() && !p.ui.JSON {
 			p.ui.Say("%s", p.blockLine(block))
@@ -116,9 +130,19 @@ func (p *progress) blockLine(block int) string {
 	return fmt.Sprintf("block %d of %d%s", block+1, p.p.Blocks, p.left(" (", " left)"))
 }
 
+// searches reports whether it is not known before which cells are executed how often.
+func (p *progress) searches() bool {
+	s := p.p.Experiment.Sync
+	return s != nil && s.Search != nil
+}
+
 func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.blocks > 0 {
+		p.draw(fmt.Sprintf(" · block %d of %d, %s", ops, p.blocks, experiment.RoughBytes(float64(bytes))))
+		return
+	}
 	p.draw(fmt.Sprintf(" · %d ops, %s", ops, experiment.RoughBytes(float64(bytes))))
 }
 
@@ -155,7 +179,11 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 const maxInvalidLines = 5
 
 func (p *progress) draw(tail string) {
-	p.ui.Progress(fmt.Sprintf("%3d/%d  %s%s%s", p.n, p.total, p.current, tail, p.left("  ", " left")))
+	of := "/"
+	if p.searches() {
+		of = " of at most "
+	}
+	p.ui.Progress(fmt.Sprintf("%3d%s%d  %s%s%s", p.n, of, p.total, p.current, tail, p.left("  ", " left")))
 }
 
 // left is the time still to go, from the trials so far or else from the plan,

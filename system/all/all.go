@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/scp"
 	"github.com/plimsoll-project/plimsoll/system/sftp"
+	"github.com/plimsoll-project/plimsoll/system/siachain"
 	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/static"
 	"github.com/plimsoll-project/plimsoll/system/tahoe"
@@ -31,6 +32,7 @@ func All() []system.System {
 		s3.System{},
 		tahoe.System{},
 		siad.System{},
+		siachain.System{},
 		renterd.System{},
 		codex.System{},
 		deluge.System{},

@@ -33,7 +33,7 @@ func TestInfos(t *testing.T) {
 		if i.Has(system.Start) && !i.Embedded && i.Install == "" {
 			t.Errorf("%s: does not say how to install it", i.Name)
 		}
-		if _, err := os.Stat(filepath.Join("..", i.Name, "info.go")); err != nil {
+		if _, err := os.Stat(filepath.Join("..", strings.ReplaceAll(i.Name, "-", ""), "info.go")); err != nil {
 			t.Errorf("%s: its package is elsewhere: %v", i.Name, err)
 		}
 		for _, o := range i.Options {

@@ -35,7 +35,8 @@ func TestInNamespaces(t *testing.T) {
 			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
 				systemtest.Need(t, daemon(i.Name), s.Check(t.Context(), opt))
 				hosts := systemtest.HostsOf(t, testbed.Options{IPv6: true}, 3)
-				c, err := s.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt})
+				follows := slices.Equal(i.Can, []string{"follow"})
+				c, err := s.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt, Follow: follows, Cache: t.TempDir()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -47,6 +48,10 @@ func TestInNamespaces(t *testing.T) {
 				}
 				if len(c.Nodes()) != want {
 					t.Errorf("%d nodes on 2 hosts, want %d", len(c.Nodes()), want)
+				}
+				if follows {
+					followsIn(t, c.(system.Chains))
+					return
 				}
 				if !slices.Contains(i.Can, "put") { // a swarm
 					spreads(t, c)
@@ -106,5 +111,35 @@ func spreads(t *testing.T, c system.Cluster) {
 	var got bytes.Buffer
 	if err := to.ReadBack(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 		t.Errorf("read back: %d bytes, %v", got.Len(), err)
+	}
+}
+
+// followsIn hands a chain from the second node to the first.
+func followsIn(t *testing.T, c system.Chains) {
+	t.Helper()
+	ctx := systemtest.Context(t)
+	chain, err := c.Chain(ctx, system.ChainSpec{Blocks: 120, Transactions: 1, Form: "v2", Seed: 1}, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, peer := c.Nodes()[0].(system.Follower), c.Nodes()[1].(system.Follower)
+	if err := peer.Serve(ctx, system.ServeTask{Chain: chain}); err != nil {
+		t.Fatal(err)
+	}
+	address, err := peer.Address(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fresh.Follow(ctx, system.FollowTask{Chain: chain, Dir: t.TempDir(), Peers: []string{address}}); err != nil {
+		t.Fatal(err)
+	}
+	for ; ; time.Sleep(100 * time.Millisecond) {
+		f, err := fresh.Following(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Tip == chain.Tip {
+			return
+		}
 	}
 }

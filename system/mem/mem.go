@@ -34,6 +34,8 @@ var (
 	_ system.Walker    = (*Node)(nil)
 	_ system.Spreader  = (*Node)(nil)
 	_ system.Restarter = (*Node)(nil)
+	_ system.Chains    = (*chains)(nil)
+	_ system.Follower  = (*Follower)(nil)
 )
 
 // ErrInjected is the failure of an operation that option errors asked for.
@@ -47,7 +49,8 @@ func (System) Attach(context.Context, system.Deployment) (system.Cluster, error)
 	return nil, errors.New("mem: can only be started: it is in this process")
 }
 
-// Start implements system.System. It uses no hosts.
+// Start implements system.System. It uses no hosts; nodes that follow a chain are as
+// many as these, or, where there are none, as option nodes says.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
@@ -67,6 +70,12 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := maps.Clone(map[string]string(opt))
 	identity["version"] = "1"
+	if d.Follow {
+		if len(d.Hosts) > 0 {
+			nodes = int64(len(d.Hosts))
+		}
+		return startChains(ctx, opt, int(nodes), uint64(seed), identity)
+	}
 	store := newStore(m, uint64(seed))
 	if store.swarm, err = newSwarm(opt); err != nil {
 		return nil, err

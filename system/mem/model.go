@@ -58,41 +58,54 @@ func (m Model) transfer(bytes int64) time.Duration {
 }
 
 // model reads the options; opt is filled in.
-func model(opt system.Options) (m Model, err error) {
-	note := func(name string, e error) {
-		if err == nil && e != nil {
-			err = fmt.Errorf("mem: option %q: %w", name, e)
-		}
+func model(opt system.Options) (Model, error) {
+	r := reader{opt: opt}
+	m := Model{
+		A: r.duration("a"), R: r.number("r", 1e6), Dial: r.number("dial", 1e6), Rate: r.count("rate"), RTT: r.duration("rtt"),
+		Step: r.count("step"), RLarge: r.number("r_large", 1e6), Inline: r.count("inline"),
+		Settle: r.duration("settle"), Cache: opt.Bool("cache"), Expansion: r.number("expansion", 1e6), Noise: r.number("noise", 10),
+		Errors: r.number("errors", 1), Hangs: r.number("hangs", 1), Corrupt: r.number("corrupt", 1), Truncate: r.number("truncate", 1), Warm: r.number("warm", 1),
 	}
-	number := func(name string, most float64) float64 {
-		v, e := strconv.ParseFloat(opt[name], 64)
-		if e == nil && (math.IsNaN(v) || v < 0 || v > most) {
-			e = fmt.Errorf("%q is not between 0 and %g", opt[name], most)
-		}
-		note(name, e)
-		return v
+	return m, r.err
+}
+
+// reader reads options, and keeps the first error.
+type reader struct {
+	opt system.Options
+	err error
+}
+
+func (r *reader) note(name string, err error) {
+	if r.err == nil && err != nil {
+		r.err = fmt.Errorf("mem: option %q: %w", name, err)
 	}
-	duration := func(name string) time.Duration {
-		d, e := opt.Duration(name)
-		if e == nil && d < 0 {
-			e = fmt.Errorf("%v is negative", d)
-		}
-		note(name, e)
-		return d
+}
+
+// number is from 0 to most.
+func (r *reader) number(name string, most float64) float64 {
+	v, err := strconv.ParseFloat(r.opt[name], 64)
+	if err == nil && (math.IsNaN(v) || v < 0 || v > most) {
+		err = fmt.Errorf("%q is not between 0 and %g", r.opt[name], most)
 	}
-	bytes := func(name string) int64 {
-		n, e := opt.Int(name)
-		if e == nil && n < 0 {
-			e = fmt.Errorf("%d is negative", n)
-		}
-		note(name, e)
-		return n
+	r.note(name, err)
+	return v
+}
+
+func (r *reader) duration(name string) time.Duration {
+	d, err := r.opt.Duration(name)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%v is negative", d)
 	}
-	m = Model{
-		A: duration("a"), R: number("r", 1e6), Dial: number("dial", 1e6), Rate: bytes("rate"), RTT: duration("rtt"),
-		Step: bytes("step"), RLarge: number("r_large", 1e6), Inline: bytes("inline"),
-		Settle: duration("settle"), Cache: opt.Bool("cache"), Expansion: number("expansion", 1e6), Noise: number("noise", 10),
-		Errors: number("errors", 1), Hangs: number("hangs", 1), Corrupt: number("corrupt", 1), Truncate: number("truncate", 1), Warm: number("warm", 1),
+	r.note(name, err)
+	return d
+}
+
+// count is of bytes or things.
+func (r *reader) count(name string) int64 {
+	n, err := r.opt.Int(name)
+	if err == nil && n < 0 {
+		err = fmt.Errorf("%d is negative", n)
 	}
-	return m, err
+	r.note(name, err)
+	return n
 }

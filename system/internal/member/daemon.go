@@ -10,10 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -30,19 +28,11 @@ type Kind struct {
 	Check func(string) error // what is wrong with a ref
 }
 
-// Daemon is one process, and the way to its control API.
+// Daemon is one process that gets and gives contents, with what it keeps.
 type Daemon struct {
-	kind    Kind
-	host    testbed.Host
-	label   string
-	scratch string
-	dir     string
-	command []string
-	control string
-	local   *web.Client // from the host to itself
-
-	mu   sync.Mutex
-	proc *testbed.Process
+	*Process
+	kind Kind
+	dir  string
 }
 
 // Start runs a node that keeps what it has in d.Dir/label, and waits until it is
@@ -53,70 +43,21 @@ func (k Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, la
 	if err != nil {
 		return nil, err
 	}
-	port, err := h.FreePort(ctx)
-	for err == nil && port == int(taken.Port()) {
-		port, err = h.FreePort(ctx)
-	}
-	if err != nil {
+	n := &Daemon{kind: k, dir: filepath.Join(d.Dir, label)}
+	if n.Process, err = NewProcess(ctx, d, k.Name, h, label, int(taken.Port())); err != nil {
 		return nil, err
 	}
-	n := &Daemon{kind: k, host: h, label: k.Name + "/" + label, scratch: d.Dir, dir: filepath.Join(d.Dir, label), control: system.JoinPort(h, port)}
-	if n.command, err = d.Node(k.Name, append([]string{"--control=" + n.control, "--dir=" + n.dir}, args...)...); err != nil {
-		return nil, err
-	}
-	if n.local, err = web.New(k.Name, h.Dial, system.HTTPTarget{URL: n.url("/")}); err != nil {
-		return nil, err
-	}
-	if err := n.run(ctx); err != nil {
+	if err := n.run(ctx, append([]string{"--dir=" + n.dir}, args...)...); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	return n, nil
 }
 
-func (n *Daemon) run(ctx context.Context) error {
+func (n *Daemon) run(ctx context.Context, args ...string) error {
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		return err
 	}
-	proc, err := n.host.Start(ctx, testbed.Command{Name: n.label, Role: "system", Args: n.command, Dir: n.scratch, Ready: n.ping})
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	n.proc = proc
-	n.mu.Unlock()
-	return nil
-}
-
-func (n *Daemon) process() *testbed.Process {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.proc
-}
-
-// Processes implements system.Node.
-func (n *Daemon) Processes() []*testbed.Process {
-	if p := n.process(); p != nil {
-		return []*testbed.Process{p}
-	}
-	return nil
-}
-
-// alive says whether the process has not ended.
-func (n *Daemon) alive() error {
-	p := n.process()
-	if p == nil {
-		return fmt.Errorf("%s: the process %s has not been started", n.kind.Name, n.label)
-	}
-	select {
-	case <-p.Done():
-		return fmt.Errorf("%s: the process %s has ended (%v); see %s", n.kind.Name, p.Name(), p.Err(), p.LogPath())
-	default:
-		return nil
-	}
-}
-
-func (n *Daemon) url(path string) *url.URL {
-	return &url.URL{Scheme: "http", Host: n.control, Path: path}
+	return n.Run(ctx, args...)
 }
 
 func (n *Daemon) check(ref system.Ref) error {
@@ -126,48 +67,22 @@ func (n *Daemon) check(ref system.Ref) error {
 	return nil
 }
 
-// call asks what needs no work.
-func (n *Daemon) call(ctx context.Context, method, path string, in, out any) error {
-	if err := n.alive(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, answer)
-	defer cancel()
-	err := n.local.JSON(ctx, method, n.url(path), nil, in, out)
-	if web.Status(err) == http.StatusNotFound {
-		err = fmt.Errorf("%w: %w", err, system.ErrNotFound)
-	}
-	return err
-}
-
 func (n *Daemon) of(ctx context.Context, method string, ref system.Ref, in, out any) error {
 	if err := n.check(ref); err != nil {
 		return err
 	}
-	return n.call(ctx, method, fetchPath+string(ref), in, out)
-}
-
-// ping says whether the process answers.
-func (n *Daemon) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answer)
-	defer cancel()
-	return n.local.JSON(ctx, http.MethodGet, n.url(healthPath), nil, nil, nil)
-}
-
-// Health implements system.Healther.
-func (n *Daemon) Health(ctx context.Context) error {
-	return n.call(ctx, http.MethodGet, healthPath, nil, nil)
+	return n.Call(ctx, method, fetchPath+string(ref), in, out)
 }
 
 // Publish puts content on the node's disk and returns what the node says of it.
 func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Reader) ([]byte, error) {
-	if err := n.alive(); err != nil {
+	if err := n.Alive(); err != nil {
 		return nil, err
 	}
 	if size < 1 {
 		return nil, fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.kind.Name, title, size)
 	}
-	return n.local.Call(ctx, web.Call{Method: http.MethodPut, URL: n.url(publishPath), Body: r, Size: size})
+	return n.local.Call(ctx, web.Call{Method: http.MethodPut, URL: n.URL(publishPath), Body: r, Size: size})
 }
 
 // Fetch gives the node a task, as JSON.
@@ -185,10 +100,10 @@ func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) erro
 	if err := n.check(ref); err != nil {
 		return err
 	}
-	if err := n.alive(); err != nil {
+	if err := n.Alive(); err != nil {
 		return err
 	}
-	return n.local.Get(ctx, system.HTTPTarget{URL: n.url(filePath + string(ref))}, w)
+	return n.local.Get(ctx, system.HTTPTarget{URL: n.URL(filePath + string(ref))}, w)
 }
 
 // Forget implements system.Spreader.
@@ -198,45 +113,21 @@ func (n *Daemon) Forget(ctx context.Context, ref system.Ref) error {
 
 // Connect tells the node of a peer.
 func (n *Daemon) Connect(ctx context.Context, address string) error {
-	return n.call(ctx, http.MethodPost, connectPath, address, nil)
-}
-
-// Kill implements system.Restarter.
-func (n *Daemon) Kill(context.Context) error {
-	p := n.process()
-	if p == nil {
-		return nil
-	}
-	ended, cancel := context.WithCancel(context.Background())
-	cancel() // no time to end by itself
-	return p.Stop(ended)
+	return n.Call(ctx, http.MethodPost, connectPath, address, nil)
 }
 
 // Restart implements system.Restarter: at the same addresses.
 func (n *Daemon) Restart(ctx context.Context, keep bool) error {
-	if p := n.process(); p != nil {
-		if err := p.Stop(ctx); err != nil {
-			return err
-		}
+	if err := n.Stop(ctx); err != nil {
+		return err
 	}
-	n.local.Close()
 	if !keep {
 		if err := os.RemoveAll(n.dir); err != nil {
 			return fmt.Errorf("%s: empty the store of %s: %w", n.kind.Name, n.label, err)
 		}
 	}
-	if err := n.run(ctx); err != nil {
+	if err := n.run(ctx, n.args...); err != nil {
 		return fmt.Errorf("%s: restart: %w", n.kind.Name, err)
 	}
 	return nil
-}
-
-// Stop implements group.Node; it may be called again.
-func (n *Daemon) Stop(ctx context.Context) error {
-	n.local.Close()
-	p := n.process()
-	if p == nil {
-		return nil
-	}
-	return p.Stop(ctx)
 }

@@ -12,7 +12,7 @@ import (
 
 // The control API: ours, and served to the node's own host.
 const (
-	healthPath  = "/health"
+	HealthPath  = "/health"  // of every process: GET, answered when it is ready
 	publishPath = "/publish" // PUT the content, get what Publish says of it
 	fetchPath   = "/fetch/"  // POST a task, GET a system.Fetched, DELETE data and task
 	filePath    = "/file/"   // GET the content as it is on disk
@@ -35,7 +35,7 @@ type Node interface {
 // Handler serves the control API.
 func Handler(n Node) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+healthPath, func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET "+HealthPath, func(http.ResponseWriter, *http.Request) {})
 	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request, ref string) error) {
 		mux.HandleFunc(pattern, Answer(func(w http.ResponseWriter, r *http.Request) error { return f(w, r, r.PathValue("ref")) }))
 	}

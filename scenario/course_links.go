@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,24 +11,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 )
 
-// swarmLinks are the links of a trial: what the cell says, slow leechers, and the
-// faults that are under way, composed. Of two faults that change the rate of one
-// node, that which began later counts; nodes that are cut away at the same time,
-// by whichever fault, are on one side together.
-type swarmLinks struct {
-	network  Network // nil: the nodes have no links of their own
-	slow     []int
-	slowly   Rates
-	changing sync.Mutex // one change at a time
-	faults   []*swarmFault
+// courseLinks are the links of a trial: what the cell says, rates of single nodes,
+// and the faults that are under way, composed. Of two faults that change the rate
+// of one node, that which began later counts; nodes that are cut away at the same
+// time, by whichever fault, are on one side together.
+type courseLinks struct {
+	network  Network       // nil: the nodes have no links of their own
+	rates    map[int]Rates // of nodes whose links differ from what the cell says, by place
+	changing sync.Mutex    // one change at a time
+	faults   []*courseFault
 	cut      atomic.Pointer[[]int] // places of the nodes that are cut away
 }
 
-func newSwarmLinks(network Network, d *experiment.ResolvedDisseminate, slow []int) *swarmLinks {
-	return &swarmLinks{network: network, slow: slow, slowly: Rates{Up: float64(d.SlowUp), Down: float64(d.SlowDown)}}
-}
-
-func (l *swarmLinks) emulated() (bool, string) {
+func (l *courseLinks) emulated() (bool, string) {
 	if l.network == nil {
 		return false, "the nodes share one network"
 	}
@@ -38,54 +34,50 @@ func (l *swarmLinks) emulated() (bool, string) {
 const linkLimit = time.Minute
 
 // begin and end put a fault into force and take it back.
-func (l *swarmLinks) begin(ctx context.Context, f *swarmFault) error {
+func (l *courseLinks) begin(ctx context.Context, f *courseFault) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.faults = append(l.faults, f)
 	return l.change(ctx)
 }
 
-func (l *swarmLinks) end(ctx context.Context, f *swarmFault) error {
+func (l *courseLinks) end(ctx context.Context, f *courseFault) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	l.faults = slices.DeleteFunc(l.faults, func(g *swarmFault) bool { return g == f })
+	l.faults = slices.DeleteFunc(l.faults, func(g *courseFault) bool { return g == f })
 	return l.change(ctx)
 }
 
 // apply makes the links what they are when no fault is under way.
-func (l *swarmLinks) apply(ctx context.Context) error {
+func (l *courseLinks) apply(ctx context.Context) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.faults = nil
-	if len(l.slow) == 0 || l.slowly == (Rates{}) {
+	if len(l.rates) == 0 {
 		return nil
 	}
 	return l.change(ctx)
 }
 
 // apart are the nodes that are cut away now, by place.
-func (l *swarmLinks) apart() []int {
+func (l *courseLinks) apart() []int {
 	if p := l.cut.Load(); p != nil {
 		return *p
 	}
 	return nil
 }
 
-func (l *swarmLinks) change(ctx context.Context) error {
+func (l *courseLinks) change(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
 	c := NetworkChange{Rates: map[int]Rates{}}
-	if l.slowly != (Rates{}) {
-		for _, i := range l.slow {
-			c.Rates[i] = l.slowly
-		}
-	}
+	maps.Copy(c.Rates, l.rates)
 	for _, f := range l.faults {
-		for _, m := range f.victims {
+		for _, place := range f.places {
 			if f.Kind == experiment.FaultRate {
-				c.Rates[m.place] = Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
-			} else if !slices.Contains(c.Apart, m.place) {
-				c.Apart = append(c.Apart, m.place)
+				c.Rates[place] = Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
+			} else if !slices.Contains(c.Apart, place) {
+				c.Apart = append(c.Apart, place)
 			}
 		}
 	}
@@ -98,10 +90,10 @@ func (l *swarmLinks) change(ctx context.Context) error {
 }
 
 // restore takes back everything that the trial has changed.
-func (l *swarmLinks) restore(ctx context.Context) error {
+func (l *courseLinks) restore(ctx context.Context) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	if len(l.faults) == 0 && (len(l.slow) == 0 || l.slowly == (Rates{})) {
+	if len(l.faults) == 0 && len(l.rates) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
@@ -111,7 +103,7 @@ func (l *swarmLinks) restore(ctx context.Context) error {
 }
 
 // traffic is what has crossed the nodes' links; nil: it cannot be told.
-func (l *swarmLinks) traffic(ctx context.Context) []Traffic {
+func (l *courseLinks) traffic(ctx context.Context) []Traffic {
 	if l.network == nil {
 		return nil
 	}

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Values of sync.storage.
+const (
+	diskStorage = "disk"
+	ramStorage  = "ram"
+)
+
+// checkStorage refuses to compare a RAM disk with a "disk" that is in memory itself,
+// as the directory for temporary files is on some machines.
+func checkStorage(_ context.Context, cfg Config) []Problem {
+	disk, ram := false, false
+	for _, c := range cfg.Plan.Cells {
+		if c.Sync != nil {
+			disk, ram = disk || c.Sync.Storage == diskStorage, ram || c.Sync.Storage == ramStorage
+		}
+	}
+	if !disk {
+		return nil
+	}
+	on, err := testbed.FilesystemOf(os.TempDir())
+	if err != nil {
+		return []Problem{{What: fmt.Sprintf("storage: disk: %v", err)}}
+	}
+	return memoryForDisk(on, os.TempDir(), ram)
+}
+
+// memoryForDisk is the problem when what stands for the disk is in memory.
+func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
+	if !on.Memory() {
+		return nil
+	}
+	what := fmt.Sprintf("storage: disk: the stores are made in %s, which is %s, in memory: nothing of it is about a disk", dir, on)
+	if compared {
+		what += ", and disk against ram means nothing"
+	}
+	return []Problem{{What: what, Hint: "set TMPDIR to a directory on a disk", Blocking: compared}}
+}
+
+// checkChains says where chains are kept, and refuses a place where they cannot be.
+func checkChains(_ context.Context, cfg Config) []Problem {
+	if !UsesChains(cfg.Plan) {
+		return nil
+	}
+	dir, err := ChainCache()
+	if err != nil {
+		return []Problem{{What: err.Error(), Blocking: true}}
+	}
+	if err := unix.Access(existing(dir), unix.W_OK); err != nil {
+		return []Problem{{
+			What: fmt.Sprintf("chains are kept in %s, and %s cannot be written to: %v", dir, existing(dir), err),
+			Hint: "set " + cacheVariable + " to a directory of yours", Blocking: true,
+		}}
+	}
+	return []Problem{{
+		What: fmt.Sprintf("chains are kept in %s, for all runs", dir),
+		Hint: "set " + cacheVariable + " to keep them elsewhere; what is there may be removed when nothing runs, and is made again",
+	}}
+}

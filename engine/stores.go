@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// diskStore implements scenario.Site.Disk.
+func (r *run) diskStore(ctx context.Context) (scenario.StoreDir, error) {
+	if err := ctx.Err(); err != nil {
+		return scenario.StoreDir{}, err
+	}
+	dir, err := r.dir("store")
+	if err != nil {
+		return scenario.StoreDir{}, err
+	}
+	on, err := testbed.FilesystemOf(dir)
+	if err != nil {
+		return scenario.StoreDir{}, fmt.Errorf("engine: %w", err)
+	}
+	return scenario.StoreDir{Path: dir, On: on.String(), Remove: func() error { return os.RemoveAll(dir) }}, nil
+}
+
+// ramStore implements scenario.Site.RAM.
+func (r *run) ramStore(ctx context.Context, size int64) (scenario.StoreDir, error) {
+	if err := ctx.Err(); err != nil {
+		return scenario.StoreDir{}, err
+	}
+	d, err := r.bed.RAMDisk("store", size)
+	if err != nil {
+		return scenario.StoreDir{}, fmt.Errorf("engine: %w", err)
+	}
+	return scenario.StoreDir{Path: d.Path, On: d.On, Remove: d.Remove}, nil
+}
+
+// cacheVariable names the directory for what outlives all runs, instead of that of
+// the user's cache.
+const cacheVariable = "PLIMSOLL_CACHE"
+
+// ChainCache is the directory where chains are kept that were made, for all runs of
+// this user. It is made by who first writes there.
+func ChainCache() (string, error) {
+	top := os.Getenv(cacheVariable)
+	if top == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("engine: a directory for the cache: %w; set %s to one", err, cacheVariable)
+		}
+		top = filepath.Join(user, "plimsoll")
+	}
+	dir, err := filepath.Abs(filepath.Join(top, "chains"))
+	if err != nil {
+		return "", fmt.Errorf("engine: a directory for the cache: %w", err)
+	}
+	return dir, nil
+}
+
+// UsesChains reports whether anything of a plan needs a chain.
+func UsesChains(plan *experiment.Plan) bool {
+	for _, c := range plan.Cells {
+		if c.Sync != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Of a chain's size on the wire, which the plan estimates: what a node's store of it
+// takes at most, roughly. The database grows by doubling up to some size, and is
+// never compacted; it holds the blocks, their supplements and the state.
+const (
+	storeFactor = 4
+	storeFloor  = 64 << 20
+)
+
+// storeBytes is about what the store of a node takes that has a cell's chain.
+func storeBytes(cell experiment.Cell) float64 {
+	return storeFloor + storeFactor*cell.Estimate.Bytes
+}

@@ -1,0 +1,188 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// sync reads what is not typed by the format itself, and checks what a sync needs
+// beside its section.
+func (d *decoder) sync(e *Experiment) {
+	d.followers(e)
+	d.vary(e)
+	d.emulatedSync(e)
+	d.design(e)
+	d.search(e)
+	d.watched(e)
+}
+
+// followers refuses systems whose nodes follow no chain, and asks of attached
+// ones only what can be asked of them.
+func (d *decoder) followers(e *Experiment) {
+	for i, use := range e.Systems {
+		path := fmt.Sprintf("systems[%d]", i)
+		spec := d.cat.find(use.Use)
+		if spec == nil || !d.ok(path) {
+			continue
+		}
+		if n := d.at[path+".override"]; n != nil {
+			d.fail(path+".override", n, "make two experiments, or a factor", "system `%s` cannot have settings of its own: in the scenario sync they are the same for all", use.Name)
+		}
+		if !spec.Follows {
+			var can []string
+			for _, s := range d.cat {
+				if s.Follows {
+					can = append(can, s.Name)
+				}
+			}
+			d.fail(path+".use", d.first(path+".use", path), "systems that can: "+strings.Join(can, ", "), "system `%s` does not follow a chain, which the scenario sync needs", spec.Name)
+		}
+	}
+}
+
+// search checks what is walked, and for how long.
+func (d *decoder) search(e *Experiment) {
+	if e.Sync.Search == nil {
+		return
+	}
+	if n := d.first("repetitions.until"); n != nil {
+		d.fail("repetitions.until", n, "take it away, and give `min` and `max`", "`sync.search` decides itself when a race is over")
+	}
+	e.Warmup.Trials = 0 // the cells are not executed all together
+}
+
+// unwatched are the keys that say what is done to a node.
+var unwatched = []string{"blocks", "transactions", "form", "peers", "speeds", "trouble", "storage", "faults", "vary", "design", "search"}
+
+// watched asks of an attached node only what can be asked of it: it follows the
+// chain that it has, once.
+func (d *decoder) watched(e *Experiment) {
+	i := slices.IndexFunc(e.Systems, func(use SystemUse) bool { return use.Mode == "attach" })
+	if i < 0 || !d.ok("systems") {
+		return
+	}
+	use := e.Systems[i]
+	if len(e.Systems) > 1 {
+		path := fmt.Sprintf("systems[%d]", i)
+		d.fail(path, d.first(path+".mode", path+".use", path), "make an experiment of its own of it", "system `%s` is attached, and can only be watched alone", use.Name)
+		return
+	}
+	refuse := func(path string) {
+		if n := d.at[path]; n != nil && d.ok(path) {
+			d.fail(path, n, "take it away: the node follows its own chain, from its own peers, over its own links", "`%s` cannot be had of system `%s`, which is attached and can only be watched", path, use.Name)
+		}
+	}
+	for _, key := range unwatched {
+		refuse("sync." + key)
+	}
+	for _, key := range tableOf(reflect.TypeFor[Link]()).keys() {
+		refuse("link." + key)
+	}
+	for _, c := range []struct {
+		key string
+		has int
+		may int
+	}{{"repetitions", e.Repetitions.Max, 1}, {"warmup", e.Warmup.Trials, 0}} {
+		if n := d.at[c.key]; n != nil && d.ok(c.key) && c.has > c.may {
+			d.fail(c.key, n, "take the key away", "system `%s` is attached, and what it has of its chain stays: it can be watched once", use.Name)
+		}
+	}
+	e.Repetitions.Min, e.Repetitions.Max, e.Repetitions.Until, e.Warmup.Trials = 1, 1, nil, 0
+	e.Sync.Replay = false
+}
+
+// attached reports whether the one system of the experiment is.
+func (e *Experiment) attached() bool { return len(e.Systems) == 1 && e.Systems[0].Mode == "attach" }
+
+// emulatedSync refuses what needs an emulated link where there shall be none.
+func (d *decoder) emulatedSync(e *Experiment) {
+	if e.Link.Emulator != "none" || !d.ok("link", "sync") {
+		return
+	}
+	s := e.Sync
+	for _, c := range []struct {
+		key   string
+		needs bool
+	}{
+		{"speeds", slices.ContainsFunc(s.Speeds, func(text string) bool { return text != "link" })},
+		{"trouble", slices.ContainsFunc(s.Trouble, func(text string) bool {
+			return slices.ContainsFunc(troubleOf(text), func(t Trouble) bool { return t.Rate != 0 })
+		})},
+		{"faults", slices.ContainsFunc(s.Faults, func(text string) bool {
+			return slices.ContainsFunc(syncFaultsOf(text), func(f Fault) bool { return f.Kind != FaultCrash })
+		})},
+	} {
+		if path := "sync." + c.key; c.needs {
+			d.fail(path, d.at[path], "take the key away, or let the emulator be auto", "`%s` changes emulated links, but `link.emulator` is none", path)
+		}
+	}
+}
+
+// troubleOf and syncFaultsOf are those of a text that was read before.
+func troubleOf(text string) []Trouble {
+	trouble, err := ParseTrouble(text)
+	if err != nil {
+		return nil
+	}
+	return trouble
+}
+
+func syncFaultsOf(text string) []Fault {
+	faults, err := ParseSyncFaults(text)
+	if err != nil {
+		return nil
+	}
+	return faults
+}
+
+func speedsOf(text string) Speeds {
+	speeds, err := ParseSpeeds(text)
+	if err != nil {
+		return Speeds{Kind: "link"}
+	}
+	return speeds
+}
+
+// checkSync refuses cells that cannot be had.
+func (c *combination) checkSync(cell *Cell, s *ResolvedSync) *cellError {
+	impossible := func(key, hint, format string, args ...any) *cellError {
+		return c.fault("sync."+key, "impossible cell ("+c.name()+"): "+fmt.Sprintf(format, args...), hint)
+	}
+	if c.e.attached() {
+		// Nobody knows what the node follows, from whom, and where it keeps it.
+		*s = ResolvedSync{Storage: "disk", Speeds: "link", Trouble: "none", Faults: "none", Poll: s.Poll}
+		return nil
+	}
+	const leave = "add peers, or leave the cell out with `where`"
+	useless, all := 0, 0
+	for _, t := range troubleOf(s.Trouble) {
+		n := t.Of(s.Peers)
+		all += n
+		if t.Manner != "" {
+			useless += n
+		}
+		if t.Rate != 0 && s.Speeds == "link" && cell.Link.Rate != 0 && t.Rate >= cell.Link.Rate {
+			return impossible("trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s", t, cell.Link.Rate)
+		}
+	}
+	switch {
+	case all > s.Peers:
+		return impossible("trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble, plural(all, "peer"), s.Peers)
+	case useless >= s.Peers:
+		return impossible("trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)
+	}
+	for _, f := range syncFaultsOf(s.Faults) {
+		switch deadline := c.e.Limits.Deadline; {
+		case f.Who == WhoPeers && f.Of(s.Peers) > s.Peers:
+			return impossible("faults", "name at most "+fmt.Sprint(s.Peers)+", or a share such as `50% of peers`, or leave the cell out with `where`",
+				"the fault `%s` needs %d peers, and there is only %s", f, f.Count, plural(s.Peers, "peer"))
+		case math.IsNaN(f.Part) && deadline > 0 && f.At >= deadline.Std():
+			return impossible("faults", "begin it earlier, or raise limits.deadline",
+				"the fault `%s` begins when the deadline of the node is over, which is %s after its start (limits.deadline)", f, deadline)
+		}
+	}
+	return nil
+}

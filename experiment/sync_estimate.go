@@ -1,0 +1,205 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// What the estimate of a sync assumes: rough, and rather too much than too little.
+// Sizes and times are those of Sia's blocks and signed payments (core v0.21, a
+// machine with two cores, November 2026), rounded.
+const (
+	// blockBytes and transactionBytes are what blocks take on the wire.
+	blockBytes       = 175.0
+	transactionBytes = 550.0
+	// blockWork and transactionWork are what a node takes to validate and store
+	// them, in seconds.
+	blockWork       = 0.0002
+	transactionWork = 0.0002
+	// makeWork is how many times that it takes to make them.
+	makeWork = 3.0
+	// followWork is how many times that a node takes while it gets them from others
+	// and, perhaps, something subscribes to them: which option decides about that
+	// is not known here.
+	followWork = 2.0
+	// storeBytes is how many bytes a node's store has for each byte of a chain, and
+	// leastStore what an empty one has.
+	storeBytes = 7.0
+	leastStore = 16 << 20
+	// startFollow is the time from the start of a fresh node to its first block,
+	// its own waits aside. Seconds.
+	startFollow = 1.5
+	// aroundSync is what a trial takes beside the sync: the peers looked at, the
+	// links changed, the store made and removed. Seconds.
+	aroundSync = 1.5
+)
+
+// intervalOption is how systems call the interval at which their nodes ask for
+// blocks: a fresh one waits for it once.
+const intervalOption = "sync_interval"
+
+// chain names the chain of the cell: cells with the same one share it.
+func (s *ResolvedSync) chain() string {
+	return fmt.Sprintf("%d × %d %s", s.Blocks, s.Transactions, s.Form)
+}
+
+// work is the time in which the chain is validated and stored, in seconds.
+func (s *ResolvedSync) work() float64 {
+	return float64(s.Blocks) * (blockWork + float64(s.Transactions)*transactionWork)
+}
+
+// bytes is the size of the chain on the wire.
+func (s *ResolvedSync) bytes() float64 {
+	return float64(s.Blocks) * (blockBytes + float64(s.Transactions)*transactionBytes)
+}
+
+// honest is how many peers have the chain.
+func (s *ResolvedSync) honest() int {
+	n := s.Peers
+	for _, t := range troubleOf(s.Trouble) {
+		if t.Manner != "" {
+			n -= t.Of(s.Peers)
+		}
+	}
+	return n
+}
+
+// estimateSync is the time and the bytes of one trial: the waits of a fresh node,
+// then the chain over all links at once or, where that takes longer, its work. A
+// fault costs as long as it lasts, the death of all peers the stall, a lower rate
+// what it takes longer to send at.
+func (e *Experiment) estimateSync(c *Cell) CellEstimate {
+	s := c.Sync
+	if s.Blocks == 0 {
+		return CellEstimate{Bound: Open} // an attached node: nobody knows what it follows
+	}
+	est := CellEstimate{Bytes: s.bytes(), Limit: "machine"}
+	moving := followWork * s.work()
+	link := c.syncLine()
+	if link > moving {
+		moving, est.Limit = link, "link"
+	}
+	est.Operation = startFollow + e.interval(c) + moving
+	took := est.Operation
+	for _, f := range syncFaultsOf(s.Faults) {
+		left := 1.0 // of the chain
+		if !math.IsNaN(f.Part) {
+			left -= f.Part
+		}
+		switch {
+		case c.tooLate(f, est.Operation):
+		case f.For > 0:
+			took += f.For.Seconds()
+		case f.Kind == FaultRate && c.Link.Rate > 0:
+			took += left * link * max(0, float64(c.Link.Rate/f.Rate)-1)
+		case f.Kind == FaultRate:
+			took += left * max(0, s.bytes()*8/tcpPayload(float64(f.Rate))-moving)
+		case f.Of(s.Peers) >= s.honest():
+			took += e.Limits.Stall.Seconds()
+		}
+	}
+	est.Seconds = math.Min(took, e.Limits.Deadline.Seconds()) + aroundSync
+	return est
+}
+
+// interval is the option of that name, in seconds; 0 where the system has none.
+func (e *Experiment) interval(c *Cell) float64 {
+	text, is := c.Sync.Vary[intervalOption]
+	if !is {
+		i := slices.IndexFunc(e.Systems, func(u SystemUse) bool { return u.Name == c.System })
+		if i < 0 {
+			return 0
+		}
+		text = e.Systems[i].With[intervalOption]
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0
+	}
+	return d.Seconds()
+}
+
+// syncLine is the least time in which the peers that have the chain can send it to
+// the fresh node, in seconds, when rates that are drawn are spread evenly over
+// their distribution; 0 where nothing is limited.
+func (c *Cell) syncLine() float64 {
+	s := c.Sync
+	n, at := s.honest(), 0
+	evenly := func() float64 { at++; return (float64(at) - 0.5) / float64(n) }
+	rates := speedsOf(s.Speeds).Draw(n, evenly)
+	for _, t := range troubleOf(s.Trouble) {
+		for i := range min(n, t.Of(s.Peers)) {
+			if t.Rate != 0 {
+				rates[i] = t.Rate
+			}
+		}
+	}
+	up := 0.0
+	for _, r := range rates {
+		if r == 0 {
+			r = c.Link.Rate
+		}
+		up += unlimited(float64(r))
+	}
+	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.Rate))))
+}
+
+// syncSetup is what comes before the trials of a system, in seconds: peers started,
+// each chain made, and validated once for each store and set of options.
+func (p *Plan) syncSetup(system string) float64 {
+	peers, seconds := 0, 0.0
+	made, replayed := map[string]bool{}, map[string]bool{}
+	for _, c := range p.Cells {
+		s := c.Sync
+		if c.System != system || s == nil || s.Blocks == 0 {
+			continue
+		}
+		peers = max(peers, s.Peers)
+		if !made[s.chain()] {
+			made[s.chain()] = true
+			seconds += makeWork * s.work()
+		}
+		key := s.chain() + " " + s.Storage
+		for _, name := range slices.Sorted(maps.Keys(s.Vary)) {
+			key += " " + name + "=" + s.Vary[name]
+		}
+		if s.Replay && !replayed[key] {
+			replayed[key] = true
+			seconds += followWork * s.work()
+		}
+	}
+	return seconds + float64(peers)*startNode
+}
+
+// howSync says what the estimate of a sync assumed.
+func (p *Plan) howSync() string {
+	if p.Experiment.attached() {
+		return "nothing is known of the chain that the node follows"
+	}
+	text := fmt.Sprintf("blocks of %.0f B and %.0f B for each transaction, at the rate of all links together, or %g times %g ms and %g ms to validate them where that takes longer; %gs and %s before the first block, %gs around each trial; chains made and validated once before",
+		blockBytes, transactionBytes, followWork, 1000*blockWork, 1000*transactionWork, startFollow, intervalOption, aroundSync)
+	if search := p.Experiment.Sync.Search; search != nil {
+		text = "at most: the search ends by itself, or after " + search.Budget.String() + "; " + text
+	}
+	return text
+}
+
+// What [Cell.PollEvery] keeps to in the scenario sync.
+const (
+	pollsPerSync    = 200
+	longestSyncPoll = 500 * time.Millisecond
+)
+
+func (s *ResolvedSync) pollEvery(expected float64) time.Duration {
+	if s.Poll != 0 {
+		return s.Poll.Std()
+	}
+	if s.Blocks == 0 {
+		return longestSyncPoll
+	}
+	every := time.Duration(expected / pollsPerSync * float64(time.Second)).Truncate(time.Millisecond)
+	return min(longestSyncPoll, max(shortestPoll, every))
+}

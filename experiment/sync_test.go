@@ -1,0 +1,236 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+const following = `
+scenario: sync
+systems: [ledger]
+sync:
+  blocks: 1000
+  transactions: 10
+  peers: 4
+  vary:
+    sync_interval: [5s, 500ms]
+`
+
+// What varies is a factor like any other: in the cells, on axes, in conditions and
+// on the command line.
+func TestOptionsAreFactors(t *testing.T) {
+	p := mustPlan(t, following, "sync.vary.subscriber=full,none", "sync.vary.cache=64MiB,1GiB", "sync.vary.batch=[10, 100]", "sync.vary.fsync=true,false",
+		`where=["sync.vary.sync_interval <= 500ms || sync.vary.batch == 10", "2 * sync.vary.cache > 128MiB || sync.vary.fsync == true"]`)
+	kept := 0
+	for _, c := range p.Cells {
+		v := c.Sync.Vary
+		f := func(name string) Factor {
+			f, ok := c.Factor("sync.vary." + name)
+			if !ok || f.Label != name {
+				t.Fatalf("%s: no factor %s: %+v", c.ID, name, c.Factors)
+			}
+			return f
+		}
+		if g := f("sync_interval"); g.Value != v["sync_interval"] || g.Unit != "s" || g.Number != map[string]float64{"5s": 5, "500ms": 0.5}[g.Value] {
+			t.Errorf("%+v of %v", g, v)
+		}
+		if g := f("cache"); g.Unit != "B" || fmt.Sprint(int64(g.Number)) != v["cache"] || g.Value != map[string]string{"67108864": "64MiB", "1073741824": "1GiB"}[v["cache"]] {
+			t.Errorf("%+v of %v", g, v)
+		}
+		if g := f("batch"); g.Unit != "1" || fmt.Sprint(g.Number) != v["batch"] {
+			t.Errorf("%+v of %v", g, v)
+		}
+		if g := f("subscriber"); g.Unit != "" || g.Value != v["subscriber"] {
+			t.Errorf("%+v of %v", g, v)
+		}
+		if v["sync_interval"] == "5s" && v["batch"] != "10" || v["cache"] == "67108864" && v["fsync"] == "false" {
+			t.Errorf("%s: %v is against the conditions", c.ID, v)
+		}
+		kept++
+	}
+	if kept != 3*3*2 {
+		t.Errorf("%d cells of 18", kept)
+	}
+	// The default stays what it is in the system's options.
+	if w := p.Experiment.Systems[0].With; w["sync_interval"] != "5s" || w["subscriber"] != "none" {
+		t.Errorf("%v", w)
+	}
+	if one := mustPlan(t, following, "sync.vary.sync_interval=500ms"); len(one.Cells) != 1 || len(one.Cells[0].Factors) != 1 || one.Cells[0].Sync.Vary["sync_interval"] != "500ms" {
+		t.Errorf("one value: %+v", one.Cells)
+	}
+	if none := mustPlan(t, following, "sync.vary="); len(none.Cells) != 1 || none.Cells[0].Sync.Vary != nil {
+		t.Errorf("no values: %+v", none.Cells)
+	}
+}
+
+// A set of options is one factor, and its name is the value.
+func TestSetsOfOptionsAreOneFactor(t *testing.T) {
+	p := mustPlan(t, following, "sync.vary={waits: [{default: {sync_interval: 5s, blocks_timeout: 2m}}, {short: {blocks_timeout: 5s, sync_interval: 500ms}}], subscriber: [full, none]}",
+		"where=[sync.vary.waits != short || sync.vary.subscriber == none]")
+	want := []string{"full default map[blocks_timeout:2m0s subscriber:full sync_interval:5s]", "none default map[blocks_timeout:2m0s subscriber:none sync_interval:5s]", "none short map[blocks_timeout:5s subscriber:none sync_interval:500ms]"}
+	for i, c := range p.Cells {
+		if got := fmt.Sprint(c.Factors[1].Value, " ", c.Factors[2].Value, " ", c.Sync.Vary); got != want[i] {
+			t.Errorf("cell %d: %s, want %s", i, got, want[i])
+		}
+	}
+	if len(p.Cells) != len(want) {
+		t.Errorf("%d cells", len(p.Cells))
+	}
+	// Names that are all durations are in order.
+	p = mustPlan(t, following, "sync.vary={waits: [{2m: {blocks_timeout: 2m}}, {500ms: {blocks_timeout: 500ms}}]}", "where=[sync.vary.waits < 1m]")
+	if len(p.Cells) != 1 || p.Cells[0].Sync.Vary["blocks_timeout"] != "500ms" {
+		t.Errorf("%+v", p.Cells)
+	}
+}
+
+// Files that mean the same have the same plan.
+func TestASyncIsCanonical(t *testing.T) {
+	a := mustPlan(t, following, "sync.vary={cache: [64MiB, 1GiB], sync_interval: [5s, 500ms]}", "sync.trouble=1 silent; 25% at 100kbit", "sync.search=true")
+	b := mustPlan(t, following, "sync.vary={sync_interval: [5000ms, 0.5s], cache: [67108864, 1024MiB]}", "sync.trouble=1  silent;25.0% at 100000bit", "sync.search=30m")
+	if a.Hash != b.Hash {
+		t.Errorf("two plans: %+v, %+v", a.Cells[0].Sync, b.Cells[0].Sync)
+	}
+	if c := mustPlan(t, following, "sync.vary={cache: [1GiB, 64MiB], sync_interval: [5s, 500ms]}", "sync.trouble=1 silent; 25% at 100kbit", "sync.search=true"); c.Hash == a.Hash {
+		t.Error("another default, the same plan")
+	}
+	if d := mustPlan(t, following, "sync.search=false"); d.Hash != mustPlan(t, following).Hash {
+		t.Error("no search is something else than false")
+	}
+}
+
+func TestSyncEstimate(t *testing.T) {
+	cell := func(set ...string) Cell {
+		t.Helper()
+		return mustPlan(t, following, append([]string{"sync.vary="}, set...)...).Cells[0]
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 0.01*want {
+			t.Errorf("%s: %g, want %g", what, got, want)
+		}
+	}
+	const bytes, work = 1000 * (175 + 10*550), 1000 * (0.0002 + 10*0.0002)
+	plain := cell()
+	near("bytes", plain.Estimate.Bytes, bytes)
+	near("machine", plain.Estimate.Operation, startFollow+5+followWork*work)
+	near("around it", plain.Estimate.Seconds, plain.Estimate.Operation+aroundSync)
+	near("a shorter interval", cell("sync.vary.sync_interval=500ms").Estimate.Operation, plain.Estimate.Operation-4.5)
+	near("an interval in with", cell("systems.ledger={use: ledger, with: {sync_interval: 1s}}").Estimate.Operation, plain.Estimate.Operation-4)
+	line := bytes * 8 / tcpPayload(1e6)
+	over := func(set ...string) float64 {
+		t.Helper()
+		c := cell(set...)
+		if c.Estimate.Limit != "link" {
+			t.Errorf("%v: limited by %q", set, c.Estimate.Limit)
+		}
+		return c.Estimate.Operation - startFollow - 5
+	}
+	near("the node's link", over("link.rate=1Mbit"), line)
+	near("the peers' links", over("sync.speeds=list 100kbit 400kbit"), line)
+	near("both", over("sync.speeds=list 1Gbit", "link.rate=1Mbit"), line)
+	near("a spread of one", over("sync.speeds=lognormal 250kbit x1"), line)
+	near("silent peers send nothing", over("sync.speeds=list 500kbit", "sync.trouble=1 silent; 1 stranger"), line)
+	near("slow peers send slowly", over("sync.speeds=list 400kbit", "sync.trouble=2 at 100kbit"), line)
+	for set, more := range map[string]float64{
+		"sync.faults=crash 1 peer at 50%":                              0,
+		"sync.faults=crash peers at 50%":                               30, // the stall
+		"sync.faults=crash peers at 50% for 20s":                       20,
+		"sync.faults=crash node at 10% for 5s; cut node at 50% for 7s": 12,
+		"sync.faults=crash peers at 5m":                                0, // it is in sync
+	} {
+		near(set, cell(set).Estimate.Seconds, plain.Estimate.Seconds+more)
+	}
+	near("a lower rate", cell("link.rate=1Mbit", "sync.faults=rate 500kbit of node at 50%").Estimate.Seconds, startFollow+5+1.5*line+aroundSync)
+	if got := cell("link.rate=1kbit").Estimate.Seconds; got != 600+aroundSync {
+		t.Errorf("%g s beside a deadline of ten minutes", got)
+	}
+	if w := strings.Join(mustPlan(t, following, "link.rate=1kbit").Warnings(), "|"); !strings.Contains(w, "deadline of 10m") {
+		t.Errorf("warnings: %s", w)
+	}
+}
+
+// Peers are started once, chains made once, and validated once for each store and
+// setting.
+func TestSyncSetup(t *testing.T) {
+	const work = 1000 * (0.0002 + 10*0.0002)
+	for set, want := range map[string]float64{
+		"sync.vary=":                    4*startNode + makeWork*work + followWork*work,
+		"sync.vary.sync_interval=1s,2s": 4*startNode + makeWork*work + 2*followWork*work,
+		"sync={blocks: 1000, peers: 4, storage: [disk, ram], replay: false}": 4*startNode + makeWork*work,
+		"sync={blocks: 1000, peers: [4, 8], storage: [disk, ram]}":           8*startNode + makeWork*work + 2*followWork*work,
+		"sync={blocks: 1000, form: [v1, v2]}":                                startNode + 2*makeWork*work + 2*followWork*work,
+	} {
+		p := mustPlan(t, following, set)
+		trials := 0.0
+		for _, c := range p.Cells {
+			trials += c.Estimate.Seconds * float64(p.Warmup+p.Blocks)
+		}
+		if got := p.Estimate.Seconds - trials; math.Abs(got-want) > 0.11 {
+			t.Errorf("%s: %g s before the trials, want %g", set, got, want)
+		}
+	}
+}
+
+// A search takes no longer than its budget, has no warm-up, and bounds of its
+// races.
+func TestSearchOfAPlan(t *testing.T) {
+	p := mustPlan(t, following, "sync.search.budget=1m", "repetitions={min: 3, max: 8}")
+	if p.Estimate.Seconds != 60 || p.Warmup != 0 || p.Blocks != 8 || p.Experiment.Repetitions.Min != 3 || len(p.Cells) != 2 {
+		t.Errorf("%+v, warm-up %d, %d blocks, %+v", p.Estimate, p.Warmup, p.Blocks, p.Experiment.Repetitions)
+	}
+	if w := p.Warnings(); len(w) != 0 {
+		t.Errorf("warnings: %s", w)
+	}
+	if w := strings.Join(mustPlan(t, following, "sync.vary=", "sync.search=true").Warnings(), "|"); !strings.Contains(w, "nothing to search") {
+		t.Errorf("warnings: %s", w)
+	}
+}
+
+func TestPollsOfASync(t *testing.T) {
+	for _, c := range []struct {
+		set  []string
+		want time.Duration
+	}{
+		{[]string{"sync.poll=70ms"}, 70 * time.Millisecond},
+		{[]string{"sync.blocks=2", "sync.vary.sync_interval=1ms"}, 10 * time.Millisecond},
+		{[]string{"link.rate=1kbit"}, 500 * time.Millisecond},
+		{[]string{"link.rate=10Mbit", "sync.blocks=2000", "sync.vary="}, 80 * time.Millisecond}, // of 16.1 s
+	} {
+		if got := mustPlan(t, following, c.set...).Cells[0].PollEvery(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.set, got, c.want)
+		}
+	}
+}
+
+// An attached node is watched as it is.
+func TestAttachedNodeIsWatched(t *testing.T) {
+	const src = `
+scenario: sync
+systems: [{use: archive, mode: attach, with: {binary: none}}]
+sync: {poll: 1s}
+`
+	p := mustPlan(t, src)
+	c := p.Cells[0]
+	if len(p.Cells) != 1 || p.Blocks != 1 || p.Warmup != 0 || c.Sync.Blocks != 0 || c.Sync.Vary != nil || c.Sync.Replay || c.Link.Shaped() || p.Estimate.Bound != Open || c.PollEvery() != time.Second {
+		t.Errorf("%d cells, %d blocks, %+v, %+v", len(p.Cells), p.Blocks, c.Sync, p.Estimate)
+	}
+	if got := mustPlan(t, src, "sync={}").Cells[0].PollEvery(); got != 500*time.Millisecond {
+		t.Errorf("polls every %v", got)
+	}
+}
+
+// What is said of options of one system holds for all that have it.
+func TestVariedOptionOfTwoSystems(t *testing.T) {
+	p := mustPlan(t, following, "systems=[ledger, {use: archive, mode: start, with: {binary: /opt/a}}]", "sync.vary={batch: [10, 50]}")
+	values := map[string]int{}
+	for _, c := range p.Cells {
+		values[c.System+" "+c.Sync.Vary["batch"]]++
+	}
+	if want := map[string]int{"ledger 10": 1, "ledger 50": 1, "archive 10": 1, "archive 50": 1}; !maps.Equal(values, want) {
+		t.Errorf("%v", values)
+	}
+}

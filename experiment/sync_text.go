@@ -1,0 +1,130 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// chainText is the chain in words.
+func (p *Plan) chainText() string {
+	if p.Experiment.attached() {
+		return "the attached node's own"
+	}
+	s := p.Experiment.Sync
+	return fmt.Sprintf("%s blocks of %s transactions, %s; made by seed %d and kept for further runs", numbers(s.Blocks), numbers(s.Transactions), strings.Join(s.Form, " / "), p.Experiment.Seed)
+}
+
+// syncText is the sync in words.
+func (p *Plan) syncText() string {
+	s := p.Experiment.Sync
+	polls := "polls auto"
+	if s.Poll != 0 {
+		polls = "a poll every " + s.Poll.String()
+	}
+	if p.Experiment.attached() {
+		return "watched until it is in sync; " + polls
+	}
+	parts := []string{"peers " + numbers(s.Peers), "speeds " + strings.Join(s.Speeds, " / "), "trouble " + faultLevels(s.Trouble), "storage " + strings.Join(s.Storage, " / ")}
+	for _, name := range slices.Sorted(maps.Keys(s.Vary)) {
+		parts = append(parts, name+" "+s.Vary[name].text())
+	}
+	parts = append(parts, "faults "+faultLevels(s.Faults))
+	if s.Replay {
+		parts = append(parts, "each chain validated once without a network")
+	}
+	return strings.Join(append(parts, polls), "; ")
+}
+
+// text are the values, those that are sets of options with what is in them.
+func (v Varied) text() string {
+	texts := v.values()
+	for i, l := range v.Levels {
+		if len(l.Options) < 2 {
+			continue
+		}
+		var set []string
+		for _, name := range slices.Sorted(maps.Keys(l.Options)) {
+			set = append(set, name+" "+l.Options[name])
+		}
+		texts[i] += " (" + strings.Join(set, ", ") + ")"
+	}
+	return strings.Join(texts, " / ")
+}
+
+// syncMachineText is what a sync asks of the machine.
+func (p *Plan) syncMachineText() string {
+	if p.Experiment.attached() {
+		return "the node is watched, and nothing is started"
+	}
+	var each []string
+	hosts, store := 0, 0.0
+	for _, use := range p.Experiment.Systems {
+		peers := 0
+		for _, c := range p.Cells {
+			if c.System == use.Name {
+				peers = max(peers, c.Sync.Peers)
+			}
+		}
+		each = append(each, fmt.Sprintf("%d of %s", 1+peers, use.Name))
+		hosts += 1 + peers
+	}
+	ram := false
+	for _, c := range p.Cells {
+		ram = ram || c.Sync.Storage == "ram"
+		store = max(store, leastStore+storeBytes*c.Sync.bytes())
+	}
+	text := plural(hosts, "node")
+	if len(each) > 1 {
+		text += " (" + strings.Join(each, ", ") + ")"
+	}
+	text += ", the fresh one and its peers, each a process behind a link of its own; a store of up to " + RoughBytes(store) + " for the fresh one, empty at the beginning of each trial"
+	if ram {
+		text += "; with storage ram it is in memory, on a RAM disk made for the trial"
+	}
+	return text
+}
+
+// searchText says what a search executes.
+func (p *Plan) searchText() string {
+	s, r := p.Experiment.Sync.Search, p.Experiment.Repetitions
+	races := plural(r.Max, "repetition")
+	if r.Min != r.Max {
+		races = fmt.Sprintf("%d to %s", r.Min, races)
+	}
+	return fmt.Sprintf("from the first values, one factor after the other; each race takes %s; not all cells are executed, and none after %s", races, s.Budget)
+}
+
+// syncWarnings are what a reader of the plan of a sync should think about.
+func (p *Plan) syncWarnings() (warnings []string) {
+	s := p.Experiment.Sync
+	if s == nil {
+		return nil
+	}
+	if s.Search != nil && len(p.Cells) == len(p.Experiment.Systems) {
+		warnings = append(warnings, "there is nothing to search: each system has one cell; give a factor of `sync`, or options in `sync.vary`, several values")
+	}
+	var late, dry []string
+	for _, c := range p.Cells {
+		for _, f := range syncFaultsOf(c.Sync.Faults) {
+			if c.tooLate(f, c.Estimate.Operation) {
+				late = append(late, c.ID)
+				break
+			}
+		}
+		for _, f := range syncFaultsOf(c.Sync.Faults) {
+			if f.Who == WhoPeers && f.Kind != FaultRate && f.For == 0 && f.Of(c.Sync.Peers) == c.Sync.Peers {
+				dry = append(dry, c.ID)
+				break
+			}
+		}
+	}
+	if len(late) > 0 {
+		warnings = append(warnings, fmt.Sprintf("in %s (%s) a fault begins when the node is expected to be in sync: then the trial is over, and the fault never happens; let it begin earlier, or at a share such as 50%%", plural(len(late), "cell"), few(late, 6)))
+	}
+	if len(dry) > 0 {
+		warnings = append(warnings, fmt.Sprintf("in %s (%s) all peers are gone for good after a fault: no sync ends well, and the report tells how nodes take it", plural(len(dry), "cell"), few(dry, 6)))
+	}
+	return warnings
+}

@@ -1,0 +1,413 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// drawSyncs makes the figures of the scenario sync.
+func (r *Report) drawSyncs(*input) error {
+	fall, times := r.waterfallFigure(), r.timesFigure()
+	hero := fall
+	if len(hero.Panels) == 0 {
+		hero = times
+	}
+	if n := len(hero.Panels); n > 0 {
+		hero.ID = "hero"
+		r.Hero = &hero
+		if len(fall.Panels) > 1 {
+			r.add(fall)
+		}
+		if len(fall.Panels) > 0 || n > 1 {
+			r.add(times)
+		}
+	}
+	r.add(r.effectsFigure())
+	r.add(r.interactionFigure())
+	r.add(r.studyFigure())
+	r.add(r.shapeFigure("time"))
+	r.add(r.shapeFigure("useful"))
+	r.add(r.heightFigure("blocks"))
+	r.add(r.heightFigure("wire"))
+	r.add(r.lineFigure())
+	r.add(r.peersFigure())
+	r.add(r.usedFigure())
+	return nil
+}
+
+// mostRows bounds the configurations of a figure; the tables have all.
+const mostRows = 24
+
+// rowsOf picks the cells of a tuning that are drawn: slow ones first, the default and
+// the best always among them, those nearest to the best before the others.
+func (r *Report) rowsOf(t *Tuning) (cells []*Synced, left int) {
+	for _, s := range t.cells {
+		if s.Trials > 0 {
+			cells = append(cells, s)
+		}
+	}
+	at := func(s *Synced) float64 {
+		if v := s.metric("sync_time"); !math.IsNaN(v) {
+			return v
+		}
+		return math.Inf(1)
+	}
+	slices.SortStableFunc(cells, func(a, b *Synced) int {
+		switch x, y := at(a), at(b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	if left = len(cells) - mostRows; left <= 0 {
+		return cells, 0
+	}
+	kept := cells[left:]
+	if t.base != nil && !slices.ContainsFunc(kept, func(s *Synced) bool { return s.cell == t.base }) {
+		kept = append([]*Synced{r.synced(t.base)}, kept[1:]...)
+	}
+	return kept, left
+}
+
+// Parts of the time until a node serves, with their colours.
+var syncParts = []struct{ name, colour string }{
+	{"before the first block", "var(--o-cancelled)"},
+	{"until the chain is whole", "var(--s1)"},
+	{"until what subscribes has followed", "var(--s5)"},
+}
+
+// leftWords say what a figure leaves out.
+func leftWords(left int) string {
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" The %s that are slowest are in the table alone.", plural(int64(left), "configuration", "configurations"))
+}
+
+// timesFigure is the time of each configuration.
+func (r *Report) timesFigure() Figure {
+	f := Figure{ID: "times", Title: "Time until a fresh node serves, by configuration", Better: "shorter is better", Choose: "conditions",
+		Reads: "Each bar is the median over the trials of one configuration, named by what it changes of the default, slowest first; it is divided as the trials' times were on average. The line is the interval of the median, points are trials."}
+	for _, p := range syncParts {
+		f.Legend = append(f.Legend, Legend{p.name, p.colour, "bar"})
+	}
+	f.Legend = append(f.Legend, Legend{"interval", "var(--ink)", "stroke"})
+	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"time", true}, Column{"low", true}, Column{"high", true}, Column{"first block", true}, Column{"net", true}, Column{"index behind", true}, Column{"trials", true}, Column{"never", true})
+	trials, left := 0, 0
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		trials += s.Trials
+		m, ok := s.cell.Metrics["sync_time"]
+		if !ok {
+			m = Summary{Median: unknown, Lo: unknown, Hi: unknown}
+		}
+		of := func(key string) Entry { return number(Num(s.metric(key)), "s") }
+		f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, number(m.Median, "s"), number(m.Lo, "s"), number(m.Hi, "s"), of("first_block"), of("net_time"), of("index_lag"), integer(s.Trials), integer(s.unfinished())))
+	}
+	for _, t := range r.tunings() {
+		cells, more := r.rowsOf(t)
+		left = max(left, more)
+		if len(cells) == 0 {
+			continue
+		}
+		var labels []string
+		most := 0.0
+		for _, s := range cells {
+			words := r.configured(s.cell) + ": "
+			m, ok := s.cell.Metrics["sync_time"]
+			switch {
+			case ok && m.Median.Known():
+				words += show(float64(m.Median), "s")
+				most = max(most, float64(m.Median))
+				if m.Hi.Known() {
+					most = max(most, float64(m.Hi))
+				}
+			default:
+				words += "never"
+			}
+			if q, ok := s.cell.Ratios["sync_time"]; ok && q.Value.Known() {
+				words += ", " + q.gainWords()
+			}
+			if n := s.unfinished(); n > 0 && ok {
+				words += fmt.Sprintf("; %d of %d never", n, s.Trials)
+			}
+			if t.best == s.cell && t.best != t.base {
+				words = "★ " + words
+			}
+			labels = append(labels, words)
+		}
+		p := newRows(labels)
+		parts := make([][]spec, len(syncParts))
+		var intervals, points []spec
+		for i, s := range cells {
+			m, ok := s.cell.Metrics["sync_time"]
+			if !ok || !m.Median.Known() || !s.StartUp.Known() {
+				continue
+			}
+			at := 0.0
+			for k, share := range []Num{s.StartUp, s.Net, s.Index} {
+				to := at + float64(share)*float64(m.Median)
+				if to > at {
+					parts[k] = append(parts[k], spec{"y": p.y(i), "x": at, "x2": to, "tip": fmt.Sprintf("%s: %s, %s of %s", labels[i], syncParts[k].name, percent(float64(share)), show(float64(m.Median), "s"))})
+				}
+				at = to
+			}
+			if m.N > 1 && m.Lo.Known() && m.Hi.Known() {
+				intervals = append(intervals, spec{"y": p.y(i), "x": m.Lo, "x2": m.Hi, "tip": showRange(m.Median, m.Lo, m.Hi, "s")})
+			}
+			if len(r.Trials) <= manyTrials {
+				for _, tr := range s.trials {
+					if v, ok := tr.Metrics["sync_time"]; ok && tr.served() {
+						most = max(most, v)
+						points = append(points, spec{"y": p.y(i), "x": v, "tip": fmt.Sprintf("%s in %s", show(v, "s"), record.BlockName(tr.Block))})
+					}
+				}
+			}
+		}
+		for k := range parts {
+			p.bar(parts[k], spec{"color": syncParts[k].colour}, nil)
+		}
+		p.bar(intervals, spec{"strokeWidth": 1.75, "color": "var(--ink)"}, nil)
+		p.add(points, spec{"type": "point", "filled": true, "size": 12, "opacity": 0.55, "color": "var(--ink)"}, spec{"x": spec{"field": "x", "type": "quantitative"}, "tooltip": spec{"field": "tip", "type": "nominal"}})
+		if len(p.layers) > 0 {
+			f.Panels = append(f.Panels, p.panel(r.place(t), f.Title, secondsAxis(most)))
+		}
+	}
+	f.Reads += leftWords(left)
+	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
+	return f
+}
+
+// waterfallFigure goes from the default to the best, a change at a time.
+func (r *Report) waterfallFigure() Figure {
+	f := Figure{ID: "waterfall", Title: "What bought what", Better: "shorter is better", Choose: "conditions",
+		Legend: []Legend{{"time", "var(--s1)", "bar"}, {"gained", "var(--s3)", "bar"}, {"lost", "var(--bad)", "bar"}, {"not shown", "var(--o-cancelled)", "bar"}, {"interval of the step", "var(--ink)", "stroke"}},
+		Reads:  "From the default to the best configuration found, one change at a time, the largest gain next; times are geometric means over the trials. Each step has its ratio with an interval, corrected for the choice of the best among all; the share in brackets is the change's part of the whole gain over all orders (Shapley)."}
+	f.Table = r.boughtTable()
+	trials := 0
+	for _, t := range r.tunings() {
+		if len(t.Steps) == 0 || !t.Steps[0].Before.Known() {
+			continue
+		}
+		first, last := t.Steps[0].Before, t.Steps[len(t.Steps)-1].After
+		labels := []string{"default: " + show(float64(first), "s")}
+		most := float64(first)
+		for i := range t.Steps {
+			s := &t.Steps[i]
+			words := s.To.name() + ": " + s.words()
+			if s.Share.Known() {
+				words += " [" + s.shareWords() + "]"
+			}
+			if s.Model {
+				words += " (from the model)"
+			}
+			labels = append(labels, words)
+			if s.Hi.Known() {
+				most = max(most, float64(s.Before*s.Hi))
+			}
+		}
+		labels = append(labels, fmt.Sprintf("best found: %s, %s", show(float64(last), "s"), gain(t.gain.Value, t.gain.Lo, t.gain.Hi)))
+		p := newRows(labels)
+		whole := []spec{{"y": p.y(0), "x": 0, "x2": first, "tip": labels[0]}, {"y": p.y(len(labels) - 1), "x": 0, "x2": last, "tip": labels[len(labels)-1]}}
+		parts := map[string][]spec{}
+		var intervals, links []spec
+		for i := range t.Steps {
+			s := &t.Steps[i]
+			y := p.y(i + 1)
+			colour := "var(--s3)"
+			switch {
+			case !s.Shown:
+				colour = "var(--o-cancelled)"
+			case s.Value > 1:
+				colour = "var(--bad)"
+			}
+			parts[colour] = append(parts[colour], spec{"y": y, "x": min(s.Before, s.After), "x2": max(s.Before, s.After), "tip": labels[i+1]})
+			if s.Lo.Known() && s.Hi.Known() {
+				intervals = append(intervals, spec{"y": y, "x": s.Before * s.Lo, "x2": s.Before * s.Hi, "tip": labels[i+1]})
+			}
+			links = append(links, spec{"y": p.y(i), "y2": y, "x": s.Before})
+		}
+		links = append(links, spec{"y": p.y(len(labels) - 2), "y2": p.y(len(labels) - 1), "x": last})
+		p.add(links, spec{"type": "rule", "strokeWidth": 1, "strokeDash": []int{2, 3}, "color": "var(--soft)"}, spec{"x": spec{"field": "x", "type": "quantitative"}, "y2": spec{"field": "y2"}})
+		p.bar(whole, spec{"color": "var(--s1)"}, nil)
+		for _, colour := range []string{"var(--s3)", "var(--bad)", "var(--o-cancelled)"} {
+			p.bar(parts[colour], spec{"color": colour}, nil)
+		}
+		p.bar(intervals, spec{"strokeWidth": 1.75, "color": "var(--ink)"}, nil)
+		f.Panels = append(f.Panels, p.panel(r.place(t), f.Title, secondsAxis(most)))
+		trials += t.Trials
+	}
+	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
+	return f
+}
+
+// mostEffects bounds the rows of the figure of effects; the table has all.
+const mostEffects = 28
+
+// effectsFigure is a forest of main effects and interactions.
+func (r *Report) effectsFigure() Figure {
+	f := Figure{ID: "effects", Title: "What each knob does, and each pair", Better: "further left is faster", Choose: "conditions",
+		Legend: []Legend{{"one factor", "var(--s1)", "circle"}, {"a pair", "var(--s2)", "diamond"}, {"not shown", "var(--ink)", "hollow"}},
+		Reads:  "Ratios of the time with their intervals. A circle is a level against the default, averaged over all levels of the others; a diamond is by what that ratio is multiplied when the second is changed too: at 1 the two do not depend on each other, left of it they gain more together than each promises, right of it less. The band is " + percent(EffectFloor) + " around no change. Hollow marks are not shown, after correction for all of them."}
+	f.Table = r.effectsTable()
+	trials, left := 0, 0
+	for i := range r.Tunings {
+		t := &r.Tunings[i]
+		var all []*KnobEffect
+		for j := range t.Effects {
+			if e := &t.Effects[j]; e.Value.Known() && e.Lo.Known() && e.Hi.Known() && e.Lo > 0 {
+				all = append(all, e)
+			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		trials += t.Trials
+		slices.SortStableFunc(all, func(a, b *KnobEffect) int { return strings.Compare(b.Kind, a.Kind) }) // main effects first
+		for len(all) > mostEffects {
+			k := -1
+			for j, e := range all {
+				if e.interaction() && !e.Shown {
+					k = j
+				}
+			}
+			if k < 0 {
+				break
+			}
+			all = slices.Delete(all, k, k+1)
+			left++
+		}
+		var labels []string
+		lo, hi := 1/1.1, 1.1
+		for _, e := range all {
+			labels = append(labels, e.name()+": "+e.words())
+			lo, hi = min(lo, float64(e.Lo)), max(hi, float64(e.Hi))
+		}
+		lo, hi = max(lo, 1e-3), min(hi, 1e3)
+		pad := math.Pow(hi/lo, 0.04)
+		p := newRows(labels)
+		x := spec{"field": "x", "type": "quantitative"}
+		height := spec{"y": spec{"value": 0}, "y2": spec{"value": "height"}}
+		p.layers = append(p.layers,
+			spec{"data": spec{"values": []spec{{"x": 1 / (1 + EffectFloor), "x2": 1 + EffectFloor}}}, "mark": spec{"type": "rect", "color": "var(--line)", "opacity": 0.55}, "encoding": spec{"x": x, "x2": spec{"field": "x2"}, "y": height["y"], "y2": height["y2"]}},
+			spec{"data": spec{"values": []spec{{"x": 1}}}, "mark": spec{"type": "rule", "color": "var(--ink)", "strokeWidth": 1.25}, "encoding": spec{"x": x, "y": height["y"], "y2": height["y2"]}})
+		for _, kind := range []struct {
+			pair          bool
+			colour, shape string
+		}{{false, "var(--s1)", "circle"}, {true, "var(--s2)", "diamond"}} {
+			var lines, full, open []spec
+			for j, e := range all {
+				if e.interaction() != kind.pair {
+					continue
+				}
+				tip := labels[j]
+				if e.PHolm.Known() {
+					tip += ", p (Holm) " + chance(e.PHolm).Text
+				}
+				if len(e.Aliases) > 0 {
+					tip += "; mixed with " + list(e.Aliases)
+				}
+				lines = append(lines, spec{"y": p.y(j), "x": max(e.Lo, Num(lo)), "x2": min(e.Hi, Num(hi)), "tip": tip})
+				point := spec{"y": p.y(j), "x": e.Value, "tip": tip}
+				if e.Shown {
+					full = append(full, point)
+				} else {
+					open = append(open, point)
+				}
+			}
+			p.bar(lines, spec{"strokeWidth": 2, "color": kind.colour}, nil)
+			point := spec{"x": x, "tooltip": spec{"field": "tip", "type": "nominal"}}
+			p.add(full, spec{"type": "point", "filled": true, "shape": kind.shape, "size": 80, "opacity": 1, "color": kind.colour}, point)
+			p.add(open, spec{"type": "point", "filled": true, "shape": kind.shape, "size": 70, "opacity": 1, "fill": "var(--paper)", "stroke": kind.colour, "strokeWidth": 1.75}, point)
+		}
+		f.Panels = append(f.Panels, p.panel(r.place(t), f.Title, spec{"field": "x", "type": "quantitative", "scale": spec{"type": "log", "domain": []float64{lo / pad, hi * pad}, "nice": false, "clamp": true},
+			"axis": spec{"title": "ratio of times", "grid": true, "tickCount": 5, "labelExpr": "format(datum.value, '~g') + '×'"}}))
+	}
+	if left > 0 {
+		f.Reads += fmt.Sprintf(" %s that %s not shown are in the table alone.", capital(plural(int64(left), "pair", "pairs")), map[bool]string{true: "is", false: "are"}[left == 1])
+	}
+	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
+	return f
+}
+
+// interactionFigure shows the pairs that depend on each other.
+func (r *Report) interactionFigure() Figure {
+	f := Figure{ID: "interactions", Title: "Knobs that depend on each other", Better: "lower is better",
+		Reads: "Geometric means of the time over all levels of the other factors, at each level of two that depend on each other; small marks are the single configurations. On this logarithmic scale lines are parallel where two do not. The title has the ratio of ratios with its interval."}
+	f.Table.Head = []Column{{"system", false}, {"conditions", false}, {"pair", false}, {"first", false}, {"second", false}, {"time", true}, {"configurations", true}}
+	trials := 0
+	colours := []string{"var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)"}
+	legend := map[string]bool{}
+	for i := range r.Tunings {
+		t := &r.Tunings[i]
+		seen := map[string]bool{}
+		for j := range t.Effects {
+			e := &t.Effects[j]
+			if !e.interaction() || !e.Shown || e.small() || seen[fmt.Sprint(e.factors)] || len(f.Panels) >= manyPanels {
+				continue
+			}
+			seen[fmt.Sprint(e.factors)] = true
+			a, b := &t.factors[e.factors[0]], &t.factors[e.factors[1]]
+			var means, single []spec
+			var order, series []string
+			lo, hi := math.Inf(1), 0.0
+			for lb := range b.Levels {
+				for la := range a.Levels {
+					var logs []float64
+					for _, s := range t.cells {
+						v := s.metric("sync_time")
+						if a.level(s.cell) == la && b.level(s.cell) == lb && v > 0 && s.unfinished() == 0 {
+							logs = append(logs, math.Log(v))
+							lo, hi = min(lo, v), max(hi, v)
+							single = append(single, spec{"a": a.words(la), "b": b.words(lb), "y": v, "tip": r.syncName(s) + ": " + show(v, "s")})
+						}
+					}
+					if len(logs) == 0 {
+						continue
+					}
+					if w := a.words(la); !slices.Contains(order, w) {
+						order = append(order, w)
+					}
+					if w := b.words(lb); !slices.Contains(series, w) {
+						series = append(series, w)
+					}
+					mean := math.Exp(total(logs) / float64(len(logs)))
+					means = append(means, spec{"a": a.words(la), "b": b.words(lb), "y": mean, "tip": fmt.Sprintf("%s, %s: %s over %s", a.words(la), b.words(lb), show(mean, "s"), plural(int64(len(logs)), "configuration", "configurations"))})
+					f.Table.Rows = append(f.Table.Rows, []Entry{{Text: t.System, Raw: t.System}, {Text: r.place(t)}, {Text: a.Label + " × " + b.Label}, {Text: a.words(la)}, {Text: b.words(lb)}, number(Num(mean), "s"), integer(len(logs))})
+				}
+			}
+			if len(means) < 3 {
+				continue
+			}
+			trials += t.Trials
+			var used, shapes []string
+			for k, w := range series {
+				used, shapes = append(used, colours[k%len(colours)]), append(shapes, pointShapes[1+k%(len(pointShapes)-1)])
+				if !legend[w] {
+					legend[w] = true
+					f.Legend = append(f.Legend, Legend{w, used[k], shapes[k]})
+				}
+			}
+			col := spec{"field": "b", "type": "nominal", "scale": spec{"domain": series, "range": used}, "legend": nil}
+			shp := spec{"field": "b", "type": "nominal", "scale": spec{"domain": series, "range": shapes}, "legend": nil}
+			tip := spec{"field": "tip", "type": "nominal"}
+			title := joined([]string{r.place(t), fmt.Sprintf("%s × %s: %s", a.Label, b.Label, e.words())})
+			f.Panels = append(f.Panels, Panel{Title: title, Spec: spec{"$schema": vegaLite, "description": f.Title + ", " + title,
+				"encoding": spec{"x": spec{"field": "a", "type": "ordinal", "sort": nil, "scale": spec{"domain": order}, "axis": spec{"title": nil, "labelAngle": 0, "labelLimit": 160}},
+					"y": spec{"field": "y", "type": "quantitative", "scale": spec{"type": "log", "domain": []float64{lo / 1.15, hi * 1.15}, "nice": false}, "axis": logAxis("s")}},
+				"layer": []spec{
+					{"data": spec{"values": single}, "mark": spec{"type": "point", "filled": true, "size": 16, "opacity": 0.5}, "encoding": spec{"color": col, "shape": shp, "tooltip": tip}},
+					{"data": spec{"values": means}, "mark": spec{"type": "line", "strokeWidth": 2}, "encoding": spec{"color": col}},
+					{"data": spec{"values": means}, "mark": spec{"type": "point", "filled": true, "size": 80, "opacity": 1}, "encoding": spec{"color": col, "shape": shp, "tooltip": tip}},
+				}}})
+		}
+	}
+	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
+	return f
+}

@@ -1,0 +1,326 @@
+package report
+
+import (
+	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// Synced is what became of the fresh nodes of one cell of the scenario sync.
+type Synced struct {
+	Cell     string         `json:"cell"`
+	System   string         `json:"system"`
+	Where    string         `json:"where,omitempty"`   // the conditions: link, chain, peers' speeds, trouble, faults
+	Changed  string         `json:"changed,omitempty"` // knobs that differ from the default
+	Default  bool           `json:"default,omitempty"`
+	Trials   int            `json:"trials"`             // valid
+	Outcomes map[string]int `json:"outcomes,omitempty"` // of them
+	// Shares of the time until the node can serve: before the first block, then until
+	// the chain is whole, then until what subscribes to it has followed. Means over
+	// the trials that came to it; null: none did.
+	StartUp Num `json:"start_up"`
+	Net     Num `json:"net"`
+	Index   Num `json:"index"`
+	// What the time is bound by: "link", "compute", or "waits" when it is far from
+	// both; empty: not known.
+	Bound string `json:"bound,omitempty"`
+	// The load line as a share of the time after the first block.
+	NetLineShare Num        `json:"net_line_share"`
+	Peers        []PeerUsed `json:"peers,omitempty"` // over all valid trials, by what they were
+	Shown        int64      `json:"shown,omitempty"` // the trial that stands for the cell in pictures
+	Rates        []HeightAt `json:"rates,omitempty"`
+
+	cell   *Cell
+	trials []syncTrial
+}
+
+// syncTrial is one valid trial of a cell.
+type syncTrial struct {
+	*Trial
+	*following
+}
+
+// served reports whether the node came to serve.
+func (t *syncTrial) served() bool { return t.outcome == record.OK }
+
+// Bounds of a time.
+const (
+	boundLink    = "link"
+	boundCompute = "compute"
+	boundWaits   = "waits"
+)
+
+// sync fills the account of every cell, and what its knobs do.
+func (r *Report) sync(*input) {
+	r.Syncs = []Synced{}
+	for _, c := range r.cells() {
+		if c.plan.Sync == nil {
+			continue
+		}
+		s := Synced{Cell: c.ID, System: c.System, Where: r.conditions(c), Changed: r.changed(c), Default: c.Baseline, StartUp: unknown, Net: unknown, Index: unknown, NetLineShare: unknown, cell: c}
+		for i := range r.Trials {
+			t := &r.Trials[i]
+			if t.Info == c && t.Valid() && r.syncs[t.ID] != nil {
+				s.trials = append(s.trials, syncTrial{t, r.syncs[t.ID]})
+			}
+		}
+		s.Trials = len(s.trials)
+		if s.Trials == 0 && r.searched() {
+			continue // a search leaves most combinations alone
+		}
+		for _, t := range s.trials {
+			if s.Outcomes == nil {
+				s.Outcomes = map[string]int{}
+			}
+			s.Outcomes[t.outcome.String()]++
+		}
+		s.divide()
+		s.bound()
+		s.Peers = s.peersUsed()
+		s.Shown = s.choose()
+		s.Rates = s.rates()
+		r.Syncs = append(r.Syncs, s)
+	}
+	r.tune()
+	r.shapes()
+}
+
+// unfinished counts the valid trials whose node never came to serve.
+func (s *Synced) unfinished() int { return s.Trials - s.Outcomes[record.OK.String()] }
+
+// name is the cell in words: its system when there are several, what it changes,
+// and the conditions.
+func (r *Report) syncName(s *Synced) string {
+	name := r.configured(s.cell)
+	if len(r.Systems) > 1 {
+		name = s.System + ", " + name
+	}
+	if s.Where != "" {
+		name += " (" + s.Where + ")"
+	}
+	return name
+}
+
+// divide fills the shares of the time. Shares of each trial are taken first, so
+// that they add up.
+func (s *Synced) divide() {
+	var start, net, index []float64
+	for _, t := range s.trials {
+		all, first, chain := t.Metrics["sync_time"], t.Metrics["first_block"], t.Metrics["chain_time"]
+		if !t.served() || all <= 0 || chain <= 0 || first > chain || chain > all*(1+1e-9) {
+			continue
+		}
+		start, net, index = append(start, first/all), append(net, (chain-first)/all), append(index, max(0, all-chain)/all)
+	}
+	if n := float64(len(start)); n > 0 {
+		s.StartUp, s.Net, s.Index = Num(total(start)/n), Num(total(net)/n), Num(total(index)/n)
+	}
+}
+
+// bound says what the time is bound by.
+func (s *Synced) bound() {
+	line, ok := s.cell.Metrics["line_share"]
+	var net []float64
+	for _, t := range s.trials {
+		if d := t.Metrics["net_time"]; t.served() && d > 0 && t.Metrics["line"] > 0 {
+			net = append(net, t.Metrics["line"]/d)
+		}
+	}
+	if len(net) > 0 {
+		s.NetLineShare = Num(middle(net))
+	}
+	if !ok || !s.quiet() {
+		return
+	}
+	link, compute := s.cell.Metrics["link_line"], s.cell.Metrics["replay"]
+	switch {
+	case line.Median < farBelow:
+		s.Bound = boundWaits
+	case compute.N == 0 || link.Median >= compute.Median:
+		s.Bound = boundLink
+	default:
+		s.Bound = boundCompute
+	}
+}
+
+// quiet reports whether nothing goes wrong in the cell on purpose.
+func (s *Synced) quiet() bool {
+	f := s.cell.plan.Sync.Faults
+	return f == "" || f == noFaults
+}
+
+// troubled reports whether peers are of little use on purpose.
+func (s *Synced) troubled() bool {
+	v := s.cell.plan.Sync.Trouble
+	return v != "" && v != noFaults
+}
+
+// choose picks the trial that stands for the cell: of those in which the node came
+// to serve, the one whose time is the median (the lower middle, of equal ones the
+// first); where there is none, the first.
+func (s *Synced) choose() int64 {
+	type timed struct {
+		id int64
+		v  float64
+	}
+	var all []timed
+	for _, t := range s.trials {
+		if v, ok := t.Metrics["sync_time"]; ok && t.served() {
+			all = append(all, timed{t.ID, v})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b timed) int {
+		if a.v < b.v {
+			return -1
+		}
+		if a.v > b.v {
+			return 1
+		}
+		return 0
+	})
+	if len(all) > 0 {
+		return all[(len(all)-1)/2].id
+	}
+	if len(s.trials) > 0 {
+		return s.trials[0].ID
+	}
+	return 0
+}
+
+// shown is the trial that stands for the cell; nil: there is none.
+func (s *Synced) shown() *syncTrial {
+	for i := range s.trials {
+		if s.trials[i].ID == s.Shown {
+			return &s.trials[i]
+		}
+	}
+	return nil
+}
+
+// metric is a median; NaN: there is none.
+func (s *Synced) metric(key string) float64 {
+	if m, ok := s.cell.Metrics[key]; ok {
+		return float64(m.Median)
+	}
+	return math.NaN()
+}
+
+// defaults names the default cells and compares the others with them: in each
+// system and under the same conditions, trials of the same block.
+func (r *Report) defaults(*input) {
+	r.factors = r.syncFactors()
+	r.Baseline = ""
+	bases := map[string]*Cell{}
+	key := func(c *Cell) string { return c.System + "\x00" + r.conditions(c) }
+	for _, c := range r.cells() {
+		c.Baseline = len(r.changes(c)) == 0
+		if c.Baseline {
+			bases[key(c)] = c
+		}
+	}
+	for _, k := range r.compared() {
+		m, _ := r.metric(k)
+		var family []*Cell
+		var ps []float64
+		for _, c := range r.cells() {
+			base := bases[key(c)]
+			if base == nil || base == c {
+				continue
+			}
+			xs, ys := paired(c.Metrics[k], base.Metrics[k])
+			if len(xs) == 0 {
+				continue
+			}
+			if c.Ratios == nil {
+				c.Ratios = map[string]Ratio{}
+			}
+			q := ratioOf(xs, ys, r.Run.Seed)
+			c.Ratios[k] = q
+			family, ps = append(family, c), append(ps, float64(q.P))
+		}
+		adjusted := stats.Holm(ps)
+		for i, c := range family {
+			q := c.Ratios[k]
+			q.PHolm = Num(adjusted[i])
+			q.decide(m.Better, len(family))
+			c.Ratios[k] = q
+		}
+	}
+}
+
+// PeerUsed is what peers of one kind delivered, over the valid trials of a cell.
+type PeerUsed struct {
+	Kind     string `json:"kind"` // "honest", "silent", "stranger"
+	Rate     Num    `json:"rate"` // bit/s towards the node; 0: unlimited; null: not told
+	Peers    int    `json:"peers"`
+	Useful   int    `json:"useful"` // delivered a block
+	Share    Num    `json:"share"`  // of a trial's blocks, mean
+	Busy     Num    `json:"busy"`   // seconds to deliver them, mean; null: not told
+	Timeouts Num    `json:"timeouts"`
+	Failed   Num    `json:"failed"`
+}
+
+// peersUsed groups peers of all trials by manner and rate, fast ones first.
+func (s *Synced) peersUsed() []PeerUsed {
+	type kind struct{ manner, rate float64 }
+	sums := map[kind]*PeerUsed{}
+	busy, timeouts, failed, shares := map[kind][]float64{}, map[kind][]float64{}, map[kind][]float64{}, map[kind][]float64{}
+	var order []kind
+	for _, t := range s.trials {
+		all := 0.0
+		for _, p := range t.peers {
+			all += max(0, p.blocks)
+		}
+		for _, p := range t.peers {
+			k := kind{p.manner, p.rate}
+			if math.IsNaN(k.manner) {
+				k.manner = peerHonest
+			}
+			if math.IsNaN(k.rate) {
+				k.rate = -1
+			}
+			u := sums[k]
+			if u == nil {
+				u = &PeerUsed{Kind: map[float64]string{peerHonest: "honest", peerSilent: "silent", peerStranger: "stranger"}[k.manner], Rate: Num(k.rate)}
+				if k.rate < 0 {
+					u.Rate = unknown
+				}
+				sums[k], order = u, append(order, k)
+			}
+			u.Peers++
+			if p.blocks > 0 {
+				u.Useful++
+			}
+			if all > 0 && !math.IsNaN(p.blocks) {
+				shares[k] = append(shares[k], p.blocks/all)
+			}
+			busy[k], timeouts[k], failed[k] = finite(busy[k], p.busy), finite(timeouts[k], p.timeouts), finite(failed[k], p.failed)
+		}
+	}
+	mean := func(xs []float64) Num {
+		if len(xs) == 0 {
+			return unknown
+		}
+		return Num(total(xs) / float64(len(xs)))
+	}
+	slices.SortStableFunc(order, func(a, b kind) int {
+		switch {
+		case a.manner != b.manner:
+			return int(a.manner - b.manner)
+		case a.rate == b.rate:
+			return 0
+		case a.rate == 0 || b.rate != 0 && a.rate > b.rate:
+			return -1
+		}
+		return 1
+	})
+	var out []PeerUsed
+	for _, k := range order {
+		u := sums[k]
+		u.Share, u.Busy, u.Timeouts, u.Failed = mean(shares[k]), mean(busy[k]), mean(timeouts[k]), mean(failed[k])
+		out = append(out, *u)
+	}
+	return out
+}

@@ -1,0 +1,428 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Limits from which on something is said of a fresh node's time.
+const (
+	// From this share of the time before the first block on, start-up is worth a word.
+	muchStartUp = 0.25
+	// A time told by polls this share of it apart is a coarse one: the limit of swarms.
+	coarseSync = coarse
+)
+
+// neverServed: who never came to serve, and why.
+func neverServed(r *Report) []Finding {
+	bad := Finding{Rule: "never-served", Tone: Bad, Title: "Nodes never came to serve",
+		Text: "Nothing was done to these trials, and still the fresh node stalled, ran out of time or failed. Such trials count as longer than any; a cell that has one is not called the best, and the effects of knobs are those of the trials that ended."}
+	faulted := Finding{Rule: "never-served-faults", Tone: Warn, Title: "Faults or useless peers kept nodes from serving",
+		Text: "With these faults or peers some fresh nodes never came to serve. Such trials count as longer than any, and are in no effect."}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		n := s.unfinished()
+		if n == 0 {
+			continue
+		}
+		words := fmt.Sprintf("%s: %d of %s: %s", r.syncName(s), n, plural(int64(s.Trials), "trial", "trials"), s.endWords())
+		if s.quiet() && !s.troubled() {
+			bad.Evidence = append(bad.Evidence, words)
+		} else {
+			faulted.Evidence = append(faulted.Evidence, words)
+		}
+	}
+	return withEvidence(bad, faulted)
+}
+
+// endWords count how those ended that never served, how far they were and why.
+func (s *Synced) endWords() string {
+	var words []string
+	for _, o := range record.Outcomes() {
+		if n := s.Outcomes[o.String()]; n > 0 && o != record.OK {
+			words = append(words, fmt.Sprintf("%s ×%d", o, n))
+		}
+	}
+	classes := map[string]int64{}
+	lo, hi := 1.0, 0.0
+	for _, t := range s.trials {
+		if t.served() {
+			continue
+		}
+		if t.class != "" {
+			classes[t.class]++
+		}
+		if !math.IsNaN(t.share) {
+			lo, hi = min(lo, t.share), max(hi, t.share)
+		}
+	}
+	text := strings.Join(words, ", ")
+	if names := sortedByCount(classes); len(names) > 0 {
+		text += " (" + list(names[:min(3, len(names))]) + ")"
+	}
+	switch {
+	case hi < lo:
+	case hi == 0:
+		text += "; none had a block"
+	case hi-lo < 0.005:
+		text += "; with " + percent(hi) + " of the chain"
+	default:
+		text += fmt.Sprintf("; with %s to %s of the chain", percent(lo), percent(hi))
+	}
+	return text
+}
+
+// fasterThanRate is an alarm: no chain comes faster than its links carry it.
+func fasterThanRate(r *Report) []Finding {
+	f := Finding{Rule: "beyond-line", Tone: Bad, Title: "Faster than the links can be",
+		Text: "In these trials the chain was whole before the links can have carried it, by more than their tolerance. A link was not what it should be, bytes went another way, or the measurement is wrong. Do not believe these trials."}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		tolerance := float64(s.cell.plan.Link.Tolerance)
+		if tolerance == 0 {
+			tolerance = EffectFloor
+		}
+		n, most := 0, 0.0
+		for _, t := range s.trials {
+			line, chain := t.Metrics["link_line"], t.Metrics["chain_time"]
+			if t.served() && line > 0 && chain > 0 && chain < line*(1-tolerance-lineSlack) {
+				n++
+				most = max(most, line/chain)
+			}
+		}
+		if n > 0 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %d of %s, at up to %s of the line", r.syncName(s), n, plural(int64(s.Trials), "trial", "trials"), percent(most)))
+		}
+	}
+	return withEvidence(f)
+}
+
+// bestFound: the best configuration and how sure it is, for each set of conditions.
+func bestFound(r *Report) []Finding {
+	f := Finding{Rule: "best", Tone: Good, Title: "The best configuration found",
+		Text: "The configuration whose median time is least, of those that were tried and whose nodes always came to serve. The gain is the ratio of the medians of trials of the same blocks. It was chosen from the same trials that tell its gain, which flatters it a little: the more configurations are close to it, the more."}
+	for _, t := range r.tunings() {
+		if t.best == nil || t.base == nil || t.best == t.base || len(t.factors) == 0 {
+			continue
+		}
+		if !t.gain.Shown {
+			f.Tone = Neutral
+		}
+		q := gain(t.gain.Value, t.gain.Lo, t.gain.Hi)
+		if !t.gain.Shown {
+			q = "~ " + q
+		}
+		f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s: %s against %s of the default, %s, from %s of trials of %s", r.changed(t.best), r.syncTime(t.best), r.syncTime(t.base), q,
+			plural(int64(t.gain.N), "pair", "pairs"), plural(int64(t.Cells), "configuration", "configurations"))))
+	}
+	return withEvidence(f)
+}
+
+// boughtFound: what each change is worth on the way from the default to the best.
+func boughtFound(r *Report) []Finding {
+	f := Finding{Rule: "bought", Tone: Neutral, Title: "What bought what",
+		Text: "The changes of the best configuration one after the other, the one that gains most at each step first, and the share of the whole gain that each has on average over all orders (Shapley). Shares differ from steps where changes do more or less together."}
+	for _, t := range r.tunings() {
+		for i := range t.Steps {
+			s := &t.Steps[i]
+			words := fmt.Sprintf("%s: %s, %s → %s", s.To.name(), s.words(), show(float64(s.Before), "s"), show(float64(s.After), "s"))
+			if s.Share.Known() {
+				words += ", " + s.shareWords() + " of the gain"
+			}
+			if s.Model {
+				words += " (computed from the effects: a combination on the way was not tried)"
+			}
+			f.Evidence = append(f.Evidence, r.at(t, words))
+		}
+	}
+	return withEvidence(f)
+}
+
+// shareWords is a part of the gain with its interval.
+func (s *BoughtStep) shareWords() string {
+	w := percent(float64(s.Share))
+	if s.ShareLo.Known() && s.ShareHi.Known() {
+		w += fmt.Sprintf(" (%.0f–%.0f)", 100*s.ShareLo, 100*s.ShareHi)
+	}
+	return w
+}
+
+// givenWords say what a level does, once where the other factor is at its default
+// and once where it is not.
+func givenWords(what, other string, with [2]Ratio) string {
+	say := func(q Ratio) string {
+		switch {
+		case !q.Value.Known():
+			return "is not known"
+		case !q.Shown && q.Lo.Known() && math.Abs(math.Log(float64(q.Lo))) < math.Log1p(EffectFloor) && math.Abs(math.Log(float64(q.Hi))) < math.Log1p(EffectFloor):
+			return "gains nothing (~ " + gain(q.Value, q.Lo, q.Hi) + ")"
+		case !q.Shown:
+			return "is not shown to gain (~ " + gain(q.Value, q.Lo, q.Hi) + ")"
+		case q.Value < 1:
+			return "gains " + gain(q.Value, q.Lo, q.Hi)
+		}
+		return "costs " + gain(q.Value, q.Lo, q.Hi)
+	}
+	return fmt.Sprintf("%s %s, and %s once %s", what, say(with[0]), say(with[1]), other)
+}
+
+// interactionsFound: what two do together that neither does alone.
+func interactionsFound(r *Report) []Finding {
+	f := Finding{Rule: "interactions", Tone: Warn, Title: "Knobs that depend on each other",
+		Text: "What these gain depends on where the other stands: measured one at a time, from one default, they would promise something else. Shown are pairs whose ratio of ratios differs from 1, corrected for all effects that were looked at."}
+	for i := range r.Tunings {
+		t := &r.Tunings[i]
+		for j := range t.Effects {
+			e := &t.Effects[j]
+			if !e.interaction() || !e.Shown || e.small() {
+				continue
+			}
+			words := e.name() + ": " + e.words()
+			if len(e.Given) == 4 {
+				// The way round that says more: the one whose two ratios lie further apart in words.
+				one := givenWords(e.Of[1].name(), e.Of[0].Label+" is "+e.Of[0].text, [2]Ratio{e.Given[0], e.Given[1]})
+				two := givenWords(e.Of[0].name(), e.Of[1].Label+" is "+e.Of[1].text, [2]Ratio{e.Given[2], e.Given[3]})
+				if e.Given[2].Shown != e.Given[3].Shown && e.Given[0].Shown == e.Given[1].Shown {
+					one = two
+				}
+				words += "; " + one
+			}
+			f.Evidence = append(f.Evidence, r.at(t, words))
+		}
+	}
+	return withEvidence(f)
+}
+
+// nothingGained: knobs that are known to make no difference to speak of.
+func nothingGained(r *Report) []Finding {
+	f := Finding{Rule: "no-gain", Tone: Neutral, Title: "Knobs that change nothing to speak of",
+		Text: "The whole interval of these lies within " + percent(EffectFloor) + " of no change, on average over the other knobs: leave them as they are. Where one of them depends on another it is named above."}
+	for i := range r.Tunings {
+		t := &r.Tunings[i]
+		for j := range t.Effects {
+			if e := &t.Effects[j]; !e.interaction() && e.small() && r.knobs(t, e) {
+				f.Evidence = append(f.Evidence, r.at(t, e.name()+": "+e.words()))
+			}
+		}
+	}
+	return withEvidence(f)
+}
+
+// knobs reports whether an effect is one of knobs alone.
+func (r *Report) knobs(t *Tuning, e *KnobEffect) bool {
+	for _, f := range e.factors {
+		if !t.factors[f].knob() {
+			return false
+		}
+	}
+	return true
+}
+
+// cannotBeTold: effects that may be large and may be none.
+func cannotBeTold(r *Report) []Finding {
+	f := Finding{Rule: "cannot-tell", Tone: Neutral, Title: "What cannot be told",
+		Text: "The intervals of these reach from no change to one that would matter. More repetitions make them narrower, by the root of their number."}
+	for i := range r.Tunings {
+		t := &r.Tunings[i]
+		var pairs []string
+		for j := range t.Effects {
+			e := &t.Effects[j]
+			switch {
+			case e.Shown || e.small():
+			case !e.Value.Known() || !e.Lo.Known():
+				if e.Warn != "" && !e.interaction() {
+					f.Evidence = append(f.Evidence, r.at(t, e.name()+": "+e.Warn))
+				}
+			case e.interaction():
+				pairs = append(pairs, e.name()+" "+e.words())
+			default:
+				f.Evidence = append(f.Evidence, r.at(t, e.name()+": "+e.words()))
+			}
+		}
+		if len(pairs) > 0 {
+			f.Evidence = append(f.Evidence, r.at(t, "whether they depend on each other: "+some(pairs)))
+		}
+		if t.Freedom == 0 && len(t.Effects) > 0 {
+			f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s are as many as the effects: nothing is left to tell the noise from, so no effect has an interval; repeat", plural(int64(t.Trials), "trial", "trials"))))
+		}
+		for _, w := range t.Warnings {
+			f.Evidence = append(f.Evidence, r.at(t, w))
+		}
+	}
+	return withEvidence(f)
+}
+
+// asGood: configurations that cannot be told from the best, those that change least
+// first.
+func asGood(r *Report) []Finding {
+	f := Finding{Rule: "as-good", Tone: Neutral, Title: "What else is as good as the best",
+		Text: "These cannot be told from the best configuration found. The one that changes least of the default is the one to prefer: each change has its price."}
+	for _, t := range r.tunings() {
+		for i, a := range t.Alike {
+			if i == 6 && len(t.Alike) > 7 {
+				f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("and %d more", len(t.Alike)-i)))
+				break
+			}
+			what := a.Changed
+			if what == "" {
+				what = "the default"
+			}
+			f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s: ~ %s of the best's time", what, showRange(a.Ratio.Value, a.Ratio.Lo, a.Ratio.Hi, "×"))))
+		}
+	}
+	return withEvidence(f)
+}
+
+// mixedUp: a fraction of the design cannot tell all apart.
+func mixedUp(r *Report) []Finding {
+	f := Finding{Rule: "aliases", Tone: Warn, Title: "Effects that the design mixes",
+		Text: "Not all combinations were executed, so these effects cannot be told from what stands beside them: an effect is that of the sum. It was taken for that of the simplest."}
+	for i := range r.Tunings {
+		t := &r.Tunings[i]
+		var pairs []string
+		for j := range t.Effects {
+			e := &t.Effects[j]
+			if len(e.Aliases) == 0 {
+				continue
+			}
+			words := e.name() + " with " + list(e.Aliases)
+			if e.interaction() {
+				pairs = append(pairs, words)
+			} else {
+				f.Evidence = append(f.Evidence, r.at(t, words))
+			}
+		}
+		if len(pairs) > 0 {
+			f.Evidence = append(f.Evidence, r.at(t, "pairs: "+some(pairs)))
+		}
+	}
+	return withEvidence(f)
+}
+
+// startUpShare: waiting before the first block is no work.
+func startUpShare(r *Report) []Finding {
+	f := Finding{Rule: "start-up", Tone: Neutral, Title: "Much of the time passes before the first block",
+		Text: "Process start, opening the store, connecting, and the system's own intervals come before the first block. They do not grow with the chain: with a longer one their share falls, so compare the rates after the first block too before carrying a gain over to a longer chain."}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if s.StartUp.Known() && s.StartUp >= muchStartUp && (s.Default || r.isBest(s)) {
+			words := fmt.Sprintf("%s: %s of %s", r.syncName(s), show(s.metric("first_block"), "s"), show(s.metric("sync_time"), "s"))
+			if v := s.metric("block_rate"); !math.IsNaN(v) {
+				words += fmt.Sprintf(", then %s blocks/s", digits(v, 3))
+			}
+			f.Evidence = append(f.Evidence, words)
+		}
+	}
+	return withEvidence(f)
+}
+
+func (r *Report) isBest(s *Synced) bool {
+	for _, t := range r.tunings() {
+		if t.best == s.cell {
+			return true
+		}
+	}
+	return false
+}
+
+// boundBy: what the time of the default and of the best is made of.
+func boundBy(r *Report) []Finding {
+	limits := map[string]*Finding{
+		boundLink:    {Rule: "link-bound", Tone: Neutral, Title: "Bound by the link", Text: "The chain came nearly as fast as the links carry it: here a faster node would not be faster."},
+		boundCompute: {Rule: "compute-bound", Tone: Neutral, Title: "Bound by validation", Text: "The chain came nearly as fast as the node validates it from a local file: here a faster link or more peers would not help."},
+		boundWaits:   {Rule: "node-waits", Tone: Neutral, Title: "The node waits", Text: fmt.Sprintf("Below %s of the load line neither the links nor the node's own work explain the time: what is left is waiting: for the first block, for round trips between batches, for peers that do not answer, for a disk.", percent(farBelow))},
+	}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		f := limits[s.Bound]
+		if f == nil || !s.Default && !r.isBest(s) {
+			continue
+		}
+		words := fmt.Sprintf("%s: at %s of the line", r.syncName(s), percent(s.metric("line_share")))
+		if s.NetLineShare.Known() {
+			words += fmt.Sprintf(", after the first block at %s", percent(float64(s.NetLineShare)))
+		}
+		var lines []string
+		if v := s.metric("link_line"); !math.IsNaN(v) {
+			lines = append(lines, "links "+show(v, "s"))
+		}
+		if v := s.metric("replay"); !math.IsNaN(v) {
+			lines = append(lines, "replay "+show(v, "s"))
+		}
+		if v := s.metric("sync_time"); !math.IsNaN(v) {
+			lines = append(lines, "took "+show(v, "s"))
+		}
+		f.Evidence = append(f.Evidence, words+" ("+strings.Join(lines, ", ")+")")
+	}
+	return withEvidence(*limits[boundWaits], *limits[boundCompute], *limits[boundLink])
+}
+
+// uselessPeers: requests in vain, and peers that gave nothing.
+func uselessPeers(r *Report) []Finding {
+	f := Finding{Rule: "useless-peers", Tone: Neutral, Title: "Timeouts and useless peers",
+		Text: "Medians over trials. A peer is useful when it delivered a block; a request that timed out is asked again elsewhere, and the wait for it is lost."}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		timeouts, again, useful := s.metric("timeouts"), s.metric("rerequests"), s.metric("useful_share")
+		if !(timeouts > 0 || again > 0 || useful < 1) {
+			continue
+		}
+		var words []string
+		if timeouts > 0 {
+			words = append(words, plural(int64(math.Round(timeouts)), "timeout", "timeouts"))
+		}
+		if again > 0 {
+			words = append(words, plural(int64(math.Round(again)), "request", "requests")+" beyond the least needed")
+		}
+		if useful < 1 {
+			words = append(words, percent(useful)+" of the peers useful")
+		}
+		if v := s.metric("peer_share_max"); v > 0 && s.cell.plan.Sync.Peers > 1 {
+			words = append(words, fmt.Sprintf("%s of the blocks from one peer", percent(v)))
+		}
+		f.Evidence = append(f.Evidence, r.syncName(s)+": "+strings.Join(words, ", "))
+	}
+	return withEvidence(f)
+}
+
+// coarseSyncs: a time is as exact as the polls that tell it.
+func coarseSyncs(r *Report) []Finding {
+	f := Finding{Rule: "coarse", Tone: Warn, Title: "Times are coarse",
+		Text: "The polls that tell the times lie far apart for what they measure: a time may be too long by as much, and never too short. A longer chain or a shorter sync.poll mends it."}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		gap, at := s.metric("resolution"), s.metric("sync_time")
+		if gap > coarseSync*at {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s between polls, %s until it serves", r.syncName(s), show(gap, "s"), show(at, "s")))
+		}
+	}
+	return withEvidence(f)
+}
+
+// busyMachineSync: what limits may be the machine, whoever used it.
+func busyMachineSync(r *Report) []Finding {
+	busy := Finding{Rule: "machine-busy", Tone: Warn, Title: "The machine was the limit",
+		Text: fmt.Sprintf("All CPUs together were busy more than %s of the time in these cells: node, peers, the links' emulator and plimsoll waited for each other and for whatever else ran.", percent(busyMachine))}
+	harness := Finding{Rule: "harness-busy", Tone: Warn, Title: "The harness took part",
+		Text: fmt.Sprintf("Plimsoll used more than %s of the machine's CPU, or the links' emulator more than %s, in these cells.", percent(harnessLimit), percent(emulatorLimit))}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if v := s.metric("box_cpu"); v > busyMachine {
+			words := fmt.Sprintf("%s: %s of the machine in use", r.syncName(s), percent(v))
+			if o := s.metric("others_busy"); !math.IsNaN(o) {
+				words += fmt.Sprintf(", by others %s", percent(o))
+			}
+			busy.Evidence = append(busy.Evidence, words)
+		}
+		if v := s.metric("harness_cpu"); v > harnessLimit {
+			harness.Evidence = append(harness.Evidence, fmt.Sprintf("%s: plimsoll %s", r.syncName(s), percent(v)))
+		}
+		if v := s.metric("emulator_cpu"); v > emulatorLimit {
+			harness.Evidence = append(harness.Evidence, fmt.Sprintf("%s: the emulator %s", r.syncName(s), percent(v)))
+		}
+	}
+	return withEvidence(busy, harness)
+}

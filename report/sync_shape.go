@@ -1,0 +1,199 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// NumberShape is how the time goes with a knob that is a number, all others at one
+// set of levels.
+type NumberShape struct {
+	System string    `json:"system"`
+	Where  string    `json:"where,omitempty"` // the conditions, and the other knobs where they are not at their default
+	Path   string    `json:"path"`
+	Label  string    `json:"label"`
+	Unit   string    `json:"unit"`
+	Shape  string    `json:"shape"` // "u", "falling", "rising", "flat", "not shown"
+	Why    string    `json:"why"`
+	Lowest Num       `json:"lowest"` // the level with the least time
+	From   Num       `json:"from"`   // levels that cannot be told from it
+	To     Num       `json:"to"`
+	Levels []ShapeAt `json:"levels"`
+}
+
+// ShapeAt is one level of a number.
+type ShapeAt struct {
+	Cell       string `json:"cell"`
+	At         Num    `json:"at"`
+	Value      Num    `json:"value"` // seconds, median
+	Lo         Num    `json:"lo"`
+	Hi         Num    `json:"hi"`
+	Ratio      Num    `json:"ratio"` // to the lowest, with an interval corrected for the number of levels
+	RatioLo    Num    `json:"ratio_lo"`
+	RatioHi    Num    `json:"ratio_hi"`
+	Useful     Num    `json:"useful"` // share of the peers, median
+	UsefulLo   Num    `json:"useful_lo"`
+	UsefulHi   Num    `json:"useful_hi"`
+	Timeouts   Num    `json:"timeouts"`
+	Trials     int    `json:"trials"`
+	Unfinished int    `json:"unfinished"` // never came to serve; in no number here
+
+	text string
+}
+
+// shapes looks at each numeric factor of three levels or more while nothing else
+// changes.
+func (r *Report) shapes() {
+	for i := range r.factors {
+		f := &r.factors[i]
+		unit, ok := f.numeric()
+		if !ok {
+			continue
+		}
+		type rest struct{ system, where string }
+		of := map[rest][]*Synced{}
+		var order []rest
+		for k := range r.Syncs {
+			s := &r.Syncs[k]
+			where := s.Where
+			if !f.knob() {
+				where = r.withoutFactor(s.cell, f.Path, false)
+			}
+			if more := r.withoutFactor(s.cell, f.Path, true); more != "" {
+				if where != "" {
+					where += ", "
+				}
+				where += more
+			}
+			p := rest{s.System, where}
+			if of[p] == nil {
+				order = append(order, p)
+			}
+			of[p] = append(of[p], s)
+		}
+		for _, p := range order {
+			if n := r.numberShape(f, unit, of[p]); n != nil {
+				n.System, n.Where = p.system, p.where
+				r.Shapes = append(r.Shapes, *n)
+			}
+		}
+	}
+}
+
+// withoutFactor names the levels of the other factors: of knobs that are not at
+// their default, or of conditions.
+func (r *Report) withoutFactor(c *Cell, path string, knobs bool) string {
+	var words []string
+	for i := range r.factors {
+		f := &r.factors[i]
+		if l := f.level(c); f.Path != path && f.knob() == knobs && (l > 0 || !knobs && l == 0) {
+			words = append(words, f.words(l))
+		}
+	}
+	return joined(words)
+}
+
+func (r *Report) numberShape(f *syncFactor, unit string, cells []*Synced) *NumberShape {
+	n := &NumberShape{Path: f.Path, Label: f.Label, Unit: unit, Shape: stats.UnknownShape, Lowest: unknown, From: unknown, To: unknown}
+	var at []float64
+	var obs []stats.ShapeObs
+	for l := range f.Levels {
+		v, _, _ := f.number(l)
+		for _, s := range cells {
+			if f.level(s.cell) != l || s.Trials == 0 {
+				continue
+			}
+			x := ShapeAt{Cell: s.Cell, At: Num(v), Value: unknown, Lo: unknown, Hi: unknown, Ratio: unknown, RatioLo: unknown, RatioHi: unknown, Useful: unknown, UsefulLo: unknown, UsefulHi: unknown, Timeouts: unknown,
+				Trials: s.Trials, Unfinished: s.unfinished(), text: f.Levels[l].Text()}
+			if m, ok := s.cell.Metrics["sync_time"]; ok {
+				x.Value, x.Lo, x.Hi = m.Median, m.Lo, m.Hi
+			}
+			if m, ok := s.cell.Metrics["useful_share"]; ok {
+				x.Useful, x.UsefulLo, x.UsefulHi = m.Median, m.Lo, m.Hi
+			}
+			if m, ok := s.cell.Metrics["timeouts"]; ok {
+				x.Timeouts = m.Median
+			}
+			n.Levels = append(n.Levels, x)
+			if s.unfinished() > 0 {
+				continue
+			}
+			at = append(at, v)
+			for _, t := range s.trials {
+				if v := t.Metrics["sync_time"]; v > 0 {
+					obs = append(obs, stats.ShapeObs{Level: len(at) - 1, Block: t.Block, Value: v})
+				}
+			}
+		}
+	}
+	if len(n.Levels) < 3 {
+		return nil
+	}
+	if len(at) < 3 {
+		n.Why = "fewer than three levels at which every node came to serve"
+		return n
+	}
+	fit, err := stats.Shape(at, obs, Confidence)
+	if err != nil {
+		n.Why = err.Error()
+		return n
+	}
+	n.Shape, n.Why = fit.Shape, fit.Why
+	n.Lowest, n.From, n.To = Num(fit.Levels[fit.Lowest].At), Num(fit.Levels[fit.From].At), Num(fit.Levels[fit.To].At)
+	for _, l := range fit.Levels {
+		for i := range n.Levels {
+			if x := &n.Levels[i]; float64(x.At) == l.At {
+				x.Ratio = Num(l.Ratio.Mid)
+				if l.Ratio.Bounded() {
+					x.RatioLo, x.RatioHi = Num(l.Ratio.Lo), Num(l.Ratio.Hi)
+				}
+			}
+		}
+	}
+	return n
+}
+
+// words say what the shape is.
+func (n *NumberShape) words() string {
+	value := func(v Num) string { return exact(float64(v), n.Unit) }
+	among := value(n.Lowest)
+	if n.From != n.To {
+		among = value(n.From) + " to " + value(n.To)
+	}
+	switch n.Shape {
+	case stats.UShape:
+		return fmt.Sprintf("too little and too much are both shown to be worse: the best is at %s", among)
+	case stats.FallingShape:
+		return fmt.Sprintf("less is shown to be worse, more is not: the best is at %s", among)
+	case stats.RisingShape:
+		return fmt.Sprintf("more is shown to be worse, less is not: the best is at %s", among)
+	case stats.FlatShape:
+		return "it makes no difference within this range"
+	}
+	return "no shape is shown"
+}
+
+// uShape: how the time goes with numbers.
+func uShape(r *Report) []Finding {
+	f := Finding{Rule: "shape", Tone: Neutral, Title: "Knobs that are numbers",
+		Text: "How the time to serve goes with each, the other knobs as named or at their default. A U is said only when both ends are shown to be worse than a level between them, corrected for the number of levels."}
+	for i := range r.Shapes {
+		n := &r.Shapes[i]
+		where := n.Where
+		if len(r.Systems) > 1 {
+			where = joined([]string{n.System, where})
+		}
+		if where != "" {
+			where = " (" + where + ")"
+		}
+		words := fmt.Sprintf("%s%s: %s; %s", n.Label, where, n.words(), n.Why)
+		for j := range n.Levels {
+			if x := &n.Levels[j]; x.Unfinished > 0 {
+				words += fmt.Sprintf("; at %s %d of %d never served", x.text, x.Unfinished, x.Trials)
+			}
+		}
+		f.Evidence = append(f.Evidence, words)
+	}
+	return withEvidence(f)
+}

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// syncTexts are the tables of the terminal: configurations, and what the knobs do.
+func (r *Report) syncTexts() []textTable {
+	if len(r.Syncs) == 0 {
+		return nil
+	}
+	var all []textTable
+	for _, tu := range r.tunings() {
+		t := textTable{head: []string{"configuration", "serves after", "", "", "first block", "blocks/s", "of line", "served", "valid"},
+			right: []bool{false, true, false, true, true, true, true, true, true}, drop: map[int]int{2: 2, 4: 1, 5: 2, 6: 1}}
+		t.head[3] = "gain"
+		if p := r.place(tu); p != "" {
+			t.below = append(t.below, "Above: "+p+".")
+		}
+		for _, s := range tu.cells {
+			c := s.cell
+			row := []string{clip(r.configured(c), 44), s.timeEntry(r).Text, "", "", "–", "–", "–", s.servedEntry().Text, fmt.Sprintf("%d/%d", c.Valid, c.Planned)}
+			if m, ok := c.Metrics["sync_time"]; ok {
+				row[2] = plusMinus(m, "s")
+			}
+			if q, ok := c.Ratios["sync_time"]; ok && q.Value.Known() {
+				row[3] = signed(float64(q.Value)) + " %"
+				if q.Value > 3 {
+					row[3] = show(float64(q.Value), "×")
+				}
+				if !q.Shown {
+					row[3] = "~ " + row[3]
+				}
+			}
+			for col, key := range map[int]string{4: "first_block", 5: "block_rate", 6: "line_share"} {
+				if m, ok := c.Metrics[key]; ok {
+					row[col] = map[string]string{"first_block": show(float64(m.Median), "s"), "block_rate": digits(float64(m.Median), 3), "line_share": percent(float64(m.Median))}[key]
+				}
+			}
+			if c.Invalid+c.Failed > 0 {
+				row[8] = "!" + row[8]
+			}
+			if tu.best == c && !c.Baseline {
+				row[0] = clip("* "+r.configured(c), 44)
+			}
+			t.rows = append(t.rows, row)
+		}
+		if tu.best != nil && tu.best != tu.base {
+			t.below = append(t.below, "* the best found.")
+		}
+		all = append(all, t)
+	}
+	if e := r.effectTexts(); len(e.rows) > 0 {
+		all = append(all, e)
+	}
+	return all
+}
+
+// effectTexts are the effects for the terminal: all of knobs alone, and the pairs
+// that are shown.
+func (r *Report) effectTexts() textTable {
+	t := textTable{head: []string{"effect", "ratio", "interval", "p (Holm)", "share"}, right: []bool{false, true, false, true, true}, drop: map[int]int{3: 1}}
+	for i := range r.Tunings {
+		tu := &r.Tunings[i]
+		for j := range tu.Effects {
+			e := &tu.Effects[j]
+			if e.interaction() && !e.Shown || !e.Value.Known() {
+				continue
+			}
+			name := e.name()
+			if p := r.place(tu); p != "" {
+				name += " (" + p + ")"
+			}
+			if utf8.RuneCountInString(name) > 60 {
+				name = clip(name, 60)
+			}
+			ratio, interval := show(float64(e.Value), "×"), "–"
+			if e.Lo.Known() && e.Hi.Known() {
+				interval = digits(float64(e.Lo), 3) + "–" + digits(float64(e.Hi), 3)
+			}
+			if !e.Shown {
+				ratio = "~ " + ratio
+			}
+			share := ""
+			for k := range tu.Steps {
+				if s := &tu.Steps[k]; !e.interaction() && s.To.Path == e.Of[0].Path && s.To.Value == e.Of[0].Value && s.Share.Known() {
+					share = percent(float64(s.Share))
+				}
+			}
+			t.rows = append(t.rows, []string{name, ratio, interval, chance(e.PHolm).Text, share})
+		}
+	}
+	return t
+}

@@ -1,0 +1,337 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// Tuning is what the knobs of one system do under one set of conditions, or, with
+// All, what all factors do over all conditions.
+type Tuning struct {
+	System  string        `json:"system"`
+	Where   string        `json:"where,omitempty"` // the conditions; empty: none vary
+	All     bool          `json:"all,omitempty"`   // conditions are factors, too
+	Factors []TunedFactor `json:"factors"`
+	Cells   int           `json:"cells"`  // combinations with a trial that came to serve
+	Trials  int           `json:"trials"` // valid ones that came to serve
+	Absent  int           `json:"absent"` // combinations of the levels without one
+	// Unfinished are valid trials that never came to serve. They are in no effect.
+	Unfinished int          `json:"unfinished"`
+	Default    string       `json:"default,omitempty"` // cells; empty: none of its trials came to serve
+	Best       string       `json:"best,omitempty"`
+	Gain       *Ratio       `json:"gain,omitempty"`  // time of the best found, divided by that of the default
+	Alike      []AsGood     `json:"alike,omitempty"` // what cannot be told from the best
+	Effects    []KnobEffect     `json:"effects,omitempty"`
+	Steps      []BoughtStep `json:"steps,omitempty"` // from the default to the best
+	Sigma      Num          `json:"sigma"`           // standard deviation of the noise of ln(time)
+	Freedom    int          `json:"freedom"`         // degrees of freedom of it
+	LackOfFit  Num          `json:"lack_of_fit"`     // p of: no more than two factors act together
+	Warnings   []string     `json:"warnings,omitempty"`
+
+	best, base *Cell
+	factors    []syncFactor
+	cells      []*Synced
+	gain       Ratio
+}
+
+// TunedFactor is a factor with its levels, the default first.
+type TunedFactor struct {
+	Path   string   `json:"path"`
+	Label  string   `json:"label"`
+	Levels []string `json:"levels"`
+}
+
+// Level is a factor at one of its levels.
+type Level struct {
+	Path  string `json:"path"`
+	Label string `json:"label"`
+	Value string `json:"value"`
+
+	text string
+}
+
+// name is the level in words: "storage ram".
+func (l *Level) name() string { return l.Label + " " + l.text }
+
+// KnobEffect is a ratio of times: of a level to the default, over all levels of the
+// other factors; or, of two, by what the one ratio is multiplied by the other.
+type KnobEffect struct {
+	Kind    string   `json:"kind"` // "main", "interaction"
+	Of      []Level  `json:"of"`
+	Value   Num      `json:"value"`
+	Lo      Num      `json:"lo"`
+	Hi      Num      `json:"hi"`
+	P       Num      `json:"p"`
+	PHolm   Num      `json:"p_holm"`
+	Shown   bool     `json:"shown"` // false: nothing is shown ("~")
+	Aliases []string `json:"aliases,omitempty"`
+	Warn    string   `json:"warn,omitempty"`
+	// Of an interaction: what the second level does when the first is at its default,
+	// and when it is not; then the other way round.
+	Given []Ratio `json:"given,omitempty"`
+
+	factors, levels []int
+}
+
+// interaction reports whether the effect is one of two factors.
+func (e *KnobEffect) interaction() bool { return e.Kind == stats.Interaction }
+
+// name is the effect in words: "storage ram", "storage ram × subscribers none".
+func (e *KnobEffect) name() string {
+	var words []string
+	for _, l := range e.Of {
+		words = append(words, l.name())
+	}
+	return strings.Join(words, " × ")
+}
+
+// words is the effect in numbers, with "~" when nothing is shown.
+func (e *KnobEffect) words() string {
+	s := gain(e.Value, e.Lo, e.Hi)
+	if e.interaction() {
+		s = showRange(e.Value, e.Lo, e.Hi, "×")
+	}
+	if !e.Shown && e.Value.Known() {
+		s = "~ " + s
+	}
+	return s
+}
+
+// small reports whether the whole interval lies below what a verdict speaks of: the
+// effect is known, and none to speak of.
+func (e *KnobEffect) small() bool {
+	return e.Lo.Known() && e.Hi.Known() && math.Abs(math.Log(float64(e.Lo))) < math.Log1p(EffectFloor) && math.Abs(math.Log(float64(e.Hi))) < math.Log1p(EffectFloor)
+}
+
+// AsGood is a combination that cannot be told from the best.
+type AsGood struct {
+	Cell    string `json:"cell"`
+	Changed string `json:"changed"`
+	Changes int    `json:"changes"`
+	Ratio   Ratio  `json:"ratio"` // of its time to the best's
+}
+
+// BoughtStep is one change on the way from the default to the best.
+type BoughtStep struct {
+	To     Level `json:"to"`
+	Before Num   `json:"before"` // seconds, geometric mean over the trials
+	After  Num   `json:"after"`
+	Value  Num   `json:"value"` // ratio
+	Lo     Num   `json:"lo"`
+	Hi     Num   `json:"hi"`
+	Shown  bool  `json:"shown"`
+	// Share is the change's part of the whole gain (Shapley value of the logarithms,
+	// the mean over all orders); null: there is no gain to share.
+	Share   Num  `json:"share"`
+	ShareLo Num  `json:"share_lo"`
+	ShareHi Num  `json:"share_hi"`
+	Model   bool `json:"model"` // a combination on the way has no trial: from the model
+}
+
+// words is the step's ratio, with "~" when nothing is shown.
+func (s *BoughtStep) words() string {
+	w := gain(s.Value, s.Lo, s.Hi)
+	if !s.Shown && s.Value.Known() {
+		w = "~ " + w
+	}
+	return w
+}
+
+// tune analyses each system under each set of conditions, and, where conditions
+// vary, over all of them together.
+func (r *Report) tune() {
+	type place struct{ system, where string }
+	of := map[place][]*Synced{}
+	var order []place
+	systems := map[string][]*Synced{}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		p := place{s.System, s.Where}
+		if of[p] == nil {
+			order = append(order, p)
+		}
+		of[p], systems[s.System] = append(of[p], s), append(systems[s.System], s)
+	}
+	r.Tunings = []Tuning{}
+	places := map[string]int{}
+	for _, p := range order {
+		places[p.system]++
+		var knobs []syncFactor
+		for _, f := range r.factors {
+			if f.knob() {
+				knobs = append(knobs, f)
+			}
+		}
+		t := Tuning{System: p.system, Where: p.where, factors: knobs, cells: of[p], Sigma: unknown, LackOfFit: unknown}
+		r.analyse(&t)
+		r.Tunings = append(r.Tunings, t)
+	}
+	for _, sys := range r.Systems {
+		if places[sys.Name] > 1 {
+			t := Tuning{System: sys.Name, All: true, factors: r.factors, cells: systems[sys.Name], Sigma: unknown, LackOfFit: unknown}
+			r.analyse(&t)
+			r.Tunings = append(r.Tunings, t)
+		}
+	}
+}
+
+// varied leaves of the factors those that vary among the cells.
+func varied(factors []syncFactor, cells []*Synced) []syncFactor {
+	return slices.DeleteFunc(slices.Clone(factors), func(f syncFactor) bool {
+		seen := map[int]bool{}
+		for _, s := range cells {
+			seen[f.level(s.cell)] = true
+		}
+		return len(seen) < 2
+	})
+}
+
+// analyse fills a tuning from the trials of its cells.
+func (r *Report) analyse(t *Tuning) {
+	t.factors = varied(t.factors, t.cells)
+	t.Factors = []TunedFactor{}
+	var factors []stats.FactorialFactor
+	for _, f := range t.factors {
+		tf := TunedFactor{Path: f.Path, Label: f.Label}
+		sf := stats.FactorialFactor{Name: f.Label}
+		for _, l := range f.Levels {
+			tf.Levels, sf.Levels = append(tf.Levels, l.Value), append(sf.Levels, l.Text())
+		}
+		t.Factors, factors = append(t.Factors, tf), append(factors, sf)
+	}
+	var obs, whole []stats.FactorialObs
+	for _, s := range t.cells {
+		levels := t.levels(s.cell)
+		var own []stats.FactorialObs
+		for _, tr := range s.trials {
+			if v := tr.Metrics["sync_time"]; tr.served() && v > 0 {
+				own = append(own, stats.FactorialObs{Levels: levels, Block: tr.Block, Value: v})
+			}
+		}
+		t.Trials += len(own)
+		t.Unfinished += len(s.trials) - len(own)
+		if len(own) == 0 {
+			continue
+		}
+		t.Cells++
+		obs = append(obs, own...)
+		if len(own) < len(s.trials) {
+			continue
+		}
+		whole = append(whole, own...)
+		if s.cell.Baseline && !t.All {
+			t.base, t.Default = s.cell, s.cell.ID
+		}
+	}
+	if len(factors) == 0 {
+		if t.best = t.base; t.best != nil {
+			t.Best = t.best.ID
+		}
+		return
+	}
+	if len(obs) > 0 {
+		r.effects(t, factors, obs)
+	}
+	if len(whole) > 0 && !t.All {
+		r.bought(t, factors, whole)
+	}
+}
+
+// levels are the levels of a cell, by factor.
+func (t *Tuning) levels(c *Cell) []int {
+	var levels []int
+	for i := range t.factors {
+		levels = append(levels, t.factors[i].level(c))
+	}
+	return levels
+}
+
+// cellAt is the cell at levels; nil: there is none.
+func (t *Tuning) cellAt(levels []int) *Synced {
+	for _, s := range t.cells {
+		if slices.Equal(t.levels(s.cell), levels) {
+			return s
+		}
+	}
+	return nil
+}
+
+// levelOf is a factor at a level.
+func (t *Tuning) levelOf(factor, level int) Level {
+	f := &t.factors[factor]
+	return Level{f.Path, f.Label, f.Levels[level].Value, f.Levels[level].Text()}
+}
+
+// effects fits the model of main effects and interactions of two.
+func (r *Report) effects(t *Tuning, factors []stats.FactorialFactor, obs []stats.FactorialObs) {
+	fit, err := stats.Factorial(factors, obs, Confidence)
+	if err != nil {
+		t.Warnings = append(t.Warnings, "effects could not be computed: "+err.Error())
+		return
+	}
+	t.Sigma, t.Freedom, t.LackOfFit, t.Absent = Num(fit.Sigma), int(fit.DF), Num(fit.LackOfFit), len(fit.Missing)
+	t.Warnings = append(t.Warnings, fit.Warnings...)
+	if fit.DF == 0 {
+		t.Sigma = unknown
+	}
+	for _, e := range fit.Effects {
+		x := KnobEffect{Kind: e.Kind, Value: Num(e.Ratio.Mid), Lo: Num(e.Ratio.Lo), Hi: Num(e.Ratio.Hi), P: Num(e.P), PHolm: Num(e.PHolm), Aliases: e.AliasedWith, Warn: e.Ratio.Warn, factors: e.Factors, levels: e.Levels}
+		if !e.Ratio.Bounded() {
+			x.Lo, x.Hi = unknown, unknown
+		}
+		for i := range e.Factors {
+			x.Of = append(x.Of, t.levelOf(e.Factors[i], e.Levels[i]))
+		}
+		x.Shown = x.Lo.Known() && x.Hi.Known() && (x.Lo > 1 || x.Hi < 1) && float64(x.PHolm) <= alpha
+		if x.interaction() {
+			x.Given = r.given(t, &x)
+		}
+		t.Effects = append(t.Effects, x)
+	}
+}
+
+// given is what each of two levels does while the other factor is at its default,
+// and at the other level: pairs of trials of one block that differ in nothing else.
+func (r *Report) given(t *Tuning, e *KnobEffect) []Ratio {
+	var all []Ratio
+	for _, which := range []int{1, 0} {
+		other := 1 - which
+		for _, at := range []int{0, e.levels[other]} {
+			var groups [][]float64
+			n := 0
+			for _, s := range t.cells {
+				levels := t.levels(s.cell)
+				if levels[e.factors[other]] != at || levels[e.factors[which]] != 0 {
+					continue
+				}
+				levels[e.factors[which]] = e.levels[which]
+				with := t.cellAt(levels)
+				if with == nil {
+					continue
+				}
+				xs, ys := paired(with.cell.Metrics[r.headline], s.cell.Metrics[r.headline])
+				var logs []float64
+				for i := range xs {
+					if xs[i] > 0 {
+						logs = append(logs, math.Log(xs[i]/ys[i]))
+					}
+				}
+				if len(logs) > 0 {
+					groups, n = append(groups, logs), n+len(logs)
+				}
+			}
+			q := Ratio{N: n, Value: unknown, Lo: unknown, Hi: unknown, P: unknown, PHolm: unknown}
+			if n > 0 {
+				value, lo, hi := pooledRatio(repeated(groups), r.Run.Seed)
+				q.Value, q.Lo, q.Hi, q.Confidence = Num(value), Num(lo), Num(hi), Confidence
+				q.P = Num(flipTest(groups, r.Run.Seed))
+				q.Shown = (lo > 1 || hi < 1) && float64(q.P) <= alpha
+			}
+			all = append(all, q)
+		}
+	}
+	return all
+}

@@ -1,0 +1,147 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Sync starts a fresh node and times it until it has the whole chain of its peers
+// and can serve. It follows the study of Sia's synchronization of 2018 (which of a
+// few settings buys how much), and goes on to peers of different speeds, peers of
+// no use, and faults.
+type Sync struct{}
+
+var _ Scenario = Sync{}
+
+func (Sync) Name() string { return "sync" }
+
+func (Sync) Question() string {
+	return "How long until a fresh node is in sync and can serve?"
+}
+
+// Problems implements Scenario.
+func (Sync) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	return syncUnfit(use, info.Can, cells)
+}
+
+// syncUnfit says why cells cannot be executed on a system with these abilities.
+func syncUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
+	if !slices.Contains(can, "follow") {
+		return []system.Problem{{
+			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability \"follow\"; it can: %s)", strings.Join(can, ", ")),
+			Hint: "take it out of the experiment",
+		}}
+	}
+	if use.Mode != string(system.Attach) {
+		return nil
+	}
+	// A node that runs is watched, and nothing else is done to it.
+	const watched = "a node that is attached to is only watched until it is in sync: "
+	const hint = "leave `attach` out, so that nodes are started, or leave this out of the experiment"
+	if len(cells) > 1 {
+		return []system.Problem{{
+			What: fmt.Sprintf("%snothing about it can be varied, and there are %d cells", watched, len(cells)),
+			Hint: "leave one value of each key",
+		}}
+	}
+	var problems []system.Problem
+	for _, c := range cells {
+		s := c.Sync
+		for _, k := range []struct {
+			key       string
+			has       bool
+			text, why string
+		}{
+			{"faults", s.Faults != "none", s.Faults, "nothing is done to it or to its peers"},
+			{"speeds", s.Speeds != "link", s.Speeds, "the links of its peers are not ours"},
+			{"trouble", s.Trouble != "none", s.Trouble, "its peers are not ours"},
+			{"storage", s.Storage != "disk", s.Storage, "its store is where it is"},
+			{"vary", len(s.Vary) > 0, "…", "its settings are what they are"},
+		} {
+			if k.has {
+				problems = append(problems, system.Problem{What: fmt.Sprintf("%ssync.%s: %s has no meaning, as %s", watched, k.key, k.text, k.why), Hint: hint})
+			}
+		}
+	}
+	return problems
+}
+
+// Prepares implements Scenario. No objects are stored. The bytes are those of the
+// chains, by the estimate of their cells, each twice (what is served from, and what
+// is replayed), and of the largest store of a fresh node, which is no larger than
+// two of its chain.
+func (Sync) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	chains := map[system.ChainSpec]int64{}
+	var largest int64
+	for _, c := range cells {
+		if c.Sync == nil {
+			continue
+		}
+		size := int64(c.Estimate.Bytes)
+		chains[chainSpec(c.Sync, 0)] = 2 * size
+		largest = max(largest, 2*size)
+	}
+	for _, size := range chains {
+		bytes += size
+	}
+	return 0, bytes + largest
+}
+
+// chainSpec is the chain of a cell. All cells that ask for the same have the same.
+func chainSpec(s *experiment.ResolvedSync, seed uint64) system.ChainSpec {
+	return system.ChainSpec{Blocks: s.Blocks, Transactions: s.Transactions, Form: s.Form, Seed: seed}
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Sync) Measure(in Measured) map[string]float64 {
+	m := map[string]float64{}
+	put := numbers(m)
+	for key, v := range in.Load.Metrics {
+		put(key, v)
+	}
+	bytes := m[chainBytes]
+	delete(m, chainBytes)
+	cpu, peak, written := in.Usage.SystemCPU, in.Usage.SystemRSSPeak, math.NaN()
+	if len(in.Usage.Nodes) > 0 {
+		fresh := in.Usage.Nodes[0]
+		cpu, peak, written = fresh.CPU, fresh.RSSPeak, fresh.Written
+	}
+	put("system_cpu", cpu)
+	put("node_rss_peak", peak)
+	put("disk_written", written)
+	if bytes > 0 {
+		put("write_amplification", written/bytes)
+		if wire, told := m["wire_bytes"]; told {
+			put("overhead", wire/bytes)
+		}
+	}
+	delete(m, linksLimit)
+	if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link); line > 0 && in.Load.Metrics[linksLimit] > 0 {
+		put("link_line", line)
+	}
+	line, limited := m["link_line"]
+	replay, replayed := m["replay"]
+	if limited || replayed {
+		put("line", max(line, replay))
+		if took := m["sync_time"]; took > 0 {
+			put("line_share", max(line, replay)/took)
+		}
+	}
+	put("harness_cpu", in.Usage.HarnessCPU)
+	put("emulator_cpu", in.Usage.EmulatorCPU)
+	put("box_cpu", in.Usage.BoxCPU)
+	put("others_busy", in.Usage.OthersBusy)
+	return m
+}
+
+// Names under which a load hands to Measure what is no metric: the size of its
+// chain, and that its links are emulated and without faults.
+const (
+	chainBytes = "chain_bytes"
+	linksLimit = "links_limit"
+)

@@ -1,0 +1,197 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Metrics of a trial.
+func (Sync) Metrics() []record.Metric {
+	return []record.Metric{
+		{Key: "sync_time", Name: "time until it can serve", Unit: "s", Better: record.Lower,
+			Help: "from the moment before the fresh node is started to the end of the first poll that told that its best block is the chain's last and that everything that subscribes to the chain has followed; of an attached node, from the start of the watch to its own word; absent unless it is ok"},
+		{Key: "chain_time", Name: "time until it has the chain", Unit: "s", Better: record.Lower,
+			Help: "likewise, to the end of the first poll that told that its best block is the chain's last"},
+		{Key: "first_block", Name: "time to the first block", Unit: "s", Better: record.Lower,
+			Help: "likewise, to the end of the first poll that told of a block beyond those that the node has from its making: start of the process, opening of the store, connections, and the waits before the first request; of an attached node, of a block beyond those of the first poll"},
+		{Key: "net_time", Name: "time after the first block", Unit: "s", Better: record.Lower,
+			Help: "time until it can serve less the time to the first block"},
+		{Key: "block_rate", Name: "blocks per second", Unit: "1/s", Better: record.Higher,
+			Help: "blocks beyond those that the poll told of which first told of any, divided by the time from the end of that poll until it had the chain; absent where one poll told of all"},
+		{Key: "byte_rate", Name: "bytes of the chain per second", Unit: "B/s", Better: record.Higher,
+			Help: "bytes of these blocks (as many of the chain's as their share of its blocks) divided by the same time"},
+		{Key: "index_lag", Name: "lag of what subscribes", Unit: "s", Better: record.Lower,
+			Help: "time until it can serve less the time until it has the chain; 0 where nothing subscribes, or what does is never behind"},
+		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
+			Help: "longest time, while the node ran, from the start of a poll that was answered to the end of the next (from the moment before the start where the first answer already told of blocks): what a poll told for the first time may have happened so much earlier at most"},
+		{Key: "wire_bytes", Name: "bytes on the node's link", Unit: "B", Better: record.Lower,
+			Help: "bytes that crossed the fresh node's link towards it until it could serve, IP packets of whatever kind"},
+		{Key: "overhead", Name: "bytes on the link over the chain's", Unit: "×", Better: record.Lower,
+			Help: "the same divided by the bytes of the chain's blocks"},
+		{Key: "system_cpu", Name: "node's CPU", Unit: "s", Better: record.Lower,
+			Help: "CPU seconds of the fresh node's processes from the start to the end of the load"},
+		{Key: "node_rss_peak", Name: "node's memory, peak", Unit: "B", Better: record.Lower,
+			Help: "largest resident set of the fresh node's processes that was seen in that time"},
+		{Key: "disk_written", Name: "bytes written to the disk", Unit: "B", Better: record.Lower,
+			Help: "bytes that the fresh node's processes made storage write in that time (write_bytes of /proc/PID/io): of a RAM disk none"},
+		{Key: "write_amplification", Name: "bytes written over the chain's", Unit: "×", Better: record.Lower,
+			Help: "the same divided by the bytes of the chain's blocks"},
+		{Key: "commits", Name: "commits", Unit: "1", Better: record.Lower,
+			Help: "transactions that the node's stores have committed, by its own word, over all its starts"},
+		{Key: "peers_connected", Name: "peers connected", Unit: "1", Better: record.Neither,
+			Help: "most peers that it was connected to at a poll"},
+		{Key: "peers_useful", Name: "useful peers", Unit: "1", Better: record.Higher,
+			Help: "peers that delivered a block, by the node's own word"},
+		{Key: "useful_share", Name: "share of useful peers", Unit: "ratio", Better: record.Higher,
+			Help: "the same divided by all peers"},
+		{Key: "peer_share_max", Name: "largest share of a peer", Unit: "ratio", Better: record.Neither,
+			Help: "blocks that the peer delivered which delivered most, divided by those of all"},
+		{Key: "timeouts", Name: "requests that timed out", Unit: "1", Better: record.Lower,
+			Help: "requests for blocks that timed out, of all peers, by the node's own word"},
+		{Key: "rerequests", Name: "requests in vain", Unit: "1", Better: record.Lower,
+			Help: "requests for blocks that timed out or failed otherwise, of all peers, by the node's own word: what they asked for has to be asked for again"},
+		{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower,
+			Help: "time in which the same program validates the same blocks from a local file into a store of the same kind with the same settings, what subscribes included, without a network; measured before the trials, the median of three where it takes less than 2 s"},
+		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
+			Help: "CPU seconds of the process in that time, likewise"},
+		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,
+			Help: "least time in which the chain can cross the links: its bytes divided by the smaller of the rates of all peers that have it together and of the node's own, without the headers of Ethernet, IP and TCP and as measured before the trial, plus a round trip; emulated links that are limited and no faults only"},
+		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
+			Help: "the larger of the replay and the load line of the links, of those that there are"},
+		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
+			Help: "load line divided by the time until it can serve, as the replay ends when everything has followed, too"},
+		{Key: "ok_rate", Name: "ok", Unit: "ratio", Better: record.Higher,
+			Help: "1 when the node could serve at last, 0 when it failed or came to its deadline; absent when a fault took it away for good"},
+		{Key: "harness_cpu", Name: "CPU of the measurement", Unit: "ratio", Better: record.Lower,
+			Help: "share of the machine's CPU that the plimsoll process used, which asks the node and observes, in the load"},
+		{Key: "emulator_cpu", Name: "CPU of the link emulator", Unit: "ratio", Better: record.Lower,
+			Help: "likewise of the link emulator, where it is a process of its own"},
+		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
+			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
+		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
+			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+	}
+}
+
+// loaded is what the trial says of itself. cpu is that of this process in the load.
+func (t *syncTrial) loaded(cpu float64) Load {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	shares := t.sharesNow()
+	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Metrics: map[string]float64{}}
+	put := numbers(load.Metrics)
+	if !t.attached() {
+		load.Details = t.peerDetails(shares)
+		put(chainBytes, float64(t.chain.Bytes))
+	}
+	t.timeMetrics(put)
+	t.peerMetrics(put, shares)
+	n := &t.fresh
+	if commits := addTold(n.commits, n.last.Commits); n.polled && commits >= 0 {
+		put("commits", float64(commits))
+	}
+	if t.replayed != nil {
+		put("replay", t.replayed.Seconds)
+		put("replay_cpu", t.replayed.CPU)
+	}
+	switch serve := n.outcome; {
+	case serve == record.OK:
+		put("ok_rate", 1)
+		if n.received >= 0 && !t.attached() {
+			put("wire_bytes", float64(n.received))
+		}
+	case serve.Finished() || serve == record.Deadline:
+		put("ok_rate", 0)
+	}
+	t.noteLimits(load)
+	load.Notes = t.notes
+	return load
+}
+
+// timeMetrics are the times, of a node that came to them.
+func (t *syncTrial) timeMetrics(put func(string, float64)) {
+	n := &t.fresh
+	put("resolution", n.gap.Seconds())
+	if t.attached() && n.chain > 0 && n.chain == n.first && n.opening == n.highest {
+		t.notes = append(t.notes, "the node said at the first poll that it is in sync: there was nothing to time")
+		return
+	}
+	if n.first > 0 {
+		put("first_block", (n.first - t.released).Seconds())
+	}
+	if n.chain > 0 {
+		put("chain_time", (n.chain - t.released).Seconds())
+		if blocks, took := float64(n.highest-n.opening), (n.chain - n.first).Seconds(); blocks > 0 && took > 0 {
+			put("block_rate", blocks/took)
+			if t.chain.Height > 0 {
+				put("byte_rate", blocks/float64(t.chain.Height)*float64(t.chain.Bytes)/took)
+			}
+		}
+	}
+	if n.outcome != record.OK {
+		return
+	}
+	took := (n.serve - t.released).Seconds()
+	put("sync_time", took)
+	put("net_time", (n.serve - n.first).Seconds())
+	put("index_lag", (n.serve - n.chain).Seconds())
+	if gap := n.gap.Seconds(); gap > coarse*took {
+		t.notes = append(t.notes, fmt.Sprintf("the node gave no answer for %.3g s, and could serve after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, took, 100*gap/took))
+	}
+}
+
+// peerMetrics are what peers were good for.
+func (t *syncTrial) peerMetrics(put func(string, float64), shares map[string]system.PeerShare) {
+	n := &t.fresh
+	if n.polled && n.connected >= 0 {
+		put("peers_connected", float64(n.connected))
+	}
+	if len(shares) == 0 {
+		return
+	}
+	var useful, blocks, most, timeouts, failed int64
+	told := true
+	for _, s := range shares {
+		told = told && s.Blocks >= 0
+		if s.Blocks > 0 {
+			useful++
+			blocks += s.Blocks
+			most = max(most, s.Blocks)
+		}
+		timeouts, failed = addTold(timeouts, s.TimedOut), addTold(failed, s.Failed)
+	}
+	if told {
+		put("peers_useful", float64(useful))
+		if len(t.peers) > 0 {
+			put("useful_share", float64(useful)/float64(len(t.peers)))
+		}
+		put("peer_share_max", float64(most)/float64(blocks))
+	}
+	if timeouts >= 0 {
+		put("timeouts", float64(timeouts))
+		if failed >= 0 {
+			put("rerequests", float64(timeouts+failed))
+		}
+	}
+}
+
+// noteLimits notes which of the two bounds is the load line.
+func (t *syncTrial) noteLimits(load Load) {
+	replay, replayed := load.Metrics["replay"]
+	links := 0.0
+	if ok, _ := t.links.emulated(); ok && len(t.faults) == 0 {
+		load.Metrics[linksLimit] = 1
+		links = linkLine(t.cell, load.Details, float64(t.chain.Bytes), nil)
+	}
+	line := math.Max(replay, links)
+	switch {
+	case links > 0 && replayed && links > replay:
+		t.notes = append(t.notes, fmt.Sprintf("load line: the links limit (%.3g s for %s; the replay takes %.3g s)", line, experiment.Bytes(t.chain.Bytes), replay))
+	case links > 0 && replayed:
+		t.notes = append(t.notes, fmt.Sprintf("load line: validation limits (the replay takes %.3g s; the links %.3g s)", line, links))
+	}
+}

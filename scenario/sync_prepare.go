@@ -1,0 +1,283 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// syncRunner is one prepared deployment: its chains are there. Peers live from
+// trial to trial.
+type syncRunner struct {
+	site    Site
+	cluster system.Chains // nil: attached
+	nodes   []system.Follower
+	names   []string
+	chains  map[system.ChainSpec]system.Chain
+	replays map[string]system.Replayed // by replayKey
+	serving map[int]serving            // what each host serves, by place
+}
+
+// serving is what a peer serves.
+type serving struct {
+	chain, manner string
+	settings      string
+}
+
+// Prepare implements Scenario: it makes the chains and replays them.
+func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
+	r := &syncRunner{
+		site: site, chains: map[system.ChainSpec]system.Chain{}, replays: map[string]system.Replayed{}, serving: map[int]serving{},
+	}
+	if err := r.findNodes(cells); err != nil {
+		return nil, err
+	}
+	if r.attached() {
+		return r, nil
+	}
+	for _, c := range cells {
+		if err := r.makeChain(ctx, c.Sync); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range cells {
+		if !c.Sync.Replay {
+			continue
+		}
+		if err := r.replay(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Close implements Runner: what was started goes as a whole, and to what was
+// attached to nothing was done.
+func (*syncRunner) Close(context.Context) error { return nil }
+
+func (r *syncRunner) attached() bool { return r.site.Use.Mode == string(system.Attach) }
+
+// findNodes takes the nodes of the deployment, and looks whether they are what the
+// cells ask for.
+func (r *syncRunner) findNodes(cells []experiment.Cell) error {
+	name := r.site.Use.Name
+	need := 1
+	for _, c := range cells {
+		if !r.attached() {
+			need = max(need, 1+c.Sync.Peers)
+		}
+	}
+	all := r.site.Cluster.Nodes()
+	if len(all) < need {
+		return fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", name, len(all), need)
+	}
+	for i, n := range all {
+		f, ok := n.(system.Follower)
+		if problems := syncUnfit(r.site.Use, system.Abilities(n), cells); len(problems) > 0 {
+			return &UnfitError{name, problems}
+		} else if !ok {
+			return fmt.Errorf("%s: node %d is a %T, which follows no chain", name, i+1, n)
+		}
+		r.nodes = append(r.nodes, f)
+		r.names = append(r.names, fmt.Sprintf("%s-%02d", name, i+1))
+	}
+	if r.attached() {
+		return nil
+	}
+	var ok bool
+	if r.cluster, ok = r.site.Cluster.(system.Chains); !ok {
+		return fmt.Errorf("%s: the deployment is a %T, which makes no chains", name, r.site.Cluster)
+	}
+	return nil
+}
+
+// settingsOf are the options of a cell's nodes.
+func (r *syncRunner) settingsOf(s *experiment.ResolvedSync) system.Options {
+	opt := system.Options{}
+	maps.Copy(opt, r.site.Use.With)
+	maps.Copy(opt, s.Vary)
+	return opt
+}
+
+// settingsText names settings, the same ones the same.
+func settingsText(opt system.Options) string {
+	parts := make([]string, 0, len(opt))
+	for _, k := range slices.Sorted(maps.Keys(opt)) {
+		parts = append(parts, fmt.Sprintf("%s=%q", k, opt[k]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// makeChain makes the chain of a cell, unless it is there.
+func (r *syncRunner) makeChain(ctx context.Context, s *experiment.ResolvedSync) error {
+	spec := chainSpec(s, r.site.Seed)
+	if _, there := r.chains[spec]; there {
+		return nil
+	}
+	begun := time.Now()
+	chain, err := r.cluster.Chain(ctx, spec, r.say)
+	if err != nil {
+		return r.unfit(fmt.Sprintf("make a chain of %d blocks", s.Blocks), err)
+	}
+	if chain.Height < 1 || chain.Bytes < 1 || chain.Tip == "" {
+		return fmt.Errorf("%s: it has made a chain of height %d with %d bytes and the tip %q: %w", r.site.Use.Name, chain.Height, chain.Bytes, chain.Tip, system.ErrAnswer)
+	}
+	r.chains[spec] = chain
+	what := "chain found"
+	if chain.Built {
+		what = "chain made"
+	}
+	detail := fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions, experiment.Bytes(chain.Bytes))
+	r.tell("phase", what, detail, time.Since(begun))
+	if chain.Note != "" {
+		r.tell("note", what, chain.Note, 0)
+		r.say(chain.Note)
+	}
+	return nil
+}
+
+func (r *syncRunner) say(text string) {
+	if r.site.Say != nil {
+		r.site.Say(r.site.Use.Name + ": " + text)
+	}
+}
+
+func (r *syncRunner) tell(kind, what, detail string, took time.Duration) {
+	if r.site.Event != nil {
+		r.site.Event(kind, what, r.site.Use.Name+": "+detail, took)
+	}
+}
+
+// unfit is why something that a cell asks for could not be done. Settings that the
+// system refuses make it unfit; all of them name the option (see system.Options).
+func (r *syncRunner) unfit(what string, err error) error {
+	if strings.Contains(err.Error(), `option "`) {
+		return &UnfitError{r.site.Use.Name, []system.Problem{{
+			What: fmt.Sprintf("%s: %v", what, err), Hint: "change the option, or its values in sync.vary; `plimsoll systems " + r.site.Use.Name + "` lists what there is",
+		}}}
+	}
+	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
+}
+
+// A replay that is over soon is done a few times, of which the median counts.
+const (
+	soon        = 2 * time.Second
+	soonReplays = 3
+)
+
+func (r *syncRunner) replayKey(s *experiment.ResolvedSync) string {
+	return fmt.Sprintf("%s in %s with %s", r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, settingsText(r.settingsOf(s)))
+}
+
+// replay validates the chain of a cell locally, unless that was done. One that does
+// not fit into memory is left out, as the trials are that need it.
+func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) error {
+	s := c.Sync
+	key := r.replayKey(s)
+	if _, done := r.replays[key]; done {
+		return nil
+	}
+	chain := r.chains[chainSpec(s, r.site.Seed)]
+	r.say(fmt.Sprintf("replaying %d blocks from a local file into a store on %s (%s)", chain.Height, s.Storage, factors(c)))
+	var seconds, cpu []float64
+	for range soonReplays {
+		one, err := r.replayOnce(ctx, chain, s)
+		var skip *SkipError
+		if errors.As(err, &skip) {
+			r.tell("note", "replay left out", skip.Why, 0)
+			return nil
+		}
+		if err != nil {
+			return r.unfit("replay the chain", err)
+		}
+		if one.Blocks < chain.Height {
+			return fmt.Errorf("%s: a replay of %d blocks came to %d: %w", r.site.Use.Name, chain.Height, one.Blocks, system.ErrAnswer)
+		}
+		seconds, cpu = append(seconds, one.Seconds), append(cpu, one.CPU)
+		if one.Seconds >= soon.Seconds() {
+			break
+		}
+	}
+	n := len(seconds)
+	median := system.Replayed{Seconds: stats.Median(slices.Clone(seconds)), CPU: stats.Median(cpu), Blocks: chain.Height}
+	r.replays[key] = median
+	r.tell("phase", "chain replayed", fmt.Sprintf("%d blocks, %s: %.4g s, %.4g s of CPU, median of %d (%.4g to %.4g s)",
+		chain.Height, factors(c), median.Seconds, median.CPU, n, slices.Min(seconds), slices.Max(seconds)),
+		time.Duration(median.Seconds*float64(time.Second)))
+	return nil
+}
+
+// replayOnce does it into a store that is removed at once.
+func (r *syncRunner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.ResolvedSync) (out system.Replayed, err error) {
+	store, err := r.store(ctx, chain, s.Storage)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, store.Remove()) }()
+	return r.cluster.Replay(ctx, system.FollowTask{Chain: chain, Dir: store.Path, Settings: r.settingsOf(s)})
+}
+
+// factors are the levels of a cell in words, but for the system.
+func factors(c experiment.Cell) string {
+	if g := c.Group(); g != "" {
+		return g
+	}
+	return "the default"
+}
+
+// What a RAM disk has beyond what the store is to take at most.
+const (
+	storeSafety = 1.25
+	storeMargin = 64 << 20
+	// storeUnknown stands for the size of a store that is not known, by the bytes of
+	// its chain.
+	storeUnknown = 6
+)
+
+// storeSize is the size of a RAM disk for a node that has all of a chain.
+func storeSize(chain system.Chain) int64 {
+	disk := chain.Disk
+	if disk <= 0 {
+		disk = storeUnknown * chain.Bytes
+	}
+	return int64(storeSafety*float64(disk)) + storeMargin
+}
+
+// store makes the directory of a fresh node's store. Where there is no memory for
+// it the trial is left out.
+func (r *syncRunner) store(ctx context.Context, chain system.Chain, storage string) (StoreDir, error) {
+	make := r.site.Disk
+	if storage == "ram" {
+		make = func(ctx context.Context) (StoreDir, error) {
+			if r.site.RAM == nil {
+				return StoreDir{}, errors.New("there are no RAM disks here")
+			}
+			return r.site.RAM(ctx, storeSize(chain))
+		}
+	}
+	if make == nil {
+		make = func(context.Context) (StoreDir, error) {
+			dir, err := os.MkdirTemp(r.site.Dir, "store-")
+			return StoreDir{Path: dir, On: "the disk of " + r.site.Dir, Remove: func() error { return os.RemoveAll(dir) }}, err
+		}
+	}
+	dir, err := make(ctx)
+	switch {
+	case err == nil:
+		return dir, nil
+	case ctx.Err() != nil:
+		return dir, context.Cause(ctx)
+	case storage == "ram":
+		return dir, &SkipError{fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v", experiment.RoughBytes(float64(storeSize(chain))), err)}
+	}
+	return dir, fmt.Errorf("%s: make a directory for the store: %w", r.site.Use.Name, err)
+}

@@ -1,0 +1,106 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// cellModel has a number of its own for each combination of levels that has
+// trials, and with blocks one for each of these: a randomised block design
+// (Montgomery §4.1). Where each block has each combination, the ratio of two
+// combinations is that of the pairs within blocks.
+type cellModel struct {
+	*linearFit
+	cells [][]int        // levels, the default first if it is there
+	index map[string]int // of a combination, among cells
+}
+
+func (d *design) cellModel(blocked bool) *cellModel {
+	m := &cellModel{cells: d.cells(), index: map[string]int{}}
+	var columns [][]float64
+	for k, levels := range m.cells {
+		m.index[cellKey(levels)] = k
+		columns = append(columns, make([]float64, len(d.obs)))
+	}
+	for i, o := range d.obs {
+		columns[m.index[cellKey(o.Levels)]][i] = 1
+	}
+	if blocked {
+		for b := 1; b < len(d.blocks); b++ {
+			column := make([]float64, len(d.obs))
+			for i := range column {
+				column[i] = deviation(d.block[i], b, len(d.blocks))
+			}
+			columns = append(columns, column)
+		}
+	}
+	m.linearFit = fitLinear(columns, d.logs)
+	return m
+}
+
+// paired is the model with blocks, where all combinations can be compared within
+// them, and else the one without.
+func (d *design) paired() (m *cellModel, blocked bool) {
+	if len(d.blocks) > 1 {
+		if with := d.cellModel(true); len(with.kept) == len(with.columns) && with.freedom > 0 {
+			return with, true
+		}
+	}
+	return d.cellModel(false), false
+}
+
+// cell gives the weights of the trials in ln(value) of a combination, in the mean of
+// all blocks; nil when it has no trial.
+func (m *cellModel) cell(levels []int) []float64 {
+	k, ok := m.index[cellKey(levels)]
+	if !ok {
+		return nil
+	}
+	c := make([]float64, len(m.columns))
+	c[k] = 1
+	return m.weights(c)
+}
+
+// lowest is the combination with the lowest value, the first of equal ones.
+func (m *cellModel) lowest() int {
+	best, least := 0, math.Inf(1)
+	for k, levels := range m.cells {
+		if v := dot(m.cell(levels), m.y); v < least-negligible {
+			best, least = k, v
+		}
+	}
+	return best
+}
+
+// difference of two weights.
+func difference(a, b []float64) []float64 {
+	w := make([]float64, len(a))
+	for i := range w {
+		w[i] = a[i] - b[i]
+	}
+	return w
+}
+
+// outlier is the trial that is most out of line, and the p-value that none is: that
+// of the largest residual beside a fit without it, times the number of trials
+// (Cook and Weisberg, Residuals and Influence in Regression, 1982, §2.2).
+func (s *linearFit) outlier() (trial int, p float64) {
+	p = 1
+	if s.freedom < 2 {
+		return 0, p
+	}
+	for i, r := range s.residual {
+		free := 1 - s.leverage[i]
+		if free < 1e-8 {
+			continue
+		}
+		own := r * r / free
+		others := math.Sqrt(max(s.squares-own, 0) / float64(s.freedom-1))
+		t := math.Sqrt(own) / max(others, negligible)
+		if q := 2 * float64(len(s.y)) * (distuv.StudentsT{Sigma: 1, Nu: float64(s.freedom - 1)}).Survival(t); q < p {
+			trial, p = i, q
+		}
+	}
+	return trial, p
+}

@@ -1,0 +1,256 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// factorModel is the model of [Factorial]. Its columns sum to 0 over the levels of
+// each factor, so that a main effect is one over all combinations of the others.
+type factorModel struct {
+	*linearFit
+	*design
+	blocked bool
+	of      []term         // of each column; those of blocks have none
+	at      map[string]int // first column of a term
+}
+
+// isBlock says whether a column is one of a block.
+func (m *factorModel) isBlock(column int) bool { return column > 0 && column < m.at[termKey(term{0})] }
+
+func termKey(t term) string { return cellKey(t) }
+
+// model has blocks unless a main effect is lost by them, or all degrees of freedom.
+func (d *design) model() *factorModel {
+	if len(d.blocks) > 1 {
+		with, without := d.modelWith(true), d.modelWith(false)
+		if with.told() == without.told() && (with.freedom > 0 || without.freedom == 0) {
+			return with
+		}
+		return without
+	}
+	return d.modelWith(false)
+}
+
+// told counts the main effects that are not mixed with the blocks.
+func (m *factorModel) told() int {
+	n := 0
+	for _, e := range m.effects() {
+		if e.Kind != MainEffect {
+			continue
+		}
+		c := m.combine(e.Factors, e.Levels)
+		if c == nil {
+			continue
+		}
+		w := m.weights(c)
+		if !slices.ContainsFunc(m.foreign(c, w), func(j int) bool { return m.isBlock(j) || slices.Equal(m.of[j], e.Factors) }) {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *design) modelWith(blocked bool) *factorModel {
+	m := &factorModel{design: d, blocked: blocked, at: map[string]int{}}
+	var columns [][]float64
+	add := func(t term, value func(i int) float64) {
+		column := make([]float64, len(d.obs))
+		for i := range column {
+			column[i] = value(i)
+		}
+		columns, m.of = append(columns, column), append(m.of, t)
+	}
+	for _, t := range d.terms() {
+		m.at[termKey(t)] = len(columns)
+		switch len(t) {
+		case 0:
+			add(t, func(int) float64 { return 1 })
+			if blocked {
+				for b := 1; b < len(d.blocks); b++ {
+					add(nil, func(i int) float64 { return deviation(d.block[i], b, len(d.blocks)) })
+				}
+			}
+		case 1:
+			for k := 1; k < len(d.seen[t[0]]); k++ {
+				add(t, func(i int) float64 { return d.coded(d.obs[i].Levels, t[0], k) })
+			}
+		case 2:
+			for k := 1; k < len(d.seen[t[0]]); k++ {
+				for l := 1; l < len(d.seen[t[1]]); l++ {
+					add(t, func(i int) float64 {
+						return d.coded(d.obs[i].Levels, t[0], k) * d.coded(d.obs[i].Levels, t[1], l)
+					})
+				}
+			}
+		}
+	}
+	m.linearFit = fitLinear(columns, d.logs)
+	return m
+}
+
+// deviation is column k of n levels, coded so that the levels sum to 0: 1 at level
+// k, −1 at the first, 0 at all others.
+func deviation(level, k, n int) float64 {
+	switch level {
+	case k:
+		return 1
+	case 0:
+		return -1
+	}
+	return 0
+}
+
+// coded is column k of a factor, whose levels without a trial do not count.
+func (d *design) coded(levels []int, f, k int) float64 {
+	at := slices.Index(d.seen[f], levels[f])
+	return deviation(at, k, len(d.seen[f]))
+}
+
+// combine gives the sum of the coefficients that is the effect of levels of one
+// factor or two against their levels 0; nil when one of them has no trial.
+func (m *factorModel) combine(factors, levels []int) []float64 {
+	c := make([]float64, len(m.of))
+	step := make([][]float64, len(factors)) // what the level's coded columns have more than those of level 0
+	for i, f := range factors {
+		if !slices.Contains(m.seen[f], 0) || !slices.Contains(m.seen[f], levels[i]) {
+			return nil
+		}
+		at := make([]int, len(m.factors))
+		from, to := slices.Clone(at), slices.Clone(at)
+		to[f] = levels[i]
+		for k := 1; k < len(m.seen[f]); k++ {
+			step[i] = append(step[i], m.coded(to, f, k)-m.coded(from, f, k))
+		}
+	}
+	first := m.at[termKey(factors)]
+	for k, v := range step[0] {
+		if len(factors) == 1 {
+			c[first+k] = v
+			continue
+		}
+		for l, u := range step[1] {
+			c[first+k*len(step[1])+l] = v * u
+		}
+	}
+	return c
+}
+
+// effect fills in what the trials tell of an effect.
+func (m *factorModel) effect(e FactorialEffect, conf float64) FactorialEffect {
+	e.P = math.NaN()
+	c := m.combine(e.Factors, e.Levels)
+	if c == nil {
+		e.Ratio = unknown(0, "a level has no trial")
+		return e
+	}
+	w := m.weights(c)
+	foreign := m.foreign(c, w)
+	lost := slices.ContainsFunc(foreign, func(j int) bool { return slices.Equal(m.of[j], e.Factors) })
+	if lost {
+		// Its own columns depend on others': these are what it is mixed with.
+		foreign = m.mixed(e.Factors)
+	}
+	for _, j := range foreign {
+		name := "the blocks"
+		if !m.isBlock(j) {
+			name = m.name(m.of[j])
+		}
+		if !slices.Equal(m.of[j], e.Factors) && !slices.Contains(e.AliasedWith, name) {
+			e.AliasedWith = append(e.AliasedWith, name)
+		}
+	}
+	if lost {
+		e.Ratio = unknown(len(m.y), "the trials do not tell it from others")
+		return e
+	}
+	r := m.ratio(w)
+	e.Ratio, e.P = r.interval(conf, (1-conf)/2), r.differs()
+	return e
+}
+
+// mixed gives the columns that a term's columns which are not kept depend on.
+func (m *factorModel) mixed(t term) []int {
+	var all []int
+	for j, column := range m.columns {
+		if !slices.Equal(m.of[j], t) || m.isBlock(j) || slices.Contains(m.kept, j) {
+			continue
+		}
+		// The coefficients of this column in those that are kept: R·b = Qᵀcolumn.
+		b := make([]float64, len(m.q))
+		for k := len(m.q) - 1; k >= 0; k-- {
+			b[k] = dot(m.q[k], column)
+			for l := k + 1; l < len(m.q); l++ {
+				b[k] -= m.r[l][k] * b[l]
+			}
+			b[k] /= m.r[k][k]
+			if math.Abs(b[k]) > 1e-6 {
+				all = append(all, m.kept[k])
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// row is what a combination of levels has in each column, in the mean of all
+// blocks; nil when a level has no trial.
+func (m *factorModel) row(levels []int) []float64 {
+	for f, l := range levels {
+		if !slices.Contains(m.seen[f], l) {
+			return nil
+		}
+	}
+	row := make([]float64, len(m.of))
+	row[0] = 1
+	for _, t := range m.terms() {
+		first := m.at[termKey(t)]
+		switch len(t) {
+		case 1:
+			for k := 1; k < len(m.seen[t[0]]); k++ {
+				row[first+k-1] = m.coded(levels, t[0], k)
+			}
+		case 2:
+			wide := len(m.seen[t[1]]) - 1
+			for k := 1; k < len(m.seen[t[0]]); k++ {
+				for l := 1; l <= wide; l++ {
+					row[first+(k-1)*wide+l-1] = m.coded(levels, t[0], k) * m.coded(levels, t[1], l)
+				}
+			}
+		}
+	}
+	return row
+}
+
+// blockSD is the standard deviation between blocks, what the noise within them
+// makes of it taken off.
+func (m *factorModel) blockSD() float64 {
+	b := len(m.blocks)
+	sum, squares, noise := 0.0, 0.0, 0.0
+	for k := range b {
+		c := make([]float64, len(m.of))
+		for j := 1; j < b; j++ {
+			c[j] = deviation(k, j, b)
+		}
+		w := m.weights(c)
+		at := dot(w, m.y)
+		sum += at
+		squares += at * at
+		noise += dot(w, w) * m.sigma * m.sigma
+	}
+	variance := (squares - sum*sum/float64(b) - noise) / float64(b-1)
+	return math.Sqrt(max(variance, 0))
+}
+
+// explained is the share of the variance within blocks that is not noise.
+func (m *factorModel) explained() float64 {
+	columns := m.columns[:1]
+	if m.blocked {
+		columns = m.columns[:len(m.blocks)]
+	}
+	of := fitLinear(columns, m.y).squares
+	if of <= negligible*negligible {
+		return 0
+	}
+	return 1 - m.squares/of
+}

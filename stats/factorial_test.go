@@ -1,0 +1,320 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// world is an experiment whose truth is known.
+type world struct {
+	factors []FactorialFactor
+	main    [][]float64                                      // by factor and level
+	pair    func(levels []int) float64                       // what levels together multiply by; nil: 1
+	noise   func(r *rand.Rand, levels []int) float64         // factor; nil: none
+	blocks  int                                              //
+	block   float64                                          // standard deviation of ln between blocks
+	lost    func(r *rand.Rand, levels []int, block int) bool // nil: none
+	only    func(levels []int) bool                          // combinations that are executed; nil: all
+}
+
+func (w world) truth(levels []int) float64 {
+	v := 10.0
+	for f, l := range levels {
+		v *= w.main[f][l]
+	}
+	if w.pair != nil {
+		v *= w.pair(levels)
+	}
+	return v
+}
+
+func (w world) run(t testing.TB, r *rand.Rand) []FactorialObs {
+	t.Helper()
+	d, err := newDesign(w.factors, []FactorialObs{{Levels: make([]int, len(w.factors)), Value: 1}}, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var obs []FactorialObs
+	for b := range w.blocks {
+		shift := math.Exp(w.block * r.NormFloat64())
+		d.combinations(func(levels []int) {
+			if w.only != nil && !w.only(levels) {
+				return
+			}
+			v := w.truth(levels) * shift
+			if w.noise != nil {
+				v *= w.noise(r, levels)
+			}
+			if w.lost == nil || !w.lost(r, levels, b) {
+				obs = append(obs, FactorialObs{Levels: slices.Clone(levels), Block: b, Value: v})
+			}
+		})
+	}
+	return obs
+}
+
+// expected is what an effect is by its definition, from the truth of each cell.
+func (w world) expected(t testing.TB, e FactorialEffect) float64 {
+	t.Helper()
+	d, err := newDesign(w.factors, []FactorialObs{{Levels: make([]int, len(w.factors)), Value: 1}}, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, n := 0.0, 0
+	d.combinations(func(levels []int) {
+		for _, f := range e.Factors {
+			if levels[f] != 0 {
+				return
+			}
+		}
+		n++
+		at := func(set ...int) float64 {
+			l := slices.Clone(levels)
+			for i, v := range set {
+				if v != 0 {
+					l[e.Factors[i]] = e.Levels[i]
+				}
+			}
+			return math.Log(w.truth(l))
+		}
+		if e.Kind == Interaction {
+			sum += at(1, 1) - at(1, 0) - at(0, 1) + at(0, 0)
+			return
+		}
+		// Over all levels of the others, which include those that interact.
+		sum += at(1) - at(0)
+	})
+	return math.Exp(sum / float64(n))
+}
+
+func factorsOf(levels ...int) []FactorialFactor {
+	var all []FactorialFactor
+	for f, n := range levels {
+		factor := FactorialFactor{Name: string(rune('A' + f))}
+		for l := range n {
+			factor.Levels = append(factor.Levels, fmt.Sprint(l))
+		}
+		all = append(all, factor)
+	}
+	return all
+}
+
+// trio is 2 × 3 × 2 with an interaction of the first two factors.
+func trio() world {
+	return world{
+		factors: factorsOf(2, 3, 2),
+		main:    [][]float64{{1, 0.5}, {1, 0.9, 1.4}, {1, 0.8}},
+		pair: func(l []int) float64 {
+			if l[0] == 1 && l[1] == 2 {
+				return 0.6
+			}
+			return 1
+		},
+		blocks: 4, block: 0.3,
+	}
+}
+
+func TestFactorialRecoversExactly(t *testing.T) {
+	w := trio()
+	r := rand.New(rand.NewPCG(1, 1))
+	fit, err := Factorial(w.factors, w.run(t, r), 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(fit.Effects) != 4+5 || !fit.Blocked || len(fit.Missing) != 0 {
+		t.Errorf("%d effects, blocks %v, %d missing", len(fit.Effects), fit.Blocked, len(fit.Missing))
+	}
+	for _, e := range fit.Effects {
+		if want := w.expected(t, e); math.Abs(e.Ratio.Mid/want-1) > 1e-6 || len(e.AliasedWith) != 0 {
+			t.Errorf("%s %v %v: %v, want %v; aliased with %v", e.Kind, e.Factors, e.Levels, e.Ratio, want, e.AliasedWith)
+		}
+		if told := math.Abs(math.Log(e.Ratio.Mid)) > 1e-6; told != (e.PHolm < 0.01) {
+			t.Errorf("%s %v %v: ratio %v with p %v", e.Kind, e.Factors, e.Levels, e.Ratio.Mid, e.PHolm)
+		}
+	}
+	if fit.R2 < 0.999999 || math.Abs(math.Log(fit.BlockSD/0.3)) > 1.5 {
+		t.Errorf("R² %v, between blocks %v", fit.R2, fit.BlockSD)
+	}
+}
+
+// The classical example: three factors, two levels, replicated once, by hand
+// from the textbook's formula of effects and their standard error.
+func TestFactorialIsTheTextbooksWhereThatApplies(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	w := world{factors: factorsOf(2, 2, 2), main: [][]float64{{1, 0.7}, {1, 1.1}, {1, 1}}, blocks: 5, noise: lognormal(0.1)}
+	obs := w.run(t, r)
+	fit, err := Factorial(w.factors, obs, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fit.DF != 29 {
+		t.Fatalf("%v degrees of freedom, want 40 − 1 − 4 − 6", fit.DF)
+	}
+	for _, e := range fit.Effects[:3] {
+		mean := [2]float64{}
+		for _, o := range obs {
+			mean[o.Levels[e.Factors[0]]] += math.Log(o.Value) / 20
+		}
+		se := fit.Sigma * 2 / math.Sqrt(40)
+		const t29 = 2.045230 // of Student's t, 97.5 %
+		lo, hi := math.Exp(mean[1]-mean[0]-t29*se), math.Exp(mean[1]-mean[0]+t29*se)
+		if math.Abs(e.Ratio.Lo/lo-1) > 1e-6 || math.Abs(e.Ratio.Hi/hi-1) > 1e-6 {
+			t.Errorf("%v: [%v, %v], want [%v, %v]", e.Factors, e.Ratio.Lo, e.Ratio.Hi, lo, hi)
+		}
+	}
+}
+
+func lognormal(sd float64) func(*rand.Rand, []int) float64 {
+	return func(r *rand.Rand, _ []int) float64 { return math.Exp(sd * r.NormFloat64()) }
+}
+
+func TestFactorialSaysWhatIsMixed(t *testing.T) {
+	half, err := Fraction(3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world{
+		factors: factorsOf(2, 2, 2), main: [][]float64{{1, 0.5}, {1, 0.9}, {1, 1.2}}, blocks: 3,
+		only: func(l []int) bool {
+			return slices.ContainsFunc(half.Runs, func(run []int8) bool {
+				return int(run[0]) == l[0] && int(run[1]) == l[1] && int(run[2]) == l[2]
+			})
+		},
+	}
+	fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(fit.Missing) != 4 {
+		t.Errorf("%d combinations missing, want 4", len(fit.Missing))
+	}
+	want := map[string][]string{"[0]": {"B × C"}, "[1]": {"A × C"}, "[2]": {"A × B"}, "[0 1]": {"C"}, "[0 2]": {"B"}, "[1 2]": {"A"}}
+	for _, e := range fit.Effects {
+		got := slices.DeleteFunc(slices.Clone(e.AliasedWith), func(s string) bool { return s == "the mean of all" })
+		if !reflect.DeepEqual(got, want[fmt.Sprint(e.Factors)]) {
+			t.Errorf("%v is aliased with %q, want %q", e.Factors, e.AliasedWith, want[fmt.Sprint(e.Factors)])
+		}
+		if e.Kind == MainEffect && math.Abs(e.Ratio.Mid-w.main[e.Factors[0]][1]) > 1e-6 {
+			t.Errorf("%v: %v, want %v", e.Factors, e.Ratio.Mid, w.main[e.Factors[0]][1])
+		}
+		if e.Kind == Interaction && (e.Ratio.Bounded() || !math.IsNaN(e.P) || !math.IsNaN(e.PHolm)) {
+			t.Errorf("%v is told: %+v", e.Factors, e)
+		}
+	}
+}
+
+func TestFactorialLostTrials(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost    func(l []int, b int) bool
+		effects string // those not told, or told with others
+		warn    string
+		blocked bool
+	}{
+		"some":               {func(l []int, b int) bool { return b == 1 && l[0] == 1 && l[2] == 0 }, "", "", true},
+		"a combination":      {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 && l[2] == 1 }, "", "", true},
+		"a pair of levels":   {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 }, "[0][1] [1][2] [0 1][1 2]", "", true},
+		"a level":            {func(l []int, _ int) bool { return l[1] == 2 }, "[1][2] [0 1][1 2] [1 2][2 1]", "no trial has B 2", true},
+		"each block a level": {func(l []int, b int) bool { return l[2] != b%2 }, "", "blocks are not in the model", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := trio()
+			w.block = 0
+			w.lost = func(_ *rand.Rand, l []int, b int) bool { return c.lost(l, b) }
+			w.noise = lognormal(1e-7)
+			fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fit.Blocked != c.blocked {
+				t.Errorf("blocks in the model: %v", fit.Blocked)
+			}
+			for _, e := range fit.Effects {
+				spoilt := strings.Contains(" "+c.effects+" ", fmt.Sprintf(" %v%v ", e.Factors, e.Levels))
+				told := e.Ratio.Bounded() && len(e.AliasedWith) == 0
+				if c.effects == "" || !strings.Contains(c.effects, fmt.Sprint(e.Factors)) {
+					if !told || name != "a level" && math.Abs(e.Ratio.Mid/w.expected(t, e)-1) > 1e-4 {
+						t.Errorf("%v %v: %+v, want %v", e.Factors, e.Levels, e, w.expected(t, e))
+					}
+				} else if spoilt && told {
+					t.Errorf("%v %v is told: %+v", e.Factors, e.Levels, e)
+				}
+			}
+			if !strings.Contains(strings.Join(fit.Warnings, "; "), c.warn) {
+				t.Errorf("warnings %q, want %q", fit.Warnings, c.warn)
+			}
+		})
+	}
+}
+
+func TestFactorialSeesWhatTheModelLacks(t *testing.T) {
+	w := trio()
+	w.noise = lognormal(0.05)
+	w.pair = func(l []int) float64 {
+		if l[0] == 1 && l[1] == 1 && l[2] == 1 {
+			return 2 // three factors together
+		}
+		return 1
+	}
+	fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(fit.LackOfFit < 1e-3) || !strings.Contains(strings.Join(fit.Warnings, "; "), "more than two factors") {
+		t.Errorf("p %v, warnings %q", fit.LackOfFit, fit.Warnings)
+	}
+}
+
+func TestFactorialNamesAnOutlier(t *testing.T) {
+	w := trio()
+	w.noise = lognormal(0.05)
+	obs := w.run(t, rand.New(rand.NewPCG(1, 1)))
+	for i, o := range obs {
+		if o.Block == 2 && slices.Equal(o.Levels, []int{1, 1, 0}) {
+			obs[i].Value *= 3
+		}
+	}
+	fit, err := Factorial(w.factors, obs, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(fit.Warnings, "; "), "block 2, A 1, B 1, C 0") {
+		t.Errorf("warnings %q", fit.Warnings)
+	}
+}
+
+func TestFactorialErrors(t *testing.T) {
+	two := factorsOf(2, 2)
+	for want, c := range map[string]struct {
+		factors []FactorialFactor
+		obs     []FactorialObs
+	}{
+		"no factors":      {nil, nil},
+		"no trials":       {two, nil},
+		"has no levels":   {[]FactorialFactor{{Name: "x"}}, nil},
+		"1 levels for 2":  {two, []FactorialObs{{Levels: []int{0}, Value: 1}}},
+		"level 2 of B":    {two, []FactorialObs{{Levels: []int{0, 2}, Value: 1}}},
+		"no logarithm":    {two, []FactorialObs{{Levels: []int{0, 1}}}},
+		"more than 65536": {factorsOf(300, 300), []FactorialObs{{Levels: []int{0, 1}, Value: 1}}},
+	} {
+		if _, err := Factorial(c.factors, c.obs, 0.95); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// One trial of each combination: effects are told, their noise is not.
+func TestFactorialWithoutRepetition(t *testing.T) {
+	w := world{factors: factorsOf(2, 2), main: [][]float64{{1, 0.5}, {1, 2}}, blocks: 1}
+	fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := fit.Effects[0]; math.Abs(e.Ratio.Mid-0.5) > 1e-9 || e.Ratio.Bounded() || len(fit.Warnings) == 0 {
+		t.Errorf("%+v, warnings %q", e, fit.Warnings)
+	}
+}

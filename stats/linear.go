@@ -1,0 +1,210 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// negligible is how small a difference of logarithms counts as none: rounding.
+const negligible = 1e-9
+
+// linearFit is a linear model of y, whose columns may depend on each other: of
+// those that do, the first are kept.
+//
+// The variance of a sum of the y, each with a weight, is estimated from each
+// trial's own residual (HC2: MacKinnon and White 1985), so that trials need not
+// all have the same noise, and its degrees of freedom are those of Satterthwaite
+// at equal noise (Bell and McCaffrey 2002; Imbens and Kolesár 2016). In a
+// balanced design of factors with two levels that is the textbook's interval, to
+// the digit; elsewhere it costs some degrees of freedom.
+type linearFit struct {
+	y        []float64
+	columns  [][]float64 // as given
+	kept     []int       // columns that depend on none before them
+	q        [][]float64 // orthonormal, one for each that is kept
+	r        [][]float64 // column k is Σ r[k][j]·q[j]
+	residual []float64
+	leverage []float64
+	squares  float64 // sum of the residuals'
+	freedom  int
+	sigma    float64
+}
+
+// dependent is the share of a column that is left beside those before it when it
+// is one of them, rounding aside.
+const dependent = 1e-8
+
+func fitLinear(columns [][]float64, y []float64) *linearFit {
+	s := &linearFit{y: y, columns: columns, residual: append([]float64(nil), y...), leverage: make([]float64, len(y))}
+	for c, column := range columns {
+		rest := append([]float64(nil), column...)
+		r := make([]float64, len(s.q), len(s.q)+1)
+		for range 2 { // twice is enough (Giraud, Langou and Rozložník 2005)
+			for j, q := range s.q {
+				by := dot(q, rest)
+				r[j] += by
+				subtract(rest, by, q)
+			}
+		}
+		length := math.Sqrt(dot(rest, rest))
+		if length <= dependent*math.Sqrt(dot(column, column)) {
+			continue
+		}
+		for i := range rest {
+			rest[i] /= length
+		}
+		s.kept, s.q, s.r = append(s.kept, c), append(s.q, rest), append(s.r, append(r, length))
+	}
+	for _, q := range s.q {
+		subtract(s.residual, dot(q, s.residual), q)
+		for i, v := range q {
+			s.leverage[i] += v * v
+		}
+	}
+	s.squares = dot(s.residual, s.residual)
+	s.freedom = len(y) - len(s.kept)
+	if s.freedom > 0 {
+		s.sigma = math.Sqrt(s.squares / float64(s.freedom))
+	}
+	return s
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i, v := range a {
+		sum += v * b[i]
+	}
+	return sum
+}
+
+// subtract takes by·b from a.
+func subtract(a []float64, by float64, b []float64) {
+	for i, v := range b {
+		a[i] -= by * v
+	}
+}
+
+// weights of the y in the estimate of Σ c·β, columns that are not kept taken for
+// ones without effect.
+func (s *linearFit) weights(c []float64) []float64 {
+	w := make([]float64, len(s.y))
+	z := make([]float64, len(s.q)) // Rᵀz = c
+	for k := range s.q {
+		z[k] = c[s.kept[k]]
+		for j := range k {
+			z[k] -= s.r[k][j] * z[j]
+		}
+		z[k] /= s.r[k][k]
+		subtract(w, -z[k], s.q[k])
+	}
+	return w
+}
+
+// foreign gives the columns that the estimate with weights w of Σ c·β holds
+// besides, if they have an effect.
+func (s *linearFit) foreign(c, w []float64) []int {
+	var all []int
+	size := math.Sqrt(dot(c, c))
+	for j, column := range s.columns {
+		if math.Abs(dot(w, column)-c[j]) > 1e-6*size {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// manyTrials is from where on the correlation of residuals no longer matters.
+const manyTrials = 1000
+
+// error is the standard error of the sum with weights w, and its degrees of
+// freedom; false when the trials do not tell it.
+func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
+	if s.freedom == 0 {
+		return math.Inf(1), 0, false
+	}
+	n := len(s.y)
+	a := make([]float64, n)
+	variance, total := 0.0, 0.0
+	for i, v := range w {
+		free := 1 - s.leverage[i]
+		if math.Abs(v) < 1e-12 {
+			continue
+		}
+		if free < 1e-8 {
+			// A trial that the model follows wherever it is tells nothing of its own
+			// noise; that of all others has to do.
+			return max(s.sigma*math.Sqrt(dot(w, w)), negligible), float64(s.freedom), true
+		}
+		a[i] = v * v / free
+		variance += a[i] * s.residual[i] * s.residual[i]
+		total += v * v
+	}
+	if total == 0 {
+		return 0, float64(s.freedom), true
+	}
+	spread := 0.0
+	for i := range n {
+		if a[i] == 0 {
+			continue
+		}
+		spread += a[i] * a[i] * (1 - s.leverage[i]) * (1 - s.leverage[i])
+		if n > manyTrials {
+			continue
+		}
+		for j := range i {
+			if a[j] == 0 {
+				continue
+			}
+			h := 0.0
+			for _, q := range s.q {
+				h += q[i] * q[j]
+			}
+			spread += 2 * a[i] * a[j] * h * h
+		}
+	}
+	return max(math.Sqrt(variance), negligible), total * total / spread, true
+}
+
+// logRatio is a sum of logarithms with weights w: as a ratio with an interval, and
+// Student's t with its degrees of freedom. tail is the share to cut off at each end.
+type logRatio struct {
+	mid, se, freedom float64
+	ok               bool
+	n                int
+}
+
+func (s *linearFit) ratio(w []float64) logRatio {
+	r := logRatio{mid: dot(w, s.y), n: len(s.y)}
+	r.se, r.freedom, r.ok = s.error(w)
+	return r
+}
+
+// interval cuts off a tail at each end.
+func (r logRatio) interval(conf, tail float64) Interval {
+	i := Interval{Mid: math.Exp(r.mid), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: r.n}
+	if !r.ok {
+		i.Warn = "nothing was repeated: no interval"
+		return i
+	}
+	reach := distuv.StudentsT{Sigma: 1, Nu: r.freedom}.Quantile(1-tail) * r.se
+	i.Lo, i.Hi = math.Exp(r.mid-reach), math.Exp(r.mid+reach)
+	return i
+}
+
+// above is the p-value of the hypothesis that the ratio is 1 or less; NaN when the
+// trials do not tell.
+func (r logRatio) above() float64 {
+	if !r.ok {
+		return math.NaN()
+	}
+	if r.se == 0 {
+		return 0.5
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: r.freedom}.Survival(r.mid / r.se)
+}
+
+// differs is the p-value of the hypothesis that the ratio is 1.
+func (r logRatio) differs() float64 {
+	return min(1, 2*logRatio{mid: math.Abs(r.mid), se: r.se, freedom: r.freedom, ok: r.ok}.above())
+}

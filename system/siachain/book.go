@@ -1,0 +1,274 @@
+package siachain
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"go.sia.tech/coreutils/syncer"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// book is a node's syncer.PeerStore: the peers that it was told of and nobody
+// else. It counts what they deliver.
+type book struct {
+	mu    sync.Mutex
+	told  []*entry // in their order
+	other map[string]*syncer.PeerInfo
+	bans  []ban
+	round int // of syncing; see blame
+	// of requests for blocks, of all peers
+	timedOut, failed int64
+	refused          string // the last failure, where no answer has come since
+}
+
+// entry is a peer that the node was told of.
+type entry struct {
+	address   string
+	info      syncer.PeerInfo
+	conn      *metered  // the last connection; nil: none
+	bytes     int64     // received over earlier ones
+	useful    time.Time // when it delivered last
+	delivered int64     // requests
+	timedOut  int64
+	failed    int64
+	out       int  // the round in which it failed
+	vague     bool // a failure may have been its, or another's
+	banned    bool
+	trouble   string
+}
+
+type ban struct {
+	addresses netip.Prefix
+	until     time.Time
+	reason    string
+}
+
+func newBook(peers []string) *book {
+	b := &book{other: map[string]*syncer.PeerInfo{}}
+	for _, a := range peers {
+		b.told = append(b.told, &entry{address: a, info: syncer.PeerInfo{Address: a, FirstSeen: time.Now()}, out: -1})
+	}
+	return b
+}
+
+// of is the entry of a peer, or nil.
+func (b *book) of(address string) *entry {
+	for _, e := range b.told {
+		if e.address == address {
+			return e
+		}
+	}
+	return nil
+}
+
+// AddPeer implements syncer.PeerStore: whoever connects may stay, but is never
+// dialled.
+func (b *book) AddPeer(address string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.of(address) == nil && b.other[address] == nil {
+		b.other[address] = &syncer.PeerInfo{Address: address, FirstSeen: time.Now()}
+	}
+	return nil
+}
+
+// Peers implements syncer.PeerStore.
+func (b *book) Peers() ([]syncer.PeerInfo, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []syncer.PeerInfo
+	for _, e := range b.told {
+		all = append(all, e.info)
+	}
+	return all, nil
+}
+
+// PeerInfo implements syncer.PeerStore.
+func (b *book) PeerInfo(address string) (syncer.PeerInfo, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.of(address); e != nil {
+		return e.info, nil
+	}
+	if i := b.other[address]; i != nil {
+		return *i, nil
+	}
+	return syncer.PeerInfo{}, syncer.ErrPeerNotFound
+}
+
+// UpdatePeerInfo implements syncer.PeerStore. The syncer calls it when a peer is
+// connected, and when one has delivered the blocks of a request.
+func (b *book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.of(address)
+	if e == nil {
+		i := b.other[address]
+		if i == nil {
+			return syncer.ErrPeerNotFound
+		}
+		change(i)
+		return nil
+	}
+	before := e.info
+	change(&e.info)
+	if e.info.SyncedBlocks != before.SyncedBlocks {
+		e.delivered++
+		e.useful = time.Now()
+		b.refused = ""
+	}
+	if !e.info.LastConnect.Equal(before.LastConnect) {
+		e.trouble = ""
+		if e.conn != nil {
+			e.conn.joined.Store(true)
+		}
+	}
+	return nil
+}
+
+// Ban implements syncer.PeerStore.
+func (b *book) Ban(address string, d time.Duration, reason string) error {
+	p, err := prefix(address)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bans = append(b.bans, ban{p, time.Now().Add(d), reason})
+	for _, e := range b.told {
+		if a, err := netip.ParseAddrPort(e.address); err == nil && p.Contains(a.Addr()) {
+			e.banned, e.trouble = true, "banned: "+reason
+		}
+	}
+	return nil
+}
+
+// Banned implements syncer.PeerStore.
+func (b *book) Banned(address string) (bool, error) {
+	p, err := prefix(address)
+	if err != nil {
+		return false, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, ban := range b.bans {
+		if ban.addresses.Contains(p.Addr()) && time.Now().Before(ban.until) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// prefix reads an IP, with or without a port, or a subnet.
+func prefix(s string) (netip.Prefix, error) {
+	if p, err := netip.ParsePrefix(s); err == nil {
+		return p.Masked(), nil
+	}
+	if host, _, err := net.SplitHostPort(s); err == nil {
+		s = host
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return netip.PrefixFrom(a, a.BitLen()), nil
+}
+
+// begin is told that a round of syncing begins: every connected peer gets a
+// worker, and keeps it until a request of it fails.
+func (b *book) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.round++
+}
+
+// blame finds whose request failed. The library's log does not say it, but a peer
+// has one request under way at most, and none after one that failed in this round:
+// who remains was it. Where several remain, nobody is charged, and what each of
+// them has failed is no longer told. least is the shortest time in which a request
+// can time out: who delivered since then was not waited for.
+func (b *book) blame(err error, timedOut bool, least time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if timedOut {
+		b.timedOut++
+	} else {
+		b.failed++
+	}
+	b.refused = err.Error()
+	var suspects, lost []*entry
+	for _, e := range b.told {
+		if e.conn == nil || !e.conn.joined.Load() || e.out == b.round || timedOut && time.Since(e.useful) < least {
+			continue
+		}
+		suspects = append(suspects, e)
+		if e.conn.closed.Load() {
+			lost = append(lost, e)
+		}
+	}
+	if !timedOut && len(lost) == 1 {
+		suspects = lost
+	}
+	if len(suspects) != 1 {
+		for _, e := range suspects {
+			e.vague = true
+		}
+		return
+	}
+	e := suspects[0]
+	e.out = b.round
+	if timedOut {
+		e.timedOut++
+	} else {
+		e.failed++
+	}
+	if e.trouble == "" || !e.conn.closed.Load() {
+		e.trouble = "a request for blocks failed: " + err.Error()
+	}
+}
+
+// lose is told that a connection is closed. why is empty where nothing is known.
+func (b *book) lose(e *entry, m *metered, why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.conn == m && !e.banned && why != "" {
+		e.trouble = why
+	}
+}
+
+// dial is told of a new connection.
+func (b *book) dial(e *entry, m *metered, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		e.trouble = err.Error()
+		return
+	}
+	if e.conn != nil {
+		e.bytes += e.conn.received.Load()
+	}
+	e.conn = m
+}
+
+// shares are what the peers have delivered.
+func (b *book) shares() (all []system.PeerShare, timedOut, failed int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.told {
+		s := system.PeerShare{
+			Address: e.address, Blocks: int64(e.info.SyncedBlocks), Bytes: e.bytes, Busy: e.info.SyncDuration,
+			Requests: e.delivered + e.timedOut + e.failed, TimedOut: e.timedOut, Failed: e.failed, Trouble: e.trouble,
+		}
+		if e.conn != nil {
+			s.Bytes += e.conn.received.Load()
+		}
+		if e.vague {
+			s.Requests, s.TimedOut, s.Failed = -1, -1, -1
+		}
+		all = append(all, s)
+	}
+	return all, b.timedOut, b.failed
+}

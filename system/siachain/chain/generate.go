@@ -1,0 +1,284 @@
+package chain
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"go.sia.tech/core/consensus"
+	"go.sia.tech/core/types"
+	"go.sia.tech/coreutils/chain"
+)
+
+// Progress is told how many blocks of how many are made, about once a second.
+type Progress func(done, total int)
+
+// payer is a wallet with one output, which it spends and gets back as change.
+type payer struct {
+	key     types.PrivateKey
+	public  types.PublicKey
+	address types.Address
+	coin    types.SiacoinElement // its proof is kept up to date in form v2 only
+}
+
+// generator makes the blocks of a chain, one after the other.
+type generator struct {
+	spec    Spec
+	random  *rand.Rand
+	state   consensus.State
+	payers  []payer
+	order   []int // of payers; a block's are drawn to its front
+	watched []types.Address
+}
+
+func newGenerator(s Spec) *generator {
+	g := &generator{spec: s, payers: make([]payer, s.payers()), order: make([]int, s.payers())}
+	for i := range g.payers {
+		k := s.key("payer", i)
+		g.payers[i] = payer{key: k, public: k.PublicKey(), address: s.addressOf(k.PublicKey())}
+		g.order[i] = i
+	}
+	for i := range receivers {
+		g.watched = append(g.watched, s.address("receiver", i))
+	}
+	b := fmt.Appendf(nil, "plimsoll draws %s %t ", s.Form, s.Foreign)
+	b = binary.BigEndian.AppendUint64(b, s.Seed)
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Transactions))
+	g.random = rand.New(rand.NewChaCha8(sha256.Sum256(b)))
+	return g
+}
+
+// begin applies genesis.
+func (g *generator) begin() {
+	n := g.spec.Network()
+	first := g.spec.Genesis()
+	bs := consensus.V1BlockSupplement{Transactions: make([]consensus.V1TransactionSupplement, len(first.Transactions))}
+	state, update := consensus.ApplyBlock(n.GenesisState(), first, bs, time.Time{})
+	owner := map[types.Address]int{}
+	for i := range g.payers {
+		owner[g.payers[i].address] = i
+	}
+	for _, d := range update.SiacoinElementDiffs() {
+		g.payers[owner[d.SiacoinElement.SiacoinOutput.Address]].coin = d.SiacoinElement.Copy()
+	}
+	g.state = state
+}
+
+// block is the next one.
+func (g *generator) block() (types.Block, error) {
+	b := types.Block{
+		ParentID:     g.state.Index.ID,
+		Timestamp:    g.state.PrevTimestamps[0].Add(interval),
+		MinerPayouts: []types.SiacoinOutput{{Address: g.stranger(), Value: g.state.BlockReward()}},
+	}
+	if g.spec.Form == V2 {
+		b.V2 = &types.V2BlockData{Height: g.state.Index.Height + 1}
+	}
+	for i := range g.spec.Transactions {
+		// drawn without replacement: a payer pays once in a block
+		j := i + g.random.IntN(len(g.order)-i)
+		g.order[i], g.order[j] = g.order[j], g.order[i]
+		outputs, fee := g.payment(&g.payers[g.order[i]])
+		b.MinerPayouts[0].Value = b.MinerPayouts[0].Value.Add(fee)
+		if b.V2 == nil {
+			b.Transactions = append(b.Transactions, g.unsigned1(&g.payers[g.order[i]], outputs, fee))
+		} else {
+			b.V2.Transactions = append(b.V2.Transactions, g.unsigned2(&g.payers[g.order[i]], outputs, fee))
+		}
+	}
+	g.sign(&b)
+	if b.V2 != nil {
+		b.V2.Commitment = g.state.Commitment(b.MinerPayouts[0].Address, b.Transactions, b.V2.Transactions)
+	}
+	if b.ID().CmpWork(g.state.PoWTarget()) < 0 {
+		return b, fmt.Errorf("sia-chain: block %d: %w", g.state.Index.Height+1, errDifficulty)
+	}
+	return b, nil
+}
+
+// payment draws what a payer pays: one to three amounts, a fee, and the change,
+// which is the last output.
+func (g *generator) payment(p *payer) (outputs []types.SiacoinOutput, fee types.Currency) {
+	left := p.coin.SiacoinOutput.Value
+	for range 1 + g.random.IntN(3) {
+		amount := types.Siacoins(1).Div64(1000).Mul64(1 + g.random.Uint64N(1_000_000)) // up to 1000 SC
+		outputs = append(outputs, types.SiacoinOutput{Address: g.stranger(), Value: amount})
+		left = left.Sub(amount)
+	}
+	fee = types.Siacoins(1).Div64(1000).Mul64(1 + g.random.Uint64N(100))
+	outputs = append(outputs, types.SiacoinOutput{Address: p.address, Value: left.Sub(fee)})
+	return outputs, fee
+}
+
+// stranger draws who is paid: somebody whose address is seen once, or a watched one.
+func (g *generator) stranger() (a types.Address) {
+	if g.random.Float64() < WatchedShare {
+		return g.watched[g.random.IntN(len(g.watched))]
+	}
+	for i := 0; i < len(a); i += 8 {
+		binary.LittleEndian.PutUint64(a[i:], g.random.Uint64())
+	}
+	return a
+}
+
+func (g *generator) unsigned1(p *payer, outputs []types.SiacoinOutput, fee types.Currency) types.Transaction {
+	return types.Transaction{
+		SiacoinInputs:  []types.SiacoinInput{{ParentID: p.coin.ID, UnlockConditions: types.StandardUnlockConditions(p.public)}},
+		SiacoinOutputs: outputs,
+		MinerFees:      []types.Currency{fee},
+		Signatures: []types.TransactionSignature{{
+			ParentID:      types.Hash256(p.coin.ID),
+			CoveredFields: types.CoveredFields{WholeTransaction: true},
+		}},
+	}
+}
+
+func (g *generator) unsigned2(p *payer, outputs []types.SiacoinOutput, fee types.Currency) types.V2Transaction {
+	return types.V2Transaction{
+		SiacoinInputs: []types.V2SiacoinInput{{
+			Parent:          p.coin.Copy(),
+			SatisfiedPolicy: types.SatisfiedPolicy{Policy: types.PolicyPublicKey(p.public)},
+		}},
+		SiacoinOutputs: outputs,
+		MinerFee:       fee,
+	}
+}
+
+// sign signs the transactions of b, whose order is that of g.order, on all cores:
+// it is most of what making a block costs.
+func (g *generator) sign(b *types.Block) {
+	workers := min(runtime.GOMAXPROCS(0), g.spec.Transactions)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < g.spec.Transactions; i += workers {
+				p := &g.payers[g.order[i]]
+				if b.V2 == nil {
+					t := &b.Transactions[i]
+					s := p.key.SignHash(g.state.WholeSigHash(*t, types.Hash256(p.coin.ID), 0, 0, nil))
+					t.Signatures[0].Signature = s[:]
+				} else {
+					t := &b.V2.Transactions[i]
+					t.SiacoinInputs[0].SatisfiedPolicy.Signatures = []types.Signature{p.key.SignHash(g.state.InputSigHash(*t))}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// apply makes b the tip: the payers that paid in it have its change.
+func (g *generator) apply(b types.Block, state consensus.State, update consensus.ApplyUpdate) {
+	g.state = state
+	if g.spec.Transactions == 0 {
+		return
+	}
+	change := make(map[types.SiacoinOutputID]int, g.spec.Transactions)
+	for i := range b.Transactions {
+		t := &b.Transactions[i]
+		change[t.SiacoinOutputID(len(t.SiacoinOutputs)-1)] = g.order[i]
+	}
+	for i, all := 0, b.V2Transactions(); i < len(all); i++ {
+		t := &all[i]
+		change[t.SiacoinOutputID(t.ID(), len(t.SiacoinOutputs)-1)] = g.order[i]
+	}
+	if g.spec.Form == V2 { // in v1, it is the node's store that proves
+		for _, i := range g.order[g.spec.Transactions:] {
+			update.UpdateElementProof(&g.payers[i].coin.StateElement)
+		}
+	}
+	for _, d := range update.SiacoinElementDiffs() {
+		if i, ok := change[d.SiacoinElement.ID]; ok {
+			g.payers[i].coin = d.SiacoinElement.Copy()
+		}
+	}
+}
+
+// made is what a generated chain amounts to.
+type made struct {
+	tip          types.ChainIndex
+	bytes        int64 // of the blocks after genesis, as they are sent
+	transactions int64
+}
+
+// validated is how often a block is validated in full while the chain is made: a
+// spec that consensus does not allow shows at once, and whoever replays or follows
+// the chain validates all of it.
+const validated = 100
+
+// generate writes the chain to a store that has its genesis. Headers, weights and
+// rewards of all blocks are validated on the way.
+func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (made, error) {
+	var m made
+	g := newGenerator(s)
+	g.begin()
+	pad := store.Scratchpad()
+	if tip := pad.TipState().Index; tip != g.state.Index {
+		return m, fmt.Errorf("sia-chain: generate: the store begins at %v instead of %v", tip, g.state.Index)
+	}
+	said := time.Now()
+	for n := range s.Blocks {
+		if err := ctx.Err(); err != nil {
+			return m, fmt.Errorf("sia-chain: generate: after %d of %d blocks: %w", n, s.Blocks, context.Cause(ctx))
+		}
+		b, err := g.block()
+		if err != nil {
+			return m, err
+		}
+		var bs consensus.V1BlockSupplement
+		if s.Form == V1 {
+			bs = pad.SupplementTipBlock(b)
+		}
+		valid := consensus.ValidateOrphan(g.state, b)
+		if valid == nil && n%validated == 0 {
+			valid = consensus.ValidateBlock(g.state, b, bs)
+		}
+		if valid != nil {
+			return m, fmt.Errorf("sia-chain: generate: block %d is invalid: %w", n+1, valid)
+		}
+		ancestor, _ := pad.AncestorTimestamp(b.ParentID)
+		state, update := consensus.ApplyBlock(g.state, b, bs, ancestor)
+		pad.AddState(state)
+		pad.AddBlock(b, &bs)
+		pad.ApplyBlock(state, update)
+		g.apply(b, state, update)
+
+		m.bytes += EncodedBytes(b)
+		m.transactions += int64(s.Transactions)
+		if say != nil && time.Since(said) >= time.Second {
+			said = time.Now()
+			say(n+1, s.Blocks)
+		}
+	}
+	if err := pad.Flush(); err != nil {
+		return m, fmt.Errorf("sia-chain: generate: %w", err)
+	}
+	m.tip = g.state.Index
+	if say != nil {
+		say(s.Blocks, s.Blocks)
+	}
+	return m, nil
+}
+
+// counter counts what is written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// EncodedBytes is the length of a block as the RPC SendV2Blocks sends it, in both
+// forms.
+func EncodedBytes(b types.Block) int64 {
+	var c counter
+	e := types.NewEncoder(&c)
+	types.V2Block(b).EncodeTo(e)
+	e.Flush() // a counter does not fail
+	return int64(c)
+}

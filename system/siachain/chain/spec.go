@@ -1,0 +1,180 @@
+// Package chain makes private Sia chains on the consensus code of
+// go.sia.tech/core, keeps them on disk by their parameters, opens them for peers
+// that serve them, and replays them into a fresh store: what a node does when it
+// syncs, without the network.
+//
+// A chain follows from its [Spec] bit by bit. Its blocks hold signed payments,
+// whose inputs are spent ones of earlier blocks, and their work is trivial: finding
+// them costs nothing and says nothing about mining.
+package chain
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.sia.tech/core/consensus"
+	"go.sia.tech/core/types"
+	"go.sia.tech/coreutils/chain"
+)
+
+// Forms of blocks and transactions.
+const (
+	V1 = "v1" // before the v2 hardfork: unlock conditions; proofs from the node's own store
+	V2 = "v2" // after it: spend policies; proofs in the transactions, commitments in the blocks
+)
+
+// WatchedShare is the share of payments, of block rewards and of the paying
+// wallets that belong to the watched addresses: what a wallet that follows only
+// its own addresses finds in a chain.
+const WatchedShare = 0.1
+
+const (
+	maxBlocks       = 1_000_000 // beyond, timestamps would come near the present
+	maxTransactions = 1000      // in a block: about a third of the heaviest block that consensus allows
+	receivers       = 16        // watched addresses that are only paid to
+)
+
+// interval is the time between two blocks, that of the main network: every block
+// comes exactly when it is expected, so that the difficulty stays what it is.
+const interval = 10 * time.Minute
+
+// Spec says which chain is wanted. The same spec gives the same blocks; one that
+// differs only in Blocks gives the same blocks as far as both go.
+type Spec struct {
+	Blocks       int    `json:"blocks"`       // after genesis
+	Transactions int    `json:"transactions"` // in each block
+	Form         string `json:"form"`         // V1 or V2
+	Seed         uint64 `json:"seed"`
+	Foreign      bool   `json:"foreign,omitempty"` // see Stranger
+}
+
+// Stranger is the same spec with another genesis block, and so with no block in
+// common: nodes of the two refuse each other in the handshake. A peer that is to be
+// refused needs no long chain: few Blocks will do.
+func (s Spec) Stranger() Spec {
+	s.Foreign = !s.Foreign
+	return s
+}
+
+// Validate says what is wrong with the spec.
+func (s Spec) Validate() error {
+	switch {
+	case s.Form != V1 && s.Form != V2:
+		return fmt.Errorf("sia-chain: the form of blocks is %q; it must be %s or %s", s.Form, V1, V2)
+	case s.Blocks < 1 || s.Blocks > maxBlocks:
+		return fmt.Errorf("sia-chain: %d blocks; a chain has 1 to %d", s.Blocks, maxBlocks)
+	case s.Transactions < 0 || s.Transactions > maxTransactions:
+		return fmt.Errorf("sia-chain: %d transactions in a block; 0 to %d are possible", s.Transactions, maxTransactions)
+	}
+	return nil
+}
+
+// Network is the parameters of the spec's consensus: those of Sia's testnet with
+// the easiest target, all hardforks before v2 at the first block, and v2 either
+// from there, too, or never.
+func (s Spec) Network() *consensus.Network {
+	n, _ := chain.TestnetZen()
+	n.Name = "plimsoll-" + s.Form
+	n.BlockInterval = interval
+	n.HardforkDevAddr.Height = 1
+	n.HardforkTax.Height = 1
+	n.HardforkStorageProof.Height = 1
+	n.HardforkOak.Height = 1
+	n.HardforkOak.FixHeight = 1
+	n.HardforkOak.GenesisTimestamp = start()
+	n.HardforkASIC.Height = 1
+	n.HardforkASIC.NonceFactor = 1
+	n.HardforkFoundation.Height = 1
+	// no monthly subsidy, which would make some blocks unlike the others
+	n.HardforkFoundation.PrimaryAddress = types.VoidAddress
+	n.HardforkFoundation.FailsafeAddress = types.VoidAddress
+
+	// the easiest target: any hash is good, at difficulty 1. The decaying sums of
+	// work and time begin where they stay: 200 blocks.
+	const memory = 200
+	for i := range n.InitialTarget {
+		n.InitialTarget[i] = 0xff
+	}
+	n.HardforkASIC.OakTime = memory * interval
+	n.HardforkASIC.OakTarget = types.BlockID{0: 1, 1: 0x47} // 2^256 / 200
+
+	height := uint64(1)
+	if s.Form == V1 {
+		height = 1 << 32
+	}
+	n.HardforkV2.AllowHeight = height
+	n.HardforkV2.RequireHeight = height
+	n.HardforkV2.FinalCutHeight = height
+	n.HardforkV2.EphemeralOutputHeight = height
+	return n
+}
+
+// Genesis is the first block, which pays the wallets that the other blocks'
+// payments come from.
+func (s Spec) Genesis() types.Block {
+	coins := make([]types.SiacoinOutput, s.payers())
+	for i := range coins {
+		coins[i] = types.SiacoinOutput{Address: s.address("payer", i), Value: types.Siacoins(1_000_000_000)}
+	}
+	return types.Block{
+		Timestamp: start(),
+		Transactions: []types.Transaction{{
+			SiacoinOutputs: coins,
+			SiafundOutputs: []types.SiafundOutput{{Address: types.VoidAddress, Value: 10_000}},
+			ArbitraryData:  [][]byte{fmt.Appendf(nil, "plimsoll %s seed %d foreign %t", s.Form, s.Seed, s.Foreign)},
+		}},
+	}
+}
+
+// Watched are the addresses of the wallet that a following node may have: some
+// that pay and get change, and some that are only paid to.
+func (s Spec) Watched() []types.Address {
+	var all []types.Address
+	for i := range s.payers() {
+		if s.watchedPayer(i) {
+			all = append(all, s.address("payer", i))
+		}
+	}
+	for i := range receivers {
+		all = append(all, s.address("receiver", i))
+	}
+	return all
+}
+
+// start is the time of genesis: the last of maxBlocks is still in the past.
+func start() time.Time { return time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) }
+
+// payers is the number of wallets that pay: enough for a block's payments to
+// spend outputs of several ages.
+func (s Spec) payers() int { return max(32, 4*s.Transactions) }
+
+// watchedPayer reports whether a paying wallet is a watched one.
+func (s Spec) watchedPayer(i int) bool { return float64(i) < WatchedShare*float64(s.payers()) }
+
+// key is the n-th key of a kind. It depends on the seed and not on the number of
+// blocks.
+func (s Spec) key(kind string, n int) types.PrivateKey {
+	b := fmt.Appendf(nil, "plimsoll %s key %t ", kind, s.Foreign)
+	b = binary.BigEndian.AppendUint64(b, s.Seed)
+	b = binary.BigEndian.AppendUint64(b, uint64(n))
+	seed := sha256.Sum256(b)
+	return types.NewPrivateKeyFromSeed(seed[:])
+}
+
+// address is the standard address of a key in the spec's form.
+func (s Spec) address(kind string, n int) types.Address {
+	return s.addressOf(s.key(kind, n).PublicKey())
+}
+
+func (s Spec) addressOf(k types.PublicKey) types.Address {
+	if s.Form == V1 {
+		return types.StandardUnlockHash(k)
+	}
+	return types.StandardAddress(k)
+}
+
+// errDifficulty is a mistake in Network, not in a spec.
+var errDifficulty = errors.New("the difficulty has risen: blocks would have to be mined")

@@ -1,0 +1,145 @@
+package siachain
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"go.sia.tech/core/types"
+	"go.sia.tech/coreutils/syncer"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
+)
+
+// follower is the fresh node. What it tells is kept where the libraries call it, so
+// that nobody who asks waits for a database, or makes one wait.
+type follower struct {
+	settings settings
+	book     *book
+	store    *chain.Store
+	wallet   *wallet // nil: nothing subscribes
+	*running
+
+	tip      atomic.Pointer[types.ChainIndex]
+	target   atomic.Int64
+	unsynced atomic.Pointer[trouble] // the last round that failed
+}
+
+func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
+	dir, err := filepath.Abs(t.dir)
+	if err != nil {
+		return nil, fmt.Errorf("sia-chain: %w", err)
+	}
+	f := &follower{settings: t.settings, book: newBook(t.peers)}
+	f.store, err = chain.OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{NoSync: !t.settings.sync})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.store.Close())
+		}
+	}()
+	cm := f.store.Manager()
+	tip := cm.Tip()
+	f.tip.Store(&tip)
+	f.target.Store(int64(tip.Height))
+	cm.OnReorg(func(tip types.ChainIndex) { f.tip.Store(&tip) })
+	if f.wallet, err = openWallet(dir, t.settings, cm, c.Spec.Watched()); err != nil {
+		return nil, err
+	}
+	h := header(c, t.listen)
+	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f}))
+	f.running = run(syncer.New(l, cm, f.book, h, append(t.settings.syncer(),
+		syncer.WithDialer(&dialer{book: f.book, header: h}), syncer.WithLogger(log))...))
+	return f, nil
+}
+
+// state implements doer.
+func (f *follower) state() state {
+	tip := *f.tip.Load()
+	s := system.Following{
+		Height:  int64(tip.Height),
+		Tip:     tip.ID.String(),
+		Indexed: -1,
+		Commits: f.store.Commits(),
+	}
+	s.Target = max(f.target.Load(), s.Height)
+	if f.wallet != nil {
+		s.Indexed = f.wallet.indexed.Load()
+		s.Commits += f.wallet.commits.Load()
+	}
+	synced := 0
+	for _, p := range f.syncer.Peers() {
+		if p.Err() != nil || p.Inbound {
+			continue
+		}
+		s.Connected++
+		if p.Synced() {
+			synced++
+		}
+	}
+	s.Synced = s.Connected > 0 && synced == s.Connected
+	s.Peers, s.TimedOut, s.Failed = f.book.shares()
+	s.Trouble = f.trouble()
+	return state{Following: &s}
+}
+
+// trouble is what does not pass by waiting.
+func (f *follower) trouble() string {
+	select {
+	case <-f.ended:
+		return fmt.Sprintf("the syncer has ended (%v)", f.err)
+	default:
+	}
+	if why := f.book.hopeless(); why != "" {
+		return why
+	}
+	if t := f.unsynced.Load(); t != nil && strings.Contains(f.book.refusal(), wrongNumber) {
+		return fmt.Sprintf("%s: %s; it asks for %d and takes no less", t.what, wrongNumber, blocksPerRequest)
+	}
+	return ""
+}
+
+// wrongNumber is what the syncer says of a peer that sends less than it asked for.
+const wrongNumber = "peer returned wrong number of blocks"
+
+// close implements doer.
+func (f *follower) close() error {
+	stopped := f.stop()
+	var err error
+	if f.wallet != nil {
+		err = f.wallet.close()
+	}
+	if !stopped { // it waits for a peer, and holds no transaction meanwhile
+		return err
+	}
+	return errors.Join(err, f.store.Close())
+}
+
+// refusal is how the last request for blocks failed, where none was answered since.
+func (b *book) refusal() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refused
+}
+
+// hopeless says why none of the peers will ever be of use; empty: one may.
+func (b *book) hopeless() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var why []string
+	for _, e := range b.told {
+		if !e.banned && !strings.Contains(e.trouble, "different genesis") {
+			return ""
+		}
+		why = append(why, e.address+": "+e.trouble)
+	}
+	return strings.Join(why, "; ")
+}

@@ -1,0 +1,70 @@
+package siachain
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"go.sia.tech/core/types"
+	"go.uber.org/zap/zapcore"
+)
+
+// listener hears in the syncer's log what it tells in no other way: rounds of
+// syncing and requests that failed. The messages are those of coreutils v0.24.0.
+type listener struct {
+	zapcore.LevelEnabler
+	follower *follower
+}
+
+// With implements zapcore.Core.
+func (l listener) With([]zapcore.Field) zapcore.Core { return l }
+
+// Check implements zapcore.Core.
+func (l listener) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	switch e.Message {
+	case "syncing blocks", "failed to fetch blocks", "sync failed":
+		return c.AddCore(e, l)
+	}
+	return c
+}
+
+// Write implements zapcore.Core.
+func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	f := l.follower
+	switch e.Message {
+	case "syncing blocks":
+		var start types.ChainIndex
+		var n int64
+		for _, field := range fields {
+			switch field.Key {
+			case "start":
+				start, _ = field.Interface.(types.ChainIndex)
+			case "n":
+				n = field.Integer
+			}
+		}
+		f.target.Store(max(f.target.Load(), int64(start.Height)+n))
+		f.book.begin()
+	case "failed to fetch blocks":
+		for _, field := range fields {
+			if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
+				f.book.blame(err, errors.Is(err, os.ErrDeadlineExceeded), min(f.settings.blockTimeout, f.settings.blocksTimeout))
+			}
+		}
+	case "sync failed":
+		for _, field := range fields {
+			if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
+				f.unsynced.Store(&trouble{err.Error()})
+			}
+		}
+	}
+	return nil
+}
+
+// Sync implements zapcore.Core.
+func (listener) Sync() error { return nil }
+
+// trouble is something that went wrong.
+type trouble struct {
+	what string
+}

@@ -1,0 +1,78 @@
+package siachain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
+)
+
+// make finds or makes a chain.
+func (t task) make(ctx context.Context, say func(progress)) error {
+	tenth := -1
+	c, err := chain.Cache{Dir: t.cache}.Chain(ctx, t.spec, func(done, total int) {
+		if now := 10 * done / max(1, total); now != tenth {
+			tenth = now
+			say(progress{Say: fmt.Sprintf("making a chain of %d blocks with %d transactions each (%s): %d%%", total, t.spec.Transactions, t.spec.Form, 10*now)})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	disk := c.StoreLimit()
+	say(progress{Chain: &system.Chain{
+		ID: c.Dir, Tip: c.Tip.ID.String(), Height: int64(c.Tip.Height), Bytes: c.Bytes,
+		Transactions: c.Transactions, Disk: disk, Built: c.Built, Note: c.Note,
+	}})
+	return nil
+}
+
+// replay validates a chain from its file, as a fresh node with these settings does,
+// and waits for its subscriber.
+func (t task) replay(ctx context.Context, say func(progress)) (err error) {
+	c, err := chain.Open(t.chain)
+	if err != nil {
+		return err
+	}
+	store, err := chain.OpenStore(t.dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{NoSync: !t.settings.sync})
+	if err != nil {
+		return err
+	}
+	w, err := openWallet(t.dir, t.settings, store.Manager(), c.Spec.Watched())
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	from := store.Manager().Tip().Height
+	began, cpu := time.Now(), cpuSeconds()
+	_, err = chain.Replay(ctx, c, store.Manager(), chain.ReplayOptions{})
+	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
+		select {
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	done := system.Replayed{Seconds: time.Since(began).Seconds(), CPU: cpuSeconds() - cpu, Blocks: int64(c.Tip.Height - from)}
+	if w != nil {
+		err = errors.Join(err, w.close())
+	}
+	if err = errors.Join(err, store.Close()); err != nil {
+		return err
+	}
+	say(progress{Replayed: &done})
+	return nil
+}
+
+// cpuSeconds is what this process has used.
+func cpuSeconds() float64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}

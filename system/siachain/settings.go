@@ -1,0 +1,90 @@
+package siachain
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.sia.tech/coreutils/syncer"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// blocksPerRequest is what a fresh node asks for (coreutils v0.24.0,
+// syncer/parallel_sync.go), and takes no less.
+const blocksPerRequest = 100
+
+// peerSide are the options that concern peers alone: with other values a peer is
+// started anew.
+var peerSide = []string{"max_send_blocks", "max_inflight_rpcs", "rpc_timeout", "port"}
+
+// settings are a node's options.
+type settings struct {
+	subscriber    string
+	walletBatch   int
+	sync          bool // consensus.db is synced at each commit
+	syncInterval  time.Duration
+	blocksTimeout time.Duration
+	blockTimeout  time.Duration
+	connect       time.Duration
+	discovery     time.Duration
+	outbound      int
+	sendBlocks    int
+	inflight      int
+	rpc           time.Duration
+}
+
+// parse reads options; those that are missing have their defaults.
+func parse(o system.Options) (s settings, err error) {
+	if o, err = (System{}).Info().Fill(o); err != nil {
+		return s, err
+	}
+	s.subscriber, s.sync = o["subscriber"], o["db_sync"] == "on"
+	for name, to := range map[string]*time.Duration{
+		"sync_interval": &s.syncInterval, "send_blocks_timeout": &s.blocksTimeout, "send_block_timeout": &s.blockTimeout,
+		"connect_timeout": &s.connect, "peer_discovery_interval": &s.discovery, "rpc_timeout": &s.rpc,
+	} {
+		if *to, err = o.Duration(name); err != nil || *to < time.Millisecond {
+			return s, fmt.Errorf("sia-chain: option %q is a duration of at least 1ms, not %q", name, o[name])
+		}
+	}
+	for name, to := range map[string]*int{
+		"wallet_batch": &s.walletBatch, "max_outbound_peers": &s.outbound, "max_send_blocks": &s.sendBlocks, "max_inflight_rpcs": &s.inflight,
+	} {
+		if *to, err = strconv.Atoi(o[name]); err != nil || *to < 1 {
+			return s, fmt.Errorf("sia-chain: option %q is a number of at least 1, not %q", name, o[name])
+		}
+	}
+	return s, nil
+}
+
+// syncer are the settings as the library takes them.
+func (s settings) syncer() []syncer.Option {
+	return []syncer.Option{
+		syncer.WithSyncInterval(s.syncInterval),
+		syncer.WithSendBlocksTimeout(s.blocksTimeout),
+		syncer.WithSendBlockTimeout(s.blockTimeout),
+		syncer.WithConnectTimeout(s.connect),
+		syncer.WithPeerDiscoveryInterval(s.discovery),
+		syncer.WithMaxOutboundPeers(s.outbound),
+		syncer.WithMaxSendBlocks(uint64(s.sendBlocks)),
+		syncer.WithMaxInflightRPCs(s.inflight),
+		syncer.WithRPCTimeout(s.rpc),
+	}
+}
+
+// of are the options that a peer's process gets, or, with peer false, a fresh
+// node's: as JSON, the same for the same settings. Those of the other side keep
+// their defaults.
+func of(o system.Options, peer bool) (string, error) {
+	own := system.Options{}
+	for k, v := range o {
+		if slices.Contains(peerSide, k) == peer && k != "port" {
+			own[k] = v
+		}
+	}
+	b, err := json.Marshal(own)
+	return string(b), err
+}

@@ -1,0 +1,83 @@
+package siachain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+)
+
+// System implements system.Embedded.
+type System struct{}
+
+var _ system.Embedded = System{}
+
+// Check implements system.System: nothing can be missing, but settings can be wrong.
+func (System) Check(_ context.Context, opt system.Options) []system.Problem {
+	s, err := parse(opt)
+	if err != nil {
+		return []system.Problem{{What: strings.TrimPrefix(err.Error(), "sia-chain: "), Hint: "see docs/systems/sia-chain.md"}}
+	}
+	if s.sendBlocks < blocksPerRequest {
+		return []system.Problem{{
+			What: fmt.Sprintf("peers that send %d blocks at most stall a fresh node: it asks for %d and refuses an answer with less", s.sendBlocks, blocksPerRequest),
+			Hint: fmt.Sprintf("leave max_send_blocks at %d; to see the stall, vary it within an experiment", blocksPerRequest),
+		}}
+	}
+	return nil
+}
+
+// Attach implements system.System.
+func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("sia-chain: can only be started")
+}
+
+// Start implements system.System: a node on each host, on which nothing runs yet.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt, err := s.Info().Fill(d.Options)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parse(opt); err != nil {
+		return nil, err
+	}
+	if !d.Follow {
+		return nil, errors.New("sia-chain: its nodes follow a chain and store no objects; scenario `sync` has them do so")
+	}
+	d.Options = opt
+	identity := map[string]string{
+		"version":    strings.Join([]string{version("go.sia.tech/core"), version("go.sia.tech/coreutils"), version("go.etcd.io/bbolt")}, ", "),
+		"subscriber": version("go.sia.tech/walletd/v2") + " on " + version("modernc.org/sqlite") + " (SQLite in Go, without C)",
+		"protocol":   "Sia gateway 2.0.0 over TCP",
+		"discovery":  "none: the fresh node is told its peers, peers know nobody",
+	}
+	c := &cluster{d: d}
+	if c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		n, err := newNode(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
+		if err != nil {
+			return nil, fmt.Errorf("sia-chain: %w", err)
+		}
+		return n, nil
+	}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// version is that of a library in this binary.
+func version(path string) string {
+	short := filepath.Base(strings.TrimSuffix(path, "/v2"))
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == path {
+				return short + " " + m.Version
+			}
+		}
+	}
+	return short + " (version unknown)"
+}

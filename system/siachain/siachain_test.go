@@ -1,0 +1,32 @@
+package siachain
+
+import (
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
+
+// quick are settings with which nothing is waited for that is not under test.
+func quick(more ...string) system.Options {
+	o := system.Options{"sync_interval": "100ms", "send_blocks_timeout": "2s", "send_block_timeout": "2s", "connect_timeout": "2s"}
+	for i := 0; i+1 < len(more); i += 2 {
+		o[more[i]] = more[i+1]
+	}
+	return o
+}
+
+func TestChains(t *testing.T) {
+	for _, c := range []struct{ form, subscriber string }{{"v2", "none"}, {"v2", "personal"}, {"v1", "full"}} {
+		t.Run(c.form+" subscriber "+c.subscriber, func(t *testing.T) {
+			t.Parallel()
+			systemtest.RunChains(t, systemtest.Chains{
+				System: System{}, Options: quick("subscriber", c.subscriber), Indexed: c.subscriber != "none",
+				Spec:        system.ChainSpec{Blocks: 250, Transactions: 2, Form: c.form, Seed: 1},
+				PeerSetting: [2]string{"max_send_blocks", "200"}, Store: "consensus.db",
+			})
+		})
+	}
+}

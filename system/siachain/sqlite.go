@@ -1,0 +1,76 @@
+package siachain
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	_ "modernc.org/sqlite" // registers SQLite in Go
+)
+
+// driverName is what walletd opens its store with: github.com/mattn/go-sqlite3,
+// which needs C, has this name. See docs/adr/012-walletd-without-c.md.
+const driverName = "sqlite3"
+
+// registerSQLite gives walletd a driver of that name. It is called before a store is
+// opened, in a node's process and nowhere else.
+func registerSQLite() error {
+	if slices.Contains(sql.Drivers(), driverName) {
+		return nil
+	}
+	db, err := sql.Open("sqlite", "")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	sql.Register(driverName, pureGo{db.Driver()})
+	return nil
+}
+
+// pureGo opens what go-sqlite3 is told to open.
+type pureGo struct{ driver.Driver }
+
+// pragmas are the parameters of go-sqlite3 that walletd uses.
+var pragmas = map[string]string{
+	"_busy_timeout":  "busy_timeout",
+	"_foreign_keys":  "foreign_keys",
+	"_journal_mode":  "journal_mode",
+	"_secure_delete": "secure_delete",
+	"_cache_size":    "cache_size",
+}
+
+// Open implements driver.Driver.
+func (d pureGo) Open(name string) (driver.Conn, error) {
+	name, err := translate(name)
+	if err != nil {
+		return nil, err
+	}
+	return d.Driver.Open(name)
+}
+
+// translate turns file:PATH?_journal_mode=WAL into file:PATH?_pragma=journal_mode(WAL).
+func translate(name string) (string, error) {
+	path, query, found := strings.Cut(name, "?")
+	if !found {
+		return name, nil
+	}
+	given, err := url.ParseQuery(query)
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	for parameter, values := range given {
+		pragma, known := pragmas[parameter]
+		if !known {
+			return "", fmt.Errorf("sqlite: the parameter %q of %s is not known here", parameter, path)
+		}
+		for _, v := range values {
+			out = append(out, fmt.Sprintf("_pragma=%s(%s)", pragma, url.QueryEscape(v)))
+		}
+	}
+	slices.Sort(out) // busy_timeout comes first, before what may have to wait
+	return path + "?" + strings.Join(out, "&"), nil
+}

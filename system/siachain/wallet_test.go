@@ -1,0 +1,169 @@
+package siachain
+
+import (
+	"io"
+	"path/filepath"
+	"testing"
+
+	"go.sia.tech/core/types"
+	"go.sia.tech/walletd/v2/persist/sqlite"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// truth is what a chain holds of some addresses at its end, by its blocks alone.
+type truth struct {
+	matured types.Currency // of their unspent outputs
+	outputs int            // unspent ones
+	inputs  int            // spent in blocks
+}
+
+func truthOf(t *testing.T, c *chain.Chain) (of map[types.Address]truth) {
+	t.Helper()
+	cm, closeStore, err := c.OpenReadOnly()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore()
+	of = map[types.Address]truth{}
+	_, updates, err := cm.UpdatesSince(types.ChainIndex{}, int(c.Tip.Height)+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unspent := map[types.SiacoinOutputID]types.SiacoinElement{}
+	for _, u := range updates {
+		for _, d := range u.SiacoinElementDiffs() {
+			e := d.SiacoinElement
+			if d.Created {
+				unspent[e.ID] = e.Share()
+			}
+			if d.Spent {
+				delete(unspent, e.ID)
+				a := of[e.SiacoinOutput.Address]
+				a.inputs++
+				of[e.SiacoinOutput.Address] = a
+			}
+		}
+	}
+	for _, e := range unspent {
+		a := of[e.SiacoinOutput.Address]
+		a.outputs++
+		if e.MaturityHeight <= c.Tip.Height {
+			a.matured = a.matured.Add(e.SiacoinOutput.Value)
+		}
+		of[e.SiacoinOutput.Address] = a
+	}
+	return of
+}
+
+// TestIndexIsRight compares what walletd's code keeps, on SQLite in Go, with what
+// the chain's blocks say: balances, outputs and events of each watched address.
+func TestIndexIsRight(t *testing.T) {
+	for _, form := range []string{"v1", "v2"} {
+		spec := chain.Spec{Blocks: 300, Transactions: 3, Form: form, Seed: 3}
+		c, err := chain.Cache{Dir: t.TempDir()}.Chain(systemtest.Context(t), spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := truthOf(t, c)
+		for _, subscriber := range []string{"personal", "full"} {
+			t.Run(form+" "+subscriber, func(t *testing.T) {
+				dir := t.TempDir()
+				// a batch that does not divide the chain, and a store that is opened twice
+				set, err := parse(system.Options{"subscriber": subscriber, "wallet_batch": "7", "db_sync": "off"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range 2 {
+					var done system.Replayed
+					err := task{chain: c.Dir, dir: dir, settings: set}.replay(systemtest.Context(t), func(p progress) { done = *p.Replayed })
+					if err != nil || done.Blocks != int64(300*(1-i)) {
+						t.Fatalf("replay %d: %+v, %v", i, done, err)
+					}
+				}
+				s, err := sqlite.OpenDatabase(filepath.Join(dir, walletFile))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				if at, err := s.LastCommittedIndex(); err != nil || at != c.Tip {
+					t.Errorf("indexed to %v of %v, %v", at, c.Tip, err)
+				}
+				events := 0
+				for _, a := range spec.Watched() {
+					b, err := s.AddressBalance(a)
+					if err != nil || b.Siacoins != want[a].matured {
+						t.Errorf("%v has %v, by the blocks %v (%v)", a, b.Siacoins, want[a].matured, err)
+					}
+					outputs, at, err := s.AddressSiacoinOutputs(a, nil, 0, 10_000)
+					if err != nil || at != c.Tip || len(outputs) > want[a].outputs {
+						t.Errorf("%v has %d outputs at %v, by the blocks %d (%v)", a, len(outputs), at, want[a].outputs, err)
+					}
+					all, err := s.AddressEvents(a, 0, 10_000)
+					if err != nil || len(all) == 0 && want[a].inputs+want[a].outputs > 0 {
+						t.Errorf("%v: %d events, by the blocks %d inputs, %d outputs (%v)", a, len(all), want[a].inputs, want[a].outputs, err)
+					}
+					for _, e := range all {
+						if e.Timestamp.Year() < 2000 || e.Index.Height > c.Tip.Height {
+							t.Errorf("an event at %v, %v", e.Index, e.Timestamp)
+						}
+					}
+					events += len(all)
+				}
+				if events < 50 {
+					t.Errorf("%d events of all watched addresses: the test shows little", events)
+				}
+				for a := range want { // somebody whom nobody watches
+					known, err := s.CheckAddresses([]types.Address{a})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if subscriber == "full" && !known {
+						t.Errorf("the full index does not know %v", a)
+						break
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestTranslate(t *testing.T) {
+	got, err := translate("file:/x/y.db?_busy_timeout=60000&_foreign_keys=true&_journal_mode=WAL&_secure_delete=false&_cache_size=-65536")
+	if want := "file:/x/y.db?_pragma=busy_timeout(60000)&_pragma=cache_size(-65536)&_pragma=foreign_keys(true)&_pragma=journal_mode(WAL)&_pragma=secure_delete(false)"; err != nil || got != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := translate("file:/x?_txlock=immediate"); err == nil {
+		t.Errorf("a parameter that is not known became %s", got)
+	}
+}
+
+// The driver does what walletd's parameters ask for.
+func TestPragmas(t *testing.T) {
+	if err := registerSQLite(); err != nil {
+		t.Fatal(err)
+	}
+	db := openSQL(t, "file:"+filepath.Join(t.TempDir(), "a.db")+"?_busy_timeout=60000&_foreign_keys=true&_journal_mode=WAL&_secure_delete=false&_cache_size=-65536")
+	for pragma, want := range map[string]string{
+		"busy_timeout": "60000", "foreign_keys": "1", "journal_mode": "wal", "secure_delete": "0", "cache_size": "-65536", "synchronous": "2",
+	} {
+		var got string
+		if err := db.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %s, not %s (%v)", pragma, got, want, err)
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	for _, args := range [][]string{
+		nil, {"--do=dance"}, {"--do=serve"}, {"--do=follow", "--control=127.0.0.1:0", "--listen=127.0.0.1:0", "--chain=x"}, {"serve"},
+		{"--do=make", "--spec=no JSON"}, {"--do=serve", "--settings={\"no_such\":\"1\"}"}, {"--do=serve", "--settings={\"sync_interval\":\"0s\"}"},
+		{"--do=replay", "--chain=/nowhere", "--dir=/nowhere"}, {"--do=make", "--cache=/proc/nowhere", "--spec={\"blocks\":1,\"form\":\"v2\"}"},
+	} {
+		if err := (System{}).Serve(systemtest.Context(t), args, io.Discard, io.Discard); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package testbed
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// needMounts skips where we may not mount.
+func needMounts(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("plimsoll", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("nothing can be mounted here: %v", err)
+	}
+	if err := unix.Unmount(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A RAM disk holds so much and no more, processes on hosts see it, and nothing of
+// it is left when it is removed, or with the testbed.
+func TestRAMDisk(t *testing.T) {
+	needMounts(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	tb := newTestbed(t, Options{})
+	h := addHost(t, tb, "a")
+	const size = 4 << 20
+	d, err := tb.RAMDisk("store", size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if on, err := FilesystemOf(d.Path); err != nil || !on.Memory() || d.On != "tmpfs of 4 MiB" {
+		t.Errorf("%s, really %v (%v)", d.On, on, err)
+	}
+	p, err := h.Start(t.Context(), Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`, d.Path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if b, err := os.ReadFile(filepath.Join(d.Path, "file")); err != nil || string(b) != "here\n" {
+		t.Errorf("the process's file: %q, %v", b, err)
+	}
+	if err := os.WriteFile(filepath.Join(d.Path, "most"), make([]byte, size/2), 0o600); err != nil {
+		t.Errorf("half of it: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(d.Path, "more"), make([]byte, size), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("more than it holds: %v", err)
+	}
+	open, err := os.Open(filepath.Join(d.Path, "most")) // as a daemon may that does not end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	if err := d.Remove(); err != nil {
+		t.Error(err)
+	}
+	if err := d.Remove(); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+	other, err := tb.RAMDisk("other", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tb.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, d := range []RAMDisk{d, other} {
+		if _, err := os.Lstat(d.Path); !os.IsNotExist(err) || mounted(t, d.Path) {
+			t.Errorf("%s is left: %v", d.Path, err)
+		}
+	}
+}
+
+func mounted(t *testing.T, dir string) bool {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(b, []byte(dir))
+}
+
+// One for which there is not enough memory is refused before anything is made, and
+// the message says how much there would have to be.
+func TestRAMDiskOfTooMuch(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	tb := newTestbed(t, Options{Plain: true})
+	free, err := AvailableMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tb.RAMDisk("store", int64(free))
+	var missing *MemoryError
+	if !errors.As(err, &missing) || missing.Want != float64(int64(free)) || missing.Free <= 0 || missing.Hint() == "" {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{inGiB(missing.Want), inGiB(missing.Want + RAMReserve), inGiB(missing.Free)} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %s", err, want)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(tmp, scratchPrefix+"ram-*")); len(left) > 0 {
+		t.Errorf("made nonetheless: %q", left)
+	}
+}
+
+// Where nothing can be mounted it is a directory of /dev/shm, and goes likewise.
+func TestSharedMemory(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	tb := newTestbed(t, Options{Plain: true})
+	dir := filepath.Join(sharedMemory, scratchPrefix+"ram-test-"+filepath.Base(t.TempDir())+t.Name())
+	if on, err := FilesystemOf(sharedMemory); err != nil || !on.Memory() {
+		t.Skipf("no %s here: %v, %v", sharedMemory, on, err)
+	}
+	var missing *MemoryError
+	if _, err := tb.sharedRAM(dir, 1<<60); !errors.As(err, &missing) || missing.Of != sharedMemory || !strings.Contains(missing.Hint(), "remount") {
+		t.Errorf("an exbibyte: %v", err)
+	}
+	d, err := tb.sharedRAM(dir, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(d.Path, "file"), []byte("x"), 0o600); err != nil {
+		t.Error(err)
+	}
+	if err := tb.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Errorf("it is left: %v", err)
+	}
+}
+
+func TestMountOf(t *testing.T) {
+	const mounts = `22 27 0:21 / / rw,relatime shared:1 - ext4 /dev/vda rw
+23 27 0:22 / /proc rw - proc proc rw
+24 22 0:23 / /tmp rw,nosuid - tmpfs tmpfs rw
+25 24 0:24 /sub /tmp/with\040space rw master:2 - xfs /dev/mapper/a\134b rw
+26 24 8:1 / /tmp/over rw - ext4 /dev/sda1 rw
+27 26 0:25 / /tmp/over rw - overlay overlay rw
+28 22 0:26 / /net rw - nfs4 server:/export rw
+`
+	for path, want := range map[string]string{
+		"/home/x": "ext4 on /dev/vda", "/tmp/x": "tmpfs", "/tmpx": "ext4 on /dev/vda", "/tmp/with space/x": `xfs on /dev/mapper/a\b`,
+		"/tmp/over": "overlay", "/net/x": "nfs4 on server:/export",
+	} {
+		got, ok := mountOf(path, mounts)
+		if !ok || got.String() != want || got.Memory() != (want == "tmpfs") {
+			t.Errorf("%s is on %q (%v), want %q", path, got, ok, want)
+		}
+	}
+	if _, ok := mountOf("/x", "nonsense\n"); ok {
+		t.Error("something is known of nothing")
+	}
+}

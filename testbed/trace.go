@@ -1,0 +1,119 @@
+package testbed
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/prometheus/procfs"
+)
+
+// Trace is the processes of some hosts over a time: those that were there when it
+// began, and all that were started since, also those that have ended.
+type Trace struct {
+	hosts []*host
+
+	mu    sync.Mutex
+	procs []*Process
+}
+
+// Trace begins one; the caller must Stop it.
+func (t *Testbed) Trace(hosts ...Host) *Trace {
+	tr := &Trace{}
+	for _, h := range hosts {
+		h, ok := h.(*host)
+		if !ok {
+			continue
+		}
+		tr.hosts = append(tr.hosts, h)
+		h.mu.Lock()
+		h.traces = append(h.traces, tr)
+		for _, p := range h.procs {
+			tr.add(p)
+		}
+		h.mu.Unlock()
+	}
+	return tr
+}
+
+func (tr *Trace) add(p *Process) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.procs = append(tr.procs, p)
+}
+
+// Processes are those so far.
+func (tr *Trace) Processes() []*Process {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return slices.Clone(tr.procs)
+}
+
+// Stop ends it: what is started later is not in it.
+func (tr *Trace) Stop() {
+	for _, h := range tr.hosts {
+		h.mu.Lock()
+		h.traces = slices.DeleteFunc(slices.Clone(h.traces), func(other *Trace) bool { return other == tr })
+		h.mu.Unlock()
+	}
+}
+
+// Peak is the largest resident set that the process's leader has had, in bytes,
+// since it began or [Process.ResetPeak]; of one that has ended, over its life and
+// that of the children it has waited for. NaN where the kernel does not tell.
+func (p *Process) Peak() float64 {
+	p.mu.Lock()
+	state := p.state
+	p.mu.Unlock()
+	if state == nil {
+		if proc, err := procfs.NewProc(p.pid); err == nil {
+			if s, err := proc.NewStatus(); err == nil && s.VmHWM > 0 {
+				return float64(s.VmHWM)
+			}
+		}
+		select {
+		case <-p.done: // it has ended while we looked
+			p.mu.Lock()
+			state = p.state
+			p.mu.Unlock()
+		default:
+		}
+	}
+	if state != nil {
+		if u, ok := state.SysUsage().(*syscall.Rusage); ok {
+			return float64(u.Maxrss) * 1024
+		}
+	}
+	return math.NaN()
+}
+
+// lastWord is the final account of a process that is taken off the books, for the
+// next poll: what it used since the one before must not be lost, and one that came
+// and went between two polls would never be seen. Nobody waits for it while nobody
+// observes.
+func (p *Process) lastWord() {
+	t := p.host.t
+	if t.observers.Load() == 0 {
+		return
+	}
+	t.polling.Lock()
+	defer t.polling.Unlock()
+	s := p.sample(nil)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lastWords = append(t.lastWords, s)
+}
+
+// parting looks at a process that is about to be ended: what the members of its
+// family have read and written is told only while they live.
+func (p *Process) parting() {
+	t := p.host.t
+	if t.observers.Load() == 0 {
+		p.family(scan())
+		return
+	}
+	t.polling.Lock()
+	defer t.polling.Unlock()
+	p.sample(scan())
+}

@@ -1,0 +1,113 @@
+package testbed
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// What a process used that came and went between two looks is not lost, and what
+// another of its name used is not mixed with it.
+func TestLastWordsOfProcesses(t *testing.T) {
+	tb := newTestbed(t, Options{Plain: true})
+	h := addHost(t, tb, "a")
+	var samples []record.Sample
+	tr := tb.Trace(h)
+	defer tr.Stop()
+	first := make(chan struct{})
+	stop := tb.Observe(t.Context(), time.Now(), time.Hour, func(s []record.Sample) {
+		if samples == nil {
+			close(first)
+		}
+		samples = append(samples, s...)
+	})
+	<-first
+	dir := t.TempDir()
+	var pids []int
+	for range 2 { // writes 8 MiB, then burns until it is stopped
+		p, err := h.Start(t.Context(), Command{Name: "short", Args: []string{"/bin/sh", "-c", `dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"; while :; do :; done`, dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it has written and burnt", func() bool {
+			_, err := os.Stat(filepath.Join(dir, "written"))
+			return err == nil && p.Usage().CPU > 0.1
+		})
+		if err := p.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, "written")); err != nil {
+			t.Fatal(err)
+		}
+		if peak := p.Peak(); !(peak > 100<<10) {
+			t.Errorf("peak of one that has ended: %g", peak)
+		}
+		pids = append(pids, p.PID())
+	}
+	stop()
+	on, err := FilesystemOf(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		i := slices.IndexFunc(samples, func(s record.Sample) bool { return s.PID == pid && s.Process == "short" })
+		if i < 0 {
+			t.Fatalf("no word of process %d", pid)
+		}
+		if s := samples[i]; !(s.CPU > 0.1) || s.RSS != 0 || s.WriteBytes < 8<<20 && !on.Memory() && s.WriteBytes != 0 || s.WriteBytes > 24<<20 {
+			t.Errorf("its last word: %+v", s)
+		}
+	}
+	var traced []int
+	for _, p := range tr.Processes() {
+		traced = append(traced, p.PID())
+	}
+	if !slices.Equal(traced, pids) {
+		t.Errorf("traced %v, want %v", traced, pids)
+	}
+	// Nobody observes: nobody waits for last words.
+	p, err := h.Start(t.Context(), Command{Name: "short", Args: []string{"/bin/sleep", "60"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if peak := p.Peak(); !(peak > 0) {
+		t.Errorf("peak of one that runs: %g", peak)
+	}
+	if err := p.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(tb.lastWords); n != 0 {
+		t.Errorf("%d words for nobody", n)
+	}
+}
+
+// A trace has who is there, who comes, and nobody of other hosts or after its end.
+func TestTrace(t *testing.T) {
+	tb := newTestbed(t, Options{Plain: true})
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	start := func(h *host, name string) *Process {
+		p, err := h.Start(t.Context(), Command{Name: name, Args: []string{"/bin/sleep", "60"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	there := start(a, "there")
+	tr := tb.Trace(a)
+	comes := start(a, "comes")
+	start(b, "elsewhere")
+	if err := comes.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := start(a, "comes")
+	tr.Stop()
+	start(a, "late")
+	if got := tr.Processes(); !slices.Equal(got, []*Process{there, comes, again}) {
+		t.Errorf("got %d processes", len(got))
+	}
+}
