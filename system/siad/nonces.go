@@ -11,7 +11,7 @@ import (
 
 // cheap is the height above which a block takes some ten thousand hashes and less.
 // Below, where the difficulty is still that with which dev builds begin and falls
-// slowly, it takes half a billion for all: minutes.
+// slowly, it takes half a billion for all: a minute or some.
 const cheap = 300
 
 // found has a file for each first block that was met so far, that of dev builds of
