@@ -383,7 +383,7 @@ func (w *chained) noPeer() {
 // neverBegins holds that nothing comes from nowhere.
 func (w *chained) neverBegins() system.Following {
 	w.t.Helper()
-	f, began := w.watch(watched/2, func(f system.Following) bool { return f.Height > 0 })
+	f, began := w.watch(watched/3, func(f system.Following) bool { return f.Height > 0 })
 	if began {
 		w.t.Errorf("blocks came from nobody: %+v", f)
 	}
@@ -444,6 +444,12 @@ func (w *chained) servedAgain() {
 	if pid() != before {
 		w.t.Error("a peer that serves the same was started anew")
 	}
+	kill(w.t, []system.Node{w.nodes[1]})
+	w.serve(1, system.Honest)
+	if pid() == before {
+		w.t.Error("a peer that has died was not started anew")
+	}
+	before = pid()
 	if !w.s.NoSilent {
 		w.serve(1, system.Silent)
 		if pid() == before {
