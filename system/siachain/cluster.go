@@ -52,7 +52,14 @@ func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(str
 
 // Replay implements system.Chains.
 func (c *cluster) Replay(ctx context.Context, task system.FollowTask) (system.Replayed, error) {
+	if _, err := parse(task.Settings); err != nil {
+		return system.Replayed{}, err
+	}
 	own, err := of(task.Settings, false)
+	if err != nil {
+		return system.Replayed{}, err
+	}
+	peers, err := json.Marshal(task.Peers)
 	if err != nil {
 		return system.Replayed{}, err
 	}
@@ -61,7 +68,7 @@ func (c *cluster) Replay(ctx context.Context, task system.FollowTask) (system.Re
 		if p.Replayed != nil {
 			done = *p.Replayed
 		}
-	}, "--chain="+task.Chain.ID, "--dir="+task.Dir, "--settings="+own); err != nil {
+	}, "--chain="+task.Chain.ID, "--dir="+task.Dir, "--peers="+string(peers), "--settings="+own); err != nil {
 		return system.Replayed{}, fmt.Errorf("sia-chain: replay: %w", err)
 	}
 	return done, nil

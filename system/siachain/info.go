@@ -28,6 +28,7 @@ func (System) Info() system.Info {
 			{Name: "peer_discovery_interval", Type: "duration", Default: "5s", Help: "fresh node: it looks so often for peers to connect to, for the first time at its start"},
 			{Name: "max_outbound_peers", Type: "int", Default: "16", Help: "fresh node: peers that it connects to at most"},
 			{Name: "max_send_blocks", Type: "int", Default: "100", Help: "peers: blocks that one sends at most in answer to a request. A node of this version asks for 100 and takes nothing else, so that less than 100 stalls it and more changes nothing"},
+			{Name: "peers_sync", Type: "bool", Default: "false", Help: "peers: they sync, too, as the library's nodes do: every 5 s they ask the fresh node for headers, and fetch from it again what it has; without, they only serve"},
 			{Name: "max_inflight_rpcs", Type: "int", Default: "64", Help: "peers: requests of one node that are served at the same time; further ones wait"},
 			{Name: "rpc_timeout", Type: "duration", Default: "5m0s", Help: "peers: to answer a request"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port of the gateway protocol; 0: a free one"},

@@ -1,9 +1,11 @@
 package siachain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +35,8 @@ func (t task) make(ctx context.Context, say func(progress)) error {
 }
 
 // replay validates a chain from its file, as a fresh node with these settings does,
-// and waits for its subscriber.
+// and waits for its subscriber. There are as many workers as peers are named, or,
+// with none, as many as there are processors: no number of peers is faster.
 func (t task) replay(ctx context.Context, say func(progress)) (err error) {
 	c, err := chain.Open(t.chain)
 	if err != nil {
@@ -49,7 +52,7 @@ func (t task) replay(ctx context.Context, say func(progress)) (err error) {
 	}
 	from := store.Manager().Tip().Height
 	began, cpu := time.Now(), cpuSeconds()
-	_, err = chain.Replay(ctx, c, store.Manager(), chain.ReplayOptions{})
+	_, err = chain.Replay(ctx, c, store.Manager(), chain.ReplayOptions{Workers: cmp.Or(len(t.peers), runtime.GOMAXPROCS(0))})
 	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
 		select {
 		case <-ctx.Done():

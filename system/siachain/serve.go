@@ -48,7 +48,7 @@ func parseTask(args []string, stderr io.Writer) (t task, err error) {
 	flags.StringVar(&t.rawSpec, "spec", "{}", "make: which chain, as `JSON`")
 	flags.StringVar(&t.chain, "chain", "", "all others: `directory` of the chain")
 	flags.StringVar(&t.dir, "dir", "", "follow, replay: `directory` of the store")
-	flags.StringVar(&t.rawPeers, "peers", "[]", "follow: addresses, as `JSON`")
+	flags.StringVar(&t.rawPeers, "peers", "[]", "follow: addresses, as `JSON`; replay: as many workers")
 	flags.StringVar(&t.manner, "manner", system.Honest, "serve: silent, stranger; empty: honest")
 	flags.StringVar(&t.rawSettings, "settings", "{}", "serve, follow, replay: options, as `JSON`")
 	if err := flags.Parse(args); err != nil {

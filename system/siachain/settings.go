@@ -18,7 +18,7 @@ const blocksPerRequest = 100
 
 // peerSide are the options that concern peers alone: with other values a peer is
 // started anew.
-var peerSide = []string{"max_send_blocks", "max_inflight_rpcs", "rpc_timeout", "port"}
+var peerSide = []string{"max_send_blocks", "max_inflight_rpcs", "rpc_timeout", "peers_sync", "port"}
 
 // settings are a node's options.
 type settings struct {
@@ -34,6 +34,7 @@ type settings struct {
 	sendBlocks    int
 	inflight      int
 	rpc           time.Duration
+	peersSync     bool
 }
 
 // parse reads options; those that are missing have their defaults.
@@ -42,6 +43,7 @@ func parse(o system.Options) (s settings, err error) {
 		return s, err
 	}
 	s.subscriber, s.sync = o["subscriber"], o["db_sync"] == "on"
+	s.peersSync = o.Bool("peers_sync")
 	for name, to := range map[string]*time.Duration{
 		"sync_interval": &s.syncInterval, "send_blocks_timeout": &s.blocksTimeout, "send_block_timeout": &s.blockTimeout,
 		"connect_timeout": &s.connect, "peer_discovery_interval": &s.discovery, "rpc_timeout": &s.rpc,

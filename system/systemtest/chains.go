@@ -34,6 +34,8 @@ type Chains struct {
 	Store string
 	// NoStranger, NoSilent: the system cannot have peers of that manner.
 	NoStranger, NoSilent bool
+	// NoReplay: the system says system.ErrNoReplay.
+	NoReplay bool
 	// InProcess: the nodes are no processes.
 	InProcess bool
 	// Namespaces: its nodes are started in network namespaces only.
@@ -383,7 +385,7 @@ func (w *chained) noPeer() {
 // neverBegins holds that nothing comes from nowhere.
 func (w *chained) neverBegins() system.Following {
 	w.t.Helper()
-	f, began := w.watch(watched/2, func(f system.Following) bool { return f.Height > 0 })
+	f, began := w.watch(watched/3, func(f system.Following) bool { return f.Height > 0 })
 	if began {
 		w.t.Errorf("blocks came from nobody: %+v", f)
 	}
@@ -444,6 +446,12 @@ func (w *chained) servedAgain() {
 	if pid() != before {
 		w.t.Error("a peer that serves the same was started anew")
 	}
+	kill(w.t, []system.Node{w.nodes[1]})
+	w.serve(1, system.Honest)
+	if pid() == before {
+		w.t.Error("a peer that has died was not started anew")
+	}
+	before = pid()
 	if !w.s.NoSilent {
 		w.serve(1, system.Silent)
 		if pid() == before {
@@ -520,6 +528,12 @@ func (w *chained) damagedStore() {
 
 func (w *chained) replay() {
 	r, err := w.c.Replay(Context(w.t), system.FollowTask{Chain: w.chain, Dir: w.t.TempDir(), Settings: w.settings()})
+	if w.s.NoReplay {
+		if !errors.Is(err, system.ErrNoReplay) {
+			w.t.Errorf("replay: %v, want system.ErrNoReplay", err)
+		}
+		return
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,0 +1,186 @@
+package siachain
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// inside runs what a node's process runs, in this one.
+type inside struct {
+	t       *testing.T
+	control string
+	end     context.CancelFunc
+	ended   chan error
+}
+
+func begin(t *testing.T, args ...string) *inside {
+	t.Helper()
+	ctx, cancel := context.WithCancel(systemtest.Context(t))
+	n := &inside{t: t, control: free(t), end: cancel, ended: make(chan error, 1)}
+	go func() {
+		n.ended <- System{}.Serve(ctx, append([]string{"--control=" + n.control}, args...), io.Discard, io.Discard)
+	}()
+	t.Cleanup(cancel)
+	return n
+}
+
+func (n *inside) stop() {
+	n.t.Helper()
+	n.end()
+	select {
+	case err := <-n.ended:
+		if err != nil {
+			n.t.Errorf("a node that was told to end: %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		n.t.Fatal("a node that was told to end does not")
+	}
+}
+
+func (n *inside) following() (f system.Following) {
+	n.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		resp, err := http.Get("http://" + n.control + statePath)
+		if err != nil {
+			continue // not yet
+		}
+		var s state
+		err = json.NewDecoder(resp.Body).Decode(&s)
+		resp.Body.Close()
+		if err != nil || s.Failed != "" || s.Following == nil {
+			n.t.Fatalf("%+v, %v", s, err)
+		}
+		return *s.Following
+	}
+	n.t.Fatal("the node does not answer")
+	return f
+}
+
+// free is an address on which nothing listens.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// A node that is told to end while it syncs leaves a store that is whole, and goes
+// on with it.
+func TestEndsInTheMiddle(t *testing.T) {
+	c, err := chain.Cache{Dir: t.TempDir()}.Chain(systemtest.Context(t), chain.Spec{Blocks: 1500, Transactions: 5, Form: "v1", Seed: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen, dir := free(t), t.TempDir()
+	peer := begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen)
+	fresh := func() *inside {
+		return begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+free(t), "--dir="+dir, `--peers=["`+listen+`"]`,
+			`--settings={"sync_interval":"100ms","subscriber":"full","db_sync":"off","peer_discovery_interval":"100ms"}`)
+	}
+	n := fresh()
+	var f system.Following
+	for f.Height == 0 {
+		f = n.following()
+	}
+	n.stop()
+	if f.Height >= 1500 {
+		t.Fatal("it was not in the middle")
+	}
+	if f.Target != 1500 {
+		t.Errorf("the headers are known, and the target is %d", f.Target)
+	}
+	if err := chain.CheckStore(dir); err != nil {
+		t.Errorf("the store after an end in the middle: %v", err)
+	}
+	n = fresh()
+	if again := n.following(); again.Height < f.Height || again.Indexed > again.Height {
+		t.Errorf("ended at %+v, went on at %+v", f, again)
+	}
+	for end := time.Now().Add(time.Minute); f.Tip != c.Tip.ID.String() || f.Indexed < 1500; time.Sleep(20 * time.Millisecond) {
+		if f = n.following(); time.Now().After(end) {
+			t.Fatalf("not whole after a minute: %+v", f)
+		}
+	}
+	if f.Commits < 15 || f.Peers[0].Blocks < 1 || f.Peers[0].Requests < 1 || f.Peers[0].Busy <= 0 || f.TimedOut+f.Failed != 0 {
+		t.Errorf("whole, and %+v", f)
+	}
+	n.stop()
+	peer.stop()
+	if err := c.Verify(systemtest.Context(t)); err != nil {
+		t.Errorf("serving has changed the chain: %v", err)
+	}
+}
+
+// Peers that send less than is asked for stall a node, and it says so: the one
+// setting of peers that does not work.
+func TestShortAnswersStall(t *testing.T) {
+	c, err := chain.Cache{Dir: t.TempDir()}.Chain(systemtest.Context(t), chain.Spec{Blocks: 150, Transactions: 0, Form: "v2", Seed: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := free(t)
+	begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen, `--settings={"max_send_blocks":"99"}`)
+	n := begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+free(t), "--dir="+t.TempDir(), `--peers=["`+listen+`"]`,
+		`--settings={"sync_interval":"100ms","peer_discovery_interval":"100ms","db_sync":"off"}`)
+	var f system.Following
+	for end := time.Now().Add(20 * time.Second); f.Trouble == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		f = n.following()
+	}
+	if f.Trouble == "" || f.Height != 0 || f.Failed < 1 || f.Peers[0].Failed < 1 || f.Peers[0].Trouble == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Peers that sync as well fetch again what they have, and go on serving: what they
+// share is read only.
+func TestPeersThatSync(t *testing.T) {
+	cache, spec := chain.Cache{Dir: t.TempDir()}, chain.Spec{Blocks: 450, Transactions: 1, Form: "v2", Seed: 1}
+	c, err := cache.Chain(systemtest.Context(t), spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Blocks = 250
+	short, err := cache.Chain(systemtest.Context(t), spec, nil) // the same blocks, as far as it goes
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := t.TempDir()
+	set, err := parse(system.Options{"db_sync": "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (task{chain: short.Dir, dir: part, settings: set}).replay(systemtest.Context(t), func(progress) {}); err != nil {
+		t.Fatal(err)
+	}
+	listen := free(t)
+	peer := begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen, `--settings={"peers_sync":"true"}`)
+	// it is asked for nothing for so long that the peer asks first
+	n := begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+free(t), "--dir="+part, `--peers=["`+listen+`"]`,
+		`--settings={"sync_interval":"8s","peer_discovery_interval":"100ms","db_sync":"off"}`)
+	var f system.Following
+	for end := time.Now().Add(time.Minute); f.Tip != c.Tip.ID.String(); time.Sleep(20 * time.Millisecond) {
+		if f = n.following(); time.Now().After(end) {
+			t.Fatalf("not whole after a minute: %+v", f)
+		}
+	}
+	if f.Connected != 1 {
+		t.Errorf("whole, and %+v", f)
+	}
+	n.stop()
+	peer.stop()
+	if err := c.Verify(systemtest.Context(t)); err != nil {
+		t.Errorf("syncing has changed the chain: %v", err)
+	}
+}
