@@ -139,9 +139,22 @@ func (w *walk) run() {
 		}
 		if !changed {
 			w.path.Ended, w.path.Why = record.SearchNoGain, "no other value of any factor is faster than where it stands, beyond the interval"
+			if n := w.undecided(); n > 0 {
+				w.path.Why += fmt.Sprintf("; of the races, %d had too few valid trials to tell", n)
+			}
 			return
 		}
 	}
+}
+
+// undecided is how many races ended for want of valid trials.
+func (w *walk) undecided() (n int) {
+	for _, r := range w.path.Races {
+		if r.Result == record.RaceInvalid {
+			n++
+		}
+	}
+	return n
 }
 
 // result is what was measured in a trial. When there is none it is wanted, unless the

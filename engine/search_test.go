@@ -246,7 +246,7 @@ func TestSearchAmongInvalidTrials(t *testing.T) {
 	never := &lab{s: s, time: separable, broken: func(key trialKey) bool { return key.cell == "c10" }}
 	never.time = func(cell string) float64 { return 10 - 3*float64(factors(cell)[1]) }
 	path := never.walk(t)
-	if path.Best != "c01" || path.Races[0].Result != record.RaceInvalid || path.Races[0].Pairs != 0 {
+	if path.Best != "c01" || path.Races[0].Result != record.RaceInvalid || path.Races[0].Pairs != 0 || !strings.Contains(path.Why, "too few valid trials") {
 		t.Errorf("%+v", path)
 	}
 	if n := count(never.order, "c10"); n != 5 {

@@ -183,8 +183,8 @@ func TestDeathsInASync(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		if sink.Number < 2 {
-			p := s.node(1 - sink.Number).p // first a peer, then the fresh node
+		if sink.Number < 3 {
+			p := s.node(1 - sink.Number%2).p // a peer, the fresh node, a peer
 			if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
 				return nil, err
 			}
@@ -197,9 +197,9 @@ func TestDeathsInASync(t *testing.T) {
 		}
 		return nil, errorsOf(s.node(0).stop(ctx), store.Remove())
 	}
-	cfg := syncConfig(t, s, "", "3")
+	cfg := syncConfig(t, s, "", "4")
 	res, err := Run(t.Context(), cfg)
-	if err != nil || res.Trials != 3 || res.Failed > 0 {
+	if err != nil || res.Trials != 4 || res.Failed > 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	rec, err := record.Open(cfg.Dir)
@@ -213,7 +213,7 @@ func TestDeathsInASync(t *testing.T) {
 	}
 	for _, trial := range trials {
 		noted := slices.ContainsFunc(trial.Notes, func(n string) bool { return strings.HasPrefix(n, "1 of the processes of chains died") })
-		if slices.Contains(trial.Invalid, record.ReasonDaemonDied) != (trial.Block == 0) || noted != (trial.Block < 2) || slices.Contains(trial.Invalid, record.ReasonDaemonRestarted) {
+		if slices.Contains(trial.Invalid, record.ReasonDaemonDied) != (trial.Block == 0 || trial.Block == 2) || noted != (trial.Block < 3) || slices.Contains(trial.Invalid, record.ReasonDaemonRestarted) {
 			t.Errorf("block %d: %v %v", trial.Block, trial.Invalid, trial.Notes)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Trace is the processes of some hosts over a time: those that were there when it
-// began, and all that were started since, also those that have ended.
+// Trace is the processes of some hosts over a time: those that ran when it began,
+// and all that were started since, also those that have ended.
 type Trace struct {
 	hosts []*host
 
@@ -30,7 +30,11 @@ func (t *Testbed) Trace(hosts ...Host) *Trace {
 		h.mu.Lock()
 		h.traces = append(h.traces, tr)
 		for _, p := range h.procs {
-			tr.add(p)
+			select {
+			case <-p.done: // by itself, and nobody has taken notice
+			default:
+				tr.add(p)
+			}
 		}
 		h.mu.Unlock()
 	}

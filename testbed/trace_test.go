@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,7 +98,11 @@ func TestTrace(t *testing.T) {
 		}
 		return p
 	}
-	there := start(a, "there")
+	there, dead := start(a, "there"), start(a, "dead")
+	if err := syscall.Kill(dead.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-dead.Done()
 	tr := tb.Trace(a)
 	comes := start(a, "comes")
 	start(b, "elsewhere")
