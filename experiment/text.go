@@ -67,11 +67,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if u := e.Repetitions.Until; u != nil {
 		t.wrap("until", fmt.Sprintf("%s is known within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
 	}
-	if e.Sync != nil && e.attached() {
-		t.wrap("estimate", "until the node is in sync, for at most "+e.Limits.Deadline.String())
-	} else {
-		t.wrap("estimate", p.Estimate.text(contentOf(e)))
-	}
+	t.wrap("estimate", p.EstimateText())
 	t.wrap("", "("+p.Estimate.How+")")
 	for _, c := range e.Where {
 		t.wrap("where", c)

@@ -67,9 +67,14 @@ func (b Bound) text(seconds, bytes float64) (took, moved string) {
 	return took, moved
 }
 
-// Text is the estimate in words: "2.7 s and 151 MB of file bytes", "at least
-// 3 h 03 min and …", or why there is none.
-func (e Estimate) Text() string { return e.text("file") }
+// EstimateText is the estimate in words: "2.7 s and 151 MB of file bytes", "at
+// least 3 h 03 min and …", or why there is none.
+func (p *Plan) EstimateText() string {
+	if e := &p.Experiment; e.Sync != nil && e.attached() {
+		return "until the node is in sync, for at most " + e.Limits.Deadline.String()
+	}
+	return p.Estimate.text(contentOf(&p.Experiment))
+}
 
 // contentOf is what kind of bytes an experiment counts.
 func contentOf(e *Experiment) string {

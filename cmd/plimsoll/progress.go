@@ -60,7 +60,7 @@ func (p *progress) Start() {
 	} else {
 		p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", p.title(), trials(e.Trials), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
 	}
-	p.ui.Say("estimate: %s; recorded in %s", e.Text(), dir)
+	p.ui.Say("estimate: %s; recorded in %s", p.p.EstimateText(), dir)
 	if n := len(p.p.Skipped); n > 0 {
 		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
 	}
