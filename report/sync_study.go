@@ -13,7 +13,7 @@ var syncStudy = []struct {
 	value  string // part of the level's value; empty: any that is not the default
 	then   string
 }{
-	{"shorter timeouts (10 s)", "timeout", "", "in the total only"},
+	{"shorter timeouts", "timeout", "", "10 s; in the total only"},
 	{"consensus.db on a RAM disk", storagePath, "ram", "in the total only"},
 	{"consensus and gateway alone: no subscribers", "subscri", "", "55 minutes, 18 % of the time"},
 }
