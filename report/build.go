@@ -269,7 +269,7 @@ func (r *Report) remark(in *input) {
 	if least > 0 && least < 6 {
 		r.Notes = append(r.Notes, fmt.Sprintf("With %d valid trials a median's interval is the whole range of the trials and has %s confidence (no ± below %d trials); from 6 trials on it has 95 %%.", least, percent(1-math.Pow(2, float64(1-least))), fewestForPlusMinus))
 	}
-	if m := r.family(); m > 0 && least > 1 && leastP(least)*float64(m) > alpha {
+	if m := r.family(); m > 0 && r.syncs == nil && least > 1 && leastP(least)*float64(m) > alpha {
 		n := least
 		for leastP(n)*float64(m) > alpha {
 			n++

@@ -169,7 +169,7 @@ func (r *Report) shapeFigure(what string) Figure {
 // on the link.
 func (r *Report) heightFigure(what string) Figure {
 	f := Figure{ID: "height-" + what, Title: "Blocks a second along the chain", Better: "higher is better", Choose: "configuration", Legend: []Legend{{"the configuration", "var(--s1)", "circle"}, {"the default", "var(--s0)", "square"}},
-		Reads: "The chain is divided into parts of equal height; each mark is the median over the trials of the rate in its part, once the first block is there. A line that falls is a node that gets slower as the chain grows."}
+		Reads: "The chain is divided into parts of equal height, no finer than it came in batches that polls told apart; each mark is the median over the trials of the rate in its part, once the first block is there. A line that falls is a node that gets slower as the chain grows."}
 	unit := "1/s"
 	if what == "wire" {
 		f.Title, unit = "Bytes a second along the chain", "B/s"

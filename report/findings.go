@@ -140,7 +140,11 @@ func wrongBytes(r *Report) []Finding {
 	if total == 0 {
 		return nil
 	}
-	f.Text = plural(total, "operation", "operations") + " delivered all bytes, and they were not the object's. Nothing else about that system matters until this is explained; warm-up and invalid trials are counted here too."
+	did := "delivered all bytes, and they were not the object's"
+	if r.syncs != nil {
+		f.Title, did = "Another chain at the right height", "came to the height of the chain, and its last block was another"
+	}
+	f.Text = plural(total, "operation", "operations") + " " + did + ". Nothing else about that system matters until this is explained; warm-up and invalid trials are counted here too."
 	return []Finding{f}
 }
 

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -237,7 +239,7 @@ func (r *Report) defaults(*input) {
 			if c.Ratios == nil {
 				c.Ratios = map[string]Ratio{}
 			}
-			q := geometric(xs, ys, r.Run.Seed)
+			q := geometric(xs, ys)
 			c.Ratios[k] = q
 			family, ps = append(family, c), append(ps, float64(q.P))
 		}
@@ -245,28 +247,57 @@ func (r *Report) defaults(*input) {
 		for i, c := range family {
 			q := c.Ratios[k]
 			q.PHolm = Num(adjusted[i])
-			q.decide(m.Better, len(family))
+			q.Shown = q.Shown && q.PHolm <= alpha
+			q.Better = direction(q.Shown, float64(q.Value), m.Better)
 			c.Ratios[k] = q
 		}
 	}
 }
 
-// geometric is the ratio of geometric means over pairs, as the effects and the
-// steps have it, so that all ratios of a page say the same.
-func geometric(xs, ys []float64, seed uint64) Ratio {
-	q := ratioOf(xs, ys, seed)
+// geometric is the ratio of geometric means over pairs, with Student's interval and
+// test on the logarithms, as the effects and the steps have them: all ratios of a page
+// say the same. Where a value is 0 there is no such mean, and the ratio is that of the
+// medians, without an interval.
+func geometric(xs, ys []float64) Ratio {
 	var logs []float64
 	for i := range xs {
 		if !(xs[i] > 0 && ys[i] > 0) {
-			return q // 0 has no place in a geometric mean
+			return Ratio{N: len(xs), Value: Num(middle(xs) / middle(ys)), Lo: unknown, Hi: unknown, P: unknown, PHolm: unknown, Warn: "some values are 0"}
 		}
 		logs = append(logs, math.Log(xs[i]/ys[i]))
 	}
-	value, lo, hi := pooledRatio([][]float64{logs}, seed)
-	q.Value = Num(value)
-	if q.Confidence == Confidence {
-		q.Lo, q.Hi = Num(lo), Num(hi)
+	return ratioOfLogs(logs)
+}
+
+// ratioOfLogs is the mean of the logarithms of ratios, as a ratio. It is shown when
+// its interval excludes 1.
+func ratioOfLogs(logs []float64) Ratio {
+	q := Ratio{N: len(logs), Value: unknown, Lo: unknown, Hi: unknown, P: unknown, PHolm: unknown}
+	n := float64(len(logs))
+	if n == 0 {
+		return q
 	}
+	mean := total(logs) / n
+	q.Value = Num(math.Exp(mean))
+	squares := 0.0
+	for _, v := range logs {
+		squares += (v - mean) * (v - mean)
+	}
+	if n < 2 {
+		q.Warn = "one pair of trials shows nothing"
+		return q
+	}
+	if squares == 0 {
+		q.Warn = "all pairs are the same to the last digit: no noise was measured"
+		return q
+	}
+	student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}
+	off := math.Sqrt(squares / (n - 1) / n)
+	half := student.Quantile(1-alpha/2) * off
+	q.Lo, q.Hi, q.Confidence = Num(math.Exp(mean-half)), Num(math.Exp(mean+half)), Confidence
+	q.P = Num(2 * student.CDF(-math.Abs(mean)/off))
+	q.PHolm = q.P
+	q.Shown = q.Lo > 1 || q.Hi < 1
 	return q
 }
 

@@ -230,7 +230,7 @@ func (r *Report) knobs(t *Tuning, e *KnobEffect) bool {
 // cannotBeTold: effects that may be large and may be none.
 func cannotBeTold(r *Report) []Finding {
 	f := Finding{Rule: "cannot-tell", Tone: Neutral, Title: "What cannot be told",
-		Text: "The intervals of these reach from no change to one that would matter. More repetitions make them narrower, by the root of their number."}
+		Text: "The intervals of these reach from no change to one that would matter, or exclude no change only as long as one does not count how many effects were looked at. More repetitions make them narrower, by the root of their number."}
 	for i := range r.Tunings {
 		t := &r.Tunings[i]
 		var pairs []string
@@ -344,8 +344,8 @@ func boundBy(r *Report) []Finding {
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
 		f := limits[s.Bound]
-		if f == nil || !s.Default && !r.isBest(s) {
-			continue
+		if f == nil || !s.Default && !r.isBest(s) || s.Bound == boundWaits && s.metric("box_cpu") > busyMachine {
+			continue // who waited for a CPU did not wait for the network
 		}
 		words := fmt.Sprintf("%s: at %s of the line", r.syncName(s), percent(s.metric("line_share")))
 		if s.NetLineShare.Known() {

@@ -23,7 +23,12 @@ func (s *Synced) rates() []HeightAt {
 	if height < 2 {
 		return nil
 	}
+	// Blocks that come in batches are told in as many steps: finer parts would show
+	// the steps of the interpolation.
 	n := int64(min(stretches, height))
+	for i := range s.trials {
+		n = min(n, max(2, steps(s.trials[i].marks)-1))
+	}
 	blocks, wire := make([][]float64, n), make([][]float64, n)
 	for i := range s.trials {
 		t := &s.trials[i]
@@ -51,6 +56,17 @@ func (s *Synced) rates() []HeightAt {
 		out = append(out, h)
 	}
 	return out
+}
+
+// steps counts the heights that marks told of.
+func steps(marks []record.Mark) int64 {
+	n, last := int64(0), int64(0)
+	for i := range marks {
+		if marks[i].Verified > last {
+			n, last = n+1, marks[i].Verified
+		}
+	}
+	return n
 }
 
 // crossings is when the chain came to each n-th of its height, and what the link

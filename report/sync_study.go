@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"strings"
-
-	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // syncStudy is what the tuning report of Sia's chain sync published. Of its steps
@@ -15,7 +13,7 @@ var syncStudy = []struct {
 	value  string // part of the level's value; empty: any that is not the default
 	then   string
 }{
-	{"shorter timeouts (10 s)", "timeout", "", "in the total only"},
+	{"shorter timeouts", "timeout", "", "10 s; in the total only"},
 	{"consensus.db on a RAM disk", storagePath, "ram", "in the total only"},
 	{"consensus and gateway alone: no subscribers", "subscri", "", "55 minutes, 18 % of the time"},
 }
@@ -93,9 +91,7 @@ func (r *Report) syncStudySection() Section {
 			xs, ys := paired(cells[i].cell.Metrics[r.headline], cells[i-1].cell.Metrics[r.headline])
 			here := Entry{Text: "–", Note: "no pair of trials"}
 			if len(xs) > 0 {
-				q := geometric(xs, ys, r.Run.Seed)
-				q.PHolm = q.P
-				q.decide(record.Lower, 1)
+				q := geometric(xs, ys)
 				here = Entry{Text: q.gainWords(), Raw: plain(float64(q.Value)), Note: q.Warn}
 			}
 			s.Table.Rows = append(s.Table.Rows, []Entry{{Text: r.at(t, strings.TrimPrefix(names[i], "+ "))}, {Text: syncStudy[i-1].then}, here})

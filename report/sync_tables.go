@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -144,7 +145,26 @@ func (r *Report) effectsTable() Table {
 				{Text: strings.Join(e.Aliases, ", ")}})
 		}
 	}
-	return t
+	return t.withoutEmpty()
+}
+
+// withoutEmpty leaves out the columns in which nothing stands.
+func (t Table) withoutEmpty() Table {
+	var out Table
+	var kept []int
+	for i := range t.Head {
+		if slices.ContainsFunc(t.Rows, func(row []Entry) bool { return row[i].Text != "" }) {
+			kept, out.Head = append(kept, i), append(out.Head, t.Head[i])
+		}
+	}
+	for _, row := range t.Rows {
+		var cells []Entry
+		for _, i := range kept {
+			cells = append(cells, row[i])
+		}
+		out.Rows = append(out.Rows, cells)
+	}
+	return out
 }
 
 func (r *Report) boughtTable() Table {
@@ -167,7 +187,7 @@ func (r *Report) boughtTable() Table {
 			t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: tu.Where, Raw: tu.Where}, {Text: s.To.name(), Raw: s.To.name()}, number(s.Before, "s"), number(s.After, "s"), ratio, number(s.Lo, "×"), number(s.Hi, "×"), share})
 		}
 	}
-	return t
+	return t.withoutEmpty()
 }
 
 func (r *Report) designTable() Table {
@@ -192,7 +212,7 @@ func (r *Report) designTable() Table {
 		}
 		t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: where, Raw: where}, {Text: design}, {Text: resolution}, integer(tu.Cells), integer(tu.Absent), integer(tu.Trials), integer(tu.Unfinished), sigma, blocks, integer(tu.Freedom), chance(tu.LackOfFit)})
 	}
-	return t
+	return t.withoutEmpty()
 }
 
 // design is what the plan says of its combinations, and the resolution of a

@@ -468,3 +468,18 @@ func TestSyncPageInChromium(t *testing.T) {
 		}
 	}
 }
+
+// A node that has another chain at the right height has no time.
+func TestSyncAnotherChain(t *testing.T) {
+	r := syncTruth{node: func(c *experiment.Cell, block int, f *newcomer) {
+		if is(c, "sync.storage", "ram") && block == 0 {
+			f.outcome = record.WrongBytes
+		}
+	}}.build(t)
+	if r.Verdict.Tone != Bad || !strings.Contains(r.Verdict.Text, "another chain") || !r.finding("wrong-bytes") {
+		t.Errorf("verdict %+v", r.Verdict)
+	}
+	if s := configuration(t, r, "storage ram"); s.unfinished() != 1 {
+		t.Errorf("%d unfinished", s.unfinished())
+	}
+}

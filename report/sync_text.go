@@ -17,7 +17,7 @@ func (r *Report) syncTexts() []textTable {
 		}
 		for _, s := range tu.cells {
 			c := s.cell
-			row := []string{clip(r.configured(c), 44), s.timeEntry(r).Text, "", "", "–", "–", "–", s.servedEntry().Text, fmt.Sprintf("%d/%d", c.Valid, c.Planned)}
+			row := []string{clip(r.configured(c), 44), s.timeEntry(r).Text, "", "", "–", "–", "–", "", fmt.Sprintf("%d/%d", c.Valid, c.Planned)}
 			if m, ok := c.Metrics["sync_time"]; ok {
 				row[2] = plusMinus(m, "s")
 			}
@@ -34,6 +34,9 @@ func (r *Report) syncTexts() []textTable {
 				if m, ok := c.Metrics[key]; ok {
 					row[col] = map[string]string{"first_block": show(float64(m.Median), "s"), "block_rate": digits(float64(m.Median), 3), "line_share": percent(float64(m.Median))}[key]
 				}
+			}
+			if tu.Unfinished > 0 {
+				row[7] = s.servedEntry().Text
 			}
 			if c.Invalid+c.Failed > 0 {
 				row[8] = "!" + row[8]

@@ -304,8 +304,7 @@ func (r *Report) given(t *Tuning, e *KnobEffect) []Ratio {
 	for _, which := range []int{1, 0} {
 		other := 1 - which
 		for _, at := range []int{0, e.levels[other]} {
-			var groups [][]float64
-			n := 0
+			var logs []float64
 			for _, s := range t.cells {
 				levels := t.levels(s.cell)
 				if levels[e.factors[other]] != at || levels[e.factors[which]] != 0 {
@@ -317,23 +316,11 @@ func (r *Report) given(t *Tuning, e *KnobEffect) []Ratio {
 					continue
 				}
 				xs, ys := paired(with.cell.Metrics[r.headline], s.cell.Metrics[r.headline])
-				var logs []float64
 				for i := range xs {
-					if xs[i] > 0 {
-						logs = append(logs, math.Log(xs[i]/ys[i]))
-					}
-				}
-				if len(logs) > 0 {
-					groups, n = append(groups, logs), n+len(logs)
+					logs = append(logs, math.Log(xs[i]/ys[i]))
 				}
 			}
-			q := Ratio{N: n, Value: unknown, Lo: unknown, Hi: unknown, P: unknown, PHolm: unknown}
-			if n > 0 {
-				value, lo, hi := pooledRatio(repeated(groups), r.Run.Seed)
-				q.Value, q.Lo, q.Hi, q.Confidence = Num(value), Num(lo), Num(hi), Confidence
-				q.P = Num(flipTest(groups, r.Run.Seed))
-				q.Shown = (lo > 1 || hi < 1) && float64(q.P) <= alpha
-			}
+			q := ratioOfLogs(logs)
 			all = append(all, q)
 		}
 	}

@@ -25,6 +25,9 @@ func (r *Report) verdict() Verdict {
 			wrong[t.Info.System] = true
 		}
 	}
+	if len(wrong) > 0 && r.syncs != nil {
+		return Verdict{"At the right height " + list(r.names(wrong)) + " had another chain.", Bad}
+	}
 	if len(wrong) > 0 {
 		return Verdict{"Wrong bytes were served by " + list(r.names(wrong)) + ".", Bad}
 	}
