@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -20,9 +21,13 @@ type Chains interface {
 	// Replay validates the chain once more on the first host, from a local file, as
 	// fast as the machine can: no network, no waits, the same blocks, the same
 	// consensus code and the same store in task.Dir as by Follow. The process is
-	// ended when it returns. Settings that concern the network do not matter.
+	// ended when it returns. Settings that concern the network do not matter. A
+	// system that gets blocks from peers only says [ErrNoReplay].
 	Replay(ctx context.Context, task FollowTask) (Replayed, error)
 }
+
+// ErrNoReplay is that of a [Chains] without a Replay.
+var ErrNoReplay = errors.New("the system cannot validate a chain without a network")
 
 // ChainSpec says which chain is wanted. The same spec gives the same blocks.
 type ChainSpec struct {

@@ -81,16 +81,22 @@ func (n *node) uploadReady(ctx context.Context) (r readyAnswer, err error) {
 
 // identify fills in what the record keeps of the daemon.
 func (n *node) identify(ctx context.Context, identity map[string]string) error {
-	var v struct {
-		Version string `json:"version"`
-	}
-	if err := n.api.get(ctx, "/daemon/version", nil, &v); err != nil {
+	version, err := n.api.version(ctx)
+	if err != nil {
 		return err
 	}
-	identity["version"] = "siad " + v.Version
+	identity["version"] = "siad " + version
 	identity["redundancy"] = fmt.Sprintf("%d data + %d parity pieces", n.data, n.parity)
 	identity["put"] = "uploadstream: accepted at redundancy 1"
 	identity["get"] = "download with disablelocalfetch=true: from hosts"
 	identity["connections"] = "the daemon keeps its sessions with hosts"
 	return nil
+}
+
+func (a *api) version(ctx context.Context) (string, error) {
+	var v struct {
+		Version string `json:"version"`
+	}
+	err := a.get(ctx, "/daemon/version", nil, &v)
+	return v.Version, err
 }

@@ -12,7 +12,7 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "Sia, siad v1.5: a running renter, or a private network started here",
 		Modes:   []system.Mode{system.Start, system.Attach},
-		Can:     []string{"put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor", "allow"},
+		Can:     []string{"put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor", "allow", "follow"},
 		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD",
 		Options: []system.Option{
 			{Name: "url", Type: "string", Help: "attach: URL of the API, such as http://127.0.0.1:9980; empty when started"},
@@ -25,7 +25,9 @@ func (System) Info() system.Info {
 			{Name: "host_size", Type: "size", Default: "1073741824", Help: "start: storage that each host offers, a multiple of 16 MiB; the file is sparse"},
 			{Name: "mine", Type: "bool", Default: "false", Help: "start: go on mining after the network is ready, which takes one core"},
 			{Name: "start_timeout", Type: "duration", Default: "15m0s", Help: "start: how long the network may take until it stores files"},
+			{Name: "modules", Type: "string", Default: "gctwrhfa", Help: "start, chain sync: modules of the fresh node, as after `siad -M`; peers have gc"},
 			{Name: "binary", Type: "string", Help: "start: path of siad; empty: PLIMSOLL_SIAD"},
 		},
+		Constants: constants(),
 	}
 }

@@ -30,12 +30,15 @@ var (
 	_ system.Monitored = (*node)(nil)
 	_ system.Allower   = (*node)(nil)
 	_ system.Provider  = provider{}
+	_ system.Chains    = (*chains)(nil)
+	_ system.Follower  = (*follower)(nil)
+	_ system.Follower  = (*watched)(nil)
 )
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		if _, err := binary(opt); err != nil {
+		if _, err := program(opt); err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil
@@ -61,9 +64,12 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if len(d.Hosts) == 0 {
 		return nil, errors.New("siad: no server host to start storage hosts on")
 	}
-	bin, err := binary(opt)
+	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
+	}
+	if d.Follow {
+		return startChains(ctx, d, bin)
 	}
 	p, err := planOf(opt)
 	if err != nil {
@@ -92,6 +98,12 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
 		return nil, err
+	}
+	if d.Follow {
+		identity := map[string]string{}
+		return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
+			return s.watch(ctx, d, identity)
+		})
 	}
 	base, password, err := sia.Endpoint(s.Info(), opt)
 	if err != nil {

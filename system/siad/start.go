@@ -43,17 +43,23 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 		defer cancel()
 		return nil, errors.Join(err, stopAll(stop, all))
 	}
-	renter, err := startDaemon(ctx, d.Client, d.Dir, bin, "client-1", "gctwrma")
+	start := func(h testbed.Host, role, modules string) (*daemon, error) {
+		return startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.Dir, name+"-"+role), modules: modules, alone: true})
+	}
+	renter, err := start(d.Client, "client-1", "gctwrma")
 	if err != nil {
 		return nil, err
 	}
 	all = append(all, renter)
 	for i := range p.hosts {
-		h, err := startDaemon(ctx, d.Hosts[0], d.Dir, bin, "storage-"+strconv.Itoa(i+1), "gctwh")
+		h, err := start(d.Hosts[0], "storage-"+strconv.Itoa(i+1), "gctwh")
 		if err != nil {
 			return fail(err)
 		}
 		all = append(all, h)
+		if err := os.Mkdir(h.store, 0o755); err != nil {
+			return fail(fmt.Errorf("siad: %w", err))
+		}
 	}
 	n := newNode(renter.api, d.Options)
 	n.data, n.parity = p.data, p.parity
@@ -91,30 +97,45 @@ func stopAll(ctx context.Context, all []*daemon) error {
 	return errors.Join(errs...)
 }
 
-func startDaemon(ctx context.Context, h testbed.Host, dir, bin, role, modules string) (*daemon, error) {
+// launch says what to start.
+type launch struct {
+	bin     string
+	role    string // names the process
+	root    string // its directory, which is made
+	modules string
+	rpc     string // where peers connect; empty: any free address
+	alone   bool   // it neither looks for peers that its code knows nor for blocks until it is connected
+}
+
+func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error) {
 	addresses, err := freeAddresses(ctx, h, 5)
 	if err != nil {
-		return nil, fmt.Errorf("siad: %s: %w", role, err)
+		return nil, fmt.Errorf("siad: %s: %w", l.role, err)
 	}
-	root := filepath.Join(dir, name+"-"+role)
-	one := &daemon{rpc: addresses[1], contact: addresses[2], store: filepath.Join(root, "store")}
-	if err := os.MkdirAll(one.store, 0o755); err != nil {
-		return nil, fmt.Errorf("siad: %s: %w", role, err)
+	if l.rpc != "" {
+		addresses[1] = l.rpc
+	}
+	one := &daemon{rpc: addresses[1], contact: addresses[2], store: filepath.Join(l.root, "store")}
+	if err := os.MkdirAll(l.root, 0o755); err != nil {
+		return nil, fmt.Errorf("siad: %s: %w", l.role, err)
 	}
 	password := rand.Text()
 	if one.api, err = connect(&url.URL{Scheme: "http", Host: addresses[0]}, password, h); err != nil {
 		return nil, err
 	}
 	args := []string{
-		bin, "--no-bootstrap", "--upnp=false", "-M", modules, "-d", root,
+		l.bin, "--upnp=false", "-M", l.modules, "-d", l.root,
 		"--api-addr", addresses[0], "--rpc-addr", addresses[1], "--host-addr", addresses[2],
 		"--siamux-addr", addresses[3], "--siamux-addr-ws", addresses[4],
+	}
+	if l.alone {
+		args = append(args, "--no-bootstrap")
 	}
 	if !h.Addr().IsLoopback() { // else it wants the API on loopback; the password stays required
 		args = append(args, "--disable-api-security")
 	}
 	one.proc, err = h.Start(ctx, testbed.Command{
-		Name: name + "/" + role, Role: "system", Dir: root, Args: args,
+		Name: name + "/" + l.role, Role: "system", Dir: l.root, Args: args,
 		Env:          []string{"SIA_API_PASSWORD=" + password},
 		ReadyTimeout: apiTime,
 		Ready:        one.api.loaded,

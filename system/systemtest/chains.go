@@ -34,6 +34,8 @@ type Chains struct {
 	Store string
 	// NoStranger, NoSilent: the system cannot have peers of that manner.
 	NoStranger, NoSilent bool
+	// NoReplay: the system says system.ErrNoReplay.
+	NoReplay bool
 	// InProcess: the nodes are no processes.
 	InProcess bool
 	// Namespaces: its nodes are started in network namespaces only.
@@ -526,6 +528,12 @@ func (w *chained) damagedStore() {
 
 func (w *chained) replay() {
 	r, err := w.c.Replay(Context(w.t), system.FollowTask{Chain: w.chain, Dir: w.t.TempDir(), Settings: w.settings()})
+	if w.s.NoReplay {
+		if !errors.Is(err, system.ErrNoReplay) {
+			w.t.Errorf("replay: %v, want system.ErrNoReplay", err)
+		}
+		return
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}

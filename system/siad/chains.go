@@ -1,0 +1,146 @@
+package siad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// chains is a system.Chains of siads, one for each host.
+type chains struct {
+	bin      string
+	version  string
+	dir      string // scratch
+	cache    string // where chains are kept
+	hosts    []testbed.Host
+	nodes    []*follower
+	identity map[string]string
+}
+
+// startChains starts nothing yet.
+func startChains(ctx context.Context, d system.Deployment, bin string) (*chains, error) {
+	if _, err := modulesOf(d.Options); err != nil {
+		return nil, err
+	}
+	b, err := buildOf(ctx, bin)
+	if err != nil {
+		return nil, err
+	}
+	c := &chains{
+		bin: bin, version: b.version, dir: d.Dir, cache: d.Cache, hosts: d.Hosts,
+		identity: map[string]string{
+			"binary": bin, "version": "siad " + b.version, "network": "private", "peers": "modules gc, --no-bootstrap",
+			"fresh node": "in initial download, from the peers that it is connected to",
+		},
+	}
+	if b.debug {
+		c.identity["checks"] = "built with `debug`: it checks itself while it validates, which takes time"
+	}
+	if c.cache == "" {
+		c.cache = filepath.Join(d.Dir, "chains")
+	}
+	for i, h := range d.Hosts {
+		c.nodes = append(c.nodes, &follower{c: c, host: h, role: "node-" + strconv.Itoa(i+1)})
+	}
+	return c, nil
+}
+
+// build is what a binary says of itself.
+type build struct {
+	version string // "1.5.9-dev"
+	debug   bool
+}
+
+const versionTime = 10 * time.Second
+
+var versionWord = regexp.MustCompile(`v([0-9?]+\.\S+)`)
+
+// buildOf asks the binary and refuses one of public networks: a fresh node does
+// what all do when they start, which is to connect to the peers that its code
+// knows. In dev builds these are none.
+func buildOf(ctx context.Context, bin string) (build, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, "version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return build{}, fmt.Errorf("siad: ask %s for its version: %w", bin, errors.Join(err, ctx.Err()))
+	}
+	found := versionWord.FindSubmatch(out)
+	if found == nil {
+		return build{}, fmt.Errorf("siad: %s version: %.80q names no version", bin, out)
+	}
+	b := build{version: string(found[1]), debug: strings.Contains(string(out), "debugging enabled")}
+	if !strings.HasSuffix(b.version, "-dev") {
+		return build{}, fmt.Errorf("siad: %s is version %s: a private chain needs a siad built with the `dev` constants, whose version ends in -dev", bin, b.version)
+	}
+	return b, nil
+}
+
+// needs are the modules without which another one does not start.
+var needs = map[rune]string{'g': "", 'c': "g", 't': "c", 'w': "ct", 'r': "ctw", 'h': "ctw", 'f': "ctw", 'a': "ctw", 'm': "ctw", 'e': "c"}
+
+// modulesOf are those of a fresh node.
+func modulesOf(opt system.Options) (string, error) {
+	all := opt["modules"]
+	for i, m := range all {
+		before, known := needs[m]
+		switch {
+		case !known:
+			return "", fmt.Errorf("siad: option \"modules\": there is no module %q; there are g, c, t, w, r, h, f, a, m and e", m)
+		case strings.ContainsRune(all[:i], m):
+			return "", fmt.Errorf("siad: option \"modules\": %q has %q twice", all, m)
+		}
+		for _, b := range before {
+			if !strings.ContainsRune(all, b) {
+				return "", fmt.Errorf("siad: option \"modules\": %q has %q without %q", all, m, b)
+			}
+		}
+	}
+	if !strings.ContainsRune(all, 'c') {
+		return "", fmt.Errorf("siad: option \"modules\": without c, the consensus, %q follows no chain", all)
+	}
+	return all, nil
+}
+
+// Nodes implements system.Cluster.
+func (c *chains) Nodes() []system.Node {
+	nodes := make([]system.Node, len(c.nodes))
+	for i, n := range c.nodes {
+		nodes[i] = n
+	}
+	return nodes
+}
+
+// Identity implements system.Cluster.
+func (c *chains) Identity() map[string]string { return c.identity }
+
+// Replay implements system.Chains: siad validates what a peer sends, and nothing else.
+func (c *chains) Replay(ctx context.Context, _ system.FollowTask) (system.Replayed, error) {
+	if ctx.Err() != nil {
+		return system.Replayed{}, fmt.Errorf("siad: replay: %w", context.Cause(ctx))
+	}
+	return system.Replayed{}, fmt.Errorf("siad: replay: %w", system.ErrNoReplay)
+}
+
+// Stop implements system.Cluster.
+func (c *chains) Stop(ctx context.Context) error {
+	errs := make([]error, len(c.nodes))
+	var wg sync.WaitGroup
+	for i, n := range c.nodes {
+		wg.Go(func() { errs[i] = n.Halt(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

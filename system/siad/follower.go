@@ -1,0 +1,276 @@
+package siad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// follower is a siad that may run on a host, as a peer or as the fresh node. Its
+// calls come one after another, but for Following.
+type follower struct {
+	system.Storeless
+	c    *chains
+	host testbed.Host
+	role string
+	at   string // where peers connect to it as a peer, also after it was started again
+
+	mu  sync.Mutex
+	run *running // nil: nothing runs
+	was []*testbed.Process
+}
+
+// running is a process of a follower.
+type running struct {
+	*daemon
+	unwatch func()
+	serves  string             // what a peer does; empty: it is the fresh node
+	frozen  bool               // it was stopped, and takes no signal but SIGKILL
+	leave   context.CancelFunc // ends the connecting
+	left    sync.WaitGroup
+
+	mu    sync.Mutex
+	peers []system.PeerShare
+}
+
+const portTries = 3
+
+// start runs a siad, in place of what ran.
+func (n *follower) start(ctx context.Context, l launch) (*running, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := n.Halt(ctx); err != nil {
+		return nil, err
+	}
+	d, err := startDaemon(ctx, n.host, l)
+	for range portTries {
+		// Between our choice of a port and siad's use of it, a connection of some
+		// process may have got it as its own end.
+		if err == nil || !strings.Contains(err.Error(), "address already in use") {
+			break
+		}
+		d, err = startDaemon(ctx, n.host, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &running{daemon: d, leave: func() {}}
+	d.api.alive, r.unwatch = patience.Watch(d.proc)
+	n.mu.Lock()
+	n.run, n.was = r, []*testbed.Process{d.proc}
+	n.mu.Unlock()
+	return r, nil
+}
+
+func (n *follower) current() *running {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.run
+}
+
+// Serve implements system.Follower. A peer has the modules that serve blocks.
+func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
+	fail := func(err error) error {
+		return fmt.Errorf("siad: %s serves %s: %w", n.host.Name(), task.Chain.ID, err)
+	}
+	switch task.Manner {
+	case system.Honest, system.Silent:
+	case system.Stranger:
+		return fail(errors.New("the first block is in siad's code, so that no peer can have another one"))
+	default:
+		return fail(fmt.Errorf("there is no manner %q", task.Manner))
+	}
+	if ctx.Err() != nil {
+		return fail(context.Cause(ctx))
+	}
+	serves := task.Chain.ID + " " + task.Manner + "."
+	if r := n.current(); r != nil && r.serves == serves && r.proc.Err() == nil {
+		select {
+		case <-r.proc.Done():
+		default:
+			return nil
+		}
+	}
+	if err := n.Halt(ctx); err != nil {
+		return err
+	}
+	root := filepath.Join(n.c.dir, name+"-"+n.role)
+	if err := os.RemoveAll(root); err != nil { // with whom it knew
+		return fail(err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "consensus"), 0o755); err != nil {
+		return fail(err)
+	}
+	if err := copyFile(filepath.Join(n.c.chainDir(task.Chain.ID), databaseFile), filepath.Join(root, "consensus", databaseFile)); err != nil {
+		return fail(err)
+	}
+	r, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: root, modules: "gc", rpc: n.at, alone: true})
+	if err != nil {
+		return fail(err)
+	}
+	n.at, r.serves = r.rpc, serves
+	now, err := r.api.consensus(ctx)
+	if err == nil && now.tip.String() != task.Chain.Tip {
+		err = fmt.Errorf("its last block is %s, not %s", now.tip, task.Chain.Tip)
+	}
+	if err == nil && task.Manner == system.Silent {
+		// The kernel goes on taking connections for it, and nobody answers them.
+		r.frozen = true
+		err = syscall.Kill(r.proc.PID(), syscall.SIGSTOP)
+	}
+	if err != nil {
+		return fail(errors.Join(err, n.Kill(ctx)))
+	}
+	return nil
+}
+
+// Follow implements system.Follower. The node starts as any does: it asks those
+// that it has connected to for blocks, one after another, until they have no
+// more. What its gateway remembers of peers is removed from the directory: they
+// would be others than the task's.
+func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
+	fail := func(err error) error {
+		return fmt.Errorf("siad: %s follows %s: %w", n.host.Name(), task.Chain.ID, err)
+	}
+	opt, err := System{}.Info().Fill(task.Settings)
+	if err != nil {
+		return err
+	}
+	modules, err := modulesOf(opt)
+	if err != nil {
+		return err
+	}
+	if err := n.Halt(ctx); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(task.Dir, "gateway")); err != nil {
+		return fail(err)
+	}
+	database := filepath.Join(task.Dir, "consensus", databaseFile)
+	_, began := os.Stat(database)
+	r, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: task.Dir, modules: modules})
+	if err != nil {
+		if began == nil && ctx.Err() == nil {
+			err = fmt.Errorf("on a store that was there, which is perhaps damaged: %s stays as it is: %w", database, err)
+		}
+		return fail(err)
+	}
+	r.follow(task.Peers)
+	return nil
+}
+
+// retry is the pause after a peer could not be connected to.
+const retry = time.Second
+
+// follow connects to peers in the background: siad waits for some of them.
+func (r *running) follow(peers []string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.leave = cancel
+	for _, p := range peers {
+		r.peers = append(r.peers, notShared(p, ""))
+	}
+	for i, p := range peers {
+		r.left.Go(func() {
+			for ctx.Err() == nil {
+				err := r.join(ctx, p)
+				r.mu.Lock()
+				if r.peers[i].Trouble = ""; err != nil {
+					r.peers[i].Trouble = err.Error()
+				}
+				r.mu.Unlock()
+				if err == nil {
+					return
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(retry):
+				}
+			}
+		})
+	}
+}
+
+// Following implements system.Follower.
+func (n *follower) Following(ctx context.Context) (system.Following, error) {
+	r := n.current()
+	if r == nil {
+		return system.Following{}, fmt.Errorf("siad: nothing runs on %s", n.host.Name())
+	}
+	f, err := r.api.following(ctx)
+	if err != nil {
+		return f, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var troubles []string
+	for _, p := range r.peers {
+		if p.Trouble != "" {
+			troubles = append(troubles, p.Trouble)
+		}
+	}
+	f.Peers = append(f.Peers, r.peers...)
+	if f.Connected == 0 && len(troubles) == len(r.peers) { // none of them is of use
+		f.Trouble = strings.Join(troubles, "; ")
+	}
+	return f, nil
+}
+
+// Address implements system.Follower.
+func (n *follower) Address(context.Context) (string, error) {
+	if r := n.current(); r != nil && r.serves != "" {
+		return r.rpc, nil
+	}
+	return "", fmt.Errorf("siad: %s serves nobody", n.host.Name())
+}
+
+// Halt implements system.Follower.
+func (n *follower) Halt(ctx context.Context) error { return n.end(ctx) }
+
+// Kill implements system.Follower.
+func (n *follower) Kill(context.Context) error {
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // a stop without time is SIGKILL
+	return n.end(now)
+}
+
+func (n *follower) end(ctx context.Context) error {
+	n.mu.Lock()
+	r := n.run
+	n.run = nil
+	n.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	r.leave()
+	r.unwatch()
+	if r.frozen {
+		now, cancel := context.WithCancel(ctx)
+		cancel()
+		ctx = now
+	}
+	err := r.proc.Stop(ctx)
+	r.left.Wait() // its calls have ended with ctx, or with the process
+	r.api.close()
+	if err != nil {
+		return fmt.Errorf("siad: end %s: %w", n.role, err)
+	}
+	return nil
+}
+
+// Processes implements system.Node.
+func (n *follower) Processes() []*testbed.Process {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.was
+}

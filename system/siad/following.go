@@ -1,0 +1,66 @@
+package siad
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"go.sia.tech/core/types"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// consensusState is an answer of /consensus that was looked through.
+type consensusState struct {
+	consensusAnswer
+	height int64
+	tip    types.BlockID
+}
+
+// consensus asks how far the daemon is.
+func (a *api) consensus(ctx context.Context) (c consensusState, err error) {
+	if err := a.get(ctx, "/consensus", nil, &c.consensusAnswer); err != nil {
+		return c, err
+	}
+	if c.height, err = heightOf(c.Height); err != nil {
+		return c, fmt.Errorf("siad: GET /consensus of %s: %w: %w", a.base.Host, err, system.ErrAnswer)
+	}
+	if err := c.tip.UnmarshalText([]byte(c.CurrentBlock)); err != nil {
+		return c, fmt.Errorf("siad: GET /consensus of %s: %.80q is no block's identity: %w", a.base.Host, c.CurrentBlock, system.ErrAnswer)
+	}
+	return c, nil
+}
+
+// heightOf is a number of blocks. Heights have been seen to underflow.
+func heightOf(n json.Number) (int64, error) {
+	h, err := strconv.ParseUint(n.String(), 10, 64)
+	if err != nil || h > math.MaxInt64 {
+		return 0, fmt.Errorf("%.40q is no height", n.String())
+	}
+	return int64(h), nil
+}
+
+// following is how far a daemon is. What subscribes to the chain is told of each
+// batch of blocks before the next one is asked for (managedAcceptBlocks ends with
+// updateSubscribers, under the lock), so that nothing lags by more than a batch,
+// and siad does not tell by how much: as if nothing subscribed.
+func (a *api) following(ctx context.Context) (system.Following, error) {
+	c, err := a.consensus(ctx)
+	if err != nil {
+		return system.Following{}, err
+	}
+	var g gatewayAnswer // asked second: who has the chain had a peer
+	if err := a.get(ctx, "/gateway", nil, &g); err != nil {
+		return system.Following{}, err
+	}
+	return system.Following{
+		Height: c.height, Tip: c.tip.String(), Target: -1, Indexed: -1, Synced: c.Synced, Connected: len(g.Peers), Commits: -1,
+	}, nil
+}
+
+// notShared is a peer whose share is not told: siad counts nothing by peer.
+func notShared(address, trouble string) system.PeerShare {
+	return system.PeerShare{Address: address, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1, TimedOut: -1, Failed: -1, Trouble: trouble}
+}
