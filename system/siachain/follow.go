@@ -122,7 +122,11 @@ func (f *follower) close() error {
 	if f.wallet != nil {
 		err = f.wallet.close()
 	}
-	if !stopped { // it waits for a peer, and holds no transaction meanwhile
+	if !stopped { // what is not committed by the end of the process is lost, as when it is killed
+		go func() {
+			<-f.ended
+			f.store.Close()
+		}()
 		return err
 	}
 	return errors.Join(err, f.store.Close())

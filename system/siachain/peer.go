@@ -35,9 +35,9 @@ func run(s *syncer.Syncer) *running {
 	return r
 }
 
-// stopTime bounds how long a syncer may take to end: it waits for requests that are
-// under way, whose timeouts are minutes.
-const stopTime = 2 * time.Second
+// stopTime bounds how long a syncer may take to end, which adds the blocks that it
+// has before it does. Who stops the process becomes rude after 5 s.
+const stopTime = 4 * time.Second
 
 // stop ends the syncer and its connections. It reports whether nothing of it runs
 // any more.
@@ -110,7 +110,7 @@ func (p *peer) state() state {
 
 func (p *peer) close() error {
 	if !p.stop() {
-		return nil // the store is in use; it is read only
+		return nil // the file is in use, and read only
 	}
 	return p.closeStore()
 }
