@@ -55,7 +55,7 @@ func TestExperimentFormat(t *testing.T) {
 func TestPresets(t *testing.T) {
 	c := catalog()
 	for i := range c {
-		c[i].HTTP, c[i].Spreads = true, true
+		c[i].HTTP, c[i].Spreads, c[i].Follows = true, true, true
 	}
 	for _, p := range presets.List() {
 		e, err := experiment.Parse(p.Name, p.Source, nil, c)

@@ -171,7 +171,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	if spreads(r.cellsOf(name)) {
 		at.DropCaches = dropCaches
 	}
-	if follows(r.cellsOf(name)) {
+	if s.chains && !s.attached() {
 		at.Disk, at.RAM = r.diskStore, r.ramStore
 	}
 	preparation := time.Now()

@@ -194,7 +194,7 @@ func (r *run) open(ctx context.Context) error {
 	if r.scratch, err = bed.Scratch("run"); err != nil {
 		return err
 	}
-	if UsesChains(r.plan) {
+	if len(chainCells(r.plan)) > 0 {
 		if r.cache, err = ChainCache(); err != nil {
 			return err
 		}

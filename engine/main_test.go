@@ -18,8 +18,14 @@ func TestMain(m *testing.M) {
 	if !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == "bittorrent" {
 		handled, err = true, bittorrent.System{}.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
 	}
+	if !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == "follower" {
+		handled, err = true, follower(os.Args[3:])
+	}
 	if len(os.Args) == 4 && os.Args[1] == "victim" {
 		handled, err = true, victim(os.Args[2], os.Args[3])
+	}
+	if len(os.Args) == 4 && os.Args[1] == "sync-victim" {
+		handled, err = true, syncVictim(os.Args[2], os.Args[3])
 	}
 	if handled {
 		if err != nil {

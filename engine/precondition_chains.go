@@ -20,10 +20,8 @@ const (
 // as the directory for temporary files is on some machines.
 func checkStorage(_ context.Context, cfg Config) []Problem {
 	disk, ram := false, false
-	for _, c := range cfg.Plan.Cells {
-		if c.Sync != nil {
-			disk, ram = disk || c.Sync.Storage == diskStorage, ram || c.Sync.Storage == ramStorage
-		}
+	for _, c := range chainCells(cfg.Plan) {
+		disk, ram = disk || c.Sync.Storage == diskStorage, ram || c.Sync.Storage == ramStorage
 	}
 	if !disk {
 		return nil
@@ -49,16 +47,21 @@ func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
 
 // checkChains says where chains are kept, and refuses a place where they cannot be.
 func checkChains(_ context.Context, cfg Config) []Problem {
-	if !UsesChains(cfg.Plan) {
+	if len(chainCells(cfg.Plan)) == 0 {
 		return nil
 	}
 	dir, err := ChainCache()
 	if err != nil {
 		return []Problem{{What: err.Error(), Blocking: true}}
 	}
-	if err := unix.Access(existing(dir), unix.W_OK); err != nil {
+	top := existing(dir)
+	err = unix.Access(top, unix.W_OK)
+	if info, e := os.Stat(top); e == nil && !info.IsDir() {
+		err = unix.ENOTDIR
+	}
+	if err != nil {
 		return []Problem{{
-			What: fmt.Sprintf("chains are kept in %s, and %s cannot be written to: %v", dir, existing(dir), err),
+			What: fmt.Sprintf("chains are kept in %s, and %s cannot be written to: %v", dir, top, err),
 			Hint: "set " + cacheVariable + " to a directory of yours", Blocking: true,
 		}}
 	}

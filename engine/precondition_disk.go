@@ -34,8 +34,10 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		case spreads(cells):
 			// One system after the other: what a trial leaves is removed after it.
 		case follows(cells):
-			need += largestStores(cells) // peers stay
-			chains += chainBytes(cells)
+			if use.Mode != string(system.Attach) { // which makes no chain, and no store
+				need += largestStores(cells)
+				chains += chainBytes(cells)
+			}
 		case !slices.ContainsFunc(cells, cfg.continues):
 			need += 2 * float64(bytes)
 		case use.Mode == string(system.Attach):
@@ -72,11 +74,11 @@ func largestSwarm(cells []experiment.Cell) (most float64) {
 	return most
 }
 
-// largestStores is about what the stores of all nodes of the largest of these cells
-// take together.
+// largestStores is about what the store of a fresh node and that of a replay take in
+// the largest of these cells. Peers serve from where chains are kept.
 func largestStores(cells []experiment.Cell) (most float64) {
 	for _, c := range cells {
-		most = math.Max(most, float64(nodesOf(c))*storeBytes(c))
+		most = math.Max(most, 2*storeBytes(c))
 	}
 	return most
 }

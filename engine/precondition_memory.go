@@ -37,8 +37,8 @@ type memoryNeed struct {
 // compared again.
 func nodeMemory(cfg Config) (need memoryNeed) {
 	var disk float64
-	for _, c := range cfg.Plan.Cells {
-		if c.Sync != nil && c.Sync.Storage == ramStorage {
+	for _, c := range chainCells(cfg.Plan) {
+		if c.Sync.Storage == ramStorage {
 			disk = max(disk, storeBytes(c))
 		}
 	}

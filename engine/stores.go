@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -61,14 +62,15 @@ func ChainCache() (string, error) {
 	return dir, nil
 }
 
-// UsesChains reports whether anything of a plan needs a chain.
-func UsesChains(plan *experiment.Plan) bool {
-	for _, c := range plan.Cells {
-		if c.Sync != nil {
-			return true
+// chainCells are the cells of a plan for which a chain is made and a fresh node
+// started: attached nodes follow their own.
+func chainCells(plan *experiment.Plan) (all []experiment.Cell) {
+	for _, use := range plan.Experiment.Systems {
+		if cells := cellsOf(plan, use.Name); use.Mode != string(system.Attach) && follows(cells) {
+			all = append(all, cells...)
 		}
 	}
-	return false
+	return all
 }
 
 // Of a chain's size on the wire, which the plan estimates: what a node's store of it

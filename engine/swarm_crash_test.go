@@ -55,9 +55,25 @@ func TestKilledSwarmLeavesNothing(t *testing.T) {
 	}
 	needTUN(t)
 	const nodes = 4
+	procs := killVictim(t, "victim", strconv.Itoa(nodes))
+	count := 0
+	for _, p := range procs {
+		if strings.Contains(p, "node bittorrent") {
+			count++
+		}
+	}
+	if count != nodes {
+		t.Errorf("%d nodes ran: %q", count, procs)
+	}
+}
+
+// killVictim starts a run, kills it when it says that it is at work, and waits until
+// nothing of it is left. It returns the processes that there were.
+func killVictim(t *testing.T, what, nodes string) (procs []string) {
+	t.Helper()
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
-	c := exec.Command(os.Args[0], "victim", strconv.Itoa(nodes), dir)
-	c.Env = append(os.Environ(), "TMPDIR="+tmp)
+	c := exec.Command(os.Args[0], what, nodes, dir)
+	c.Env = append(os.Environ(), "TMPDIR="+tmp, cacheVariable+"="+filepath.Join(t.TempDir(), "cache"))
 	var said bytes.Buffer
 	c.Stderr = &said
 	out, err := c.StdoutPipe()
@@ -71,7 +87,13 @@ func TestKilledSwarmLeavesNothing(t *testing.T) {
 	defer watchdog.Stop()
 	in := bufio.NewScanner(out)
 	begun := in.Scan()
-	procs := marked(tmp)
+	procs = marked(tmp)
+	_, store, _ := strings.Cut(in.Text(), " ") // where it says one
+	if store != "" {
+		if _, err := os.Stat(store); err != nil {
+			t.Errorf("the store was not there: %v", err)
+		}
+	}
 	if err := c.Process.Kill(); err != nil {
 		t.Error(err)
 	}
@@ -79,23 +101,20 @@ func TestKilledSwarmLeavesNothing(t *testing.T) {
 	if !begun {
 		t.Fatalf("it never began: %s", &said)
 	}
-	count := 0
-	for _, p := range procs {
-		if strings.Contains(p, "node bittorrent") {
-			count++
-		}
-	}
-	if count != nodes {
-		t.Errorf("%d nodes ran: %q", count, procs)
-	}
-	var left []string
 	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		left = marked(tmp)
-		scratch, _ := filepath.Glob(filepath.Join(tmp, "plimsoll-run-*"))
-		wills, _ := filepath.Glob(filepath.Join(tmp, "*", "*.run.jsonl"))
-		left = append(append(left, scratch...), wills...)
+		left := marked(tmp)
+		for _, glob := range []string{filepath.Join(tmp, "plimsoll-run-*"), filepath.Join(tmp, "plimsoll-ram-*"), filepath.Join(tmp, "*", "*.run.jsonl")} {
+			files, _ := filepath.Glob(glob)
+			left = append(left, files...)
+		}
+		if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || bytes.Contains(mounts, []byte(tmp)) {
+			left = append(left, fmt.Sprint("a mount in ", tmp, err))
+		}
+		if _, err := os.Stat(store); store != "" && err == nil {
+			left = append(left, store)
+		}
 		if len(left) == 0 {
-			return
+			return procs
 		}
 		if time.Now().After(limit) {
 			t.Fatalf("left behind:\n%s", strings.Join(left, "\n"))

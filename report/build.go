@@ -51,6 +51,9 @@ func gather(run *record.Reader) (*input, error) {
 		return nil, err
 	}
 	in.windows, in.polls, in.jobs, in.ops, in.marks = run.Windows, run.Polls, run.Jobs, run.Ops, run.Marks
+	if in.searches, err = run.Search(); err != nil {
+		return nil, err
+	}
 	if in.name, err = filepath.Abs(run.Dir()); err != nil {
 		in.name = run.Dir()
 	}

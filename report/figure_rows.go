@@ -69,7 +69,8 @@ func (r *rows) panel(title, description string, x spec) Panel {
 	height := len(r.labels) * r.pitch()
 	var labels []spec
 	for i, l := range r.labels {
-		labels = append(labels, spec{"y": i * r.pitch(), "label": l})
+		own := 1 + strings.Count(l, "\n") // a short label stands at its marks
+		labels = append(labels, spec{"y": i*r.pitch() + (r.lines-own)*rowLine, "label": l})
 	}
 	layers := append([]spec{}, r.layers...)
 	layers = append(layers, spec{"data": spec{"values": labels}, "mark": spec{"type": "text", "align": "left", "baseline": "top", "lineBreak": "\n", "fontSize": 11.5, "lineHeight": rowLine, "color": "var(--ink)"},

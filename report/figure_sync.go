@@ -17,7 +17,7 @@ func (r *Report) drawSyncs(*input) error {
 		hero = times
 	}
 	if n := len(hero.Panels); n > 0 {
-		hero.ID = "hero"
+		hero.ID, hero.First = "hero", r.mostGained(hero)
 		r.Hero = &hero
 		if len(fall.Panels) > 1 {
 			r.add(fall)
@@ -37,6 +37,41 @@ func (r *Report) drawSyncs(*input) error {
 	r.add(r.peersFigure())
 	r.add(r.usedFigure())
 	return nil
+}
+
+// mostGained is the panel of the conditions under which the best gains most.
+func (r *Report) mostGained(f Figure) int {
+	first, least := 0, Num(1)
+	for _, t := range r.tunings() {
+		for i := range f.Panels {
+			if f.Panels[i].Title == r.place(t) && t.gain.Shown && t.gain.Value < least {
+				first, least = i, t.gain.Value
+			}
+		}
+	}
+	return first
+}
+
+// pairWords are the interactions of two factors: of several the least and the
+// largest.
+func (t *Tuning) pairWords(factors []int) string {
+	var least, most *KnobEffect
+	for i := range t.Effects {
+		e := &t.Effects[i]
+		if !slices.Equal(e.factors, factors) || !e.Value.Known() {
+			continue
+		}
+		if least == nil || e.Value < least.Value {
+			least = e
+		}
+		if most == nil || e.Value > most.Value {
+			most = e
+		}
+	}
+	if least == most {
+		return least.words()
+	}
+	return least.words() + " to " + most.words()
 }
 
 // mostRows bounds the configurations of a figure; the tables have all.
@@ -268,7 +303,9 @@ func (r *Report) effectsFigure() Figure {
 		if len(all) == 0 {
 			continue
 		}
-		trials += t.Trials
+		if !t.All {
+			trials += t.Trials
+		}
 		slices.SortStableFunc(all, func(a, b *KnobEffect) int { return strings.Compare(b.Kind, a.Kind) }) // main effects first
 		for len(all) > mostEffects {
 			k := -1
@@ -293,10 +330,15 @@ func (r *Report) effectsFigure() Figure {
 		pad := math.Pow(hi/lo, 0.04)
 		p := newRows(labels)
 		x := spec{"field": "x", "type": "quantitative"}
-		height := spec{"y": spec{"value": 0}, "y2": spec{"value": "height"}}
-		p.layers = append(p.layers,
-			spec{"data": spec{"values": []spec{{"x": 1 / (1 + EffectFloor), "x2": 1 + EffectFloor}}}, "mark": spec{"type": "rect", "color": "var(--line)", "opacity": 0.55}, "encoding": spec{"x": x, "x2": spec{"field": "x2"}, "y": height["y"], "y2": height["y2"]}},
-			spec{"data": spec{"values": []spec{{"x": 1}}}, "mark": spec{"type": "rule", "color": "var(--ink)", "strokeWidth": 1.25}, "encoding": spec{"x": x, "y": height["y"], "y2": height["y2"]}})
+		// At each row by itself, so that the labels between stay clear.
+		var band, zero []spec
+		for j := range all {
+			top, bottom := p.y(j)-rowMark/2-2, p.y(j)+rowMark/2+2
+			band = append(band, spec{"x": 1 / (1 + EffectFloor), "x2": 1 + EffectFloor, "y": top, "y2": bottom})
+			zero = append(zero, spec{"x": 1, "y": top, "y2": bottom})
+		}
+		p.add(band, spec{"type": "rect", "color": "var(--line)", "opacity": 0.7}, spec{"x": x, "x2": spec{"field": "x2"}, "y2": spec{"field": "y2"}})
+		p.add(zero, spec{"type": "rule", "color": "var(--ink)", "strokeWidth": 1.25}, spec{"x": x, "y2": spec{"field": "y2"}})
 		for _, kind := range []struct {
 			pair          bool
 			colour, shape string
@@ -339,7 +381,7 @@ func (r *Report) effectsFigure() Figure {
 // interactionFigure shows the pairs that depend on each other.
 func (r *Report) interactionFigure() Figure {
 	f := Figure{ID: "interactions", Title: "Knobs that depend on each other", Better: "lower is better",
-		Reads: "Geometric means of the time over all levels of the other factors, at each level of two that depend on each other; small marks are the single configurations. On this logarithmic scale lines are parallel where two do not. The title has the ratio of ratios with its interval."}
+		Reads: "Geometric means of the time over all levels of the other factors, at each level of two that depend on each other; small marks are the single configurations. On this logarithmic scale lines are parallel where two do not. The title has the ratio of ratios with its interval, of several the least and the largest."}
 	f.Table.Head = []Column{{"system", false}, {"conditions", false}, {"pair", false}, {"first", false}, {"second", false}, {"time", true}, {"configurations", true}}
 	trials := 0
 	colours := []string{"var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)"}
@@ -385,7 +427,7 @@ func (r *Report) interactionFigure() Figure {
 			if len(means) < 3 {
 				continue
 			}
-			trials += t.Trials
+			trials = max(trials, t.Trials)
 			var used, shapes []string
 			for k, w := range series {
 				used, shapes = append(used, colours[k%len(colours)]), append(shapes, pointShapes[1+k%(len(pointShapes)-1)])
@@ -397,7 +439,7 @@ func (r *Report) interactionFigure() Figure {
 			col := spec{"field": "b", "type": "nominal", "scale": spec{"domain": series, "range": used}, "legend": nil}
 			shp := spec{"field": "b", "type": "nominal", "scale": spec{"domain": series, "range": shapes}, "legend": nil}
 			tip := spec{"field": "tip", "type": "nominal"}
-			title := joined([]string{r.place(t), fmt.Sprintf("%s × %s: %s", a.Label, b.Label, e.words())})
+			title := joined([]string{r.place(t), fmt.Sprintf("%s × %s: %s", a.Label, b.Label, t.pairWords(e.factors))})
 			f.Panels = append(f.Panels, Panel{Title: title, Spec: spec{"$schema": vegaLite, "description": f.Title + ", " + title,
 				"encoding": spec{"x": spec{"field": "a", "type": "ordinal", "sort": nil, "scale": spec{"domain": order}, "axis": spec{"title": nil, "labelAngle": 0, "labelLimit": 160}},
 					"y": spec{"field": "y", "type": "quantitative", "scale": spec{"type": "log", "domain": []float64{lo / 1.15, hi * 1.15}, "nice": false}, "axis": logAxis("s")}},

@@ -221,10 +221,13 @@ func (r *Report) heightFigure(what string) Figure {
 			}
 			col := spec{"field": "kind", "type": "nominal", "scale": spec{"domain": []string{"own", "default"}, "range": []string{"var(--s1)", "var(--s0)"}}, "legend": nil}
 			shp := spec{"field": "kind", "type": "nominal", "scale": spec{"domain": []string{"own", "default"}, "range": []string{"circle", "square"}}, "legend": nil}
-			title := r.syncName(s)
+			title, axis := r.syncName(s), r.valueAxis(unit, most)
+			if what == "blocks" {
+				axis["title"] = strings.Replace(fmt.Sprint(axis["title"]), "/s", " blocks/s", 1)
+			}
 			f.Panels = append(f.Panels, Panel{Title: title, Spec: spec{"$schema": vegaLite, "description": f.Title + ", " + title, "data": spec{"values": rows},
 				"encoding": spec{"x": spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []float64{0, float64(s.cell.plan.Sync.Blocks)}, "nice": false}, "axis": spec{"title": "height", "grid": false, "tickCount": 6, "labelExpr": "format(datum.value, ',')"}},
-					"y": spec{"field": "y", "type": "quantitative", "scale": spec{"domain": []float64{0, most * 1.06}, "nice": true}, "axis": r.valueAxis(unit, most)}},
+					"y": spec{"field": "y", "type": "quantitative", "scale": spec{"domain": []float64{0, most * 1.06}, "nice": true}, "axis": axis}},
 				"layer": []spec{
 					{"mark": spec{"type": "line", "strokeWidth": 1.75, "opacity": 0.8}, "encoding": spec{"color": col}},
 					{"mark": spec{"type": "point", "filled": true, "size": 40, "opacity": 1}, "encoding": spec{"color": col, "shape": shp, "tooltip": spec{"field": "tip", "type": "nominal"}}},
@@ -302,7 +305,7 @@ func (r *Report) lineFigure() Figure {
 func (r *Report) peersFigure() Figure {
 	f := Figure{ID: "peers", Title: "What each peer delivered", Better: "for information", Choose: "configuration",
 		Legend: []Legend{{"honest", "var(--s1)", "bar"}, {"silent", "var(--o-stalled)", "bar"}, {"a stranger", "var(--s4)", "bar"}},
-		Reads:  "Share of the blocks that each peer delivered, with the rate of its link towards the node, the time that it took for them and its timeouts; peers are named in full. Shown is one valid trial of each cell, the one whose time is the median (the lower middle); the table of peers has all."}
+		Reads:  "Share of the blocks that each peer delivered, with the rate of its link towards the node, the time that it took for them and its timeouts. Shown is one valid trial of each cell, the one whose time is the median (the lower middle); the table of peers has all."}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"trial", true}, Column{"peer", false}, Column{"kind", false}, Column{"link", true}, Column{"blocks", true}, Column{"bytes", true}, Column{"busy", true}, Column{"timeouts", true}, Column{"failed", true})
 	kinds := map[float64]string{peerHonest: "honest", peerSilent: "silent", peerStranger: "stranger"}
 	n := 0

@@ -394,6 +394,9 @@ const driftLimit = 1.10
 // drift hits all alike and cancels in the ratios; unequal drift does not.
 func drift(r *Report) []Finding {
 	key := r.lens.steady
+	if key == "" {
+		return nil
+	}
 	m, _ := r.metric(key)
 	levels := map[string]map[int][]float64{}
 	for _, c := range r.cells() {

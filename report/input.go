@@ -11,20 +11,21 @@ import (
 // everything that grows with the number of operations or seconds left on disk
 // and streamed.
 type input struct {
-	meta    map[string]string
-	plan    planView
-	raw     []byte // plan.json
-	metrics []record.Metric
-	trials  []record.Trial
-	links   []record.LinkCheck
-	events  []record.Event
-	windows func(trial int64) iter.Seq2[record.Window, error]
-	polls   func(trial int64) iter.Seq2[record.Poll, error] // nil: there are none
-	jobs    func(trial int64) iter.Seq2[record.Job, error]
-	ops     func(trial int64) iter.Seq2[record.Op, error] // for scenarios whose operations are few
-	marks   func(trial int64) iter.Seq2[record.Mark, error]
-	name    string // of the run directory
-	err     error  // why something could not be read
+	meta     map[string]string
+	plan     planView
+	raw      []byte // plan.json
+	metrics  []record.Metric
+	trials   []record.Trial
+	links    []record.LinkCheck
+	events   []record.Event
+	windows  func(trial int64) iter.Seq2[record.Window, error]
+	polls    func(trial int64) iter.Seq2[record.Poll, error] // nil: there are none
+	jobs     func(trial int64) iter.Seq2[record.Job, error]
+	ops      func(trial int64) iter.Seq2[record.Op, error] // for scenarios whose operations are few
+	marks    func(trial int64) iter.Seq2[record.Mark, error]
+	searches []record.Search
+	name     string // of the run directory
+	err      error  // why something could not be read
 }
 
 // planView is what a report needs of a plan.

@@ -4,7 +4,7 @@ package report
 // statistics, the validity, the page, is the same for every scenario.
 type lens struct {
 	headline   func(planView) string // the metric that verdicts speak of
-	steady     string                // the metric whose drift is looked for
+	steady     string                // the metric whose drift is looked for; empty: blocks are in the model
 	relieve    string                // what to do when the generator is the limit
 	operation  [2]string             // what an operation is called: one, and several
 	axis       []string              // factors that suit the axis, best first

@@ -79,7 +79,7 @@ type Report struct {
 
 	syncs     map[int64]*following         // what trials of the scenario sync recorded of their fresh node, by trial
 	factors   []syncFactor                 // that vary in a run of it
-	walked    []record.Event               // of a search
+	walks     []record.Search              // nil: all combinations were to be executed
 	constants map[string][]system.Constant // in the code of the systems, by system
 }
 

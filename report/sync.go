@@ -83,6 +83,7 @@ func (r *Report) sync(*input) {
 		s.Rates = s.rates()
 		r.Syncs = append(r.Syncs, s)
 	}
+	r.walked()
 	r.tune()
 	r.shapes()
 }
@@ -236,7 +237,7 @@ func (r *Report) defaults(*input) {
 			if c.Ratios == nil {
 				c.Ratios = map[string]Ratio{}
 			}
-			q := ratioOf(xs, ys, r.Run.Seed)
+			q := geometric(xs, ys, r.Run.Seed)
 			c.Ratios[k] = q
 			family, ps = append(family, c), append(ps, float64(q.P))
 		}
@@ -248,6 +249,25 @@ func (r *Report) defaults(*input) {
 			c.Ratios[k] = q
 		}
 	}
+}
+
+// geometric is the ratio of geometric means over pairs, as the effects and the
+// steps have it, so that all ratios of a page say the same.
+func geometric(xs, ys []float64, seed uint64) Ratio {
+	q := ratioOf(xs, ys, seed)
+	var logs []float64
+	for i := range xs {
+		if !(xs[i] > 0 && ys[i] > 0) {
+			return q // 0 has no place in a geometric mean
+		}
+		logs = append(logs, math.Log(xs[i]/ys[i]))
+	}
+	value, lo, hi := pooledRatio([][]float64{logs}, seed)
+	q.Value = Num(value)
+	if q.Confidence == Confidence {
+		q.Lo, q.Hi = Num(lo), Num(hi)
+	}
+	return q
 }
 
 // PeerUsed is what peers of one kind delivered, over the valid trials of a cell.

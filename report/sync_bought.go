@@ -75,7 +75,7 @@ func (r *Report) bought(t *Tuning, factors []stats.FactorialFactor, obs []stats.
 		q := ratioFrom(w.Ratio)
 		s := BoughtStep{To: t.levelOf(w.Factor, w.Level), Before: before, After: before * q.Value, Value: q.Value, Lo: q.Lo, Hi: q.Hi, Shown: q.Shown, Share: unknown, ShareLo: unknown, ShareHi: unknown, Model: w.FromModel}
 		for _, x := range fall.Shapley {
-			if x.Factor == w.Factor {
+			if x.Factor == w.Factor && t.gain.Shown && len(fall.Steps) > 1 {
 				s.share(x, fall.Total)
 			}
 		}

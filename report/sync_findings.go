@@ -103,7 +103,7 @@ func fasterThanRate(r *Report) []Finding {
 // bestFound: the best configuration and how sure it is, for each set of conditions.
 func bestFound(r *Report) []Finding {
 	f := Finding{Rule: "best", Tone: Good, Title: "The best configuration found",
-		Text: "The configuration whose median time is least, of those that were tried and whose nodes always came to serve. The gain is the ratio of the medians of trials of the same blocks. It was chosen from the same trials that tell its gain, which flatters it a little: the more configurations are close to it, the more."}
+		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Its gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
 	for _, t := range r.tunings() {
 		if t.best == nil || t.base == nil || t.best == t.base || len(t.factors) == 0 {
 			continue
@@ -152,19 +152,23 @@ func (s *BoughtStep) shareWords() string {
 
 // givenWords say what a level does, once where the other factor is at its default
 // and once where it is not.
-func givenWords(what, other string, with [2]Ratio) string {
+func givenWords(what, other string, knob bool, with [2]Ratio) string {
+	nothing, open := "gains nothing", "is not shown to gain"
+	if !knob {
+		nothing, open = "changes nothing", "is not shown to change anything"
+	}
 	say := func(q Ratio) string {
 		switch {
 		case !q.Value.Known():
 			return "is not known"
 		case !q.Shown && q.Lo.Known() && math.Abs(math.Log(float64(q.Lo))) < math.Log1p(EffectFloor) && math.Abs(math.Log(float64(q.Hi))) < math.Log1p(EffectFloor):
-			return "gains nothing (~ " + gain(q.Value, q.Lo, q.Hi) + ")"
+			return nothing + " (" + q.gainWords() + ")"
 		case !q.Shown:
-			return "is not shown to gain (~ " + gain(q.Value, q.Lo, q.Hi) + ")"
+			return open + " (" + q.gainWords() + ")"
 		case q.Value < 1:
-			return "gains " + gain(q.Value, q.Lo, q.Hi)
+			return "gains " + q.gainWords()
 		}
-		return "costs " + gain(q.Value, q.Lo, q.Hi)
+		return "costs " + q.gainWords()
 	}
 	return fmt.Sprintf("%s %s, and %s once %s", what, say(with[0]), say(with[1]), other)
 }
@@ -182,10 +186,12 @@ func interactionsFound(r *Report) []Finding {
 			}
 			words := e.name() + ": " + e.words()
 			if len(e.Given) == 4 {
-				// The way round that says more: the one whose two ratios lie further apart in words.
-				one := givenWords(e.Of[1].name(), e.Of[0].Label+" is "+e.Of[0].text, [2]Ratio{e.Given[0], e.Given[1]})
-				two := givenWords(e.Of[0].name(), e.Of[1].Label+" is "+e.Of[1].text, [2]Ratio{e.Given[2], e.Given[3]})
-				if e.Given[2].Shown != e.Given[3].Shown && e.Given[0].Shown == e.Given[1].Shown {
+				// The way round that says more: a knob under conditions, and one of which
+				// something is shown on one side alone.
+				one := givenWords(e.Of[1].name(), e.Of[0].Label+" is "+e.Of[0].text, t.factors[e.factors[1]].knob(), [2]Ratio{e.Given[0], e.Given[1]})
+				two := givenWords(e.Of[0].name(), e.Of[1].Label+" is "+e.Of[1].text, t.factors[e.factors[0]].knob(), [2]Ratio{e.Given[2], e.Given[3]})
+				a, b := t.factors[e.factors[0]].knob(), t.factors[e.factors[1]].knob()
+				if a && !b || a == b && e.Given[2].Shown != e.Given[3].Shown && e.Given[0].Shown == e.Given[1].Shown {
 					one = two
 				}
 				words += "; " + one

@@ -11,7 +11,6 @@ import (
 func syncLens() lens {
 	return lens{
 		headline:  func(planView) string { return "sync_time" },
-		steady:    "sync_time",
 		relieve:   "Use fewer peers or slower links, or a machine with more CPUs.",
 		operation: [2]string{"fresh node", "fresh nodes"},
 		limit:     "line",

@@ -41,22 +41,17 @@ const (
 // the node can serve: that until it has the chain is a part of it.
 func (r *Report) readSyncs(in *input) {
 	r.syncs, r.constants = map[int64]*following{}, readConstants(in.meta)
-	r.Environment = slices.DeleteFunc(r.Environment, func(p Pair) bool { return strings.HasPrefix(p.Key, constantsKey+".") }) // they have a table
+	r.readWalks(in)
+	// What has a table of its own is not told twice.
+	r.Environment = slices.DeleteFunc(r.Environment, func(p Pair) bool { return strings.HasPrefix(p.Key, constantsKey+".") || p.Key == record.KeySearch })
 	events := map[int64][]record.Event{}
 	for _, e := range in.events {
 		if e.Trial != 0 {
 			events[e.Trial] = append(events[e.Trial], e)
-		} else if e.Kind == searchKind {
-			r.walked = append(r.walked, e)
 		}
 	}
 	for i := range in.trials {
 		t := &in.trials[i]
-		for _, e := range events[t.ID] {
-			if e.Kind == searchKind {
-				r.walked = append(r.walked, e)
-			}
-		}
 		if t.State != record.Done {
 			continue
 		}
@@ -94,9 +89,6 @@ func (r *Report) readSyncs(in *input) {
 		r.syncs[t.ID] = s
 	}
 }
-
-// searchKind is the kind of the events that a search leaves.
-const searchKind = "search"
 
 // peersOf takes the peers of a trial from its details: one of each kind per peer,
 // in their order. What is not told is negative.

@@ -46,24 +46,35 @@ func (f *syncFactor) priceOf(level int) string {
 func risks(r *Report) []Finding {
 	f := Finding{Rule: "risks", Tone: Warn, Title: "What the best configuration costs",
 		Text: "Time is all that was compared. Each change from the default has a price that a run without power cuts, reboots and a public network does not show."}
-	seen := map[string]bool{}
+	var order []string
+	cost, shown := map[string]string{}, map[string]bool{}
 	for _, t := range r.tunings() {
-		if t.best == nil {
+		if t.best == nil || t.best == t.base {
 			continue
 		}
 		for i := range t.factors {
 			tf := &t.factors[i]
-			if l := tf.level(t.best); l > 0 && tf.knob() && !seen[tf.words(l)] {
-				seen[tf.words(l)] = true
-				words := tf.words(l) + ": " + tf.priceOf(l)
-				for j := range t.Steps {
-					if s := &t.Steps[j]; s.To.Path == tf.Path && !s.Shown {
-						words += ". It is not shown to gain anything here"
-					}
+			l := tf.level(t.best)
+			if l < 1 || !tf.knob() {
+				continue
+			}
+			name := tf.words(l)
+			if cost[name] == "" {
+				order, cost[name] = append(order, name), tf.priceOf(l)
+			}
+			for j := range t.Steps {
+				if s := &t.Steps[j]; s.To.Path == tf.Path {
+					shown[name] = shown[name] || s.Shown
 				}
-				f.Evidence = append(f.Evidence, words)
 			}
 		}
+	}
+	for _, name := range order {
+		words := name + ": " + cost[name]
+		if !shown[name] {
+			words += ". It is not shown to gain anything here"
+		}
+		f.Evidence = append(f.Evidence, words)
 	}
 	return withEvidence(f)
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // syncStudy is what the tuning report of Sia's chain sync published. Of its steps
@@ -91,9 +93,9 @@ func (r *Report) syncStudySection() Section {
 			xs, ys := paired(cells[i].cell.Metrics[r.headline], cells[i-1].cell.Metrics[r.headline])
 			here := Entry{Text: "–", Note: "no pair of trials"}
 			if len(xs) > 0 {
-				q := ratioOf(xs, ys, r.Run.Seed)
+				q := geometric(xs, ys, r.Run.Seed)
 				q.PHolm = q.P
-				q.decide("lower", 1)
+				q.decide(record.Lower, 1)
 				here = Entry{Text: q.gainWords(), Raw: plain(float64(q.Value)), Note: q.Warn}
 			}
 			s.Table.Rows = append(s.Table.Rows, []Entry{{Text: r.at(t, strings.TrimPrefix(names[i], "+ "))}, {Text: syncStudy[i-1].then}, here})

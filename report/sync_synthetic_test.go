@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 var syncCatalog = experiment.Catalog{{Name: "ledger", Modes: []string{"start"}, Summary: "a chain", Follows: true, Options: []experiment.OptionSpec{
@@ -67,7 +69,7 @@ type syncTruth struct {
 	noise   float64 // standard deviation of ln(time) within blocks; 0: 0.02
 	node    func(c *experiment.Cell, block int, f *newcomer)
 	metrics func(c *experiment.Cell, m map[string]float64)
-	events  []record.Event
+	search  []record.Search
 	only    func(c *experiment.Cell) bool // nil: all cells are executed
 }
 
@@ -117,7 +119,7 @@ func (s syncTruth) write(t testing.TB) string {
 	dir := filepath.Join(t.TempDir(), "run")
 	meta := map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"cpu.count":"2"}`,
 		"constants": `{"ledger":[{"name":"blocks per request","value":"100","what":"What a fresh node asks a peer for at a time."},{"name":"start of the workers","value":"1 s","what":"No block is requested before."}]}`}
-	run, err := record.Create(dir, raw, meta, syncMetrics)
+	run, err := record.Create(dir, raw, meta, scenario.Sync{}.Metrics())
 	must(t, err)
 	begun := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
@@ -134,9 +136,10 @@ func (s syncTruth) write(t testing.TB) string {
 			at = at.Add(time.Minute)
 		}
 	}
-	for _, e := range s.events {
-		e.At = begun.Add(time.Minute)
-		must(t, run.Event(e))
+	if s.search != nil {
+		b, err := json.Marshal(s.search)
+		must(t, err)
+		must(t, run.Meta(record.KeySearch, string(b)))
 	}
 	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run ends"}))
 	must(t, run.Close())
@@ -245,39 +248,4 @@ func effectNamed(t testing.TB, tu *Tuning, name string) *KnobEffect {
 		t.Fatalf("no effect %q", name)
 	}
 	return &tu.Effects[i]
-}
-
-// syncMetrics are those of the scenario.
-var syncMetrics = []record.Metric{
-	{Key: "sync_time", Name: "time until it can serve", Unit: "s", Better: record.Lower},
-	{Key: "chain_time", Name: "time until it has the chain", Unit: "s", Better: record.Lower},
-	{Key: "first_block", Name: "time to the first block", Unit: "s", Better: record.Lower},
-	{Key: "net_time", Name: "time after the first block", Unit: "s", Better: record.Lower},
-	{Key: "block_rate", Name: "blocks per second", Unit: "1/s", Better: record.Higher},
-	{Key: "byte_rate", Name: "bytes of the chain per second", Unit: "B/s", Better: record.Higher},
-	{Key: "index_lag", Name: "lag of what subscribes", Unit: "s", Better: record.Lower},
-	{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower},
-	{Key: "wire_bytes", Name: "bytes on the node's link", Unit: "B", Better: record.Lower},
-	{Key: "overhead", Name: "bytes on the link over the chain's", Unit: "×", Better: record.Lower},
-	{Key: "system_cpu", Name: "node's CPU", Unit: "s", Better: record.Lower},
-	{Key: "node_rss_peak", Name: "node's memory, peak", Unit: "B", Better: record.Lower},
-	{Key: "disk_written", Name: "bytes written to the disk", Unit: "B", Better: record.Lower},
-	{Key: "write_amplification", Name: "bytes written over the chain's", Unit: "×", Better: record.Lower},
-	{Key: "commits", Name: "commits", Unit: "1", Better: record.Lower},
-	{Key: "peers_connected", Name: "peers connected", Unit: "1", Better: record.Neither},
-	{Key: "peers_useful", Name: "useful peers", Unit: "1", Better: record.Higher},
-	{Key: "useful_share", Name: "share of useful peers", Unit: "ratio", Better: record.Higher},
-	{Key: "peer_share_max", Name: "largest share of a peer", Unit: "ratio", Better: record.Neither},
-	{Key: "timeouts", Name: "requests that timed out", Unit: "1", Better: record.Lower},
-	{Key: "rerequests", Name: "requests in vain", Unit: "1", Better: record.Lower},
-	{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower},
-	{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower},
-	{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither},
-	{Key: "line", Name: "load line", Unit: "s", Better: record.Neither},
-	{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher},
-	{Key: "ok_rate", Name: "ok", Unit: "ratio", Better: record.Higher},
-	{Key: "harness_cpu", Name: "CPU of the measurement", Unit: "ratio", Better: record.Lower},
-	{Key: "emulator_cpu", Name: "CPU of the link emulator", Unit: "ratio", Better: record.Lower},
-	{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither},
-	{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower},
 }

@@ -108,10 +108,10 @@ func (r *Report) syncSections() []Section {
 	}
 	add(Section{"effects", "Effects", "Ratios of the time to serve. Of a level: to the default, a geometric mean over all combinations of the other factors. Of a pair: by what the ratio of the one is multiplied when the other is not at its default; below 1, the two gain more together than each promises alone. Intervals have 95 % each; p is corrected for all effects of the table (Holm), and “~” stands where it or the interval does not exclude 1. Trials of one block are compared with each other.", r.effectsTable()})
 	add(Section{"bought", "What bought what", "The changes of the best configuration, one after the other. The share is of the logarithm of the whole gain, a mean over all orders of the changes (Shapley).", r.boughtTable()})
-	add(Section{"design", "Design", "What the effects rest on. σ is the standard deviation of a trial around the model, in percent of its time.", r.designTable()})
+	add(Section{"design", "Design", "What the effects rest on. σ is the standard deviation of a trial around the model, in percent of its time; that between blocks is what trials of one repetition have in common, which cancels in all ratios.", r.designTable()})
 	add(Section{"ends", "How the trials ended", "Stalled: no further block for the stall limit, with no fault to come or to be undone, and none came until the trial ended; deadline: the limit passed.", r.syncEndTable()})
 	add(Section{"peers", "Peers", "What peers of one kind delivered in all valid trials of a cell: peers that are honest, silent (they answer nothing) or strangers (they have another chain), by the rate of their link towards the node. Means per peer and trial.", r.peersTable()})
-	add(Section{"walk", "The way of the search", "What the search tried and why it went on, in its own words.", r.walkTable()})
+	add(Section{"walk", "The way of the search", "The races of the search: one value of a knob against that where it stood, all else being equal, in trials of the same repetitions, until one was faster beyond the interval or the repetitions were used up. The ratio is that of the time with what was tried to the time without.", r.walkTable()})
 	add(r.syncStudySection())
 	add(Section{"constants", "Constants of the systems", "Numbers in the code of a system that decide about these results and cannot be set. No run of this program varies them: to change them is to build the system anew.", r.constantsTable()})
 	return all
@@ -171,7 +171,7 @@ func (r *Report) boughtTable() Table {
 }
 
 func (r *Report) designTable() Table {
-	t := Table{Head: []Column{{"system", false}, {"conditions", false}, {"design", false}, {"resolution", true}, {"combinations", true}, {"without a trial", true}, {"trials", true}, {"never served", true}, {"σ", true}, {"degrees of freedom", true}, {"two at a time say all, p", true}}}
+	t := Table{Head: []Column{{"system", false}, {"conditions", false}, {"design", false}, {"resolution", true}, {"combinations", true}, {"without a trial", true}, {"trials", true}, {"never served", true}, {"σ", true}, {"between blocks", true}, {"degrees of freedom", true}, {"two at a time say all, p", true}}}
 	design, resolution := r.design()
 	for i := range r.Tunings {
 		tu := &r.Tunings[i]
@@ -186,7 +186,11 @@ func (r *Report) designTable() Table {
 		if tu.Sigma.Known() {
 			sigma = share(tu.Sigma)
 		}
-		t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: where, Raw: where}, {Text: design}, {Text: resolution}, integer(tu.Cells), integer(tu.Absent), integer(tu.Trials), integer(tu.Unfinished), sigma, integer(tu.Freedom), chance(tu.LackOfFit)})
+		blocks := Entry{Text: "–"}
+		if tu.BlockSD.Known() {
+			blocks = share(tu.BlockSD)
+		}
+		t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: where, Raw: where}, {Text: design}, {Text: resolution}, integer(tu.Cells), integer(tu.Absent), integer(tu.Trials), integer(tu.Unfinished), sigma, blocks, integer(tu.Freedom), chance(tu.LackOfFit)})
 	}
 	return t
 }

@@ -1,9 +1,6 @@
 package report
 
-import (
-	"fmt"
-	"unicode/utf8"
-)
+import "fmt"
 
 // syncTexts are the tables of the terminal: configurations, and what the knobs do.
 func (r *Report) syncTexts() []textTable {
@@ -51,45 +48,40 @@ func (r *Report) syncTexts() []textTable {
 		}
 		all = append(all, t)
 	}
-	if e := r.effectTexts(); len(e.rows) > 0 {
-		all = append(all, e)
+	for i := range r.Tunings {
+		if e := r.effectTexts(&r.Tunings[i]); len(e.rows) > 0 {
+			all = append(all, e)
+		}
 	}
 	return all
 }
 
-// effectTexts are the effects for the terminal: all of knobs alone, and the pairs
-// that are shown.
-func (r *Report) effectTexts() textTable {
+// effectTexts are the effects for the terminal: of single knobs, and the pairs that
+// are shown; over all conditions these alone.
+func (r *Report) effectTexts(tu *Tuning) textTable {
 	t := textTable{head: []string{"effect", "ratio", "interval", "p (Holm)", "share"}, right: []bool{false, true, false, true, true}, drop: map[int]int{3: 1}}
-	for i := range r.Tunings {
-		tu := &r.Tunings[i]
-		for j := range tu.Effects {
-			e := &tu.Effects[j]
-			if e.interaction() && !e.Shown || !e.Value.Known() {
-				continue
-			}
-			name := e.name()
-			if p := r.place(tu); p != "" {
-				name += " (" + p + ")"
-			}
-			if utf8.RuneCountInString(name) > 60 {
-				name = clip(name, 60)
-			}
-			ratio, interval := show(float64(e.Value), "×"), "–"
-			if e.Lo.Known() && e.Hi.Known() {
-				interval = digits(float64(e.Lo), 3) + "–" + digits(float64(e.Hi), 3)
-			}
-			if !e.Shown {
-				ratio = "~ " + ratio
-			}
-			share := ""
-			for k := range tu.Steps {
-				if s := &tu.Steps[k]; !e.interaction() && s.To.Path == e.Of[0].Path && s.To.Value == e.Of[0].Value && s.Share.Known() {
-					share = percent(float64(s.Share))
-				}
-			}
-			t.rows = append(t.rows, []string{name, ratio, interval, chance(e.PHolm).Text, share})
+	if p := r.place(tu); p != "" {
+		t.below = []string{"Above: " + p + "."}
+	}
+	for j := range tu.Effects {
+		e := &tu.Effects[j]
+		if e.interaction() && !e.Shown || !e.interaction() && tu.All || !e.Value.Known() {
+			continue
 		}
+		ratio, interval := show(float64(e.Value), "×"), "–"
+		if e.Lo.Known() && e.Hi.Known() {
+			interval = digits(float64(e.Lo), 3) + "–" + digits(float64(e.Hi), 3)
+		}
+		if !e.Shown {
+			ratio = "~ " + ratio
+		}
+		share := ""
+		for k := range tu.Steps {
+			if s := &tu.Steps[k]; !e.interaction() && s.To.Path == e.Of[0].Path && s.To.Value == e.Of[0].Value && s.Share.Known() {
+				share = percent(float64(s.Share))
+			}
+		}
+		t.rows = append(t.rows, []string{clip(e.name(), 60), ratio, interval, chance(e.PHolm).Text, share})
 	}
 	return t
 }

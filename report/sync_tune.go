@@ -24,9 +24,10 @@ type Tuning struct {
 	Best       string       `json:"best,omitempty"`
 	Gain       *Ratio       `json:"gain,omitempty"`  // time of the best found, divided by that of the default
 	Alike      []AsGood     `json:"alike,omitempty"` // what cannot be told from the best
-	Effects    []KnobEffect     `json:"effects,omitempty"`
+	Effects    []KnobEffect `json:"effects,omitempty"`
 	Steps      []BoughtStep `json:"steps,omitempty"` // from the default to the best
 	Sigma      Num          `json:"sigma"`           // standard deviation of the noise of ln(time)
+	BlockSD    Num          `json:"block_sd"`        // of ln(time) between blocks, that of the noise taken off; null: they are not in the model
 	Freedom    int          `json:"freedom"`         // degrees of freedom of it
 	LackOfFit  Num          `json:"lack_of_fit"`     // p of: no more than two factors act together
 	Warnings   []string     `json:"warnings,omitempty"`
@@ -165,13 +166,13 @@ func (r *Report) tune() {
 				knobs = append(knobs, f)
 			}
 		}
-		t := Tuning{System: p.system, Where: p.where, factors: knobs, cells: of[p], Sigma: unknown, LackOfFit: unknown}
+		t := Tuning{System: p.system, Where: p.where, factors: knobs, cells: of[p], Sigma: unknown, BlockSD: unknown, LackOfFit: unknown}
 		r.analyse(&t)
 		r.Tunings = append(r.Tunings, t)
 	}
 	for _, sys := range r.Systems {
 		if places[sys.Name] > 1 {
-			t := Tuning{System: sys.Name, All: true, factors: r.factors, cells: systems[sys.Name], Sigma: unknown, LackOfFit: unknown}
+			t := Tuning{System: sys.Name, All: true, factors: r.factors, cells: systems[sys.Name], Sigma: unknown, BlockSD: unknown, LackOfFit: unknown}
 			r.analyse(&t)
 			r.Tunings = append(r.Tunings, t)
 		}
@@ -274,8 +275,11 @@ func (r *Report) effects(t *Tuning, factors []stats.FactorialFactor, obs []stats
 	}
 	t.Sigma, t.Freedom, t.LackOfFit, t.Absent = Num(fit.Sigma), int(fit.DF), Num(fit.LackOfFit), len(fit.Missing)
 	t.Warnings = append(t.Warnings, fit.Warnings...)
+	if fit.Blocked {
+		t.BlockSD = Num(fit.BlockSD)
+	}
 	if fit.DF == 0 {
-		t.Sigma = unknown
+		t.Sigma, t.BlockSD = unknown, unknown
 	}
 	for _, e := range fit.Effects {
 		x := KnobEffect{Kind: e.Kind, Value: Num(e.Ratio.Mid), Lo: Num(e.Ratio.Lo), Hi: Num(e.Ratio.Hi), P: Num(e.P), PHolm: Num(e.PHolm), Aliases: e.AliasedWith, Warn: e.Ratio.Warn, factors: e.Factors, levels: e.Levels}

@@ -120,16 +120,17 @@ func (Sync) Measure(in Measured) map[string]float64 {
 			put("overhead", wire/bytes)
 		}
 	}
-	delete(m, linksLimit)
-	if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link); line > 0 && in.Load.Metrics[linksLimit] > 0 {
-		put("link_line", line)
-	}
-	line, limited := m["link_line"]
-	replay, replayed := m["replay"]
-	if limited || replayed {
-		put("line", max(line, replay))
-		if took := m["sync_time"]; took > 0 {
-			put("line_share", max(line, replay)/took)
+	links := m[emulatedLinks] > 0
+	delete(m, emulatedLinks)
+	if faults, err := experiment.ParseSyncFaults(in.Cell.Sync.Faults); err == nil && len(faults) == 0 {
+		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link); line > 0 && links {
+			put("link_line", line)
+		}
+		if line := max(m["link_line"], m["replay"]); line > 0 {
+			put("line", line)
+			if took := m["sync_time"]; took > 0 {
+				put("line_share", line/took)
+			}
 		}
 	}
 	put("harness_cpu", in.Usage.HarnessCPU)
@@ -140,8 +141,8 @@ func (Sync) Measure(in Measured) map[string]float64 {
 }
 
 // Names under which a load hands to Measure what is no metric: the size of its
-// chain, and that its links are emulated and without faults.
+// chain, and that its links are emulated.
 const (
-	chainBytes = "chain_bytes"
-	linksLimit = "links_limit"
+	chainBytes    = "chain_bytes"
+	emulatedLinks = "emulated_links"
 )

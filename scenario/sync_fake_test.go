@@ -69,6 +69,7 @@ type fakeFollower struct {
 	hang    func() bool
 	asked   int
 	connect string
+	process *testbed.Process // nil: it has none
 }
 
 func newFakeChains(nodes int) *fakeChains {
@@ -178,7 +179,12 @@ func (c *fakeChains) peers() (all []*fakeFollower) {
 
 func (n *fakeFollower) address() string { return fmt.Sprintf("fake:%d", n.place) + n.connect }
 
-func (n *fakeFollower) Processes() []*testbed.Process { return nil }
+func (n *fakeFollower) Processes() []*testbed.Process {
+	if n.process == nil {
+		return nil
+	}
+	return []*testbed.Process{n.process}
+}
 
 func (n *fakeFollower) Address(context.Context) (string, error) { return n.address(), nil }
 

@@ -21,7 +21,7 @@ func (Sync) Metrics() []record.Metric {
 		{Key: "net_time", Name: "time after the first block", Unit: "s", Better: record.Lower,
 			Help: "time until it can serve less the time to the first block"},
 		{Key: "block_rate", Name: "blocks per second", Unit: "1/s", Better: record.Higher,
-			Help: "blocks beyond those that the poll told of which first told of any, divided by the time from the end of that poll until it had the chain; absent where one poll told of all"},
+			Help: "blocks beyond those that the poll told of which first told of any, divided by the time from the end of that poll until it had the chain: above the rate of the links where other peers had sent blocks by then that the node had not taken in yet; absent where one poll told of all"},
 		{Key: "byte_rate", Name: "bytes of the chain per second", Unit: "B/s", Better: record.Higher,
 			Help: "bytes of these blocks (as many of the chain's as their share of its blocks) divided by the same time"},
 		{Key: "index_lag", Name: "lag of what subscribes", Unit: "s", Better: record.Lower,
@@ -61,7 +61,7 @@ func (Sync) Metrics() []record.Metric {
 		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,
 			Help: "least time in which the chain can cross the links: its bytes divided by the smaller of the rates of all peers that have it together and of the node's own, without the headers of Ethernet, IP and TCP and as measured before the trial, plus a round trip; emulated links that are limited and no faults only"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
-			Help: "the larger of the replay and the load line of the links, of those that there are"},
+			Help: "the larger of the replay and the load line of the links, of those that there are; no faults only"},
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
 			Help: "load line divided by the time until it can serve, as the replay ends when everything has followed, too"},
 		{Key: "ok_rate", Name: "ok", Unit: "ratio", Better: record.Higher,
@@ -183,14 +183,15 @@ func (t *syncTrial) peerMetrics(put func(string, float64), shares map[string]sys
 func (t *syncTrial) noteLimits(load Load) {
 	replay, replayed := load.Metrics["replay"]
 	links := 0.0
-	if ok, _ := t.links.emulated(); ok && len(t.faults) == 0 {
-		load.Metrics[linksLimit] = 1
+	if ok, _ := t.links.emulated(); ok {
+		load.Metrics[emulatedLinks] = 1
 		links = linkLine(t.cell, load.Details, float64(t.chain.Bytes), nil)
 	}
 	line := math.Max(replay, links)
 	switch {
+	case len(t.faults) > 0:
 	case links > 0 && replayed && links > replay:
-		t.notes = append(t.notes, fmt.Sprintf("load line: the links limit (%.3g s for %s; the replay takes %.3g s)", line, experiment.Bytes(t.chain.Bytes), replay))
+		t.notes = append(t.notes, fmt.Sprintf("load line: the links limit (%.3g s for %s; the replay takes %.3g s)", line, experiment.RoughBytes(float64(t.chain.Bytes)), replay))
 	case links > 0 && replayed:
 		t.notes = append(t.notes, fmt.Sprintf("load line: validation limits (the replay takes %.3g s; the links %.3g s)", line, links))
 	}

@@ -136,7 +136,7 @@ func (r *syncRunner) makeChain(ctx context.Context, s *experiment.ResolvedSync) 
 	if chain.Built {
 		what = "chain made"
 	}
-	detail := fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions, experiment.Bytes(chain.Bytes))
+	detail := fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions, experiment.RoughBytes(float64(chain.Bytes)))
 	r.tell("phase", what, detail, time.Since(begun))
 	if chain.Note != "" {
 		r.tell("note", what, chain.Note, 0)
@@ -187,7 +187,7 @@ func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) error {
 		return nil
 	}
 	chain := r.chains[chainSpec(s, r.site.Seed)]
-	r.say(fmt.Sprintf("replaying %d blocks from a local file into a store on %s (%s)", chain.Height, s.Storage, factors(c)))
+	r.say(fmt.Sprintf("replaying %d blocks from a local file (%s)", chain.Height, factors(c)))
 	var seconds, cpu []float64
 	for range soonReplays {
 		one, err := r.replayOnce(ctx, chain, s)

@@ -170,7 +170,7 @@ func (t *syncTrial) serve(ctx context.Context) error {
 	for _, p := range t.peers {
 		t.serving[p.place] = serving{want.chain, p.manner, want.settings}
 	}
-	t.event("phase", "peers serve", fmt.Sprintf("%d blocks at %d peers", t.chain.Height, len(t.peers)), begun, t.now()-begun)
+	t.event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun, t.now()-begun)
 	return nil
 }
 

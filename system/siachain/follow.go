@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"go.sia.tech/core/types"
 	"go.sia.tech/coreutils/syncer"
@@ -20,10 +21,10 @@ import (
 // follower is the fresh node. What it tells is kept where the libraries call it, so
 // that nobody who asks waits for a database, or makes one wait.
 type follower struct {
-	settings settings
-	book     *book
-	store    *chain.Store
-	wallet   *wallet // nil: nothing subscribes
+	book   *book
+	store  *chain.Store
+	wallet *wallet       // nil: nothing subscribes
+	least  time.Duration // the shortest in which a request for blocks times out
 	*running
 
 	tip      atomic.Pointer[types.ChainIndex]
@@ -36,7 +37,7 @@ func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
 	}
-	f := &follower{settings: t.settings, book: newBook(t.peers)}
+	f := &follower{book: newBook(t.peers)}
 	f.store, err = chain.OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{NoSync: !t.settings.sync})
 	if err != nil {
 		return nil, err
@@ -53,6 +54,10 @@ func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
 	cm.OnReorg(func(tip types.ChainIndex) { f.tip.Store(&tip) })
 	if f.wallet, err = openWallet(dir, t.settings, cm, c.Spec.Watched()); err != nil {
 		return nil, err
+	}
+	f.least = t.settings.blocksTimeout
+	if c.Spec.Form == chain.V2 { // a checkpoint comes before the blocks
+		f.least = min(f.least, t.settings.blockTimeout)
 	}
 	h := header(c, t.listen)
 	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f}))

@@ -48,7 +48,7 @@ func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	case "failed to fetch blocks":
 		for _, field := range fields {
 			if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
-				f.book.blame(err, errors.Is(err, os.ErrDeadlineExceeded), min(f.settings.blockTimeout, f.settings.blocksTimeout))
+				f.book.blame(err, errors.Is(err, os.ErrDeadlineExceeded), f.least)
 			}
 		}
 	case "sync failed":

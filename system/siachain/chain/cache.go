@@ -225,7 +225,7 @@ func (c Cache) List() ([]Entry, error) {
 // Remove removes what List calls name, unless it is being made. Processes that
 // serve a chain meanwhile keep its file until they end.
 func (c Cache) Remove(ctx context.Context, name string) error {
-	if name == "" || name != filepath.Base(name) || strings.HasSuffix(name, locked) {
+	if name == "" || name == "." || name == ".." || name != filepath.Base(name) || strings.HasSuffix(name, locked) {
 		return fmt.Errorf("sia-chain: there is no chain %q in %s", name, c.Dir)
 	}
 	path := filepath.Join(c.Dir, name)

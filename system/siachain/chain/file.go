@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
 )
 
 // file is a database file that may be damaged.
@@ -67,6 +68,8 @@ func (f *file) abandon() {
 		f.db.Close()
 	}
 	if f.f != nil {
+		// its mapping, which is lost when opening panics, would keep the lock
+		unix.Flock(int(f.f.Fd()), unix.LOCK_UN)
 		f.f.Close()
 	}
 }

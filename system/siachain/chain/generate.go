@@ -74,7 +74,7 @@ func (g *generator) block() (types.Block, error) {
 	b := types.Block{
 		ParentID:     g.state.Index.ID,
 		Timestamp:    g.state.PrevTimestamps[0].Add(interval),
-		MinerPayouts: []types.SiacoinOutput{{Address: g.stranger(), Value: g.state.BlockReward()}},
+		MinerPayouts: []types.SiacoinOutput{{Address: g.payee(), Value: g.state.BlockReward()}},
 	}
 	if g.spec.Form == V2 {
 		b.V2 = &types.V2BlockData{Height: g.state.Index.Height + 1}
@@ -107,7 +107,7 @@ func (g *generator) payment(p *payer) (outputs []types.SiacoinOutput, fee types.
 	left := p.coin.SiacoinOutput.Value
 	for range 1 + g.random.IntN(3) {
 		amount := types.Siacoins(1).Div64(1000).Mul64(1 + g.random.Uint64N(1_000_000)) // up to 1000 SC
-		outputs = append(outputs, types.SiacoinOutput{Address: g.stranger(), Value: amount})
+		outputs = append(outputs, types.SiacoinOutput{Address: g.payee(), Value: amount})
 		left = left.Sub(amount)
 	}
 	fee = types.Siacoins(1).Div64(1000).Mul64(1 + g.random.Uint64N(100))
@@ -115,8 +115,8 @@ func (g *generator) payment(p *payer) (outputs []types.SiacoinOutput, fee types.
 	return outputs, fee
 }
 
-// stranger draws who is paid: somebody whose address is seen once, or a watched one.
-func (g *generator) stranger() (a types.Address) {
+// payee draws who is paid: somebody whose address is seen once, or a watched one.
+func (g *generator) payee() (a types.Address) {
 	if g.random.Float64() < WatchedShare {
 		return g.watched[g.random.IntN(len(g.watched))]
 	}
@@ -213,8 +213,17 @@ const validated = 100
 
 // generate writes the chain to a store that has its genesis. Headers, weights and
 // rewards of all blocks are validated on the way.
-func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (made, error) {
-	var m made
+func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (m made, err error) {
+	// the library panics where it cannot write
+	defer func() {
+		if r := recover(); r != nil {
+			cause, ok := r.(error)
+			if !ok {
+				panic(r)
+			}
+			err = fmt.Errorf("sia-chain: generate: %w", cause)
+		}
+	}()
 	g := newGenerator(s)
 	g.begin()
 	pad := store.Scratchpad()

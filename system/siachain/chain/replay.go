@@ -182,6 +182,9 @@ func (r *replay) span(ctx context.Context) error {
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
+			if ctx.Err() != nil { // both may have been so
+				return context.Cause(ctx)
+			}
 			if err := r.add(p); err != nil {
 				return err
 			}

@@ -56,7 +56,14 @@ type Store struct {
 func OpenStore(dir string, n *consensus.Network, genesis types.Block, o StoreOptions) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, StoreFile)}
 	if err := guard(s.path, func() error { return s.open(n, genesis, o) }); err != nil {
-		s.file.abandon()
+		guard(s.path, func() error {
+			if s.chainDB != nil {
+				// looking for the tip has begun a transaction, for which closing waits
+				s.chainDB.Scratchpad().Cancel()
+			}
+			s.file.abandon()
+			return nil
+		})
 		return nil, err
 	}
 	return s, nil
@@ -85,7 +92,6 @@ func (s *Store) open(n *consensus.Network, genesis types.Block, o StoreOptions) 
 	var err error
 	s.store, err = chain.NewDBStore(counted{s.chainDB, &s.commits}, n, genesis, nil)
 	if err != nil {
-		s.chainDB.Scratchpad().Cancel() // it may have begun a transaction
 		if other(s.file.db, n) {
 			return fmt.Errorf("%w: %w", ErrOtherGenesis, err)
 		}

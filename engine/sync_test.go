@@ -1,0 +1,481 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// syncConfig is the config of a run of the test's trials, whose caches are its own.
+func syncConfig(t *testing.T, s *syncing, more, repetitions string) Config {
+	t.Helper()
+	t.Setenv(cacheVariable, filepath.Join(t.TempDir(), "cache"))
+	plan, err := planOfSync(more, repetitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{Plan: plan, Systems: []system.System{chains{}}, Scenario: s, Dir: filepath.Join(t.TempDir(), "run")}
+}
+
+// A fresh node and its peers have hosts with links of their own; the fresh one is a
+// process of its trial, counted whole and to its end, the peers go on from trial to
+// trial; a store is on the disk or in memory, and gone when the trial is over.
+func TestSync(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	needTUN(t)
+	peers := map[int]bool{} // process ids
+	var stores []scenario.StoreDir
+	s := &syncing{}
+	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
+		net := s.site.Network
+		// The links are the cell's when a trial begins, and changed for it alone.
+		c, err := net.Check(ctx, 1, 0)
+		if err != nil || c.WantRTT != 0.004 || c.WantRate < 35e6 {
+			t.Errorf("it begins with the link %+v, %v", c, err)
+		}
+		if err := net.Change(ctx, scenario.NetworkChange{Rates: map[int]scenario.Rates{1: {Up: 5e6}}}); err != nil {
+			return nil, err
+		}
+		if c, err = net.Check(ctx, 1, 0); err != nil || c.WantRate > 5e6 {
+			t.Errorf("a slow peer's link: %+v, %v", c, err)
+		}
+		store, err := s.sync(ctx, cell, sink)
+		if err != nil {
+			return nil, err
+		}
+		stores = append(stores, store)
+		if on, err := testbed.FilesystemOf(store.Path); err != nil || (cell.Sync.Storage == ramStorage) != strings.HasPrefix(store.On, "tmpfs of 24 MiB") || cell.Sync.Storage == diskStorage && on.String() != store.On {
+			t.Errorf("%s is on %s, really %s (%v)", cell.Sync.Storage, store.On, on, err)
+		}
+		for i := range cell.Sync.Peers {
+			peers[s.node(1+i).p.PID()] = true
+		}
+		sink.Progress(100, 1000)
+		return map[string]float64{searchMetric: 1}, errorsOf(s.node(0).stop(ctx), store.Remove())
+	}
+	var got system.Deployment
+	cfg := syncConfig(t, s, ", peers: [1, 2], storage: [disk, ram], speeds: list 5Mbit", "1")
+	cfg.Systems = []system.System{chains{&got}}
+	progress := &loads{}
+	cfg.Progress = progress
+	res, err := Run(t.Context(), cfg)
+	if err != nil || res.Trials != 4 || res.Failed > 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	cache, err := ChainCache()
+	if err != nil || !got.Follow || got.Swarm || len(got.Hosts) != 3 || got.Cache != cache || filepath.Dir(cache) != os.Getenv(cacheVariable) {
+		t.Errorf("deployed with %+v; chains are in %s, %v", got, cache, err)
+	}
+	if len(peers) != 2 {
+		t.Errorf("processes of peers: %v", peers)
+	}
+	if progress.most != 100 {
+		t.Errorf("progress of %d blocks", progress.most)
+	}
+	for _, store := range stores {
+		if _, err := os.Lstat(store.Path); !os.IsNotExist(err) {
+			t.Errorf("%s is left: %v", store.Path, err)
+		}
+	}
+	onDisk, _ := testbed.FilesystemOf(os.TempDir())
+	for _, cell := range cfg.Plan.Cells {
+		for _, u := range s.usage[cell.ID] {
+			fresh := u.Nodes[0]
+			if len(u.Nodes) != 3 || fresh.CPU < followerCPU || fresh.CPU > 20*followerCPU || fresh.RSSPeak < followerHolds || fresh.RSSPeak > 4*followerHolds || u.SystemCPU < fresh.CPU {
+				t.Errorf("%s: %+v", cell.ID, u)
+			}
+			switch {
+			case cell.Sync.Storage == ramStorage && fresh.Written >= followerWrites:
+				t.Errorf("%g bytes written to a disk in memory", fresh.Written)
+			case cell.Sync.Storage == diskStorage && !onDisk.Memory() && (fresh.Written < followerWrites || fresh.Written > 2*followerWrites):
+				t.Errorf("%g bytes written, %d are in the store", fresh.Written, followerWrites)
+			}
+			for i, peer := range u.Nodes[1:] {
+				if !(peer.RSSPeak > 0) || peer.RSSPeak > followerHolds {
+					if i < cell.Sync.Peers {
+						t.Errorf("%s: peer %d %+v", cell.ID, i, peer)
+					}
+				}
+			}
+		}
+	}
+	rec, err := record.Open(cfg.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	if got := rec.Meta()["chains"]; got != fmt.Sprintf("%q", cache) {
+		t.Errorf("the record says that chains are in %s", got)
+	}
+	trials, err := rec.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range trials {
+		for _, why := range trial.Invalid {
+			if why == record.ReasonDaemonDied || why == record.ReasonDaemonRestarted {
+				t.Errorf("a fresh node that was halted on purpose makes the trial %s", why)
+			}
+		}
+	}
+	links, err := rec.Links()
+	if err != nil || len(links) == 0 {
+		t.Fatal(links, err)
+	}
+	for _, l := range links {
+		if l.To != "chains-01" || !strings.HasPrefix(l.From, "chains-0") || l.From == l.To {
+			t.Errorf("measured %s → %s", l.From, l.To)
+		}
+	}
+}
+
+func errorsOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loads remembers the most that a trial has told.
+type loads struct {
+	silent
+	most  int64
+	notes []string
+	total []int
+}
+
+func (l *loads) Load(ops, _ int64, _ time.Duration) { l.most = max(l.most, ops) }
+func (l *loads) Note(text string)                   { l.notes = append(l.notes, text) }
+func (l *loads) Begin(_, total int, _ experiment.Cell, _ int, _ bool) {
+	l.total = append(l.total, total)
+}
+
+// A peer that dies unasked makes the trial invalid, and is there again in the next; a
+// fresh node that dies is what the trial is about.
+func TestDeathsInASync(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	needTUN(t)
+	s := &syncing{}
+	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
+		store, err := s.sync(ctx, cell, sink)
+		if err != nil {
+			return nil, err
+		}
+		if sink.Number < 2 {
+			p := s.node(1 - sink.Number).p // first a peer, then the fresh node
+			if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+				return nil, err
+			}
+			<-p.Done()
+			if sink.Number == 0 { // somebody else has taken its place when the trial ends
+				if err := s.node(1).serve(ctx); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return nil, errorsOf(s.node(0).stop(ctx), store.Remove())
+	}
+	cfg := syncConfig(t, s, "", "3")
+	res, err := Run(t.Context(), cfg)
+	if err != nil || res.Trials != 3 || res.Failed > 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	rec, err := record.Open(cfg.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	trials, err := rec.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range trials {
+		noted := slices.ContainsFunc(trial.Notes, func(n string) bool { return strings.HasPrefix(n, "1 of the processes of chains died") })
+		if slices.Contains(trial.Invalid, record.ReasonDaemonDied) != (trial.Block == 0) || noted != (trial.Block < 2) || slices.Contains(trial.Invalid, record.ReasonDaemonRestarted) {
+			t.Errorf("block %d: %v %v", trial.Block, trial.Invalid, trial.Notes)
+		}
+	}
+}
+
+// A run that is killed while a fresh node follows leaves nothing behind.
+func TestKilledSyncLeavesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	needTUN(t)
+	procs := killVictim(t, "sync-victim", "2")
+	count := 0
+	for _, p := range procs {
+		if strings.Contains(p, "node follower") {
+			count++
+		}
+	}
+	if count != 3 {
+		t.Errorf("%d nodes ran: %q", count, procs)
+	}
+}
+
+// A run that searches executes what the search asks for, tells its path, and when it
+// is cut off goes on as it would have.
+func TestSearchingRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	executed := map[string]int{}
+	var order []string
+	cut := -1
+	var cancel context.CancelFunc
+	s := &syncing{}
+	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
+		if cut--; cut == 0 {
+			cancel()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		key := fmt.Sprint(cell.ID, "/", sink.Number)
+		executed[key]++
+		order = append(order, key)
+		v := 10.0
+		if cell.Sync.Peers == 2 {
+			v *= 0.8
+		}
+		if cell.Sync.Storage == ramStorage {
+			v *= 0.5
+		}
+		noise := float64(trialSeed(7, cell.ID, sink.Number)%1000) / 1e5
+		return map[string]float64{searchMetric: v * (1 + noise)}, nil
+	}
+	config := func() Config {
+		cfg := syncConfig(t, s, ", peers: [1, 2], storage: [disk, ram], search: {budget: 1h}", "{min: 3, max: 5}")
+		// A link that measures off, or is late, would make a trial invalid.
+		cfg.Plan.Experiment.Link.Emulator = "none"
+		cfg.Plan.Experiment.Limits.Others = math.MaxInt16 // in an instant others may seem to use more than all of the machine
+		for i := range cfg.Plan.Cells {
+			cfg.Plan.Cells[i].Link = experiment.ResolvedLink{Tolerance: 100, Emulator: "none"}
+		}
+		return cfg
+	}
+	whole := config()
+	progress := &loads{}
+	whole.Progress = progress
+	if res, err := Run(t.Context(), whole); err != nil || res.Failed > 0 || res.Complete {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	want, wantOrder := searchOf(t, whole.Dir), order
+	needValid(t, whole.Dir)
+	best, _, _ := (&run{plan: whole.Plan}).cellAndUse(want.Best)
+	if best.Sync == nil || best.Sync.Peers != 2 || best.Sync.Storage != ramStorage || want.Ended != record.SearchNoGain || len(want.Races) != 4 || want.Trials != len(order) {
+		t.Errorf("found %+v", want)
+	}
+	if n := len(wantOrder); n < 9 || n > 12 || len(progress.total) != n || slices.Min(progress.total) < n {
+		t.Errorf("%d trials, of at most %v", n, progress.total)
+	}
+	if !slices.ContainsFunc(progress.notes, func(n string) bool { return strings.Contains(n, "sync.storage ram against disk: faster, 0.5") }) {
+		t.Errorf("told %q", progress.notes)
+	}
+
+	executed, order, cut = map[string]int{}, nil, 6
+	cfg := config()
+	for session := range 3 {
+		ctx, stop := context.WithCancel(t.Context())
+		cancel = stop
+		res, err := Run(ctx, cfg)
+		stop()
+		if err != nil || res.Interrupt != (session == 0) || res.Complete != (session == 2) {
+			t.Fatalf("session %d: %+v, %v", session, res, err)
+		}
+		cfg.Resume = true
+	}
+	got := searchOf(t, cfg.Dir)
+	needValid(t, cfg.Dir)
+	if !slices.Equal(order, wantOrder) {
+		t.Errorf("executed %v, without a cut %v", order, wantOrder)
+	}
+	got.Spent = want.Spent
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	rec, err := record.Open(cfg.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	events, err := rec.Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, e := range events {
+		if e.Kind == searchEvent {
+			seen[e.What]++
+		}
+	}
+	if want := map[string]int{searchTrial: len(order), searchRace: len(got.Races), searchEnded: 1, searchPreparation: 1}; !cmp.Equal(seen, want) {
+		t.Errorf("events %v, want %v", seen, want)
+	}
+}
+
+// needValid ends a test whose trials the machine has spoilt: what follows from them
+// is not what is tested.
+func needValid(t *testing.T, dir string) {
+	t.Helper()
+	rec, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	trials, err := rec.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range trials {
+		if len(trial.Invalid) > 0 {
+			t.Skipf("the machine is too busy: %s, block %d is invalid: %v", trial.Cell, trial.Block, trial.Invalid)
+		}
+	}
+}
+
+func searchOf(t *testing.T, dir string) record.Search {
+	t.Helper()
+	rec, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	all, err := rec.Search()
+	if err != nil || len(all) != 1 {
+		b, _ := json.Marshal(all)
+		t.Fatalf("%s, %v", b, err)
+	}
+	return all[0]
+}
+
+// What the machine has is compared with what the plan asks for, before anything runs.
+func TestPreconditionsOfChains(t *testing.T) {
+	cfg := syncConfig(t, &syncing{}, ", peers: [1, 3], storage: [disk, ram]", "2")
+	need := nodeMemory(cfg)
+	largest := storeBytes(cfg.Plan.Cells[0])
+	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want || len(need.parts) != 2 {
+		t.Errorf("memory %+v, want %g", need, want)
+	}
+	if got := need.over(need.bytes - 1); len(got) != 1 || !got[0].Blocking || !strings.Contains(got[0].What, "a RAM disk for the largest store takes about") {
+		t.Errorf("too little memory: %+v", got)
+	}
+	disk := slices.DeleteFunc(slices.Clone(cfg.Plan.Cells), func(c experiment.Cell) bool { return c.Sync.Storage == ramStorage })
+	all := cfg.Plan.Cells
+	cfg.Plan.Cells = disk
+	if need := nodeMemory(cfg); need.bytes != 4*float64(chains{}.Info().NodeMemory) {
+		t.Errorf("without a RAM disk %+v", need)
+	}
+	cfg.Plan.Cells = all
+	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) > 0 {
+		t.Errorf("a small chain: %+v", got)
+	}
+	for i := range cfg.Plan.Cells {
+		cfg.Plan.Cells[i].Estimate.Bytes = 1 << 60
+	}
+	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) != 2 || !strings.Contains(got[1].Hint, cacheVariable) {
+		t.Errorf("an exbibyte: %+v", got)
+	}
+	if got := Blocking(checkMemory(t.Context(), cfg)); len(got) != 1 {
+		t.Errorf("an exbibyte in memory: %+v", got)
+	}
+	// Where chains are kept is told, and must be writable.
+	if got := checkChains(t.Context(), cfg); len(got) != 1 || got[0].Blocking || !strings.Contains(got[0].What, os.Getenv(cacheVariable)) {
+		t.Errorf("chains: %+v", got)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(cacheVariable, file)
+	if got := checkChains(t.Context(), cfg); len(got) != 1 || !got[0].Blocking {
+		t.Errorf("chains in a file: %+v", got)
+	}
+	t.Setenv(cacheVariable, "")
+	t.Setenv("XDG_CACHE_HOME", "/somewhere")
+	if dir, err := ChainCache(); err != nil || dir != "/somewhere/plimsoll/chains" {
+		t.Errorf("the user's cache: %s, %v", dir, err)
+	}
+	if got := checkChains(t.Context(), swarmConfig(t, 2, "")); got != nil {
+		t.Errorf("a swarm has chains: %+v", got)
+	}
+}
+
+// A disk that is in memory is worth a word; when it is what a RAM disk is compared
+// with, nothing runs.
+func TestDiskInMemory(t *testing.T) {
+	tmpfs := testbed.Filesystem{Type: "tmpfs", Source: "tmpfs"}
+	for _, compared := range []bool{false, true} {
+		got := memoryForDisk(tmpfs, "/tmp", compared)
+		if len(got) != 1 || got[0].Blocking != compared || !strings.Contains(got[0].What, "/tmp, which is tmpfs") || !strings.Contains(got[0].Hint, "TMPDIR") {
+			t.Errorf("compared %v: %+v", compared, got)
+		}
+		if got := memoryForDisk(testbed.Filesystem{Type: "ext4", Source: "/dev/sda1"}, "/tmp", compared); got != nil {
+			t.Errorf("a disk: %+v", got)
+		}
+	}
+	if on, err := testbed.FilesystemOf("/dev/shm"); err == nil && on.Memory() {
+		t.Setenv("TMPDIR", "/dev/shm")
+		cfg := syncConfig(t, &syncing{}, ", storage: [disk, ram]", "2")
+		if got := Blocking(checkStorage(t.Context(), cfg)); len(got) != 1 {
+			t.Errorf("stores in /dev/shm: %+v", got)
+		}
+	}
+}
+
+// What changes links needs an emulator, and there is time for all that a trial does.
+func TestLinksAndTimeOfChains(t *testing.T) {
+	for more, want := range map[string][2]bool{
+		"":                                     {false, false},
+		", speeds: lognormal 8Mbit x3":         {true, false},
+		", peers: 2, trouble: 1 silent":        {false, false},
+		", peers: 2, trouble: 1 at 500kbit":    {true, false},
+		", faults: cut node at 50% for 2s":     {true, true},
+		", faults: rate 1Mbit of peers at 50%": {true, false},
+		", faults: crash node at 50% for 2s":   {false, false},
+	} {
+		cfg := syncConfig(t, &syncing{}, more, "2")
+		if changes, cuts := plansChanges(cfg.Plan); changes != want[0] || cuts != want[1] {
+			t.Errorf("%q: changes %v, cuts %v", more, changes, cuts)
+		}
+	}
+	limits := experiment.Limits{Start: experiment.Duration(10 * time.Second)}
+	of := func(more string) time.Duration {
+		return nodesTime(syncConfig(t, &syncing{}, more, "2").Plan.Cells[0], limits)
+	}
+	if one, three := of(""), of(", peers: 3"); one < 20*time.Second || three-one != 20*time.Second {
+		t.Errorf("%s with one peer, %s with three", one, three)
+	}
+	if more := of(", faults: crash peers at 50%") - of(""); more < 10*time.Second {
+		t.Errorf("%s for starting peers again", more)
+	}
+	if names := hostNames("a", syncConfig(t, &syncing{}, ", peers: [1, 3]", "2").Plan.Cells); !slices.Equal(names, []string{"a-01", "a-02", "a-03", "a-04"}) {
+		t.Errorf("hosts %q", names)
+	}
+	if math.IsNaN(storeBytes(experiment.Cell{})) {
+		t.Error("a store of nothing")
+	}
+}
