@@ -196,6 +196,10 @@ func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) error {
 			r.tell("note", "replay left out", skip.Why, 0)
 			return nil
 		}
+		if errors.Is(err, system.ErrNoReplay) {
+			r.tell("note", "replay left out", err.Error(), 0)
+			return nil
+		}
 		if err != nil {
 			return r.unfit("replay the chain", err)
 		}
