@@ -25,10 +25,6 @@ const (
 	// and, perhaps, something subscribes to them: which option decides about that
 	// is not known here.
 	followWork = 2.0
-	// storeBytes is how many bytes a node's store has for each byte of a chain, and
-	// leastStore what an empty one has.
-	storeBytes = 7.0
-	leastStore = 16 << 20
 	// startFollow is the time from the start of a fresh node to its first block,
 	// its own waits aside. Seconds.
 	startFollow = 1.5

@@ -169,22 +169,13 @@ func factors(c experiment.Cell) string {
 	return "the default"
 }
 
-// What a RAM disk has beyond what the store is to take at most.
-const (
-	storeSafety = 1.25
-	storeMargin = 64 << 20
-	// storeUnknown stands for the size of a store that is not known, by the bytes of
-	// its chain.
-	storeUnknown = 6
-)
-
 // storeSize is the size of a RAM disk for a node that has all of a chain.
 func storeSize(chain system.Chain) int64 {
-	disk := chain.Disk
+	disk := float64(chain.Disk)
 	if disk <= 0 {
-		disk = storeUnknown * chain.Bytes
+		disk = experiment.StoreBytes(float64(chain.Bytes))
 	}
-	return int64(storeSafety*float64(disk)) + storeMargin
+	return int64(experiment.RAMDiskBytes(disk))
 }
 
 // store makes the directory of a fresh node's store. Where there is no memory for

@@ -621,7 +621,7 @@ func TestSyncPrepare(t *testing.T) {
 		if did, err := w.runner.Ready(t.Context(), w.cell); !did || err != nil || len(w.c.replays) != 1 {
 			t.Errorf("%d replays of 5 s, %v", len(w.c.replays), err)
 		}
-		if _, bytes := (Sync{}).Prepares([]experiment.Cell{{Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}, {Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}}); bytes != 400 {
+		if _, bytes := (Sync{}).Prepares([]experiment.Cell{{Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}, {Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}}); bytes != 200+int64(experiment.StoreBytes(100)) {
 			t.Errorf("one chain of 100 bytes needs %d", bytes)
 		}
 	})
