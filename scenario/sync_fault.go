@@ -118,8 +118,9 @@ func (t *syncTrial) crash(f *syncFault) error {
 func (t *syncTrial) forgetLife() {
 	n := &t.fresh
 	n.commits = addTold(n.commits, n.last.Commits)
+	n.timedOut, n.failed = addTold(n.timedOut, n.last.TimedOut), addTold(n.failed, n.last.Failed)
 	n.shares = t.sharesNow()
-	n.last.Commits, n.last.Peers = 0, nil
+	n.last.Commits, n.last.TimedOut, n.last.Failed, n.last.Peers = 0, 0, 0, nil
 }
 
 // revive starts what a fault has killed again: peers on the chain that they had,
