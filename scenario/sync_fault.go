@@ -139,7 +139,7 @@ func (t *syncTrial) revive(f *syncFault) error {
 			t.notes = append(t.notes, fmt.Sprintf("the peer %s was not started again: %s", p.name, shorten(err)))
 		default:
 			p.down = false
-			t.serving[p.place] = serving{t.chain.ID, p.manner, settingsText(t.settings)}
+			t.serving[p.place] = t.chain.ID
 			t.mourn(p.node, p.place, p)
 			t.event("node", "started again", p.name, now, now-begun)
 		}

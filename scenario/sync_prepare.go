@@ -24,19 +24,13 @@ type syncRunner struct {
 	names   []string
 	chains  map[system.ChainSpec]system.Chain
 	replays map[string]system.Replayed // by replayKey
-	serving map[int]serving            // what each host serves, by place
-}
-
-// serving is what a peer serves.
-type serving struct {
-	chain, manner string
-	settings      string
+	serving map[int]string             // the chain that each host serves, by place
 }
 
 // Prepare implements Scenario: it makes the chains and replays them.
 func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
 	r := &syncRunner{
-		site: site, chains: map[system.ChainSpec]system.Chain{}, replays: map[string]system.Replayed{}, serving: map[int]serving{},
+		site: site, chains: map[system.ChainSpec]system.Chain{}, replays: map[string]system.Replayed{}, serving: map[int]string{},
 	}
 	if err := r.findNodes(cells); err != nil {
 		return nil, err

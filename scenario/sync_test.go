@@ -490,7 +490,7 @@ func TestSyncCancelled(t *testing.T) {
 }
 
 // TestSyncPeersGoOn: from trial to trial, while they serve the same; those that are
-// not needed are halted when they would serve something else.
+// not needed are halted when they serve another chain, and not for a setting.
 func TestSyncPeersGoOn(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 3, nil)
@@ -501,7 +501,10 @@ func TestSyncPeersGoOn(t *testing.T) {
 		vary := one
 		vary.Vary = map[string]string{"batch": "10"}
 		other.Sync = &vary
-		if err := w.prepare(w.cell, few, other); err != nil {
+		longer, long := w.cell, one
+		long.Blocks++
+		longer.Sync = &long
+		if err := w.prepare(w.cell, few, other, longer); err != nil {
 			t.Fatal(err)
 		}
 		whole := w.cell
@@ -512,8 +515,10 @@ func TestSyncPeersGoOn(t *testing.T) {
 			{whole, [3]int{1, 1, 1}, [3]int{}},
 			{whole, [3]int{1, 1, 1}, [3]int{}},
 			{few, [3]int{1, 1, 1}, [3]int{}},
-			{other, [3]int{2, 1, 1}, [3]int{0, 1, 1}},
-			{whole, [3]int{3, 2, 2}, [3]int{0, 1, 1}},
+			{other, [3]int{2, 1, 1}, [3]int{}},
+			{whole, [3]int{3, 1, 1}, [3]int{}},
+			{longer, [3]int{4, 1, 1}, [3]int{0, 1, 1}},
+			{whole, [3]int{5, 2, 2}, [3]int{0, 1, 1}},
 		} {
 			w.cell = c.cell
 			w.run()
