@@ -25,12 +25,13 @@ type syncRunner struct {
 	chains  map[system.ChainSpec]system.Chain
 	replays map[string]system.Replayed // by replayKey
 	serving map[int]string             // the chain that each host serves, by place
+	keeps   map[string]int             // stores that were kept, by class
 }
 
 // Prepare implements Scenario: it makes the chains and replays them.
 func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
 	r := &syncRunner{
-		site: site, chains: map[system.ChainSpec]system.Chain{}, replays: map[string]system.Replayed{}, serving: map[int]string{},
+		site: site, chains: map[system.ChainSpec]system.Chain{}, replays: map[string]system.Replayed{}, serving: map[int]string{}, keeps: map[string]int{},
 	}
 	if err := r.findNodes(cells); err != nil {
 		return nil, err
