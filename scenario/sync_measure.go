@@ -59,7 +59,7 @@ func (Sync) Metrics() []record.Metric {
 		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the process in that time, likewise"},
 		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,
-			Help: "least time in which the chain can cross the links: its bytes divided by the smaller of the rates of all peers that have it together and of the node's own, without the headers of Ethernet, IP and TCP and as measured before the trial, plus a round trip; emulated links that are limited and no faults only"},
+			Help: "least time in which the chain can cross the links: its bytes divided by the smaller of the rates of all peers that have it together and of the node's own, without the headers of Ethernet, IP and TCP, plus a round trip; rates are corrected by what was measured before the trial, those of speeds or trouble by what was measured on the path of one of these peers; emulated links that are limited and no faults only"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
 			Help: "the larger of the replay and the load line of the links, of those that there are; no faults only"},
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
@@ -82,7 +82,7 @@ func (t *syncTrial) loaded(cpu float64) Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	shares := t.sharesNow()
-	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Metrics: map[string]float64{}}
+	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Metrics: map[string]float64{}, Links: t.checks}
 	put := numbers(load.Metrics)
 	if !t.attached() {
 		load.Details = t.peerDetails(shares)
@@ -186,7 +186,7 @@ func (t *syncTrial) noteLimits(load Load) {
 	links := 0.0
 	if ok, _ := t.links.emulated(); ok {
 		load.Metrics[emulatedLinks] = 1
-		links = linkLine(t.cell, load.Details, float64(t.chain.Bytes), nil)
+		links = linkLine(t.cell, load.Details, float64(t.chain.Bytes), nil, t.checks)
 	}
 	line := math.Max(replay, links)
 	switch {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -26,12 +27,13 @@ type syncRunner struct {
 	replays map[string]system.Replayed // by replayKey
 	serving map[int]string             // the chain that each host serves, by place
 	keeps   map[string]int             // stores that were kept, by class
+	checked map[peerPath]record.LinkCheck
 }
 
 // Prepare implements Scenario: it makes the chains and replays them.
 func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
 	r := &syncRunner{
-		site: site, chains: map[system.ChainSpec]system.Chain{}, replays: map[string]system.Replayed{}, serving: map[int]string{}, keeps: map[string]int{},
+		site: site, chains: map[system.ChainSpec]system.Chain{}, replays: map[string]system.Replayed{}, serving: map[int]string{}, keeps: map[string]int{}, checked: map[peerPath]record.LinkCheck{},
 	}
 	if err := r.findNodes(cells); err != nil {
 		return nil, err

@@ -130,8 +130,11 @@ func TestSyncLine(t *testing.T) {
 			if w.m["line"] != max(line, 1) || w.m["chain_time"] < bits {
 				t.Errorf("%+v: %v", c, w.m)
 			}
-			// What was measured through the link corrects the line.
-			slow := Sync{}.Measure(Measured{Cell: w.cell, Load: w.load, Link: &record.LinkCheck{WantRate: 1e6, Rate: 0.5e6, RTT: 0.04}})
+			// What was measured through the links corrects the line.
+			half := record.LinkCheck{WantRate: 1e6, Rate: 0.5e6, RTT: 0.04}
+			load := w.load
+			load.Links = []record.LinkCheck{half}
+			slow := Sync{}.Measure(Measured{Cell: w.cell, Load: load, Link: &half})
 			if got := slow["link_line"]; math.Abs((got-0.04)/(line-0.04)-2) > 1e-6 {
 				t.Errorf("at half the rate %v, at the whole %v", got, line)
 			}

@@ -26,6 +26,7 @@ type syncTrial struct {
 	faults   []*syncFault
 	store    StoreDir
 	kept     bool // the store stays where it is, to be looked at
+	checks   []record.LinkCheck
 
 	fresh freshNode // under the lock of the course
 }
@@ -139,7 +140,7 @@ func (t *syncTrial) ready(ctx context.Context) error {
 	if err := t.links.apply(ctx); err != nil {
 		return t.failed("shape the links", err)
 	}
-	return nil
+	return t.checkPeer(ctx)
 }
 
 // serve makes the peers of the trial serve, a few at a time. Those that serve the
