@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -23,20 +24,16 @@ type syncRunner struct {
 	names   []string
 	chains  map[system.ChainSpec]system.Chain
 	replays replays
-	serving map[int]serving // what each host serves, by place
-}
-
-// serving is what a peer serves.
-type serving struct {
-	chain, manner string
-	settings      string
+	serving map[int]string // the chain that each host serves, by place
+	keeps   map[string]int // stores that were kept, by class
+	checked map[peerPath]record.LinkCheck
 }
 
 // Prepare implements Scenario: it makes the chains. They are replayed cell by cell,
 // see Ready.
 func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
 	r := &syncRunner{
-		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]serving{},
+		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{}, keeps: map[string]int{}, checked: map[peerPath]record.LinkCheck{},
 	}
 	if err := r.findNodes(cells); err != nil {
 		return nil, err

@@ -131,8 +131,11 @@ func TestSyncLine(t *testing.T) {
 			if w.m["line"] != max(line, 1) || w.m["chain_time"] < bits {
 				t.Errorf("%+v: %v", c, w.m)
 			}
-			// What was measured through the link corrects the line.
-			slow := Sync{}.Measure(Measured{Cell: w.cell, Load: w.load, Link: &record.LinkCheck{WantRate: 1e6, Rate: 0.5e6, RTT: 0.04}})
+			// What was measured through the links corrects the line.
+			half := record.LinkCheck{WantRate: 1e6, Rate: 0.5e6, RTT: 0.04}
+			load := w.load
+			load.Links = []record.LinkCheck{half}
+			slow := Sync{}.Measure(Measured{Cell: w.cell, Load: load, Link: &half})
 			if got := slow["link_line"]; math.Abs((got-0.04)/(line-0.04)-2) > 1e-6 {
 				t.Errorf("at half the rate %v, at the whole %v", got, line)
 			}
@@ -491,7 +494,7 @@ func TestSyncCancelled(t *testing.T) {
 }
 
 // TestSyncPeersGoOn: from trial to trial, while they serve the same; those that are
-// not needed are halted when they would serve something else.
+// not needed are halted when they serve another chain, and not for a setting.
 func TestSyncPeersGoOn(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 3, nil)
@@ -502,7 +505,10 @@ func TestSyncPeersGoOn(t *testing.T) {
 		vary := one
 		vary.Vary = map[string]string{"batch": "10"}
 		other.Sync = &vary
-		if err := w.prepare(w.cell, few, other); err != nil {
+		longer, long := w.cell, one
+		long.Blocks++
+		longer.Sync = &long
+		if err := w.prepare(w.cell, few, other, longer); err != nil {
 			t.Fatal(err)
 		}
 		whole := w.cell
@@ -513,8 +519,10 @@ func TestSyncPeersGoOn(t *testing.T) {
 			{whole, [3]int{1, 1, 1}, [3]int{}},
 			{whole, [3]int{1, 1, 1}, [3]int{}},
 			{few, [3]int{1, 1, 1}, [3]int{}},
-			{other, [3]int{2, 1, 1}, [3]int{0, 1, 1}},
-			{whole, [3]int{3, 2, 2}, [3]int{0, 1, 1}},
+			{other, [3]int{2, 1, 1}, [3]int{}},
+			{whole, [3]int{3, 1, 1}, [3]int{}},
+			{longer, [3]int{4, 1, 1}, [3]int{0, 1, 1}},
+			{whole, [3]int{5, 2, 2}, [3]int{0, 1, 1}},
 		} {
 			w.cell = c.cell
 			w.run()
