@@ -261,6 +261,49 @@ func TestSyncTellsTheShapeOfANumber(t *testing.T) {
 	}
 }
 
+// A timeout so short that no node ever serves is the left arm of the U, not a level
+// to be left out; one failure among many shows nothing.
+func TestSyncShapeCountsNodesThatNeverServed(t *testing.T) {
+	shape := func(times map[float64]float64, stalled map[float64]int) *NumberShape {
+		t.Helper()
+		r := syncTruth{file: strings.Replace(timeoutFile, "[none, 2 silent]", "[2 silent]", 1), node: func(c *experiment.Cell, block int, f *newcomer) {
+			v, _ := c.Factor("sync.vary.send_blocks_timeout")
+			f.serve *= times[v.Number] / syncDefault
+			f.chain = f.serve * 0.95
+			if block < stalled[v.Number] {
+				f.outcome, f.class, f.height, f.serve = record.Stalled, "stalled", 0.1, 30
+			}
+		}}.build(t)
+		if len(r.Shapes) != 1 {
+			t.Fatalf("%d shapes", len(r.Shapes))
+		}
+		return &r.Shapes[0]
+	}
+	rising := map[float64]float64{2: 9.5, 10: 10, 30: 11, 60: 12, 180: 20}
+	for _, c := range []struct {
+		what    string
+		times   map[float64]float64
+		stalled map[float64]int
+		want    string
+		words   string
+	}{
+		{"the lowest never serves", rising, map[float64]int{2: 6}, stats.UShape, "too little and too much"},
+		{"the two lowest never serve, times of two levels are left and one is too long", rising, map[float64]int{2: 6, 10: 6, 60: 6}, stats.UShape, "too little and too much"},
+		{"it often stalls", rising, map[float64]int{2: 4}, stats.UShape, "too little and too much"},
+		{"all that serve are alike", map[float64]float64{2: 10, 10: 10, 30: 10, 60: 10, 180: 10}, map[float64]int{2: 6}, stats.FallingShape, "less is shown to be worse"},
+		{"the highest never serves", map[float64]float64{2: 10, 10: 10, 30: 10, 60: 10, 180: 10}, map[float64]int{180: 6}, stats.RisingShape, "more is shown to be worse"},
+		{"one failure shows nothing", map[float64]float64{2: 20, 10: 10, 30: 11, 60: 12, 180: 20}, map[float64]int{2: 1}, stats.RisingShape, "more is shown to be worse"},
+	} {
+		n := shape(c.times, c.stalled)
+		if n.Shape != c.want || !strings.Contains(n.words(), c.words) {
+			t.Errorf("%s: %s: %s; %s", c.what, n.Shape, n.words(), n.Why)
+		}
+		if n.From < 10 && c.stalled[2] == 6 {
+			t.Errorf("%s: the best is said to be from %v on, where nothing served", c.what, n.From)
+		}
+	}
+}
+
 const fractionFile = `
 scenario: sync
 systems: [ledger]
