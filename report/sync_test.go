@@ -168,6 +168,56 @@ func TestSyncCountsNodesThatNeverServed(t *testing.T) {
 	text(t, all, 80)
 }
 
+// A knob that makes most nodes stall and speeds up the others is not shown to be
+// faster; one that has nothing to do with it still is. What was not considered is not
+// counted among what the best was chosen from.
+func TestSyncEffectsAreNotThoseOfSurvivors(t *testing.T) {
+	r := syncTruth{node: func(c *experiment.Cell, block int, f *newcomer) {
+		if is(c, "sync.vary.timeouts", "short") {
+			f.serve *= 0.5
+			f.chain *= 0.5
+			if block < 4 {
+				f.outcome, f.class, f.height, f.serve = record.Stalled, "stalled", 0.4, 30
+			}
+		}
+	}}.build(t)
+	keepPage(t, r, "sync-survivors")
+	tu := &r.Tunings[0]
+	e := effectNamed(t, tu, "timeouts short")
+	if e.Shown || !e.Survivors || !strings.HasPrefix(e.words(), "~ ") || !strings.Contains(e.Warn, "16 of 24 with timeouts short, 0 of 24 with timeouts default") {
+		t.Errorf("%s: shown %v, %q", e.words(), e.Shown, e.Warn)
+	}
+	for _, row := range r.effectsTable().Rows {
+		for _, cell := range row {
+			if row[1].Text == "timeouts short" && cell.Tone == Good {
+				t.Errorf("the table calls it faster: %+v", row)
+			}
+		}
+	}
+	if e := effectNamed(t, tu, "subscriber none"); !e.Shown || e.Survivors {
+		t.Errorf("subscriber none: %s, %q", e.words(), e.Warn)
+	}
+	if tu.Cells != 8 || tu.Whole != 4 {
+		t.Errorf("%d cells, %d whole", tu.Cells, tu.Whole)
+	}
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "best" })
+	if words := r.Findings[i].Evidence[0]; !strings.Contains(words, "of 4 configurations (4 more not considered") {
+		t.Error(words)
+	}
+	// Nor is a knob without an effect on survivors one to be left as it is.
+	r = syncTruth{noise: 0.005, node: func(c *experiment.Cell, block int, f *newcomer) {
+		if is(c, "sync.vary.timeouts", "short") {
+			f.serve, f.chain = f.serve/truthTimeouts, f.chain/truthTimeouts
+			if block < 4 {
+				f.outcome, f.class, f.height, f.serve = record.Stalled, "stalled", 0.4, 30
+			}
+		}
+	}}.build(t)
+	if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "no-gain" }); i >= 0 && strings.Contains(strings.Join(r.Findings[i].Evidence, "\n"), "timeouts short") {
+		t.Errorf("to be left as they are: %v", r.Findings[i].Evidence)
+	}
+}
+
 // Nothing may be made of noise.
 func TestSyncShowsNothingWhereThereIsNothing(t *testing.T) {
 	r := syncTruth{noise: 0.05, node: func(c *experiment.Cell, _ int, f *newcomer) {

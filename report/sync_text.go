@@ -84,6 +84,9 @@ func (r *Report) effectTexts(tu *Tuning) textTable {
 				share = percent(float64(s.Share))
 			}
 		}
+		if e.Survivors {
+			t.below = append(t.below, e.name()+": "+e.Warn+".")
+		}
 		t.rows = append(t.rows, []string{clip(e.name(), 60), ratio, interval, chance(e.PHolm).Text, share})
 	}
 	return t
