@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -157,13 +158,22 @@ func boughtFound(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// shareWords is a part of the gain with its interval.
+// shareWords is a part of the gain with its interval. A change that costs time has a
+// negative one: all of them add up to the whole.
 func (s *BoughtStep) shareWords() string {
-	w := percent(float64(s.Share))
+	w := s.shareText()
 	if s.ShareLo.Known() && s.ShareHi.Known() {
-		w += fmt.Sprintf(" (%.0f–%.0f)", 100*s.ShareLo, 100*s.ShareHi)
+		w += fmt.Sprintf(" (%s…%s)", minus(100*s.ShareLo), minus(100*s.ShareHi))
 	}
 	return w
+}
+
+// shareText is the part alone.
+func (s *BoughtStep) shareText() string { return minus(100*s.Share) + " %" }
+
+// minus is a whole number with the sign that texts have.
+func minus(v Num) string {
+	return strings.Replace(strconv.FormatFloat(math.Round(float64(v))+0, 'f', 0, 64), "-", "−", 1)
 }
 
 // givenWords say what a level does, once where the other factor is at its default
@@ -399,7 +409,7 @@ func uselessPeers(r *Report) []Finding {
 			words = append(words, plural(int64(math.Round(timeouts)), "timeout", "timeouts"))
 		}
 		if again > 0 {
-			words = append(words, plural(int64(math.Round(again)), "request", "requests")+" beyond the least needed")
+			words = append(words, plural(int64(math.Round(again)), "request", "requests")+" in vain, timeouts among them")
 		}
 		if useful < 1 {
 			words = append(words, percent(useful)+" of the peers useful")

@@ -218,6 +218,53 @@ func TestSyncEffectsAreNotThoseOfSurvivors(t *testing.T) {
 	}
 }
 
+// What gains alone and nothing more on top of the others is not said to gain nothing.
+func TestSyncRisksKnowWhatGainsAlone(t *testing.T) {
+	r := syncTruth{}.build(t)
+	tu := &r.Tunings[0]
+	step := func(path string) *BoughtStep {
+		for i := range tu.Steps {
+			if tu.Steps[i].To.Path == path {
+				return &tu.Steps[i]
+			}
+		}
+		return nil
+	}
+	words := func() string {
+		t.Helper()
+		return strings.Join(risks(r)[0].Evidence, "\n")
+	}
+	// Whether noise put the RAM disk into the best or not: let it be the best's last step.
+	tu.best = configuration(t, r, "storage ram, subscriber none, timeouts short").cell
+	if step("sync.storage") == nil {
+		tu.Steps = append(tu.Steps, BoughtStep{To: Level{Path: "sync.storage"}, Value: 1})
+	}
+	step("sync.storage").Shown = false
+	if w := words(); !strings.Contains(w, "on top of the others") || strings.Contains(w, "not shown to gain anything") {
+		t.Error(w)
+	}
+	effectNamed(t, tu, "storage ram").Shown = false
+	if w := words(); !strings.Contains(w, "not shown to gain anything here") {
+		t.Error(w)
+	}
+}
+
+// Shares that add up have negative ones among them.
+func TestSyncShareInWords(t *testing.T) {
+	for _, c := range []struct {
+		share, lo, hi Num
+		want          string
+	}{
+		{-0.0337, -0.28, 0.21, "−3 % (−28…21)"},
+		{0.647, unknown, unknown, "65 %"},
+		{-0.001, -0.002, 0.004, "0 % (0…0)"},
+	} {
+		if got := (&BoughtStep{Share: c.share, ShareLo: c.lo, ShareHi: c.hi}).shareWords(); got != c.want {
+			t.Errorf("%v: %s, want %s", c.share, got, c.want)
+		}
+	}
+}
+
 // Nothing may be made of noise.
 func TestSyncShowsNothingWhereThereIsNothing(t *testing.T) {
 	r := syncTruth{noise: 0.05, node: func(c *experiment.Cell, _ int, f *newcomer) {
