@@ -67,8 +67,8 @@ func bytesText(v float64) string {
 // parameters; what cells miss the model by, beyond what replicates differ by;
 // and what trials differ by. For the latter the normal distribution is not
 // relied on where there are replicates enough to see its tails, see reach. The
-// choice of segments is taken as right. No interval, with the reason, where the
-// model is not asked in vain only (see [CostModel.Supports]).
+// choice of segments is taken as right. Where the model must not be asked (see
+// [CostModel.Supports]) there is no interval, and a reason.
 func (m CostModel) PredictInterval(rtt, size float64, trials int, conf float64) Interval {
 	if err := m.Supports(rtt, size); err != nil {
 		return unknown(m.Points, err.Error())
@@ -79,14 +79,13 @@ func (m CostModel) PredictInterval(rtt, size float64, trials int, conf float64) 
 		return unknown(m.Points, "no interval: the cells leave nothing over to tell the error of the model")
 	}
 	spread := m.fit.spreadAt(rtt, size)
-	reach := m.fit.reach(conf)
+	below, above := m.fit.reach(conf)
 	if trials > 2 { // a median: the tails are cut off
-		reach = distuv.UnitNormal.Quantile((1+conf)/2) * math.Sqrt(medianVariance(trials))
-	} else {
-		reach *= math.Sqrt(medianVariance(trials))
+		below = distuv.UnitNormal.Quantile((1 + conf) / 2)
+		above = below
 	}
-	half = math.Hypot(half, reach*spread)
-	return noise.around(m.Predict(rtt, size), half, half, conf, m.Points)
+	spread *= math.Sqrt(medianVariance(trials))
+	return noise.around(m.Predict(rtt, size), math.Hypot(half, below*spread), math.Hypot(half, above*spread), conf, m.Points)
 }
 
 // around is the interval from so far below to so far above a time, on the scale.
@@ -186,14 +185,16 @@ func (f *costFit) spreadAt(rtt, size float64) float64 {
 // interval off them instead of a distribution.
 const enoughForTails = 40
 
-// reach is how many spreads a trial may lie from its cell's expectation: the
-// order statistic of conf among the deviations of each trial from the median of
-// its cell's others, with the one that is to come counted in (split conformal
-// prediction: Lei et al. 2018, Distribution-free predictive inference for
-// regression), or Student's t where there are too few of them.
-func (f *costFit) reach(conf float64) float64 {
+// reach is how many spreads a trial may lie below and above its cell's
+// expectation: the order statistic of conf among the deviations of each trial
+// from the median of its cell's others, with the one that is to come counted in
+// (split conformal prediction: Lei et al. 2018, Distribution-free predictive
+// inference for regression), or Student's t where there are too few of them.
+// Disturbances only lengthen times, so below it is no more than a quarter of
+// the trials outside need.
+func (f *costFit) reach(conf float64) (below, above float64) {
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(f.noise.freedom, 1))}.Quantile((1 + conf) / 2)
-	var deviations []float64
+	var signed []float64
 	for _, c := range f.cells {
 		if len(c.times) < 2 {
 			continue
@@ -202,15 +203,21 @@ func (f *costFit) reach(conf float64) float64 {
 		for i, v := range c.times {
 			others := slices.Delete(slices.Clone(c.times), i, i+1)
 			d := f.noise.scale(v) - f.noise.scale(medianSorted(others))
-			deviations = append(deviations, math.Abs(d)/c.spread/wider)
+			signed = append(signed, d/c.spread/wider)
 		}
 	}
-	if len(deviations) < enoughForTails {
-		return t
+	if len(signed) < enoughForTails {
+		return t, t
 	}
-	slices.Sort(deviations)
-	k := int(math.Ceil(conf * float64(len(deviations)+1)))
-	return max(deviations[min(k, len(deviations))-1], t)
+	slices.Sort(signed)
+	n := float64(len(signed) + 1)
+	low := -signed[max(int((1-conf)/4*n), 1)-1]
+	for i, d := range signed {
+		signed[i] = math.Abs(d)
+	}
+	slices.Sort(signed)
+	above = max(signed[min(int(math.Ceil(conf*n)), len(signed))-1], t)
+	return min(max(low, t), above), above
 }
 
 // CostHeldOut is a cell beside what the model of all others gives for it.
@@ -227,8 +234,7 @@ type CostHeldOut struct {
 // HoldOutCost leaves each cell out in turn, fits the others and predicts it, in
 // the order of size and round trip. An error: the points cannot be fitted.
 func HoldOutCost(points []CostPoint, conf float64) ([]CostHeldOut, error) {
-	all, err := FitCost(points, conf)
-	if err != nil {
+	if _, err := FitCost(points, conf); err != nil {
 		return nil, err
 	}
 	byCell := map[int][]CostPoint{}
@@ -244,24 +250,15 @@ func HoldOutCost(points []CostPoint, conf float64) ([]CostHeldOut, error) {
 		h := CostHeldOut{Cell: id, RTT: Median(rtts), Size: own[0].Size, Trials: len(own), Time: Median(times)}
 		others := slices.DeleteFunc(slices.Clone(points), func(p CostPoint) bool { return p.Cell == id })
 		m, err := FitCost(others, conf)
-		switch {
-		case err != nil:
+		if err != nil {
 			h.Median = unknown(len(others), err.Error())
-		case len(m.Segments) != len(all.Segments):
-			// The step is then in what was left out: nothing else tells of it.
-			h.Median = unknown(len(others), "without it the model has other segments")
-		default:
-			h.Median = m.PredictInterval(h.RTT, h.Size, h.Trials, conf)
+			h.Trial = h.Median
+		} else {
+			h.Median, h.Trial = m.PredictInterval(h.RTT, h.Size, h.Trials, conf), m.PredictInterval(h.RTT, h.Size, 1, conf)
 		}
-		h.Trial = h.Median
-		if h.Median.Bounded() {
-			h.Trial = m.PredictInterval(h.RTT, h.Size, 1, conf)
-		}
-		if h.Trial.Bounded() {
-			for _, t := range times {
-				if h.Trial.Contains(t) {
-					h.Inside++
-				}
+		for _, t := range times {
+			if h.Trial.Bounded() && h.Trial.Contains(t) {
+				h.Inside++
 			}
 		}
 		held = append(held, h)
@@ -275,4 +272,33 @@ func HoldOutCost(points []CostPoint, conf float64) ([]CostHeldOut, error) {
 		return 0
 	})
 	return held, nil
+}
+
+// CostSingle is the time of a single operation, and its trial's, which is the
+// median of such.
+type CostSingle struct{ Time, Trial float64 }
+
+// PredictSingle is the time of a single operation of a cell that need not have
+// been measured. What it differs by from its trial's median is taken from
+// operations of all cells, on the scale of the noise, with the tail of long
+// times told from that of short ones; no interval where they are too few.
+func (m CostModel) PredictSingle(rtt, size float64, singles []CostSingle, conf float64) Interval {
+	trial := m.PredictInterval(rtt, size, 1, conf)
+	if !trial.Bounded() {
+		return trial
+	}
+	if len(singles) < enoughForTails {
+		return unknown(len(singles), fmt.Sprintf("%d operations are too few to tell how single ones differ", len(singles)))
+	}
+	noise := m.fit.noise
+	deviations := make([]float64, len(singles))
+	for i, s := range singles {
+		deviations[i] = noise.scale(s.Time) - noise.scale(s.Trial)
+	}
+	slices.Sort(deviations)
+	beyond := (1 - conf) / 2 * float64(len(deviations)+1)
+	k := max(int(math.Floor(beyond)), 1)
+	shortest, longest := min(deviations[k-1], 0), max(deviations[len(deviations)-k], 0)
+	at := noise.scale(trial.Mid)
+	return noise.around(trial.Mid, math.Hypot(at-noise.scale(trial.Lo), shortest), math.Hypot(noise.scale(trial.Hi)-at, longest), conf, len(singles))
 }
