@@ -30,6 +30,8 @@ type Predicted struct {
 	Time    Estimate `json:"time"`           // seconds; the interval is for the median of a trial
 	Single  Estimate `json:"single"`         // the interval is for one operation
 	Line    Num      `json:"line"`           // seconds that the link alone needs for the bytes
+	Cells   int      `json:"cells"`          // of the run, predicted from the others
+	Inside  int      `json:"inside"`         // of them, that lie in their intervals
 	Note    string   `json:"note,omitempty"` // what the reader must know
 	Refused string   `json:"refused,omitempty"`
 }

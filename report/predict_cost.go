@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -135,6 +137,11 @@ func (r *Report) answer(a *Predicted, f *Fit, in *input, e *experiment.Experimen
 		a.Refused = i.Warn
 		return
 	}
+	c := r.calibration(f)
+	if a.Cells, a.Inside = c.Cells, c.Inside; c.unbelievable() {
+		a.Refused = fmt.Sprintf("of the %d cells of the run, each predicted from the others, only %d lie in their intervals: the model cannot predict", c.Cells, c.Inside)
+		return
+	}
 	a.Time = estimateOf(i)
 	if one := f.model.PredictSingle(rtt, size, f.singles(in), Confidence); one.Bounded() {
 		a.Single = estimateOf(one)
@@ -145,9 +152,9 @@ func (r *Report) answer(a *Predicted, f *Fit, in *input, e *experiment.Experimen
 	if f.near() {
 		a.Note = fmt.Sprintf("the model misses a cell by up to %s, more than trials differ by; the interval has that in it", percent(float64(f.Misfit)))
 	}
-	if c := r.executed(f, e, asked); c != nil {
-		if m, ok := c.Metrics["duration_p50"]; ok {
-			a.Note = strings.TrimPrefix(a.Note+"; this cell was run: "+show(float64(m.Median), "s")+" in "+c.ID, "; ")
+	if ran := r.executed(f, e, asked); ran != nil {
+		if m, ok := ran.Metrics["duration_p50"]; ok {
+			a.Note = strings.TrimPrefix(a.Note+"; this cell was run: "+show(float64(m.Median), "s")+" in "+ran.ID, "; ")
 		}
 	}
 }
@@ -243,14 +250,26 @@ func (f *Fit) singles(in *input) []stats.CostSingle {
 func (costPredictor) check(r *Report) []Calibration {
 	all := []Calibration{}
 	for i := range r.Fits {
-		f := &r.Fits[i]
-		c := Calibration{System: f.System, What: f.task().String(), Distance: unknown, Held: []HeldOut{}, Refused: f.unfit()}
-		if f.model != nil {
-			r.holdOut(&c, f)
-		}
-		all = append(all, c)
+		all = append(all, r.calibration(&r.Fits[i]))
 	}
 	return all
+}
+
+func (r *Report) calibration(f *Fit) Calibration {
+	c := Calibration{System: f.System, What: f.task().String(), Distance: unknown, Held: []HeldOut{}, Refused: f.unfit()}
+	if f.model != nil {
+		r.holdOut(&c, f)
+	}
+	if c.Refused == "" && c.unbelievable() {
+		c.Refused = "too few of the cells lie in their intervals"
+	}
+	return c
+}
+
+// unbelievable reports whether so few held-out cells lie in their intervals that
+// chance does it once in a hundred times.
+func (c Calibration) unbelievable() bool {
+	return c.Cells > 0 && distuv.Binomial{N: float64(c.Cells), P: Confidence}.CDF(float64(c.Inside)) < 0.01
 }
 
 func (r *Report) holdOut(c *Calibration, f *Fit) {

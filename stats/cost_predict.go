@@ -88,12 +88,18 @@ func (m CostModel) PredictInterval(rtt, size float64, trials int, conf float64) 
 	return noise.around(m.Predict(rtt, size), math.Hypot(half, below*spread), math.Hypot(half, above*spread), conf, m.Points)
 }
 
+// widest is the largest factor between a prediction and an end of its interval.
+const widest = 10
+
 // around is the interval from so far below to so far above a time, on the scale.
 func (c costNoise) around(mid, below, above, conf float64, n int) Interval {
 	if !(mid > 0) {
 		return unknown(n, "the model gives no time above 0 here")
 	}
 	at := c.scale(mid)
+	if lo, hi := c.time(at-below), c.time(at+above); hi > widest*mid || lo < mid/widest && mid > widest*c.floor {
+		return unknown(n, fmt.Sprintf("the interval would reach beyond a factor of %d: the fit says next to nothing here", widest))
+	}
 	return Interval{Mid: mid, Lo: max(0, c.time(at-below)), Hi: c.time(at + above), Conf: conf, N: n}
 }
 
