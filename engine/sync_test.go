@@ -289,7 +289,7 @@ func TestSearchingRun(t *testing.T) {
 	if best.Sync == nil || best.Sync.Peers != 2 || best.Sync.Storage != ramStorage || want.Ended != record.SearchNoGain || len(want.Races) != 4 || want.Trials != len(order) {
 		t.Errorf("found %+v", want)
 	}
-	if n := len(wantOrder); n < 9 || n > 12 || len(progress.total) != n || slices.Min(progress.total) < n {
+	if n := len(wantOrder); n < 18 || n > 26 || len(progress.total) != n || slices.Min(progress.total) < n {
 		t.Errorf("%d trials, of at most %v", n, progress.total)
 	}
 	if !slices.ContainsFunc(progress.notes, func(n string) bool { return strings.Contains(n, "sync.storage ram against disk: faster, 0.5") }) {
