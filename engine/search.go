@@ -39,8 +39,9 @@ type search struct {
 
 // measured is what came of one trial of a search.
 type measured struct {
-	value   float64 // seconds of the sync; the deadline when it did not come to its end; NaN: the trial is not valid
+	value   float64 // seconds of the sync; the deadline when it did not come to its end; NaN: the trial is not valid, or was left out
 	seconds float64 // that the trial took with all that surrounds it; NaN: not known
+	untried string  // why it was left out; empty: it was not
 }
 
 // searchConfidence is that of the interval which decides a race. A race looks at it
@@ -142,18 +143,21 @@ func (w *walk) run() {
 		}
 		if !changed {
 			w.path.Ended, w.path.Why = record.SearchNoGain, "no other value of any factor is faster than where it stands, beyond the interval"
-			if n := w.undecided(); n > 0 {
+			if n := w.ended(record.RaceInvalid); n > 0 {
 				w.path.Why += fmt.Sprintf("; of the races, %d had too few valid trials to tell", n)
+			}
+			if n := w.ended(record.RaceUntried); n > 0 {
+				w.path.Why += fmt.Sprintf("; of the races, %d could not be executed on this machine", n)
 			}
 			return
 		}
 	}
 }
 
-// undecided is how many races ended for want of valid trials.
-func (w *walk) undecided() (n int) {
+// ended is how many races ended with a result.
+func (w *walk) ended(result string) (n int) {
 	for _, r := range w.path.Races {
-		if r.Result == record.RaceInvalid {
+		if r.Result == result {
 			n++
 		}
 	}
@@ -240,6 +244,10 @@ func (w *walk) compete(r *record.Race) {
 		for _, cell := range pair {
 			m, ok := w.result(cell, block, r.Incumbent)
 			if !ok {
+				return
+			}
+			if m.untried != "" {
+				r.Result, r.Why = record.RaceUntried, fmt.Sprintf("the %s could not be tried: %s", map[bool]string{true: "incumbent", false: "challenger"}[cell == r.Incumbent], m.untried)
 				return
 			}
 			if values[cell] = m.value; math.IsNaN(m.value) {
