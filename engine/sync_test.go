@@ -219,6 +219,50 @@ func TestDeathsInASync(t *testing.T) {
 	}
 }
 
+// A process beyond the peers of a cell, kept for another cell, may die: the trial is as
+// valid as without it.
+func TestDeathOfAnIdlePeer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	needTUN(t)
+	s := &syncing{}
+	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
+		if err := s.node(2).serve(ctx); err != nil { // a peer of one cell, idle in the other
+			return nil, err
+		}
+		store, err := s.sync(ctx, cell, sink)
+		if err != nil {
+			return nil, err
+		}
+		p := s.node(2).p
+		if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+			return nil, err
+		}
+		<-p.Done()
+		return nil, errorsOf(s.node(0).stop(ctx), store.Remove())
+	}
+	cfg := syncConfig(t, s, ", peers: [1, 2]", "1")
+	if res, err := Run(t.Context(), cfg); err != nil || res.Trials != 2 || res.Failed > 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	rec, err := record.Open(cfg.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	trials, err := rec.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range trials {
+		cell, _, _ := (&run{plan: cfg.Plan}).cellAndUse(trial.Cell)
+		if died := slices.Contains(trial.Invalid, record.ReasonDaemonDied); died != (cell.Sync.Peers == 2) {
+			t.Errorf("%d peers: %v", cell.Sync.Peers, trial.Invalid)
+		}
+	}
+}
+
 // A run that is killed while a fresh node follows leaves nothing behind.
 func TestKilledSyncLeavesNothing(t *testing.T) {
 	if testing.Short() {
@@ -289,7 +333,7 @@ func TestSearchingRun(t *testing.T) {
 	if best.Sync == nil || best.Sync.Peers != 2 || best.Sync.Storage != ramStorage || want.Ended != record.SearchNoGain || len(want.Races) != 4 || want.Trials != len(order) {
 		t.Errorf("found %+v", want)
 	}
-	if n := len(wantOrder); n < 9 || n > 12 || len(progress.total) != n || slices.Min(progress.total) < n {
+	if n := len(wantOrder); n < 18 || n > 26 || len(progress.total) != n || slices.Min(progress.total) < n {
 		t.Errorf("%d trials, of at most %v", n, progress.total)
 	}
 	if !slices.ContainsFunc(progress.notes, func(n string) bool { return strings.Contains(n, "sync.storage ram against disk: faster, 0.5") }) {
