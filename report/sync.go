@@ -36,6 +36,7 @@ type Synced struct {
 
 	cell   *Cell
 	trials []syncTrial
+	time   Summary // until it can serve, see timeOf
 }
 
 // syncTrial is one valid trial of a cell.
@@ -78,6 +79,7 @@ func (r *Report) sync(*input) {
 			}
 			s.Outcomes[t.outcome.String()]++
 		}
+		s.time = s.timeOf()
 		s.divide()
 		s.bound()
 		s.Peers = s.peersUsed()
@@ -141,11 +143,20 @@ func (s *Synced) bound() {
 	switch {
 	case line.Median < farBelow:
 		s.Bound = boundWaits
+	case s.fasterThanReplay():
+		// The replay was disturbed: it is no bound.
 	case compute.N == 0 || link.Median >= compute.Median:
 		s.Bound = boundLink
 	default:
 		s.Bound = boundCompute
 	}
+}
+
+// fasterThanReplay reports whether the node was faster than its own work from a local
+// file by more than noise.
+func (s *Synced) fasterThanReplay() bool {
+	line, compute, link := s.cell.Metrics["line_share"], s.cell.Metrics["replay"], s.cell.Metrics["link_line"]
+	return line.N > 0 && compute.N > 0 && compute.Median > link.Median && line.Median > overReplay
 }
 
 // quiet reports whether nothing goes wrong in the cell on purpose.
@@ -202,8 +213,48 @@ func (s *Synced) shown() *syncTrial {
 	return nil
 }
 
-// metric is a median; NaN: there is none.
+// timeOf is the time until it can serve in the middle of the trials: the geometric
+// mean with Student's interval on the logarithms, of which gains and effects are
+// ratios, so that the times of a page are those that its gains are of. Where a node
+// never served it is the median, with such trials longer than any. Without trials its
+// N is 0.
+func (s *Synced) timeOf() Summary {
+	m, ok := s.cell.Metrics["sync_time"]
+	if !ok {
+		return Summary{Median: unknown, Lo: unknown, Hi: unknown}
+	}
+	q := ratioOfLogs(logsOf(m.values))
+	if m.beyond > 0 || !q.Value.Known() {
+		return m
+	}
+	m.Median, m.Lo, m.Hi, m.Confidence, m.Exact = q.Value, unknown, unknown, 0, false
+	if m.N > 2 && q.Lo.Known() { // of two trials Student's interval says nothing
+		m.Lo, m.Hi, m.Confidence, m.Exact = q.Lo, q.Hi, q.Confidence, true
+	}
+	return m
+}
+
+// logsOf are logarithms; nil: not all have one.
+func logsOf(xs []float64) []float64 {
+	var logs []float64
+	for _, x := range xs {
+		if !(x > 0) {
+			return nil
+		}
+		logs = append(logs, math.Log(x))
+	}
+	return logs
+}
+
+// metric is a median, of the time until it can serve a geometric mean; NaN: there is
+// none.
 func (s *Synced) metric(key string) float64 {
+	if key == "sync_time" {
+		if s.time.Median.Known() {
+			return float64(s.time.Median)
+		}
+		return math.NaN()
+	}
 	if m, ok := s.cell.Metrics[key]; ok {
 		return float64(m.Median)
 	}

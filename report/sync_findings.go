@@ -15,6 +15,8 @@ const (
 	muchStartUp = 0.25
 	// A time told by polls this share of it apart is a coarse one: the limit of swarms.
 	coarseSync = coarse
+	// A replay of more than so many times the time of the sync was disturbed.
+	overReplay = 1.1
 )
 
 // neverServed: who never came to serve, and why.
@@ -104,7 +106,7 @@ func fasterThanRate(r *Report) []Finding {
 // bestFound: the best configuration and how sure it is, for each set of conditions.
 func bestFound(r *Report) []Finding {
 	f := Finding{Rule: "best", Tone: Good, Title: "The best configuration found",
-		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Its gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
+		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Times are geometric means, where trials are missing in the mean of all repetitions, as the figure has them. The gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
 	for _, t := range r.tunings() {
 		if t.best == nil || t.base == nil || t.best == t.base || len(t.factors) == 0 {
 			continue
@@ -116,7 +118,7 @@ func bestFound(r *Report) []Finding {
 		if !t.gain.Shown {
 			q = "~ " + q
 		}
-		f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s: %s against %s of the default, %s, from %s of trials of %s", r.changed(t.best), r.syncTime(t.best), r.syncTime(t.base), q,
+		f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s: %s against %s of the default, %s, from %s of trials of %s", r.changed(t.best), show(float64(t.after()), "s"), show(float64(t.before()), "s"), q,
 			plural(int64(t.gain.N), "pair", "pairs"), t.compared())))
 	}
 	return withEvidence(f)
@@ -292,8 +294,8 @@ func cannotBeTold(r *Report) []Finding {
 // asGood: configurations that cannot be told from the best, those that change least
 // first.
 func asGood(r *Report) []Finding {
-	f := Finding{Rule: "as-good", Tone: Neutral, Title: "What else is as good as the best",
-		Text: "These cannot be told from the best configuration found. The one that changes least of the default is the one to prefer: each change has its price."}
+	f := Finding{Rule: "as-good", Tone: Neutral, Title: "What is not shown to be slower than the best",
+		Text: "These cannot be told from the best configuration found, those that change least of the default first: of those that are as fast it is the one to prefer, as each change has its price. A wide interval is no sign of being as fast; more repetitions tell."}
 	for _, t := range r.tunings() {
 		for i, a := range t.Alike {
 			if i == 6 && len(t.Alike) > 7 {
@@ -376,7 +378,7 @@ func boundBy(r *Report) []Finding {
 			continue // who waited for a CPU did not wait for the network
 		}
 		words := fmt.Sprintf("%s: at %s of the line", r.syncName(s), percent(s.metric("line_share")))
-		if s.NetLineShare.Known() {
+		if s.NetLineShare.Known() && s.NetLineShare <= 1 {
 			words += fmt.Sprintf(", after the first block at %s", percent(float64(s.NetLineShare)))
 		}
 		var lines []string
@@ -392,6 +394,19 @@ func boundBy(r *Report) []Finding {
 		f.Evidence = append(f.Evidence, words+" ("+strings.Join(lines, ", ")+")")
 	}
 	return withEvidence(*limits[boundWaits], *limits[boundCompute], *limits[boundLink])
+}
+
+// slowReplays: a replay that others disturbed is no bound.
+func slowReplays(r *Report) []Finding {
+	f := Finding{Rule: "replay-disturbed", Tone: Warn, Title: "Faster than the replay",
+		Text: "The nodes were faster than the same program with the same blocks from a local file and without a network. The replay was disturbed, by other work on the machine or its disk: its time is no load line, and nothing is said of what these are bound by."}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if s.fasterThanReplay() {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: serves after %s, the replay took %s", r.syncName(s), show(s.metric("sync_time"), "s"), show(s.metric("replay"), "s")))
+		}
+	}
+	return withEvidence(f)
 }
 
 // uselessPeers: requests in vain, and peers that gave nothing.

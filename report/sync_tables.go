@@ -78,8 +78,9 @@ func (s *Synced) servedEntry() Entry {
 // timeEntry is the time until it serves, or that it never did.
 func (s *Synced) timeEntry(r *Report) Entry {
 	n := s.unfinished()
-	if _, ok := s.cell.Metrics["sync_time"]; ok {
-		e := r.medianEntry(s.cell, metricColumn{key: "sync_time"})
+	if s.time.Median.Known() {
+		e := number(s.time.Median, "s")
+		e.Note = plusMinus(s.time, "s")
 		if n > 0 {
 			e.Note, e.Tone = joined([]string{e.Note, fmt.Sprintf("never in %d", n)}), Warn
 		}

@@ -265,6 +265,75 @@ func TestSyncShareInWords(t *testing.T) {
 	}
 }
 
+// The times of the verdict, the first figure and the table are the same, and their
+// ratio is the gain: few trials, of which the medians are others.
+func TestSyncTimesAreThoseOfTheGain(t *testing.T) {
+	r := syncTruth{file: strings.Replace(syncFile, "repetitions: 6", "repetitions: 3", 1), noise: 0.1, node: func(c *experiment.Cell, block int, f *newcomer) {
+		if block == 0 && is(c, "sync.vary.subscriber", "full") {
+			f.serve, f.chain = f.serve*1.5, f.chain*1.5
+		}
+	}}.build(t)
+	tu := &r.Tunings[0]
+	if tu.Gain == nil || !tu.Gain.Shown {
+		t.Fatalf("gain %+v", tu.Gain)
+	}
+	best, base := r.synced(tu.best), r.synced(tu.base)
+	if math.Abs(float64(tu.after()/tu.before()/tu.Gain.Value)-1) > 1e-9 || math.Abs(best.metric("sync_time")/float64(tu.after())-1) > 1e-9 || math.Abs(base.metric("sync_time")/float64(tu.before())-1) > 1e-9 {
+		t.Errorf("from %v to %v is %v; the table has %v and %v", tu.before(), tu.after(), tu.Gain.Value, base.time.Median, best.time.Median)
+	}
+	if median := float64(base.cell.Metrics["sync_time"].Median); math.Abs(median/float64(tu.before())-1) < 0.05 {
+		t.Fatalf("the median %v is the mean %v: this test shows nothing", median, tu.before())
+	}
+	from, to := show(float64(tu.before()), "s"), show(float64(tu.after()), "s")
+	if !strings.Contains(r.Verdict.Text, to+" instead of "+from) || base.timeEntry(r).Text != from || !strings.Contains(string(page(t, r)), "default: "+from) {
+		t.Errorf("%s to %s: %s, table %s", from, to, r.Verdict.Text, base.timeEntry(r).Text)
+	}
+}
+
+// A replay that took longer than the sync binds nothing, and no share of it above the
+// whole is printed.
+func TestSyncDisturbedReplayIsNoBound(t *testing.T) {
+	r := syncTruth{metrics: func(_ *experiment.Cell, m map[string]float64) {
+		m["replay"] = 2 * m["sync_time"]
+		m["line"], m["line_share"] = m["replay"], m["replay"]/m["chain_time"]
+	}}.build(t)
+	if s := configuration(t, r, ""); s.Bound != "" || !r.finding("replay-disturbed") || r.finding("compute-bound") {
+		t.Errorf("bound by %q, findings %+v", s.Bound, r.Findings)
+	}
+	if near := (syncTruth{}).build(t); near.finding("replay-disturbed") {
+		t.Error("every replay is disturbed")
+	}
+	r = syncTruth{metrics: func(_ *experiment.Cell, m map[string]float64) {
+		m["replay"] = 0.99 * m["sync_time"]
+		m["line"], m["line_share"] = m["replay"], m["replay"]/m["chain_time"]
+	}}.build(t)
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "compute-bound" })
+	if i < 0 || strings.Contains(strings.Join(r.Findings[i].Evidence, "\n"), "after the first block") {
+		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
+// The default is called the fastest when the others are shown to be slower.
+func TestSyncSaysFastestWhenItIsShown(t *testing.T) {
+	file := strings.Replace(syncFile, "storage: [disk, ram]", "storage: [disk]", 1)
+	slower := func(by float64) func(*experiment.Cell, int, *newcomer) {
+		return func(c *experiment.Cell, block int, f *newcomer) {
+			pace := f.serve / syncTruthOf(c)
+			f.serve = 10 * pace
+			if c.ID != "c001" {
+				f.serve *= by
+			}
+			f.chain = f.serve * 0.9
+		}
+	}
+	if r := (syncTruth{file: file, node: slower(1.5)}).build(t); !strings.Contains(r.Verdict.Text, "the default is the fastest") {
+		t.Error(r.Verdict.Text)
+	}
+	if r := (syncTruth{file: file, noise: 0.05, node: slower(1.005)}).build(t); strings.Contains(r.Verdict.Text, "fastest") {
+		t.Error(r.Verdict.Text)
+	}
+}
+
 // Nothing may be made of noise.
 func TestSyncShowsNothingWhereThereIsNothing(t *testing.T) {
 	r := syncTruth{noise: 0.05, node: func(c *experiment.Cell, _ int, f *newcomer) {
