@@ -355,7 +355,10 @@ func ratioOfLogs(logs []float64) Ratio {
 // PeerUsed is what peers of one kind delivered, over the valid trials of a cell.
 type PeerUsed struct {
 	Kind     string `json:"kind"` // "honest", "silent", "stranger"
-	Rate     Num    `json:"rate"` // bit/s towards the node; 0: unlimited; null: not told
+	// Bit/s towards the node, from the slowest to the fastest of them; 0: unlimited;
+	// null: not told.
+	Rate     Num    `json:"rate"`
+	RateTo   Num    `json:"rate_to"`
 	Peers    int    `json:"peers"`
 	Useful   int    `json:"useful"` // delivered a block
 	Share    Num    `json:"share"`  // of a trial's blocks, mean
@@ -364,9 +367,32 @@ type PeerUsed struct {
 	Failed   Num    `json:"failed"`
 }
 
+// mostRates are as many rates as have a row of their own. Drawn ones are more, and
+// each another one: these are put together by the powers of two between them.
+const mostRates = 4
+
+// rateClass is the class of a rate among those of a cell.
+func (s *Synced) rateClass() func(rate float64) float64 {
+	seen := map[float64]bool{}
+	for _, t := range s.trials {
+		for _, p := range t.peers {
+			if p.rate > 0 {
+				seen[p.rate] = true
+			}
+		}
+	}
+	return func(rate float64) float64 {
+		if len(seen) <= mostRates || !(rate > 0) {
+			return rate
+		}
+		return math.Exp2(math.Floor(math.Log2(rate)))
+	}
+}
+
 // peersUsed groups peers of all trials by manner and rate, fast ones first.
 func (s *Synced) peersUsed() []PeerUsed {
 	type kind struct{ manner, rate float64 }
+	class := s.rateClass()
 	sums := map[kind]*PeerUsed{}
 	busy, timeouts, failed, shares := map[kind][]float64{}, map[kind][]float64{}, map[kind][]float64{}, map[kind][]float64{}
 	var order []kind
@@ -376,7 +402,7 @@ func (s *Synced) peersUsed() []PeerUsed {
 			all += max(0, p.blocks)
 		}
 		for _, p := range t.peers {
-			k := kind{p.manner, p.rate}
+			k := kind{p.manner, class(p.rate)}
 			if math.IsNaN(k.manner) {
 				k.manner = peerHonest
 			}
@@ -385,11 +411,14 @@ func (s *Synced) peersUsed() []PeerUsed {
 			}
 			u := sums[k]
 			if u == nil {
-				u = &PeerUsed{Kind: map[float64]string{peerHonest: "honest", peerSilent: "silent", peerStranger: "stranger"}[k.manner], Rate: Num(k.rate)}
+				u = &PeerUsed{Kind: map[float64]string{peerHonest: "honest", peerSilent: "silent", peerStranger: "stranger"}[k.manner], Rate: Num(p.rate), RateTo: Num(p.rate)}
 				if k.rate < 0 {
-					u.Rate = unknown
+					u.Rate, u.RateTo = unknown, unknown
 				}
 				sums[k], order = u, append(order, k)
+			}
+			if k.rate > 0 {
+				u.Rate, u.RateTo = min(u.Rate, Num(p.rate)), max(u.RateTo, Num(p.rate))
 			}
 			u.Peers++
 			if p.blocks > 0 {

@@ -334,6 +334,34 @@ func TestSyncSaysFastestWhenItIsShown(t *testing.T) {
 	}
 }
 
+// Drawn rates are each another one: peers are put together, and all are there.
+func TestSyncPeersOfDrawnRates(t *testing.T) {
+	r := syncTruth{file: timeoutFile, node: func(c *experiment.Cell, block int, f *newcomer) {
+		for i := range f.peers {
+			f.peers[i].rate = 1e6 * (1.1 + 0.1*float64(block)) * math.Exp2(float64(i/2)) // in four classes
+		}
+	}}.build(t)
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if len(s.Peers) != 4 {
+			t.Fatalf("%d rows of peers: %+v", len(s.Peers), s.Peers)
+		}
+		n := 0
+		for k, p := range s.Peers {
+			n += p.Peers
+			if !(p.RateTo > p.Rate) || p.RateTo >= 2*p.Rate || k > 0 && p.RateTo >= s.Peers[k-1].Rate {
+				t.Errorf("row %d: %v to %v", k, p.Rate, p.RateTo)
+			}
+		}
+		if n != 8*6 {
+			t.Errorf("%d of 48 peers", n)
+		}
+	}
+	if e := r.Syncs[0].Peers[3].rateEntry(); !strings.Contains(e.Text, "1.1") || !strings.Contains(e.Text, " – ") {
+		t.Errorf("%+v", e)
+	}
+}
+
 // Nothing may be made of noise.
 func TestSyncShowsNothingWhereThereIsNothing(t *testing.T) {
 	r := syncTruth{noise: 0.05, node: func(c *experiment.Cell, _ int, f *newcomer) {
