@@ -354,17 +354,17 @@ func ratioOfLogs(logs []float64) Ratio {
 
 // PeerUsed is what peers of one kind delivered, over the valid trials of a cell.
 type PeerUsed struct {
-	Kind     string `json:"kind"` // "honest", "silent", "stranger"
+	Kind string `json:"kind"` // "honest", "silent", "stranger"
 	// Bit/s towards the node, from the slowest to the fastest of them; 0: unlimited;
 	// null: not told.
-	Rate     Num    `json:"rate"`
-	RateTo   Num    `json:"rate_to"`
-	Peers    int    `json:"peers"`
-	Useful   int    `json:"useful"` // delivered a block
-	Share    Num    `json:"share"`  // of a trial's blocks, mean
-	Busy     Num    `json:"busy"`   // seconds to deliver them, mean; null: not told
-	Timeouts Num    `json:"timeouts"`
-	Failed   Num    `json:"failed"`
+	Rate     Num `json:"rate"`
+	RateTo   Num `json:"rate_to"`
+	Peers    int `json:"peers"`
+	Useful   int `json:"useful"` // delivered a block
+	Share    Num `json:"share"`  // of a trial's blocks, mean
+	Busy     Num `json:"busy"`   // seconds to deliver them, mean; null: not told
+	Timeouts Num `json:"timeouts"`
+	Failed   Num `json:"failed"`
 }
 
 // mostRates are as many rates as have a row of their own. Drawn ones are more, and

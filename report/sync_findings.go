@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,8 @@ const (
 	coarseSync = coarse
 	// A replay of more than so many times the time of the sync was disturbed.
 	overReplay = 1.1
+	// From so many times the chain's bytes on the link on, it is said.
+	carriedMuch = 1.2
 )
 
 // neverServed: who never came to serve, and why.
@@ -405,6 +408,58 @@ func slowReplays(r *Report) []Finding {
 		if s.fasterThanReplay() {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: serves after %s, the replay took %s", r.syncName(s), show(s.metric("sync_time"), "s"), show(s.metric("replay"), "s")))
 		}
+	}
+	return withEvidence(f)
+}
+
+// sentTwice: bytes that are no part of the chain fill links, too.
+func sentTwice(r *Report) []Finding {
+	f := Finding{Rule: "sent-twice", Tone: Neutral, Title: "The link carried more than the chain",
+		Text: fmt.Sprintf("The fresh node's link carried at least %s the bytes of the chain towards it (medians over trials): headers, and blocks that came more than once, which systems ask for near the end, so that it is much of a short chain and little of a long one. The load line is that of the chain alone: a node that seems to wait may have a full link.", show(carriedMuch, "×"))}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if v := s.metric("overhead"); v >= carriedMuch {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", r.syncName(s), show(v, "×")))
+		}
+	}
+	if len(f.Evidence) > 7 {
+		f.Evidence = append(f.Evidence[:6], fmt.Sprintf("and %d more", len(f.Evidence)-6))
+	}
+	return withEvidence(f)
+}
+
+// byCondition: where no knob varies, the conditions are what was asked about.
+func byCondition(r *Report) []Finding {
+	if len(r.Syncs) < 2 || slices.ContainsFunc(r.factors, func(f syncFactor) bool { return f.knob() }) {
+		return nil
+	}
+	f := Finding{Rule: "conditions", Tone: Neutral, Title: "The time under each condition",
+		Text: "No knob was varied, so these are one configuration under different conditions: geometric means with their intervals, and the ratio to the first in trials of the same repetitions."}
+	first := map[string]*Synced{}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		base := first[s.System]
+		if base == nil {
+			base, first[s.System] = s, s
+		}
+		words := r.syncName(s) + ": "
+		switch {
+		case s.Trials == 0:
+			words += "no valid trial"
+		case !s.time.Median.Known():
+			words += fmt.Sprintf("%d of %d never served", s.unfinished(), s.Trials)
+		default:
+			words += r.syncTime(s.cell)
+			if s != base {
+				if xs, ys := paired(s.cell.Metrics[r.headline], base.cell.Metrics[r.headline]); len(xs) > 0 {
+					words += ", " + geometric(xs, ys).gainWords()
+				}
+			}
+			if n := s.unfinished(); n > 0 {
+				words += fmt.Sprintf("; %d of %d never served", n, s.Trials)
+			}
+		}
+		f.Evidence = append(f.Evidence, words)
 	}
 	return withEvidence(f)
 }

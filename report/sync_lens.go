@@ -22,7 +22,7 @@ func syncLens() lens {
 		before:     (*Report).defaults,
 		work:       (*Report).sync,
 		failures:   []rule{neverServed},
-		rules:      []rule{fasterThanRate, bestFound, boughtFound, interactionsFound, nothingGained, cannotBeTold, asGood, risks, searchTrust, mixedUp, startUpShare, boundBy, slowReplays, uselessPeers, uShape, coarseSyncs, busyMachineSync},
+		rules:      []rule{fasterThanRate, byCondition, bestFound, boughtFound, interactionsFound, nothingGained, cannotBeTold, asGood, risks, searchTrust, mixedUp, startUpShare, boundBy, slowReplays, sentTwice, uselessPeers, uShape, coarseSyncs, busyMachineSync},
 		table:      (*Report).syncTable,
 		judge:      (*Report).judgeSyncs,
 		answers:    (*Report).syncAnswers,
@@ -150,6 +150,8 @@ func (r *Report) verdictOf(t *Tuning) (words string, better bool) {
 	}
 	best := r.syncTime(t.best)
 	switch {
+	case len(t.factors) == 0 && t.best.Baseline && len(r.tunings()) > 1:
+		return "a fresh node serves after " + best, false
 	case len(t.factors) == 0 && t.best.Baseline:
 		return fmt.Sprintf("a fresh node serves after %s; no knob was varied", best), false
 	case t.base == nil:

@@ -362,6 +362,40 @@ func TestSyncPeersOfDrawnRates(t *testing.T) {
 	}
 }
 
+// Where only conditions vary they are compared, all of them; and what a link carries
+// besides the chain is said.
+func TestSyncComparesConditions(t *testing.T) {
+	file := "scenario: sync\nsystems: [ledger]\nlink: {rate: 50Mbit, delay: 10ms}\nsync: {blocks: 100, peers: 3, trouble: [none, 1 silent, 1 stranger, 2 silent, 2 stranger, 1 at 1Mbit]}\nrepetitions: 6\nwarmup: 0\n"
+	r := syncTruth{file: file, node: func(c *experiment.Cell, _ int, f *newcomer) {
+		if is(c, "sync.trouble", "2 silent") {
+			f.serve, f.chain = 2*f.serve, 2*f.chain
+		}
+	}, metrics: func(c *experiment.Cell, m map[string]float64) {
+		if is(c, "sync.trouble", "none") {
+			m["overhead"] = 1.7
+		}
+	}}.build(t)
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "conditions" })
+	if i < 0 || len(r.Findings[i].Evidence) != 6 {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	for _, words := range r.Findings[i].Evidence {
+		if strings.Contains(words, "2 silent") && (!strings.Contains(words, "+10") && !strings.Contains(words, "+9") || strings.Contains(words, "~")) {
+			t.Error(words)
+		}
+	}
+	if strings.Contains(r.Verdict.Text, "no knob was varied") {
+		t.Error(r.Verdict.Text)
+	}
+	i = slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "sent-twice" })
+	if i < 0 || len(r.Findings[i].Evidence) != 1 || !strings.Contains(r.Findings[i].Evidence[0], "1.7") {
+		t.Errorf("findings %+v", r.Findings)
+	}
+	if r := (syncTruth{}).build(t); r.finding("conditions") || r.finding("sent-twice") {
+		t.Error("knobs are compared as conditions, or 6 % are much")
+	}
+}
+
 // Nothing may be made of noise.
 func TestSyncShowsNothingWhereThereIsNothing(t *testing.T) {
 	r := syncTruth{noise: 0.05, node: func(c *experiment.Cell, _ int, f *newcomer) {
