@@ -73,8 +73,7 @@ func syncUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell) 
 
 // Prepares implements Scenario. No objects are stored. The bytes are those of the
 // chains, by the estimate of their cells, each twice (what is served from, and what
-// is replayed), and of the largest store of a fresh node, which is no larger than
-// two of its chain.
+// is replayed), and of the largest store of a fresh node.
 func (Sync) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	chains := map[system.ChainSpec]int64{}
 	var largest int64
@@ -84,7 +83,7 @@ func (Sync) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 		}
 		size := int64(c.Estimate.Bytes)
 		chains[chainSpec(c.Sync, 0)] = 2 * size
-		largest = max(largest, 2*size)
+		largest = max(largest, int64(experiment.StoreBytes(c.Estimate.Bytes)))
 	}
 	for _, size := range chains {
 		bytes += size

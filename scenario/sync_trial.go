@@ -75,8 +75,8 @@ func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) 
 	if t.chain, there = r.chains[chainSpec(s, r.site.Seed)]; !there {
 		return fail(fmt.Errorf("the chain of cell %s was not prepared", cell.ID))
 	}
-	if replayed, there := r.replays[r.replayKey(s)]; there && s.Replay {
-		t.replayed = &replayed
+	if s.Replay {
+		t.replayed = r.replays[r.replayKey(s)]
 	}
 	t.settings = r.settingsOf(s)
 	plan, err := planPeers(s, r.site.Seed, sink.Number)
