@@ -132,6 +132,8 @@ func (r *Report) effectsTable() Table {
 			switch {
 			case !e.Value.Known() || !e.Lo.Known():
 				word = Entry{Text: "not known", Raw: "", Note: e.Warn}
+			case e.Survivors:
+				word = Entry{Text: "~", Raw: "no", Note: e.Warn, Tone: Warn}
 			case e.Shown && e.interaction():
 				word = Entry{Text: "yes", Raw: "yes"}
 			case e.Shown && e.Value < 1:
