@@ -159,13 +159,6 @@ func (r *syncRunner) unfit(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }
 
-// factors are the levels of a cell in words, but for the system.
-func factors(c experiment.Cell) string {
-	if g := c.Group(); g != "" {
-		return g
-	}
-	return "the default"
-}
 
 // storeSize is the size of a RAM disk for a node that has all of a chain.
 func storeSize(chain system.Chain) int64 {
