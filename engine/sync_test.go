@@ -376,7 +376,7 @@ func searchOf(t *testing.T, dir string) record.Search {
 func TestPreconditionsOfChains(t *testing.T) {
 	cfg := syncConfig(t, &syncing{}, ", peers: [1, 3], storage: [disk, ram]", "2")
 	need := nodeMemory(cfg)
-	largest := storeBytes(cfg.Plan.Cells[0])
+	largest := experiment.RAMDiskBytes(experiment.StoreBytes(cfg.Plan.Cells[0].Estimate.Bytes))
 	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want || len(need.parts) != 2 {
 		t.Errorf("memory %+v, want %g", need, want)
 	}

@@ -25,10 +25,6 @@ const (
 	// and, perhaps, something subscribes to them: which option decides about that
 	// is not known here.
 	followWork = 2.0
-	// storeBytes is how many bytes a node's store has for each byte of a chain, and
-	// leastStore what an empty one has.
-	storeBytes = 7.0
-	leastStore = 16 << 20
 	// startFollow is the time from the start of a fresh node to its first block,
 	// its own waits aside. Seconds.
 	startFollow = 1.5
@@ -147,8 +143,9 @@ func (c *Cell) syncLine() float64 {
 	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.Rate))))
 }
 
-// syncSetup is what comes before the trials of a system, in seconds: peers started,
-// each chain made, and validated once for each store and set of options.
+// syncSetup is what a system takes beside its trials, in seconds: peers started,
+// each chain made, and validated once for each store and set of options that matter
+// without a network.
 func (p *Plan) syncSetup(system string) float64 {
 	peers, seconds := 0, 0.0
 	made, replayed := map[string]bool{}, map[string]bool{}
@@ -164,7 +161,9 @@ func (p *Plan) syncSetup(system string) float64 {
 		}
 		key := s.chain() + " " + s.Storage
 		for _, name := range slices.Sorted(maps.Keys(s.Vary)) {
-			key += " " + name + "=" + s.Vary[name]
+			if !slices.Contains(s.Network, name) {
+				key += " " + name + "=" + s.Vary[name]
+			}
 		}
 		if s.Replay && !replayed[key] {
 			replayed[key] = true

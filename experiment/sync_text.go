@@ -73,7 +73,7 @@ func (p *Plan) syncMachineText() string {
 	ram := false
 	for _, c := range p.Cells {
 		ram = ram || c.Sync.Storage == "ram"
-		store = max(store, leastStore+storeBytes*c.Sync.bytes())
+		store = max(store, StoreBytes(c.Sync.bytes()))
 	}
 	text := plural(hosts, "node")
 	if len(each) > 1 {

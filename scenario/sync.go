@@ -93,8 +93,7 @@ func syncUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell) 
 
 // Prepares implements Scenario. No objects are stored. The bytes are those of the
 // chains, by the estimate of their cells, each twice (what is served from, and what
-// is replayed), and of the largest store of a fresh node, which is no larger than
-// two of its chain.
+// is replayed), and of the largest store of a fresh node.
 func (Sync) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	chains := map[system.ChainSpec]int64{}
 	var largest int64
@@ -104,7 +103,7 @@ func (Sync) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 		}
 		size := int64(c.Estimate.Bytes)
 		chains[chainSpec(c.Sync, 0)] = 2 * size
-		largest = max(largest, 2*size)
+		largest = max(largest, int64(experiment.StoreBytes(c.Estimate.Bytes)))
 	}
 	for _, size := range chains {
 		bytes += size
@@ -143,7 +142,7 @@ func (Sync) Measure(in Measured) map[string]float64 {
 	links := m[emulatedLinks] > 0
 	delete(m, emulatedLinks)
 	if faults, err := experiment.ParseSyncFaults(in.Cell.Sync.Faults); err == nil && len(faults) == 0 {
-		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link); line > 0 && links {
+		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && links {
 			put("link_line", line)
 		}
 		if line := max(m["link_line"], m["replay"]); line > 0 {
