@@ -55,7 +55,7 @@ func (Sync) Metrics() []record.Metric {
 		{Key: "rerequests", Name: "requests in vain", Unit: "1", Better: record.Lower,
 			Help: "requests for blocks that timed out or failed otherwise, likewise, the timeouts among them: what they asked for has to be asked for again"},
 		{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower,
-			Help: "time in which the same program validates the same blocks from a local file into a store of the same kind with the same settings, what subscribes included, without a network; measured before the trials, the median of three where it takes less than 2 s"},
+			Help: "time in which the same program validates the same blocks from a local file into a store of the same kind with the same settings, what subscribes included, without a network; measured before the first trial that needs it, the median of three where it takes less than 2 s"},
 		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the process in that time, likewise"},
 		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,

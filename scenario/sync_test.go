@@ -478,6 +478,9 @@ func TestSyncCancelled(t *testing.T) {
 		if err := w.prepare(); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := w.runner.Ready(t.Context(), w.cell); err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(5*time.Second, cancel)
 		if err := w.trial(ctx); !errors.Is(err, context.Canceled) {
