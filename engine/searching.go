@@ -19,7 +19,8 @@ const searchEvent = "search"
 
 const (
 	searchPreparation = "preparation" // Detail: the system; Took: what it cost
-	searchTrial       = "trial"       // Detail: the cell; Took: with all that surrounds it
+	searchReady       = "ready"       // what was done once for a cell, before a trial; Detail: the cell
+	searchTrial       = "trial"       // Detail: the cell; Took: with all that surrounds it, but for that
 	searchRace        = "race"        // Detail: the system and what was decided, in words
 	searchEnded       = "ended"       // likewise
 )
@@ -32,6 +33,7 @@ type hunt struct {
 	told     map[string]int           // races that have an event, by system
 	ended    map[string]bool          // by system
 	searches map[string]search        // by system
+	ready    time.Duration            // that the present trial's cell took to be made ready for its trials
 }
 
 func (h *hunt) failed(key trialKey) {
@@ -52,7 +54,7 @@ func (h *hunt) remember(events []record.Event) {
 		switch e.What {
 		case searchPreparation:
 			h.spent[e.Detail] = e.Took
-		case searchTrial:
+		case searchTrial, searchReady:
 			h.spend(e.Trial, e.Detail, e.Took)
 		case searchRace:
 			h.told[system]++
@@ -174,6 +176,16 @@ func (r *run) prepared(system string, took time.Duration) {
 	r.event(searchEvent, searchPreparation, system, took)
 }
 
+// readied notes what was done once for a cell: at once, as its trial may be cut off.
+func (r *run) readied(cell experiment.Cell, took time.Duration) {
+	if !r.searches() {
+		return
+	}
+	r.hunt.ready = took
+	r.hunt.spend(0, cell.ID, took)
+	r.event(searchEvent, searchReady, cell.ID, took)
+}
+
 // searched notes what a trial of a search took, and what it has decided.
 func (r *run) searched(cell experiment.Cell, block int, t record.Trial, took time.Duration) error {
 	if !r.searches() {
@@ -182,6 +194,7 @@ func (r *run) searched(cell experiment.Cell, block int, t record.Trial, took tim
 	if t.State == record.Failed {
 		r.hunt.failed(trialKey{cell.ID, block})
 	}
+	took, r.hunt.ready = took-r.hunt.ready, 0
 	r.hunt.spend(t.ID, cell.ID, took)
 	err := r.rec.Event(record.Event{Trial: t.ID, At: time.Now(), Kind: searchEvent, What: searchTrial, Detail: cell.ID, Took: took})
 	if err != nil {

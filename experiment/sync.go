@@ -39,7 +39,8 @@ type ResolvedSync struct {
 	Trouble      string            `json:"trouble"`
 	Storage      string            `json:"storage"`
 	Faults       string            `json:"faults"`
-	Vary         map[string]string `json:"vary,omitempty"` // options of the system, canonical, as in SystemUse.With
+	Vary         map[string]string `json:"vary,omitempty"`    // options of the system, canonical, as in SystemUse.With
+	Network      []string          `json:"network,omitempty"` // options of Vary that a replay does not depend on
 	Replay       bool              `json:"replay"`
 	Poll         Duration          `json:"poll"` // 0: auto
 }

@@ -143,8 +143,9 @@ func (c *Cell) syncLine() float64 {
 	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.Rate))))
 }
 
-// syncSetup is what comes before the trials of a system, in seconds: peers started,
-// each chain made, and validated once for each store and set of options.
+// syncSetup is what a system takes beside its trials, in seconds: peers started,
+// each chain made, and validated once for each store and set of options that matter
+// without a network.
 func (p *Plan) syncSetup(system string) float64 {
 	peers, seconds := 0, 0.0
 	made, replayed := map[string]bool{}, map[string]bool{}
@@ -160,7 +161,9 @@ func (p *Plan) syncSetup(system string) float64 {
 		}
 		key := s.chain() + " " + s.Storage
 		for _, name := range slices.Sorted(maps.Keys(s.Vary)) {
-			key += " " + name + "=" + s.Vary[name]
+			if !slices.Contains(s.Network, name) {
+				key += " " + name + "=" + s.Vary[name]
+			}
 		}
 		if s.Replay && !replayed[key] {
 			replayed[key] = true

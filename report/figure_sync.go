@@ -289,7 +289,7 @@ const mostEffects = 28
 func (r *Report) effectsFigure() Figure {
 	f := Figure{ID: "effects", Title: "What each knob does, and each pair", Better: "further left is faster", Choose: "conditions",
 		Legend: []Legend{{"one factor", "var(--s1)", "circle"}, {"a pair", "var(--s2)", "diamond"}, {"not shown", "var(--ink)", "hollow"}},
-		Reads:  "Ratios of the time with their intervals. A circle is a level against the default, averaged over all levels of the others; a diamond is by what that ratio is multiplied when the second is changed too: at 1 the two do not depend on each other, left of it they gain more together than each promises, right of it less. The band is " + percent(EffectFloor) + " around no change. Hollow marks are not shown, after correction for all of them."}
+		Reads:  "Ratios of the time with their intervals. A circle is a level against the default, averaged over all levels of the others; a diamond is by what that ratio is multiplied when the second is changed too: at 1 the two do not depend on each other, left of it they gain more together than each promises, right of it less. The band is " + percent(EffectFloor) + " around no change. Hollow marks are not shown, after correction for all of them, or are those of the nodes that came to serve alone."}
 	f.Table = r.effectsTable()
 	trials, left := 0, 0
 	for i := range r.Tunings {
@@ -351,6 +351,9 @@ func (r *Report) effectsFigure() Figure {
 				tip := labels[j]
 				if e.PHolm.Known() {
 					tip += ", p (Holm) " + chance(e.PHolm).Text
+				}
+				if e.Survivors {
+					tip += "; " + e.Warn
 				}
 				if len(e.Aliases) > 0 {
 					tip += "; mixed with " + list(e.Aliases)

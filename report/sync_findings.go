@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -19,9 +20,9 @@ const (
 // neverServed: who never came to serve, and why.
 func neverServed(r *Report) []Finding {
 	bad := Finding{Rule: "never-served", Tone: Bad, Title: "Nodes never came to serve",
-		Text: "Nothing was done to these trials, and still the fresh node stalled, ran out of time or failed. Such trials count as longer than any; a cell that has one is not called the best, and the effects of knobs are those of the trials that ended."}
+		Text: "Nothing was done to these trials, and still the fresh node stalled, ran out of time or failed. Such trials count as longer than any; a cell that has one is not called the best, and the effects of knobs are those of the trials that ended, which are not shown where these speak against them."}
 	faulted := Finding{Rule: "never-served-faults", Tone: Warn, Title: "Faults or useless peers kept nodes from serving",
-		Text: "With these faults or peers some fresh nodes never came to serve. Such trials count as longer than any, and are in no effect."}
+		Text: "With these faults or peers some fresh nodes never came to serve. Such trials count as longer than any; effects are those of the others, which are not shown where these speak against them."}
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
 		n := s.unfinished()
@@ -116,9 +117,25 @@ func bestFound(r *Report) []Finding {
 			q = "~ " + q
 		}
 		f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s: %s against %s of the default, %s, from %s of trials of %s", r.changed(t.best), r.syncTime(t.best), r.syncTime(t.base), q,
-			plural(int64(t.gain.N), "pair", "pairs"), plural(int64(t.Cells), "configuration", "configurations"))))
+			plural(int64(t.gain.N), "pair", "pairs"), t.compared())))
 	}
 	return withEvidence(f)
+}
+
+// compared counts the configurations that the best is one of, and those that were
+// not considered.
+func (t *Tuning) compared() string {
+	words := plural(int64(t.Whole), "configuration", "configurations")
+	never := 0
+	for _, s := range t.cells {
+		if s.unfinished() > 0 {
+			never++
+		}
+	}
+	if never > 0 {
+		words += fmt.Sprintf(" (%d more not considered: nodes never came to serve)", never)
+	}
+	return words
 }
 
 // boughtFound: what each change is worth on the way from the default to the best.
@@ -141,13 +158,22 @@ func boughtFound(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// shareWords is a part of the gain with its interval.
+// shareWords is a part of the gain with its interval. A change that costs time has a
+// negative one: all of them add up to the whole.
 func (s *BoughtStep) shareWords() string {
-	w := percent(float64(s.Share))
+	w := s.shareText()
 	if s.ShareLo.Known() && s.ShareHi.Known() {
-		w += fmt.Sprintf(" (%.0f–%.0f)", 100*s.ShareLo, 100*s.ShareHi)
+		w += fmt.Sprintf(" (%s…%s)", minus(100*s.ShareLo), minus(100*s.ShareHi))
 	}
 	return w
+}
+
+// shareText is the part alone.
+func (s *BoughtStep) shareText() string { return minus(100*s.Share) + " %" }
+
+// minus is a whole number with the sign that texts have.
+func minus(v Num) string {
+	return strings.Replace(strconv.FormatFloat(math.Round(float64(v))+0, 'f', 0, 64), "-", "−", 1)
 }
 
 // givenWords say what a level does, once where the other factor is at its default
@@ -230,13 +256,15 @@ func (r *Report) knobs(t *Tuning, e *KnobEffect) bool {
 // cannotBeTold: effects that may be large and may be none.
 func cannotBeTold(r *Report) []Finding {
 	f := Finding{Rule: "cannot-tell", Tone: Neutral, Title: "What cannot be told",
-		Text: "The intervals of these reach from no change to one that would matter, or exclude no change only as long as one does not count how many effects were looked at. More repetitions make them narrower, by the root of their number."}
+		Text: "The intervals of these reach from no change to one that would matter, or exclude no change only as long as one does not count how many effects were looked at, or are those of the nodes that came to serve alone. More repetitions make them narrower, by the root of their number."}
 	for i := range r.Tunings {
 		t := &r.Tunings[i]
 		var pairs []string
 		for j := range t.Effects {
 			e := &t.Effects[j]
 			switch {
+			case e.Survivors:
+				f.Evidence = append(f.Evidence, r.at(t, e.name()+": "+e.words()+"; "+e.Warn))
 			case e.Shown || e.small():
 			case !e.Value.Known() || !e.Lo.Known():
 				if e.Warn != "" && !e.interaction() {
@@ -381,7 +409,7 @@ func uselessPeers(r *Report) []Finding {
 			words = append(words, plural(int64(math.Round(timeouts)), "timeout", "timeouts"))
 		}
 		if again > 0 {
-			words = append(words, plural(int64(math.Round(again)), "request", "requests")+" beyond the least needed")
+			words = append(words, plural(int64(math.Round(again)), "request", "requests")+" in vain, timeouts among them")
 		}
 		if useful < 1 {
 			words = append(words, percent(useful)+" of the peers useful")

@@ -151,7 +151,7 @@ func (r *Report) verdictOf(t *Tuning) (words string, better bool) {
 	case t.base == nil:
 		return fmt.Sprintf("%s is the best found, a fresh node serves after %s; the default has no time to compare with", r.configured(t.best), best), false
 	case t.best == t.base:
-		return fmt.Sprintf("of %s the default is the fastest: a fresh node serves after %s", plural(int64(t.Cells), "configuration", "configurations"), best), false
+		return fmt.Sprintf("of %s the default is the fastest: a fresh node serves after %s", t.compared(), best), false
 	case t.gain.N < 2:
 		return fmt.Sprintf("a fresh node serves after %s, with %s after %s: one trial of each shows nothing", r.syncTime(t.base), r.changed(t.best), best), false
 	case !t.gain.Shown:

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -132,6 +132,8 @@ func (r *Report) effectsTable() Table {
 			switch {
 			case !e.Value.Known() || !e.Lo.Known():
 				word = Entry{Text: "not known", Raw: "", Note: e.Warn}
+			case e.Survivors:
+				word = Entry{Text: "~", Raw: "no", Note: e.Warn, Tone: Warn}
 			case e.Shown && e.interaction():
 				word = Entry{Text: "yes", Raw: "yes"}
 			case e.Shown && e.Value < 1:
@@ -221,29 +223,16 @@ func (r *Report) design() (name, resolution string) {
 	if r.searched() {
 		return "search", "–"
 	}
-	var plan struct {
-		Experiment struct {
-			Sync *struct {
-				Design string `json:"design"`
-			} `json:"sync"`
-		} `json:"experiment"`
-	}
-	if json.Unmarshal(r.Plan, &plan) != nil || plan.Experiment.Sync == nil || plan.Experiment.Sync.Design == "" || plan.Experiment.Sync.Design == "full" {
+	var plan experiment.Plan
+	if json.Unmarshal(r.Plan, &plan) != nil || plan.Experiment.Sync == nil {
 		return "full", "–"
 	}
-	name, resolution = plan.Experiment.Sync.Design, "–"
-	p := map[string]int{"1/2": 1, "1/4": 2, "1/8": 3}[name]
-	k := 0
-	for i := range r.factors {
-		if len(r.factors[i].Levels) == 2 {
-			k++
-		}
+	f, ok := plan.Fractions()
+	if !ok {
+		return "full", "–"
 	}
-	roman := []string{"–", "I", "II", "III", "IV", "V", "VI", "VII", "VIII"}
-	if f, err := stats.Fraction(k, p); err == nil {
-		resolution = roman[min(f.Resolution, len(roman)-1)]
-	}
-	return name, resolution
+	roman := []string{"–", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X"}
+	return plan.Experiment.Sync.Design, roman[min(f.Resolution, len(roman)-1)]
 }
 
 func (r *Report) syncEndTable() Table {

@@ -168,6 +168,103 @@ func TestSyncCountsNodesThatNeverServed(t *testing.T) {
 	text(t, all, 80)
 }
 
+// A knob that makes most nodes stall and speeds up the others is not shown to be
+// faster; one that has nothing to do with it still is. What was not considered is not
+// counted among what the best was chosen from.
+func TestSyncEffectsAreNotThoseOfSurvivors(t *testing.T) {
+	r := syncTruth{node: func(c *experiment.Cell, block int, f *newcomer) {
+		if is(c, "sync.vary.timeouts", "short") {
+			f.serve *= 0.5
+			f.chain *= 0.5
+			if block < 4 {
+				f.outcome, f.class, f.height, f.serve = record.Stalled, "stalled", 0.4, 30
+			}
+		}
+	}}.build(t)
+	keepPage(t, r, "sync-survivors")
+	tu := &r.Tunings[0]
+	e := effectNamed(t, tu, "timeouts short")
+	if e.Shown || !e.Survivors || !strings.HasPrefix(e.words(), "~ ") || !strings.Contains(e.Warn, "16 of 24 with timeouts short, 0 of 24 with timeouts default") {
+		t.Errorf("%s: shown %v, %q", e.words(), e.Shown, e.Warn)
+	}
+	for _, row := range r.effectsTable().Rows {
+		for _, cell := range row {
+			if row[1].Text == "timeouts short" && cell.Tone == Good {
+				t.Errorf("the table calls it faster: %+v", row)
+			}
+		}
+	}
+	if e := effectNamed(t, tu, "subscriber none"); !e.Shown || e.Survivors {
+		t.Errorf("subscriber none: %s, %q", e.words(), e.Warn)
+	}
+	if tu.Cells != 8 || tu.Whole != 4 {
+		t.Errorf("%d cells, %d whole", tu.Cells, tu.Whole)
+	}
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "best" })
+	if words := r.Findings[i].Evidence[0]; !strings.Contains(words, "of 4 configurations (4 more not considered") {
+		t.Error(words)
+	}
+	// Nor is a knob without an effect on survivors one to be left as it is.
+	r = syncTruth{noise: 0.005, node: func(c *experiment.Cell, block int, f *newcomer) {
+		if is(c, "sync.vary.timeouts", "short") {
+			f.serve, f.chain = f.serve/truthTimeouts, f.chain/truthTimeouts
+			if block < 4 {
+				f.outcome, f.class, f.height, f.serve = record.Stalled, "stalled", 0.4, 30
+			}
+		}
+	}}.build(t)
+	if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "no-gain" }); i >= 0 && strings.Contains(strings.Join(r.Findings[i].Evidence, "\n"), "timeouts short") {
+		t.Errorf("to be left as they are: %v", r.Findings[i].Evidence)
+	}
+}
+
+// What gains alone and nothing more on top of the others is not said to gain nothing.
+func TestSyncRisksKnowWhatGainsAlone(t *testing.T) {
+	r := syncTruth{}.build(t)
+	tu := &r.Tunings[0]
+	step := func(path string) *BoughtStep {
+		for i := range tu.Steps {
+			if tu.Steps[i].To.Path == path {
+				return &tu.Steps[i]
+			}
+		}
+		return nil
+	}
+	words := func() string {
+		t.Helper()
+		return strings.Join(risks(r)[0].Evidence, "\n")
+	}
+	// Whether noise put the RAM disk into the best or not: let it be the best's last step.
+	tu.best = configuration(t, r, "storage ram, subscriber none, timeouts short").cell
+	if step("sync.storage") == nil {
+		tu.Steps = append(tu.Steps, BoughtStep{To: Level{Path: "sync.storage"}, Value: 1})
+	}
+	step("sync.storage").Shown = false
+	if w := words(); !strings.Contains(w, "on top of the others") || strings.Contains(w, "not shown to gain anything") {
+		t.Error(w)
+	}
+	effectNamed(t, tu, "storage ram").Shown = false
+	if w := words(); !strings.Contains(w, "not shown to gain anything here") {
+		t.Error(w)
+	}
+}
+
+// Shares that add up have negative ones among them.
+func TestSyncShareInWords(t *testing.T) {
+	for _, c := range []struct {
+		share, lo, hi Num
+		want          string
+	}{
+		{-0.0337, -0.28, 0.21, "−3 % (−28…21)"},
+		{0.647, unknown, unknown, "65 %"},
+		{-0.001, -0.002, 0.004, "0 % (0…0)"},
+	} {
+		if got := (&BoughtStep{Share: c.share, ShareLo: c.lo, ShareHi: c.hi}).shareWords(); got != c.want {
+			t.Errorf("%v: %s, want %s", c.share, got, c.want)
+		}
+	}
+}
+
 // Nothing may be made of noise.
 func TestSyncShowsNothingWhereThereIsNothing(t *testing.T) {
 	r := syncTruth{noise: 0.05, node: func(c *experiment.Cell, _ int, f *newcomer) {
@@ -258,6 +355,49 @@ func TestSyncTellsTheShapeOfANumber(t *testing.T) {
 	}
 	if !r.finding("useless-peers") || !r.finding("shape") {
 		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
+// A timeout so short that no node ever serves is the left arm of the U, not a level
+// to be left out; one failure among many shows nothing.
+func TestSyncShapeCountsNodesThatNeverServed(t *testing.T) {
+	shape := func(times map[float64]float64, stalled map[float64]int) *NumberShape {
+		t.Helper()
+		r := syncTruth{file: strings.Replace(timeoutFile, "[none, 2 silent]", "[2 silent]", 1), node: func(c *experiment.Cell, block int, f *newcomer) {
+			v, _ := c.Factor("sync.vary.send_blocks_timeout")
+			f.serve *= times[v.Number] / syncDefault
+			f.chain = f.serve * 0.95
+			if block < stalled[v.Number] {
+				f.outcome, f.class, f.height, f.serve = record.Stalled, "stalled", 0.1, 30
+			}
+		}}.build(t)
+		if len(r.Shapes) != 1 {
+			t.Fatalf("%d shapes", len(r.Shapes))
+		}
+		return &r.Shapes[0]
+	}
+	rising := map[float64]float64{2: 9.5, 10: 10, 30: 11, 60: 12, 180: 20}
+	for _, c := range []struct {
+		what    string
+		times   map[float64]float64
+		stalled map[float64]int
+		want    string
+		words   string
+	}{
+		{"the lowest never serves", rising, map[float64]int{2: 6}, stats.UShape, "too little and too much"},
+		{"the two lowest never serve, times of two levels are left and one is too long", rising, map[float64]int{2: 6, 10: 6, 60: 6}, stats.UShape, "too little and too much"},
+		{"it often stalls", rising, map[float64]int{2: 4}, stats.UShape, "too little and too much"},
+		{"all that serve are alike", map[float64]float64{2: 10, 10: 10, 30: 10, 60: 10, 180: 10}, map[float64]int{2: 6}, stats.FallingShape, "less is shown to be worse"},
+		{"the highest never serves", map[float64]float64{2: 10, 10: 10, 30: 10, 60: 10, 180: 10}, map[float64]int{180: 6}, stats.RisingShape, "more is shown to be worse"},
+		{"one failure shows nothing", map[float64]float64{2: 20, 10: 10, 30: 11, 60: 12, 180: 20}, map[float64]int{2: 1}, stats.RisingShape, "more is shown to be worse"},
+	} {
+		n := shape(c.times, c.stalled)
+		if n.Shape != c.want || !strings.Contains(n.words(), c.words) {
+			t.Errorf("%s: %s: %s; %s", c.what, n.Shape, n.words(), n.Why)
+		}
+		if n.From < 10 && c.stalled[2] == 6 {
+			t.Errorf("%s: the best is said to be from %v on, where nothing served", c.what, n.From)
+		}
 	}
 }
 

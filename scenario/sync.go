@@ -122,7 +122,7 @@ func (Sync) Measure(in Measured) map[string]float64 {
 	links := m[emulatedLinks] > 0
 	delete(m, emulatedLinks)
 	if faults, err := experiment.ParseSyncFaults(in.Cell.Sync.Faults); err == nil && len(faults) == 0 {
-		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link); line > 0 && links {
+		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && links {
 			put("link_line", line)
 		}
 		if line := max(m["link_line"], m["replay"]); line > 0 {

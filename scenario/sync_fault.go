@@ -118,8 +118,9 @@ func (t *syncTrial) crash(f *syncFault) error {
 func (t *syncTrial) forgetLife() {
 	n := &t.fresh
 	n.commits = addTold(n.commits, n.last.Commits)
+	n.timedOut, n.failed = addTold(n.timedOut, n.last.TimedOut), addTold(n.failed, n.last.Failed)
 	n.shares = t.sharesNow()
-	n.last.Commits, n.last.Peers = 0, nil
+	n.last.Commits, n.last.TimedOut, n.last.Failed, n.last.Peers = 0, 0, 0, nil
 }
 
 // revive starts what a fault has killed again: peers on the chain that they had,
@@ -138,7 +139,7 @@ func (t *syncTrial) revive(f *syncFault) error {
 			t.notes = append(t.notes, fmt.Sprintf("the peer %s was not started again: %s", p.name, shorten(err)))
 		default:
 			p.down = false
-			t.serving[p.place] = serving{t.chain.ID, p.manner, settingsText(t.settings)}
+			t.serving[p.place] = t.chain.ID
 			t.mourn(p.node, p.place, p)
 			t.event("node", "started again", p.name, now, now-begun)
 		}
@@ -188,7 +189,7 @@ func (t *syncTrial) cutOff() bool {
 func (t *syncTrial) refused(err error, begun, now time.Duration) {
 	class := "not started"
 	if t.fresh.life > 0 {
-		class = "not started again"
+		class = classAgain
 	}
 	if damaged(err, t.store.Path) {
 		class = classDamaged
@@ -201,11 +202,23 @@ func (t *syncTrial) refused(err error, begun, now time.Duration) {
 // lastResort is what keeping a store may take.
 const lastResort = time.Minute
 
-// keep takes a damaged store away before it is removed.
+// keptStores is how many stores of a class a session keeps: a node that dies in
+// every trial would fill the disk.
+const keptStores = 3
+
+// keep takes the store away before it is removed, of a node that did not start on
+// it, or that ended by itself: damage that opening a store does not see ends the
+// process when it comes to be read.
 func (t *syncTrial) keep(ctx context.Context) {
-	if t.fresh.class != classDamaged {
+	class := t.fresh.class
+	if class != classDamaged && class != classDied && class != classAgain {
 		return
 	}
+	if t.keeps[class] == keptStores {
+		t.event("note", "store not kept", fmt.Sprintf("%d stores of the class %q are kept already", keptStores, class), t.now(), 0)
+		return
+	}
+	t.keeps[class]++
 	ctx, cancel := context.WithTimeout(ctx, lastResort)
 	defer cancel()
 	begun := t.now()

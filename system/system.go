@@ -66,6 +66,7 @@ type Option struct {
 	Default  string
 	Required bool
 	Secret   bool // never recorded; give the name of an environment variable
+	Network  bool // concerns the network or the peers alone: a replay (see Chains) does not depend on it
 	Help     string
 }
 

@@ -19,6 +19,7 @@ const (
 	CodeCorruption    Code = 6   // bytes came back that are not the object's
 	CodeExit          Code = 7   // an exit condition ended the run early
 	CodeLost          Code = 8   // a load test came to its end without all of its objects
+	CodeIncomplete    Code = 9   // some trials could not be executed
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 
