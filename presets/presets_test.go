@@ -470,7 +470,7 @@ func TestSiaTimeouts(t *testing.T) {
 			t.Errorf("%s: %d cells", set, len(p.Cells))
 		}
 	}
-	if p = plan(t, "sia-timeouts", "sync.speeds=lognormal 200kbit x1.5,lognormal 200kbit x3,lognormal 200kbit x10"); len(p.Cells) != 12 {
+	if p = plan(t, "sia-timeouts", "sync.speeds=lognormal 500kbit x1.5,lognormal 500kbit x3,lognormal 500kbit x10"); len(p.Cells) != 12 {
 		t.Errorf("%d cells", len(p.Cells))
 	}
 }
