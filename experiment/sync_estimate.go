@@ -180,6 +180,12 @@ func (p *Plan) howSync() string {
 	}
 	text := fmt.Sprintf("blocks of %.0f B and %.0f B for each transaction, at the rate of all links together, or %g times %g ms and %g ms to validate them where that takes longer; %gs and %s before the first block, %gs around each trial; chains made and validated once before",
 		blockBytes, transactionBytes, followWork, 1000*blockWork, 1000*transactionWork, startFollow, intervalOption, aroundSync)
+	for _, trouble := range p.Experiment.Sync.Trouble {
+		if slices.ContainsFunc(troubleOf(trouble), func(t Trouble) bool { return t.Manner == MannerSilent }) {
+			text += "; no wait for a peer that does not answer, which can be that of a timeout"
+			break
+		}
+	}
 	if search := p.Experiment.Sync.Search; search != nil {
 		text = "at most: the search ends by itself, or after " + search.Budget.String() + "; " + text
 	}

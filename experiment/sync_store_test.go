@@ -36,3 +36,12 @@ func TestPlanTellsTheStore(t *testing.T) {
 		t.Errorf("%q does not say %q", p.syncMachineText(), want)
 	}
 }
+
+// The estimate says what it leaves out.
+func TestEstimateWaitsForNobody(t *testing.T) {
+	for trouble, want := range map[string]bool{"none": false, "1 stranger": false, "1 silent": true, "[none, 1 silent]": true} {
+		if got := mustPlan(t, following, "sync.trouble="+trouble).howSync(); strings.Contains(got, "no wait for a peer that does not answer") != want {
+			t.Errorf("trouble %s: %s", trouble, got)
+		}
+	}
+}
