@@ -159,7 +159,6 @@ func (r *syncRunner) unfit(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }
 
-
 // storeSize is the size of a RAM disk for a node that has all of a chain.
 func storeSize(chain system.Chain) int64 {
 	disk := float64(chain.Disk)
