@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -120,12 +121,12 @@ func (r *run) measured(system string) (all map[trialKey]measured, spent float64)
 		spent += r.hunt.spent[c.ID].Seconds()
 		for key := range r.hunt.broken {
 			if key.cell == c.ID {
-				all[key] = measured{math.NaN(), math.NaN()}
+				all[key] = measured{value: math.NaN(), seconds: math.NaN()}
 			}
 		}
 		for key, t := range r.done {
 			if key.cell == c.ID {
-				all[key] = measured{searchValue(t, r.plan.Experiment.Limits), r.hunt.seconds(t)}
+				all[key] = measuredTrial(t, r.plan.Experiment.Limits, r.hunt.seconds(t))
 			}
 		}
 	}
@@ -135,14 +136,20 @@ func (r *run) measured(system string) (all map[trialKey]measured, spent float64)
 // searchMetric is what a search makes small.
 const searchMetric = "sync_time"
 
-// searchValue is what a trial is worth. One that did not come to its end has taken at
-// least its deadline, and one that was left out because it would take too long would
-// have; one that is not valid is worth nothing.
+// measuredTrial is a trial as a search sees it. One that was left out says nothing of
+// how long it would take: no sync is left out for that, but where the machine has not
+// what it needs, as memory for its store, or links that are emulated.
+func measuredTrial(t record.Trial, limits experiment.Limits, seconds float64) measured {
+	if t.State == record.Skipped {
+		return measured{math.NaN(), seconds, cmp.Or(t.Error, "it was left out")}
+	}
+	return measured{value: searchValue(t, limits), seconds: seconds}
+}
+
+// searchValue is what an executed trial is worth. One that did not come to its end has
+// taken at least its deadline; one that is not valid is worth nothing.
 func searchValue(t record.Trial, limits experiment.Limits) float64 {
 	deadline := limits.Deadline.Seconds()
-	if t.State == record.Skipped {
-		return deadline
-	}
 	if len(t.Invalid) > 0 {
 		return math.NaN()
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,10 @@ const (
 	muchStartUp = 0.25
 	// A time told by polls this share of it apart is a coarse one: the limit of swarms.
 	coarseSync = coarse
+	// A replay of more than so many times the time of the sync was disturbed.
+	overReplay = 1.1
+	// From so many times the chain's bytes on the link on, it is said.
+	carriedMuch = 1.2
 )
 
 // neverServed: who never came to serve, and why.
@@ -104,7 +109,7 @@ func fasterThanRate(r *Report) []Finding {
 // bestFound: the best configuration and how sure it is, for each set of conditions.
 func bestFound(r *Report) []Finding {
 	f := Finding{Rule: "best", Tone: Good, Title: "The best configuration found",
-		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Its gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
+		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Times are geometric means, where trials are missing in the mean of all repetitions, as the figure has them. The gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
 	for _, t := range r.tunings() {
 		if t.best == nil || t.base == nil || t.best == t.base || len(t.factors) == 0 {
 			continue
@@ -116,7 +121,7 @@ func bestFound(r *Report) []Finding {
 		if !t.gain.Shown {
 			q = "~ " + q
 		}
-		f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s: %s against %s of the default, %s, from %s of trials of %s", r.changed(t.best), r.syncTime(t.best), r.syncTime(t.base), q,
+		f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s: %s against %s of the default, %s, from %s of trials of %s", r.changed(t.best), show(float64(t.after()), "s"), show(float64(t.before()), "s"), q,
 			plural(int64(t.gain.N), "pair", "pairs"), t.compared())))
 	}
 	return withEvidence(f)
@@ -292,8 +297,8 @@ func cannotBeTold(r *Report) []Finding {
 // asGood: configurations that cannot be told from the best, those that change least
 // first.
 func asGood(r *Report) []Finding {
-	f := Finding{Rule: "as-good", Tone: Neutral, Title: "What else is as good as the best",
-		Text: "These cannot be told from the best configuration found. The one that changes least of the default is the one to prefer: each change has its price."}
+	f := Finding{Rule: "as-good", Tone: Neutral, Title: "What is not shown to be slower than the best",
+		Text: "These cannot be told from the best configuration found, those that change least of the default first: of those that are as fast it is the one to prefer, as each change has its price. A wide interval is no sign of being as fast; more repetitions tell."}
 	for _, t := range r.tunings() {
 		for i, a := range t.Alike {
 			if i == 6 && len(t.Alike) > 7 {
@@ -376,7 +381,7 @@ func boundBy(r *Report) []Finding {
 			continue // who waited for a CPU did not wait for the network
 		}
 		words := fmt.Sprintf("%s: at %s of the line", r.syncName(s), percent(s.metric("line_share")))
-		if s.NetLineShare.Known() {
+		if s.NetLineShare.Known() && s.NetLineShare <= 1 {
 			words += fmt.Sprintf(", after the first block at %s", percent(float64(s.NetLineShare)))
 		}
 		var lines []string
@@ -392,6 +397,71 @@ func boundBy(r *Report) []Finding {
 		f.Evidence = append(f.Evidence, words+" ("+strings.Join(lines, ", ")+")")
 	}
 	return withEvidence(*limits[boundWaits], *limits[boundCompute], *limits[boundLink])
+}
+
+// slowReplays: a replay that others disturbed is no bound.
+func slowReplays(r *Report) []Finding {
+	f := Finding{Rule: "replay-disturbed", Tone: Warn, Title: "Faster than the replay",
+		Text: "The nodes were faster than the same program with the same blocks from a local file and without a network. The replay was disturbed, by other work on the machine or its disk: its time is no load line, and nothing is said of what these are bound by."}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if s.fasterThanReplay() {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: serves after %s, the replay took %s", r.syncName(s), show(s.metric("sync_time"), "s"), show(s.metric("replay"), "s")))
+		}
+	}
+	return withEvidence(f)
+}
+
+// sentTwice: bytes that are no part of the chain fill links, too.
+func sentTwice(r *Report) []Finding {
+	f := Finding{Rule: "sent-twice", Tone: Neutral, Title: "The link carried more than the chain",
+		Text: fmt.Sprintf("The fresh node's link carried at least %s the bytes of the chain towards it (medians over trials): headers, and blocks that came more than once, which systems ask for near the end, so that it is much of a short chain and little of a long one. The load line is that of the chain alone: a node that seems to wait may have a full link.", show(carriedMuch, "×"))}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if v := s.metric("overhead"); v >= carriedMuch {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", r.syncName(s), show(v, "×")))
+		}
+	}
+	if len(f.Evidence) > 7 {
+		f.Evidence = append(f.Evidence[:6], fmt.Sprintf("and %d more", len(f.Evidence)-6))
+	}
+	return withEvidence(f)
+}
+
+// byCondition: where no knob varies, the conditions are what was asked about.
+func byCondition(r *Report) []Finding {
+	if len(r.Syncs) < 2 || slices.ContainsFunc(r.factors, func(f syncFactor) bool { return f.knob() }) {
+		return nil
+	}
+	f := Finding{Rule: "conditions", Tone: Neutral, Title: "The time under each condition",
+		Text: "No knob was varied, so these are one configuration under different conditions: geometric means with their intervals, and the ratio to the first in trials of the same repetitions."}
+	first := map[string]*Synced{}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		base := first[s.System]
+		if base == nil {
+			base, first[s.System] = s, s
+		}
+		words := r.syncName(s) + ": "
+		switch {
+		case s.Trials == 0:
+			words += "no valid trial"
+		case !s.time.Median.Known():
+			words += fmt.Sprintf("%d of %d never served", s.unfinished(), s.Trials)
+		default:
+			words += r.syncTime(s.cell)
+			if s != base {
+				if xs, ys := paired(s.cell.Metrics[r.headline], base.cell.Metrics[r.headline]); len(xs) > 0 {
+					words += ", " + geometric(xs, ys).gainWords()
+				}
+			}
+			if n := s.unfinished(); n > 0 {
+				words += fmt.Sprintf("; %d of %d never served", n, s.Trials)
+			}
+		}
+		f.Evidence = append(f.Evidence, words)
+	}
+	return withEvidence(f)
 }
 
 // uselessPeers: requests in vain, and peers that gave nothing.

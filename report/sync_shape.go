@@ -26,7 +26,7 @@ type NumberShape struct {
 type ShapeAt struct {
 	Cell       string `json:"cell"`
 	At         Num    `json:"at"`
-	Value      Num    `json:"value"` // seconds, median
+	Value      Num    `json:"value"` // seconds, geometric mean; where some never served the median
 	Lo         Num    `json:"lo"`
 	Hi         Num    `json:"hi"`
 	Ratio      Num    `json:"ratio"` // to the lowest, with an interval corrected for the number of levels
@@ -109,7 +109,7 @@ func (r *Report) numberShape(f *syncFactor, unit string, cells []*Synced) *Numbe
 			}
 			x := ShapeAt{Cell: s.Cell, At: Num(v), Value: unknown, Lo: unknown, Hi: unknown, Ratio: unknown, RatioLo: unknown, RatioHi: unknown, Useful: unknown, UsefulLo: unknown, UsefulHi: unknown, Timeouts: unknown,
 				Trials: s.Trials, Unfinished: s.unfinished(), text: f.Levels[l].Text()}
-			if m, ok := s.cell.Metrics["sync_time"]; ok {
+			if m := s.time; m.Median.Known() {
 				x.Value, x.Lo, x.Hi = m.Median, m.Lo, m.Hi
 			}
 			if m, ok := s.cell.Metrics["useful_share"]; ok {

@@ -18,8 +18,8 @@ func (r *Report) syncTexts() []textTable {
 		for _, s := range tu.cells {
 			c := s.cell
 			row := []string{clip(r.configured(c), 44), s.timeEntry(r).Text, "", "", "–", "–", "–", "", fmt.Sprintf("%d/%d", c.Valid, c.Planned)}
-			if m, ok := c.Metrics["sync_time"]; ok {
-				row[2] = plusMinus(m, "s")
+			if s.time.Median.Known() {
+				row[2] = plusMinus(s.time, "s")
 			}
 			if q, ok := c.Ratios["sync_time"]; ok && q.Value.Known() {
 				row[3] = signed(float64(q.Value)) + " %"

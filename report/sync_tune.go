@@ -138,6 +138,21 @@ type BoughtStep struct {
 	Model   bool `json:"model"` // a combination on the way has no trial: from the model
 }
 
+// before and after are the times of the default and of the best that its gain is of.
+func (t *Tuning) before() Num {
+	if len(t.Steps) == 0 {
+		return unknown
+	}
+	return t.Steps[0].Before
+}
+
+func (t *Tuning) after() Num {
+	if len(t.Steps) == 0 {
+		return unknown
+	}
+	return t.Steps[len(t.Steps)-1].After
+}
+
 // words is the step's ratio, with "~" when nothing is shown.
 func (s *BoughtStep) words() string {
 	w := gain(s.Value, s.Lo, s.Hi)

@@ -26,7 +26,27 @@ func (Sync) Question() string {
 
 // Problems implements Scenario.
 func (Sync) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	return syncUnfit(use, info.Can, cells)
+	if all := syncUnfit(use, info.Can, cells); len(all) > 0 || use.Mode == string(system.Attach) {
+		return all
+	}
+	return chainUnfit(info.Chains, cells)
+}
+
+// chainUnfit says which of the cells' chains and peers a system cannot have.
+func chainUnfit(limits system.ChainLimits, cells []experiment.Cell) (all []system.Problem) {
+	for _, c := range cells {
+		var manners []string
+		groups, _ := experiment.ParseTrouble(c.Sync.Trouble) // the plan has read it
+		for _, g := range groups {
+			manners = append(manners, g.Manner)
+		}
+		for _, p := range limits.Problems(chainSpec(c.Sync, 0), manners) {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 // syncUnfit says why cells cannot be executed on a system with these abilities.

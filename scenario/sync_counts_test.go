@@ -7,6 +7,32 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
+// TestSyncDuplicates: what peers delivered beyond the chain came twice.
+func TestSyncDuplicates(t *testing.T) {
+	for faults, want := range map[string]float64{"none": 200, "crash peers at 50%": -1} {
+		virtual(t, func(t *testing.T) {
+			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faults })
+			w.c.nodes[0].answer = func(f *system.Following) error {
+				for i := range f.Peers {
+					f.Peers[i].Blocks = 600
+				}
+				return nil
+			}
+			w.run()
+			if got, has := w.m["duplicates"]; has != (want >= 0) || has && got != want {
+				t.Errorf("%s: %v (%v)", faults, got, has)
+			}
+			for i := range w.c.nodes { // one of them does not tell
+				w.c.nodes[i].answer = func(f *system.Following) error { f.Peers[0].Blocks = -1; return nil }
+			}
+			w.run()
+			if got, has := w.m["duplicates"]; has {
+				t.Errorf("%s: %v, and a share is not known", faults, got)
+			}
+		})
+	}
+}
+
 // TestSyncCountsOfTheNode: what timed out and failed is the node's own sum, also
 // where it does not know of which peer; of all its lives.
 func TestSyncCountsOfTheNode(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -36,46 +35,15 @@ func (t *syncTrial) reached() {
 
 // begin lets a fault happen.
 func (t *syncTrial) begin(f *syncFault) {
-	t.mu.Lock()
-	at := t.now()
-	if late := t.late(&f.courseFault, at, t.share(), "the chain", "the start"); late != "" {
-		t.notes = append(t.notes, late)
+	late := func(at time.Duration) string {
+		return t.late(&f.courseFault, at, t.share(), "the chain", "the start")
 	}
-	t.mu.Unlock()
-	var err error
-	switch f.Kind {
-	case experiment.FaultCrash:
-		err = t.crash(f)
-	default:
-		err = t.links.begin(t.load, &f.courseFault)
-	}
-	took := t.now() - at
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f.begun, f.start = true, at
-	t.concluded(&f.courseFault, "begins", at, took, t.stall, err)
+	t.strike(&f.courseFault, late, func() error { return t.crash(f) }, func() {})
 }
 
 // undo takes a fault back.
 func (t *syncTrial) undo(f *syncFault) {
-	at := t.now()
-	var err error
-	switch f.Kind {
-	case experiment.FaultCrash:
-		err = t.revive(f)
-	default:
-		err = t.links.end(t.load, &f.courseFault)
-	}
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.load.Err() != nil { // it came to its end without this
-		return
-	}
-	if err == nil {
-		f.undone = now
-	}
-	t.concluded(&f.courseFault, "ends", at, now-at, afterUndoing*t.stall, err)
+	t.takeBack(&f.courseFault, func() error { return t.revive(f) }, func(time.Duration) {})
 }
 
 // crash kills the fresh node, or peers, all at once. A node that is down already is

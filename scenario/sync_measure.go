@@ -54,6 +54,8 @@ func (Sync) Metrics() []record.Metric {
 			Help: "requests for blocks that timed out, of all peers (also those of which the node does not know whose they were), by its own word, over all its starts"},
 		{Key: "rerequests", Name: "requests in vain", Unit: "1", Better: record.Lower,
 			Help: "requests for blocks that timed out or failed otherwise, likewise, the timeouts among them: what they asked for has to be asked for again"},
+		{Key: "duplicates", Name: "blocks that came twice", Unit: "1", Better: record.Lower,
+			Help: "blocks that peers delivered, by the node's own word and over all its starts, beyond those of the chain: asked for twice, or again after a start without data; absent unless it came to have the chain, and where the node tells no shares of peers"},
 		{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower,
 			Help: "time in which the same program validates the same blocks from a local file into a store of the same kind with the same settings, what subscribes included, without a network; measured before the first trial that needs it, the median of three where it takes less than 2 s"},
 		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
@@ -177,6 +179,9 @@ func (t *syncTrial) peerMetrics(put func(string, float64), shares map[string]sys
 			put("useful_share", float64(useful)/float64(len(t.peers)))
 		}
 		put("peer_share_max", float64(most)/float64(blocks))
+		if n.chain > 0 && !t.attached() {
+			put("duplicates", float64(max(0, blocks-t.chain.Height)))
+		}
 	}
 }
 

@@ -33,7 +33,8 @@ type syncRunner struct {
 // see Ready.
 func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
 	r := &syncRunner{
-		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{}, keeps: map[string]int{}, checked: map[peerPath]record.LinkCheck{},
+		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{},
+		keeps: map[string]int{}, checked: map[peerPath]record.LinkCheck{},
 	}
 	if err := r.findNodes(cells); err != nil {
 		return nil, err
@@ -158,13 +159,6 @@ func (r *syncRunner) unfit(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }
 
-// factors are the levels of a cell in words, but for the system.
-func factors(c experiment.Cell) string {
-	if g := c.Group(); g != "" {
-		return g
-	}
-	return "the default"
-}
 
 // storeSize is the size of a RAM disk for a node that has all of a chain.
 func storeSize(chain system.Chain) int64 {

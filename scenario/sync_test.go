@@ -704,6 +704,42 @@ func TestSyncAttached(t *testing.T) {
 	})
 }
 
+// What a system cannot have is refused before anything is started, once for all cells.
+func TestSyncProblemsOfChains(t *testing.T) {
+	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1, Without: []string{system.Stranger}}
+	cell := func(blocks, transactions int, form, trouble string) experiment.Cell {
+		return experiment.Cell{Sync: &experiment.ResolvedSync{Peers: 1, Speeds: "link", Trouble: trouble, Storage: "disk", Faults: "none", Blocks: blocks, Transactions: transactions, Form: form}}
+	}
+	for _, c := range []struct {
+		cell experiment.Cell
+		want []string
+	}{
+		{cell(100, 0, "v1", "1 silent; 1 at 1Mbit"), nil},
+		{cell(100, 0, "v2", "none"), []string{"form v2"}},
+		{cell(101, 0, "v1", "none"), []string{"101 blocks"}},
+		{cell(1, 1, "v1", "1 silent; 25% stranger"), []string{"1 transactions", "a stranger one"}},
+	} {
+		info := system.Info{Can: []string{"follow"}, Chains: limits}
+		p := Sync{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell, c.cell})
+		if len(p) != len(c.want) {
+			t.Errorf("%+v: %v", c.cell.Sync, p)
+			continue
+		}
+		for i, w := range c.want {
+			if !strings.Contains(p[i].What, w) || p[i].Hint == "" {
+				t.Errorf("%+v: %v", c.cell.Sync, p)
+			}
+		}
+		if p := (Sync{}).Problems(experiment.SystemUse{Name: "x", Mode: "attach"}, info, []experiment.Cell{c.cell}); len(p) > 0 && strings.Contains(p[0].What, "it has no chain") {
+			t.Errorf("the chain of one that is attached to is its own: %v", p)
+		}
+		info.Chains = system.ChainLimits{}
+		if p := (Sync{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell}); len(p) > 0 {
+			t.Errorf("without limits: %v", p)
+		}
+	}
+}
+
 func TestSyncProblems(t *testing.T) {
 	cells := func(set func(*experiment.ResolvedSync)) []experiment.Cell {
 		s := &experiment.ResolvedSync{Peers: 1, Speeds: "link", Trouble: "none", Storage: "disk", Faults: "none"}

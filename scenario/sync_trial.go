@@ -54,11 +54,7 @@ func (r *syncRunner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, 
 	if err := t.ready(ctx); err != nil {
 		return Load{}, err
 	}
-	t.measure(ctx)
-	cpu := selfCPU()
-	err = t.sync(ctx)
-	cpu = selfCPU() - cpu
-	t.measured(ctx)
+	cpu, err := t.timed(ctx, t.sync)
 	t.conclude(err == nil)
 	return t.loaded(cpu), errors.Join(err, t.record(), ctx.Err())
 }

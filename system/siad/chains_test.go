@@ -196,6 +196,9 @@ func TestChainThatCannotBe(t *testing.T) {
 		if _, err := c.Chain(t.Context(), spec, func(string) {}); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "siad: ") {
 			t.Errorf("%+v: %v", spec, err)
 		}
+		if p := (System{}).Info().Chains.Problems(spec, nil); spec.Blocks > 0 && len(p) == 0 {
+			t.Errorf("%+v is not refused before anything is started", spec)
+		}
 	}
 	if err := c.nodes[0].Serve(t.Context(), system.ServeTask{Manner: system.Stranger}); err == nil || !strings.Contains(err.Error(), "first block") {
 		t.Errorf("stranger: %v", err)

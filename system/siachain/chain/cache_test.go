@@ -71,7 +71,7 @@ func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
 	cache := Cache{t.TempDir()}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	_, err := cache.Chain(ctx, Spec{Blocks: maxBlocks, Form: V2}, func(done, _ int) { cancel(enough) })
+	_, err := cache.Chain(ctx, Spec{Blocks: MaxBlocks, Form: V2}, func(done, _ int) { cancel(enough) })
 	if !errors.Is(err, enough) {
 		t.Fatalf("got %v", err)
 	}
@@ -85,7 +85,7 @@ func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
 const killed = "PLIMSOLL_TEST_CHAIN_CACHE"
 
 func TestABuilderThatIsKilled(t *testing.T) {
-	s := Spec{Blocks: maxBlocks, Form: V2, Seed: 5}
+	s := Spec{Blocks: MaxBlocks, Form: V2, Seed: 5}
 	if dir := os.Getenv(killed); dir != "" {
 		Cache{dir}.Chain(t.Context(), s, func(int, int) { os.Stdout.WriteString("building\n") })
 		t.Fatal("it was not killed")
