@@ -1,0 +1,8 @@
+package report
+
+import "strings"
+
+// Ruling placeholder
+type Ruling struct{}
+
+func (g Ruling) text(b *strings.Builder, width int) {}
