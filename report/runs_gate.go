@@ -6,3 +6,5 @@ import "strings"
 type Ruling struct{}
 
 func (g Ruling) text(b *strings.Builder, width int) {}
+
+func (g Ruling) markdown(b *strings.Builder) {}
