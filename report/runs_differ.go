@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,7 +88,13 @@ func (c *RunComparison) environments(kind string, prefixes ...string) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		c.add(kind, key, func(r *Report) string { return r.environment(key) })
+		known := c.base.environment(key)
+		for _, r := range c.news {
+			if known == "" { // nothing is known to differ where one run does not tell it
+				known = r.environment(key)
+			}
+		}
+		c.add(kind, key, func(r *Report) string { return cmp.Or(r.environment(key), known) })
 	}
 }
 

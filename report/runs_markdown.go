@@ -40,9 +40,7 @@ func (c *RunComparison) WriteMarkdown(w io.Writer) error {
 			b.WriteString("\n</details>\n")
 		}
 	}
-	for _, g := range c.Gates {
-		g.markdown(&b)
-	}
+	rulingsMarkdown(&b, c.Gates)
 	b.WriteString("\n")
 	for _, line := range c.closing() {
 		fmt.Fprintf(&b, "<sub>%s</sub><br>\n", markdownText(line))

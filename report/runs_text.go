@@ -34,9 +34,7 @@ func (c *RunComparison) WriteText(w io.Writer, width int) error {
 	for _, line := range c.closing() {
 		wrap(&b, "   "+line, width, "   ")
 	}
-	for _, g := range c.Gates {
-		g.text(&b, width)
-	}
+	WriteRulings(&b, c.Gates, width)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -15,11 +15,10 @@ import (
 
 // comparison is what the command line asks for.
 type comparison struct {
-	options  report.RunOptions
-	format   string
-	out      string
-	gates    []string
-	gateOpen bool
+	options report.RunOptions
+	format  string
+	out     string
+	gates   []string
 }
 
 func (p *program) compareCommand() *cobra.Command {
@@ -37,6 +36,7 @@ func (p *program) compareCommand() *cobra.Command {
 	}
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil, "show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
+	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p95(ttfb) < 200ms'")
 	c.Flags().StringVar(&o.format, "format", "text", "text, markdown or json")
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c
@@ -58,14 +58,33 @@ func (p *program) compare(dirs []string, o comparison) error {
 	} else if err != nil {
 		return fmt.Errorf("compare %s: %w", dirs[0], err)
 	}
+	if err := c.Hold(o.gates); err != nil {
+		return ui.Exit(ui.CodeUsage, err)
+	}
 	write, err := p.comparisonWriter(c, o.format)
 	if err != nil {
 		return err
 	}
 	if o.out != "" {
-		return atomicfile.Write(o.out, write)
+		err = atomicfile.Write(o.out, write)
+	} else {
+		err = write(p.stdout)
 	}
-	return write(p.stdout)
+	if err == nil && len(c.Cells) == 0 {
+		err = ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("the runs have no cell in common that can be compared"), "cells are the same when their system and all their settings are; see `What differed`"))
+	}
+	return errors.Join(err, gateVerdict(c.Gates))
+}
+
+// gateVerdict is nil when all gates pass.
+func gateVerdict(all []report.Ruling) error {
+	switch report.State(all) {
+	case report.RuleFail:
+		return ui.Exit(ui.CodeGate, errors.New("a gate failed"))
+	case report.RuleOpen:
+		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate failed, but not all can be decided"), "more repetitions make intervals narrower"))
+	}
+	return nil
 }
 
 func (p *program) comparisonWriter(c *report.RunComparison, format string) (func(io.Writer) error, error) {
