@@ -1,10 +1,10 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -144,28 +144,36 @@ type RunOptions struct {
 // CompareRuns compares runs with a base run. It reads what [Build] reads, and
 // concludes nothing from a run by itself.
 func CompareRuns(base *record.Reader, news []*record.Reader, o RunOptions) (*RunComparison, error) {
-	c := &RunComparison{Format: Format, Differs: []Difference{}, Unlike: []UnlikeCell{}, Only: []OnlyCell{}, Notes: []string{},
-		Overall: []OverCells{}, Cells: []ComparedCell{}, Metrics: []record.Metric{}}
-	reports := make([]*Report, 1+len(news))
-	for i, run := range append([]*record.Reader{base}, news...) {
+	var ins []*input
+	var dirs []string
+	for _, run := range append([]*record.Reader{base}, news...) {
 		in, err := gather(run)
 		if err != nil {
 			return nil, err
 		}
+		ins, dirs = append(ins, in), append(dirs, filepath.Clean(run.Dir()))
+	}
+	return compareInputs(ins, dirs, o)
+}
+
+// compareInputs compares what was read of the runs, the base run first.
+func compareInputs(ins []*input, dirs []string, o RunOptions) (*RunComparison, error) {
+	c := &RunComparison{Format: Format, Differs: []Difference{}, Unlike: []UnlikeCell{}, Only: []OnlyCell{}, Notes: []string{},
+		Overall: []OverCells{}, Cells: []ComparedCell{}, Metrics: []record.Metric{}}
+	for i, in := range ins {
 		r := summarised(in)
 		if in.err != nil {
 			return nil, in.err
 		}
 		r.state(in)
 		r.checkLinks(in)
-		reports[i] = r
-		side := ComparedRun{Dir: run.Dir(), Plimsoll: r.environment("plimsoll"), Run: r.Run}
+		side := ComparedRun{Dir: dirs[i], Plimsoll: r.environment("plimsoll"), Run: r.Run}
 		if i == 0 {
 			c.Base, c.base = side, r
 			continue
 		}
 		if r.Scenario != c.base.Scenario {
-			return nil, fmt.Errorf("%s is of the scenario %s and %s of %s: they have nothing in common to compare", run.Dir(), r.Scenario, base.Dir(), c.base.Scenario)
+			return nil, fmt.Errorf("%s is of the scenario %s and %s of %s: they have nothing in common to compare", dirs[i], r.Scenario, dirs[0], c.base.Scenario)
 		}
 		c.New, c.news = append(c.New, side), append(c.news, r)
 	}
@@ -202,7 +210,7 @@ func (c *RunComparison) choose(more []string) error {
 		}
 	}
 	if len(c.Metrics) == 0 {
-		return errors.New("no metric has a valid trial in the base run and in a new one: there is nothing to compare (plimsoll report tells why trials are not valid)")
+		c.Notes = append(c.Notes, "No metric has a valid trial in the base run and in a new one: there is nothing to compare. plimsoll report tells why trials are not valid.")
 	}
 	return nil
 }

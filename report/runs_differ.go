@@ -25,7 +25,7 @@ type Difference struct {
 func (c *RunComparison) differences() {
 	c.settingsDiffer()
 	c.add("plan", "seed", func(r *Report) string { return strconv.FormatUint(r.Run.Seed, 10) })
-	c.add("plan", "blocks", func(r *Report) string { return strconv.Itoa(r.Run.Planned / max(1, len(r.Cells))) })
+	c.add("plan", "repetitions", func(r *Report) string { return strconv.Itoa(r.Run.Planned / max(1, len(r.Cells))) })
 	c.add("plan", "state", func(r *Report) string { return r.Run.State })
 	c.add("plimsoll", "version", func(r *Report) string { return r.environment("plimsoll") })
 	c.environments("system", "systems.")

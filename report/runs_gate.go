@@ -135,8 +135,7 @@ func (r *Report) rule(rule gate.Rule, dir string, base func(*Cell) *Cell) Ruling
 		case gate.NoWorse:
 			b := base(c)
 			if b == nil {
-				d.Why = "the base run has no such cell that may be compared"
-				break
+				continue // what differed says that the base run does not have it
 			}
 			xs, ys := c.Metrics[m.Key].all(m), b.Metrics[m.Key].all(m)
 			d.ratio(stats.Ratio(xs, ys, gateConfidence, r.Run.Seed), min(len(xs), len(ys)), "valid trial on either side", m, rule.Share)
