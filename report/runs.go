@@ -279,7 +279,7 @@ func (c *RunComparison) measure() {
 		}
 		families, all = append(families, f), append(all, f.tasks...)
 	}
-	together(all, func(t runTask) { t.compare(c.base.Run.Seed) })
+	together(all, func(t runTask) { t.compare() })
 	for _, f := range families {
 		judgeFamily(f.metric, f.tasks)
 	}
@@ -317,8 +317,8 @@ func (s Summary) all(m record.Metric) []float64 {
 }
 
 // compare fills what one comparison says by itself.
-func (t runTask) compare(seed uint64) {
-	i := stats.Ratio(t.ys, t.xs, Confidence, seed)
+func (t runTask) compare() {
+	i := stats.Ratio(t.ys, t.xs, Confidence)
 	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(t.ys, t.xs)), PHolm: unknown, Warn: i.Warn}
 	t.value.Ratio = q
 	t.value.Spread = SpreadChange{Value: Num(stats.SpreadRatio(t.ys, t.xs)), P: Num(stats.SpreadP(t.ys, t.xs)), PHolm: unknown}

@@ -138,7 +138,7 @@ func (r *Report) rule(rule gate.Rule, dir string, base func(*Cell) *Cell) Ruling
 				continue // what differed says that the base run does not have it
 			}
 			xs, ys := c.Metrics[m.Key].all(m), b.Metrics[m.Key].all(m)
-			d.ratio(stats.Ratio(xs, ys, gateConfidence, r.Run.Seed), min(len(xs), len(ys)), "valid trial on either side", m, rule.Share)
+			d.ratio(stats.Ratio(xs, ys, gateConfidence), min(len(xs), len(ys)), "valid trial on either side", m, rule.Share)
 		}
 		g.Cells = append(g.Cells, d)
 		if d.State == RuleFail || d.State == RuleOpen && g.State == RulePass {
