@@ -224,6 +224,9 @@ func (p *parser) value(m record.Metric) (float64, error) {
 	if !ok {
 		return 0, p.fail(t, "units: "+strings.Join(unitNames(m.Unit), ", "), "%s is in %s, which cannot be given in %s", m.Key, unitWord(m.Unit), quoted(unit))
 	}
+	if unit == "%" {
+		return v / 100, nil // 99.9·0.01 is not 0.999
+	}
 	return v * scale, nil
 }
 
