@@ -225,7 +225,7 @@ func (p *parser) value(m record.Metric) (float64, error) {
 		return 0, p.fail(t, "units: "+strings.Join(unitNames(m.Unit), ", "), "%s is in %s, which cannot be given in %s", m.Key, unitWord(m.Unit), quoted(unit))
 	}
 	if unit == "%" {
-		return v / 100, nil // 99.9·0.01 is not 0.999
+		return strconv.ParseFloat(strings.TrimSuffix(t.text, "%")+"e-2", 64) // 99.9/100 is not 0.999
 	}
 	return v * scale, nil
 }
