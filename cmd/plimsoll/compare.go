@@ -36,7 +36,7 @@ func (p *program) compareCommand() *cobra.Command {
 	}
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil, "show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
-	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p95(ttfb) < 200ms'")
+	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p90(ttfb) < 200ms'")
 	c.Flags().StringVar(&o.format, "format", "text", "text, markdown or json")
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c

@@ -27,7 +27,7 @@ func (p *program) reportCommand() *cobra.Command {
 			return p.report(args[0], gates...)
 		},
 	}
-	c.Flags().StringArrayVar(&gates, "gate", nil, "a rule that the run is held to: 'p95(ttfb) < 200ms', 'throughput within 20% of nginx'")
+	c.Flags().StringArrayVar(&gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput within 20% of nginx'")
 	return c
 }
 
