@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -51,13 +52,15 @@ func deathNotes(cell experiment.Cell, dead []*testbed.Process) []string {
 }
 
 // deadPeer is the first of the dead that was a peer of the fresh node, in a cell of
-// chains; nil: none was.
+// chains; nil: none was. Hosts beyond the cell's peers may have processes that idle,
+// kept for another cell: the trial does not need them.
 func deadPeer(s *site, cell experiment.Cell, dead []*testbed.Process) *testbed.Process {
 	if cell.Sync == nil {
 		return nil
 	}
+	peers := s.hosts[1:min(len(s.hosts), 1+cell.Sync.Peers)]
 	for _, p := range dead {
-		if p.Host() != s.hosts[0] {
+		if slices.Contains(peers, p.Host()) {
 			return p
 		}
 	}

@@ -96,19 +96,24 @@ func nodesTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	return 0
 }
 
-// chainsTime is how long making the chains of these cells, and validating them
-// locally, may take: several times what the plan expects of a sync, for each cell,
-// as if no two had anything in common.
+// chainsTime is how long making the chains of these cells may take: several times
+// what the plan expects of a sync, for each cell, as if no two had the same.
 func chainsTime(cells []experiment.Cell, limits experiment.Limits) (all time.Duration) {
 	for _, c := range cells {
-		all += time.Duration(4*c.Estimate.Operation*float64(time.Second)) + limits.Start.Std()
+		all += chainTime(c, limits)
 	}
 	return all
 }
 
+// chainTime is how long making the chain of a cell, or validating it locally, may take.
+func chainTime(c experiment.Cell, limits experiment.Limits) time.Duration {
+	return time.Duration(4*c.Estimate.Operation*float64(time.Second)) + limits.Start.Std()
+}
+
 // syncTime: all peers and the fresh node may have to be started, and the node may be
 // killed and started again. What the sync itself takes has the deadline for a limit,
-// faults included. Chains are made, and replayed, before the first trial.
+// faults included. Chains are made before the first trial, and validated locally
+// before the first that needs it.
 func syncTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	starts := nodesOf(cell)
 	faults, _ := experiment.ParseSyncFaults(cell.Sync.Faults) // what cannot be read the format has refused
@@ -119,7 +124,11 @@ func syncTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	}
 	// A store is removed at the pace of a slow disk.
 	remove := time.Duration(storeBytes(cell) / 10e6 * float64(time.Second))
-	return time.Duration(starts)*limits.Start.Std() + remove
+	all := time.Duration(starts)*limits.Start.Std() + remove
+	if cell.Sync.Replay {
+		all += chainTime(cell, limits)
+	}
+	return all
 }
 
 // swarmTime: leechers that come later have a deadline of their own, a fault may

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -65,8 +67,16 @@ func checkChains(_ context.Context, cfg Config) []Problem {
 			Hint: "set " + cacheVariable + " to a directory of yours", Blocking: true,
 		}}
 	}
+	all, err := chaincache.Cache{Dir: dir, System: "engine"}.List()
+	if err != nil {
+		return []Problem{{What: err.Error(), Hint: "set " + cacheVariable + " to a directory of yours", Blocking: true}}
+	}
+	var size int64
+	for _, e := range all {
+		size += e.Size
+	}
 	return []Problem{{
-		What: fmt.Sprintf("chains are kept in %s, for all runs", dir),
-		Hint: "set " + cacheVariable + " to keep them elsewhere; what is there may be removed when nothing runs, and is made again",
+		What: fmt.Sprintf("chains are kept in %s, for all runs: %d, of %s", dir, len(all), experiment.RoughBytes(float64(size))),
+		Hint: "plimsoll systems chains lists and removes them; set " + cacheVariable + " to keep them elsewhere",
 	}}
 }

@@ -39,7 +39,7 @@ func nodeMemory(cfg Config) (need memoryNeed) {
 	var disk float64
 	for _, c := range chainCells(cfg.Plan) {
 		if c.Sync.Storage == ramStorage {
-			disk = max(disk, storeBytes(c))
+			disk = max(disk, experiment.RAMDiskBytes(storeBytes(c)))
 		}
 	}
 	if disk > 0 {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -19,7 +20,8 @@ const searchEvent = "search"
 
 const (
 	searchPreparation = "preparation" // Detail: the system; Took: what it cost
-	searchTrial       = "trial"       // Detail: the cell; Took: with all that surrounds it
+	searchReady       = "ready"       // what was done once for a cell, before a trial; Detail: the cell
+	searchTrial       = "trial"       // Detail: the cell; Took: with all that surrounds it, but for that
 	searchRace        = "race"        // Detail: the system and what was decided, in words
 	searchEnded       = "ended"       // likewise
 )
@@ -32,6 +34,7 @@ type hunt struct {
 	told     map[string]int           // races that have an event, by system
 	ended    map[string]bool          // by system
 	searches map[string]search        // by system
+	ready    time.Duration            // that the present trial's cell took to be made ready for its trials
 }
 
 func (h *hunt) failed(key trialKey) {
@@ -52,7 +55,7 @@ func (h *hunt) remember(events []record.Event) {
 		switch e.What {
 		case searchPreparation:
 			h.spent[e.Detail] = e.Took
-		case searchTrial:
+		case searchTrial, searchReady:
 			h.spend(e.Trial, e.Detail, e.Took)
 		case searchRace:
 			h.told[system]++
@@ -118,12 +121,12 @@ func (r *run) measured(system string) (all map[trialKey]measured, spent float64)
 		spent += r.hunt.spent[c.ID].Seconds()
 		for key := range r.hunt.broken {
 			if key.cell == c.ID {
-				all[key] = measured{math.NaN(), math.NaN()}
+				all[key] = measured{value: math.NaN(), seconds: math.NaN()}
 			}
 		}
 		for key, t := range r.done {
 			if key.cell == c.ID {
-				all[key] = measured{searchValue(t, r.plan.Experiment.Limits), r.hunt.seconds(t)}
+				all[key] = measuredTrial(t, r.plan.Experiment.Limits, r.hunt.seconds(t))
 			}
 		}
 	}
@@ -133,14 +136,20 @@ func (r *run) measured(system string) (all map[trialKey]measured, spent float64)
 // searchMetric is what a search makes small.
 const searchMetric = "sync_time"
 
-// searchValue is what a trial is worth. One that did not come to its end has taken at
-// least its deadline, and one that was left out because it would take too long would
-// have; one that is not valid is worth nothing.
+// measuredTrial is a trial as a search sees it. One that was left out says nothing of
+// how long it would take: no sync is left out for that, but where the machine has not
+// what it needs, as memory for its store, or links that are emulated.
+func measuredTrial(t record.Trial, limits experiment.Limits, seconds float64) measured {
+	if t.State == record.Skipped {
+		return measured{math.NaN(), seconds, cmp.Or(t.Error, "it was left out")}
+	}
+	return measured{value: searchValue(t, limits), seconds: seconds}
+}
+
+// searchValue is what an executed trial is worth. One that did not come to its end has
+// taken at least its deadline; one that is not valid is worth nothing.
 func searchValue(t record.Trial, limits experiment.Limits) float64 {
 	deadline := limits.Deadline.Seconds()
-	if t.State == record.Skipped {
-		return deadline
-	}
 	if len(t.Invalid) > 0 {
 		return math.NaN()
 	}
@@ -174,6 +183,16 @@ func (r *run) prepared(system string, took time.Duration) {
 	r.event(searchEvent, searchPreparation, system, took)
 }
 
+// readied notes what was done once for a cell: at once, as its trial may be cut off.
+func (r *run) readied(cell experiment.Cell, took time.Duration) {
+	if !r.searches() {
+		return
+	}
+	r.hunt.ready = took
+	r.hunt.spend(0, cell.ID, took)
+	r.event(searchEvent, searchReady, cell.ID, took)
+}
+
 // searched notes what a trial of a search took, and what it has decided.
 func (r *run) searched(cell experiment.Cell, block int, t record.Trial, took time.Duration) error {
 	if !r.searches() {
@@ -182,6 +201,7 @@ func (r *run) searched(cell experiment.Cell, block int, t record.Trial, took tim
 	if t.State == record.Failed {
 		r.hunt.failed(trialKey{cell.ID, block})
 	}
+	took, r.hunt.ready = took-r.hunt.ready, 0
 	r.hunt.spend(t.ID, cell.ID, took)
 	err := r.rec.Event(record.Event{Trial: t.ID, At: time.Now(), Kind: searchEvent, What: searchTrial, Detail: cell.ID, Took: took})
 	if err != nil {

@@ -73,15 +73,5 @@ func chainCells(plan *experiment.Plan) (all []experiment.Cell) {
 	return all
 }
 
-// Of a chain's size on the wire, which the plan estimates: what a node's store of it
-// takes at most, roughly. The database grows by doubling up to some size, and is
-// never compacted; it holds the blocks, their supplements and the state.
-const (
-	storeFactor = 4
-	storeFloor  = 64 << 20
-)
-
-// storeBytes is about what the store of a node takes that has a cell's chain.
-func storeBytes(cell experiment.Cell) float64 {
-	return storeFloor + storeFactor*cell.Estimate.Bytes
-}
+// storeBytes is about the most that the store of a node takes that has a cell's chain.
+func storeBytes(cell experiment.Cell) float64 { return experiment.StoreBytes(cell.Estimate.Bytes) }

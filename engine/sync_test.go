@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -219,6 +220,50 @@ func TestDeathsInASync(t *testing.T) {
 	}
 }
 
+// A process beyond the peers of a cell, kept for another cell, may die: the trial is as
+// valid as without it.
+func TestDeathOfAnIdlePeer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	needTUN(t)
+	s := &syncing{}
+	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
+		if err := s.node(2).serve(ctx); err != nil { // a peer of one cell, idle in the other
+			return nil, err
+		}
+		store, err := s.sync(ctx, cell, sink)
+		if err != nil {
+			return nil, err
+		}
+		p := s.node(2).p
+		if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+			return nil, err
+		}
+		<-p.Done()
+		return nil, errorsOf(s.node(0).stop(ctx), store.Remove())
+	}
+	cfg := syncConfig(t, s, ", peers: [1, 2]", "1")
+	if res, err := Run(t.Context(), cfg); err != nil || res.Trials != 2 || res.Failed > 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	rec, err := record.Open(cfg.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	trials, err := rec.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range trials {
+		cell, _, _ := (&run{plan: cfg.Plan}).cellAndUse(trial.Cell)
+		if died := slices.Contains(trial.Invalid, record.ReasonDaemonDied); died != (cell.Sync.Peers == 2) {
+			t.Errorf("%d peers: %v", cell.Sync.Peers, trial.Invalid)
+		}
+	}
+}
+
 // A run that is killed while a fresh node follows leaves nothing behind.
 func TestKilledSyncLeavesNothing(t *testing.T) {
 	if testing.Short() {
@@ -289,7 +334,7 @@ func TestSearchingRun(t *testing.T) {
 	if best.Sync == nil || best.Sync.Peers != 2 || best.Sync.Storage != ramStorage || want.Ended != record.SearchNoGain || len(want.Races) != 4 || want.Trials != len(order) {
 		t.Errorf("found %+v", want)
 	}
-	if n := len(wantOrder); n < 9 || n > 12 || len(progress.total) != n || slices.Min(progress.total) < n {
+	if n := len(wantOrder); n < 18 || n > 26 || len(progress.total) != n || slices.Min(progress.total) < n {
 		t.Errorf("%d trials, of at most %v", n, progress.total)
 	}
 	if !slices.ContainsFunc(progress.notes, func(n string) bool { return strings.Contains(n, "sync.storage ram against disk: faster, 0.5") }) {
@@ -376,7 +421,7 @@ func searchOf(t *testing.T, dir string) record.Search {
 func TestPreconditionsOfChains(t *testing.T) {
 	cfg := syncConfig(t, &syncing{}, ", peers: [1, 3], storage: [disk, ram]", "2")
 	need := nodeMemory(cfg)
-	largest := storeBytes(cfg.Plan.Cells[0])
+	largest := experiment.RAMDiskBytes(experiment.StoreBytes(cfg.Plan.Cells[0].Estimate.Bytes))
 	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want || len(need.parts) != 2 {
 		t.Errorf("memory %+v, want %g", need, want)
 	}
@@ -402,8 +447,16 @@ func TestPreconditionsOfChains(t *testing.T) {
 	if got := Blocking(checkMemory(t.Context(), cfg)); len(got) != 1 {
 		t.Errorf("an exbibyte in memory: %+v", got)
 	}
-	// Where chains are kept is told, and must be writable.
-	if got := checkChains(t.Context(), cfg); len(got) != 1 || got[0].Blocking || !strings.Contains(got[0].What, os.Getenv(cacheVariable)) {
+	// Where chains are kept is told, and how much they take; it must be writable.
+	dir, err := ChainCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(dir, "one")
+	if err := errors.Join(os.MkdirAll(kept, 0o755), os.WriteFile(filepath.Join(kept, "file"), make([]byte, 3000), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := checkChains(t.Context(), cfg); len(got) != 1 || got[0].Blocking || !strings.Contains(got[0].What, dir) || !strings.Contains(got[0].What, ": 1, of 3 kB") {
 		t.Errorf("chains: %+v", got)
 	}
 	file := filepath.Join(t.TempDir(), "file")

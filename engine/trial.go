@@ -43,6 +43,13 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		restarted, unready = r.healthy(ctx, s)
 	}
 	if unready == nil {
+		unready = r.getReady(ctx, s, cell)
+	}
+	var unfit *scenario.UnfitError
+	if errors.As(unready, &unfit) { // so are all trials to come
+		return record.Trial{}, unready
+	}
+	if unready == nil {
 		check, unready = r.prepareLink(ctx, s, cell, block)
 	}
 	if err := canceled(ctx); err != nil {
@@ -108,6 +115,21 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	r.bytes += counts.Bytes
 	t.ID = w.ID()
 	return t, w.End(t)
+}
+
+// getReady lets the scenario do what it does once for a cell. A search has that in
+// its budget, but does not take it for a part of what the cell's trials take.
+func (r *run) getReady(ctx context.Context, s *site, cell experiment.Cell) error {
+	readier, ok := s.runner.(scenario.Readier)
+	if !ok {
+		return nil
+	}
+	begun := time.Now()
+	did, err := readier.Ready(ctx, cell)
+	if did {
+		r.readied(cell, time.Since(begun))
+	}
+	return err
 }
 
 // skipped records a trial that is left out on purpose.

@@ -26,6 +26,7 @@ type OptionSpec struct {
 	Default  string
 	Required bool
 	Secret   bool // the value is the name of an environment variable, never the secret
+	Network  bool // it concerns the network or the peers alone: validating a chain without them does not depend on it
 	Help     string
 }
 

@@ -229,7 +229,8 @@ func factorOf(a axisRef, v reflect.Value) Factor {
 func (c *combination) resolve(cell *Cell) *cellError {
 	c.copy(reflect.ValueOf(&cell.Link).Elem(), reflect.ValueOf(c.e.Link), "link.")
 	if c.e.Scenario == "sync" && c.e.Sync != nil {
-		s := &ResolvedSync{Vary: c.options()}
+		s := &ResolvedSync{}
+		s.Vary, s.Network = c.options()
 		cell.Sync = s
 		c.copy(reflect.ValueOf(s).Elem(), reflect.ValueOf(*c.e.Sync), "sync.")
 		return c.checkSync(cell, s)

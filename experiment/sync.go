@@ -21,9 +21,9 @@ type Sync struct {
 
 // Search is how the best combination is looked for: coordinate descent. From
 // where it stands, each other value of one factor at a time races against the
-// present one, in interleaved repetitions, until one is faster beyond the interval
-// or the repetitions are used up; the walk ends when no factor gains any more, or
-// when the budget is used up.
+// present one, in interleaved repetitions that are executed anew for both, until one
+// is faster beyond the interval or the repetitions are used up; the walk ends when no
+// factor gains any more, or when the budget is used up.
 type Search struct {
 	_      struct{} `short:"budget"`
 	Budget Duration `json:"budget" default:"30m" min:"1s" doc:"Time the search may take, set-up and replays included."`
@@ -39,7 +39,8 @@ type ResolvedSync struct {
 	Trouble      string            `json:"trouble"`
 	Storage      string            `json:"storage"`
 	Faults       string            `json:"faults"`
-	Vary         map[string]string `json:"vary,omitempty"` // options of the system, canonical, as in SystemUse.With
+	Vary         map[string]string `json:"vary,omitempty"`    // options of the system, canonical, as in SystemUse.With
+	Network      []string          `json:"network,omitempty"` // options of Vary that a replay does not depend on
 	Replay       bool              `json:"replay"`
 	Poll         Duration          `json:"poll"` // 0: auto
 }

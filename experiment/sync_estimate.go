@@ -25,10 +25,6 @@ const (
 	// and, perhaps, something subscribes to them: which option decides about that
 	// is not known here.
 	followWork = 2.0
-	// storeBytes is how many bytes a node's store has for each byte of a chain, and
-	// leastStore what an empty one has.
-	storeBytes = 7.0
-	leastStore = 16 << 20
 	// startFollow is the time from the start of a fresh node to its first block,
 	// its own waits aside. Seconds.
 	startFollow = 1.5
@@ -147,8 +143,9 @@ func (c *Cell) syncLine() float64 {
 	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.Rate))))
 }
 
-// syncSetup is what comes before the trials of a system, in seconds: peers started,
-// each chain made, and validated once for each store and set of options.
+// syncSetup is what a system takes beside its trials, in seconds: peers started,
+// each chain made, and validated once for each store and set of options that matter
+// without a network.
 func (p *Plan) syncSetup(system string) float64 {
 	peers, seconds := 0, 0.0
 	made, replayed := map[string]bool{}, map[string]bool{}
@@ -164,7 +161,9 @@ func (p *Plan) syncSetup(system string) float64 {
 		}
 		key := s.chain() + " " + s.Storage
 		for _, name := range slices.Sorted(maps.Keys(s.Vary)) {
-			key += " " + name + "=" + s.Vary[name]
+			if !slices.Contains(s.Network, name) {
+				key += " " + name + "=" + s.Vary[name]
+			}
 		}
 		if s.Replay && !replayed[key] {
 			replayed[key] = true
@@ -181,6 +180,12 @@ func (p *Plan) howSync() string {
 	}
 	text := fmt.Sprintf("blocks of %.0f B and %.0f B for each transaction, at the rate of all links together, or %g times %g ms and %g ms to validate them where that takes longer; %gs and %s before the first block, %gs around each trial; chains made and validated once before",
 		blockBytes, transactionBytes, followWork, 1000*blockWork, 1000*transactionWork, startFollow, intervalOption, aroundSync)
+	for _, trouble := range p.Experiment.Sync.Trouble {
+		if slices.ContainsFunc(troubleOf(trouble), func(t Trouble) bool { return t.Manner == MannerSilent }) {
+			text += "; no wait for a peer that does not answer, which can be that of a timeout"
+			break
+		}
+	}
 	if search := p.Experiment.Sync.Search; search != nil {
 		text = "at most: the search ends by itself, or after " + search.Budget.String() + "; " + text
 	}

@@ -73,7 +73,7 @@ func (p *Plan) syncMachineText() string {
 	ram := false
 	for _, c := range p.Cells {
 		ram = ram || c.Sync.Storage == "ram"
-		store = max(store, leastStore+storeBytes*c.Sync.bytes())
+		store = max(store, StoreBytes(c.Sync.bytes()))
 	}
 	text := plural(hosts, "node")
 	if len(each) > 1 {
@@ -102,8 +102,20 @@ func (p *Plan) syncWarnings() (warnings []string) {
 	if s == nil {
 		return nil
 	}
-	if s.Search != nil && len(p.Cells) == len(p.Experiment.Systems) {
-		warnings = append(warnings, "there is nothing to search: each system has one cell; give a factor of `sync`, or options in `sync.vary`, several values")
+	if s.Search != nil && len(p.knobs()) == len(p.Experiment.Systems) {
+		warnings = append(warnings, "there is nothing to search: links, chains, speeds, trouble and faults are conditions, and each system has one configuration; give `sync.peers`, `sync.storage`, or options in `sync.vary`, several values")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Vary)) {
+		if len(s.Vary[name].Levels) == 1 {
+			warnings = append(warnings, fmt.Sprintf("sync.vary.%s has one value, which all nodes have: it is no factor; give it another, or write it in `with` of the systems", name))
+		}
+	}
+	if !p.Experiment.attached() && s.Design == "full" {
+		for _, use := range p.Experiment.Systems {
+			if !slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.System == use.Name && s.isDefault(c.Sync) }) {
+				warnings = append(warnings, fmt.Sprintf("no cell of %s has the first value of all knobs (peers, storage, vary), which everything is compared with: the report has no gains; change `where`", use.Name))
+			}
+		}
 	}
 	var late, dry []string
 	for _, c := range p.Cells {
@@ -127,4 +139,29 @@ func (p *Plan) syncWarnings() (warnings []string) {
 		warnings = append(warnings, fmt.Sprintf("in %s (%s) all peers are gone for good after a fault: no sync ends well, and the report tells how nodes take it", plural(len(dry), "cell"), few(dry, 6)))
 	}
 	return warnings
+}
+
+// knobs are the configurations of all systems, each with its system: what differs in
+// conditions alone is the same one.
+func (p *Plan) knobs() map[string]bool {
+	all := map[string]bool{}
+	for _, c := range p.Cells {
+		all[fmt.Sprint(c.System, c.Sync.Peers, c.Sync.Storage, c.Sync.Vary)] = true
+	}
+	return all
+}
+
+// isDefault reports whether a cell has the first value of each knob.
+func (s *Sync) isDefault(c *ResolvedSync) bool {
+	if c.Peers != s.Peers[0] || c.Storage != s.Storage[0] {
+		return false
+	}
+	for _, v := range s.Vary {
+		for name, value := range v.Levels[0].Options {
+			if c.Vary[name] != value {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -19,6 +19,8 @@ const bundleType = "options"
 type Varied struct {
 	Type   string        `json:"type"` // of the values, as in OptionSpec; "options" for names of sets of them
 	Levels []VariedLevel `json:"levels"`
+	// Network are those of the options that concern the network or the peers alone.
+	Network []string `json:"network,omitempty"`
 }
 
 // VariedLevel is one value of such a factor.
@@ -149,6 +151,9 @@ func (v *variedReader) single(en entry, path string) (Varied, bool) {
 	}
 	f := optionField(opt.Name, opt.Type, opt.Enum)
 	read := Varied{Type: opt.Type}
+	if opt.Network {
+		read.Network = []string{opt.Name}
+	}
 	seen := map[string]bool{}
 	for i, item := range elements(n, f) {
 		p := fmt.Sprintf("%s[%d]", path, i)
@@ -209,6 +214,9 @@ func (v *variedReader) bundle(en entry, path string) (Varied, bool) {
 			if opt := v.option(o.key, en.key, at); opt != nil {
 				if text, ok := d.option(opt, o.value, at); ok {
 					level.Options[opt.Name] = text
+				}
+				if opt.Network && !slices.Contains(read.Network, opt.Name) {
+					read.Network = append(read.Network, opt.Name)
 				}
 			}
 		}
@@ -316,9 +324,9 @@ func (v *variedReader) unknown(spec *SystemSpec, key *node, path string) {
 	}
 }
 
-// options are what the combination tells the systems.
-func (c *combination) options() map[string]string {
-	var all map[string]string
+// options are what the combination tells the systems, and which of them concern
+// the network or the peers alone.
+func (c *combination) options() (all map[string]string, network []string) {
 	for i, a := range c.axes {
 		name, is := strings.CutPrefix(a.path, varyPath+".")
 		if !is {
@@ -328,6 +336,8 @@ func (c *combination) options() map[string]string {
 			all = map[string]string{}
 		}
 		maps.Copy(all, c.e.Sync.Vary[name].Levels[c.levels[i]].Options)
+		network = append(network, c.e.Sync.Vary[name].Network...)
 	}
-	return all
+	slices.Sort(network)
+	return all, network
 }

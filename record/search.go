@@ -53,6 +53,7 @@ const (
 	RaceSlower  = "slower"        // it is above 1
 	RaceSame    = "no difference" // repetitions are used up, and the interval holds 1: the incumbent stays
 	RaceInvalid = "invalid"       // too many trials were no valid ones: the incumbent stays
+	RaceUntried = "not tried"     // a trial was left out, as this machine cannot execute it: the incumbent stays
 	RaceMissing = "missing"       // the plan has no such cell
 	RaceBeaten  = "beaten"        // the challenger was where the walk stood, and has lost that: once is enough
 	RaceOpen    = "open"          // not decided: it goes on, or the budget is used up

@@ -128,7 +128,7 @@ func leftWords(left int) string {
 // timesFigure is the time of each configuration.
 func (r *Report) timesFigure() Figure {
 	f := Figure{ID: "times", Title: "Time until a fresh node serves, by configuration", Better: "shorter is better", Choose: "conditions",
-		Reads: "Each bar is the median over the trials of one configuration, named by what it changes of the default, slowest first; it is divided as the trials' times were on average. The line is the interval of the median, points are trials."}
+		Reads: "Each bar is the geometric mean over the trials of one configuration, named by what it changes of the default, slowest first (where some never served, the median, with these longer than any); it is divided as the trials' times were on average. The line is its interval, points are trials."}
 	for _, p := range syncParts {
 		f.Legend = append(f.Legend, Legend{p.name, p.colour, "bar"})
 	}
@@ -138,10 +138,7 @@ func (r *Report) timesFigure() Figure {
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
 		trials += s.Trials
-		m, ok := s.cell.Metrics["sync_time"]
-		if !ok {
-			m = Summary{Median: unknown, Lo: unknown, Hi: unknown}
-		}
+		m := s.time
 		of := func(key string) Entry { return number(Num(s.metric(key)), "s") }
 		f.Table.Rows = append(f.Table.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, number(m.Median, "s"), number(m.Lo, "s"), number(m.Hi, "s"), of("first_block"), of("net_time"), of("index_lag"), integer(s.Trials), integer(s.unfinished())))
 	}
@@ -155,9 +152,9 @@ func (r *Report) timesFigure() Figure {
 		most := 0.0
 		for _, s := range cells {
 			words := r.configured(s.cell) + ": "
-			m, ok := s.cell.Metrics["sync_time"]
+			m := s.time
 			switch {
-			case ok && m.Median.Known():
+			case m.Median.Known():
 				words += show(float64(m.Median), "s")
 				most = max(most, float64(m.Median))
 				if m.Hi.Known() {
@@ -169,7 +166,7 @@ func (r *Report) timesFigure() Figure {
 			if q, ok := s.cell.Ratios["sync_time"]; ok && q.Value.Known() {
 				words += ", " + q.gainWords()
 			}
-			if n := s.unfinished(); n > 0 && ok {
+			if n := s.unfinished(); n > 0 && m.Median.Known() {
 				words += fmt.Sprintf("; %d of %d never", n, s.Trials)
 			}
 			if t.best == s.cell && t.best != t.base {
@@ -181,8 +178,8 @@ func (r *Report) timesFigure() Figure {
 		parts := make([][]spec, len(syncParts))
 		var intervals, points []spec
 		for i, s := range cells {
-			m, ok := s.cell.Metrics["sync_time"]
-			if !ok || !m.Median.Known() || !s.StartUp.Known() {
+			m := s.time
+			if !m.Median.Known() || !s.StartUp.Known() {
 				continue
 			}
 			at := 0.0
@@ -223,7 +220,7 @@ func (r *Report) timesFigure() Figure {
 func (r *Report) waterfallFigure() Figure {
 	f := Figure{ID: "waterfall", Title: "What bought what", Better: "shorter is better", Choose: "conditions",
 		Legend: []Legend{{"time", "var(--s1)", "bar"}, {"gained", "var(--s3)", "bar"}, {"lost", "var(--bad)", "bar"}, {"not shown", "var(--o-cancelled)", "bar"}, {"interval of the step", "var(--ink)", "stroke"}},
-		Reads:  "From the default to the best configuration found, one change at a time, the largest gain next; times are geometric means over the trials. Each step has its ratio with an interval, corrected for the choice of the best among all; the share in brackets is the change's part of the whole gain over all orders (Shapley)."}
+		Reads:  "From the default to the best configuration found, one change at a time, the largest gain next; times are geometric means over the trials, where some are missing in the mean of all repetitions, so that these may differ from the table's. Each step has its ratio with an interval, corrected for the choice of the best among all; the share in brackets is the change's part of the whole gain over all orders (Shapley)."}
 	f.Table = r.boughtTable()
 	trials := 0
 	for _, t := range r.tunings() {
@@ -289,7 +286,7 @@ const mostEffects = 28
 func (r *Report) effectsFigure() Figure {
 	f := Figure{ID: "effects", Title: "What each knob does, and each pair", Better: "further left is faster", Choose: "conditions",
 		Legend: []Legend{{"one factor", "var(--s1)", "circle"}, {"a pair", "var(--s2)", "diamond"}, {"not shown", "var(--ink)", "hollow"}},
-		Reads:  "Ratios of the time with their intervals. A circle is a level against the default, averaged over all levels of the others; a diamond is by what that ratio is multiplied when the second is changed too: at 1 the two do not depend on each other, left of it they gain more together than each promises, right of it less. The band is " + percent(EffectFloor) + " around no change. Hollow marks are not shown, after correction for all of them."}
+		Reads:  "Ratios of the time with their intervals. A circle is a level against the default, averaged over all levels of the others; a diamond is by what that ratio is multiplied when the second is changed too: at 1 the two do not depend on each other, left of it they gain more together than each promises, right of it less. The band is " + percent(EffectFloor) + " around no change. Hollow marks are not shown, after correction for all of them, or are those of the nodes that came to serve alone."}
 	f.Table = r.effectsTable()
 	trials, left := 0, 0
 	for i := range r.Tunings {
@@ -351,6 +348,9 @@ func (r *Report) effectsFigure() Figure {
 				tip := labels[j]
 				if e.PHolm.Known() {
 					tip += ", p (Holm) " + chance(e.PHolm).Text
+				}
+				if e.Survivors {
+					tip += "; " + e.Warn
 				}
 				if len(e.Aliases) > 0 {
 					tip += "; mixed with " + list(e.Aliases)

@@ -69,8 +69,8 @@ func (r *Report) studyFigure() Figure {
 
 // shapeFigure is how the time, or the share of useful peers, goes with a number.
 func (r *Report) shapeFigure(what string) Figure {
-	f := Figure{ID: "shape-" + what, Title: "Time to serve against a number", Better: "lower is better", Choose: "knob", Legend: []Legend{{"median", "var(--s1)", "circle"}},
-		Reads: "Medians over the trials at each level of a knob that is a number, nothing else changed, with their intervals; small marks are trials. The shaded levels are those that cannot be told from the lowest, corrected for their number."}
+	f := Figure{ID: "shape-" + what, Title: "Time to serve against a number", Better: "lower is better", Choose: "knob", Legend: []Legend{{"mean", "var(--s1)", "circle"}},
+		Reads: "Geometric means over the trials (medians where some never served) at each level of a knob that is a number, nothing else changed, with their intervals; small marks are trials. The shaded levels are those that cannot be told from the lowest, corrected for their number."}
 	if what == "useful" {
 		f.Title, f.Better = "Useful peers against a number", "higher is better"
 		f.Reads = "Share of the peers that delivered a block, medians over the trials with their intervals, at each level of a knob that is a number, nothing else changed. A timeout that is too short gives up on peers that would have delivered."
@@ -242,7 +242,7 @@ func (r *Report) heightFigure(what string) Figure {
 func (r *Report) lineFigure() Figure {
 	f := Figure{ID: "line", Title: "How near the load line", Better: "shorter is better", Choose: "conditions",
 		Legend: []Legend{{"until it can serve", "var(--s6)", "bar"}, {"what the links need", "var(--s2)", "stroke"}, {"what validation needs", "var(--ink)", "stroke"}},
-		Reads:  "The bar is the time until the node can serve, waits for the first block included; the marks are what the links need for the chain's bytes, and what the node needs to validate and index it from a local file (medians over trials). The share is that of the larger in the time. A bar far beyond both is a node that waits."}
+		Reads:  "The bar is the time until the node can serve, waits for the first block included; the marks are what the links need for the chain's bytes, and what the node needs to validate and index it from a local file (the time is a geometric mean over trials, the others are medians). The share is that of the larger in the time. A bar far beyond both is a node that waits."}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"serves after", true}, Column{"links", true}, Column{"replay", true}, Column{"share", true}, Column{"after the first block", true}, Column{"bound by", false}, Column{"trials", true})
 	trials, left := 0, 0
 	for i := range r.Syncs {

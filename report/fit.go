@@ -38,6 +38,7 @@ type Fit struct {
 	tested   bool             // there was something to test the model with
 	ownA     bool             // the first of Rounds has a constant part of its own
 	residual []residual
+	points   []stats.CostPoint // what was fitted, in the order of residual
 }
 
 // Estimate is a number with its interval at the report's confidence.
@@ -170,7 +171,7 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 		points = append(points, p)
 		f.From, f.To = least(f.From, p.Size), highest(f.To, p.Size)
 	}
-	f.Points, f.Cells = len(points), len(cells)
+	f.Points, f.Cells, f.points = len(points), len(cells), points
 	m, err := stats.FitCost(points, Confidence)
 	if err != nil {
 		f.Why = strings.TrimPrefix(err.Error(), "cost: ")

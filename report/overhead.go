@@ -39,5 +39,6 @@ func overheadLens() lens {
 		draw:       (*Report).drawOverhead,
 		sections:   (*Report).overheadSections,
 		textTables: (*Report).overheadTables,
+		predict:    costPredictor{},
 	}
 }

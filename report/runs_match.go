@@ -139,7 +139,7 @@ func (c *RunComparison) match(unlike bool) {
 		pair(cellKey.called, func(i, j int) {
 			taken[j], differ[i] = true, true
 			c.Unlike = append(c.Unlike, UnlikeCell{System: rows[i].System, Where: rows[i].Where, New: c.New[n].Dir,
-				Settings: between(base[i].settings, news[j].settings), Compared: unlike})
+				Settings: changed(base[i].settings, news[j].settings), Compared: unlike})
 			if unlike {
 				rows[i].news[n], matched[i] = news[j].cell, true
 			}
@@ -162,8 +162,8 @@ func (c *RunComparison) match(unlike bool) {
 	}
 }
 
-// between are the settings that differ.
-func between(base, other map[string]string) []Setting {
+// changed are the settings that differ.
+func changed(base, other map[string]string) []Setting {
 	all := maps.Clone(base)
 	maps.Copy(all, other)
 	var differ []Setting

@@ -204,16 +204,7 @@ func orZero(v float64) float64 {
 // nodesOf takes the nodes of a trial from its details: one of each kind per
 // node, in the order of the cluster's nodes. What is not known is negative.
 func nodesOf(details []record.Detail) []swarmNode {
-	values := map[string][]record.Detail{}
-	for _, d := range details {
-		values[d.Kind] = append(values[d.Kind], d)
-	}
-	at := func(kind string, i int) float64 {
-		if i < len(values[kind]) && values[kind][i].Value >= 0 {
-			return values[kind][i].Value
-		}
-		return math.NaN()
-	}
+	values, at := detailsByKind(details)
 	var all []swarmNode
 	for i, d := range values[record.DetailSeeder] {
 		if d.Value < 0 {

@@ -36,6 +36,7 @@ type Synced struct {
 
 	cell   *Cell
 	trials []syncTrial
+	time   Summary // until it can serve, see timeOf
 }
 
 // syncTrial is one valid trial of a cell.
@@ -78,6 +79,7 @@ func (r *Report) sync(*input) {
 			}
 			s.Outcomes[t.outcome.String()]++
 		}
+		s.time = s.timeOf()
 		s.divide()
 		s.bound()
 		s.Peers = s.peersUsed()
@@ -141,11 +143,20 @@ func (s *Synced) bound() {
 	switch {
 	case line.Median < farBelow:
 		s.Bound = boundWaits
+	case s.fasterThanReplay():
+		// The replay was disturbed: it is no bound.
 	case compute.N == 0 || link.Median >= compute.Median:
 		s.Bound = boundLink
 	default:
 		s.Bound = boundCompute
 	}
+}
+
+// fasterThanReplay reports whether the node was faster than its own work from a local
+// file by more than noise.
+func (s *Synced) fasterThanReplay() bool {
+	line, compute, link := s.cell.Metrics["line_share"], s.cell.Metrics["replay"], s.cell.Metrics["link_line"]
+	return line.N > 0 && compute.N > 0 && compute.Median > link.Median && line.Median > overReplay
 }
 
 // quiet reports whether nothing goes wrong in the cell on purpose.
@@ -202,8 +213,48 @@ func (s *Synced) shown() *syncTrial {
 	return nil
 }
 
-// metric is a median; NaN: there is none.
+// timeOf is the time until it can serve in the middle of the trials: the geometric
+// mean with Student's interval on the logarithms, of which gains and effects are
+// ratios, so that the times of a page are those that its gains are of. Where a node
+// never served it is the median, with such trials longer than any. Without trials its
+// N is 0.
+func (s *Synced) timeOf() Summary {
+	m, ok := s.cell.Metrics["sync_time"]
+	if !ok {
+		return Summary{Median: unknown, Lo: unknown, Hi: unknown}
+	}
+	q := ratioOfLogs(logsOf(m.values))
+	if m.beyond > 0 || !q.Value.Known() {
+		return m
+	}
+	m.Median, m.Lo, m.Hi, m.Confidence, m.Exact = q.Value, unknown, unknown, 0, false
+	if m.N > 2 && q.Lo.Known() { // of two trials Student's interval says nothing
+		m.Lo, m.Hi, m.Confidence, m.Exact = q.Lo, q.Hi, q.Confidence, true
+	}
+	return m
+}
+
+// logsOf are logarithms; nil: not all have one.
+func logsOf(xs []float64) []float64 {
+	var logs []float64
+	for _, x := range xs {
+		if !(x > 0) {
+			return nil
+		}
+		logs = append(logs, math.Log(x))
+	}
+	return logs
+}
+
+// metric is a median, of the time until it can serve a geometric mean; NaN: there is
+// none.
 func (s *Synced) metric(key string) float64 {
+	if key == "sync_time" {
+		if s.time.Median.Known() {
+			return float64(s.time.Median)
+		}
+		return math.NaN()
+	}
 	if m, ok := s.cell.Metrics[key]; ok {
 		return float64(m.Median)
 	}
@@ -303,19 +354,45 @@ func ratioOfLogs(logs []float64) Ratio {
 
 // PeerUsed is what peers of one kind delivered, over the valid trials of a cell.
 type PeerUsed struct {
-	Kind     string `json:"kind"` // "honest", "silent", "stranger"
-	Rate     Num    `json:"rate"` // bit/s towards the node; 0: unlimited; null: not told
-	Peers    int    `json:"peers"`
-	Useful   int    `json:"useful"` // delivered a block
-	Share    Num    `json:"share"`  // of a trial's blocks, mean
-	Busy     Num    `json:"busy"`   // seconds to deliver them, mean; null: not told
-	Timeouts Num    `json:"timeouts"`
-	Failed   Num    `json:"failed"`
+	Kind string `json:"kind"` // "honest", "silent", "stranger"
+	// Bit/s towards the node, from the slowest to the fastest of them; 0: unlimited;
+	// null: not told.
+	Rate     Num `json:"rate"`
+	RateTo   Num `json:"rate_to"`
+	Peers    int `json:"peers"`
+	Useful   int `json:"useful"` // delivered a block
+	Share    Num `json:"share"`  // of a trial's blocks, mean
+	Busy     Num `json:"busy"`   // seconds to deliver them, mean; null: not told
+	Timeouts Num `json:"timeouts"`
+	Failed   Num `json:"failed"`
+}
+
+// mostRates are as many rates as have a row of their own. Drawn ones are more, and
+// each another one: these are put together by the powers of two between them.
+const mostRates = 4
+
+// rateClass is the class of a rate among those of a cell.
+func (s *Synced) rateClass() func(rate float64) float64 {
+	seen := map[float64]bool{}
+	for _, t := range s.trials {
+		for _, p := range t.peers {
+			if p.rate > 0 {
+				seen[p.rate] = true
+			}
+		}
+	}
+	return func(rate float64) float64 {
+		if len(seen) <= mostRates || !(rate > 0) {
+			return rate
+		}
+		return math.Exp2(math.Floor(math.Log2(rate)))
+	}
 }
 
 // peersUsed groups peers of all trials by manner and rate, fast ones first.
 func (s *Synced) peersUsed() []PeerUsed {
 	type kind struct{ manner, rate float64 }
+	class := s.rateClass()
 	sums := map[kind]*PeerUsed{}
 	busy, timeouts, failed, shares := map[kind][]float64{}, map[kind][]float64{}, map[kind][]float64{}, map[kind][]float64{}
 	var order []kind
@@ -325,7 +402,7 @@ func (s *Synced) peersUsed() []PeerUsed {
 			all += max(0, p.blocks)
 		}
 		for _, p := range t.peers {
-			k := kind{p.manner, p.rate}
+			k := kind{p.manner, class(p.rate)}
 			if math.IsNaN(k.manner) {
 				k.manner = peerHonest
 			}
@@ -334,11 +411,14 @@ func (s *Synced) peersUsed() []PeerUsed {
 			}
 			u := sums[k]
 			if u == nil {
-				u = &PeerUsed{Kind: map[float64]string{peerHonest: "honest", peerSilent: "silent", peerStranger: "stranger"}[k.manner], Rate: Num(k.rate)}
+				u = &PeerUsed{Kind: map[float64]string{peerHonest: "honest", peerSilent: "silent", peerStranger: "stranger"}[k.manner], Rate: Num(p.rate), RateTo: Num(p.rate)}
 				if k.rate < 0 {
-					u.Rate = unknown
+					u.Rate, u.RateTo = unknown, unknown
 				}
 				sums[k], order = u, append(order, k)
+			}
+			if k.rate > 0 {
+				u.Rate, u.RateTo = min(u.Rate, Num(p.rate)), max(u.RateTo, Num(p.rate))
 			}
 			u.Peers++
 			if p.blocks > 0 {

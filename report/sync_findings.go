@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -14,14 +16,18 @@ const (
 	muchStartUp = 0.25
 	// A time told by polls this share of it apart is a coarse one: the limit of swarms.
 	coarseSync = coarse
+	// A replay of more than so many times the time of the sync was disturbed.
+	overReplay = 1.1
+	// From so many times the chain's bytes on the link on, it is said.
+	carriedMuch = 1.2
 )
 
 // neverServed: who never came to serve, and why.
 func neverServed(r *Report) []Finding {
 	bad := Finding{Rule: "never-served", Tone: Bad, Title: "Nodes never came to serve",
-		Text: "Nothing was done to these trials, and still the fresh node stalled, ran out of time or failed. Such trials count as longer than any; a cell that has one is not called the best, and the effects of knobs are those of the trials that ended."}
+		Text: "Nothing was done to these trials, and still the fresh node stalled, ran out of time or failed. Such trials count as longer than any; a cell that has one is not called the best, and the effects of knobs are those of the trials that ended, which are not shown where these speak against them."}
 	faulted := Finding{Rule: "never-served-faults", Tone: Warn, Title: "Faults or useless peers kept nodes from serving",
-		Text: "With these faults or peers some fresh nodes never came to serve. Such trials count as longer than any, and are in no effect."}
+		Text: "With these faults or peers some fresh nodes never came to serve. Such trials count as longer than any; effects are those of the others, which are not shown where these speak against them."}
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
 		n := s.unfinished()
@@ -103,7 +109,7 @@ func fasterThanRate(r *Report) []Finding {
 // bestFound: the best configuration and how sure it is, for each set of conditions.
 func bestFound(r *Report) []Finding {
 	f := Finding{Rule: "best", Tone: Good, Title: "The best configuration found",
-		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Its gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
+		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Times are geometric means, where trials are missing in the mean of all repetitions, as the figure has them. The gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
 	for _, t := range r.tunings() {
 		if t.best == nil || t.base == nil || t.best == t.base || len(t.factors) == 0 {
 			continue
@@ -115,10 +121,26 @@ func bestFound(r *Report) []Finding {
 		if !t.gain.Shown {
 			q = "~ " + q
 		}
-		f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s: %s against %s of the default, %s, from %s of trials of %s", r.changed(t.best), r.syncTime(t.best), r.syncTime(t.base), q,
-			plural(int64(t.gain.N), "pair", "pairs"), plural(int64(t.Cells), "configuration", "configurations"))))
+		f.Evidence = append(f.Evidence, r.at(t, fmt.Sprintf("%s: %s against %s of the default, %s, from %s of trials of %s", r.changed(t.best), show(float64(t.after()), "s"), show(float64(t.before()), "s"), q,
+			plural(int64(t.gain.N), "pair", "pairs"), t.compared())))
 	}
 	return withEvidence(f)
+}
+
+// compared counts the configurations that the best is one of, and those that were
+// not considered.
+func (t *Tuning) compared() string {
+	words := plural(int64(t.Whole), "configuration", "configurations")
+	never := 0
+	for _, s := range t.cells {
+		if s.unfinished() > 0 {
+			never++
+		}
+	}
+	if never > 0 {
+		words += fmt.Sprintf(" (%d more not considered: nodes never came to serve)", never)
+	}
+	return words
 }
 
 // boughtFound: what each change is worth on the way from the default to the best.
@@ -141,13 +163,22 @@ func boughtFound(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// shareWords is a part of the gain with its interval.
+// shareWords is a part of the gain with its interval. A change that costs time has a
+// negative one: all of them add up to the whole.
 func (s *BoughtStep) shareWords() string {
-	w := percent(float64(s.Share))
+	w := s.shareText()
 	if s.ShareLo.Known() && s.ShareHi.Known() {
-		w += fmt.Sprintf(" (%.0f–%.0f)", 100*s.ShareLo, 100*s.ShareHi)
+		w += fmt.Sprintf(" (%s…%s)", minus(100*s.ShareLo), minus(100*s.ShareHi))
 	}
 	return w
+}
+
+// shareText is the part alone.
+func (s *BoughtStep) shareText() string { return minus(100*s.Share) + " %" }
+
+// minus is a whole number with the sign that texts have.
+func minus(v Num) string {
+	return strings.Replace(strconv.FormatFloat(math.Round(float64(v))+0, 'f', 0, 64), "-", "−", 1)
 }
 
 // givenWords say what a level does, once where the other factor is at its default
@@ -230,13 +261,15 @@ func (r *Report) knobs(t *Tuning, e *KnobEffect) bool {
 // cannotBeTold: effects that may be large and may be none.
 func cannotBeTold(r *Report) []Finding {
 	f := Finding{Rule: "cannot-tell", Tone: Neutral, Title: "What cannot be told",
-		Text: "The intervals of these reach from no change to one that would matter, or exclude no change only as long as one does not count how many effects were looked at. More repetitions make them narrower, by the root of their number."}
+		Text: "The intervals of these reach from no change to one that would matter, or exclude no change only as long as one does not count how many effects were looked at, or are those of the nodes that came to serve alone. More repetitions make them narrower, by the root of their number."}
 	for i := range r.Tunings {
 		t := &r.Tunings[i]
 		var pairs []string
 		for j := range t.Effects {
 			e := &t.Effects[j]
 			switch {
+			case e.Survivors:
+				f.Evidence = append(f.Evidence, r.at(t, e.name()+": "+e.words()+"; "+e.Warn))
 			case e.Shown || e.small():
 			case !e.Value.Known() || !e.Lo.Known():
 				if e.Warn != "" && !e.interaction() {
@@ -264,8 +297,8 @@ func cannotBeTold(r *Report) []Finding {
 // asGood: configurations that cannot be told from the best, those that change least
 // first.
 func asGood(r *Report) []Finding {
-	f := Finding{Rule: "as-good", Tone: Neutral, Title: "What else is as good as the best",
-		Text: "These cannot be told from the best configuration found. The one that changes least of the default is the one to prefer: each change has its price."}
+	f := Finding{Rule: "as-good", Tone: Neutral, Title: "What is not shown to be slower than the best",
+		Text: "These cannot be told from the best configuration found, those that change least of the default first: of those that are as fast it is the one to prefer, as each change has its price. A wide interval is no sign of being as fast; more repetitions tell."}
 	for _, t := range r.tunings() {
 		for i, a := range t.Alike {
 			if i == 6 && len(t.Alike) > 7 {
@@ -348,7 +381,7 @@ func boundBy(r *Report) []Finding {
 			continue // who waited for a CPU did not wait for the network
 		}
 		words := fmt.Sprintf("%s: at %s of the line", r.syncName(s), percent(s.metric("line_share")))
-		if s.NetLineShare.Known() {
+		if s.NetLineShare.Known() && s.NetLineShare <= 1 {
 			words += fmt.Sprintf(", after the first block at %s", percent(float64(s.NetLineShare)))
 		}
 		var lines []string
@@ -366,6 +399,71 @@ func boundBy(r *Report) []Finding {
 	return withEvidence(*limits[boundWaits], *limits[boundCompute], *limits[boundLink])
 }
 
+// slowReplays: a replay that others disturbed is no bound.
+func slowReplays(r *Report) []Finding {
+	f := Finding{Rule: "replay-disturbed", Tone: Warn, Title: "Faster than the replay",
+		Text: "The nodes were faster than the same program with the same blocks from a local file and without a network. The replay was disturbed, by other work on the machine or its disk: its time is no load line, and nothing is said of what these are bound by."}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if s.fasterThanReplay() {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: serves after %s, the replay took %s", r.syncName(s), show(s.metric("sync_time"), "s"), show(s.metric("replay"), "s")))
+		}
+	}
+	return withEvidence(f)
+}
+
+// sentTwice: bytes that are no part of the chain fill links, too.
+func sentTwice(r *Report) []Finding {
+	f := Finding{Rule: "sent-twice", Tone: Neutral, Title: "The link carried more than the chain",
+		Text: fmt.Sprintf("The fresh node's link carried at least %s the bytes of the chain towards it (medians over trials): headers, and blocks that came more than once, which systems ask for near the end, so that it is much of a short chain and little of a long one. The load line is that of the chain alone: a node that seems to wait may have a full link.", show(carriedMuch, "×"))}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if v := s.metric("overhead"); v >= carriedMuch {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", r.syncName(s), show(v, "×")))
+		}
+	}
+	if len(f.Evidence) > 7 {
+		f.Evidence = append(f.Evidence[:6], fmt.Sprintf("and %d more", len(f.Evidence)-6))
+	}
+	return withEvidence(f)
+}
+
+// byCondition: where no knob varies, the conditions are what was asked about.
+func byCondition(r *Report) []Finding {
+	if len(r.Syncs) < 2 || slices.ContainsFunc(r.factors, func(f syncFactor) bool { return f.knob() }) {
+		return nil
+	}
+	f := Finding{Rule: "conditions", Tone: Neutral, Title: "The time under each condition",
+		Text: "No knob was varied, so these are one configuration under different conditions: geometric means with their intervals, and the ratio to the first in trials of the same repetitions."}
+	first := map[string]*Synced{}
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		base := first[s.System]
+		if base == nil {
+			base, first[s.System] = s, s
+		}
+		words := r.syncName(s) + ": "
+		switch {
+		case s.Trials == 0:
+			words += "no valid trial"
+		case !s.time.Median.Known():
+			words += fmt.Sprintf("%d of %d never served", s.unfinished(), s.Trials)
+		default:
+			words += r.syncTime(s.cell)
+			if s != base {
+				if xs, ys := paired(s.cell.Metrics[r.headline], base.cell.Metrics[r.headline]); len(xs) > 0 {
+					words += ", " + geometric(xs, ys).gainWords()
+				}
+			}
+			if n := s.unfinished(); n > 0 {
+				words += fmt.Sprintf("; %d of %d never served", n, s.Trials)
+			}
+		}
+		f.Evidence = append(f.Evidence, words)
+	}
+	return withEvidence(f)
+}
+
 // uselessPeers: requests in vain, and peers that gave nothing.
 func uselessPeers(r *Report) []Finding {
 	f := Finding{Rule: "useless-peers", Tone: Neutral, Title: "Timeouts and useless peers",
@@ -381,7 +479,7 @@ func uselessPeers(r *Report) []Finding {
 			words = append(words, plural(int64(math.Round(timeouts)), "timeout", "timeouts"))
 		}
 		if again > 0 {
-			words = append(words, plural(int64(math.Round(again)), "request", "requests")+" beyond the least needed")
+			words = append(words, plural(int64(math.Round(again)), "request", "requests")+" in vain, timeouts among them")
 		}
 		if useful < 1 {
 			words = append(words, percent(useful)+" of the peers useful")

@@ -22,7 +22,7 @@ func syncLens() lens {
 		before:     (*Report).defaults,
 		work:       (*Report).sync,
 		failures:   []rule{neverServed},
-		rules:      []rule{fasterThanRate, bestFound, boughtFound, interactionsFound, nothingGained, cannotBeTold, asGood, risks, searchTrust, mixedUp, startUpShare, boundBy, uselessPeers, uShape, coarseSyncs, busyMachineSync},
+		rules:      []rule{fasterThanRate, byCondition, bestFound, boughtFound, interactionsFound, nothingGained, cannotBeTold, asGood, risks, searchTrust, mixedUp, startUpShare, boundBy, slowReplays, sentTwice, uselessPeers, uShape, coarseSyncs, busyMachineSync},
 		table:      (*Report).syncTable,
 		judge:      (*Report).judgeSyncs,
 		answers:    (*Report).syncAnswers,
@@ -69,7 +69,11 @@ func (r *Report) at(t *Tuning, words string) string {
 
 // syncTime is a cell's time in words.
 func (r *Report) syncTime(c *Cell) string {
-	m := c.Metrics[r.headline]
+	s := r.synced(c)
+	if s == nil {
+		return "–"
+	}
+	m := s.time
 	return showRange(m.Median, m.Lo, m.Hi, "s")
 }
 
@@ -146,19 +150,25 @@ func (r *Report) verdictOf(t *Tuning) (words string, better bool) {
 	}
 	best := r.syncTime(t.best)
 	switch {
+	case len(t.factors) == 0 && t.best.Baseline && len(r.tunings()) > 1:
+		return "a fresh node serves after " + best, false
 	case len(t.factors) == 0 && t.best.Baseline:
 		return fmt.Sprintf("a fresh node serves after %s; no knob was varied", best), false
 	case t.base == nil:
 		return fmt.Sprintf("%s is the best found, a fresh node serves after %s; the default has no time to compare with", r.configured(t.best), best), false
+	case t.best == t.base && t.Whole < 2:
+		return fmt.Sprintf("a fresh node serves after %s with the default; nothing else has a time to compare with", best), false
+	case t.best == t.base && (len(t.Alike) > 0 || r.synced(t.base).time.N < 2):
+		return fmt.Sprintf("of %s none is shown to serve earlier than the default (%s)", t.compared(), best), false
 	case t.best == t.base:
-		return fmt.Sprintf("of %s the default is the fastest: a fresh node serves after %s", plural(int64(t.Cells), "configuration", "configurations"), best), false
+		return fmt.Sprintf("of %s the default is the fastest: a fresh node serves after %s", t.compared(), best), false
 	case t.gain.N < 2:
 		return fmt.Sprintf("a fresh node serves after %s, with %s after %s: one trial of each shows nothing", r.syncTime(t.base), r.changed(t.best), best), false
 	case !t.gain.Shown:
 		return fmt.Sprintf("no configuration is shown to serve earlier than the default (%s); the best found is %s, ~ %s", r.syncTime(t.base), r.changed(t.best), gain(t.gain.Value, t.gain.Lo, t.gain.Hi)), false
 	}
-	return fmt.Sprintf("a fresh node serves after %s instead of %s, %s, with the best found: %s", show(float64(t.best.Metrics[r.headline].Median), "s"),
-		show(float64(t.base.Metrics[r.headline].Median), "s"), gain(t.gain.Value, t.gain.Lo, t.gain.Hi), r.changed(t.best)), true
+	return fmt.Sprintf("a fresh node serves after %s instead of %s, %s, with the best found: %s", show(float64(t.after()), "s"),
+		show(float64(t.before()), "s"), gain(t.gain.Value, t.gain.Lo, t.gain.Hi), r.changed(t.best)), true
 }
 
 // syncAnswers say of each system and its conditions what each knob buys.

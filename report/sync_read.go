@@ -90,19 +90,25 @@ func (r *Report) readSyncs(in *input) {
 	}
 }
 
-// peersOf takes the peers of a trial from its details: one of each kind per peer,
-// in their order. What is not told is negative.
-func peersOf(details []record.Detail) []syncPeer {
-	values := map[string][]record.Detail{}
+// detailsByKind are the details of a trial by kind, and the value of the i-th of a
+// kind. NaN: it is negative, which is not known, or not there.
+func detailsByKind(details []record.Detail) (values map[string][]record.Detail, at func(kind string, i int) float64) {
+	values = map[string][]record.Detail{}
 	for _, d := range details {
 		values[d.Kind] = append(values[d.Kind], d)
 	}
-	at := func(kind string, i int) float64 {
+	return values, func(kind string, i int) float64 {
 		if i < len(values[kind]) && values[kind][i].Value >= 0 {
 			return values[kind][i].Value
 		}
 		return math.NaN()
 	}
+}
+
+// peersOf takes the peers of a trial from its details: one of each kind per peer,
+// in their order. What is not told is negative.
+func peersOf(details []record.Detail) []syncPeer {
+	values, at := detailsByKind(details)
 	var all []syncPeer
 	for i, d := range values[record.DetailPeerBlocks] {
 		all = append(all, syncPeer{name: d.Name, blocks: at(record.DetailPeerBlocks, i), bytes: at(record.DetailPeerBytes, i), busy: at(record.DetailPeerBusy, i),

@@ -47,7 +47,7 @@ func risks(r *Report) []Finding {
 	f := Finding{Rule: "risks", Tone: Warn, Title: "What the best configuration costs",
 		Text: "Time is all that was compared. Each change from the default has a price that a run without power cuts, reboots and a public network does not show."}
 	var order []string
-	cost, shown := map[string]string{}, map[string]bool{}
+	cost, step, alone := map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, t := range r.tunings() {
 		if t.best == nil || t.best == t.base {
 			continue
@@ -64,14 +64,23 @@ func risks(r *Report) []Finding {
 			}
 			for j := range t.Steps {
 				if s := &t.Steps[j]; s.To.Path == tf.Path {
-					shown[name] = shown[name] || s.Shown
+					step[name] = step[name] || s.Shown && s.Value < 1
+				}
+			}
+			for j := range t.Effects {
+				if e := &t.Effects[j]; !e.interaction() && e.factors[0] == i && e.levels[0] == l {
+					alone[name] = alone[name] || e.Shown && e.Value < 1
 				}
 			}
 		}
 	}
 	for _, name := range order {
 		words := name + ": " + cost[name]
-		if !shown[name] {
+		switch {
+		case step[name]:
+		case alone[name]:
+			words += ". It gains, and is not shown to gain more on top of the others"
+		default:
 			words += ". It is not shown to gain anything here"
 		}
 		f.Evidence = append(f.Evidence, words)

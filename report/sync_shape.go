@@ -26,7 +26,7 @@ type NumberShape struct {
 type ShapeAt struct {
 	Cell       string `json:"cell"`
 	At         Num    `json:"at"`
-	Value      Num    `json:"value"` // seconds, median
+	Value      Num    `json:"value"` // seconds, geometric mean; where some never served the median
 	Lo         Num    `json:"lo"`
 	Hi         Num    `json:"hi"`
 	Ratio      Num    `json:"ratio"` // to the lowest, with an interval corrected for the number of levels
@@ -38,6 +38,9 @@ type ShapeAt struct {
 	Timeouts   Num    `json:"timeouts"`
 	Trials     int    `json:"trials"`
 	Unfinished int    `json:"unfinished"` // never came to serve; in no number here
+	// Of a level that is in no fit as some trials never came to serve: this is shown to
+	// happen more often than where it was compared.
+	Fails bool `json:"fails,omitempty"`
 
 	text string
 }
@@ -106,7 +109,7 @@ func (r *Report) numberShape(f *syncFactor, unit string, cells []*Synced) *Numbe
 			}
 			x := ShapeAt{Cell: s.Cell, At: Num(v), Value: unknown, Lo: unknown, Hi: unknown, Ratio: unknown, RatioLo: unknown, RatioHi: unknown, Useful: unknown, UsefulLo: unknown, UsefulHi: unknown, Timeouts: unknown,
 				Trials: s.Trials, Unfinished: s.unfinished(), text: f.Levels[l].Text()}
-			if m, ok := s.cell.Metrics["sync_time"]; ok {
+			if m := s.time; m.Median.Known() {
 				x.Value, x.Lo, x.Hi = m.Median, m.Lo, m.Hi
 			}
 			if m, ok := s.cell.Metrics["useful_share"]; ok {
@@ -130,8 +133,9 @@ func (r *Report) numberShape(f *syncFactor, unit string, cells []*Synced) *Numbe
 	if len(n.Levels) < 3 {
 		return nil
 	}
-	if len(at) < 3 {
-		n.Why = "fewer than three levels at which every node came to serve"
+	failing := n.failing()
+	if len(at) == 0 || len(at)+failing < 3 {
+		n.Why = "fewer than three levels at which every node came to serve, or is shown not to"
 		return n
 	}
 	fit, err := stats.Shape(at, obs, Confidence)
@@ -139,7 +143,6 @@ func (r *Report) numberShape(f *syncFactor, unit string, cells []*Synced) *Numbe
 		n.Why = err.Error()
 		return n
 	}
-	n.Shape, n.Why = fit.Shape, fit.Why
 	n.Lowest, n.From, n.To = Num(fit.Levels[fit.Lowest].At), Num(fit.Levels[fit.From].At), Num(fit.Levels[fit.To].At)
 	for _, l := range fit.Levels {
 		for i := range n.Levels {
@@ -151,7 +154,86 @@ func (r *Report) numberShape(f *syncFactor, unit string, cells []*Synced) *Numbe
 			}
 		}
 	}
+	n.tell(fit)
 	return n
+}
+
+// failing marks the levels at which nodes are shown to fail more often than where
+// every node came to serve, and counts them: Fisher's exact test, one-sided, of their
+// trials against all of those, corrected for the number of levels. No time can tell
+// it: such a trial is longer than any.
+func (n *NumberShape) failing() int {
+	whole, some := 0, 0
+	for i := range n.Levels {
+		if x := &n.Levels[i]; x.Unfinished == 0 {
+			whole += x.Trials
+		} else {
+			some++
+		}
+	}
+	count := 0
+	for i := range n.Levels {
+		x := &n.Levels[i]
+		if x.Unfinished == 0 {
+			continue
+		}
+		// All that failed being of this level, where none failed elsewhere.
+		p := 1.0
+		for k := range x.Unfinished {
+			p *= float64(x.Trials-k) / float64(x.Trials+whole-k)
+		}
+		if x.Fails = p*float64(some) <= alpha; x.Fails {
+			count++
+		}
+	}
+	return count
+}
+
+// tell joins what the times show with where nodes are shown to fail: an end of the
+// range at which they do is worse than any that was compared.
+func (n *NumberShape) tell(fit stats.ShapeFit) {
+	n.Shape, n.Why = fit.Shape, fit.Why
+	first, last := fit.Levels[0], fit.Levels[len(fit.Levels)-1]
+	below, above := false, false
+	for i := range n.Levels {
+		if x := &n.Levels[i]; x.Fails {
+			below, above = below || float64(x.At) < first.At, above || float64(x.At) > last.At
+		}
+	}
+	if !below && !above {
+		return
+	}
+	value := func(v float64) string { return exact(v, n.Unit) }
+	over := func(l stats.ShapeLevel) string {
+		return fmt.Sprintf("%.3g times (at least %.3g times) as much at %s as at %s", l.Ratio.Mid, l.Ratio.Lo, value(l.At), value(float64(n.Lowest)))
+	}
+	var why []string
+	less, more := below || !first.Tied, above || !last.Tied
+	switch {
+	case below:
+		why = append(why, "nodes are shown not to serve below "+value(first.At))
+	case !first.Tied:
+		why = append(why, over(first))
+	default:
+		why = append(why, fmt.Sprintf("%s is not shown to be worse than the best", value(first.At)))
+	}
+	switch {
+	case above:
+		why = append(why, "nodes are shown not to serve above "+value(last.At))
+	case !last.Tied:
+		why = append(why, over(last))
+	default:
+		why = append(why, fmt.Sprintf("%s is not shown to be worse than the best", value(last.At)))
+	}
+	n.Why = joined(why)
+	switch {
+	case less && more:
+		n.Shape = stats.UShape
+	case less:
+		n.Shape = stats.FallingShape
+	default:
+		n.Shape = stats.RisingShape
+	}
 }
 
 // words say what the shape is.
@@ -177,7 +259,7 @@ func (n *NumberShape) words() string {
 // uShape: how the time goes with numbers.
 func uShape(r *Report) []Finding {
 	f := Finding{Rule: "shape", Tone: Neutral, Title: "Knobs that are numbers",
-		Text: "How the time to serve goes with each, the other knobs as named or at their default. A U is said only when both ends are shown to be worse than a level between them, corrected for the number of levels."}
+		Text: "How the time to serve goes with each, the other knobs as named or at their default. A U is said only when both ends are shown to be worse than a level between them, corrected for the number of levels. A level at which nodes never came to serve is worse than any time when that is shown to happen more often than at the levels where all did; else it is in no shape."}
 	for i := range r.Shapes {
 		n := &r.Shapes[i]
 		where := n.Where
@@ -191,6 +273,9 @@ func uShape(r *Report) []Finding {
 		for j := range n.Levels {
 			if x := &n.Levels[j]; x.Unfinished > 0 {
 				words += fmt.Sprintf("; at %s %d of %d never served", x.text, x.Unfinished, x.Trials)
+				if !x.Fails {
+					words += ", which shows nothing of it: it was not compared"
+				}
 			}
 		}
 		f.Evidence = append(f.Evidence, words)

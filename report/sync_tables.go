@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -78,8 +78,9 @@ func (s *Synced) servedEntry() Entry {
 // timeEntry is the time until it serves, or that it never did.
 func (s *Synced) timeEntry(r *Report) Entry {
 	n := s.unfinished()
-	if _, ok := s.cell.Metrics["sync_time"]; ok {
-		e := r.medianEntry(s.cell, metricColumn{key: "sync_time"})
+	if s.time.Median.Known() {
+		e := number(s.time.Median, "s")
+		e.Note = plusMinus(s.time, "s")
 		if n > 0 {
 			e.Note, e.Tone = joined([]string{e.Note, fmt.Sprintf("never in %d", n)}), Warn
 		}
@@ -111,7 +112,7 @@ func (r *Report) syncSections() []Section {
 	add(Section{"bought", "What bought what", "The changes of the best configuration, one after the other. The share is of the logarithm of the whole gain, a mean over all orders of the changes (Shapley).", r.boughtTable()})
 	add(Section{"design", "Design", "What the effects rest on. σ is the standard deviation of a trial around the model, in percent of its time; that between blocks is what trials of one repetition have in common, which cancels in all ratios.", r.designTable()})
 	add(Section{"ends", "How the trials ended", "Stalled: no further block for the stall limit, with no fault to come or to be undone, and none came until the trial ended; deadline: the limit passed.", r.syncEndTable()})
-	add(Section{"peers", "Peers", "What peers of one kind delivered in all valid trials of a cell: peers that are honest, silent (they answer nothing) or strangers (they have another chain), by the rate of their link towards the node. Means per peer and trial.", r.peersTable()})
+	add(Section{"peers", "Peers", "What peers of one kind delivered in all valid trials of a cell: peers that are honest, silent (they answer nothing) or strangers (they have another chain), by the rate of their link towards the node; rates that were drawn are put together by the powers of two between them. Means per peer and trial.", r.peersTable()})
 	add(Section{"walk", "The way of the search", "The races of the search: one value of a knob against that where it stood, all else being equal, in trials of the same repetitions, until one was faster beyond the interval or the repetitions were used up. The ratio is that of the time with what was tried to the time without.", r.walkTable()})
 	add(r.syncStudySection())
 	add(Section{"constants", "Constants of the systems", "Numbers in the code of a system that decide about these results and cannot be set. No run of this program varies them: to change them is to build the system anew.", r.constantsTable()})
@@ -132,6 +133,8 @@ func (r *Report) effectsTable() Table {
 			switch {
 			case !e.Value.Known() || !e.Lo.Known():
 				word = Entry{Text: "not known", Raw: "", Note: e.Warn}
+			case e.Survivors:
+				word = Entry{Text: "~", Raw: "no", Note: e.Warn, Tone: Warn}
 			case e.Shown && e.interaction():
 				word = Entry{Text: "yes", Raw: "yes"}
 			case e.Shown && e.Value < 1:
@@ -221,29 +224,16 @@ func (r *Report) design() (name, resolution string) {
 	if r.searched() {
 		return "search", "–"
 	}
-	var plan struct {
-		Experiment struct {
-			Sync *struct {
-				Design string `json:"design"`
-			} `json:"sync"`
-		} `json:"experiment"`
-	}
-	if json.Unmarshal(r.Plan, &plan) != nil || plan.Experiment.Sync == nil || plan.Experiment.Sync.Design == "" || plan.Experiment.Sync.Design == "full" {
+	var plan experiment.Plan
+	if json.Unmarshal(r.Plan, &plan) != nil || plan.Experiment.Sync == nil {
 		return "full", "–"
 	}
-	name, resolution = plan.Experiment.Sync.Design, "–"
-	p := map[string]int{"1/2": 1, "1/4": 2, "1/8": 3}[name]
-	k := 0
-	for i := range r.factors {
-		if len(r.factors[i].Levels) == 2 {
-			k++
-		}
+	f, ok := plan.Fractions()
+	if !ok {
+		return "full", "–"
 	}
-	roman := []string{"–", "I", "II", "III", "IV", "V", "VI", "VII", "VIII"}
-	if f, err := stats.Fraction(k, p); err == nil {
-		resolution = roman[min(f.Resolution, len(roman)-1)]
-	}
-	return name, resolution
+	roman := []string{"–", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X"}
+	return plan.Experiment.Sync.Design, roman[min(f.Resolution, len(roman)-1)]
 }
 
 func (r *Report) syncEndTable() Table {
@@ -295,7 +285,7 @@ func (r *Report) peersTable() Table {
 			if p.Peers > 0 {
 				useful.Note = percent(float64(p.Useful) / float64(p.Peers))
 			}
-			t.Rows = append(t.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, Entry{Text: p.Kind, Raw: p.Kind}, rateEntry(p.Rate), integer(p.Peers), useful,
+			t.Rows = append(t.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, Entry{Text: p.Kind, Raw: p.Kind}, p.rateEntry(), integer(p.Peers), useful,
 				share(p.Share), number(p.Busy, "s"), number(p.Timeouts, "1"), number(p.Failed, "1")))
 		}
 	}
@@ -303,6 +293,14 @@ func (r *Report) peersTable() Table {
 		return Table{}
 	}
 	return t
+}
+
+// rateEntry is the rate of the links of peers, or the range of their rates.
+func (p *PeerUsed) rateEntry() Entry {
+	if p.RateTo > p.Rate {
+		return Entry{Text: show(float64(p.Rate), "bit/s") + " – " + show(float64(p.RateTo), "bit/s"), Raw: plain(float64(p.Rate)) + "–" + plain(float64(p.RateTo))}
+	}
+	return rateEntry(p.Rate)
 }
 
 // rateEntry is the rate of a link; 0 has none.

@@ -168,6 +168,234 @@ func TestSyncCountsNodesThatNeverServed(t *testing.T) {
 	text(t, all, 80)
 }
 
+// A knob that makes most nodes stall and speeds up the others is not shown to be
+// faster; one that has nothing to do with it still is. What was not considered is not
+// counted among what the best was chosen from.
+func TestSyncEffectsAreNotThoseOfSurvivors(t *testing.T) {
+	r := syncTruth{node: func(c *experiment.Cell, block int, f *newcomer) {
+		if is(c, "sync.vary.timeouts", "short") {
+			f.serve *= 0.5
+			f.chain *= 0.5
+			if block < 4 {
+				f.outcome, f.class, f.height, f.serve = record.Stalled, "stalled", 0.4, 30
+			}
+		}
+	}}.build(t)
+	keepPage(t, r, "sync-survivors")
+	tu := &r.Tunings[0]
+	e := effectNamed(t, tu, "timeouts short")
+	if e.Shown || !e.Survivors || !strings.HasPrefix(e.words(), "~ ") || !strings.Contains(e.Warn, "16 of 24 with timeouts short, 0 of 24 with timeouts default") {
+		t.Errorf("%s: shown %v, %q", e.words(), e.Shown, e.Warn)
+	}
+	for _, row := range r.effectsTable().Rows {
+		for _, cell := range row {
+			if row[1].Text == "timeouts short" && cell.Tone == Good {
+				t.Errorf("the table calls it faster: %+v", row)
+			}
+		}
+	}
+	if e := effectNamed(t, tu, "subscriber none"); !e.Shown || e.Survivors {
+		t.Errorf("subscriber none: %s, %q", e.words(), e.Warn)
+	}
+	if tu.Cells != 8 || tu.Whole != 4 {
+		t.Errorf("%d cells, %d whole", tu.Cells, tu.Whole)
+	}
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "best" })
+	if words := r.Findings[i].Evidence[0]; !strings.Contains(words, "of 4 configurations (4 more not considered") {
+		t.Error(words)
+	}
+	// Nor is a knob without an effect on survivors one to be left as it is.
+	r = syncTruth{noise: 0.005, node: func(c *experiment.Cell, block int, f *newcomer) {
+		if is(c, "sync.vary.timeouts", "short") {
+			f.serve, f.chain = f.serve/truthTimeouts, f.chain/truthTimeouts
+			if block < 4 {
+				f.outcome, f.class, f.height, f.serve = record.Stalled, "stalled", 0.4, 30
+			}
+		}
+	}}.build(t)
+	if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "no-gain" }); i >= 0 && strings.Contains(strings.Join(r.Findings[i].Evidence, "\n"), "timeouts short") {
+		t.Errorf("to be left as they are: %v", r.Findings[i].Evidence)
+	}
+}
+
+// What gains alone and nothing more on top of the others is not said to gain nothing.
+func TestSyncRisksKnowWhatGainsAlone(t *testing.T) {
+	r := syncTruth{}.build(t)
+	tu := &r.Tunings[0]
+	step := func(path string) *BoughtStep {
+		for i := range tu.Steps {
+			if tu.Steps[i].To.Path == path {
+				return &tu.Steps[i]
+			}
+		}
+		return nil
+	}
+	words := func() string {
+		t.Helper()
+		return strings.Join(risks(r)[0].Evidence, "\n")
+	}
+	// Whether noise put the RAM disk into the best or not: let it be the best's last step.
+	tu.best = configuration(t, r, "storage ram, subscriber none, timeouts short").cell
+	if step("sync.storage") == nil {
+		tu.Steps = append(tu.Steps, BoughtStep{To: Level{Path: "sync.storage"}, Value: 1})
+	}
+	step("sync.storage").Shown = false
+	if w := words(); !strings.Contains(w, "on top of the others") || strings.Contains(w, "not shown to gain anything") {
+		t.Error(w)
+	}
+	effectNamed(t, tu, "storage ram").Shown = false
+	if w := words(); !strings.Contains(w, "not shown to gain anything here") {
+		t.Error(w)
+	}
+}
+
+// Shares that add up have negative ones among them.
+func TestSyncShareInWords(t *testing.T) {
+	for _, c := range []struct {
+		share, lo, hi Num
+		want          string
+	}{
+		{-0.0337, -0.28, 0.21, "−3 % (−28…21)"},
+		{0.647, unknown, unknown, "65 %"},
+		{-0.001, -0.002, 0.004, "0 % (0…0)"},
+	} {
+		if got := (&BoughtStep{Share: c.share, ShareLo: c.lo, ShareHi: c.hi}).shareWords(); got != c.want {
+			t.Errorf("%v: %s, want %s", c.share, got, c.want)
+		}
+	}
+}
+
+// The times of the verdict, the first figure and the table are the same, and their
+// ratio is the gain: few trials, of which the medians are others.
+func TestSyncTimesAreThoseOfTheGain(t *testing.T) {
+	r := syncTruth{file: strings.Replace(syncFile, "repetitions: 6", "repetitions: 3", 1), noise: 0.1, node: func(c *experiment.Cell, block int, f *newcomer) {
+		if block == 0 && is(c, "sync.vary.subscriber", "full") {
+			f.serve, f.chain = f.serve*1.5, f.chain*1.5
+		}
+	}}.build(t)
+	tu := &r.Tunings[0]
+	if tu.Gain == nil || !tu.Gain.Shown {
+		t.Fatalf("gain %+v", tu.Gain)
+	}
+	best, base := r.synced(tu.best), r.synced(tu.base)
+	if math.Abs(float64(tu.after()/tu.before()/tu.Gain.Value)-1) > 1e-9 || math.Abs(best.metric("sync_time")/float64(tu.after())-1) > 1e-9 || math.Abs(base.metric("sync_time")/float64(tu.before())-1) > 1e-9 {
+		t.Errorf("from %v to %v is %v; the table has %v and %v", tu.before(), tu.after(), tu.Gain.Value, base.time.Median, best.time.Median)
+	}
+	if median := float64(base.cell.Metrics["sync_time"].Median); math.Abs(median/float64(tu.before())-1) < 0.05 {
+		t.Fatalf("the median %v is the mean %v: this test shows nothing", median, tu.before())
+	}
+	from, to := show(float64(tu.before()), "s"), show(float64(tu.after()), "s")
+	if !strings.Contains(r.Verdict.Text, to+" instead of "+from) || base.timeEntry(r).Text != from || !strings.Contains(string(page(t, r)), "default: "+from) {
+		t.Errorf("%s to %s: %s, table %s", from, to, r.Verdict.Text, base.timeEntry(r).Text)
+	}
+}
+
+// A replay that took longer than the sync binds nothing, and no share of it above the
+// whole is printed.
+func TestSyncDisturbedReplayIsNoBound(t *testing.T) {
+	r := syncTruth{metrics: func(_ *experiment.Cell, m map[string]float64) {
+		m["replay"] = 2 * m["sync_time"]
+		m["line"], m["line_share"] = m["replay"], m["replay"]/m["chain_time"]
+	}}.build(t)
+	if s := configuration(t, r, ""); s.Bound != "" || !r.finding("replay-disturbed") || r.finding("compute-bound") {
+		t.Errorf("bound by %q, findings %+v", s.Bound, r.Findings)
+	}
+	if near := (syncTruth{}).build(t); near.finding("replay-disturbed") {
+		t.Error("every replay is disturbed")
+	}
+	r = syncTruth{metrics: func(_ *experiment.Cell, m map[string]float64) {
+		m["replay"] = 0.99 * m["sync_time"]
+		m["line"], m["line_share"] = m["replay"], m["replay"]/m["chain_time"]
+	}}.build(t)
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "compute-bound" })
+	if i < 0 || strings.Contains(strings.Join(r.Findings[i].Evidence, "\n"), "after the first block") {
+		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
+// The default is called the fastest when the others are shown to be slower.
+func TestSyncSaysFastestWhenItIsShown(t *testing.T) {
+	file := strings.Replace(syncFile, "storage: [disk, ram]", "storage: [disk]", 1)
+	slower := func(by float64) func(*experiment.Cell, int, *newcomer) {
+		return func(c *experiment.Cell, block int, f *newcomer) {
+			pace := f.serve / syncTruthOf(c)
+			f.serve = 10 * pace
+			if c.ID != "c001" {
+				f.serve *= by
+			}
+			f.chain = f.serve * 0.9
+		}
+	}
+	if r := (syncTruth{file: file, node: slower(1.5)}).build(t); !strings.Contains(r.Verdict.Text, "the default is the fastest") {
+		t.Error(r.Verdict.Text)
+	}
+	if r := (syncTruth{file: file, noise: 0.05, node: slower(1.005)}).build(t); strings.Contains(r.Verdict.Text, "fastest") {
+		t.Error(r.Verdict.Text)
+	}
+}
+
+// Drawn rates are each another one: peers are put together, and all are there.
+func TestSyncPeersOfDrawnRates(t *testing.T) {
+	r := syncTruth{file: timeoutFile, node: func(c *experiment.Cell, block int, f *newcomer) {
+		for i := range f.peers {
+			f.peers[i].rate = 1e6 * (1.1 + 0.1*float64(block)) * math.Exp2(float64(i/2)) // in four classes
+		}
+	}}.build(t)
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if len(s.Peers) != 4 {
+			t.Fatalf("%d rows of peers: %+v", len(s.Peers), s.Peers)
+		}
+		n := 0
+		for k, p := range s.Peers {
+			n += p.Peers
+			if !(p.RateTo > p.Rate) || p.RateTo >= 2*p.Rate || k > 0 && p.RateTo >= s.Peers[k-1].Rate {
+				t.Errorf("row %d: %v to %v", k, p.Rate, p.RateTo)
+			}
+		}
+		if n != 8*6 {
+			t.Errorf("%d of 48 peers", n)
+		}
+	}
+	if e := r.Syncs[0].Peers[3].rateEntry(); !strings.Contains(e.Text, "1.1") || !strings.Contains(e.Text, " – ") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Where only conditions vary they are compared, all of them; and what a link carries
+// besides the chain is said.
+func TestSyncComparesConditions(t *testing.T) {
+	file := "scenario: sync\nsystems: [ledger]\nlink: {rate: 50Mbit, delay: 10ms}\nsync: {blocks: 100, peers: 3, trouble: [none, 1 silent, 1 stranger, 2 silent, 2 stranger, 1 at 1Mbit]}\nrepetitions: 6\nwarmup: 0\n"
+	r := syncTruth{file: file, node: func(c *experiment.Cell, _ int, f *newcomer) {
+		if is(c, "sync.trouble", "2 silent") {
+			f.serve, f.chain = 2*f.serve, 2*f.chain
+		}
+	}, metrics: func(c *experiment.Cell, m map[string]float64) {
+		if is(c, "sync.trouble", "none") {
+			m["overhead"] = 1.7
+		}
+	}}.build(t)
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "conditions" })
+	if i < 0 || len(r.Findings[i].Evidence) != 6 {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	for _, words := range r.Findings[i].Evidence {
+		if strings.Contains(words, "2 silent") && (!strings.Contains(words, "+10") && !strings.Contains(words, "+9") || strings.Contains(words, "~")) {
+			t.Error(words)
+		}
+	}
+	if strings.Contains(r.Verdict.Text, "no knob was varied") {
+		t.Error(r.Verdict.Text)
+	}
+	i = slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == "sent-twice" })
+	if i < 0 || len(r.Findings[i].Evidence) != 1 || !strings.Contains(r.Findings[i].Evidence[0], "1.7") {
+		t.Errorf("findings %+v", r.Findings)
+	}
+	if r := (syncTruth{}).build(t); r.finding("conditions") || r.finding("sent-twice") {
+		t.Error("knobs are compared as conditions, or 6 % are much")
+	}
+}
+
 // Nothing may be made of noise.
 func TestSyncShowsNothingWhereThereIsNothing(t *testing.T) {
 	r := syncTruth{noise: 0.05, node: func(c *experiment.Cell, _ int, f *newcomer) {
@@ -258,6 +486,49 @@ func TestSyncTellsTheShapeOfANumber(t *testing.T) {
 	}
 	if !r.finding("useless-peers") || !r.finding("shape") {
 		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
+// A timeout so short that no node ever serves is the left arm of the U, not a level
+// to be left out; one failure among many shows nothing.
+func TestSyncShapeCountsNodesThatNeverServed(t *testing.T) {
+	shape := func(times map[float64]float64, stalled map[float64]int) *NumberShape {
+		t.Helper()
+		r := syncTruth{file: strings.Replace(timeoutFile, "[none, 2 silent]", "[2 silent]", 1), node: func(c *experiment.Cell, block int, f *newcomer) {
+			v, _ := c.Factor("sync.vary.send_blocks_timeout")
+			f.serve *= times[v.Number] / syncDefault
+			f.chain = f.serve * 0.95
+			if block < stalled[v.Number] {
+				f.outcome, f.class, f.height, f.serve = record.Stalled, "stalled", 0.1, 30
+			}
+		}}.build(t)
+		if len(r.Shapes) != 1 {
+			t.Fatalf("%d shapes", len(r.Shapes))
+		}
+		return &r.Shapes[0]
+	}
+	rising := map[float64]float64{2: 9.5, 10: 10, 30: 11, 60: 12, 180: 20}
+	for _, c := range []struct {
+		what    string
+		times   map[float64]float64
+		stalled map[float64]int
+		want    string
+		words   string
+	}{
+		{"the lowest never serves", rising, map[float64]int{2: 6}, stats.UShape, "too little and too much"},
+		{"the two lowest never serve, times of two levels are left and one is too long", rising, map[float64]int{2: 6, 10: 6, 60: 6}, stats.UShape, "too little and too much"},
+		{"it often stalls", rising, map[float64]int{2: 4}, stats.UShape, "too little and too much"},
+		{"all that serve are alike", map[float64]float64{2: 10, 10: 10, 30: 10, 60: 10, 180: 10}, map[float64]int{2: 6}, stats.FallingShape, "less is shown to be worse"},
+		{"the highest never serves", map[float64]float64{2: 10, 10: 10, 30: 10, 60: 10, 180: 10}, map[float64]int{180: 6}, stats.RisingShape, "more is shown to be worse"},
+		{"one failure shows nothing", map[float64]float64{2: 20, 10: 10, 30: 11, 60: 12, 180: 20}, map[float64]int{2: 1}, stats.RisingShape, "more is shown to be worse"},
+	} {
+		n := shape(c.times, c.stalled)
+		if n.Shape != c.want || !strings.Contains(n.words(), c.words) {
+			t.Errorf("%s: %s: %s; %s", c.what, n.Shape, n.words(), n.Why)
+		}
+		if n.From < 10 && c.stalled[2] == 6 {
+			t.Errorf("%s: the best is said to be from %v on, where nothing served", c.what, n.From)
+		}
 	}
 }
 

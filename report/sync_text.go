@@ -11,15 +11,15 @@ func (r *Report) syncTexts() []textTable {
 	for _, tu := range r.tunings() {
 		t := textTable{head: []string{"configuration", "serves after", "", "", "first block", "blocks/s", "of line", "served", "valid"},
 			right: []bool{false, true, false, true, true, true, true, true, true}, drop: map[int]int{2: 2, 4: 1, 5: 2, 6: 1}}
-		t.head[3] = "gain"
+		t.head[3] = "change"
 		if p := r.place(tu); p != "" {
 			t.below = append(t.below, "Above: "+p+".")
 		}
 		for _, s := range tu.cells {
 			c := s.cell
 			row := []string{clip(r.configured(c), 44), s.timeEntry(r).Text, "", "", "–", "–", "–", "", fmt.Sprintf("%d/%d", c.Valid, c.Planned)}
-			if m, ok := c.Metrics["sync_time"]; ok {
-				row[2] = plusMinus(m, "s")
+			if s.time.Median.Known() {
+				row[2] = plusMinus(s.time, "s")
 			}
 			if q, ok := c.Ratios["sync_time"]; ok && q.Value.Known() {
 				row[3] = signed(float64(q.Value)) + " %"
@@ -81,8 +81,11 @@ func (r *Report) effectTexts(tu *Tuning) textTable {
 		share := ""
 		for k := range tu.Steps {
 			if s := &tu.Steps[k]; !e.interaction() && s.To.Path == e.Of[0].Path && s.To.Value == e.Of[0].Value && s.Share.Known() {
-				share = percent(float64(s.Share))
+				share = s.shareText()
 			}
+		}
+		if e.Survivors {
+			t.below = append(t.below, e.name()+": "+e.Warn+".")
 		}
 		t.rows = append(t.rows, []string{clip(e.name(), 60), ratio, interval, chance(e.PHolm).Text, share})
 	}

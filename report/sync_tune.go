@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -18,8 +19,10 @@ type Tuning struct {
 	Cells   int           `json:"cells"`  // combinations with a trial that came to serve
 	Trials  int           `json:"trials"` // valid ones that came to serve
 	Absent  int           `json:"absent"` // combinations of the levels without one
-	// Unfinished are valid trials that never came to serve. They are in no effect.
+	// Unfinished are valid trials that never came to serve. They are in no effect; one
+	// that they speak against, and that is not there when they count, is not shown.
 	Unfinished int          `json:"unfinished"`
+	Whole      int          `json:"whole"`             // combinations all of whose trials came to serve: the best is one of these
 	Default    string       `json:"default,omitempty"` // cells; empty: none of its trials came to serve
 	Best       string       `json:"best,omitempty"`
 	Gain       *Ratio       `json:"gain,omitempty"`  // time of the best found, divided by that of the default
@@ -70,6 +73,9 @@ type KnobEffect struct {
 	Shown   bool     `json:"shown"` // false: nothing is shown ("~")
 	Aliases []string `json:"aliases,omitempty"`
 	Warn    string   `json:"warn,omitempty"`
+	// Survivors: it is that of the trials that came to serve, and not there when the
+	// others count as longer than any.
+	Survivors bool `json:"survivors,omitempty"`
 	// Of an interaction: what the second level does when the first is at its default,
 	// and when it is not; then the other way round.
 	Given []Ratio `json:"given,omitempty"`
@@ -104,7 +110,7 @@ func (e *KnobEffect) words() string {
 // small reports whether the whole interval lies below what a verdict speaks of: the
 // effect is known, and none to speak of.
 func (e *KnobEffect) small() bool {
-	return e.Lo.Known() && e.Hi.Known() && math.Abs(math.Log(float64(e.Lo))) < math.Log1p(EffectFloor) && math.Abs(math.Log(float64(e.Hi))) < math.Log1p(EffectFloor)
+	return !e.Survivors && e.Lo.Known() && e.Hi.Known() && math.Abs(math.Log(float64(e.Lo))) < math.Log1p(EffectFloor) && math.Abs(math.Log(float64(e.Hi))) < math.Log1p(EffectFloor)
 }
 
 // AsGood is a combination that cannot be told from the best.
@@ -130,6 +136,21 @@ type BoughtStep struct {
 	ShareLo Num  `json:"share_lo"`
 	ShareHi Num  `json:"share_hi"`
 	Model   bool `json:"model"` // a combination on the way has no trial: from the model
+}
+
+// before and after are the times of the default and of the best that its gain is of.
+func (t *Tuning) before() Num {
+	if len(t.Steps) == 0 {
+		return unknown
+	}
+	return t.Steps[0].Before
+}
+
+func (t *Tuning) after() Num {
+	if len(t.Steps) == 0 {
+		return unknown
+	}
+	return t.Steps[len(t.Steps)-1].After
 }
 
 // words is the step's ratio, with "~" when nothing is shown.
@@ -203,13 +224,17 @@ func (r *Report) analyse(t *Tuning) {
 		}
 		t.Factors, factors = append(t.Factors, tf), append(factors, sf)
 	}
-	var obs, whole []stats.FactorialObs
+	var obs, whole, never []stats.FactorialObs
+	longest := 0.0
 	for _, s := range t.cells {
 		levels := t.levels(s.cell)
 		var own []stats.FactorialObs
 		for _, tr := range s.trials {
 			if v := tr.Metrics["sync_time"]; tr.served() && v > 0 {
 				own = append(own, stats.FactorialObs{Levels: levels, Block: tr.Block, Value: v})
+				longest = max(longest, v)
+			} else {
+				never = append(never, stats.FactorialObs{Levels: levels, Block: tr.Block, Value: tr.end - tr.begun})
 			}
 		}
 		t.Trials += len(own)
@@ -223,6 +248,7 @@ func (r *Report) analyse(t *Tuning) {
 			continue
 		}
 		whole = append(whole, own...)
+		t.Whole++
 		if s.cell.Baseline && !t.All {
 			t.base, t.Default = s.cell, s.cell.ID
 		}
@@ -235,6 +261,10 @@ func (r *Report) analyse(t *Tuning) {
 	}
 	if len(obs) > 0 {
 		r.effects(t, factors, obs)
+		for i := range never {
+			never[i].Value = max(never[i].Value, longest)
+		}
+		t.doubt(factors, append(obs, never...), never)
 	}
 	if len(whole) > 0 && !t.All {
 		r.bought(t, factors, whole)
@@ -295,6 +325,78 @@ func (r *Report) effects(t *Tuning, factors []stats.FactorialFactor, obs []stats
 		}
 		t.Effects = append(t.Effects, x)
 	}
+}
+
+// doubt takes back what is only shown of the trials that came to serve: a knob that
+// makes most nodes stall may well speed up the others. An effect is doubted when more
+// of the trials on its faster side never served, and taken back when it is not shown
+// once these count, each at the time for which it was watched or at the longest of
+// any, whichever is more: what it would have taken is more still. all has them, too.
+func (t *Tuning) doubt(factors []stats.FactorialFactor, all, never []stats.FactorialObs) {
+	if len(never) == 0 {
+		return
+	}
+	fit, err := stats.Factorial(factors, all, Confidence)
+	limit := math.Log1p(EffectFloor)
+	for i := range t.Effects {
+		e := &t.Effects[i]
+		more, counts := t.never(e, all, never)
+		small, shown := e.small(), e.Shown && (e.Value < 1 && more > 0 || e.Value > 1 && more < 0)
+		if !shown && !(small && more != 0) {
+			continue
+		}
+		same := slices.IndexFunc(fit.Effects, func(x stats.FactorialEffect) bool {
+			return slices.Equal(x.Factors, e.factors) && slices.Equal(x.Levels, e.levels)
+		})
+		if err == nil && same >= 0 && fit.Effects[same].Ratio.Bounded() {
+			x := fit.Effects[same]
+			lo, hi := x.Ratio.Lo, x.Ratio.Hi
+			if shown && x.PHolm <= alpha && (hi < 1 && e.Value < 1 || lo > 1 && e.Value > 1) || !shown && max(math.Abs(math.Log(lo)), math.Abs(math.Log(hi))) < limit {
+				continue
+			}
+		}
+		e.Survivors, e.Shown = true, false
+		e.Warn = joined([]string{e.Warn, "of the nodes that came to serve alone: never served " + counts})
+	}
+}
+
+// never is how much larger the share of the trials that never came to serve is at an
+// effect's levels than at the default's: of an interaction, than the two factors by
+// themselves make it; and the counts: "4 of 24 with timeouts short, 0 of 24 with
+// timeouts default".
+func (t *Tuning) never(e *KnobEffect, all, never []stats.FactorialObs) (more float64, words string) {
+	with := func(obs []stats.FactorialObs, levels []int) int {
+		n := 0
+		for _, o := range obs {
+			is := true
+			for k, f := range e.factors {
+				is = is && o.Levels[f] == levels[k]
+			}
+			if is {
+				n++
+			}
+		}
+		return n
+	}
+	var said []string
+	for corner := 1<<len(e.levels) - 1; corner >= 0; corner-- {
+		levels, sign := slices.Clone(e.levels), 1.0
+		var names []string
+		for k, f := range e.factors {
+			if corner>>k&1 == 0 {
+				levels[k], sign = 0, -sign
+			}
+			l := t.levelOf(f, levels[k])
+			names = append(names, l.name())
+		}
+		n, of := with(never, levels), with(all, levels)
+		more += sign * float64(n) / float64(max(1, of))
+		said = append(said, fmt.Sprintf("%d of %d with %s", n, of, strings.Join(names, " and ")))
+	}
+	if math.Abs(more) < 1e-9 {
+		more = 0
+	}
+	return more, strings.Join(said, ", ")
 }
 
 // given is what each of two levels does while the other factor is at its default,

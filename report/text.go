@@ -246,7 +246,11 @@ func (t textTable) lines() (lines []string, width int) {
 func (r *Report) textNotes() []string {
 	var notes []string
 	if r.Loads == nil {
-		notes = append(notes, "Medians over valid trials ± the wider half of the interval"+map[bool]string{true: "; ratio to " + r.Baseline + " within blocks", false: ""}[r.Baseline != ""]+".")
+		middles := "Medians over valid trials"
+		if r.Syncs != nil {
+			middles = "Geometric means of the time, medians of the others, over valid trials"
+		}
+		notes = append(notes, middles+" ± the wider half of the interval"+map[bool]string{true: "; ratio to " + r.Baseline + " within blocks", false: ""}[r.Baseline != ""]+".")
 	}
 	tilde := false
 	for _, c := range r.Cells {

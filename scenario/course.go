@@ -198,6 +198,17 @@ func (c *course) measure(ctx context.Context) {
 	}
 }
 
+// timed executes the load between the two, and tells what CPU seconds it took of
+// this process.
+func (c *course) timed(ctx context.Context, load func(context.Context) error) (cpu float64, err error) {
+	c.measure(ctx)
+	before := selfCPU()
+	err = load(ctx)
+	cpu = selfCPU() - before
+	c.measured(ctx)
+	return cpu, err
+}
+
 // measured ends that.
 func (c *course) measured(ctx context.Context) {
 	now := c.links.traffic(context.WithoutCancel(ctx))

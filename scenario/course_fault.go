@@ -72,6 +72,55 @@ func (c *course) come(f *courseFault, share float64) {
 	}
 }
 
+// strike lets a fault happen: crash does it where it is one, links change
+// otherwise. late says, with the lock, how far from its moment that is; struck
+// follows with the lock when it went well.
+func (c *course) strike(f *courseFault, late func(at time.Duration) string, crash func() error, struck func()) {
+	c.mu.Lock()
+	at := c.now()
+	if text := late(at); text != "" {
+		c.notes = append(c.notes, text)
+	}
+	c.mu.Unlock()
+	var err error
+	if f.Kind == experiment.FaultCrash {
+		err = crash()
+	} else {
+		err = c.links.begin(c.load, f)
+	}
+	took := c.now() - at
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.begun, f.start = true, at
+	if err == nil {
+		struck()
+	}
+	c.concluded(f, "begins", at, took, c.stall, err)
+}
+
+// takeBack undoes a fault: revive where it was a crash. undone follows with the
+// lock when that went well, and the load goes on.
+func (c *course) takeBack(f *courseFault, revive func() error, undone func(now time.Duration)) {
+	at := c.now()
+	var err error
+	if f.Kind == experiment.FaultCrash {
+		err = revive()
+	} else {
+		err = c.links.end(c.load, f)
+	}
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.load.Err() != nil { // it came to its end without this
+		return
+	}
+	if err == nil {
+		undone(now)
+		f.undone = now
+	}
+	c.concluded(f, "ends", at, now-at, afterUndoing*c.stall, err)
+}
+
 // late says by how much a fault comes later than it was due, when that is more than
 // coarse: share is what the load has, and of what. The lock is the caller's.
 func (c *course) late(f *courseFault, at time.Duration, share float64, of, since string) string {

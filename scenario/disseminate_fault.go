@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -31,53 +32,22 @@ func (t *swarmTrial) share() float64 {
 
 // begin lets a fault happen.
 func (t *swarmTrial) begin(f *swarmFault) {
-	t.mu.Lock()
-	at := t.now()
-	if late := t.late(&f.courseFault, at, t.share(), "the leechers' content", "the release"); late != "" {
-		t.notes = append(t.notes, late)
+	late := func(at time.Duration) string {
+		return t.late(&f.courseFault, at, t.share(), "the leechers' content", "the release")
 	}
-	t.mu.Unlock()
-	var err error
-	switch f.Kind {
-	case experiment.FaultCrash:
-		err = t.crash(f)
-	default:
-		err = t.links.begin(t.load, &f.courseFault)
-	}
-	took := t.now() - at
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f.begun, f.start = true, at
-	if err == nil {
-		t.awaitUndoing(f)
-	}
-	t.concluded(&f.courseFault, "begins", at, took, t.stall, err)
+	t.strike(&f.courseFault, late, func() error { return t.crash(f) }, func() { t.awaitUndoing(f) })
 }
 
-// undo takes a fault back.
+// undo takes a fault back. Those that it had killed recover each from when they run
+// again.
 func (t *swarmTrial) undo(f *swarmFault) {
-	at := t.now()
-	var err error
-	switch f.Kind {
-	case experiment.FaultCrash:
-		t.revive(f)
-	default:
-		err = t.links.end(t.load, &f.courseFault)
-	}
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.load.Err() != nil { // it came to its end without this
-		return
-	}
-	if f.Kind != experiment.FaultCrash && err == nil {
-		t.awaitUndoing(f) // of those that came meanwhile, too
-		t.awaitRecovery(now, t.struck(f)...)
-	}
-	if err == nil {
-		f.undone = now
-	}
-	t.concluded(&f.courseFault, "ends", at, now-at, afterUndoing*t.stall, err)
+	revive := func() error { t.revive(f); return nil }
+	t.takeBack(&f.courseFault, revive, func(now time.Duration) {
+		if f.Kind != experiment.FaultCrash {
+			t.awaitUndoing(f) // of those that came meanwhile, too
+			t.awaitRecovery(now, t.struck(f)...)
+		}
+	})
 }
 
 // crash kills nodes. One that is down already, or has left, is none of the fault's.
@@ -137,7 +107,7 @@ func (t *swarmTrial) revive(f *swarmFault) {
 			m.stale = true
 			t.event("node", "not started again", m.name+": "+shorten(err), now, now-begun)
 			if l != nil {
-				l.lost(now, record.Error, "not started again")
+				l.lost(now, record.Error, classAgain)
 			}
 			t.wake()
 			t.mu.Unlock()

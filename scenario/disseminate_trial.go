@@ -64,11 +64,7 @@ func (r *swarmRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint
 	if err := t.ready(ctx); err != nil {
 		return Load{}, err
 	}
-	t.measure(ctx)
-	cpu := selfCPU()
-	err = t.spread(ctx)
-	cpu = selfCPU() - cpu
-	t.measured(ctx)
+	cpu, err := t.timed(ctx, t.spread)
 	t.conclude(err == nil)
 	if err == nil {
 		t.lastWords(ctx)

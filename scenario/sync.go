@@ -26,7 +26,27 @@ func (Sync) Question() string {
 
 // Problems implements Scenario.
 func (Sync) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	return syncUnfit(use, info.Can, cells)
+	if all := syncUnfit(use, info.Can, cells); len(all) > 0 || use.Mode == string(system.Attach) {
+		return all
+	}
+	return chainUnfit(info.Chains, cells)
+}
+
+// chainUnfit says which of the cells' chains and peers a system cannot have.
+func chainUnfit(limits system.ChainLimits, cells []experiment.Cell) (all []system.Problem) {
+	for _, c := range cells {
+		var manners []string
+		groups, _ := experiment.ParseTrouble(c.Sync.Trouble) // the plan has read it
+		for _, g := range groups {
+			manners = append(manners, g.Manner)
+		}
+		for _, p := range limits.Problems(chainSpec(c.Sync, 0), manners) {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 // syncUnfit says why cells cannot be executed on a system with these abilities.
@@ -73,8 +93,7 @@ func syncUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell) 
 
 // Prepares implements Scenario. No objects are stored. The bytes are those of the
 // chains, by the estimate of their cells, each twice (what is served from, and what
-// is replayed), and of the largest store of a fresh node, which is no larger than
-// two of its chain.
+// is replayed), and of the largest store of a fresh node.
 func (Sync) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	chains := map[system.ChainSpec]int64{}
 	var largest int64
@@ -84,7 +103,7 @@ func (Sync) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 		}
 		size := int64(c.Estimate.Bytes)
 		chains[chainSpec(c.Sync, 0)] = 2 * size
-		largest = max(largest, 2*size)
+		largest = max(largest, int64(experiment.StoreBytes(c.Estimate.Bytes)))
 	}
 	for _, size := range chains {
 		bytes += size
@@ -123,7 +142,7 @@ func (Sync) Measure(in Measured) map[string]float64 {
 	links := m[emulatedLinks] > 0
 	delete(m, emulatedLinks)
 	if faults, err := experiment.ParseSyncFaults(in.Cell.Sync.Faults); err == nil && len(faults) == 0 {
-		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link); line > 0 && links {
+		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && links {
 			put("link_line", line)
 		}
 		if line := max(m["link_line"], m["replay"]); line > 0 {

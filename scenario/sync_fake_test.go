@@ -42,6 +42,8 @@ type fakeChains struct {
 	down   float64 // bytes per second of the fresh node; 0: no limit
 	replay float64 // seconds; 0: a thousandth for each block
 
+	version string
+
 	refuse  error // of Chain
 	chains  []system.ChainSpec
 	replays []system.FollowTask
@@ -86,7 +88,7 @@ func (c *fakeChains) Nodes() (all []system.Node) {
 	}
 	return all
 }
-func (c *fakeChains) Identity() map[string]string { return map[string]string{"version": "1"} }
+func (c *fakeChains) Identity() map[string]string { return map[string]string{"version": c.version} }
 func (c *fakeChains) Stop(context.Context) error  { return nil }
 
 func (c *fakeChains) Chain(_ context.Context, spec system.ChainSpec, say func(string)) (system.Chain, error) {
@@ -249,6 +251,7 @@ func (n *fakeFollower) Following(ctx context.Context) (system.Following, error) 
 	f.Connected = len(n.c.peers())
 	for _, address := range n.runs.Peers {
 		f.Peers = append(f.Peers, system.PeerShare{Address: address, Blocks: int64(n.delivered[address]), Bytes: -1, Busy: -1, Requests: 10, TimedOut: 1, Failed: 2})
+		f.TimedOut, f.Failed = f.TimedOut+1, f.Failed+2
 	}
 	if n.answer != nil {
 		if err := n.answer(&f); err != nil {
@@ -375,6 +378,9 @@ func (w *syncTest) trial(ctx context.Context) error {
 	w.ops, w.marks, w.events = nil, nil, nil
 	w.c.nodes[0].delivered = map[string]float64{}
 	sum := record.NewSummary()
+	if _, err := w.runner.Ready(ctx, w.cell); err != nil {
+		return err
+	}
 	begun := time.Now()
 	load, err := w.runner.Trial(ctx, w.cell, 5, Sink{
 		Epoch: begun, Number: w.number,

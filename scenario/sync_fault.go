@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -36,46 +35,15 @@ func (t *syncTrial) reached() {
 
 // begin lets a fault happen.
 func (t *syncTrial) begin(f *syncFault) {
-	t.mu.Lock()
-	at := t.now()
-	if late := t.late(&f.courseFault, at, t.share(), "the chain", "the start"); late != "" {
-		t.notes = append(t.notes, late)
+	late := func(at time.Duration) string {
+		return t.late(&f.courseFault, at, t.share(), "the chain", "the start")
 	}
-	t.mu.Unlock()
-	var err error
-	switch f.Kind {
-	case experiment.FaultCrash:
-		err = t.crash(f)
-	default:
-		err = t.links.begin(t.load, &f.courseFault)
-	}
-	took := t.now() - at
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f.begun, f.start = true, at
-	t.concluded(&f.courseFault, "begins", at, took, t.stall, err)
+	t.strike(&f.courseFault, late, func() error { return t.crash(f) }, func() {})
 }
 
 // undo takes a fault back.
 func (t *syncTrial) undo(f *syncFault) {
-	at := t.now()
-	var err error
-	switch f.Kind {
-	case experiment.FaultCrash:
-		err = t.revive(f)
-	default:
-		err = t.links.end(t.load, &f.courseFault)
-	}
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.load.Err() != nil { // it came to its end without this
-		return
-	}
-	if err == nil {
-		f.undone = now
-	}
-	t.concluded(&f.courseFault, "ends", at, now-at, afterUndoing*t.stall, err)
+	t.takeBack(&f.courseFault, func() error { return t.revive(f) }, func(time.Duration) {})
 }
 
 // crash kills the fresh node, or peers, all at once. A node that is down already is
@@ -118,8 +86,9 @@ func (t *syncTrial) crash(f *syncFault) error {
 func (t *syncTrial) forgetLife() {
 	n := &t.fresh
 	n.commits = addTold(n.commits, n.last.Commits)
+	n.timedOut, n.failed = addTold(n.timedOut, n.last.TimedOut), addTold(n.failed, n.last.Failed)
 	n.shares = t.sharesNow()
-	n.last.Commits, n.last.Peers = 0, nil
+	n.last.Commits, n.last.TimedOut, n.last.Failed, n.last.Peers = 0, 0, 0, nil
 }
 
 // revive starts what a fault has killed again: peers on the chain that they had,
@@ -138,7 +107,7 @@ func (t *syncTrial) revive(f *syncFault) error {
 			t.notes = append(t.notes, fmt.Sprintf("the peer %s was not started again: %s", p.name, shorten(err)))
 		default:
 			p.down = false
-			t.serving[p.place] = serving{t.chain.ID, p.manner, settingsText(t.settings)}
+			t.serving[p.place] = t.chain.ID
 			t.mourn(p.node, p.place, p)
 			t.event("node", "started again", p.name, now, now-begun)
 		}
@@ -188,7 +157,7 @@ func (t *syncTrial) cutOff() bool {
 func (t *syncTrial) refused(err error, begun, now time.Duration) {
 	class := "not started"
 	if t.fresh.life > 0 {
-		class = "not started again"
+		class = classAgain
 	}
 	if damaged(err, t.store.Path) {
 		class = classDamaged
@@ -201,11 +170,23 @@ func (t *syncTrial) refused(err error, begun, now time.Duration) {
 // lastResort is what keeping a store may take.
 const lastResort = time.Minute
 
-// keep takes a damaged store away before it is removed.
+// keptStores is how many stores of a class a session keeps: a node that dies in
+// every trial would fill the disk.
+const keptStores = 3
+
+// keep takes the store away before it is removed, of a node that did not start on
+// it, or that ended by itself: damage that opening a store does not see ends the
+// process when it comes to be read.
 func (t *syncTrial) keep(ctx context.Context) {
-	if t.fresh.class != classDamaged {
+	class := t.fresh.class
+	if class != classDamaged && class != classDied && class != classAgain {
 		return
 	}
+	if t.keeps[class] == keptStores {
+		t.event("note", "store not kept", fmt.Sprintf("%d stores of the class %q are kept already", keptStores, class), t.now(), 0)
+		return
+	}
+	t.keeps[class]++
 	ctx, cancel := context.WithTimeout(ctx, lastResort)
 	defer cancel()
 	begun := t.now()

@@ -32,10 +32,22 @@ func mannerNumber(manner string) float64 {
 //
 //	bytes / min(Σ up of the peers that have the chain, down of the node) + one round trip
 //
-// Rates are payload. What was measured through the link before the trial, beside
-// what was asked for, corrects them all by the same factor; check is nil where
-// nothing was. 0: nothing is limited, or the links are not emulated.
-func linkLine(cell experiment.Cell, details []record.Detail, bytes float64, check *record.LinkCheck) float64 {
+// Rates are payload, and corrected by what was measured before the trial, beside
+// what was asked for: those that are the cell's by check, through a link as the cell
+// says (nil: not measured), those of speeds and trouble by what was measured from
+// one of these peers. 0: nothing is limited, or the links are not emulated.
+func linkLine(cell experiment.Cell, details []record.Detail, bytes float64, check *record.LinkCheck, peer []record.LinkCheck) float64 {
+	rtt := 2 * cell.Link.Delay.Seconds()
+	ours, theirs := 1.0, 1.0
+	if check != nil {
+		ours, rtt = correction(*check, rtt)
+	}
+	if len(peer) > 0 {
+		of := rtt
+		if theirs, of = correction(peer[0], rtt); check == nil {
+			rtt = of
+		}
+	}
 	var rates, manners []float64
 	for _, d := range details {
 		switch d.Kind {
@@ -51,8 +63,10 @@ func linkLine(cell experiment.Cell, details []record.Detail, bytes float64, chec
 		case i < len(manners) && manners[i] != mannerHonest:
 		case rate <= 0:
 			unlimited = true
+		case rate == float64(cell.Link.Rate):
+			peers += rate * ours
 		default:
-			peers += rate
+			peers += rate * theirs
 		}
 	}
 	wire := math.Inf(1)
@@ -60,19 +74,23 @@ func linkLine(cell experiment.Cell, details []record.Detail, bytes float64, chec
 		wire = peers
 	}
 	if cell.Link.Rate > 0 {
-		wire = math.Min(wire, float64(cell.Link.Rate))
+		wire = math.Min(wire, ours*float64(cell.Link.Rate))
 	}
 	if math.IsInf(wire, 1) || bytes <= 0 {
 		return 0
 	}
-	rate, rtt := link.TCPPayloadRate(wire, cell.Link.IPv6), 2*cell.Link.Delay.Seconds()
-	if check != nil {
-		if check.WantRate > 0 && check.Rate > 0 {
-			rate *= check.Rate / check.WantRate
-		}
-		if check.RTT > 0 {
-			rtt = check.RTT
-		}
+	return bytes*8/link.TCPPayloadRate(wire, cell.Link.IPv6) + rtt
+}
+
+// correction is what was measured of a rate over what was asked for, and the round
+// trip; 1, and the one that was asked for, where it was not.
+func correction(c record.LinkCheck, asked float64) (factor, rtt float64) {
+	factor, rtt = 1, asked
+	if c.WantRate > 0 && c.Rate > 0 {
+		factor = c.Rate / c.WantRate
 	}
-	return bytes*8/rate + rtt
+	if c.RTT > 0 {
+		rtt = c.RTT
+	}
+	return factor, rtt
 }

@@ -51,15 +51,17 @@ func (Sync) Metrics() []record.Metric {
 		{Key: "peer_share_max", Name: "largest share of a peer", Unit: "ratio", Better: record.Neither,
 			Help: "blocks that the peer delivered which delivered most, divided by those of all"},
 		{Key: "timeouts", Name: "requests that timed out", Unit: "1", Better: record.Lower,
-			Help: "requests for blocks that timed out, of all peers, by the node's own word"},
+			Help: "requests for blocks that timed out, of all peers (also those of which the node does not know whose they were), by its own word, over all its starts"},
 		{Key: "rerequests", Name: "requests in vain", Unit: "1", Better: record.Lower,
-			Help: "requests for blocks that timed out or failed otherwise, of all peers, by the node's own word: what they asked for has to be asked for again"},
+			Help: "requests for blocks that timed out or failed otherwise, likewise, the timeouts among them: what they asked for has to be asked for again"},
+		{Key: "duplicates", Name: "blocks that came twice", Unit: "1", Better: record.Lower,
+			Help: "blocks that peers delivered, by the node's own word and over all its starts, beyond those of the chain: asked for twice, or again after a start without data; absent unless it came to have the chain, and where the node tells no shares of peers"},
 		{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower,
-			Help: "time in which the same program validates the same blocks from a local file into a store of the same kind with the same settings, what subscribes included, without a network; measured before the trials, the median of three where it takes less than 2 s"},
+			Help: "time in which the same program validates the same blocks from a local file into a store of the same kind with the same settings, what subscribes included, without a network; measured before the first trial that needs it, the median of three where it takes less than 2 s"},
 		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the process in that time, likewise"},
 		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,
-			Help: "least time in which the chain can cross the links: its bytes divided by the smaller of the rates of all peers that have it together and of the node's own, without the headers of Ethernet, IP and TCP and as measured before the trial, plus a round trip; emulated links that are limited and no faults only"},
+			Help: "least time in which the chain can cross the links: its bytes divided by the smaller of the rates of all peers that have it together and of the node's own, without the headers of Ethernet, IP and TCP, plus a round trip; rates are corrected by what was measured before the trial, those of speeds or trouble by what was measured on the path of one of these peers; emulated links that are limited and no faults only"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
 			Help: "the larger of the replay and the load line of the links, of those that there are; no faults only"},
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
@@ -82,7 +84,7 @@ func (t *syncTrial) loaded(cpu float64) Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	shares := t.sharesNow()
-	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Metrics: map[string]float64{}}
+	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Metrics: map[string]float64{}, Links: t.checks}
 	put := numbers(load.Metrics)
 	if !t.attached() {
 		load.Details = t.peerDetails(shares)
@@ -93,6 +95,14 @@ func (t *syncTrial) loaded(cpu float64) Load {
 	n := &t.fresh
 	if commits := addTold(n.commits, n.last.Commits); n.polled && commits >= 0 {
 		put("commits", float64(commits))
+	}
+	if n.polled {
+		if timeouts := addTold(n.timedOut, n.last.TimedOut); timeouts >= 0 {
+			put("timeouts", float64(timeouts))
+			if failed := addTold(n.failed, n.last.Failed); failed >= 0 {
+				put("rerequests", float64(timeouts+failed))
+			}
+		}
 	}
 	if t.replayed != nil {
 		put("replay", t.replayed.Seconds)
@@ -153,7 +163,7 @@ func (t *syncTrial) peerMetrics(put func(string, float64), shares map[string]sys
 	if len(shares) == 0 {
 		return
 	}
-	var useful, blocks, most, timeouts, failed int64
+	var useful, blocks, most int64
 	told := true
 	for _, s := range shares {
 		told = told && s.Blocks >= 0
@@ -162,7 +172,6 @@ func (t *syncTrial) peerMetrics(put func(string, float64), shares map[string]sys
 			blocks += s.Blocks
 			most = max(most, s.Blocks)
 		}
-		timeouts, failed = addTold(timeouts, s.TimedOut), addTold(failed, s.Failed)
 	}
 	if told {
 		put("peers_useful", float64(useful))
@@ -170,11 +179,8 @@ func (t *syncTrial) peerMetrics(put func(string, float64), shares map[string]sys
 			put("useful_share", float64(useful)/float64(len(t.peers)))
 		}
 		put("peer_share_max", float64(most)/float64(blocks))
-	}
-	if timeouts >= 0 {
-		put("timeouts", float64(timeouts))
-		if failed >= 0 {
-			put("rerequests", float64(timeouts+failed))
+		if n.chain > 0 && !t.attached() {
+			put("duplicates", float64(max(0, blocks-t.chain.Height)))
 		}
 	}
 }
@@ -185,7 +191,7 @@ func (t *syncTrial) noteLimits(load Load) {
 	links := 0.0
 	if ok, _ := t.links.emulated(); ok {
 		load.Metrics[emulatedLinks] = 1
-		links = linkLine(t.cell, load.Details, float64(t.chain.Bytes), nil)
+		links = linkLine(t.cell, load.Details, float64(t.chain.Bytes), nil, t.checks)
 	}
 	line := math.Max(replay, links)
 	switch {

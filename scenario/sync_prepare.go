@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -23,20 +23,18 @@ type syncRunner struct {
 	nodes   []system.Follower
 	names   []string
 	chains  map[system.ChainSpec]system.Chain
-	replays map[string]system.Replayed // by replayKey
-	serving map[int]serving            // what each host serves, by place
+	replays replays
+	serving map[int]string // the chain that each host serves, by place
+	keeps   map[string]int // stores that were kept, by class
+	checked map[peerPath]record.LinkCheck
 }
 
-// serving is what a peer serves.
-type serving struct {
-	chain, manner string
-	settings      string
-}
-
-// Prepare implements Scenario: it makes the chains and replays them.
+// Prepare implements Scenario: it makes the chains. They are replayed cell by cell,
+// see Ready.
 func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
 	r := &syncRunner{
-		site: site, chains: map[system.ChainSpec]system.Chain{}, replays: map[string]system.Replayed{}, serving: map[int]serving{},
+		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{},
+		keeps: map[string]int{}, checked: map[peerPath]record.LinkCheck{},
 	}
 	if err := r.findNodes(cells); err != nil {
 		return nil, err
@@ -49,14 +47,7 @@ func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Ru
 			return nil, err
 		}
 	}
-	for _, c := range cells {
-		if !c.Sync.Replay {
-			continue
-		}
-		if err := r.replay(ctx, c); err != nil {
-			return nil, err
-		}
-	}
+	r.replays = r.earlierReplays()
 	return r, nil
 }
 
@@ -168,92 +159,14 @@ func (r *syncRunner) unfit(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }
 
-// A replay that is over soon is done a few times, of which the median counts.
-const (
-	soon        = 2 * time.Second
-	soonReplays = 3
-)
-
-func (r *syncRunner) replayKey(s *experiment.ResolvedSync) string {
-	return fmt.Sprintf("%s in %s with %s", r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, settingsText(r.settingsOf(s)))
-}
-
-// replay validates the chain of a cell locally, unless that was done. One that does
-// not fit into memory is left out, as the trials are that need it.
-func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) error {
-	s := c.Sync
-	key := r.replayKey(s)
-	if _, done := r.replays[key]; done {
-		return nil
-	}
-	chain := r.chains[chainSpec(s, r.site.Seed)]
-	r.say(fmt.Sprintf("replaying %d blocks from a local file (%s)", chain.Height, factors(c)))
-	var seconds, cpu []float64
-	for range soonReplays {
-		one, err := r.replayOnce(ctx, chain, s)
-		var skip *SkipError
-		if errors.As(err, &skip) {
-			r.tell("note", "replay left out", skip.Why, 0)
-			return nil
-		}
-		if errors.Is(err, system.ErrNoReplay) {
-			r.tell("note", "replay left out", err.Error(), 0)
-			return nil
-		}
-		if err != nil {
-			return r.unfit("replay the chain", err)
-		}
-		if one.Blocks < chain.Height {
-			return fmt.Errorf("%s: a replay of %d blocks came to %d: %w", r.site.Use.Name, chain.Height, one.Blocks, system.ErrAnswer)
-		}
-		seconds, cpu = append(seconds, one.Seconds), append(cpu, one.CPU)
-		if one.Seconds >= soon.Seconds() {
-			break
-		}
-	}
-	n := len(seconds)
-	median := system.Replayed{Seconds: stats.Median(slices.Clone(seconds)), CPU: stats.Median(cpu), Blocks: chain.Height}
-	r.replays[key] = median
-	r.tell("phase", "chain replayed", fmt.Sprintf("%d blocks, %s: %.4g s, %.4g s of CPU, median of %d (%.4g to %.4g s)",
-		chain.Height, factors(c), median.Seconds, median.CPU, n, slices.Min(seconds), slices.Max(seconds)),
-		time.Duration(median.Seconds*float64(time.Second)))
-	return nil
-}
-
-// replayOnce does it into a store that is removed at once.
-func (r *syncRunner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.ResolvedSync) (out system.Replayed, err error) {
-	store, err := r.store(ctx, chain, s.Storage)
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, store.Remove()) }()
-	return r.cluster.Replay(ctx, system.FollowTask{Chain: chain, Dir: store.Path, Settings: r.settingsOf(s)})
-}
-
-// factors are the levels of a cell in words, but for the system.
-func factors(c experiment.Cell) string {
-	if g := c.Group(); g != "" {
-		return g
-	}
-	return "the default"
-}
-
-// What a RAM disk has beyond what the store is to take at most.
-const (
-	storeSafety = 1.25
-	storeMargin = 64 << 20
-	// storeUnknown stands for the size of a store that is not known, by the bytes of
-	// its chain.
-	storeUnknown = 6
-)
 
 // storeSize is the size of a RAM disk for a node that has all of a chain.
 func storeSize(chain system.Chain) int64 {
-	disk := chain.Disk
+	disk := float64(chain.Disk)
 	if disk <= 0 {
-		disk = storeUnknown * chain.Bytes
+		disk = experiment.StoreBytes(float64(chain.Bytes))
 	}
-	return int64(storeSafety*float64(disk)) + storeMargin
+	return int64(experiment.RAMDiskBytes(disk))
 }
 
 // store makes the directory of a fresh node's store. Where there is no memory for

@@ -36,9 +36,10 @@ type freshNode struct {
 	progress            time.Duration // end of the latest poll that told of something new, or what else its patience counts from
 	stalled             bool
 
-	connected int                         // peers, most at once
-	commits   int64                       // of earlier lives
-	shares    map[string]system.PeerShare // of earlier lives, by address
+	connected int // peers, most at once
+	// Of earlier lives.
+	commits, timedOut, failed int64
+	shares                    map[string]system.PeerShare // by address
 
 	ended   time.Duration // it is decided what becomes of it
 	outcome record.Outcome

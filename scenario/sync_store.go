@@ -9,14 +9,18 @@ import (
 	"strings"
 )
 
-// classDamaged is the class of a node that does not start on its store.
-const classDamaged = "store damaged"
+// Classes of a node that does not start on its store: because that is damaged, or
+// after it was killed.
+const (
+	classDamaged = "store damaged"
+	classAgain   = "not started again"
+)
 
 // damaged reports whether an error of Follow is about the store in dir: one that is
 // damaged is an error that names it (see system.Follower).
 func damaged(err error, dir string) bool { return dir != "" && strings.Contains(err.Error(), dir) }
 
-// keepIn is where damaged stores are kept.
+// keepIn is where stores are kept that somebody should look at.
 func (r *syncRunner) keepIn() string {
 	if r.site.Kept != "" {
 		return filepath.Join(r.site.Kept, "stores")

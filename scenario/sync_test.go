@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,8 +131,11 @@ func TestSyncLine(t *testing.T) {
 			if w.m["line"] != max(line, 1) || w.m["chain_time"] < bits {
 				t.Errorf("%+v: %v", c, w.m)
 			}
-			// What was measured through the link corrects the line.
-			slow := Sync{}.Measure(Measured{Cell: w.cell, Load: w.load, Link: &record.LinkCheck{WantRate: 1e6, Rate: 0.5e6, RTT: 0.04}})
+			// What was measured through the links corrects the line.
+			half := record.LinkCheck{WantRate: 1e6, Rate: 0.5e6, RTT: 0.04}
+			load := w.load
+			load.Links = []record.LinkCheck{half}
+			slow := Sync{}.Measure(Measured{Cell: w.cell, Load: load, Link: &half})
 			if got := slow["link_line"]; math.Abs((got-0.04)/(line-0.04)-2) > 1e-6 {
 				t.Errorf("at half the rate %v, at the whole %v", got, line)
 			}
@@ -474,6 +478,9 @@ func TestSyncCancelled(t *testing.T) {
 		if err := w.prepare(); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := w.runner.Ready(t.Context(), w.cell); err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(5*time.Second, cancel)
 		if err := w.trial(ctx); !errors.Is(err, context.Canceled) {
@@ -490,7 +497,7 @@ func TestSyncCancelled(t *testing.T) {
 }
 
 // TestSyncPeersGoOn: from trial to trial, while they serve the same; those that are
-// not needed are halted when they would serve something else.
+// not needed are halted when they serve another chain, and not for a setting.
 func TestSyncPeersGoOn(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 3, nil)
@@ -501,7 +508,10 @@ func TestSyncPeersGoOn(t *testing.T) {
 		vary := one
 		vary.Vary = map[string]string{"batch": "10"}
 		other.Sync = &vary
-		if err := w.prepare(w.cell, few, other); err != nil {
+		longer, long := w.cell, one
+		long.Blocks++
+		longer.Sync = &long
+		if err := w.prepare(w.cell, few, other, longer); err != nil {
 			t.Fatal(err)
 		}
 		whole := w.cell
@@ -512,8 +522,10 @@ func TestSyncPeersGoOn(t *testing.T) {
 			{whole, [3]int{1, 1, 1}, [3]int{}},
 			{whole, [3]int{1, 1, 1}, [3]int{}},
 			{few, [3]int{1, 1, 1}, [3]int{}},
-			{other, [3]int{2, 1, 1}, [3]int{0, 1, 1}},
-			{whole, [3]int{3, 2, 2}, [3]int{0, 1, 1}},
+			{other, [3]int{2, 1, 1}, [3]int{}},
+			{whole, [3]int{3, 1, 1}, [3]int{}},
+			{longer, [3]int{4, 1, 1}, [3]int{0, 1, 1}},
+			{whole, [3]int{5, 2, 2}, [3]int{0, 1, 1}},
 		} {
 			w.cell = c.cell
 			w.run()
@@ -536,11 +548,12 @@ func TestSyncPeersGoOn(t *testing.T) {
 	})
 }
 
-// TestSyncPrepare: every chain is made once; each that is replayed with something
-// else, or elsewhere, is so once, in three runs where they are short.
+// TestSyncPrepare: every chain is made once, and nothing is replayed before a cell's
+// first trial; each that is replayed with something that matters to it, or elsewhere,
+// is so once in all sessions, in three runs where they are short.
 func TestSyncPrepare(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 2, nil)
+		w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Network = []string{"interval"} })
 		cells := []experiment.Cell{w.cell}
 		add := func(set func(*experiment.ResolvedSync)) {
 			s := *w.cell.Sync
@@ -549,35 +562,84 @@ func TestSyncPrepare(t *testing.T) {
 			c.Sync = &s
 			cells = append(cells, c)
 		}
+		vary := func(name, value string) {
+			add(func(s *experiment.ResolvedSync) { s.Vary = map[string]string{name: value} })
+		}
 		add(func(s *experiment.ResolvedSync) { s.Peers = 1 })
+		vary("interval", "1s")
 		add(func(s *experiment.ResolvedSync) { s.Storage = "ram" })
-		add(func(s *experiment.ResolvedSync) { s.Vary = map[string]string{"batch": "10"} })
+		vary("batch", "10")
 		add(func(s *experiment.ResolvedSync) { s.Blocks++ })
 		add(func(s *experiment.ResolvedSync) { s.Form = "v1"; s.Replay = false })
 		if err := w.prepare(cells...); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(w.c.chains); n != 3 || len(w.c.replays) != 3*4 || w.stores != 0 {
-			t.Errorf("%d chains, %d replays, %d stores are left", n, len(w.c.replays), w.stores)
+		if n := len(w.c.chains); n != 3 || len(w.c.replays) != 0 {
+			t.Errorf("%d chains, %d replays", n, len(w.c.replays))
+		}
+		ready := func() (did []bool) {
+			t.Helper()
+			for _, c := range cells {
+				one, err := w.runner.Ready(t.Context(), c)
+				if err != nil {
+					t.Error(err)
+				}
+				did = append(did, one)
+			}
+			return did
+		}
+		if did := ready(); !slices.Equal(did, []bool{true, false, false, true, true, true, false}) || len(w.c.replays) != 3*4 || w.stores != 0 {
+			t.Errorf("replayed %v, %d replays, %d stores are left", did, len(w.c.replays), w.stores)
+		}
+		for _, task := range w.c.replays {
+			if _, has := task.Settings["interval"]; has {
+				t.Errorf("replayed with %v", task.Settings)
+			}
 		}
 		said := strings.Join(w.said, "|")
-		for _, part := range []string{"making it", "chain made", "made again", "median of 3"} {
+		for _, part := range []string{"making it", "chain made", "made again", "replaying 1000 blocks from a local file (in ram)", "median of 3"} {
 			if !strings.Contains(said, part) {
 				t.Errorf("no %q in %s", part, said)
 			}
 		}
+		// A later session has them, unless the system is another by then.
+		w.c.replays = nil
+		if err := w.prepare(cells...); err != nil || slices.Contains(ready(), true) || len(w.c.replays) > 0 {
+			t.Errorf("%d replays in a later session, %v", len(w.c.replays), err)
+		}
+		w.cell = cells[2]
+		w.run()
+		if w.m["replay"] != 1 {
+			t.Errorf("a trial that another cell's replay is of: %v", w.m)
+		}
+		w.c.replays, w.c.version = nil, "2"
+		if err := w.prepare(cells...); err != nil || !slices.Contains(ready(), true) || len(w.c.replays) != 3*4 {
+			t.Errorf("%d replays of another version, %v", len(w.c.replays), err)
+		}
+		if err := os.WriteFile(w.runner.replaysFile(), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		w.c.replays, w.c.replay = nil, 5
-		if err := w.prepare(); err != nil || len(w.c.replays) != 1 {
+		w.cell = cells[0]
+		if err := w.prepare(); err != nil || !ready()[0] || len(w.c.replays) == 0 || w.c.replays[0].Dir == w.c.replays[1].Dir {
+			t.Errorf("%d replays where those before cannot be read, %v", len(w.c.replays), err)
+		}
+		w.c.replays = nil
+		w.c.version = "3"
+		if err := w.prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if did, err := w.runner.Ready(t.Context(), w.cell); !did || err != nil || len(w.c.replays) != 1 {
 			t.Errorf("%d replays of 5 s, %v", len(w.c.replays), err)
 		}
-		if _, bytes := (Sync{}).Prepares([]experiment.Cell{{Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}, {Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}}); bytes != 400 {
+		if _, bytes := (Sync{}).Prepares([]experiment.Cell{{Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}, {Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}}); bytes != 200+int64(experiment.StoreBytes(100)) {
 			t.Errorf("one chain of 100 bytes needs %d", bytes)
 		}
 	})
 	virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Vary = map[string]string{"refused": "1"} })
 		var unfit *UnfitError
-		if err := w.prepare(); !errors.As(err, &unfit) || !strings.Contains(err.Error(), `option "refused"`) || unfit.Hint() == "" {
+		if err := w.trial(t.Context()); !errors.As(err, &unfit) || !strings.Contains(err.Error(), `option "refused"`) || unfit.Hint() == "" {
 			t.Errorf("settings that are refused: %v", err)
 		}
 		w.c.refuse = errors.New("fake: the disk is full")
@@ -640,6 +702,42 @@ func TestSyncAttached(t *testing.T) {
 		w.run()
 		w.want("sync stalled ;serve stalled ;")
 	})
+}
+
+// What a system cannot have is refused before anything is started, once for all cells.
+func TestSyncProblemsOfChains(t *testing.T) {
+	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1, Without: []string{system.Stranger}}
+	cell := func(blocks, transactions int, form, trouble string) experiment.Cell {
+		return experiment.Cell{Sync: &experiment.ResolvedSync{Peers: 1, Speeds: "link", Trouble: trouble, Storage: "disk", Faults: "none", Blocks: blocks, Transactions: transactions, Form: form}}
+	}
+	for _, c := range []struct {
+		cell experiment.Cell
+		want []string
+	}{
+		{cell(100, 0, "v1", "1 silent; 1 at 1Mbit"), nil},
+		{cell(100, 0, "v2", "none"), []string{"form v2"}},
+		{cell(101, 0, "v1", "none"), []string{"101 blocks"}},
+		{cell(1, 1, "v1", "1 silent; 25% stranger"), []string{"1 transactions", "a stranger one"}},
+	} {
+		info := system.Info{Can: []string{"follow"}, Chains: limits}
+		p := Sync{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell, c.cell})
+		if len(p) != len(c.want) {
+			t.Errorf("%+v: %v", c.cell.Sync, p)
+			continue
+		}
+		for i, w := range c.want {
+			if !strings.Contains(p[i].What, w) || p[i].Hint == "" {
+				t.Errorf("%+v: %v", c.cell.Sync, p)
+			}
+		}
+		if p := (Sync{}).Problems(experiment.SystemUse{Name: "x", Mode: "attach"}, info, []experiment.Cell{c.cell}); len(p) > 0 && strings.Contains(p[0].What, "it has no chain") {
+			t.Errorf("the chain of one that is attached to is its own: %v", p)
+		}
+		info.Chains = system.ChainLimits{}
+		if p := (Sync{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell}); len(p) > 0 {
+			t.Errorf("without limits: %v", p)
+		}
+	}
 }
 
 func TestSyncProblems(t *testing.T) {

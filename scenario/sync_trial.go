@@ -26,6 +26,7 @@ type syncTrial struct {
 	faults   []*syncFault
 	store    StoreDir
 	kept     bool // the store stays where it is, to be looked at
+	checks   []record.LinkCheck
 
 	fresh freshNode // under the lock of the course
 }
@@ -53,11 +54,7 @@ func (r *syncRunner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, 
 	if err := t.ready(ctx); err != nil {
 		return Load{}, err
 	}
-	t.measure(ctx)
-	cpu := selfCPU()
-	err = t.sync(ctx)
-	cpu = selfCPU() - cpu
-	t.measured(ctx)
+	cpu, err := t.timed(ctx, t.sync)
 	t.conclude(err == nil)
 	return t.loaded(cpu), errors.Join(err, t.record(), ctx.Err())
 }
@@ -78,8 +75,8 @@ func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) 
 	if t.chain, there = r.chains[chainSpec(s, r.site.Seed)]; !there {
 		return fail(fmt.Errorf("the chain of cell %s was not prepared", cell.ID))
 	}
-	if replayed, there := r.replays[r.replayKey(s)]; there && s.Replay {
-		t.replayed = &replayed
+	if s.Replay {
+		t.replayed = r.replays[r.replayKey(s)]
 	}
 	t.settings = r.settingsOf(s)
 	plan, err := planPeers(s, r.site.Seed, sink.Number)
@@ -139,19 +136,18 @@ func (t *syncTrial) ready(ctx context.Context) error {
 	if err := t.links.apply(ctx); err != nil {
 		return t.failed("shape the links", err)
 	}
-	return nil
+	return t.checkPeer(ctx)
 }
 
 // serve makes the peers of the trial serve, a few at a time. Those that serve the
-// same already go on. Others, of earlier trials, that serve something else are
-// halted: they would take memory for nothing; those that serve the same wait for
-// trials to come.
+// same already go on; whether a setting matters to them the system knows. Others,
+// of earlier trials, that serve another chain are halted: they would take memory
+// for nothing; those that serve this one wait for trials to come.
 func (t *syncTrial) serve(ctx context.Context) error {
 	begun := t.now()
-	want := serving{t.chain.ID, "", settingsText(t.settings)}
 	var idle []int
-	for place, has := range t.serving {
-		if place > len(t.peers) && (has.chain != want.chain || has.settings != want.settings) {
+	for place, chain := range t.serving {
+		if place > len(t.peers) && chain != t.chain.ID {
 			idle = append(idle, place)
 			delete(t.serving, place)
 		}
@@ -168,7 +164,7 @@ func (t *syncTrial) serve(ctx context.Context) error {
 		}
 	}
 	for _, p := range t.peers {
-		t.serving[p.place] = serving{want.chain, p.manner, want.settings}
+		t.serving[p.place] = t.chain.ID
 	}
 	t.event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun, t.now()-begun)
 	return nil

@@ -67,7 +67,7 @@ func rttsVary(cells []costCell) bool {
 
 // model turns a fit into what callers see.
 func (f *costFit) model(points []CostPoint, conf float64) CostModel {
-	m := CostModel{Points: len(points), Cells: len(f.cells)}
+	m := CostModel{Points: len(points), Cells: len(f.cells), fit: f}
 	intervals := f.intervals(conf, len(points))
 	m.A = intervals[0]
 	var within []string

@@ -11,9 +11,10 @@ import (
 type costCell struct {
 	rtt, size float64
 	n         int
-	at        float64 // robust location of the times on the scale of costNoise
-	spread    float64 // of one trial about it, there
-	variance  float64 // of at
+	at        float64   // robust location of the times on the scale of costNoise
+	spread    float64   // of one trial about it, there
+	times     []float64 // of its trials, in order
+	variance  float64   // of at
 }
 
 // costNoise is how trials of the same cell differ. The standard deviation of a
@@ -80,7 +81,7 @@ func gatherCells(points []CostPoint) ([]costCell, costNoise, error) {
 		}
 		slices.Sort(of)
 		times = append(times, of)
-		cells = append(cells, costCell{rtt: rtts[k], size: groups[k][0].Size, n: len(of)})
+		cells = append(cells, costCell{rtt: rtts[k], size: groups[k][0].Size, n: len(of), times: of})
 	}
 	noise := fitNoise(times)
 	noise.locate(cells, times)

@@ -319,95 +319,121 @@ func tukeyLoss(u float64) float64 {
 // differ so much that replicates show it: then it is all own.
 const ownShare = 0.5
 
-// intervals gives each parameter its interval at conf: the sandwich estimate
-// of the covariance with each cell's own squared residual, corrected for
-// leverage (HC2: MacKinnon and White 1985) and drawn towards the mean of all
-// cells (see ownShare), and Student's t with the degrees of freedom that this
-// quadratic form has (Bell and McCaffrey 2002; Imbens and Kolesár 2016). It
-// asks for independence of cells only: a misfit that the replicates of a cell
-// share widens it. With as many cells as parameters no residual is left, and
-// the differences between replicates must do.
+// intervals gives each parameter its interval at conf, see costSandwich.
 func (f *costFit) intervals(conf float64, points int) []Interval {
+	result := make([]Interval, len(f.beta))
+	s, ok := f.sandwich()
+	x := make([]float64, len(f.beta))
+	for j := range result {
+		if !ok {
+			result[j] = unknown(points, "not told apart from the others by these cells")
+			continue
+		}
+		clear(x)
+		x[j] = 1
+		standardError, freedom := s.of(x)
+		result[j] = studentInterval(f.beta[j], standardError, freedom, conf, points)
+	}
+	return result
+}
+
+// costSandwich is the covariance of the parameters: the sandwich estimate with
+// each cell's own squared residual, corrected for leverage (HC2: MacKinnon and
+// White 1985) and drawn towards the mean of all cells (see ownShare); intervals
+// take Student's t with the degrees of freedom that this quadratic form has
+// (Bell and McCaffrey 2002; Imbens and Kolesár 2016). It asks for independence
+// of cells only: a misfit that the replicates of a cell share widens it. With
+// as many cells as parameters no residual is left, and the differences between
+// replicates must do.
+type costSandwich struct {
+	fit       *costFit
+	projected [][]float64                // (XᵀX)⁻¹xᵢ of each cell
+	leverage  []float64                  // of each cell
+	pseudo    []float64                  // see pseudoResiduals
+	inverse   func(j, k int) float64     // (XᵀX)⁻¹
+	hat       func(cell, of int) float64 // X(XᵀX)⁻¹Xᵀ
+	share     float64                    // of a cell's variance that is its own
+}
+
+// sandwich is false when the cells do not tell the parameters apart.
+func (f *costFit) sandwich() (*costSandwich, bool) {
 	n, p := f.rows.Dims()
-	result := make([]Interval, p)
 	ones := make([]float64, n)
 	for i := range ones {
 		ones[i] = 1
 	}
 	chol, norms, ok := factorise(f.rows, ones)
 	if !ok {
-		for j := range result {
-			result[j] = unknown(points, "not told apart from the others by these cells")
-		}
-		return result
+		return nil, false
 	}
 	var inverse mat.SymDense
 	if chol.InverseTo(&inverse) != nil {
-		for j := range result {
-			result[j] = unknown(points, "not told apart from the others by these cells")
-		}
-		return result
+		return nil, false
 	}
-	at := func(j, k int) float64 { return inverse.At(j, k) / norms[j] / norms[k] }
-
-	// projected is (XᵀX)⁻¹xᵢ of each cell.
-	projected := make([][]float64, n)
-	leverage := make([]float64, n)
+	s := &costSandwich{fit: f, projected: make([][]float64, n), leverage: make([]float64, n), pseudo: f.pseudoResiduals(), share: ownShare}
+	s.inverse = func(j, k int) float64 { return inverse.At(j, k) / norms[j] / norms[k] }
+	if f.noise.unsure > 0 {
+		s.share = 1
+	}
 	for i := range n {
 		row := f.rows.RawRowView(i)
-		projected[i] = make([]float64, p)
+		s.projected[i] = make([]float64, p)
 		for j := range p {
 			for k := range p {
-				projected[i][j] += at(j, k) * row[k]
+				s.projected[i][j] += s.inverse(j, k) * row[k]
 			}
-			leverage[i] += projected[i][j] * row[j]
+			s.leverage[i] += s.projected[i][j] * row[j]
 		}
 	}
-	hat := func(i, j int) float64 {
+	s.hat = func(i, j int) float64 {
 		h := 0.0
 		for k, v := range f.rows.RawRowView(j) {
-			h += projected[i][k] * v
+			h += s.projected[i][k] * v
 		}
 		return h
 	}
+	return s, true
+}
 
-	pseudo := f.pseudoResiduals()
-	share := ownShare
-	if f.noise.unsure > 0 {
-		share = 1
-	}
-	for j := range result {
-		variance, freedom := 0.0, 0.0
-		if n > p {
-			c := make([]float64, n) // of the variance's quadratic form
-			mean := 0.0
-			for i := range n {
-				square := projected[i][j] * projected[i][j]
-				mean += square / float64(n-p)
-				c[i] = share * square / max(1-leverage[i], 1e-6)
+// of is the standard error of a linear combination of the parameters, with its
+// degrees of freedom; 0 of them when nothing tells it.
+func (s *costSandwich) of(x []float64) (standardError, freedom float64) {
+	n, p := s.fit.rows.Dims()
+	variance := 0.0
+	if n == p {
+		for j := range p {
+			for k := range p {
+				variance += x[j] * s.inverse(j, k) * x[k]
 			}
-			trace, squares := 0.0, 0.0
-			for i := range n {
-				c[i] += (1 - share) * mean
-				variance += c[i] * pseudo[i] * pseudo[i]
-				trace += c[i] * (1 - leverage[i])
-			}
-			for i := range n {
-				for k := range n {
-					h := -hat(i, k)
-					if i == k {
-						h++
-					}
-					squares += c[i] * c[k] * h * h
-				}
-			}
-			freedom = trace * trace / squares
-		} else {
-			variance, freedom = at(j, j), float64(f.noise.freedom)
 		}
-		result[j] = studentInterval(f.beta[j], math.Sqrt(variance), freedom, conf, points)
+		return math.Sqrt(variance), float64(s.fit.noise.freedom)
 	}
-	return result
+	c := make([]float64, n) // of the variance's quadratic form
+	mean := 0.0
+	for i := range n {
+		along := 0.0
+		for j := range p {
+			along += s.projected[i][j] * x[j]
+		}
+		mean += along * along / float64(n-p)
+		c[i] = s.share * along * along / max(1-s.leverage[i], 1e-6)
+	}
+	trace, squares := 0.0, 0.0
+	for i := range n {
+		c[i] += (1 - s.share) * mean
+		variance += c[i] * s.pseudo[i] * s.pseudo[i]
+		trace += c[i] * (1 - s.leverage[i])
+	}
+	for i := range n {
+		for k := range n {
+			h := -s.hat(i, k)
+			if i == k {
+				h++
+			}
+			squares += c[i] * c[k] * h * h
+		}
+	}
+	return math.Sqrt(variance), trace * trace / squares
 }
 
 // pseudoResiduals are the residuals of a least-squares fit that has the

@@ -21,8 +21,8 @@ type Chains interface {
 	// Replay validates the chain once more on the first host, from a local file, as
 	// fast as the machine can: no network, no waits, the same blocks, the same
 	// consensus code and the same store in task.Dir as by Follow. The process is
-	// ended when it returns. Settings that concern the network do not matter. A
-	// system that gets blocks from peers only says [ErrNoReplay].
+	// ended when it returns. Options that concern the network (Option.Network) do not
+	// matter. A system that gets blocks from peers only says [ErrNoReplay].
 	Replay(ctx context.Context, task FollowTask) (Replayed, error)
 }
 

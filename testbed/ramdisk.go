@@ -23,6 +23,8 @@ const sharedMemory = "/dev/shm"
 type RAMDisk struct {
 	Path string
 	On   string // what it is: "tmpfs of 2.0 GiB", "tmpfs (/dev/shm)"
+
+	state *state // that is to forget it when it is removed
 }
 
 // MemoryError is a RAM disk for which there is not enough memory. Numbers in bytes.
@@ -92,9 +94,9 @@ func (t *Testbed) mountRAM(dir string, size int64) (RAMDisk, error) {
 		err = unix.Mount("plimsoll", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 	}
 	if err != nil {
-		return RAMDisk{}, errors.Join(fmt.Errorf("testbed: mount a RAM disk on %s: %w", dir, err), os.Remove(dir))
+		return RAMDisk{}, errors.Join(fmt.Errorf("testbed: mount a RAM disk on %s: %w", dir, err), os.Remove(dir), t.state.drop(dir))
 	}
-	return RAMDisk{Path: dir, On: "tmpfs of " + inGiB(float64(size))}, nil
+	return RAMDisk{Path: dir, On: "tmpfs of " + inGiB(float64(size)), state: t.state}, nil
 }
 
 // sharedRAM makes a directory where any user may keep files in memory.
@@ -119,7 +121,7 @@ func (t *Testbed) sharedRAM(dir string, size int64) (RAMDisk, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return RAMDisk{}, fmt.Errorf("testbed: RAM disk: %w", err)
 	}
-	return RAMDisk{Path: dir, On: on.Type + " (" + sharedMemory + ")"}, nil
+	return RAMDisk{Path: dir, On: on.Type + " (" + sharedMemory + ")", state: t.state}, nil
 }
 
 // Remove gives its memory back. Whoever has a file in it open keeps that much of
@@ -128,7 +130,10 @@ func (d RAMDisk) Remove() error {
 	if err := removeMount(d.Path); err != nil {
 		return fmt.Errorf("testbed: remove the RAM disk %s: %w", d.Path, err)
 	}
-	return nil
+	if d.state == nil {
+		return nil
+	}
+	return d.state.drop(d.Path)
 }
 
 // removeMount removes a directory and what is mounted there, if anything is.

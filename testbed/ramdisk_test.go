@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,12 +64,24 @@ func TestRAMDisk(t *testing.T) {
 	if err := d.Remove(); err != nil {
 		t.Errorf("once more: %v", err)
 	}
+	// Neither the testbed nor its watchdog has anything left to do about it: one is made
+	// for each trial.
+	b, err := os.ReadFile(tb.state.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err := readWill(b); err != nil || slices.Contains(w.mounts, d.Path) || slices.Contains(tb.state.mounts, d.Path) || !bytes.Contains(b, []byte(d.Path)) {
+		t.Errorf("what is removed is still to be removed (%v): %q", err, w.mounts)
+	}
 	other, err := tb.RAMDisk("other", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := tb.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if err := other.Remove(); err != nil {
+		t.Errorf("after the testbed: %v", err)
 	}
 	for _, d := range []RAMDisk{d, other} {
 		if _, err := os.Lstat(d.Path); !os.IsNotExist(err) || mounted(t, d.Path) {

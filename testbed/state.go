@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,7 +39,7 @@ type state struct {
 
 // entry is one line of the file.
 type entry struct {
-	Kind  string `json:"kind"`            // "run" (first line), "group", "gone" (a group that ended), "dir", "mount"
+	Kind  string `json:"kind"`            // "run" (first line), "group", "gone" (a group that ended), "dir", "mount", "removed" (a directory or mount that is no more)
 	PID   int    `json:"pid,omitempty"`   // ours, or the group's
 	Birth uint64 `json:"birth,omitempty"` // of PID, in clock ticks since boot
 	Boot  string `json:"boot,omitempty"`  // boot ID: pids mean nothing after a reboot
@@ -221,6 +222,18 @@ func (s *state) addMount(path string) error {
 	return s.write(entry{Kind: "mount", Path: path})
 }
 
+// drop forgets a directory or a mount that has been removed.
+func (s *state) drop(path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is := func(p string) bool { return p == path }
+	if !slices.ContainsFunc(s.dirs, is) && !slices.ContainsFunc(s.mounts, is) {
+		return nil // it is forgotten already, perhaps together with the file
+	}
+	s.dirs, s.mounts = slices.DeleteFunc(s.dirs, is), slices.DeleteFunc(s.mounts, is)
+	return s.write(entry{Kind: "removed", Path: path})
+}
+
 // close removes the mounts, the scratch directories and the file, and lets the watchdog go.
 func (s *state) close() error {
 	s.mu.Lock()
@@ -232,6 +245,7 @@ func (s *state) close() error {
 	for _, d := range s.dirs {
 		errs = append(errs, os.RemoveAll(d))
 	}
+	s.mounts, s.dirs = nil, nil // who removes one of them later finds nothing to write down
 	errs = append(errs, os.Remove(s.path), s.f.Close(), s.endReaper())
 	return errors.Join(errs...)
 }
@@ -271,6 +285,9 @@ func readWill(b []byte) (will, error) {
 			w.dirs = append(w.dirs, e.Path)
 		case "mount":
 			w.mounts = append(w.mounts, e.Path)
+		case "removed":
+			is := func(p string) bool { return p == e.Path }
+			w.dirs, w.mounts = slices.DeleteFunc(w.dirs, is), slices.DeleteFunc(w.mounts, is)
 		}
 	}
 	if w.run.Kind == "" {

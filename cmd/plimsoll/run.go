@@ -169,6 +169,10 @@ func verdict(res engine.Result, dir string) error {
 			"the report says which and why; what was given up is not tried again by resume"))
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"), "see the table of validity in the report"))
+	case res.Failed > 0:
+		return ui.Exit(ui.CodeIncomplete, ui.WithHint(
+			fmt.Errorf("trials that could not be executed: %d; the report is of the others", res.Failed),
+			"it says why they could not; plimsoll resume "+dir+" tries them again"))
 	}
 	return nil
 }

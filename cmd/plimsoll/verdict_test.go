@@ -25,6 +25,8 @@ func TestVerdict(t *testing.T) {
 		{engine.Result{Trials: 1, Valid: 1, Lost: 45, Stopped: stop}, ui.CodeExit, "begin a new run with a higher exit.max_bytes"},
 		{engine.Result{Trials: 1, Valid: 1, Lost: 45, WrongBytes: 1}, ui.CodeCorruption, "keep the run directory"},
 		{engine.Result{Trials: 1}, ui.CodeInvalid, "validity"},
+		{engine.Result{Trials: 1, Valid: 1, Failed: 1}, ui.CodeIncomplete, "plimsoll resume run"},
+		{engine.Result{Failed: 2}, ui.CodeInvalid, "validity"},
 	} {
 		err := verdict(c.res, "run")
 		if got := ui.ExitCode(err); got != c.want || !strings.Contains(ui.Hint(err), c.hint) {

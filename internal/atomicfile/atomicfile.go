@@ -14,6 +14,10 @@ import (
 func Write(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
+		var at *os.PathError // it names our temporary file, which nobody asked for
+		if errors.As(err, &at) {
+			err = at.Err
+		}
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() {

@@ -19,7 +19,8 @@ const (
 	CodeCorruption    Code = 6   // bytes came back that are not the object's
 	CodeExit          Code = 7   // an exit condition ended the run early
 	CodeLost          Code = 8   // a load test came to its end without all of its objects
-	CodeUndecided     Code = 9   // no gate failed, and one cannot be decided
+	CodeIncomplete    Code = 9   // some trials could not be executed
+	CodeUndecided     Code = 10  // no gate failed, and one cannot be decided
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 

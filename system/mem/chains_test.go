@@ -177,7 +177,7 @@ func TestChainTimeoutIsAU(t *testing.T) {
 			s.follow(t.TempDir(), system.Options{"timeout": timeout}, peers...)
 			d, f := s.whole(time.Hour)
 			took = append(took, d)
-			if p := f.Peers[1]; p.Blocks != 0 || p.TimedOut < 55 || p.Bytes != 0 {
+			if p := f.Peers[1]; f.TimedOut != f.Peers[0].TimedOut+p.TimedOut || f.Failed != f.Peers[0].Failed+p.Failed || p.Blocks != 0 || p.TimedOut < 55 || p.Bytes != 0 {
 				t.Errorf("timeout %s: the silent peer has %+v", timeout, p)
 			}
 			if err := s.nodes[0].Halt(t.Context()); err != nil {

@@ -213,6 +213,8 @@ func (f *following) look() system.Following {
 	}
 	for _, p := range f.peers {
 		share := p.share
+		out.TimedOut += share.TimedOut
+		out.Failed += share.Failed
 		switch {
 		case f.doing == waiting:
 		case f.connected(p):

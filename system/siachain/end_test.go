@@ -80,7 +80,7 @@ func free(t *testing.T) string {
 // A node that is told to end while it syncs leaves a store that is whole, and goes
 // on with it.
 func TestEndsInTheMiddle(t *testing.T) {
-	c, err := chain.Cache{Dir: t.TempDir()}.Chain(systemtest.Context(t), chain.Spec{Blocks: 1500, Transactions: 5, Form: "v1", Seed: 1}, nil)
+	c, err := chain.Cache{Dir: t.TempDir()}.Chain(systemtest.Context(t), chain.Spec{Blocks: 1500, Transactions: 1, Form: "v1", Seed: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,10 @@
 // Plimsoll makes; each is a process of its own.
 package siachain
 
-import "github.com/plimsoll-project/plimsoll/system"
+import (
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
+)
 
 const name = "sia-chain"
 
@@ -20,19 +23,20 @@ func (System) Info() system.Info {
 		Options: []system.Option{
 			{Name: "subscriber", Type: "enum", Enum: []string{"none", "personal", "full"}, Default: "none", Help: "fresh node: what follows the chain besides consensus. personal, full: walletd's index of the chain's watched addresses, or of all"},
 			{Name: "wallet_batch", Type: "int", Default: "10", Help: "fresh node: blocks that the subscriber indexes in one transaction (walletd's index.batch)"},
-			{Name: "db_sync", Type: "enum", Enum: []string{"on", "off"}, Default: "on", Help: "fresh node: consensus.db is synced to the disk at each commit; off: never (bbolt's NoSync; a power cut may spoil it)"},
-			{Name: "sync_interval", Type: "duration", Default: "5s", Help: "fresh node: it asks peers for headers so often, for the first time after one interval"},
-			{Name: "send_blocks_timeout", Type: "duration", Default: "2m0s", Help: "fresh node: a request for blocks is given up after this time, and the peer with it until the next round"},
-			{Name: "send_block_timeout", Type: "duration", Default: "1m0s", Help: "fresh node: likewise for the checkpoint that comes before each request for v2 blocks"},
-			{Name: "connect_timeout", Type: "duration", Default: "10s", Help: "fresh node: to connect to a peer, handshake included; peers are dialled one after another"},
-			{Name: "peer_discovery_interval", Type: "duration", Default: "5s", Help: "fresh node: it looks so often for peers to connect to, for the first time at its start"},
-			{Name: "max_outbound_peers", Type: "int", Default: "16", Help: "fresh node: peers that it connects to at most"},
-			{Name: "max_send_blocks", Type: "int", Default: "100", Help: "peers: blocks that one sends at most in answer to a request. A node of this version asks for 100 and takes nothing else, so that less than 100 stalls it and more changes nothing"},
-			{Name: "peers_sync", Type: "bool", Default: "false", Help: "peers: they sync, too, as the library's nodes do: every 5 s they ask the fresh node for headers, and fetch from it again what it has; without, they only serve"},
-			{Name: "max_inflight_rpcs", Type: "int", Default: "64", Help: "peers: requests of one node that are served at the same time; further ones wait"},
-			{Name: "rpc_timeout", Type: "duration", Default: "5m0s", Help: "peers: to answer a request"},
-			{Name: "port", Type: "int", Default: "0", Help: "TCP port of the gateway protocol; 0: a free one"},
+			{Name: "db_sync", Type: "enum", Enum: []string{"on", "off"}, Default: "on", Help: "fresh node: consensus.db is synced to the disk at each commit; off: never (bbolt's NoSync; a power cut may spoil it). With a subscriber most commits are those of walletd.sqlite3, which is synced in any case"},
+			{Name: "sync_interval", Type: "duration", Default: "5s", Network: true, Help: "fresh node: it asks peers for headers so often, for the first time after one interval"},
+			{Name: "send_blocks_timeout", Type: "duration", Default: "2m0s", Network: true, Help: "fresh node: a request for blocks is given up after this time, and the peer with it until the next round"},
+			{Name: "send_block_timeout", Type: "duration", Default: "1m0s", Network: true, Help: "fresh node: likewise for the checkpoint that comes before each request for v2 blocks"},
+			{Name: "connect_timeout", Type: "duration", Default: "10s", Network: true, Help: "fresh node: to connect to a peer, handshake included; peers are dialled one after another"},
+			{Name: "peer_discovery_interval", Type: "duration", Default: "5s", Network: true, Help: "fresh node: it looks so often for peers to connect to, for the first time at its start"},
+			{Name: "max_outbound_peers", Type: "int", Default: "16", Network: true, Help: "fresh node: peers that it connects to at most"},
+			{Name: "max_send_blocks", Type: "int", Default: "100", Network: true, Help: "peers: blocks that one sends at most in answer to a request. A node of this version asks for 100 and takes nothing else, so that less than 100 stalls it and more changes nothing"},
+			{Name: "peers_sync", Type: "bool", Default: "false", Network: true, Help: "peers: they sync, too, as the library's nodes do: every 5 s they ask the fresh node for headers, and fetch from it again what it has; without, they only serve"},
+			{Name: "max_inflight_rpcs", Type: "int", Default: "64", Network: true, Help: "peers: requests of one node that are served at the same time; further ones wait"},
+			{Name: "rpc_timeout", Type: "duration", Default: "5m0s", Network: true, Help: "peers: to answer a request"},
+			{Name: "port", Type: "int", Default: "0", Network: true, Help: "TCP port of the gateway protocol; 0: a free one"},
 		},
+		Chains:    system.ChainLimits{Forms: []string{chain.V2, chain.V1}, Blocks: chain.MaxBlocks, Transactions: chain.MaxTransactions},
 		Constants: constants(),
 	}
 }

@@ -26,10 +26,9 @@ func (t task) make(ctx context.Context, say func(progress)) error {
 	if err != nil {
 		return err
 	}
-	disk := c.StoreLimit()
 	say(progress{Chain: &system.Chain{
 		ID: c.Dir, Tip: c.Tip.ID.String(), Height: int64(c.Tip.Height), Bytes: c.Bytes,
-		Transactions: c.Transactions, Disk: disk, Built: c.Built, Note: c.Note,
+		Transactions: c.Transactions, Disk: c.StoreLimit() + indexLimit(c.Bytes, c.Tip.Height), Built: c.Built, Note: c.Note,
 	}})
 	return nil
 }

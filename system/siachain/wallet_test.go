@@ -1,7 +1,9 @@
 package siachain
 
 import (
+	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -164,6 +166,59 @@ func TestBadArguments(t *testing.T) {
 	} {
 		if err := (System{}).Serve(systemtest.Context(t), args, io.Discard, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
+		}
+	}
+}
+
+// TestDiskHoldsTheIndex: what a chain is said to take on the disk has room for the
+// full index, whose growth with the chain is foretold within a factor.
+func TestDiskHoldsTheIndex(t *testing.T) {
+	if err := registerSQLite(); err != nil {
+		t.Fatal(err)
+	}
+	size := func(dir string) int64 {
+		t.Helper()
+		s, err := sqlite.OpenDatabase(filepath.Join(dir, walletFile))
+		if err == nil {
+			err = s.Close()
+		}
+		info, err2 := os.Stat(filepath.Join(dir, walletFile))
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	empty := size(t.TempDir())
+	for _, spec := range []chain.Spec{
+		{Blocks: 400, Transactions: 0, Form: "v1", Seed: 3}, {Blocks: 60, Transactions: 20, Form: "v1", Seed: 3},
+		{Blocks: 400, Transactions: 0, Form: "v2", Seed: 3}, {Blocks: 60, Transactions: 20, Form: "v2", Seed: 3},
+	} {
+		var made system.Chain
+		if err := (task{cache: t.TempDir(), spec: spec}).make(systemtest.Context(t), func(p progress) {
+			if p.Chain != nil {
+				made = *p.Chain
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		set, err := parse(system.Options{"subscriber": "full", "wallet_batch": "100", "db_sync": "off"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := (task{chain: made.ID, dir: dir, settings: set}).replay(systemtest.Context(t), func(progress) {}); err != nil {
+			t.Fatal(err)
+		}
+		c, err := chain.Open(made.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grown, share := size(dir)-empty, indexLimit(made.Bytes, uint64(made.Height))-indexFloor
+		if grown > share || grown < share/4 || empty > indexFloor/2 {
+			t.Errorf("%+v: the index has %d bytes beyond the %d of an empty one; at most %d were foretold", spec, grown, empty, share)
+		}
+		if made.Disk < c.StoreLimit()+grown+empty {
+			t.Errorf("%+v: %d bytes of disk are foretold, of which consensus.db may take %d and the index has %d", spec, made.Disk, c.StoreLimit(), grown+empty)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package siad
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,11 +13,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"go.sia.tech/core/types"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
 
 // A chain is kept as the consensus database of a siad that has it, with a
@@ -42,8 +45,11 @@ type manifest struct {
 // chainDir is where the chain of that ID is kept.
 func (c *chains) chainDir(id string) string { return filepath.Join(c.cache, id) }
 
-func chainID(s system.ChainSpec) string {
-	return fmt.Sprintf("siad-%d-blocks-seed-%d", s.Blocks, s.Seed)
+// chainID names a chain by all that it follows from; the part before the sum is for
+// readers.
+func (c *chains) chainID(s system.ChainSpec) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "layout %d, %s, %+v", layout, c.version, s))
+	return fmt.Sprintf("siad-%d-blocks-seed-%d-%x", s.Blocks, s.Seed, sum[:8])
 }
 
 // check says what is wrong with a spec.
@@ -68,22 +74,46 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 		return system.Chain{}, fmt.Errorf("siad: chain: %w", context.Cause(ctx))
 	}
 	spec.Form = "v1"
-	id := chainID(spec)
-	m, err := c.kept(id, spec)
-	if err == nil {
-		return m.chain(id), nil
-	}
-	note := ""
-	if !errors.Is(err, fs.ErrNotExist) {
-		note = fmt.Sprintf("the chain that was kept in %s was made again: %v", c.chainDir(id), err)
-		say(note)
-	}
-	if m, err = c.makeChain(ctx, id, spec, say); err != nil {
-		return system.Chain{}, fmt.Errorf("siad: make a chain of %d blocks: %w", spec.Blocks, err)
+	id, older := c.chainID(spec), ""
+	var m manifest
+	got, err := c.kept().Get(ctx, chaincache.Want{
+		Key: id,
+		Look: func(dir string) (err error) {
+			m, err = c.whole(dir, spec)
+			return err
+		},
+		Make: func(dir string) (err error) {
+			older = c.older(spec)
+			if m, err = c.makeChain(ctx, dir, spec, say); err != nil {
+				err = fmt.Errorf("siad: make a chain of %d blocks: %w", spec.Blocks, err)
+			}
+			return err
+		},
+	})
+	if err != nil {
+		return system.Chain{}, err
 	}
 	chain := m.chain(id)
-	chain.Built, chain.Note = true, note
+	chain.Built, chain.Note = got.Built, cmp.Or(got.Note, older)
 	return chain, nil
+}
+
+func (c *chains) kept() chaincache.Cache { return chaincache.Cache{Dir: c.cache, System: name} }
+
+// older is a note on a chain of the same spec that another siad made.
+func (c *chains) older(spec system.ChainSpec) string {
+	all, err := c.kept().List()
+	if err != nil {
+		return "" // a note is not worth an error
+	}
+	for _, e := range slices.Backward(all) {
+		var m manifest
+		b, err := os.ReadFile(filepath.Join(e.Path, manifestFile))
+		if e.State == chaincache.Whole && err == nil && json.Unmarshal(b, &m) == nil && m.Spec == spec {
+			return fmt.Sprintf("made again, as the chain in %s is of siad %s, layout %d, and this is %s, layout %d", e.Path, m.Siad, m.Layout, c.version, layout)
+		}
+	}
+	return ""
 }
 
 func (m manifest) chain(id string) system.Chain {
@@ -95,9 +125,8 @@ func (m manifest) chain(id string) system.Chain {
 	}
 }
 
-// kept is the manifest of a chain that is there and whole.
-func (c *chains) kept(id string, spec system.ChainSpec) (m manifest, err error) {
-	dir := c.chainDir(id)
+// whole is the manifest of the chain in dir, if it is that of the spec, and whole.
+func (c *chains) whole(dir string, spec system.ChainSpec) (m manifest, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err != nil {
 		return m, err
@@ -134,11 +163,9 @@ func hashFile(path string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// makeChain mines into a siad of its own, which is ended, and keeps its database.
-func (c *chains) makeChain(ctx context.Context, id string, spec system.ChainSpec, say func(string)) (m manifest, err error) {
-	if err := os.MkdirAll(c.cache, 0o755); err != nil {
-		return m, err
-	}
+// makeChain mines into a siad of its own, which is ended, and keeps its database in
+// dir.
+func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpec, say func(string)) (m manifest, err error) {
 	root, err := os.MkdirTemp(c.dir, "siad-mine-")
 	if err != nil {
 		return m, err
@@ -161,25 +188,14 @@ func (c *chains) makeChain(ctx context.Context, id string, spec system.ChainSpec
 	if m.SHA256, m.Size, err = hashFile(from); err != nil {
 		return m, err
 	}
-	made, err := os.MkdirTemp(c.cache, ".making-")
-	if err != nil {
-		return m, err
-	}
-	defer os.RemoveAll(made)
-	if err := copyFile(from, filepath.Join(made, databaseFile)); err != nil {
+	if err := copyFile(from, filepath.Join(dir, databaseFile)); err != nil {
 		return m, err
 	}
 	b, err := json.MarshalIndent(m, "", "\t")
 	if err != nil {
 		return m, err
 	}
-	if err := os.WriteFile(filepath.Join(made, manifestFile), b, 0o644); err != nil {
-		return m, err
-	}
-	if err := os.RemoveAll(c.chainDir(id)); err != nil {
-		return m, err
-	}
-	return m, os.Rename(made, c.chainDir(id))
+	return m, os.WriteFile(filepath.Join(dir, manifestFile), b, 0o644)
 }
 
 // mine makes the blocks and hands them to siad, one after the other; it tells the

@@ -2,18 +2,20 @@ package siad
 
 import (
 	"context"
-	"encoding/json"
 	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.sia.tech/core/types"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -123,19 +125,6 @@ func TestKeptChain(t *testing.T) {
 		"database is damaged":   func() error { b[7] ^= 1; return os.WriteFile(database, b, 0o600) },
 		"database is not there": func() error { return os.Remove(database) },
 		"manifest is damaged":   func() error { return os.WriteFile(about, []byte("{"), 0o600) },
-		"layout 0": func() error {
-			var m manifest
-			text, err := os.ReadFile(about)
-			if err == nil {
-				err = json.Unmarshal(text, &m)
-			}
-			m.Layout = 0
-			text, _ = json.Marshal(m)
-			if err == nil {
-				err = os.WriteFile(about, text, 0o600)
-			}
-			return err
-		},
 	} {
 		if err := spoil(); err != nil {
 			t.Fatal(err)
@@ -145,12 +134,52 @@ func TestKeptChain(t *testing.T) {
 			t.Errorf("%s: %+v, at first %+v", want, now, first)
 		}
 	}
+	// another siad's takes the place of none
 	if other := get("siad v1.5.8-dev"); !other.Built || !strings.Contains(other.Note, "1.5.9") || other.Tip != first.Tip {
 		t.Errorf("%+v", other)
 	}
-	left, err := os.ReadDir(cache)
-	if err != nil || len(left) != 1 {
+	if again := get(devVersion); again.Built {
+		t.Errorf("%+v", again)
+	}
+	var states []string
+	left, err := chaincache.Cache{Dir: cache, System: name}.List()
+	for _, e := range left {
+		states = append(states, e.State)
+	}
+	slices.Sort(states)
+	if want := []string{chaincache.Damaged, chaincache.Whole, chaincache.Whole}; err != nil || !slices.Equal(states, want) {
 		t.Errorf("the cache has %v, %v", left, err)
+	}
+}
+
+// TestKeptChainOfTwoRuns: two runs that want the same chain make it once, and
+// neither takes it away from the other.
+func TestKeptChainOfTwoRuns(t *testing.T) {
+	cache := t.TempDir()
+	var runs []*chains
+	for range 3 {
+		c, err := fakeChains(t, devVersion, cache)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, c)
+	}
+	var built atomic.Int32
+	var all sync.WaitGroup
+	for _, c := range runs {
+		all.Go(func() {
+			chain, err := c.Chain(systemtest.Context(t), system.ChainSpec{Blocks: 12, Seed: 3}, func(string) {})
+			if err != nil {
+				t.Error(err)
+			}
+			if chain.Built {
+				built.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := built.Load(); n != 1 {
+		t.Errorf("%d of 3 have made it", n)
 	}
 }
 
@@ -166,6 +195,9 @@ func TestChainThatCannotBe(t *testing.T) {
 	} {
 		if _, err := c.Chain(t.Context(), spec, func(string) {}); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "siad: ") {
 			t.Errorf("%+v: %v", spec, err)
+		}
+		if p := (System{}).Info().Chains.Problems(spec, nil); spec.Blocks > 0 && len(p) == 0 {
+			t.Errorf("%+v is not refused before anything is started", spec)
 		}
 	}
 	if err := c.nodes[0].Serve(t.Context(), system.ServeTask{Manner: system.Stranger}); err == nil || !strings.Contains(err.Error(), "first block") {

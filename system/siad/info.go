@@ -28,6 +28,8 @@ func (System) Info() system.Info {
 			{Name: "modules", Type: "string", Default: "gctwrhfa", Help: "start, chain sync: modules of the fresh node, as after `siad -M`; peers have gc"},
 			{Name: "binary", Type: "string", Help: "start: path of siad; empty: PLIMSOLL_SIAD"},
 		},
+		// blocks are of before version 2 and mined, and the first one is in siad's code
+		Chains:    system.ChainLimits{Forms: []string{"v1"}, Transactions: -1, Without: []string{system.Stranger}},
 		Constants: constants(),
 	}
 }

@@ -79,7 +79,7 @@ func TestWatched(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f.Height != want.Height || f.Tip != want.Tip || f.Connected != want.Connected || f.Synced != want.Synced ||
-			f.Target != -1 || f.Indexed != -1 || f.Commits != -1 || f.Trouble != "" || len(f.Peers) != 0 {
+			f.Target != -1 || f.Indexed != -1 || f.Commits != -1 || f.TimedOut != -1 || f.Failed != -1 || f.Trouble != "" || len(f.Peers) != 0 {
 			t.Errorf("%+v, want %+v", f, want)
 		}
 	}

@@ -257,6 +257,15 @@ func (w *chained) can() {
 			}
 		}
 	}
+	limits := w.s.System.Info().Chains
+	if p := limits.Problems(w.s.Spec, nil); len(p) > 0 {
+		w.t.Errorf("Info.Chains refuses %+v: %v", w.s.Spec, p)
+	}
+	for manner, without := range map[string]bool{system.Stranger: w.s.NoStranger, system.Silent: w.s.NoSilent} {
+		if slices.Contains(limits.Without, manner) != without {
+			w.t.Errorf("Info.Chains says that peers cannot be %v", limits.Without)
+		}
+	}
 }
 
 // nothingRuns: a node that nobody started has no process, tells nothing and can

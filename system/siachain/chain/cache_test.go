@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
 
 func TestAChainIsMadeOnce(t *testing.T) {
@@ -65,31 +67,15 @@ func TestTwoBuildersMakeItOnce(t *testing.T) {
 	}
 }
 
-func TestWaitingForAnotherBuilderEndsWithItsContext(t *testing.T) {
-	cache := Cache{t.TempDir()}
-	s := small(V1)
-	unlock, err := lock(t.Context(), filepath.Join(cache.Dir, key(s, Libraries()))+locked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err = cache.Chain(ctx, s, nil)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "another process is making this chain") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
 	cache := Cache{t.TempDir()}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	_, err := cache.Chain(ctx, Spec{Blocks: maxBlocks, Form: V2}, func(done, _ int) { cancel(enough) })
+	_, err := cache.Chain(ctx, Spec{Blocks: MaxBlocks, Form: V2}, func(done, _ int) { cancel(enough) })
 	if !errors.Is(err, enough) {
 		t.Fatalf("got %v", err)
 	}
-	if all, err := cache.List(); err != nil || len(all) != 0 {
+	if all, err := cache.kept().List(); err != nil || len(all) != 0 {
 		t.Errorf("left: %v, %v", all, err)
 	}
 }
@@ -99,7 +85,7 @@ func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
 const killed = "PLIMSOLL_TEST_CHAIN_CACHE"
 
 func TestABuilderThatIsKilled(t *testing.T) {
-	s := Spec{Blocks: maxBlocks, Form: V2, Seed: 5}
+	s := Spec{Blocks: MaxBlocks, Form: V2, Seed: 5}
 	if dir := os.Getenv(killed); dir != "" {
 		Cache{dir}.Chain(t.Context(), s, func(int, int) { os.Stdout.WriteString("building\n") })
 		t.Fatal("it was not killed")
@@ -120,8 +106,8 @@ func TestABuilderThatIsKilled(t *testing.T) {
 	cmd.Process.Kill()
 	cmd.Wait()
 
-	all, err := cache.List()
-	if err != nil || len(all) != 1 || all[0].Chain != nil || !strings.HasSuffix(all[0].Name, building) {
+	all, err := cache.kept().List()
+	if err != nil || len(all) != 1 || all[0].State != chaincache.Unfinished {
 		t.Fatalf("left: %+v, %v", all, err)
 	}
 	// The next one begins anew; so long a chain is not waited for.
@@ -136,7 +122,7 @@ func TestABuilderThatIsKilled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if all, _ := cache.List(); len(all) != 0 {
+	if all, _ := cache.kept().List(); len(all) != 0 {
 		t.Errorf("left: %+v", all)
 	}
 }
@@ -176,17 +162,17 @@ func TestADamagedChainIsMadeAgainAndKept(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !two.Built || !strings.Contains(two.Note, "damaged") || !strings.Contains(two.Note, two.Dir+damaged) {
+				if !two.Built || !strings.Contains(two.Note, "damaged") || !strings.Contains(two.Note, two.Dir+".damaged") {
 					t.Errorf("built %t, note %q", two.Built, two.Note)
 				}
 				if two.Tip != one.Tip {
 					t.Errorf("tip %v, was %v", two.Tip, one.Tip)
 				}
-				if _, err := os.Stat(two.Dir + damaged); err != nil {
+				if _, err := os.Stat(two.Dir + ".damaged"); err != nil {
 					t.Error(err)
 				}
 			}
-			if all, _ := cache.List(); len(all) != 2 {
+			if all, _ := cache.kept().List(); len(all) != 2 {
 				t.Errorf("%d entries", len(all))
 			}
 		})
@@ -244,44 +230,5 @@ func TestAChainOfAnotherVersionIsMadeAgain(t *testing.T) {
 	}
 	if c, err = cache.Chain(t.Context(), s, nil); err != nil || c.Built || c.Note != "" {
 		t.Errorf("the next time: %+v, %v", c, err)
-	}
-}
-
-func TestListAndRemove(t *testing.T) {
-	cache := Cache{t.TempDir()}
-	var dirs []string
-	for seed := range uint64(3) {
-		c, err := cache.Chain(t.Context(), Spec{Blocks: 2, Form: V2, Seed: seed}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, c.Dir)
-		at := time.Now().Add(time.Duration(seed-10) * time.Hour)
-		if err := os.Chtimes(c.Dir, at, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := cache.Chain(t.Context(), Spec{Blocks: 2, Form: V2, Seed: 0}, nil); err != nil {
-		t.Fatal(err) // used again: now the last
-	}
-	all, err := cache.List()
-	if err != nil || len(all) != 3 {
-		t.Fatalf("%v, %v", all, err)
-	}
-	for i, want := range []string{dirs[1], dirs[2], dirs[0]} {
-		if all[i].Path != want || all[i].Size < all[i].Store.Bytes || all[i].Store.Bytes == 0 {
-			t.Errorf("entry %d is %+v, want %s", i, all[i], want)
-		}
-	}
-	if err := cache.Remove(t.Context(), all[0].Name); err != nil {
-		t.Fatal(err)
-	}
-	if left, _ := cache.List(); len(left) != 2 || left[0].Name != all[1].Name {
-		t.Errorf("left: %v", left)
-	}
-	for _, name := range []string{"", ".", "..", "../x", all[0].Name, all[1].Name + locked} {
-		if err := cache.Remove(t.Context(), name); err == nil {
-			t.Errorf("%q is removed", name)
-		}
 	}
 }

@@ -228,7 +228,7 @@ func TestTheDifficultyStaysTrivial(t *testing.T) {
 			state = next
 		}
 	}
-	if last := start().Add(maxBlocks * interval); time.Until(last) > -365*24*time.Hour {
+	if last := start().Add(MaxBlocks * interval); time.Until(last) > -365*24*time.Hour {
 		t.Errorf("the last block would be of %v", last)
 	}
 }
@@ -237,8 +237,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 	for _, s := range []Spec{
 		{Blocks: 1, Form: "v3"},
 		{Blocks: 0, Form: V1},
-		{Blocks: maxBlocks + 1, Form: V1},
-		{Blocks: 1, Transactions: maxTransactions + 1, Form: V2},
+		{Blocks: MaxBlocks + 1, Form: V1},
+		{Blocks: 1, Transactions: MaxTransactions + 1, Form: V2},
 		{Blocks: 1, Transactions: -1, Form: V2},
 	} {
 		if _, err := (Cache{t.TempDir()}).Chain(t.Context(), s, nil); err == nil {
@@ -253,7 +253,7 @@ func TestFullBlocks(t *testing.T) {
 		t.Skip("signs thousands of transactions")
 	}
 	for _, form := range forms {
-		cached(t, Spec{Blocks: 2, Transactions: maxTransactions, Form: form, Seed: 3})
+		cached(t, Spec{Blocks: 2, Transactions: MaxTransactions, Form: form, Seed: 3})
 	}
 }
 

@@ -31,11 +31,13 @@ const (
 // its own addresses finds in a chain.
 const WatchedShare = 0.1
 
+// The largest chains that there are.
 const (
-	maxBlocks       = 1_000_000 // beyond, timestamps would come near the present
-	maxTransactions = 1000      // in a block: about a third of the heaviest block that consensus allows
-	receivers       = 16        // watched addresses that are only paid to
+	MaxBlocks       = 1_000_000 // beyond, timestamps would come near the present
+	MaxTransactions = 1000      // in a block: about a third of the heaviest block that consensus allows
 )
+
+const receivers = 16 // watched addresses that are only paid to
 
 // interval is the time between two blocks, that of the main network: every block
 // comes exactly when it is expected, so that the difficulty stays what it is.
@@ -64,10 +66,10 @@ func (s Spec) Validate() error {
 	switch {
 	case s.Form != V1 && s.Form != V2:
 		return fmt.Errorf("sia-chain: the form of blocks is %q; it must be %s or %s", s.Form, V1, V2)
-	case s.Blocks < 1 || s.Blocks > maxBlocks:
-		return fmt.Errorf("sia-chain: %d blocks; a chain has 1 to %d", s.Blocks, maxBlocks)
-	case s.Transactions < 0 || s.Transactions > maxTransactions:
-		return fmt.Errorf("sia-chain: %d transactions in a block; 0 to %d are possible", s.Transactions, maxTransactions)
+	case s.Blocks < 1 || s.Blocks > MaxBlocks:
+		return fmt.Errorf("sia-chain: %d blocks; a chain has 1 to %d", s.Blocks, MaxBlocks)
+	case s.Transactions < 0 || s.Transactions > MaxTransactions:
+		return fmt.Errorf("sia-chain: %d transactions in a block; 0 to %d are possible", s.Transactions, MaxTransactions)
 	}
 	return nil
 }
@@ -144,7 +146,7 @@ func (s Spec) Watched() []types.Address {
 	return all
 }
 
-// start is the time of genesis: the last of maxBlocks is still in the past.
+// start is the time of genesis: the last of MaxBlocks is still in the past.
 func start() time.Time { return time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 // payers is the number of wallets that pay: enough for a block's payments to

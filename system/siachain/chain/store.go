@@ -17,6 +17,9 @@ import (
 // StoreFile is the name of a node's chain database in its directory.
 const StoreFile = "consensus.db"
 
+// storeWait is how long another process has to let go of the store.
+const storeWait = time.Second
+
 // Reasons why a store is not opened.
 var (
 	ErrDamaged      = errors.New("the store is damaged")
@@ -27,12 +30,9 @@ var (
 // StoreOptions are those of a node's store. Its zero value is what a node of the
 // library has.
 type StoreOptions struct {
-	NoSync         bool          // commits do not wait for the disk: a power failure may destroy the store
-	NoFreelistSync bool          // free pages are not written with each commit: opening takes longer
-	MapFreelist    bool          // free pages in a hash map instead of a sorted list
-	LockWait       time.Duration // for another process to let go of the store; 0: one second
-	Check          bool          // all pages are read and checked before use, which takes as long as the store is big
-	Manager        []chain.ManagerOption
+	NoSync      bool // commits do not wait for the disk: a power failure may destroy the store
+	MapFreelist bool // free pages in a hash map instead of a sorted list
+	Manager     []chain.ManagerOption
 }
 
 // Store is the chain database of a node, and the manager on it.
@@ -50,7 +50,7 @@ type Store struct {
 // another process ([ErrLocked]) and another chain ([ErrOtherGenesis]) apart; the
 // file stays as it is.
 //
-// Without Check, only what opening reads is seen: the database's own pages of
+// Only what opening reads is seen: the database's own pages of
 // description and free space, the tip and its state. Damage elsewhere ends the
 // process when it comes to be read, as it does every node of the library.
 func OpenStore(dir string, n *consensus.Network, genesis types.Block, o StoreOptions) (*Store, error) {
@@ -71,13 +71,9 @@ func OpenStore(dir string, n *consensus.Network, genesis types.Block, o StoreOpt
 
 func (s *Store) open(n *consensus.Network, genesis types.Block, o StoreOptions) error {
 	b := &bbolt.Options{
-		Timeout:        o.LockWait,
-		NoSync:         o.NoSync,
-		NoFreelistSync: o.NoFreelistSync,
-		FreelistType:   bbolt.FreelistArrayType,
-	}
-	if b.Timeout <= 0 {
-		b.Timeout = time.Second
+		Timeout:      storeWait,
+		NoSync:       o.NoSync,
+		FreelistType: bbolt.FreelistArrayType,
 	}
 	if o.MapFreelist {
 		b.FreelistType = bbolt.FreelistMapType
@@ -85,7 +81,7 @@ func (s *Store) open(n *consensus.Network, genesis types.Block, o StoreOptions) 
 	if err := s.file.open(s.path, b); err != nil {
 		return err
 	}
-	if err := s.file.whole(o.Check); err != nil {
+	if err := s.file.whole(false); err != nil {
 		return err
 	}
 	s.chainDB = coreutils.NewBoltChainDB(s.file.db)
@@ -128,7 +124,7 @@ func CheckStore(dir string) error {
 	var f file
 	defer f.abandon()
 	return guard(path, func() error {
-		if err := f.open(path, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second}); err != nil {
+		if err := f.open(path, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: storeWait}); err != nil {
 			return err
 		}
 		return f.whole(true)

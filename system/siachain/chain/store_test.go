@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // synced is the directory of a closed store that has a chain's blocks.
@@ -40,7 +39,7 @@ func TestAStoreGoesOnWhereItWas(t *testing.T) {
 		if err != nil || info.Size() > c.StoreLimit() {
 			t.Errorf("%s: a store of %d bytes, %d at most were foretold, %v", form, info.Size(), c.StoreLimit(), err)
 		}
-		for _, o := range []StoreOptions{{}, {NoSync: true}, {NoFreelistSync: true}, {MapFreelist: true}, {Check: true}} {
+		for _, o := range []StoreOptions{{}, {NoSync: true}, {MapFreelist: true}} {
 			s, err := OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), o)
 			if err != nil {
 				t.Fatalf("%s: %+v: %v", form, o, err)
@@ -62,7 +61,7 @@ func TestAStoreInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = OpenStore(dir, s.Network(), s.Genesis(), StoreOptions{LockWait: 50 * time.Millisecond})
+	_, err = OpenStore(dir, s.Network(), s.Genesis(), StoreOptions{})
 	if !errors.Is(err, ErrLocked) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), store.Path()) {
 		t.Errorf("got %v", err)
 	}
@@ -87,10 +86,13 @@ func TestAStoreOfAnotherChain(t *testing.T) {
 			}
 		}
 		// and nothing of it has changed
-		if store, err := OpenStore(dir, s.Network(), s.Genesis(), StoreOptions{Check: true}); err != nil {
+		if store, err := OpenStore(dir, s.Network(), s.Genesis(), StoreOptions{}); err != nil {
 			t.Error(err)
 		} else {
 			store.Close()
+		}
+		if err := CheckStore(dir); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -143,17 +145,17 @@ func TestDamagedStores(t *testing.T) {
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for _, check := range []bool{false, true, true} { // again: nothing has kept its lock
-				s, err := OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), StoreOptions{Check: check, LockWait: 100 * time.Millisecond})
+			for range 2 { // again: nothing has kept its lock
+				s, err := OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), StoreOptions{})
 				if err == nil {
-					if check || !tt.opens {
-						t.Errorf("check %t: it opens", check)
+					if !tt.opens {
+						t.Error("it opens")
 					}
 					s.Close()
 					continue
 				}
 				if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) {
-					t.Errorf("check %t: %v", check, err)
+					t.Errorf("open: %v", err)
 				}
 			}
 			if err := CheckStore(dir); !errors.Is(err, ErrDamaged) {

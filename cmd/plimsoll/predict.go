@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/report"
+)
+
+func (p *program) predictCommand() *cobra.Command {
+	var set, systems []string
+	var check bool
+	c := &cobra.Command{
+		Use:   "predict DIR [--set KEY=VALUE …]",
+		Short: "predict, from the models of a run, what a cell that was not run would give",
+		Args:  exactly(1, "one run directory"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if check && len(set) > 0 {
+				return ui.Exit(ui.CodeUsage, errors.New("--check predicts the cells that were run: --set has no place there"))
+			}
+			return p.predict(args[0], set, systems, check)
+		},
+	}
+	c.Flags().StringArrayVar(&set, "set", nil, "a level of a factor, such as data.size=300kB or rtt=120ms (again for more)")
+	c.Flags().StringArrayVar(&systems, "system", nil, "only for this system (again for more)")
+	c.Flags().BoolVar(&check, "check", false, "instead, leave each cell out in turn and predict it from the others")
+	return c
+}
+
+func (p *program) predict(dir string, set, systems []string, check bool) error {
+	r, err := openRun(dir)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var said *report.Prediction
+	if check {
+		said, err = report.CheckPredictions(r)
+	} else {
+		said, err = report.Predict(r, set)
+	}
+	if err == nil {
+		err = said.Only(systems)
+	}
+	if err != nil {
+		return ui.Exit(ui.CodeUsage, err)
+	}
+	if p.ui.JSON {
+		var b bytes.Buffer
+		if err := said.WriteJSON(&b); err != nil {
+			return err
+		}
+		p.ui.Emit(json.RawMessage(b.Bytes()))
+	} else if err := said.WriteText(p.stdout, p.ui.Width()); err != nil {
+		return err
+	}
+	if said.Refused() {
+		return ui.Exit(ui.CodeUsage, ui.WithHint(errors.New("no model of this run supports what was asked for"), "run it: plimsoll run with the same --set"))
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+)
+
+// What was measured fits into what is estimated: the chain's bytes on the wire and
+// those of its store, at the end of a sync.
+func TestStoreBytes(t *testing.T) {
+	for _, c := range []struct {
+		what         string
+		chain, store float64
+	}{
+		{"10,000 × 10 v2 with an index of all addresses", 55.9e6, 86e6 + 264e6 + 8e6},
+		{"3000 × 10 v1, consensus alone", 17e6, 86e6},
+		{"an empty store", 0, 1 << 20},
+	} {
+		if got := StoreBytes(c.chain); got < c.store {
+			t.Errorf("%s: %s are estimated, %s were measured", c.what, RoughBytes(got), RoughBytes(c.store))
+		}
+	}
+	// Each further block has room, not the first ones alone.
+	if each := StoreBytes(2) - StoreBytes(1); each < (86+264+8)/55.9 {
+		t.Errorf("%g bytes of a store for each of the chain", each)
+	}
+	if StoreBytes(1e6) >= RAMDiskBytes(StoreBytes(1e6)) {
+		t.Error("a RAM disk has no room beyond the store")
+	}
+}
+
+// The plan tells the same size that preconditions and RAM disks rest on.
+func TestPlanTellsTheStore(t *testing.T) {
+	p := mustPlan(t, following, "sync.storage=disk,ram")
+	if want := "a store of up to " + RoughBytes(StoreBytes(p.Cells[0].Estimate.Bytes)) + " for"; !strings.Contains(p.syncMachineText(), want) {
+		t.Errorf("%q does not say %q", p.syncMachineText(), want)
+	}
+}
+
+// The estimate says what it leaves out.
+func TestEstimateWaitsForNobody(t *testing.T) {
+	for trouble, want := range map[string]bool{"none": false, "1 stranger": false, "1 silent": true, "[none, 1 silent]": true} {
+		if got := mustPlan(t, following, "sync.trouble="+trouble).howSync(); strings.Contains(got, "no wait for a peer that does not answer") != want {
+			t.Errorf("trouble %s: %s", trouble, got)
+		}
+	}
+}

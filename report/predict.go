@@ -1,0 +1,203 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Prediction is what the models of a run say of a cell that need not have been
+// executed, or, of a check, of each that was.
+type Prediction struct {
+	Format     int           `json:"format"`
+	Scenario   string        `json:"scenario"`
+	Run        string        `json:"run"` // name of its directory
+	Asked      []Factor      `json:"asked"`
+	Confidence float64       `json:"confidence"`
+	Answers    []Predicted   `json:"answers,omitempty"`
+	Checks     []Calibration `json:"checks,omitempty"` // instead of answers
+}
+
+// Predicted is what one model says.
+type Predicted struct {
+	System  string   `json:"system"`
+	What    string   `json:"what"`           // what the model is of: "put, connections keep"
+	Time    Estimate `json:"time"`           // seconds; the interval is for the median of a trial
+	Single  Estimate `json:"single"`         // the interval is for one operation
+	Line    Num      `json:"line"`           // seconds that the link alone needs for the bytes
+	Cells   int      `json:"cells"`          // of the run, predicted from the others
+	Inside  int      `json:"inside"`         // of them, that lie in their intervals
+	Note    string   `json:"note,omitempty"` // what the reader must know
+	Refused string   `json:"refused,omitempty"`
+}
+
+// Calibration is how well a model predicts each of its cells from the others.
+type Calibration struct {
+	System   string    `json:"system"`
+	What     string    `json:"what"`
+	Cells    int       `json:"cells"`    // predicted
+	Inside   int       `json:"inside"`   // of them, medians that lie in their intervals
+	Trials   int       `json:"trials"`   // of these cells
+	Within   int       `json:"within"`   // of them, that lie in the interval of a trial
+	Unasked  int       `json:"unasked"`  // cells that the others do not support
+	Distance Num       `json:"distance"` // median of the relative distances, without their signs
+	Held     []HeldOut `json:"held"`
+	Refused  string    `json:"refused,omitempty"` // why a prediction would be
+}
+
+// HeldOut is a cell beside what the model of all others gives for it.
+type HeldOut struct {
+	Cell     string   `json:"cell"`
+	Where    string   `json:"where"`
+	Trials   int      `json:"trials"`
+	Measured Num      `json:"measured"` // median over its trials
+	Time     Estimate `json:"time"`     // predicted, with the interval of that median
+	Within   int      `json:"within"`   // trials that lie in the interval of a trial
+	Refused  string   `json:"refused,omitempty"`
+}
+
+// inside reports whether a cell lies in its interval.
+func (h HeldOut) inside() bool { return h.Time.Lo <= h.Measured && h.Measured <= h.Time.Hi }
+
+// off is by which share the measured differs from the predicted.
+func (h HeldOut) off() float64 { return float64(h.Measured/h.Time.Value) - 1 }
+
+// predictor is a scenario's way to predict.
+type predictor interface {
+	// predict answers for every system. An error: what is asked makes no sense,
+	// for no system.
+	predict(r *Report, in *input, e *experiment.Experiment, asked []Factor) ([]Predicted, error)
+	check(r *Report) []Calibration
+}
+
+// rttWord is a word for twice link.delay.
+const rttWord = "rtt"
+
+const delayPath, sizePath = "link.delay", "data.size"
+
+// Predict computes the models of a run and asks them for the cell that set
+// describes, each a level as key=value: what is not set is what it was in the
+// run. An error: the scenario has no models, or what is asked makes no sense; an
+// answer that its model must not give is refused in that answer.
+func Predict(run *record.Reader, set []string) (*Prediction, error) {
+	r, in, e, err := modelled(run)
+	if err != nil {
+		return nil, err
+	}
+	p := r.prediction()
+	for _, s := range set {
+		f, err := levelAsked(e, s)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(p.Asked, func(have Factor) bool { return have.Path == f.Path }) {
+			return nil, fmt.Errorf("%s is set twice", f.Path)
+		}
+		p.Asked = append(p.Asked, f)
+	}
+	p.Answers, err = r.lens.predict.predict(r, in, e, p.Asked)
+	return p, errors.Join(err, in.err)
+}
+
+// CheckPredictions leaves each cell of a run out in turn and predicts it from
+// the others.
+func CheckPredictions(run *record.Reader) (*Prediction, error) {
+	r, in, _, err := modelled(run)
+	if err != nil {
+		return nil, err
+	}
+	p := r.prediction()
+	p.Checks = r.lens.predict.check(r)
+	return p, in.err
+}
+
+func (r *Report) prediction() *Prediction {
+	return &Prediction{Format: Format, Scenario: r.Scenario, Run: r.dir, Asked: []Factor{}, Confidence: Confidence}
+}
+
+// modelled is the report of a run whose scenario has models, without figures.
+func modelled(run *record.Reader) (*Report, *input, *experiment.Experiment, error) {
+	in, err := gather(run)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if lensOf(in.plan.Scenario).predict == nil {
+		return nil, nil, nil, fmt.Errorf("a run of the scenario %s has no model to predict from; predict works for %s", in.plan.Scenario, list(predictable()))
+	}
+	var plan experiment.Plan
+	if err := json.Unmarshal(in.raw, &plan); err != nil {
+		return nil, nil, nil, err
+	}
+	r := compute(in)
+	return r, in, &plan.Experiment, in.err
+}
+
+// predictable are the scenarios whose runs can be predicted from.
+func predictable() []string {
+	var names []string
+	for _, s := range []string{"retrieve", "overhead", "upload", "collect", "disseminate", "sync"} {
+		if lensOf(s).predict != nil {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+// levelAsked reads what was set: a path with a level, or rtt with a time.
+func levelAsked(e *experiment.Experiment, set string) (Factor, error) {
+	key, text, ok := strings.Cut(set, "=")
+	if !ok {
+		return Factor{}, fmt.Errorf("%q is not key=value, such as data.size=300kB", set)
+	}
+	if key != rttWord {
+		f, err := e.Level(key, text)
+		return Factor(f), err
+	}
+	f, err := e.Level(delayPath, text)
+	if err != nil {
+		return Factor{}, fmt.Errorf("%s: %w", rttWord, err)
+	}
+	half := experiment.Duration(f.Number / 2 * 1e9)
+	f, err = e.Level(delayPath, half.String())
+	return Factor(f), err
+}
+
+// Only keeps what is said of these systems; all for none. An error: one of them
+// is not in the run.
+func (p *Prediction) Only(systems []string) error {
+	if len(systems) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	var names []string
+	know := func(name string) {
+		if !known[name] {
+			known[name] = true
+			names = append(names, name)
+		}
+	}
+	for _, a := range p.Answers {
+		know(a.System)
+	}
+	for _, c := range p.Checks {
+		know(c.System)
+	}
+	for _, s := range systems {
+		if !known[s] {
+			return fmt.Errorf("no model of a system %q; there are models of %s", s, list(names))
+		}
+	}
+	p.Answers = slices.DeleteFunc(p.Answers, func(a Predicted) bool { return !slices.Contains(systems, a.System) })
+	p.Checks = slices.DeleteFunc(p.Checks, func(c Calibration) bool { return !slices.Contains(systems, c.System) })
+	return nil
+}
+
+// Refused reports whether there is not one answer.
+func (p *Prediction) Refused() bool {
+	return !slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Refused == "" }) && p.Checks == nil
+}

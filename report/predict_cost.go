@@ -1,0 +1,307 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// costPredictor predicts from the fits of the scenario overhead.
+type costPredictor struct{}
+
+func (costPredictor) predict(r *Report, in *input, e *experiment.Experiment, asked []Factor) ([]Predicted, error) {
+	for _, path := range []string{sizePath, delayPath} {
+		if levels := e.Levels(path); len(levels) > 1 && asking(asked, path) == nil {
+			return nil, fmt.Errorf("%s varies in this run (%s): say with --set which to predict for", path, levelWords(levels))
+		}
+	}
+	answers := []Predicted{}
+	for i := range r.Fits {
+		f := &r.Fits[i]
+		if !f.isAsked(asked) {
+			continue
+		}
+		a := Predicted{System: f.System, What: f.task().String(), Time: noEstimate, Single: noEstimate, Line: unknown}
+		if a.Refused = f.unfit(); a.Refused == "" {
+			a.Refused = f.unlike(e, asked)
+		}
+		if a.Refused == "" {
+			r.answer(&a, f, in, e, asked)
+		}
+		answers = append(answers, a)
+	}
+	if len(answers) == 0 {
+		return nil, fmt.Errorf("no operation of this run is what was asked for; it has %s", list(r.fitted()))
+	}
+	return answers, nil
+}
+
+// fitted are the operations of the run.
+func (r *Report) fitted() []string {
+	var names []string
+	for i := range r.Fits {
+		if n := r.Fits[i].task().String(); !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+func asking(asked []Factor, path string) *Factor {
+	for i := range asked {
+		if asked[i].Path == path {
+			return &asked[i]
+		}
+	}
+	return nil
+}
+
+func levelWords(levels []experiment.Factor) string {
+	var words []string
+	for _, l := range levels {
+		words = append(words, Factor(l).Text())
+	}
+	return list(words)
+}
+
+// isAsked reports whether a fit is of the operation and of the connections that
+// were asked for, if any were.
+func (f *Fit) isAsked(asked []Factor) bool {
+	for path, is := range map[string]string{"overhead.operation": f.Operation, "overhead.connections": f.Connections} {
+		if want := asking(asked, path); want != nil && want.Value != is {
+			return false
+		}
+	}
+	return true
+}
+
+// unfit says why a fit must not be used to predict; empty: it may.
+func (f *Fit) unfit() string {
+	switch {
+	case f.model == nil:
+		return f.Why
+	case !f.tested:
+		return "nothing tells whether the model holds: " + f.Why
+	case !f.Holds && !f.near():
+		return "the model does not hold: " + f.Why
+	}
+	return ""
+}
+
+// unlike says which level that was asked for the fit has nothing about; empty:
+// none. Of size and delay the model itself says it.
+func (f *Fit) unlike(e *experiment.Experiment, asked []Factor) string {
+	for _, a := range asked {
+		switch a.Path {
+		case sizePath, delayPath, "overhead.operation", "overhead.connections":
+			continue
+		case "overhead.concurrency":
+			if a.Number > 1 {
+				return "the fit is of one operation under way at a time"
+			}
+			continue
+		}
+		var run []string
+		for _, p := range f.residual {
+			level, ok := p.trial.Info.factor(a.Path)
+			if all := e.Levels(a.Path); !ok && len(all) > 0 {
+				level = Factor(all[0])
+			}
+			if !slices.Contains(run, level.Text()) {
+				run = append(run, level.Text())
+			}
+		}
+		if !slices.Contains(run, a.Text()) {
+			return fmt.Sprintf("the model has no term for %s: it can only be what was run, %s", a.Path, list(run))
+		}
+	}
+	return ""
+}
+
+// answer asks a fit.
+func (r *Report) answer(a *Predicted, f *Fit, in *input, e *experiment.Experiment, asked []Factor) {
+	size, rtt := r.askedSize(e, asked), r.askedRTT(f, e, asked)
+	if f.Inline != nil && !f.Inline.whole() && Num(size) < f.From {
+		a.Refused = f.Inline.words(f.Operation) + fmt.Sprintf("; the fit is of %s and more", sizeWords(float64(f.From)))
+		return
+	}
+	i := f.model.PredictInterval(rtt, size, 1, Confidence)
+	if !i.Bounded() {
+		a.Refused = i.Warn
+		return
+	}
+	c := r.calibration(f)
+	if a.Cells, a.Inside = c.Cells, c.Inside; c.unbelievable() {
+		a.Refused = fmt.Sprintf("of the %d cells of the run, each predicted from the others, only %d lie in their intervals: the model cannot predict", c.Cells, c.Inside)
+		return
+	}
+	a.Time = estimateOf(i)
+	if one := f.model.PredictSingle(rtt, size, f.singles(in), Confidence); one.Bounded() {
+		a.Single = estimateOf(one)
+	}
+	if f.LineShare.Value.Known() && f.B.Value > 0 {
+		a.Line = Num(size) * f.B.Value * f.LineShare.Value
+	}
+	if f.near() {
+		a.Note = fmt.Sprintf("the model misses a cell by up to %s, more than trials differ by; the interval has that in it", percent(float64(f.Misfit)))
+	}
+	if ran := r.executed(f, e, asked); ran != nil {
+		if m, ok := ran.Metrics["duration_p50"]; ok {
+			a.Note = strings.TrimPrefix(a.Note+"; this cell was run: "+show(float64(m.Median), "s")+" in "+ran.ID, "; ")
+		}
+	}
+}
+
+func (r *Report) askedSize(e *experiment.Experiment, asked []Factor) float64 {
+	if f := asking(asked, sizePath); f != nil {
+		return f.Number
+	}
+	return e.Levels(sizePath)[0].Number
+}
+
+// askedRTT is the round trip as it would be measured: that of the trials with
+// this delay, or twice the delay with what the machine was found to add.
+func (r *Report) askedRTT(f *Fit, e *experiment.Experiment, asked []Factor) float64 {
+	delay := asking(asked, delayPath)
+	if delay == nil {
+		level := Factor(e.Levels(delayPath)[0])
+		delay = &level
+	}
+	var same, more []float64
+	for i, p := range f.residual {
+		if p.trial.Info.plan.Link.Delay.Seconds() == delay.Number {
+			same = append(same, f.points[i].RTT)
+		}
+		more = append(more, f.points[i].RTT-2*p.trial.Info.plan.Link.Delay.Seconds())
+	}
+	if len(same) > 0 {
+		return middle(same)
+	}
+	return max(0, 2*delay.Number+middle(more))
+}
+
+// executed is the cell that was asked for, where the run has it.
+func (r *Report) executed(f *Fit, e *experiment.Experiment, asked []Factor) *Cell {
+	var found *Cell
+	for _, p := range f.residual {
+		c := p.trial.Info
+		if c.size() != r.askedSize(e, asked) || slices.ContainsFunc(asked, func(a Factor) bool {
+			have, ok := c.factor(a.Path)
+			return ok && have.Value != a.Value
+		}) {
+			continue
+		}
+		if found != nil && found != c {
+			return nil // several: what tells them apart was not asked for
+		}
+		found = c
+	}
+	return found
+}
+
+const (
+	// fewOps is how many operations of a trial are read to learn how single ones
+	// differ from its median: enough, and a bound on memory.
+	fewOps = 1000
+	// sameMedian is how far the median of a trial's operations may lie from what
+	// was fitted for them to be the operations that were timed.
+	sameMedian = 0.05
+)
+
+// singles are the operations of the trials that were fitted, beside what stands
+// for them in the fit.
+func (f *Fit) singles(in *input) []stats.CostSingle {
+	var all []stats.CostSingle
+	if in.ops == nil {
+		return nil
+	}
+	for i, p := range f.residual {
+		var times []float64
+		for op, err := range in.ops(p.trial.ID) {
+			if err != nil {
+				in.err = err
+				return nil
+			}
+			if op.Outcome == record.OK {
+				times = append(times, float64(op.LastByte-op.Start)/1e9)
+			}
+			if len(times) == fewOps {
+				break
+			}
+		}
+		trial := f.points[i].Time
+		if len(times) == 0 || math.Abs(middle(times)/trial-1) > sameMedian {
+			continue
+		}
+		for _, t := range times {
+			all = append(all, stats.CostSingle{Time: t, Trial: trial})
+		}
+	}
+	return all
+}
+
+func (costPredictor) check(r *Report) []Calibration {
+	all := []Calibration{}
+	for i := range r.Fits {
+		all = append(all, r.calibration(&r.Fits[i]))
+	}
+	return all
+}
+
+func (r *Report) calibration(f *Fit) Calibration {
+	c := Calibration{System: f.System, What: f.task().String(), Distance: unknown, Held: []HeldOut{}, Refused: f.unfit()}
+	if f.model != nil {
+		r.holdOut(&c, f)
+	}
+	if c.Refused == "" && c.unbelievable() {
+		c.Refused = "too few of the cells lie in their intervals"
+	}
+	return c
+}
+
+// unbelievable reports whether so few held-out cells lie in their intervals that
+// chance does it once in a hundred times.
+func (c Calibration) unbelievable() bool {
+	return c.Cells > 0 && distuv.Binomial{N: float64(c.Cells), P: Confidence}.CDF(float64(c.Inside)) < 0.01
+}
+
+func (r *Report) holdOut(c *Calibration, f *Fit) {
+	held, err := stats.HoldOutCost(f.points, Confidence)
+	if err != nil {
+		c.Refused = strings.TrimPrefix(err.Error(), "cost: ")
+		return
+	}
+	cells := map[int]*Cell{}
+	for i, p := range f.residual {
+		cells[f.points[i].Cell] = p.trial.Info
+	}
+	var distances []float64
+	for _, h := range held {
+		cell := cells[h.Cell]
+		x := HeldOut{Cell: cell.ID, Where: r.placeOf(cell), Trials: h.Trials, Measured: Num(h.Time), Time: estimateOf(h.Median), Within: h.Inside}
+		if !h.Median.Bounded() {
+			x.Time, x.Refused = noEstimate, h.Median.Warn
+			c.Unasked++
+			c.Held = append(c.Held, x)
+			continue
+		}
+		c.Cells++
+		c.Trials += x.Trials
+		c.Within += x.Within
+		if x.inside() {
+			c.Inside++
+		}
+		distances = append(distances, math.Abs(x.off()))
+		c.Held = append(c.Held, x)
+	}
+	if len(distances) > 0 {
+		c.Distance = Num(middle(distances))
+	}
+}

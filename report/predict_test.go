@@ -1,0 +1,166 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+const predictFile = `
+scenario: overhead
+title: Synthetic costs to predict from
+systems:
+  - {use: tahoe, with: {needed: 2, total: 3}}
+  - sftp
+baseline: sftp
+link: {rate: 100Mbit, delay: [0s, 5ms, 20ms, 40ms]}
+data: {size: [48B, 1kB, 30kB, 1MB, 10MB]}
+overhead: {operation: [put, get], longest: 5m}
+repetitions: 4
+`
+
+func predicted(t *testing.T, dir string, set ...string) (*Prediction, error) {
+	t.Helper()
+	run, err := record.Open(dir)
+	must(t, err)
+	defer run.Close()
+	return Predict(run, set)
+}
+
+// A cell that was not run is predicted as the truth has it, in an interval that
+// is not wide.
+func TestCellsAreForetold(t *testing.T) {
+	dir := costs{file: predictFile}.write(t)
+	p, err := predicted(t, dir, "data.size=300kB", "rtt=60ms")
+	must(t, err)
+	if len(p.Answers) != 4 {
+		t.Fatalf("%d answers for two operations of two systems: %+v", len(p.Answers), p.Answers)
+	}
+	for _, a := range p.Answers {
+		want := truths[a.System][strings.Split(a.What, ",")[0]]
+		truth := want.a + want.rounds*0.06 + 300e3/want.rate
+		if a.Refused != "" || a.Cells < 12 || a.Inside < a.Cells*85/100 {
+			t.Errorf("%s, %s: %+v", a.System, a.What, a)
+		}
+		if math.Abs(float64(a.Time.Value)/truth-1) > 0.03 || !(float64(a.Time.Lo) < truth && truth < float64(a.Time.Hi)) || a.Time.Hi/a.Time.Lo > 1.2 {
+			t.Errorf("%s, %s: %+v, the truth is %g", a.System, a.What, a.Time, truth)
+		}
+		// The synthetic operations of a trial are alike.
+		if math.Abs(float64(a.Single.Lo/a.Time.Lo)-1) > 0.01 || math.Abs(float64(a.Single.Hi/a.Time.Hi)-1) > 0.01 {
+			t.Errorf("%s, %s: a single operation is in %+v, the median of a trial in %+v", a.System, a.What, a.Single, a.Time)
+		}
+		if !(a.Line > 0 && a.Line < a.Time.Value) {
+			t.Errorf("%s, %s: the link alone needs %v s of %v", a.System, a.What, a.Line, a.Time.Value)
+		}
+	}
+	must(t, p.Only([]string{"sftp"}))
+	if len(p.Answers) != 2 || p.Answers[0].System != "sftp" {
+		t.Errorf("only sftp: %+v", p.Answers)
+	}
+	if err := p.Only([]string{"stfp"}); err == nil {
+		t.Error("a system that is not there was accepted")
+	}
+	var b bytes.Buffer
+	must(t, p.WriteText(&b, 100))
+	for _, want := range []string{"Size 300 kB and delay 30 ms", "sftp", "put, connections keep", "of 2"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	for _, l := range strings.Split(b.String(), "\n") {
+		if len([]rune(l)) > 100 {
+			t.Errorf("longer than 100: %q", l)
+		}
+	}
+
+	for _, c := range []struct {
+		set  []string
+		want string // of every answer
+	}{
+		{[]string{"data.size=1GB", "rtt=60ms"}, "a size of 1 GB is outside of what the fit rests on"},
+		{[]string{"data.size=300kB", "rtt=200ms"}, "a round trip of 200 ms is outside"},
+		{[]string{"data.size=300kB", "rtt=60ms", "link.rate=1Gbit"}, "no term for link.rate: it can only be what was run, 100 Mbit/s"},
+		{[]string{"data.size=300kB", "rtt=60ms", "overhead.concurrency=4"}, "one operation under way at a time"},
+		{[]string{"data.size=300kB", "rtt=60ms", "link.rate=100Mbit"}, ""},
+	} {
+		p, err := predicted(t, dir, c.set...)
+		must(t, err)
+		for _, a := range p.Answers {
+			if (a.Refused == "") != (c.want == "") || !strings.Contains(a.Refused, c.want) || p.Refused() != (c.want != "") {
+				t.Errorf("%v: %s, %s: refused: %q, want %q", c.set, a.System, a.What, a.Refused, c.want)
+			}
+		}
+	}
+	p, err = predicted(t, dir, "data.size=50B", "rtt=60ms", "overhead.operation=put")
+	must(t, err)
+	if len(p.Answers) != 2 || !strings.Contains(p.Answers[0].Refused, "never leave the client") || p.Answers[1].Refused != "" {
+		t.Errorf("objects that never leave tahoe's client: %+v", p.Answers)
+	}
+	p, err = predicted(t, dir, "data.size=30kB", "rtt=40ms", "overhead.operation=get")
+	must(t, err)
+	if len(p.Answers) != 2 || !strings.Contains(p.Answers[0].Note, "this cell was run") {
+		t.Errorf("a cell that was run: %+v", p.Answers)
+	}
+	for _, c := range []struct {
+		set  []string
+		want string
+	}{
+		{[]string{"rtt=60ms"}, "data.size varies in this run (48 B"},
+		{[]string{"data.size=1kB"}, "link.delay varies in this run"},
+		{[]string{"data.size=1kB", "rtt=60ms", "link.delay=1ms"}, "link.delay is set twice"},
+		{[]string{"data.size"}, "is not key=value"},
+		{[]string{"rtt=fast"}, "rtt: link.delay"},
+		{[]string{"data.szie=1kB"}, "did you mean `data.size`"},
+		{[]string{"data.size=1kB", "rtt=60ms", "overhead.operation=stat"}, "no operation of this run is what was asked for"},
+	} {
+		if _, err := predicted(t, dir, c.set...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q in it", c.set, err, c.want)
+		}
+	}
+}
+
+// A check tells a model that predicts from one that only describes.
+func TestChecksShowWhatPredictsAndWhatDoesNot(t *testing.T) {
+	check := func(s costs) *Prediction {
+		run, err := record.Open(s.write(t))
+		must(t, err)
+		defer run.Close()
+		p, err := CheckPredictions(run)
+		must(t, err)
+		var b bytes.Buffer
+		must(t, p.WriteJSON(&b))
+		back := &Prediction{}
+		must(t, json.Unmarshal(b.Bytes(), back))
+		return back
+	}
+	cells, inside, trials, within := 0, 0, 0, 0
+	for _, c := range check(costs{file: predictFile}).Checks {
+		cells, inside, trials, within = cells+c.Cells, inside+c.Inside, trials+c.Trials, within+c.Within
+		if c.Refused != "" || len(c.Held) != c.Cells+c.Unasked {
+			t.Errorf("%s, %s: %+v", c.System, c.What, c)
+		}
+	}
+	if cells < 50 || inside < cells*85/100 || within < trials*88/100 {
+		t.Errorf("%d of %d cells and %d of %d trials are in their intervals", inside, cells, within, trials)
+	}
+	// A time that grows with the cube of the round trip is no such sum.
+	crooked := costs{file: predictFile, time: func(c experiment.Cell, rtt float64) float64 {
+		return 0.02 + 0.3*math.Pow(rtt/0.04, 3) + float64(c.Data.Size)/1e7
+	}}
+	for _, c := range check(crooked).Checks {
+		if c.Refused == "" {
+			t.Errorf("%s, %s is not refused: %d of %d", c.System, c.What, c.Inside, c.Cells)
+		}
+	}
+	p, err := predicted(t, crooked.write(t), "data.size=30kB", "rtt=60ms")
+	must(t, err)
+	if !p.Refused() || slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Time.Value.Known() }) {
+		t.Errorf("a model that does not hold predicts: %+v", p.Answers)
+	}
+}

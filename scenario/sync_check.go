@@ -1,0 +1,54 @@
+package scenario
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// peerPath is the way from a peer whose rate is its own to the fresh node.
+type peerPath struct {
+	block, place int
+	rate         experiment.BitRate
+	link         experiment.ResolvedLink
+}
+
+// checkPeer measures the path of one of the peers whose rate is not the cell's:
+// what the engine measures are the links as the cell says. Which one the block
+// draws, the same for all cells that have the same peers. Like those it is measured
+// once a block, and recorded with each trial.
+func (t *syncTrial) checkPeer(ctx context.Context) error {
+	var own []int
+	for place := range t.links.rates {
+		if p := t.peers[place-1]; p.manner == system.Honest && p.rate != t.cell.Link.Rate {
+			own = append(own, place)
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	slices.Sort(own)
+	place := draw(own, 1, mix(t.site.Seed, "check", int64(t.sink.Number)))[0]
+	path := peerPath{t.sink.Number, place, t.peers[place-1].rate, t.cell.Link}
+	check, done := t.checked[path]
+	if !done {
+		begun := t.now()
+		var err error
+		if check, err = t.site.Network.Check(ctx, place, 0); err != nil && ctx.Err() == nil {
+			// As the engine does: a starved moment of the machine can swallow a measurement.
+			t.event("note", "link measured again", err.Error(), begun, t.now()-begun)
+			check, err = t.site.Network.Check(ctx, place, 0)
+		}
+		if err != nil {
+			return t.failed("measure the link of "+t.names[place], err)
+		}
+		maps.DeleteFunc(t.checked, func(p peerPath, _ record.LinkCheck) bool { return p.block != path.block })
+		t.checked[path] = check
+	}
+	t.checks = []record.LinkCheck{check}
+	return nil
+}
