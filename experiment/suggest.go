@@ -61,3 +61,6 @@ func Suggest(s string, candidates []string) string {
 	}
 	return "known: " + strings.Join(candidates, ", ")
 }
+
+// DidYouMean is the hint for a word that none of the candidates is.
+func DidYouMean(s string, candidates []string) string { return didYouMean(s, candidates) }

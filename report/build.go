@@ -168,6 +168,23 @@ func each[T any](values experiment.Axis[T], say func(T) string) string {
 
 // compute is everything but the pictures.
 func compute(in *input) *Report {
+	r := summarised(in)
+	r.compare()
+	r.checkLinks(in)
+	if r.lens.work != nil {
+		r.lens.work(r, in)
+	}
+	r.state(in)
+	r.find()
+	r.remark(in)
+	r.LoadLine = r.explainLoadLine()
+	r.judge()
+	return r
+}
+
+// summarised is a report with what its trials say of each cell, and nothing that
+// is concluded from it.
+func summarised(in *input) *Report {
 	p := in.plan
 	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
 		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, imported: p.Imported, dir: in.name, lens: lensOf(p.Scenario),
@@ -186,16 +203,6 @@ func compute(in *input) *Report {
 	if r.lens.before != nil {
 		r.lens.before(r, in)
 	}
-	r.compare()
-	r.checkLinks(in)
-	if r.lens.work != nil {
-		r.lens.work(r, in)
-	}
-	r.state(in)
-	r.find()
-	r.remark(in)
-	r.LoadLine = r.explainLoadLine()
-	r.judge()
 	return r
 }
 

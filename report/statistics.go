@@ -114,7 +114,9 @@ func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 // trial share its fate, so the interval is that of Korn and Graubard (Survey
 // Methodology 24, 1998): Clopper–Pearson for as many independent operations as
 // the spread between trials says these are worth.
-func successOf(trials []Trial) Proportion {
+func successOf(trials []Trial) Proportion { return successWith(trials, Confidence) }
+
+func successWith(trials []Trial, conf float64) Proportion {
 	var p Proportion
 	type counted struct{ ok, of float64 }
 	var each []counted
@@ -150,8 +152,8 @@ func successOf(trials []Trial) Proportion {
 		effect = max(1, between*m/(m-1)/(n*share*(1-share)))
 	}
 	worth := max(1, math.Floor(n/effect))
-	lo := stats.Proportion(int64(math.Floor(share*worth)), int64(worth), Confidence)
-	hi := stats.Proportion(int64(math.Ceil(share*worth)), int64(worth), Confidence)
+	lo := stats.Proportion(int64(math.Floor(share*worth)), int64(worth), conf)
+	hi := stats.Proportion(int64(math.Ceil(share*worth)), int64(worth), conf)
 	p.Value, p.Lo, p.Hi, p.Worth = Num(share), Num(lo.Lo), Num(hi.Hi), int64(worth)
 	return p
 }

@@ -20,38 +20,45 @@ const minRatioN = 5
 // and Tibshirani, An Introduction to the Bootstrap, 1993, §13.3; for medians:
 // Wilcox, Introduction to Robust Estimation and Hypothesis Testing, 5th ed.,
 // 2022, §5.4): xs and ys are drawn anew, each from itself, and the interval is
-// what holds the middle of the ratios. The same seed gives the same interval.
+// what holds the middle of the ratios. Nothing is really drawn: how often each
+// median would come is known, see medianDraws.
 //
 // The plain bootstrap is too narrow for the median of few values (7 of them:
 // 87.5 % where it says 95 %). The share cut off at each end is therefore made
 // so small that, if one sample had no spread at all, the interval would be no
 // narrower than the exact one of [MedianCI] for the other. Conf is what is
 // thereby kept: conf, or less when the samples are too small for it.
-func Ratio(xs, ys []float64, conf float64, seed uint64) Interval {
-	return ratio(xs, ys, conf, seed, resamples)
-}
-
-func ratio(xs, ys []float64, conf float64, seed uint64, times int) Interval {
+func Ratio(xs, ys []float64, conf float64) Interval {
 	x, okx := sorted(xs)
 	y, oky := sorted(ys)
 	if !okx || !oky {
 		return unknown(min(len(xs), len(ys)), "no values")
 	}
-	b := bootstrap{mid: [2]float64{medianSorted(x), medianSorted(y)}, size: [2]int{len(x), len(y)}, times: times}
-	return b.ratio(conf, seed, func(rng *rand.Rand, bx, by []float64) {
-		for i := range bx {
-			bx[i] = x[rng.IntN(len(x))]
+	b := bootstrap{mid: [2]float64{medianSorted(x), medianSorted(y)}, size: [2]int{len(x), len(y)}}
+	i, ok := b.begin(conf)
+	if ok {
+		if x[0] < 0 || y[0] < 0 {
+			i.Warn = "no interval of a ratio where values are negative"
+			return i
 		}
-		for i := range by {
-			by[i] = y[rng.IntN(len(y))]
+		share := min(tail(len(x), conf), tail(len(y), conf))
+		i.Lo, i.Hi = quotients(medianDraws(x), medianDraws(y), share)
+		// Values without spread have the ratio itself as its ends.
+		if math.Abs(i.Lo-i.Mid) < 1e-12*i.Mid {
+			i.Lo = i.Mid
 		}
-	})
+		if math.Abs(i.Hi-i.Mid) < 1e-12*i.Mid {
+			i.Hi = i.Mid
+		}
+	}
+	return i
 }
 
 // PairedRatio is like [Ratio] for values that belong together in pairs: xs[i]
 // and ys[i] are of the same block, so whatever disturbed that block disturbed
 // both. Pairs are drawn, not single values: what the two have in common
-// cancels, and the interval is the narrower for it.
+// cancels, and the interval is the narrower for it. The same seed gives the same
+// interval.
 func PairedRatio(xs, ys []float64, conf float64, seed uint64) Interval {
 	return pairedRatio(xs, ys, conf, seed, resamples)
 }
@@ -78,7 +85,8 @@ type bootstrap struct {
 	times int // resamples
 }
 
-func (b bootstrap) ratio(conf float64, seed uint64, draw func(rng *rand.Rand, bx, by []float64)) Interval {
+// begin is the ratio without its interval; false: there is none.
+func (b bootstrap) begin(conf float64) (Interval, bool) {
 	mx, my := b.mid[0], b.mid[1]
 	n := min(b.size[0], b.size[1])
 	ratio := Interval{Mid: mx / my, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: n}
@@ -86,17 +94,24 @@ func (b bootstrap) ratio(conf float64, seed uint64, draw func(rng *rand.Rand, bx
 	case !(my > 0) || math.IsInf(my, 0) || mx < 0 || math.IsInf(mx, 0):
 		ratio.Mid = math.NaN()
 		ratio.Warn = fmt.Sprintf("no ratio of the medians %.4g and %.4g: it needs positive, finite values", mx, my)
-		return ratio
+		return ratio, false
 	case n < minRatioN:
 		ratio.Warn = fmt.Sprintf("n too small: %d values give no interval of a ratio; at least %d are needed", n, minRatioN)
-		return ratio
+		return ratio, false
 	}
 	ratio.Conf = conf
 	if most := rangeConfidence(n); most < conf {
 		ratio.Conf = most
 		ratio.Warn = fmt.Sprintf("n small: %d values keep %.4g %% confidence; at least %d are needed for %.4g %%", n, 100*most, minMedianN(conf), 100*conf)
 	}
+	return ratio, true
+}
 
+func (b bootstrap) ratio(conf float64, seed uint64, draw func(rng *rand.Rand, bx, by []float64)) Interval {
+	ratio, ok := b.begin(conf)
+	if !ok {
+		return ratio
+	}
 	rng := rand.New(rand.NewPCG(seed, 0x706c696d736f6c6c))
 	all := make([]float64, b.times)
 	bx, by := make([]float64, b.size[0]), make([]float64, b.size[1])

@@ -89,7 +89,7 @@ func (p *program) root() *cobra.Command {
 	})
 	root.AddCommand(
 		p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(), p.schemaCommand(),
-		p.reportCommand(), p.predictCommand(), p.exportCommand(), p.importCommand(), p.serveCommand(), p.collectCommand(),
+		p.reportCommand(), p.compareCommand(), p.predictCommand(), p.exportCommand(), p.importCommand(), p.serveCommand(), p.collectCommand(),
 		p.systemsCommand(), p.doctorCommand(), p.dataCommand(), p.nodeCommand(),
 	)
 	return root

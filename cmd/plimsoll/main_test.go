@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +36,14 @@ func TestScripts(t *testing.T) {
 				var exit *exec.ExitError
 				if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == int(ui.CodeInvalid)) {
 					ts.Fatalf("plimsoll %v: %v", args, err)
+				}
+			},
+			// status is plimsoll that must end with this status.
+			"status": func(ts *testscript.TestScript, neg bool, args []string) {
+				err := ts.Exec("plimsoll", args[1:]...)
+				var exit *exec.ExitError
+				if !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0] {
+					ts.Fatalf("plimsoll %v: %v, want status %s", args[1:], err, args[0])
 				}
 			},
 			// benchfmt exports a run as benchfmt, of which there is none where the machine

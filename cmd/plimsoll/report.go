@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,14 +18,17 @@ import (
 )
 
 func (p *program) reportCommand() *cobra.Command {
-	return &cobra.Command{
+	var gates []string
+	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "write the report of a run directory again, and print its table",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.report(args[0])
+			return p.report(args[0], gates...)
 		},
 	}
+	c.Flags().StringArrayVar(&gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput within 20% of nginx'")
+	return c
 }
 
 // openRun opens a run directory, with an error that says what one is.
@@ -37,8 +41,8 @@ func openRun(dir string) (*record.Reader, error) {
 }
 
 // report writes summary.json and report.html into the run directory and the
-// table to standard output.
-func (p *program) report(dir string) error {
+// table to standard output, and holds the run to gates.
+func (p *program) report(dir string, gates ...string) error {
 	r, err := openRun(dir)
 	if err != nil {
 		return err
@@ -48,6 +52,10 @@ func (p *program) report(dir string) error {
 	if err != nil {
 		return fmt.Errorf("report on %s: %w", dir, err)
 	}
+	rulings, err := rep.Hold(gates)
+	if err != nil {
+		return ui.Exit(ui.CodeUsage, err)
+	}
 	page := filepath.Join(dir, "report.html")
 	if err := errors.Join(
 		atomicfile.Write(filepath.Join(dir, "summary.json"), rep.WriteJSON),
@@ -56,18 +64,28 @@ func (p *program) report(dir string) error {
 		return err
 	}
 	if p.ui.JSON {
+		for _, g := range rulings {
+			p.ui.Emit(struct {
+				Type string `json:"type"`
+				report.Ruling
+			}{"gate", g})
+		}
 		var b bytes.Buffer
 		if err := rep.WriteJSON(&b); err != nil {
 			return err
 		}
 		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
-		return nil
+		return gateVerdict(rulings)
 	}
 	if err := rep.WriteText(p.stdout, p.ui.Width()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "\nThe page: %s\n", page)
-	return err
+	var b strings.Builder
+	report.WriteRulings(&b, rulings, p.ui.Width())
+	if _, err = fmt.Fprintf(p.stdout, "\nThe page: %s\n%s", page, b.String()); err != nil {
+		return err
+	}
+	return gateVerdict(rulings)
 }
 
 func (p *program) exportCommand() *cobra.Command {

@@ -15,11 +15,12 @@ const (
 	CodeUsage         Code = 2   // the command line or the experiment file
 	CodePreconditions Code = 3   // something is missing on this machine or on the endpoint
 	CodeGate          Code = 4   // a gate failed
-	CodeInvalid       Code = 5   // the run has no valid trial
+	CodeInvalid       Code = 5   // the run has no valid trial, or runs nothing that can be compared
 	CodeCorruption    Code = 6   // bytes came back that are not the object's
 	CodeExit          Code = 7   // an exit condition ended the run early
 	CodeLost          Code = 8   // a load test came to its end without all of its objects
 	CodeIncomplete    Code = 9   // some trials could not be executed
+	CodeUndecided     Code = 10  // no gate failed, and one cannot be decided
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 

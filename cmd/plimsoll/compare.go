@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
+)
+
+// comparison is what the command line asks for.
+type comparison struct {
+	options report.RunOptions
+	format  string
+	out     string
+	gates   []string
+}
+
+func (p *program) compareCommand() *cobra.Command {
+	var o comparison
+	c := &cobra.Command{
+		Use:   "compare BASE NEW...",
+		Short: "compare runs with a base run: what differed, ratios with intervals, better or worse",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usageError(c, "a base run directory and at least one other")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return p.compare(args, o) },
+	}
+	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil, "show all cells of this metric, too; all: of every metric")
+	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
+	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p90(ttfb) < 200ms'")
+	c.Flags().StringVar(&o.format, "format", "text", "text, markdown or json")
+	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
+	return c
+}
+
+func (p *program) compare(dirs []string, o comparison) error {
+	var runs []*record.Reader
+	for _, dir := range dirs {
+		r, err := openRun(dir)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		runs = append(runs, r)
+	}
+	c, err := report.CompareRuns(runs[0], runs[1:], o.options)
+	if unknown := (*report.UnknownMetricError)(nil); errors.As(err, &unknown) {
+		return ui.Exit(ui.CodeUsage, err)
+	} else if err != nil {
+		return fmt.Errorf("compare %s: %w", dirs[0], err)
+	}
+	if err := c.Hold(o.gates); err != nil {
+		return ui.Exit(ui.CodeUsage, err)
+	}
+	write, err := p.comparisonWriter(c, o.format)
+	if err != nil {
+		return err
+	}
+	if o.out != "" {
+		err = atomicfile.Write(o.out, write)
+	} else {
+		err = write(p.stdout)
+	}
+	if err == nil && len(c.Cells) == 0 {
+		err = ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("the runs have no cell in common that can be compared"), "cells are the same when their system and all their settings are; see `What differed`"))
+	}
+	return errors.Join(err, gateVerdict(c.Gates))
+}
+
+// gateVerdict is nil when all gates pass.
+func gateVerdict(all []report.Ruling) error {
+	switch report.State(all) {
+	case report.RuleFail:
+		return ui.Exit(ui.CodeGate, errors.New("a gate failed"))
+	case report.RuleOpen:
+		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate failed, but not all can be decided"), "more repetitions make intervals narrower"))
+	}
+	return nil
+}
+
+func (p *program) comparisonWriter(c *report.RunComparison, format string) (func(io.Writer) error, error) {
+	if p.ui.JSON {
+		return c.WriteJSONLine, nil // on one line, like every message
+	}
+	switch format {
+	case "text":
+		return func(w io.Writer) error { return c.WriteText(w, p.ui.Width()) }, nil
+	case "json":
+		return c.WriteJSON, nil
+	case "markdown":
+		return c.WriteMarkdown, nil
+	}
+	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: text, markdown, json"))
+}

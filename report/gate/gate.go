@@ -1,0 +1,86 @@
+// Package gate reads the rules that runs are held to: "p95(ttfb) < 200ms". It
+// knows the words of a rule and what they mean; whether a run meets it, by which
+// interval, is decided by the package report.
+package gate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is what a rule compares a metric with.
+type Kind int
+
+const (
+	Limit   Kind = iota // a value
+	Within              // another system of the same run
+	NoWorse             // the base run
+)
+
+// Rule is one condition that every cell it speaks of must meet.
+type Rule struct {
+	Text   string
+	Metric string // its key
+	Kind   Kind
+	Op     string      // of a Limit: "<", "<=", ">" or ">="
+	Value  float64     // of a Limit, in the metric's unit
+	Share  float64     // of the others: how much worse it may be, 0.2 for 20 %
+	System string      // of Within
+	Where  []Condition // all must hold of a cell
+}
+
+// Condition picks cells by the level of a factor.
+type Condition struct {
+	Path  string // "system", or the factor's path
+	Value string // its level
+	Not   bool
+}
+
+// Error is a rule that cannot be read, with the place.
+type Error struct {
+	Rule string
+	At   int // column, from 1
+	Msg  string
+	Fix  string // what to do; may be empty
+}
+
+// Error shows the rule with a mark under the place.
+func (e *Error) Error() string {
+	return fmt.Sprintf("gate, column %d: %s\n  %s\n  %s^", e.At, e.Msg, e.Rule, strings.Repeat(" ", e.At-1))
+}
+
+// Hint is what to do.
+func (e *Error) Hint() string { return e.Fix }
+
+// token is a word or an operator, with its column from 1.
+type token struct {
+	text string
+	at   int
+}
+
+// tokens splits a rule. Operators and parentheses need no spaces around them.
+func tokens(rule string) []token {
+	var all []token
+	runes := []rune(rule)
+	for i := 0; i < len(runes); {
+		switch r := runes[i]; {
+		case r == ' ' || r == '\t':
+			i++
+		case strings.ContainsRune("<>=!", r):
+			n := 1
+			if i+1 < len(runes) && runes[i+1] == '=' {
+				n = 2
+			}
+			all, i = append(all, token{string(runes[i : i+n]), i + 1}), i+n
+		case r == '(' || r == ')':
+			all, i = append(all, token{string(r), i + 1}), i+1
+		default:
+			n := i
+			for n < len(runes) && !strings.ContainsRune(" \t<>=!()", runes[n]) {
+				n++
+			}
+			all, i = append(all, token{string(runes[i:n]), i + 1}), n
+		}
+	}
+	return all
+}

@@ -1,0 +1,95 @@
+package gate
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+var names = Names{
+	Metrics: []record.Metric{{Key: "throughput", Unit: "B/s", Better: record.Higher}, {Key: "ttfb_p50", Unit: "s", Better: record.Lower}, {Key: "ttfb_p95", Unit: "s", Better: record.Lower},
+		{Key: "success_rate", Unit: "ratio", Better: record.Higher}, {Key: "storage_efficiency", Unit: "ratio", Better: record.Higher}, {Key: "ops_rate", Unit: "1/s", Better: record.Higher},
+		{Key: "expansion", Unit: "×", Better: record.Lower}, {Key: "commits", Unit: "1", Better: record.Neither}, {Key: "line", Unit: "bit/s", Better: record.Neither}, {Key: "cpu", Unit: "s/GB", Better: record.Lower}},
+	Headline: "throughput",
+	Levels:   map[string][]string{"system": {"deluge", "codex"}, "sync.storage": {"disk", "ram"}},
+	Base:     true,
+}
+
+func TestRules(t *testing.T) {
+	for rule, want := range map[string]Rule{
+		"p95(ttfb) < 200ms":                  {Metric: "ttfb_p95", Op: "<", Value: 0.2},
+		"median(ttfb)<=200 ms":               {Metric: "ttfb_p50", Op: "<=", Value: 0.2},
+		"success_rate >= 99.9%":              {Metric: "success_rate", Op: ">=", Value: 0.999},
+		"success >= 0.999":                   {Metric: "success_rate", Op: ">=", Value: 0.999},
+		"efficiency > 0.3":                   {Metric: "storage_efficiency", Op: ">", Value: 0.3},
+		"throughput > 12.5 MB/s":             {Metric: "throughput", Op: ">", Value: 12.5e6},
+		"throughput > 1MiB/s":                {Metric: "throughput", Op: ">", Value: 1 << 20},
+		"line > 10Mbit/s":                    {Metric: "line", Op: ">", Value: 1e7},
+		"ops_rate > 2k/s":                    {Metric: "ops_rate", Op: ">", Value: 2000},
+		"expansion < 3x":                     {Metric: "expansion", Op: "<", Value: 3},
+		"cpu < 2 s/GB":                       {Metric: "cpu", Op: "<", Value: 2},
+		"commits < 100":                      {Metric: "commits", Op: "<", Value: 100},
+		"throughput within 20% of deluge":    {Metric: "throughput", Kind: Within, Share: 0.2, System: "deluge"},
+		"no worse than BASE by 5%":           {Metric: "throughput", Kind: NoWorse, Share: 0.05},
+		"no worse than BASE":                 {Metric: "throughput", Kind: NoWorse, Share: 0.04},
+		"ttfb_p50 no worse than BASE by 0.1": {Metric: "ttfb_p50", Kind: NoWorse, Share: 0.1},
+		"ttfb_p50 < 30s where storage == ram and system != codex": {Metric: "ttfb_p50", Op: "<", Value: 30,
+			Where: []Condition{{Path: "sync.storage", Value: "ram"}, {Path: "system", Value: "codex", Not: true}}},
+	} {
+		got, err := Parse(rule, names, 0.04)
+		want.Text = rule
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", rule, got, err, want)
+		}
+	}
+}
+
+func TestMistakesAreShown(t *testing.T) {
+	for _, c := range []struct {
+		rule string
+		at   int
+		msg  string
+		fix  string
+	}{
+		{"", 1, "the rule is empty", "forms: METRIC < VALUE"},
+		{"throughputt > 1MB/s", 1, "the run has no metric `throughputt`", "did you mean `throughput`?"},
+		{"ttfb < 200ms", 1, "`ttfb` can be several metrics", "one of: ttfb_p50, ttfb_p95"},
+		{"p99(ttfb) < 200ms", 1, "the run has no metric `ttfb_p99`", "did you mean"},
+		{"mean(ttfb) < 200ms", 1, "`mean` is no percentile", "p50"},
+		{"p95(ttfb < 200ms", 10, "`)` expected", ""},
+		{"ttfb_p50 200ms", 10, "a comparison expected after `ttfb_p50`", "forms"},
+		{"ttfb_p50 == 200ms", 10, "whether a measured number equals another cannot be told", "use <"},
+		{"ttfb_p50 < fast", 12, "a number expected, not `fast`", ""},
+		{"ttfb_p50 < 200", 12, "ttfb_p50 is in s, which cannot be given in ``", "units: h, min, ms, ns, s, us, µs"},
+		{"ttfb_p50 < 200MB", 12, "cannot be given in `MB`", "units"},
+		{"success_rate > 3s", 16, "success_rate is in a share, which cannot be given in `s`", "units: %"},
+		{"throughput within 20 of deluge", 19, "a share from 0 to below 100% expected, not `20`", "such as 5%"},
+		{"throughput within 20% deluge", 23, "`of` expected after `within 20%`", ""},
+		{"throughput within 20% of delug", 26, "the run has no system `delug`", "did you mean `deluge`?"},
+		{"no worse then BASE", 10, "`than` expected after `worse`", ""},
+		{"no worse than deluge", 15, "`BASE` expected after `than`", ""},
+		{"commits no worse than BASE", 9, "`commits` is for information", ""},
+		{"ttfb_p50 < 2s where storag == ram", 21, "`storag` is no factor of the run", "sync.storage"},
+		{"ttfb_p50 < 2s where storage ram", 29, "`==` or `!=` expected after `storage`", ""},
+		{"ttfb_p50 < 2s where storage == tape", 32, "sync.storage has no level `tape`", "levels: disk, ram"},
+		{"ttfb_p50 < 2s for ever", 15, "`for` is not understood", ""},
+	} {
+		_, err := Parse(c.rule, names, 0.05)
+		var e *Error
+		if !errors.As(err, &e) {
+			t.Errorf("%s: %v", c.rule, err)
+			continue
+		}
+		if e.At != c.at || !strings.Contains(e.Msg, c.msg) || !strings.Contains(e.Hint(), c.fix) {
+			t.Errorf("%s: column %d, %q, hint %q; want column %d, %q, %q", c.rule, e.At, e.Msg, e.Hint(), c.at, c.msg, c.fix)
+		}
+	}
+	alone := names
+	alone.Base = false
+	if _, err := Parse("no worse than BASE", alone, 0.05); err == nil || !strings.Contains(err.Error(), "gate, column 15: there is no base run") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,120 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// held are the states of rules over a run in which boxo has 80 % of nginx's
+// throughput, scattered by 3 %.
+func TestRulesOverARun(t *testing.T) {
+	run := fakeRun{seed: 4, trials: 12, value: scattered(0.8)}
+	r := compute(run.input(t))
+	for rule, want := range map[string]string{
+		"throughput > 60 MB/s":                                  RulePass,
+		"throughput > 90 MB/s":                                  RuleFail, // boxo
+		"throughput > 90 MB/s where system == nginx":            RulePass,
+		"throughput > 80 MB/s":                                  RuleOpen,
+		"throughput < 200MB/s":                                  RulePass,
+		"throughput <= 90MB/s where concurrency == 8":           RuleFail,
+		"throughput within 30% of nginx":                        RulePass,
+		"throughput within 10% of nginx":                        RuleFail,
+		"throughput within 20% of nginx":                        RuleOpen,
+		"success_rate >= 99%":                                   RulePass,
+		"success_rate >= 99.99%":                                RuleOpen, // 4800 operations show 99.93 %
+		"success_rate < 90%":                                    RuleFail,
+		"throughput > 1 MB/s where system == boxo and c != 100": "",
+	} {
+		all, err := r.Hold([]string{rule})
+		if want == "" {
+			if err == nil {
+				t.Errorf("%s: no error", rule)
+			}
+			continue
+		}
+		must(t, err)
+		if all[0].State != want {
+			t.Errorf("%s: %s, want %s: %+v", rule, all[0].State, want, all[0].Cells)
+		}
+	}
+	few := run
+	few.trials = 4
+	all, err := compute(few.input(t)).Hold([]string{"throughput > 1 MB/s", "throughput within 90% of nginx"})
+	must(t, err)
+	for _, g := range all {
+		if g.State != RuleOpen || !strings.Contains(g.Cells[0].Why, "; 5 are needed") {
+			t.Errorf("four trials: %+v", g)
+		}
+	}
+	// A time that some trials never came to is not the shorter for it.
+	late := run
+	late.trial = func(tr *record.Trial) {
+		tr.Metrics["duration_p50"] = 0.1
+		if tr.Block%2 == 0 {
+			tr.Outcomes = map[string]int64{"ok": 10, "deadline": 390}
+			delete(tr.Metrics, "duration_p50")
+		}
+	}
+	all, err = compute(late.input(t)).Hold([]string{"duration_p50 < 1s"})
+	must(t, err)
+	if all[0].State == RulePass {
+		t.Errorf("half of the trials never came to it: %+v", all[0])
+	}
+}
+
+func TestRulesOverAComparison(t *testing.T) {
+	base := fakeRun{seed: 1, trials: 12, value: scattered(1)}
+	slower := fakeRun{seed: 2, trials: 12, value: scattered(0.8)}
+	for rule, want := range map[string]string{
+		"no worse than BASE by 30%":                                RulePass,
+		"no worse than BASE":                                       RuleFail,
+		"no worse than BASE by 20%":                                RuleOpen,
+		"no worse than BASE by 10% where system == nginx":          RulePass,
+		"throughput > 90MB/s":                                      RuleFail,
+		"throughput no worse than BASE by 30% where concurrency=8": RulePass,
+	} {
+		c := comparedRuns(t, RunOptions{}, base, slower)
+		must(t, c.Hold([]string{rule}))
+		if c.Gates[0].State != want {
+			t.Errorf("%s: %s, want %s: %+v", rule, c.Gates[0].State, want, c.Gates[0].Cells)
+		}
+	}
+	c := comparedRuns(t, RunOptions{}, base, slower, base)
+	must(t, c.Hold([]string{"no worse than BASE"}))
+	if len(c.Gates) != 2 || State(c.Gates) != RuleFail || c.Gates[1].State == RuleFail {
+		t.Errorf("%+v", c.Gates)
+	}
+	text := comparedText(t, c)
+	if !strings.Contains(text, "gate: no worse than BASE: FAIL for run1 (of 6 cells 3 pass, 3 fail, 0 cannot be told)") {
+		t.Error(text)
+	}
+	var md strings.Builder
+	must(t, c.WriteMarkdown(&md))
+	if !strings.Contains(md.String(), "**Gates**") {
+		t.Error(md.String())
+	}
+}
+
+// A rule that just holds is not failed more often than one in twenty, in a cell.
+func TestGateErrsRarely(t *testing.T) {
+	fails, passes, cells := 0, 0, 0
+	for i := range uint64(60) {
+		r := compute(fakeRun{seed: 100 + i, trials: 7, value: scattered(1)}.input(t))
+		all, err := r.Hold([]string{"throughput > 100 MB/s"}) // the true median
+		must(t, err)
+		for _, d := range all[0].Cells {
+			cells++
+			switch d.State {
+			case RuleFail:
+				fails++
+			case RulePass:
+				passes++
+			}
+		}
+	}
+	if fails > cells/12 || passes > cells/12 {
+		t.Errorf("at the limit itself, of %d cells %d failed and %d passed", cells, fails, passes)
+	}
+}

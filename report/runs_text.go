@@ -1,0 +1,267 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// WriteText writes the comparison for a terminal of the given width (100 when 0):
+// first what differed, then all cells together, then the cells.
+func (c *RunComparison) WriteText(w io.Writer, width int) error {
+	if width <= 0 {
+		width = 100
+	}
+	var b strings.Builder
+	for _, line := range c.runLines() {
+		wrap(&b, line, width, "      ")
+	}
+	b.WriteString("\n")
+	c.differText(&b, width)
+	if t := c.overTable(); len(t.rows) > 0 {
+		b.WriteString("All cells together (geometric mean of new / base):\n")
+		t.write(&b, width)
+	}
+	for _, m := range c.Metrics {
+		if t := c.cellTable(m); len(t.rows) > 0 {
+			b.WriteString(clip(capital(m.Name)+" ("+m.Key+"), "+better(m.Better)+c.partly(m), width) + "\n")
+			t.write(&b, width)
+		}
+	}
+	for _, line := range c.closing() {
+		wrap(&b, "   "+line, width, "   ")
+	}
+	WriteRulings(&b, c.Gates, width)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// runLines name the runs.
+func (c *RunComparison) runLines() []string {
+	line := func(role string, r ComparedRun) string {
+		s := role + r.Dir
+		if !r.Run.Started.IsZero() {
+			s += ", " + r.Run.Started.UTC().Format("2006-01-02 15:04") + " UTC"
+		}
+		if r.Plimsoll != "" {
+			s += ", plimsoll " + r.Plimsoll
+		}
+		return s + fmt.Sprintf(", %s of %d valid", plural(int64(r.Run.Valid), "trial", "trials"), r.Run.Done)
+	}
+	lines := []string{line("base: ", c.Base)}
+	for i, r := range c.New {
+		role := "new:  "
+		if len(c.New) > 1 {
+			role = fmt.Sprintf("new %d: ", i+1)
+		}
+		lines = append(lines, line(role, r))
+	}
+	return lines
+}
+
+// mostDiffers is how many differences of one kind are told in words; JSON has all.
+const mostDiffers = 8
+
+// differLines say what differed.
+func (c *RunComparison) differLines() []string {
+	var lines []string
+	of := map[string]int{}
+	for _, d := range c.Differs {
+		of[d.Kind]++
+		if of[d.Kind] <= mostDiffers {
+			lines = append(lines, d.words())
+		}
+	}
+	for _, kind := range []string{"settings", "system", "machine"} {
+		if more := of[kind] - mostDiffers; more > 0 {
+			lines = append(lines, fmt.Sprintf("%s: and %d more (--json has all)", kind, more))
+		}
+	}
+	if len(lines) == 0 {
+		lines = []string{"nothing that is recorded: settings, versions, machine, links, busyness"}
+	}
+	return lines
+}
+
+func (d Difference) words() string {
+	said := func(v string) string {
+		if v == "" {
+			return "–"
+		}
+		return v
+	}
+	s := d.Kind + ": " + d.What + " " + said(d.Base)
+	for _, v := range d.New {
+		s += " → " + said(v)
+	}
+	return s
+}
+
+func (c *RunComparison) differText(b *strings.Builder, width int) {
+	b.WriteString("What differed:\n")
+	for _, line := range c.differLines() {
+		wrap(b, "  "+line, width, "      ")
+	}
+	for _, line := range c.missing() {
+		wrap(b, "  "+line, width, "      ")
+	}
+	b.WriteString("\n")
+}
+
+// missing says which cells are not compared.
+func (c *RunComparison) missing() []string {
+	var lines []string
+	unlike := map[string][]string{}
+	compared := false
+	for _, u := range c.Unlike {
+		compared = compared || u.Compared
+		unlike[u.New] = append(unlike[u.New], strings.TrimSuffix(u.System+", "+u.Where, ", "))
+	}
+	for _, n := range c.New {
+		words := unlike[n.Dir]
+		switch {
+		case len(words) == 0:
+		case compared:
+			lines = append(lines, fmt.Sprintf("cells: compared with %s although their settings differ: %s", n.Dir, few(words, 4)))
+		default:
+			lines = append(lines, fmt.Sprintf("cells: not compared with %s, because settings differ (--unlike compares them): %s", n.Dir, few(words, 4)))
+		}
+	}
+	type sides struct{ in, not string }
+	only := map[sides][]string{}
+	var order []sides
+	for _, o := range c.Only {
+		k := sides{o.In, o.NotIn}
+		if only[k] == nil {
+			order = append(order, k)
+		}
+		only[k] = append(only[k], strings.TrimSuffix(o.System+", "+o.Where, ", "))
+	}
+	for _, k := range order {
+		lines = append(lines, fmt.Sprintf("cells: in %s and not in %s: %s", k.in, k.not, few(only[k], 4)))
+	}
+	return lines
+}
+
+// newHead is what a new run is called at the head of a column.
+func (c *RunComparison) newHead(i int) string {
+	if len(c.New) == 1 {
+		return "new"
+	}
+	return fmt.Sprintf("new %d", i+1)
+}
+
+func (c *RunComparison) overTable() textTable {
+	t := textTable{head: []string{"metric", "run", "ratio", "95 %", "better", "worse", "~", "spread"}, right: []bool{false, false, true, true, true, true, true, true}}
+	for _, o := range c.Overall {
+		m, _ := c.base.metric(o.Metric)
+		run := ""
+		if len(c.New) > 1 {
+			run = c.newHead(slices.IndexFunc(c.New, func(r ComparedRun) bool { return r.Dir == o.New }))
+		}
+		row := []string{m.Name, run, ratioWords(o.Value, o.Shown, o.Worth), intervalWords(o.Lo, o.Hi)}
+		for _, n := range []int{o.Better, o.Worse, o.NotShown, o.Spread} {
+			row = append(row, map[bool]string{true: "", false: fmt.Sprint(n)}[n == 0])
+		}
+		t.rows = append(t.rows, row)
+	}
+	t.drop = map[int]int{7: 2}
+	return t
+}
+
+// ratioWords is "1.05× worse", "~ 1.01×".
+func ratioWords(v Num, shown bool, worth int) string {
+	if !v.Known() {
+		return "–"
+	}
+	s := show(float64(v), "×")
+	if !shown {
+		return "~ " + s
+	}
+	return s + map[int]string{1: " better", -1: " worse"}[worth]
+}
+
+func intervalWords(lo, hi Num) string {
+	if !lo.Known() && !hi.Known() {
+		return ""
+	}
+	end := func(v Num, open string) string {
+		if !v.Known() {
+			return open
+		}
+		return digits(float64(v), 3)
+	}
+	return "(" + end(lo, "?") + "–" + end(hi, "∞") + ")"
+}
+
+// partly says that a table has only some of the cells.
+func (c *RunComparison) partly(m record.Metric) string {
+	if slices.Contains(c.full, m.Key) {
+		return ""
+	}
+	return ": cells that changed"
+}
+
+// shown reports whether the row of a metric is in the tables: all of the headline
+// and of the metrics asked for, else those that changed.
+func (c *RunComparison) shows(m record.Metric, row ComparedMetric) bool {
+	return slices.Contains(c.full, m.Key) || slices.ContainsFunc(row.New, func(v *ComparedValue) bool {
+		return v != nil && (v.Ratio.Shown && v.Ratio.Worth != 0 || v.Spread.Shown)
+	})
+}
+
+func (c *RunComparison) cellTable(m record.Metric) textTable {
+	t := textTable{head: []string{"cell", "system", "base", ""}, right: []bool{false, false, true, false}, drop: map[int]int{3: 1}}
+	for i := range c.New {
+		at := len(t.head)
+		head := c.newHead(i)
+		t.head = append(t.head, head, "", head+" / base", "", "p (Holm)")
+		t.right = append(t.right, true, false, true, true, true)
+		t.drop[at+1], t.drop[at+4] = 1, 2
+	}
+	t.head, t.right = append(t.head, "spread"), append(t.right, false)
+	for _, cell := range c.Cells {
+		row, ok := cell.Metrics[m.Key]
+		if !ok || !c.shows(m, row) {
+			continue
+		}
+		line := []string{cell.Where, clip(cell.System, 16), show(float64(row.Base.Median), m.Unit), plusMinus(row.Base, m.Unit)}
+		var spread []string
+		for i, v := range row.New {
+			if v == nil {
+				line = append(line, "–", "", "", "", "")
+				continue
+			}
+			line = append(line, show(float64(v.Median), m.Unit), plusMinus(v.Summary, m.Unit),
+				ratioWords(v.Ratio.Value, v.Ratio.Shown, v.Ratio.Worth), intervalWords(v.Ratio.Lo, v.Ratio.Hi), probability(v.Ratio.PHolm))
+			if v.Spread.Shown {
+				word := "spread " + show(float64(v.Spread.Value), "×")
+				if len(row.New) > 1 {
+					word = c.newHead(i) + ": " + word
+				}
+				spread = append(spread, word)
+			}
+		}
+		t.rows = append(t.rows, append(line, strings.Join(spread, ", ")))
+	}
+	return t
+}
+
+func probability(p Num) string {
+	switch {
+	case !p.Known():
+		return ""
+	case p < 0.001:
+		return "< 0.001"
+	}
+	return fmt.Sprintf("%.3f", float64(p))
+}
+
+// closing are the notes under the tables.
+func (c *RunComparison) closing() []string {
+	notes := []string{"Medians over valid trials ± the wider half of the interval. ~ a difference is not shown: the interval of the ratio excludes 1, and the rank test agrees after Holm's correction over the metric's cells, or nothing is claimed."}
+	return append(notes, c.Notes...)
+}
