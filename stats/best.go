@@ -21,7 +21,7 @@ type BestCell struct {
 	Value  float64  // geometric mean, in the mean of all blocks
 	N      int      // trials
 	Ratio  Interval // to the lowest; its lower end is above 1 where Tied is false
-	P      float64  // that it is no higher than the lowest, corrected for the number of combinations
+	P      float64  // that it is no higher than the lowest, corrected for the number of combinations; where one of the two has a single trial, as if its noise were the others'
 	Tied   bool
 }
 
@@ -33,7 +33,8 @@ type BestCell struct {
 // Gupta 1965; Hsu, Multiple Comparisons, 1996, ch. 4; by Bonferroni, since
 // combinations need not have the same noise).
 //
-// Combinations without trials are not considered. Errors are as of [Factorial].
+// A combination with a single trial is not told from any. Combinations without
+// trials are not considered. Errors are as of [Factorial].
 func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) (BestFit, error) {
 	d, err := newDesign(factors, obs, conf)
 	if err != nil {
@@ -60,7 +61,9 @@ func (d *design) best(conf float64) BestFit {
 			r := m.ratio(difference(at, m.cell(lowest)))
 			c.Ratio = r.interval(conf, (1-conf)/float64(others))
 			c.P = min(1, r.above()*float64(others))
-			c.Tied = !(c.P <= 1-conf) // also when nothing was repeated
+			// Also when nothing was repeated. A single trial says nothing of its own noise,
+			// so it shows no more than two that disagree.
+			c.Tied = !(c.P <= 1-conf) || min(c.N, trials[cellKey(lowest)]) < 2
 		}
 		fit.Cells = append(fit.Cells, c)
 		if c.Tied {

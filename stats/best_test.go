@@ -39,6 +39,21 @@ func TestBestWithoutRepetition(t *testing.T) {
 	}
 }
 
+// A combination of which one trial is left is not told from the best, however far
+// it is: that trial may be the one that went wrong.
+func TestBestOfSingleTrials(t *testing.T) {
+	w := trio()
+	w.noise = lognormal(0.02)
+	w.blocks = 5
+	obs := w.run(t, rand.New(rand.NewPCG(1, 1)))
+	far := []int{0, 0, 0}
+	obs = slices.DeleteFunc(obs, func(o FactorialObs) bool { return slices.Equal(o.Levels, far) && o.Block > 0 })
+	fit, err := Best(w.factors, obs, 0.95)
+	if err != nil || fit.Tied != 2 || !slices.Equal(fit.Cells[1].Levels, far) || !(fit.Cells[1].Ratio.Lo > 1) {
+		t.Errorf("%d tied, %v: %+v", fit.Tied, err, fit.Cells[:3])
+	}
+}
+
 // TestBestKeepsTheLowest: the truly lowest is in the set as often as promised, and
 // the set is no longer than it has to be.
 func TestBestKeepsTheLowest(t *testing.T) {
