@@ -32,7 +32,7 @@ func (p *Plan) syncText() string {
 	}
 	parts = append(parts, "faults "+faultLevels(s.Faults))
 	if s.Replay {
-		parts = append(parts, "each chain validated once without a network")
+		parts = append(parts, "each chain validated once without a network where the system can")
 	}
 	return strings.Join(append(parts, polls), "; ")
 }
