@@ -30,7 +30,7 @@ func checkLinks(_ context.Context, cfg Config) []Problem {
 		if c.Link.Shaped() || changes {
 			return []Problem{{
 				What:     "the link to an attached system cannot be emulated",
-				Hint:     "leave link and what changes it out of the experiment, or let Plimsoll start the system",
+				Hint:     "leave link out of the experiment, and what changes links, or let Plimsoll start the system",
 				Blocking: true,
 			}}
 		}
