@@ -64,7 +64,9 @@ func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) (*system.Rep
 	s := c.Sync
 	chain := r.chains[chainSpec(s, r.site.Seed)]
 	with := "in " + s.Storage
-	if opt := r.replayedWith(s); len(opt) > 0 {
+	opt := r.replayedWith(s)
+	maps.DeleteFunc(opt, func(name, _ string) bool { _, varies := s.Vary[name]; return !varies })
+	if len(opt) > 0 {
 		with += " with " + settingsText(opt)
 	}
 	r.say(fmt.Sprintf("replaying %d blocks from a local file (%s)", chain.Height, with))
