@@ -19,14 +19,15 @@ import (
 func TestConformance(t *testing.T) {
 	t.Setenv(variable, siasim.Defaults().Password)
 	for _, test := range []struct {
-		system system.System
-		api    func(s *siasim.Sim) http.Handler
+		system  system.System
+		api     func(s *siasim.Sim) http.Handler
+		without []string
 	}{
-		{siad.System{}, (*siasim.Sim).Siad},
-		{renterd.System{}, (*siasim.Sim).Renterd},
+		{siad.System{}, (*siasim.Sim).Siad, []string{"follow"}}, // nobody asked for a chain
+		{renterd.System{}, (*siasim.Sim).Renterd, nil},
 	} {
 		t.Run(test.system.Info().Name, func(t *testing.T) {
-			systemtest.Run(t, systemtest.Suite{System: test.system, Write: true, Truths: systemtest.Truths{Slow: true}, Attach: func(t *testing.T) (system.Options, func()) {
+			systemtest.Run(t, systemtest.Suite{System: test.system, Write: true, Truths: systemtest.Truths{Slow: true, Without: test.without}, Attach: func(t *testing.T) (system.Options, func()) {
 				s := start(t, siasim.Config{
 					Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Up: siasim.Bandwidth{Start: 200e6}, KeepEach: 6 << 20, KeepBytes: 256 << 20,
 					Content: func(path string, size int64) io.Reader { // too large to be kept
