@@ -26,13 +26,7 @@ func startOn(t *testing.T, hosts []testbed.Host, opt system.Options) []*node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := c.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+	systemtest.StopAtEnd(t, c)
 	var nodes []*node
 	for _, n := range c.Nodes() {
 		nodes = append(nodes, n.(*node))

@@ -94,13 +94,7 @@ func startChains(t *testing.T, s Chains) *chained {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := c.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+	StopAtEnd(t, c)
 	chains, ok := c.(system.Chains)
 	if !ok {
 		t.Fatalf("a deployment with Follow is a %T, no system.Chains", c)

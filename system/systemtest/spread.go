@@ -2,7 +2,6 @@ package systemtest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -136,13 +135,7 @@ func startSwarmOn(t *testing.T, s Swarm, more system.Options, hosts []testbed.Ho
 	if w.c, err = s.System.Start(Context(t), s.deployment(w.dir, more, hosts)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := w.c.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+	StopAtEnd(t, w.c)
 	for i, node := range w.c.Nodes() {
 		sp, ok := node.(system.Spreader)
 		if !ok {

@@ -122,13 +122,7 @@ func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) 
 	if err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := c.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+	StopAtEnd(t, c)
 	return c, nil
 }
 

@@ -28,13 +28,7 @@ func startFor(t *testing.T, opt system.Options) (system.Cluster, []*started) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := c.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+	systemtest.StopAtEnd(t, c)
 	var nodes []*started
 	for _, n := range c.Nodes() {
 		nodes = append(nodes, n.(*started))
