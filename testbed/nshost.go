@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 )
@@ -131,13 +133,23 @@ func (h *host) ListenPacket(ctx context.Context, network, address string) (net.P
 }
 
 // FreePort returns a TCP port of the host's address that was free a moment ago.
+// It lies below the ports that the kernel hands out by itself (from 10000 on a
+// host with a namespace, from 32768 elsewhere): between our look and the daemon's
+// bind, somebody's connection or listener without a port of its own cannot take it.
 func (h *host) FreePort(ctx context.Context) (int, error) {
-	l, err := h.Listen(ctx, "tcp", netip.AddrPortFrom(h.addr, 0).String())
-	if err != nil {
-		return 0, err
+	const first, last, tries = 2048, 9999, 64
+	for range tries {
+		port := first + rand.IntN(last-first+1)
+		l, err := h.Listen(ctx, "tcp", netip.AddrPortFrom(h.addr, uint16(port)).String())
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		return port, l.Close()
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
+	return 0, fmt.Errorf("testbed: no free port on host %s: each of %d tried between %d and %d is in use", h.name, tries, first, last)
 }
 
 // prepare runs on the host's thread, once.

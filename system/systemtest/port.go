@@ -20,10 +20,7 @@ func needPort(t *testing.T, s system.System) {
 func testPortInUse(t *testing.T, s Suite) {
 	needPort(t, s.System)
 	hosts := Hosts(t, 2)
-	port, err := hosts[0].FreePort(Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeOnAll(t, hosts)
 	l, err := hosts[0].Listen(Context(t), "tcp", system.JoinPort(hosts[0], port))
 	if err != nil {
 		t.Fatal(err)
@@ -40,10 +37,7 @@ func testPortInUse(t *testing.T, s Suite) {
 func swarmPortInUse(t *testing.T, s Swarm) {
 	needPort(t, s.System)
 	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 3)
-	port, err := hosts[1].FreePort(Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeOnAll(t, hosts)
 	taken := system.JoinPort(hosts[1], port)
 	l, err := hosts[1].Listen(Context(t), "tcp", taken)
 	if err != nil {
@@ -70,4 +64,29 @@ func swarmPortInUse(t *testing.T, s Swarm) {
 		t.Fatalf("a node is left behind by a start that failed: %v", err)
 	}
 	first.Close()
+}
+
+// freeOnAll is a port that is free on every host: plain hosts share the machine's
+// loopback, where other tests' nodes have ports too.
+func freeOnAll(t *testing.T, hosts []testbed.Host) int {
+	t.Helper()
+	for range 20 {
+		port, err := hosts[0].FreePort(Context(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := true
+		for _, h := range hosts[1:] {
+			l, err := h.Listen(Context(t), "tcp", system.JoinPort(h, port))
+			if free = err == nil; !free {
+				break
+			}
+			l.Close()
+		}
+		if free {
+			return port
+		}
+	}
+	t.Fatal("no port is free on every host")
+	return 0
 }
