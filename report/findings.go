@@ -353,7 +353,7 @@ func whatBounds(r *Report) []Finding {
 				return
 			}
 			f.Title = title
-			f.subjects = append(f.subjects, s.Name)
+			f.Subjects = append(f.Subjects, s.Name)
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%s in %d of %s: %s", s.Name, len(cellsOf), plural(int64(cells), "cell", "cells"), detail))
 		}
 		add(&link, "Limited by the link", bound, "up to "+percent(best)+" of the line")
@@ -363,7 +363,7 @@ func whatBounds(r *Report) []Finding {
 	var out []Finding
 	for _, f := range []Finding{cpu, wait, link} {
 		if f.Evidence != nil {
-			f.Title += ": " + list(f.subjects)
+			f.Title += ": " + list(f.Subjects)
 			out = append(out, f)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -89,14 +90,14 @@ type Answer struct {
 	Text   string `json:"text"`
 }
 
-// Tone colours a verdict or a finding; it repeats what the words say.
-type Tone string
+// Tone colours a verdict or a finding.
+type Tone = findings.Tone
 
 const (
-	Good    Tone = "good"
-	Neutral Tone = "neutral"
-	Warn    Tone = "warn"
-	Bad     Tone = "bad"
+	Good    = findings.Good
+	Neutral = findings.Neutral
+	Warn    = findings.Warn
+	Bad     = findings.Bad
 )
 
 // Verdict is the one sentence to remember.
@@ -143,15 +144,7 @@ type Pair struct {
 }
 
 // Finding is one thing worth knowing, with the numbers that show it.
-type Finding struct {
-	Rule     string   `json:"rule"`
-	Tone     Tone     `json:"tone"`
-	Title    string   `json:"title"`
-	Text     string   `json:"text"`
-	Evidence []string `json:"evidence,omitempty"`
-
-	subjects []string // systems that a shared title names
-}
+type Finding = findings.Finding
 
 // Factor is one varied setting of a cell.
 type Factor struct {

@@ -45,6 +45,9 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 			}
 			wrap(&b, "   - "+e, width, "     ")
 		}
+		if f.Try != "" {
+			wrap(&b, "   Try: "+f.Try, width, "     ")
+		}
 	}
 	for _, n := range r.textNotes() {
 		wrap(&b, "   "+n, width, "   ")
