@@ -100,13 +100,13 @@ func executeDoc(t *testing.T, doc string) {
 			command += " --set data.objects=" + map[bool]string{false: "20", true: "1"}[strings.Contains(command, "best-case")]
 		case strings.Contains(command, "object-cost"):
 			command += short + " --set overhead.count=1 --set link.delay=2.5ms --set data.size=1kB"
-		case strings.Contains(command, "tahoe-objects"):
-			command += short + " --set overhead.objects=3 --set overhead.count=1"
 		case strings.Contains(command, "tahoe-overhead"):
 			command += short + " --set overhead.operation=put --set data.size=56B --set link.delay=2.5ms"
 		case strings.Contains(command, "boost-retrieval"):
 			command += short + " --set data.size=1MiB --set retrieve.range=64KiB --set retrieve.concurrency=10 --set retrieve.bytes=64KiB"
-		case strings.Contains(command, "swarm"), strings.Contains(command, "codex-dissemination"):
+		case strings.Contains(command, "codex-dissemination"):
+			command += short + " --set disseminate.nodes=2 --set disseminate.seeders=1 --set disseminate.seeder_sets=1 --set data.size=512KiB"
+		case strings.Contains(command, "swarm"):
 			command += short + " --set disseminate.nodes=2,4 --set data.size=512KiB --set disseminate.faults=none"
 		case strings.Contains(command, "fresh"):
 			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk"
