@@ -1,12 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -59,6 +57,9 @@ func (r *Report) commonShares(c *Cell) findings.Shares {
 	if m, ok := c.Metrics["io_pressure"]; ok {
 		s.Storage = m.values
 	}
+	if m, ok := c.Metrics["others_busy"]; ok {
+		s.Others = m.values
+	}
 	return s
 }
 
@@ -84,11 +85,17 @@ func (r *Report) lineShareOf(t *Trial) (float64, bool) {
 	if t.Info.overhead() == nil || !t.Info.sequential() || !ok || !(l.WantRate > 0) || !(l.Rate > 0) || !(took > 0) || !carries(t.Info.overhead().Operation) {
 		return 0, false
 	}
-	return t.Info.size() * 8 / l.Rate / took, true
+	moved := t.Info.size()
+	if v, ok := t.Metrics["wire_bytes"]; ok {
+		moved = max(moved, v) // redundancy is sent, too
+	}
+	return moved * 8 / l.Rate / took, true
 }
 
 // carries reports whether an operation moves the object's bytes.
-func carries(operation string) bool { return operation == "put" || operation == "get" }
+func carries(operation string) bool {
+	return slices.Contains([]string{"put", "put-dir", "get", "range"}, operation)
+}
 
 // busiestOf is how many CPUs a system's busiest process kept busy; of a run that was
 // recorded before that was measured all of them together.
@@ -156,11 +163,12 @@ func swarmBounds(r *Report) []Finding {
 			continue
 		}
 		b := r.commonShares(s.cell)
-		b.Where, b.Lost = s.name(), 0
+		b.Lost = 0 // the line is that of the last leecher: where one is missing there is none
 		if r.passesNothingOn(s) {
 			b.NotWaiting = "leechers of the raw baseline only take"
 		}
-		for _, t := range s.trials {
+		for k := range s.trials {
+			t := &s.trials[k]
 			if v, ok := t.Metrics["line_share"]; ok && b.NotWaiting == "" {
 				b.Line = append(b.Line, v)
 			}
@@ -173,9 +181,6 @@ func swarmBounds(r *Report) []Finding {
 			if v, ok := t.busiestNode(); ok {
 				b.Busiest = append(b.Busiest, v)
 			}
-		}
-		if _, ok := s.cell.Metrics["others_busy"]; ok {
-			b.Note = fmt.Sprintf("others used %s of the CPU", percent(s.metricOr("others_busy")))
 		}
 		all = append(all, b)
 	}
@@ -248,7 +253,7 @@ func (r *Report) bindSyncs() {
 		for _, l := range []struct {
 			limit findings.Limit
 			name  string
-		}{{findings.Waiting, boundWaits}, {findings.Work, boundCompute}, {findings.Link, boundLink}} {
+		}{{findings.Waiting, boundWaits}, {findings.Disk, boundDisk}, {findings.CPU, boundCPU}, {findings.Machine, boundMachine}, {findings.Work, boundCompute}, {findings.Link, boundLink}} {
 			if slices.Contains(b.By, l.limit) {
 				of[i].Bound = l.name
 			}
@@ -266,5 +271,3 @@ func boundBy(r *Report) []Finding {
 	}
 	return findings.SayBounds(all)
 }
-
-var _ = experiment.Link{}

@@ -31,6 +31,8 @@ const (
 	// Above this share of its load line a cell has less to gain than repeated links
 	// differ by between days.
 	atLine = 0.85
+	// Above this share the line is wrong, and other rules sound the alarm.
+	overLine = 1.10
 	// Below this share of the line something else decides.
 	farBelow = 0.70
 	// A process within a tenth of one CPU has one thread that never sleeps; one that
@@ -60,14 +62,14 @@ type Shares struct {
 	// What RoundTrips is times where their number is as small, or as large, as it may
 	// be: the ends of its interval over its middle. 0: it is counted, not estimated.
 	FewerTrips, MoreTrips float64
-	Busiest       []float64 // CPUs that the system's busiest process keeps busy
-	Machine       []float64 // CPU used, of the machine's
-	Storage       []float64 // time in which somebody waits for storage, of the time
-	Work          []float64 // time of the system's own work alone, of the time
-	Saturated     float64   // share of the trials that are invalid because the generator was the limit
-	Lost          float64   // share of the operations that came to nothing
-	Note          string    // more of the evidence
-	NotWaiting    string    // why waiting is not told here; empty: it may be
+	Busiest               []float64 // CPUs that the system's busiest process keeps busy
+	Machine               []float64 // CPU used, of the machine's
+	Storage               []float64 // time in which somebody waits for storage, of the time
+	Work                  []float64 // time of the system's own work alone, of the time
+	Saturated             float64   // share of the trials that are invalid because the generator was the limit
+	Lost                  float64   // share of the operations that came to nothing
+	Others                []float64 // CPU used by others, of the machine's
+	NotWaiting            string    // why waiting is not told here; empty: it may be
 }
 
 // Bounds is what one cell is bound by.
@@ -82,10 +84,10 @@ type quantity struct {
 	of     func(*Shares) []float64
 	limit  Limit
 	lo, hi func(*Shares) float64 // what it may be times; nil: 1
-	least  float64 // bound from here on
-	most   float64 // and up to here; 0: any
-	below  float64 // not bound below this
-	known  string  // what it is, for those that do not have it; empty: not missed
+	least  float64               // bound from here on
+	most   float64               // and up to here; 0: any
+	below  float64               // not bound below this
+	known  string                // what it is, for those that do not have it; empty: not missed
 	spoken func(s *Shares, i stats.Interval) string
 }
 
@@ -128,8 +130,8 @@ func Bound(cells []Shares) []Bounds {
 	var ps []float64
 	for i := range cells {
 		s := &cells[i]
-		if s.Saturated > mostOfTime {
-			continue // the trials that are left are those in which the generator happened to suffice
+		if s.Saturated > mostOfTime || len(s.Line) > 0 && meanOf(s.Line) > overLine {
+			continue // of the generator are the trials left in which it happened to suffice
 		}
 		waits := 1.0
 		if s.Lost <= manyLost && s.NotWaiting == "" && len(s.Line) >= fewestTrials {
@@ -150,9 +152,7 @@ func Bound(cells []Shares) []Bounds {
 			if q.limit == OneLink { // at the line every link is full
 				beyond = max(beyond, belowLine(s))
 			}
-			if !(q.limit == Link && s.Lost > manyLost) {
-				claims, ps = append(claims, claim{i, q.limit}), append(ps, beyond)
-			}
+			claims, ps = append(claims, claim{i, q.limit}), append(ps, beyond)
 			below := 1 - above(times(values, q.hi, s), q.below)
 			if q.most > 0 {
 				// Several threads are not held back by one.
@@ -331,13 +331,13 @@ func (b Bounds) words(limit Limit) string {
 	var words []string
 	n := 0
 	for _, q := range quantities() {
-		if values := q.of(s); len(values) >= fewestTrials {
+		if values := q.of(s); len(values) >= fewestTrials && (q.limit == limit || q.limit == Link || limit == Waiting) {
 			words = append(words, q.spoken(s, interval(values)))
 			n = max(n, len(values))
 		}
 	}
-	if s.Note != "" {
-		words = append(words, s.Note)
+	if limit == Machine && len(s.Others) > 0 {
+		words = append(words, percent(meanOf(s.Others))+" by others")
 	}
 	text := strings.Join(words, ", ") + fmt.Sprintf(" (n = %d)", n)
 	if s.Where != "" {
