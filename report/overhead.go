@@ -23,11 +23,12 @@ func overheadLens() lens {
 		alike: (*Report).alike,
 		work: func(r *Report, _ *input) {
 			r.fit()
+			r.scaling()
 			r.account()
 			r.footprint()
 			r.trends()
 		},
-		rules:      []rule{modelFails, whatBounds, inlined, unequal, memoryGrows, slowsDown},
+		rules:      []rule{modelFails, whatBounds, knees, inlined, unequal, memoryGrows, slowsDown},
 		verdict:    (*Report).costClause,
 		answers:    (*Report).costs,
 		draw:       (*Report).drawOverhead,

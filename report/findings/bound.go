@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -106,7 +107,7 @@ func quantities() []quantity {
 		{of: func(s *Shares) []float64 { return s.RoundTrips }, limit: RoundTrips, least: mostOfTime, below: mostOfTime, known: "round trips",
 			lo: func(s *Shares) float64 { return s.FewerTrips }, hi: func(s *Shares) float64 { return s.MoreTrips }, spoken: share("of the time in round trips")},
 		{of: func(s *Shares) []float64 { return s.Busiest }, limit: CPU, least: oneCPU, most: oneCPUWide, below: oneCPU, known: "CPU", spoken: func(_ *Shares, i stats.Interval) string {
-			return digits(i.Mid) + " CPUs kept busy by the busiest process"
+			return strconv.FormatFloat(i.Mid, 'g', 2, 64) + " CPUs kept busy by its busiest process"
 		}},
 		{of: func(s *Shares) []float64 { return s.Machine }, limit: Machine, least: machineFull, below: machineFull, spoken: share("of the machine's CPU in use")},
 		{of: func(s *Shares) []float64 { return s.Storage }, limit: Disk, least: mostOfTime, below: mostOfTime, known: "the disk", spoken: share("of the time somebody waits for storage")},
