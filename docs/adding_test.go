@@ -1,0 +1,90 @@
+package docs
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var goBlock = regexp.MustCompile("(?s)```go\n// (system/[a-z_/]+\\.go)\n\n(.*?)```")
+
+// TestAddingASystem takes the system that the page adds out of the page, lays it
+// over the module as a package of its own, and puts it through the conformance
+// suite: the page is right when that passes.
+func TestAddingASystem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a package and runs processes for some seconds")
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	lay := func(path, text string) {
+		file := filepath.Join(dir, strings.ReplaceAll(path, "/", "-"))
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[filepath.Join(root, path)] = file
+	}
+	text := read(t, "adding-a-system.md")
+	for _, m := range goBlock.FindAllStringSubmatch(text, -1) {
+		if formatted, err := format.Source([]byte(m[2])); err != nil || !bytes.Equal(formatted, []byte(m[2])) {
+			t.Errorf("%s is not formatted as gofmt does it: %v", m[1], err)
+		}
+		lay(m[1], m[2])
+	}
+	if len(overlay.Replace) != 5 {
+		t.Fatalf("the page has %d files, and says five", len(overlay.Replace))
+	}
+	// The line that it has written into the list of systems.
+	all := read(t, "../system/all/all.go")
+	listed := strings.Replace(all, "\t\tstatic.System{},\n", "\t\tstatic.System{},\n\t\twebdav.System{},\n", 1)
+	listed = strings.Replace(listed, "\t\"github.com/plimsoll-project/plimsoll/system/tahoe\"\n", "\t\"github.com/plimsoll-project/plimsoll/system/tahoe\"\n\t\"github.com/plimsoll-project/plimsoll/system/webdav\"\n", 1)
+	if !strings.Contains(text, "`webdav.System{},`") || strings.Count(listed, "webdav") != 2 {
+		t.Error("the line for the list of systems cannot be entered")
+	}
+	lay("system/all/all.go", listed)
+
+	b, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tool := func(args ...string) {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), "go", args...)
+		c.Dir = root
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	bin := filepath.Join(dir, "webdav.test")
+	tool("build", "-overlay", list, "./system/all")
+	tool("test", "-vet=off", "-overlay", list, "-c", "-o", bin, "./system/webdav")
+
+	suite := exec.CommandContext(t.Context(), bin, "-test.v", "-test.timeout=5m")
+	suite.Dir = dir // the package's own is not there, which vet would need, too
+	out, err := suite.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, must := range []string{"cut_off", "killed", "ranges", "stat", "redial", "port_in_use"} {
+		if !regexp.MustCompile(`--- PASS: TestConformance/(shared/)?` + must + ` `).Match(out) {
+			t.Errorf("case %s did not pass", must)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", out)
+	}
+}
