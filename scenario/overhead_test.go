@@ -501,3 +501,41 @@ func TestPickSharesObjects(t *testing.T) {
 		t.Errorf("median %g", m)
 	}
 }
+
+// The load line is of what crossed the link, and of nothing where that is not known.
+func TestOverheadLines(t *testing.T) {
+	const size = 1e6
+	base := func(op, connections string, metrics map[string]float64) map[string]float64 {
+		sum := record.NewSummary()
+		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6, LastByte: 2e9}}); err != nil {
+			t.Fatal(err)
+		}
+		return Overhead{}.Measure(Measured{Cell: experiment.Cell{Data: experiment.ResolvedData{Size: size}, Overhead: &experiment.ResolvedOverhead{Operation: op, Connections: connections, Concurrency: 1}},
+			Summary: sum, Load: Load{Metrics: metrics}, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
+			Link: &record.LinkCheck{WantRate: 8e6, Rate: 8e6, WantRTT: 0.1, RTT: 0.1}})
+	}
+	for _, c := range []struct {
+		name, op, connections string
+		metrics               map[string]float64
+		line, first           float64 // 0: none
+	}{
+		{"a read", "get", "keep", map[string]float64{"wire_bytes": 1.05e6}, 1.1, 0.1},
+		{"on a fresh connection", "get", "fresh", map[string]float64{"wire_bytes": 1.05e6}, 1.2, 0.2},
+		{"a write with the redundancy made here", "put", "keep", map[string]float64{"wire_bytes": 1.6e6, "expansion": 1.5}, 1.6, 0.1},
+		{"made by the servers", "put", "keep", map[string]float64{"wire_bytes": 1.05e6, "expansion": 1.5}, 1.1, 0.1},
+		{"accepted before it crossed", "put", "keep", map[string]float64{"wire_bytes": 2e4, "expansion": 1.5}, 0, 0},
+		{"nobody counted", "put", "keep", nil, 0, 0},
+		{"no bytes to move", "stat", "keep", map[string]float64{"wire_bytes": 700}, 0.1, 0.1},
+		{"answered here", "stat", "keep", map[string]float64{"wire_bytes": 60}, 0, 0},
+	} {
+		m := base(c.op, c.connections, c.metrics)
+		for key, want := range map[string]float64{"line": c.line, "first_byte_line": c.first} {
+			if got, has := m[key]; has != (want > 0) || math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s: %s %v (%v), want %v", c.name, key, got, has, want)
+			}
+		}
+		if c.line > 0 && math.Abs(m["line_share"]-c.line/m["duration_p50"]) > 1e-9 {
+			t.Errorf("%s: share %v", c.name, m["line_share"])
+		}
+	}
+}
