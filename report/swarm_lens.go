@@ -16,7 +16,6 @@ func disseminateLens() lens {
 		operation: [2]string{"leecher", "leechers"},
 		axis:      []string{nodesPath, "data.size", seedersPath, "link.rate", "disseminate.up", "link.delay", "disseminate.slow"},
 		facets:    byRatio,
-		limit:     "line",
 		compared:  []string{"time_median", "time_last", "speed_median", "disk_last", "first_byte", "overhead", "system_cpu_per_gb", "node_rss_peak"},
 		resources: []metricColumn{{"system_cpu", "system CPU", ""}, {"system_cpu_per_gb", "per GB", ""}, {"node_rss_peak", "memory, largest node", ""},
 			{"harness_cpu", "CPU of plimsoll", ""}, {"emulator_cpu", "CPU of the links' emulator", ""}, {"others_busy", "CPU of others", ""},
@@ -54,7 +53,7 @@ func (r *Report) fluidWords() string {
 	} else {
 		s += fmt.Sprintf("Here it is %s to %s, depending on the cell. ", show(float64(lo), "s"), show(float64(hi), "s"))
 	}
-	return s + r.closest("line_share") + "It bounds the last leecher of a cell without faults, whose leechers start together; single leechers and the median one may well be faster."
+	return s + r.closest("line_share", "The closest approach of a last leecher is") + "It bounds the last leecher of a cell without faults, whose leechers start together; single leechers and the median one may well be faster."
 }
 
 // judgeSwarms is the sentence to remember: who got everything, and the goal.

@@ -456,7 +456,7 @@ func TestOverheadMetricsAreDefined(t *testing.T) {
 		defined[m.Key] = true
 	}
 	virtual(t, func(t *testing.T) {
-		seen := map[string]bool{"wire_bytes": true, "system_cpu_per_op": true, "system_rss_peak": true, "others_busy": true} // of real processes and links
+		seen := map[string]bool{"wire_bytes": true, "line": true, "line_share": true, "first_byte_line": true, "first_byte_line_share": true, "system_cpu_per_op": true, "system_rss_peak": true, "others_busy": true} // of real processes and links
 		var cells []experiment.Cell
 		for _, operation := range []string{"put", "get", "fill"} {
 			cells = append(cells, cell(operation, 1000))
