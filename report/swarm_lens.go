@@ -53,7 +53,16 @@ func (r *Report) fluidWords() string {
 	} else {
 		s += fmt.Sprintf("Here it is %s to %s, depending on the cell. ", show(float64(lo), "s"), show(float64(hi), "s"))
 	}
-	return s + r.closest("line_share", "The closest approach of a last leecher is") + "It bounds the last leecher of a cell without faults, whose leechers start together; single leechers and the median one may well be faster."
+	return s + r.closest("line_share", "The closest approach of a last leecher is") + r.halfLine() + "Without faults, and with leechers that start together, nobody can be faster; single leechers may well be."
+}
+
+// halfLine says where the load line of half of the leechers lies.
+func (r *Report) halfLine() string {
+	at := r.atLine("line_median")
+	if at == "" {
+		return ""
+	}
+	return "Half of the leechers, whichever these are, need fewer copies and the faster links: their line lies " + at + ". " + r.closest("line_median_share", "The closest approach of a median leecher is")
 }
 
 // judgeSwarms is the sentence to remember: who got everything, and the goal.
