@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // limit is the load line at one place of the axis: the throughput that the
@@ -205,6 +207,31 @@ func (r *Report) across(lines []spec) spec {
 	colour, _ := r.systemScales()
 	encoding["color"] = spec{"field": "system", "type": "nominal", "scale": colour, "legend": nil}
 	return spec{"data": spec{"values": lines}, "mark": mark, "encoding": encoding}
+}
+
+// beyondLine looks for trials that did what their links cannot, of the measures whose
+// shares of their lines are given.
+func beyondLine(shares ...string) rule {
+	return func(r *Report) []Finding {
+		var all []findings.Lined
+		for _, c := range r.cells() {
+			for _, key := range shares {
+				m, _ := r.metric(key)
+				l := findings.Lined{Where: r.shape.named(c), Measure: m.Name, Tolerance: float64(c.plan.Link.Tolerance)}
+				if l.Tolerance == 0 {
+					l.Tolerance = EffectFloor
+				}
+				for i := range r.Trials {
+					t := &r.Trials[i]
+					if v, ok := t.Metrics[key]; ok && t.Info == c && t.Valid() {
+						l.Shares = append(l.Shares, v)
+					}
+				}
+				all = append(all, l)
+			}
+		}
+		return findings.Beyond(all)
+	}
 }
 
 // lineMark is the load line of a configuration in its row; none where it has none.

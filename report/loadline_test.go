@@ -217,3 +217,20 @@ func TestSharesOfTheLoadLine(t *testing.T) {
 		}
 	}
 }
+
+// A trial beyond its line is named, and one within the link's tolerance is not.
+func TestBeyondTheLine(t *testing.T) {
+	of := func(share float64) bool {
+		return costs{trial: func(c experiment.Cell, trial *record.Trial) {
+			if c.System == "sftp" && c.Overhead.Operation == "get" {
+				trial.Metrics["line_share"] = share
+			}
+		}}.built(t).finding("beyond-line")
+	}
+	if of(1.05) {
+		t.Error("named within the tolerance")
+	}
+	if !of(1.2) {
+		t.Error("not named at 120 % of the line")
+	}
+}
