@@ -3,8 +3,8 @@
 //
 //	node page.mjs CHROMIUM URL [DIRECTORY]
 //
-// With a directory, every figure is downloaded into it in every form, as
-// FIGURE.svg, FIGURE.png, FIGURE.csv and one FIGURE-dark.png. "noise" must be
+// With a directory, every figure is downloaded into it as FIGURE.svg and
+// FIGURE.csv, the first three as FIGURE.png, and one as FIGURE-dark.png. "noise" must be
 // empty: console messages, errors, and requests that leave the page.
 // PLIMSOLL_SHOTS names a directory for pictures of the whole page.
 import { mkdtemp, rm } from "node:fs/promises";
@@ -53,9 +53,10 @@ try {
     return download.suggestedFilename();
   };
   if (directory) {
+    let pictures = 0; // as PNG: the slow form, and the same for all
     for (const figure of await page.locator("figure").all()) {
       const id = (await figure.getAttribute("id")).replace("fig-", "");
-      for (const kind of ["svg", "png", "csv"]) seen.saved[`${id}.${kind}`] = await save(figure, kind, `${id}.${kind}`);
+      for (const kind of pictures++ < 3 ? ["svg", "png", "csv"] : ["svg", "csv"]) seen.saved[`${id}.${kind}`] = await save(figure, kind, `${id}.${kind}`);
     }
   }
   const select = page.locator("#fig-time select");
@@ -75,14 +76,14 @@ try {
   }
   // The keyboard reaches everything that can be operated, in the page's order, and
   // where it is can be seen.
-  await page.evaluate(() => { scrollTo(0, 0); document.activeElement?.blur(); });
+  await page.evaluate(() => document.querySelector(".skip").focus());
   const operable = await page.evaluate(() => [...document.querySelectorAll("a[href], button, select, summary, [tabindex='0']")]
     .filter((e) => e.checkVisibility() && e.closest("details:not([open]) > :not(summary)") === null)
     .map((e, i) => { e.dataset["order"] = String(i); return e.outerHTML.slice(0, 80); }));
   let last = -1;
   seen.stops = 0;
   for (let i = 0; i < operable.length; i++) {
-    await page.keyboard.press("Tab");
+    await page.keyboard.press(i === 0 ? "Shift" : "Tab"); // the skip link has the focus already
     const at = await page.evaluate(() => {
       const e = document.activeElement;
       const style = getComputedStyle(e);
