@@ -386,7 +386,7 @@ func TestFindingsOfSwarms(t *testing.T) {
 // The lens speaks of metrics that the scenario has.
 func TestLensKnowsTheScenariosMetrics(t *testing.T) {
 	l := disseminateLens()
-	keys := append([]string{l.headline(planView{}), l.steady, l.limit}, append(slices.Concat(gateMetrics, swarmTimes), l.compared...)...)
+	keys := append([]string{l.headline(planView{}), l.steady, "line", "line_share", "speed_line", "line_median_share"}, append(slices.Concat(gateMetrics, swarmTimes), l.compared...)...)
 	for _, c := range l.resources {
 		if c.key != "emulator_cpu" { // of emulators that are processes
 			keys = append(keys, c.key)
