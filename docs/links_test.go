@@ -76,8 +76,8 @@ func TestFilesThatAreNamed(t *testing.T) {
 			if info, err := os.Stat(filepath.Join("..", top)); err != nil || !info.IsDir() {
 				continue // of a run directory, of another program
 			}
-			if strings.Contains(m[1], "NAME") {
-				continue
+			if strings.HasSuffix(page, "adding-a-system.md") && (strings.Contains(m[1], "NAME") || strings.Contains(m[1], "webdav")) {
+				continue // to be made
 			}
 			n++
 			if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {

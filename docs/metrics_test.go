@@ -34,11 +34,11 @@ var instruments = []struct{ name, how, keys string }{
 	{"storage", "what the storage nodes hold: their own account, or, where Plimsoll started them, also the blocks, entries and inodes of their directories; before and after",
 		"absolute_per_op expansion disk_per_byte entries_per_object inodes_per_object absolute_bytes absolute_bandwidth storage_efficiency absolute_per_file"},
 	{"link", "counters of the emulated links, in IP packets as they are on the wire; and the links' rate and round trip, as measured before the trial",
-		"wire_bytes overhead seeder_share load_line load_line_share line line_share link_line"},
+		"wire_bytes overhead seeder_share load_line load_line_share line line_share link_line ttfb_line ttfb_line_share duration_line duration_line_share first_byte_line first_byte_line_share bandwidth_line wait_line line_median line_median_share speed_line wire_line"},
 	{"processes", "the kernel's account of each process (`/proc`, and the final account of those that end), read at the edges of the load and once a second in it, of long trials less often; memory is the resident set",
-		"system_cpu system_cpu_per_gb system_cpu_per_op generator_cpu_per_gb generator_cpu_per_op system_rss_peak generator_rss_peak node_rss_peak disk_written write_amplification harness_cpu emulator_cpu"},
-	{"machine", "the kernel's account of all CPUs (`/proc/stat`), of which the processes of the run are taken off for the CPU used by others",
-		"others_busy box_cpu"},
+		"system_cpu system_cpu_per_gb system_cpu_per_op generator_cpu_per_gb generator_cpu_per_op system_rss_peak generator_rss_peak node_rss_peak disk_written write_amplification busiest_cpu harness_cpu emulator_cpu"},
+	{"machine", "the kernel's account of all CPUs (`/proc/stat`), of which the processes of the run are taken off for the CPU used by others; and of waiting for storage (`/proc/pressure/io`)",
+		"others_busy box_cpu io_pressure"},
 	{"replay", "the same program on the same blocks from a local file, without a network, before the trials",
 		"replay replay_cpu"},
 }
@@ -156,7 +156,9 @@ func TestScenariosRecordWhatIsDefined(t *testing.T) {
 	}
 	for s, keys := range defined {
 		for key := range keys {
-			if before, _, _ := strings.Cut(key, "_"); !words[key] && !words[before+"_"] {
+			before, _, _ := strings.Cut(key, "_")
+			whole, _ := strings.CutSuffix(key, "_share") // key + "_share" of what is a word itself
+			if !words[key] && !words[before+"_"] && !words[whole] {
 				t.Errorf("%s defines %s, and no file yields that", s, key)
 			}
 		}
