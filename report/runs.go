@@ -316,6 +316,20 @@ func (s Summary) all(m record.Metric) []float64 {
 	return xs
 }
 
+// never says that half or more of the trials never came to a number while those of
+// the other run did: 1 when they are those of xs, -1 when of ys, else 0. There is
+// then no ratio of medians, however different the two are.
+func never(xs, ys []float64, m record.Metric) int {
+	gone := func(all []float64) bool { return len(all) > 0 && stats.Median(all) == side(m) }
+	switch {
+	case gone(xs) && !gone(ys) && len(ys) > 0:
+		return 1
+	case gone(ys) && !gone(xs) && len(xs) > 0:
+		return -1
+	}
+	return 0
+}
+
 // compare fills what one comparison says by itself.
 func (t runTask) compare() {
 	i := stats.Ratio(t.ys, t.xs, Confidence)
