@@ -13,7 +13,7 @@ import (
 	"strconv"
 )
 
-//go:embed page/page.html page/gates.html page/page.css page/bundle.js
+//go:embed page/*.html page/page.css page/bundle.js
 var pageFiles embed.FS
 
 // pageData is what the page's template sees.
@@ -85,7 +85,7 @@ func (r *Report) pageTemplate() (*template.Template, error) {
 		},
 		"colour": func(s string) template.CSS { return template.CSS(s) },
 		"mark":   func(s string) template.HTML { return template.HTML(legendMarks[s]) },
-	}).ParseFS(pageFiles, "page/page.html", "page/gates.html")
+	}).ParseFS(pageFiles, "page/*.html")
 }
 
 // legendMarks draws a legend entry's mark in a box of 20 × 12.
