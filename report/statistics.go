@@ -71,7 +71,7 @@ func censoredAway(key string, t record.Trial) bool {
 }
 
 // byBlock are a cell's values in valid trials, by block; beyond is how many of them
-// are known only to be beyond what was watched, and infinite.
+// are known only to be beyond what was watched, and as far off as there is.
 func (r *Report) byBlock(c *Cell, m record.Metric) (values map[int]float64, beyond int) {
 	values = map[int]float64{}
 	for _, t := range r.Trials {
@@ -82,7 +82,7 @@ func (r *Report) byBlock(c *Cell, m record.Metric) (values map[int]float64, beyo
 		switch {
 		case !supported(m.Key, t.Trial):
 		case !ok && censoredAway(m.Key, t.Trial):
-			values[t.Block] = side(m)
+			values[t.Block] = farthest(m)
 			beyond++
 		case ok && !math.IsNaN(x) && !math.IsInf(x, 0):
 			values[t.Block] = x
@@ -92,12 +92,10 @@ func (r *Report) byBlock(c *Cell, m record.Metric) (values map[int]float64, beyo
 }
 
 // all are a cell's values in all valid trials; those known only to be beyond what
-// was watched are infinite.
+// was watched are as far off as there is.
 func (c *Cell) all(m record.Metric) []float64 {
-	if s, ok := c.Metrics[m.Key]; ok {
-		return s.all(m)
-	}
-	return slices.Repeat([]float64{side(m)}, c.never[m.Key])
+	s, _ := c.summary(m)
+	return s.all(m)
 }
 
 // supported reports whether a trial has the operations that a percentile needs.
