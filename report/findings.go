@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // rule looks for one thing worth knowing. It says nothing when it has no evidence.
@@ -390,72 +391,64 @@ func (c *Cell) lostShare() float64 {
 	return 0
 }
 
-// driftLimit is how far the blocks of a run may differ before drift is named.
-const driftLimit = 1.10
-
-// drift compares blocks: each trial is divided by its cell's median, and the
-// median of these over a block is what that block was like for a system. Equal
-// drift hits all alike and cancels in the ratios; unequal drift does not.
+// drift compares blocks: what hits all systems alike cancels in the ratios to the
+// baseline, unequal drift does not.
 func drift(r *Report) []Finding {
 	key := r.lens.steady
 	if key == "" {
 		return nil
 	}
-	m, _ := r.metric(key)
-	levels := map[string]map[int][]float64{}
+	bases := map[string]*Cell{}
 	for _, c := range r.cells() {
-		s, ok := c.Metrics[key]
-		if !ok || s.N < 3 || s.Median <= 0 {
-			continue
-		}
-		if levels[c.System] == nil {
-			levels[c.System] = map[int][]float64{}
-		}
-		for i, x := range s.values {
-			b := s.blocks[i]
-			levels[c.System][b] = append(levels[c.System][b], x/float64(s.Median))
+		if c.Baseline {
+			bases[c.Group] = c
 		}
 	}
-	spread := func(of, by map[int][]float64) (lo, hi float64, at string) {
-		lo, hi = math.Inf(1), math.Inf(-1)
-		var blo, bhi int
-		for b, xs := range of {
-			v := middle(xs)
-			if by != nil {
-				if len(by[b]) == 0 {
-					continue
-				}
-				v /= middle(by[b])
-			}
-			if v < lo || v == lo && b < blo {
-				lo, blo = v, b
-			}
-			if v > hi || v == hi && b < bhi {
-				hi, bhi = v, b
-			}
-		}
-		return lo, hi, fmt.Sprintf("%s at %s, %s at %s of its median", record.BlockName(blo), percent(lo), record.BlockName(bhi), percent(hi))
-	}
-	f := Finding{Rule: "drift", Tone: Warn, Title: "Blocks differ, and not alike for all systems"}
+	m, _ := r.metric(key)
+	d := findings.Drift{Metric: capital(m.Name), Seed: r.Run.Seed}
 	for _, s := range r.Systems {
-		of := levels[s.Name]
-		if len(of) < 3 || s.Baseline {
+		if s.Baseline {
 			continue
 		}
-		var by map[int][]float64
-		against := ""
-		if r.Baseline != "" && len(levels[r.Baseline]) >= 3 {
-			by, against = levels[r.Baseline], " relative to "+r.Baseline
+		of := findings.Drifting{System: s.Name}
+		for _, c := range r.cells() {
+			if c.System != s.Name {
+				continue
+			}
+			var base *Summary
+			if b := bases[c.Group]; b != nil {
+				m := b.Metrics[key]
+				base, of.Against = &m, r.Baseline
+			}
+			of.Cells = append(of.Cells, c.Metrics[key].byBlock(base))
 		}
-		if lo, hi, at := spread(of, by); hi > lo*driftLimit && !math.IsInf(lo, 0) {
-			f.Evidence = append(f.Evidence, s.Name+against+": "+at)
+		d.Systems = append(d.Systems, of)
+	}
+	return d.Find()
+}
+
+// byBlock are the values by their block, divided by another's of the same; NaN:
+// none.
+func (s Summary) byBlock(by *Summary) []float64 {
+	var row []float64
+	for i, x := range s.values {
+		b := s.blocks[i]
+		if by != nil {
+			j := slices.Index(by.blocks, b)
+			if j < 0 {
+				continue
+			}
+			x /= by.values[j]
 		}
+		if b < 0 || !(x > 0) || math.IsInf(x, 0) {
+			continue
+		}
+		for len(row) <= b {
+			row = append(row, math.NaN())
+		}
+		row[b] = x
 	}
-	if f.Evidence == nil {
-		return nil
-	}
-	f.Text = capital(m.Name) + " changed between blocks by more than " + percent(driftLimit-1) + ", differently for different systems: something changed during the run (heat, caches, growth, another load). Ratios are taken within blocks, which removes only what hits all alike."
-	return []Finding{f}
+	return row
 }
 
 // dropped: what was not compared cannot have been seen to be wrong.
