@@ -14,7 +14,8 @@ import (
 // rule looks for one thing worth knowing. It says nothing when it has no evidence.
 type rule func(*Report) []Finding
 
-// find runs every rule, what spoils a result first.
+// find runs every rule, what spoils a result first; the catalogue of findings has
+// what each looks for.
 func (r *Report) find() {
 	all := []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy}
 	if r.lens.failures != nil {
@@ -24,7 +25,12 @@ func (r *Report) find() {
 	}
 	all = append(all, r.lens.rules...)
 	for _, look := range append(all, leftOut, drift, dropped) {
-		r.Findings = append(r.Findings, look(r)...)
+		for _, f := range look(r) {
+			if f.Try == "" { // what there is to try for every case of it
+				f.Try = findings.Try(f.Rule)
+			}
+			r.Findings = append(r.Findings, f)
+		}
 	}
 }
 
@@ -75,7 +81,7 @@ func overloaded(r *Report) []Finding {
 		return nil
 	}
 	f := Finding{Rule: "overloaded", Tone: Bad, Title: "The offered load was not kept up with",
-		Text: "Requests came faster than answers in these cells, so they queued, and every time grew with the length of the trial: medians there are no property of the system. Offer less."}
+		Text: "Requests came faster than answers in these cells, so they queued, and every time grew with the length of the trial: medians there are no property of the system."}
 	for _, c := range cells {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of the offered load ended within the trial", r.shape.named(c), percent(float64(c.Metrics["achieved_share"].Median))))
 	}
@@ -95,7 +101,7 @@ func shortTrials(r *Report) []Finding {
 		return nil
 	}
 	f := Finding{Rule: "short-trials", Tone: Neutral, Title: "Trials are short",
-		Text: "Fewer than ten requests of each connection ended within a trial. What its end cuts off counts with the bytes that had come, so these throughputs move in steps of a request: they are a little low, and their intervals narrower than the truth. Longer trials mend it (retrieve.duration)."}
+		Text: "Fewer than ten requests of each connection ended within a trial. What its end cuts off counts with the bytes that had come, so these throughputs move in steps of a request: they are a little low, and their intervals narrower than the truth."}
 	for _, c := range r.cells() {
 		cut := c.Outcomes[record.InFlight.String()]
 		if cut == 0 {
@@ -117,7 +123,7 @@ func leftOut(r *Report) []Finding {
 		return nil
 	}
 	f := Finding{Rule: "skipped", Tone: Neutral, Title: "Cells were left out",
-		Text: plural(int64(len(r.Skipped)), "cell was", "cells were") + " left out on purpose, whole or in part, because one operation takes too long there. That is neither invalid nor failed; what is said of a system is said without them (overhead.longest allows more)."}
+		Text: plural(int64(len(r.Skipped)), "cell was", "cells were") + " left out on purpose, whole or in part, because one operation takes too long there. That is neither invalid nor failed; what is said of a system is said without them."}
 	for _, s := range r.Skipped {
 		part := ""
 		if s.Trials > 0 {
@@ -152,7 +158,7 @@ func wrongBytes(r *Report) []Finding {
 // notExecuted names why trials could not run at all.
 func notExecuted(r *Report) []Finding {
 	f := Finding{Rule: "not-executed", Tone: Bad, Title: "Trials could not be executed",
-		Text: "These trials yielded nothing; the logs of the run directory have the processes' own words."}
+		Text: "These trials yielded nothing."}
 	type kind struct{ system, why string }
 	counts := map[kind]int64{}
 	var order []kind
@@ -177,27 +183,26 @@ func notExecuted(r *Report) []Finding {
 
 // generatorBound: a result about the generator is not one about the server.
 func generatorBound(r *Report) []Finding {
-	f := r.invalidBecause("generator-bound", "The load generator was the limit",
-		"in these cells the generator itself was too busy or too late; their invalid trials say how fast the generator is, not the server, and are left out. "+r.lens.relieve,
-		record.ReasonGeneratorSaturated, record.ReasonGeneratorLate)
-	return f
+	return r.invalidBecause(Finding{Rule: "generator-bound", Tone: Warn, Title: "The load generator was the limit",
+		Text: "in these cells the generator itself was too busy or too late; their invalid trials say how fast the generator is, not the server, and are left out.",
+		Try:  r.lens.relieve}, record.ReasonGeneratorSaturated, record.ReasonGeneratorLate)
 }
 
 func linksOff(r *Report) []Finding {
-	return r.invalidBecause("link-off", "A link was not what was asked for",
-		"the link measured before these trials, or the emulator during them, was off by more than the tolerance; the trials are left out.",
+	return r.invalidBecause(Finding{Rule: "link-off", Tone: Warn, Title: "A link was not what was asked for",
+		Text: "the link measured before these trials, or the emulator during them, was off by more than the tolerance; the trials are left out."},
 		record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied)
 }
 
 func boxBusy(r *Report) []Finding {
-	return r.invalidBecause("box-busy", "Something else was using the machine",
-		"other processes took CPU time during these trials; they are left out. Run again on a quiet machine before believing small differences.",
+	return r.invalidBecause(Finding{Rule: "box-busy", Tone: Warn, Title: "Something else was using the machine",
+		Text: "other processes took CPU time during these trials; they are left out. Small differences between the others are not to be believed yet."},
 		record.ReasonBoxBusy)
 }
 
-// invalidBecause lists the cells with trials that are invalid for given reasons.
-func (r *Report) invalidBecause(id, title, text string, reasons ...string) []Finding {
-	f := Finding{Rule: id, Tone: Warn, Title: title}
+// invalidBecause lists the cells with trials that are invalid for given reasons,
+// and begins the finding's text with their number.
+func (r *Report) invalidBecause(f Finding, reasons ...string) []Finding {
 	total := 0
 	for _, c := range r.cells() {
 		n := 0
@@ -214,7 +219,7 @@ func (r *Report) invalidBecause(id, title, text string, reasons ...string) []Fin
 	if total == 0 {
 		return nil
 	}
-	f.Text = plural(int64(total), "trial", "trials") + ": " + text
+	f.Text = plural(int64(total), "trial", "trials") + ": " + f.Text
 	return []Finding{f}
 }
 
@@ -238,7 +243,7 @@ func deadlinesPose(r *Report) []Finding {
 	if f.Evidence == nil {
 		return nil
 	}
-	f.Text = "The experiment's own deadline ended operations that were still receiving. Under a burst that shares the link fairly all operations end late together; that is the link's arithmetic, not the server's failure. Give them more time (limits.deadline) or ask for less at once."
+	f.Text = "The experiment's own deadline ended operations that were still receiving. Under a burst that shares the link fairly all operations end late together; that is the link's arithmetic, not the server's failure."
 	return []Finding{f}
 }
 

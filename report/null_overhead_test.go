@@ -17,7 +17,7 @@ systems:
   - sftp
 baseline: sftp
 link: {rate: 100Mbit, delay: [0s, 5ms, 20ms]}
-data: {size: [1kB, 100kB, 1MB, 10MB]}
+data: {size: [1kB, 100kB, 10MB]}
 overhead: {operation: [put, get, fill], objects: 1000, longest: 5m}
 where:
   - overhead.operation != fill || data.size == 1kB && link.delay == 0s

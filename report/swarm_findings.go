@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // Limits from which on something is said of a swarm.
@@ -34,12 +35,6 @@ const (
 	coarse = 0.10
 	// In one trial a gap of this share is worth a word, whatever the others had.
 	blind = 0.25
-	// The harness may use this share of the machine's CPU.
-	harnessLimit = 0.05
-	// From this share on the links' emulator leaves too little for the nodes.
-	emulatorLimit = 0.50
-	// A machine that is busy this share of the time has nothing left.
-	busyMachine = 0.90
 	// A link that carries this share of its rate, pauses included, is full.
 	fullLink = 0.85
 )
@@ -138,7 +133,7 @@ func goalMissed(r *Report) []Finding {
 	half := Finding{Rule: "goal-met-unfinished", Tone: Warn, Title: "The goal is met by those who got everything",
 		Text: "Half of the leechers are as fast as the goal asks, but not all leechers got everything."}
 	open := Finding{Rule: "goal-open", Tone: Neutral, Title: "Whether the goal is met cannot be told",
-		Text: "The goal is to be " + r.gateWords() + ". In these cells the trials do not decide it; more repetitions would."}
+		Text: "The goal is to be " + r.gateWords() + ". In these cells the trials do not decide it."}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		words := map[string][]string{}
@@ -195,7 +190,7 @@ func farBelowLine(r *Report) []Finding {
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		m, ok := s.cell.Metrics["line_share"]
-		if !ok || m.Median >= farBelowFluid || !s.calm() || r.passesNothingOn(s) || s.metricOr("box_cpu") > busyMachine {
+		if !ok || m.Median >= farBelowFluid || !s.calm() || r.passesNothingOn(s) || s.metricOr("box_cpu") > findings.BusyMachine {
 			continue
 		}
 		words := fmt.Sprintf("%s: the last leecher at %s of the load line", s.name(), percent(float64(m.Median)))
@@ -241,27 +236,30 @@ func (s *Swarm) seederLink() (float64, bool) {
 	return middle(all), len(all) > 0
 }
 
-// machineBusy: what limits a swarm may be the machine that it is on, whoever used
+// busySwarms: what limits a swarm may be the machine that it is on, whoever used
 // it; a limit on others that is switched off says nothing of it.
-func machineBusy(r *Report) []Finding {
-	f := Finding{Rule: "machine-busy", Tone: Warn, Title: "The machine was the limit",
-		Text: fmt.Sprintf("All CPUs together were busy more than %s of the time in these cells: nodes, the links' emulator and plimsoll waited for each other and for whatever else ran. Times say more about this machine than about the systems. Use fewer nodes, slower links, or a quieter or larger machine; limits.others makes trials invalid in which others used much of it.", percent(busyMachine))}
+func busySwarms(r *Report) []Finding {
+	var all []findings.CPUs
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		box := s.metricOr("box_cpu")
-		if box <= busyMachine {
-			continue
-		}
-		words := fmt.Sprintf("%s: %s of the machine in use", s.name(), percent(box))
-		if _, ok := s.cell.Metrics["others_busy"]; ok {
-			words += fmt.Sprintf(", by others %s", percent(s.metricOr("others_busy")))
-		}
+		c := s.cell.cpus(s.name())
 		if m, ok := s.cell.Metrics["line_share"]; ok && s.calm() {
-			words += fmt.Sprintf("; the last leecher at %s of the load line", percent(float64(m.Median)))
+			c.More = fmt.Sprintf("the last leecher at %s of the load line", percent(float64(m.Median)))
 		}
-		f.Evidence = append(f.Evidence, words)
+		all = append(all, c)
 	}
-	return withEvidence(f)
+	return findings.Busy(all)
+}
+
+// cpus are who had the machine's CPUs in a cell.
+func (c *Cell) cpus(where string) findings.CPUs {
+	median := func(key string) float64 {
+		if m, ok := c.Metrics[key]; ok {
+			return float64(m.Median)
+		}
+		return math.NaN()
+	}
+	return findings.CPUs{Where: where, Machine: median("box_cpu"), Others: median("others_busy"), Harness: median("harness_cpu"), Emulator: median("emulator_cpu")}
 }
 
 // passesNothingOn: the leechers of the raw baseline only take; it cannot reach
@@ -422,8 +420,8 @@ func spreadStart(r *Report) []Finding {
 
 // coarsePolls: a time is no finer than the polls that tell it.
 func coarsePolls(r *Report) []Finding {
-	f := Finding{Rule: "coarse-polls", Tone: Warn, Title: "Times are coarse",
-		Text: "Polls lay so far apart that they decide these times as much as the systems do: each is too long by up to that, and so late may a fault have struck that waits for a share of the content. Use larger contents or slower links, or a shorter disseminate.poll."}
+	f := Finding{Rule: "coarse", Tone: Warn, Title: "Times are coarse",
+		Text: "Polls lay so far apart that they decide these times as much as the systems do: each is too long by up to that, and so late may a fault have struck that waits for a share of the content."}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		gap, at := s.metricOr("resolution"), s.metricOr("time_median")
@@ -439,26 +437,6 @@ func coarsePolls(r *Report) []Finding {
 		}
 		if n > 0 {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: in %d of %s nobody was asked for up to %s, with a median time of %s", s.name(), n, plural(int64(s.Trials), "trial", "trials"), show(most, "s"), show(at, "s")))
-		}
-	}
-	return withEvidence(f)
-}
-
-// busyHarness: what measures must not be what limits.
-func busyHarness(r *Report) []Finding {
-	f := Finding{Rule: "harness-cpu", Tone: Warn, Title: "The harness used much of the machine",
-		Text: fmt.Sprintf("Plimsoll itself used more than %s of the CPUs in these cells, or the emulator of their links more than %s: what they took, the nodes did not have. Poll less often, use fewer nodes or slower links.", percent(harnessLimit), percent(emulatorLimit))}
-	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		var words []string
-		if v := s.metricOr("harness_cpu"); v > harnessLimit {
-			words = append(words, "plimsoll "+percent(v))
-		}
-		if v := s.metricOr("emulator_cpu"); v > emulatorLimit {
-			words = append(words, "the emulator "+percent(v))
-		}
-		if words != nil {
-			f.Evidence = append(f.Evidence, s.name()+": "+list(words)+" of the machine")
 		}
 	}
 	return withEvidence(f)

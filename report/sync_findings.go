@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // Limits from which on something is said of a fresh node's time.
@@ -109,7 +110,7 @@ func fasterThanRate(r *Report) []Finding {
 // bestFound: the best configuration and how sure it is, for each set of conditions.
 func bestFound(r *Report) []Finding {
 	f := Finding{Rule: "best", Tone: Good, Title: "The best configuration found",
-		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Times are geometric means, where trials are missing in the mean of all repetitions, as the figure has them. The gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
+		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Times are geometric means, where trials are missing in the mean of all repetitions, as the figure has them. The gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval (at 99 %) allows for the choice, while the middle promises a little too much where others are close."}
 	for _, t := range r.tunings() {
 		if t.best == nil || t.base == nil || t.best == t.base || len(t.factors) == 0 {
 			continue
@@ -236,7 +237,7 @@ func interactionsFound(r *Report) []Finding {
 // nothingGained: knobs that are known to make no difference to speak of.
 func nothingGained(r *Report) []Finding {
 	f := Finding{Rule: "no-gain", Tone: Neutral, Title: "Knobs that change nothing to speak of",
-		Text: "The whole interval of these lies within " + percent(EffectFloor) + " of no change, on average over the other knobs: leave them as they are. Where one of them depends on another it is named above."}
+		Text: "The whole interval of these lies within " + percent(EffectFloor) + " of no change, on average over the other knobs. Where one of them depends on another it is named above."}
 	for i := range r.Tunings {
 		t := &r.Tunings[i]
 		for j := range t.Effects {
@@ -261,7 +262,7 @@ func (r *Report) knobs(t *Tuning, e *KnobEffect) bool {
 // cannotBeTold: effects that may be large and may be none.
 func cannotBeTold(r *Report) []Finding {
 	f := Finding{Rule: "cannot-tell", Tone: Neutral, Title: "What cannot be told",
-		Text: "The intervals of these reach from no change to one that would matter, or exclude no change only as long as one does not count how many effects were looked at, or are those of the nodes that came to serve alone. More repetitions make them narrower, by the root of their number."}
+		Text: "The intervals of these reach from no change to one that would matter, or exclude no change only as long as one does not count how many effects were looked at, or are those of the nodes that came to serve alone."}
 	for i := range r.Tunings {
 		t := &r.Tunings[i]
 		var pairs []string
@@ -377,7 +378,7 @@ func boundBy(r *Report) []Finding {
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
 		f := limits[s.Bound]
-		if f == nil || !s.Default && !r.isBest(s) || s.Bound == boundWaits && s.metric("box_cpu") > busyMachine {
+		if f == nil || !s.Default && !r.isBest(s) || s.Bound == boundWaits && s.metric("box_cpu") > findings.BusyMachine {
 			continue // who waited for a CPU did not wait for the network
 		}
 		words := fmt.Sprintf("%s: at %s of the line", r.syncName(s), percent(s.metric("line_share")))
@@ -495,7 +496,7 @@ func uselessPeers(r *Report) []Finding {
 // coarseSyncs: a time is as exact as the polls that tell it.
 func coarseSyncs(r *Report) []Finding {
 	f := Finding{Rule: "coarse", Tone: Warn, Title: "Times are coarse",
-		Text: "The polls that tell the times lie far apart for what they measure: a time may be too long by as much, and never too short. A longer chain or a shorter sync.poll mends it."}
+		Text: "The polls that tell the times lie far apart for what they measure: a time may be too long by as much, and never too short."}
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
 		gap, at := s.metric("resolution"), s.metric("sync_time")
@@ -506,27 +507,11 @@ func coarseSyncs(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// busyMachineSync: what limits may be the machine, whoever used it.
-func busyMachineSync(r *Report) []Finding {
-	busy := Finding{Rule: "machine-busy", Tone: Warn, Title: "The machine was the limit",
-		Text: fmt.Sprintf("All CPUs together were busy more than %s of the time in these cells: node, peers, the links' emulator and plimsoll waited for each other and for whatever else ran.", percent(busyMachine))}
-	harness := Finding{Rule: "harness-busy", Tone: Warn, Title: "The harness took part",
-		Text: fmt.Sprintf("Plimsoll used more than %s of the machine's CPU, or the links' emulator more than %s, in these cells.", percent(harnessLimit), percent(emulatorLimit))}
+// busySyncs: what limits may be the machine, whoever used it.
+func busySyncs(r *Report) []Finding {
+	var all []findings.CPUs
 	for i := range r.Syncs {
-		s := &r.Syncs[i]
-		if v := s.metric("box_cpu"); v > busyMachine {
-			words := fmt.Sprintf("%s: %s of the machine in use", r.syncName(s), percent(v))
-			if o := s.metric("others_busy"); !math.IsNaN(o) {
-				words += fmt.Sprintf(", by others %s", percent(o))
-			}
-			busy.Evidence = append(busy.Evidence, words)
-		}
-		if v := s.metric("harness_cpu"); v > harnessLimit {
-			harness.Evidence = append(harness.Evidence, fmt.Sprintf("%s: plimsoll %s", r.syncName(s), percent(v)))
-		}
-		if v := s.metric("emulator_cpu"); v > emulatorLimit {
-			harness.Evidence = append(harness.Evidence, fmt.Sprintf("%s: the emulator %s", r.syncName(s), percent(v)))
-		}
+		all = append(all, r.Syncs[i].cell.cpus(r.syncName(&r.Syncs[i])))
 	}
-	return withEvidence(busy, harness)
+	return findings.Busy(all)
 }
