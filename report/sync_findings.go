@@ -19,6 +19,9 @@ const (
 	coarseSync = coarse
 	// A replay of more than so many times the time of the sync was disturbed.
 	overReplay = 1.1
+	// A warning must not stand in one of a hundred runs in which no knob does anything;
+	// the table of effects shows those at 5 %.
+	warnAlpha = 0.01
 	// From so many times the chain's bytes on the link on, it is said.
 	carriedMuch = 1.2
 )
@@ -208,12 +211,12 @@ func givenWords(what, other string, knob bool, with [2]Ratio) string {
 // interactionsFound: what two do together that neither does alone.
 func interactionsFound(r *Report) []Finding {
 	f := Finding{Rule: "interactions", Tone: Warn, Title: "Knobs that depend on each other",
-		Text: "What these gain depends on where the other stands: measured one at a time, from one default, they would promise something else. Shown are pairs whose ratio of ratios differs from 1, corrected for all effects that were looked at."}
+		Text: "What these gain depends on where the other stands: measured one at a time, from one default, they would promise something else. Shown are pairs whose ratio of ratios differs from 1, at 1 % corrected for all effects that were looked at."}
 	for i := range r.Tunings {
 		t := &r.Tunings[i]
 		for j := range t.Effects {
 			e := &t.Effects[j]
-			if !e.interaction() || !e.Shown || e.small() {
+			if !e.interaction() || !e.Shown || e.small() || !(e.PHolm <= warnAlpha) {
 				continue
 			}
 			words := e.name() + ": " + e.words()
