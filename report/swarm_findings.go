@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,8 +17,6 @@ const (
 	// A trial may be this much faster than its load line beyond the tolerance of the
 	// link: a bucket lets a first burst through, and the line's rates are rounded.
 	lineSlack = 0.02
-	// Below this share of the load line something else than the links decides.
-	farBelowFluid = 0.5
 	// TCP/IP headers and acknowledgements are some 6 % on frames of 1500 bytes.
 	muchOverhead   = 1.25
 	muchDuplicates = 1.10
@@ -35,8 +32,6 @@ const (
 	coarse = 0.10
 	// In one trial a gap of this share is worth a word, whatever the others had.
 	blind = 0.25
-	// A link that carries this share of its rate, pauses included, is full.
-	fullLink = 0.85
 )
 
 // unfinishedFound: who never got everything, and why. In cells with faults that
@@ -180,78 +175,16 @@ func fasterThanLine(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// farBelowLine: the links had more to give, or all but one of them.
-func farBelowLine(r *Report) []Finding {
-	f := Finding{Rule: "below-line", Tone: Neutral, Title: "The links are not the limit",
-		Text: "The last leecher took more than twice as long as the links need, no seeder's link was full and the machine had time left. What limits is elsewhere: the protocol's own waiting, its window, how it chooses whom to send to, or a process that cannot use more than one CPU."}
-	one := Finding{Rule: "one-link-full", Tone: Neutral, Title: "A seeder's link is the limit",
-		Text: "The last leecher took more than twice as long as all links together need, while that of a seeder was nearly full: much went out of it that others could have passed on."}
-	cpus, _ := strconv.ParseFloat(r.environment("cpu.count"), 64)
-	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		m, ok := s.cell.Metrics["line_share"]
-		if !ok || m.Median >= farBelowFluid || !s.calm() || r.passesNothingOn(s) || s.metricOr("box_cpu") > findings.BusyMachine {
-			continue
-		}
-		words := fmt.Sprintf("%s: the last leecher at %s of the load line", s.name(), percent(float64(m.Median)))
-		full, known := s.seederLink()
-		if known {
-			words += fmt.Sprintf(", the busiest seeder's link %s full", percent(full))
-		}
-		if busy, known := s.busyCPUs(); known {
-			words += fmt.Sprintf(", its nodes kept %s CPUs busy", digits(busy, 2))
-			if cpus > 0 {
-				words += fmt.Sprintf(" of %g", cpus)
-			}
-		}
-		if known && full > fullLink {
-			one.Evidence = append(one.Evidence, words)
-		} else {
-			f.Evidence = append(f.Evidence, words)
-		}
-	}
-	return withEvidence(one, f)
-}
-
-// seederLink is how full the link of the seeder that sent most was until the last
-// leecher was done, as a share of its rate, headers included; the median over the
-// trials.
-func (s *Swarm) seederLink() (float64, bool) {
-	rate := float64(s.cell.plan.Link.Rate)
-	if up := float64(s.cell.plan.Disseminate.Up); up > 0 {
-		rate = up
-	}
-	var all []float64
-	for _, t := range s.trials {
-		most := 0.0
-		for _, n := range t.nodes {
-			if n.seeder && n.sent > most { // false for NaN
-				most = n.sent
-			}
-		}
-		if took := t.last() - t.release; took > 0 && rate > 0 && most > 0 {
-			all = append(all, most*8/took/rate)
-		}
-	}
-	return middle(all), len(all) > 0
-}
-
-// busySwarms: what limits a swarm may be the machine that it is on, whoever used
-// it; a limit on others that is switched off says nothing of it.
-func busySwarms(r *Report) []Finding {
+// busyHarness: what measures must not be what limits.
+func busyHarness(r *Report) []Finding {
 	var all []findings.CPUs
 	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		c := s.cell.cpus(s.name())
-		if m, ok := s.cell.Metrics["line_share"]; ok && s.calm() {
-			c.More = fmt.Sprintf("the last leecher at %s of the load line", percent(float64(m.Median)))
-		}
-		all = append(all, c)
+		all = append(all, r.Swarms[i].cell.cpus(r.Swarms[i].name()))
 	}
-	return findings.Busy(all)
+	return findings.Harness(all)
 }
 
-// cpus are who had the machine's CPUs in a cell.
+// cpus are what measures used of the machine's CPUs in a cell.
 func (c *Cell) cpus(where string) findings.CPUs {
 	median := func(key string) float64 {
 		if m, ok := c.Metrics[key]; ok {
@@ -259,7 +192,7 @@ func (c *Cell) cpus(where string) findings.CPUs {
 		}
 		return math.NaN()
 	}
-	return findings.CPUs{Where: where, Machine: median("box_cpu"), Others: median("others_busy"), Harness: median("harness_cpu"), Emulator: median("emulator_cpu")}
+	return findings.CPUs{Where: where, Harness: median("harness_cpu"), Emulator: median("emulator_cpu")}
 }
 
 // passesNothingOn: the leechers of the raw baseline only take; it cannot reach
@@ -271,23 +204,6 @@ func (r *Report) passesNothingOn(s *Swarm) bool {
 		}
 	}
 	return false
-}
-
-// busyCPUs is how many CPUs the nodes of the middle trial kept busy.
-func (s *Swarm) busyCPUs() (float64, bool) {
-	var all []float64
-	for _, t := range s.trials {
-		sum, known := 0.0, false
-		for _, n := range t.nodes {
-			if !math.IsNaN(n.cpu) {
-				sum, known = sum+n.cpu, true
-			}
-		}
-		if d := t.end - t.release; known && d > 0 {
-			all = append(all, sum/d)
-		}
-	}
-	return middle(all), len(all) > 0
 }
 
 // wasteful: bytes that were paid for and brought nothing.

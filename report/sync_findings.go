@@ -371,38 +371,6 @@ func (r *Report) isBest(s *Synced) bool {
 	return false
 }
 
-// boundBy: what the time of the default and of the best is made of.
-func boundBy(r *Report) []Finding {
-	limits := map[string]*Finding{
-		boundLink:    {Rule: "link-bound", Tone: Neutral, Title: "Bound by the link", Text: "The chain came nearly as fast as the links carry it: here a faster node would not be faster."},
-		boundCompute: {Rule: "compute-bound", Tone: Neutral, Title: "Bound by validation", Text: "The chain came nearly as fast as the node validates it from a local file: here a faster link or more peers would not help."},
-		boundWaits:   {Rule: "node-waits", Tone: Neutral, Title: "The node waits", Text: fmt.Sprintf("Below %s of the load line neither the links nor the node's own work explain the time: what is left is waiting: for the first block, for round trips between batches, for peers that do not answer, for a disk.", percent(farBelow))},
-	}
-	for i := range r.Syncs {
-		s := &r.Syncs[i]
-		f := limits[s.Bound]
-		if f == nil || !s.Default && !r.isBest(s) || s.Bound == boundWaits && s.metric("box_cpu") > findings.BusyMachine {
-			continue // who waited for a CPU did not wait for the network
-		}
-		words := fmt.Sprintf("%s: at %s of the line", r.syncName(s), percent(s.metric("line_share")))
-		if s.NetLineShare.Known() && s.NetLineShare <= 1 {
-			words += fmt.Sprintf(", after the first block at %s", percent(float64(s.NetLineShare)))
-		}
-		var lines []string
-		if v := s.metric("link_line"); !math.IsNaN(v) {
-			lines = append(lines, "links "+show(v, "s"))
-		}
-		if v := s.metric("replay"); !math.IsNaN(v) {
-			lines = append(lines, "replay "+show(v, "s"))
-		}
-		if v := s.metric("sync_time"); !math.IsNaN(v) {
-			lines = append(lines, "took "+show(v, "s"))
-		}
-		f.Evidence = append(f.Evidence, words+" ("+strings.Join(lines, ", ")+")")
-	}
-	return withEvidence(*limits[boundWaits], *limits[boundCompute], *limits[boundLink])
-}
-
 // slowReplays: a replay that others disturbed is no bound.
 func slowReplays(r *Report) []Finding {
 	f := Finding{Rule: "replay-disturbed", Tone: Warn, Title: "Faster than the replay",
@@ -510,11 +478,11 @@ func coarseSyncs(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// busySyncs: what limits may be the machine, whoever used it.
-func busySyncs(r *Report) []Finding {
+// busyHarnessSync: what measures must not be what limits.
+func busyHarnessSync(r *Report) []Finding {
 	var all []findings.CPUs
 	for i := range r.Syncs {
 		all = append(all, r.Syncs[i].cell.cpus(r.syncName(&r.Syncs[i])))
 	}
-	return findings.Busy(all)
+	return findings.Harness(all)
 }

@@ -19,9 +19,7 @@ func trust() Group {
 			"See the table of links for what was off; a slower link, or a quieter machine, is easier to emulate."},
 		{"box-busy", nil, []Tone{Warn}, "Trials that are invalid because other processes took CPU time.", "Beyond limits.others.",
 			"Run again on a quiet machine before believing small differences."},
-		{"machine-busy", []string{disseminate, syncing}, []Tone{Warn}, "Cells in which the machine's CPUs were used up, whoever used them.", "The median over trials is above 90 %: hardly anything is left to wait for but a CPU.",
-			"Use fewer nodes or slower links, or a quieter or larger machine; limits.others makes trials invalid in which others used much of it."},
-		{"harness-busy", []string{disseminate, syncing}, []Tone{Warn}, "Cells in which what measures used much of the machine, though it had time left.", "Plimsoll above 5 % of all CPUs, or the links' emulator above 50 %, in the median over trials. Where the machine was the limit, `machine-busy` says who used it.",
+		{"harness-busy", []string{disseminate, syncing}, []Tone{Warn}, "Cells in which what measures used much of the machine.", "Plimsoll above 5 % of all CPUs, or the links' emulator above 50 %, in the median over trials.",
 			"Poll less often, or use fewer nodes or slower links."},
 		{"partial-faults", []string{disseminate}, []Tone{Warn}, "Cells whose trials did not all have the whole fault.", "One trial in which a fault did not come, or was not undone, before the last leecher was done.",
 			"Let the fault come earlier or last for less long, or use a larger content."},
@@ -84,23 +82,31 @@ func served() Group {
 }
 
 func limits() Group {
-	return Group{"What limits", "Where the time goes: the link, the CPU, or waiting.", []Rule{
-		{"cpu-bound", []string{retrieve}, []Tone{Warn}, "Cells far below the load line whose CPUs are used up.", "Below 70 % of the line; system and generator together kept 85 % of the CPUs busy, or the system one CPU (0.9 to 1.1), as one thread does.",
-			"Profile the server; give it more CPUs or threads and see whether throughput follows."},
-		{"waiting", []string{retrieve}, []Tone{Neutral}, "Cells far below the load line whose CPUs are not used up.", "Below 70 % of the line, and not `cpu-bound`: what is left is waiting.",
-			"Vary the round trip (link.delay) and the concurrency: the one that moves it is the one it waits for. Longer trials and connections that are kept leave less to TCP's start."},
-		{"link-bound", []string{retrieve, syncing}, []Tone{Neutral}, "Cells near the load line: a faster system would not be faster here.", "`retrieve`: within 15 % of the line. `sync`: the chain came at 70 % of what the links carry, or nearer.",
-			"To tell systems apart, use a faster link."},
-		{"compute-bound", []string{syncing}, []Tone{Neutral}, "Nodes that are nearly as fast as they validate the same blocks from a local file.", "At 70 % of the replay's line or nearer, where that is the longer one.",
-			"A faster CPU or fewer parts that follow the chain help; peers and links do not."},
-		{"node-waits", []string{syncing}, []Tone{Neutral}, "Nodes whose time neither links nor their own work explain.", "Below 70 % of the line.",
-			"Vary peers, timeouts and the number of blocks in a request: what moves the time is what it waits for."},
+	// What shows it is the same test for all limits.
+	bounded := []string{retrieve, overhead, disseminate, syncing}
+	shown := " One-sided test over a cell's trials at 5 %, corrected for all cells and quantities."
+	return Group{"What limits", "What would have to be faster for a cell to be: the link, round trips, a CPU, a disk; or nothing that was measured.", []Rule{
+		{"machine-busy", bounded, []Tone{Warn}, "Cells in which the machine's CPUs were used up, whoever used them.", "Shown to be above 85 % of all CPUs." + shown,
+			"Use fewer nodes or connections, slower links, or a quieter or larger machine; limits.others makes trials invalid in which others used much of it."},
+		{"cpu-bound", bounded, []Tone{Warn}, "Systems whose busiest process keeps just one CPU busy, as much as one thread can have.", "Shown to be between 0.9 and 1.1 CPUs." + shown,
+			"Look at where that process spends its time (a profile), and for a setting by which it uses more than one thread."},
+		{"disk-bound", bounded, []Tone{Warn}, "Cells in which somebody waited for storage most of the time.", "Shown to be more than 50 % of the time: without it a cell could be twice as fast." + shown,
+			"Repeat with the store in memory or on a faster disk: if the time stays, something else waited."},
+		{"compute-bound", []string{syncing}, []Tone{Neutral}, "Nodes whose time is nearly that of the same work from a local file.", "Shown to be above 85 % of the time." + shown,
+			"A faster CPU or disk, or settings that change the work itself; peers and links do not help."},
+		{"one-link-full", []string{disseminate}, []Tone{Neutral}, "Swarms that wait for the link of one node while all links together had more to give.", "The busiest sender's link above 85 % of its rate, and the cell below 70 % of its line." + shown,
+			"More seeders, a faster link for this one, or settings by which others pass on sooner."},
+		{"rtt-bound", bounded, []Tone{Neutral}, "Cells whose time is mostly round trips that follow one another.", "Shown to be more than 50 % of the time." + shown,
+			"Keep connections, ask for more at once (pipelining, larger segments, more connections), or measure nearer to the server."},
+		{"link-bound", bounded, []Tone{Neutral}, "Cells near the load line: a faster system would not be faster on this link.", "Shown to be above 85 % of the line, and not above 110 %, where the line is wrong." + shown,
+			"Use a faster link, fewer bytes or fewer round trips; to compare systems, compare them where they are not at the line."},
+		{"waiting", bounded, []Tone{Neutral}, "Cells far below the load line that nothing which was measured limits.", "Shown to be below 70 % of the line, and every quantity that was measured below its own threshold.",
+			"Vary the round trip (link.delay) and the concurrency: what grows with the one waits for answers, what shrinks with the other waits for its turn."},
+		{"knee", []string{retrieve, overhead}, []Tone{Warn}, "The concurrency from which on more at once is slower, by the universal scalability law.", "Four levels or more at which neither link nor generator is the limit; throughput at the highest level is shown to be below the best at 1 %, corrected for all curves.",
+			"Offer no more than N* at once (a queue or a limit on connections in front of the system), and look for what all operations share: a lock, a disk, memory for each."},
+		{"no-knee", []string{retrieve, overhead}, []Tone{Neutral}, "Systems of which no knee was seen.", "Four levels or more of concurrency, and no fall of throughput is shown: no promise for more at once.", "Measure with more at once, and where the link is full with a faster one."},
 		{"replay-disturbed", []string{syncing}, []Tone{Warn}, "Nodes that were faster than their own work from a local file.", "1.1 times as fast: the replay was disturbed, and is no line.",
 			"Run again on a quiet machine."},
-		{"below-line", []string{disseminate}, []Tone{Neutral}, "Swarms whose links had more to give.", "The last leecher took twice the fluid bound or longer, no seeder's link was full (85 %), and the machine had time left.",
-			"Vary the round trip and the number of connections; see what CPU the busiest node used."},
-		{"one-link-full", []string{disseminate}, []Tone{Neutral}, "Swarms that wait for the link of one seeder.", "The last leecher took twice the fluid bound or longer, while a seeder's link carried more than 85 % of its rate.",
-			"Add seeders, or look for why leechers do not pass on what they have."},
 		{"beyond-line", []string{disseminate, syncing}, []Tone{Bad}, "Trials that were faster than their links can be.", "By more than the link's tolerance and 2 %: a link was not what it should be, bytes went another way, or the measurement is wrong.",
 			"See the table of links, and what else connects the nodes; do not use these trials."},
 		{"short-trials", []string{retrieve}, []Tone{Neutral}, "Closed-loop trials so short that what their end cuts off matters.", "Fewer than ten requests of each connection in a trial: throughput then moves in steps of a request.",
@@ -111,7 +117,7 @@ func limits() Group {
 func differences() Group {
 	return Group{"The goal", "What the scenario `disseminate` was asked to decide.", []Rule{
 		{"goal-missed", []string{disseminate}, []Tone{Bad}, "Cells that are slower than the goal allows (disseminate.gate).", "The whole interval of the ratio to the baseline lies beyond the goal, or the system never came to the end.",
-			"See in the figure of the spread where the time goes; `below-line` and `one-link-full` say what limits."},
+			"See in the figure of the spread where the time goes; `one-link-full`, `waiting` and their like say what limits."},
 		{"goal-met-unfinished", []string{disseminate}, []Tone{Warn}, "Cells that meet the goal by those who got everything, while others did not.", "One leecher that did not get everything.",
 			"See `leechers-unfinished` first."},
 		{"goal-open", []string{disseminate}, []Tone{Neutral}, "Cells whose trials do not decide the goal.", "The goal lies within the interval, or there is no interval.",
