@@ -81,9 +81,9 @@ func (l *levelTruth) obs() []LevelObs {
 	return all
 }
 
-// experiments are simulated of each kind: 750 trials are foretold, of which 95 %
+// levelExperiments are simulated of each kind: 750 trials are foretold, of which 95 %
 // are 712 ± 6, and 250 to 1,500 cells.
-const experiments = 250
+const levelExperiments = 250
 
 func powerLaw(at []float64) float64 {
 	n, s := math.Log(at[0]), math.Log(at[1])
@@ -107,7 +107,7 @@ func TestLevelPredictionsCoverWhatTheySay(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.factors, c.law, c.rng = spreadFactors, powerLaw, rand.New(rand.NewPCG(5, 8))
 			trials, in, refused, cells, inside := 0, 0, 0, 0, 0
-			for i := range experiments {
+			for i := range levelExperiments {
 				m, err := FitLevels(c.factors, c.obs())
 				if err != nil {
 					t.Fatal(err)
@@ -140,8 +140,8 @@ func TestLevelPredictionsCoverWhatTheySay(t *testing.T) {
 			if share < c.least || share > c.most || held < c.least || held > c.most {
 				t.Errorf("%.3f of trials and %.3f of held-out cells lie in their intervals of 95 %%", share, held)
 			}
-			if refused > 3*experiments/20 {
-				t.Errorf("%d of %d were refused", refused, 3*experiments)
+			if refused > 3*levelExperiments/20 {
+				t.Errorf("%d of %d were refused", refused, 3*levelExperiments)
 			}
 		})
 	}
