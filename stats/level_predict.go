@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // LevelFactor is one thing that the cells of a [LevelModel] differ in.
@@ -175,7 +173,7 @@ func (m *LevelModel) Predict(at []float64, trials int, conf float64) Interval {
 	if err := m.Supports(at); err != nil {
 		return unknown(m.Trials, err.Error())
 	}
-	return m.fit.predict(at, trials, true, conf)
+	return m.fit.predict(m.fit.row(at), trials, true, conf)
 }
 
 // LevelHeldOut is a cell beside what the model of all others gives for it.
@@ -212,13 +210,7 @@ func (m *LevelModel) HoldOut(conf float64) []LevelHeldOut {
 			values = append(values, o.Value)
 		}
 		h := LevelHeldOut{Cell: id, Trials: len(own), Value: Median(values)}
-		at := make([]float64, len(m.factors))
-		for f, l := range own[0].Levels {
-			at[f] = float64(l)
-			if m.factors[f].Numbers != nil {
-				at[f] = m.factors[f].Numbers[l]
-			}
-		}
+		at := m.place(own[0].Levels)
 		others := &LevelModel{factors: m.factors, form: m.form, obs: slices.DeleteFunc(slices.Clone(m.obs), func(o LevelObs) bool { return o.Cell == id })}
 		others.Cells, others.Trials = m.Cells-1, len(others.obs)
 		others.fit = others.fitAs(m.form, others.obs)
@@ -232,7 +224,7 @@ func (m *LevelModel) HoldOut(conf float64) []LevelHeldOut {
 			h.Median = unknown(len(others.obs), reason)
 			h.Trial = h.Median
 		} else {
-			h.Median, h.Trial = others.fit.predict(at, h.Trials, false, conf), others.fit.predict(at, 1, false, conf)
+			h.Median, h.Trial = others.fit.predict(others.fit.row(at), h.Trials, false, conf), others.fit.predict(others.fit.row(at), 1, false, conf)
 		}
 		for _, v := range values {
 			if h.Trial.Bounded() && h.Trial.Contains(v) {
@@ -246,21 +238,12 @@ func (m *LevelModel) HoldOut(conf float64) []LevelHeldOut {
 
 // levelFit is a form fitted to trials.
 type levelFit struct {
-	*linearFit
+	*cellFit
 	factors []LevelFactor
 	form    levelForm
 	seen    [][]int     // levels of each factor that have trials
 	middle  []float64   // of the logarithms of each factor's numbers
-	terms   []levelTerm // of each column, blocks excluded
-	blocks  int         // how many
-	first   int         // the first column that is none of a block
-	pure    *linearFit  // a number for each cell
-	cells   int
-	each    float64 // trials per cell, harmonic mean
-	left    int     // degrees of freedom of the misfit
-	p       float64 // of no misfit
-	own     float64 // variance of the misfit
-	scatter float64 // variance between blocks
+	terms   []levelTerm // of each column after those of the blocks
 }
 
 // levelTerm is a product of one or two parts.
@@ -271,27 +254,13 @@ type levelPart struct{ factor, power, level int }
 
 func (m *LevelModel) fitAs(form levelForm, obs []LevelObs) *levelFit {
 	f := &levelFit{factors: m.factors, form: form, seen: make([][]int, len(m.factors)), middle: make([]float64, len(m.factors))}
-	index, trials := map[int]int{}, map[int]float64{}
-	blocks := map[int]int{}
 	for _, o := range obs {
 		for k, l := range o.Levels {
 			if at, there := slices.BinarySearch(f.seen[k], l); !there {
 				f.seen[k] = slices.Insert(f.seen[k], at, l)
 			}
 		}
-		if _, there := index[o.Cell]; !there {
-			index[o.Cell] = len(index)
-		}
-		trials[o.Cell]++
-		if _, there := blocks[o.Block]; !there {
-			blocks[o.Block] = len(blocks)
-		}
 	}
-	f.cells, f.blocks = len(index), len(blocks)
-	for _, n := range trials {
-		f.each += 1 / n
-	}
-	f.each = float64(f.cells) / f.each
 	for k := range m.factors {
 		if f.smooth(k) {
 			for _, l := range f.seen[k] {
@@ -300,49 +269,28 @@ func (m *LevelModel) fitAs(form levelForm, obs []LevelObs) *levelFit {
 		}
 	}
 	f.build()
-	y := make([]float64, len(obs))
-	columns := [][]float64{}
-	constant := make([]float64, len(obs))
+	trials := make([]cellTrial, len(obs))
 	for i, o := range obs {
-		y[i], constant[i] = math.Log(o.Value), 1
-	}
-	columns = append(columns, constant)
-	for b := 1; b < f.blocks; b++ {
-		column := make([]float64, len(obs))
-		for i, o := range obs {
-			column[i] = deviation(blocks[o.Block], b, f.blocks)
-		}
-		columns = append(columns, column)
-	}
-	common := slices.Clone(columns)
-	f.first = len(columns)
-	at := make([]float64, len(m.factors))
-	for _, t := range f.terms {
-		column := make([]float64, len(obs))
-		for i, o := range obs {
-			for k, l := range o.Levels {
-				at[k] = float64(l)
-				if m.factors[k].Numbers != nil {
-					at[k] = m.factors[k].Numbers[l]
-				}
-			}
-			column[i] = f.value(t, at)
-		}
-		columns = append(columns, column)
-	}
-	f.linearFit = fitLinear(columns, y)
-	for range len(index) - 1 {
-		common = append(common, make([]float64, len(obs)))
-	}
-	for i, o := range obs {
-		if k := index[o.Cell]; k > 0 {
-			common[f.first+k-1][i] = 1
+		at := m.place(o.Levels)
+		trials[i] = cellTrial{cell: o.Cell, block: o.Block, log: math.Log(o.Value)}
+		for _, t := range f.terms {
+			trials[i].row = append(trials[i].row, f.value(t, at))
 		}
 	}
-	f.pure = fitLinear(common, y)
-	f.test()
-	f.scatter = f.between()
+	f.cellFit = fitCells(trials)
 	return f
+}
+
+// place is what a cell's levels are in the terms.
+func (m *LevelModel) place(levels []int) []float64 {
+	at := make([]float64, len(levels))
+	for k, l := range levels {
+		at[k] = float64(l)
+		if m.factors[k].Numbers != nil {
+			at[k] = m.factors[k].Numbers[l]
+		}
+	}
+	return at
 }
 
 // smooth reports whether a factor is in the model by its logarithm.
@@ -473,84 +421,4 @@ func (f *levelFit) name(column int) string {
 		names = append(names, f.factors[p.factor].Name)
 	}
 	return strings.Join(names, " × ")
-}
-
-// test compares the model with one number for each cell (the F test of lack of
-// fit: Draper and Smith, Applied Regression Analysis, 3rd ed., 1998, §2.1).
-func (f *levelFit) test() {
-	f.p = math.NaN()
-	f.left = f.freedom - f.pure.freedom
-	if f.left <= 0 || f.pure.freedom == 0 {
-		return
-	}
-	noise := max(f.pure.squares/float64(f.pure.freedom), negligible*negligible)
-	more := max(f.squares-f.pure.squares, 0) / float64(f.left)
-	f.p = distuv.F{D1: float64(f.left), D2: float64(f.pure.freedom)}.Survival(more / noise)
-	f.own = max(more-noise, 0) / f.each
-}
-
-func (f *levelFit) rejected() bool { return f.p < rejectLevel }
-
-func (f *levelFit) misfit() float64 { return math.Expm1(math.Sqrt(f.own)) }
-
-// between is the variance of what blocks differ by, that of the noise within
-// them taken off.
-func (f *levelFit) between() float64 {
-	if f.blocks < 2 || f.pure.freedom == 0 {
-		return 0
-	}
-	noise := f.pure.squares / float64(f.pure.freedom)
-	sum, squares, of := 0.0, 0.0, 0.0
-	for b := range f.blocks {
-		c := make([]float64, len(f.pure.columns))
-		for j := 1; j < f.blocks; j++ {
-			c[j] = deviation(b, j, f.blocks)
-		}
-		w := f.pure.weights(c)
-		v := dot(w, f.y)
-		sum += v
-		squares += v * v
-		of += dot(w, w) * noise
-	}
-	n := float64(f.blocks)
-	return max((squares-sum*sum/n-of)/(n-1), 0)
-}
-
-// predict is the value at a place that the model supports; elsewhere tells
-// whether the trials are of other blocks.
-func (f *levelFit) predict(at []float64, trials int, elsewhere bool, conf float64) Interval {
-	student := func(freedom float64) float64 {
-		return distuv.StudentsT{Sigma: 1, Nu: max(freedom, 1)}.Quantile((1 + conf) / 2)
-	}
-	row := f.row(at)
-	w := f.weights(row)
-	mid := dot(w, f.y)
-	noise := f.pure.squares / float64(f.pure.freedom)
-	// Trials of one cell share its misfit, so it does not shrink with their number.
-	se, freedom, ok := f.error(w)
-	if !ok {
-		return unknown(len(f.y), "no trial is left to tell the noise from")
-	}
-	if simple := math.Sqrt(dot(w, w) * (noise + f.own*f.each)); simple > se {
-		se = simple
-		freedom = float64(f.pure.freedom)
-		if f.own > 0 {
-			freedom = float64(f.left)
-		}
-	}
-	parts := []float64{student(freedom) * se, 0, student(float64(f.pure.freedom)) * math.Sqrt(noise*medianVariance(trials)), 0}
-	if f.own > 0 {
-		parts[1] = student(float64(f.left)) * math.Sqrt(f.own)
-	}
-	if elsewhere && f.blocks > 1 {
-		parts[3] = student(float64(f.blocks-1)) * math.Sqrt(f.scatter*(medianVariance(trials)+1/float64(f.blocks)))
-	}
-	reach := 0.0
-	for _, p := range parts {
-		reach = math.Hypot(reach, p)
-	}
-	if reach > math.Log(widest) {
-		return unknown(len(f.y), fmt.Sprintf("the interval would reach beyond a factor of %d: the fit says next to nothing here", widest))
-	}
-	return Interval{Mid: math.Exp(mid), Lo: math.Exp(mid - reach), Hi: math.Exp(mid + reach), Conf: conf, N: len(f.y)}
 }
