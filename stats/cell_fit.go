@@ -125,33 +125,37 @@ func (f *cellFit) between() float64 {
 
 // reach is how far, on the logarithmic scale, the median of so many trials of a
 // cell may lie from its place on the model; elsewhere tells whether they are of
-// other blocks. NaN: the trials do not tell. The parts are independent: the
-// error of the parameters, the misfit of the cell, its trials and their blocks,
-// each with the degrees of freedom that it is known with.
+// other blocks. NaN: the trials do not tell. Its variance is the sum of those of
+// the parameters, of the misfit of the cell, of its trials and of their blocks,
+// each known with degrees of freedom of its own (Satterthwaite 1946).
 func (f *cellFit) reach(row []float64, trials int, elsewhere bool, conf float64) float64 {
-	student := func(freedom float64) float64 {
-		return distuv.StudentsT{Sigma: 1, Nu: max(freedom, 1)}.Quantile((1 + conf) / 2)
-	}
 	w := f.weights(row)
 	se, freedom, ok := f.error(w)
 	if !ok || f.pure.freedom == 0 {
 		return math.NaN()
 	}
+	sum, spread := 0.0, 0.0
+	add := func(variance, freedom float64) {
+		sum += variance
+		spread += variance * variance / freedom
+	}
+	pure := float64(f.pure.freedom)
+	add(f.noise()*medianVariance(trials), pure)
 	// Trials of one cell share its misfit, which does not shrink with their number.
-	if shared := math.Sqrt(dot(w, w) * (f.noise() + f.own*f.each)); shared > se {
-		se, freedom = shared, float64(f.pure.freedom)
-		if f.own > 0 {
-			freedom = float64(f.left)
-		}
-	}
-	reach := math.Hypot(student(freedom)*se, student(float64(f.pure.freedom))*math.Sqrt(f.noise()*medianVariance(trials)))
 	if f.own > 0 {
-		reach = math.Hypot(reach, student(float64(f.left))*math.Sqrt(f.own))
+		if shared := dot(w, w) * (f.noise() + f.own*f.each); shared > se*se {
+			se, freedom = math.Sqrt(shared), float64(f.left)
+		}
+		add(f.own, float64(f.left))
 	}
+	add(se*se, freedom)
 	if elsewhere && f.blocks > 1 {
-		reach = math.Hypot(reach, student(float64(f.blocks-1))*math.Sqrt(f.scatter*(medianVariance(trials)+1/float64(f.blocks))))
+		add(f.scatter*(medianVariance(trials)+1/float64(f.blocks)), float64(f.blocks-1))
 	}
-	return reach
+	if sum == 0 {
+		return 0
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: max(sum*sum/spread, 1)}.Quantile((1+conf)/2) * math.Sqrt(sum)
 }
 
 // predict is the value at a row of the columns, blocks excluded from what it is at.
