@@ -24,6 +24,7 @@ func retrieveLens() lens {
 		rules:   []rule{shortTrials, whatBounds},
 		answers: (*Report).comparisons,
 		draw:    (*Report).drawRetrieve,
+		predict: retrievePredictor{},
 	}
 }
 

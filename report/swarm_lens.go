@@ -33,6 +33,7 @@ func disseminateLens() lens {
 		sections:   (*Report).swarmSections,
 		textTables: (*Report).swarmTexts,
 		loadLine:   (*Report).fluidWords,
+		predict:    swarmPredictor{},
 	}
 }
 

@@ -30,6 +30,7 @@ func syncLens() lens {
 		sections:   (*Report).syncSections,
 		textTables: (*Report).syncTexts,
 		loadLine:   (*Report).syncLineWords,
+		predict:    syncPredictor{},
 	}
 }
 
