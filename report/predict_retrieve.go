@@ -20,6 +20,7 @@ func (retrievePredictor) whole(r *Report, e *experiment.Experiment, asked []Fact
 }
 
 func (retrievePredictor) models(r *Report, in *input, e *experiment.Experiment) []predictive {
+	r.keepChecks(in)
 	line := r.requestLine()
 	var all []predictive
 	for _, s := range r.Systems {

@@ -19,23 +19,28 @@ type cellTrial struct {
 // noise.
 type cellFit struct {
 	*linearFit
-	first   int        // the first column after those of the blocks
-	blocks  int        // how many
-	pure    *linearFit // a number for each cell
-	each    float64    // trials per cell, harmonic mean
-	left    int        // degrees of freedom of the misfit
-	p       float64    // of no misfit; NaN: not tested
-	own     float64    // variance of the misfit
-	scatter float64    // variance between blocks
+	first  int // the first column after those of the blocks
+	blocks int // how many
+	pure   pureFit
+	each   float64 // trials per cell, harmonic mean
+	left   int     // degrees of freedom of the misfit
+	p      float64 // of no misfit; NaN: not tested
+	own    float64 // variance of the misfit
 }
 
-func fitCells(trials []cellTrial) *cellFit {
-	f := &cellFit{}
-	cells, repeated, blocks := map[int]int{}, map[int]float64{}, map[int]int{}
+// pureFit has a number for each cell and each block: what is left is noise.
+type pureFit struct {
+	residual []float64 // of each trial
+	squares  float64
+	freedom  int
+	scatter  float64 // variance between blocks, that of the noise taken off
+}
+
+// fitCells fits trials, given what is left of them beside their cells.
+func fitCells(trials []cellTrial, pure pureFit) *cellFit {
+	f := &cellFit{pure: pure}
+	repeated, blocks := map[int]float64{}, map[int]int{}
 	for _, t := range trials {
-		if _, there := cells[t.cell]; !there {
-			cells[t.cell] = len(cells)
-		}
 		repeated[t.cell]++
 		if _, there := blocks[t.block]; !there {
 			blocks[t.block] = len(blocks)
@@ -45,7 +50,7 @@ func fitCells(trials []cellTrial) *cellFit {
 	for _, n := range repeated {
 		f.each += 1 / n
 	}
-	f.each = float64(len(cells)) / f.each
+	f.each = float64(len(repeated)) / f.each
 	y := make([]float64, len(trials))
 	column := func(of func(t cellTrial) float64) []float64 {
 		c := make([]float64, len(trials))
@@ -54,29 +59,114 @@ func fitCells(trials []cellTrial) *cellFit {
 		}
 		return c
 	}
-	common := [][]float64{column(func(cellTrial) float64 { return 1 })}
+	columns := [][]float64{column(func(cellTrial) float64 { return 1 })}
 	for b := 1; b < f.blocks; b++ {
-		common = append(common, column(func(t cellTrial) float64 { return deviation(blocks[t.block], b, f.blocks) }))
+		columns = append(columns, column(func(t cellTrial) float64 { return deviation(blocks[t.block], b, f.blocks) }))
 	}
-	columns, each := common[:f.first:f.first], common[:f.first:f.first]
 	for i, t := range trials {
 		y[i] = t.log
 	}
 	for j := range trials[0].row {
 		columns = append(columns, column(func(t cellTrial) float64 { return t.row[j] }))
 	}
-	for k := 1; k < len(cells); k++ {
-		each = append(each, column(func(t cellTrial) float64 {
-			if cells[t.cell] == k {
-				return 1
-			}
-			return 0
-		}))
-	}
-	f.linearFit, f.pure = fitLinear(columns, y), fitLinear(each, y)
+	f.linearFit = fitLinear(columns, y)
 	f.test()
-	f.scatter = f.between()
 	return f
+}
+
+// enoughRounds is how often the means of cells and of blocks are taken off each
+// other at most; once is enough where each block has each cell.
+const enoughRounds = 500
+
+// fitPure takes off the means of cells and of blocks until none is left.
+func fitPure(trials []cellTrial) pureFit {
+	f := pureFit{residual: make([]float64, len(trials))}
+	cells, blocks := map[int][]int{}, map[int][]int{}
+	for i, t := range trials {
+		f.residual[i] = t.log
+		cells[t.cell], blocks[t.block] = append(cells[t.cell], i), append(blocks[t.block], i)
+	}
+	effects := map[int]float64{}
+	for range enoughRounds {
+		most := 0.0
+		for _, own := range cells {
+			f.level(own)
+		}
+		for b, own := range blocks {
+			by := f.level(own)
+			effects[b] += by
+			most = max(most, math.Abs(by))
+		}
+		if most < negligible {
+			break
+		}
+	}
+	for _, v := range f.residual {
+		f.squares += v * v
+	}
+	f.freedom = len(trials) - len(cells) - len(blocks) + parts(trials)
+	if len(blocks) > 1 && f.freedom > 0 {
+		var all []float64
+		of := 0.0
+		for b, own := range blocks {
+			all = append(all, effects[b])
+			of += f.squares / float64(f.freedom) / float64(len(own)) / float64(len(blocks))
+		}
+		f.scatter = max(variance(all)-of, 0)
+	}
+	return f
+}
+
+// level takes the mean of some trials off them.
+func (f *pureFit) level(own []int) float64 {
+	by := 0.0
+	for _, i := range own {
+		by += f.residual[i] / float64(len(own))
+	}
+	for _, i := range own {
+		f.residual[i] -= by
+	}
+	return by
+}
+
+// without is the noise of the trials that are not of a cell.
+func (f pureFit) without(trials []cellTrial, cell int) pureFit {
+	var rest pureFit
+	n := 0
+	for i, t := range trials {
+		if t.cell == cell {
+			n++
+			continue
+		}
+		rest.residual = append(rest.residual, f.residual[i])
+		rest.squares += f.residual[i] * f.residual[i]
+	}
+	rest.freedom, rest.scatter = max(f.freedom-max(n-1, 0), 0), f.scatter
+	return rest
+}
+
+// parts is how many groups of cells there are that have no block in common.
+func parts(trials []cellTrial) int {
+	group := map[[2]int][2]int{}
+	var root func(k [2]int) [2]int
+	root = func(k [2]int) [2]int {
+		up, there := group[k]
+		if !there || up == k {
+			group[k] = k
+			return k
+		}
+		return root(up)
+	}
+	for _, t := range trials {
+		group[root([2]int{0, t.cell})] = root([2]int{1, t.block})
+	}
+	n := 0
+	for k, up := range group {
+		if k == up {
+			n++
+		}
+	}
+	return n
 }
 
 // test compares the model with one number for each cell (the F test of lack of
@@ -100,28 +190,6 @@ func (f *cellFit) rejected() bool { return f.p < rejectLevel }
 
 // misfit is the standard deviation, as a share, of what cells miss the model by.
 func (f *cellFit) misfit() float64 { return math.Expm1(math.Sqrt(f.own)) }
-
-// between is the variance of what blocks differ by, that of the noise within
-// them taken off.
-func (f *cellFit) between() float64 {
-	if f.blocks < 2 || f.pure.freedom == 0 {
-		return 0
-	}
-	sum, squares, of := 0.0, 0.0, 0.0
-	for b := range f.blocks {
-		c := make([]float64, len(f.pure.columns))
-		for j := 1; j < f.blocks; j++ {
-			c[j] = deviation(b, j, f.blocks)
-		}
-		w := f.pure.weights(c)
-		v := dot(w, f.y)
-		sum += v
-		squares += v * v
-		of += dot(w, w) * f.noise()
-	}
-	n := float64(f.blocks)
-	return max((squares-sum*sum/n-of)/(n-1), 0)
-}
 
 // reach is how far, on the logarithmic scale, the median of so many trials of a
 // cell may lie from its place on the model; elsewhere tells whether they are of
@@ -150,7 +218,7 @@ func (f *cellFit) reach(row []float64, trials int, elsewhere bool, conf float64)
 	}
 	add(se*se, freedom)
 	if elsewhere && f.blocks > 1 {
-		add(f.scatter*(medianVariance(trials)+1/float64(f.blocks)), float64(f.blocks-1))
+		add(f.pure.scatter*(medianVariance(trials)+1/float64(f.blocks)), float64(f.blocks-1))
 	}
 	if sum == 0 {
 		return 0

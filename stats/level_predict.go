@@ -44,6 +44,7 @@ type LevelModel struct {
 	obs     []LevelObs
 	form    levelForm
 	fit     *levelFit
+	pure    pureFit
 	pairs   *levelFit // with all interactions of two: what can be told at all
 }
 
@@ -85,6 +86,7 @@ func FitLevels(factors []LevelFactor, obs []LevelObs) (*LevelModel, error) {
 		cells[o.Cell] = true
 	}
 	m := &LevelModel{Cells: len(cells), Trials: len(obs), factors: factors, obs: obs}
+	m.pure = fitPure(trialsOf(obs))
 	m.pairs = m.fitAs(levelForm{smooth: true, pairs: true}, obs)
 	m.Why = m.choose()
 	return m, nil
@@ -176,6 +178,22 @@ func (m *LevelModel) Predict(at []float64, trials int, conf float64) Interval {
 	return m.fit.predict(m.fit.row(at), trials, true, conf)
 }
 
+// mostHeldOut is how many cells are held out at most: as many as show within a
+// few percent how often intervals hold what they should.
+const mostHeldOut = 60
+
+// evenly leaves n of some, evenly spread.
+func evenly(all []int, n int) []int {
+	if len(all) <= n {
+		return all
+	}
+	some := make([]int, n)
+	for i := range some {
+		some[i] = all[i*len(all)/n]
+	}
+	return some
+}
+
 // LevelHeldOut is a cell beside what the model of all others gives for it.
 type LevelHeldOut struct {
 	Cell   int
@@ -187,7 +205,7 @@ type LevelHeldOut struct {
 }
 
 // HoldOut leaves each cell out in turn, fits the others with the same terms and
-// predicts it, in the cells' order. Its trials are of the blocks that the others
+// predicts it, in the cells' order; of more than 60 cells, 60 that are evenly spread. Its trials are of the blocks that the others
 // are of, so what blocks differ by is not in these intervals.
 func (m *LevelModel) HoldOut(conf float64) []LevelHeldOut {
 	if m.Why != nil {
@@ -202,6 +220,7 @@ func (m *LevelModel) HoldOut(conf float64) []LevelHeldOut {
 		byCell[o.Cell] = append(byCell[o.Cell], o)
 	}
 	slices.Sort(order)
+	order = evenly(order, mostHeldOut)
 	var held []LevelHeldOut
 	for _, id := range order {
 		own := byCell[id]
@@ -211,7 +230,7 @@ func (m *LevelModel) HoldOut(conf float64) []LevelHeldOut {
 		}
 		h := LevelHeldOut{Cell: id, Trials: len(own), Value: Median(values)}
 		at := m.place(own[0].Levels)
-		others := &LevelModel{factors: m.factors, form: m.form, obs: slices.DeleteFunc(slices.Clone(m.obs), func(o LevelObs) bool { return o.Cell == id })}
+		others := &LevelModel{pure: m.pure.without(trialsOf(m.obs), id), factors: m.factors, form: m.form, obs: slices.DeleteFunc(slices.Clone(m.obs), func(o LevelObs) bool { return o.Cell == id })}
 		others.Cells, others.Trials = m.Cells-1, len(others.obs)
 		others.fit = others.fitAs(m.form, others.obs)
 		// Which terms there are was settled with all cells.
@@ -269,16 +288,23 @@ func (m *LevelModel) fitAs(form levelForm, obs []LevelObs) *levelFit {
 		}
 	}
 	f.build()
-	trials := make([]cellTrial, len(obs))
+	trials := trialsOf(obs)
 	for i, o := range obs {
 		at := m.place(o.Levels)
-		trials[i] = cellTrial{cell: o.Cell, block: o.Block, log: math.Log(o.Value)}
 		for _, t := range f.terms {
 			trials[i].row = append(trials[i].row, f.value(t, at))
 		}
 	}
-	f.cellFit = fitCells(trials)
+	f.cellFit = fitCells(trials, m.pure)
 	return f
+}
+
+func trialsOf(obs []LevelObs) []cellTrial {
+	trials := make([]cellTrial, len(obs))
+	for i, o := range obs {
+		trials[i] = cellTrial{cell: o.Cell, block: o.Block, log: math.Log(o.Value)}
+	}
+	return trials
 }
 
 // place is what a cell's levels are in the terms.

@@ -45,7 +45,7 @@ func throughputAt(levels []Level, loads []Load) (law, *cellFit) {
 	for i, l := range loads {
 		trials[i] = cellTrial{cell: int(l.N), block: l.Block, row: best.tangent(l.N), log: math.Log(l.X) - best.log(l.N)}
 	}
-	return best, fitCells(trials)
+	return best, fitCells(trials, fitPure(trials))
 }
 
 // tangent is by how much ln X changes with σ and with κ.
