@@ -240,3 +240,17 @@ func TestRequestsAreForetold(t *testing.T) {
 		"retrieve.concurrency=6 link.delay=80ms":  "did not vary in this run",
 	})
 }
+
+// The page shows how well the models predict, each cell beside its prediction.
+func TestThePageShowsHeldOutCells(t *testing.T) {
+	r := swarmTruth{file: swarmPredictFile, leechers: slowed}.build(t)
+	f := r.Figures[len(r.Figures)-1]
+	if f.ID != "foretold" || len(f.Panels) != 2 || len(f.Table.Rows) < 16 || !strings.Contains(f.N, "in their intervals; ask with: plimsoll predict run --set") {
+		t.Fatalf("%s: %d panels, %d rows, %s", f.ID, len(f.Panels), len(f.Table.Rows), f.N)
+	}
+	// Models that are all refused are not drawn.
+	calm := swarmTruth{}.build(t)
+	if last := calm.Figures[len(calm.Figures)-1]; last.ID == "foretold" {
+		t.Errorf("predictions from two cells: %+v", last.Table.Rows)
+	}
+}
