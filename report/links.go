@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // checkLinks gathers the checks of links that were asked for alike.
@@ -99,12 +97,4 @@ func linkFactors(c *Cell) string {
 		return "all"
 	}
 	return s
-}
-
-// keepChecks keeps the checks of links for what is computed from them by trial.
-func (r *Report) keepChecks(in *input) {
-	r.checks = map[int64]record.LinkCheck{}
-	for _, l := range in.links {
-		r.checks[l.Trial] = l
-	}
 }

@@ -17,18 +17,18 @@ func overheadLens() lens {
 		text: func(*Report) []textMetric {
 			return []textMetric{{"duration_p50", "duration", 0}, {ratioColumn, "ratio", 0}, {"first_byte_p50", "first byte", 2}, {"put_p50", "put", 1}, {"get_p50", "get", 1}, {"stat_p50", "stat", 1}}
 		},
-		before: func(r *Report, in *input) {
-			r.keepChecks(in)
+		before: func(r *Report, _ *input) {
 			r.locate()
 		},
 		alike: (*Report).alike,
 		work: func(r *Report, _ *input) {
 			r.fit()
+			r.scaling()
 			r.account()
 			r.footprint()
 			r.trends()
 		},
-		rules:      []rule{modelFails, inlined, unequal, memoryGrows, slowsDown},
+		rules:      []rule{modelFails, whatBounds, knees, inlined, unequal, memoryGrows, slowsDown},
 		verdict:    (*Report).costClause,
 		answers:    (*Report).costs,
 		draw:       (*Report).drawOverhead,

@@ -20,7 +20,6 @@ func (retrievePredictor) whole(r *Report, e *experiment.Experiment, asked []Fact
 }
 
 func (retrievePredictor) models(r *Report, in *input, e *experiment.Experiment) []predictive {
-	r.keepChecks(in)
 	line := r.requestLine()
 	var all []predictive
 	for _, s := range r.Systems {

@@ -60,8 +60,8 @@ type Level struct {
 
 // Limits of what [FitScaling] concludes.
 const (
-	// Three parameters and something left to see that they do not fit.
-	fewestLevels = 4
+	// FewestLevels is three parameters and something left to see that they do not fit.
+	FewestLevels = 4
 	// Below two trials of each level there is no noise to compare with.
 	fewestAtLevel = 2
 	// The whole law is preferred where it is this much likelier (Burnham and Anderson 2002).
@@ -172,8 +172,8 @@ func levelsOf(trials []Load) ([]Level, error) {
 		levels = append(levels, *l)
 	}
 	slices.SortFunc(levels, func(a, b Level) int { return cmp.Compare(a.N, b.N) })
-	if len(levels) < fewestLevels {
-		return nil, fmt.Errorf("scaling: %d levels of concurrency; at least %d are needed", len(levels), fewestLevels)
+	if len(levels) < FewestLevels {
+		return nil, fmt.Errorf("scaling: %d levels of concurrency; at least %d are needed", len(levels), FewestLevels)
 	}
 	for _, l := range levels {
 		if l.n < fewestAtLevel {

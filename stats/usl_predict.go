@@ -101,7 +101,7 @@ func (m *ThroughputModel) HoldOut(conf float64) []LevelHeldOut {
 		rest := &ThroughputModel{Trials: len(others), loads: others, levels: slices.DeleteFunc(slices.Clone(m.levels), func(x Level) bool { return x.N == l.N })}
 		// Three parameters and levels left to see whether they fit.
 		err := errors.New("too few levels are left to test the law with")
-		if len(rest.levels) >= fewestLevels {
+		if len(rest.levels) >= FewestLevels {
 			rest.best, rest.fit = throughputAt(rest.levels, others)
 			err = rest.Supports(l.N)
 		}
