@@ -21,7 +21,7 @@ type levelPredictive struct {
 	metric   string
 	name     string // of the metric, in words
 	unit     string
-	line     string // the metric that is the load line; the model is of the ratio to it. Empty: of the metric itself
+	line     func(*Trial) float64 // the load line; the model is of the ratio to it. nil: of the metric itself
 	factors  []syncFactor
 	cells    []*Cell
 	without  int // cells left out, since some of their trials never came to it
@@ -43,17 +43,24 @@ func (r *Report) levelModel(e *experiment.Experiment, system, metric, name strin
 	return m
 }
 
-// over makes the model one of the ratio to the load line, where every cell has
-// that and it is known of any other: nominal computes it from settings.
-func (m *levelPredictive) over(line string, nominal func(c experiment.Cell) float64) *levelPredictive {
+// over makes the model one of the ratio to the load line, where every trial has
+// that and it is known of any other cell: nominal computes it from settings.
+func (m *levelPredictive) over(line func(*Trial) float64, nominal func(c experiment.Cell) float64) *levelPredictive {
 	var lines, ratios []float64
 	for _, c := range m.cells {
-		s, ok := c.Metrics[line]
+		var own []float64
+		for i := range m.r.Trials {
+			if t := &m.r.Trials[i]; t.Info == c && t.Valid() {
+				if l := line(t); l > 0 {
+					own = append(own, l)
+				}
+			}
+		}
 		want := nominal(c.plan)
-		if !ok || !(s.Median > 0) || !(want > 0) || s.N < c.Metrics[m.metric].N {
+		if len(own) < c.Metrics[m.metric].N || !(want > 0) {
 			return m
 		}
-		lines, ratios = append(lines, float64(s.Median)), append(ratios, float64(s.Median)/want)
+		lines, ratios = append(lines, middle(own)), append(ratios, middle(own)/want)
 	}
 	if len(lines) == 0 {
 		return m
@@ -109,8 +116,8 @@ func (m *levelPredictive) observed(c *Cell, id int) (obs []stats.LevelObs, whole
 			}
 			continue
 		}
-		if m.line != "" {
-			line := t.Metrics[m.line]
+		if m.line != nil {
+			line := m.line(t)
 			if !(line > 0) {
 				continue
 			}
@@ -188,7 +195,7 @@ func (m *levelPredictive) modelName() string {
 	if m.model != nil && m.model.Smooth {
 		name = "power laws of factors"
 	}
-	if m.line != "" {
+	if m.line != nil {
 		name += ", beside the load line"
 	}
 	return name
@@ -210,7 +217,7 @@ func (m *levelPredictive) ask(a *Predicted, asked []Factor) {
 		return
 	}
 	scale := 1.0
-	if m.line != "" {
+	if m.line != nil {
 		if scale = m.lineAt(asked); !(scale > 0) {
 			a.Refused = "it has no load line, which the model is a ratio to"
 			return
@@ -314,7 +321,7 @@ func (m *levelPredictive) calibration() Calibration {
 	default:
 		for _, h := range m.model.HoldOut(Confidence) {
 			cell, scale := m.cells[h.Cell], 1.0
-			if m.line != "" {
+			if m.line != nil {
 				scale = m.lines[h.Cell]
 			}
 			h.Median.Mid, h.Median.Lo, h.Median.Hi = h.Median.Mid*scale, h.Median.Lo*scale, h.Median.Hi*scale

@@ -185,7 +185,7 @@ func TestSwarmsAreForetold(t *testing.T) {
 	must(t, err)
 	var text, raw bytes.Buffer
 	must(t, WritePredictions(&text, all, 100))
-	for _, want := range []string{"Size 8 MiB, from the models of", "nodes  system", "\n      6  deluge", "no prediction for nodes 100, deluge, last leecher", "to measure it: plimsoll run EXPERIMENT --set disseminate.nodes=100"} {
+	for _, want := range []string{"Size 8 MiB, from the models of", "nodes  system", "\n      6  deluge", "no prediction for deluge, last leecher (100): ", "to measure it: plimsoll run EXPERIMENT --set disseminate.nodes=100"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}

@@ -20,14 +20,24 @@ func (retrievePredictor) whole(r *Report, e *experiment.Experiment, asked []Fact
 }
 
 func (retrievePredictor) models(r *Report, in *input, e *experiment.Experiment) []predictive {
-	line := r.requestLine()
+	nominal := r.requestLine()
+	line := func(t *Trial) float64 { return t.Metrics["load_line"] }
+	// As many requests as are under way are answered in the time that they take.
+	waits := func(c experiment.Cell, line float64) float64 {
+		if !(line > 0) {
+			return 0
+		}
+		return float64(c.Retrieve.Concurrency) * requestSize(c) / line
+	}
 	var all []predictive
 	for _, s := range r.Systems {
-		levels := r.levelModel(e, s.Name, "throughput", "throughput").over("load_line", line)
 		if !in.plan.OpenLoop { // else what is offered decides
+			levels := r.levelModel(e, s.Name, "throughput", "throughput").over(line, nominal)
 			all = append(all, &eitherOf{r.scalingModel(e, s.Name, levels), levels})
 		}
-		times := r.levelModel(e, s.Name, "duration_p50", "duration")
+		times := r.levelModel(e, s.Name, "duration_p50", "duration").over(
+			func(t *Trial) float64 { return waits(t.Info.plan, line(t)) },
+			func(c experiment.Cell) float64 { return waits(c, nominal(c)) })
 		all = append(all, &eitherOf{r.requestModel(e, s.Name, times), times})
 	}
 	return all

@@ -27,10 +27,11 @@ func (swarmPredictor) models(r *Report, _ *input, e *experiment.Experiment) []pr
 		}
 		return c.LoadLine(func(wire float64) float64 { return wire })
 	}
+	line := func(t *Trial) float64 { return t.Metrics["line"] }
 	var all []predictive
 	for _, s := range r.Systems {
-		all = append(all, r.levelModel(e, s.Name, "time_median", "median leecher").over("line", fluid),
-			r.levelModel(e, s.Name, "time_last", "last leecher").over("line", fluid))
+		all = append(all, r.levelModel(e, s.Name, "time_median", "median leecher").over(line, fluid),
+			r.levelModel(e, s.Name, "time_last", "last leecher").over(line, fluid))
 	}
 	return all
 }

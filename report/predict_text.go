@@ -83,20 +83,16 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 		t.head, t.right = append(t.head, "link alone"), append(t.right, true)
 	}
 	t.head, t.right = append(t.head, "held out"), append(t.right, false)
-	var below []string
+	var said []remark
 	for _, p := range all {
 		var at []string
 		for _, d := range differs {
-			f := asking(p.Asked, d.Path)
-			at = append(at, f.Text())
+			at = append(at, asking(p.Asked, d.Path).Text())
 		}
-		in := ""
-		for i, d := range differs {
-			in += d.Label + " " + at[i] + ", "
-		}
+		where := strings.Join(at, ", ")
 		for _, a := range p.Answers {
 			if a.Refused != "" {
-				below = append(below, "no prediction for "+in+a.System+", "+a.What+": "+a.Refused)
+				said = append(said, remark{"no prediction for " + a.System + ", " + a.What, where, a.Refused})
 				continue
 			}
 			row := append(slices.Clone(at), clip(a.System, 16), a.What, show(float64(a.Trial.Value), a.Unit), between(a.Trial, a.Unit))
@@ -108,26 +104,50 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 			}
 			t.rows = append(t.rows, append(row, fmt.Sprintf("%d of %d", a.Inside, a.Cells)))
 			if a.Note != "" {
-				below = append(below, in+a.System+", "+a.What+": "+a.Note)
+				said = append(said, remark{a.System + ", " + a.What, where, a.Note})
 			}
 		}
 	}
-	// The same is said once.
-	for _, s := range below {
-		if !slices.Contains(t.below, s) {
-			t.below = append(t.below, s)
-		}
+	t.below = told(said)
+	try := slices.IndexFunc(all, (*Prediction).Refused)
+	if try < 0 {
+		try = slices.IndexFunc(all, func(p *Prediction) bool { return p.Try != "" })
 	}
-	for _, p := range all {
-		if p.Try != "" {
-			t.below = append(t.below, "to measure it: "+p.Try)
-			break
-		}
+	if try >= 0 && all[try].Try != "" {
+		t.below = append(t.below, "to measure it: "+all[try].Try)
 	}
 	if t.rows == nil {
 		t.head = []string{}
 	}
 	t.write(b, width)
+}
+
+// remark is what is said of a model at a place.
+type remark struct{ of, where, text string }
+
+// told says what is the same of several places once.
+func told(said []remark) []string {
+	var lines []string
+	done := map[remark]bool{}
+	for _, r := range said {
+		key := remark{of: r.of, text: r.text}
+		if done[key] {
+			continue
+		}
+		done[key] = true
+		var places []string
+		for _, s := range said {
+			if s.of == r.of && s.text == r.text && s.where != "" {
+				places = append(places, s.where)
+			}
+		}
+		at := ""
+		if places != nil {
+			at = " (" + strings.Join(places, "; ") + ")"
+		}
+		lines = append(lines, r.of+at+": "+r.text)
+	}
+	return lines
 }
 
 // common is what all questions have in common, in words, and the factors in which

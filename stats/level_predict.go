@@ -108,7 +108,7 @@ func (m *LevelModel) choose() error {
 		}
 		f := m.fitAs(form, m.obs)
 		if f.left < leastLeft {
-			full = full || form.pairs
+			full = full || form.pairs && len(m.factors) > 1
 			continue
 		}
 		if tested == nil || !form.pairs && tested.rejected() && f.misfit() < tested.misfit() {
@@ -120,12 +120,19 @@ func (m *LevelModel) choose() error {
 		}
 	}
 	if tested == nil {
-		return fmt.Errorf("%d cells are too few for a model of %d factors: none is left to test it with", m.Cells, len(m.factors))
+		of := fmt.Sprintf("%d factors", len(m.factors))
+		if len(m.factors) == 1 {
+			of = m.factors[0].Name
+		}
+		return fmt.Errorf("%d cells are too few for a model of %s: none is left to test it with", m.Cells, of)
 	}
 	m.Misfit = tested.misfit()
 	miss := fmt.Sprintf("cells miss it by %.0f %% beyond what their repetitions differ by (%s)", 100*m.Misfit, formatP(tested.p))
 	if full {
 		return fmt.Errorf("a model without interactions does not hold (%s), and for one with them %d cells are too few: none is left to test it with", miss, m.Cells)
+	}
+	if len(m.factors) == 1 {
+		return fmt.Errorf("no smooth law of %s holds: %s", m.factors[0].Name, miss)
 	}
 	return fmt.Errorf("no model of these factors holds: %s, so more than two act together or one does not follow a smooth law", miss)
 }
