@@ -24,7 +24,7 @@ func TestDocsAreExecuted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md", "../../docs/sync.md", "../../docs/compare.md"} {
+	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md", "../../docs/sync.md", "../../docs/compare.md", "../../docs/predict.md"} {
 		t.Run(filepath.Base(doc), func(t *testing.T) {
 			if strings.HasSuffix(doc, "load-test.md") {
 				systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil))
@@ -90,6 +90,9 @@ func executeDoc(t *testing.T, doc string) {
 			command += short + " --set overhead.count=1 --set link.delay=2.5ms --set data.size=1kB"
 		case strings.Contains(command, "swarm"):
 			command += short + " --set disseminate.nodes=2,4 --set data.size=512KiB --set disseminate.faults=none"
+		case strings.Contains(command, "curve"):
+			// Predictions need their cells, and repetitions.
+			command += " --set retrieve.duration=100ms --set repetitions=3 --set warmup=0 --set limits.others=100%"
 		case strings.Contains(command, "fresh"):
 			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk"
 		default:
