@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/words"
 )
 
 // rule looks for one thing worth knowing. It says nothing when it has no evidence.
@@ -371,12 +371,7 @@ func whatBounds(r *Report) []Finding {
 }
 
 // some names the first few of many.
-func some(words []string) string {
-	if len(words) > 3 {
-		return strings.Join(words[:3], "; ") + fmt.Sprintf("; and %d more", len(words)-3)
-	}
-	return strings.Join(words, "; ")
-}
+func some(all []string) string { return words.Some(all) }
 
 // pastDeadline counts the operations that the experiment's deadline ended. Those
 // in flight when a trial's time is up are no such sign: there always are some.
