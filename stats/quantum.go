@@ -41,6 +41,8 @@ const (
 	// leastGain of the criterion: the model without a quantum is then e⁵ = 150 times
 	// less likely (Burnham and Anderson 2002, §2.6: "essentially no support").
 	leastGain = 10
+	// seriesGain is the same of a series, whose sums go astray together (simulated).
+	seriesGain = 20
 	// mostMisfit is the mean relative residual beyond which a quantum explains
 	// nothing, however much less the line does.
 	mostMisfit = 0.05
@@ -66,7 +68,14 @@ const (
 // sizes; what is not excluded is where the criterion is less than 10
 // above its least, which holds the truth in nine runs of ten (simulated), and of
 // that a power of two is taken where there is one. Lots of a single size each should be medians of what repeats gave.
-func Quantum(lots []Lot) QuantumFit {
+func Quantum(lots []Lot) QuantumFit { return quantumOf(lots, false) }
+
+// QuantumOfSeries is [Quantum] of lots that follow one another, of which each may
+// hold a part of what the next should: sums from the beginning are compared, whose
+// error does not grow, and residuals are in units of the mean lot.
+func QuantumOfSeries(lots []Lot) QuantumFit { return quantumOf(lots, true) }
+
+func quantumOf(lots []Lot, series bool) QuantumFit {
 	f := QuantumFit{Quantum: unknown(len(lots), "")}
 	var kept []Lot
 	distinct := map[float64]bool{}
@@ -76,7 +85,9 @@ func Quantum(lots []Lot) QuantumFit {
 		}
 		kept = append(kept, l)
 	}
-	kept = thinned(kept)
+	if !series {
+		kept = thinned(kept)
+	}
 	sum := 0.0
 	for _, l := range kept {
 		f.Things += len(l.Sizes)
@@ -91,7 +102,7 @@ func Quantum(lots []Lot) QuantumFit {
 		f.Why = fmt.Sprintf("%d sizes in %d observations: at least %d of each are needed to find what they are rounded up to", f.Sizes, f.Lots, minQuantumSizes)
 		return f
 	}
-	line := fitQuantum(kept, 0)
+	line := fitQuantum(kept, 0, series)
 	f.Linear = line.misfit
 	if line.misfit < leastMisfit {
 		f.Why = "what is taken goes with the size"
@@ -102,7 +113,7 @@ func Quantum(lots []Lot) QuantumFit {
 		sizes = append(sizes, s)
 	}
 	slices.Sort(sizes)
-	all := searchQuantum(kept, sizes[0], sizes[len(sizes)-1])
+	all := searchQuantum(kept, series, sizes[0], sizes[len(sizes)-1])
 	best := slices.MinFunc(all, func(a, b quantumTry) int { return cmpFloat(a.criterion, b.criterion) })
 	chosen := roundest(all, best)
 	f.Quantum = Interval{Mid: chosen.q, Lo: chosen.q, Hi: chosen.q, Conf: 0.9, N: f.Lots}
@@ -113,6 +124,10 @@ func Quantum(lots []Lot) QuantumFit {
 	}
 	f.Factor, f.Beside, f.Misfit = chosen.factor, chosen.constant/chosen.factor, chosen.misfit
 	f.Gain = line.criterion - chosen.criterion
+	enough := float64(leastGain)
+	if series {
+		enough = seriesGain
+	}
 	steps := map[float64]bool{}
 	for _, s := range sizes {
 		n := max(1, math.Ceil(s/chosen.q))
@@ -128,9 +143,9 @@ func Quantum(lots []Lot) QuantumFit {
 	}
 	f.Waste = max(0, 1-chosen.factor*sum/taken)
 	switch {
-	case !(chosen.factor > 0) || f.Misfit > mostMisfit:
+	case !(chosen.factor > 0) || f.Misfit > mostMisfit && !(series && f.Misfit < mostMisfit*float64(f.Lots)):
 		f.Why = fmt.Sprintf("no quantum explains what is taken: it is off by %.2g %% in the mean", 100*f.Misfit)
-	case !(f.Gain >= leastGain):
+	case !(f.Gain >= enough):
 		f.Why = "a quantum explains it no better than a constant beside each"
 	case f.Telling < minTelling || f.Steps < 2:
 		f.Why = fmt.Sprintf("%d sizes are much smaller or larger than whole quanta, in %d different numbers of them: at least %d and 2 are needed", f.Telling, f.Steps, minTelling)
@@ -176,46 +191,77 @@ type quantumTry struct {
 	criterion           float64
 }
 
-// fitQuantum fits a factor, with a constant where that is worth a parameter, by least
-// absolute residuals relative to what was taken; q = 0 is the model without a
-// quantum, always with a constant.
-func fitQuantum(lots []Lot, q float64) quantumTry {
-	with := fitPadded(lots, q, true)
+// quantumData is what lots are with one quantum: what they take is factor·padded +
+// constant·things.
+type quantumData struct {
+	padded, things, takes []float64
+}
+
+// padded rounds sizes up to whole quanta; q = 0 does not. Values are relative to
+// what each lot takes, or sums of a series, relative to the mean lot.
+func padded(lots []Lot, q float64, series bool) quantumData {
+	n := len(lots)
+	d := quantumData{make([]float64, n), make([]float64, n), make([]float64, n)}
+	mean := 0.0
+	for _, l := range lots {
+		mean += l.Takes / float64(n)
+	}
+	for i, l := range lots {
+		by := l.Takes
+		if series {
+			by = mean
+		}
+		sum := 0.0
+		for _, s := range l.Sizes {
+			if q > 0 {
+				s = q * max(1, math.Ceil(s/q))
+			}
+			sum += s
+		}
+		d.padded[i], d.things[i], d.takes[i] = sum/by, float64(len(l.Sizes))/by, l.Takes/by
+		if series && i > 0 {
+			d.padded[i] += d.padded[i-1]
+			d.things[i] += d.things[i-1]
+			d.takes[i] += d.takes[i-1]
+		}
+	}
+	return d
+}
+
+// fitQuantum fits a factor, with a constant where that is worth a parameter; q = 0
+// is the model without a quantum, always with a constant.
+func fitQuantum(lots []Lot, q float64, series bool) quantumTry {
+	d := padded(lots, q, series)
+	with := d.fit(q, true)
 	if q > 0 {
-		if without := fitPadded(lots, q, false); without.criterion <= with.criterion {
+		if without := d.fit(q, false); without.criterion <= with.criterion {
 			return without
 		}
 	}
 	return with
 }
 
-func fitPadded(lots []Lot, q float64, constant bool) quantumTry {
-	n := len(lots)
-	x, k, w := make([]float64, n), make([]float64, n), make([]float64, n)
-	for i, l := range lots {
-		for _, s := range l.Sizes {
-			if q > 0 {
-				s = q * max(1, math.Ceil(s/q))
-			}
-			x[i] += s / l.Takes
-		}
-		k[i], w[i] = float64(len(l.Sizes))/l.Takes, 1
+// fit is by least absolute residuals.
+func (d quantumData) fit(q float64, constant bool) quantumTry {
+	n := len(d.takes)
+	weights := make([]float64, n)
+	for i := range weights {
+		weights[i] = 1
 	}
-	t := quantumTry{q: q}
-	t.misfit = math.Inf(1)
-	for range 12 {
-		a, b := twoColumns(x, k, w, constant)
+	t := quantumTry{q: q, misfit: math.Inf(1)}
+	for range 12 { // reweighted least squares
+		a, b := d.twoColumns(weights, constant)
 		sum := 0.0
-		for i := range x {
-			r := math.Abs(1 - a*x[i] - b*k[i])
+		for i := range weights {
+			r := math.Abs(d.takes[i] - a*d.padded[i] - b*d.things[i])
 			sum += r
-			w[i] = 1 / max(r, quantumPrecision)
+			weights[i] = 1 / max(r, quantumPrecision)
 		}
-		if mean := sum / float64(n); mean < t.misfit*(1-1e-3) {
-			t.factor, t.constant, t.misfit = a, b, mean
-		} else {
+		mean := sum / float64(n)
+		if !(mean < t.misfit*(1-1e-3)) {
 			break
 		}
+		t.factor, t.constant, t.misfit = a, b, mean
 	}
 	p := 2.0 // factor, noise
 	if constant {
@@ -234,33 +280,35 @@ func fitPadded(lots []Lot, q float64, constant bool) quantumTry {
 	return t
 }
 
-// twoColumns are the weighted least squares of 1 = a·x + b·k with b ≥ 0, or b = 0.
-func twoColumns(x, k, w []float64, constant bool) (a, b float64) {
-	var xx, xk, kk, x1, k1 float64
-	for i := range x {
-		xx += w[i] * x[i] * x[i]
-		xk += w[i] * x[i] * k[i]
-		kk += w[i] * k[i] * k[i]
-		x1 += w[i] * x[i]
-		k1 += w[i] * k[i]
+// twoColumns are the weighted least squares of takes = a·padded + b·things with
+// b ≥ 0, or b = 0.
+func (d quantumData) twoColumns(weights []float64, constant bool) (a, b float64) {
+	var xx, xk, kk, xy, ky float64
+	for i, w := range weights {
+		x, k, y := d.padded[i], d.things[i], d.takes[i]
+		xx += w * x * x
+		xk += w * x * k
+		kk += w * k * k
+		xy += w * x * y
+		ky += w * k * y
 	}
-	if d := xx*kk - xk*xk; constant && d > 1e-12*xx*kk {
-		a, b = (x1*kk-k1*xk)/d, (k1*xx-x1*xk)/d
+	if det := xx*kk - xk*xk; constant && det > 1e-12*xx*kk {
+		a, b = (xy*kk-ky*xk)/det, (ky*xx-xy*xk)/det
 		if b >= 0 {
 			return a, b
 		}
 	}
-	return x1 / xx, 0
+	return xy / xx, 0
 }
 
 // searchQuantum tries quanta over the sizes: round ones, a logarithmic grid, and
 // more about the best.
-func searchQuantum(lots []Lot, least, most float64) []quantumTry {
+func searchQuantum(lots []Lot, series bool, least, most float64) []quantumTry {
 	least = max(least, most*1e-7, 8)
 	var all []quantumTry
 	try := func(q float64) {
 		if q >= least && q <= most*1.5 {
-			all = append(all, fitQuantum(lots, q))
+			all = append(all, fitQuantum(lots, q, series))
 		}
 	}
 	for _, q := range roundQuanta(least, most*1.5) {
@@ -270,7 +318,7 @@ func searchQuantum(lots []Lot, least, most float64) []quantumTry {
 		try(q)
 	}
 	if len(all) == 0 {
-		return []quantumTry{fitQuantum(lots, most)}
+		return []quantumTry{fitQuantum(lots, most, series)}
 	}
 	best := slices.MinFunc(all, func(a, b quantumTry) int { return cmpFloat(a.criterion, b.criterion) })
 	for k := -30; k <= 30; k++ {

@@ -131,3 +131,41 @@ func TestQuantumCovers(t *testing.T) {
 		t.Errorf("found %d of %d, covered %d", found, runs, covered)
 	}
 }
+
+// seriesLots are what is stored one after another; some of what each lot takes is
+// counted with a neighbour.
+func seriesLots(rng *rand.Rand, n int, takes func(s float64) float64) []Lot {
+	var all []Lot
+	under := 0.0
+	for range n {
+		var l Lot
+		for range 4 {
+			s := math.Ceil(math.Exp(rng.Float64() * math.Log(4e6)))
+			l.Sizes = append(l.Sizes, s)
+			l.Takes += takes(s)
+		}
+		now := rng.Float64() * takes(1e6)
+		l.Takes, under = max(1, l.Takes+now-under), now
+		all = append(all, l)
+	}
+	return all
+}
+
+func TestQuantumOfSeries(t *testing.T) {
+	const runs = 200
+	found, wrong := 0, 0
+	for seed := range uint64(runs) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		constant := math.Pow(10, 2+4*rng.Float64())
+		if f := QuantumOfSeries(seriesLots(rng, 40, func(s float64) float64 { return 3 * (s + constant) })); f.Found {
+			wrong++
+			t.Logf("seed %d, constant %.3g: %+v", seed, constant, f)
+		}
+		if f := QuantumOfSeries(seriesLots(rng, 40, func(s float64) float64 { return 3 * 655360 * math.Ceil(s/655360) })); f.Found && math.Abs(f.Quantum.Mid/655360-1) < 0.1 {
+			found++
+		}
+	}
+	if wrong > runs/100 || found < runs/2 {
+		t.Errorf("of %d: found %d, where there is none %d", runs, found, wrong)
+	}
+}

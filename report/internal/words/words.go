@@ -227,7 +227,7 @@ func Binary(bytes float64) string {
 		name  string
 	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
 		if n := bytes / u.scale; n >= 1 && n*8 == math.Trunc(n*8) {
-			return Digits(n, 4) + " " + u.name
+			return strconv.FormatFloat(n, 'g', 6, 64) + " " + u.name
 		}
 	}
 	return Show(bytes, "B")
