@@ -42,7 +42,7 @@ const (
 	// less likely (Burnham and Anderson 2002, §2.6: "essentially no support").
 	leastGain = 10
 	// seriesGain is the same of a series, whose sums go astray together (simulated).
-	seriesGain = 20
+	seriesGain = 30
 	// mostMisfit is the mean relative residual beyond which a quantum explains
 	// nothing, however much less the line does.
 	mostMisfit = 0.05

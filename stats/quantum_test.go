@@ -139,7 +139,7 @@ func seriesLots(rng *rand.Rand, n int, takes func(s float64) float64) []Lot {
 	under := 0.0
 	for range n {
 		var l Lot
-		for range 4 {
+		for range 10 {
 			s := math.Ceil(math.Exp(rng.Float64() * math.Log(4e6)))
 			l.Sizes = append(l.Sizes, s)
 			l.Takes += takes(s)
