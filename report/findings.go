@@ -22,7 +22,7 @@ func (r *Report) find() {
 		all = append(all, deadlinesPose, serverFailures)
 	}
 	all = append(all, r.lens.rules...)
-	for _, look := range append(all, leftOut, drift, dropped) {
+	for _, look := range append(all, leaking, leftOut, drift, dropped) {
 		r.Findings = append(r.Findings, look(r)...)
 	}
 }

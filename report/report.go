@@ -74,6 +74,7 @@ type Report struct {
 	link     string                     // in words
 	dir      string                     // name of the run directory
 	headline string                     // the metric that verdicts speak of
+	lives    []findings.Life            // of the systems' processes, where the run is long enough
 	checks   map[int64]record.LinkCheck // of shaped links, by trial
 	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link
 	swarms   map[int64]*spread          // what trials of the scenario disseminate recorded of their nodes, by trial

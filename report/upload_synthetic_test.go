@@ -62,6 +62,7 @@ type loadTruth struct {
 	design             bool
 	put                func(files, hours float64) float64 // seconds to store an object; nil: 3
 	collect            bool
+	samples            func(yield func(record.Sample) bool) // of processes
 }
 
 // plainLoad is a load test in which nothing is wrong.
@@ -465,6 +466,9 @@ func (s loadTruth) report(t testing.TB) *Report {
 		jobs:    func(int64) iter.Seq2[record.Job, error] { return with(s.jobs()) }}
 	if s.collect {
 		in.jobs = nil
+	}
+	if s.samples != nil {
+		in.samples = func(int64) iter.Seq2[record.Sample, error] { return with(iter.Seq[record.Sample](s.samples)) }
 	}
 	r := compute(in)
 	must(t, in.err)
