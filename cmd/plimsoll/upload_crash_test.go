@@ -187,12 +187,7 @@ func TestUploadKilledS3(t *testing.T) {
 	if bin == "" {
 		bin, _ = exec.LookPath("versitygw")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := systemtest.FreeAddress(t)
 	data, logfile := t.TempDir(), filepath.Join(t.TempDir(), "access.log")
 	if err := os.Mkdir(filepath.Join(data, "load"), 0o755); err != nil {
 		t.Fatal(err)
@@ -235,7 +230,7 @@ func TestUploadKilledS3(t *testing.T) {
 		t.Errorf("%s was not stored", name)
 	}
 	bucket := filepath.Join(data, "load")
-	err = filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
