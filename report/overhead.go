@@ -33,7 +33,7 @@ func overheadLens() lens {
 			r.footprint()
 			r.trends()
 		},
-		rules:      []rule{modelFails, inlined, unequal, paddingOfObjects, memoryGrows, slowsDown},
+		rules:      []rule{modelFails, inlined, unequal, costStarts, costTraffic, paddingOfObjects, memoryGrows, slowsDown},
 		verdict:    (*Report).costClause,
 		answers:    (*Report).costs,
 		draw:       (*Report).drawOverhead,

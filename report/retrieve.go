@@ -21,7 +21,7 @@ func retrieveLens() lens {
 		resources: []metricColumn{{"system_cpu_per_gb", "server CPU", ""}, {"system_rss_peak", "server memory, peak", ""}, {"generator_cpu_per_gb", "generator CPU", ""},
 			{"generator_rss_peak", "generator memory, peak", ""}, {"others_busy", "CPU of others", ""}},
 		text:    retrieveText,
-		rules:   []rule{shortTrials, whatBounds},
+		rules:   []rule{shortTrials, whatBounds, retrieveStarts},
 		answers: (*Report).comparisons,
 		draw:    (*Report).drawRetrieve,
 	}
