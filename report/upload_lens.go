@@ -13,7 +13,7 @@ func uploadLens() lens {
 // collectLens looks at polls alone.
 func collectLens() lens {
 	l := watchedLens()
-	l.rules = append([]rule{unfinished, wealthBreaks, sumBreaks, counterFalls, redundancyFell}, append(l.rules, endedBy)...)
+	l.rules = append([]rule{unfinished, wealthBreaks, sumBreaks, counterFalls, redundancyFell}, append(l.rules, moreThanAsked, endedBy)...)
 	return l
 }
 
