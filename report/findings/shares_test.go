@@ -20,8 +20,8 @@ func valued(xs []float64) Value {
 	return v
 }
 
-// around are so many trials about a middle.
-func around(rng *rand.Rand, mid, spread float64, n int) Value {
+// trialsAbout are so many trials about a middle.
+func trialsAbout(rng *rand.Rand, mid, spread float64, n int) Value {
 	xs := make([]float64, n)
 	for i := range xs {
 		xs[i] = mid * math.Exp(spread*rng.NormFloat64())
@@ -36,18 +36,18 @@ func TestShares(t *testing.T) {
 		want []string
 	}{
 		"start-up": {StartUp([]Started{
-			{System: "boxo", Cell: "1 MB", Share: around(rng, 0.6, 0.05, 6), Before: 0.6, Whole: 1, Then: "then 3 MB/s"},
-			{System: "boxo", Cell: "10 MB", Share: around(rng, 0.1, 0.05, 6), Before: 0.6, Whole: 6},
-			{System: "nginx", Share: around(rng, 0.9, 0.01, 2), Before: 1, Whole: 1},
+			{System: "boxo", Cell: "1 MB", Share: trialsAbout(rng, 0.6, 0.05, 6), Before: 0.6, Whole: 1, Then: "then 3 MB/s"},
+			{System: "boxo", Cell: "10 MB", Share: trialsAbout(rng, 0.1, 0.05, 6), Before: 0.6, Whole: 6},
+			{System: "nginx", Share: trialsAbout(rng, 0.9, 0.01, 2), Before: 1, Whole: 1},
 		}), []string{"boxo in 1 of 2 cells", "1 MB: 600 ms of 1.00 s", "then 3 MB/s", "n = 6"}},
 		"sent-twice": {SentTwice([]Carried{
-			{Name: "deluge", Link: around(rng, 1.06, 0.01, 5), Payload: around(rng, 1, 0.01, 5), Of: "content"},
-			{Name: "codex", Link: around(rng, 1.7, 0.02, 5), Payload: around(rng, 1.4, 0.01, 5), Of: "content"},
+			{Name: "deluge", Link: trialsAbout(rng, 1.06, 0.01, 5), Payload: trialsAbout(rng, 1, 0.01, 5), Of: "content"},
+			{Name: "codex", Link: trialsAbout(rng, 1.7, 0.02, 5), Payload: trialsAbout(rng, 1.4, 0.01, 5), Of: "content"},
 		}), []string{"codex: on the link 1.", "payload 1.4", "n = 5"}},
 		"unbalanced": {Unbalanced([]Burden{
-			{Name: "codex", Parties: "seeders", Of: 4, Busiest: around(rng, 3, 0.05, 6), Useless: 0.5},
-			{Name: "deluge", Parties: "seeders", Of: 4, Busiest: around(rng, 1.2, 0.05, 6)},
-			{Name: "fanout", Parties: "seeders", Of: 1, Busiest: around(rng, 3, 0.05, 6)},
+			{Name: "codex", Parties: "seeders", Of: 4, Busiest: trialsAbout(rng, 3, 0.05, 6), Useless: 0.5},
+			{Name: "deluge", Parties: "seeders", Of: 4, Busiest: trialsAbout(rng, 1.2, 0.05, 6)},
+			{Name: "fanout", Parties: "seeders", Of: 1, Busiest: trialsAbout(rng, 3, 0.05, 6)},
 		}), []string{"codex: the busiest of 4 seeders did", "50 % of them did nothing"}},
 	} {
 		if len(c.all) != 1 || c.all[0].Rule != rule || len(c.all[0].Evidence) != 1 || c.all[0].Try == "" {
@@ -70,9 +70,9 @@ func TestSharesOfNothing(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		n, noise := 3+rng.IntN(8), 0.3*rng.Float64()
 		for _, f := range slices.Concat(
-			StartUp([]Started{{System: "a", Share: around(rng, 0.15, noise, n)}}),
-			SentTwice([]Carried{{Name: "a", Link: around(rng, 1.06, noise/5, n), Payload: around(rng, 1.02, noise/10, n)}}),
-			Unbalanced([]Burden{{Name: "a", Parties: "peers", Of: 4, Busiest: around(rng, 1.15, noise/2, n)}}),
+			StartUp([]Started{{System: "a", Share: trialsAbout(rng, 0.15, noise, n)}}),
+			SentTwice([]Carried{{Name: "a", Link: trialsAbout(rng, 1.06, noise/5, n), Payload: trialsAbout(rng, 1.02, noise/10, n)}}),
+			Unbalanced([]Burden{{Name: "a", Parties: "peers", Of: 4, Busiest: trialsAbout(rng, 1.15, noise/2, n)}}),
 		) {
 			said[f.Rule]++
 		}
