@@ -21,8 +21,8 @@ func retrieveLens() lens {
 		resources: []metricColumn{{"system_cpu_per_gb", "server CPU", ""}, {"system_rss_peak", "server memory, peak", ""}, {"generator_cpu_per_gb", "generator CPU", ""},
 			{"generator_rss_peak", "generator memory, peak", ""}, {"others_busy", "CPU of others", ""}},
 		text:    retrieveText,
-		work:    func(r *Report, _ *input) { r.scaling() },
-		rules:   []rule{shortTrials, whatBounds, knees, retrieveStarts},
+		work:    func(r *Report, in *input) { r.scaling(); r.silences(in) },
+		rules:   []rule{shortTrials, whatBounds, knees, retrieveStarts, silent},
 		answers: (*Report).comparisons,
 		draw:    (*Report).drawRetrieve,
 	}
