@@ -40,20 +40,23 @@ const (
 
 // held is something that a process may leak.
 type held struct {
-	rule, title, what, unit string
-	least                   float64 // rise that matters, in the unit
-	of                      func(*Life) []float64
-	try                     string
+	found      Finding
+	what, unit string
+	least      float64 // rise that matters, in the unit
+	of         func(*Life) []float64
 }
 
 func leaks() []held {
 	return []held{
-		{"leak-memory", "The memory of a process goes on growing", "resident memory", "B", 1 << 20, func(l *Life) []float64 { return l.Memory },
-			"Let it run several times as long, then leave it idle: what falls was in use, what stays and goes on is a leak. A profile of its heap at two moments says what it holds."},
-		{"leak-files", "A process opens more and more files", "open file descriptors", "1", 16, func(l *Life) []float64 { return l.Files },
-			"List what is open (/proc/PID/fd) at two moments; compare with its limit (ulimit -n), at which it will fail."},
-		{"leak-threads", "A process starts more and more threads", "threads", "1", 16, func(l *Life) []float64 { return l.Thread },
-			"Dump its threads or goroutines at two moments: those that wait for ever are the leak."},
+		{Finding{Rule: "leak-memory", Tone: Warn, Title: "The memory of a process goes on growing",
+			Try: "Let it run several times as long, then leave it idle: what falls was in use, what stays and goes on is a leak. A profile of its heap at two moments says what it holds."},
+			"resident memory", "B", 1 << 20, func(l *Life) []float64 { return l.Memory }},
+		{Finding{Rule: "leak-files", Tone: Warn, Title: "A process opens more and more files",
+			Try: "List what is open (/proc/PID/fd) at two moments; compare with its limit (ulimit -n), at which it will fail."},
+			"open file descriptors", "1", 16, func(l *Life) []float64 { return l.Files }},
+		{Finding{Rule: "leak-threads", Tone: Warn, Title: "A process starts more and more threads",
+			Try: "Dump its threads or goroutines at two moments: those that wait for ever are the leak."},
+			"threads", "1", 16, func(l *Life) []float64 { return l.Thread }},
 	}
 }
 
@@ -78,9 +81,8 @@ func Leak(lives []Life) []Finding {
 				all, ps = append(all, risen{l, f}), append(ps, f.P)
 			}
 		}
-		f := Finding{Rule: h.rule, Tone: Warn, Title: h.title,
-			Text: fmt.Sprintf("After the first %s of its life it still grows, as fast in the second half of what is left as in the first, and neither noise nor a random walk explains it (Perron and Yabu's test, corrected for all processes, chance below %g). That is a leak, or something kept for each thing that was handled, which a longer run would show as well.", words.Percent(warmUp), leakSure),
-			Try:  h.try}
+		f := h.found
+		f.Text = fmt.Sprintf("After the first %s of its life it still grows, as fast in the second half of what is left as in the first, and neither noise nor a random walk explains it (Perron and Yabu's test, corrected for all processes, chance below %g). That is a leak, or something kept for each thing that was handled, which a longer run would show as well.", words.Percent(warmUp), leakSure)
 		for i, p := range stats.Holm(ps) {
 			r := all[i]
 			rise := r.fit.Slope.Lo * r.fit.Span
