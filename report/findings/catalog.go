@@ -23,7 +23,7 @@ type Group struct {
 
 // Catalog is every rule that there is, by concern.
 func Catalog() []Group {
-	return []Group{trust(), served(), limits(), differences(), costs(), loads(), money(), swarms(), syncs()}
+	return []Group{trust(), served(), limits(), differences(), costs(), loads(), money(), waste(), swarms(), syncs()}
 }
 
 // Named is the rule of a name; false: there is none.

@@ -46,8 +46,6 @@ func loads() Group {
 		{"attributed-none", in, []Tone{Good}, "Files, bytes and time that do not make it slower.", "A designed experiment excludes it.", ""},
 		{"attribution-unclear", in, []Tone{Neutral}, "Designed experiments that do not tell.", "What is left is too little, or too noisy, to name one.", "Make the phases of the design longer (more objects)."},
 		{"not-attributed", in, []Tone{Neutral}, "Growth that cannot be attributed because files, bytes and time rose together.", "A change of 5 % or more is shown in a test that was not designed to tell them apart.", "Run again with upload.attribution: true, which varies them separately."},
-		{"more-than-asked", []string{upload}, []Tone{Warn}, "Absolute bytes beyond padding and redundancy.", "More than 1.1 times what file bytes, padded to whole sectors, times the redundancy explain.", "Look for pieces that were sent again, repairs, and contracts with servers that are no longer used."},
-		{"small-objects", []string{upload}, []Tone{Neutral}, "Small objects that take more than their redundancy.", "As `more-than-asked`, of objects up to 65.5 kB, and no more than 4.1 kB for each piece: what a server keeps beside it explains that.", "Larger objects tell metadata from pieces that were sent again."},
 		{"counter-fell", in, []Tone{Warn}, "Totals that fell although they only grow.", "By more than 0.1 %, and they stayed below: a daemon that began to count anew, or data that were lost.", "Look for restarts of the daemon at that moment."},
 	}}
 }

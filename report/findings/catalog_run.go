@@ -71,8 +71,6 @@ func served() Group {
 		{"redundancy-fell", []string{upload, collect}, []Tone{Bad}, "Objects that were durable and no longer are.", "Seen by 2 polls in a row, until the last.",
 			"Watch for longer with `plimsoll resume` or the scenario collect: it may be repaired yet."},
 		{"redundancy-repaired", []string{upload, collect}, []Tone{Neutral}, "Objects that were below their redundancy for a while.", "Seen by 2 polls in a row, and by none at the end.", ""},
-		{"stalled", []string{upload, collect}, []Tone{Warn}, "Times in which objects were under way and nothing was stored.", "More than 3 polls, 0.1 % of the time in which something was to be stored, 5 times the pauses that are usual then, and 3 times what puts of such objects take.",
-			"Read the system's log at these moments. Where it is out of room, `storage-full` says so."},
 		{"storage-full", []string{upload, collect}, []Tone{Warn}, "A system that took objects until it had no room.", "By the system's own word.",
 			"Give it more room, or take what it could hold as the result."},
 		{"retried", []string{upload}, []Tone{Neutral}, "Objects that needed more than one attempt.", "One object; its time to store is that of the last attempt.", ""},

@@ -3,9 +3,7 @@ package findings
 func swarms() Group {
 	in := []string{disseminate}
 	return Group{"How a swarm works together", "Who sends, and what is sent in vain.", []Rule{
-		{"overhead", in, []Tone{Warn}, "Bytes that were received and are not content.", "More than 1.25 times the content crossed a leecher's link (headers and acknowledgements are some 6 %), or more than 1.1 times of payload by the system's own account.", "Look for pieces that come twice, and for the end of a download, where they are asked of several."},
 		{"no-sharing", in, []Tone{Warn}, "Leechers that pass hardly anything on.", "Seeders sent more than 90 % of all bytes to several leechers.", "See whether leechers know each other (peer exchange, tracker) and may upload."},
-		{"unfair-seeders", in, []Tone{Neutral}, "Seeders that do not share the work evenly.", "The busiest sent more than 1.5 times its even part, in the median over trials.", "See how leechers choose whom to ask."},
 		{"disk-lags", in, []Tone{Neutral}, "Files that were complete on disk later than verified.", "By more than 10 % of the time of the last leecher, and two polls.", "Who needs the file adds this; a faster disk, or smaller caches, shorten it."},
 	}}
 }
@@ -24,8 +22,6 @@ func syncs() Group {
 		{"search", in, []Tone{Warn}, "Best configurations that were searched for.", "The run is a search: not all was tried, and each race errs now and then.", "Run its best and the neighbours of that as a full design."},
 		{"conditions", in, []Tone{Neutral}, "The time under each condition, where no knob varies.", "Whenever there are two or more conditions.", ""},
 		{"shape", in, []Tone{Neutral}, "How the time goes with knobs that are numbers.", "Whenever one has several levels; a U only when both ends are shown to be worse, corrected for the number of levels.", "Add levels around the best one."},
-		{"start-up", in, []Tone{Neutral}, "Nodes much of whose time passes before the first block.", "25 % of it or more, of the default or the best.", "Use a longer chain, or compare the rates after the first block, before carrying a gain over."},
-		{"sent-twice", in, []Tone{Neutral}, "Links that carried more than the chain.", "1.2 times its bytes or more, in the median over trials.", "Use a longer chain: blocks come more than once near its end most of all."},
 		{"useless-peers", in, []Tone{Neutral}, "Timeouts, requests in vain, and peers that delivered nothing.", "One in the median over trials.", "Vary the timeouts and the number of peers; each request in vain is a wait."},
 	}}
 }
