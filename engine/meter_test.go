@@ -59,7 +59,7 @@ func TestMeterOfASwarm(t *testing.T) {
 	}
 	waited := 100.0
 	m.pressure = func() float64 { waited += 0.25; return waited } // at each look
-	m.add(poll(0, 5, 100, 100, 100, 100)) // before the window
+	m.add(poll(0, 5, 100, 100, 100, 100))                         // before the window
 	m.begin(poll(10, 5, 1, 20, 50, 60))
 	m.add(poll(11, 5, 3, 20, 50, 60))   // 2 s
 	m.add(poll(12, 6, 0.5, 21, 50, 60)) // another process: 0.5 s

@@ -33,7 +33,7 @@ func (r *Report) sharesOfCells() []findings.Shares {
 			}
 		}
 		r.tripsOf(c, &s)
-		if _, line := c.Metrics["load_line_share"]; c.overhead() != nil && !line {
+		if c.overhead() != nil && !slices.ContainsFunc(lineShares(), func(key string) bool { _, ok := c.Metrics[key]; return ok }) {
 			s.LineWords = "of the link's rate"
 		}
 		all = append(all, s)
@@ -74,11 +74,17 @@ func (r *Report) validOf(c *Cell) []*Trial {
 	return all
 }
 
+// lineShares are the metrics that say how near a load line a trial is: of throughput
+// and of a time.
+func lineShares() []string { return []string{"load_line_share", "line_share"} }
+
 // lineShareOf is a trial's share of its load line; of a single operation without one
 // that of the time in which the link as measured carries its bytes.
 func (r *Report) lineShareOf(t *Trial) (float64, bool) {
-	if v, ok := t.Metrics["load_line_share"]; ok {
-		return v, true
+	for _, key := range lineShares() {
+		if v, ok := t.Metrics[key]; ok {
+			return v, true
+		}
 	}
 	took := t.Metrics["duration_p50"]
 	l, ok := r.checks[t.ID]

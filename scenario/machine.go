@@ -2,8 +2,8 @@ package scenario
 
 import "github.com/plimsoll-project/plimsoll/record"
 
-// What the machine as a whole did while a trial lasted, by which a report tells what
-// the trial was limited by.
+// What the machine as a whole did while a trial lasted (of a trial that goes on over
+// several sessions, in the last), by which a report tells what it was limited by.
 
 func boxCPU() record.Metric {
 	return record.Metric{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
