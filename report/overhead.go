@@ -1,7 +1,5 @@
 package report
 
-import "github.com/plimsoll-project/plimsoll/record"
-
 // overheadLens looks at what one object costs before its bytes count: the fit of
 // each operation, the memory of the processes, and what many objects do.
 func overheadLens() lens {
@@ -19,21 +17,18 @@ func overheadLens() lens {
 		text: func(*Report) []textMetric {
 			return []textMetric{{"duration_p50", "duration", 0}, {ratioColumn, "ratio", 0}, {"first_byte_p50", "first byte", 2}, {"put_p50", "put", 1}, {"get_p50", "get", 1}, {"stat_p50", "stat", 1}}
 		},
-		before: func(r *Report, in *input) {
-			r.checks = map[int64]record.LinkCheck{}
-			for _, l := range in.links {
-				r.checks[l.Trial] = l
-			}
+		before: func(r *Report, _ *input) {
 			r.locate()
 		},
 		alike: (*Report).alike,
 		work: func(r *Report, _ *input) {
 			r.fit()
+			r.scaling()
 			r.account()
 			r.footprint()
 			r.trends()
 		},
-		rules:      []rule{beyondLine("line_share", "first_byte_line_share"), modelFails, inlined, unequal, memoryGrows, slowsDown},
+		rules:      []rule{beyondLine("line_share", "first_byte_line_share"), modelFails, whatBounds, knees, inlined, unequal, memoryGrows, slowsDown},
 		verdict:    (*Report).costClause,
 		answers:    (*Report).costs,
 		draw:       (*Report).drawOverhead,

@@ -24,7 +24,7 @@ func disseminateLens() lens {
 		before:     (*Report).successOfLeechers,
 		work:       (*Report).swarm,
 		failures:   []rule{imported, unfinishedFound, partialFaults},
-		rules:      []rule{goalMissed, fasterThanLine, farBelowLine, wasteful, noSharing, unfairSeeders, slowDisks, slowRecovery, spreadStart, coarsePolls, busyHarness, machineBusy},
+		rules:      []rule{goalMissed, fasterThanLine, swarmBounds, wasteful, noSharing, unfairSeeders, slowDisks, slowRecovery, spreadStart, coarsePolls, busyHarness},
 		table:      (*Report).swarmTable,
 		judge:      (*Report).judgeSwarms,
 		answers:    (*Report).swarmAnswers,

@@ -157,6 +157,7 @@ func (Sync) Measure(in Measured) map[string]float64 {
 	put("emulator_cpu", in.Usage.EmulatorCPU)
 	put("box_cpu", in.Usage.BoxCPU)
 	put("others_busy", in.Usage.OthersBusy)
+	put("io_pressure", in.Usage.IOPressure)
 	return m
 }
 
