@@ -127,6 +127,10 @@ func (r *Report) rttLevels() (levels []float64, labels []string) {
 	return levels, labels
 }
 
+// farBelowMarks is how far below a time its load line is still drawn: beyond that it
+// would only press the others together.
+const farBelowMarks = 100
+
 // curvePoints is how many points a model's line has.
 const curvePoints = 25
 
@@ -170,7 +174,7 @@ func (r *Report) costFigure() Figure {
 			lo[k], hi[k] = min(lo[k], float64(m.Lo)), max(hi[k], float64(m.Hi))
 		}
 		rows[k] = append(rows[k], row)
-		if line, ok := c.Metrics["line"]; ok && line.Median > 0 {
+		if line, ok := c.Metrics["line"]; ok && line.Median > m.Median/farBelowMarks {
 			lined = true
 			lo[k] = min(lo[k], float64(line.Median))
 			rows[k] = append(rows[k], spec{"kind": "limit", "rtt": label, "x": c.size(), "y": line.Median, "tip": fmt.Sprintf("load line, %s: %s", r.shape.where(c), show(float64(line.Median), "s"))})

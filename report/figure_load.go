@@ -231,13 +231,10 @@ func (r *Report) bandwidthFigure(absolute bool) Figure {
 		}
 		return file
 	})
-	if r.limits(&f, func(l *LoadTest) Num {
-		if absolute {
-			return l.absoluteLine()
-		}
-		return l.fileLine()
-	}) {
-		f.reads += " The dashed line is the load line: " + map[bool]string{true: "what the link carries.", false: "what the link carries, divided by the redundancy that is made before it. Where a system accepts objects before they cross the link it may be above it for a while."}[absolute]
+	if absolute {
+		r.limits(&f, (*LoadTest).absoluteLine, "what the link carries.")
+	} else {
+		r.limits(&f, (*LoadTest).fileLine, "what the link carries, divided by the redundancy that is made before it. Where a system accepts objects before they cross the link it may be above it for a while.")
 	}
 	return r.draw(f)
 }
@@ -305,9 +302,7 @@ func (r *Report) storeTimeFigure() Figure {
 		}
 	}
 	f.n = "n = " + plural(int64(n), "time of an object", "times of objects")
-	if r.limits(&f, (*LoadTest).storeLine) {
-		f.reads += " The dashed line is the load line of an object of the median size at its full redundancy: a round trip, and its bytes over the link."
-	}
+	r.limits(&f, (*LoadTest).storeLine, "a round trip, and the bytes of an object of the median size over the link until it has its full redundancy.")
 	return r.draw(f)
 }
 

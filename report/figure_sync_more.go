@@ -142,7 +142,7 @@ func (r *Report) shapeFigure(what string) Figure {
 		}
 		if len(lines) > 0 {
 			lined = true
-			layers = append(layers, r.limitLayer(lines))
+			layers = append(layers, spec{"data": spec{"values": lines}, "mark": spec{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "opacity": 0.8, "color": "var(--ink)"}, "encoding": spec{"tooltip": spec{"field": "tip", "type": "nominal"}}})
 		}
 		layers = append(layers,
 			spec{"mark": spec{"type": "line", "strokeWidth": 1.75, "opacity": 0.75, "color": "var(--s1)"}},

@@ -222,6 +222,9 @@ func (r *Report) metricLayers() []spec {
 // limitLayer draws the load line, on rows of its own; lines that belong to a
 // system have its colour.
 func (r *Report) limitLayer(rows []spec) spec {
+	if r.shape.axis == nil {
+		return r.across(rows) // systems stand beside each other: there is no place between them
+	}
 	mark := spec{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "opacity": 0.8, "point": len(rows) == 1}
 	encoding := spec{"tooltip": spec{"field": "tip", "type": "nominal"}}
 	if _, own := rows[0]["system"]; own {
@@ -235,9 +238,16 @@ func (r *Report) limitLayer(rows []spec) spec {
 
 // limitRow is a place of the load line in a picture.
 func (r *Report) limitRow(p limit, unit string) spec {
-	row := spec{"kind": "limit", "x": p.x, "y": p.y, "tip": fmt.Sprintf("load line at %s: %s", p.where, show(p.y, unit))}
+	what := "load line"
 	if p.system != "" {
-		row["system"], row["tip"] = p.system, fmt.Sprintf("load line of %s at %s: %s", p.system, p.where, show(p.y, unit))
+		what += " of " + p.system
+	}
+	if p.where != "" {
+		what += " at " + p.where
+	}
+	row := spec{"kind": "limit", "x": p.x, "y": p.y, "tip": what + ": " + show(p.y, unit)}
+	if p.system != "" {
+		row["system"] = p.system
 	}
 	return row
 }

@@ -194,7 +194,7 @@ func middle(xs []float64) float64 {
 // across draws load lines that are the same over the whole picture: one for all
 // systems unless theirs differ, else each in its system's colour.
 func (r *Report) across(lines []spec) spec {
-	lo, hi := lines[0]["y"].(float64), lines[0]["y"].(float64)
+	lo, hi := math.Inf(1), 0.0
 	for _, l := range lines {
 		lo, hi = min(lo, l["y"].(float64)), max(hi, l["y"].(float64))
 	}

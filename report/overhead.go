@@ -15,7 +15,7 @@ func overheadLens() lens {
 		resources: []metricColumn{{"system_cpu_per_op", "system CPU, with what surrounds it", ""}, {"system_rss_peak", "system memory, peak", ""}, {"generator_cpu_per_op", "generator CPU", ""},
 			{"disk_per_byte", "disk per file byte", "×"}, {"entries_per_object", "entries per object", ""}, {"inodes_per_object", "inodes per object", ""}, {"others_busy", "CPU of others", ""}},
 		text: func(*Report) []textMetric {
-			return []textMetric{{"duration_p50", "duration", 0}, {ratioColumn, "ratio", 0}, {"first_byte_p50", "first byte", 2}, {"put_p50", "put", 1}, {"get_p50", "get", 1}, {"stat_p50", "stat", 1}}
+			return []textMetric{{"duration_p50", "duration", 0}, {ratioColumn, "ratio", 0}, {"line_share", "its line", 3}, {"first_byte_p50", "first byte", 2}, {"put_p50", "put", 1}, {"get_p50", "get", 1}, {"stat_p50", "stat", 1}}
 		},
 		before: func(r *Report, _ *input) {
 			r.locate()

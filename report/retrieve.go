@@ -37,7 +37,7 @@ func retrieveText(r *Report) []textMetric {
 	if r.headline != "throughput" {
 		return []textMetric{{"achieved_share", "kept up", 0}, {"duration_p50", "duration", 0}, {ratioColumn, "ratio", 0}, {"ttfb_p50", "TTFB", 2}, {"throughput", "throughput", 3}}
 	}
-	return []textMetric{{"throughput", "throughput", 0}, {ratioColumn, "ratio", 0}, {"ttfb_p50", "TTFB", 2}, {"duration_p50", "duration", 3}}
+	return []textMetric{{"throughput", "throughput", 0}, {ratioColumn, "ratio", 0}, {"load_line_share", "of the line", 4}, {"ttfb_p50", "TTFB", 2}, {"duration_p50", "duration", 3}}
 }
 
 var retrieveDrawings = []drawing{

@@ -54,7 +54,7 @@ func (r *Report) fluidWords() string {
 	} else {
 		s += fmt.Sprintf("Here it is %s to %s, depending on the cell. ", show(float64(lo), "s"), show(float64(hi), "s"))
 	}
-	return s + r.closest("line_share", "The closest approach of a last leecher is") + r.halfLine() + "Without faults, and with leechers that start together, nobody can be faster; single leechers may well be."
+	return s + r.closest("line_share", "The closest approach of a last leecher is") + r.halfLine() + "Both are of trials without faults whose leechers start together; single leechers may well be faster."
 }
 
 // halfLine says where the load line of half of the leechers lies.

@@ -52,15 +52,30 @@ func (l *LoadTest) storeLine() Num {
 	return Num(line)
 }
 
-// limits adds the load lines of a figure over time; it reports whether there are any.
-func (r *Report) limits(f *overTime, of func(*LoadTest) Num) bool {
-	drawn, any := map[*LoadTest]bool{}, false
+// outOfSight is how far above all that was measured a load line is told and not
+// drawn: it would press everything else to the foot of the picture.
+const outOfSight = 20
+
+// limits adds the load lines of a figure over time; words say what they are.
+func (r *Report) limits(f *overTime, of func(*LoadTest) Num, words string) {
+	seen, drawn, most := map[*LoadTest]bool{}, false, 0.0
+	for _, c := range f.curves {
+		for _, p := range c.points {
+			most = max(most, p.y)
+		}
+	}
+	var above []string
 	for _, c := range slices.Clone(f.curves) {
 		y := float64(of(c.load))
-		if drawn[c.load] || math.IsNaN(y) || len(c.points) == 0 {
+		if seen[c.load] || math.IsNaN(y) || len(c.points) == 0 {
 			continue
 		}
-		drawn[c.load], any = true, true
+		seen[c.load] = true
+		if y > outOfSight*most {
+			above = append(above, c.load.name()+": "+show(y, f.unit))
+			continue
+		}
+		drawn = true
 		var line []stretch
 		for _, at := range []float64{c.points[0].from, c.points[len(c.points)-1].to} {
 			line = append(line, stretch{at, at, y, y, y, 0})
@@ -71,7 +86,12 @@ func (r *Report) limits(f *overTime, of func(*LoadTest) Num) bool {
 		}
 		f.curves = append(f.curves, curve{load: c.load, name: name, colour: colour, points: line, dashed: true})
 	}
-	return any
+	switch {
+	case drawn:
+		f.reads += " The dashed line is the load line: " + words
+	case above != nil:
+		f.reads += " The load line is far above the picture (" + some(above) + "): " + words
+	}
 }
 
 // loadLineWords is the paragraph on the load lines of a load test.
@@ -114,9 +134,9 @@ func (r *Report) efficiencyLines() string {
 	case !lo.Known():
 		return ""
 	case hi <= lo*1.02:
-		return shareWords(float64(lo))
+		return tiny(lo).Text
 	}
-	return shareWords(float64(lo)) + " to " + shareWords(float64(hi))
+	return tiny(lo).Text + " to " + tiny(hi).Text
 }
 
 // lineEntry is a load line with the share that was reached of it.

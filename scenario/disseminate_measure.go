@@ -211,14 +211,14 @@ func swarmLines(in Measured, m map[string]float64, put func(string, float64)) {
 	if in.Link != nil {
 		factor, _ = correction(*in.Link, 0)
 	}
-	for key, of := range map[string]string{"line": "time_last", "line_median": "time_median"} {
-		line := m[key] / factor
+	for _, l := range []struct{ key, share, of string }{{"line", "line_share", "time_last"}, {"line_median", "line_median_share", "time_median"}} {
+		line := m[l.key] / factor
 		if line <= 0 {
 			continue
 		}
-		put(key, line)
-		if took := m[of]; took > 0 {
-			put(key+"_share", line/took)
+		put(l.key, line)
+		if took := m[l.of]; took > 0 {
+			put(l.share, line/took)
 		}
 	}
 	if line := m["line_median"]; line > 0 {

@@ -199,12 +199,12 @@ func overheadLines(in Measured, m map[string]float64, put func(string, float64))
 	}
 	q := request{fresh: o.Connections == "fresh", tls: in.TLS}
 	first := p.wait(q)
-	share := func(key string, line float64, of string) {
+	add := func(key, share string, line float64, of string) {
 		if took := m[of]; line > 0 && took > 0 {
 			put(key, line)
-			put(key+"_share", line/took)
+			put(share, line/took)
 		}
 	}
-	share("line", first+moved/p.rate, "duration_p50")
-	share("first_byte_line", first, "first_byte_p50")
+	add("line", "line_share", first+moved/p.rate, "duration_p50")
+	add("first_byte_line", "first_byte_line_share", first, "first_byte_p50")
 }

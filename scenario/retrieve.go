@@ -230,17 +230,17 @@ func retrieveLines(in Measured, m map[string]float64, put func(string, float64))
 	if q.size == 0 {
 		q.size = float64(in.Cell.Data.Size)
 	}
-	share := func(key string, line float64, of string) {
+	add := func(key, share string, line float64, of string) {
 		if line <= 0 {
 			return
 		}
 		put(key, line)
 		if took := m[of]; took > 0 {
-			put(key+"_share", line/took)
+			put(share, line/took)
 		}
 	}
-	share("ttfb_line", p.wait(q), "ttfb_p50")
-	share("duration_line", p.time(q), "duration_p50")
+	add("ttfb_line", "ttfb_line_share", p.wait(q), "ttfb_p50")
+	add("duration_line", "duration_line_share", p.time(q), "duration_p50")
 	// In an open loop it is the offered load that bounds the throughput.
 	if line := p.loadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {
 		put("load_line", line)

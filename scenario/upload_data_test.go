@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -248,13 +249,17 @@ func TestUploadMetricsAreDefined(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(20, 10, func(u *experiment.ResolvedUpload) { u.Verify = 1 }))
 		y := b.must()
+		in := Measured{Load: Load{Metrics: y.metrics}, Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.9e6, WantRTT: 0.02, RTT: 0.021}}
+		if m := (Upload{}).Measure(in); math.Abs(m["bandwidth_line"]-7.9e6/8) > 1e-6 || m["wait_line"] != 0.021 {
+			t.Errorf("over a link: %v B/s, %v s", m["bandwidth_line"], m["wait_line"])
+		}
 		for key := range y.metrics {
 			if !defined[key] {
 				t.Errorf("metric %s is not defined", key)
 			}
 		}
 		for key := range defined {
-			if _, ok := y.metrics[key]; !ok && !strings.HasPrefix(key, "system_") && key != "others_busy" {
+			if _, ok := y.metrics[key]; !ok && !strings.HasPrefix(key, "system_") && !strings.HasSuffix(key, "_line") && key != "others_busy" { // of real processes and links
 				t.Errorf("metric %s is not told", key)
 			}
 		}

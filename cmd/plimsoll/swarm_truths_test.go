@@ -220,9 +220,10 @@ func TestSwarmTimesAreTheLinks(t *testing.T) {
 				t.Errorf("%s: outcomes %v %v", trial.name(), trial.Outcomes, trial.Classes)
 				continue
 			}
-			// 1 % is what a bucket lets through at once.
+			// The line is by the link as measured, which may be off by its tolerance; 1 % is
+			// what a bucket lets through at once.
 			line := m["line"]
-			if !(line > 0) || m["time_last"] < 0.99*line {
+			if !(line > 0) || m["time_last"] < 0.94*line {
 				t.Errorf("%s: the last leecher took %v s, the load line is %v s", trial.name(), m["time_last"], line)
 			}
 			trial.wantBytes(t)
