@@ -12,7 +12,7 @@ const nullRetrieveFile = `
 scenario: retrieve
 systems: [nginx, boxo, static]
 baseline: nginx
-link: {rate: 1Gbit, delay: 20ms}
+link: {rate: 1Gbit, delay: 1ms}
 data: {size: 64MiB}
 retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 400}
 repetitions: 8
