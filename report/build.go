@@ -17,7 +17,7 @@ import (
 )
 
 // Build computes the report of a run directory. It reads trials, link checks
-// and streams windows, jobs and polls; never the operations, but for those of the
+// and streams windows, samples, jobs and polls; never the operations, but for those of the
 // scenario disseminate, of which a trial has two per node: its memory grows with
 // the number of trials, jobs, polls and nodes, not with theirs or with time. The
 // same directory gives the same report.
@@ -50,7 +50,7 @@ func gather(run *record.Reader) (*input, error) {
 	if in.links, err = run.Links(); err != nil {
 		return nil, err
 	}
-	in.windows, in.polls, in.jobs, in.ops, in.marks = run.Windows, run.Polls, run.Jobs, run.Ops, run.Marks
+	in.windows, in.polls, in.jobs, in.ops, in.marks, in.samples = run.Windows, run.Polls, run.Jobs, run.Ops, run.Marks, run.Samples
 	if in.searches, err = run.Search(); err != nil {
 		return nil, err
 	}
@@ -181,6 +181,7 @@ func (r *Report) conclude(in *input) {
 	if r.lens.work != nil {
 		r.lens.work(r, in)
 	}
+	r.live(in)
 	r.state(in)
 	r.find()
 	r.remark(in)

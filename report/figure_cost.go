@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/plimsoll-project/plimsoll/report/internal/words"
 )
 
 // drawOverhead makes the figures in the order of the page.
@@ -310,19 +312,16 @@ func labelExpr(values []float64, labels []string) string {
 
 // logAxis labels a logarithmic axis, each value with the prefix that suits it.
 func logAxis(unit string) spec {
-	table := bigPrefixes
-	if unit == "s" {
-		table = timePrefixes
-	}
+	table := words.Prefixes(unit)
 	expr := "'0'"
 	for i := len(table) - 1; i >= 0; i-- {
 		p := table[i]
-		say := fmt.Sprintf("format(datum.value / %s, '.3~g') + %s", strconv.FormatFloat(p.scale, 'g', -1, 64), strconv.Quote(" "+p.name+unit))
+		say := fmt.Sprintf("format(datum.value / %s, '.3~g') + %s", strconv.FormatFloat(p.Scale, 'g', -1, 64), strconv.Quote(" "+p.Name+unit))
 		if i == len(table)-1 {
 			expr = say
 			continue
 		}
-		expr = fmt.Sprintf("datum.value >= %s ? %s : %s", strconv.FormatFloat(p.scale*0.9995, 'g', -1, 64), say, expr)
+		expr = fmt.Sprintf("datum.value >= %s ? %s : %s", strconv.FormatFloat(p.Scale*0.9995, 'g', -1, 64), say, expr)
 	}
 	return spec{"title": nil, "tickCount": 5, "labelExpr": expr}
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/findings"
+	"github.com/plimsoll-project/plimsoll/report/internal/words"
 )
 
 // rule looks for one thing worth knowing. It says nothing when it has no evidence.
@@ -23,7 +23,7 @@ func (r *Report) find() {
 		all = append(all, deadlinesPose, serverFailures)
 	}
 	all = append(all, r.lens.rules...)
-	for _, look := range append(all, leftOut, drift, dropped) {
+	for _, look := range append(all, leaking, leftOut, drift, dropped) {
 		for _, f := range look(r) {
 			if f.Try == "" { // what there is to try for every case of it
 				f.Try = findings.Try(f.Rule)
@@ -311,12 +311,7 @@ func sortedByCount(counts map[string]int64) []string {
 }
 
 // some names the first few of many.
-func some(words []string) string {
-	if len(words) > 3 {
-		return strings.Join(words[:3], "; ") + fmt.Sprintf("; and %d more", len(words)-3)
-	}
-	return strings.Join(words, "; ")
-}
+func some(all []string) string { return words.Some(all) }
 
 // pastDeadline counts the operations that the experiment's deadline ended. Those
 // in flight when a trial's time is up are no such sign: there always are some.

@@ -23,6 +23,7 @@ type input struct {
 	jobs     func(trial int64) iter.Seq2[record.Job, error]
 	ops      func(trial int64) iter.Seq2[record.Op, error] // for scenarios whose operations are few
 	marks    func(trial int64) iter.Seq2[record.Mark, error]
+	samples  func(trial int64) iter.Seq2[record.Sample, error] // nil: there are none
 	searches []record.Search
 	name     string // of the run directory
 	err      error  // why something could not be read

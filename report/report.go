@@ -75,6 +75,8 @@ type Report struct {
 	link     string                     // in words
 	dir      string                     // name of the run directory
 	headline string                     // the metric that verdicts speak of
+	lives    []findings.Life            // of the systems' processes, where the run is long enough
+	moving   []findings.Moving          // when something moved, of each cell whose requests follow one another
 	held     []string                   // rules of the plan
 	checks   map[int64]record.LinkCheck // of shaped links, by trial
 	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link

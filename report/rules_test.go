@@ -44,6 +44,7 @@ func TestRulesSpeakWhereTheyShould(t *testing.T) {
 				all[2] = leech{took: 4 * line, got: 0.5, outcome: record.Stalled, class: "no further byte"}
 			}
 		}), swarm(nil)},
+		"goal-open": {swarmTruth{pace: map[string]float64{"deluge": 1.2, "boxo": 1.44}}.build, swarmTruth{}.build},
 		"never-served-faults": {fresh(trouble, 0.02, 0.1, func(_ *experiment.Cell, block int, f *newcomer) {
 			if block == 1 {
 				f.outcome, f.class, f.height = record.Stalled, "no further block", 0.5

@@ -193,7 +193,6 @@ func (s *Swarm) reached(share float64, of func(swarmTrial) float64) Reached {
 
 // use fills what nodes used.
 func (s *Swarm) use() {
-	var unfair []float64
 	for _, kind := range []string{seederKind, leecherKind} {
 		k := NodeKind{Kind: kind}
 		values := map[*Num][]float64{}
@@ -222,9 +221,6 @@ func (s *Swarm) use() {
 			add(&k.RSS, middle(rss), len(rss))
 			add(&k.RSSMost, largest(rss), len(rss))
 			add(&k.SentMost, largest(sent), len(sent))
-			if sum := total(sent); kind == seederKind && len(sent) > 1 && sum > 0 {
-				unfair = append(unfair, largest(sent)/sum*float64(len(sent)))
-			}
 		}
 		if k.Trials == 0 {
 			continue
@@ -237,7 +233,7 @@ func (s *Swarm) use() {
 		}
 		s.Traffic = append(s.Traffic, k)
 	}
-	if len(unfair) > 0 {
+	if unfair := s.busiestSeeder(); unfair != nil {
 		s.UnfairSeeders = Num(middle(unfair))
 	}
 }

@@ -17,11 +17,6 @@ const (
 	// A trial may be this much faster than its load line beyond the tolerance of the
 	// link: a bucket lets a first burst through, and the line's rates are rounded.
 	lineSlack = 0.02
-	// TCP/IP headers and acknowledgements are some 6 % on frames of 1500 bytes.
-	muchOverhead   = 1.25
-	muchDuplicates = 1.10
-	// A seeder that sends this times its even part does the others' work.
-	muchUnfair = 1.5
 	// From this share of all bytes on, seeders do all the work.
 	nearlyAll = 0.90
 	// The disk may lag behind the last verified byte by this share of the time.
@@ -207,28 +202,6 @@ func (r *Report) passesNothingOn(s *Swarm) bool {
 	return false
 }
 
-// wasteful: bytes that were paid for and brought nothing.
-func wasteful(r *Report) []Finding {
-	f := Finding{Rule: "overhead", Tone: Warn, Title: "Much of what was received is not content",
-		Text: fmt.Sprintf("More than %s of a content's size crossed a leecher's link, headers included, or more than %s of payload by the system's own account: pieces came twice, or were fetched and thrown away. On a link that is the limit this is time.", show(muchOverhead, "×"), show(muchDuplicates, "×"))}
-	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		o, has := s.cell.Metrics["overhead"]
-		d, told := s.cell.Metrics["duplicates"]
-		var words []string
-		if has && o.Median > muchOverhead {
-			words = append(words, "on the link "+showRange(o.Median, o.Lo, o.Hi, "×"))
-		}
-		if told && d.Median > muchDuplicates {
-			words = append(words, "payload "+showRange(d.Median, d.Lo, d.Hi, "×"))
-		}
-		if words != nil {
-			f.Evidence = append(f.Evidence, s.name()+": "+list(words)+" of the content")
-		}
-	}
-	return withEvidence(f)
-}
-
 // noSharing: a swarm whose leechers pass nothing on is none.
 func noSharing(r *Report) []Finding {
 	f := Finding{Rule: "no-sharing", Tone: Warn, Title: "Leechers pass hardly anything on",
@@ -238,19 +211,6 @@ func noSharing(r *Report) []Finding {
 		m, ok := s.cell.Metrics["seeder_share"]
 		if ok && m.Median > nearlyAll && s.Nodes-s.Seeders > 1 && !r.passesNothingOn(s) {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of all bytes were sent by %s", s.name(), percent(float64(m.Median)), plural(int64(s.Seeders), "seeder", "seeders")))
-		}
-	}
-	return withEvidence(f)
-}
-
-// unfairSeeders: seeders that others leave the work to.
-func unfairSeeders(r *Report) []Finding {
-	f := Finding{Rule: "unfair-seeders", Tone: Neutral, Title: "Seeders do not share the work evenly",
-		Text: "One seeder sent much more than its even part, so the links of the others were not used."}
-	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		if s.UnfairSeeders.Known() && s.UnfairSeeders > muchUnfair {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: the busiest of %s sent %s its even part (median over trials)", s.name(), plural(int64(s.Seeders), "seeder", "seeders"), show(float64(s.UnfairSeeders), "×")))
 		}
 	}
 	return withEvidence(f)

@@ -317,7 +317,7 @@ func TestFindingsOfSwarms(t *testing.T) {
 				m["box_cpu"], m["others_busy"] = 0.99, 0.8
 			}
 		}},
-		"overhead":     metric("overhead", 1.6),
+		"sent-twice":   metric("overhead", 1.6),
 		"no-sharing":   metric("seeder_share", 0.97),
 		"start-spread": metric("start_spread", 0.2),
 		"coarse":       metric("resolution", 0.3),
@@ -328,7 +328,7 @@ func TestFindingsOfSwarms(t *testing.T) {
 		}},
 		"harness-busy": metric("harness_cpu", 0.12),
 		"disk-lags":    metric("disk_last", 2.5),
-		"unfair-seeders": {file: two, seeders: func(c *experiment.Cell, sent []float64) {
+		"unbalanced": {file: two, seeders: func(c *experiment.Cell, sent []float64) {
 			if c.System == "boxo" {
 				sent[0], sent[1] = 5, 0.1
 			}

@@ -13,8 +13,6 @@ import (
 
 // Limits from which on something is said of a fresh node's time.
 const (
-	// From this share of the time before the first block on, start-up is worth a word.
-	muchStartUp = 0.25
 	// A time told by polls this share of it apart is a coarse one: the limit of swarms.
 	coarseSync = coarse
 	// A replay of more than so many times the time of the sync was disturbed.
@@ -22,8 +20,6 @@ const (
 	// A warning must not stand in one of a hundred runs in which no knob does anything;
 	// the table of effects shows those at 5 %.
 	warnAlpha = 0.01
-	// From so many times the chain's bytes on the link on, it is said.
-	carriedMuch = 1.2
 )
 
 // neverServed: who never came to serve, and why.
@@ -345,23 +341,6 @@ func mixedUp(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// startUpShare: waiting before the first block is no work.
-func startUpShare(r *Report) []Finding {
-	f := Finding{Rule: "start-up", Tone: Neutral, Title: "Much of the time passes before the first block",
-		Text: "Process start, opening the store, connecting, and the system's own intervals come before the first block. They do not grow with the chain: with a longer one their share falls, so compare the rates after the first block too before carrying a gain over to a longer chain."}
-	for i := range r.Syncs {
-		s := &r.Syncs[i]
-		if s.StartUp.Known() && s.StartUp >= muchStartUp && (s.Default || r.isBest(s)) {
-			words := fmt.Sprintf("%s: %s of %s", r.syncName(s), show(s.metric("first_block"), "s"), show(s.metric("sync_time"), "s"))
-			if v := s.metric("block_rate"); !math.IsNaN(v) {
-				words += fmt.Sprintf(", then %s blocks/s", digits(v, 3))
-			}
-			f.Evidence = append(f.Evidence, words)
-		}
-	}
-	return withEvidence(f)
-}
-
 func (r *Report) isBest(s *Synced) bool {
 	for _, t := range r.tunings() {
 		if t.best == s.cell {
@@ -380,22 +359,6 @@ func slowReplays(r *Report) []Finding {
 		if s.fasterThanReplay() {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: serves after %s, the replay took %s", r.syncName(s), show(s.metric("sync_time"), "s"), show(s.metric("replay"), "s")))
 		}
-	}
-	return withEvidence(f)
-}
-
-// sentTwice: bytes that are no part of the chain fill links, too.
-func sentTwice(r *Report) []Finding {
-	f := Finding{Rule: "sent-twice", Tone: Neutral, Title: "The link carried more than the chain",
-		Text: fmt.Sprintf("The fresh node's link carried at least %s the bytes of the chain towards it (medians over trials): headers, and blocks that came more than once, which systems ask for near the end, so that it is much of a short chain and little of a long one. The load line is that of the chain alone: a node that seems to wait may have a full link.", show(carriedMuch, "×"))}
-	for i := range r.Syncs {
-		s := &r.Syncs[i]
-		if v := s.metric("overhead"); v >= carriedMuch {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", r.syncName(s), show(v, "×")))
-		}
-	}
-	if len(f.Evidence) > 7 {
-		f.Evidence = append(f.Evidence[:6], fmt.Sprintf("and %d more", len(f.Evidence)-6))
 	}
 	return withEvidence(f)
 }

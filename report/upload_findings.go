@@ -304,50 +304,6 @@ func (l *LoadTest) below() []stretch {
 	return all
 }
 
-// asked is how far redundancy may be above what was asked for.
-const asked = 1.1
-
-// What a server keeps beside a piece (headers, hash trees, a block of its disk) is
-// seen where objects are small: at most so many bytes for each piece, of objects
-// of at most so many.
-const (
-	pieceMetadata = 4 << 10
-	smallObject   = 64 << 10
-)
-
-// small reports whether metadata of small objects explain what was stored beyond
-// their redundancy.
-func (l *LoadTest) small() bool {
-	e := l.Efficiency
-	size := float64(l.Bytes) / float64(l.Files)
-	beside := float64(e.PerFile) - size*float64(e.Servers/e.Needed)
-	return !e.Sector.Known() && size <= smallObject && beside <= pieceMetadata*float64(e.Servers)
-}
-
-func moreThanAsked(r *Report) []Finding {
-	f := Finding{Rule: "more-than-asked", Tone: Warn, Title: "More was stored than padding and redundancy explain",
-		Text: "Absolute bytes are file bytes, padded to whole sectors, times the redundancy. These are more: pieces that were sent again, repairs, or servers that were paid for what they do not keep."}
-	small := Finding{Rule: "small-objects", Tone: Neutral, Title: "Small objects take more than their redundancy",
-		Text: fmt.Sprintf("Beside each piece a server keeps metadata (headers, hash trees, checksums), which weigh where objects are small: here they need be no more than %s for each piece. Pieces that were sent again or repairs would look the same.", show(pieceMetadata, "B"))}
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		e := l.Efficiency
-		if e == nil || !e.Copies.Known() || !(e.Copies > asked*e.Servers/e.Needed) {
-			continue
-		}
-		s := fmt.Sprintf("%s: %s× instead of %s×; %s for each object", l.name(), digits(float64(e.Copies), 3), digits(float64(e.Servers/e.Needed), 3), show(float64(e.PerFile), "B"))
-		if e.HighestTold.Known() {
-			s += fmt.Sprintf("; the highest redundancy that the system told of an object is %s×", digits(float64(e.HighestTold), 3))
-		}
-		if l.small() {
-			small.Evidence = append(small.Evidence, s)
-			continue
-		}
-		f.Evidence = append(f.Evidence, s)
-	}
-	return withEvidence(f, small)
-}
-
 func retriedObjects(r *Report) []Finding {
 	f := Finding{Rule: "retried", Tone: Neutral, Title: "Some objects needed more than one attempt",
 		Text: "Their time to store is that of the last attempt."}

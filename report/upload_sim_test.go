@@ -72,7 +72,7 @@ scenario: upload
 title: Simulated load
 question: What does a load test of a known siad tell?
 systems: [{use: siad, mode: attach}]
-data: {size: %s, objects: %d}
+data: {%s, objects: %d}
 upload: {concurrency: 5, slot: %s, poll: 3m, settle: 2h, retries: 2, attribution: %v, price: "0.014 USD (2018-06-01)"}
 allow: [write, spend]
 `
@@ -81,6 +81,7 @@ allow: [write, spend]
 type simTest struct {
 	objects int
 	size    string // of each; empty: 1 B
+	mix     string // of sizes, in its place
 	slot    string // empty: accepted
 	design  bool
 	stop    time.Duration // an exit condition ends it then; 0: none does
@@ -95,7 +96,11 @@ func simulated(t *testing.T, objects int, design bool, c siasim.Config) (*Report
 // records goes to a run directory, and the report is made of that.
 func (s simTest) report(t *testing.T, c siasim.Config) (*Report, siasim.Truth) {
 	t.Helper()
-	e, err := experiment.Parse("sim.yaml", fmt.Appendf(nil, simFile, cmp.Or(s.size, "1B"), s.objects, cmp.Or(s.slot, "accepted"), s.design), nil, experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
+	data := "size: " + cmp.Or(s.size, "1B")
+	if s.mix != "" {
+		data = fmt.Sprintf("mix: %q", s.mix)
+	}
+	e, err := experiment.Parse("sim.yaml", fmt.Appendf(nil, simFile, data, s.objects, cmp.Or(s.slot, "accepted"), s.design), nil, experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)
@@ -273,6 +278,19 @@ func (s *Stall) spans(from, to time.Duration) bool {
 	near := (15 * time.Minute).Seconds()
 	return float64(s.Within) <= from.Seconds() && float64(s.From) >= from.Seconds()-near && float64(s.From) <= from.Seconds()+near &&
 		float64(s.Until) >= to.Seconds() && float64(s.To) <= to.Seconds()+near && float64(s.To) >= to.Seconds()-near
+}
+
+// The unit that a simulated siad rounds up to is found from its bytes alone.
+func TestPaddingOfASimulatedSiadIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs load tests of days in virtual time")
+	}
+	const sector = 64 << 10
+	s := simTest{objects: 120, mix: "40% 1B..100kB, 30% 100kB..1MB, 30% 1MB..4MB"}
+	r, _ := s.report(t, siasim.Config{Sector: sector, Up: siasim.Bandwidth{Start: 120 * 6e6 / (simDays * simDay).Seconds()}})
+	if e := r.evidence("padding"); !strings.Contains(e, "units of 640 KiB") {
+		t.Errorf("padding: %q; lots %d of %+v", e, len(r.Loads[0].lots()), r.Loads[0].Objects)
+	}
 }
 
 // Servers that take nothing more are told from a network that does not move.

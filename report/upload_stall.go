@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -33,8 +34,8 @@ func (s *Stall) seconds() Num { return s.To - s.From }
 //
 //   - stallPolls polls: less cannot be seen,
 //   - stallShare of the time in which something was to be stored: less does not matter,
-//   - stallUsual times the pause between two signs of progress that 95 % are below,
-//     and what the spread of these pauses makes of the longest of so many,
+//   - what [findings.LongPause] makes of the pauses between two signs of progress; a
+//     day, where those are too few,
 //   - stallUsual times the median of the stallNear pauses before and after it, since
 //     a system that gets slower does not stall,
 //   - stallPut times what puts of objects as large as those under way take.
@@ -44,7 +45,6 @@ const (
 	stallUsual = 5
 	stallNear  = 10
 	stallPut   = 3
-	leastPause = 20 // pauses of which these are known
 )
 
 // sight is of something stored: it was between the two moments.
@@ -65,9 +65,6 @@ func (l *LoadTest) stalled() {
 		pauses = append(pauses, pausesIn(s, sights)...)
 	}
 	limit := l.usualPause(pauses, whole)
-	if math.IsInf(limit, 1) {
-		return
-	}
 	for i, p := range pauses {
 		near := stallUsual * nearby(pauses, i)
 		if p.to-p.from < max(limit, near) {
@@ -197,26 +194,21 @@ func pausesIn(s stint, sights []sight) []pause {
 	return all
 }
 
-// usualPause is how long a pause must be to be none of the usual ones; infinite:
-// there are too few to tell.
+// longStall is a time, in seconds, that is a stall where nothing tells what is usual,
+// as when nothing is stored from the beginning: a day.
+const longStall = 86400
+
+// usualPause is how long a pause must be to be none of the usual ones.
 func (l *LoadTest) usualPause(pauses []pause, whole float64) float64 {
-	if len(pauses) < leastPause {
-		return math.Inf(1)
-	}
 	seen := make([]float64, len(pauses))
 	for i, p := range pauses {
 		seen[i] = p.seen
 	}
-	slices.Sort(seen)
-	half, most := middle(seen), seen[len(seen)*95/100]
-	limit := max(stallPolls*l.watch.every(), stallShare*whole, stallUsual*most)
-	if half > 0 {
-		// The longest of n whose logarithms are as far apart as half and most, with
-		// a chance of 1 in 100 or less, and half as much again, since polls hide how
-		// short the short ones are; exponential pauses stay far below it.
-		limit = max(limit, 1.5*half*math.Pow(most/half, math.Sqrt(2*math.Log(100*float64(len(seen))))/1.645))
+	limit := findings.LongPause(seen)
+	if math.IsInf(limit, 1) {
+		limit = longStall
 	}
-	return limit
+	return max(stallPolls*l.watch.every(), stallShare*whole, limit)
 }
 
 // nearby is the median of the pauses beside one.
@@ -226,6 +218,9 @@ func nearby(all []pause, i int) float64 {
 		if j != i {
 			seen = append(seen, all[j].seen)
 		}
+	}
+	if seen == nil {
+		return 0
 	}
 	return middle(seen)
 }
@@ -305,7 +300,7 @@ func (w *watch) during(s *Stall) {
 // nothingStored: what was under way did not move.
 func nothingStored(r *Report) []Finding {
 	f := Finding{Rule: "stalled", Tone: Warn, Title: "Nothing was stored for a while",
-		Text: fmt.Sprintf("Objects were under way and the session ran, and none was accepted, none became durable and the bytes of the storage servers did not grow. What counts is told by the run itself: more than %d polls, %s of the time in which something was to be stored, %d times the pauses that are usual in it and near that moment, and %d times what puts of such objects take. Time between sessions, without polls, or idle on purpose does not count.", stallPolls, shareWords(stallShare), stallUsual, stallPut)}
+		Text: fmt.Sprintf("Objects were under way and the session ran, and none was accepted, none became durable and the bytes of the storage servers did not grow. What counts is told by the run itself: more than %d polls, %s of the time in which something was to be stored, %d times the pauses that are usual in it and near that moment, and %d times what puts of such objects take; a day, where too little was stored to tell what is usual. Time between sessions, without polls, or idle on purpose does not count.", stallPolls, shareWords(stallShare), stallUsual, stallPut)}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		sum := Num(0)

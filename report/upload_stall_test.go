@@ -165,3 +165,23 @@ func TestStallAtTheEndIsOpen(t *testing.T) {
 		t.Errorf("stalls %+v", l.Stalls)
 	}
 }
+
+// Nothing is stored from early on: nothing tells then what is usual, and a day is
+// enough.
+func TestNothingForADayIsAStall(t *testing.T) {
+	for hours, found := range map[float64]bool{40: true, 16: false} {
+		s := plainLoad(5)
+		s.hours, s.objects, s.every = hours, 12, 300
+		s.stall = [2]float64{2, hours - 1}
+		s.job = func(i int, j *record.Job) { // those that are left wait since the stall began
+			if i >= 2 {
+				j.State, j.Began, j.Accepted, j.Durable = record.JobPutting, dur(2.1*3600), 0, 0
+			}
+		}
+		s.going = true
+		r := s.report(t)
+		if f := r.found("stalled"); (f != nil) != found {
+			t.Errorf("%g hours: %+v; %+v", hours, f, r.Loads[0].Objects)
+		}
+	}
+}

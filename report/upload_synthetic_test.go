@@ -64,7 +64,8 @@ type loadTruth struct {
 	put                func(files, hours float64) float64 // seconds to store an object; nil: 3
 	fixed              []float64                          // when the objects are accepted, seconds; nil: see times
 	collect            bool
-	link               map[string]float64 // what the trial says of its link
+	samples            func(yield func(record.Sample) bool) // of processes
+	link               map[string]float64                   // what the trial says of its link
 }
 
 // plainLoad is a load test in which nothing is wrong.
@@ -472,6 +473,9 @@ func (s loadTruth) report(t testing.TB) *Report {
 		jobs:    func(int64) iter.Seq2[record.Job, error] { return with(s.jobs()) }}
 	if s.collect {
 		in.jobs = nil
+	}
+	if s.samples != nil {
+		in.samples = func(int64) iter.Seq2[record.Sample, error] { return with(iter.Seq[record.Sample](s.samples)) }
 	}
 	r := compute(in)
 	must(t, in.err)

@@ -1,0 +1,234 @@
+// Package words prints numbers the way that reports say them: three significant
+// digits, SI prefixes, counts in groups of three.
+package words
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Quantity splits a value of a unit into a short number, of three significant
+// digits, and its unit with an SI prefix. Bytes are decimal (1 MB = 10^6 B),
+// because rates of links are.
+func Quantity(v float64, unit string) (number, suffix string) {
+	if math.IsNaN(v) {
+		return "–", ""
+	}
+	if math.IsInf(v, 0) {
+		return "∞", ""
+	}
+	switch unit {
+	case "ratio":
+		return Digits(v*100, 3), "%"
+	case "s":
+		return scaled(v, "s", timePrefixes)
+	case "s/GB":
+		return Digits(v, 3), "CPU s/GB"
+	case "1/s":
+		n, s := scaled(v, "", bigPrefixes)
+		return n, s + "/s"
+	case "B", "B/s", "bit/s":
+		return scaled(v, unit, bigPrefixes)
+	case "×":
+		return Digits(v, 3), "×"
+	case "1":
+		if v == math.Trunc(v) && math.Abs(v) < 1e6 { // a count
+			return strconv.FormatFloat(v, 'f', 0, 64), ""
+		}
+		return Digits(v, 3), ""
+	}
+	return Digits(v, 3), unit
+}
+
+// Prefix is a unit's prefix and what it stands for.
+type Prefix struct {
+	Scale float64
+	Name  string
+}
+
+// Prefixes are those that values of a unit are shown with, the largest first.
+func Prefixes(unit string) []Prefix {
+	if unit == "s" {
+		return timePrefixes
+	}
+	return bigPrefixes
+}
+
+var (
+	bigPrefixes  = []Prefix{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
+	timePrefixes = []Prefix{{1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}}
+)
+
+func scaled(v float64, unit string, table []Prefix) (string, string) {
+	if v == 0 {
+		return "0", unit
+	}
+	p := table[len(table)-1]
+	for _, q := range table {
+		// 0.9995 keeps "1000 ms" from appearing where "1 s" is meant.
+		if math.Abs(v) >= q.Scale*0.9995 {
+			p = q
+			break
+		}
+	}
+	return Digits(v/p.Scale, 3), p.Name + unit
+}
+
+// Digits prints v with n significant digits, never in exponent form within
+// 10^-6 … 10^12, and never fewer than its integer digits.
+func Digits(v float64, n int) string {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	e := int(math.Floor(math.Log10(math.Abs(v))))
+	if r := math.Pow(10, float64(e+1)); math.Abs(v) >= r-r/math.Pow(10, float64(n))/2 {
+		e++
+	}
+	if e < -6 || e > 12 {
+		return strconv.FormatFloat(v, 'e', n-1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', max(0, n-1-e), 64)
+}
+
+// Show prints a value with its unit: "11.8 MB/s".
+func Show(v float64, unit string) string {
+	n, s := Quantity(v, unit)
+	switch s {
+	case "":
+		return n
+	case "×":
+		return n + s
+	}
+	return n + " " + s
+}
+
+// Exact prints a value that was asked for, not measured: "1 Gbit/s", "20 ms".
+func Exact(v float64, unit string) string {
+	if v == 0 {
+		return Show(v, unit)
+	}
+	_, suffix := Quantity(v, unit)
+	return strconv.FormatFloat(v*Conversion(v, unit), 'g', 6, 64) + " " + suffix
+}
+
+// Conversion is the factor from the base unit to the one in which v is shown.
+func Conversion(v float64, unit string) float64 {
+	switch unit {
+	case "ratio":
+		return 100
+	case "s":
+		return 1 / prefixFor(v, timePrefixes)
+	case "B", "B/s", "bit/s", "1/s":
+		return 1 / prefixFor(v, bigPrefixes)
+	}
+	return 1
+}
+
+func prefixFor(v float64, table []Prefix) float64 {
+	if v == 0 {
+		return 1
+	}
+	for _, q := range table {
+		if math.Abs(v) >= q.Scale*0.9995 {
+			return q.Scale
+		}
+	}
+	return table[len(table)-1].Scale
+}
+
+func Percent(share float64) string {
+	switch p := share * 100; {
+	case math.IsNaN(p):
+		return "–"
+	case p == 0:
+		return "0 %"
+	case p < 0.1:
+		return "< 0.1 %"
+	case p < 10 && math.Abs(p-math.Round(p)) > 0.05:
+		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+	case p > 99.9 && p < 100:
+		return "> 99.9 %"
+	case p > 99 && p < 100:
+		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+	default:
+		return strconv.FormatFloat(p, 'f', 0, 64) + " %"
+	}
+}
+
+// Count prints an integer in groups of three: "12,345".
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Plural counts things: "1 file", "1,200 files".
+func Plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + many
+}
+
+// List joins words: "a, b and c".
+func List(words []string) string {
+	switch len(words) {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// Capital is a text with a capital first letter.
+func Capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Range prints a value with its interval, in one unit: "11.8 (11.6–12.0) MB/s".
+// What is not finite is left out.
+func Range(v, lo, hi float64, unit string) string {
+	known := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	if !known(v) {
+		return "–"
+	}
+	if !known(lo) || !known(hi) {
+		return Show(v, unit)
+	}
+	_, suffix := Quantity(v, unit)
+	f := Conversion(v, unit)
+	between := " (" + Digits(lo*f, 3) + "–" + Digits(hi*f, 3) + ")"
+	if suffix == "×" {
+		return Digits(v*f, 3) + suffix + between
+	}
+	return strings.TrimSpace(Digits(v*f, 3) + between + " " + suffix)
+}
+
+// Some names the first few of many.
+func Some(all []string) string {
+	if len(all) > 3 {
+		return strings.Join(all[:3], "; ") + "; and " + Count(int64(len(all)-3)) + " more"
+	}
+	return strings.Join(all, "; ")
+}
+
+// Binary prints a size that is a round number of powers of two as one: "4 MiB";
+// others as Show does.
+func Binary(bytes float64) string {
+	for _, u := range []struct {
+		scale float64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n := bytes / u.scale; n >= 1 && n*8 == math.Trunc(n*8) {
+			return strconv.FormatFloat(n, 'g', 6, 64) + " " + u.name
+		}
+	}
+	return Show(bytes, "B")
+}
