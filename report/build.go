@@ -30,7 +30,11 @@ func Build(run *record.Reader) (*Report, error) {
 	if in.err != nil {
 		return nil, in.err
 	}
-	return r, r.lens.draw(r, in)
+	if err := r.lens.draw(r, in); err != nil {
+		return r, err
+	}
+	r.add(r.predictionFigure(in))
+	return r, in.err
 }
 
 // gather reads what a report is computed from.
