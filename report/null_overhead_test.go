@@ -32,13 +32,15 @@ func nullOverhead(t testing.TB) nullScenario {
 	return nullScenario{name: "overhead", has: map[string]string{
 		"memory-flat good":     "it is flat",
 		"objects-flat neutral": "it is flat",
+		"rtt-bound neutral":    "small objects wait for round trips",
+		"waiting neutral":      "the smallest wait for what every operation costs",
 		"same-bytes neutral":   "a comparison that is made in every run",
 	}, run: func(_ testing.TB, seed uint64) *input {
 		n := noiseOf(seed, plan.Blocks)
 		in := nullInput(plan, scenario.Overhead{}.Metrics())
 		cost := map[string]truth{}
 		for _, op := range []string{"put", "get"} {
-			cost[op] = truth{n.between(0.003, 0.05), float64(1 + n.rng.IntN(6)), n.between(5e6, 11e6)}
+			cost[op] = truth{n.between(0.003, 0.05), float64(1 + n.rng.IntN(6)), n.between(5e6, 8e6)}
 		}
 		stored := map[string]float64{}
 		for block := range plan.Blocks {

@@ -12,7 +12,7 @@ const nullRetrieveFile = `
 scenario: retrieve
 systems: [nginx, boxo, static]
 baseline: nginx
-link: {rate: 1Gbit, delay: 20ms}
+link: {rate: 1Gbit, delay: 1ms}
 data: {size: 64MiB}
 retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 400}
 repetitions: 8
@@ -30,7 +30,7 @@ func nullRetrieve(t testing.TB) nullScenario {
 		// Per concurrency: what all systems have alike.
 		share, ttfb, perGB := map[int]float64{}, map[int]float64{}, n.between(0.2, 5)
 		for _, c := range plan.Cells {
-			share[c.Retrieve.Concurrency], ttfb[c.Retrieve.Concurrency] = n.between(0.76, 0.79), n.between(0.04, 0.4)
+			share[c.Retrieve.Concurrency], ttfb[c.Retrieve.Concurrency] = n.between(0.76, 0.79), n.between(0.05, 0.18) // of the duration
 		}
 		for block := range plan.Blocks {
 			for _, i := range n.rng.Perm(len(plan.Cells)) {
@@ -42,7 +42,7 @@ func nullRetrieve(t testing.TB) nullScenario {
 					WantRate: rate, Rate: rate * n.by(0.002), Loss: math.NaN(), Lateness: 0.0002, Tolerance: 0.05, OK: true}
 				line := check.Rate / 8
 				x := line * share[at] * n.common[block] * n.times()
-				first := ttfb[at] / n.common[block] * n.times()
+				first := ttfb[at] * 1048576 * float64(at) / x * n.by(0.02)
 				in.links = append(in.links, check)
 				in.trials = append(in.trials, record.Trial{ID: id, Cell: c.ID, Block: block, State: record.Done, Epoch: costsBegun.Add(time.Duration(id) * time.Minute), Seconds: 400 * 1048576 / x,
 					Outcomes: map[string]int64{"ok": 400}, Metrics: map[string]float64{"throughput": x, "load_line": line, "load_line_share": x / line, "ttfb_p50": first,

@@ -22,7 +22,7 @@ func nullUpload() nullScenario {
 	}, run: func(t testing.TB, seed uint64) *input {
 		n := noiseOf(seed, 0)
 		s := plainLoad(seed)
-		s.hours, s.every, s.objects = n.between(12, 36), 600, 100+n.rng.IntN(200)
+		s.hours, s.every, s.objects = n.between(12, 24), 900, 80+n.rng.IntN(120)
 		level := n.between(0.1, 3)
 		s.latency = func(_, _, _ float64) float64 { return level * n.times() }
 		// Objects come at random moments of an even rate.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Rules that speak of a run of theirs, and not of the one beside it.
@@ -44,6 +45,7 @@ func TestRulesSpeakWhereTheyShould(t *testing.T) {
 				all[2] = leech{took: 4 * line, got: 0.5, outcome: record.Stalled, class: "no further byte"}
 			}
 		}), swarm(nil)},
+		"goal-open": {swarmTruth{pace: map[string]float64{"deluge": 1.2, "boxo": 1.44}}.build, swarmTruth{}.build},
 		"never-served-faults": {fresh(trouble, 0.02, 0.1, func(_ *experiment.Cell, block int, f *newcomer) {
 			if block == 1 {
 				f.outcome, f.class, f.height = record.Stalled, "no further block", 0.5
@@ -52,7 +54,6 @@ func TestRulesSpeakWhereTheyShould(t *testing.T) {
 		"start-up":           {fresh("", 0.02, 0.5, nil), fresh("", 0.02, 0.1, nil)},
 		"cannot-tell":        {fresh("", 0.2, 0.1, nil), fresh("", 0.001, 0.1, nil)},
 		"model-untested":     {costing("repetitions: 6", "repetitions: 1"), costing()},
-		"no-fit":             {costing("[1kB, 100kB, 10MB]", "1kB", "[0s, 5ms, 20ms]", "0s", "repetitions: 6", "repetitions: 1"), costing()},
 		"store-time-flat":    {loaded(steady), loaded(rise)},
 		"store-time-unclear": {loaded(few), loaded(steady)},
 		"bandwidth-flat":     {loaded(steady), loaded(rise)},
@@ -103,6 +104,20 @@ func TestRulesOfAnAccount(t *testing.T) {
 		}
 		if !has(c.is) || has(c.isNot) {
 			t.Errorf("%s: found where it is %v, where it is not %v", rule, has(c.is), has(c.isNot))
+		}
+	}
+}
+
+// An operation that could not be fitted is named, and one that could is not.
+func TestWhatCouldNotBeFittedIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		model *stats.CostModel
+		found bool
+	}{{nil, true}, {&stats.CostModel{}, false}} {
+		r := &Report{Fits: []Fit{{System: "sftp", Operation: "put", Why: "1 point for 3 parameters", Holds: true, model: c.model}}}
+		r.Findings = modelFails(r)
+		if f := r.found("no-fit"); (f != nil) != c.found {
+			t.Errorf("model %v: %+v", c.model, r.Findings)
 		}
 	}
 }
