@@ -38,6 +38,13 @@ type labelledTable struct {
 	Table        Table
 }
 
+// figureView is a figure at its place: that of the first screen has a heading of
+// the second level, as no other stands above it.
+type figureView struct {
+	Figure
+	Leads bool
+}
+
 // WriteHTML writes the page: one file, complete, which asks nothing of any network.
 func (r *Report) WriteHTML(w io.Writer) error { return r.writePage(w, false) }
 
@@ -74,6 +81,12 @@ func (r *Report) pageTemplate() (*template.Template, error) {
 				class = "wide"
 			}
 			return labelledTable{label, class, t}
+		},
+		"at": func(level int, f any) figureView {
+			if p, ok := f.(*Figure); ok {
+				return figureView{*p, level == 2}
+			}
+			return figureView{f.(Figure), level == 2}
 		},
 		"slot": func(system string) (l Legend) {
 			for _, s := range r.Systems {

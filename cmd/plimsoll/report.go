@@ -85,12 +85,12 @@ func (p *program) writeReport(dir string, gates ...string) ([]report.Ruling, err
 		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
 		return all, nil
 	}
-	if err := rep.WriteText(p.stdout, p.ui.Width()); err != nil {
+	if err := rep.WriteText(ui.Plain(p.stdout), p.ui.Width()); err != nil {
 		return nil, err
 	}
 	var b strings.Builder
 	report.WriteRulings(&b, rulings, p.ui.Width())
-	_, err = fmt.Fprintf(p.stdout, "\nThe page: %s\n%s", page, b.String())
+	_, err = fmt.Fprintf(ui.Plain(p.stdout), "\nThe page: %s\n%s", page, b.String())
 	return all, err
 }
 
