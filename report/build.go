@@ -30,7 +30,11 @@ func Build(run *record.Reader) (*Report, error) {
 	if in.err != nil {
 		return nil, in.err
 	}
-	return r, r.lens.draw(r, in)
+	if err := r.lens.draw(r, in); err != nil {
+		return r, err
+	}
+	r.add(r.predictionFigure(in))
+	return r, in.err
 }
 
 // gather reads what a report is computed from.
@@ -169,6 +173,12 @@ func each[T any](values experiment.Axis[T], say func(T) string) string {
 // compute is everything but the pictures.
 func compute(in *input) *Report {
 	r := summarised(in)
+	r.conclude(in)
+	return r
+}
+
+// conclude is what follows from the cells.
+func (r *Report) conclude(in *input) {
 	r.compare()
 	r.checkLinks(in)
 	r.Gates = r.ownGates()
@@ -180,7 +190,6 @@ func compute(in *input) *Report {
 	r.remark(in)
 	r.LoadLine = r.explainLoadLine()
 	r.judge()
-	return r
 }
 
 // summarised is a report with what its trials say of each cell, and nothing that

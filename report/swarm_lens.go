@@ -32,6 +32,7 @@ func disseminateLens() lens {
 		sections:   (*Report).swarmSections,
 		textTables: (*Report).swarmTexts,
 		loadLine:   (*Report).fluidWords,
+		predict:    swarmPredictor{},
 	}
 }
 
