@@ -233,7 +233,7 @@ func (r *Report) inGroup(system, group string) *Cell {
 // by that of the share of all operations.
 func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) {
 	lo, hi := 0.0, 0.0
-	if m.Key == "success_rate" {
+	if slices.Contains(successMetrics, m.Key) {
 		s := c.Success
 		if r.swarms == nil && r.syncs == nil {
 			var valid []Trial

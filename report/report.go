@@ -182,8 +182,8 @@ type Cell struct {
 	Ratios  map[string]Ratio `json:"ratios,omitempty"`
 	Reasons map[string]int   `json:"reasons,omitempty"` // validity reasons of its invalid trials
 
-	plan  experiment.Cell // what is to be done in it
-	never map[string]int  // valid trials that never came to a metric, where none did
+	plan  experiment.Cell    // what is to be done in it
+	never map[string]Summary // of metrics that half or more of the valid trials never came to
 }
 
 // Proportion is a share of operations with a Clopper–Pearson interval for as

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -194,7 +195,7 @@ func compareInputs(ins []*input, dirs []string, o RunOptions) (*RunComparison, e
 // choose fills the metrics that are compared.
 func (c *RunComparison) choose(more []string) error {
 	c.full = append([]string{c.Headline}, more...)
-	wanted := append(slices.Clone(c.full), c.base.lens.compared...)
+	wanted := slices.Concat(c.full, c.base.lens.compared, successMetrics)
 	for _, key := range more {
 		if _, ok := c.base.metric(key); !ok && key != allMetrics {
 			return &UnknownMetricError{Key: key, Known: c.base.Metrics}
@@ -328,13 +329,14 @@ func (s Summary) all(m record.Metric) []float64 {
 	return xs
 }
 
-// summary is a cell's metric over valid trials, also where none of them came to it.
+// summary is a cell's metric over valid trials, also where half or more of them
+// never came to it.
 func (c *Cell) summary(m record.Metric) (Summary, bool) {
 	if s, ok := c.Metrics[m.Key]; ok {
 		return s, true
 	}
-	n := c.never[m.Key]
-	return Summary{N: n, Median: unknown, Lo: unknown, Hi: unknown, beyond: n}, n > 0
+	s, ok := c.never[m.Key]
+	return s, ok
 }
 
 // farthest is the value that stands for one known only to be beyond what was
@@ -396,7 +398,7 @@ func judgeFamily(m record.Metric, tasks []runTask) {
 		// An end that is not known does not exclude 1.
 		apart := q.Lo > 1 && !math.IsInf(float64(q.Lo), 0) || q.Hi < 1 && !math.IsInf(float64(q.Hi), 0)
 		q.Shown = (apart || q.Never != "") && ps[i] <= alpha
-		q.Worth = direction(q.Shown, q.value(m), m.Better)
+		q.Worth = worth(m, q.Shown, q.value(m))
 		if least := stats.MinP(len(t.xs), len(t.ys)); least > alpha {
 			q.Warn = fmt.Sprintf("%d and %d trials can show no difference, however large: 5 and 5 can", len(t.xs), len(t.ys))
 		} else if least*float64(len(tasks)) > alpha {
@@ -417,6 +419,19 @@ func (q RunRatio) value(m record.Metric) float64 {
 		return 1 / far
 	}
 	return float64(q.Value)
+}
+
+// successMetrics are shares of what succeeded. Every comparison has them, and they
+// have no effect floor: a link's tolerance is no reason for failures.
+var successMetrics = []string{"success_rate", "ok_rate"}
+
+// worth is 1 for a change to the better, -1 to the worse, 0 for none that is shown
+// or that is below the effect floor.
+func worth(m record.Metric, shown bool, ratio float64) int {
+	if shown && slices.Contains(successMetrics, m.Key) {
+		return cmp.Compare(ratio, 1)
+	}
+	return direction(shown, ratio, m.Better)
 }
 
 // over takes all cells of a metric together.
@@ -459,7 +474,7 @@ func (c *RunComparison) over(m record.Metric) {
 		o := &c.Overall[first+i]
 		o.PHolm = Num(p)
 		o.Shown = p <= alpha
-		o.Worth = direction(o.Shown, float64(o.Value), m.Better)
+		o.Worth = worth(m, o.Shown, float64(o.Value))
 	}
 }
 

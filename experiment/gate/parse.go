@@ -184,6 +184,9 @@ func (p *parser) metric() (string, error) {
 	if p.names.Metrics == nil {
 		return word, nil
 	}
+	if word == "success" && slices.ContainsFunc(p.names.Metrics, func(m Metric) bool { return m.Key == "ok_rate" }) {
+		return "ok_rate", nil // where what succeeds are nodes, not operations
+	}
 	var keys, near []string
 	for _, m := range p.names.Metrics {
 		if m.Key == word {
