@@ -89,7 +89,7 @@ func loadPlan(raw []byte, sum string) (*experiment.Plan, error) {
 func viewOf(p *experiment.Plan) planView {
 	e := p.Experiment
 	v := planView{Hash: p.Hash, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description,
-		Seed: e.Seed, Blocks: p.Blocks}
+		Seed: e.Seed, Blocks: p.Blocks, Gates: e.Gates}
 	if e.Repetitions.Until != nil {
 		v.Until = e.Repetitions.Min
 	}
@@ -175,6 +175,7 @@ func compute(in *input) *Report {
 	r := summarised(in)
 	r.compare()
 	r.checkLinks(in)
+	r.Gates = r.ownGates()
 	if r.lens.work != nil {
 		r.lens.work(r, in)
 	}
@@ -191,7 +192,7 @@ func compute(in *input) *Report {
 func summarised(in *input) *Report {
 	p := in.plan
 	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
-		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, imported: p.Imported, dir: in.name, lens: lensOf(p.Scenario),
+		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, imported: p.Imported, dir: in.name, held: p.Gates, lens: lensOf(p.Scenario),
 		Findings: []Finding{}, Notes: []string{}, Overall: []Overall{}, Cells: []Cell{}, Invalid: []InvalidTrial{}, Skipped: append([]SkippedCell{}, p.Skipped...), Links: []Link{}, Environment: []Pair{}}
 	r.headline = r.lens.headline(p)
 	if s := scenario.ByName(p.Scenario); s != nil && r.Question == "" {

@@ -250,7 +250,7 @@ func TestLoadLinesOfTheirOwn(t *testing.T) {
 			if t.Cell == "c001" {
 				t.Metrics["load_line"] = sys
 			}
-		}).loadLines()
+		}).loadLines("load_line")
 	}
 	if got := of(125.5e6); len(got) != 1 || got[0].system != "" {
 		t.Errorf("nearly equal lines: %+v", got)

@@ -10,7 +10,7 @@ func overheadLens() lens {
 		operation: [2]string{"operation", "operations"},
 		axis:      []string{"data.size", "overhead.concurrency", "link.delay", "link.rate"},
 		compared:  []string{"duration_p50", "first_byte_p50", "ops_rate", "system_rss_peak"},
-		columns: []metricColumn{{"duration_p50", "duration, median", ""}, {ratioColumn, "ratio", ""}, {"first_byte_p50", "first byte, median", ""},
+		columns: []metricColumn{{"duration_p50", "duration, median", ""}, {ratioColumn, "ratio", ""}, {"line_share", "its load line", ""}, {"first_byte_p50", "first byte, median", ""}, {"first_byte_line_share", "its load line", ""},
 			{"wire_bytes", "on the link", ""}, {"expansion", "expansion", "×"}, {"put_p50", "put", ""}, {"get_p50", "get", ""}, {"stat_p50", "stat", ""}},
 		resources: []metricColumn{{"system_cpu_per_op", "system CPU, with what surrounds it", ""}, {"system_rss_peak", "system memory, peak", ""}, {"generator_cpu_per_op", "generator CPU", ""},
 			{"disk_per_byte", "disk per file byte", "×"}, {"entries_per_object", "entries per object", ""}, {"inodes_per_object", "inodes per object", ""}, {"others_busy", "CPU of others", ""}},
@@ -28,10 +28,11 @@ func overheadLens() lens {
 			r.footprint()
 			r.trends()
 		},
-		rules:      []rule{modelFails, whatBounds, knees, inlined, unequal, memoryGrows, slowsDown},
+		rules:      []rule{beyondLine("line_share", "first_byte_line_share"), modelFails, whatBounds, knees, inlined, unequal, memoryGrows, slowsDown},
 		verdict:    (*Report).costClause,
 		answers:    (*Report).costs,
 		draw:       (*Report).drawOverhead,
+		loadLine:   (*Report).overheadLineWords,
 		sections:   (*Report).overheadSections,
 		textTables: (*Report).overheadTables,
 		predict:    costPredictor{},

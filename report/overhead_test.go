@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -349,8 +347,8 @@ func TestCostsFitATerminal(t *testing.T) {
 	}
 }
 
-// A run directory of the scenario, with its page in a browser and all exports.
-func TestCostPageInChromium(t *testing.T) {
+// A run directory of the scenario, with all exports.
+func TestCostExports(t *testing.T) {
 	file := strings.NewReplacer("[0s, 5ms, 20ms, 40ms]", "[0s, 40ms]", "[40B, 1kB, 10kB, 100kB, 1MB, 10MB]", "[40B, 1kB, 1MB]", "repetitions: 6", "repetitions: 2").Replace(overheadFile)
 	r := buildDir(t, costs{file: file}.write(t))
 	for name, write := range exports {
@@ -359,22 +357,5 @@ func TestCostPageInChromium(t *testing.T) {
 		if !bytes.Contains(b.Bytes(), []byte("duration")) {
 			t.Errorf("%s does not name the duration", name)
 		}
-	}
-	path := filepath.Join(t.TempDir(), "report.html")
-	must(t, os.WriteFile(path, page(t, r), 0o644))
-	s := look(t, "file://"+path)
-	for _, n := range s.Noise {
-		t.Error(n)
-	}
-	if s.Figures != len(r.Figures)+1 || s.Figures < 8 || s.Pictures != s.Plots || s.Marks < 200 {
-		t.Errorf("%d figures of %d, %d plots, %d pictures with %d marks", s.Figures, len(r.Figures)+1, s.Plots, s.Pictures, s.Marks)
-	}
-	for width, want := range map[string]int{"1280": 1280, "400": 400} {
-		if s.Widths[width] != want {
-			t.Errorf("at %s px the page is %d px wide", width, s.Widths[width])
-		}
-	}
-	for _, e := range s.Nameless {
-		t.Errorf("no name for a screen reader: %s", e)
 	}
 }

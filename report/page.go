@@ -13,7 +13,7 @@ import (
 	"strconv"
 )
 
-//go:embed page/page.html page/page.css page/bundle.js
+//go:embed page/*.html page/page.css page/bundle.js
 var pageFiles embed.FS
 
 // pageData is what the page's template sees.
@@ -27,6 +27,7 @@ type pageData struct {
 	Cells, Validity      Table
 	LinkTable, Resources Table
 	Sections             []Section
+	Gates                gatesData
 	ValidityWords        string
 	PlanText             string
 	Data                 template.JS
@@ -35,6 +36,13 @@ type pageData struct {
 type labelledTable struct {
 	Label, Class string
 	Table        Table
+}
+
+// figureView is a figure at its place: that of the first screen has a heading of
+// the second level, as no other stands above it.
+type figureView struct {
+	Figure
+	Leads bool
 }
 
 // WriteHTML writes the page: one file, complete, which asks nothing of any network.
@@ -74,6 +82,12 @@ func (r *Report) pageTemplate() (*template.Template, error) {
 			}
 			return labelledTable{label, class, t}
 		},
+		"at": func(level int, f any) figureView {
+			if p, ok := f.(*Figure); ok {
+				return figureView{*p, level == 2}
+			}
+			return figureView{f.(Figure), level == 2}
+		},
 		"slot": func(system string) (l Legend) {
 			for _, s := range r.Systems {
 				if s.Name == system {
@@ -84,7 +98,7 @@ func (r *Report) pageTemplate() (*template.Template, error) {
 		},
 		"colour": func(s string) template.CSS { return template.CSS(s) },
 		"mark":   func(s string) template.HTML { return template.HTML(legendMarks[s]) },
-	}).ParseFS(pageFiles, "page/page.html")
+	}).ParseFS(pageFiles, "page/*.html")
 }
 
 // legendMarks draws a legend entry's mark in a box of 20 × 12.
@@ -125,7 +139,7 @@ func (r *Report) pageData(live bool) (pageData, error) {
 		return d, fmt.Errorf("report: figures: %w", err)
 	}
 	d.Data = template.JS(data)
-	d.Facts = r.facts()
+	d.Facts, d.Gates = r.facts(), gatesOf(r.Gates)
 	d.Cells, d.Validity, d.LinkTable, d.Resources = r.cellTable(), r.validityTable(), r.linkTable(), r.resourceTable()
 	if r.lens.sections != nil {
 		d.Sections = r.lens.sections(r)

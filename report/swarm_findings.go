@@ -135,18 +135,19 @@ func goalMissed(r *Report) []Finding {
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		words := map[string][]string{}
-		for k := range s.Gates {
-			g := &s.Gates[k]
-			what := map[string]string{"time_median": "half of the leechers", "time_last": "the last one"}[g.Metric]
-			words[g.State] = append(words[g.State], fmt.Sprintf("%s %s (%s)", what, g.words(), g.Why))
+		for _, key := range gateMetrics {
+			if g := r.gateOf(s, key); g != nil {
+				what := map[string]string{"time_median": "half of the leechers", "time_last": "the last one"}[key]
+				words[g.State] = append(words[g.State], fmt.Sprintf("%s %s (%s)", what, g.shown(), g.Why))
+			}
 		}
-		if w := words[gateMissed]; w != nil {
+		if w := words[RuleFail]; w != nil {
 			missed.Evidence = append(missed.Evidence, s.name()+": "+strings.Join(w, "; "))
 		}
-		if w := words[gateOpen]; w != nil && s.Trials > 0 {
+		if w := words[RuleOpen]; w != nil && s.Trials > 0 {
 			open.Evidence = append(open.Evidence, s.name()+": "+strings.Join(w, "; "))
 		}
-		if w := words[gateMet]; w != nil && s.unfinished() > 0 {
+		if w := words[RulePass]; w != nil && s.unfinished() > 0 {
 			half.Evidence = append(half.Evidence, fmt.Sprintf("%s: %s; %s of %s did not get everything", s.name(), strings.Join(w, "; "), count(s.unfinished()), plural(s.ok().Of, "leecher", "leechers")))
 		}
 	}

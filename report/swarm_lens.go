@@ -16,7 +16,6 @@ func disseminateLens() lens {
 		operation: [2]string{"leecher", "leechers"},
 		axis:      []string{nodesPath, "data.size", seedersPath, "link.rate", "disseminate.up", "link.delay", "disseminate.slow"},
 		facets:    byRatio,
-		limit:     "line",
 		compared:  []string{"time_median", "time_last", "speed_median", "disk_last", "first_byte", "overhead", "system_cpu_per_gb", "node_rss_peak"},
 		resources: []metricColumn{{"system_cpu", "system CPU", ""}, {"system_cpu_per_gb", "per GB", ""}, {"node_rss_peak", "memory, largest node", ""},
 			{"harness_cpu", "CPU of plimsoll", ""}, {"emulator_cpu", "CPU of the links' emulator", ""}, {"others_busy", "CPU of others", ""},
@@ -55,7 +54,16 @@ func (r *Report) fluidWords() string {
 	} else {
 		s += fmt.Sprintf("Here it is %s to %s, depending on the cell. ", show(float64(lo), "s"), show(float64(hi), "s"))
 	}
-	return s + r.closest("line_share") + "It bounds the last leecher of a cell without faults, whose leechers start together; single leechers and the median one may well be faster."
+	return s + r.closest("line_share", "The closest approach of a last leecher is") + r.halfLine() + "Without faults, and with leechers that start together, nobody can be faster; single leechers may well be."
+}
+
+// halfLine says where the load line of half of the leechers lies.
+func (r *Report) halfLine() string {
+	at := r.atLine("line_median")
+	if at == "" {
+		return ""
+	}
+	return "Half of the leechers, whichever these are, need fewer copies and the faster links: their line lies " + at + ". " + r.closest("line_median_share", "The closest approach of a median leecher is")
 }
 
 // judgeSwarms is the sentence to remember: who got everything, and the goal.
@@ -157,7 +165,7 @@ func (r *Report) goals() ([]string, Tone) {
 		counts, cells := map[string]int{}, 0
 		for i := range r.Swarms {
 			if s := &r.Swarms[i]; s.System == sys.Name {
-				if g := s.gateOf(gateMetrics[0]); g != nil {
+				if g := r.gateOf(s, gateMetrics[0]); g != nil {
 					counts[g.State]++
 					cells++
 				}
@@ -167,12 +175,12 @@ func (r *Report) goals() ([]string, Tone) {
 			continue
 		}
 		switch {
-		case counts[gateMissed] > 0:
-			parts, tone = append(parts, fmt.Sprintf("%s misses the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[gateMissed], cells))), Warn
-		case counts[gateMet] > 0:
-			parts = append(parts, fmt.Sprintf("%s meets the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[gateMet], cells)))
+		case counts[RuleFail] > 0:
+			parts, tone = append(parts, fmt.Sprintf("%s misses the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[RuleFail], cells))), Warn
+		case counts[RulePass] > 0:
+			parts = append(parts, fmt.Sprintf("%s meets the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[RulePass], cells)))
 		}
-		if n := counts[gateOpen]; n > 0 {
+		if n := counts[RuleOpen]; n > 0 {
 			if n == cells {
 				where := ""
 				if cells > 1 {

@@ -13,7 +13,6 @@ func syncLens() lens {
 		headline:  func(planView) string { return "sync_time" },
 		relieve:   "Use fewer peers or slower links, or a machine with more CPUs.",
 		operation: [2]string{"fresh node", "fresh nodes"},
-		limit:     "line",
 		compared:  []string{"sync_time", "chain_time", "first_block", "net_time", "block_rate", "byte_rate", "wire_bytes", "overhead", "system_cpu", "node_rss_peak", "disk_written", "commits"},
 		resources: []metricColumn{{"system_cpu", "CPU of the node", ""}, {"replay_cpu", "CPU of the replay", ""}, {"node_rss_peak", "memory of the node", ""}, {"disk_written", "written to the disk", ""},
 			{"write_amplification", "written per chain byte", "×"}, {"commits", "commits", ""}, {"harness_cpu", "CPU of plimsoll", ""}, {"emulator_cpu", "CPU of the links' emulator", ""},

@@ -721,7 +721,7 @@ func TestGainInWords(t *testing.T) {
 }
 
 func TestSyncPageInChromium(t *testing.T) {
-	for name, s := range map[string]syncTruth{"knobs": {}, "timeouts": timeoutTruth()} {
+	for name, s := range map[string]syncTruth{"timeouts": timeoutTruth()} {
 		r := s.build(t)
 		path := filepath.Join(t.TempDir(), name+".html")
 		must(t, os.WriteFile(path, page(t, r), 0o644))
@@ -732,7 +732,7 @@ func TestSyncPageInChromium(t *testing.T) {
 		if seen.Figures != len(r.Figures)+1 || seen.Pictures != seen.Plots {
 			t.Errorf("%s: %d figures, %d plots, %d pictures", name, seen.Figures, seen.Plots, seen.Pictures)
 		}
-		for width, want := range map[string]int{"1280": 1280, "400": 400} {
+		for width, want := range map[string]int{"1280": 1280, "390": 390} {
 			if seen.Widths[width] != want {
 				t.Errorf("%s: at %s px the page is %d px wide", name, width, seen.Widths[width])
 			}

@@ -161,6 +161,12 @@ func (s synthetic) trial(t testing.TB, run *record.Run, c experiment.Cell, block
 	}
 	perGB := map[string]float64{"nginx": 0.19, "boxo": 9.4, "static": 0.33}[c.System]
 	trial.Metrics = measure(w.Summary(), end, line)
+	for key, least := range map[string]float64{"ttfb": rtt, "duration": rtt + size/measured} {
+		trial.Metrics[key+"_line"] = least
+		if took := trial.Metrics[key+"_p50"]; took > 0 {
+			trial.Metrics[key+"_line_share"] = least / took
+		}
+	}
 	gb := bytes / 1e9
 	trial.Metrics["system_cpu_per_gb"] = perGB * noise(0.03)
 	trial.Metrics["generator_cpu_per_gb"] = (0.31*gb*noise(0.03) + 0.002) / gb

@@ -52,6 +52,8 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 	for _, n := range r.textNotes() {
 		wrap(&b, "   "+n, width, "   ")
 	}
+	// The scenario's goal is in its table.
+	WriteRulings(&b, slices.DeleteFunc(slices.Clone(r.Gates), func(g Ruling) bool { return g.Goal }), width)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -59,9 +59,9 @@ func (p *program) predict(dir string, set, systems []string, check bool) error {
 		}
 		p.ui.Emit(json.RawMessage(b.Bytes()))
 	case check:
-		err = said[0].WriteText(p.stdout, p.ui.Width())
+		err = said[0].WriteText(ui.Plain(p.stdout), p.ui.Width())
 	default:
-		err = report.WritePredictions(p.stdout, said, p.ui.Width())
+		err = report.WritePredictions(ui.Plain(p.stdout), said, p.ui.Width())
 	}
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,8 @@ func (p *program) serveCommand() *cobra.Command {
 	var address string
 	c := &cobra.Command{
 		Use:   "serve DIR",
-		Short: "serve the page of a run, live while it goes on, and its metrics for Prometheus",
-		Args:  exactly(1, "one run directory"),
+		Short: "serve the page of a run, live while it goes on, and its metrics for Prometheus; or an index of runs",
+		Args:  exactly(1, "one run directory, or a directory of them"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.serve(c.Context(), args[0], address)
 		},
@@ -32,18 +33,17 @@ func (p *program) serve(ctx context.Context, dir, address string) error {
 	if err := loopbackOnly(address); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
-	r, err := openRun(dir)
+	handler, where, err := servedHandler(dir)
 	if err != nil {
 		return err
 	}
-	r.Close()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return ui.WithHint(fmt.Errorf("serve: %w", err), "choose another port with --listen 127.0.0.1:PORT")
 	}
-	p.ui.Say("the page: http://%s/   metrics: http://%s/metrics   (Ctrl-C ends)", l.Addr(), l.Addr())
+	p.ui.Say("%s   (Ctrl-C ends)", strings.ReplaceAll(where, "ADDRESS", l.Addr().String()))
 	srv := &http.Server{
-		Handler: report.Live(dir), ReadHeaderTimeout: 10 * time.Second,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	go func() {
@@ -58,6 +58,23 @@ func (p *program) serve(ctx context.Context, dir, address string) error {
 		return err
 	}
 	return nil
+}
+
+// servedHandler is what a directory is served as, a run or a directory of runs,
+// and the words that say where to find it.
+func servedHandler(dir string) (handler http.Handler, where string, err error) {
+	if !report.IsRun(dir) {
+		ids, _, err := report.FindRuns(dir)
+		if err == nil && len(ids) > 0 {
+			return report.Runs(dir), fmt.Sprintf("index of %d runs: http://ADDRESS/", len(ids)), nil
+		}
+	}
+	r, err := openRun(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	r.Close()
+	return report.Live(dir), "the page: http://ADDRESS/   metrics: http://ADDRESS/metrics", nil
 }
 
 // loopbackOnly refuses addresses that others could reach: the page and the

@@ -206,8 +206,9 @@ func TestUploadKilledS3(t *testing.T) {
 	}
 
 	dir, files := tree(t, 6000, 20_000)
-	_, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), 50, 40,
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), 50, 40,
 		"PLIMSOLL_TEST_ACCESS=test", "PLIMSOLL_TEST_SECRET=secret-of-the-test")
+	holdsNot(t, r.Dir(), "secret-of-the-test")
 	if len(jobs) != len(files) {
 		t.Errorf("%d jobs for %d files", len(jobs), len(files))
 	}

@@ -4,7 +4,7 @@ import { tooltip } from "./tooltip";
 
 export interface Panel { title: string; spec: Spec }
 export interface Legend { label: string; colour: string; mark: string }
-export interface FigureData { id: string; title: string; reads: string; n: string; choose: string; panels: Panel[]; legend: Legend[] }
+export interface FigureData { id: string; title: string; reads: string; n: string; better: string; choose: string; panels: Panel[]; legend: Legend[] }
 
 interface Drawn { finalize(): void }
 
@@ -19,17 +19,45 @@ export class Figure {
     });
   }
 
+  private plots(): HTMLElement[] {
+    return [...this.root.querySelectorAll<HTMLElement>(".plot")];
+  }
+
+  private panelOf(plot: HTMLElement): Panel | undefined {
+    return this.data.panels[Number(plot.dataset["panel"])];
+  }
+
+  /** Keeps the place of what is not drawn yet, so that drawing moves nothing. */
+  reserve(): void {
+    for (const plot of this.plots()) {
+      const height = this.panelOf(plot)?.spec["height"];
+      if (typeof height === "number") plot.style.minHeight = `${height}px`;
+    }
+  }
+
+  /** Whether any part of the figure is in the window. */
+  seen(): boolean {
+    const box = this.root.getBoundingClientRect();
+    return box.bottom > 0 && box.top < innerHeight;
+  }
+
+  /** Draws the figure unless it is drawn. */
+  ensure(): void {
+    if (this.views.length === 0) this.draw();
+  }
+
   /** Draws all panels anew. Data are at hand, so nothing has to be awaited. */
   draw(): void {
     this.clear();
     const style = getComputedStyle(this.root);
-    for (const plot of this.root.querySelectorAll<HTMLElement>(".plot")) {
-      const panel = this.data.panels[Number(plot.dataset["panel"])];
+    for (const plot of this.plots()) {
+      const panel = this.panelOf(plot);
       const width = Math.floor(plot.clientWidth);
       if (panel === undefined || width < 40) continue;
       const view = viewOf({ ...sized(panel.spec, width, this.root.closest(".hero") !== null) }, style, plot);
       view.tooltip(tooltip);
       view.run();
+      plot.style.minHeight = "";
       // The specification's description labels the plot; the drawing itself is decoration to a screen reader.
       plot.querySelector("svg")?.setAttribute("aria-hidden", "true");
       this.views.push(view);
@@ -37,8 +65,11 @@ export class Figure {
   }
 
   clear(): void {
+    if (this.views.length === 0) return;
+    for (const plot of this.plots()) plot.style.minHeight = `${plot.clientHeight}px`;
     for (const view of this.views) view.finalize();
     this.views = [];
+    for (const plot of this.plots()) plot.replaceChildren();
   }
 }
 

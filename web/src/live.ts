@@ -13,6 +13,7 @@ export function listen(changed: () => void): void {
     if (main === null) return;
     const open = new Set([...main.querySelectorAll("details[open] > summary")].map((s) => s.textContent));
     const chosen = new Map([...main.querySelectorAll("select")].map((s) => [s.getAttribute("aria-label"), s.value]));
+    const focus = place(main);
     main.innerHTML = JSON.parse((event as MessageEvent<string>).data) as string;
     for (const summary of main.querySelectorAll("summary")) {
       if (open.has(summary.textContent)) summary.parentElement?.setAttribute("open", "");
@@ -23,6 +24,7 @@ export function listen(changed: () => void): void {
       select.value = value;
       select.closest("figure")?.querySelector(".plot")?.setAttribute("data-panel", value);
     }
+    if (focus !== "") main.querySelector<HTMLElement>(focus)?.focus({ preventScroll: true });
     changed();
   });
   events.addEventListener("end", () => {
@@ -30,4 +32,16 @@ export function listen(changed: () => void): void {
     say("the run has ended");
     document.querySelector(".live")?.classList.add("ended");
   });
+}
+
+/** Where the focus is within an element, in a form that outlives its content. */
+function place(main: HTMLElement): string {
+  const at = document.activeElement;
+  if (at === null || at === main || !main.contains(at)) return "";
+  const path: string[] = [];
+  for (let e: Element = at; e !== main && e.parentElement !== null; e = e.parentElement) {
+    if (e.id !== "") return [`#${CSS.escape(e.id)}`, ...path].join(" > ");
+    path.unshift(`:nth-child(${[...e.parentElement.children].indexOf(e) + 1})`);
+  }
+  return "";
 }

@@ -1,14 +1,18 @@
 // The page: everything that can be read is in the HTML already; this draws the
-// pictures, and on the live page takes in a new <main> when the run has moved on.
+// pictures when they come near the window, all of them for paper, and on the live
+// page takes in a new <main> when the run has moved on.
 import { Figure, type FigureData } from "./figure";
 import { listen } from "./live";
 import { save } from "./save";
 import { followTheme } from "./theme";
 
 let figures: Figure[] = [];
+let near: IntersectionObserver | undefined;
 
 async function start(): Promise<void> {
   for (const figure of figures) figure.clear();
+  near?.disconnect();
+  near = undefined;
   const text = document.getElementById("figures-data")?.textContent ?? "[]";
   const data = JSON.parse(text) as FigureData[];
   figures = [];
@@ -20,15 +24,34 @@ async function start(): Promise<void> {
       button.addEventListener("click", () => void save(item, root, button.dataset["save"] ?? "svg"));
     }
   }
-  await drawAll();
+  for (const figure of figures) figure.reserve();
+  await drawSeen();
+  watch();
   document.documentElement.dataset["drawn"] = String(figures.length);
 }
 
-async function drawAll(): Promise<void> {
+/** Draws what is in the window; the rest waits until it comes near. */
+async function drawSeen(): Promise<void> {
   for (const figure of figures) {
-    figure.draw();
+    if (figure.seen()) figure.draw();
+    else figure.clear();
     await new Promise((next) => setTimeout(next)); // let the page breathe between figures
   }
+}
+
+function watch(): void {
+  near = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting) figures.find((figure) => figure.root === entry.target)?.ensure();
+    }
+  }, { rootMargin: "600px 0px" });
+  for (const figure of figures) near.observe(figure.root);
+}
+
+async function again(): Promise<void> {
+  near?.disconnect();
+  await drawSeen();
+  watch();
 }
 
 let width = innerWidth;
@@ -37,9 +60,10 @@ addEventListener("resize", () => {
   if (innerWidth === width) return;
   width = innerWidth;
   clearTimeout(waiting);
-  waiting = setTimeout(() => void drawAll(), 150);
+  waiting = setTimeout(() => void again(), 150);
 });
 
-followTheme(() => void drawAll(), () => figures.forEach((figure) => figure.draw()));
+followTheme(() => void again(), () => figures.forEach((figure) => figure.draw()));
+addEventListener("beforeprint", () => figures.forEach((figure) => figure.ensure()));
 void start();
 if (document.body.hasAttribute("data-live")) listen(() => void start());

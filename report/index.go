@@ -1,0 +1,263 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Bounds of the search for runs: a directory of runs has them in itself or in
+// directories of its own, and no more of them than a person could look through.
+const (
+	indexDepth   = 2
+	indexEntries = 20_000
+	indexRuns    = 2_000
+)
+
+// IndexRun is a run as a row of the index.
+type IndexRun struct {
+	ID       string    `json:"id"` // path below the directory of runs, with slashes
+	Title    string    `json:"title"`
+	Scenario string    `json:"scenario"`
+	Run      Run       `json:"run"`
+	Verdict  Verdict   `json:"verdict"`
+	Plimsoll string    `json:"plimsoll"`
+	Systems  []string  `json:"systems"`
+	Error    string    `json:"error,omitempty"` // why it cannot be read
+	Changed  time.Time `json:"-"`               // when something was last written into it
+}
+
+// Index lists the runs below a directory, and says how those of the same
+// experiment changed from one to the next.
+type Index struct {
+	Runs   []IndexRun  `json:"runs"` // latest first
+	Trends []RunsTrend `json:"trends"`
+	Notes  []string    `json:"notes"`
+}
+
+// IsRun reports whether a directory is a run directory.
+func IsRun(dir string) bool {
+	for _, name := range []string{"plan.json", "run.db"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+// FindRuns finds the run directories below a directory, at most two levels deep,
+// as paths with slashes below it, in order. Symbolic links are not followed. More
+// is true when there are more of them, or more directories than are looked at.
+func FindRuns(root string) (ids []string, more bool, err error) {
+	looked := 0
+	var look func(id string, depth int) error
+	look = func(id string, depth int) error {
+		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(id)))
+		if err != nil {
+			if id != "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)) {
+				return nil // not ours to read, or gone since
+			}
+			return err
+		}
+		for _, e := range entries {
+			if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+				continue
+			}
+			if looked++; looked > indexEntries || len(ids) >= indexRuns {
+				more = true
+				return nil
+			}
+			below := path.Join(id, e.Name())
+			if IsRun(filepath.Join(root, filepath.FromSlash(below))) {
+				ids = append(ids, below)
+			} else if depth > 1 {
+				if err := look(below, depth-1); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if err := look("", indexDepth); err != nil {
+		return nil, false, fmt.Errorf("report: look for runs: %w", err)
+	}
+	return ids, more, nil
+}
+
+// indexer keeps what it has read of the runs below a directory for as long as
+// they do not change. Of a run it keeps a row and the headline metric of its
+// cells, nothing that grows with operations.
+type indexer struct {
+	root string
+
+	mu    sync.Mutex
+	known map[string]*knownRun
+}
+
+type knownRun struct {
+	stamp  stamp
+	row    IndexRun
+	points *trendRun // nil: not read yet
+}
+
+// stamp changes when a run's database does.
+type stamp struct {
+	at   time.Time
+	size int64
+}
+
+func stampOf(dir string) (stamp, error) {
+	var s stamp
+	for _, name := range []string{"run.db", "run.db-wal"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) && name != "run.db" {
+			continue
+		}
+		if err != nil {
+			return stamp{}, err
+		}
+		if name != "run.db" && info.Size() == 0 {
+			continue // a reader made it
+		}
+		s.size += info.Size()
+		if info.ModTime().After(s.at) {
+			s.at = info.ModTime()
+		}
+	}
+	return s, nil
+}
+
+func newIndexer(root string) *indexer {
+	return &indexer{root: root, known: map[string]*knownRun{}}
+}
+
+func (x *indexer) dir(id string) string { return filepath.Join(x.root, filepath.FromSlash(id)) }
+
+// read gives the index as it is now. What has not changed since the last time is
+// not read again.
+func (x *indexer) read() (*Index, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	ids, more, err := FindRuns(x.root)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*knownRun, len(ids))
+	inTurn(len(ids), func(i int) { all[i] = x.renew(ids[i]) })
+	x.known = map[string]*knownRun{}
+	for i, id := range ids {
+		x.known[id] = all[i]
+	}
+	slices.SortStableFunc(all, func(a, b *knownRun) int { return b.row.Run.Started.Compare(a.row.Run.Started) })
+	index := &Index{Runs: []IndexRun{}, Trends: []RunsTrend{}, Notes: []string{}}
+	for _, k := range all {
+		index.Runs = append(index.Runs, k.row)
+	}
+	if more {
+		index.Notes = append(index.Notes, fmt.Sprintf("There are more directories than are looked at: these are the first %s.", plural(int64(len(ids)), "run", "runs")))
+	}
+	x.trends(index, all)
+	return index, nil
+}
+
+// renew reads a run, unless it is as it was. It changes nothing that others see.
+func (x *indexer) renew(id string) *knownRun {
+	dir := x.dir(id)
+	s, err := stampOf(dir)
+	if k := x.known[id]; err == nil && k != nil && k.stamp == s {
+		return k
+	}
+	k := &knownRun{stamp: s}
+	if err == nil {
+		k.row, err = rowOf(dir, s)
+	}
+	k.row.ID, k.row.Changed = id, s.at
+	if err != nil {
+		k.row.Error = err.Error()
+	}
+	return k
+}
+
+// rowOf reads a run's row: from summary.json if that is newer than the database,
+// else it computes the report.
+func rowOf(dir string, s stamp) (IndexRun, error) {
+	if row, ok := rowOfSummary(filepath.Join(dir, "summary.json"), s); ok {
+		return row, nil
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		return IndexRun{}, err
+	}
+	defer run.Close()
+	rep, err := Build(run)
+	if err != nil {
+		return IndexRun{}, err
+	}
+	return rowOfReport(rep), nil
+}
+
+func rowOfReport(r *Report) IndexRun {
+	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Plimsoll: r.environment("plimsoll")}
+	for _, s := range r.Systems {
+		row.Systems = append(row.Systems, s.Name)
+	}
+	return row
+}
+
+// maxSummary is the largest summary.json that is read; that of 500 cells has a
+// few MB.
+const maxSummary = 64 << 20
+
+func rowOfSummary(file string, s stamp) (IndexRun, bool) {
+	info, err := os.Stat(file)
+	if err != nil || info.ModTime().Before(s.at) || info.Size() > maxSummary {
+		return IndexRun{}, false
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return IndexRun{}, false
+	}
+	// Only what the row needs, so that the cells are passed over.
+	var r struct {
+		Format      int
+		Scenario    string
+		Title       string
+		Verdict     Verdict
+		Run         Run
+		Systems     []System
+		Environment []Pair
+	}
+	if json.Unmarshal(raw, &r) != nil || r.Format != Format || r.Scenario == "" {
+		return IndexRun{}, false
+	}
+	return rowOfReport(&Report{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Systems: r.Systems, Environment: r.Environment}), true
+}
+
+// inTurn does n things, as many at a time as there are CPUs.
+func inTurn(n int, do func(int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}

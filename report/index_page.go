@@ -1,0 +1,185 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// indexData is what the index's template sees.
+type indexData struct {
+	Index     *Index
+	Dir       string
+	Scenarios []string
+	Scenario  string // that is shown; empty: all
+	Served    bool   // by a server, which filters
+	Rows      []indexRow
+	Trends    []indexTrend
+	Policy    string
+	Style     template.CSS
+	Script    template.JS
+	Data      template.JS
+}
+
+type indexRow struct {
+	IndexRun
+	Link string
+}
+
+type indexTrend struct {
+	RunsTrend
+	Figure  Figure
+	Changes []string
+}
+
+// Runs serves an index of the runs below a directory, with trends, and each
+// run's page, live while it goes on. Like [Live] it answers only requests for a
+// loopback name. Only paths of runs that it found itself lead anywhere.
+func Runs(root string) http.Handler {
+	s := &runsServer{index: newIndexer(root)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET /run/{rest...}", s.run)
+	return loopbackNames(mux)
+}
+
+// openPages is how many runs' pages are kept, for their viewers' next look.
+const openPages = 8
+
+type runsServer struct {
+	index *indexer
+
+	mu    sync.Mutex
+	pages []openPage // latest last
+}
+
+type openPage struct {
+	id      string
+	handler http.Handler
+}
+
+func (s *runsServer) page(w http.ResponseWriter, req *http.Request) {
+	index, err := s.index.read()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	var b bytes.Buffer
+	if err := index.writePage(&b, s.index.root, req.URL.Query().Get("scenario"), true); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes()) // the viewer is gone: nothing to do
+}
+
+// run serves the page of a run and its events.
+func (s *runsServer) run(w http.ResponseWriter, req *http.Request) {
+	id, file := "", ""
+	if i := strings.LastIndexByte(req.PathValue("rest"), '/'); i >= 0 {
+		id, file = req.PathValue("rest")[:i], req.PathValue("rest")[i+1:]
+	}
+	if id == "" || file != "" && file != "events" {
+		http.NotFound(w, req)
+		return
+	}
+	// What is asked for must be one of what is found: no path is made of it.
+	ids, _, err := FindRuns(s.index.root)
+	if err != nil || !slices.Contains(ids, id) {
+		http.NotFound(w, req)
+		return
+	}
+	on := req.Clone(req.Context())
+	on.URL.Path, on.URL.RawPath = "/"+file, ""
+	s.handler(id).ServeHTTP(w, on)
+}
+
+func (s *runsServer) handler(id string) http.Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, p := range s.pages {
+		if p.id == id {
+			s.pages = append(slices.Delete(s.pages, i, i+1), p)
+			return p.handler
+		}
+	}
+	if len(s.pages) == openPages {
+		s.pages = slices.Delete(s.pages, 0, 1)
+	}
+	p := openPage{id, Live(s.index.dir(id))}
+	s.pages = append(s.pages, p)
+	return p.handler
+}
+
+// WriteIndex writes an index of the runs below a directory as one page, complete
+// like that of a run; its links lead to the runs' report.html.
+func WriteIndex(w io.Writer, root string) error {
+	index, err := newIndexer(root).read()
+	if err != nil {
+		return err
+	}
+	return index.writePage(w, root, "", false)
+}
+
+// link leads from the index to a run's page.
+func (r IndexRun) link(served bool) string {
+	var parts []string
+	for _, p := range strings.Split(r.ID, "/") {
+		parts = append(parts, url.PathEscape(p))
+	}
+	if served {
+		return "run/" + strings.Join(parts, "/") + "/"
+	}
+	return "./" + strings.Join(parts, "/") + "/report.html"
+}
+
+func (index *Index) writePage(w io.Writer, root, scenario string, served bool) error {
+	t, err := (&Report{}).pageTemplate()
+	if err != nil {
+		return err
+	}
+	script, err := pageFiles.ReadFile("page/bundle.js")
+	if err != nil {
+		return err
+	}
+	style, err := pageFiles.ReadFile("page/page.css")
+	if err != nil {
+		return err
+	}
+	script = bytes.TrimSpace(script)
+	d := indexData{Index: index, Dir: root, Scenario: scenario, Served: served, Style: template.CSS(style), Script: template.JS(script), Policy: policy(script, false)}
+	for _, r := range index.Runs {
+		if r.Scenario != "" && !slices.Contains(d.Scenarios, r.Scenario) {
+			d.Scenarios = append(d.Scenarios, r.Scenario)
+		}
+		if scenario == "" || r.Scenario == scenario {
+			d.Rows = append(d.Rows, indexRow{r, r.link(served)})
+		}
+	}
+	slices.Sort(d.Scenarios)
+	figures := []Figure{}
+	for i, trend := range index.Trends {
+		if scenario != "" && trend.Scenario != scenario {
+			continue
+		}
+		f := trend.figure(fmt.Sprintf("trend-%d", i+1))
+		shown := indexTrend{RunsTrend: trend, Figure: f}
+		for _, c := range trend.Changes {
+			shown.Changes = append(shown.Changes, fmt.Sprintf("%s, after %s: %s", trend.Runs[c.To].ID, trend.Runs[c.From].ID, c.words()))
+		}
+		d.Trends, figures = append(d.Trends, shown), append(figures, f)
+	}
+	data, err := json.Marshal(figures)
+	if err != nil {
+		return fmt.Errorf("report: figures of the index: %w", err)
+	}
+	d.Data = template.JS(data)
+	return t.ExecuteTemplate(w, "index.html", d)
+}

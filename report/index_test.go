@@ -1,0 +1,272 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+const indexFile = `
+scenario: retrieve
+title: %s
+systems: [nginx, boxo]
+baseline: nginx
+link: {rate: 1Gbit, delay: 20ms}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 60}
+repetitions: 6
+warmup: 0
+`
+
+// written is a small run for an index: medians only, without operations.
+type written struct {
+	title   string
+	at      int // hours after the first
+	version string
+	factor  map[string]float64 // on the throughput of a system; 1 where it is missing
+	going   bool
+	summary bool // summary.json, as plimsoll run leaves it
+}
+
+func (o written) write(t testing.TB, dir string) {
+	t.Helper()
+	plan, err := planOf(fmt.Sprintf(indexFile, o.title))
+	must(t, err)
+	raw, err := plan.Marshal()
+	must(t, err)
+	must(t, os.MkdirAll(filepath.Dir(dir), 0o755))
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": o.version, "environment": `{"kernel":"6.1.0"}`}, syntheticMetrics)
+	must(t, err)
+	defer run.Close()
+	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(o.at) * time.Hour)
+	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
+	rng := rand.New(rand.NewPCG(uint64(o.at), 3))
+	for block := range plan.Blocks {
+		for _, c := range plan.Cells {
+			w, err := run.Begin(c.ID, block, false, begun)
+			must(t, err)
+			factor := o.factor[c.System]
+			if factor == 0 {
+				factor = 1
+			}
+			must(t, w.End(record.Trial{Seconds: 1, Metrics: map[string]float64{"throughput": factor * 1e6 * float64(c.Retrieve.Concurrency) * math.Exp(0.03*rng.NormFloat64())}}))
+		}
+	}
+	if !o.going {
+		must(t, run.Event(record.Event{At: begun.Add(time.Minute), Kind: "phase", What: "run ends"}))
+	}
+	must(t, run.Close())
+	if o.summary {
+		must(t, atomicfile.Write(filepath.Join(dir, "summary.json"), buildDir(t, dir).WriteJSON))
+	}
+}
+
+// someRuns are runs of two experiments, in which boxo becomes slower once.
+func someRuns(t testing.TB) string {
+	t.Helper()
+	root := t.TempDir()
+	for i := range 8 {
+		o := written{title: "Nightly", at: i, version: fmt.Sprintf("v1.%d", i), summary: i%2 == 0, factor: map[string]float64{}}
+		if i >= 5 {
+			o.factor["boxo"] = 0.8
+		}
+		o.write(t, filepath.Join(root, "nightly", fmt.Sprintf("run-%d", i)))
+	}
+	written{title: "Now", at: 20, version: "v2", going: true}.write(t, filepath.Join(root, "now & then"))
+	must(t, os.MkdirAll(filepath.Join(root, "a", "b", "too-deep"), 0o755))
+	written{title: "Hidden", at: 30}.write(t, filepath.Join(root, "a", "b", "run"))
+	written{title: "Outside", at: 31}.write(t, filepath.Join(t.TempDir(), "run"))
+	must(t, os.MkdirAll(filepath.Join(root, "broken"), 0o755))
+	must(t, os.WriteFile(filepath.Join(root, "broken", "run.db"), []byte("not a database"), 0o644))
+	must(t, os.WriteFile(filepath.Join(root, "broken", "plan.json"), []byte("{}"), 0o644))
+	must(t, os.Symlink(shared(t), filepath.Join(root, "elsewhere")))
+	return root
+}
+
+func TestIndexOfRuns(t *testing.T) {
+	root := someRuns(t)
+	x := newIndexer(root)
+	index, err := x.read()
+	must(t, err)
+	if len(index.Runs) != 10 || len(index.Trends) != 1 {
+		t.Fatalf("%d runs, want 10: %+v; %d trends, want 1", len(index.Runs), index.Runs, len(index.Trends))
+	}
+	first := index.Runs[0]
+	if first.ID != "now & then" || first.Run.State != "running" || first.Scenario != "retrieve" || first.Plimsoll != "v2" || len(first.Systems) != 2 {
+		t.Errorf("the latest run is %+v", first)
+	}
+	if last := index.Runs[9]; last.ID != "broken" || last.Error == "" {
+		t.Errorf("what cannot be read is %+v", last)
+	}
+	for _, r := range index.Runs[1:9] {
+		if r.Title != "Nightly" || r.Run.Valid != 36 || r.Verdict.Text == "" || r.Run.State != "complete" {
+			t.Errorf("%+v", r)
+		}
+	}
+	trend := index.Trends[0]
+	if len(trend.Runs) != 8 || len(trend.Cells) != 6 || trend.Overall != 14 || trend.Single != 42 || trend.Runs[0].ID != "nightly/run-0" {
+		t.Fatalf("%d runs, %d cells, %d and %d comparisons", len(trend.Runs), len(trend.Cells), trend.Overall, trend.Single)
+	}
+	if len(trend.Changes) == 0 {
+		t.Fatal("a fall by a fifth is not found")
+	}
+	for _, c := range trend.Changes {
+		if c.System != "boxo" || c.To != 5 || c.From != 4 || c.Better != -1 || c.Lo > 0.8 || c.Hi < 0.8 {
+			t.Errorf("a change that was not made: %+v", c)
+		}
+	}
+	if c := trend.Changes[0]; c.Where != "" || c.Cells != 3 {
+		t.Errorf("not over all cells: %+v", c)
+	}
+
+	// What did not change is not read again, what did is.
+	rows := map[string]*knownRun{}
+	for id, k := range x.known {
+		rows[id] = k
+	}
+	db := filepath.Join(root, "nightly", "run-3", "run.db")
+	must(t, os.Chtimes(db, time.Now().Add(time.Hour), time.Now().Add(time.Hour)))
+	_, err = x.read()
+	must(t, err)
+	for id, k := range x.known {
+		if again := rows[id] != k; again != (id == "nightly/run-3") {
+			t.Errorf("%s is read again: %v", id, again)
+		}
+	}
+}
+
+// A summary that is older than the database is not believed.
+func TestIndexMistrustsAnOldSummary(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	written{title: "Fresh", summary: true}.write(t, dir)
+	file := filepath.Join(dir, "summary.json")
+	raw, err := os.ReadFile(file)
+	must(t, err)
+	must(t, os.WriteFile(file, bytes.ReplaceAll(raw, []byte(`"Fresh"`), []byte(`"Cached"`)), 0o644))
+	for title, age := range map[string]time.Duration{"Cached": -time.Minute, "Fresh": time.Minute} {
+		at := time.Now().Add(-time.Hour)
+		must(t, os.Chtimes(file, at, at))
+		must(t, os.Chtimes(filepath.Join(dir, "run.db"), at.Add(age), at.Add(age)))
+		index, err := newIndexer(filepath.Dir(dir)).read()
+		must(t, err)
+		if got := index.Runs[0].Title; got != title {
+			t.Errorf("with a database that is %v newer the title is %q, want %q", age, got, title)
+		}
+	}
+}
+
+// Runs in which nothing changes show no change: 40 series of 20 runs, of which
+// a test without correction would show two in each.
+func TestTrendsOfNothing(t *testing.T) {
+	shown := 0
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		var runs []*knownRun
+		for range 20 {
+			k := &knownRun{row: IndexRun{Title: "null", Scenario: "retrieve"}, points: &trendRun{metric: record.Metric{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher}}}
+			for cell := range 6 {
+				var s Summary
+				for range 8 {
+					s.values = append(s.values, math.Exp(0.2*rng.NormFloat64()))
+				}
+				s.N, s.Median = 8, Num(middle(s.values))
+				k.points.cells = append(k.points.cells, trendCell{key: [32]byte{byte(cell)}, system: []string{"a", "b"}[cell%2], where: fmt.Sprint(cell / 2), summary: s})
+			}
+			runs = append(runs, k)
+		}
+		if trend := trendOf(runs); len(trend.Changes) > 0 {
+			shown++
+		}
+	}
+	// Two families at 5 % each: 4 of 40 on average; 11 or more come once in a thousand times.
+	if shown > 10 {
+		t.Errorf("changes are shown in %d of 40 series in which there is none", shown)
+	}
+}
+
+func TestRunsAreServed(t *testing.T) {
+	root := someRuns(t)
+	h := Runs(root)
+	w := get(t, h, "/", "localhost")
+	if w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	body := w.Body.Bytes()
+	checkAccess(t, body)
+	var links []string
+	doc, err := html.Parse(bytes.NewReader(body))
+	must(t, err)
+	walk(doc, func(n *html.Node) {
+		if href := attr(n, "href"); strings.HasPrefix(href, "run/") {
+			links = append(links, href)
+		}
+	})
+	if len(links) != 10 {
+		t.Errorf("links %q", links)
+	}
+	for _, l := range links {
+		want := 200
+		if strings.Contains(l, "broken") {
+			want = http.StatusInternalServerError
+		}
+		if w := get(t, h, "/"+l, "localhost"); w.Code != want || want == 200 && !strings.Contains(w.Body.String(), "data-live") {
+			t.Errorf("%s: %d %.200s", l, w.Code, w.Body)
+		}
+	}
+	if w := get(t, h, "/run/nightly/run-1/events", "localhost"); w.Code != 200 || !strings.Contains(w.Body.String(), "event: end") {
+		t.Errorf("events: %d %.100s", w.Code, w.Body)
+	}
+	for _, path := range []string{"/run/", "/run/nightly/", "/run/nightly/run-1", "/run/nightly/run-1/run.db", "/run/nightly/run-1/metrics", "/run/a/b/run/", "/run/elsewhere/", "/run/%2e%2e/", "/run/nightly/..%2f..%2fetc/",
+		"/run/nightly/%2e%2e/nightly/run-1/", "/run//etc/", "/run/.%2fnightly/run-1/", "/metrics", "/events"} {
+		if w := get(t, h, path, "localhost"); w.Code == 200 || w.Code == 500 {
+			t.Errorf("%s: %d %.100s", path, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"/", "/run/nightly/run-1/"} {
+		if w := get(t, h, path, "evil.example"); w.Code != http.StatusForbidden {
+			t.Errorf("%s by another name: %d", path, w.Code)
+		}
+	}
+	if w := get(t, h, "/?scenario=sync", "localhost"); w.Code != 200 || strings.Contains(w.Body.String(), `href="run/`) {
+		t.Error("the filter lets runs of another scenario through")
+	}
+}
+
+// The index as a file has the same, and leads to the reports.
+func TestIndexAsAFile(t *testing.T) {
+	root := someRuns(t)
+	var b bytes.Buffer
+	must(t, WriteIndex(&b, root))
+	checkAccess(t, b.Bytes())
+	for _, want := range []string{`href="./nightly/run-5/report.html"`, `href="./now%20&amp;%20then/report.html"`, "connect-src &#39;none&#39;"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+func TestIndexInChromium(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.html")
+	var b bytes.Buffer
+	must(t, WriteIndex(&b, someRuns(t)))
+	must(t, os.WriteFile(path, b.Bytes(), 0o644))
+	s := look(t, "file://"+path)
+	for _, n := range append(append(s.Noise, s.Nameless...), s.Unfocused...) {
+		t.Error(n)
+	}
+	if s.Figures != 1 || s.Pictures != s.Plots || s.Widths["390"] != 390 {
+		t.Errorf("%d figures, %d of %d pictures, widths %v", s.Figures, s.Pictures, s.Plots, s.Widths)
+	}
+}
