@@ -173,6 +173,12 @@ func each[T any](values experiment.Axis[T], say func(T) string) string {
 // compute is everything but the pictures.
 func compute(in *input) *Report {
 	r := summarised(in)
+	r.conclude(in)
+	return r
+}
+
+// conclude is what follows from the cells.
+func (r *Report) conclude(in *input) {
 	r.compare()
 	r.checkLinks(in)
 	r.Gates = r.ownGates()
@@ -184,7 +190,6 @@ func compute(in *input) *Report {
 	r.remark(in)
 	r.LoadLine = r.explainLoadLine()
 	r.judge()
-	return r
 }
 
 // summarised is a report with what its trials say of each cell, and nothing that

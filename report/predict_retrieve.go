@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -62,11 +61,10 @@ func (r *Report) requestLine() func(c experiment.Cell) float64 {
 	share, extra := middle(carried), middle(added)
 	return func(c experiment.Cell) float64 {
 		q := c.Retrieve
-		if q == nil || q.Arrivals != nil {
+		if q == nil || q.Arrivals != nil || !(share > 0) || c.Link.Rate == 0 {
 			return 0
 		}
-		rate, rtt := float64(c.Link.Rate), 2*c.Link.Delay.Seconds()
-		return scenario.RequestLine(record.LinkCheck{WantRate: rate, Rate: rate * share, WantRTT: rtt, RTT: rtt + extra}, q.Concurrency, requestSize(c), q.Connections == "fresh")
+		return scenario.LoadLine(q.Concurrency, requestSize(c), float64(c.Link.Rate)*share/8, 2*c.Link.Delay.Seconds()+extra, q.Connections == "fresh")
 	}
 }
 

@@ -320,14 +320,14 @@ func TestFindingsOfSwarms(t *testing.T) {
 		"overhead":     metric("overhead", 1.6),
 		"no-sharing":   metric("seeder_share", 0.97),
 		"start-spread": metric("start_spread", 0.2),
-		"coarse-polls": metric("resolution", 0.3),
-		"coarse-polls in one trial": {metrics: func(c *experiment.Cell, block int, m map[string]float64) {
+		"coarse":       metric("resolution", 0.3),
+		"coarse in one trial": {metrics: func(c *experiment.Cell, block int, m map[string]float64) {
 			if c.System == "boxo" && block == 2 {
 				m["resolution"] = 0.5
 			}
 		}},
-		"harness-cpu": metric("harness_cpu", 0.12),
-		"disk-lags":   metric("disk_last", 2.5),
+		"harness-busy": metric("harness_cpu", 0.12),
+		"disk-lags":    metric("disk_last", 2.5),
 		"unfair-seeders": {file: two, seeders: func(c *experiment.Cell, sent []float64) {
 			if c.System == "boxo" {
 				sent[0], sent[1] = 5, 0.1
@@ -368,8 +368,8 @@ func TestFindingsOfSwarms(t *testing.T) {
 			switch rule {
 			case "", "two seeders":
 				want = nil
-			case "coarse-polls in one trial":
-				want = []string{"coarse-polls"}
+			case "coarse in one trial":
+				want = []string{"coarse"}
 			case "leechers-unfinished":
 				want = []string{rule, "goal-met-unfinished"} // the last leecher's time is not known in one trial
 			case "wrong-bytes":

@@ -37,7 +37,7 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 		if mark == "" {
 			continue // the page tells the quiet ones
 		}
-		wrap(&b, mark+f.Title+": "+f.Text, width, "   ")
+		wrap(&b, mark+f.Title+": "+f.Text+" ["+f.Rule+"]", width, "   ")
 		for i, e := range f.Evidence {
 			if i == 3 && len(f.Evidence) > 4 {
 				fmt.Fprintf(&b, "     and %d more\n", len(f.Evidence)-i)

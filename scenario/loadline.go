@@ -97,15 +97,11 @@ func (p path) loadLine(n int, q request) float64 {
 	return math.Min(p.rate, float64(n)*q.size/cycle)
 }
 
-// RequestLine is that limit, in bytes per second, for n requests of size bytes under
-// way at a time over a link that was checked, or would be. It is NaN where nothing
-// is limited.
-func RequestLine(check record.LinkCheck, n int, size float64, fresh bool) float64 {
-	p, ok := pathOf(&check)
-	if !ok {
-		return math.NaN()
-	}
-	return p.loadLine(n, request{size: size, fresh: fresh})
+// LoadLine is the load line of n connections that fetch size bytes each over a link
+// of rate payload bytes per second and rtt seconds, without TLS; for who has no trial
+// of such a link. NaN: nothing is limited.
+func LoadLine(n int, size, rate, rtt float64, fresh bool) float64 {
+	return path{rate: rate, rtt: rtt}.loadLine(n, request{size: size, fresh: fresh})
 }
 
 // RoundTrips counts the round trips before the first byte of an answer can
