@@ -76,7 +76,7 @@ func (r *Report) foretold(checks []Calibration) Figure {
 	if cells == 0 {
 		return Figure{} // nothing that may be asked
 	}
-	f.N = fmt.Sprintf("%d of %s in their intervals; ask with: plimsoll predict %s --set KEY=VALUE", inside, plural(int64(cells), "cell lies", "cells lie"), r.dir)
+	f.N = fmt.Sprintf("n = %s, of which %d lie in their intervals; ask with: plimsoll predict %s --set KEY=VALUE", plural(int64(cells), "cell", "cells"), inside, r.dir)
 	if len(refused) > 0 {
 		f.Reads += " Refused: " + strings.Join(slices.Compact(refused), "; ") + "."
 	}

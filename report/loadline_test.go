@@ -15,6 +15,7 @@ import (
 // unlined are the figures without a load line, each with the reason: all others have
 // to have one.
 var unlined = map[string]string{
+	"foretold":                    "measured against predicted: both would have the same line",
 	"throughput-ratio":            "a ratio: the line cancels in it",
 	"duration_p50-ratio":          "a ratio",
 	"time_median-ratio":           "a ratio",

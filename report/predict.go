@@ -206,7 +206,7 @@ func modelled(run *record.Reader) (*Report, *input, *experiment.Experiment, erro
 		return nil, nil, nil, err
 	}
 	if lensOf(in.plan.Scenario).predict == nil {
-		return nil, nil, nil, fmt.Errorf("a run of the scenario %s has no model to predict from; predict works for %s", in.plan.Scenario, list(predictable()))
+		return nil, nil, nil, fmt.Errorf("a run of the scenario %s has no model to predict from: it is one long trial, and nothing in it tests how it would go on, or go with other sizes; predict works for %s", in.plan.Scenario, list(predictable()))
 	}
 	var plan experiment.Plan
 	if err := json.Unmarshal(in.raw, &plan); err != nil {

@@ -245,7 +245,7 @@ func TestRequestsAreForetold(t *testing.T) {
 func TestThePageShowsHeldOutCells(t *testing.T) {
 	r := swarmTruth{file: swarmPredictFile, leechers: slowed}.build(t)
 	f := r.Figures[len(r.Figures)-1]
-	if f.ID != "foretold" || len(f.Panels) != 2 || len(f.Table.Rows) < 16 || !strings.Contains(f.N, "in their intervals; ask with: plimsoll predict run --set") {
+	if f.ID != "foretold" || len(f.Panels) != 2 || len(f.Table.Rows) < 16 || !strings.Contains(f.N, "lie in their intervals; ask with: plimsoll predict run --set") {
 		t.Fatalf("%s: %d panels, %d rows, %s", f.ID, len(f.Panels), len(f.Table.Rows), f.N)
 	}
 	// Models that are all refused are not drawn.

@@ -81,9 +81,9 @@ func (l *levelTruth) obs() []LevelObs {
 	return all
 }
 
-// levelExperiments are simulated of each kind: 750 trials are foretold, of which 95 %
-// are 712 ± 6, and 250 to 1,500 cells.
-const levelExperiments = 250
+// levelExperiments are simulated of each kind: 450 trials are foretold, of which 95 %
+// are 427 ± 5, and 600 to 900 cells.
+const levelExperiments = 150
 
 func powerLaw(at []float64) float64 {
 	n, s := math.Log(at[0]), math.Log(at[1])
