@@ -49,7 +49,6 @@ var unlined = map[string]string{
 	"collect: efficiency":         "the sizes of what others store are not known, nor what padding they need",
 	"collect: file-bandwidth":     "what others store, over links that are not ours",
 	"collect: absolute-bandwidth": "likewise",
-	"foretold":                    "predictions against what was measured: both axes are of one measure",
 	"api-latency":                 "calls of the API move no object, and are answered beside the link",
 	"latency-bandwidth":           "latency of such calls; the bandwidth has a figure of its own",
 }
