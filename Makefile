@@ -4,7 +4,7 @@ TOOLS   := $(CURDIR)/.tools
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 export PATH := $(TOOLS)/bin:$(PATH)
 
-.PHONY: build quickstart test race lint web bench clean
+.PHONY: build quickstart test race lint web bench release clean
 
 build: ## bin/plimsoll, the complete binary (the Go toolchain alone makes it)
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/plimsoll
@@ -29,5 +29,9 @@ web: ## rebuild the page's bundle from web/
 bench: build ## side-by-side figures against k6 and wrk, the link emulator and the recorder
 	scripts/bench.sh
 
+release: ## dist/: archives for amd64 and arm64, bills of materials, checksums; the same commit and Go give the same bytes
+	cd web && npm ci --no-audit --no-fund --ignore-scripts
+	go run ./release -out dist
+
 clean:
-	rm -rf bin .tools web/node_modules
+	rm -rf bin dist .tools web/node_modules

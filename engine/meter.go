@@ -27,8 +27,10 @@ type meter struct {
 	accounts map[account]*used
 	nodePeak []float64 // resident set of each node: the largest sum over its processes that a look has seen; NaN: none was seen
 	rssPeak  float64
-	seen     bool // a process of the system was observed
-	over     bool // the window has ended
+	seen     bool           // a process of the system was observed
+	over     bool           // the window has ended
+	pressure func() float64 // seconds since boot in which somebody waited for storage
+	io       [2]float64     // it, when the window began and now
 }
 
 // account is of one process. Another that takes its place has an account of its own.
@@ -52,7 +54,7 @@ type traced struct {
 }
 
 func newMeter(s *site, trace *testbed.Trace) *meter {
-	m := &meter{system: map[string]bool{}, watched: s.watched}
+	m := &meter{system: map[string]bool{}, watched: s.watched, pressure: testbed.IOPressure}
 	for name := range s.watched {
 		m.system[name] = true
 	}
@@ -99,7 +101,9 @@ func (m *meter) add(samples []record.Sample) {
 	}
 	m.at = samples[0].End
 	first := m.accounts == nil
+	m.io[1] = m.pressure()
 	if first {
+		m.io[0] = m.io[1]
 		m.accounts, m.nodePeak = map[account]*used{}, make([]float64, m.nodes)
 		for i := range m.nodePeak {
 			m.nodePeak[i] = math.NaN()
@@ -212,7 +216,8 @@ func (m *meter) usage() scenario.Usage {
 	others := m.others()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(), HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), BoxCPU: math.NaN()}
+	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(), HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), BoxCPU: math.NaN(),
+		BusiestCPU: math.NaN(), IOPressure: math.NaN()}
 	if m.seen {
 		u.SystemCPU, u.SystemRSSPeak = 0, m.rssPeak
 	}
@@ -241,9 +246,23 @@ func (m *meter) usage() scenario.Usage {
 		if m.seen {
 			ours += u.SystemCPU
 		}
+		u.IOPressure = min(1, (m.io[1]-m.io[0])/wall) // its clock is read after the others
+		if m.seen {
+			u.BusiestCPU = m.busiest() / wall
+		}
 		u.HarnessCPU, u.EmulatorCPU, u.BoxCPU = harness/box, emulator/box, max(m.sum(testbed.BoxSample, cpuOf), ours)/box
 	}
 	return u
+}
+
+// busiest is the most CPU seconds that processes of one name have used.
+func (m *meter) busiest() (most float64) {
+	for name := range m.system {
+		if cpu := m.sum(name, cpuOf); cpu > most { // false for NaN: none was seen
+			most = cpu
+		}
+	}
+	return most
 }
 
 // nodeUsage is what the processes of a node used together; NaN when none was seen.

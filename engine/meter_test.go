@@ -57,6 +57,8 @@ func TestMeterOfASwarm(t *testing.T) {
 			of("link", "emulator", 3, emulator, 1), of(testbed.SelfSample, testbed.RoleEngine, 1, self, 1), of(testbed.BoxSample, testbed.RoleBox, 0, 10*self, 1),
 		}
 	}
+	waited := 100.0
+	m.pressure = func() float64 { waited += 0.25; return waited } // at each look
 	m.add(poll(0, 5, 100, 100, 100, 100)) // before the window
 	m.begin(poll(10, 5, 1, 20, 50, 60))
 	m.add(poll(11, 5, 3, 20, 50, 60))   // 2 s
@@ -72,7 +74,10 @@ func TestMeterOfASwarm(t *testing.T) {
 	if u.SystemCPU != 6.5 || math.Abs(u.HarnessCPU-0.4/box) > 1e-9 || math.Abs(u.EmulatorCPU-1/box) > 1e-9 || math.Abs(u.BoxCPU-7.9/box) > 1e-9 /* 4 by the machine's ticks, 7.9 by the processes' accounts */ {
 		t.Errorf("usage %+v", u)
 	}
-	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || u.Nodes != nil {
+	if math.Abs(u.IOPressure-0.25) > 1e-9 || math.Abs(u.BusiestCPU-3.5/4) > 1e-9 {
+		t.Errorf("waited for storage %g of the time, the busiest kept %g CPUs busy; want 0.25 and 0.875", u.IOPressure, u.BusiestCPU)
+	}
+	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || u.Nodes != nil || !math.IsNaN(u.IOPressure) || !math.IsNaN(u.BusiestCPU) {
 		t.Errorf("nothing observed gives %+v", u)
 	}
 }

@@ -140,7 +140,7 @@ func unknownKeyHint(key, path string, tab table) string {
 	if c := nearest(key, tab.keys()); c != "" {
 		return "did you mean `" + c + "`?"
 	}
-	for _, p := range allPaths() {
+	for _, p := range Keys() {
 		section, last := "", p
 		if i := strings.LastIndex(p, "."); i >= 0 {
 			section, last = p[:i], p[i+1:]

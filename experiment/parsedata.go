@@ -12,7 +12,7 @@ import (
 func ParseData(values map[string]string, name func(key string) string) (ResolvedData, error) {
 	const file = "scenario: upload\nsystems: [any]\nupload: {}\n"
 	var set []string
-	for _, f := range allPaths() {
+	for _, f := range Keys() {
 		key, is := strings.CutPrefix(f, "data.")
 		if text, given := values[key]; is && given {
 			// In quotes, so that nothing in it is taken for more than a text.

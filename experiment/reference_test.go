@@ -17,7 +17,7 @@ func TestReferenceHasEveryKeyAndOption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range allPaths() {
+	for _, p := range Keys() {
 		key := p[strings.LastIndex(p, ".")+1:]
 		if !strings.Contains(string(page), "| `"+key+"` |") {
 			t.Errorf("key %s is not on the page", p)

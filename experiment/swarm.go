@@ -57,8 +57,18 @@ type Fault struct {
 // Rates are payload, bit/s; 0 is unlimited. +Inf is never returned: a rate that
 // is unlimited makes its term 0.
 func FluidBound(size int64, seedersUp, leechersUp, leechersDown []float64) float64 {
+	return FluidBoundOf(len(leechersDown), size, seedersUp, leechersUp, leechersDown)
+}
+
+// FluidBoundOf is likewise the least time in which n of the leechers can have the
+// content, whichever these are: the copies of n, and the n-th fastest of the links,
+// while all nodes send.
+func FluidBoundOf(n int, size int64, seedersUp, leechersUp, leechersDown []float64) float64 {
+	if n <= 0 {
+		return 0
+	}
 	bits := float64(size) * 8
-	seed, all, down := 0.0, 0.0, math.Inf(1)
+	seed, all := 0.0, 0.0
 	for _, r := range seedersUp {
 		seed += unlimited(r)
 	}
@@ -66,10 +76,12 @@ func FluidBound(size int64, seedersUp, leechersUp, leechersDown []float64) float
 		all += unlimited(r)
 	}
 	all += seed
+	downs := make([]float64, 0, len(leechersDown))
 	for _, r := range leechersDown {
-		down = min(down, unlimited(r))
+		downs = append(downs, unlimited(r))
 	}
-	return max(bits/seed, bits/down, float64(len(leechersDown))*bits/all)
+	slices.Sort(downs)
+	return max(bits/seed, bits/downs[len(downs)-n], float64(n)*bits/all)
 }
 
 // SlowLeechers is how many of l leechers are slow: their share, rounded up to a
@@ -82,6 +94,11 @@ func SlowLeechers(l int, share Fraction) int { return shareOf(l, float64(share))
 // trials without faults in which all leechers begin together. It is 0 where
 // nothing is limited.
 func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
+	return c.LoadLineOf(c.Disseminate.Leechers(), payload)
+}
+
+// LoadLineOf is likewise that of the first n leechers, the [FluidBoundOf].
+func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	d := c.Disseminate
 	rate := func(rates ...BitRate) float64 {
 		for _, r := range rates { // the first that is given
@@ -102,7 +119,7 @@ func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
 		}
 	}
 	seeders := slices.Repeat([]float64{rate(d.Up, c.Link.Rate)}, d.Seeders)
-	return FluidBound(int64(c.Data.Size), seeders, up, down)
+	return FluidBoundOf(n, int64(c.Data.Size), seeders, up, down)
 }
 
 // What [Cell.PollEvery] keeps to.

@@ -58,6 +58,30 @@ func TestLoadLine(t *testing.T) {
 	}
 }
 
+// Half of a swarm can be done before the last: fewer copies, and the faster links.
+func TestLoadLineOfSome(t *testing.T) {
+	const M = 1e6
+	for _, c := range []struct {
+		name string
+		rate BitRate
+		d    ResolvedDisseminate
+		n    int
+		want float64
+	}{
+		{"the seeder's copy", 8 * M, ResolvedDisseminate{Nodes: 4, Seeders: 1}, 1, 1},
+		{"without the slow one", 8 * M, ResolvedDisseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 3, 1},
+		{"with it", 8 * M, ResolvedDisseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 4, 4},
+		// 3·8 Mbit over 8·2 Mbit/s.
+		{"half of the copies", 100 * M, ResolvedDisseminate{Nodes: 8, Seeders: 4, Up: 2 * M}, 2, 1},
+		{"three quarters", 100 * M, ResolvedDisseminate{Nodes: 8, Seeders: 4, Up: 2 * M}, 3, 1.5},
+		{"unlimited", 0, ResolvedDisseminate{Nodes: 8, Seeders: 1}, 4, 0},
+	} {
+		if got := swarmCell(c.rate, c.d).LoadLineOf(c.n, func(wire float64) float64 { return wire }); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %g s, want %g s", c.name, got, c.want)
+		}
+	}
+}
+
 func TestSlowLeechers(t *testing.T) {
 	for _, c := range []struct {
 		l     int

@@ -93,8 +93,8 @@ func (f *field) section() reflect.Type {
 
 func (f *field) list() bool { return f.typ.Kind() == reflect.Slice }
 
-// allPaths are the dotted paths of every key of the format.
-func allPaths() []string {
+// Keys are the dotted paths of every key of the format.
+func Keys() []string {
 	var paths []string
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {

@@ -200,6 +200,10 @@ func summarised(in *input) *Report {
 	}
 	r.tally(in)
 	r.summarise()
+	r.checks = map[int64]record.LinkCheck{}
+	for _, l := range in.links {
+		r.checks[l.Trial] = l
+	}
 	if r.lens.before != nil {
 		r.lens.before(r, in)
 	}

@@ -24,8 +24,8 @@ func (r *Report) drawOverhead(*input) error {
 	r.add(r.expansionFigure())
 	r.add(r.footprintFigure())
 	r.add(r.trendFigure())
-	r.add(r.metricFigure(drawing{id: "first-byte", metric: "first_byte_p50", title: "Time to first byte", log: true,
-		reads: "Median over a trial's operations, from the moment an operation started to the first byte that came back."}))
+	r.add(r.metricFigure(drawing{id: "first-byte", metric: "first_byte_p50", title: "Time to first byte", log: true, line: "first_byte_line",
+		reads: "Median over a trial's operations, from the moment an operation started to the first byte that came back. The dashed line is the load line: the round trips that have to be waited for."}))
 	r.add(r.metricFigure(drawing{id: "cpu", metric: "system_cpu_per_op", title: "CPU per operation, with what surrounds it", log: true,
 		reads: "CPU seconds of the system's processes during a trial, divided by its timed operations. What is not timed is in it: to prime, to make cold, to remove. That differs from system to system, so it is not compared."}))
 	r.add(r.successFigure())
@@ -132,7 +132,7 @@ const curvePoints = 25
 // trip: the shape that A, R and B stand for.
 func (r *Report) costFigure() Figure {
 	f := Figure{ID: "cost-time", Title: "Time of one operation against its size", Choose: "operation", Better: "lower is better",
-		Reads: "Medians over trials with their interval, both axes logarithmic; lines are the fit A + R·RTT + B·size. Flat on the left: what an object costs before its bytes count. Rising on the right: the bytes. Lines apart: round trips. A line that breaks has more round trips from there on."}
+		Reads: "Medians over trials with their interval, both axes logarithmic; lines are the fit A + R·RTT + B·size. Flat on the left: what an object costs before its bytes count. Rising on the right: the bytes. Lines apart: round trips. A line that breaks has more round trips from there on. The dashed line is the load line: what moves has to cross the link, after a round trip."}
 	levels, labels := r.rttLevels()
 	shades := []float64{}
 	for i := range levels {
@@ -147,7 +147,7 @@ func (r *Report) costFigure() Figure {
 	var tasks []task
 	rows := map[task][]spec{}
 	lo, hi := map[task]float64{}, map[task]float64{}
-	trials := 0
+	trials, lined := 0, false
 	for _, c := range r.cells() {
 		m, ok := c.Metrics["duration_p50"]
 		if !c.sequential() || !ok || c.size() <= 0 || m.Median <= 0 {
@@ -168,6 +168,11 @@ func (r *Report) costFigure() Figure {
 			lo[k], hi[k] = min(lo[k], float64(m.Lo)), max(hi[k], float64(m.Hi))
 		}
 		rows[k] = append(rows[k], row)
+		if line, ok := c.Metrics["line"]; ok && line.Median > 0 {
+			lined = true
+			lo[k] = min(lo[k], float64(line.Median))
+			rows[k] = append(rows[k], spec{"kind": "limit", "rtt": label, "x": c.size(), "y": line.Median, "tip": fmt.Sprintf("load line, %s: %s", r.shape.where(c), show(float64(line.Median), "s"))})
+		}
 		want := Entry{Text: "–"}
 		if fit := r.fitOf(k); fit != nil && Num(c.size()) >= fit.From {
 			want = number(Num(fit.model.Predict(r.distance(fit, c), c.size())), "s")
@@ -178,6 +183,9 @@ func (r *Report) costFigure() Figure {
 		return Figure{}
 	}
 	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
+	if lined {
+		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
+	}
 	r.sortTasks(tasks)
 	sizes, sizeLabels := r.sizes()
 	for i, k := range tasks {
@@ -200,6 +208,7 @@ func (r *Report) costFigure() Figure {
 			"$schema": vegaLite, "description": f.Title + ", " + k.system + ", " + k.String(), "data": spec{"values": rows[k]},
 			"encoding": spec{"x": sizeChannel(sizes, sizeLabels), "y": spec{"field": "y", "type": "quantitative", "scale": spec{"type": "log", "domain": []float64{lo[k] / 1.25, hi[k] * 1.25}, "nice": false, "clamp": true}, "axis": logAxis("s")}},
 			"layer": []spec{
+				{"transform": only("limit"), "mark": spec{"type": "line", "strokeWidth": 1.25, "strokeDash": []int{6, 4}, "color": "var(--ink)", "point": spec{"size": 10, "color": "var(--ink)"}}, "encoding": spec{"opacity": opacity, "detail": spec{"field": "rtt", "type": "nominal"}, "tooltip": spec{"field": "tip", "type": "nominal"}}},
 				{"transform": only("fit"), "mark": spec{"type": "line", "strokeWidth": 1.5, "color": colour}, "encoding": spec{"opacity": opacity, "detail": spec{"field": "line", "type": "nominal"}}},
 				{"transform": only("median"), "mark": spec{"type": "rule", "strokeWidth": 1.5, "color": colour}, "encoding": spec{"opacity": opacity, "y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}},
 				{"transform": only("median"), "mark": spec{"type": "point", "filled": true, "size": 52, "color": colour}, "encoding": spec{"opacity": opacity, "shape": shape, "tooltip": spec{"field": "tip", "type": "nominal"}}},

@@ -231,6 +231,14 @@ func (r *Report) bandwidthFigure(absolute bool) Figure {
 		}
 		return file
 	})
+	if r.limits(&f, func(l *LoadTest) Num {
+		if absolute {
+			return l.absoluteLine()
+		}
+		return l.fileLine()
+	}) {
+		f.reads += " The dashed line is the load line: " + map[bool]string{true: "what the link carries.", false: "what the link carries, divided by the redundancy that is made before it. Where a system accepts objects before they cross the link it may be above it for a while."}[absolute]
+	}
 	return r.draw(f)
 }
 
@@ -297,6 +305,9 @@ func (r *Report) storeTimeFigure() Figure {
 		}
 	}
 	f.n = "n = " + plural(int64(n), "time of an object", "times of objects")
+	if r.limits(&f, (*LoadTest).storeLine) {
+		f.reads += " The dashed line is the load line of an object of the median size at its full redundancy: a round trip, and its bytes over the link."
+	}
 	return r.draw(f)
 }
 

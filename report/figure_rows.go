@@ -64,6 +64,13 @@ func (r *rows) bar(data []spec, mark spec, encoding spec) {
 	r.add(data, m, e)
 }
 
+// limits puts load lines on the rows; it reports whether there are any.
+func (r *rows) limits(data []spec) bool {
+	r.add(data, spec{"type": "rule", "strokeWidth": 2, "strokeDash": []int{4, 2}, "color": "var(--ink)"},
+		spec{"x": spec{"field": "x", "type": "quantitative"}, "y2": spec{"field": "y2"}, "tooltip": spec{"field": "tip", "type": "nominal"}})
+	return len(data) > 0
+}
+
 // panel is the picture; x is the axis from left to right.
 func (r *rows) panel(title, description string, x spec) Panel {
 	height := len(r.labels) * r.pitch()

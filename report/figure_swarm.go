@@ -25,7 +25,7 @@ func (r *Report) drawSwarms(*input) error {
 	for _, key := range gateMetrics {
 		r.add(r.ratioFigureWith(key, r.gateMost(), goal))
 	}
-	r.add(r.metricFigure(drawing{id: "time-last", metric: "time_last", title: "Time until the last leecher has everything", zero: true, loadLine: true,
+	r.add(r.metricFigure(drawing{id: "time-last", metric: "time_last", title: "Time until the last leecher has everything", zero: true, line: "line",
 		reads: "From the release to the end of the poll that told the last verified byte of the last leecher. The dashed line is the load line: nobody can be below it."}))
 	r.add(r.completionFigure())
 	r.add(r.doneFigure())
@@ -56,6 +56,14 @@ func (r *Report) speedFigure() Figure {
 	}
 	f := Figure{ID: "speed", Title: "Download speed", Better: better(m.Better), Legend: r.systemLegend(),
 		Reads: "Content divided by the time until a leecher had verified it all. Marks are medians over trials of the trial's median leecher, thin lines their interval; the band reaches from the leechers' lower to their upper quartile, medians over trials. Small marks are single trials."}
+	lines := map[string][]spec{}
+	for _, p := range r.loadLines("speed_line") {
+		lines[p.panel] = append(lines[p.panel], r.limitRow(p, m.Unit))
+	}
+	if len(lines) > 0 {
+		f.Reads += " The dashed line is the load line of the median leecher: no half of a swarm can be faster."
+		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
+	}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"speed, median", true}, Column{"low", true}, Column{"high", true}, Column{"quarter of the leechers below", true}, Column{"quarter above", true}, Column{"trials", true})
 	data, tops, points, invalid := map[string][]spec{}, map[string]float64{}, 0, 0
 	for i := range r.Trials {
@@ -102,6 +110,11 @@ func (r *Report) speedFigure() Figure {
 		return Figure{}
 	}
 	f.Legend = append(f.Legend, Legend{"half of the leechers", "var(--soft)", "bar"})
+	for k, rows := range lines {
+		for _, row := range rows {
+			tops[k] = max(tops[k], row["y"].(float64))
+		}
+	}
 	if invalid > 0 {
 		f.Legend = append(f.Legend, Legend{"invalid trial", "var(--ink)", "hollow"})
 	}
@@ -120,6 +133,9 @@ func (r *Report) speedFigure() Figure {
 		layers := []spec{{"transform": band, "mark": spec{"type": "rule", "strokeWidth": 7, "opacity": 0.22}, "encoding": spec{"color": col, "y": y1, "y2": y2}}}
 		if r.shape.axis != nil {
 			layers = append([]spec{{"transform": band, "mark": spec{"type": "area", "opacity": 0.13}, "encoding": spec{"color": col, "y": y1, "y2": y2}}}, layers...)
+		}
+		if len(lines[k]) > 0 {
+			layers = append(layers, r.limitLayer(lines[k]))
 		}
 		layers = append(layers, r.metricLayers()...)
 		y := spec{"field": "y", "type": "quantitative", "axis": r.valueAxis(m.Unit, tops[k]), "scale": spec{"domain": []float64{0, tops[k] * 1.06}, "nice": true, "zero": true}}

@@ -128,13 +128,13 @@ func leftWords(left int) string {
 // timesFigure is the time of each configuration.
 func (r *Report) timesFigure() Figure {
 	f := Figure{ID: "times", Title: "Time until a fresh node serves, by configuration", Better: "shorter is better", Choose: "conditions",
-		Reads: "Each bar is the geometric mean over the trials of one configuration, named by what it changes of the default, slowest first (where some never served, the median, with these longer than any); it is divided as the trials' times were on average. The line is its interval, points are trials."}
+		Reads: "Each bar is the geometric mean over the trials of one configuration, named by what it changes of the default, slowest first (where some never served, the median, with these longer than any); it is divided as the trials' times were on average. The line is its interval, points are trials. The dashed mark is the load line of the configuration."}
 	for _, p := range syncParts {
 		f.Legend = append(f.Legend, Legend{p.name, p.colour, "bar"})
 	}
 	f.Legend = append(f.Legend, Legend{"interval", "var(--ink)", "stroke"})
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"time", true}, Column{"low", true}, Column{"high", true}, Column{"first block", true}, Column{"net", true}, Column{"index behind", true}, Column{"trials", true}, Column{"never", true})
-	trials, left := 0, 0
+	trials, left, lined := 0, 0, false
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
 		trials += s.Trials
@@ -176,9 +176,10 @@ func (r *Report) timesFigure() Figure {
 		}
 		p := newRows(labels)
 		parts := make([][]spec, len(syncParts))
-		var intervals, points []spec
+		var intervals, points, lines []spec
 		for i, s := range cells {
 			m := s.time
+			lines = append(lines, s.lineMark(p, i)...)
 			if !m.Median.Known() || !s.StartUp.Known() {
 				continue
 			}
@@ -208,8 +209,12 @@ func (r *Report) timesFigure() Figure {
 		p.bar(intervals, spec{"strokeWidth": 1.75, "color": "var(--ink)"}, nil)
 		p.add(points, spec{"type": "point", "filled": true, "size": 12, "opacity": 0.55, "color": "var(--ink)"}, spec{"x": spec{"field": "x", "type": "quantitative"}, "tooltip": spec{"field": "tip", "type": "nominal"}})
 		if len(p.layers) > 0 {
+			lined = p.limits(lines) || lined
 			f.Panels = append(f.Panels, p.panel(r.place(t), f.Title, secondsAxis(most)))
 		}
+	}
+	if lined {
+		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
 	}
 	f.Reads += leftWords(left)
 	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
@@ -220,9 +225,9 @@ func (r *Report) timesFigure() Figure {
 func (r *Report) waterfallFigure() Figure {
 	f := Figure{ID: "waterfall", Title: "What bought what", Better: "shorter is better", Choose: "conditions",
 		Legend: []Legend{{"time", "var(--s1)", "bar"}, {"gained", "var(--s3)", "bar"}, {"lost", "var(--bad)", "bar"}, {"not shown", "var(--o-cancelled)", "bar"}, {"interval of the step", "var(--ink)", "stroke"}},
-		Reads:  "From the default to the best configuration found, one change at a time, the largest gain next; times are geometric means over the trials, where some are missing in the mean of all repetitions, so that these may differ from the table's. Each step has its ratio with an interval, corrected for the choice of the best among all; the share in brackets is the change's part of the whole gain over all orders (Shapley)."}
+		Reads:  "From the default to the best configuration found, one change at a time, the largest gain next; times are geometric means over the trials, where some are missing in the mean of all repetitions, so that these may differ from the table's. Each step has its ratio with an interval, corrected for the choice of the best among all; the share in brackets is the change's part of the whole gain over all orders (Shapley). The dashed marks are the load lines of the two ends."}
 	f.Table = r.boughtTable()
-	trials := 0
+	trials, lined := 0, false
 	for _, t := range r.tunings() {
 		if len(t.Steps) == 0 || !t.Steps[0].Before.Known() {
 			continue
@@ -272,8 +277,19 @@ func (r *Report) waterfallFigure() Figure {
 			p.bar(parts[colour], spec{"color": colour}, nil)
 		}
 		p.bar(intervals, spec{"strokeWidth": 1.75, "color": "var(--ink)"}, nil)
+		var lines []spec
+		if s := r.synced(t.base); s != nil {
+			lines = append(lines, s.lineMark(p, 0)...)
+		}
+		if s := r.synced(t.best); s != nil {
+			lines = append(lines, s.lineMark(p, len(labels)-1)...)
+		}
+		lined = p.limits(lines) || lined
 		f.Panels = append(f.Panels, p.panel(r.place(t), f.Title, secondsAxis(most)))
 		trials += t.Trials
+	}
+	if lined {
+		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
 	}
 	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
 	return f

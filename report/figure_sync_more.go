@@ -76,10 +76,10 @@ func (r *Report) shapeFigure(what string) Figure {
 		f.Reads = "Share of the peers that delivered a block, medians over the trials with their intervals, at each level of a knob that is a number, nothing else changed. A timeout that is too short gives up on peers that would have delivered."
 	}
 	f.Table.Head = []Column{{"system", false}, {"where", false}, {"knob", false}, {"level", true}, {"time", true}, {"low", true}, {"high", true}, {"× lowest", true}, {"low", true}, {"high", true}, {"useful peers", true}, {"timeouts", true}, {"trials", true}, {"never", true}}
-	trials, u := 0, false
+	trials, u, lined := 0, false, false
 	for i := range r.Shapes {
 		n := &r.Shapes[i]
-		var rows, single []spec
+		var rows, single, lines []spec
 		var values []float64
 		var labels []string
 		most := 0.0
@@ -103,6 +103,14 @@ func (r *Report) shapeFigure(what string) Figure {
 				most = max(most, float64(hi))
 			}
 			rows = append(rows, row)
+			if what == "time" {
+				for k := range r.Syncs {
+					if s := &r.Syncs[k]; s.Cell == x.Cell && !math.IsNaN(s.metric("line")) {
+						lines = append(lines, spec{"x": x.At, "y": s.metric("line"), "tip": fmt.Sprintf("load line at %s %s: %s", n.Label, x.text, show(s.metric("line"), "s"))})
+						most = max(most, s.metric("line"))
+					}
+				}
+			}
 			if what == "time" && len(r.Trials) <= manyTrials {
 				for k := range r.Syncs {
 					if s := &r.Syncs[k]; s.Cell == x.Cell {
@@ -132,6 +140,10 @@ func (r *Report) shapeFigure(what string) Figure {
 			layers = append(layers, spec{"data": spec{"values": []spec{{"x": float64(n.From) / edge, "x2": float64(n.To) * edge, "tip": n.words()}}}, "mark": spec{"type": "rect", "color": "var(--s3)", "opacity": 0.16},
 				"encoding": spec{"x": spec{"field": "x", "type": "quantitative"}, "x2": spec{"field": "x2"}, "y": spec{"value": 0}, "y2": spec{"value": "height"}, "tooltip": spec{"field": "tip", "type": "nominal"}}})
 		}
+		if len(lines) > 0 {
+			lined = true
+			layers = append(layers, r.limitLayer(lines))
+		}
 		layers = append(layers,
 			spec{"mark": spec{"type": "line", "strokeWidth": 1.75, "opacity": 0.75, "color": "var(--s1)"}},
 			spec{"transform": []spec{{"filter": spec{"field": "lo", "valid": true}}}, "mark": spec{"type": "rule", "strokeWidth": 1.75, "color": "var(--s1)"}, "encoding": spec{"y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}},
@@ -158,6 +170,9 @@ func (r *Report) shapeFigure(what string) Figure {
 	if u {
 		f.Legend = append(f.Legend, Legend{"as good as the lowest", "var(--s3)", "bar"})
 	}
+	if lined {
+		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
+	}
 	if len(f.Panels) <= 4 {
 		f.Choose = ""
 	}
@@ -173,7 +188,7 @@ func (r *Report) heightFigure(what string) Figure {
 	unit := "1/s"
 	if what == "wire" {
 		f.Title, unit = "Bytes a second along the chain", "B/s"
-		f.Reads = "What the fresh node's link carried towards it, headers included, while the chain grew through each part of its height: medians over the trials."
+		f.Reads = "What the fresh node's link carried towards it, headers included, while the chain grew through each part of its height: medians over the trials. The dashed line is the load line: what the links of its peers and its own can carry."
 	}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"height", true}, Column{"rate", true}, Column{"trials", true})
 	of := func(h *HeightAt) Num {
@@ -182,7 +197,7 @@ func (r *Report) heightFigure(what string) Figure {
 		}
 		return h.Blocks
 	}
-	trials := 0
+	trials, lined := 0, false
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
 		trials += s.Trials
@@ -221,6 +236,14 @@ func (r *Report) heightFigure(what string) Figure {
 			}
 			col := spec{"field": "kind", "type": "nominal", "scale": spec{"domain": []string{"own", "default"}, "range": []string{"var(--s1)", "var(--s0)"}}, "legend": nil}
 			shp := spec{"field": "kind", "type": "nominal", "scale": spec{"domain": []string{"own", "default"}, "range": []string{"circle", "square"}}, "legend": nil}
+			layers := []spec{
+				{"mark": spec{"type": "line", "strokeWidth": 1.75, "opacity": 0.8}, "encoding": spec{"color": col}},
+				{"mark": spec{"type": "point", "filled": true, "size": 40, "opacity": 1}, "encoding": spec{"color": col, "shape": shp, "tooltip": spec{"field": "tip", "type": "nominal"}}},
+			}
+			if line := s.metric("wire_line"); what == "wire" && line > 0 {
+				lined, most = true, max(most, line)
+				layers = append([]spec{r.across([]spec{{"y": line, "tip": "load line: " + show(line, "B/s")}})}, layers...)
+			}
 			title, axis := r.syncName(s), r.valueAxis(unit, most)
 			if what == "blocks" {
 				axis["title"] = strings.Replace(fmt.Sprint(axis["title"]), "/s", " blocks/s", 1)
@@ -228,11 +251,11 @@ func (r *Report) heightFigure(what string) Figure {
 			f.Panels = append(f.Panels, Panel{Title: title, Spec: spec{"$schema": vegaLite, "description": f.Title + ", " + title, "data": spec{"values": rows},
 				"encoding": spec{"x": spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []float64{0, float64(s.cell.plan.Sync.Blocks)}, "nice": false}, "axis": spec{"title": "height", "grid": false, "tickCount": 6, "labelExpr": "format(datum.value, ',')"}},
 					"y": spec{"field": "y", "type": "quantitative", "scale": spec{"domain": []float64{0, most * 1.06}, "nice": true}, "axis": axis}},
-				"layer": []spec{
-					{"mark": spec{"type": "line", "strokeWidth": 1.75, "opacity": 0.8}, "encoding": spec{"color": col}},
-					{"mark": spec{"type": "point", "filled": true, "size": 40, "opacity": 1}, "encoding": spec{"color": col, "shape": shp, "tooltip": spec{"field": "tip", "type": "nominal"}}},
-				}}})
+				"layer": layers}})
 		}
+	}
+	if lined {
+		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
 	}
 	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
 	return f

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -28,6 +29,7 @@ func (r *Report) timeFigure(in *input) (Figure, error) {
 	var order []string
 	data, names := map[string][]spec{}, map[string]string{}
 	trials, longest, undrawn := 0, 0, map[string]bool{}
+	lines := map[string][]spec{}
 	for _, c := range r.cells() {
 		t := r.typical(c)
 		if t == nil || t.Seconds < 1 {
@@ -45,6 +47,9 @@ func (r *Report) timeFigure(in *input) (Figure, error) {
 			return f, err
 		}
 		trials, longest = trials+1, max(longest, len(points))
+		if line := t.Metrics["load_line"]; line > 0 {
+			lines[c.Group] = append(lines[c.Group], spec{"system": c.System, "y": line, "tip": fmt.Sprintf("load line of %s: %s", c.System, show(line, "B/s"))})
+		}
 		for _, p := range points {
 			rate := float64(p.bytes) / (p.to - p.from)
 			data[c.Group] = append(data[c.Group], spec{"system": c.System, "x": round((p.from+p.to)/2, 3), "y": math.Round(rate),
@@ -60,22 +65,27 @@ func (r *Report) timeFigure(in *input) (Figure, error) {
 		f.Reads += fmt.Sprintf(" %s after the first %d %s not drawn.", plural(n, "combination", "combinations"), maxTimeGroups, map[bool]string{true: "is", false: "are"}[n == 1])
 	}
 	f.N = "n = " + plural(int64(trials), "trial", "trials") + ", one per cell"
+	if len(lines) > 0 {
+		f.Reads += " The dashed lines are the trials' load lines; what the link's queue holds back arrives later, so that a second may be a little above."
+		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
+	}
 	colour, _ := r.systemScales()
+	col, tip := spec{"field": "system", "type": "nominal", "scale": colour, "legend": nil}, spec{"field": "tip", "type": "nominal"}
 	for _, g := range order {
 		top := 0.0
-		for _, row := range data[g] {
+		for _, row := range append(slices.Clone(data[g]), lines[g]...) {
 			top = max(top, row["y"].(float64))
+		}
+		layers := []spec{{"mark": spec{"type": "line", "strokeWidth": 1.75, "point": spec{"size": 12}}, "encoding": spec{
+			"x": spec{"field": "x", "type": "quantitative", "axis": spec{"title": "seconds since the trial began", "grid": false}}, "color": col, "tooltip": tip}}}
+		if len(lines[g]) > 0 {
+			layers = append([]spec{r.across(lines[g])}, layers...)
 		}
 		f.Panels = append(f.Panels, Panel{Title: names[g], Spec: spec{
 			"$schema": vegaLite, "description": f.Title + ", " + names[g],
-			"data": spec{"values": data[g]},
-			"mark": spec{"type": "line", "strokeWidth": 1.75, "point": spec{"size": 12}},
-			"encoding": spec{
-				"x":       spec{"field": "x", "type": "quantitative", "axis": spec{"title": "seconds since the trial began", "grid": false}},
-				"y":       spec{"field": "y", "type": "quantitative", "axis": r.valueAxis("B/s", top)},
-				"color":   spec{"field": "system", "type": "nominal", "scale": colour, "legend": nil},
-				"tooltip": spec{"field": "tip", "type": "nominal"},
-			}}})
+			"data":     spec{"values": data[g]},
+			"encoding": spec{"y": spec{"field": "y", "type": "quantitative", "axis": r.valueAxis("B/s", top)}},
+			"layer":    layers}})
 	}
 	return f, nil
 }

@@ -3,18 +3,20 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // drawing is how one metric becomes a figure.
 type drawing struct {
 	id, metric, title string
 	reads             string
-	zero              bool // the axis starts at zero
-	log               bool // the axis is logarithmic
-	loadLine          bool // draw the physical limit
+	zero              bool   // the axis starts at zero
+	log               bool   // the axis is logarithmic
+	line              string // the metric that is its load line; empty: none
 }
 
 // manyPanels is from how many panels on a figure shows one at a time.
@@ -95,15 +97,11 @@ func (r *Report) metricFigure(d drawing) Figure {
 			number(s.Median, m.Unit), number(s.Lo, m.Unit), number(s.Hi, m.Unit), integer(s.N)))
 	}
 	limits := map[string][]spec{}
-	if d.loadLine {
+	if d.line != "" {
 		own := false
-		for _, p := range r.loadLines() {
-			row := spec{"kind": "limit", "x": p.x, "y": p.y, "tip": fmt.Sprintf("load line at %s: %s", p.where, show(p.y, m.Unit))}
-			if p.system != "" {
-				row["system"], row["tip"] = p.system, fmt.Sprintf("load line of %s at %s: %s", p.system, p.where, show(p.y, m.Unit))
-				own = true
-			}
-			limits[p.panel] = append(limits[p.panel], row)
+		for _, p := range r.loadLines(d.line) {
+			limits[p.panel] = append(limits[p.panel], r.limitRow(p, m.Unit))
+			own = own || p.system != ""
 			tops[p.panel] = max(tops[p.panel], p.y)
 		}
 		if len(limits) > 0 {
@@ -112,6 +110,10 @@ func (r *Report) metricFigure(d drawing) Figure {
 		if own {
 			f.Reads += " Systems that connect differently have load lines of their own, in their colour."
 		}
+	}
+	if d.metric == r.scaledMetric() && slices.ContainsFunc(r.knees, func(k findings.Knee) bool { return k.Seen }) {
+		f.Legend = append(f.Legend, Legend{"N* of the fitted law of scalability", "var(--ink)", "diamond"})
+		f.Reads += " Dotted is the fitted law of scalability of systems whose throughput falls; its diamond is N*, where it is largest, with its interval."
 	}
 	if invalid > 0 {
 		f.Legend = append(f.Legend, Legend{"invalid trial", "var(--ink)", "hollow"})
@@ -129,11 +131,14 @@ func (r *Report) metricFigure(d drawing) Figure {
 			layers = append(layers, r.limitLayer(limits[k]))
 		}
 		layers = append(layers, r.metricLayers()...)
+		if d.metric == r.scaledMetric() {
+			layers = append(layers, r.kneeLayers(k)...)
+		}
 		top := tops[k]
 		y := spec{"field": "y", "type": "quantitative", "axis": r.valueAxis(m.Unit, top),
 			"scale": spec{"domain": []float64{0, top * 1.06}, "nice": true, "zero": d.zero}}
 		if d.log {
-			y["axis"], y["scale"] = logAxis(m.Unit), spec{"type": "log", "domain": []float64{leastOf(data[k], top) / 1.25, top * 1.25}, "nice": false, "clamp": true}
+			y["axis"], y["scale"] = logAxis(m.Unit), spec{"type": "log", "domain": []float64{leastOf(slices.Concat(data[k], limits[k]), top) / 1.25, top * 1.25}, "nice": false, "clamp": true}
 		}
 		f.Panels = append(f.Panels, r.panelOf(k, f.Title, data[k], layers, y))
 	}
@@ -226,6 +231,15 @@ func (r *Report) limitLayer(rows []spec) spec {
 		mark["color"] = "var(--ink)"
 	}
 	return spec{"data": spec{"values": rows}, "mark": mark, "encoding": encoding}
+}
+
+// limitRow is a place of the load line in a picture.
+func (r *Report) limitRow(p limit, unit string) spec {
+	row := spec{"kind": "limit", "x": p.x, "y": p.y, "tip": fmt.Sprintf("load line at %s: %s", p.where, show(p.y, unit))}
+	if p.system != "" {
+		row["system"], row["tip"] = p.system, fmt.Sprintf("load line of %s at %s: %s", p.system, p.where, show(p.y, unit))
+	}
+	return row
 }
 
 // xChannel is the axis from left to right, the same for every panel.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -303,71 +302,6 @@ func sortedByCount(counts map[string]int64) []string {
 		return 1
 	})
 	return names
-}
-
-// Shares of the load line and of the machine's CPUs from which on a cell is
-// said to be bound by the one or the other.
-const (
-	linkBound = 0.85
-	cpuBound  = 0.85
-	farBelow  = 0.70
-)
-
-// whatBounds says where the link and where the CPU is the limit.
-func whatBounds(r *Report) []Finding {
-	cpus, _ := strconv.ParseFloat(r.environment("cpu.count"), 64)
-	link := Finding{Rule: "link-bound", Tone: Neutral,
-		Text: "Within " + percent(1-linkBound) + " of the load line: on this link a faster server would not be faster."}
-	cpu := Finding{Rule: "cpu-bound", Tone: Warn,
-		Text: "Far below the load line while the CPU is used up: what a byte costs the server decides."}
-	wait := Finding{Rule: "waiting", Tone: Neutral,
-		Text: "Far below the load line, and the CPU is not used up: what is left is waiting: for round trips, for TCP to find its speed (in short trials on fresh connections most of all), for a disk, for the system itself."}
-	for _, s := range r.Systems {
-		var bound, busy, idle []string
-		cells, best := 0, 0.0
-		for _, c := range r.cells() {
-			load, ok := c.Metrics["load_line_share"]
-			if c.System != s.Name || !ok {
-				continue
-			}
-			cells++
-			at, rate := float64(load.Median), float64(c.Metrics["throughput"].Median)
-			cores := rate / 1e9 * float64(c.Metrics["system_cpu_per_gb"].Median)
-			all := cores + rate/1e9*float64(c.Metrics["generator_cpu_per_gb"].Median)
-			what := fmt.Sprintf("%s at %s of the line", r.shape.where(c), percent(at))
-			switch {
-			case at >= linkBound:
-				bound, best = append(bound, what), max(best, at)
-			case at >= farBelow || c.lostShare() > 0.05:
-				// Bytes of operations that came to nothing are not in the throughput.
-			case cpus > 0 && all >= cpuBound*cpus:
-				busy = append(busy, fmt.Sprintf("%s, server and generator kept %s of %g CPUs busy", what, digits(all, 2), cpus))
-			case cores >= 0.9 && cores <= 1.1:
-				busy = append(busy, fmt.Sprintf("%s, the server kept %s CPUs busy, as one thread would", what, digits(cores, 2)))
-			default:
-				idle = append(idle, fmt.Sprintf("%s, the server kept %s CPUs busy", what, digits(cores, 2)))
-			}
-		}
-		add := func(f *Finding, title string, cellsOf []string, detail string) {
-			if len(cellsOf) == 0 {
-				return
-			}
-			f.Title = title
-			f.Subjects = append(f.Subjects, s.Name)
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s in %d of %s: %s", s.Name, len(cellsOf), plural(int64(cells), "cell", "cells"), detail))
-		}
-		add(&link, "Limited by the link", bound, "up to "+percent(best)+" of the line")
-		add(&cpu, "Limited by CPU", busy, some(busy))
-		add(&wait, "Neither link nor CPU is the limit", idle, some(idle))
-	}
-	var out []Finding
-	for _, f := range []Finding{cpu, wait, link} {
-		if f.Evidence != nil {
-			f.Title += ": " + list(f.Subjects)
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // some names the first few of many.

@@ -10,10 +10,9 @@ type lens struct {
 	axis       []string              // factors that suit the axis, best first
 	facets     func(*shape, []*Cell) // which of the other factors make panels; nil: all
 	read       func(*Report, *input) // what is read of the trials before they are counted; nil: nothing
-	limit      string                // the metric that is the load line; empty: load_line
 	failures   []rule                // stand in for the findings of deadlines and of failures; nil: those
 	table      func(*Report) Table   // stands in for the table of cells; nil: one of columns
-	loadLine   func(*Report) string  // stands in for the paragraph on the load line; nil: that of throughputs
+	loadLine   func(*Report) string  // the paragraph on the load line; empty: there is none in this run
 	compared   []string              // metrics whose ratios to the baseline are computed
 	columns    []metricColumn        // of the table of cells
 	resources  []metricColumn        // of the table of resources

@@ -3,7 +3,11 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // limit is the load line at one place of the axis: the throughput that the
@@ -18,11 +22,11 @@ type limit struct {
 // they differ by the link's own noise, or because systems connect differently.
 const sameLine = 1.05
 
-// loadLines are the medians over the valid trials of a group: the engine
-// computed each trial's line from its link as verified just before. One line
-// stands for all systems unless theirs differ.
-func (r *Report) loadLines() []limit {
-	each := r.limitsBy(func(c *Cell) string { return c.System })
+// loadLines are the medians over the valid trials of a group: the scenario
+// computed each trial's line, the metric key, from its link as verified just
+// before. One line stands for all systems unless theirs differ.
+func (r *Report) loadLines(key string) []limit {
+	each := r.limitsBy(key, func(c *Cell) string { return c.System })
 	type place struct {
 		panel string
 		x     float64
@@ -40,18 +44,14 @@ func (r *Report) loadLines() []limit {
 	if differ {
 		return each
 	}
-	return r.limitsBy(func(*Cell) string { return "" })
+	return r.limitsBy(key, func(*Cell) string { return "" })
 }
 
 // limitsBy are the load lines of the cells taken together by system, from left
 // to right.
-func (r *Report) limitsBy(system func(*Cell) string) []limit {
+func (r *Report) limitsBy(key string, system func(*Cell) string) []limit {
 	values := map[limit][]float64{}
 	var order []limit
-	key := r.lens.limit
-	if key == "" {
-		key = "load_line"
-	}
 	for _, t := range r.Trials {
 		y, ok := t.Metrics[key]
 		if !t.Valid() || !ok || !(y > 0) {
@@ -72,29 +72,96 @@ func (r *Report) limitsBy(system func(*Cell) string) []limit {
 
 // explainLoadLine is the paragraph that says what the line means here.
 func (r *Report) explainLoadLine() string {
-	if r.lens.loadLine != nil {
-		return r.lens.loadLine(r)
-	}
-	lines := r.loadLines()
-	if len(lines) == 0 {
+	if r.Run.Valid == 0 {
 		return ""
 	}
-	lo, hi := lines[0].y, lines[0].y
-	for _, l := range lines {
-		lo, hi = min(lo, l.y), max(hi, l.y)
+	if s := r.lens.loadLine(r); s != "" {
+		return s
 	}
-	s := "The load line is the physical limit of a cell: the file bytes per second that the link, as measured before each trial, can carry with the round trips that the requests need. "
-	if hi/lo < 1.02 {
-		s += fmt.Sprintf("Here it lies at %s. ", show(middle([]float64{lo, hi}), "B/s"))
-	} else {
-		s += fmt.Sprintf("Here it lies between %s and %s, depending on the cell. ", show(lo, "B/s"), show(hi, "B/s"))
+	return "There is none here. " + r.whyNoLine()
+}
+
+// whyNoLine says why nothing that this run measured has a physical limit that is
+// known.
+func (r *Report) whyNoLine() string {
+	switch {
+	case r.imported != nil:
+		return "These numbers were imported, and what the links between the machines could carry was not measured with them."
+	case r.finding("link-not-emulated"):
+		return "The links were not emulated, so that nothing but the machine itself limited what was measured."
+	case len(r.Links) == 0:
+		return "No link was measured: those of systems that were attached to are not ours, and neither their rate nor their round trip is known."
 	}
-	return s + r.closest("load_line_share") + "A system near the line cannot get faster on this link; one far below it is limited by something else: its CPU, its own waiting, or the generator."
+	return "The links had neither a rate nor a delay of their own: what they carried was limited by the machine, which is no limit of a link."
+}
+
+// between is where a metric lies in this run: over the medians of the cells.
+func (r *Report) between(key string) (lo, hi Num) {
+	lo, hi = unknown, unknown
+	for _, c := range r.Cells {
+		if m, ok := c.Metrics[key]; ok {
+			lo, hi = least(lo, float64(m.Median)), highest(hi, float64(m.Median))
+		}
+	}
+	return lo, hi
+}
+
+// atLine says where a line lies: "at 12 MB/s" or "between 3 and 12 MB/s"; nothing
+// where there is none.
+func (r *Report) atLine(key string) string {
+	m, _ := r.metric(key)
+	lo, hi := r.between(key)
+	switch {
+	case !lo.Known():
+		return ""
+	case hi <= lo*1.02:
+		return "at " + show(float64(lo+hi)/2, m.Unit)
+	}
+	return fmt.Sprintf("between %s and %s, depending on the cell", show(float64(lo), m.Unit), show(float64(hi), m.Unit))
+}
+
+// retrieveLineWords is the paragraph on the load lines of requests.
+func (r *Report) retrieveLineWords() string {
+	var s string
+	if at := r.atLine("load_line"); at != "" {
+		s = "The load line is the physical limit of a cell: the file bytes per second that the link, as measured before each trial, can carry with the round trips that the requests need. Here it lies " + at + ". " +
+			r.closest("load_line_share", "The closest approach is") +
+			"A system near the line cannot get faster on this link; one far below it is limited by something else: its CPU, its own waiting, or the generator. "
+	}
+	first, whole := r.atLine("ttfb_line"), r.atLine("duration_line")
+	if first+whole == "" {
+		return strings.TrimSpace(s)
+	}
+	if s == "" {
+		s = "The load line is the physical limit of an operation on the link as measured before each trial. "
+	}
+	if first != "" {
+		s += "No first byte can be there before the round trips that the request needs: this line lies " + first + ". " + r.closest("ttfb_line_share", "The closest approach is")
+	}
+	if whole != "" {
+		s += "No operation can end before its bytes have crossed the link, too"
+		if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.plan.Retrieve != nil && c.plan.Retrieve.Connections == "fresh" }) {
+			s += ", on a fresh connection with the pauses of TCP's slow start from a window of ten segments"
+		}
+		s += ": this line, of an operation that has the link for itself, lies " + whole + ". Operations that share the link take longer by that alone."
+	}
+	return strings.TrimSpace(s)
+}
+
+// overheadLineWords is the paragraph on the load line of single operations.
+func (r *Report) overheadLineWords() string {
+	at := r.atLine("line")
+	if at == "" {
+		return ""
+	}
+	return "The load line of an operation is the least time in which what it has to move can cross the link as measured before the trial: a round trip (two on a fresh connection, three over TLS), and the object's bytes at the link's rate, those of a write times the expansion where the redundancy is made on the client's side. Here it lies " + at + ". " +
+		r.closest("line_share", "The closest approach is") +
+		"What an operation takes beyond the line is the system's: more round trips, its own work, or bytes that did not have to move. Operations that were answered, or accepted, before the object crossed the link have no line."
 }
 
 // closest says which cell comes closest to its load line; nothing where none has
 // the share.
-func (r *Report) closest(metric string) string {
+func (r *Report) closest(metric, begin string) string {
 	best, cell := 0.0, (*Cell)(nil)
 	for _, c := range r.cells() {
 		if m, ok := c.Metrics[metric]; ok && float64(m.Median) > best {
@@ -104,7 +171,7 @@ func (r *Report) closest(metric string) string {
 	if cell == nil {
 		return ""
 	}
-	s := fmt.Sprintf("The closest approach is %s with %s of it", cell.System, percent(best))
+	s := fmt.Sprintf("%s %s with %s of it", begin, cell.System, percent(best))
 	if w := r.shape.where(cell); w != "" {
 		s += " (" + w + ")"
 	}
@@ -122,4 +189,56 @@ func middle(xs []float64) float64 {
 		return s[n/2]
 	}
 	return (s[n/2-1] + s[n/2]) / 2
+}
+
+// across draws load lines that are the same over the whole picture: one for all
+// systems unless theirs differ, else each in its system's colour.
+func (r *Report) across(lines []spec) spec {
+	lo, hi := lines[0]["y"].(float64), lines[0]["y"].(float64)
+	for _, l := range lines {
+		lo, hi = min(lo, l["y"].(float64)), max(hi, l["y"].(float64))
+	}
+	mark := spec{"type": "rule", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "opacity": 0.8}
+	encoding := spec{"tooltip": spec{"field": "tip", "type": "nominal"}, "x": spec{"value": 0}, "x2": spec{"value": "width"}, "y": spec{"field": "y", "type": "quantitative"}}
+	if hi <= lo*sameLine {
+		mark["color"] = "var(--ink)"
+		return spec{"data": spec{"values": lines[:1]}, "mark": mark, "encoding": encoding}
+	}
+	colour, _ := r.systemScales()
+	encoding["color"] = spec{"field": "system", "type": "nominal", "scale": colour, "legend": nil}
+	return spec{"data": spec{"values": lines}, "mark": mark, "encoding": encoding}
+}
+
+// beyondLine looks for trials that did what their links cannot, of the measures whose
+// shares of their lines are given.
+func beyondLine(shares ...string) rule {
+	return func(r *Report) []Finding {
+		var all []findings.Lined
+		for _, c := range r.cells() {
+			for _, key := range shares {
+				m, _ := r.metric(key)
+				l := findings.Lined{Where: r.shape.named(c), Measure: m.Name, Tolerance: float64(c.plan.Link.Tolerance)}
+				if l.Tolerance == 0 {
+					l.Tolerance = EffectFloor
+				}
+				for i := range r.Trials {
+					t := &r.Trials[i]
+					if v, ok := t.Metrics[key]; ok && t.Info == c && t.Valid() {
+						l.Shares = append(l.Shares, v)
+					}
+				}
+				all = append(all, l)
+			}
+		}
+		return findings.Beyond(all)
+	}
+}
+
+// lineMark is the load line of a configuration in its row; none where it has none.
+func (s *Synced) lineMark(p *rows, row int) []spec {
+	line := s.metric("line")
+	if math.IsNaN(line) {
+		return nil
+	}
+	return []spec{{"y": p.y(row) - rowMark/2 - 2, "y2": p.y(row) + rowMark/2 + 2, "x": line, "tip": "load line: " + show(line, "s")}}
 }

@@ -76,6 +76,8 @@ type Report struct {
 	headline string                     // the metric that verdicts speak of
 	checks   map[int64]record.LinkCheck // of shaped links, by trial
 	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link
+	scaled   []kneeCurve                // throughput against concurrency
+	knees    []findings.Knee            // of them
 	swarms   map[int64]*spread          // what trials of the scenario disseminate recorded of their nodes, by trial
 
 	syncs     map[int64]*following         // what trials of the scenario sync recorded of their fresh node, by trial

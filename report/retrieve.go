@@ -17,13 +17,15 @@ func retrieveLens() lens {
 		axis:      []string{"retrieve.concurrency", "retrieve.arrivals.rate", "data.size", "retrieve.range", "link.delay", "link.rate"},
 		compared:  []string{"throughput", "ttfb_p50", "ttfb_p99", "duration_p50", "duration_p99", "ops_rate", "system_cpu_per_gb", "system_rss_peak"},
 		columns: []metricColumn{{"throughput", "throughput", ""}, {ratioColumn, "ratio", ""}, {"load_line_share", "of the load line", ""},
-			{"ttfb_p50", "TTFB, median", ""}, {"duration_p50", "duration, median", ""}},
+			{"ttfb_p50", "TTFB, median", ""}, {"ttfb_line_share", "its load line", ""}, {"duration_p50", "duration, median", ""}, {"duration_line_share", "its load line", ""}},
 		resources: []metricColumn{{"system_cpu_per_gb", "server CPU", ""}, {"system_rss_peak", "server memory, peak", ""}, {"generator_cpu_per_gb", "generator CPU", ""},
 			{"generator_rss_peak", "generator memory, peak", ""}, {"others_busy", "CPU of others", ""}},
-		text:    retrieveText,
-		rules:   []rule{shortTrials, whatBounds},
-		answers: (*Report).comparisons,
-		draw:    (*Report).drawRetrieve,
+		text:     retrieveText,
+		work:     func(r *Report, _ *input) { r.scaling() },
+		rules:    []rule{beyondLine("load_line_share", "ttfb_line_share", "duration_line_share"), shortTrials, whatBounds, knees},
+		answers:  (*Report).comparisons,
+		draw:     (*Report).drawRetrieve,
+		loadLine: (*Report).retrieveLineWords,
 	}
 }
 
@@ -38,15 +40,15 @@ func retrieveText(r *Report) []textMetric {
 }
 
 var retrieveDrawings = []drawing{
-	{id: "throughput", metric: "throughput", title: "Throughput", zero: true, loadLine: true,
+	{id: "throughput", metric: "throughput", title: "Throughput", zero: true, line: "load_line",
 		reads: "File bytes delivered per second. The dashed line is the load line, the physical limit of the link: the closer a mark is to it, the less there is to win."},
-	{id: "ttfb", metric: "ttfb_p50", title: "Time to first byte", zero: true,
-		reads: "Median over a trial's requests, from the moment a request started to the first byte of its body."},
-	{id: "ttfb-tail", metric: "ttfb_p99", title: "Time to first byte, slowest 1 %", zero: true,
+	{id: "ttfb", metric: "ttfb_p50", title: "Time to first byte", zero: true, line: "ttfb_line",
+		reads: "Median over a trial's requests, from the moment a request started to the first byte of its body. The dashed line is the load line: the round trips that have to be waited for."},
+	{id: "ttfb-tail", metric: "ttfb_p99", title: "Time to first byte, slowest 1 %", zero: true, line: "ttfb_line",
 		reads: "99th percentile over a trial's requests; shown only where a trial has enough requests to support it."},
-	{id: "duration", metric: "duration_p50", title: "Duration", zero: true,
-		reads: "Median over a trial's requests, from the moment a request started to its last byte."},
-	{id: "duration-tail", metric: "duration_p99", title: "Duration, slowest 1 %", zero: true,
+	{id: "duration", metric: "duration_p50", title: "Duration", zero: true, line: "duration_line",
+		reads: "Median over a trial's requests, from the moment a request started to its last byte. The dashed line is the load line of a request that has the link for itself; those that share it are above it by that alone."},
+	{id: "duration-tail", metric: "duration_p99", title: "Duration, slowest 1 %", zero: true, line: "duration_line",
 		reads: "99th percentile over a trial's requests; shown only where a trial has enough requests to support it."},
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +16,6 @@ const (
 	// A trial may be this much faster than its load line beyond the tolerance of the
 	// link: a bucket lets a first burst through, and the line's rates are rounded.
 	lineSlack = 0.02
-	// Below this share of the load line something else than the links decides.
-	farBelowFluid = 0.5
 	// TCP/IP headers and acknowledgements are some 6 % on frames of 1500 bytes.
 	muchOverhead   = 1.25
 	muchDuplicates = 1.10
@@ -38,10 +35,6 @@ const (
 	harnessLimit = 0.05
 	// From this share on the links' emulator leaves too little for the nodes.
 	emulatorLimit = 0.50
-	// A machine that is busy this share of the time has nothing left.
-	busyMachine = 0.90
-	// A link that carries this share of its rate, pauses included, is full.
-	fullLink = 0.85
 )
 
 // unfinishedFound: who never got everything, and why. In cells with faults that
@@ -185,85 +178,6 @@ func fasterThanLine(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// farBelowLine: the links had more to give, or all but one of them.
-func farBelowLine(r *Report) []Finding {
-	f := Finding{Rule: "below-line", Tone: Neutral, Title: "The links are not the limit",
-		Text: "The last leecher took more than twice as long as the links need, no seeder's link was full and the machine had time left. What limits is elsewhere: the protocol's own waiting, its window, how it chooses whom to send to, or a process that cannot use more than one CPU."}
-	one := Finding{Rule: "one-link-full", Tone: Neutral, Title: "A seeder's link is the limit",
-		Text: "The last leecher took more than twice as long as all links together need, while that of a seeder was nearly full: much went out of it that others could have passed on."}
-	cpus, _ := strconv.ParseFloat(r.environment("cpu.count"), 64)
-	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		m, ok := s.cell.Metrics["line_share"]
-		if !ok || m.Median >= farBelowFluid || !s.calm() || r.passesNothingOn(s) || s.metricOr("box_cpu") > busyMachine {
-			continue
-		}
-		words := fmt.Sprintf("%s: the last leecher at %s of the load line", s.name(), percent(float64(m.Median)))
-		full, known := s.seederLink()
-		if known {
-			words += fmt.Sprintf(", the busiest seeder's link %s full", percent(full))
-		}
-		if busy, known := s.busyCPUs(); known {
-			words += fmt.Sprintf(", its nodes kept %s CPUs busy", digits(busy, 2))
-			if cpus > 0 {
-				words += fmt.Sprintf(" of %g", cpus)
-			}
-		}
-		if known && full > fullLink {
-			one.Evidence = append(one.Evidence, words)
-		} else {
-			f.Evidence = append(f.Evidence, words)
-		}
-	}
-	return withEvidence(one, f)
-}
-
-// seederLink is how full the link of the seeder that sent most was until the last
-// leecher was done, as a share of its rate, headers included; the median over the
-// trials.
-func (s *Swarm) seederLink() (float64, bool) {
-	rate := float64(s.cell.plan.Link.Rate)
-	if up := float64(s.cell.plan.Disseminate.Up); up > 0 {
-		rate = up
-	}
-	var all []float64
-	for _, t := range s.trials {
-		most := 0.0
-		for _, n := range t.nodes {
-			if n.seeder && n.sent > most { // false for NaN
-				most = n.sent
-			}
-		}
-		if took := t.last() - t.release; took > 0 && rate > 0 && most > 0 {
-			all = append(all, most*8/took/rate)
-		}
-	}
-	return middle(all), len(all) > 0
-}
-
-// machineBusy: what limits a swarm may be the machine that it is on, whoever used
-// it; a limit on others that is switched off says nothing of it.
-func machineBusy(r *Report) []Finding {
-	f := Finding{Rule: "machine-busy", Tone: Warn, Title: "The machine was the limit",
-		Text: fmt.Sprintf("All CPUs together were busy more than %s of the time in these cells: nodes, the links' emulator and plimsoll waited for each other and for whatever else ran. Times say more about this machine than about the systems. Use fewer nodes, slower links, or a quieter or larger machine; limits.others makes trials invalid in which others used much of it.", percent(busyMachine))}
-	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		box := s.metricOr("box_cpu")
-		if box <= busyMachine {
-			continue
-		}
-		words := fmt.Sprintf("%s: %s of the machine in use", s.name(), percent(box))
-		if _, ok := s.cell.Metrics["others_busy"]; ok {
-			words += fmt.Sprintf(", by others %s", percent(s.metricOr("others_busy")))
-		}
-		if m, ok := s.cell.Metrics["line_share"]; ok && s.calm() {
-			words += fmt.Sprintf("; the last leecher at %s of the load line", percent(float64(m.Median)))
-		}
-		f.Evidence = append(f.Evidence, words)
-	}
-	return withEvidence(f)
-}
-
 // passesNothingOn: the leechers of the raw baseline only take; it cannot reach
 // the line of a swarm.
 func (r *Report) passesNothingOn(s *Swarm) bool {
@@ -273,23 +187,6 @@ func (r *Report) passesNothingOn(s *Swarm) bool {
 		}
 	}
 	return false
-}
-
-// busyCPUs is how many CPUs the nodes of the middle trial kept busy.
-func (s *Swarm) busyCPUs() (float64, bool) {
-	var all []float64
-	for _, t := range s.trials {
-		sum, known := 0.0, false
-		for _, n := range t.nodes {
-			if !math.IsNaN(n.cpu) {
-				sum, known = sum+n.cpu, true
-			}
-		}
-		if d := t.end - t.release; known && d > 0 {
-			all = append(all, sum/d)
-		}
-	}
-	return middle(all), len(all) > 0
 }
 
 // wasteful: bytes that were paid for and brought nothing.

@@ -16,7 +16,6 @@ func disseminateLens() lens {
 		operation: [2]string{"leecher", "leechers"},
 		axis:      []string{nodesPath, "data.size", seedersPath, "link.rate", "disseminate.up", "link.delay", "disseminate.slow"},
 		facets:    byRatio,
-		limit:     "line",
 		compared:  []string{"time_median", "time_last", "speed_median", "disk_last", "first_byte", "overhead", "system_cpu_per_gb", "node_rss_peak"},
 		resources: []metricColumn{{"system_cpu", "system CPU", ""}, {"system_cpu_per_gb", "per GB", ""}, {"node_rss_peak", "memory, largest node", ""},
 			{"harness_cpu", "CPU of plimsoll", ""}, {"emulator_cpu", "CPU of the links' emulator", ""}, {"others_busy", "CPU of others", ""},
@@ -25,7 +24,7 @@ func disseminateLens() lens {
 		before:     (*Report).successOfLeechers,
 		work:       (*Report).swarm,
 		failures:   []rule{imported, unfinishedFound, partialFaults},
-		rules:      []rule{goalMissed, fasterThanLine, farBelowLine, wasteful, noSharing, unfairSeeders, slowDisks, slowRecovery, spreadStart, coarsePolls, busyHarness, machineBusy},
+		rules:      []rule{goalMissed, fasterThanLine, swarmBounds, wasteful, noSharing, unfairSeeders, slowDisks, slowRecovery, spreadStart, coarsePolls, busyHarness},
 		table:      (*Report).swarmTable,
 		judge:      (*Report).judgeSwarms,
 		answers:    (*Report).swarmAnswers,
@@ -54,7 +53,16 @@ func (r *Report) fluidWords() string {
 	} else {
 		s += fmt.Sprintf("Here it is %s to %s, depending on the cell. ", show(float64(lo), "s"), show(float64(hi), "s"))
 	}
-	return s + r.closest("line_share") + "It bounds the last leecher of a cell without faults, whose leechers start together; single leechers and the median one may well be faster."
+	return s + r.closest("line_share", "The closest approach of a last leecher is") + r.halfLine() + "Without faults, and with leechers that start together, nobody can be faster; single leechers may well be."
+}
+
+// halfLine says where the load line of half of the leechers lies.
+func (r *Report) halfLine() string {
+	at := r.atLine("line_median")
+	if at == "" {
+		return ""
+	}
+	return "Half of the leechers, whichever these are, need fewer copies and the faster links: their line lies " + at + ". " + r.closest("line_median_share", "The closest approach of a median leecher is")
 }
 
 // judgeSwarms is the sentence to remember: who got everything, and the goal.

@@ -24,7 +24,7 @@ func (r *Report) swarmTable() Table {
 	if r.Baseline != "" {
 		t.Head = append(t.Head, Column{"goal", false})
 	}
-	rest := []metricColumn{{"line", "load line", ""}, {"line_share", "the last, of the line", ""}, {"speed_median", "speed, median", ""}, {"first_byte", "first byte", ""}, {"disk_last", "all on disk", ""}, {"overhead", "link bytes per content byte", "×"}}
+	rest := []metricColumn{{"line", "load line", ""}, {"line_share", "the last, of the line", ""}, {"speed_median", "speed, median", ""}, {"line_median_share", "half of them, of their line", ""}, {"first_byte", "first byte", ""}, {"disk_last", "all on disk", ""}, {"overhead", "link bytes per content byte", "×"}}
 	var used []metricColumn
 	for _, k := range rest {
 		if r.measured(k.key) {

@@ -301,10 +301,14 @@ func TestFindingsOfSwarms(t *testing.T) {
 		"":            {},
 		"two seeders": {file: two},
 		"beyond-line": {pace: map[string]float64{"deluge": 1.2, "boxo": 0.8}},
-		"below-line":  {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}},
+		"waiting": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}, seeders: func(c *experiment.Cell, sent []float64) {
+			if c.System == "boxo" {
+				sent[0] = 1.2
+			}
+		}},
 		"one-link-full": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}, seeders: func(c *experiment.Cell, sent []float64) {
 			if c.System == "boxo" {
-				sent[0] = 2.3 // in 2.35 times what the link needs for the content once
+				sent[0] = 2.4 // in 2.35 times what the link needs for the content once
 			}
 		}},
 		"machine-busy": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.35}, metrics: func(c *experiment.Cell, _ int, m map[string]float64) {
@@ -382,7 +386,7 @@ func TestFindingsOfSwarms(t *testing.T) {
 // The lens speaks of metrics that the scenario has.
 func TestLensKnowsTheScenariosMetrics(t *testing.T) {
 	l := disseminateLens()
-	keys := append([]string{l.headline(planView{}), l.steady, l.limit}, append(slices.Concat(gateMetrics, swarmTimes), l.compared...)...)
+	keys := append([]string{l.headline(planView{}), l.steady, "line", "line_share", "speed_line", "line_median_share"}, append(slices.Concat(gateMetrics, swarmTimes), l.compared...)...)
 	for _, c := range l.resources {
 		if c.key != "emulator_cpu" { // of emulators that are processes
 			keys = append(keys, c.key)

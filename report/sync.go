@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -25,8 +26,9 @@ type Synced struct {
 	StartUp Num `json:"start_up"`
 	Net     Num `json:"net"`
 	Index   Num `json:"index"`
-	// What the time is bound by: "link", "compute", or "waits" when it is far from
-	// both; empty: not known.
+	// What the time is shown to be bound by: "link", "compute" (its own work), "machine",
+	// "cpu", "disk", or "waits" when it is far from all that was measured; empty: not
+	// known.
 	Bound string `json:"bound,omitempty"`
 	// The load line as a share of the time after the first block.
 	NetLineShare Num        `json:"net_line_share"`
@@ -36,7 +38,8 @@ type Synced struct {
 
 	cell   *Cell
 	trials []syncTrial
-	time   Summary // until it can serve, see timeOf
+	bounds *findings.Bounds // nil: it is not asked
+	time   Summary          // until it can serve, see timeOf
 }
 
 // syncTrial is one valid trial of a cell.
@@ -52,6 +55,9 @@ func (t *syncTrial) served() bool { return t.outcome == record.OK }
 const (
 	boundLink    = "link"
 	boundCompute = "compute"
+	boundMachine = "machine"
+	boundCPU     = "cpu"
+	boundDisk    = "disk"
 	boundWaits   = "waits"
 )
 
@@ -81,12 +87,13 @@ func (r *Report) sync(*input) {
 		}
 		s.time = s.timeOf()
 		s.divide()
-		s.bound()
+		s.approach()
 		s.Peers = s.peersUsed()
 		s.Shown = s.choose()
 		s.Rates = s.rates()
 		r.Syncs = append(r.Syncs, s)
 	}
+	r.bindSyncs()
 	r.walked()
 	r.tune()
 	r.shapes()
@@ -124,9 +131,8 @@ func (s *Synced) divide() {
 	}
 }
 
-// bound says what the time is bound by.
-func (s *Synced) bound() {
-	line, ok := s.cell.Metrics["line_share"]
+// approach fills the load line as a share of the time after the first block.
+func (s *Synced) approach() {
 	var net []float64
 	for _, t := range s.trials {
 		if d := t.Metrics["net_time"]; t.served() && d > 0 && t.Metrics["line"] > 0 {
@@ -135,20 +141,6 @@ func (s *Synced) bound() {
 	}
 	if len(net) > 0 {
 		s.NetLineShare = Num(middle(net))
-	}
-	if !ok || !s.quiet() {
-		return
-	}
-	link, compute := s.cell.Metrics["link_line"], s.cell.Metrics["replay"]
-	switch {
-	case line.Median < farBelow:
-		s.Bound = boundWaits
-	case s.fasterThanReplay():
-		// The replay was disturbed: it is no bound.
-	case compute.N == 0 || link.Median >= compute.Median:
-		s.Bound = boundLink
-	default:
-		s.Bound = boundCompute
 	}
 }
 

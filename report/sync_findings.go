@@ -367,38 +367,6 @@ func (r *Report) isBest(s *Synced) bool {
 	return false
 }
 
-// boundBy: what the time of the default and of the best is made of.
-func boundBy(r *Report) []Finding {
-	limits := map[string]*Finding{
-		boundLink:    {Rule: "link-bound", Tone: Neutral, Title: "Bound by the link", Text: "The chain came nearly as fast as the links carry it: here a faster node would not be faster."},
-		boundCompute: {Rule: "compute-bound", Tone: Neutral, Title: "Bound by validation", Text: "The chain came nearly as fast as the node validates it from a local file: here a faster link or more peers would not help."},
-		boundWaits:   {Rule: "node-waits", Tone: Neutral, Title: "The node waits", Text: fmt.Sprintf("Below %s of the load line neither the links nor the node's own work explain the time: what is left is waiting: for the first block, for round trips between batches, for peers that do not answer, for a disk.", percent(farBelow))},
-	}
-	for i := range r.Syncs {
-		s := &r.Syncs[i]
-		f := limits[s.Bound]
-		if f == nil || !s.Default && !r.isBest(s) || s.Bound == boundWaits && s.metric("box_cpu") > busyMachine {
-			continue // who waited for a CPU did not wait for the network
-		}
-		words := fmt.Sprintf("%s: at %s of the line", r.syncName(s), percent(s.metric("line_share")))
-		if s.NetLineShare.Known() && s.NetLineShare <= 1 {
-			words += fmt.Sprintf(", after the first block at %s", percent(float64(s.NetLineShare)))
-		}
-		var lines []string
-		if v := s.metric("link_line"); !math.IsNaN(v) {
-			lines = append(lines, "links "+show(v, "s"))
-		}
-		if v := s.metric("replay"); !math.IsNaN(v) {
-			lines = append(lines, "replay "+show(v, "s"))
-		}
-		if v := s.metric("sync_time"); !math.IsNaN(v) {
-			lines = append(lines, "took "+show(v, "s"))
-		}
-		f.Evidence = append(f.Evidence, words+" ("+strings.Join(lines, ", ")+")")
-	}
-	return withEvidence(*limits[boundWaits], *limits[boundCompute], *limits[boundLink])
-}
-
 // slowReplays: a replay that others disturbed is no bound.
 func slowReplays(r *Report) []Finding {
 	f := Finding{Rule: "replay-disturbed", Tone: Warn, Title: "Faster than the replay",
@@ -506,21 +474,12 @@ func coarseSyncs(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// busyMachineSync: what limits may be the machine, whoever used it.
-func busyMachineSync(r *Report) []Finding {
-	busy := Finding{Rule: "machine-busy", Tone: Warn, Title: "The machine was the limit",
-		Text: fmt.Sprintf("All CPUs together were busy more than %s of the time in these cells: node, peers, the links' emulator and plimsoll waited for each other and for whatever else ran.", percent(busyMachine))}
+// busyHarnessSync: what measures must not be what limits.
+func busyHarnessSync(r *Report) []Finding {
 	harness := Finding{Rule: "harness-busy", Tone: Warn, Title: "The harness took part",
 		Text: fmt.Sprintf("Plimsoll used more than %s of the machine's CPU, or the links' emulator more than %s, in these cells.", percent(harnessLimit), percent(emulatorLimit))}
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
-		if v := s.metric("box_cpu"); v > busyMachine {
-			words := fmt.Sprintf("%s: %s of the machine in use", r.syncName(s), percent(v))
-			if o := s.metric("others_busy"); !math.IsNaN(o) {
-				words += fmt.Sprintf(", by others %s", percent(o))
-			}
-			busy.Evidence = append(busy.Evidence, words)
-		}
 		if v := s.metric("harness_cpu"); v > harnessLimit {
 			harness.Evidence = append(harness.Evidence, fmt.Sprintf("%s: plimsoll %s", r.syncName(s), percent(v)))
 		}
@@ -528,5 +487,5 @@ func busyMachineSync(r *Report) []Finding {
 			harness.Evidence = append(harness.Evidence, fmt.Sprintf("%s: the emulator %s", r.syncName(s), percent(v)))
 		}
 	}
-	return withEvidence(busy, harness)
+	return withEvidence(harness)
 }

@@ -53,6 +53,12 @@ func (s *Synced) boundWords() string {
 		return "the link"
 	case boundCompute:
 		return "validation"
+	case boundMachine:
+		return "the machine"
+	case boundCPU:
+		return "one CPU"
+	case boundDisk:
+		return "the disk"
 	case boundWaits:
 		return "waits"
 	}

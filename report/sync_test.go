@@ -75,7 +75,7 @@ func TestSyncFindsTheInjectedEffects(t *testing.T) {
 	if !strings.Contains(r.Verdict.Text, "−64 %") || r.Verdict.Tone != Good {
 		t.Errorf("verdict: %+v", r.Verdict)
 	}
-	for _, rule := range []string{"best", "bought", "interactions", "as-good", "risks", "node-waits"} {
+	for _, rule := range []string{"best", "bought", "interactions", "as-good", "risks", "waiting"} {
 		if !r.finding(rule) {
 			t.Errorf("no finding %q", rule)
 		}

@@ -37,9 +37,10 @@ limits: {deadline: 20s}
 type synthetic struct {
 	file       string
 	blocks     int
-	stop       int  // trials after which the run is left unfinished; 0: none
-	wrongBytes bool // one system corrupts
-	open       bool // leave the run open: the caller closes it
+	stop       int                                    // trials after which the run is left unfinished; 0: none
+	wrongBytes bool                                   // one system corrupts
+	open       bool                                   // leave the run open: the caller closes it
+	own        func(system string, n float64) float64 // bytes per second of a system by itself; nil: some of each
 }
 
 func planOf(file string) (*experiment.Plan, error) {
@@ -114,6 +115,9 @@ func (s synthetic) trial(t testing.TB, run *record.Run, c experiment.Cell, block
 	must(t, w.Link(check))
 	conc, size := c.Retrieve.Concurrency, float64(c.Retrieve.Range)
 	own := map[string]float64{"nginx": 4e9, "boxo": 45e6, "static": 3.6e9}[c.System]
+	if s.own != nil {
+		own = s.own(c.System, float64(conc))
+	}
 	line := min(measured, float64(conc)*size/(rtt+size/measured))
 	total := min(line*0.97, own) * noise(0.015)
 	if c.System == "boxo" && conc == 64 {
@@ -157,6 +161,12 @@ func (s synthetic) trial(t testing.TB, run *record.Run, c experiment.Cell, block
 	}
 	perGB := map[string]float64{"nginx": 0.19, "boxo": 9.4, "static": 0.33}[c.System]
 	trial.Metrics = measure(w.Summary(), end, line)
+	for key, least := range map[string]float64{"ttfb": rtt, "duration": rtt + size/measured} {
+		trial.Metrics[key+"_line"] = least
+		if took := trial.Metrics[key+"_p50"]; took > 0 {
+			trial.Metrics[key+"_line_share"] = least / took
+		}
+	}
 	gb := bytes / 1e9
 	trial.Metrics["system_cpu_per_gb"] = perGB * noise(0.03)
 	trial.Metrics["generator_cpu_per_gb"] = (0.31*gb*noise(0.03) + 0.002) / gb

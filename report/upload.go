@@ -58,6 +58,7 @@ type LoadTest struct {
 	shelf    *shelf
 	marks    []mark
 	coding   coding
+	link     map[string]Num // what its link can do, by the metric that says so
 	currency string
 	phases   []designPhase
 	away     [][2]float64 // between sessions
@@ -147,6 +148,13 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 		return nil, err
 	}
 	l.watch, l.shelf, l.coding = w, s, r.codingOf(l.System)
+	l.link = map[string]Num{}
+	for _, key := range []string{"bandwidth_line", "wait_line"} {
+		l.link[key] = unknown
+		if v, ok := t.Metrics[key]; ok {
+			l.link[key] = Num(v)
+		}
+	}
 	l.Objects = s.count
 	l.Objects.Set = t.Info.objects()
 	if n := t.Metrics["objects"]; n > 0 {

@@ -14,6 +14,7 @@ func uploadLens() lens {
 func collectLens() lens {
 	l := watchedLens()
 	l.rules = append([]rule{unfinished, wealthBreaks, sumBreaks, counterFalls, redundancyFell}, append(l.rules, endedBy)...)
+	l.loadLine = (*Report).watchedLineWords
 	return l
 }
 
@@ -34,6 +35,7 @@ func watchedLens() lens {
 		judge:      (*Report).judgeLoads,
 		answers:    (*Report).loadAnswers,
 		draw:       (*Report).drawLoads,
+		loadLine:   (*Report).loadLineWords,
 		sections:   (*Report).loadSections,
 		textTables: (*Report).loadTexts,
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -62,6 +63,7 @@ type loadTruth struct {
 	design             bool
 	put                func(files, hours float64) float64 // seconds to store an object; nil: 3
 	collect            bool
+	link               map[string]float64 // what the trial says of its link
 }
 
 // plainLoad is a load test in which nothing is wrong.
@@ -431,6 +433,7 @@ func (s loadTruth) events(trial int64) []record.Event {
 func (s loadTruth) trial(plan *experiment.Plan) record.Trial {
 	t := record.Trial{ID: 1, Cell: plan.Cells[0].ID, Epoch: loadBegun, State: record.Done, Seconds: s.hours * 3600, Outcomes: map[string]int64{"ok": int64(s.objects - s.lost)},
 		Metrics: map[string]float64{"file_bandwidth": float64(s.objects) * float64(s.size) / (s.hours * 3600)}}
+	maps.Copy(t.Metrics, s.link)
 	if s.going {
 		t.State = record.Running
 	}

@@ -111,11 +111,19 @@ var summaryRows = []summaryRow{
 		return e
 	}},
 	{"file bandwidth", func(l *LoadTest) Entry { return number(l.FileRate.Value, "B/s") }},
+	{"load line of file bandwidth", func(l *LoadTest) Entry { return lineEntry(l.fileLine(), l.FileRate.Value/l.fileLine(), "B/s") }},
 	{"absolute bandwidth", func(l *LoadTest) Entry { return estimated(l.AbsoluteRate, "B/s") }},
 	{"file bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.FileRate.Value*l.within(), "B/s") }},
 	{"absolute bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.AbsoluteRate.Value*l.within(), "B/s") }},
 	{"time to store an object", func(l *LoadTest) Entry { return estimated(l.Accept, "s") }},
 	{"time to full redundancy", func(l *LoadTest) Entry { return estimated(l.Durable, "s") }},
+	{"load line of that time", func(l *LoadTest) Entry {
+		took := l.Durable.Value
+		if !took.Known() {
+			took = l.Accept.Value
+		}
+		return lineEntry(l.storeLine(), l.storeLine()/took, "s")
+	}},
 	{"API latency at the start", func(l *LoadTest) Entry { return latencyEntry(l.LatencyFirst, l.FirstOpen) }},
 	{"API latency at the end", func(l *LoadTest) Entry { return latencyEntry(l.LatencyLast, l.LastOpen) }},
 	{"fetched and the same", func(l *LoadTest) Entry {

@@ -129,10 +129,12 @@ func (Disseminate) Measure(in Measured) map[string]float64 {
 	}
 	delete(m, contentReceived)
 	put("node_rss_peak", peak)
+	swarmLines(in, m, put)
 	put("harness_cpu", in.Usage.HarnessCPU)
 	put("emulator_cpu", in.Usage.EmulatorCPU)
 	put("box_cpu", in.Usage.BoxCPU)
 	put("others_busy", in.Usage.OthersBusy)
+	put("io_pressure", in.Usage.IOPressure)
 	return m
 }
 

@@ -38,9 +38,15 @@ func (Disseminate) Metrics() []record.Metric {
 		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
 			Help: "longest time of a leecher under way from the start of a poll that was answered to the end of the next: what a poll told for the first time may have happened so much earlier at most"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
-			Help: "least time in which all leechers can have the content: max(b / Σ up of the seeders, b / slowest down, l·b / Σ up of all), b content bytes, l leechers, rates those of the cell's links without the headers of Ethernet, IP and TCP; emulated links, no faults, and leechers that begin together only"},
+			Help: "least time in which all leechers can have the content: max(b / Σ up of the seeders, b / slowest down, l·b / Σ up of all), b content bytes, l leechers, rates those of the cell's links without the headers of Ethernet, IP and TCP, times what was measured of one before the trial over what was asked for; emulated links, no faults, and leechers that begin together only"},
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
 			Help: "load line divided by the time until all have it"},
+		{Key: "line_median", Name: "load line of half of the leechers", Unit: "s", Better: record.Neither,
+			Help: "likewise the least time in which half of the leechers can have the content: as many copies, and the fastest links down, while all nodes send"},
+		{Key: "line_median_share", Name: "median, the load line's share", Unit: "ratio", Better: record.Higher,
+			Help: "this load line divided by the median time until a leecher has it"},
+		{Key: "speed_line", Name: "load line of the speed", Unit: "B/s", Better: record.Neither,
+			Help: "content bytes divided by the load line of half of the leechers"},
 		{Key: "ok_rate", Name: "ok leechers", Unit: "ratio", Better: record.Higher,
 			Help: "leechers that have the content, compared byte by byte after the load, divided by all but those crashed or cut away on purpose"},
 		{Key: "overhead", Name: "bytes on the leechers' links", Unit: "×", Better: record.Lower,
@@ -71,6 +77,7 @@ func (Disseminate) Metrics() []record.Metric {
 			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+		ioPressure(),
 	}
 }
 
@@ -152,7 +159,7 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	put("start_spread", t.startSpread())
 	put("stalls", float64(t.stalls))
 	put(contentReceived, float64(t.verified))
-	t.lineMetrics(put, load.Metrics["time_last"])
+	t.lineMetrics(put)
 	t.trafficMetrics(put)
 	t.recoveryMetrics(put)
 	if gap := load.Metrics["resolution"]; last > 0 && gap > coarse*last {
@@ -180,18 +187,42 @@ func (t *swarmTrial) startSpread() float64 {
 	return latest - earliest
 }
 
-func (t *swarmTrial) lineMetrics(put func(string, float64), last float64) {
+func (t *swarmTrial) lineMetrics(put func(string, float64)) {
 	emulated, _ := t.links.emulated()
 	if !emulated || !t.join.Together() || len(t.faults) > 0 {
 		return
 	}
-	line := t.cell.LoadLine(func(wire float64) float64 { return link.TCPPayloadRate(wire, t.cell.Link.IPv6) })
-	if line == 0 {
-		return
+	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, t.cell.Link.IPv6) }
+	for key, n := range map[string]int{"line": t.d.Leechers(), "line_median": half(t.d.Leechers())} {
+		if line := t.cell.LoadLineOf(n, payload); line > 0 {
+			put(key, line)
+		}
 	}
-	put("line", line)
-	if last > 0 {
-		put("line_share", line/last)
+}
+
+// half is how many of n leechers are at the median: those that have the content
+// when the product-limit estimate first falls to one half.
+func half(n int) int { return (n + 1) / 2 }
+
+// swarmLines corrects the load lines by what was measured of a path before the
+// trial, which stands for all of them, and adds the shares of the times in them.
+func swarmLines(in Measured, m map[string]float64, put func(string, float64)) {
+	factor := 1.0
+	if in.Link != nil {
+		factor, _ = correction(*in.Link, 0)
+	}
+	for key, of := range map[string]string{"line": "time_last", "line_median": "time_median"} {
+		line := m[key] / factor
+		if line <= 0 {
+			continue
+		}
+		put(key, line)
+		if took := m[of]; took > 0 {
+			put(key+"_share", line/took)
+		}
+	}
+	if line := m["line_median"]; line > 0 {
+		put("speed_line", float64(in.Cell.Data.Size)/line)
 	}
 }
 

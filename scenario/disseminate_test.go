@@ -899,6 +899,16 @@ func TestSwarmLinks(t *testing.T) {
 		if line := s.m["line"]; math.Abs(line-40*1514.0/1448) > 0.001 {
 			t.Errorf("load line %v", line)
 		}
+		// Half of the leechers need not wait for the slow one.
+		if line := s.m["line_median"]; math.Abs(line-10*1514.0/1448) > 0.001 || math.Abs(s.m["speed_line"]*line/float64(s.cell.Data.Size)-1) > 1e-9 {
+			t.Errorf("load line of half of them %v, of the speed %v", line, s.m["speed_line"])
+		}
+		// A link that was measured slower than asked for carries less.
+		load := Load{Metrics: map[string]float64{"line": 40, "time_last": 50}}
+		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: load, Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6}})
+		if math.Abs(m["line"]-40/0.95) > 1e-9 || math.Abs(m["line_share"]-40/0.95/50) > 1e-9 {
+			t.Errorf("as measured: load line %v, %v of the time", m["line"], m["line_share"])
+		}
 	})
 	virtual(t, func(t *testing.T) {
 		for _, set := range []func(*experiment.ResolvedDisseminate){

@@ -1,33 +1,100 @@
 package scenario
 
-import "math"
+import (
+	"math"
 
-// LoadLine is the physical limit of a closed loop of transfers over one link:
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// path is a verified link as a transfer meets it.
+type path struct {
+	rate float64 // payload bytes per second; +Inf: the link has no limit of its own
+	rtt  float64 // seconds; 0: no delay was asked for
+}
+
+// pathOf takes a path from what was measured through an emulated link just before
+// a trial; ok is false where there is none that would limit anything.
+//
+// What a link reaches that has no rate of its own, and how long an answer takes
+// over one without a delay, is the machine's doing and no limit of the link. Both
+// are left out, so that nothing is called a limit that a moment of luck can beat.
+func pathOf(check *record.LinkCheck) (p path, ok bool) {
+	if check == nil {
+		return path{}, false
+	}
+	p.rate = math.Inf(1)
+	if check.WantRate > 0 {
+		if check.Rate <= 0 {
+			return path{}, false
+		}
+		p.rate = check.Rate / 8
+	}
+	if check.WantRTT > 0 {
+		p.rtt = check.RTT
+	}
+	return p, check.WantRate > 0 || p.rtt > 0
+}
+
+// TCP's window on a connection that has just been opened (RFC 6928): so many
+// segments may be under way before the first acknowledgement, and each round trip
+// at most doubles them (RFC 5681, section 3.1; a segment sent for each one that
+// arrived, and one more). With timestamps a segment carries less than this.
+const (
+	initialSegments = 10
+	segmentPayload  = 1460 // bytes
+)
+
+// request is one transfer of bytes in answer to a request, or with it.
+type request struct {
+	size  float64 // bytes
+	fresh bool    // on a TCP connection of its own, opened for it
+	tls   bool    // which begins with a handshake of TLS
+}
+
+// wait is the least time, in seconds, from the start of a request until a first
+// byte of its answer can be there.
+func (p path) wait(q request) float64 { return RoundTrips(q.fresh, q.tls) * p.rtt }
+
+// time is the least time, in seconds, from the start of a request to its last byte:
+//
+//	trips · rtt + size / rate
+//
+// and on a fresh connection the pauses of slow start: the server may send no more
+// than its window and then waits for the first acknowledgement, a round trip after
+// it began, until twice the window fills the path. The window has doubled once more
+// when the handshake of TLS went before. Loss, delayed acknowledgements and headers
+// only make it longer; a larger initial window than Linux's would make it shorter.
+func (p path) time(q request) float64 {
+	paused, left := 0.0, q.size
+	if q.fresh && p.rtt > 0 {
+		window := float64(initialSegments * segmentPayload)
+		if q.tls {
+			window *= 2
+		}
+		for left > window && window/p.rate < p.rtt {
+			paused += p.rtt
+			left -= window
+			window *= 2
+		}
+	}
+	return p.wait(q) + paused + left/p.rate
+}
+
+// loadLine is the physical limit of a closed loop of transfers over one link:
 // the throughput in file bytes per second that no implementation can exceed.
 //
-// Each of n connections asks for size bytes, waits trips round trips of rtt
-// seconds during which none of its own bytes arrive, and then receives at its
-// share of the link. n connections together carry at most the link's payload
-// rate, and at most what n such cycles can carry when each had the link for
-// itself:
+// n connections together carry at most the link's payload rate, and at most what n
+// cycles can carry when each had the link for itself:
 //
-//	min(rate, n · size / (trips · rtt + size / rate))
+//	min(rate, n · size / time)
 //
-// rate is in payload bytes per second, as measured through the link before the
-// cell. TCP's slow start is left out: it is a property of the protocol's
-// implementation, not of the link, so a short transfer on a fresh connection
-// stays below this line. rate is +Inf when the link has none of its own: the
-// round trips alone are the limit then, and without them there is none (NaN).
-// rate ≤ 0 means it was not measured (NaN).
-func LoadLine(n int, size, rate, rtt, trips float64) float64 {
-	if rate <= 0 || n <= 0 || size <= 0 {
+// with the time of one transfer as above. It is NaN where nothing is limited.
+func (p path) loadLine(n int, q request) float64 {
+	cycle := p.time(q)
+	if n <= 0 || q.size <= 0 || math.IsNaN(cycle) || cycle <= 0 {
 		return math.NaN()
 	}
-	cycle := trips*rtt + size/rate
-	if cycle <= 0 {
-		return math.NaN()
-	}
-	return math.Min(rate, float64(n)*size/cycle)
+	return math.Min(p.rate, float64(n)*q.size/cycle)
 }
 
 // RoundTrips counts the round trips before the first byte of an answer can

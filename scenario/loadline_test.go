@@ -3,29 +3,79 @@ package scenario
 import (
 	"math"
 	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 func TestLoadLine(t *testing.T) {
 	const rate, rtt = 12.5e6, 0.04 // 100 Mbit/s of payload, 40 ms
+	p := path{rate, rtt}
 	for _, c := range []struct {
-		name        string
-		n           int
-		size, trips float64
-		want        float64
+		name string
+		n    int
+		q    request
+		want float64
 	}{
 		// One connection, a transfer as long as a round trip: half the time is waiting.
-		{"half waiting", 1, rate * rtt, 1, rate / 2},
-		{"two share it", 2, rate * rtt, 1, rate},
-		{"the link is full", 100, rate * rtt, 1, rate},
-		{"fresh TLS waits three trips", 1, rate * rtt, 3, rate / 4},
-		{"a tiny object is all waiting", 1, 1, 1, 1 / (rtt + 1/rate)},
+		{"half waiting", 1, request{size: rate * rtt}, rate / 2},
+		{"two share it", 2, request{size: rate * rtt}, rate},
+		{"the link is full", 100, request{size: rate * rtt}, rate},
+		{"a tiny object is all waiting", 1, request{size: 1}, 1 / (rtt + 1/rate)},
+		// Two trips, and no pause: it fits into the first window.
+		{"fresh, small", 1, request{size: 14_600, fresh: true}, 14_600 / (2*rtt + 14_600/rate)},
+		// 14.6, 29.2, 58.4, 116.8 and 233.6 kB each wait for the next round trip;
+		// 467.2 kB take 37 ms to send, as do those after a sixth pause fill it.
+		{"fresh", 1, request{size: 5e6, fresh: true}, 5e6 / (2*rtt + 6*rtt + (5e6-63*14_600)/rate)},
+		{"fresh over TLS", 1, request{size: 5e6, fresh: true, tls: true}, 5e6 / (3*rtt + 5*rtt + (5e6-62*14_600)/rate)},
+		{"kept over TLS", 1, request{size: rate * rtt, tls: true}, rate / 2},
 	} {
-		if got := LoadLine(c.n, c.size, rate, rtt, c.trips); math.Abs(got-c.want) > 1e-9*c.want {
+		if got := p.loadLine(c.n, c.q); math.Abs(got-c.want) > 1e-9*c.want {
 			t.Errorf("%s: %g B/s, want %g", c.name, got, c.want)
 		}
 	}
-	if got := LoadLine(1, 1, 0, rtt, 1); !math.IsNaN(got) {
-		t.Errorf("a link that is not shaped has load line %g, want none", got)
+	if got := (path{math.Inf(1), 0}).loadLine(1, request{size: 1}); !math.IsNaN(got) {
+		t.Errorf("a link that limits nothing has a load line of %g", got)
+	}
+	if got := p.loadLine(1, request{}); !math.IsNaN(got) {
+		t.Errorf("no bytes have a load line of %g B/s", got)
+	}
+}
+
+// Slow start cannot make a transfer shorter, nor longer than a window at a time.
+func TestSlowStartIsBetweenItsBounds(t *testing.T) {
+	for _, p := range []path{{12.5e6, 0.04}, {1e5, 0.2}, {1e9, 0.001}, {math.Inf(1), 0.1}, {1e6, 0}} {
+		before := 0.0
+		for size := 1.0; size < 1e9; size *= 1.7 {
+			kept, fresh := p.time(request{size: size}), p.time(request{size: size, fresh: true})
+			doublings := math.Ceil(math.Log2(size/14_600 + 1))
+			if least, most := kept+p.rtt, kept+p.rtt*(1+max(0, doublings)); fresh < least-1e-9*least || fresh > most*(1+1e-9) {
+				t.Errorf("%+v, %g B: %g s on a fresh connection, want %g to %g", p, size, fresh, least, most)
+			}
+			if fresh < before {
+				t.Errorf("%+v: %g B take less than fewer do", p, size)
+			}
+			before = fresh
+		}
+	}
+}
+
+func TestPathOf(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		check *record.LinkCheck
+		want  path
+		ok    bool
+	}{
+		{"none", nil, path{}, false},
+		{"as measured, not as asked for", &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6, WantRTT: 0.1, RTT: 0.103}, path{0.95e6, 0.103}, true},
+		{"a delay alone", &record.LinkCheck{Rate: 3e9, WantRTT: 0.1, RTT: 0.1}, path{math.Inf(1), 0.1}, true},
+		{"a rate alone", &record.LinkCheck{WantRate: 8e6, Rate: 8e6, RTT: 3e-4}, path{1e6, 0}, true},
+		{"not limited", &record.LinkCheck{Rate: 3e9, RTT: 5e-5}, path{math.Inf(1), 0}, false},
+		{"not measured", &record.LinkCheck{WantRate: 8e6}, path{}, false},
+	} {
+		if p, ok := pathOf(c.check); p != c.want || ok != c.ok {
+			t.Errorf("%s: %+v, %v; want %+v, %v", c.name, p, ok, c.want, c.ok)
+		}
 	}
 }
 

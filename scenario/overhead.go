@@ -31,6 +31,14 @@ func (Overhead) Metrics() []record.Metric {
 			Help: "median over the trial's operations of the time from the call to its return, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out; of fill, what put_p50 is"},
 		{Key: "first_byte_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
 			Help: "likewise to the first byte of the object; get and range only"},
+		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
+			Help: "the least time in which an operation can move its bytes over the link as measured before the trial: a round trip (two on fresh connections, three over TLS), and the bytes at the link's rate, those of a write times the expansion where as many crossed the link; only where bytes on the wire were counted, and show that the object crossed"},
+		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
+			Help: "load line divided by the median time of an operation"},
+		{Key: "first_byte_line", Name: "load line of the first byte", Unit: "s", Better: record.Neither,
+			Help: "these round trips alone; get and range only"},
+		{Key: "first_byte_line_share", Name: "first byte, the load line's share", Unit: "ratio", Better: record.Higher,
+			Help: "load line of the first byte divided by the median time to it"},
 		{Key: "throughput", Name: "throughput of one operation", Unit: "B/s", Better: record.Higher,
 			Help: "file bytes of one operation divided by its median time; not of stat and delete, which move none"},
 		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
@@ -152,6 +160,7 @@ func (Overhead) Measure(in Measured) map[string]float64 {
 	if d := m["duration_p50"]; d > 0 && o.Operation != "stat" && o.Operation != "delete" {
 		put("throughput", float64(in.Cell.Data.Size)/d)
 	}
+	overheadLines(in, m, put)
 	if c.Ops > 0 {
 		put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
 		put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
@@ -159,4 +168,43 @@ func (Overhead) Measure(in Measured) map[string]float64 {
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
 	put("others_busy", in.Usage.OthersBusy)
 	return m
+}
+
+// leastWire is the least of bytes, beyond those of the object, that an operation
+// which crosses the link puts on it: frames of a request and its answer, and what
+// a protocol says in them. Less is the noise of connections that stay open.
+const leastWire = 200
+
+// overheadLines are the load lines of a trial, of operations that cross the link.
+// Slow start is not in them: a system may spread an object over connections to many
+// servers, each with a window of its own.
+func overheadLines(in Measured, m map[string]float64, put func(string, float64)) {
+	p, ok := pathOf(in.Link)
+	wire, counted := m["wire_bytes"]
+	if !ok || !counted {
+		return
+	}
+	o := in.Cell.Overhead
+	size := 0.0
+	if o.Operation != "stat" && o.Operation != "delete" {
+		size = float64(in.Cell.Data.Size)
+	}
+	if wire < size+leastWire {
+		return // it is answered on this side of the link, or accepted before it crosses
+	}
+	// Redundancy that servers make among themselves does not cross the client's link.
+	moved := size
+	if x := m["expansion"] * size; x > size && wire >= x {
+		moved = x
+	}
+	q := request{fresh: o.Connections == "fresh", tls: in.TLS}
+	first := p.wait(q)
+	share := func(key string, line float64, of string) {
+		if took := m[of]; line > 0 && took > 0 {
+			put(key, line)
+			put(key+"_share", line/took)
+		}
+	}
+	share("line", first+moved/p.rate, "duration_p50")
+	share("first_byte_line", first, "first_byte_p50")
 }

@@ -456,7 +456,7 @@ func TestOverheadMetricsAreDefined(t *testing.T) {
 		defined[m.Key] = true
 	}
 	virtual(t, func(t *testing.T) {
-		seen := map[string]bool{"wire_bytes": true, "system_cpu_per_op": true, "system_rss_peak": true, "others_busy": true} // of real processes and links
+		seen := map[string]bool{"wire_bytes": true, "line": true, "line_share": true, "first_byte_line": true, "first_byte_line_share": true, "system_cpu_per_op": true, "system_rss_peak": true, "others_busy": true} // of real processes and links
 		var cells []experiment.Cell
 		for _, operation := range []string{"put", "get", "fill"} {
 			cells = append(cells, cell(operation, 1000))
@@ -499,5 +499,43 @@ func TestPickSharesObjects(t *testing.T) {
 	}
 	if m := stats.Median([]float64{3, 1, 2, 10}); m != 2.5 || !slices.Contains([]float64{1, 2}, stats.Median([]float64{1})) {
 		t.Errorf("median %g", m)
+	}
+}
+
+// The load line is of what crossed the link, and of nothing where that is not known.
+func TestOverheadLines(t *testing.T) {
+	const size = 1e6
+	base := func(op, connections string, metrics map[string]float64) map[string]float64 {
+		sum := record.NewSummary()
+		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6, LastByte: 2e9}}); err != nil {
+			t.Fatal(err)
+		}
+		return Overhead{}.Measure(Measured{Cell: experiment.Cell{Data: experiment.ResolvedData{Size: size}, Overhead: &experiment.ResolvedOverhead{Operation: op, Connections: connections, Concurrency: 1}},
+			Summary: sum, Load: Load{Metrics: metrics}, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
+			Link: &record.LinkCheck{WantRate: 8e6, Rate: 8e6, WantRTT: 0.1, RTT: 0.1}})
+	}
+	for _, c := range []struct {
+		name, op, connections string
+		metrics               map[string]float64
+		line, first           float64 // 0: none
+	}{
+		{"a read", "get", "keep", map[string]float64{"wire_bytes": 1.05e6}, 1.1, 0.1},
+		{"on a fresh connection", "get", "fresh", map[string]float64{"wire_bytes": 1.05e6}, 1.2, 0.2},
+		{"a write with the redundancy made here", "put", "keep", map[string]float64{"wire_bytes": 1.6e6, "expansion": 1.5}, 1.6, 0.1},
+		{"made by the servers", "put", "keep", map[string]float64{"wire_bytes": 1.05e6, "expansion": 1.5}, 1.1, 0.1},
+		{"accepted before it crossed", "put", "keep", map[string]float64{"wire_bytes": 2e4, "expansion": 1.5}, 0, 0},
+		{"nobody counted", "put", "keep", nil, 0, 0},
+		{"no bytes to move", "stat", "keep", map[string]float64{"wire_bytes": 700}, 0.1, 0.1},
+		{"answered here", "stat", "keep", map[string]float64{"wire_bytes": 60}, 0, 0},
+	} {
+		m := base(c.op, c.connections, c.metrics)
+		for key, want := range map[string]float64{"line": c.line, "first_byte_line": c.first} {
+			if got, has := m[key]; has != (want > 0) || math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s: %s %v (%v), want %v", c.name, key, got, has, want)
+			}
+		}
+		if c.line > 0 && math.Abs(m["line_share"]-c.line/m["duration_p50"]) > 1e-9 {
+			t.Errorf("%s: share %v", c.name, m["line_share"])
+		}
 	}
 }

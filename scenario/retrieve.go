@@ -57,6 +57,14 @@ func (Retrieve) Metrics() []record.Metric {
 			Help: "the throughput that the verified link, its round trip and the concurrency allow at best; shaped links in a closed loop only"},
 		{Key: "load_line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
 			Help: "throughput divided by the load line"},
+		{Key: "ttfb_line", Name: "load line of the first byte", Unit: "s", Better: record.Neither,
+			Help: "the round trips before a first byte can arrive, each as long as measured before the trial: one, on fresh connections two, over TLS three; links with a delay only"},
+		{Key: "ttfb_line_share", Name: "time to first byte, the load line's share", Unit: "ratio", Better: record.Higher,
+			Help: "load line of the first byte divided by the median time to it"},
+		{Key: "duration_line", Name: "load line of the duration", Unit: "s", Better: record.Neither,
+			Help: "the least time in which an operation that has the verified link for itself can end: its round trips, its bytes at the link's rate, and on fresh connections the pauses of TCP's slow start; shaped links only"},
+		{Key: "duration_line_share", Name: "duration, the load line's share", Unit: "ratio", Better: record.Higher,
+			Help: "load line of the duration divided by the median duration: operations that share the link stay below 1 by that alone"},
 		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
 			Help: "CPU seconds of all the system's processes during the trial, divided by the file bytes received, of operations with whatever outcome, in units of 10^9"},
 		{Key: "generator_cpu_per_gb", Name: "generator's CPU per GB", Unit: "s/GB", Better: record.Neither,
@@ -67,6 +75,7 @@ func (Retrieve) Metrics() []record.Metric {
 			Help: "largest resident set size of the load generator"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+		boxCPU(), busiestCPU(), ioPressure(),
 	}
 }
 
@@ -184,10 +193,7 @@ func (Retrieve) Measure(in Measured) map[string]float64 {
 		put("offered_rate", in.Load.OfferedRate)
 		put("achieved_share", in.Load.AchievedRate/in.Load.OfferedRate)
 	}
-	if line := retrieveLoadLine(in); !math.IsNaN(line) {
-		put("load_line", line)
-		put("load_line_share", m["throughput"]/line)
-	}
+	retrieveLines(in, m, put)
 	// Bytes of operations that came to nothing cost as much as the others.
 	if received := float64(c.Bytes); received > 0 {
 		put("system_cpu_per_gb", in.Usage.SystemCPU/(received/1e9))
@@ -196,6 +202,9 @@ func (Retrieve) Measure(in Measured) map[string]float64 {
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
 	put("generator_rss_peak", in.Load.RSSPeak)
 	put("others_busy", in.Usage.OthersBusy)
+	put("box_cpu", in.Usage.BoxCPU)
+	put("busiest_cpu", in.Usage.BusiestCPU)
+	put("io_pressure", in.Usage.IOPressure)
 	return m
 }
 
@@ -209,24 +218,32 @@ func enough(n int64, q float64) bool {
 	return ok
 }
 
-func retrieveLoadLine(in Measured) float64 {
+// retrieveLines are the load lines of the trial, and the shares of what was
+// measured in them.
+func retrieveLines(in Measured, m map[string]float64, put func(string, float64)) {
+	p, ok := pathOf(in.Link)
+	if !ok {
+		return
+	}
 	spec := in.Cell.Retrieve
-	if in.Link == nil || spec.Arrivals != nil {
-		return math.NaN()
+	q := request{size: float64(spec.Range), fresh: spec.Connections == "fresh", tls: in.TLS}
+	if q.size == 0 {
+		q.size = float64(in.Cell.Data.Size)
 	}
-	size := float64(spec.Range)
-	if size == 0 {
-		size = float64(in.Cell.Data.Size)
+	share := func(key string, line float64, of string) {
+		if line <= 0 {
+			return
+		}
+		put(key, line)
+		if took := m[of]; took > 0 {
+			put(key+"_share", line/took)
+		}
 	}
-	trips := RoundTrips(spec.Connections == "fresh", in.TLS)
-	rate := in.Link.Rate / 8
-	switch {
-	case in.Link.WantRate == 0 && in.Link.WantRTT == 0:
-		return math.NaN()
-	case in.Link.WantRate == 0:
-		// What a bulk stream reached on a link without a limit is the machine's
-		// doing and no limit of the link: only the round trips are one.
-		rate = math.Inf(1)
+	share("ttfb_line", p.wait(q), "ttfb_p50")
+	share("duration_line", p.time(q), "duration_p50")
+	// In an open loop it is the offered load that bounds the throughput.
+	if line := p.loadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {
+		put("load_line", line)
+		put("load_line_share", m["throughput"]/line)
 	}
-	return LoadLine(spec.Concurrency, size, rate, in.Link.RTT, trips)
 }

@@ -251,6 +251,8 @@ type Usage struct {
 	HarnessCPU    float64     // share of the box's CPU used by this process; NaN where it cannot be told
 	BoxCPU        float64     // share of the box's CPU used by anybody; NaN likewise. Near 1: it is the machine that was measured
 	EmulatorCPU   float64     // share of it used by the link emulator's process, where there is one; NaN likewise
+	BusiestCPU    float64     // CPUs that the one of the system's processes kept busy that used most; NaN likewise
+	IOPressure    float64     // share of the time in which somebody on the machine waited for storage; NaN where the kernel does not tell
 	Nodes         []NodeUsage // of a swarm, in the order of the cluster's nodes
 }
 

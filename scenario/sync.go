@@ -144,6 +144,7 @@ func (Sync) Measure(in Measured) map[string]float64 {
 	if faults, err := experiment.ParseSyncFaults(in.Cell.Sync.Faults); err == nil && len(faults) == 0 {
 		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && links {
 			put("link_line", line)
+			put("wire_line", packetRate(in.Cell, in.Load.Details, in.Link, in.Load.Links))
 		}
 		if line := max(m["link_line"], m["replay"]); line > 0 {
 			put("line", line)
@@ -156,6 +157,7 @@ func (Sync) Measure(in Measured) map[string]float64 {
 	put("emulator_cpu", in.Usage.EmulatorCPU)
 	put("box_cpu", in.Usage.BoxCPU)
 	put("others_busy", in.Usage.OthersBusy)
+	put("io_pressure", in.Usage.IOPressure)
 	return m
 }
 

@@ -37,7 +37,27 @@ func mannerNumber(manner string) float64 {
 // says (nil: not measured), those of speeds and trouble by what was measured from
 // one of these peers. 0: nothing is limited, or the links are not emulated.
 func linkLine(cell experiment.Cell, details []record.Detail, bytes float64, check *record.LinkCheck, peer []record.LinkCheck) float64 {
-	rtt := 2 * cell.Link.Delay.Seconds()
+	wire, rtt := towardsNode(cell, details, check, peer)
+	if math.IsInf(wire, 1) || bytes <= 0 {
+		return 0
+	}
+	return bytes*8/link.TCPPayloadRate(wire, cell.Link.IPv6) + rtt
+}
+
+// packetRate is the most, in bytes of IP packets per second, that can come to a
+// fresh node; 0: nothing is limited.
+func packetRate(cell experiment.Cell, details []record.Detail, check *record.LinkCheck, peer []record.LinkCheck) float64 {
+	wire, _ := towardsNode(cell, details, check, peer)
+	if math.IsInf(wire, 1) {
+		return 0
+	}
+	return wire / 8 * link.MTU / link.FullFrame
+}
+
+// towardsNode is the rate on the wire, in bit/s, at which a chain can come to a
+// fresh node, and the round trip in seconds; +Inf: nothing is limited.
+func towardsNode(cell experiment.Cell, details []record.Detail, check *record.LinkCheck, peer []record.LinkCheck) (wire, rtt float64) {
+	rtt = 2 * cell.Link.Delay.Seconds()
 	ours, theirs := 1.0, 1.0
 	if check != nil {
 		ours, rtt = correction(*check, rtt)
@@ -69,17 +89,14 @@ func linkLine(cell experiment.Cell, details []record.Detail, bytes float64, chec
 			peers += rate * theirs
 		}
 	}
-	wire := math.Inf(1)
+	wire = math.Inf(1)
 	if !unlimited && peers > 0 {
 		wire = peers
 	}
 	if cell.Link.Rate > 0 {
 		wire = math.Min(wire, ours*float64(cell.Link.Rate))
 	}
-	if math.IsInf(wire, 1) || bytes <= 0 {
-		return 0
-	}
-	return bytes*8/link.TCPPayloadRate(wire, cell.Link.IPv6) + rtt
+	return wire, rtt
 }
 
 // correction is what was measured of a rate over what was asked for, and the round

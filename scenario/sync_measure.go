@@ -62,6 +62,8 @@ func (Sync) Metrics() []record.Metric {
 			Help: "CPU seconds of the process in that time, likewise"},
 		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,
 			Help: "least time in which the chain can cross the links: its bytes divided by the smaller of the rates of all peers that have it together and of the node's own, without the headers of Ethernet, IP and TCP, plus a round trip; rates are corrected by what was measured before the trial, those of speeds or trouble by what was measured on the path of one of these peers; emulated links that are limited and no faults only"},
+		{Key: "wire_line", Name: "load line of the bytes on the link", Unit: "B/s", Better: record.Neither,
+			Help: "the smaller of these rates, headers of IP and TCP included, as bytes on the node's link are counted"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
 			Help: "the larger of the replay and the load line of the links, of those that there are; no faults only"},
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
@@ -76,6 +78,7 @@ func (Sync) Metrics() []record.Metric {
 			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+		ioPressure(),
 	}
 }
 

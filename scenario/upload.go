@@ -66,6 +66,10 @@ func (Upload) Metrics() []record.Metric {
 			Help: "sum of the sizes of the accepted objects"},
 		{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher,
 			Help: "file bytes accepted divided by the time from the first put to the last acceptance, both of all sessions; what lies between two sessions is in it as far as the trial's clock counts it"},
+		{Key: "bandwidth_line", Name: "load line of the bandwidth", Unit: "B/s", Better: record.Neither,
+			Help: "payload bytes per second that the link between the client and the system carried when it was measured before the trial; emulated links with a rate only"},
+		{Key: "wait_line", Name: "round trip of the link", Unit: "s", Better: record.Neither,
+			Help: "as it was measured then; emulated links with a delay only"},
 		{Key: "file_rate", Name: "objects per second", Unit: "1/s", Better: record.Higher,
 			Help: "objects accepted divided by the same time"},
 		{Key: "expansion", Name: "expansion", Unit: "×", Better: record.Lower,
@@ -120,7 +124,15 @@ func uploadUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Upload) Measure(in Measured) map[string]float64 {
-	return measurePolled(in)
+	m := measurePolled(in)
+	if p, ok := pathOf(in.Link); ok {
+		put := numbers(m)
+		put("bandwidth_line", p.rate)
+		if p.rtt > 0 {
+			put("wait_line", p.rtt)
+		}
+	}
+	return m
 }
 
 // measurePolled takes over what the runner knows and adds what the engine saw.

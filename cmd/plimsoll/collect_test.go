@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -86,7 +88,8 @@ func recordedSiad(t *testing.T) (url string, others func() []string) {
 // exports what it saw.
 func TestCollect(t *testing.T) {
 	url, others := recordedSiad(t)
-	t.Setenv("SIA_API_PASSWORD", "x")
+	const password = "no-word-of-this-is-kept"
+	t.Setenv("SIA_API_PASSWORD", password)
 	dir := filepath.Join(t.TempDir(), "run")
 	var out, errs bytes.Buffer
 	code := run([]string{"collect", "siad", "--with", "url=" + url, "--every", "300ms", "--for", "1.6s", "--out", dir, "--listen", "none"}, strings.NewReader(""), &out, &errs)
@@ -116,10 +119,33 @@ func TestCollect(t *testing.T) {
 	if gaps == 0 || gaps == len(rows)-1 {
 		t.Errorf("%d gaps in %d polls", gaps, len(rows)-1)
 	}
+	holdsNot(t, dir, password, base64.StdEncoding.EncodeToString([]byte(":"+password)))
 	w := httptest.NewRecorder()
 	report.Metrics(dir).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if body := w.Body.String(); !strings.Contains(body, `plimsoll_collect_call_errors_total{call="/renter/files",reason="HTML instead of JSON",system="siad"} `+fmt.Sprint(gaps)) {
 		t.Errorf("%s", body)
+	}
+}
+
+// holdsNot looks for secrets in every file of a run directory.
+func holdsNot(t *testing.T, dir string, secrets ...string) {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		n++
+		b, err := os.ReadFile(path)
+		for _, secret := range secrets {
+			if bytes.Contains(b, []byte(secret)) {
+				t.Errorf("%s holds %q", path, secret)
+			}
+		}
+		return err
+	})
+	if err != nil || n < 3 {
+		t.Errorf("%d files in %s, %v", n, dir, err)
 	}
 }
 

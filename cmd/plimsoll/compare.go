@@ -93,11 +93,11 @@ func (p *program) comparisonWriter(c *report.RunComparison, format string) (func
 	}
 	switch format {
 	case "text":
-		return func(w io.Writer) error { return c.WriteText(w, p.ui.Width()) }, nil
+		return func(w io.Writer) error { return c.WriteText(ui.Plain(w), p.ui.Width()) }, nil
 	case "json":
 		return c.WriteJSON, nil
 	case "markdown":
-		return c.WriteMarkdown, nil
+		return func(w io.Writer) error { return c.WriteMarkdown(ui.Plain(w)) }, nil
 	}
 	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: text, markdown, json"))
 }

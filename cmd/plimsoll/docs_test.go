@@ -14,8 +14,11 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/s3"
+	"github.com/plimsoll-project/plimsoll/system/sftp"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
 // TestDocsAreExecuted runs every command that the README and the documentation
@@ -24,10 +27,19 @@ func TestDocsAreExecuted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md", "../../docs/sync.md", "../../docs/compare.md"} {
+	needs := map[string]func(t *testing.T){
+		"load-test.md": func(t *testing.T) { systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil)) },
+		"retrieve.md":  func(t *testing.T) { systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil)) },
+		"overhead.md": func(t *testing.T) {
+			systemtest.Need(t, "tahoe", tahoe.System{}.Check(t.Context(), nil))
+			systemtest.Need(t, "sshd", sftp.System{}.Check(t.Context(), nil))
+			systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
+		},
+	}
+	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md", "../../docs/overhead.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md", "../../docs/sync.md", "../../docs/compare.md"} {
 		t.Run(filepath.Base(doc), func(t *testing.T) {
-			if strings.HasSuffix(doc, "load-test.md") {
-				systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil))
+			if need := needs[filepath.Base(doc)]; need != nil {
+				need(t)
 			}
 			executeDoc(t, doc)
 		})
@@ -88,6 +100,12 @@ func executeDoc(t *testing.T, doc string) {
 			command += " --set data.objects=" + map[bool]string{false: "20", true: "1"}[strings.Contains(command, "best-case")]
 		case strings.Contains(command, "object-cost"):
 			command += short + " --set overhead.count=1 --set link.delay=2.5ms --set data.size=1kB"
+		case strings.Contains(command, "tahoe-overhead"):
+			command += short + " --set overhead.operation=put --set data.size=56B --set link.delay=2.5ms"
+		case strings.Contains(command, "boost-retrieval"):
+			command += short + " --set data.size=1MiB --set retrieve.range=64KiB --set retrieve.concurrency=10 --set retrieve.bytes=64KiB"
+		case strings.Contains(command, "codex-dissemination"):
+			command += short + " --set disseminate.nodes=2 --set disseminate.seeders=1 --set disseminate.seeder_sets=1 --set data.size=512KiB"
 		case strings.Contains(command, "swarm"):
 			command += short + " --set disseminate.nodes=2,4 --set data.size=512KiB --set disseminate.faults=none"
 		case strings.Contains(command, "fresh"):

@@ -56,7 +56,7 @@ func (p *program) importLogs(files []string, out string) error {
 		return nil
 	}
 	for _, w := range res.Words() {
-		fmt.Fprintln(p.stdout, w)
+		fmt.Fprintln(ui.Plain(p.stdout), w)
 	}
 	fmt.Fprintf(p.stdout, "The run: %s; plimsoll report %s\n", out, out)
 	return nil

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -87,12 +88,33 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "see "+c.CommandPath()+" --help"))
 	})
-	root.AddCommand(
-		p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(), p.schemaCommand(),
-		p.reportCommand(), p.compareCommand(), p.predictCommand(), p.exportCommand(), p.importCommand(), p.serveCommand(), p.collectCommand(),
-		p.systemsCommand(), p.doctorCommand(), p.dataCommand(), p.nodeCommand(),
-	)
+	for _, g := range []struct {
+		id, title string
+		verbs     []*cobra.Command
+	}{
+		{"measure", "Measure:", []*cobra.Command{p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(), p.doctorCommand(), p.collectCommand()}},
+		{"read", "Read results:", []*cobra.Command{p.reportCommand(), p.compareCommand(), p.predictCommand(), p.serveCommand(), p.exportCommand(), p.importCommand()}},
+		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.dataCommand(), p.schemaCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.verbs {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(p.nodeCommand(), exitStatusTopic())
+	complete(root)
 	return root
+}
+
+// exitStatusTopic is `plimsoll help exit-status`.
+func exitStatusTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("What the program's exit status means; docs/scripting.md tells more.\n\n")
+	for _, m := range ui.Meanings() {
+		fmt.Fprintf(&b, "%5d  %s\n", m.Code, m.Words)
+	}
+	return &cobra.Command{Use: "exit-status", Short: "what each exit status means", Long: b.String()}
 }
 
 func programVersion() string {

@@ -39,7 +39,7 @@ func (p *program) planCommand() *cobra.Command {
 
 func (p *program) writePlan(plan *experiment.Plan) error {
 	if !p.ui.JSON {
-		return plan.WriteText(p.stdout)
+		return plan.WriteText(ui.Plain(p.stdout))
 	}
 	b, err := plan.Marshal()
 	if err != nil {

@@ -55,7 +55,7 @@ func (p *program) predict(dir string, set, systems []string, check bool) error {
 			return err
 		}
 		p.ui.Emit(json.RawMessage(b.Bytes()))
-	} else if err := said.WriteText(p.stdout, p.ui.Width()); err != nil {
+	} else if err := said.WriteText(ui.Plain(p.stdout), p.ui.Width()); err != nil {
 		return err
 	}
 	if said.Refused() {

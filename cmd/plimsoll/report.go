@@ -77,12 +77,12 @@ func (p *program) report(dir string, gates ...string) error {
 		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
 		return gateVerdict(rulings)
 	}
-	if err := rep.WriteText(p.stdout, p.ui.Width()); err != nil {
+	if err := rep.WriteText(ui.Plain(p.stdout), p.ui.Width()); err != nil {
 		return err
 	}
 	var b strings.Builder
 	report.WriteRulings(&b, rulings, p.ui.Width())
-	if _, err = fmt.Fprintf(p.stdout, "\nThe page: %s\n%s", page, b.String()); err != nil {
+	if _, err = fmt.Fprintf(ui.Plain(p.stdout), "\nThe page: %s\n%s", page, b.String()); err != nil {
 		return err
 	}
 	return gateVerdict(rulings)

@@ -187,12 +187,7 @@ func TestUploadKilledS3(t *testing.T) {
 	if bin == "" {
 		bin, _ = exec.LookPath("versitygw")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := systemtest.FreeAddress(t)
 	data, logfile := t.TempDir(), filepath.Join(t.TempDir(), "access.log")
 	if err := os.Mkdir(filepath.Join(data, "load"), 0o755); err != nil {
 		t.Fatal(err)
@@ -211,8 +206,9 @@ func TestUploadKilledS3(t *testing.T) {
 	}
 
 	dir, files := tree(t, 6000, 20_000)
-	_, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), 50, 40,
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), 50, 40,
 		"PLIMSOLL_TEST_ACCESS=test", "PLIMSOLL_TEST_SECRET=secret-of-the-test")
+	holdsNot(t, r.Dir(), "secret-of-the-test")
 	if len(jobs) != len(files) {
 		t.Errorf("%d jobs for %d files", len(jobs), len(files))
 	}
@@ -235,7 +231,7 @@ func TestUploadKilledS3(t *testing.T) {
 		t.Errorf("%s was not stored", name)
 	}
 	bucket := filepath.Join(data, "load")
-	err = filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ var allowed = []struct {
 	may    []string
 }{
 	{"cmd/", []string{"collect", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "workload"}},
+	{"release/", []string{"internal"}},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
 	{"engine/", []string{"collect", "experiment", "record", "scenario", "stats", "system", "testbed"}},
 	{"report/", []string{"collect", "experiment", "record", "report", "scenario", "stats", "system"}},

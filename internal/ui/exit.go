@@ -24,6 +24,30 @@ const (
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 
+// Meanings are all codes, with their words for `plimsoll help exit-status`.
+func Meanings() []struct {
+	Code  Code
+	Words string
+} {
+	return []struct {
+		Code  Code
+		Words string
+	}{
+		{CodeOK, "all went as planned"},
+		{CodeInternal, "something failed that is not one of the below"},
+		{CodeUsage, "the command line or the experiment file is wrong; nothing was started"},
+		{CodePreconditions, "a precondition does not hold (plimsoll doctor tells more), or no system could be started"},
+		{CodeGate, "a gate failed"},
+		{CodeInvalid, "no valid trial, or nothing that can be compared"},
+		{CodeCorruption, "bytes came back that are not the object's"},
+		{CodeExit, "an exit condition ended the run early"},
+		{CodeLost, "a load test ended without all of its objects"},
+		{CodeIncomplete, "some trials could not be executed; resume tries again"},
+		{CodeUndecided, "no gate failed, and one cannot be decided"},
+		{CodeInterrupted, "interrupted by Ctrl-C or SIGTERM; resume goes on"},
+	}
+}
+
 // Exit attaches an exit status to an error.
 func Exit(code Code, err error) error {
 	if err == nil {

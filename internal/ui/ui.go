@@ -10,6 +10,7 @@ package ui
 //     its own. No stack traces, no capital letter, no full stop.
 //   - Progress is one line, redrawn at most five times a second, only on a
 //     terminal. Elsewhere each finished step is one plain line.
+//   - What others may have written (a title, a server's error) commands no terminal.
 //   - With --json every message is one JSON object per line on standard output.
 
 import (
@@ -64,7 +65,7 @@ func (u *UI) Say(format string, args ...any) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.clear()
-	fmt.Fprintf(u.Err, format+"\n", args...)
+	io.WriteString(u.Err, clean(fmt.Sprintf(format, args...))+"\n")
 	u.draw()
 }
 
@@ -78,9 +79,9 @@ func (u *UI) Error(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.clear()
-	fmt.Fprintf(u.Err, "plimsoll: %s\n", strings.TrimPrefix(msg, "plimsoll: "))
+	fmt.Fprintf(u.Err, "plimsoll: %s\n", clean(strings.TrimPrefix(msg, "plimsoll: ")))
 	if hint != "" {
-		fmt.Fprintf(u.Err, "hint: %s\n", hint)
+		fmt.Fprintf(u.Err, "hint: %s\n", clean(hint))
 	}
 }
 
@@ -126,7 +127,7 @@ func (u *UI) draw() {
 		return
 	}
 	u.lastDraw = time.Now()
-	r := []rune(u.line)
+	r := []rune(clean(u.line))
 	if len(r) > u.width-1 {
 		r = append(r[:u.width-2], '…')
 	}

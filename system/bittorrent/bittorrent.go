@@ -74,7 +74,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return &node{daemon: at, client: c.client, first: i == 0}, nil
 	})
 	if err != nil {
-		return nil, errors.Join(err, c.client.stop(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, c.stopClient(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }
@@ -87,7 +87,14 @@ type cluster struct {
 
 // Stop implements system.Cluster: first the node that asks.
 func (c *cluster) Stop(ctx context.Context) error {
-	return errors.Join(c.client.stop(ctx), c.Cluster.Stop(ctx))
+	return errors.Join(c.stopClient(ctx), c.Cluster.Stop(ctx))
+}
+
+func (c *cluster) stopClient(ctx context.Context) error {
+	if c.client == nil {
+		return nil
+	}
+	return c.client.Stop(ctx)
 }
 
 // version is that of a library in this binary.

@@ -31,43 +31,10 @@ var errNoClient = errors.New("bittorrent: a swarm has no node at the client that
 // Address implements system.Connector: IP:PORT.
 func (n *node) Address(context.Context) (string, error) { return n.peer, nil }
 
-// Connect implements system.Connector: a peer for every torrent of this node.
-func (n *node) Connect(ctx context.Context, address string) error { return n.connect(ctx, address) }
-
-// Publish implements system.Spreader.
-func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return n.publish(ctx, name, size, r)
-}
-
 // Seed implements system.Seeder.
 func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return n.publish(ctx, name, size, r)
+	return n.Publish(ctx, name, size, r)
 }
-
-// Fetch implements system.Spreader.
-func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
-	return n.fetch(ctx, ref, from)
-}
-
-// Fetched implements system.Spreader. Counts begin anew with the process.
-func (n *node) Fetched(ctx context.Context, ref system.Ref) (system.Fetched, error) {
-	return n.fetched(ctx, ref)
-}
-
-// ReadBack implements system.Spreader: the file, whatever the library says of it.
-func (n *node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
-	return n.content(ctx, filePath, ref, w)
-}
-
-// Forget implements system.Spreader.
-func (n *node) Forget(ctx context.Context, ref system.Ref) error { return n.forget(ctx, ref) }
-
-// Kill implements system.Restarter.
-func (n *node) Kill(ctx context.Context) error { return n.kill(ctx) }
-
-// Restart implements system.Restarter. What the node published or fetched goes
-// on when its files have been checked anew.
-func (n *node) Restart(ctx context.Context, keep bool) error { return n.restart(ctx, keep) }
 
 // Put implements system.Node: the client's node publishes, and this one fetches
 // from it. The client's node keeps its copy until it is cooled.
@@ -75,11 +42,11 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	if n.client == nil {
 		return "", errNoClient
 	}
-	ref, err := n.client.publish(ctx, name, size, r)
+	ref, err := n.client.Publish(ctx, name, size, r)
 	if err != nil {
 		return "", err
 	}
-	if err := n.fetch(ctx, ref, []string{n.client.peer}); err != nil {
+	if err := n.Fetch(ctx, ref, []string{n.client.peer}); err != nil {
 		return "", err
 	}
 	// The client's node knows to whom it serves: either may end.
@@ -97,13 +64,13 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err := n.holds(ctx, ref); err != nil {
 		return err
 	}
-	if err := n.client.fetch(ctx, ref, []string{n.peer}); err != nil {
+	if err := n.client.Fetch(ctx, ref, []string{n.peer}); err != nil {
 		return err
 	}
 	ctx, done := n.whileAlive(ctx)
 	defer done()
-	err := n.client.content(ctx, streamPath, ref, w)
-	if gone := n.alive(); err != nil && gone != nil {
+	err := n.client.Read(ctx, streamPath, ref, w)
+	if gone := n.Alive(); err != nil && gone != nil {
 		err = gone
 	}
 	return err
@@ -111,9 +78,9 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 
 // holds says whether this node has all of ref, or ErrNotFound.
 func (n *node) holds(ctx context.Context, ref system.Ref) error {
-	f, err := n.fetched(ctx, ref)
+	f, err := n.Fetched(ctx, ref)
 	if err == nil && !f.Complete {
-		err = fmt.Errorf("bittorrent: %s has %d of %d bytes of %s: %w", n.label, f.Verified, f.Size, ref, system.ErrNotFound)
+		err = fmt.Errorf("bittorrent: %s has %d of %d bytes of %s: %w", n.Label(), f.Verified, f.Size, ref, system.ErrNotFound)
 	}
 	return err
 }
@@ -124,10 +91,10 @@ func (n *node) whileAlive(ctx context.Context) (context.Context, func()) {
 	go func() {
 		select {
 		case <-ctx.Done():
-		case <-n.process().Done():
-			cancel(n.alive())
-		case <-n.client.process().Done():
-			cancel(n.client.alive())
+		case <-n.ended():
+			cancel(n.Alive())
+		case <-n.client.ended():
+			cancel(n.client.Alive())
 		}
 	}()
 	return ctx, func() { cancel(nil) }
@@ -142,10 +109,10 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 	if err := n.holds(ctx, ref); err != nil {
 		return err
 	}
-	if err := n.client.forget(ctx, ref); err != nil && !errors.Is(err, system.ErrNotFound) {
+	if err := n.client.Forget(ctx, ref); err != nil && !errors.Is(err, system.ErrNotFound) {
 		return err
 	}
-	if f, err := n.client.fetched(ctx, ref); !errors.Is(err, system.ErrNotFound) {
+	if f, err := n.client.Fetched(ctx, ref); !errors.Is(err, system.ErrNotFound) {
 		return fmt.Errorf("bittorrent: cool %s: the client's node still has %d bytes (%v): %w", ref, f.Verified, err, system.ErrWarm)
 	}
 	return nil
@@ -154,24 +121,18 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 // Health implements system.Healther.
 func (n *node) Health(ctx context.Context) error {
 	if n.client != nil {
-		if err := n.client.health(ctx); err != nil {
+		if err := n.client.Health(ctx); err != nil {
 			return err
 		}
 	}
-	return n.health(ctx)
+	return n.daemon.Health(ctx)
 }
 
 // Processes implements system.Node.
 func (n *node) Processes() []*testbed.Process {
-	own := n.process()
-	if own == nil {
-		return nil
-	}
+	own := n.daemon.Processes()
 	if n.first && n.client != nil {
-		return []*testbed.Process{n.client.process(), own}
+		return append(n.client.Processes(), own...)
 	}
-	return []*testbed.Process{own}
+	return own
 }
-
-// Stop implements group.Node. The client's node is stopped by the cluster.
-func (n *node) Stop(ctx context.Context) error { return n.stop(ctx) }

@@ -15,17 +15,12 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// The control API: ours, and served to the node's own host. Refs are info-hashes.
-const (
-	healthPath  = "/health"
-	publishPath = "/publish" // PUT the content, get the info dictionary
-	fetchPath   = "/fetch/"  // POST a task, GET a system.Fetched, DELETE data and task
-	filePath    = "/file/"   // GET the file as it is on disk
-	streamPath  = "/stream/" // GET the content as it comes
-	connectPath = "/connect" // POST the address of a peer
-)
+// streamPath is what this node serves beside [member.Handler]: GET the content as
+// it comes. Refs are info-hashes.
+const streamPath = "/stream/"
 
 // task is what a node is told to fetch, and what it keeps on disk to go on with.
 type task struct {
@@ -75,60 +70,67 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 
 func (p *peer) api() http.Handler {
 	mux := http.NewServeMux()
-	handle := func(pattern string, f func(http.ResponseWriter, *http.Request) error) {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			switch err := f(w, r); {
-			case errors.Is(err, system.ErrNotFound):
-				http.Error(w, err.Error(), http.StatusNotFound)
-			case errors.Is(err, system.ErrBadRef):
-				http.Error(w, err.Error(), http.StatusBadRequest)
-			case err != nil:
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-			}
+	mux.Handle("/", member.Handler(controlled{p}))
+	mux.HandleFunc("GET "+streamPath+"{ref}", member.Answer(func(w http.ResponseWriter, r *http.Request) error {
+		return of(r.PathValue("ref"), func(h hash) error {
+			return p.stream(r.Context(), h, func(size int64) io.Writer {
+				w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+				return w
+			})
 		})
+	}))
+	return mux
+}
+
+// controlled is a peer as the control API sees it.
+type controlled struct{ p *peer }
+
+var (
+	_ member.Node   = controlled{}
+	_ member.Mortal = controlled{}
+)
+
+// of does something with the info-hash that a ref is.
+func of(ref string, do func(hash) error) error {
+	h, err := parse(ref)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, system.ErrBadRef)
 	}
-	handle("GET "+healthPath, func(w http.ResponseWriter, _ *http.Request) error { return p.health() })
-	handle("PUT "+publishPath, func(w http.ResponseWriter, r *http.Request) error {
-		info, err := p.publish(r.Context(), r.URL.Query().Get("name"), r.ContentLength, r.Body)
-		if err == nil {
-			_, err = w.Write(info)
+	return do(h)
+}
+
+// Health implements member.Mortal.
+func (c controlled) Health() error { return c.p.health() }
+
+// Publish implements member.Node: the info dictionary, bencoded.
+func (c controlled) Publish(ctx context.Context, title string, size int64, r io.Reader) (any, error) {
+	return c.p.publish(ctx, title, size, r)
+}
+
+// Fetch implements member.Node.
+func (c controlled) Fetch(ref string, raw json.RawMessage) error {
+	return of(ref, func(h hash) error {
+		var t task
+		if err := json.Unmarshal(raw, &t); err != nil {
+			return err
 		}
+		return c.p.fetch(h, t)
+	})
+}
+
+// Fetched implements member.Node.
+func (c controlled) Fetched(ref string) (f system.Fetched, err error) {
+	err = of(ref, func(h hash) error {
+		f, err = c.p.fetched(h)
 		return err
 	})
-	handle("POST "+connectPath, func(_ http.ResponseWriter, r *http.Request) error {
-		var address string
-		if err := json.NewDecoder(r.Body).Decode(&address); err != nil {
-			return err
-		}
-		return p.connect(address)
-	})
-	// of is a call about one info-hash.
-	of := func(pattern string, f func(http.ResponseWriter, *http.Request, hash) error) {
-		handle(pattern+"{ref}", func(w http.ResponseWriter, r *http.Request) error {
-			h, err := parse(r.PathValue("ref"))
-			if err != nil {
-				return fmt.Errorf("%w: %w", err, system.ErrBadRef)
-			}
-			return f(w, r, h)
-		})
-	}
-	of("POST "+fetchPath, func(_ http.ResponseWriter, r *http.Request, h hash) error {
-		var t task
-		if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
-			return err
-		}
-		return p.fetch(h, t)
-	})
-	of("GET "+fetchPath, func(w http.ResponseWriter, _ *http.Request, h hash) error {
-		f, err := p.fetched(h)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(w).Encode(f)
-	})
-	of("DELETE "+fetchPath, func(_ http.ResponseWriter, _ *http.Request, h hash) error { return p.forget(h) })
-	of("GET "+filePath, func(w http.ResponseWriter, r *http.Request, h hash) error {
-		f, err := p.open(h)
+	return f, err
+}
+
+// ReadBack implements member.Node: the file, whatever the library says of it.
+func (c controlled) ReadBack(w http.ResponseWriter, r *http.Request, ref string) error {
+	return of(ref, func(h hash) error {
+		f, err := c.p.open(h)
 		if err != nil {
 			return err
 		}
@@ -136,14 +138,13 @@ func (p *peer) api() http.Handler {
 		http.ServeContent(w, r, "", time.Time{}, f)
 		return nil
 	})
-	of("GET "+streamPath, func(w http.ResponseWriter, r *http.Request, h hash) error {
-		return p.stream(r.Context(), h, func(size int64) io.Writer {
-			w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
-			return w
-		})
-	})
-	return mux
 }
+
+// Forget implements member.Node.
+func (c controlled) Forget(ref string) error { return of(ref, c.p.forget) }
+
+// Connect implements member.Node.
+func (c controlled) Connect(address string) error { return c.p.connect(address) }
 
 // writeWhole writes a file that is there whole or not at all.
 func writeWhole(path string, b []byte) error {

@@ -135,7 +135,7 @@ func (m *member) of(ref string) (*download, error) {
 }
 
 // Publish implements member.Node: an import.
-func (m *member) Publish(ctx context.Context, size int64, r io.Reader) (any, error) {
+func (m *member) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
 	n := &counter{r: r}
 	imp, adding := m.imp, &adding{checked: m.store}
 	// Those who wait for a block are told of it.

@@ -159,7 +159,7 @@ func (p *peer) Connect(address string) error {
 
 // Publish implements member.Node: it writes the content to this node's disk,
 // hashing it on the way, and serves it.
-func (p *peer) Publish(ctx context.Context, size int64, r io.Reader) (any, error) {
+func (p *peer) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
 	var m manifest
 	f, err := os.CreateTemp(p.dir, ".publish-*")
 	if err != nil {

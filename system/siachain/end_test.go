@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -26,12 +26,31 @@ type inside struct {
 func begin(t *testing.T, args ...string) *inside {
 	t.Helper()
 	ctx, cancel := context.WithCancel(systemtest.Context(t))
-	n := &inside{t: t, control: free(t), end: cancel, ended: make(chan error, 1)}
+	n := &inside{t: t, control: systemtest.FreeAddress(t), end: cancel, ended: make(chan error, 1)}
 	go func() {
 		n.ended <- System{}.Serve(ctx, append([]string{"--control=" + n.control}, args...), io.Discard, io.Discard)
 	}()
 	t.Cleanup(cancel)
+	n.listening()
 	return n
+}
+
+// listening waits until the node listens: who dials it before that is refused, and
+// the library dials again after minutes.
+func (n *inside) listening() {
+	n.t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		select {
+		case err := <-n.ended:
+			n.t.Fatalf("the node has ended: %v", err)
+		default:
+		}
+		if resp, err := http.Get("http://" + n.control + member.HealthPath); err == nil {
+			resp.Body.Close()
+			return
+		}
+	}
+	n.t.Fatal("the node does not listen")
 }
 
 func (n *inside) stop() {
@@ -66,17 +85,6 @@ func (n *inside) following() (f system.Following) {
 	return f
 }
 
-// free is an address on which nothing listens.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // A node that is told to end while it syncs leaves a store that is whole, and goes
 // on with it.
 func TestEndsInTheMiddle(t *testing.T) {
@@ -84,10 +92,10 @@ func TestEndsInTheMiddle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen, dir := free(t), t.TempDir()
+	listen, dir := systemtest.FreeAddress(t), t.TempDir()
 	peer := begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen)
 	fresh := func() *inside {
-		return begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+free(t), "--dir="+dir, `--peers=["`+listen+`"]`,
+		return begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+systemtest.FreeAddress(t), "--dir="+dir, `--peers=["`+listen+`"]`,
 			`--settings={"sync_interval":"100ms","subscriber":"full","db_sync":"off","peer_discovery_interval":"100ms"}`)
 	}
 	n := fresh()
@@ -137,9 +145,9 @@ func TestShortAnswersStall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen := free(t)
+	listen := systemtest.FreeAddress(t)
 	begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen, `--settings={"max_send_blocks":"99"}`)
-	n := begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+free(t), "--dir="+t.TempDir(), `--peers=["`+listen+`"]`,
+	n := begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+systemtest.FreeAddress(t), "--dir="+t.TempDir(), `--peers=["`+listen+`"]`,
 		`--settings={"sync_interval":"100ms","peer_discovery_interval":"100ms","db_sync":"off"}`)
 	var f system.Following
 	for end := time.Now().Add(20 * time.Second); f.Trouble == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -171,10 +179,10 @@ func TestPeersThatSync(t *testing.T) {
 	if err := (task{chain: short.Dir, dir: part, settings: set}).replay(systemtest.Context(t), func(progress) {}); err != nil {
 		t.Fatal(err)
 	}
-	listen := free(t)
+	listen := systemtest.FreeAddress(t)
 	peer := begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen, `--settings={"peers_sync":"true"}`)
 	// it is asked for nothing for so long that the peer asks first
-	n := begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+free(t), "--dir="+part, `--peers=["`+listen+`"]`,
+	n := begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+systemtest.FreeAddress(t), "--dir="+part, `--peers=["`+listen+`"]`,
 		`--settings={"sync_interval":"8s","peer_discovery_interval":"100ms","db_sync":"off"}`)
 	var f system.Following
 	for end := time.Now().Add(time.Minute); f.Tip != c.Tip.ID.String(); time.Sleep(20 * time.Millisecond) {

@@ -90,3 +90,15 @@ func freeOnAll(t *testing.T, hosts []testbed.Host) int {
 	t.Fatal("no port is free on every host")
 	return 0
 }
+
+// FreeAddress is an address of this machine on which nothing listens, with a port
+// that the kernel hands to nobody by itself ([testbed.Host.FreePort]).
+func FreeAddress(t *testing.T) string {
+	t.Helper()
+	h := Hosts(t, 1)[0]
+	port, err := h.FreePort(Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return system.JoinPort(h, port)
+}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,6 +27,7 @@ const answer = 10 * time.Second
 type Kind struct {
 	Name  string             // the system's
 	Check func(string) error // what is wrong with a ref
+	Env   []string           // of the processes, beside their own: KEY=VALUE
 }
 
 // Daemon is one process that gets and gives contents, with what it keeps.
@@ -47,6 +49,7 @@ func (k Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, la
 	if n.Process, err = NewProcess(ctx, d, k.Name, h, label, int(taken.Port())); err != nil {
 		return nil, err
 	}
+	n.Process.env = k.Env
 	if err := n.run(ctx, append([]string{"--dir=" + n.dir}, args...)...); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
@@ -82,7 +85,9 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	if size < 1 {
 		return nil, fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.kind.Name, title, size)
 	}
-	return n.local.Call(ctx, web.Call{Method: http.MethodPut, URL: n.URL(publishPath), Body: r, Size: size})
+	u := n.URL(publishPath)
+	u.RawQuery = url.Values{"title": {title}}.Encode()
+	return n.local.Call(ctx, web.Call{Method: http.MethodPut, URL: u, Body: r, Size: size})
 }
 
 // Fetch gives the node a task, as JSON.
@@ -95,15 +100,20 @@ func (n *Daemon) Fetched(ctx context.Context, ref system.Ref) (f system.Fetched,
 	return f, n.of(ctx, http.MethodGet, ref, nil, &f)
 }
 
-// ReadBack implements system.Spreader.
+// ReadBack implements system.Spreader: what is on the node's disk.
 func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
+	return n.Read(ctx, filePath, ref, w)
+}
+
+// Read writes what the node answers for path and ref to w.
+func (n *Daemon) Read(ctx context.Context, path string, ref system.Ref, w io.Writer) error {
 	if err := n.check(ref); err != nil {
 		return err
 	}
 	if err := n.Alive(); err != nil {
 		return err
 	}
-	return n.local.Get(ctx, system.HTTPTarget{URL: n.URL(filePath + string(ref))}, w)
+	return n.local.Get(ctx, system.HTTPTarget{URL: n.URL(path + string(ref))}, w)
 }
 
 // Forget implements system.Spreader.

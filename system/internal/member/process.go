@@ -20,6 +20,7 @@ type Process struct {
 	d       system.Deployment
 	host    testbed.Host
 	control string
+	env     []string    // added to its environment
 	local   *web.Client // from the host to itself
 
 	mu   sync.Mutex
@@ -54,7 +55,7 @@ func (p *Process) Run(ctx context.Context, args ...string) error {
 	if err != nil {
 		return err
 	}
-	proc, err := p.host.Start(ctx, testbed.Command{Name: p.label, Role: "system", Args: command, Dir: p.d.Dir, Ready: p.ping})
+	proc, err := p.host.Start(ctx, testbed.Command{Name: p.label, Role: "system", Args: command, Dir: p.d.Dir, Ready: p.ping, Env: p.env})
 	if err != nil {
 		return err
 	}
@@ -91,6 +92,9 @@ func (p *Process) Alive() error {
 		return nil
 	}
 }
+
+// Label is the name of the process in its log and in messages.
+func (p *Process) Label() string { return p.label }
 
 // URL is that of path in the control API.
 func (p *Process) URL(path string) *url.URL {

@@ -22,8 +22,8 @@ const (
 // Node is what the process does. An unknown ref is system.ErrNotFound.
 type Node interface {
 	// Publish reads size bytes of r and no more, and returns what the tool needs
-	// to know of them, as JSON.
-	Publish(ctx context.Context, size int64, r io.Reader) (any, error)
+	// to know of them, as JSON. The title is a name for them, where the system has one.
+	Publish(ctx context.Context, title string, size int64, r io.Reader) (any, error)
 	Fetch(ref string, task json.RawMessage) error
 	Fetched(ref string) (system.Fetched, error)
 	// ReadBack answers with the content as it is on disk.
@@ -32,15 +32,23 @@ type Node interface {
 	Connect(address string) error
 }
 
+// Mortal is a [Node] that can be of no more use while its process lives.
+type Mortal interface{ Health() error }
+
 // Handler serves the control API.
 func Handler(n Node) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+HealthPath, func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET "+HealthPath, Answer(func(http.ResponseWriter, *http.Request) error {
+		if m, ok := n.(Mortal); ok {
+			return m.Health()
+		}
+		return nil
+	}))
 	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request, ref string) error) {
 		mux.HandleFunc(pattern, Answer(func(w http.ResponseWriter, r *http.Request) error { return f(w, r, r.PathValue("ref")) }))
 	}
 	handle("PUT "+publishPath, func(w http.ResponseWriter, r *http.Request, _ string) error {
-		said, err := n.Publish(r.Context(), r.ContentLength, r.Body)
+		said, err := n.Publish(r.Context(), r.URL.Query().Get("title"), r.ContentLength, r.Body)
 		if err != nil {
 			return err
 		}
@@ -78,6 +86,8 @@ func Answer(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 		switch err := f(w, r); {
 		case errors.Is(err, system.ErrNotFound):
 			http.Error(w, err.Error(), http.StatusNotFound)
+		case errors.Is(err, system.ErrBadRef):
+			http.Error(w, err.Error(), http.StatusBadRequest)
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}

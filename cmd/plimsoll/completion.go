@@ -1,0 +1,95 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/presets"
+	"github.com/plimsoll-project/plimsoll/system/all"
+)
+
+// complete tells shells what may follow: `plimsoll completion bash|zsh|fish` writes
+// the scripts, which ask the program itself.
+func complete(root *cobra.Command) {
+	experiments := func(dirToo cobra.ShellCompDirective) cobra.CompletionFunc {
+		return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return presetCompletions(), dirToo
+		}
+	}
+	words := func(w ...cobra.Completion) cobra.CompletionFunc {
+		return cobra.FixedCompletions(w, cobra.ShellCompDirectiveNoFileComp)
+	}
+	directories := func(_ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	systems := func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return systemCompletions(args), cobra.ShellCompDirectiveNoFileComp
+	}
+	arguments := map[string]cobra.CompletionFunc{
+		"run": experiments(cobra.ShellCompDirectiveDefault), "plan": experiments(cobra.ShellCompDirectiveDefault), "doctor": experiments(cobra.ShellCompDirectiveDefault),
+		"presets": experiments(cobra.ShellCompDirectiveNoFileComp),
+		"resume":  directories, "report": directories, "export": directories, "serve": directories, "predict": directories, "compare": directories,
+		"systems": systems, "collect": systems, "install": systems,
+	}
+	flags := map[string]cobra.CompletionFunc{
+		"set": completeSet, "system": systems,
+		"export --format": words("csv", "parquet", "json", "benchfmt", "ops-csv", "jobs-csv", "polls-csv", "calls-csv", "readings-csv", "marks-csv",
+			"ops-parquet", "jobs-parquet", "polls-parquet", "calls-parquet", "readings-parquet", "marks-parquet", "sia-metrics", "study-log", "study-vector"),
+		"compare --format": words("text", "markdown", "json"),
+	}
+	eachCommand(root, func(c *cobra.Command) {
+		if f := arguments[c.Name()]; f != nil && c.ValidArgsFunction == nil {
+			c.ValidArgsFunction = f
+		}
+		for name, f := range flags {
+			of, flag, own := strings.Cut(name, " --")
+			if !own {
+				of, flag = c.Name(), name
+			}
+			if c.Name() == of && c.Flags().Lookup(flag) != nil {
+				_ = c.RegisterFlagCompletionFunc(flag, f) // fails only for a flag that there is not
+			}
+		}
+	})
+}
+
+// eachCommand visits a command and all below it.
+func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, sub := range c.Commands() {
+		eachCommand(sub, visit)
+	}
+}
+
+func presetCompletions() []cobra.Completion {
+	var names []cobra.Completion
+	for _, p := range presets.List() {
+		names = append(names, cobra.CompletionWithDesc(p.Name, p.Summary))
+	}
+	return names
+}
+
+func systemCompletions(without []string) []cobra.Completion {
+	var names []cobra.Completion
+	for _, s := range all.All() {
+		if info := s.Info(); !slices.Contains(without, info.Name) {
+			names = append(names, cobra.CompletionWithDesc(info.Name, info.Summary))
+		}
+	}
+	return names
+}
+
+// completeSet completes the key of --set KEY=VALUE.
+func completeSet(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var keys []cobra.Completion
+	for _, k := range experiment.Keys() {
+		keys = append(keys, k+"=")
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}

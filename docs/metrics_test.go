@@ -1,0 +1,235 @@
+package docs
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+// instruments says what metrics are measured with. Every metric of every scenario
+// has one, else TestMetrics fails: add its key here.
+var instruments = []struct{ name, how, keys string }{
+	{"clock", "the monotonic clock of the process that makes the load, in nanoseconds, around each operation: `retrieve` in a generator of its own, which keeps the time that each operation was meant to begin at; `overhead` and `upload` around the call of the system's client",
+		"ttfb_p50 ttfb_p90 ttfb_p99 duration_p50 duration_p90 duration_p99 first_byte_p50 put_p50 get_p50 stat_p50 accept_p50 accept_p95 throughput ops_rate offered_rate achieved_share file_bandwidth file_rate"},
+	{"outcomes", "how each operation ended, one of a closed set, after every byte was compared (unless the result says `receive: drop`)",
+		"success_rate verified verify_failed ok_rate"},
+	{"journal", "the job of each object, recorded before the work goes on, so that it survives `kill -9`",
+		"objects accepted adopted failed refused unreadable missing attempts_per_object accepted_bytes stored_objects"},
+	{"polls", "questions to the system or its nodes on one absolute schedule; what a poll tells for the first time happened before its end, and after the start of the poll before",
+		"time_last time_median time_p25 time_p75 speed_median speed_p25 speed_p75 disk_median disk_last first_byte start_spread resolution stalls outage recovery recovered sync_time chain_time first_block net_time block_rate byte_rate index_lag polls polls_missed poll_gaps poll_p50 poll_first_quarter poll_last_quarter durable durable_p50 durable_p95 not_durable"},
+	{"the system's word", "what the system says of itself; Plimsoll cannot check it, and says so where two accounts contradict each other",
+		"spent duplicates commits peers_connected peers_useful useful_share peer_share_max timeouts rerequests"},
+	{"storage", "what the storage nodes hold: their own account, or, where Plimsoll started them, also the blocks, entries and inodes of their directories; before and after",
+		"absolute_per_op expansion disk_per_byte entries_per_object inodes_per_object absolute_bytes absolute_bandwidth storage_efficiency absolute_per_file"},
+	{"link", "counters of the emulated links, in IP packets as they are on the wire; and the links' rate and round trip, as measured before the trial",
+		"wire_bytes overhead seeder_share load_line load_line_share line line_share link_line"},
+	{"processes", "the kernel's account of each process (`/proc`, and the final account of those that end), read at the edges of the load and once a second in it, of long trials less often; memory is the resident set",
+		"system_cpu system_cpu_per_gb system_cpu_per_op generator_cpu_per_gb generator_cpu_per_op system_rss_peak generator_rss_peak node_rss_peak disk_written write_amplification harness_cpu emulator_cpu"},
+	{"machine", "the kernel's account of all CPUs (`/proc/stat`), of which the processes of the run are taken off for the CPU used by others",
+		"others_busy box_cpu"},
+	{"replay", "the same program on the same blocks from a local file, without a network, before the trials",
+		"replay replay_cpu"},
+}
+
+// TestMetrics holds the page to the definitions.
+func TestMetrics(t *testing.T) {
+	measured := map[string]string{}
+	var table strings.Builder
+	table.WriteString("| with | how | metrics |\n|---|---|---|\n")
+	for _, i := range instruments {
+		keys := strings.Fields(i.keys)
+		for _, k := range keys {
+			if measured[k] != "" {
+				t.Errorf("metric %s has two instruments: %s and %s", k, measured[k], i.name)
+			}
+			measured[k] = i.name
+		}
+		fmt.Fprintf(&table, "| %s | %s | `%s` |\n", i.name, i.how, strings.Join(keys, "` `"))
+	}
+	used := map[string]bool{}
+	var tables strings.Builder
+	for _, s := range scenario.All() {
+		fmt.Fprintf(&tables, "### `%s`\n\n%s\n\n| key | name | unit | better | measured with | definition |\n|---|---|---|---|---|---|\n", s.Name(), s.Question())
+		for _, m := range s.Metrics() {
+			used[m.Key] = true
+			if measured[m.Key] == "" {
+				t.Errorf("metric %s of %s has no instrument: say in docs/metrics_test.go what it is measured with", m.Key, s.Name())
+			}
+			fmt.Fprintf(&tables, "| `%s` | %s | %s | %s | %s | %s |\n", m.Key, m.Name, m.Unit, better(m.Better), measured[m.Key], cell(m.Help))
+		}
+		tables.WriteString("\n")
+	}
+	for k, i := range measured {
+		if !used[k] {
+			t.Errorf("metric %s, measured with %s, is in no scenario", k, i)
+		}
+	}
+	generate(t, "metrics.md", map[string]string{"instruments": table.String(), "metrics": strings.TrimSuffix(tables.String(), "\n")})
+}
+
+func better(b record.Better) string {
+	if b == record.Neither {
+		return "–"
+	}
+	return string(b)
+}
+
+// cell is a text within a table.
+func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+
+// generate holds the parts <!-- NAME -->…<!-- /NAME --> of a page to what they are
+// made from; with -update it writes them.
+func generate(t *testing.T, page string, parts map[string]string) {
+	t.Helper()
+	old, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(old)
+	for name, part := range parts {
+		between := regexp.MustCompile(`(?s)<!-- ` + name + ` -->\n.*<!-- /` + name + ` -->`)
+		if !between.MatchString(text) {
+			t.Fatalf("%s has no part <!-- %s -->", page, name)
+		}
+		text = between.ReplaceAllLiteralString(text, "<!-- "+name+" -->\n"+part+"<!-- /"+name+" -->")
+	}
+	if text == string(old) {
+		return
+	}
+	if !*update {
+		t.Errorf("%s is not what it is made from; run: go test ./docs -update", page)
+		return
+	}
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestScenariosRecordWhatIsDefined reads the sources of the scenarios: each number
+// that they hand to a trial's metrics is defined, by the scenario that the file
+// belongs to, and so on the page; and nothing is defined that no file yields.
+func TestScenariosRecordWhatIsDefined(t *testing.T) {
+	defined := map[string]map[string]bool{}
+	for _, s := range scenario.All() {
+		defined[s.Name()] = map[string]bool{}
+		for _, m := range s.Metrics() {
+			defined[s.Name()][m.Key] = true
+		}
+	}
+	files, err := filepath.Glob("../scenario/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[string]bool{}
+	n := 0
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		keys, literals := keysIn(t, path)
+		for _, w := range literals {
+			words[w] = true
+		}
+		of := owners(filepath.Base(path))
+		for _, key := range keys {
+			n++
+			known := slices.ContainsFunc(of, func(s string) bool { return hasKey(defined[s], key) })
+			if len(of) > 0 && !known {
+				t.Errorf("%s: %q is no metric of %s", path, key, strings.Join(of, " or "))
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d metrics were found in the sources", n)
+	}
+	for s, keys := range defined {
+		for key := range keys {
+			if before, _, _ := strings.Cut(key, "_"); !words[key] && !words[before+"_"] {
+				t.Errorf("%s defines %s, and no file yields that", s, key)
+			}
+		}
+	}
+}
+
+// hasKey reports whether a key, or the beginning of one ("ttfb_"), is defined.
+func hasKey(defined map[string]bool, key string) bool {
+	return defined[key] || strings.HasSuffix(key, "_") && slices.ContainsFunc(slices.Collect(maps.Keys(defined)), func(d string) bool { return strings.HasPrefix(d, key) })
+}
+
+// owners are the scenarios that a file of package scenario belongs to.
+func owners(file string) []string {
+	if file == "polls.go" {
+		return []string{"upload", "collect"}
+	}
+	for _, s := range scenario.All() {
+		if file == s.Name()+".go" || strings.HasPrefix(file, s.Name()+"_") {
+			return []string{s.Name()}
+		}
+	}
+	return nil
+}
+
+// keysIn are the constant keys that a file puts into metrics: put("key", …),
+// m["key"] = …, map[string]float64{"key": …}; and all its words but the keys of
+// definitions.
+func keysIn(t *testing.T, path string) (keys, words []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(e ast.Expr) {
+		if b, ok := e.(*ast.BinaryExpr); ok {
+			e = b.X // "ttfb_" + …
+		}
+		if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
+			key, _ := strconv.Unquote(l.Value)
+			keys = append(keys, key)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.KeyValueExpr:
+			return !named(n.Key, "Key")
+		case *ast.BasicLit:
+			if word, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+				words = append(words, word)
+			}
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "put" && len(n.Args) > 1 {
+				add(n.Args[0])
+			}
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				if i, ok := l.(*ast.IndexExpr); ok {
+					add(i.Index)
+				}
+			}
+		case *ast.CompositeLit:
+			if m, ok := n.Type.(*ast.MapType); ok && named(m.Key, "string") && named(m.Value, "float64") {
+				for _, e := range n.Elts {
+					add(e.(*ast.KeyValueExpr).Key)
+				}
+			}
+		}
+		return true
+	})
+	return keys, words
+}
+
+func named(e ast.Expr, name string) bool {
+	i, ok := e.(*ast.Ident)
+	return ok && i.Name == name
+}

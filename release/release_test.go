@@ -1,0 +1,116 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// Equal content is packed to equal bytes, in whichever order it is given and
+// whoever packs it when.
+func TestArchiveIsReproducible(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a, b := entry{name: "bin/script", path: script, mode: 0o755}, entry{name: "README", data: []byte("words\n")}
+	var packed [2][]byte
+	for i, files := range [][]entry{{a, b}, {b, a}} {
+		path := filepath.Join(dir, "archive")
+		if err := writeArchive(path, "top", files, time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if packed[i], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(script, time.Now(), time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(packed[0], packed[1]) {
+		t.Error("two archives of the same files differ")
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(packed[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for r := tar.NewReader(zip); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Uname != "" || h.Uid != 0 || !h.ModTime.Equal(time.Unix(1e9, 0)) || (h.Mode == 0o755) != (h.Name == "top/bin/script") {
+			t.Errorf("%+v", h)
+		}
+		names = append(names, h.Name)
+	}
+	if got := strings.Join(names, " "); got != "top/README top/bin/script" {
+		t.Errorf("files %s", got)
+	}
+}
+
+// The bill of this test's own binary names its modules, with their checksums, and
+// what the page is made of; made twice it is the same.
+func TestBill(t *testing.T) {
+	t.Chdir("..")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bills [2][]byte
+	for i := range bills {
+		path := filepath.Join(t.TempDir(), "bill.json")
+		if err := writeBill(path, self, "v1.2.3", time.Unix(1e9, 0).UTC()); err != nil {
+			t.Fatal(err)
+		}
+		if bills[i], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(bills[0], bills[1]) {
+		t.Error("two bills of one binary differ")
+	}
+	var bom cdx.BOM
+	if err := json.Unmarshal(bills[0], &bom); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]cdx.Component{}
+	for _, c := range *bom.Components {
+		found[c.Name] = c
+	}
+	for _, name := range []string{"std", "github.com/CycloneDX/cyclonedx-go", "vega", "vega-lite"} {
+		if c := found[name]; c.Version == "" || !strings.HasPrefix(c.PackageURL, "pkg:") {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if p := found["github.com/CycloneDX/cyclonedx-go"].Properties; p == nil || !strings.HasPrefix((*p)[0].Value, "h1:") {
+		t.Errorf("no checksum: %+v", p)
+	}
+	for _, name := range []string{"esbuild", "typescript", "playwright-core"} {
+		if _, ok := found[name]; ok {
+			t.Errorf("%s is for building only", name)
+		}
+	}
+}
+
+// A module without a licence stops a release.
+func TestEveryModuleHasALicence(t *testing.T) {
+	if _, err := licences([]module{{"example.org/x", "v1.0.0", t.TempDir()}}, "../web"); err == nil || !strings.Contains(err.Error(), "example.org/x v1.0.0 has no licence") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,61 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const kneeFile = `
+scenario: retrieve
+title: Knee
+question: How many at once?
+systems: [nginx, static]
+baseline: nginx
+link: {rate: 1Gbit, delay: 20ms}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 2, 4, 8, 16, 32, 64], range: 1MiB, requests: 640}
+repetitions: 6
+limits: {deadline: 60s}
+`
+
+// A system that gets slower beyond 16 at once beside one that the link limits: the
+// one has a knee where it was put, with its curve in the figure; the other has none,
+// and the link is named.
+func TestKneeOfARun(t *testing.T) {
+	falls := func(n float64) float64 { return 12e6 * n / (1 + 0.03*(n-1) + 4e-3*n*(n-1)) } // most at 15.6
+	r := built(t, synthetic{file: kneeFile, blocks: 6, own: func(system string, n float64) float64 {
+		if system == "static" {
+			return falls(n)
+		}
+		return 4e9
+	}})
+	keepPage(t, r, "knee")
+	knee, none := r.found("knee"), r.found("no-knee")
+	if knee == nil || len(knee.Evidence) != 1 || !strings.HasPrefix(knee.Evidence[0], "static: N* = 1") || !strings.Contains(knee.Evidence[0], "MB/s at 64; median time of an operation") {
+		t.Errorf("found %+v", knee)
+	}
+	if none == nil || len(none.Evidence) != 1 || !strings.HasPrefix(none.Evidence[0], "nginx: none up to 64") || !strings.Contains(none.Evidence[0], "the link is the limit") {
+		t.Errorf("found %+v", none)
+	}
+	for _, k := range r.knees {
+		if at := k.Fit.Peak.Mid; k.Seen && (at < 13.5 || at > 18) {
+			t.Errorf("the knee is at %g, it was put at 15.6", at)
+		}
+	}
+	raw, err := json.Marshal(r.Hero)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(raw), "static: most at N*") || strings.Contains(string(raw), "nginx: most at N*") || !strings.Contains(string(raw), "law of scalability") {
+		t.Error("the figure lacks the knee")
+	}
+	// A system that grows has none, and no curve is drawn.
+	grows := built(t, synthetic{file: kneeFile, blocks: 6, own: func(_ string, n float64) float64 { return 1.5e6 * n }})
+	if f := grows.found("knee"); f != nil {
+		t.Errorf("found %+v", f)
+	}
+	if raw, err := json.Marshal(grows.Hero); err != nil || strings.Contains(string(raw), "N*") {
+		t.Error("a curve without a knee is drawn")
+	}
+}

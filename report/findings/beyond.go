@@ -1,0 +1,41 @@
+package findings
+
+import "fmt"
+
+// BeyondSlack is how far a trial may be beyond a load line, in addition to the
+// tolerance of its link, before the line or the trial is wrong: a round trip and a
+// rate are measured before the trial and not during it, and a token bucket lets a
+// first burst through.
+const BeyondSlack = 0.02
+
+// Lined is one measure of a cell beside its load line.
+type Lined struct {
+	Where     string    // the cell, in words
+	Measure   string    // what is held against the line: "throughput"
+	Shares    []float64 // load line over time, or rate over load line, of each valid trial
+	Tolerance float64   // of the link: it was verified to that share
+}
+
+// Beyond finds trials that did what their links cannot. One is enough: nothing can be
+// faster than physics by chance.
+func Beyond(all []Lined) []Finding {
+	f := Finding{Rule: "beyond-line", Tone: Bad, Title: "Faster than the links can be",
+		Text: "These trials were beyond their load line by more than the link's tolerance. The link was not what was measured before the trial, bytes went another way or were never sent, or the measurement is wrong. Do not believe these trials.",
+		Try:  "Run these cells again. If they are as fast again, see whether the system compresses, remembers what it has read, or reaches its peer without the emulated link."}
+	for _, l := range all {
+		n, most := 0, 0.0
+		for _, share := range l.Shares {
+			if share > 1+l.Tolerance+BeyondSlack {
+				n++
+				most = max(most, share)
+			}
+		}
+		if n > 0 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %d of %d trials, at up to %.0f %% of the line", l.Where, l.Measure, n, len(l.Shares), 100*most))
+		}
+	}
+	if f.Evidence == nil {
+		return nil
+	}
+	return []Finding{f}
+}

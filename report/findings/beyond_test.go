@@ -1,0 +1,18 @@
+package findings
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestBeyond(t *testing.T) {
+	cell := Lined{Where: "nginx, concurrency 1", Measure: "duration", Tolerance: 0.05, Shares: []float64{0.99, 1.02, 1.2, 1.069}}
+	got := Beyond([]Lined{{Where: "static", Shares: []float64{0.3, 1.019}}, cell})
+	if len(got) != 1 || len(got[0].Evidence) != 1 || !strings.Contains(got[0].Evidence[0], "nginx, concurrency 1: duration of 1 of 4 trials, at up to 120 % of the line") {
+		t.Fatalf("%+v", got)
+	}
+	cell.Shares[2] = 1.06
+	if got := Beyond([]Lined{cell}); got != nil {
+		t.Errorf("all within tolerance and slack: %+v", got)
+	}
+}

@@ -1,0 +1,103 @@
+package findings
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// curve is one of 1 to 64 users at once with 5 % noise.
+func curve(rng *rand.Rand, truth func(n float64) float64) Curve {
+	c := Curve{System: "a", Latency: map[float64]float64{}, Limited: map[float64]Limit{},
+		Show: func(x float64) string { return fmt.Sprintf("%.0f B/s", x) }, Time: func(s float64) string { return fmt.Sprintf("%.3g s", s) }}
+	for n := 1.0; n <= 64; n *= 2 {
+		c.Latency[n] = n / truth(n)
+		for b := range 6 {
+			c.Trials = append(c.Trials, stats.Load{N: n, X: truth(n) * math.Exp(0.05*rng.NormFloat64()), Block: b})
+		}
+	}
+	return c
+}
+
+func falls(n float64) float64 { return 1000 * n / (1 + 0.02*(n-1) + 4e-3*n*(n-1)) } // N* = 15.7
+
+func kneesOf(curves ...Curve) map[string]Finding {
+	said := map[string]Finding{}
+	for _, f := range SayKnees(Knees(curves, 0.95, 1)) {
+		said[f.Rule] = f
+	}
+	return said
+}
+
+func TestKneeIsSaidWithItsFigures(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	f, ok := kneesOf(curve(rng, falls))["knee"]
+	if !ok || f.Try == "" || len(f.Evidence) != 1 {
+		t.Fatalf("%+v", f)
+	}
+	for _, want := range []string{"a: N* = 1", " at 64", "σ = ", "κ = ", "(n = 42, 7 levels)", "median time of an operation"} {
+		if !strings.Contains(f.Evidence[0], want) {
+			t.Errorf("%q lacks %q", f.Evidence[0], want)
+		}
+	}
+}
+
+// Where the link is full there is no knee of the system.
+func TestKneeOfALinkIsNone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	c := curve(rng, func(n float64) float64 { return 1000 * min(n, 10) })
+	c.Limited[16], c.Limited[32], c.Limited[64] = Link, Link, Link
+	said := kneesOf(c)
+	if e := strings.Join(said["no-knee"].Evidence, ""); len(said) != 1 || !strings.Contains(e, "none up to 64") || !strings.Contains(e, "at 16, 32 and 64 the link is the limit") {
+		t.Errorf("said %v", said)
+	}
+	c.Limited[8] = Generator
+	if e := strings.Join(kneesOf(c)["no-knee"].Evidence, ""); !strings.Contains(e, "too few levels are left") || !strings.Contains(e, "at 8 the generator is the limit") {
+		t.Errorf("said %q", e)
+	}
+}
+
+func TestKneeSaysNothingOfFewLevels(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	c := curve(rng, falls)
+	var few []stats.Load
+	for _, l := range c.Trials {
+		if l.N == 1 || l.N == 8 || l.N == 64 {
+			few = append(few, l)
+		}
+	}
+	c.Trials = few
+	if said := kneesOf(c); len(said) != 0 {
+		t.Errorf("said %v", said)
+	}
+}
+
+// Curves that grow, level off or stay where they are: at most one run in a hundred
+// says that they fall.
+func TestKneeOfNothing(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	const runs = 200
+	wrong := 0
+	for range runs {
+		var curves []Curve
+		for range 1 + rng.IntN(2) {
+			corner, sigma := 1+60*rng.Float64(), 0.3*rng.Float64()
+			curves = append(curves, curve(rng, []func(float64) float64{
+				func(n float64) float64 { return n },
+				func(n float64) float64 { return min(n, corner) },
+				func(n float64) float64 { return n / (1 + sigma*(n-1)) },
+				func(float64) float64 { return 1 },
+			}[rng.IntN(4)]))
+		}
+		if _, ok := kneesOf(curves...)["knee"]; ok {
+			wrong++
+		}
+	}
+	if wrong*100 > runs {
+		t.Errorf("a knee was said in %d of %d runs without one", wrong, runs)
+	}
+}

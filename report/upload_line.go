@@ -1,0 +1,138 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// spread is what of the bytes on the link the file's own are at most, n/k of the
+// code that the client applies; 1 where none is known, for every byte crosses once.
+func (l *LoadTest) spread() float64 {
+	if !l.coding.known() {
+		return 1
+	}
+	return float64(l.coding.servers) / float64(l.coding.needed)
+}
+
+// fileLine is the most file bytes a second that the link carries. Padding is not
+// in it, for small objects may be stored together.
+func (l *LoadTest) fileLine() Num { return l.link["bandwidth_line"] / Num(l.spread()) }
+
+// absoluteLine is likewise that of the servers' bytes. Redundancy that servers make
+// among themselves does not cross the client's link, so it takes a code that is
+// known to be the client's.
+func (l *LoadTest) absoluteLine() Num {
+	if !l.coding.known() {
+		return unknown
+	}
+	return l.link["bandwidth_line"]
+}
+
+// storeLine is the least time in which an object of the median size can be at its
+// full redundancy.
+func (l *LoadTest) storeLine() Num {
+	var sizes []float64
+	for _, s := range l.shelf.accepted {
+		sizes = append(sizes, float64(s.size))
+	}
+	if len(sizes) == 0 {
+		return unknown
+	}
+	line := 0.0
+	if rate := float64(l.link["bandwidth_line"]); rate > 0 {
+		line = middle(sizes) * l.spread() / rate
+	}
+	if wait := float64(l.link["wait_line"]); wait > 0 {
+		line += wait
+	}
+	if line <= 0 {
+		return unknown
+	}
+	return Num(line)
+}
+
+// limits adds the load lines of a figure over time; it reports whether there are any.
+func (r *Report) limits(f *overTime, of func(*LoadTest) Num) bool {
+	drawn, any := map[*LoadTest]bool{}, false
+	for _, c := range slices.Clone(f.curves) {
+		y := float64(of(c.load))
+		if drawn[c.load] || math.IsNaN(y) || len(c.points) == 0 {
+			continue
+		}
+		drawn[c.load], any = true, true
+		var line []stretch
+		for _, at := range []float64{c.points[0].from, c.points[len(c.points)-1].to} {
+			line = append(line, stretch{at, at, y, y, y, 0})
+		}
+		name, colour := c.name+", load line", c.colour
+		if f.each {
+			name, colour = "load line", "var(--ink)"
+		}
+		f.curves = append(f.curves, curve{load: c.load, name: name, colour: colour, points: line, dashed: true})
+	}
+	return any
+}
+
+// loadLineWords is the paragraph on the load lines of a load test.
+func (r *Report) loadLineWords() string {
+	var parts []string
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		line := l.fileLine()
+		if !line.Known() {
+			continue
+		}
+		words := l.name() + ": " + show(float64(line), "B/s")
+		if v := l.FileRate.Value; v.Known() {
+			words += ", reached were " + percent(float64(v/line)) + " of it over the whole test"
+		}
+		parts = append(parts, words)
+	}
+	var s string
+	if parts != nil {
+		s = "The load line of the file bandwidth is what the link between the client and the system carries, as measured before the test, divided by the redundancy that the client makes where its code is known (" + some(parts) + "). "
+	}
+	if at := r.efficiencyLines(); at != "" {
+		s += "That of the efficiency is what padding to whole sectors and the wanted redundancy leave at most: " + at + ". "
+	}
+	if s != "" && parts == nil {
+		s += "The bandwidth has none. " + r.whyNoLine()
+	}
+	return strings.TrimSpace(s)
+}
+
+// efficiencyLines are where the load lines of the efficiency lie.
+func (r *Report) efficiencyLines() string {
+	lo, hi := unknown, unknown
+	for i := range r.Loads {
+		if e := r.Loads[i].Efficiency; e != nil && e.Line.Known() {
+			lo, hi = least(lo, float64(e.Line)), highest(hi, float64(e.Line))
+		}
+	}
+	switch {
+	case !lo.Known():
+		return ""
+	case hi <= lo*1.02:
+		return shareWords(float64(lo))
+	}
+	return shareWords(float64(lo)) + " to " + shareWords(float64(hi))
+}
+
+// lineEntry is a load line with the share that was reached of it.
+func lineEntry(line, share Num, unit string) Entry {
+	e := number(line, unit)
+	if line.Known() && share.Known() {
+		e.Note = percent(float64(share)) + " of it"
+	}
+	return e
+}
+
+// watchedLineWords is the paragraph of polls alone.
+func (r *Report) watchedLineWords() string {
+	s := "Nothing is moved here, so that no time and no rate has a line: calls of the API are answered on the machine of the system."
+	if at := r.efficiencyLines(); at != "" {
+		s += " The efficiency has one, what padding to whole sectors and the wanted redundancy leave at most: " + at + "."
+	}
+	return s
+}

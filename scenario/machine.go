@@ -1,0 +1,21 @@
+package scenario
+
+import "github.com/plimsoll-project/plimsoll/record"
+
+// What the machine as a whole did while a trial lasted, by which a report tells what
+// the trial was limited by.
+
+func boxCPU() record.Metric {
+	return record.Metric{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
+		Help: "share of the machine's CPU time that was used by anything on it: near 1 it is the machine that was measured"}
+}
+
+func busiestCPU() record.Metric {
+	return record.Metric{Key: "busiest_cpu", Name: "CPU of the busiest process", Unit: "1", Better: record.Neither,
+		Help: "CPUs that the one of the system's processes kept busy that used most, with the children that it waited for, over the trial: 1 is what a single thread can use"}
+}
+
+func ioPressure() record.Metric {
+	return record.Metric{Key: "io_pressure", Name: "waiting for storage", Unit: "ratio", Better: record.Lower,
+		Help: "share of the trial's time in which at least one task on the machine, whoever it belonged to, waited for storage: the \"some\" of /proc/pressure/io, which also counts while others compute; not told by kernels without pressure stall information"}
+}
