@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/presets"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
@@ -32,11 +33,18 @@ func catalog() experiment.Catalog {
 }
 
 func TestExperimentFormat(t *testing.T) {
-	const page = "experiment-format.md"
 	got, err := experiment.Reference(catalog())
 	if err != nil {
 		t.Fatal(err)
 	}
+	generated(t, "experiment-format.md", got)
+}
+
+func TestFindings(t *testing.T) { generated(t, "findings.md", findings.Markdown()) }
+
+// generated compares a page with what it is made from.
+func generated(t *testing.T, page string, got []byte) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(page, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -47,7 +55,7 @@ func TestExperimentFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the format and the systems are now; run: go test ./docs -update", page)
+		t.Errorf("%s is not what the source says now; run: go test ./docs -update", page)
 	}
 }
 

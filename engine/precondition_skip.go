@@ -5,29 +5,29 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // checkSkip refuses names in `skip:` that no precondition has: who misspells one
 // would learn of it by a refusal that seems to come in spite of it.
 func checkSkip(_ context.Context, cfg Config) []Problem {
-	known := skippable()
+	known := Skippable()
 	var all []Problem
 	for _, name := range cfg.Plan.Experiment.Skip {
 		if !slices.Contains(known, name) {
 			all = append(all, Problem{
 				Name: "skip", What: fmt.Sprintf("skip: there is no precondition %q", name),
-				Hint: experiment.Suggest(name, known), Blocking: true,
+				Hint: suggest.OrAll(name, known), Blocking: true,
 			})
 		}
 	}
 	return all
 }
 
-// skippable are the names that `skip:` takes: of whole checks, and of single
+// Skippable are the names that `skip:` takes: of whole checks, and of single
 // problems of the machine.
-func skippable() []string {
+func Skippable() []string {
 	var names []string
 	for _, p := range preconditions() {
 		if p.name == "skip" {

@@ -153,7 +153,7 @@ func TestPreconditionsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range skippable() {
+	for _, name := range Skippable() {
 		if !strings.Contains(string(doc), "`"+name+"`") {
 			t.Errorf("docs/scripting.md does not name %s", name)
 		}

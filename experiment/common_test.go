@@ -1,6 +1,10 @@
 package experiment
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
+)
 
 // testCatalog stands for the systems that a binary knows.
 func testCatalog() Catalog {
@@ -56,4 +60,17 @@ func mustPlan(t *testing.T, src string, set ...string) *Plan {
 		t.Fatalf("plan: %v", err)
 	}
 	return p
+}
+
+// testKnown are some metrics of one scenario, and preconditions.
+func testKnown() Known {
+	return Known{
+		Metrics: func(scenario string) []gate.Metric {
+			if scenario != "retrieve" {
+				return nil
+			}
+			return []gate.Metric{{Key: "throughput", Unit: "B/s"}, {Key: "ttfb_p50", Unit: "s"}, {Key: "ttfb_p95", Unit: "s"}, {Key: "success_rate", Unit: "ratio"}, {Key: "commits", Unit: "1", Neither: true}}
+		},
+		Preconditions: []string{"busy", "disk-space", "machine"},
+	}
 }

@@ -6,12 +6,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // decoder fills an Experiment from nodes, following the struct tags. It never
 // stops at an error.
 type decoder struct {
 	cat     Catalog
+	known   Known
 	errs    Errors
 	at      map[string]*node // the value given for a path; list elements have [i]
 	bad     map[string]bool  // paths whose value could not be read
@@ -137,7 +140,7 @@ func expandShort(n *node, tab table) *node {
 }
 
 func unknownKeyHint(key, path string, tab table) string {
-	if c := nearest(key, tab.keys()); c != "" {
+	if c := suggest.Nearest(key, tab.keys()); c != "" {
 		return "did you mean `" + c + "`?"
 	}
 	for _, p := range Keys() {
@@ -152,7 +155,7 @@ func unknownKeyHint(key, path string, tab table) string {
 			return "`" + key + "` belongs under `" + section + "`"
 		}
 	}
-	return didYouMean(key, tab.keys())
+	return suggest.DidYouMean(key, tab.keys())
 }
 
 func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
@@ -312,7 +315,7 @@ func (f *field) parse(text string, v reflect.Value) error {
 			}
 		}
 		hint := ""
-		if c := nearest(text, f.enum); c != "" {
+		if c := suggest.Nearest(text, f.enum); c != "" {
 			hint = "did you mean `" + c + "`?"
 		}
 		return badUnit(hint, "%q is not one of %s", text, strings.Join(f.enum, ", "))

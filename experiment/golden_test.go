@@ -53,7 +53,7 @@ func TestBad(t *testing.T) {
 	for _, path := range files(t, "testdata/bad/*.yaml") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			src := read(t, path)
-			_, err := Parse(filepath.Base(path), src, nil, testCatalog())
+			_, err := ParseKnowing(filepath.Base(path), src, nil, testCatalog(), testKnown())
 			errs, ok := err.(Errors)
 			if !ok {
 				t.Fatalf("error is %T, want Errors: %v", err, err)
@@ -68,7 +68,7 @@ func TestBad(t *testing.T) {
 				t.Error("the message shows a secret")
 			}
 			golden(t, strings.TrimSuffix(path, ".yaml")+".txt", []byte(err.Error()+"\n"))
-			if _, again := Parse(filepath.Base(path), src, nil, testCatalog()); again.Error() != err.Error() {
+			if _, again := ParseKnowing(filepath.Base(path), src, nil, testCatalog(), testKnown()); again.Error() != err.Error() {
 				t.Errorf("not deterministic:\n%v\nthen:\n%v", err, again)
 			}
 		})

@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // Level reads text as a level of the factor at path, such as 300kB of
@@ -21,7 +23,7 @@ func (e *Experiment) Level(path, text string) (Factor, error) {
 		}
 		return factorOf(a, v), nil
 	}
-	if hint := didYouMean(path, known); hint != "" {
+	if hint := suggest.DidYouMean(path, known); hint != "" {
 		return Factor{}, fmt.Errorf("`%s` is no factor of this experiment; %s", path, hint)
 	}
 	return Factor{}, fmt.Errorf("`%s` is no factor of this experiment", path)

@@ -7,14 +7,29 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // Parse reads an experiment file. name is for messages; set are "key=value"
 // arguments that change the file before it is checked. The error, if any, is
 // of type [Errors]: every mistake, in the order of the file.
 func Parse(name string, src []byte, set []string, cat Catalog) (*Experiment, error) {
+	return ParseKnowing(name, src, set, cat, Known{})
+}
+
+// Known is what a file may name that is decided outside of its format. What is
+// nil is not known, and not checked.
+type Known struct {
+	Metrics       func(scenario string) []gate.Metric // that a gate may speak of
+	Preconditions []string                            // that can be skipped
+}
+
+// ParseKnowing is Parse, and refuses names that are none of those known.
+func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Known) (*Experiment, error) {
 	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // a byte order mark
-	d := &decoder{cat: cat, at: map[string]*node{}, bad: map[string]bool{}}
+	d := &decoder{cat: cat, known: known, at: map[string]*node{}, bad: map[string]bool{}}
 	file := &source{name: name, lines: sourceLines(src)}
 	root, errs := parseYAML(file, src)
 	d.errs = append(d.errs, errs...)
@@ -57,10 +72,13 @@ func (d *decoder) check(e *Experiment) {
 	d.link(e)
 	d.repetitions(e)
 	d.scenario(e)
+	d.skip(e)
 	conditions, ok := d.where(e)
+	var cells []Cell
 	if len(d.errs) == 0 && ok {
-		d.cellsPossible(e, conditions)
+		cells = d.cellsPossible(e, conditions)
 	}
+	d.gates(e, cells)
 }
 
 // loadSection gives a load test without a section of its own all defaults: each
@@ -98,7 +116,7 @@ func (d *decoder) baseline(e *Experiment) {
 	case e.Baseline == "none" || slices.Contains(names, e.Baseline):
 	default:
 		if d.ok("systems", "baseline") {
-			d.fail("baseline", n, didYouMean(e.Baseline, append(names, "none")), "the baseline `%s` is not one of the systems", e.Baseline)
+			d.fail("baseline", n, suggest.DidYouMean(e.Baseline, append(names, "none")), "the baseline `%s` is not one of the systems", e.Baseline)
 		}
 	}
 	for i := range e.Systems {
@@ -284,8 +302,9 @@ func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
 	return conditions, ok
 }
 
-// cellsPossible reports each level that makes a cell impossible, once.
-func (d *decoder) cellsPossible(e *Experiment, conditions []condition) {
+// cellsPossible are the cells; it reports each level that makes one impossible,
+// once, and is nil then.
+func (d *decoder) cellsPossible(e *Experiment, conditions []condition) []Cell {
 	cells, bad := e.expand(conditions)
 	if bad == nil && e.Scenario == "overhead" && !slices.ContainsFunc(cells, func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
 		d.fail("overhead.longest", d.first("overhead.longest", "overhead"), "raise `overhead.longest`, or make the objects smaller",
@@ -312,4 +331,8 @@ func (d *decoder) cellsPossible(e *Experiment, conditions []condition) {
 		at := d.first(fmt.Sprintf("%s[%d]", b.path, b.index), b.path, "scenario")
 		d.fail(b.path, at, b.hint, "%s", msg)
 	}
+	if len(d.errs) > 0 {
+		return nil
+	}
+	return cells
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // applySets edits the file's nodes with the --set arguments, in order, before
@@ -179,7 +181,7 @@ func pick(list, key *node) (int, *Error) {
 	if i, err := strconv.Atoi(key.text); err == nil && i >= 1 && i <= len(list.items) {
 		return i - 1, nil
 	}
-	return 0, key.errorf(didYouMean(key.text, names), "the list has no entry `%s`", key.text)
+	return 0, key.errorf(suggest.DidYouMean(key.text, names), "the list has no entry `%s`", key.text)
 }
 
 // chooseSystems keeps the systems that value names, in the order of value. A

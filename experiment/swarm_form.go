@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // The texts of join, stay and faults:
@@ -94,7 +96,7 @@ func ParseJoin(s string) (Join, error) {
 		j.Rate = float64(r)
 	default:
 		hint := "write `together`, `waves of 4 every 5s` or `poisson 0.5/s`"
-		if c := nearest(kind, kinds); c != "" {
+		if c := suggest.Nearest(kind, kinds); c != "" {
 			hint = "did you mean `" + c + "`?"
 		}
 		return Join{}, badUnit(hint, "%q is not %s", s, joinForm().kind.noun)
@@ -126,7 +128,7 @@ func ParseStay(s string) (Stay, error) {
 	var d Duration
 	if err := d.parse(text); err != nil {
 		hint := err.(*unitError).hint
-		if c := nearest(text, []string{"forever", "leave"}); c != "" {
+		if c := suggest.Nearest(text, []string{"forever", "leave"}); c != "" {
 			hint = "did you mean `" + c + "`?"
 		} else if hint == "" {
 			hint = "write `forever`, `leave`, or a time such as `30s`"
@@ -233,7 +235,7 @@ func (fw *faultWords) fault(s string) (Fault, error) {
 		err = f.parseRate(w, fw)
 	default:
 		hint := "write `crash`, `cut` or `rate` first, " + fw.example
-		if c := nearest(kind, []string{"crash", "cut", "rate", "none"}); c != "" {
+		if c := suggest.Nearest(kind, []string{"crash", "cut", "rate", "none"}); c != "" {
 			hint = "did you mean `" + c + "`?"
 		}
 		return f, badUnit(hint, "%q is not a kind of fault", kind)
@@ -341,7 +343,7 @@ func (f *Fault) parseWho(w *words, fw *faultWords) error {
 	}
 	if !slices.Contains(fw.groups, group) {
 		hint := example
-		if c := nearest(group, fw.groups); c != "" {
+		if c := suggest.Nearest(group, fw.groups); c != "" {
 			hint = "did you mean `" + c + "`?"
 		}
 		if group == "" || group == "at" {

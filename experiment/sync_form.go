@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // The texts of speeds, trouble and the faults of a sync:
@@ -107,7 +109,7 @@ func ParseSpeeds(s string) (Speeds, error) {
 		}
 	default:
 		hint := "write `link`, `lognormal 8Mbit x3`, `uniform 1Mbit..50Mbit`, `loguniform 1Mbit..50Mbit` or `list 1Mbit 5Mbit`"
-		if c := nearest(v.Kind, []string{"link", SpeedsLognormal, SpeedsUniform, SpeedsLoguniform, SpeedsList}); c != "" {
+		if c := suggest.Nearest(v.Kind, []string{"link", SpeedsLognormal, SpeedsUniform, SpeedsLoguniform, SpeedsList}); c != "" {
 			hint = "did you mean `" + c + "`?"
 		} else if _, err := ParseBitRate(v.Kind); err == nil {
 			hint = "one rate for all peers is `list " + v.Kind + "`"
@@ -240,7 +242,7 @@ func parseTrouble(s string) (Trouble, error) {
 		return t, badUnit(example, "%q does not say what is wrong with them", s)
 	default:
 		hint := example
-		if c := nearest(manner, []string{MannerSilent, MannerStranger}); c != "" {
+		if c := suggest.Nearest(manner, []string{MannerSilent, MannerStranger}); c != "" {
 			hint = "did you mean `" + c + "`?"
 		} else if _, err := ParseBitRate(manner); err == nil {
 			hint = "write `" + first + " at " + manner + "`"

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // varyPath is where options of the systems become factors.
@@ -311,7 +313,7 @@ func (v *variedReader) unknown(spec *SystemSpec, key *node, path string) {
 	for _, o := range spec.Options {
 		names = append(names, o.Name)
 	}
-	hint := didYouMean(key.text, names)
+	hint := suggest.DidYouMean(key.text, names)
 	switch {
 	case len(names) == 0:
 		hint = "it has none"

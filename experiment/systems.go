@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -39,7 +41,7 @@ func (d *decoder) systems(e *Experiment) {
 		names[use.Name] = at
 		spec := d.cat.find(use.Use)
 		if spec == nil {
-			d.fail(path+".use", d.first(path+".use", path), didYouMean(use.Use, d.cat.names()), "unknown system `%s`", use.Use)
+			d.fail(path+".use", d.first(path+".use", path), suggest.DidYouMean(use.Use, d.cat.names()), "unknown system `%s`", use.Use)
 			continue
 		}
 		d.system(e, use, spec, path)
@@ -95,7 +97,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		for _, e := range n.entries {
 			opt := spec.option(e.key.text)
 			if opt == nil {
-				hint := didYouMean(e.key.text, names)
+				hint := suggest.DidYouMean(e.key.text, names)
 				if len(names) == 0 {
 					hint = "it has none"
 				}
@@ -256,7 +258,7 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		p := path + ".override." + en.key.text
 		f := tab.field(en.key.text)
 		if f == nil || !f.axis {
-			d.fail(p, en.key, didYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
+			d.fail(p, en.key, suggest.DidYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
 			continue
 		}
 		if section.Field(f.index).Len() > 1 {

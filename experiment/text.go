@@ -72,6 +72,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for _, c := range e.Where {
 		t.wrap("where", c)
 	}
+	for _, rule := range e.Gates {
+		t.wrap("gate", rule)
+	}
 	if n := len(p.Skipped); n > 0 {
 		names := make([]string, n)
 		for i, s := range p.Skipped {

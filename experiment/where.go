@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // A condition of `where:` is a small expression over the factors of a cell:
@@ -239,7 +241,7 @@ func (p *whereParser) operand() operand {
 		}
 		// A dot with a letter before it is a path: values have digits there.
 		if i := strings.IndexByte(t.text, '.'); i > 0 && !strings.Contains("0123456789", t.text[i-1:i]) {
-			p.fail(t, didYouMean(t.text, p.order), "unknown factor `%s`", t.text)
+			p.fail(t, suggest.DidYouMean(t.text, p.order), "unknown factor `%s`", t.text)
 		}
 	}
 	return operand{token: t}
@@ -322,7 +324,7 @@ func (p *whereParser) compare(a operand, op whereToken, b operand) condition {
 			}
 		}
 		if hint == "" {
-			hint = didYouMean(a.token.text, p.order)
+			hint = suggest.DidYouMean(a.token.text, p.order)
 		}
 		p.fail(a.token, hint, "neither side of %s is a factor", op.text)
 	}
@@ -378,7 +380,7 @@ func (p *whereParser) side(o, typed operand) func(env func(string) level) level 
 	}
 	w := typed.path
 	if w.words != nil && !slices.Contains(w.words, o.token.text) {
-		p.fail(o.token, didYouMean(o.token.text, w.words), "`%s` has no value %q", typed.token.text, o.token.text)
+		p.fail(o.token, suggest.DidYouMean(o.token.text, w.words), "`%s` has no value %q", typed.token.text, o.token.text)
 	}
 	v := reflect.New(w.field.typ).Elem()
 	f := w.field

@@ -30,7 +30,11 @@ func Build(run *record.Reader) (*Report, error) {
 	if in.err != nil {
 		return nil, in.err
 	}
-	return r, r.lens.draw(r, in)
+	if err := r.lens.draw(r, in); err != nil {
+		return r, err
+	}
+	r.add(r.predictionFigure(in))
+	return r, in.err
 }
 
 // gather reads what a report is computed from.
@@ -85,7 +89,7 @@ func loadPlan(raw []byte, sum string) (*experiment.Plan, error) {
 func viewOf(p *experiment.Plan) planView {
 	e := p.Experiment
 	v := planView{Hash: p.Hash, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description,
-		Seed: e.Seed, Blocks: p.Blocks}
+		Seed: e.Seed, Blocks: p.Blocks, Gates: e.Gates}
 	if e.Repetitions.Until != nil {
 		v.Until = e.Repetitions.Min
 	}
@@ -169,8 +173,15 @@ func each[T any](values experiment.Axis[T], say func(T) string) string {
 // compute is everything but the pictures.
 func compute(in *input) *Report {
 	r := summarised(in)
+	r.conclude(in)
+	return r
+}
+
+// conclude is what follows from the cells.
+func (r *Report) conclude(in *input) {
 	r.compare()
 	r.checkLinks(in)
+	r.Gates = r.ownGates()
 	if r.lens.work != nil {
 		r.lens.work(r, in)
 	}
@@ -179,7 +190,6 @@ func compute(in *input) *Report {
 	r.remark(in)
 	r.LoadLine = r.explainLoadLine()
 	r.judge()
-	return r
 }
 
 // summarised is a report with what its trials say of each cell, and nothing that
@@ -187,7 +197,7 @@ func compute(in *input) *Report {
 func summarised(in *input) *Report {
 	p := in.plan
 	r := &Report{Format: Format, Scenario: p.Scenario, Title: p.Title, Question: p.Question, Description: p.Description,
-		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, imported: p.Imported, dir: in.name, lens: lensOf(p.Scenario),
+		Baseline: p.Baseline, Systems: p.Systems, Metrics: in.metrics, Plan: in.raw, link: p.Link, imported: p.Imported, dir: in.name, held: p.Gates, lens: lensOf(p.Scenario),
 		Findings: []Finding{}, Notes: []string{}, Overall: []Overall{}, Cells: []Cell{}, Invalid: []InvalidTrial{}, Skipped: append([]SkippedCell{}, p.Skipped...), Links: []Link{}, Environment: []Pair{}}
 	r.headline = r.lens.headline(p)
 	if s := scenario.ByName(p.Scenario); s != nil && r.Question == "" {

@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // rule looks for one thing worth knowing. It says nothing when it has no evidence.
 type rule func(*Report) []Finding
 
-// find runs every rule, what spoils a result first.
+// find runs every rule, what spoils a result first; the catalogue of findings has
+// what each looks for.
 func (r *Report) find() {
 	all := []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy}
 	if r.lens.failures != nil {
@@ -22,7 +24,12 @@ func (r *Report) find() {
 	}
 	all = append(all, r.lens.rules...)
 	for _, look := range append(all, leftOut, drift, dropped) {
-		r.Findings = append(r.Findings, look(r)...)
+		for _, f := range look(r) {
+			if f.Try == "" { // what there is to try for every case of it
+				f.Try = findings.Try(f.Rule)
+			}
+			r.Findings = append(r.Findings, f)
+		}
 	}
 }
 
@@ -73,7 +80,7 @@ func overloaded(r *Report) []Finding {
 		return nil
 	}
 	f := Finding{Rule: "overloaded", Tone: Bad, Title: "The offered load was not kept up with",
-		Text: "Requests came faster than answers in these cells, so they queued, and every time grew with the length of the trial: medians there are no property of the system. Offer less."}
+		Text: "Requests came faster than answers in these cells, so they queued, and every time grew with the length of the trial: medians there are no property of the system."}
 	for _, c := range cells {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of the offered load ended within the trial", r.shape.named(c), percent(float64(c.Metrics["achieved_share"].Median))))
 	}
@@ -93,7 +100,7 @@ func shortTrials(r *Report) []Finding {
 		return nil
 	}
 	f := Finding{Rule: "short-trials", Tone: Neutral, Title: "Trials are short",
-		Text: "Fewer than ten requests of each connection ended within a trial. What its end cuts off counts with the bytes that had come, so these throughputs move in steps of a request: they are a little low, and their intervals narrower than the truth. Longer trials mend it (retrieve.duration)."}
+		Text: "Fewer than ten requests of each connection ended within a trial. What its end cuts off counts with the bytes that had come, so these throughputs move in steps of a request: they are a little low, and their intervals narrower than the truth."}
 	for _, c := range r.cells() {
 		cut := c.Outcomes[record.InFlight.String()]
 		if cut == 0 {
@@ -115,7 +122,7 @@ func leftOut(r *Report) []Finding {
 		return nil
 	}
 	f := Finding{Rule: "skipped", Tone: Neutral, Title: "Cells were left out",
-		Text: plural(int64(len(r.Skipped)), "cell was", "cells were") + " left out on purpose, whole or in part, because one operation takes too long there. That is neither invalid nor failed; what is said of a system is said without them (overhead.longest allows more)."}
+		Text: plural(int64(len(r.Skipped)), "cell was", "cells were") + " left out on purpose, whole or in part, because one operation takes too long there. That is neither invalid nor failed; what is said of a system is said without them."}
 	for _, s := range r.Skipped {
 		part := ""
 		if s.Trials > 0 {
@@ -150,7 +157,7 @@ func wrongBytes(r *Report) []Finding {
 // notExecuted names why trials could not run at all.
 func notExecuted(r *Report) []Finding {
 	f := Finding{Rule: "not-executed", Tone: Bad, Title: "Trials could not be executed",
-		Text: "These trials yielded nothing; the logs of the run directory have the processes' own words."}
+		Text: "These trials yielded nothing."}
 	type kind struct{ system, why string }
 	counts := map[kind]int64{}
 	var order []kind
@@ -175,27 +182,26 @@ func notExecuted(r *Report) []Finding {
 
 // generatorBound: a result about the generator is not one about the server.
 func generatorBound(r *Report) []Finding {
-	f := r.invalidBecause("generator-bound", "The load generator was the limit",
-		"in these cells the generator itself was too busy or too late; their invalid trials say how fast the generator is, not the server, and are left out. "+r.lens.relieve,
-		record.ReasonGeneratorSaturated, record.ReasonGeneratorLate)
-	return f
+	return r.invalidBecause(Finding{Rule: "generator-bound", Tone: Warn, Title: "The load generator was the limit",
+		Text: "in these cells the generator itself was too busy or too late; their invalid trials say how fast the generator is, not the server, and are left out.",
+		Try:  r.lens.relieve}, record.ReasonGeneratorSaturated, record.ReasonGeneratorLate)
 }
 
 func linksOff(r *Report) []Finding {
-	return r.invalidBecause("link-off", "A link was not what was asked for",
-		"the link measured before these trials, or the emulator during them, was off by more than the tolerance; the trials are left out.",
+	return r.invalidBecause(Finding{Rule: "link-off", Tone: Warn, Title: "A link was not what was asked for",
+		Text: "the link measured before these trials, or the emulator during them, was off by more than the tolerance; the trials are left out."},
 		record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied)
 }
 
 func boxBusy(r *Report) []Finding {
-	return r.invalidBecause("box-busy", "Something else was using the machine",
-		"other processes took CPU time during these trials; they are left out. Run again on a quiet machine before believing small differences.",
+	return r.invalidBecause(Finding{Rule: "box-busy", Tone: Warn, Title: "Something else was using the machine",
+		Text: "other processes took CPU time during these trials; they are left out. Small differences between the others are not to be believed yet."},
 		record.ReasonBoxBusy)
 }
 
-// invalidBecause lists the cells with trials that are invalid for given reasons.
-func (r *Report) invalidBecause(id, title, text string, reasons ...string) []Finding {
-	f := Finding{Rule: id, Tone: Warn, Title: title}
+// invalidBecause lists the cells with trials that are invalid for given reasons,
+// and begins the finding's text with their number.
+func (r *Report) invalidBecause(f Finding, reasons ...string) []Finding {
 	total := 0
 	for _, c := range r.cells() {
 		n := 0
@@ -212,7 +218,7 @@ func (r *Report) invalidBecause(id, title, text string, reasons ...string) []Fin
 	if total == 0 {
 		return nil
 	}
-	f.Text = plural(int64(total), "trial", "trials") + ": " + text
+	f.Text = plural(int64(total), "trial", "trials") + ": " + f.Text
 	return []Finding{f}
 }
 
@@ -236,7 +242,7 @@ func deadlinesPose(r *Report) []Finding {
 	if f.Evidence == nil {
 		return nil
 	}
-	f.Text = "The experiment's own deadline ended operations that were still receiving. Under a burst that shares the link fairly all operations end late together; that is the link's arithmetic, not the server's failure. Give them more time (limits.deadline) or ask for less at once."
+	f.Text = "The experiment's own deadline ended operations that were still receiving. Under a burst that shares the link fairly all operations end late together; that is the link's arithmetic, not the server's failure."
 	return []Finding{f}
 }
 
@@ -324,72 +330,64 @@ func (c *Cell) lostShare() float64 {
 	return 0
 }
 
-// driftLimit is how far the blocks of a run may differ before drift is named.
-const driftLimit = 1.10
-
-// drift compares blocks: each trial is divided by its cell's median, and the
-// median of these over a block is what that block was like for a system. Equal
-// drift hits all alike and cancels in the ratios; unequal drift does not.
+// drift compares blocks: what hits all systems alike cancels in the ratios to the
+// baseline, unequal drift does not.
 func drift(r *Report) []Finding {
 	key := r.lens.steady
 	if key == "" {
 		return nil
 	}
-	m, _ := r.metric(key)
-	levels := map[string]map[int][]float64{}
+	bases := map[string]*Cell{}
 	for _, c := range r.cells() {
-		s, ok := c.Metrics[key]
-		if !ok || s.N < 3 || s.Median <= 0 {
-			continue
-		}
-		if levels[c.System] == nil {
-			levels[c.System] = map[int][]float64{}
-		}
-		for i, x := range s.values {
-			b := s.blocks[i]
-			levels[c.System][b] = append(levels[c.System][b], x/float64(s.Median))
+		if c.Baseline {
+			bases[c.Group] = c
 		}
 	}
-	spread := func(of, by map[int][]float64) (lo, hi float64, at string) {
-		lo, hi = math.Inf(1), math.Inf(-1)
-		var blo, bhi int
-		for b, xs := range of {
-			v := middle(xs)
-			if by != nil {
-				if len(by[b]) == 0 {
-					continue
-				}
-				v /= middle(by[b])
-			}
-			if v < lo || v == lo && b < blo {
-				lo, blo = v, b
-			}
-			if v > hi || v == hi && b < bhi {
-				hi, bhi = v, b
-			}
-		}
-		return lo, hi, fmt.Sprintf("%s at %s, %s at %s of its median", record.BlockName(blo), percent(lo), record.BlockName(bhi), percent(hi))
-	}
-	f := Finding{Rule: "drift", Tone: Warn, Title: "Blocks differ, and not alike for all systems"}
+	m, _ := r.metric(key)
+	d := findings.Drift{Metric: capital(m.Name), Seed: r.Run.Seed}
 	for _, s := range r.Systems {
-		of := levels[s.Name]
-		if len(of) < 3 || s.Baseline {
+		if s.Baseline {
 			continue
 		}
-		var by map[int][]float64
-		against := ""
-		if r.Baseline != "" && len(levels[r.Baseline]) >= 3 {
-			by, against = levels[r.Baseline], " relative to "+r.Baseline
+		of := findings.Drifting{System: s.Name}
+		for _, c := range r.cells() {
+			if c.System != s.Name {
+				continue
+			}
+			var base *Summary
+			if b := bases[c.Group]; b != nil {
+				m := b.Metrics[key]
+				base, of.Against = &m, r.Baseline
+			}
+			of.Cells = append(of.Cells, c.Metrics[key].byBlock(base))
 		}
-		if lo, hi, at := spread(of, by); hi > lo*driftLimit && !math.IsInf(lo, 0) {
-			f.Evidence = append(f.Evidence, s.Name+against+": "+at)
+		d.Systems = append(d.Systems, of)
+	}
+	return d.Find()
+}
+
+// byBlock are the values by their block, divided by another's of the same; NaN:
+// none.
+func (s Summary) byBlock(by *Summary) []float64 {
+	var row []float64
+	for i, x := range s.values {
+		b := s.blocks[i]
+		if by != nil {
+			j := slices.Index(by.blocks, b)
+			if j < 0 {
+				continue
+			}
+			x /= by.values[j]
 		}
+		if b < 0 || !(x > 0) || math.IsInf(x, 0) {
+			continue
+		}
+		for len(row) <= b {
+			row = append(row, math.NaN())
+		}
+		row[b] = x
 	}
-	if f.Evidence == nil {
-		return nil
-	}
-	f.Text = capital(m.Name) + " changed between blocks by more than " + percent(driftLimit-1) + ", differently for different systems: something changed during the run (heat, caches, growth, another load). Ratios are taken within blocks, which removes only what hits all alike."
-	return []Finding{f}
+	return row
 }
 
 // dropped: what was not compared cannot have been seen to be wrong.

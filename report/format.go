@@ -156,7 +156,7 @@ const fewestForPlusMinus = 5
 // interval is told instead, in the unit in which the median is shown: "(0.1–70)".
 func plusMinus(s Summary, unit string) string {
 	m := float64(s.Median)
-	if s.N < fewestForPlusMinus || m == 0 {
+	if s.N < fewestForPlusMinus || m == 0 || math.IsNaN(m) || math.IsInf(m, 0) {
 		return "" // no interval worth the sign, which a note says, or none that is a share of the median
 	}
 	if !s.Lo.Known() || !s.Hi.Known() {

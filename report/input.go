@@ -41,4 +41,5 @@ type planView struct {
 	Until                                        int           // not 0: repetitions may end after this many blocks
 	Link                                         string        // in words, when it does not vary
 	Imported                                     *experiment.Imported
+	Gates                                        []string
 }

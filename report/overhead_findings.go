@@ -8,14 +8,14 @@ import (
 // modelFails says where one line does not describe an operation.
 func modelFails(r *Report) []Finding {
 	bad := Finding{Rule: "model", Tone: Warn, Title: "The cost model does not hold",
-		Text: fmt.Sprintf("What is left of these times after A + R·RTT + B·size is more than what repeated trials differ by, and in some cell %s or more. The figure of residuals shows where it fails.", percent(nearMisfit))}
+		Text: fmt.Sprintf("What is left of these times after A + R·RTT + B·size is more than what repeated trials differ by, and in some cell %s or more.", percent(nearMisfit))}
 	near := Finding{Rule: "model-near", Tone: Neutral, Title: "The cost model is not exact",
 		Text: fmt.Sprintf("What is left of these times after A + R·RTT + B·size is more than what repeated trials differ by, but in every cell less than %s: A, R and B are good to that.", percent(nearMisfit))}
 	grows := Finding{Rule: "segments", Tone: Neutral, Title: "Round trips grow with the size",
 		Text: "One number of round trips does not fit all sizes: each further segment, window or block of a large object waits for an answer of its own."}
 	none := Finding{Rule: "no-fit", Tone: Neutral, Title: "Not everything could be fitted", Text: "There is too little to tell what these operations cost."}
 	untested := Finding{Rule: "model-untested", Tone: Neutral, Title: "Whether the cost model holds is not known",
-		Text: "There are too few trials of a cell, or too few cells, to tell a model that misses from trials that differ. Repeat more, or add sizes and round trips."}
+		Text: "There are too few trials of a cell, or too few cells, to tell a model that misses from trials that differ."}
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		name := f.System + ", " + r.nameOf(f)

@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-//go:embed page/page.html page/index.html page/page.css page/bundle.js
+//go:embed page/*.html page/page.css page/bundle.js
 var pageFiles embed.FS
 
 // pageData is what the page's template sees.
@@ -26,6 +26,7 @@ type pageData struct {
 	Cells, Validity      Table
 	LinkTable, Resources Table
 	Sections             []Section
+	Gates                gatesData
 	ValidityWords        string
 	PlanText, PlanLeft   string
 	Data                 template.JS
@@ -96,7 +97,7 @@ func (r *Report) pageTemplate() (*template.Template, error) {
 		},
 		"colour": func(s string) template.CSS { return template.CSS(s) },
 		"mark":   func(s string) template.HTML { return template.HTML(legendMarks[s]) },
-	}).ParseFS(pageFiles, "page/page.html", "page/index.html")
+	}).ParseFS(pageFiles, "page/*.html")
 }
 
 // legendMarks draws a legend entry's mark in a box of 20 × 12.
@@ -136,7 +137,7 @@ func (r *Report) pageData(live bool) (pageData, error) {
 		return d, err
 	}
 	d.Data = template.JS(data)
-	d.Facts = r.facts()
+	d.Facts, d.Gates = r.facts(), gatesOf(r.Gates)
 	d.Cells, d.Validity, d.LinkTable, d.Resources = r.cellTable(), r.validityTable(), r.linkTable(), r.resourceTable()
 	if r.lens.sections != nil {
 		d.Sections = r.lens.sections(r)

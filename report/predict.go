@@ -21,18 +21,21 @@ type Prediction struct {
 	Confidence float64       `json:"confidence"`
 	Answers    []Predicted   `json:"answers,omitempty"`
 	Checks     []Calibration `json:"checks,omitempty"` // instead of answers
+	Try        string        `json:"try,omitempty"`    // the command that would run what is refused
 }
 
 // Predicted is what one model says.
 type Predicted struct {
 	System  string   `json:"system"`
-	What    string   `json:"what"`           // what the model is of: "put, connections keep"
-	Time    Estimate `json:"time"`           // seconds; the interval is for the median of a trial
-	Single  Estimate `json:"single"`         // the interval is for one operation
-	Line    Num      `json:"line"`           // seconds that the link alone needs for the bytes
-	Cells   int      `json:"cells"`          // of the run, predicted from the others
-	Inside  int      `json:"inside"`         // of them, that lie in their intervals
-	Note    string   `json:"note,omitempty"` // what the reader must know
+	What    string   `json:"what"`            // what the model is of: "put, connections keep", "throughput"
+	Model   string   `json:"model,omitempty"` // which model it is
+	Unit    string   `json:"unit"`            // of all numbers
+	Trial   Estimate `json:"trial"`           // the interval is for the median of a trial
+	Single  Estimate `json:"single"`          // the interval is for one operation
+	Line    Num      `json:"line"`            // what the link alone would give
+	Cells   int      `json:"cells"`           // of the run, predicted from the others
+	Inside  int      `json:"inside"`          // of them, that lie in their intervals
+	Note    string   `json:"note,omitempty"`  // what the reader must know
 	Refused string   `json:"refused,omitempty"`
 }
 
@@ -40,6 +43,8 @@ type Predicted struct {
 type Calibration struct {
 	System   string    `json:"system"`
 	What     string    `json:"what"`
+	Model    string    `json:"model,omitempty"`
+	Unit     string    `json:"unit"`
 	Cells    int       `json:"cells"`    // predicted
 	Inside   int       `json:"inside"`   // of them, medians that lie in their intervals
 	Trials   int       `json:"trials"`   // of these cells
@@ -55,9 +60,9 @@ type HeldOut struct {
 	Cell     string   `json:"cell"`
 	Where    string   `json:"where"`
 	Trials   int      `json:"trials"`
-	Measured Num      `json:"measured"` // median over its trials
-	Time     Estimate `json:"time"`     // predicted, with the interval of that median
-	Within   int      `json:"within"`   // trials that lie in the interval of a trial
+	Measured Num      `json:"measured"`  // median over its trials
+	Time     Estimate `json:"predicted"` // with the interval of that median
+	Within   int      `json:"within"`    // trials that lie in the interval of a trial
 	Refused  string   `json:"refused,omitempty"`
 }
 
@@ -69,10 +74,21 @@ func (h HeldOut) off() float64 { return float64(h.Measured/h.Time.Value) - 1 }
 
 // predictor is a scenario's way to predict.
 type predictor interface {
-	// predict answers for every system. An error: what is asked makes no sense,
-	// for no system.
-	predict(r *Report, in *input, e *experiment.Experiment, asked []Factor) ([]Predicted, error)
-	check(r *Report) []Calibration
+	// whole completes what is asked by what goes without saying. An error: it makes
+	// no sense, for no system.
+	whole(r *Report, e *experiment.Experiment, asked []Factor) ([]Factor, error)
+	// models are those of the run, in the order of the answers.
+	models(r *Report, in *input, e *experiment.Experiment) []predictive
+}
+
+// predictive is a model that can be asked.
+type predictive interface {
+	// what the model is of.
+	what() string
+	// answer asks it; false: it is of something else than what was asked for.
+	answer(asked []Factor) (Predicted, bool)
+	// check leaves each of its cells out in turn and predicts it from the others.
+	check() []Calibration
 }
 
 // rttWord is a word for twice link.delay.
@@ -80,39 +96,102 @@ const rttWord = "rtt"
 
 const delayPath, sizePath = "link.delay", "data.size"
 
-// Predict computes the models of a run and asks them for the cell that set
-// describes, each a level as key=value: what is not set is what it was in the
-// run. An error: the scenario has no models, or what is asked makes no sense; an
-// answer that its model must not give is refused in that answer.
-func Predict(run *record.Reader, set []string) (*Prediction, error) {
+// Predict computes the models of a run and asks them for each of the cells that
+// sets describe, a cell being levels as key=value: what is not set is what it was
+// in the run. An error: the scenario has no models, or what is asked makes no
+// sense; an answer that its model must not give is refused in that answer.
+func Predict(run *record.Reader, sets ...[]string) ([]*Prediction, error) {
 	r, in, e, err := modelled(run)
 	if err != nil {
 		return nil, err
 	}
-	p := r.prediction()
-	for _, s := range set {
-		f, err := levelAsked(e, s)
-		if err != nil {
+	if len(sets) == 0 {
+		sets = [][]string{nil}
+	}
+	var all []*Prediction
+	models := r.lens.predict.models(r, in, e)
+	for _, set := range sets {
+		p := r.prediction()
+		for _, s := range set {
+			f, err := levelAsked(e, s)
+			if err != nil {
+				return nil, err
+			}
+			if asking(p.Asked, f.Path) != nil {
+				return nil, fmt.Errorf("%s is set twice", f.Path)
+			}
+			p.Asked = append(p.Asked, f)
+		}
+		if p.Asked, err = r.lens.predict.whole(r, e, p.Asked); err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(p.Asked, func(have Factor) bool { return have.Path == f.Path }) {
-			return nil, fmt.Errorf("%s is set twice", f.Path)
+		p.Answers = []Predicted{}
+		for _, m := range models {
+			if a, ok := m.answer(p.Asked); ok {
+				p.Answers = append(p.Answers, a)
+			}
 		}
-		p.Asked = append(p.Asked, f)
+		if len(p.Answers) == 0 {
+			return nil, errors.New(nothingAsked(models))
+		}
+		if slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Refused != "" }) {
+			p.Try = "plimsoll run EXPERIMENT"
+			for _, f := range p.Asked {
+				p.Try += " --set " + f.Path + "=" + f.Value
+			}
+		}
+		all = append(all, p)
 	}
-	p.Answers, err = r.lens.predict.predict(r, in, e, p.Asked)
-	return p, errors.Join(err, in.err)
+	return all, in.err
+}
+
+// nothingAsked says that no model is of what was asked for.
+func nothingAsked(models []predictive) string {
+	var names []string
+	for _, m := range models {
+		if w := m.what(); !slices.Contains(names, w) {
+			names = append(names, w)
+		}
+	}
+	if names == nil {
+		return "this run has no model to predict from: no valid trials"
+	}
+	return "no operation of this run is what was asked for; it has " + list(names)
+}
+
+// Combinations are all cells that levels describe of which each may be several,
+// as in rtt=40ms,80ms: one set of levels for each cell.
+func Combinations(set []string) [][]string {
+	all := [][]string{nil}
+	for _, s := range set {
+		key, values, _ := strings.Cut(s, "=")
+		var more [][]string
+		for _, have := range all {
+			for _, v := range strings.Split(values, ",") {
+				level := s
+				if strings.Contains(values, ",") {
+					level = key + "=" + strings.TrimSpace(v)
+				}
+				more = append(more, append(slices.Clone(have), level))
+			}
+		}
+		all = more
+	}
+	return all
 }
 
 // CheckPredictions leaves each cell of a run out in turn and predicts it from
 // the others.
 func CheckPredictions(run *record.Reader) (*Prediction, error) {
-	r, in, _, err := modelled(run)
+	r, in, e, err := modelled(run)
 	if err != nil {
 		return nil, err
 	}
 	p := r.prediction()
-	p.Checks = r.lens.predict.check(r)
+	p.Checks = []Calibration{}
+	for _, m := range r.lens.predict.models(r, in, e) {
+		p.Checks = append(p.Checks, m.check()...)
+	}
 	return p, in.err
 }
 

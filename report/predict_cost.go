@@ -16,42 +16,66 @@ import (
 // costPredictor predicts from the fits of the scenario overhead.
 type costPredictor struct{}
 
-func (costPredictor) predict(r *Report, in *input, e *experiment.Experiment, asked []Factor) ([]Predicted, error) {
-	for _, path := range []string{sizePath, delayPath} {
-		if levels := e.Levels(path); len(levels) > 1 && asking(asked, path) == nil {
-			return nil, fmt.Errorf("%s varies in this run (%s): say with --set which to predict for", path, levelWords(levels))
-		}
-	}
-	answers := []Predicted{}
-	for i := range r.Fits {
-		f := &r.Fits[i]
-		if !f.isAsked(asked) {
-			continue
-		}
-		a := Predicted{System: f.System, What: f.task().String(), Time: noEstimate, Single: noEstimate, Line: unknown}
-		if a.Refused = f.unfit(); a.Refused == "" {
-			a.Refused = f.unlike(e, asked)
-		}
-		if a.Refused == "" {
-			r.answer(&a, f, in, e, asked)
-		}
-		answers = append(answers, a)
-	}
-	if len(answers) == 0 {
-		return nil, fmt.Errorf("no operation of this run is what was asked for; it has %s", list(r.fitted()))
-	}
-	return answers, nil
+func (costPredictor) whole(_ *Report, e *experiment.Experiment, asked []Factor) ([]Factor, error) {
+	return asked, mustSay(e, asked, sizePath, delayPath)
 }
 
-// fitted are the operations of the run.
-func (r *Report) fitted() []string {
-	var names []string
-	for i := range r.Fits {
-		if n := r.Fits[i].task().String(); !slices.Contains(names, n) {
-			names = append(names, n)
+// mustSay is an error where one of these factors varies in the run and is not
+// asked for.
+func mustSay(e *experiment.Experiment, asked []Factor, paths ...string) error {
+	for _, path := range paths {
+		if levels := e.Levels(path); len(levels) > 1 && asking(asked, path) == nil {
+			return fmt.Errorf("%s varies in this run (%s): say with --set which to predict for", path, levelWords(levels))
 		}
 	}
-	return names
+	return nil
+}
+
+func (costPredictor) models(r *Report, in *input, e *experiment.Experiment) []predictive {
+	var all []predictive
+	for i := range r.Fits {
+		all = append(all, &costPredictive{r: r, f: &r.Fits[i], in: in, e: e})
+	}
+	return all
+}
+
+// costPredictive is the fit of one operation of one system.
+type costPredictive struct {
+	r       *Report
+	f       *Fit
+	in      *input
+	e       *experiment.Experiment
+	checked *Calibration
+}
+
+func (m *costPredictive) what() string { return m.f.task().String() }
+
+func (m *costPredictive) answer(asked []Factor) (Predicted, bool) {
+	f := m.f
+	if !f.isAsked(asked) {
+		return Predicted{}, false
+	}
+	a := Predicted{System: f.System, What: f.task().String(), Model: costModelName, Unit: "s", Trial: noEstimate, Single: noEstimate, Line: unknown}
+	if a.Refused = f.unfit(); a.Refused == "" {
+		a.Refused = f.unlike(m.e, asked)
+	}
+	if a.Refused == "" {
+		m.ask(&a, asked)
+	}
+	return a, true
+}
+
+const costModelName = "A + R·RTT + B·size"
+
+func (m *costPredictive) check() []Calibration { return []Calibration{m.calibration()} }
+
+// calibration is computed once.
+func (m *costPredictive) calibration() Calibration {
+	if m.checked == nil {
+		c := m.r.calibration(m.f)
+		m.checked = &c
+	}
+	return *m.checked
 }
 
 func asking(asked []Factor, path string) *Factor {
@@ -125,8 +149,9 @@ func (f *Fit) unlike(e *experiment.Experiment, asked []Factor) string {
 	return ""
 }
 
-// answer asks a fit.
-func (r *Report) answer(a *Predicted, f *Fit, in *input, e *experiment.Experiment, asked []Factor) {
+// ask asks a fit.
+func (m *costPredictive) ask(a *Predicted, asked []Factor) {
+	r, f, e := m.r, m.f, m.e
 	size, rtt := r.askedSize(e, asked), r.askedRTT(f, e, asked)
 	if f.Inline != nil && !f.Inline.whole() && Num(size) < f.From {
 		a.Refused = f.Inline.words(f.Operation) + fmt.Sprintf("; the fit is of %s and more", sizeWords(float64(f.From)))
@@ -137,13 +162,13 @@ func (r *Report) answer(a *Predicted, f *Fit, in *input, e *experiment.Experimen
 		a.Refused = i.Warn
 		return
 	}
-	c := r.calibration(f)
+	c := m.calibration()
 	if a.Cells, a.Inside = c.Cells, c.Inside; c.unbelievable() {
 		a.Refused = fmt.Sprintf("of the %d cells of the run, each predicted from the others, only %d lie in their intervals: the model cannot predict", c.Cells, c.Inside)
 		return
 	}
-	a.Time = estimateOf(i)
-	if one := f.model.PredictSingle(rtt, size, f.singles(in), Confidence); one.Bounded() {
+	a.Trial = estimateOf(i)
+	if one := f.model.PredictSingle(rtt, size, f.singles(m.in), Confidence); one.Bounded() {
 		a.Single = estimateOf(one)
 	}
 	if f.LineShare.Value.Known() && f.B.Value > 0 {
@@ -247,16 +272,8 @@ func (f *Fit) singles(in *input) []stats.CostSingle {
 	return all
 }
 
-func (costPredictor) check(r *Report) []Calibration {
-	all := []Calibration{}
-	for i := range r.Fits {
-		all = append(all, r.calibration(&r.Fits[i]))
-	}
-	return all
-}
-
 func (r *Report) calibration(f *Fit) Calibration {
-	c := Calibration{System: f.System, What: f.task().String(), Distance: unknown, Held: []HeldOut{}, Refused: f.unfit()}
+	c := Calibration{System: f.System, What: f.task().String(), Model: costModelName, Unit: "s", Distance: unknown, Held: []HeldOut{}, Refused: f.unfit()}
 	if f.model != nil {
 		r.holdOut(&c, f)
 	}
@@ -282,26 +299,40 @@ func (r *Report) holdOut(c *Calibration, f *Fit) {
 	for i, p := range f.residual {
 		cells[f.points[i].Cell] = p.trial.Info
 	}
-	var distances []float64
 	for _, h := range held {
 		cell := cells[h.Cell]
-		x := HeldOut{Cell: cell.ID, Where: r.placeOf(cell), Trials: h.Trials, Measured: Num(h.Time), Time: estimateOf(h.Median), Within: h.Inside}
-		if !h.Median.Bounded() {
-			x.Time, x.Refused = noEstimate, h.Median.Warn
-			c.Unasked++
-			c.Held = append(c.Held, x)
-			continue
-		}
-		c.Cells++
-		c.Trials += x.Trials
-		c.Within += x.Within
-		if x.inside() {
-			c.Inside++
-		}
-		distances = append(distances, math.Abs(x.off()))
-		c.Held = append(c.Held, x)
+		c.hold(HeldOut{Cell: cell.ID, Where: r.placeOf(cell), Trials: h.Trials, Measured: Num(h.Time), Within: h.Inside}, h.Median)
 	}
-	if len(distances) > 0 {
-		c.Distance = Num(middle(distances))
+	c.distance()
+}
+
+// hold adds a cell with what was predicted for the median over its trials.
+func (c *Calibration) hold(x HeldOut, predicted stats.Interval) {
+	x.Time = estimateOf(predicted)
+	if !predicted.Bounded() {
+		x.Time, x.Refused = noEstimate, predicted.Warn
+		c.Unasked++
+		c.Held = append(c.Held, x)
+		return
+	}
+	c.Cells++
+	c.Trials += x.Trials
+	c.Within += x.Within
+	if x.inside() {
+		c.Inside++
+	}
+	c.Held = append(c.Held, x)
+}
+
+// distance is the median over the cells that were predicted.
+func (c *Calibration) distance() {
+	var all []float64
+	for _, h := range c.Held {
+		if h.Refused == "" {
+			all = append(all, math.Abs(h.off()))
+		}
+	}
+	if len(all) > 0 {
+		c.Distance = Num(middle(all))
 	}
 }

@@ -9,43 +9,112 @@ import (
 	"strings"
 )
 
-// WriteText writes the prediction for a terminal of the given width (100 when 0).
-func (p *Prediction) WriteText(w io.Writer, width int) error {
+// WritePredictions writes answers to several questions as one table for a
+// terminal of the given width (100 when 0).
+func WritePredictions(w io.Writer, all []*Prediction, width int) error {
 	if width <= 0 {
 		width = 100
 	}
 	var b strings.Builder
-	if p.Checks != nil {
-		p.checked(&b, width)
-	} else {
-		p.answered(&b, width)
+	answered(&b, all, width)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteText writes the prediction for a terminal of the given width (100 when 0).
+func (p *Prediction) WriteText(w io.Writer, width int) error {
+	if p.Checks == nil {
+		return WritePredictions(w, []*Prediction{p}, width)
 	}
+	if width <= 0 {
+		width = 100
+	}
+	var b strings.Builder
+	p.checked(&b, width)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // WriteJSON writes the prediction; docs/predict.md describes its fields.
-func (p *Prediction) WriteJSON(w io.Writer) error {
+func (p *Prediction) WriteJSON(w io.Writer) error { return writeIndented(w, p) }
+
+// WritePredictionsJSON writes several as an array, one as an object.
+func WritePredictionsJSON(w io.Writer, all []*Prediction) error {
+	if len(all) == 1 {
+		return all[0].WriteJSON(w)
+	}
+	return writeIndented(w, all)
+}
+
+func writeIndented(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(p)
+	return e.Encode(v)
 }
 
-func (p *Prediction) answered(b *strings.Builder, width int) {
-	wrap(b, fmt.Sprintf("%s, from the models of %s; nothing was executed. An interval has %s of what would be measured: of medians of trials, of single operations. Held out: the cells that lie in their intervals when each is predicted from the others.",
-		capital(p.askedWords()), p.Run, percent(p.Confidence)), width, "")
+func answered(b *strings.Builder, all []*Prediction, width int) {
+	same, differs := common(all)
+	first := all[0]
+	says := "Held out: the cells that lie in their intervals when each is predicted from the others."
+	if !slices.ContainsFunc(all, func(p *Prediction) bool {
+		return slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Single.Lo.Known() })
+	}) {
+		says = fmt.Sprintf("%s of the medians of new trials lie in the interval, if the model is right. ", percent(first.Confidence)) + says
+	} else {
+		says = fmt.Sprintf("An interval has %s of what would be measured: of medians of trials, of single operations. ", percent(first.Confidence)) + says
+	}
+	wrap(b, fmt.Sprintf("%s, from the models of %s; nothing was executed. %s", capital(same), first.Run, says), width, "")
 	b.WriteByte('\n')
-	t := textTable{head: []string{"system", "what", "time", "median of a trial", "one operation", "link alone", "held out"}, right: []bool{false, false, true, true, true, true, false}}
-	for _, a := range p.Answers {
-		if a.Refused != "" {
-			t.below = append(t.below, "no prediction for "+a.System+", "+a.What+": "+a.Refused)
-			continue
+	t := textTable{head: []string{"system", "what", "predicted", "median of a trial"}, right: []bool{false, false, true, true}}
+	for i := len(differs) - 1; i >= 0; i-- {
+		t.head, t.right = slices.Insert(t.head, 0, differs[i].Label), slices.Insert(t.right, 0, true)
+	}
+	single, line := false, false
+	for _, p := range all {
+		for _, a := range p.Answers {
+			single, line = single || a.Single.Lo.Known(), line || a.Line.Known()
 		}
-		t.rows = append(t.rows, []string{clip(a.System, 16), a.What, show(float64(a.Time.Value), "s"), between(a.Time), between(a.Single), number(a.Line, "s").Text, fmt.Sprintf("%d of %d", a.Inside, a.Cells)})
-		if a.Note != "" {
-			t.below = append(t.below, a.System+", "+a.What+": "+a.Note)
+	}
+	if single {
+		t.head, t.right = append(t.head, "one operation"), append(t.right, true)
+	}
+	if line {
+		t.head, t.right = append(t.head, "link alone"), append(t.right, true)
+	}
+	t.head, t.right = append(t.head, "held out"), append(t.right, false)
+	var said []remark
+	for _, p := range all {
+		var at []string
+		for _, d := range differs {
+			at = append(at, asking(p.Asked, d.Path).Text())
 		}
+		where := strings.Join(at, ", ")
+		for _, a := range p.Answers {
+			if a.Refused != "" {
+				said = append(said, remark{"no prediction for " + a.System + ", " + a.What, where, a.Refused})
+				continue
+			}
+			row := append(slices.Clone(at), clip(a.System, 16), a.What, show(float64(a.Trial.Value), a.Unit), between(a.Trial, a.Unit))
+			if single {
+				row = append(row, between(a.Single, a.Unit))
+			}
+			if line {
+				row = append(row, number(a.Line, a.Unit).Text)
+			}
+			t.rows = append(t.rows, append(row, fmt.Sprintf("%d of %d", a.Inside, a.Cells)))
+			if a.Note != "" {
+				said = append(said, remark{a.System + ", " + a.What, where, a.Note})
+			}
+		}
+	}
+	t.below = told(said)
+	try := slices.IndexFunc(all, (*Prediction).Refused)
+	if try < 0 {
+		try = slices.IndexFunc(all, func(p *Prediction) bool { return p.Try != "" })
+	}
+	if try >= 0 && all[try].Try != "" {
+		t.below = append(t.below, "to measure it: "+all[try].Try)
 	}
 	if t.rows == nil {
 		t.head = []string{}
@@ -53,24 +122,64 @@ func (p *Prediction) answered(b *strings.Builder, width int) {
 	t.write(b, width)
 }
 
-func (p *Prediction) askedWords() string {
+// remark is what is said of a model at a place.
+type remark struct{ of, where, text string }
+
+// told says what is the same of several places once.
+func told(said []remark) []string {
+	var lines []string
+	done := map[remark]bool{}
+	for _, r := range said {
+		key := remark{of: r.of, text: r.text}
+		if done[key] {
+			continue
+		}
+		done[key] = true
+		var places []string
+		for _, s := range said {
+			if s.of == r.of && s.text == r.text && s.where != "" {
+				places = append(places, s.where)
+			}
+		}
+		at := ""
+		if places != nil {
+			at = " (" + strings.Join(places, "; ") + ")"
+		}
+		lines = append(lines, r.of+at+": "+r.text)
+	}
+	return lines
+}
+
+// common is what all questions have in common, in words, and the factors in which
+// they differ.
+func common(all []*Prediction) (same string, differs []Factor) {
 	var words []string
-	for _, f := range p.Asked {
+	for _, f := range all[0].Asked {
+		if slices.ContainsFunc(all, func(p *Prediction) bool {
+			g := asking(p.Asked, f.Path)
+			return g == nil || g.Value != f.Value
+		}) {
+			differs = append(differs, f)
+			continue
+		}
 		words = append(words, f.Label+" "+f.Text())
 	}
-	if words == nil {
-		return "as in the run"
+	switch {
+	case words == nil && differs == nil:
+		return "as in the run", nil
+	case words == nil:
+		return "predictions", differs
 	}
-	return list(words)
+	return list(words), differs
 }
 
 // between is an interval in one unit.
-func between(e Estimate) string {
+func between(e Estimate, unit string) string {
 	if !e.Lo.Known() || !e.Hi.Known() {
 		return "–"
 	}
-	_, suffix := quantity(float64(e.Hi), "s")
-	f := conversion(float64(e.Hi), "s")
+	_, suffix := quantity(float64(e.Hi), unit)
+	f := conversion(float64(e.Hi), unit)
 	return digits(float64(e.Lo)*f, 3) + "–" + digits(float64(e.Hi)*f, 3) + " " + suffix
 }
 
@@ -112,7 +221,7 @@ func (p *Prediction) checked(b *strings.Builder, width int) {
 		if !m.h.inside() {
 			inside = "no"
 		}
-		misses.rows = append(misses.rows, []string{m.h.Where, m.h.Cell, clip(m.c.System, 16), m.c.What, show(float64(m.h.Measured), "s"), show(float64(m.h.Time.Value), "s"), between(m.h.Time), inside})
+		misses.rows = append(misses.rows, []string{m.h.Where, m.h.Cell, clip(m.c.System, 16), m.c.What, show(float64(m.h.Measured), m.c.Unit), show(float64(m.h.Time.Value), m.c.Unit), between(m.h.Time, m.c.Unit), inside})
 	}
 	if misses.rows != nil {
 		misses.drop = map[int]int{1: 1}

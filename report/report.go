@@ -44,6 +44,7 @@ type Report struct {
 	Systems     []System        `json:"systems"`
 	Metrics     []record.Metric `json:"metrics"`
 	Findings    []Finding       `json:"findings"`
+	Gates       []Ruling        `json:"gates,omitempty"` // rules of the plan, and the scenario's goal
 	Notes       []string        `json:"notes"`
 	LoadLine    string          `json:"load_line,omitempty"`
 	Overall     []Overall       `json:"overall"`
@@ -74,6 +75,7 @@ type Report struct {
 	link     string                     // in words
 	dir      string                     // name of the run directory
 	headline string                     // the metric that verdicts speak of
+	held     []string                   // rules of the plan
 	checks   map[int64]record.LinkCheck // of shaped links, by trial
 	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link
 	scaled   []kneeCurve                // throughput against concurrency
@@ -178,7 +180,8 @@ type Cell struct {
 	Ratios  map[string]Ratio `json:"ratios,omitempty"`
 	Reasons map[string]int   `json:"reasons,omitempty"` // validity reasons of its invalid trials
 
-	plan experiment.Cell // what is to be done in it
+	plan  experiment.Cell // what is to be done in it
+	never map[string]int  // valid trials that never came to a metric, where none did
 }
 
 // Proportion is a share of operations with a Clopper–Pearson interval for as

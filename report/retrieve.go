@@ -26,6 +26,7 @@ func retrieveLens() lens {
 		answers:  (*Report).comparisons,
 		draw:     (*Report).drawRetrieve,
 		loadLine: (*Report).retrieveLineWords,
+		predict:  retrievePredictor{},
 	}
 }
 

@@ -71,13 +71,16 @@ type ComparedValue struct {
 // RunRatio is new over base: the ratio of the medians, with a bootstrap interval
 // of samples that are not paired.
 type RunRatio struct {
-	Value Num    `json:"value"`
-	Lo    Num    `json:"lo"`
-	Hi    Num    `json:"hi"`
-	P     Num    `json:"p"`      // Mann–Whitney over trials
-	PHolm Num    `json:"p_holm"` // over the cells and new runs of this metric
-	Shown bool   `json:"shown"`  // false: a difference is not shown ("~")
-	Worth int    `json:"better"` // when shown and above the effect floor: 1 better, -1 worse, else 0
+	Value Num  `json:"value"`
+	Lo    Num  `json:"lo"`
+	Hi    Num  `json:"hi"`
+	P     Num  `json:"p"`      // Mann–Whitney over trials
+	PHolm Num  `json:"p_holm"` // over the cells and new runs of this metric
+	Shown bool `json:"shown"`  // false: a difference is not shown ("~")
+	Worth int  `json:"better"` // when shown and above the effect floor: 1 better, -1 worse, else 0
+	// Never says of which run, "new" or "base", half or more of the trials never came
+	// to the number: there is no ratio then, and the rank test alone shows.
+	Never string `json:"never,omitempty"`
 	Warn  string `json:"warn,omitempty"`
 }
 
@@ -218,8 +221,16 @@ func (c *RunComparison) choose(more []string) error {
 // allMetrics stands for all metrics that a run has.
 const allMetrics = "all"
 
+// measured reports whether the base run and a new one have the metric, or trials
+// that never came to it.
 func (c *RunComparison) measured(key string) bool {
-	return c.base.measured(key) && slices.ContainsFunc(c.news, func(r *Report) bool { return r.measured(key) })
+	has := func(r *Report) bool {
+		return slices.ContainsFunc(r.Cells, func(cell Cell) bool {
+			_, ok := cell.summary(record.Metric{Key: key})
+			return ok
+		})
+	}
+	return has(c.base) && slices.ContainsFunc(c.news, has)
 }
 
 // UnknownMetricError is a metric that a run does not have.
@@ -243,6 +254,7 @@ func (e *UnknownMetricError) Hint() string {
 
 // runTask is one comparison, to be computed beside others.
 type runTask struct {
+	metric record.Metric
 	xs, ys []float64 // base, new
 	value  *ComparedValue
 }
@@ -259,7 +271,7 @@ func (c *RunComparison) measure() {
 		f := family{metric: m}
 		for i := range c.Cells {
 			cell := &c.Cells[i]
-			base, ok := cell.base.Metrics[m.Key]
+			base, ok := cell.base.summary(m)
 			if !ok {
 				continue
 			}
@@ -268,12 +280,12 @@ func (c *RunComparison) measure() {
 				if other == nil {
 					continue
 				}
-				s, ok := other.Metrics[m.Key]
+				s, ok := other.summary(m)
 				if !ok {
 					continue
 				}
 				row.New[k] = &ComparedValue{Summary: s}
-				f.tasks = append(f.tasks, runTask{base.all(m), s.all(m), row.New[k]})
+				f.tasks = append(f.tasks, runTask{m, base.all(m), s.all(m), row.New[k]})
 			}
 			cell.Metrics[m.Key] = row
 		}
@@ -307,19 +319,55 @@ func together(tasks []runTask, do func(runTask)) {
 }
 
 // all are the values of all trials; those known only to be beyond what was
-// watched are infinite.
+// watched are as far off as there is.
 func (s Summary) all(m record.Metric) []float64 {
 	xs := slices.Clone(s.values)
 	for range s.beyond {
-		xs = append(xs, side(m))
+		xs = append(xs, farthest(m))
 	}
 	return xs
+}
+
+// summary is a cell's metric over valid trials, also where none of them came to it.
+func (c *Cell) summary(m record.Metric) (Summary, bool) {
+	if s, ok := c.Metrics[m.Key]; ok {
+		return s, true
+	}
+	n := c.never[m.Key]
+	return Summary{N: n, Median: unknown, Lo: unknown, Hi: unknown, beyond: n}, n > 0
+}
+
+// farthest is the value that stands for one known only to be beyond what was
+// watched: infinite, or 0 for a speed that was lower than any.
+func farthest(m record.Metric) float64 { return max(side(m), 0) }
+
+// never says that half or more of the trials never came to a number while those of
+// the other run did: 1 when they are those of xs, -1 when of ys, else 0. There is
+// then no ratio of medians, however different the two are.
+func never(xs, ys []float64, m record.Metric) int {
+	gone := func(all []float64) bool { return len(all) > 0 && stats.Median(all) == farthest(m) }
+	switch {
+	case gone(xs) && !gone(ys) && len(ys) > 0:
+		return 1
+	case gone(ys) && !gone(xs) && len(xs) > 0:
+		return -1
+	}
+	return 0
 }
 
 // compare fills what one comparison says by itself.
 func (t runTask) compare() {
 	i := stats.Ratio(t.ys, t.xs, Confidence)
 	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(t.ys, t.xs)), PHolm: unknown, Warn: i.Warn}
+	switch never(t.ys, t.xs, t.metric) {
+	case 1:
+		q.Never = "new"
+	case -1:
+		q.Never = "base"
+	}
+	if q.Never != "" {
+		q.Value, q.Lo, q.Hi, q.Warn = unknown, unknown, unknown, ""
+	}
 	t.value.Ratio = q
 	t.value.Spread = SpreadChange{Value: Num(stats.SpreadRatio(t.ys, t.xs)), P: Num(stats.SpreadP(t.ys, t.xs)), PHolm: unknown}
 }
@@ -347,8 +395,8 @@ func judgeFamily(m record.Metric, tasks []runTask) {
 		q.PHolm = Num(ps[i])
 		// An end that is not known does not exclude 1.
 		apart := q.Lo > 1 && !math.IsInf(float64(q.Lo), 0) || q.Hi < 1 && !math.IsInf(float64(q.Hi), 0)
-		q.Shown = apart && ps[i] <= alpha
-		q.Worth = direction(q.Shown, float64(q.Value), m.Better)
+		q.Shown = (apart || q.Never != "") && ps[i] <= alpha
+		q.Worth = direction(q.Shown, q.value(m), m.Better)
 		if least := stats.MinP(len(t.xs), len(t.ys)); least > alpha {
 			q.Warn = fmt.Sprintf("%d and %d trials can show no difference, however large: 5 and 5 can", len(t.xs), len(t.ys))
 		} else if least*float64(len(tasks)) > alpha {
@@ -358,6 +406,17 @@ func judgeFamily(m record.Metric, tasks []runTask) {
 		s.PHolm = Num(spreads[i])
 		s.Shown = spreads[i] <= spreadAlpha && (float64(s.Value) >= spreadFloor || float64(s.Value) <= 1/spreadFloor)
 	}
+}
+
+// value is the ratio, or how far beyond all ratios it lies.
+func (q RunRatio) value(m record.Metric) float64 {
+	switch far := farthest(m); {
+	case q.Never == "new":
+		return far
+	case q.Never == "base":
+		return 1 / far
+	}
+	return float64(q.Value)
 }
 
 // over takes all cells of a metric together.
@@ -424,6 +483,18 @@ func (c *RunComparison) remark() {
 			if v != nil && v.Ratio.Warn != "" && !v.Ratio.Shown {
 				warned[v.Ratio.Warn]++
 			}
+		}
+	}
+	for _, m := range c.Metrics {
+		n := 0
+		for _, cell := range c.Cells {
+			row := cell.Metrics[m.Key]
+			if row.Base.beyond > 0 || slices.ContainsFunc(row.New, func(v *ComparedValue) bool { return v != nil && v.beyond > 0 }) {
+				n++
+			}
+		}
+		if n > 0 {
+			c.Notes = append(c.Notes, fmt.Sprintf("%s: in %s some trials never came to it. They count as worse than any in medians and tests, and have no place in the mean over all cells.", capital(m.Name), plural(int64(n), "cell", "cells")))
 		}
 	}
 	for _, w := range slices.Sorted(maps.Keys(warned)) {

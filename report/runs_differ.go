@@ -26,6 +26,7 @@ func (c *RunComparison) differences() {
 	c.settingsDiffer()
 	c.add("plan", "seed", func(r *Report) string { return strconv.FormatUint(r.Run.Seed, 10) })
 	c.add("plan", "repetitions", func(r *Report) string { return strconv.Itoa(r.Run.Planned / max(1, len(r.Cells))) })
+	c.add("plan", "gates", func(r *Report) string { return strings.Join(r.held, "; ") })
 	c.add("plan", "state", func(r *Report) string { return r.Run.State })
 	c.add("plimsoll", "version", func(r *Report) string { return r.environment("plimsoll") })
 	c.environments("system", "systems.")

@@ -93,7 +93,11 @@ func (d Difference) words() string {
 		}
 		return v
 	}
-	s := d.Kind + ": " + d.What + " " + said(d.Base)
+	s := d.Kind + ": " + d.What
+	if d.What == "" {
+		s = d.Kind
+	}
+	s += " " + said(d.Base)
 	for _, v := range d.New {
 		s += " → " + said(v)
 	}
@@ -184,6 +188,24 @@ func ratioWords(v Num, shown bool, worth int) string {
 	return s + map[int]string{1: " better", -1: " worse"}[worth]
 }
 
+func (q RunRatio) words() string {
+	if q.Never == "" {
+		return ratioWords(q.Value, q.Shown, q.Worth)
+	}
+	if !q.Shown {
+		return "~"
+	}
+	return map[int]string{1: "better", -1: "worse"}[q.Worth]
+}
+
+// medianWords is a median; never where half of the trials did not come to it.
+func medianWords(s Summary, m record.Metric) string {
+	if !s.Median.Known() && s.beyond > 0 {
+		return "never"
+	}
+	return show(float64(s.Median), m.Unit)
+}
+
 func intervalWords(lo, hi Num) string {
 	if !lo.Known() && !hi.Known() {
 		return ""
@@ -228,15 +250,15 @@ func (c *RunComparison) cellTable(m record.Metric) textTable {
 		if !ok || !c.shows(m, row) {
 			continue
 		}
-		line := []string{cell.Where, clip(cell.System, 16), show(float64(row.Base.Median), m.Unit), plusMinus(row.Base, m.Unit)}
+		line := []string{cell.Where, clip(cell.System, 16), medianWords(row.Base, m), plusMinus(row.Base, m.Unit)}
 		var spread []string
 		for i, v := range row.New {
 			if v == nil {
 				line = append(line, "–", "", "", "", "")
 				continue
 			}
-			line = append(line, show(float64(v.Median), m.Unit), plusMinus(v.Summary, m.Unit),
-				ratioWords(v.Ratio.Value, v.Ratio.Shown, v.Ratio.Worth), intervalWords(v.Ratio.Lo, v.Ratio.Hi), probability(v.Ratio.PHolm))
+			line = append(line, medianWords(v.Summary, m), plusMinus(v.Summary, m.Unit),
+				v.Ratio.words(), intervalWords(v.Ratio.Lo, v.Ratio.Hi), probability(v.Ratio.PHolm))
 			if v.Spread.Shown {
 				word := "spread " + show(float64(v.Spread.Value), "×")
 				if len(row.New) > 1 {

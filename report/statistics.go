@@ -70,6 +70,34 @@ func censoredAway(key string, t record.Trial) bool {
 	return false
 }
 
+// byBlock are a cell's values in valid trials, by block; beyond is how many of them
+// are known only to be beyond what was watched, and as far off as there is.
+func (r *Report) byBlock(c *Cell, m record.Metric) (values map[int]float64, beyond int) {
+	values = map[int]float64{}
+	for _, t := range r.Trials {
+		if t.Info != c || !t.Valid() {
+			continue
+		}
+		x, ok := t.Metrics[m.Key]
+		switch {
+		case !supported(m.Key, t.Trial):
+		case !ok && censoredAway(m.Key, t.Trial):
+			values[t.Block] = farthest(m)
+			beyond++
+		case ok && !math.IsNaN(x) && !math.IsInf(x, 0):
+			values[t.Block] = x
+		}
+	}
+	return values, beyond
+}
+
+// all are a cell's values in all valid trials; those known only to be beyond what
+// was watched are as far off as there is.
+func (c *Cell) all(m record.Metric) []float64 {
+	s, _ := c.summary(m)
+	return s.all(m)
+}
+
 // supported reports whether a trial has the operations that a percentile needs.
 func supported(key string, t record.Trial) bool {
 	at := strings.LastIndex(key, "_p")

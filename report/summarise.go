@@ -14,7 +14,7 @@ func (r *Report) tally(in *input) {
 		c := in.plan.Cells[i]
 		c.Planned = in.plan.Blocks
 		c.Outcomes, c.Classes = map[string]int64{}, map[string]int64{}
-		c.Metrics, c.Reasons = map[string]Summary{}, map[string]int{}
+		c.Metrics, c.Reasons, c.never = map[string]Summary{}, map[string]int{}, map[string]int{}
 		r.Cells = append(r.Cells, c)
 	}
 	for i := range r.Cells {
@@ -136,6 +136,9 @@ func (r *Report) summarise() {
 				case ok && !math.IsNaN(x) && !math.IsInf(x, 0):
 					xs, blocks = append(xs, x), append(blocks, t.Block)
 				}
+			}
+			if len(xs) == 0 && beyond > 0 {
+				c.never[m.Key] = beyond
 			}
 			if len(xs) > 0 {
 				if s := summaryOf(xs, blocks).withAll(beyond, side(m)); s.Median.Known() {

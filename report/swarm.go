@@ -28,7 +28,6 @@ type Swarm struct {
 	// all leechers together, from the first release.
 	Leecher  []Reached  `json:"leecher"`
 	Together []Reached  `json:"together"`
-	Gates    []Gate     `json:"gates,omitempty"`
 	Against  []Ratio    `json:"against,omitempty"` // time to the median and to the last leecher, divided by those of the same cell without faults
 	Traffic  []NodeKind `json:"traffic,omitempty"`
 	// How often the cell's faults came; none where it has none.
@@ -119,7 +118,6 @@ func (r *Report) swarm(*input) {
 	}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		s.Gates = r.gates(s)
 		s.Against = r.withoutFaults(s)
 	}
 }

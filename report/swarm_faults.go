@@ -89,7 +89,7 @@ func (s *Swarm) faultEntry() Entry {
 // partialFaults: trials with a fault and without are in one median.
 func partialFaults(r *Report) []Finding {
 	f := Finding{Rule: "partial-faults", Tone: Warn, Title: "Not every trial had the whole fault",
-		Text: "A fault did not come, or was not undone, before the last leecher was done: these cells' numbers are over trials with the fault, or the return, and trials without. Let it come earlier or last for less long, or use a larger content."}
+		Text: "A fault did not come, or was not undone, before the last leecher was done: these cells' numbers are over trials with the fault, or the return, and trials without."}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		for _, q := range s.FaultCounts {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // Limits from which on something is said of a swarm.
@@ -31,10 +32,6 @@ const (
 	coarse = 0.10
 	// In one trial a gap of this share is worth a word, whatever the others had.
 	blind = 0.25
-	// The harness may use this share of the machine's CPU.
-	harnessLimit = 0.05
-	// From this share on the links' emulator leaves too little for the nodes.
-	emulatorLimit = 0.50
 )
 
 // unfinishedFound: who never got everything, and why. In cells with faults that
@@ -131,22 +128,23 @@ func goalMissed(r *Report) []Finding {
 	half := Finding{Rule: "goal-met-unfinished", Tone: Warn, Title: "The goal is met by those who got everything",
 		Text: "Half of the leechers are as fast as the goal asks, but not all leechers got everything."}
 	open := Finding{Rule: "goal-open", Tone: Neutral, Title: "Whether the goal is met cannot be told",
-		Text: "The goal is to be " + r.gateWords() + ". In these cells the trials do not decide it; more repetitions would."}
+		Text: "The goal is to be " + r.gateWords() + ". In these cells the trials do not decide it."}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		words := map[string][]string{}
-		for k := range s.Gates {
-			g := &s.Gates[k]
-			what := map[string]string{"time_median": "half of the leechers", "time_last": "the last one"}[g.Metric]
-			words[g.State] = append(words[g.State], fmt.Sprintf("%s %s (%s)", what, g.words(), g.Why))
+		for _, key := range gateMetrics {
+			if g := r.gateOf(s, key); g != nil {
+				what := map[string]string{"time_median": "half of the leechers", "time_last": "the last one"}[key]
+				words[g.State] = append(words[g.State], fmt.Sprintf("%s %s (%s)", what, g.shown(), g.Why))
+			}
 		}
-		if w := words[gateMissed]; w != nil {
+		if w := words[RuleFail]; w != nil {
 			missed.Evidence = append(missed.Evidence, s.name()+": "+strings.Join(w, "; "))
 		}
-		if w := words[gateOpen]; w != nil && s.Trials > 0 {
+		if w := words[RuleOpen]; w != nil && s.Trials > 0 {
 			open.Evidence = append(open.Evidence, s.name()+": "+strings.Join(w, "; "))
 		}
-		if w := words[gateMet]; w != nil && s.unfinished() > 0 {
+		if w := words[RulePass]; w != nil && s.unfinished() > 0 {
 			half.Evidence = append(half.Evidence, fmt.Sprintf("%s: %s; %s of %s did not get everything", s.name(), strings.Join(w, "; "), count(s.unfinished()), plural(s.ok().Of, "leecher", "leechers")))
 		}
 	}
@@ -176,6 +174,26 @@ func fasterThanLine(r *Report) []Finding {
 		}
 	}
 	return withEvidence(f)
+}
+
+// busyHarness: what measures must not be what limits.
+func busyHarness(r *Report) []Finding {
+	var all []findings.CPUs
+	for i := range r.Swarms {
+		all = append(all, r.Swarms[i].cell.cpus(r.Swarms[i].name()))
+	}
+	return findings.Harness(all)
+}
+
+// cpus are what measures used of the machine's CPUs in a cell.
+func (c *Cell) cpus(where string) findings.CPUs {
+	median := func(key string) float64 {
+		if m, ok := c.Metrics[key]; ok {
+			return float64(m.Median)
+		}
+		return math.NaN()
+	}
+	return findings.CPUs{Where: where, Harness: median("harness_cpu"), Emulator: median("emulator_cpu")}
 }
 
 // passesNothingOn: the leechers of the raw baseline only take; it cannot reach
@@ -319,8 +337,8 @@ func spreadStart(r *Report) []Finding {
 
 // coarsePolls: a time is no finer than the polls that tell it.
 func coarsePolls(r *Report) []Finding {
-	f := Finding{Rule: "coarse-polls", Tone: Warn, Title: "Times are coarse",
-		Text: "Polls lay so far apart that they decide these times as much as the systems do: each is too long by up to that, and so late may a fault have struck that waits for a share of the content. Use larger contents or slower links, or a shorter disseminate.poll."}
+	f := Finding{Rule: "coarse", Tone: Warn, Title: "Times are coarse",
+		Text: "Polls lay so far apart that they decide these times as much as the systems do: each is too long by up to that, and so late may a fault have struck that waits for a share of the content."}
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		gap, at := s.metricOr("resolution"), s.metricOr("time_median")
@@ -336,26 +354,6 @@ func coarsePolls(r *Report) []Finding {
 		}
 		if n > 0 {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: in %d of %s nobody was asked for up to %s, with a median time of %s", s.name(), n, plural(int64(s.Trials), "trial", "trials"), show(most, "s"), show(at, "s")))
-		}
-	}
-	return withEvidence(f)
-}
-
-// busyHarness: what measures must not be what limits.
-func busyHarness(r *Report) []Finding {
-	f := Finding{Rule: "harness-cpu", Tone: Warn, Title: "The harness used much of the machine",
-		Text: fmt.Sprintf("Plimsoll itself used more than %s of the CPUs in these cells, or the emulator of their links more than %s: what they took, the nodes did not have. Poll less often, use fewer nodes or slower links.", percent(harnessLimit), percent(emulatorLimit))}
-	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		var words []string
-		if v := s.metricOr("harness_cpu"); v > harnessLimit {
-			words = append(words, "plimsoll "+percent(v))
-		}
-		if v := s.metricOr("emulator_cpu"); v > emulatorLimit {
-			words = append(words, "the emulator "+percent(v))
-		}
-		if words != nil {
-			f.Evidence = append(f.Evidence, s.name()+": "+list(words)+" of the machine")
 		}
 	}
 	return withEvidence(f)

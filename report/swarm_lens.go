@@ -32,6 +32,7 @@ func disseminateLens() lens {
 		sections:   (*Report).swarmSections,
 		textTables: (*Report).swarmTexts,
 		loadLine:   (*Report).fluidWords,
+		predict:    swarmPredictor{},
 	}
 }
 
@@ -164,7 +165,7 @@ func (r *Report) goals() ([]string, Tone) {
 		counts, cells := map[string]int{}, 0
 		for i := range r.Swarms {
 			if s := &r.Swarms[i]; s.System == sys.Name {
-				if g := s.gateOf(gateMetrics[0]); g != nil {
+				if g := r.gateOf(s, gateMetrics[0]); g != nil {
 					counts[g.State]++
 					cells++
 				}
@@ -174,12 +175,12 @@ func (r *Report) goals() ([]string, Tone) {
 			continue
 		}
 		switch {
-		case counts[gateMissed] > 0:
-			parts, tone = append(parts, fmt.Sprintf("%s misses the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[gateMissed], cells))), Warn
-		case counts[gateMet] > 0:
-			parts = append(parts, fmt.Sprintf("%s meets the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[gateMet], cells)))
+		case counts[RuleFail] > 0:
+			parts, tone = append(parts, fmt.Sprintf("%s misses the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[RuleFail], cells))), Warn
+		case counts[RulePass] > 0:
+			parts = append(parts, fmt.Sprintf("%s meets the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[RulePass], cells)))
 		}
-		if n := counts[gateOpen]; n > 0 {
+		if n := counts[RuleOpen]; n > 0 {
 			if n == cells {
 				where := ""
 				if cells > 1 {

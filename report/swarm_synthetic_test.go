@@ -59,19 +59,27 @@ type swarmTruth struct {
 	imported *experiment.Imported
 }
 
-// write makes the run directory through the recorder.
-func (s swarmTruth) write(t testing.TB) string {
+// plan is that of the synthetic experiment.
+func (s swarmTruth) plan(t testing.TB) *experiment.Plan {
 	t.Helper()
 	if s.file == "" {
 		s.file = swarmFile
-	}
-	if s.pace == nil {
-		s.pace = map[string]float64{"deluge": 1.2, "boxo": 1.26}
 	}
 	e, err := experiment.Parse("swarm.yaml", []byte(s.file), nil, swarmCatalog)
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)
+	return plan
+}
+
+// write makes the run directory through the recorder.
+func (s swarmTruth) write(t testing.TB) string {
+	t.Helper()
+	if s.pace == nil {
+		s.pace = map[string]float64{"deluge": 1.2, "boxo": 1.26}
+	}
+	plan := s.plan(t)
+	var err error
 	if s.imported != nil {
 		plan, err = plan.Import(*s.imported, func(experiment.Cell) bool { return true }, plan.Blocks)
 		must(t, err)
@@ -102,6 +110,19 @@ func (s swarmTruth) write(t testing.TB) string {
 func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block int, epoch time.Time, common float64, rng *rand.Rand) {
 	w, err := run.Begin(c.ID, block, false, epoch)
 	must(t, err)
+	trial, ops, marks := s.made(c, block, common, rng)
+	must(t, w.Ops(ops))
+	must(t, w.Marks(marks))
+	if s.events != nil {
+		for _, e := range s.events(c, epoch) {
+			must(t, w.Event(e))
+		}
+	}
+	must(t, w.End(trial))
+}
+
+// made is one trial of a cell.
+func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *rand.Rand) (record.Trial, []record.Op, []record.Mark) {
 	d, size, rate := c.Disseminate, float64(c.Data.Size), float64(c.Link.Rate)*0.949
 	l := d.Leechers()
 	up := func(n int) []float64 { return slices.Repeat([]float64{rate}, n) }
@@ -147,8 +168,6 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 	}
 	slices.SortFunc(ops, func(a, b record.Op) int { return cmp.Compare(a.LastByte, b.LastByte) })
 	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
-	must(t, w.Ops(ops))
-	must(t, w.Marks(marks))
 	m := map[string]float64{"first_byte": 0.04, "start_spread": 0.001, "resolution": poll, "overhead": 1.06, "duplicates": 1.01, "seeder_share": 0.3, "stalls": 0,
 		"ok_rate": float64(ok) / float64(l), "system_cpu": 1, "system_cpu_per_gb": 4, "node_rss_peak": 6e7, "harness_cpu": 0.02, "others_busy": 0.01}
 	quantile := func(of func(leech) float64, q float64) (float64, bool) {
@@ -214,15 +233,10 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 	})
 	detail(record.DetailNodeCPU, func(n int) float64 { return pick(n, 0.3, 0.1) })
 	detail(record.DetailNodeRSS, func(n int) float64 { return pick(n, 6e7, 5e7) })
-	if s.events != nil {
-		for _, e := range s.events(c, epoch) {
-			must(t, w.Event(e))
-		}
-	}
 	if s.trial != nil {
 		s.trial(c, block, &trial)
 	}
-	must(t, w.End(trial))
+	return trial, ops, marks
 }
 
 func (s swarmTruth) build(t testing.TB) *Report { return buildDir(t, s.write(t)) }

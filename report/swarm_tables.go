@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -43,7 +42,7 @@ func (r *Report) swarmTable() Table {
 			}
 		}
 		if r.Baseline != "" {
-			e := s.gateOf(gateMetrics[0]).entry()
+			e := goalEntry(r.gateOf(s, gateMetrics[0]))
 			if c.Baseline {
 				e = Entry{Text: "baseline", Tone: Neutral}
 			}
@@ -114,23 +113,6 @@ func (s *Swarm) leechersEntry() Entry {
 		return Entry{Text: "–"}
 	}
 	return whole(s.Leechers)
-}
-
-func (r *Report) gateTable() Table {
-	t := Table{Head: append(r.factorColumns(), Column{"system", false}, Column{"time of", false}, Column{"ratio", true}, Column{"goal", true}, Column{"pairs", true}, Column{"the goal is", false}, Column{"why", false})}
-	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		for j := range s.Gates {
-			g := &s.Gates[j]
-			ratio := number(g.Ratio, "×")
-			if g.Lo.Known() && g.Hi.Known() {
-				ratio.Note = digits(float64(g.Lo), 3) + "–" + digits(float64(g.Hi), 3)
-			}
-			t.Rows = append(t.Rows, append(r.factorEntries(s.cell), Entry{Text: s.System, Raw: s.System}, Entry{Text: map[string]string{"time_median": "half of the leechers", "time_last": "the last leecher"}[g.Metric], Raw: g.Metric},
-				ratio, Entry{Text: "≤ " + show(float64(g.Most), "×"), Raw: plain(float64(g.Most))}, integer(g.N), g.entry(), Entry{Text: g.Why, Raw: g.Why}))
-		}
-	}
-	return t
 }
 
 // outcomeTable is how the leechers ended, as rates.
@@ -263,9 +245,6 @@ func (r *Report) swarmSections() []Section {
 			all = append(all, s)
 		}
 	}
-	if r.Baseline != "" {
-		add(Section{"goal", "The goal", "A system meets the goal when its time is " + r.gateWords() + ". It is decided by the interval of the ratio, paired by block: wholly within the goal, wholly beyond it, or neither, which cannot be told; fewer than " + strconv.Itoa(fewestForPlusMinus) + " pairs decide nothing. Each cell is judged by itself.", r.gateTable()})
-	}
 	add(Section{"ends", "How the leechers ended", "Shares of the leechers of valid trials; intervals are over trials, whose leechers share their fate. Stalled: no further byte for the stall limit, and none came until the trial ended; deadline: the limit since the leecher's release passed. Cancelled are those that a fault took away for good on purpose: they are in no other share. An outage is the time from a fault's beginning until its nodes are ready again or the links are as before, the longest of a trial: longer than the fault's “for” by what starting takes. Recovery is the median time from then to the next verified byte, over the unfinished leechers that the fault had killed or kept from a seeder.", r.outcomeTable()})
 	add(Section{"completion", "The way to completion", "Time until a share of the content was verified, medians over trials with their interval: for the median leecher since its own release, and for all leechers together since the first release. A moment is the end of the poll that told it, so the truth lies up to the resolution before it. Systems verify whole pieces: bytes count when the piece that they are in is whole, so that what is told at once came over a longer time, and two marks may lie closer together than the link could carry what is between them. “Never” counts as longer than any time.", r.completionTable()})
 	add(Section{"nodes", "What nodes used", "Received and sent are bytes on a node's access link, headers included: what a queue of the link then drops was sent, and never received. They are divided by the size of the content; CPU and memory are those of the node's processes, from the release to the last completion. Medians over trials of the median over the kind's nodes.", r.nodeTable()})
@@ -324,8 +303,8 @@ func (r *Report) swarmTexts() []textTable {
 		row = append(row, clip(s.System, 16), text, pm)
 		if r.Baseline != "" {
 			goal := "–"
-			if g := s.gateOf(gateMetrics[0]); g != nil {
-				goal = map[string]string{gateMet: "met", gateMissed: "missed", gateOpen: "?"}[g.State]
+			if g := r.gateOf(s, gateMetrics[0]); g != nil {
+				goal = map[string]string{RulePass: "met", RuleFail: "missed", RuleOpen: "?"}[g.State]
 			}
 			row = append(row, c.ratioEntry("time_median").Text, goal)
 		}

@@ -7,6 +7,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
+// gainConfidence is that of the intervals of what the best configuration gains, and
+// of the steps to it: it is named in every report, so of those in which no knob does
+// anything fewer than one in a hundred may praise one.
+const gainConfidence = 0.99
+
 // bought fills the best configuration, the way to it from the default, and what
 // cannot be told from it. Cells with a trial that never came to serve are not
 // considered: their other trials would flatter them.
@@ -48,7 +53,7 @@ func (r *Report) bought(t *Tuning, factors []stats.FactorialFactor, obs []stats.
 	if t.base == nil || t.base == t.best {
 		return
 	}
-	fall, err := stats.Waterfall(factors, obs, nil, Confidence)
+	fall, err := stats.Waterfall(factors, obs, nil, gainConfidence)
 	if err != nil {
 		t.Warnings = append(t.Warnings, "the way from the default to the best could not be computed: "+err.Error())
 		return

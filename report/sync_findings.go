@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // Limits from which on something is said of a fresh node's time.
@@ -18,6 +19,9 @@ const (
 	coarseSync = coarse
 	// A replay of more than so many times the time of the sync was disturbed.
 	overReplay = 1.1
+	// A warning must not stand in one of a hundred runs in which no knob does anything;
+	// the table of effects shows those at 5 %.
+	warnAlpha = 0.01
 	// From so many times the chain's bytes on the link on, it is said.
 	carriedMuch = 1.2
 )
@@ -109,7 +113,7 @@ func fasterThanRate(r *Report) []Finding {
 // bestFound: the best configuration and how sure it is, for each set of conditions.
 func bestFound(r *Report) []Finding {
 	f := Finding{Rule: "best", Tone: Good, Title: "The best configuration found",
-		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Times are geometric means, where trials are missing in the mean of all repetitions, as the figure has them. The gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval allows for the choice, while the middle promises a little too much where others are close."}
+		Text: "The configuration with the least time, of those that were tried and whose nodes always came to serve. Times are geometric means, where trials are missing in the mean of all repetitions, as the figure has them. The gain is a ratio of geometric means over trials of the same blocks; as the same trials chose it and tell its gain, the interval (at 99 %) allows for the choice, while the middle promises a little too much where others are close."}
 	for _, t := range r.tunings() {
 		if t.best == nil || t.base == nil || t.best == t.base || len(t.factors) == 0 {
 			continue
@@ -207,12 +211,12 @@ func givenWords(what, other string, knob bool, with [2]Ratio) string {
 // interactionsFound: what two do together that neither does alone.
 func interactionsFound(r *Report) []Finding {
 	f := Finding{Rule: "interactions", Tone: Warn, Title: "Knobs that depend on each other",
-		Text: "What these gain depends on where the other stands: measured one at a time, from one default, they would promise something else. Shown are pairs whose ratio of ratios differs from 1, corrected for all effects that were looked at."}
+		Text: "What these gain depends on where the other stands: measured one at a time, from one default, they would promise something else. Shown are pairs whose ratio of ratios differs from 1, at 1 % corrected for all effects that were looked at."}
 	for i := range r.Tunings {
 		t := &r.Tunings[i]
 		for j := range t.Effects {
 			e := &t.Effects[j]
-			if !e.interaction() || !e.Shown || e.small() {
+			if !e.interaction() || !e.Shown || e.small() || !(e.PHolm <= warnAlpha) {
 				continue
 			}
 			words := e.name() + ": " + e.words()
@@ -236,7 +240,7 @@ func interactionsFound(r *Report) []Finding {
 // nothingGained: knobs that are known to make no difference to speak of.
 func nothingGained(r *Report) []Finding {
 	f := Finding{Rule: "no-gain", Tone: Neutral, Title: "Knobs that change nothing to speak of",
-		Text: "The whole interval of these lies within " + percent(EffectFloor) + " of no change, on average over the other knobs: leave them as they are. Where one of them depends on another it is named above."}
+		Text: "The whole interval of these lies within " + percent(EffectFloor) + " of no change, on average over the other knobs. Where one of them depends on another it is named above."}
 	for i := range r.Tunings {
 		t := &r.Tunings[i]
 		for j := range t.Effects {
@@ -261,7 +265,7 @@ func (r *Report) knobs(t *Tuning, e *KnobEffect) bool {
 // cannotBeTold: effects that may be large and may be none.
 func cannotBeTold(r *Report) []Finding {
 	f := Finding{Rule: "cannot-tell", Tone: Neutral, Title: "What cannot be told",
-		Text: "The intervals of these reach from no change to one that would matter, or exclude no change only as long as one does not count how many effects were looked at, or are those of the nodes that came to serve alone. More repetitions make them narrower, by the root of their number."}
+		Text: "The intervals of these reach from no change to one that would matter, or exclude no change only as long as one does not count how many effects were looked at, or are those of the nodes that came to serve alone."}
 	for i := range r.Tunings {
 		t := &r.Tunings[i]
 		var pairs []string
@@ -463,7 +467,7 @@ func uselessPeers(r *Report) []Finding {
 // coarseSyncs: a time is as exact as the polls that tell it.
 func coarseSyncs(r *Report) []Finding {
 	f := Finding{Rule: "coarse", Tone: Warn, Title: "Times are coarse",
-		Text: "The polls that tell the times lie far apart for what they measure: a time may be too long by as much, and never too short. A longer chain or a shorter sync.poll mends it."}
+		Text: "The polls that tell the times lie far apart for what they measure: a time may be too long by as much, and never too short."}
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
 		gap, at := s.metric("resolution"), s.metric("sync_time")
@@ -476,16 +480,9 @@ func coarseSyncs(r *Report) []Finding {
 
 // busyHarnessSync: what measures must not be what limits.
 func busyHarnessSync(r *Report) []Finding {
-	harness := Finding{Rule: "harness-busy", Tone: Warn, Title: "The harness took part",
-		Text: fmt.Sprintf("Plimsoll used more than %s of the machine's CPU, or the links' emulator more than %s, in these cells.", percent(harnessLimit), percent(emulatorLimit))}
+	var all []findings.CPUs
 	for i := range r.Syncs {
-		s := &r.Syncs[i]
-		if v := s.metric("harness_cpu"); v > harnessLimit {
-			harness.Evidence = append(harness.Evidence, fmt.Sprintf("%s: plimsoll %s", r.syncName(s), percent(v)))
-		}
-		if v := s.metric("emulator_cpu"); v > emulatorLimit {
-			harness.Evidence = append(harness.Evidence, fmt.Sprintf("%s: the emulator %s", r.syncName(s), percent(v)))
-		}
+		all = append(all, r.Syncs[i].cell.cpus(r.syncName(&r.Syncs[i])))
 	}
-	return withEvidence(harness)
+	return findings.Harness(all)
 }

@@ -29,6 +29,7 @@ func syncLens() lens {
 		sections:   (*Report).syncSections,
 		textTables: (*Report).syncTexts,
 		loadLine:   (*Report).syncLineWords,
+		predict:    syncPredictor{},
 	}
 }
 

@@ -44,13 +44,16 @@ func (f *syncFactor) priceOf(level int) string {
 
 // risks: what the best configuration costs besides time.
 func risks(r *Report) []Finding {
-	f := Finding{Rule: "risks", Tone: Warn, Title: "What the best configuration costs",
+	f := Finding{Rule: "risks", Tone: Neutral, Title: "What the best configuration costs",
 		Text: "Time is all that was compared. Each change from the default has a price that a run without power cuts, reboots and a public network does not show."}
 	var order []string
 	cost, step, alone := map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, t := range r.tunings() {
 		if t.best == nil || t.best == t.base {
 			continue
+		}
+		if t.gain.Shown { // else nobody has a reason to pay the price
+			f.Tone = Warn
 		}
 		for i := range t.factors {
 			tf := &t.factors[i]

@@ -78,7 +78,7 @@ func searchTrust(r *Report) []Finding {
 		return nil
 	}
 	f := Finding{Rule: "search", Tone: Warn, Title: "The best was searched for, not all was tried",
-		Text: "The search changes one knob at a time from where it stands and keeps what races faster. It finds the best where knobs help independently; a pair that helps only together it may miss, and each race errs now and then. Effects and interactions rest on the combinations that it visited, and it is said where these do not tell them apart. To be sure of the end, run its best and the neighbours of that as a full design."}
+		Text: "The search changes one knob at a time from where it stands and keeps what races faster. It finds the best where knobs help independently; a pair that helps only together it may miss, and each race errs now and then. Effects and interactions rest on the combinations that it visited, and it is said where these do not tell them apart."}
 	tried, planned := 0, 0
 	for _, c := range r.cells() {
 		planned++

@@ -66,7 +66,8 @@ type newcomer struct {
 // syncTruth is what a synthetic run of the scenario sync is to contain.
 type syncTruth struct {
 	file    string
-	noise   float64 // standard deviation of ln(time) within blocks; 0: 0.02
+	truth   func(c *experiment.Cell) float64 // seconds until it serves; nil: syncTruthOf
+	noise   float64                          // standard deviation of ln(time) within blocks; 0: 0.02
 	node    func(c *experiment.Cell, block int, f *newcomer)
 	metrics func(c *experiment.Cell, m map[string]float64)
 	search  []record.Search
@@ -149,8 +150,19 @@ func (s syncTruth) write(t testing.TB) string {
 func (s syncTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block int, epoch time.Time, pace float64) {
 	w, err := run.Begin(c.ID, block, false, epoch)
 	must(t, err)
+	trial, ops, marks := s.made(c, block, pace)
+	must(t, w.Ops(ops))
+	must(t, w.Marks(marks))
+	must(t, w.End(trial))
+}
+
+// made is one trial of a cell.
+func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Trial, []record.Op, []record.Mark) {
 	d := c.Sync
-	serve := syncTruthOf(c) * pace
+	if s.truth == nil {
+		s.truth = syncTruthOf
+	}
+	serve := s.truth(c) * pace
 	f := newcomer{first: syncFirst, serve: serve, height: 1}
 	f.chain = f.first + (serve-f.first)*0.9
 	for i := range d.Peers {
@@ -167,10 +179,9 @@ func (s syncTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block 
 		}
 		return o
 	}
-	if f.outcome == record.OK {
-		must(t, w.Ops([]record.Op{op(record.OpSync, f.chain, syncBytes), op(record.OpServe, f.serve, syncBytes)}))
-	} else {
-		must(t, w.Ops([]record.Op{op(record.OpSync, f.serve, syncBytes*f.height), op(record.OpServe, f.serve, syncBytes*f.height)}))
+	ops := []record.Op{op(record.OpSync, f.chain, syncBytes), op(record.OpServe, f.serve, syncBytes)}
+	if f.outcome != record.OK {
+		ops = []record.Op{op(record.OpSync, f.serve, syncBytes*f.height), op(record.OpServe, f.serve, syncBytes*f.height)}
 	}
 	// Blocks come at an even rate.
 	var marks []record.Mark
@@ -185,7 +196,6 @@ func (s syncTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block 
 			Received: int64(syncBytes * 1.06 * float64(p) / 100), Sent: -1, Peers: d.Peers})
 		before = moment - 0.001
 	}
-	must(t, w.Marks(marks))
 	m := map[string]float64{"resolution": 0.05, "system_cpu": 3, "node_rss_peak": 9e7, "disk_written": 4e7, "write_amplification": 4e7 / syncBytes, "commits": 30, "peers_connected": float64(d.Peers),
 		"replay": syncReplay, "replay_cpu": 2.2, "link_line": syncBytes * 8 / (float64(c.Link.Rate) * 0.949), "harness_cpu": 0.01, "emulator_cpu": 0.05, "box_cpu": 0.6, "others_busy": 0.01}
 	if is(c, "sync.storage", "ram") {
@@ -219,7 +229,7 @@ func (s syncTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block 
 	if s.metrics != nil {
 		s.metrics(c, m)
 	}
-	must(t, w.End(trial))
+	return trial, ops, marks
 }
 
 func (s syncTruth) build(t testing.TB) *Report { return buildDir(t, s.write(t)) }

@@ -268,7 +268,7 @@ func TestSyncShareInWords(t *testing.T) {
 // The times of the verdict, the first figure and the table are the same, and their
 // ratio is the gain: few trials, of which the medians are others.
 func TestSyncTimesAreThoseOfTheGain(t *testing.T) {
-	r := syncTruth{file: strings.Replace(syncFile, "repetitions: 6", "repetitions: 3", 1), noise: 0.1, node: func(c *experiment.Cell, block int, f *newcomer) {
+	r := syncTruth{file: strings.Replace(syncFile, "repetitions: 6", "repetitions: 5", 1), noise: 0.1, node: func(c *experiment.Cell, block int, f *newcomer) {
 		if block == 0 && is(c, "sync.vary.subscriber", "full") {
 			f.serve, f.chain = f.serve*1.5, f.chain*1.5
 		}

@@ -37,7 +37,7 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 		if mark == "" {
 			continue // the page tells the quiet ones
 		}
-		wrap(&b, mark+f.Title+": "+f.Text, width, "   ")
+		wrap(&b, mark+f.Title+": "+f.Text+" ["+f.Rule+"]", width, "   ")
 		for i, e := range f.Evidence {
 			if i == 3 && len(f.Evidence) > 4 {
 				fmt.Fprintf(&b, "     and %d more\n", len(f.Evidence)-i)
@@ -52,6 +52,8 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 	for _, n := range r.textNotes() {
 		wrap(&b, "   "+n, width, "   ")
 	}
+	// The scenario's goal is in its table.
+	WriteRulings(&b, slices.DeleteFunc(slices.Clone(r.Gates), func(g Ruling) bool { return g.Goal }), width)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

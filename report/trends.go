@@ -16,10 +16,16 @@ type Trend struct {
 	To        Num      `json:"to"`   // most
 	Median    Num      `json:"median"`
 	Slope     Estimate `json:"slope"` // seconds per 1000 objects
-	Shown     bool     `json:"shown"` // the interval excludes 0
+	Shown     bool     `json:"shown"` // it is not 0, corrected for all slopes of the report
 
 	cell *Cell
+	x, y []float64
 }
+
+// riseAlpha is the share of reports without any slope in which one may be shown to
+// rise, whatever the number of slopes. There is no least slope beside it: a small
+// one grows with the objects that are not stored yet.
+const riseAlpha = 0.01
 
 // trends fills the slopes of the cells that add object after object.
 func (r *Report) trends() {
@@ -43,10 +49,27 @@ func (r *Report) trends() {
 				t.Median = Num(middle(y))
 			}
 			if len(x) > 2 && t.To > t.From {
-				t.Slope = estimateOf(stats.Slope(x, y, Confidence))
-				t.Shown = t.Slope.Lo.Known() && (t.Slope.Lo > 0 || t.Slope.Hi < 0)
+				t.Slope, t.x, t.y = estimateOf(stats.Slope(x, y, Confidence)), x, y
 			}
 			r.Trends = append(r.Trends, t)
+		}
+	}
+	r.showTrends()
+}
+
+// showTrends decides which slopes are shown.
+func (r *Report) showTrends() {
+	asked := 0
+	for _, t := range r.Trends {
+		if t.x != nil {
+			asked++
+		}
+	}
+	for i := range r.Trends {
+		if t := &r.Trends[i]; t.x != nil {
+			// Each end of the interval is for one direction.
+			q := stats.Slope(t.x, t.y, 1-2*riseAlpha/float64(asked))
+			t.Shown = q.Lo > 0 || q.Hi < 0
 		}
 	}
 }

@@ -25,9 +25,11 @@ func (r *Report) notTwice() string {
 // unfinished: what is not over must not pass for a result.
 func unfinished(r *Report) []Finding {
 	f := Finding{Rule: "partial", Tone: Warn, Title: "This is not the end",
-		Text: "These load tests have not come to an end of their own: what is said here is so far. Go on with `" + r.resume() + "`" + r.notTwice() + "."}
+		Text: "These load tests have not come to an end of their own: what is said here is so far.",
+		Try:  "Go on with `" + r.resume() + "`" + r.notTwice() + "."}
 	if r.Run.State == "running" {
-		f.Text = "These load tests are still going on, or were killed: what is said here is so far. After a kill, go on with `" + r.resume() + "`" + r.notTwice() + "."
+		f.Text = "These load tests are still going on, or were killed: what is said here is so far."
+		f.Try = "After a kill, go on with `" + r.resume() + "`" + r.notTwice() + "."
 	}
 	for i := range r.Loads {
 		l := &r.Loads[i]
@@ -326,7 +328,7 @@ func moreThanAsked(r *Report) []Finding {
 	f := Finding{Rule: "more-than-asked", Tone: Warn, Title: "More was stored than padding and redundancy explain",
 		Text: "Absolute bytes are file bytes, padded to whole sectors, times the redundancy. These are more: pieces that were sent again, repairs, or servers that were paid for what they do not keep."}
 	small := Finding{Rule: "small-objects", Tone: Neutral, Title: "Small objects take more than their redundancy",
-		Text: fmt.Sprintf("Beside each piece a server keeps metadata (headers, hash trees, checksums), which weigh where objects are small: here they need be no more than %s for each piece. Pieces that were sent again or repairs would look the same; larger objects tell them apart.", show(pieceMetadata, "B"))}
+		Text: fmt.Sprintf("Beside each piece a server keeps metadata (headers, hash trees, checksums), which weigh where objects are small: here they need be no more than %s for each piece. Pieces that were sent again or repairs would look the same.", show(pieceMetadata, "B"))}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		e := l.Efficiency
@@ -500,36 +502,42 @@ func (g *Growth) classWords() string {
 const leastChange = 0.05
 
 func latencyGrowth(r *Report) []Finding {
-	return r.growthFindings("latency", [3]string{"The API gets slower", "The API does not get slower", "Whether the API gets slower cannot be told"},
-		"The time of all calls of a poll together, from the beginning of the test to its end; of each call, where not every poll makes all of them.", 1, func(l *LoadTest, s string) bool {
-			return s == "API latency" || strings.HasPrefix(s, "latency of ") && !l.grows("API latency")
-		})
+	const text = "The time of all calls of a poll together, from the beginning of the test to its end; of each call, where not every poll makes all of them."
+	return r.growthFindings(1, func(l *LoadTest, s string) bool {
+		return s == "API latency" || strings.HasPrefix(s, "latency of ") && !l.grows("API latency")
+	}, Finding{Rule: "latency-grows", Tone: Warn, Title: "The API gets slower", Text: text},
+		Finding{Rule: "latency-flat", Tone: Neutral, Title: "The API does not get slower", Text: text},
+		Finding{Rule: "latency-unclear", Tone: Neutral, Title: "Whether the API gets slower cannot be told", Text: text})
 }
 
 func storeGrowth(r *Report) []Finding {
-	return r.growthFindings("store-time", [3]string{"Storing an object takes longer and longer", "Storing an object does not take longer with time", "Whether storing an object takes longer with time cannot be told"},
-		"The time from a put to its acceptance, and to full redundancy.", 1, func(_ *LoadTest, s string) bool { return strings.HasPrefix(s, "time to") })
+	const text = "The time from a put to its acceptance, and to full redundancy."
+	return r.growthFindings(1, func(_ *LoadTest, s string) bool { return strings.HasPrefix(s, "time to") },
+		Finding{Rule: "store-time-grows", Tone: Warn, Title: "Storing an object takes longer and longer", Text: text},
+		Finding{Rule: "store-time-flat", Tone: Neutral, Title: "Storing an object does not take longer with time", Text: text},
+		Finding{Rule: "store-time-unclear", Tone: Neutral, Title: "Whether storing an object takes longer with time cannot be told", Text: text})
 }
 
 func bandwidthGrowth(r *Report) []Finding {
-	return r.growthFindings("bandwidth", [3]string{"Bandwidth falls", "Bandwidth does not fall", "Whether bandwidth falls cannot be told"},
-		"File and absolute bytes per second, over stretches of equal time.", -1, func(_ *LoadTest, s string) bool { return strings.HasSuffix(s, "bandwidth") })
+	const text = "File and absolute bytes per second, over stretches of equal time."
+	return r.growthFindings(-1, func(_ *LoadTest, s string) bool { return strings.HasSuffix(s, "bandwidth") },
+		Finding{Rule: "bandwidth-falls", Tone: Warn, Title: "Bandwidth falls", Text: text},
+		Finding{Rule: "bandwidth-flat", Tone: Neutral, Title: "Bandwidth does not fall", Text: text},
+		Finding{Rule: "bandwidth-unclear", Tone: Neutral, Title: "Whether bandwidth falls cannot be told", Text: text})
 }
 
 // growthFindings tell what gets worse (in the direction of sign), what does not,
 // and what may or may not.
-func (r *Report) growthFindings(id string, titles [3]string, text string, sign Num, what func(*LoadTest, string) bool) []Finding {
-	found := map[outlook]*Finding{
-		worse:     {Rule: id + "-grows", Tone: Warn, Title: titles[0], Text: text},
-		notWorse:  {Rule: id + "-flat", Tone: Neutral, Title: titles[1], Text: text + " It changed to the better, or a change beyond " + percent(stats.SmallGrowth) + " is excluded."},
-		unsettled: {Rule: id + "-unclear", Tone: Neutral, Title: titles[2], Text: text + " Neither is a change to the worse shown, nor one beyond " + percent(stats.SmallGrowth) + " excluded: the run is too short for it, or the values too uneven."},
-	}
+func (r *Report) growthFindings(sign Num, what func(*LoadTest, string) bool, gets, flat, open Finding) []Finding {
+	flat.Text += " It changed to the better, or a change beyond " + percent(stats.SmallGrowth) + " is excluded."
+	open.Text += " Neither is a change to the worse shown, nor one beyond " + percent(stats.SmallGrowth) + " excluded: the run is too short for it, or the values too uneven."
+	found := map[outlook]*Finding{worse: &gets, notWorse: &flat, unsettled: &open}
 	all, of := r.growths(what)
 	for i, g := range all {
 		f := found[g.gets(sign)]
 		f.Evidence = append(f.Evidence, of[i].name()+", "+g.What+": "+g.words()+of[i].against(g))
 	}
-	return withEvidence(*found[worse], *found[notWorse], *found[unsettled])
+	return withEvidence(gets, flat, open)
 }
 
 // grows reports whether the growth of something is judged at all.
@@ -542,7 +550,7 @@ func origin(r *Report) []Finding {
 	told := Finding{Rule: "attributed", Tone: Warn, Title: "What makes it slower",
 		Text: "The designed experiment varied files, bytes and idle time apart from one another; this is what each does while the others are held."}
 	open := Finding{Rule: "not-attributed", Tone: Neutral, Title: "Files, bytes and time cannot be told apart",
-		Text: "In these tests the number of files, the bytes and the elapsed time rose together, so whatever grew with one grew with all. Run again with upload.attribution: true, which varies them separately."}
+		Text: "In these tests the number of files, the bytes and the elapsed time rose together, so whatever grew with one grew with all."}
 	unclear := Finding{Rule: "attribution-unclear", Tone: Neutral, Title: "The designed experiment does not tell what makes it slower",
 		Text: "Files, bytes and idle time were varied apart from one another, and what is left is too little, or too noisy, to name one of them."}
 	nothing := Finding{Rule: "attributed-none", Tone: Good, Title: "Neither files, bytes nor time makes it slower",

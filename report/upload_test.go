@@ -22,7 +22,7 @@ func (r *Report) evidence(rule string) string {
 
 // alarms are the rules that may not speak of a load test in which nothing is wrong.
 var alarms = []string{"money-missing", "money-sum", "counter-fell", "money-came-in", "redundancy-fell", "redundancy-repaired", "objects-missing", "objects-failed", "objects-refused", "objects-unreadable",
-	"not-durable", "more-than-asked", "latency-grows", "store-time-grows", "bandwidth-grows", "partial", "absurd", "adopted", "retried", "stalled", "storage-full"}
+	"not-durable", "more-than-asked", "latency-grows", "store-time-grows", "bandwidth-falls", "partial", "absurd", "adopted", "retried", "stalled", "storage-full"}
 
 func TestNothingIsFoundWhereNothingIsWrong(t *testing.T) {
 	for seed := range uint64(6) {
@@ -291,7 +291,7 @@ func TestBandwidthThatFalls(t *testing.T) {
 	s.hours, s.objects = 40, 4000
 	s.rate = func(share float64) float64 { return math.Exp(-2 * share) }
 	r := s.report(t)
-	if e := r.evidence("bandwidth-grows"); !strings.Contains(e, "file bandwidth") || !strings.Contains(e, "absolute bandwidth") {
+	if e := r.evidence("bandwidth-falls"); !strings.Contains(e, "file bandwidth") || !strings.Contains(e, "absolute bandwidth") {
 		t.Errorf("bandwidth that falls to a seventh: %q; %+v", e, r.Findings)
 	}
 }

@@ -37,7 +37,7 @@ func (r *Report) judgeLoads() *Verdict {
 		{"link-not-emulated", "links were not emulated: these are numbers of the bare machine"},
 		{"money-missing", "money is missing"}, {"money-sum", "its account of the spending does not add up"},
 		{"objects-missing", "accepted objects went missing"}, {"objects-failed", ""}, {"objects-refused", ""}, {"objects-unreadable", ""}, {"redundancy-fell", "redundancy fell and was not repaired"},
-		{"not-durable", "not every object became durable in time"}, {"latency-grows", r.grew("API latency")}, {"store-time-grows", r.grew("time to store an object")}, {"bandwidth-grows", "bandwidth falls"}} {
+		{"not-durable", "not every object became durable in time"}, {"latency-grows", r.grew("API latency")}, {"store-time-grows", r.grew("time to store an object")}, {"bandwidth-falls", "bandwidth falls"}} {
 		for _, f := range r.Findings {
 			if f.Rule == v.rule {
 				worse(f.Tone)

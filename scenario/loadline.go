@@ -97,6 +97,13 @@ func (p path) loadLine(n int, q request) float64 {
 	return math.Min(p.rate, float64(n)*q.size/cycle)
 }
 
+// LoadLine is the load line of n connections that fetch size bytes each over a link
+// of rate payload bytes per second and rtt seconds, without TLS; for who has no trial
+// of such a link. NaN: nothing is limited.
+func LoadLine(n int, size, rate, rtt float64, fresh bool) float64 {
+	return path{rate: rate, rtt: rtt}.loadLine(n, request{size: size, fresh: fresh})
+}
+
 // RoundTrips counts the round trips before the first byte of an answer can
 // arrive: one for the request, one more for a fresh TCP connection, and one
 // more for a fresh TLS 1.3 session (RFC 8446, section 2).

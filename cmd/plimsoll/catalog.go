@@ -3,7 +3,11 @@ package main
 import (
 	"slices"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
@@ -27,6 +31,19 @@ func catalog() experiment.Catalog {
 		c = append(c, spec)
 	}
 	return c
+}
+
+// known is what a file may name beside systems.
+func known() experiment.Known {
+	return experiment.Known{
+		Preconditions: engine.Skippable(),
+		Metrics: func(name string) []gate.Metric {
+			if s := scenario.ByName(name); s != nil {
+				return report.GateMetrics(s.Metrics())
+			}
+			return nil
+		},
+	}
 }
 
 func optionSpec(o system.Option) experiment.OptionSpec { return experiment.OptionSpec(o) }

@@ -37,7 +37,7 @@ func (p *program) compareCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil, "show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
 	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p90(ttfb) < 200ms'")
-	c.Flags().StringVar(&o.format, "format", "text", "text, markdown or json")
+	c.Flags().StringVar(&o.format, "format", "text", "text, markdown, json or page")
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c
 }
@@ -98,6 +98,8 @@ func (p *program) comparisonWriter(c *report.RunComparison, format string) (func
 		return c.WriteJSON, nil
 	case "markdown":
 		return func(w io.Writer) error { return c.WriteMarkdown(ui.Plain(w)) }, nil
+	case "page":
+		return c.WriteHTML, nil
 	}
-	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: text, markdown, json"))
+	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: text, markdown, json, page"))
 }

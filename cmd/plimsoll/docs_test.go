@@ -36,7 +36,7 @@ func TestDocsAreExecuted(t *testing.T) {
 			systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
 		},
 	}
-	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md", "../../docs/overhead.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md", "../../docs/sync.md", "../../docs/compare.md"} {
+	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md", "../../docs/overhead.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md", "../../docs/sync.md", "../../docs/compare.md", "../../docs/predict.md"} {
 		t.Run(filepath.Base(doc), func(t *testing.T) {
 			if need := needs[filepath.Base(doc)]; need != nil {
 				need(t)
@@ -108,6 +108,9 @@ func executeDoc(t *testing.T, doc string) {
 			command += short + " --set disseminate.nodes=2 --set disseminate.seeders=1 --set disseminate.seeder_sets=1 --set data.size=512KiB"
 		case strings.Contains(command, "swarm"):
 			command += short + " --set disseminate.nodes=2,4 --set data.size=512KiB --set disseminate.faults=none"
+		case strings.Contains(command, "curve"):
+			// Predictions need their cells, and repetitions.
+			command += " --set retrieve.duration=100ms --set repetitions=3 --set warmup=0 --set limits.others=100%"
 		case strings.Contains(command, "fresh"):
 			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk"
 		default:

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
 )
@@ -21,7 +22,7 @@ func (p *program) loadPlan(arg string, set []string) (plan *experiment.Plan, nam
 	if err != nil {
 		return nil, "", err
 	}
-	e, err := experiment.Parse(file, src, set, catalog())
+	e, err := experiment.ParseKnowing(file, src, set, catalog(), known())
 	if err != nil {
 		return nil, "", ui.Exit(ui.CodeUsage, err)
 	}
@@ -42,9 +43,11 @@ func (p *program) source(arg string) (src []byte, file, name string, err error) 
 	}
 	src, err = os.ReadFile(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", "", ui.Exit(ui.CodeUsage, ui.WithHint(
-			fmt.Errorf("%s is neither a preset nor a file", arg),
-			"presets: "+strings.Join(presetNames(), ", ")))
+		hint := "presets: " + strings.Join(presetNames(), ", ")
+		if near := suggest.Nearest(arg, presetNames()); near != "" {
+			hint = "did you mean the preset `" + near + "`? plimsoll presets lists all"
+		}
+		return nil, "", "", ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is neither a preset nor a file", arg), hint))
 	}
 	if err != nil {
 		return nil, "", "", ui.Exit(ui.CodeUsage, err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -60,7 +61,7 @@ func (p *program) presetsCommand() *cobra.Command {
 			}
 			preset, err := presets.Get(args[0])
 			if err != nil {
-				return ui.Exit(ui.CodeUsage, err)
+				return ui.Exit(ui.CodeUsage, ui.WithHint(err, suggest.DidYouMean(args[0], presetNames())))
 			}
 			_, err = p.stdout.Write(preset.Source)
 			return err

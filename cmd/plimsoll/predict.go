@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,7 @@ func (p *program) predictCommand() *cobra.Command {
 			return p.predict(args[0], set, systems, check)
 		},
 	}
-	c.Flags().StringArrayVar(&set, "set", nil, "a level of a factor, such as data.size=300kB or rtt=120ms (again for more)")
+	c.Flags().StringArrayVar(&set, "set", nil, "a level of a factor, or several, such as data.size=300kB or rtt=40ms,80ms (again for more factors)")
 	c.Flags().StringArrayVar(&systems, "system", nil, "only for this system (again for more)")
 	c.Flags().BoolVar(&check, "check", false, "instead, leave each cell out in turn and predict it from the others")
 	return c
@@ -37,29 +38,36 @@ func (p *program) predict(dir string, set, systems []string, check bool) error {
 		return err
 	}
 	defer r.Close()
-	var said *report.Prediction
+	var said []*report.Prediction
 	if check {
-		said, err = report.CheckPredictions(r)
+		one, failed := report.CheckPredictions(r)
+		said, err = []*report.Prediction{one}, failed
 	} else {
-		said, err = report.Predict(r, set)
+		said, err = report.Predict(r, report.Combinations(set)...)
 	}
-	if err == nil {
-		err = said.Only(systems)
+	for i := 0; err == nil && i < len(said); i++ {
+		err = said[i].Only(systems)
 	}
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
-	if p.ui.JSON {
+	switch {
+	case p.ui.JSON:
 		var b bytes.Buffer
-		if err := said.WriteJSON(&b); err != nil {
+		if err := report.WritePredictionsJSON(&b, said); err != nil {
 			return err
 		}
 		p.ui.Emit(json.RawMessage(b.Bytes()))
-	} else if err := said.WriteText(ui.Plain(p.stdout), p.ui.Width()); err != nil {
+	case check:
+		err = said[0].WriteText(ui.Plain(p.stdout), p.ui.Width())
+	default:
+		err = report.WritePredictions(ui.Plain(p.stdout), said, p.ui.Width())
+	}
+	if err != nil {
 		return err
 	}
-	if said.Refused() {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(errors.New("no model of this run supports what was asked for"), "run it: plimsoll run with the same --set"))
+	if !slices.ContainsFunc(said, func(p *report.Prediction) bool { return !p.Refused() }) {
+		return ui.Exit(ui.CodeUsage, ui.WithHint(errors.New("no model of this run supports what was asked for"), "run it: "+said[0].Try))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,31 +41,38 @@ func openRun(dir string) (*record.Reader, error) {
 	return r, ui.Exit(ui.CodeUsage, err)
 }
 
-// report writes summary.json and report.html into the run directory and the
-// table to standard output, and holds the run to gates.
+// report is writeReport with the verdict of the gates, of those of the plan, too.
 func (p *program) report(dir string, gates ...string) error {
+	rulings, err := p.writeReport(dir, gates...)
+	return errors.Join(err, gateVerdict(rulings))
+}
+
+// writeReport writes summary.json and report.html into the run directory and the
+// table to standard output, and holds the run to gates beside those of its plan.
+func (p *program) writeReport(dir string, gates ...string) ([]report.Ruling, error) {
 	r, err := openRun(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close()
 	rep, err := report.Build(r)
 	if err != nil {
-		return fmt.Errorf("report on %s: %w", dir, err)
+		return nil, fmt.Errorf("report on %s: %w", dir, err)
 	}
 	rulings, err := rep.Hold(gates)
 	if err != nil {
-		return ui.Exit(ui.CodeUsage, err)
+		return nil, ui.Exit(ui.CodeUsage, err)
 	}
+	all := slices.Concat(rep.Gates, rulings)
 	page := filepath.Join(dir, "report.html")
 	if err := errors.Join(
 		atomicfile.Write(filepath.Join(dir, "summary.json"), rep.WriteJSON),
 		atomicfile.Write(page, rep.WriteHTML),
 	); err != nil {
-		return err
+		return nil, err
 	}
 	if p.ui.JSON {
-		for _, g := range rulings {
+		for _, g := range all {
 			p.ui.Emit(struct {
 				Type string `json:"type"`
 				report.Ruling
@@ -72,20 +80,18 @@ func (p *program) report(dir string, gates ...string) error {
 		}
 		var b bytes.Buffer
 		if err := rep.WriteJSON(&b); err != nil {
-			return err
+			return nil, err
 		}
 		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
-		return gateVerdict(rulings)
+		return all, nil
 	}
 	if err := rep.WriteText(ui.Plain(p.stdout), p.ui.Width()); err != nil {
-		return err
+		return nil, err
 	}
 	var b strings.Builder
 	report.WriteRulings(&b, rulings, p.ui.Width())
-	if _, err = fmt.Fprintf(ui.Plain(p.stdout), "\nThe page: %s\n%s", page, b.String()); err != nil {
-		return err
-	}
-	return gateVerdict(rulings)
+	_, err = fmt.Fprintf(ui.Plain(p.stdout), "\nThe page: %s\n%s", page, b.String())
+	return all, err
 }
 
 func (p *program) exportCommand() *cobra.Command {

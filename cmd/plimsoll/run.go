@@ -127,10 +127,10 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 		return errors.Join(err, interruptedError(res, dir))
 	}
 	// The report of a partial run is worth as much as its trials.
-	if e := p.report(dir); e != nil {
-		err = errors.Join(err, e)
-	}
-	return errors.Join(err, verdict(res, dir))
+	rulings, e := p.writeReport(dir)
+	// How the run ended is graver than its gates, which then have less to go by: the
+	// first error's status counts.
+	return errors.Join(err, e, verdict(res, dir), gateVerdict(rulings))
 }
 
 // codeOf is the status of preconditions that do not hold.

@@ -251,31 +251,26 @@ func interval(xs []float64) stats.Interval {
 	return i
 }
 
-// boundText is what is said of each limit.
-type boundText struct {
-	rule, title, text, try string
-	tone                   Tone
-}
-
-// Rules keep the names that they had before the scenarios shared them.
-func boundTexts() map[Limit]boundText {
-	return map[Limit]boundText{
-		Link: {"link-bound", "Limited by the link", "Within " + percent(1-atLine) + " of the load line: on this link a faster system would not be faster. Where round trips are named as well, the line itself is mostly round trips; else it is bandwidth.",
-			"Use a faster link, fewer bytes or fewer round trips; to compare systems, compare them where they are not at the line.", Neutral},
-		OneLink: {"one-link-full", "A seeder's link is the limit", "All links together had more to give, while that of the node that sends most was nearly full: much went out of it that others could have passed on.",
-			"More seeders, a faster link for this one, or settings by which others pass on sooner.", Neutral},
-		RoundTrips: {"rtt-bound", "Limited by round trips", "More than half of an operation's time is round trips that follow one another: bandwidth and CPU would not make it faster.",
-			"Keep connections, ask for more at once (pipelining, larger segments, more connections), or measure nearer to the server.", Neutral},
-		CPU: {"cpu-bound", "Limited by CPU", "The system keeps just one CPU busy, as much as one thread can have: what the work costs the processor decides.",
-			"Look at where that process spends its time (a profile), and for a setting by which it uses more than one thread.", Warn},
-		Machine: {"machine-busy", "The machine was the limit", "All CPUs together were used up: the systems' processes, the links' emulator and plimsoll waited for each other and for whatever else ran. Times say more about this machine than about the systems.",
-			"Use fewer nodes or connections, slower links, or a quieter or larger machine; limits.others makes trials invalid in which others used much of it.", Warn},
-		Work: {"compute-bound", "Bound by its own work", "The time is nearly that of the same work from a local file, without a network: a faster link or more peers would not help.",
-			"A faster CPU or disk, or settings that change the work itself.", Neutral},
-		Disk: {"disk-bound", "Limited by the disk", "During most of the time some task on this machine waited for storage, which is not told by whose it was.",
-			"Repeat with the store in memory or on a faster disk: if the time stays, something else waited.", Warn},
-		Waiting: {"waiting", "Nothing that was measured is the limit", "Shown to be far below the load line, and nothing else that was measured is used up: what is left is waiting: for TCP to find its speed (in short trials on fresh connections most of all), for timers, windows and answers, or for the system itself. What was not measured is named; it may be that.",
-			"Vary the round trip (link.delay) and the concurrency: what grows with the one waits for answers, what shrinks with the other waits for its turn. Measure what is named as not known.", Neutral},
+// boundTexts are what is said of each limit, without evidence. Rules keep the names
+// that they had before the scenarios shared them.
+func boundTexts() map[Limit]Finding {
+	return map[Limit]Finding{
+		Link: {Rule: "link-bound", Tone: Neutral, Title: "Limited by the link", Text: "Within " + percent(1-atLine) + " of the load line: on this link a faster system would not be faster. Where round trips are named as well, the line itself is mostly round trips; else it is bandwidth.",
+			Try: "Use a faster link, fewer bytes or fewer round trips; to compare systems, compare them where they are not at the line."},
+		OneLink: {Rule: "one-link-full", Tone: Neutral, Title: "A seeder's link is the limit", Text: "All links together had more to give, while that of the node that sends most was nearly full: much went out of it that others could have passed on.",
+			Try: "More seeders, a faster link for this one, or settings by which others pass on sooner."},
+		RoundTrips: {Rule: "rtt-bound", Tone: Neutral, Title: "Limited by round trips", Text: "More than half of an operation's time is round trips that follow one another: bandwidth and CPU would not make it faster.",
+			Try: "Keep connections, ask for more at once (pipelining, larger segments, more connections), or measure nearer to the server."},
+		CPU: {Rule: "cpu-bound", Tone: Warn, Title: "Limited by CPU", Text: "The system keeps just one CPU busy, as much as one thread can have: what the work costs the processor decides.",
+			Try: "Look at where that process spends its time (a profile), and for a setting by which it uses more than one thread."},
+		Machine: {Rule: "machine-busy", Tone: Warn, Title: "The machine was the limit", Text: "All CPUs together were used up: the systems' processes, the links' emulator and plimsoll waited for each other and for whatever else ran. Times say more about this machine than about the systems.",
+			Try: "Use fewer nodes or connections, slower links, or a quieter or larger machine; limits.others makes trials invalid in which others used much of it."},
+		Work: {Rule: "compute-bound", Tone: Neutral, Title: "Bound by its own work", Text: "The time is nearly that of the same work from a local file, without a network: a faster link or more peers would not help.",
+			Try: "A faster CPU or disk, or settings that change the work itself."},
+		Disk: {Rule: "disk-bound", Tone: Warn, Title: "Limited by the disk", Text: "During most of the time some task on this machine waited for storage, which is not told by whose it was.",
+			Try: "Repeat with the store in memory or on a faster disk: if the time stays, something else waited."},
+		Waiting: {Rule: "waiting", Tone: Neutral, Title: "Nothing that was measured is the limit", Text: "Shown to be far below the load line, and nothing else that was measured is used up: what is left is waiting: for TCP to find its speed (in short trials on fresh connections most of all), for timers, windows and answers, or for the system itself. What was not measured is named; it may be that.",
+			Try: "Vary the round trip (link.delay) and the concurrency: what grows with the one waits for answers, what shrinks with the other waits for its turn. Measure what is named as not known."},
 	}
 }
 
@@ -295,8 +290,7 @@ func SayBounds(bounds []Bounds) []Finding {
 	}
 	var out []Finding
 	for _, limit := range []Limit{Machine, CPU, Disk, Work, OneLink, Waiting, RoundTrips, Link} {
-		t := texts[limit]
-		f := Finding{Rule: t.rule, Tone: t.tone, Title: t.title, Text: t.text, Try: t.try}
+		f := texts[limit]
 		for _, system := range systems {
 			var words []string
 			for _, b := range bounds {

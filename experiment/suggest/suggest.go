@@ -1,9 +1,10 @@
-package experiment
+// Package suggest finds what a misspelt word most likely was.
+package suggest
 
 import "strings"
 
-// nearest is the candidate that s is most likely a misspelling of, or "".
-func nearest(s string, candidates []string) string {
+// Nearest is the candidate that s is most likely a misspelling of, or "".
+func Nearest(s string, candidates []string) string {
 	best, bestDistance := "", max(1, len(s)/3)+1
 	for _, c := range candidates {
 		d := distance(strings.ToLower(s), strings.ToLower(c))
@@ -14,16 +15,27 @@ func nearest(s string, candidates []string) string {
 	return best
 }
 
-// didYouMean is the hint for a misspelt word: the nearest candidate, or, when
+// most is how many candidates are listed where none is near: more are not read.
+const most = 16
+
+// DidYouMean is the hint for a misspelt word: the nearest candidate, or, when
 // none is near, all of them as long as they are few.
-func didYouMean(s string, candidates []string) string {
-	if c := nearest(s, candidates); c != "" {
+func DidYouMean(s string, candidates []string) string {
+	if len(candidates) > most && Nearest(s, candidates) == "" {
+		return ""
+	}
+	return OrAll(s, candidates)
+}
+
+// OrAll is DidYouMean with all candidates, however many.
+func OrAll(s string, candidates []string) string {
+	if c := Nearest(s, candidates); c != "" {
 		return "did you mean `" + c + "`?"
 	}
-	if len(candidates) > 0 && len(candidates) <= 16 {
-		return "known: " + strings.Join(candidates, ", ")
+	if len(candidates) == 0 {
+		return ""
 	}
-	return ""
+	return "known: " + strings.Join(candidates, ", ")
 }
 
 // distance is the number of insertions, deletions, replacements and swaps of
@@ -52,15 +64,3 @@ func distance(a, b string) int {
 	}
 	return row[len(y)]
 }
-
-// Suggest is the hint for a misspelt word where the names are not the format's:
-// the nearest candidate, or all of them.
-func Suggest(s string, candidates []string) string {
-	if c := nearest(s, candidates); c != "" {
-		return "did you mean `" + c + "`?"
-	}
-	return "known: " + strings.Join(candidates, ", ")
-}
-
-// DidYouMean is the hint for a word that none of the candidates is.
-func DidYouMean(s string, candidates []string) string { return didYouMean(s, candidates) }

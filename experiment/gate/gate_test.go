@@ -5,14 +5,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/plimsoll-project/plimsoll/record"
 )
 
 var names = Names{
-	Metrics: []record.Metric{{Key: "throughput", Unit: "B/s", Better: record.Higher}, {Key: "ttfb_p50", Unit: "s", Better: record.Lower}, {Key: "ttfb_p95", Unit: "s", Better: record.Lower},
-		{Key: "success_rate", Unit: "ratio", Better: record.Higher}, {Key: "storage_efficiency", Unit: "ratio", Better: record.Higher}, {Key: "ops_rate", Unit: "1/s", Better: record.Higher},
-		{Key: "expansion", Unit: "×", Better: record.Lower}, {Key: "commits", Unit: "1", Better: record.Neither}, {Key: "line", Unit: "bit/s", Better: record.Neither}, {Key: "cpu", Unit: "s/GB", Better: record.Lower}},
+	Metrics: []Metric{{Key: "throughput", Unit: "B/s"}, {Key: "ttfb_p50", Unit: "s"}, {Key: "ttfb_p95", Unit: "s"},
+		{Key: "success_rate", Unit: "ratio"}, {Key: "storage_efficiency", Unit: "ratio"}, {Key: "ops_rate", Unit: "1/s"},
+		{Key: "expansion", Unit: "×"}, {Key: "commits", Unit: "1", Neither: true}, {Key: "line", Unit: "bit/s", Neither: true}, {Key: "cpu", Unit: "s/GB"}},
 	Headline: "throughput",
 	Levels:   map[string][]string{"system": {"deluge", "codex"}, "sync.storage": {"disk", "ram"}},
 	Base:     true,
@@ -72,7 +70,7 @@ func TestMistakesAreShown(t *testing.T) {
 		{"no worse then BASE", 10, "`than` expected after `worse`", ""},
 		{"no worse than deluge", 15, "`BASE` expected after `than`", ""},
 		{"commits no worse than BASE", 9, "`commits` is for information", ""},
-		{"ttfb_p50 < 2s where storag == ram", 21, "`storag` is no factor of the run", "sync.storage"},
+		{"ttfb_p50 < 2s where storag == ram", 21, "`storag` is no factor of the run", "did you mean `storage`?"},
 		{"ttfb_p50 < 2s where storage ram", 29, "`==` or `!=` expected after `storage`", ""},
 		{"ttfb_p50 < 2s where storage == tape", 32, "sync.storage has no level `tape`", "levels: disk, ram"},
 		{"ttfb_p50 < 2s for ever", 15, "`for` is not understood", ""},

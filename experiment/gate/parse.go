@@ -7,15 +7,22 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
+
+// Metric is a number that rules may speak of.
+type Metric struct {
+	Key     string
+	Unit    string // of its values: "s", "B/s", "ratio"
+	Neither bool   // neither way is better
+}
 
 // Names are what a rule may speak of.
 type Names struct {
-	Metrics  []record.Metric
-	Headline string              // the metric of a rule that names none
+	Metrics  []Metric            // nil: not known, and any may be named
+	Headline string              // the metric of a rule that names none; empty: not known
 	Levels   map[string][]string // of each factor by its path; "system" is one
+	Open     bool                // factors beside those of Levels are not known
 	Base     bool                // there is a base run
 }
 
@@ -73,7 +80,7 @@ func (p *parser) take(word string) bool {
 const forms = "forms: METRIC < VALUE; METRIC within 20% of SYSTEM; METRIC no worse than BASE by 5%; each with: where FACTOR == LEVEL"
 
 func (p *parser) fail(t token, fix, format string, args ...any) error {
-	return &Error{Rule: p.rule, At: t.at, Msg: fmt.Sprintf(format, args...), Fix: fix}
+	return &Error{Rule: p.rule, At: t.at, Width: max(1, utf8.RuneCountInString(t.text)), Msg: fmt.Sprintf(format, args...), Fix: fix}
 }
 
 func (p *parser) expect(word, after string) error {
@@ -96,7 +103,10 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 			return r, err
 		}
 	}
-	m := p.names.Metrics[slices.IndexFunc(p.names.Metrics, func(m record.Metric) bool { return m.Key == r.Metric })]
+	m := Metric{Key: r.Metric, Unit: anyUnit}
+	if i := slices.IndexFunc(p.names.Metrics, func(m Metric) bool { return m.Key == r.Metric }); i >= 0 {
+		m = p.names.Metrics[i]
+	}
 	switch t := p.next(); t.text {
 	case "<", "<=", ">", ">=":
 		r.Kind, r.Op = Limit, t.text
@@ -115,11 +125,11 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 		}
 		s := p.next()
 		if r.System = s.text; !slices.Contains(p.names.Levels["system"], s.text) {
-			return r, p.fail(s, experiment.DidYouMean(s.text, p.names.Levels["system"]), "the run has no system %s", quoted(s.text))
+			return r, p.fail(s, suggest.DidYouMean(s.text, p.names.Levels["system"]), "the run has no system %s", quoted(s.text))
 		}
 	case "no":
 		r.Kind, r.Share = NoWorse, least
-		if m.Better == record.Neither {
+		if m.Neither {
 			return r, p.fail(t, "name a metric of which it is known which way is better", "%s is for information: neither way is better", quoted(m.Key))
 		}
 		for _, words := range [][2]string{{"worse", "no"}, {"than", "worse"}} {
@@ -171,6 +181,9 @@ func (p *parser) metric() (string, error) {
 			return "", p.fail(t, "p50, p95, p99 or median of a time", "%s is no percentile", quoted(word))
 		}
 	}
+	if p.names.Metrics == nil {
+		return word, nil
+	}
 	var keys, near []string
 	for _, m := range p.names.Metrics {
 		if m.Key == word {
@@ -187,7 +200,7 @@ func (p *parser) metric() (string, error) {
 	case len(near) > 1:
 		return "", p.fail(t, "one of: "+strings.Join(near, ", "), "%s can be several metrics", quoted(word))
 	}
-	fix := experiment.DidYouMean(word, keys)
+	fix := suggest.DidYouMean(word, keys)
 	if fix == "" {
 		fix = "metrics: " + strings.Join(keys, ", ")
 	}
@@ -211,7 +224,7 @@ func (p *parser) share() (float64, error) {
 }
 
 // value reads a number with a unit of the metric's.
-func (p *parser) value(m record.Metric) (float64, error) {
+func (p *parser) value(m Metric) (float64, error) {
 	t := p.next()
 	v, unit, ok := number(t.text)
 	if !ok {
@@ -221,6 +234,9 @@ func (p *parser) value(m record.Metric) (float64, error) {
 		unit = p.next().text
 	}
 	scale, ok := unitsOf(m.Unit)[unit]
+	if m.Unit == anyUnit {
+		scale, ok = 1, true // what is read again once the metric is known
+	}
 	if !ok {
 		return 0, p.fail(t, "units: "+strings.Join(unitNames(m.Unit), ", "), "%s is in %s, which cannot be given in %s", m.Key, unitWord(m.Unit), quoted(unit))
 	}
@@ -229,6 +245,9 @@ func (p *parser) value(m record.Metric) (float64, error) {
 	}
 	return v * scale, nil
 }
+
+// anyUnit is the unit of a metric that is not known.
+const anyUnit = "?"
 
 // number splits 200ms into 200 and ms.
 func number(text string) (v float64, unit string, ok bool) {
@@ -252,16 +271,18 @@ func (p *parser) conditions() ([]Condition, error) {
 
 func (p *parser) condition() (c Condition, err error) {
 	t := p.next()
-	var paths []string
+	var called []string // what factors can be called
 	for path := range p.names.Levels {
 		if path == t.text || strings.HasSuffix(path, "."+t.text) {
 			c.Path = path
 		}
-		paths = append(paths, path)
+		called = append(called, path[strings.LastIndex(path, ".")+1:])
 	}
-	slices.Sort(paths)
-	if c.Path == "" {
-		return c, p.fail(t, experiment.DidYouMean(t.text, paths), "%s is no factor of the run", quoted(t.text))
+	slices.Sort(called)
+	if c.Path == "" && p.names.Open {
+		c.Path = t.text
+	} else if c.Path == "" {
+		return c, p.fail(t, suggest.DidYouMean(t.text, called), "%s is no factor of the run", quoted(t.text))
 	}
 	switch op := p.next(); op.text {
 	case "=", "==":
@@ -272,7 +293,7 @@ func (p *parser) condition() (c Condition, err error) {
 	}
 	level := p.next()
 	c.Value = level.text
-	if !slices.Contains(p.names.Levels[c.Path], c.Value) {
+	if levels, known := p.names.Levels[c.Path]; known && !slices.Contains(levels, c.Value) {
 		return c, p.fail(level, "levels: "+strings.Join(p.names.Levels[c.Path], ", "), "%s has no level %s", c.Path, quoted(level.text))
 	}
 	return c, nil

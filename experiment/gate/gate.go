@@ -1,10 +1,11 @@
 // Package gate reads the rules that runs are held to: "p95(ttfb) < 200ms". It
-// knows the words of a rule and what they mean; whether a run meets it, by which
-// interval, is decided by the package report.
+// knows the words of a rule and what they mean; what runs have been measured, and
+// which interval decides, is the matter of the package report.
 package gate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,10 +39,11 @@ type Condition struct {
 
 // Error is a rule that cannot be read, with the place.
 type Error struct {
-	Rule string
-	At   int // column, from 1
-	Msg  string
-	Fix  string // what to do; may be empty
+	Rule  string
+	At    int // column, from 1
+	Width int // characters, at least 1
+	Msg   string
+	Fix   string // what to do; may be empty
 }
 
 // Error shows the rule with a mark under the place.
@@ -83,4 +85,11 @@ func tokens(rule string) []token {
 		}
 	}
 	return all
+}
+
+// AddLevel makes a level of a factor known.
+func (n *Names) AddLevel(path, level string) {
+	if !slices.Contains(n.Levels[path], level) {
+		n.Levels[path] = append(n.Levels[path], level)
+	}
 }

@@ -1,0 +1,39 @@
+package findings
+
+import "fmt"
+
+// What measures may use this share of the machine's CPUs.
+const (
+	busyHarness = 0.05
+	// From this share on the links' emulator leaves too little for the nodes.
+	busyEmulator = 0.50
+)
+
+// CPUs is what measures used in a cell: medians over trials, as shares of all CPUs
+// of the machine. NaN: not known.
+type CPUs struct {
+	Where             string
+	Harness, Emulator float64
+}
+
+// Harness says where what measures used much of the machine.
+func Harness(cells []CPUs) []Finding {
+	f := Finding{Rule: "harness-busy", Tone: Warn, Title: "The harness used much of the machine",
+		Text: fmt.Sprintf("Plimsoll itself used more than %s of the CPUs in these cells, or the emulator of their links more than %s: what they took, the nodes did not have.", percent(busyHarness), percent(busyEmulator))}
+	for _, c := range cells {
+		var words []string
+		if c.Harness > busyHarness {
+			words = append(words, "plimsoll "+percent(c.Harness))
+		}
+		if c.Emulator > busyEmulator {
+			words = append(words, "the emulator "+percent(c.Emulator))
+		}
+		if words != nil {
+			f.Evidence = append(f.Evidence, c.Where+": "+list(words)+" of the machine")
+		}
+	}
+	if f.Evidence == nil {
+		return nil
+	}
+	return []Finding{f}
+}

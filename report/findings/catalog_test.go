@@ -1,0 +1,132 @@
+package findings
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sources are the folders in which findings are made.
+var sources = []string{".", ".."}
+
+// made are the rules that the sources make findings of, with the tones that stand
+// beside the name there, and where; asserted are the names that tests of these
+// folders hold.
+func made(t *testing.T) (at map[string]string, tones map[string][]Tone, asserted map[string]bool) {
+	t.Helper()
+	at, tones, asserted = map[string]string{}, map[string][]Tone{}, map[string]bool{}
+	set := token.NewFileSet()
+	for _, dir := range sources {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(path, "_test.go") {
+				if base := filepath.Base(path); base != "catalog_test.go" && !strings.HasPrefix(base, "null_") {
+					ast.Inspect(f, func(n ast.Node) bool {
+						if v, ok := n.(*ast.BasicLit); ok && v.Kind == token.STRING {
+							s, _ := strconv.Unquote(v.Value)
+							asserted[s] = true
+						}
+						return true
+					})
+				}
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				lit, ok := n.(*ast.CompositeLit)
+				if !ok {
+					return true
+				}
+				name, tone := field(lit, "Rule"), field(lit, "Tone")
+				if name == nil || tone == nil || field(lit, "Title") == nil && field(lit, "Text") == nil {
+					return true // not a finding
+				}
+				v, ok := name.(*ast.BasicLit)
+				if !ok {
+					t.Errorf("%s: the name of a rule is not spelled out", set.Position(lit.Pos()))
+					return true
+				}
+				rule, _ := strconv.Unquote(v.Value)
+				at[rule] = set.Position(lit.Pos()).String()
+				if id, ok := tone.(*ast.Ident); ok {
+					tones[rule] = append(tones[rule], Tone(strings.ToLower(id.Name)))
+				}
+				return true
+			})
+		}
+	}
+	return at, tones, asserted
+}
+
+func field(lit *ast.CompositeLit, name string) ast.Expr {
+	for _, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			if id, ok := kv.Key.(*ast.Ident); ok && id.Name == name {
+				return kv.Value
+			}
+		}
+	}
+	return nil
+}
+
+func TestCatalogHasEveryRule(t *testing.T) {
+	at, tones, asserted := made(t)
+	if len(at) < 50 {
+		t.Fatalf("only %d rules were found in the sources", len(at))
+	}
+	listed := map[string]bool{}
+	for _, g := range Catalog() {
+		for _, r := range g.Rules {
+			if listed[r.Name] {
+				t.Errorf("%s is listed twice", r.Name)
+			}
+			listed[r.Name] = true
+			where, ok := at[r.Name]
+			if !ok {
+				t.Errorf("%s is in the catalogue, and no finding is made of it", r.Name)
+				continue
+			}
+			for _, tone := range tones[r.Name] {
+				if !slices.Contains(r.Tones, tone) {
+					t.Errorf("%s: the catalogue has no tone %s", where, tone)
+				}
+			}
+			for _, text := range []string{r.Looks, r.When, r.Try} {
+				if text != "" && (!strings.HasSuffix(text, ".") || strings.HasSuffix(text, "..")) || text == "" && (r.Looks == "" || r.When == "") {
+					t.Errorf("%s: %q is no sentence", r.Name, text)
+				}
+			}
+			if slices.ContainsFunc(r.Tones, func(t Tone) bool { return t == Warn || t == Bad }) && r.Try == "" {
+				t.Errorf("%s warns, and says nothing of what to try", r.Name)
+			}
+			if !asserted[r.Name] {
+				t.Errorf("%s: no test names it", r.Name)
+			}
+		}
+	}
+	for rule, where := range at {
+		if !listed[rule] {
+			t.Errorf("%s: %s is not in the catalogue", where, rule)
+		}
+	}
+}
+
+func TestTry(t *testing.T) {
+	if got := Try("deadlines"); !strings.Contains(got, "limits.deadline") {
+		t.Errorf("%q", got)
+	}
+	if got := Try("of no rule"); got != "" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,392 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// Ruling is what a run says to a rule that it is held to.
+type Ruling struct {
+	Rule  string       `json:"rule"`
+	Run   string       `json:"run"` // its directory
+	State string       `json:"state"`
+	Goal  bool         `json:"goal,omitempty"` // the scenario's own: it decides no exit status
+	Why   string       `json:"why,omitempty"`  // it is not decided by cells
+	Cells []CellRuling `json:"cells"`
+
+	metric string
+}
+
+// CellRuling is that of one cell.
+type CellRuling struct {
+	System string `json:"system"`
+	Where  string `json:"where"`
+	State  string `json:"state"`
+	Value  Num    `json:"value"` // of the metric in its unit, or the ratio
+	Lo     Num    `json:"lo"`    // each end by itself holds with 95 %
+	Hi     Num    `json:"hi"`
+	N      int    `json:"n"` // trials, or pairs of trials
+	Why    string `json:"why"`
+
+	cell   *Cell
+	unit   string
+	margin float64 // of one that passes: how far the interval stays from the limit, as a share of it
+}
+
+// States of a ruling.
+const (
+	RulePass = "pass"
+	RuleFail = "fail"
+	RuleOpen = "cannot tell"
+	RuleBase = "needs a base run" // it is for plimsoll compare to decide
+)
+
+// gateConfidence is that of a two-sided interval whose ends each hold with
+// Confidence: a rule asks for one side only.
+const gateConfidence = 1 - 2*(1-Confidence)
+
+// fewestForGate is how many trials such an interval needs.
+const fewestForGate = 5
+
+// Hold decides rules over a run, beside those of its plan.
+func (r *Report) Hold(rules []string) ([]Ruling, error) {
+	return hold(rules, r.gateNames(false), func(rule gate.Rule) []Ruling { return []Ruling{r.rule(rule, r.dir, nil)} })
+}
+
+// ownGates decides the rules of the plan, and the goal of the scenario. A rule
+// that the run knows nothing of cannot be told.
+func (r *Report) ownGates() []Ruling {
+	var all []Ruling
+	for _, text := range r.held {
+		all = append(all, r.ownRule(text, r.dir, nil))
+	}
+	for _, rule := range r.goalRules() {
+		g := r.rule(rule, r.dir, nil)
+		g.Goal = true
+		all = append(all, g)
+	}
+	return all
+}
+
+// ownRule decides a rule of the run's plan; base is nil where there is no base run.
+func (r *Report) ownRule(text, dir string, base func(*Cell) *Cell) Ruling {
+	rule, err := gate.Parse(text, r.gateNames(true), EffectFloor)
+	var wrong *gate.Error
+	switch {
+	case errors.As(err, &wrong):
+		return Ruling{Rule: text, Run: dir, State: RuleOpen, Why: wrong.Msg, Cells: []CellRuling{}}
+	case rule.Kind == gate.NoWorse && base == nil:
+		return Ruling{Rule: text, Run: dir, State: RuleBase, Why: "plimsoll compare BASE " + dir + " decides it", Cells: []CellRuling{}, metric: rule.Metric}
+	}
+	return r.rule(rule, dir, base)
+}
+
+// Hold decides rules over each of the new runs, after those of the run's own plan.
+func (c *RunComparison) Hold(rules []string) error {
+	names := c.base.gateNames(true)
+	for _, r := range c.news {
+		for path, levels := range r.gateNames(true).Levels {
+			for _, l := range levels {
+				names.AddLevel(path, l)
+			}
+		}
+	}
+	asked, err := hold(rules, names, func(rule gate.Rule) []Ruling {
+		var all []Ruling
+		for k, r := range c.news {
+			all = append(all, r.rule(rule, c.New[k].Dir, c.basesOf(k)))
+		}
+		return all
+	})
+	if err != nil {
+		return err
+	}
+	c.Gates = nil
+	for k, r := range c.news {
+		for _, text := range r.held {
+			if !slices.Contains(rules, text) {
+				c.Gates = append(c.Gates, r.ownRule(text, c.New[k].Dir, c.basesOf(k)))
+			}
+		}
+	}
+	c.Gates = append(c.Gates, asked...)
+	return nil
+}
+
+func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]Ruling, error) {
+	var parsed []gate.Rule
+	for _, text := range rules {
+		rule, err := gate.Parse(text, names, EffectFloor)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, rule)
+	}
+	var all []Ruling
+	for _, rule := range parsed {
+		all = append(all, decide(rule)...)
+	}
+	return all, nil
+}
+
+// gateNames are what rules over this run may speak of.
+func (r *Report) gateNames(base bool) gate.Names {
+	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.headline, Levels: map[string][]string{}, Base: base}
+	for _, c := range r.Cells {
+		for _, f := range c.Factors {
+			names.AddLevel(f.Path, f.Value)
+		}
+	}
+	return names
+}
+
+// GateMetrics are metrics as rules know them.
+func GateMetrics(metrics []record.Metric) []gate.Metric {
+	all := []gate.Metric{} // not nil: they are known, even when there are none
+	for _, m := range metrics {
+		all = append(all, gate.Metric{Key: m.Key, Unit: m.Unit, Neither: m.Better == record.Neither})
+	}
+	return all
+}
+
+// basesOf finds the base run's cell to one of a new run's; nil: there is none.
+func (c *RunComparison) basesOf(k int) func(*Cell) *Cell {
+	return func(cell *Cell) *Cell {
+		for _, row := range c.Cells {
+			if row.news[k] == cell {
+				return row.base
+			}
+		}
+		return nil
+	}
+}
+
+// rule decides a rule cell by cell; base is nil where there is no base run.
+func (r *Report) rule(rule gate.Rule, dir string, base func(*Cell) *Cell) Ruling {
+	g := Ruling{Rule: rule.Text, Run: dir, State: RulePass, Cells: []CellRuling{}, metric: rule.Metric}
+	m, _ := r.metric(rule.Metric)
+	for _, c := range r.cells() {
+		if !meant(c, rule) {
+			continue
+		}
+		d := CellRuling{System: c.System, Where: r.shape.where(c), State: RuleOpen, Value: unknown, Lo: unknown, Hi: unknown, cell: c, unit: m.Unit}
+		switch rule.Kind {
+		case gate.Limit:
+			d.limit(r, c, m, rule)
+		case gate.Within:
+			d.within(r, r.inGroup(rule.System, c.Group), m, rule)
+		case gate.NoWorse:
+			b := base(c)
+			if b == nil {
+				continue // what differed says that the base run does not have it
+			}
+			d.noWorse(c.all(m), b.all(m), m, rule)
+		}
+		g.Cells = append(g.Cells, d)
+		if d.State == RuleFail || d.State == RuleOpen && g.State == RulePass {
+			g.State = d.State
+		}
+	}
+	if len(g.Cells) == 0 {
+		g.State, g.Why = RuleOpen, "no cell is meant"
+	}
+	return g
+}
+
+// meant reports whether a rule speaks of a cell. A system is not compared with
+// itself.
+func meant(c *Cell, rule gate.Rule) bool {
+	if rule.Kind == gate.Within && c.System == rule.System {
+		return false
+	}
+	for _, w := range rule.Where {
+		f := c.System
+		if w.Path != "system" {
+			level, _ := c.factor(w.Path)
+			f = level.Value
+		}
+		if (f == w.Value) == w.Not {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Report) inGroup(system, group string) *Cell {
+	for _, c := range r.cells() {
+		if c.System == system && c.Group == group {
+			return c
+		}
+	}
+	return nil
+}
+
+// limit decides by the interval of the median over valid trials; a success rate
+// by that of the share of all operations.
+func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) {
+	lo, hi := 0.0, 0.0
+	if m.Key == "success_rate" {
+		s := c.Success
+		if r.swarms == nil && r.syncs == nil {
+			var valid []Trial
+			for _, t := range r.Trials {
+				if t.Info == c && t.Valid() {
+					valid = append(valid, t)
+				}
+			}
+			s = successWith(valid, gateConfidence)
+		}
+		d.N, d.Value, d.Lo, d.Hi = c.Valid, s.Value, s.Lo, s.Hi
+		if s.Of == 0 {
+			d.Why = "no operation of a valid trial finished"
+			return
+		}
+		lo, hi = float64(s.Lo), float64(s.Hi)
+		d.Why = fmt.Sprintf("%s of %s", count(s.OK), plural(s.Of, "operation", "operations"))
+	} else {
+		xs := c.all(m)
+		i := stats.MedianCI(xs, gateConfidence)
+		d.N, d.Value = len(xs), Num(i.Mid)
+		d.Why = plural(int64(len(xs)), "valid trial", "valid trials") + " with this number"
+		if len(xs) < fewestForGate {
+			d.Why += fmt.Sprintf("; %d are needed", fewestForGate)
+			return
+		}
+		lo, hi = i.Lo, i.Hi
+		d.Lo, d.Hi = Num(lo), Num(hi)
+	}
+	pass, fail := false, false
+	switch rule.Op {
+	case "<":
+		pass, fail = hi < rule.Value, lo >= rule.Value
+	case "<=":
+		pass, fail = hi <= rule.Value, lo > rule.Value
+	case ">":
+		pass, fail = lo > rule.Value, hi <= rule.Value
+	case ">=":
+		pass, fail = lo >= rule.Value, hi < rule.Value
+	}
+	end := hi
+	if rule.Op[0] == '>' {
+		end = lo
+	}
+	d.settle(pass, fail, "the limit", end, rule.Value)
+}
+
+// within decides against another system's cell of the same group, paired by
+// block. A trial that never came to the number was slower than any: then the
+// interval of the median of the pairs' own ratios, which bears infinite ones,
+// stands in for that of the ratio of medians. What the other system never came to
+// decides nothing: its ratios would be too good.
+func (d *CellRuling) within(r *Report, other *Cell, m record.Metric, rule gate.Rule) {
+	const what = "block in which both have a valid trial"
+	if other == nil {
+		d.unit, d.Why = "×", "the run has no such cell of "+rule.System
+		return
+	}
+	xs, beyond := r.byBlock(d.cell, m)
+	ys, without := r.byBlock(other, m)
+	switch {
+	case r.lens.alike != nil && !r.lens.alike(r, m.Key, d.cell, other):
+		d.unit, d.Why = "×", "the two do not compare like with like"
+		return
+	case len(xs) == 0:
+		d.unit, d.Why = "×", "no valid trial with this number"
+		return
+	case len(ys) == 0:
+		d.unit, d.Why = "×", rule.System+" has no valid trial with this number"
+		return
+	case without > 0:
+		d.unit, d.Why = "×", fmt.Sprintf("%s itself never came to it in %d of %s", rule.System, without, plural(int64(len(ys)), "trial", "trials"))
+		return
+	}
+	var x, y, ratios []float64
+	for _, block := range slices.Sorted(maps.Keys(xs)) {
+		if base, ok := ys[block]; ok && base > 0 && xs[block] >= 0 {
+			x, y, ratios = append(x, xs[block]), append(y, base), append(ratios, xs[block]/base)
+		}
+	}
+	if beyond == 0 {
+		d.ratio(stats.PairedRatio(x, y, gateConfidence, r.Run.Seed), len(x), what, m, rule.Share)
+		return
+	}
+	d.ratio(stats.MedianCI(ratios, gateConfidence), len(ratios), what, m, rule.Share)
+	d.Why += fmt.Sprintf("; in %d of %s it never came to it", beyond, plural(int64(len(xs)), "trial", "trials"))
+}
+
+// noWorse decides against the base run's cell. Where half of the new run's trials
+// never came to the number there is no ratio of medians: it is worse by any share
+// where the rank test shows a difference.
+func (d *CellRuling) noWorse(xs, ys []float64, m record.Metric, rule gate.Rule) {
+	const what = "valid trial on either side"
+	n := min(len(xs), len(ys))
+	if never(xs, ys, m) > 0 && n >= fewestForGate {
+		d.N, d.unit = n, "×"
+		d.Why = plural(int64(n), what, "valid trials on either side") + "; half or more of the new run's trials never came to it"
+		if stats.MannWhitney(xs, ys) <= alpha {
+			d.State = RuleFail
+		}
+		return
+	}
+	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, what, m, rule.Share)
+}
+
+// ratio decides by the interval of a ratio, which may be worse than 1 by a share.
+func (d *CellRuling) ratio(i stats.Interval, n int, what string, m record.Metric, share float64) {
+	d.N, d.Value, d.unit = n, Num(i.Mid), "×"
+	d.Why = plural(int64(n), what, strings.Replace(strings.Replace(what, "trial on", "trials on", 1), "block ", "blocks ", 1))
+	if n < fewestForGate || math.IsNaN(i.Mid) {
+		if n < fewestForGate {
+			d.Why += fmt.Sprintf("; %d are needed", fewestForGate)
+		} else {
+			d.Why = i.Warn
+		}
+		return
+	}
+	d.Lo, d.Hi = Num(i.Lo), Num(i.Hi)
+	least, most := 1-share, 1+share
+	switch m.Better {
+	case record.Higher:
+		d.settle(i.Lo >= least, i.Hi < least, "the limit", i.Lo, least)
+	case record.Lower:
+		d.settle(i.Hi <= most, i.Lo > most, "the limit", i.Hi, most)
+	default:
+		d.settle(i.Lo >= least && i.Hi <= most, i.Lo > most || i.Hi < least, "a limit", i.Hi, most)
+	}
+}
+
+// settle says what follows for a cell; end is the interval's end that is nearer to
+// the limit when it passes.
+func (d *CellRuling) settle(pass, fail bool, word string, end, limit float64) {
+	switch {
+	case pass:
+		d.State, d.margin = RulePass, math.Abs(end-limit)/max(math.Abs(limit), math.SmallestNonzeroFloat64)
+	case fail:
+		d.State = RuleFail
+	default:
+		d.Why = word + " lies within the interval; " + d.Why
+	}
+}
+
+// State is the gravest of rulings: one that failed, or one that cannot be told. A
+// goal, and what needs a base run, decide nothing.
+func State(all []Ruling) string {
+	state := RulePass
+	for _, g := range all {
+		if g.Goal {
+			continue
+		}
+		if g.State == RuleFail || g.State == RuleOpen && state == RulePass {
+			state = g.State
+		}
+	}
+	return state
+}

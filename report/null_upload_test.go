@@ -1,0 +1,41 @@
+package report
+
+import (
+	"iter"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// nullUpload: a load test that runs evenly from its beginning to its end.
+func nullUpload() nullScenario {
+	return nullScenario{name: "upload", has: map[string]string{
+		"ended neutral":              "it ends",
+		"latency-flat neutral":       "it is flat",
+		"store-time-flat neutral":    "it is flat",
+		"bandwidth-flat neutral":     "it is flat",
+		"latency-unclear neutral":    "that no growth is excluded is no claim of one",
+		"store-time-unclear neutral": "that no growth is excluded is no claim of one",
+		"bandwidth-unclear neutral":  "that no fall is excluded is no claim of one",
+		"money-unspent neutral":      "contracts are bought for more than is stored",
+	}, run: func(t testing.TB, seed uint64) *input {
+		n := noiseOf(seed, 0)
+		s := plainLoad(seed)
+		s.hours, s.every, s.objects = n.between(12, 36), 600, 100+n.rng.IntN(200)
+		level := n.between(0.1, 3)
+		s.latency = func(_, _, _ float64) float64 { return level * n.times() }
+		// Objects come at random moments of an even rate.
+		gaps := rand.New(rand.NewPCG(seed, 12))
+		s.rate = func(float64) float64 { return 1 / gaps.ExpFloat64() }
+		at := s.times()
+		s.fixed = at
+		took := n.between(1, 20)
+		s.put = func(float64, float64) float64 { return took }
+		plan := s.plan(t)
+		in := &input{meta: siadMeta, plan: viewOf(plan), raw: []byte("{}"), name: "run-dir", trials: []record.Trial{s.trial(plan)}, events: s.events(1),
+			metrics: []record.Metric{{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher, Help: "bytes per second"}},
+			polls:   streams(s), jobs: func(int64) iter.Seq2[record.Job, error] { return with(s.jobs()) }}
+		return in
+	}}
+}

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Rules that speak of a run of theirs, and not of the one beside it.
+func TestRulesSpeakWhereTheyShould(t *testing.T) {
+	swarm := func(leechers func(*experiment.Cell, int, float64, []leech)) func(testing.TB) *Report {
+		return swarmTruth{file: strings.NewReplacer("seeders: 1}", "seeders: 1, faults: ['crash seeders at 50% for 10s']}", "repetitions: 8", "repetitions: 2").Replace(swarmFile), leechers: leechers}.build
+	}
+	trouble := strings.NewReplacer("  storage: [disk, ram]\n", "  trouble: [2 silent]\n", "repetitions: 6", "repetitions: 2").Replace(syncFile)
+	fresh := func(file string, noise, first float64, node func(*experiment.Cell, int, *newcomer)) func(testing.TB) *Report {
+		return syncTruth{file: file, noise: noise, truth: func(*experiment.Cell) float64 { return 10 }, node: func(c *experiment.Cell, block int, f *newcomer) {
+			f.first = first * f.serve
+			f.chain = f.first + 0.9*(f.serve-f.first)
+			if node != nil {
+				node(c, block, f)
+			}
+		}}.build
+	}
+	costing := func(change ...string) func(testing.TB) *Report {
+		return costs{file: strings.NewReplacer(change...).Replace(nullOverheadFile)}.built
+	}
+	loaded := func(change func(*loadTruth)) func(testing.TB) *Report {
+		s := plainLoad(2)
+		s.hours, s.objects = 30, 1500
+		change(&s)
+		return s.report
+	}
+	rise := func(s *loadTruth) {
+		s.put = func(_, hours float64) float64 { return 3 + 3*hours }
+		s.rate = func(share float64) float64 { return 1 / (1 + 4*share) }
+	}
+	steady := func(*loadTruth) {}
+	few := func(s *loadTruth) { s.hours, s.objects = 3, 24 }
+	for rule, run := range map[string]struct{ is, isNot func(testing.TB) *Report }{
+		"leechers-unfinished-faults": {swarm(func(c *experiment.Cell, block int, line float64, all []leech) {
+			if c.System == "boxo" && block == 1 {
+				all[2] = leech{took: 4 * line, got: 0.5, outcome: record.Stalled, class: "no further byte"}
+			}
+		}), swarm(nil)},
+		"never-served-faults": {fresh(trouble, 0.02, 0.1, func(_ *experiment.Cell, block int, f *newcomer) {
+			if block == 1 {
+				f.outcome, f.class, f.height = record.Stalled, "no further block", 0.5
+			}
+		}), fresh(trouble, 0.02, 0.1, nil)},
+		"start-up":           {fresh("", 0.02, 0.5, nil), fresh("", 0.02, 0.1, nil)},
+		"cannot-tell":        {fresh("", 0.2, 0.1, nil), fresh("", 0.001, 0.1, nil)},
+		"model-untested":     {costing("repetitions: 6", "repetitions: 1"), costing()},
+		"no-fit":             {costing("[1kB, 100kB, 10MB]", "1kB", "[0s, 5ms, 20ms]", "0s", "repetitions: 6", "repetitions: 1"), costing()},
+		"store-time-flat":    {loaded(steady), loaded(rise)},
+		"store-time-unclear": {loaded(few), loaded(steady)},
+		"bandwidth-flat":     {loaded(steady), loaded(rise)},
+		"bandwidth-unclear":  {loaded(few), loaded(steady)},
+		"not-attributed":     {loaded(rise), loaded(steady)},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			t.Parallel()
+			if r := run.is(t); r.found(rule) == nil {
+				t.Errorf("not found where it is: %s", names(r))
+			}
+			if r := run.isNot(t); r.found(rule) != nil {
+				t.Errorf("found where it is not: %+v", r.found(rule))
+			}
+		})
+	}
+}
+
+func names(r *Report) string {
+	var all []string
+	for _, f := range r.Findings {
+		all = append(all, f.Rule)
+	}
+	return strings.Join(all, " ")
+}
+
+// Rules over one account of a load test, which is given.
+func TestRulesOfAnAccount(t *testing.T) {
+	of := func(l LoadTest) *Report {
+		l.info = &Cell{System: "siad", plan: experiment.Cell{Upload: &experiment.ResolvedUpload{Attribution: true}}}
+		return &Report{Loads: []LoadTest{l}}
+	}
+	told := []Cause{{What: "API latency", Told: true, Why: "nothing moves it"}}
+	open := []Cause{{What: "API latency", Why: "the noise is too large"}}
+	waits := []Break{{Law: "waiting", Amount: Amount{Value: -3, In: unknown}, From: 0, To: 60}}
+	for rule, c := range map[string]struct {
+		look      rule
+		is, isNot LoadTest
+	}{
+		"attribution-unclear": {origin, LoadTest{Attribution: open}, LoadTest{Attribution: told}},
+		"attributed-none":     {origin, LoadTest{Attribution: told}, LoadTest{Attribution: open}},
+		"money-waits":         {contractsLeft, LoadTest{Breaks: waits}, LoadTest{}},
+	} {
+		has := func(l LoadTest) bool {
+			r := of(l)
+			r.Findings = c.look(r)
+			return r.found(rule) != nil
+		}
+		if !has(c.is) || has(c.isNot) {
+			t.Errorf("%s: found where it is %v, where it is not %v", rule, has(c.is), has(c.isNot))
+		}
+	}
+}
