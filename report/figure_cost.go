@@ -70,6 +70,7 @@ func (r *Report) roundsFigure() Figure {
 	if rows == nil {
 		return Figure{}
 	}
+	unlabel(rows, top)
 	if several {
 		f.Reads += " Where a system has several marks in a row, its round trips grow with the size of the object."
 	}
@@ -90,6 +91,25 @@ func (r *Report) roundsFigure() Figure {
 		},
 	}}}
 	return f
+}
+
+// labelWidth is the share of a figure's width that a number above a mark takes, on
+// a narrow window.
+const labelWidth = 0.08
+
+// unlabel leaves out numbers that would stand on those of other marks in the same
+// row; the table has them all.
+func unlabel(rows []spec, top float64) {
+	for i, row := range rows {
+		for _, other := range rows[:i] {
+			x, _ := row["x"].(Num)
+			y, _ := other["x"].(Num)
+			if row["row"] == other["row"] && row["system"] == other["system"] && other["text"] != "" && math.Abs(float64(x-y)) < labelWidth*top {
+				row["text"] = ""
+				break
+			}
+		}
+	}
 }
 
 // sizes says which sizes a segment is of: "30 kB to 1 MB".

@@ -24,7 +24,7 @@ const manyPanels = 12
 
 // manyTrials is the number of trials above which a metric's figure leaves the
 // single ones out, for the page's size.
-const manyTrials = 2000
+const manyTrials = 1000
 
 // add puts a figure on the page, unless there is nothing in it.
 func (r *Report) add(f Figure) {

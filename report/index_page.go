@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -176,9 +175,9 @@ func (index *Index) writePage(w io.Writer, root, scenario string, served bool) e
 		}
 		d.Trends, figures = append(d.Trends, shown), append(figures, f)
 	}
-	data, err := json.Marshal(figures)
+	data, err := figuresData(figures)
 	if err != nil {
-		return fmt.Errorf("report: figures of the index: %w", err)
+		return err
 	}
 	d.Data = template.JS(data)
 	return t.ExecuteTemplate(w, "index.html", d)

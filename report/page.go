@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -29,7 +28,7 @@ type pageData struct {
 	Sections             []Section
 	Gates                gatesData
 	ValidityWords        string
-	PlanText             string
+	PlanText, PlanLeft   string
 	Data                 template.JS
 }
 
@@ -133,10 +132,9 @@ func (r *Report) pageData(live bool) (pageData, error) {
 		figures = append(figures, *r.Hero)
 	}
 	figures = append(figures, r.Figures...)
-	// json.Marshal escapes <, > and &, so the data cannot end its script element.
-	data, err := json.Marshal(figures)
+	data, err := figuresData(figures)
 	if err != nil {
-		return d, fmt.Errorf("report: figures: %w", err)
+		return d, err
 	}
 	d.Data = template.JS(data)
 	d.Facts, d.Gates = r.facts(), gatesOf(r.Gates)
@@ -145,10 +143,7 @@ func (r *Report) pageData(live bool) (pageData, error) {
 		d.Sections = r.lens.sections(r)
 	}
 	d.ValidityWords = r.validityWords()
-	var plan bytes.Buffer
-	if json.Indent(&plan, r.Plan, "", "  ") == nil {
-		d.PlanText = plan.String()
-	}
+	d.PlanText, d.PlanLeft = planText(r.Plan)
 	return d, nil
 }
 

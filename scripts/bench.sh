@@ -16,3 +16,7 @@ if [ "${1:-all}" = all ] || [ "$1" = link ]; then
   echo "# link: the emulator, one TCP stream and idle round trips (needs root)"
   go test -run '^$' -bench 'Link|Iperf|Network' -benchtime 1x ./testbed/link
 fi
+if [ "${1:-all}" = all ]; then
+  echo "# page: of a run of 500 cells, its bytes and the time until its first screen is drawn and answers"
+  go test -v -count=1 -run '^TestPageOfManyCells$' ./report
+fi

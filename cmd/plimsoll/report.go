@@ -22,9 +22,12 @@ func (p *program) reportCommand() *cobra.Command {
 	var gates []string
 	c := &cobra.Command{
 		Use:   "report DIR",
-		Short: "write the report of a run directory again, and print its table",
+		Short: "write the report of a run directory again, and print its table; or an index of the runs in a directory",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if n := runsIn(args[0]); n > 0 && len(gates) == 0 {
+				return p.reportIndex(args[0], n)
+			}
 			return p.report(args[0], gates...)
 		},
 	}

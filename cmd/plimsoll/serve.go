@@ -63,11 +63,8 @@ func (p *program) serve(ctx context.Context, dir, address string) error {
 // servedHandler is what a directory is served as, a run or a directory of runs,
 // and the words that say where to find it.
 func servedHandler(dir string) (handler http.Handler, where string, err error) {
-	if !report.IsRun(dir) {
-		ids, _, err := report.FindRuns(dir)
-		if err == nil && len(ids) > 0 {
-			return report.Runs(dir), fmt.Sprintf("index of %d runs: http://ADDRESS/", len(ids)), nil
-		}
+	if n := runsIn(dir); n > 0 {
+		return report.Runs(dir), fmt.Sprintf("index of %d runs: http://ADDRESS/", n), nil
 	}
 	r, err := openRun(dir)
 	if err != nil {

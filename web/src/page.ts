@@ -14,7 +14,7 @@ async function start(): Promise<void> {
   near?.disconnect();
   near = undefined;
   const text = document.getElementById("figures-data")?.textContent ?? "[]";
-  const data = JSON.parse(text) as FigureData[];
+  const data = unpack(JSON.parse(text) as PackedFigure[]);
   figures = [];
   for (const item of data) {
     const root = document.getElementById(`fig-${item.id}`);
@@ -28,6 +28,15 @@ async function start(): Promise<void> {
   await drawSeen();
   watch();
   document.documentElement.dataset["drawn"] = String(figures.length);
+}
+
+/** A figure as the page has it: parts that all panels share, or panels of another figure, stand once. */
+interface PackedFigure extends FigureData { shared?: Record<string, unknown>; like?: string }
+
+function unpack(packed: PackedFigure[]): FigureData[] {
+  for (const figure of packed) figure.panels = figure.panels.map((panel) => ({ ...panel, spec: { ...figure.shared, ...panel.spec } }));
+  for (const figure of packed) figure.panels = packed.find((other) => other.id === figure.like)?.panels ?? figure.panels;
+  return packed;
 }
 
 /** Draws what is in the window; the rest waits until it comes near. */
