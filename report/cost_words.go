@@ -78,13 +78,35 @@ func (r *Report) costClause() string {
 		parts = append(parts, f.System+" "+f.before())
 	}
 	if first == nil {
-		return ""
+		return r.trendClause()
 	}
 	what := article(first.Operation)
 	if r.nameOf(first) != first.Operation {
 		what += " over connections that are " + map[string]string{"keep": "kept", "fresh": "fresh"}[first.Connections]
 	}
 	return "before its bytes count, " + what + " takes " + list(parts)
+}
+
+// trendClause is what the verdict says of operations among more and more objects.
+func (r *Report) trendClause() string {
+	var up []string
+	most := unknown
+	for _, t := range r.Trends {
+		if !t.Slope.Lo.Known() || t.Cut > 0 && !t.Shown {
+			continue // see [slowsDown]
+		}
+		most = highest(most, float64(t.To))
+		if t.Shown && t.Slope.Value > 0 {
+			up = append(up, t.System+" "+t.Operation)
+		}
+	}
+	switch {
+	case !most.Known():
+		return ""
+	case up == nil:
+		return "up to " + count(int64(most)) + " objects no operation is shown to become slower with their number"
+	}
+	return "with the number of objects (up to " + count(int64(most)) + ") it becomes slower: " + list(up)
 }
 
 func article(operation string) string {

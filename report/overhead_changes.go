@@ -26,7 +26,7 @@ func memoryGrows(r *Report) []Finding {
 func slowsDown(r *Report) []Finding {
 	up := Finding{Rule: "objects-slope", Tone: Warn, Title: "It slows down with the number of objects",
 		Text: "The time of an operation rises with the number of objects that the servers hold: the slope over trials (Theil–Sen), with its interval, shown also after correction for all slopes."}
-	flat := Finding{Rule: "objects-flat", Tone: Neutral, Title: "No slope with the number of objects is shown",
+	flat := Finding{Rule: "objects-flat", Tone: Neutral, Title: "No operation is shown to slow down with the number of objects",
 		Text: "The slope over trials (Theil–Sen) is not shown to be above 0, corrected for all slopes: within what was stored, the servers do not slow down by more than the upper end of its interval."}
 	cut := Finding{Rule: "objects-cut", Tone: Warn, Title: "Some times with many objects are not known",
 		Text: "In these trials so many operations were cut off (deadline, end of the trial) that their median is beyond what was watched. They are left out of the slope; being the slow ones, they make it too flat."}

@@ -146,6 +146,9 @@ func TestASlopeIsShownOnlyWhereThereIsOne(t *testing.T) {
 	if f := r.found("objects-flat"); f == nil || len(f.Evidence) != 5 {
 		t.Errorf("no slope: %+v", f)
 	}
+	if got := r.trendClause(); got != "with the number of objects (up to 5,500) it becomes slower: tahoe put" {
+		t.Errorf("the verdict's clause: %q", got)
+	}
 }
 
 const getFile = `
