@@ -42,10 +42,10 @@ var truths = map[string]map[string]truth{
 }
 
 const (
-	truthInline    = 55     // bytes
-	truthExpansion = 1.5    // of tahoe
-	truthMemory    = 0.5    // bytes of the client's memory for each file byte
-	truthSlope     = 0.4e-3 // seconds per 1000 objects, of tahoe's put
+	truthInline    = 55   // bytes
+	truthExpansion = 1.5  // of tahoe
+	truthMemory    = 0.5  // bytes of the client's memory for each file byte
+	truthSlope     = 1e-3 // seconds per 1000 objects, of tahoe's put
 )
 
 // costs says what a synthetic run of the scenario overhead is to contain.

@@ -161,6 +161,12 @@ func (r *Report) goals() ([]string, Tone) {
 	}
 	tone := Good
 	var parts []string
+	goal := func() string { // in full where it is said first
+		if parts == nil {
+			return "the goal (" + r.gateWords() + ")"
+		}
+		return "it"
+	}
 	for _, sys := range r.Systems {
 		counts, cells := map[string]int{}, 0
 		for i := range r.Swarms {
@@ -176,9 +182,9 @@ func (r *Report) goals() ([]string, Tone) {
 		}
 		switch {
 		case counts[RuleFail] > 0:
-			parts, tone = append(parts, fmt.Sprintf("%s misses the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[RuleFail], cells))), Warn
+			parts, tone = append(parts, fmt.Sprintf("%s misses %s%s", sys.Name, goal(), ofCells(counts[RuleFail], cells))), Warn
 		case counts[RulePass] > 0:
-			parts = append(parts, fmt.Sprintf("%s meets the goal (%s)%s", sys.Name, r.gateWords(), ofCells(counts[RulePass], cells)))
+			parts = append(parts, fmt.Sprintf("%s meets %s%s", sys.Name, goal(), ofCells(counts[RulePass], cells)))
 		}
 		if n := counts[RuleOpen]; n > 0 {
 			if n == cells {
@@ -186,9 +192,9 @@ func (r *Report) goals() ([]string, Tone) {
 				if cells > 1 {
 					where = " in any cell"
 				}
-				parts = append(parts, fmt.Sprintf("whether %s meets the goal (%s) cannot be told%s", sys.Name, r.gateWords(), where))
+				parts = append(parts, fmt.Sprintf("whether %s meets %s cannot be told%s", sys.Name, goal(), where))
 			} else {
-				parts[len(parts)-1] += fmt.Sprintf(", and in %d it cannot be told", n)
+				parts[len(parts)-1] += fmt.Sprintf(", and in %d that cannot be told", n)
 			}
 			if tone == Good {
 				tone = Neutral
