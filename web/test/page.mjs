@@ -7,7 +7,7 @@
 // FIGURE.csv, the first three as FIGURE.png, and one as FIGURE-dark.png. "noise" must be
 // empty: console messages, errors, and requests that leave the page.
 // PLIMSOLL_SHOTS names a directory for pictures of the whole page.
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -47,10 +47,34 @@ try {
   seen.pictures = await page.locator(".plot svg").count();
   seen.marks = await page.locator(".plot svg path").count();
 
+  // The first file is downloaded as a browser does; of the others the page's own
+  // blob is taken, because Chromium lets a page wait that downloads dozens of files.
+  let downloaded = false;
   const save = async (figure, kind, name) => {
-    const [download] = await Promise.all([page.waitForEvent("download"), figure.locator(`[data-save=${kind}]`).click()]);
-    await download.saveAs(join(directory, name));
-    return download.suggestedFilename();
+    const button = figure.locator(`[data-save=${kind}]`);
+    if (!downloaded) {
+      downloaded = true;
+      const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
+      await download.saveAs(join(directory, name));
+      return download.suggestedFilename();
+    }
+    await page.evaluate(() => {
+      window.taken = new Promise((done) => {
+        const create = URL.createObjectURL;
+        let blob;
+        URL.createObjectURL = (b) => { blob = b; URL.createObjectURL = create; return "blob:taken"; };
+        const click = HTMLAnchorElement.prototype.click;
+        HTMLAnchorElement.prototype.click = async function () {
+          HTMLAnchorElement.prototype.click = click;
+          const bytes = new Uint8Array(await blob.arrayBuffer());
+          done({ name: this.download, text: Array.from(bytes, (b) => String.fromCharCode(b)).join("") });
+        };
+      });
+    });
+    await button.click();
+    const taken = await page.evaluate(() => Promise.race([window.taken, new Promise((_, no) => setTimeout(() => no(new Error("nothing is offered")), 30_000))]));
+    await writeFile(join(directory, name), Buffer.from(taken.text, "latin1"));
+    return taken.name;
   };
   if (directory) {
     let pictures = 0; // as PNG: the slow form, and the same for all
