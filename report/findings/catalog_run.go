@@ -102,6 +102,8 @@ func limits() Group {
 			"Vary the round trip (link.delay) and the concurrency: what grows with the one waits for answers, what shrinks with the other waits for its turn."},
 		{"knee", []string{retrieve, overhead}, []Tone{Warn}, "The concurrency from which on more at once is slower, by the universal scalability law.", "Four levels or more at which neither link nor generator is the limit; throughput at the highest level is shown to be below the best at 1 %, corrected for all curves.",
 			"Offer no more than N* at once (a queue or a limit on connections in front of the system), and look for what all operations share: a lock, a disk, memory for each."},
+		{"throughput-falls", []string{retrieve, overhead}, []Tone{Warn}, "Systems that are slower at the most operations at once than at fewer, without a knee that could be named.", "As for `knee` throughput at the highest level is shown to be below another's, but the law of scalability does not describe the levels, or its peak does not lie between them.",
+			"Offer no more at once than at the best level, and measure more levels about it."},
 		{"no-knee", []string{retrieve, overhead}, []Tone{Neutral}, "Systems of which no knee was seen.", "Four levels or more of concurrency, and no fall of throughput is shown: no promise for more at once.", "Measure with more at once, and where the link is full with a faster one."},
 		{"replay-disturbed", []string{syncing}, []Tone{Warn}, "Nodes that were faster than their own work from a local file.", "1.1 times as fast: the replay was disturbed, and is no line.",
 			"Run again on a quiet machine."},
