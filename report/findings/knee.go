@@ -32,9 +32,9 @@ type Knee struct {
 // kneeAlpha is the level at which throughput is shown to fall, over all curves.
 const kneeAlpha = 0.01
 
-// Knees fits the universal scalability law to each curve. Levels at which the link or
-// the generator is the limit are left out: what is flat there is not the system's
-// doing, and where fewer than four remain nothing is fitted.
+// Knees fits the universal scalability law to each curve. Levels at which the link,
+// the machine or the generator is the limit are left out: what is flat or falls there
+// need not be the system's doing, and where fewer than four remain nothing is fitted.
 func Knees(curves []Curve, conf float64, seed uint64) []Knee {
 	knees := make([]Knee, len(curves))
 	falls := make([]float64, len(curves))
@@ -82,8 +82,8 @@ func SayKnees(knees []Knee) []Finding {
 		Text: "Throughput at the highest level is shown to be below the best (Welch's test, corrected for all levels and systems), but no N* is told: the law of scalability does not describe these levels, or its peak does not lie between them.",
 		Try:  "Offer no more at once than at the best level, and measure more levels about it: below the lowest, or where it breaks off."}
 	none := Finding{Rule: "no-knee", Tone: Neutral, Title: "No knee of concurrency was seen",
-		Text: "Up to the highest level measured throughput is not shown to fall, or too few levels are left to ask. That is no promise for more at once; where the link or the generator was the limit it says nothing of the system.",
-		Try:  "Measure with more at once, and where the link is full with a faster one."}
+		Text: "Up to the highest level measured throughput is not shown to fall, or too few levels are left to ask. That is no promise for more at once; where the link, the machine or the generator was the limit it says nothing of the system.",
+		Try:  "Measure with more at once, and where the link or the machine is full with a faster one."}
 	for i := range knees {
 		k := &knees[i]
 		switch {
@@ -184,7 +184,7 @@ func (k *Knee) limited() string {
 		by[l] = append(by[l], n)
 	}
 	s := ""
-	for _, l := range []Limit{Link, Generator} {
+	for _, l := range []Limit{Link, Machine, Generator} {
 		if by[l] == nil {
 			continue
 		}
