@@ -120,7 +120,7 @@ func quantities() []quantity {
 // correction over all cells and quantities; of a cell near its line that is also
 // RTT-bound both are said. Waiting is said when the cell is shown to lie far below
 // its line and each quantity that was measured below its threshold (an intersection
-// of tests: Berger 1982). Cells whose generator was the limit say nothing else.
+// of tests: Berger 1982); where nothing is known of CPU it is not said. Cells whose generator was the limit say nothing else.
 func Bound(cells []Shares) []Bounds {
 	all := quantities()
 	type claim struct {
@@ -135,7 +135,7 @@ func Bound(cells []Shares) []Bounds {
 			continue // of the generator are the trials left in which it happened to suffice
 		}
 		waits := 1.0
-		if s.Lost <= manyLost && s.NotWaiting == "" && len(s.Line) >= fewestTrials {
+		if s.Lost <= manyLost && s.NotWaiting == "" && len(s.Line) >= fewestTrials && max(len(s.Busiest), len(s.Machine)) >= fewestTrials {
 			waits = 0
 		}
 		for _, q := range all {
