@@ -19,7 +19,7 @@ const (
 	Link       Limit = "link"        // the links carry what they can, with the round trips that the work needs
 	OneLink    Limit = "one link"    // that of the node that sends most is full, while all together are not
 	RoundTrips Limit = "round trips" // most of the time is round trips that follow one another
-	CPU        Limit = "CPU"         // the system uses as much as one thread can have
+	CPU        Limit = "one CPU"     // a process uses about one CPU: as much as one thread can have, if it is one
 	Machine    Limit = "machine"     // all CPUs together are used up, by whomever
 	Work       Limit = "own work"    // the system's own work alone, with nothing to wait for, takes nearly as long
 	Disk       Limit = "disk"        // somebody waits for storage most of the time
@@ -36,8 +36,8 @@ const (
 	overLine = 1.10
 	// Below this share of the line something else decides.
 	farBelow = 0.70
-	// A process within a tenth of one CPU has one thread that never sleeps; one that
-	// uses more is not held back by a single thread.
+	// A process within a tenth of one CPU may have one thread that never sleeps, or
+	// several that sleep; one that uses more is not held back by a single thread.
 	oneCPU, oneCPUWide = 0.90, 1.10
 	// From this share of all CPUs on, work waits for them.
 	machineFull = 0.85
@@ -261,8 +261,8 @@ func boundTexts() map[Limit]Finding {
 			Try: "More seeders, a faster link for this one, or settings by which others pass on sooner."},
 		RoundTrips: {Rule: "rtt-bound", Tone: Neutral, Title: "Limited by round trips", Text: "More than half of an operation's time is round trips that follow one another: bandwidth and CPU would not make it faster.",
 			Try: "Keep connections, ask for more at once (pipelining, larger segments, more connections), or measure nearer to the server."},
-		CPU: {Rule: "cpu-bound", Tone: Warn, Title: "Limited by CPU", Text: "The system keeps just one CPU busy, as much as one thread can have: what the work costs the processor decides.",
-			Try: "Look at where that process spends its time (a profile), and for a setting by which it uses more than one thread."},
+		CPU: {Rule: "cpu-bound", Tone: Neutral, Title: "About one CPU is used", Text: "The system's busiest process, with those that it started, uses about one CPU. That is as much as one thread can have; whether it is one, or several that each use less, is not measured.",
+			Try: "Look at the threads of that process (top -H, a profile): if one of them never sleeps, the processor decides, and a setting by which it uses more threads would help."},
 		Machine: {Rule: "machine-busy", Tone: Warn, Title: "The machine was the limit", Text: "All CPUs together were used up: the systems' processes, the links' emulator and plimsoll waited for each other and for whatever else ran. Times say more about this machine than about the systems.",
 			Try: "Use fewer nodes or connections, slower links, or a quieter or larger machine; limits.others makes trials invalid in which others used much of it."},
 		Work: {Rule: "compute-bound", Tone: Neutral, Title: "Bound by its own work", Text: "The time is nearly that of the same work from a local file, without a network: a faster link or more peers would not help.",
@@ -340,12 +340,15 @@ func (b Bounds) words(limit Limit) string {
 	}
 	var also []string
 	for _, l := range b.By {
-		if l != limit {
+		if l != limit && l != CPU { // which is no more than perhaps a limit
 			also = append(also, string(l))
 		}
 	}
 	if also != nil {
 		text += ", also bound by " + list(also)
+	}
+	if limit != CPU && slices.Contains(b.By, CPU) {
+		text += ", and about one CPU is used"
 	}
 	if limit == Waiting && b.Unknown != nil {
 		text += ", not known: " + list(b.Unknown)

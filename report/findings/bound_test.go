@@ -94,6 +94,23 @@ func TestBoundWords(t *testing.T) {
 	}
 }
 
+// Workers, or threads of one process, that use one CPU together are none that never
+// sleeps: nothing is claimed of a thread.
+func TestAboutOneCPUIsNoVerdict(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	cells := []Shares{{System: "a", Line: around(rng, 6, 0.4, 0.01), Busiest: around(rng, 6, 1.02, 0.01), Machine: around(rng, 6, 0.3, 0.01), RoundTrips: around(rng, 6, 0.8, 0.01)}}
+	said := SayBounds(Bound(cells))
+	if len(said) != 2 || said[0].Rule != "cpu-bound" {
+		t.Fatalf("said %+v", said)
+	}
+	if f := said[0]; f.Tone != Neutral || strings.Contains(f.Title, "Limited") || !strings.Contains(f.Text, "is not measured") {
+		t.Errorf("said %+v", f)
+	}
+	if e := said[1].Evidence[0]; strings.Contains(e, "bound by") || !strings.Contains(e, "about one CPU is used") {
+		t.Errorf("said %q", e)
+	}
+}
+
 // Runs in which nothing is used up, and none is far below its line: however noisy, in
 // at most one of a hundred something is named.
 func TestBoundOfNothing(t *testing.T) {

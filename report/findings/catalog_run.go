@@ -86,8 +86,8 @@ func limits() Group {
 	return Group{"What limits", "What would have to be faster for a cell to be: the link, round trips, a CPU, a disk; or nothing that was measured.", []Rule{
 		{"machine-busy", bounded, []Tone{Warn}, "Cells in which the machine's CPUs were used up, whoever used them.", "Shown to be above 85 % of all CPUs." + shown,
 			"Use fewer nodes or connections, slower links, or a quieter or larger machine; limits.others makes trials invalid in which others used much of it."},
-		{"cpu-bound", bounded, []Tone{Warn}, "Systems whose busiest process keeps just one CPU busy, as much as one thread can have.", "Shown to be between 0.9 and 1.1 CPUs." + shown,
-			"Look at where that process spends its time (a profile), and for a setting by which it uses more than one thread."},
+		{"cpu-bound", bounded, []Tone{Neutral}, "Systems whose busiest process, with those that it started, uses about one CPU: as much as one thread can have, if it is one, which is not measured.", "Shown to be between 0.9 and 1.1 CPUs." + shown,
+			"Look at the threads of that process (a profile): if one of them never sleeps, find a setting by which it uses more."},
 		{"disk-bound", bounded, []Tone{Warn}, "Cells in which somebody waited for storage most of the time.", "Shown to be more than 50 % of the time: without it a cell could be twice as fast." + shown,
 			"Repeat with the store in memory or on a faster disk: if the time stays, something else waited."},
 		{"compute-bound", []string{syncing}, []Tone{Neutral}, "Nodes whose time is nearly that of the same work from a local file.", "Shown to be above 85 % of the time." + shown,
