@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/plimsoll-project/plimsoll/report/internal/words"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -107,7 +107,7 @@ func quantities() []quantity {
 		{of: func(s *Shares) []float64 { return s.RoundTrips }, limit: RoundTrips, least: mostOfTime, below: mostOfTime, known: "round trips",
 			lo: func(s *Shares) float64 { return s.FewerTrips }, hi: func(s *Shares) float64 { return s.MoreTrips }, spoken: share("of the time in round trips")},
 		{of: func(s *Shares) []float64 { return s.Busiest }, limit: CPU, least: oneCPU, most: oneCPUWide, below: oneCPU, known: "CPU", spoken: func(_ *Shares, i stats.Interval) string {
-			return strconv.FormatFloat(i.Mid, 'g', 2, 64) + " CPUs kept busy by its busiest process"
+			return words.Digits(i.Mid, 2) + " CPUs kept busy by its busiest process"
 		}},
 		{of: func(s *Shares) []float64 { return s.Machine }, limit: Machine, least: machineFull, below: machineFull, spoken: share("of the machine's CPU in use")},
 		{of: func(s *Shares) []float64 { return s.Storage }, limit: Disk, least: mostOfTime, below: mostOfTime, known: "the disk", spoken: share("of the time somebody waits for storage")},
@@ -255,7 +255,7 @@ func interval(xs []float64) stats.Interval {
 // that they had before the scenarios shared them.
 func boundTexts() map[Limit]Finding {
 	return map[Limit]Finding{
-		Link: {Rule: "link-bound", Tone: Neutral, Title: "Limited by the link", Text: "Within " + percent(1-atLine) + " of the load line: on this link a faster system would not be faster. Where round trips are named as well, the line itself is mostly round trips; else it is bandwidth.",
+		Link: {Rule: "link-bound", Tone: Neutral, Title: "Limited by the link", Text: "Within " + words.Percent(1-atLine) + " of the load line: on this link a faster system would not be faster. Where round trips are named as well, the line itself is mostly round trips; else it is bandwidth.",
 			Try: "Use a faster link, fewer bytes or fewer round trips; to compare systems, compare them where they are not at the line."},
 		OneLink: {Rule: "one-link-full", Tone: Neutral, Title: "A seeder's link is the limit", Text: "All links together had more to give, while that of the node that sends most was nearly full: much went out of it that others could have passed on.",
 			Try: "More seeders, a faster link for this one, or settings by which others pass on sooner."},
@@ -292,28 +292,28 @@ func SayBounds(bounds []Bounds) []Finding {
 	for _, limit := range []Limit{Machine, CPU, Disk, Work, OneLink, Waiting, RoundTrips, Link} {
 		f := texts[limit]
 		for _, system := range systems {
-			var words []string
+			var parts []string
 			for _, b := range bounds {
 				if b.Cell.System == system && slices.Contains(b.By, limit) {
-					words = append(words, b.words(limit))
+					parts = append(parts, b.words(limit))
 				}
 			}
-			if words == nil {
+			if parts == nil {
 				continue
 			}
-			n := len(words)
+			n := len(parts)
 			if n > someCells {
-				words = append(words[:someCells:someCells], fmt.Sprintf("and %d more", n-someCells))
+				parts = append(parts[:someCells:someCells], fmt.Sprintf("and %d more", n-someCells))
 			}
 			f.Subjects = append(f.Subjects, system)
 			of := "cells"
 			if cells[system] == 1 {
 				of = "cell"
 			}
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s in %d of %d %s: %s", system, n, cells[system], of, strings.Join(words, "; ")))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s in %d of %d %s: %s", system, n, cells[system], of, strings.Join(parts, "; ")))
 		}
 		if f.Evidence != nil {
-			f.Title += ": " + list(f.Subjects)
+			f.Title += ": " + words.List(f.Subjects)
 			out = append(out, f)
 		}
 	}
@@ -323,18 +323,18 @@ func SayBounds(bounds []Bounds) []Finding {
 // words are the figures of a cell, all that were measured.
 func (b Bounds) words(limit Limit) string {
 	s := b.Cell
-	var words []string
+	var parts []string
 	n := 0
 	for _, q := range quantities() {
 		if values := q.of(s); len(values) >= fewestTrials && (q.limit == limit || q.limit == Link || limit == Waiting) {
-			words = append(words, q.spoken(s, interval(values)))
+			parts = append(parts, q.spoken(s, interval(values)))
 			n = max(n, len(values))
 		}
 	}
 	if limit == Machine && len(s.Others) > 0 {
-		words = append(words, percent(meanOf(s.Others))+" by others")
+		parts = append(parts, words.Percent(meanOf(s.Others))+" by others")
 	}
-	text := strings.Join(words, ", ") + fmt.Sprintf(" (n = %d)", n)
+	text := strings.Join(parts, ", ") + fmt.Sprintf(" (n = %d)", n)
 	if s.Where != "" {
 		text = s.Where + ": " + text
 	}
@@ -345,13 +345,13 @@ func (b Bounds) words(limit Limit) string {
 		}
 	}
 	if also != nil {
-		text += ", also bound by " + list(also)
+		text += ", also bound by " + words.List(also)
 	}
 	if limit != CPU && slices.Contains(b.By, CPU) {
 		text += ", and about one CPU is used"
 	}
 	if limit == Waiting && b.Unknown != nil {
-		text += ", not known: " + list(b.Unknown)
+		text += ", not known: " + words.List(b.Unknown)
 	}
 	return text
 }

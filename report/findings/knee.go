@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/report/internal/words"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -99,11 +100,11 @@ func SayKnees(knees []Knee) []Finding {
 	}
 	var out []Finding
 	if seen.Evidence != nil {
-		seen.Title += ": " + list(seen.Subjects)
+		seen.Title += ": " + words.List(seen.Subjects)
 		out = append(out, seen)
 	}
 	if falls.Evidence != nil {
-		falls.Title += ": " + list(falls.Subjects)
+		falls.Title += ": " + words.List(falls.Subjects)
 		out = append(out, falls)
 	}
 	if none.Evidence != nil {
@@ -131,7 +132,7 @@ func (k *Knee) name() string {
 func (k *Knee) words() string {
 	f := &k.Fit
 	top := f.Levels[len(f.Levels)-1]
-	s := fmt.Sprintf("N* = %s (%s…%s) with %s, %s at %g", digits(f.Peak.Mid), digits(f.Peak.Lo), digits(f.Peak.Hi), k.Show(f.PeakX.Mid), k.Show(top.X), top.N)
+	s := fmt.Sprintf("N* = %s (%s…%s) with %s, %s at %g", number(f.Peak.Mid), number(f.Peak.Lo), number(f.Peak.Hi), k.Show(f.PeakX.Mid), k.Show(top.X), top.N)
 	near := f.Levels[0].N
 	for _, l := range f.Levels {
 		if math.Abs(math.Log(l.N/f.Peak.Mid)) < math.Abs(math.Log(near/f.Peak.Mid)) {
@@ -143,7 +144,7 @@ func (k *Knee) words() string {
 			s += fmt.Sprintf("; median time of an operation %s at %g, %s at %g", k.Time(a), near, k.Time(b), top.N)
 		}
 	}
-	s += fmt.Sprintf("; σ = %s (%s…%s), κ = %s (%s…%s)", digits(f.Sigma.Mid), digits(f.Sigma.Lo), digits(f.Sigma.Hi), digits(f.Kappa.Mid), digits(f.Kappa.Lo), digits(f.Kappa.Hi))
+	s += fmt.Sprintf("; σ = %s (%s…%s), κ = %s (%s…%s)", number(f.Sigma.Mid), number(f.Sigma.Lo), number(f.Sigma.Hi), number(f.Kappa.Mid), number(f.Kappa.Lo), number(f.Kappa.Hi))
 	return s + fmt.Sprintf(" (n = %d, %d levels)", f.Peak.N, len(f.Levels)) + k.limited()
 }
 
@@ -161,7 +162,7 @@ func (k *Knee) fallWords() string {
 			n++
 		}
 	}
-	return fmt.Sprintf("%s at %g, %s at %g, %s× as much (p = %.1g, n = %d); no N*: %s", k.Show(best.X), best.N, k.Show(top.X), top.N, digits(top.X/best.X), best.Fell, n, k.Why) + k.limited()
+	return fmt.Sprintf("%s at %g, %s at %g, %s× as much (p = %.1g, n = %d); no N*: %s", k.Show(best.X), best.N, k.Show(top.X), top.N, number(top.X/best.X), best.Fell, n, k.Why) + k.limited()
 }
 
 // noWords say up to where no knee is seen, and why.
@@ -172,7 +173,7 @@ func (k *Knee) noWords() string {
 	}
 	s := fmt.Sprintf("none up to %g: %s", top, k.Why)
 	if f := &k.Fit; f.Law == stats.Contention && f.Holds && f.Sigma.Lo > 0 {
-		s += fmt.Sprintf("; it levels off, σ = %s (%s…%s)", digits(f.Sigma.Mid), digits(f.Sigma.Lo), digits(f.Sigma.Hi))
+		s += fmt.Sprintf("; it levels off, σ = %s (%s…%s)", number(f.Sigma.Mid), number(f.Sigma.Lo), number(f.Sigma.Hi))
 	}
 	return s + k.limited()
 }
@@ -191,9 +192,9 @@ func (k *Knee) limited() string {
 		slices.Sort(by[l])
 		var at []string
 		for _, n := range by[l] {
-			at = append(at, digits(n))
+			at = append(at, number(n))
 		}
-		s += fmt.Sprintf("; at %s the %s is the limit", list(at), l)
+		s += fmt.Sprintf("; at %s the %s is the limit", words.List(at), l)
 	}
 	return s
 }
