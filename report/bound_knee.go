@@ -69,6 +69,8 @@ func (r *Report) scaling() {
 			x.Limited[f.Number] = findings.Generator
 		case slices.Contains(by, findings.Link) && 2*full > len(trials):
 			x.Limited[f.Number] = findings.Link
+		case slices.Contains(by, findings.Machine): // server, generator and emulator share its CPUs
+			x.Limited[f.Number] = findings.Machine
 		}
 	}
 	plain := make([]findings.Curve, len(curves))

@@ -50,6 +50,19 @@ func TestKneeOfARun(t *testing.T) {
 	if !strings.Contains(string(raw), "static: most at N*") || strings.Contains(string(raw), "nginx: most at N*") || !strings.Contains(string(raw), "law of scalability") {
 		t.Error("the figure lacks the knee")
 	}
+	// A fall at levels at which the machine's CPUs are full is not the system's.
+	for i := range r.Trials {
+		tr := &r.Trials[i]
+		if f, ok := tr.Info.factor("retrieve.concurrency"); ok && f.Number > 8 && tr.Info.System == "static" {
+			tr.Metrics["box_cpu"] = 0.97
+		}
+	}
+	r.scaling()
+	for _, f := range knees(r) {
+		if f.Rule != "no-knee" || !strings.Contains(strings.Join(f.Evidence, ";"), "static: none up to 64") || !strings.Contains(strings.Join(f.Evidence, ";"), "at 16, 32 and 64 the machine is the limit") {
+			t.Errorf("of a full machine: %+v", f)
+		}
+	}
 	// A system that grows has none, and no curve is drawn.
 	grows := built(t, synthetic{file: kneeFile, blocks: 6, own: func(_ string, n float64) float64 { return 1.5e6 * n }})
 	if f := grows.found("knee"); f != nil {

@@ -56,7 +56,7 @@ func (s *Synced) boundWords() string {
 	case boundMachine:
 		return "the machine"
 	case boundCPU:
-		return "one CPU"
+		return "about one CPU"
 	case boundDisk:
 		return "the disk"
 	case boundWaits:

@@ -12,7 +12,7 @@ func boxCPU() record.Metric {
 
 func busiestCPU() record.Metric {
 	return record.Metric{Key: "busiest_cpu", Name: "CPU of the busiest process", Unit: "1", Better: record.Neither,
-		Help: "CPUs that the one of the system's processes kept busy that used most, with the children that it waited for, over the trial: 1 is what a single thread can use"}
+		Help: "CPUs that the one of the system's processes kept busy that used most, with the children that it waited for, over the trial: 1 is what a single thread can use, or several that each use less"}
 }
 
 func ioPressure() record.Metric {

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/plimsoll-project/plimsoll/report/internal/words"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -19,7 +19,7 @@ const (
 	Link       Limit = "link"        // the links carry what they can, with the round trips that the work needs
 	OneLink    Limit = "one link"    // that of the node that sends most is full, while all together are not
 	RoundTrips Limit = "round trips" // most of the time is round trips that follow one another
-	CPU        Limit = "CPU"         // the system uses as much as one thread can have
+	CPU        Limit = "one CPU"     // a process uses about one CPU: as much as one thread can have, if it is one
 	Machine    Limit = "machine"     // all CPUs together are used up, by whomever
 	Work       Limit = "own work"    // the system's own work alone, with nothing to wait for, takes nearly as long
 	Disk       Limit = "disk"        // somebody waits for storage most of the time
@@ -36,8 +36,8 @@ const (
 	overLine = 1.10
 	// Below this share of the line something else decides.
 	farBelow = 0.70
-	// A process within a tenth of one CPU has one thread that never sleeps; one that
-	// uses more is not held back by a single thread.
+	// A process within a tenth of one CPU may have one thread that never sleeps, or
+	// several that sleep; one that uses more is not held back by a single thread.
 	oneCPU, oneCPUWide = 0.90, 1.10
 	// From this share of all CPUs on, work waits for them.
 	machineFull = 0.85
@@ -107,7 +107,7 @@ func quantities() []quantity {
 		{of: func(s *Shares) []float64 { return s.RoundTrips }, limit: RoundTrips, least: mostOfTime, below: mostOfTime, known: "round trips",
 			lo: func(s *Shares) float64 { return s.FewerTrips }, hi: func(s *Shares) float64 { return s.MoreTrips }, spoken: share("of the time in round trips")},
 		{of: func(s *Shares) []float64 { return s.Busiest }, limit: CPU, least: oneCPU, most: oneCPUWide, below: oneCPU, known: "CPU", spoken: func(_ *Shares, i stats.Interval) string {
-			return strconv.FormatFloat(i.Mid, 'g', 2, 64) + " CPUs kept busy by its busiest process"
+			return words.Digits(i.Mid, 2) + " CPUs kept busy by its busiest process"
 		}},
 		{of: func(s *Shares) []float64 { return s.Machine }, limit: Machine, least: machineFull, below: machineFull, spoken: share("of the machine's CPU in use")},
 		{of: func(s *Shares) []float64 { return s.Storage }, limit: Disk, least: mostOfTime, below: mostOfTime, known: "the disk", spoken: share("of the time somebody waits for storage")},
@@ -120,7 +120,7 @@ func quantities() []quantity {
 // correction over all cells and quantities; of a cell near its line that is also
 // RTT-bound both are said. Waiting is said when the cell is shown to lie far below
 // its line and each quantity that was measured below its threshold (an intersection
-// of tests: Berger 1982). Cells whose generator was the limit say nothing else.
+// of tests: Berger 1982); where nothing is known of CPU it is not said. Cells whose generator was the limit say nothing else.
 func Bound(cells []Shares) []Bounds {
 	all := quantities()
 	type claim struct {
@@ -135,7 +135,7 @@ func Bound(cells []Shares) []Bounds {
 			continue // of the generator are the trials left in which it happened to suffice
 		}
 		waits := 1.0
-		if s.Lost <= manyLost && s.NotWaiting == "" && len(s.Line) >= fewestTrials {
+		if s.Lost <= manyLost && s.NotWaiting == "" && len(s.Line) >= fewestTrials && max(len(s.Busiest), len(s.Machine)) >= fewestTrials {
 			waits = 0
 		}
 		for _, q := range all {
@@ -255,14 +255,14 @@ func interval(xs []float64) stats.Interval {
 // that they had before the scenarios shared them.
 func boundTexts() map[Limit]Finding {
 	return map[Limit]Finding{
-		Link: {Rule: "link-bound", Tone: Neutral, Title: "Limited by the link", Text: "Within " + percent(1-atLine) + " of the load line: on this link a faster system would not be faster. Where round trips are named as well, the line itself is mostly round trips; else it is bandwidth.",
+		Link: {Rule: "link-bound", Tone: Neutral, Title: "Limited by the link", Text: "Within " + words.Percent(1-atLine) + " of the load line: on this link a faster system would not be faster. Where round trips are named as well, the line itself is mostly round trips; else it is bandwidth.",
 			Try: "Use a faster link, fewer bytes or fewer round trips; to compare systems, compare them where they are not at the line."},
 		OneLink: {Rule: "one-link-full", Tone: Neutral, Title: "A seeder's link is the limit", Text: "All links together had more to give, while that of the node that sends most was nearly full: much went out of it that others could have passed on.",
 			Try: "More seeders, a faster link for this one, or settings by which others pass on sooner."},
 		RoundTrips: {Rule: "rtt-bound", Tone: Neutral, Title: "Limited by round trips", Text: "More than half of an operation's time is round trips that follow one another: bandwidth and CPU would not make it faster.",
 			Try: "Keep connections, ask for more at once (pipelining, larger segments, more connections), or measure nearer to the server."},
-		CPU: {Rule: "cpu-bound", Tone: Warn, Title: "Limited by CPU", Text: "The system keeps just one CPU busy, as much as one thread can have: what the work costs the processor decides.",
-			Try: "Look at where that process spends its time (a profile), and for a setting by which it uses more than one thread."},
+		CPU: {Rule: "cpu-bound", Tone: Neutral, Title: "About one CPU is used", Text: "The system's busiest process, with those that it started, uses about one CPU. That is as much as one thread can have; whether it is one, or several that each use less, is not measured.",
+			Try: "Look at the threads of that process (top -H, a profile): if one of them never sleeps, the processor decides, and a setting by which it uses more threads would help."},
 		Machine: {Rule: "machine-busy", Tone: Warn, Title: "The machine was the limit", Text: "All CPUs together were used up: the systems' processes, the links' emulator and plimsoll waited for each other and for whatever else ran. Times say more about this machine than about the systems.",
 			Try: "Use fewer nodes or connections, slower links, or a quieter or larger machine; limits.others makes trials invalid in which others used much of it."},
 		Work: {Rule: "compute-bound", Tone: Neutral, Title: "Bound by its own work", Text: "The time is nearly that of the same work from a local file, without a network: a faster link or more peers would not help.",
@@ -292,28 +292,28 @@ func SayBounds(bounds []Bounds) []Finding {
 	for _, limit := range []Limit{Machine, CPU, Disk, Work, OneLink, Waiting, RoundTrips, Link} {
 		f := texts[limit]
 		for _, system := range systems {
-			var words []string
+			var parts []string
 			for _, b := range bounds {
 				if b.Cell.System == system && slices.Contains(b.By, limit) {
-					words = append(words, b.words(limit))
+					parts = append(parts, b.words(limit))
 				}
 			}
-			if words == nil {
+			if parts == nil {
 				continue
 			}
-			n := len(words)
+			n := len(parts)
 			if n > someCells {
-				words = append(words[:someCells:someCells], fmt.Sprintf("and %d more", n-someCells))
+				parts = append(parts[:someCells:someCells], fmt.Sprintf("and %d more", n-someCells))
 			}
 			f.Subjects = append(f.Subjects, system)
 			of := "cells"
 			if cells[system] == 1 {
 				of = "cell"
 			}
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s in %d of %d %s: %s", system, n, cells[system], of, strings.Join(words, "; ")))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s in %d of %d %s: %s", system, n, cells[system], of, strings.Join(parts, "; ")))
 		}
 		if f.Evidence != nil {
-			f.Title += ": " + list(f.Subjects)
+			f.Title += ": " + words.List(f.Subjects)
 			out = append(out, f)
 		}
 	}
@@ -323,32 +323,35 @@ func SayBounds(bounds []Bounds) []Finding {
 // words are the figures of a cell, all that were measured.
 func (b Bounds) words(limit Limit) string {
 	s := b.Cell
-	var words []string
+	var parts []string
 	n := 0
 	for _, q := range quantities() {
 		if values := q.of(s); len(values) >= fewestTrials && (q.limit == limit || q.limit == Link || limit == Waiting) {
-			words = append(words, q.spoken(s, interval(values)))
+			parts = append(parts, q.spoken(s, interval(values)))
 			n = max(n, len(values))
 		}
 	}
 	if limit == Machine && len(s.Others) > 0 {
-		words = append(words, percent(meanOf(s.Others))+" by others")
+		parts = append(parts, words.Percent(meanOf(s.Others))+" by others")
 	}
-	text := strings.Join(words, ", ") + fmt.Sprintf(" (n = %d)", n)
+	text := strings.Join(parts, ", ") + fmt.Sprintf(" (n = %d)", n)
 	if s.Where != "" {
 		text = s.Where + ": " + text
 	}
 	var also []string
 	for _, l := range b.By {
-		if l != limit {
+		if l != limit && l != CPU { // which is no more than perhaps a limit
 			also = append(also, string(l))
 		}
 	}
 	if also != nil {
-		text += ", also bound by " + list(also)
+		text += ", also bound by " + words.List(also)
+	}
+	if limit != CPU && slices.Contains(b.By, CPU) {
+		text += ", and about one CPU is used"
 	}
 	if limit == Waiting && b.Unknown != nil {
-		text += ", not known: " + list(b.Unknown)
+		text += ", not known: " + words.List(b.Unknown)
 	}
 	return text
 }

@@ -33,9 +33,10 @@ func TestBoundNamesEachLimit(t *testing.T) {
 		{"beyond the line", Shares{Line: near(1.3), Machine: near(0.97)}, nil},
 		{"far below", Shares{Line: near(0.4), Machine: near(0.3), Busiest: near(0.4), RoundTrips: near(0.1), Storage: near(0.02)}, []Limit{Waiting}},
 		{"far below, several threads", Shares{Line: near(0.4), Busiest: near(1.7)}, []Limit{Waiting}},
-		{"far below, nothing else measured", Shares{Line: near(0.4)}, []Limit{Waiting}},
-		{"far below, many lost", Shares{Line: near(0.4), Lost: 0.3}, nil},
-		{"far below, perhaps the disk", Shares{Line: near(0.4), Storage: wide(0.5)}, nil},
+		{"far below, nothing else measured", Shares{Line: near(0.4)}, nil},
+		{"far below, and the disk alone measured", Shares{Line: near(0.4), Storage: near(0.02)}, nil},
+		{"far below, many lost", Shares{Line: near(0.4), Machine: near(0.3), Lost: 0.3}, nil},
+		{"far below, perhaps the disk", Shares{Line: near(0.4), Machine: near(0.3), Storage: wide(0.5)}, nil},
 		{"round trips", Shares{Line: near(0.5), RoundTrips: near(0.8)}, []Limit{RoundTrips}},
 		{"round trips that may be fewer", Shares{Line: near(0.5), RoundTrips: near(0.8), FewerTrips: 0.4, MoreTrips: 1.6}, nil},
 		{"one thread", Shares{Line: near(0.5), Busiest: near(1.0), Machine: near(0.5)}, []Limit{CPU}},
@@ -90,6 +91,23 @@ func TestBoundWords(t *testing.T) {
 	}
 	if len(all) != 3 || strings.Contains(said["link-bound"], "b in") {
 		t.Errorf("said %v", said)
+	}
+}
+
+// Workers, or threads of one process, that use one CPU together are none that never
+// sleeps: nothing is claimed of a thread.
+func TestAboutOneCPUIsNoVerdict(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	cells := []Shares{{System: "a", Line: around(rng, 6, 0.4, 0.01), Busiest: around(rng, 6, 1.02, 0.01), Machine: around(rng, 6, 0.3, 0.01), RoundTrips: around(rng, 6, 0.8, 0.01)}}
+	said := SayBounds(Bound(cells))
+	if len(said) != 2 || said[0].Rule != "cpu-bound" {
+		t.Fatalf("said %+v", said)
+	}
+	if f := said[0]; f.Tone != Neutral || strings.Contains(f.Title, "Limited") || !strings.Contains(f.Text, "is not measured") {
+		t.Errorf("said %+v", f)
+	}
+	if e := said[1].Evidence[0]; strings.Contains(e, "bound by") || !strings.Contains(e, "about one CPU is used") {
+		t.Errorf("said %q", e)
 	}
 }
 

@@ -1,6 +1,10 @@
 package findings
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/plimsoll-project/plimsoll/report/internal/words"
+)
 
 // What measures may use this share of the machine's CPUs.
 const (
@@ -19,17 +23,17 @@ type CPUs struct {
 // Harness says where what measures used much of the machine.
 func Harness(cells []CPUs) []Finding {
 	f := Finding{Rule: "harness-busy", Tone: Warn, Title: "The harness used much of the machine",
-		Text: fmt.Sprintf("Plimsoll itself used more than %s of the CPUs in these cells, or the emulator of their links more than %s: what they took, the nodes did not have.", percent(busyHarness), percent(busyEmulator))}
+		Text: fmt.Sprintf("Plimsoll itself used more than %s of the CPUs in these cells, or the emulator of their links more than %s: what they took, the nodes did not have.", words.Percent(busyHarness), words.Percent(busyEmulator))}
 	for _, c := range cells {
-		var words []string
+		var parts []string
 		if c.Harness > busyHarness {
-			words = append(words, "plimsoll "+percent(c.Harness))
+			parts = append(parts, "plimsoll "+words.Percent(c.Harness))
 		}
 		if c.Emulator > busyEmulator {
-			words = append(words, "the emulator "+percent(c.Emulator))
+			parts = append(parts, "the emulator "+words.Percent(c.Emulator))
 		}
-		if words != nil {
-			f.Evidence = append(f.Evidence, c.Where+": "+list(words)+" of the machine")
+		if parts != nil {
+			f.Evidence = append(f.Evidence, c.Where+": "+words.List(parts)+" of the machine")
 		}
 	}
 	if f.Evidence == nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/report/internal/words"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -23,17 +24,18 @@ type Curve struct {
 // Knee is what a curve says.
 type Knee struct {
 	*Curve
-	Fit  stats.Scaling
-	Seen bool   // there is a knee
-	Why  string // why there is none, or none is told; empty: the curve has too few levels to ask
+	Fit   stats.Scaling
+	Seen  bool   // there is a knee
+	Falls bool   // throughput at the highest level is shown to be below that of another
+	Why   string // why there is none, or none is told; empty: the curve has too few levels to ask
 }
 
 // kneeAlpha is the level at which throughput is shown to fall, over all curves.
 const kneeAlpha = 0.01
 
-// Knees fits the universal scalability law to each curve. Levels at which the link or
-// the generator is the limit are left out: what is flat there is not the system's
-// doing, and where fewer than four remain nothing is fitted.
+// Knees fits the universal scalability law to each curve. Levels at which the link,
+// the machine or the generator is the limit are left out: what is flat or falls there
+// need not be the system's doing, and where fewer than four remain nothing is fitted.
 func Knees(curves []Curve, conf float64, seed uint64) []Knee {
 	knees := make([]Knee, len(curves))
 	falls := make([]float64, len(curves))
@@ -62,36 +64,48 @@ func Knees(curves []Curve, conf float64, seed uint64) []Knee {
 		}
 	}
 	for i, p := range stats.Holm(falls) {
-		if k := &knees[i]; k.Seen && !(p < kneeAlpha) {
+		k := &knees[i]
+		k.Falls = p < kneeAlpha
+		if k.Seen && !k.Falls {
 			k.Seen, k.Why = false, fmt.Sprintf("that throughput falls is not shown for one of %d curves", len(curves))
 		}
 	}
 	return knees
 }
 
-// SayKnees are the findings: where throughput falls beyond a number of users, and
-// where that is not seen.
+// SayKnees are the findings: where throughput falls beyond a number of users, where it
+// falls and the number is not told, and where no fall is seen.
 func SayKnees(knees []Knee) []Finding {
 	seen := Finding{Rule: "knee", Tone: Warn, Title: "More at once is slower",
 		Text: "Beyond N* operations at once the throughput falls: each waits for the others (σ), and what each pair of them costs (κ) grows faster than what another one adds. N* = √((1 − σ)/κ) of the universal scalability law, with intervals at 95 %; throughput at the highest level is shown to be below the best.",
 		Try:  "Offer no more than N* at once (a queue or a limit on connections in front of the system), and look for what all operations share: a lock, a disk, memory for each."}
+	falls := Finding{Rule: "throughput-falls", Tone: Warn, Title: "More at once is slower, from where is not told",
+		Text: "Throughput at the highest level is shown to be below the best (Welch's test, corrected for all levels and systems), but no N* is told: the law of scalability does not describe these levels, or its peak does not lie between them.",
+		Try:  "Offer no more at once than at the best level, and measure more levels about it: below the lowest, or where it breaks off."}
 	none := Finding{Rule: "no-knee", Tone: Neutral, Title: "No knee of concurrency was seen",
-		Text: "Up to the highest level measured throughput is not shown to fall. That is no promise for more at once; where the link or the generator was the limit it says nothing of the system.",
-		Try:  "Measure with more at once, and where the link is full with a faster one."}
+		Text: "Up to the highest level measured throughput is not shown to fall, or too few levels are left to ask. That is no promise for more at once; where the link, the machine or the generator was the limit it says nothing of the system.",
+		Try:  "Measure with more at once, and where the link or the machine is full with a faster one."}
 	for i := range knees {
 		k := &knees[i]
 		switch {
 		case k.Seen:
 			seen.Subjects = appendNew(seen.Subjects, k.System)
 			seen.Evidence = append(seen.Evidence, k.name()+": "+k.words())
+		case k.Falls:
+			falls.Subjects = appendNew(falls.Subjects, k.System)
+			falls.Evidence = append(falls.Evidence, k.name()+": "+k.fallWords())
 		case k.Why != "":
 			none.Evidence = append(none.Evidence, k.name()+": "+k.noWords())
 		}
 	}
 	var out []Finding
 	if seen.Evidence != nil {
-		seen.Title += ": " + list(seen.Subjects)
+		seen.Title += ": " + words.List(seen.Subjects)
 		out = append(out, seen)
+	}
+	if falls.Evidence != nil {
+		falls.Title += ": " + words.List(falls.Subjects)
+		out = append(out, falls)
 	}
 	if none.Evidence != nil {
 		out = append(out, none)
@@ -118,7 +132,7 @@ func (k *Knee) name() string {
 func (k *Knee) words() string {
 	f := &k.Fit
 	top := f.Levels[len(f.Levels)-1]
-	s := fmt.Sprintf("N* = %s (%s…%s) with %s, %s at %g", digits(f.Peak.Mid), digits(f.Peak.Lo), digits(f.Peak.Hi), k.Show(f.PeakX.Mid), k.Show(top.X), top.N)
+	s := fmt.Sprintf("N* = %s (%s…%s) with %s, %s at %g", number(f.Peak.Mid), number(f.Peak.Lo), number(f.Peak.Hi), k.Show(f.PeakX.Mid), k.Show(top.X), top.N)
 	near := f.Levels[0].N
 	for _, l := range f.Levels {
 		if math.Abs(math.Log(l.N/f.Peak.Mid)) < math.Abs(math.Log(near/f.Peak.Mid)) {
@@ -130,8 +144,25 @@ func (k *Knee) words() string {
 			s += fmt.Sprintf("; median time of an operation %s at %g, %s at %g", k.Time(a), near, k.Time(b), top.N)
 		}
 	}
-	s += fmt.Sprintf("; σ = %s (%s…%s), κ = %s (%s…%s)", digits(f.Sigma.Mid), digits(f.Sigma.Lo), digits(f.Sigma.Hi), digits(f.Kappa.Mid), digits(f.Kappa.Lo), digits(f.Kappa.Hi))
+	s += fmt.Sprintf("; σ = %s (%s…%s), κ = %s (%s…%s)", number(f.Sigma.Mid), number(f.Sigma.Lo), number(f.Sigma.Hi), number(f.Kappa.Mid), number(f.Kappa.Lo), number(f.Kappa.Hi))
 	return s + fmt.Sprintf(" (n = %d, %d levels)", f.Peak.N, len(f.Levels)) + k.limited()
+}
+
+// fallWords are how far a curve falls that has no knee, and why it has none.
+func (k *Knee) fallWords() string {
+	f := &k.Fit
+	best, top, n := f.Levels[0], f.Levels[len(f.Levels)-1], 0
+	for _, l := range f.Levels {
+		if l.Fell < kneeAlpha && (l.X > best.X || best.Fell >= kneeAlpha) {
+			best = l
+		}
+	}
+	for _, t := range k.Trials {
+		if t.N == best.N || t.N == top.N {
+			n++
+		}
+	}
+	return fmt.Sprintf("%s at %g, %s at %g, %s× as much (p = %.1g, n = %d); no N*: %s", k.Show(best.X), best.N, k.Show(top.X), top.N, number(top.X/best.X), best.Fell, n, k.Why) + k.limited()
 }
 
 // noWords say up to where no knee is seen, and why.
@@ -142,7 +173,7 @@ func (k *Knee) noWords() string {
 	}
 	s := fmt.Sprintf("none up to %g: %s", top, k.Why)
 	if f := &k.Fit; f.Law == stats.Contention && f.Holds && f.Sigma.Lo > 0 {
-		s += fmt.Sprintf("; it levels off, σ = %s (%s…%s)", digits(f.Sigma.Mid), digits(f.Sigma.Lo), digits(f.Sigma.Hi))
+		s += fmt.Sprintf("; it levels off, σ = %s (%s…%s)", number(f.Sigma.Mid), number(f.Sigma.Lo), number(f.Sigma.Hi))
 	}
 	return s + k.limited()
 }
@@ -154,16 +185,16 @@ func (k *Knee) limited() string {
 		by[l] = append(by[l], n)
 	}
 	s := ""
-	for _, l := range []Limit{Link, Generator} {
+	for _, l := range []Limit{Link, Machine, Generator} {
 		if by[l] == nil {
 			continue
 		}
 		slices.Sort(by[l])
 		var at []string
 		for _, n := range by[l] {
-			at = append(at, digits(n))
+			at = append(at, number(n))
 		}
-		s += fmt.Sprintf("; at %s the %s is the limit", list(at), l)
+		s += fmt.Sprintf("; at %s the %s is the limit", words.List(at), l)
 	}
 	return s
 }

@@ -46,6 +46,39 @@ func TestKneeIsSaidWithItsFigures(t *testing.T) {
 	}
 }
 
+// Curves that fall and have no peak of the law between their levels: that they fall is
+// said, and never that they do not.
+func TestKneeOfAFallElsewhere(t *testing.T) {
+	for name, truth := range map[string]func(float64) float64{
+		"from the first": func(n float64) float64 { return 1000 / n },
+		"at the last": func(n float64) float64 {
+			if n == 64 {
+				return 100
+			}
+			return 1000 * n
+		},
+		"a cliff": func(n float64) float64 {
+			if n > 8 {
+				return 500
+			}
+			return 1000 * n
+		},
+	} {
+		c := curve(rand.New(rand.NewPCG(5, 5)), truth)
+		said := kneesOf(c)
+		f, ok := said["throughput-falls"]
+		if !ok || f.Tone != Warn || f.Try == "" || len(f.Evidence) != 1 || len(said) != 1 {
+			t.Errorf("%s: said %+v", name, said)
+			continue
+		}
+		for _, want := range []string{"a: ", " at 64, 0.0", "× as much (p = ", "n = 12", "no N*: "} {
+			if !strings.Contains(f.Evidence[0], want) {
+				t.Errorf("%s: %q lacks %q", name, f.Evidence[0], want)
+			}
+		}
+	}
+}
+
 // Where the link is full there is no knee of the system.
 func TestKneeOfALinkIsNone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
@@ -93,11 +126,13 @@ func TestKneeOfNothing(t *testing.T) {
 				func(float64) float64 { return 1 },
 			}[rng.IntN(4)]))
 		}
-		if _, ok := kneesOf(curves...)["knee"]; ok {
+		said := kneesOf(curves...)
+		_, knee := said["knee"]
+		if _, falls := said["throughput-falls"]; falls || knee {
 			wrong++
 		}
 	}
 	if wrong*100 > runs {
-		t.Errorf("a knee was said in %d of %d runs without one", wrong, runs)
+		t.Errorf("a knee or a fall was said in %d of %d runs without one", wrong, runs)
 	}
 }

@@ -5,28 +5,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/report/internal/words"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// digits is a number with three digits that count.
-func digits(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+// number is one without a unit, with three digits that count.
+func number(v float64) string { return words.Show(v, "1") }
 
-// percent is a share in whole percent.
-func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + " %" }
-
-// percents is a share with its interval: "62 % (58…66 %)".
+// percents is a share with its interval in whole percent: "62 % (58…66 %)".
 func percents(i stats.Interval) string {
 	lo, hi := math.Round(100*i.Lo), math.Round(100*i.Hi)
 	if !i.Bounded() || lo == hi {
-		return percent(i.Mid)
+		return words.Percent(i.Mid)
 	}
-	return percent(i.Mid) + " (" + strings.ReplaceAll(strconv.FormatFloat(lo, 'f', 0, 64), "-", "−") + "…" + percent(i.Hi) + ")"
-}
-
-// list joins words: "a, b and c".
-func list(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return strings.Join(words, "")
+	return words.Percent(i.Mid) + " (" + strings.ReplaceAll(strconv.FormatFloat(lo, 'f', 0, 64), "-", "−") + "…" + strconv.FormatFloat(hi, 'f', 0, 64) + " %)"
 }

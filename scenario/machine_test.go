@@ -1,0 +1,33 @@
+package scenario
+
+import (
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// By these a report tells what limits: each scenario that measures a system's speed has
+// what the machine did, and says that it has it.
+func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
+	cell := experiment.Cell{Retrieve: &experiment.ResolvedRetrieve{}, Overhead: &experiment.ResolvedOverhead{}, Upload: &experiment.ResolvedUpload{}, Disseminate: &experiment.ResolvedDisseminate{}, Sync: &experiment.ResolvedSync{}}
+	for _, s := range All() {
+		if s.Name() == (Collect{}).Name() {
+			continue // it offers nothing whose speed something could limit
+		}
+		m := s.Measure(Measured{Cell: cell, Summary: record.NewSummary(), Usage: Usage{BoxCPU: 0.97, BusiestCPU: 1, IOPressure: 0.9}})
+		told := map[string]bool{}
+		for _, d := range s.Metrics() {
+			told[d.Key] = true
+		}
+		want := map[string]float64{"box_cpu": 0.97, "io_pressure": 0.9}
+		if s.Name() != (Disseminate{}).Name() && s.Name() != (Sync{}).Name() { // these have the CPU of each node
+			want["busiest_cpu"] = 1
+		}
+		for key, v := range want {
+			if m[key] != v || !told[key] {
+				t.Errorf("%s: %s is %v, told: %v", s.Name(), key, m[key], told[key])
+			}
+		}
+	}
+}
