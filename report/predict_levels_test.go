@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // truthful checks that each answer of a system is near the truth, in an interval
@@ -252,5 +253,41 @@ func TestThePageShowsHeldOutCells(t *testing.T) {
 	calm := swarmTruth{}.build(t)
 	if last := calm.Figures[len(calm.Figures)-1]; last.ID == "foretold" {
 		t.Errorf("predictions from two cells: %+v", last.Table.Rows)
+	}
+}
+
+const slowSwarmFile = `
+scenario: disseminate
+title: Synthetic swarms with slow leechers
+systems: [deluge]
+baseline: deluge
+link: {rate: 100Mbit, delay: 10ms}
+data: {size: [2MiB, 8MiB, 32MiB]}
+disseminate: {nodes: [5, 9, 17], seeders: 1, slow: 25%, slow_down: 20Mbit}
+repetitions: 4
+warmup: 0
+`
+
+// A median leecher does not wait for the slow ones: it is predicted as a ratio to
+// the line of half of the leechers, which is shown beside it.
+func TestMedianLeechersHaveALineOfTheirOwn(t *testing.T) {
+	dir := swarmTruth{file: slowSwarmFile, leechers: func(c *experiment.Cell, _ int, line float64, all []leech) {
+		half := c.LoadLineOf(scenario.MedianLeecher(len(all)), func(wire float64) float64 { return 0.949 * wire })
+		for i := range all {
+			if i >= experiment.SlowLeechers(len(all), c.Disseminate.Slow) {
+				all[i].took *= half / line
+			}
+		}
+	}}.write(t)
+	p, err := predicted(t, dir, "disseminate.nodes=13", "data.size=16MiB")
+	must(t, err)
+	rate := 100e6 * 0.949
+	downs := append(repeat(rate/5, 3), repeat(rate, 9)...)
+	for _, a := range p.Answers {
+		n := map[string]int{"median leecher": 6, "last leecher": 12}[a.What]
+		line := experiment.FluidBoundOf(n, 16<<20, []float64{rate}, repeat(rate, 12), downs)
+		if a.Refused != "" || math.Abs(float64(a.Line)/line-1) > 0.01 || a.Trial.Value < a.Line || a.Trial.Value > 1.4*a.Line {
+			t.Errorf("%s: %v beside a line of %v, which is %v (%s)", a.What, a.Trial.Value, a.Line, line, a.Refused)
+		}
 	}
 }

@@ -123,10 +123,10 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 
 // made is one trial of a cell.
 func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *rand.Rand) (record.Trial, []record.Op, []record.Mark) {
-	d, size, rate := c.Disseminate, float64(c.Data.Size), float64(c.Link.Rate)*0.949
+	d, size := c.Disseminate, float64(c.Data.Size)
 	l := d.Leechers()
-	up := func(n int) []float64 { return slices.Repeat([]float64{rate}, n) }
-	line := experiment.FluidBound(int64(size), up(d.Seeders), up(l), up(l))
+	payload := func(wire float64) float64 { return 0.949 * wire }
+	line, halfLine := c.LoadLine(payload), c.LoadLineOf(scenario.MedianLeecher(l), payload)
 	poll := line / 100
 	all := make([]leech, l)
 	for i := range all {
@@ -198,7 +198,10 @@ func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *ran
 		}
 	}
 	if (d.Faults == "" || d.Faults == "none") && (d.Join == "" || d.Join == "together") {
-		m["line"] = line
+		m["line"], m["line_median"], m["speed_line"] = line, halfLine, size/halfLine
+		if median, ok := m["time_median"]; ok {
+			m["line_median_share"] = halfLine / median
+		}
 		if last, ok := m["time_last"]; ok {
 			m["line_share"] = line / last
 		}

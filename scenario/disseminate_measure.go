@@ -193,16 +193,16 @@ func (t *swarmTrial) lineMetrics(put func(string, float64)) {
 		return
 	}
 	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, t.cell.Link.IPv6) }
-	for key, n := range map[string]int{"line": t.d.Leechers(), "line_median": half(t.d.Leechers())} {
+	for key, n := range map[string]int{"line": t.d.Leechers(), "line_median": MedianLeecher(t.d.Leechers())} {
 		if line := t.cell.LoadLineOf(n, payload); line > 0 {
 			put(key, line)
 		}
 	}
 }
 
-// half is how many of n leechers are at the median: those that have the content
+// MedianLeecher is how many of n leechers have come to the median: those that have the content
 // when the product-limit estimate first falls to one half.
-func half(n int) int { return (n + 1) / 2 }
+func MedianLeecher(n int) int { return (n + 1) / 2 }
 
 // swarmLines corrects the load lines by what was measured of a path before the
 // trial, which stands for all of them, and adds the shares of the times in them.
