@@ -3,6 +3,7 @@ package report
 import (
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +21,13 @@ type RunsTrend struct {
 	Cells    []TrendCell   `json:"cells"`
 	Changes  []TrendChange `json:"changes"`
 	// Comparisons of neighbouring runs, all cells of a system together, and cell
-	// by cell: the families of Holm's correction.
+	// by cell. Those of one step, from a run to the next, are a family of Holm's
+	// correction: what is shown of a step does not change with later runs.
 	Overall int `json:"comparisons"`
 	Single  int `json:"cell_comparisons"`
+	// Blind are the steps, by the place of their later run in Runs, whose trials are
+	// too few to show a change of a single cell, however large.
+	Blind []int `json:"blind"`
 }
 
 // TrendPoint is one of the runs.
@@ -53,6 +58,9 @@ type TrendChange struct {
 	Hi     Num    `json:"hi"`
 	PHolm  Num    `json:"p_holm"`
 	Better int    `json:"better"` // 1 better, -1 worse
+	// Never says in which run, "later" or "earlier", half or more of the trials never
+	// came to the number: there is no ratio then, and the rank test alone shows.
+	Never string `json:"never,omitempty"`
 }
 
 // trendRun is what a trend needs of a run.
@@ -99,7 +107,7 @@ func readTrendRun(dir string) (*trendRun, error) {
 		slots[s.Name] = s.Slot
 	}
 	for _, k := range r.keys() {
-		if s, ok := k.cell.Metrics[r.headline]; ok && s.N > 0 {
+		if s, ok := k.cell.summary(t.metric); ok && s.N > 0 {
 			t.cells = append(t.cells, trendCell{sha256.Sum256([]byte(k.same())), k.cell.System, r.shape.where(k.cell), slots[k.cell.System], s})
 		}
 	}
@@ -229,9 +237,9 @@ func (t *RunsTrend) overall() {
 			systems = append(systems, c.System)
 		}
 	}
-	var all []TrendChange
-	var ps []float64
 	for to := 1; to < len(t.Runs); to++ {
+		var step []TrendChange
+		var ps []float64
 		for _, system := range systems {
 			var groups [][2][]float64
 			for i := range t.Cells {
@@ -244,57 +252,77 @@ func (t *RunsTrend) overall() {
 			if i.N == 0 {
 				continue
 			}
-			all = append(all, TrendChange{From: to - 1, To: to, System: system, Cells: i.N, Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi)})
+			step = append(step, TrendChange{From: to - 1, To: to, System: system, Cells: i.N, Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi)})
 			ps = append(ps, p)
 		}
+		t.Overall += len(ps)
+		t.shown(step, stats.Holm(ps))
 	}
-	t.Overall = len(ps)
-	t.keep(all, ps)
 }
 
 // single compares each cell with itself in the run before that has it.
 func (t *RunsTrend) single() {
-	type pair struct {
-		cell     *TrendCell
-		from, to int
-	}
-	var pairs []pair
-	var ps []float64
-	for i := range t.Cells {
-		c := &t.Cells[i]
-		for to := range c.Points {
+	t.Blind = []int{}
+	for to := 1; to < len(t.Runs); to++ {
+		var cells []*TrendCell
+		var ps []float64
+		least := 1.0
+		for i := range t.Cells {
+			c := &t.Cells[i]
 			if from := c.before(to); from >= 0 && c.Points[to].N > 0 {
-				pairs = append(pairs, pair{c, from, to})
+				cells = append(cells, c)
 				ps = append(ps, stats.MannWhitney(c.Points[to].all(t.Metric), c.Points[from].all(t.Metric)))
+				least = min(least, stats.MinP(c.Points[to].N, c.Points[from].N))
 			}
 		}
-	}
-	t.Single = len(ps)
-	holm := stats.Holm(ps)
-	var all []TrendChange
-	var kept []float64
-	for i, p := range pairs {
-		if !(holm[i] <= alpha) {
-			continue // without its interval, which is what takes time
+		t.Single += len(ps)
+		if len(ps) > 0 && least*float64(len(ps)) > alpha {
+			t.Blind = append(t.Blind, to)
 		}
-		q := stats.Ratio(p.cell.Points[p.to].all(t.Metric), p.cell.Points[p.from].all(t.Metric), Confidence)
-		all = append(all, TrendChange{From: p.from, To: p.to, System: p.cell.System, Where: p.cell.Where, Cells: 1, Value: Num(q.Mid), Lo: Num(q.Lo), Hi: Num(q.Hi)})
-		kept = append(kept, holm[i])
+		holm := stats.Holm(ps)
+		var step []TrendChange
+		var kept []float64
+		for i, c := range cells {
+			if !(holm[i] <= alpha) {
+				continue // without its interval, which is what takes time
+			}
+			step, kept = append(step, c.change(to, t.Metric)), append(kept, holm[i])
+		}
+		t.shown(step, kept)
 	}
-	t.shown(all, kept)
 }
 
-// keep corrects a family for its size and keeps what is shown.
-func (t *RunsTrend) keep(all []TrendChange, ps []float64) { t.shown(all, stats.Holm(ps)) }
+// change is how a cell differs from itself in the run before that has it.
+func (c *TrendCell) change(to int, m record.Metric) TrendChange {
+	from := c.before(to)
+	is, was := c.Points[to].all(m), c.Points[from].all(m)
+	d := TrendChange{From: from, To: to, System: c.System, Where: c.Where, Cells: 1, Value: unknown, Lo: unknown, Hi: unknown}
+	switch never(is, was, m) {
+	case 1:
+		d.Never = "later"
+	case -1:
+		d.Never = "earlier"
+	default:
+		q := stats.Ratio(is, was, Confidence)
+		d.Value, d.Lo, d.Hi = Num(q.Mid), Num(q.Lo), Num(q.Hi)
+	}
+	return d
+}
 
 // shown keeps the changes whose corrected P and interval agree, and that are
 // large enough to speak of.
-func (t *RunsTrend) shown(all []TrendChange, holm []float64) {
-	for i, c := range all {
+func (t *RunsTrend) shown(step []TrendChange, holm []float64) {
+	for i, c := range step {
 		c.PHolm = Num(holm[i])
-		apart := holm[i] <= alpha && c.Lo.Known() && c.Hi.Known() && (c.Lo > 1 || c.Hi < 1)
-		if c.Better = direction(apart, float64(c.Value), t.Metric.Better); c.Better != 0 {
+		apart := c.Never != "" || c.Lo > 1 && !math.IsInf(float64(c.Lo), 0) || c.Hi < 1 && !math.IsInf(float64(c.Hi), 0)
+		if c.Better = direction(apart && holm[i] <= alpha, c.ratio(t.Metric), t.Metric.Better); c.Better != 0 {
 			t.Changes = append(t.Changes, c)
 		}
 	}
+}
+
+// ratio is the ratio, or how far beyond all ratios it lies.
+func (c TrendChange) ratio(m record.Metric) float64 {
+	side := map[string]string{"later": "new", "earlier": "base"}[c.Never]
+	return RunRatio{Value: c.Value, Never: side}.value(m)
 }
