@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,6 +40,7 @@ type written struct {
 	version string
 	factor  map[string]float64 // on the throughput of a system; 1 where it is missing
 	going   bool
+	failed  bool // all trials are invalid
 	summary bool // summary.json, as plimsoll run leaves it
 }
 
@@ -63,7 +65,11 @@ func (o written) write(t testing.TB, dir string) {
 			if factor == 0 {
 				factor = 1
 			}
-			must(t, w.End(record.Trial{Seconds: 1, Metrics: map[string]float64{"throughput": factor * 1e6 * float64(c.Retrieve.Concurrency) * math.Exp(0.03*rng.NormFloat64())}}))
+			trial := record.Trial{Seconds: 1, Metrics: map[string]float64{"throughput": factor * 1e6 * float64(c.Retrieve.Concurrency) * math.Exp(0.03*rng.NormFloat64())}}
+			if o.failed {
+				trial.Invalid = []string{"generator-limited"}
+			}
+			must(t, w.End(trial))
 		}
 	}
 	if !o.going {
@@ -100,7 +106,7 @@ func someRuns(t testing.TB) string {
 func TestIndexOfRuns(t *testing.T) {
 	root := someRuns(t)
 	x := newIndexer(root)
-	index, err := x.read()
+	index, err := x.read(t.Context())
 	must(t, err)
 	if len(index.Runs) != 10 || len(index.Trends) != 1 {
 		t.Fatalf("%d runs, want 10: %+v; %d trends, want 1", len(index.Runs), index.Runs, len(index.Trends))
@@ -140,13 +146,108 @@ func TestIndexOfRuns(t *testing.T) {
 	}
 	db := filepath.Join(root, "nightly", "run-3", "run.db")
 	must(t, os.Chtimes(db, time.Now().Add(time.Hour), time.Now().Add(time.Hour)))
-	_, err = x.read()
+	_, err = x.read(t.Context())
 	must(t, err)
 	for id, k := range x.known {
 		if again := rows[id] != k; again != (id == "nightly/run-3") {
 			t.Errorf("%s is read again: %v", id, again)
 		}
 	}
+}
+
+// An error is told, also by the trend, and gone as soon as its reason is.
+func TestIndexForgetsErrors(t *testing.T) {
+	root := t.TempDir()
+	for i := range 4 {
+		written{title: "Nightly", at: i, failed: i == 3, summary: true}.write(t, filepath.Join(root, fmt.Sprintf("run-%d", i)))
+	}
+	db := filepath.Join(root, "run-1", "run.db")
+	x := newIndexer(root)
+	look := func(trend int, note string) {
+		t.Helper()
+		index, err := x.read(t.Context())
+		must(t, err)
+		if len(index.Trends) != 1 || len(index.Trends[0].Runs) != trend || !slices.Contains(index.Notes, "The trend of Nightly lacks "+note+".") {
+			t.Errorf("trends %+v, notes %q", index.Trends, index.Notes)
+		}
+	}
+	info, err := os.Stat(db)
+	must(t, err)
+	raw, err := os.ReadFile(db)
+	must(t, err)
+	// The summary tells the row, so the trend alone finds the database broken; the
+	// stamp of the database is the same before and after.
+	must(t, os.WriteFile(db, bytes.Repeat([]byte("no"), len(raw)/2), 0o644))
+	must(t, os.Chtimes(db, info.ModTime(), info.ModTime()))
+	index, err := x.read(t.Context())
+	must(t, err)
+	if len(index.Notes) != 1 || !strings.Contains(index.Notes[0], "run-1 (cannot be read: ") || strings.Contains(index.Notes[0], root) || !strings.Contains(index.Notes[0], "run-3 (no trial is valid)") {
+		t.Errorf("notes %q", index.Notes)
+	}
+	must(t, os.WriteFile(db, raw, 0o644))
+	must(t, os.Chtimes(db, info.ModTime(), info.ModTime()))
+	look(3, "run-3 (no trial is valid)")
+
+	// A row likewise.
+	must(t, os.Remove(filepath.Join(root, "run-1", "summary.json")))
+	must(t, os.WriteFile(db, bytes.Repeat([]byte("no"), len(raw)/2), 0o644))
+	later := info.ModTime().Add(time.Minute)
+	must(t, os.Chtimes(db, later, later))
+	index, err = x.read(t.Context())
+	must(t, err)
+	if !slices.ContainsFunc(index.Runs, func(r IndexRun) bool { return r.ID == "run-1" && r.Error != "" && !strings.Contains(r.Error, root) }) {
+		t.Errorf("%+v", index.Runs)
+	}
+	must(t, os.WriteFile(db, raw, 0o644))
+	must(t, os.Chtimes(db, later, later))
+	look(3, "run-3 (no trial is valid)")
+}
+
+// Of a run that goes on nothing is computed but its counts, and a viewer who is
+// gone waits for nothing; what was not read for him is read for the next.
+func TestIndexDoesNotWait(t *testing.T) {
+	root := t.TempDir()
+	written{title: "Now", going: true}.write(t, filepath.Join(root, "now"))
+	written{title: "Done", summary: true}.write(t, filepath.Join(root, "done"))
+	x := newIndexer(root)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	index, err := x.read(gone)
+	must(t, err)
+	for _, r := range index.Runs {
+		if !r.Waits {
+			t.Errorf("read for a viewer who is gone: %+v", r)
+		}
+	}
+	if len(index.Notes) != 1 || index.Notes[0] != "2 runs are still being read: look again in a moment." {
+		t.Errorf("notes %q", index.Notes)
+	}
+	var b bytes.Buffer
+	must(t, index.writePage(&b, root, "", true))
+	if n := strings.Count(b.String(), ">still being read<"); n != 2 {
+		t.Errorf("the page says so of %d runs", n)
+	}
+	index, err = x.read(t.Context())
+	must(t, err)
+	now := index.Runs[slices.IndexFunc(index.Runs, func(r IndexRun) bool { return r.ID == "now" })]
+	if now.Waits || now.Error != "" || now.Run.State != "running" || now.Run.Valid != 36 || now.Verdict.Text != "36 of 36 trials done so far; its page has the numbers." {
+		t.Errorf("%+v", now)
+	}
+
+	// What another viewer waits for holds nobody else.
+	x = newIndexer(root)
+	hold := make(chan struct{})
+	x.reading.DoChan("row done", func() (any, error) { <-hold; return IndexRun{ID: "done", Title: "Held"}, nil })
+	short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	index, err = x.read(short)
+	must(t, err)
+	for _, r := range index.Runs {
+		if r.Waits != (r.ID == "done") {
+			t.Errorf("while one is held: %+v", r)
+		}
+	}
+	close(hold)
 }
 
 // A summary that is older than the database is not believed.
@@ -161,7 +262,7 @@ func TestIndexMistrustsAnOldSummary(t *testing.T) {
 		at := time.Now().Add(-time.Hour)
 		must(t, os.Chtimes(file, at, at))
 		must(t, os.Chtimes(filepath.Join(dir, "run.db"), at.Add(age), at.Add(age)))
-		index, err := newIndexer(filepath.Dir(dir)).read()
+		index, err := newIndexer(filepath.Dir(dir)).read(t.Context())
 		must(t, err)
 		if got := index.Runs[0].Title; got != title {
 			t.Errorf("with a database that is %v newer the title is %q, want %q", age, got, title)
@@ -186,7 +287,7 @@ func TestTrendOfWhatNeverEnds(t *testing.T) {
 		}
 		must(t, os.Rename(s.write(t), filepath.Join(root, fmt.Sprintf("run-%d", i))))
 	}
-	index, err := newIndexer(root).read()
+	index, err := newIndexer(root).read(t.Context())
 	must(t, err)
 	if len(index.Trends) != 1 {
 		t.Fatalf("%d trends", len(index.Trends))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"math"
@@ -116,11 +117,11 @@ func readTrendRun(dir string) (*trendRun, error) {
 
 // trends fills the trends: of runs that have ended, by scenario and title, or by
 // plan where they have no title. all are in the order of the index.
-func (x *indexer) trends(index *Index, all []*knownRun) {
+func (x *indexer) trends(ctx context.Context, index *Index, all []*knownRun) {
 	groups := map[string][]*knownRun{}
 	var order []string
 	for _, k := range slices.Backward(all) { // earliest first
-		if k.row.Error != "" || k.row.Run.State == "running" || k.row.Run.Valid == 0 {
+		if k.row.Error != "" || k.row.Run.State == "running" {
 			continue
 		}
 		key := k.row.Scenario + "\n" + k.row.Title
@@ -132,28 +133,83 @@ func (x *indexer) trends(index *Index, all []*knownRun) {
 		}
 		groups[key] = append(groups[key], k)
 	}
-	var wanted []*knownRun
+	type place struct {
+		group []*knownRun
+		i     int
+	}
+	var wanted []place
 	for _, key := range order {
-		if len(groups[key]) > 1 {
-			wanted = append(wanted, groups[key]...)
+		if g := groups[key]; len(g) > 1 {
+			for i := range g {
+				wanted = append(wanted, place{g, i})
+			}
 		}
 	}
 	inTurn(len(wanted), func(i int) {
-		k := wanted[i]
-		if k.points != nil {
-			return
-		}
-		points, err := readTrendRun(x.dir(k.row.ID))
-		if err != nil {
-			points = &trendRun{}
-		}
-		k.points = points
+		w := wanted[i]
+		w.group[w.i] = x.withPoints(ctx, w.group[w.i])
 	})
 	for _, key := range order {
+		index.Notes = append(index.Notes, leftOutOfTrend(groups[key])...)
 		if t := trendOf(groups[key]); t != nil {
 			index.Trends = append(index.Trends, *t)
 		}
 	}
+}
+
+// withPoints is what is known of a run, with its points, or why there are none.
+func (x *indexer) withPoints(ctx context.Context, k *knownRun) *knownRun {
+	without := func(why string) *knownRun {
+		return &knownRun{stamp: k.stamp, row: k.row, why: why}
+	}
+	switch {
+	case k.points != nil:
+		return k
+	case k.row.Run.Valid == 0:
+		return without("no trial is valid")
+	}
+	id := k.row.ID
+	full, err := inTime(ctx, &x.reading, "points "+id, func() (*knownRun, error) {
+		points, err := readTrendRun(x.dir(id))
+		if err != nil {
+			return nil, err
+		}
+		full := &knownRun{stamp: k.stamp, row: k.row, points: points}
+		x.keep(id, full)
+		return full, nil
+	})
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return without("still being read")
+	case err != nil:
+		return without("cannot be read: " + x.failed(id, k.stamp, err).row.Error)
+	}
+	return full
+}
+
+// leftOutNamed is how many runs that a trend lacks are named.
+const leftOutNamed = 5
+
+// leftOutOfTrend says which runs of an experiment its trend lacks, and why: a run in
+// which everything failed is no gap.
+func leftOutOfTrend(runs []*knownRun) []string {
+	var named []string
+	for _, k := range runs {
+		if k.why != "" {
+			named = append(named, k.row.ID+" ("+k.why+")")
+		}
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	if more := len(named) - leftOutNamed; more > 0 {
+		named = append(named[:leftOutNamed], plural(int64(more), "more", "more"))
+	}
+	name := runs[0].row.Title
+	if name == "" {
+		name = runs[0].row.Scenario
+	}
+	return []string{fmt.Sprintf("The trend of %s lacks %s.", name, list(named))}
 }
 
 // trendOf is the trend of runs of one experiment, earliest first; nil: no two of
