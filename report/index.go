@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -35,6 +38,7 @@ type IndexRun struct {
 	Plimsoll string    `json:"plimsoll"`
 	Systems  []string  `json:"systems"`
 	Error    string    `json:"error,omitempty"` // why it cannot be read
+	Waits    bool      `json:"waits,omitempty"` // it is not read yet
 	Changed  time.Time `json:"-"`               // when something was last written into it
 }
 
@@ -97,18 +101,22 @@ func FindRuns(root string) (ids []string, more bool, err error) {
 
 // indexer keeps what it has read of the runs below a directory for as long as
 // they do not change. Of a run it keeps a row and the headline metric of its
-// cells, nothing that grows with operations.
+// cells, nothing that grows with operations. Errors are not kept: what cannot be
+// read now may be read the next time.
 type indexer struct {
-	root string
+	root    string
+	reading singleflight.Group // a run that several viewers want is read once
 
-	mu    sync.Mutex
+	mu    sync.Mutex // held for a moment, never while something is read
 	known map[string]*knownRun
 }
 
+// knownRun is what is known of a run; it does not change once others see it.
 type knownRun struct {
 	stamp  stamp
 	row    IndexRun
 	points *trendRun // nil: not read yet
+	why    string    // why there are no points
 }
 
 // stamp changes when a run's database does.
@@ -145,52 +153,117 @@ func newIndexer(root string) *indexer {
 func (x *indexer) dir(id string) string { return filepath.Join(x.root, filepath.FromSlash(id)) }
 
 // read gives the index as it is now. What has not changed since the last time is
-// not read again.
-func (x *indexer) read() (*Index, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// not read again. What is not read before the context ends is left for the next
+// time, which the notes say.
+func (x *indexer) read(ctx context.Context) (*Index, error) {
 	ids, more, err := FindRuns(x.root)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]*knownRun, len(ids))
-	inTurn(len(ids), func(i int) { all[i] = x.renew(ids[i]) })
-	x.known = map[string]*knownRun{}
-	for i, id := range ids {
-		x.known[id] = all[i]
+	inTurn(len(ids), func(i int) { all[i] = x.renew(ctx, ids[i]) })
+	there := map[string]bool{}
+	for _, id := range ids {
+		there[id] = true
 	}
+	x.mu.Lock()
+	for id := range x.known {
+		if !there[id] {
+			delete(x.known, id)
+		}
+	}
+	x.mu.Unlock()
 	slices.SortStableFunc(all, func(a, b *knownRun) int { return b.row.Run.Started.Compare(a.row.Run.Started) })
 	index := &Index{Runs: []IndexRun{}, Trends: []RunsTrend{}, Notes: []string{}}
+	waiting := 0
 	for _, k := range all {
 		index.Runs = append(index.Runs, k.row)
+		if k.row.Waits {
+			waiting++
+		}
 	}
 	if more {
 		index.Notes = append(index.Notes, fmt.Sprintf("There are more directories than are looked at: these are the first %s.", plural(int64(len(ids)), "run", "runs")))
 	}
-	x.trends(index, all)
+	if waiting > 0 {
+		index.Notes = append(index.Notes, fmt.Sprintf("%s still being read: look again in a moment.", plural(int64(waiting), "run is", "runs are")))
+	}
+	x.trends(ctx, index, all)
 	return index, nil
 }
 
-// renew reads a run, unless it is as it was. It changes nothing that others see.
-func (x *indexer) renew(id string) *knownRun {
+// renew reads a run, unless it is as it was.
+func (x *indexer) renew(ctx context.Context, id string) *knownRun {
 	dir := x.dir(id)
 	s, err := stampOf(dir)
-	if k := x.known[id]; err == nil && k != nil && k.stamp == s {
+	if err != nil {
+		return x.failed(id, s, err)
+	}
+	if k := x.kept(id); k != nil && k.stamp == s {
 		return k
 	}
-	k := &knownRun{stamp: s}
-	if err == nil {
-		k.row, err = rowOf(dir, s)
-	}
-	k.row.ID, k.row.Changed = id, s.at
+	// It goes on when this viewer is gone: the next one finds it done.
+	row, err := inTime(ctx, &x.reading, "row "+id, func() (IndexRun, error) {
+		row, err := rowOf(dir, s)
+		if err == nil {
+			row.ID, row.Changed = id, s.at
+			x.keep(id, &knownRun{stamp: s, row: row})
+		}
+		return row, err
+	})
 	if err != nil {
-		k.row.Error = err.Error()
+		return x.failed(id, s, err)
 	}
+	// What was kept may have points by now.
+	if k := x.kept(id); k != nil && k.stamp == s {
+		return k
+	}
+	return &knownRun{stamp: s, row: row}
+}
+
+func (x *indexer) kept(id string) *knownRun {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.known[id]
+}
+
+func (x *indexer) keep(id string, k *knownRun) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.known[id] = k
+}
+
+// failed is the row of a run that could not be read, or not yet. The directory of
+// runs itself is not named in it: the page may be shown to others.
+func (x *indexer) failed(id string, s stamp, err error) *knownRun {
+	k := &knownRun{stamp: s, row: IndexRun{ID: id, Changed: s.at}}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		k.row.Waits, k.row.Error = true, "still being read"
+		return k
+	}
+	k.row.Error = strings.ReplaceAll(err.Error(), x.dir(id), id)
 	return k
 }
 
+// inTime does something, once for all who ask for the same meanwhile, and waits for
+// it until the context ends. It is not begun when that has ended.
+func inTime[T any](ctx context.Context, group *singleflight.Group, key string, do func() (T, error)) (T, error) {
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	done := group.DoChan(key, func() (any, error) { return do() })
+	select {
+	case r := <-done:
+		return r.Val.(T), r.Err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
 // rowOf reads a run's row: from summary.json if that is newer than the database,
-// else it computes the report.
+// else it computes the report. Of a run that goes on, which changes from look to
+// look, it only counts the trials.
 func rowOf(dir string, s stamp) (IndexRun, error) {
 	if row, ok := rowOfSummary(filepath.Join(dir, "summary.json"), s); ok {
 		return row, nil
@@ -200,11 +273,29 @@ func rowOf(dir string, s stamp) (IndexRun, error) {
 		return IndexRun{}, err
 	}
 	defer run.Close()
+	in, err := gather(run)
+	if err != nil {
+		return IndexRun{}, err
+	}
+	if r := progressOf(in); r.Run.State == "running" {
+		return rowOfReport(r), nil
+	}
 	rep, err := Build(run)
 	if err != nil {
 		return IndexRun{}, err
 	}
 	return rowOfReport(rep), nil
+}
+
+// progressOf is a report of nothing but how far a run is.
+func progressOf(in *input) *Report {
+	p := in.plan
+	r := &Report{Scenario: p.Scenario, Title: p.Title, Systems: p.Systems, Environment: environment(in.meta), lens: lensOf(p.Scenario)}
+	r.Run.PlanHash, r.Run.Seed = p.Hash, p.Seed
+	r.tally(in)
+	r.state(in)
+	r.Verdict = Verdict{Text: fmt.Sprintf("%d of %s done so far; its page has the numbers.", r.Run.Done, plural(int64(r.Run.Planned), "trial", "trials")), Tone: Neutral}
+	return r
 }
 
 func rowOfReport(r *Report) IndexRun {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"html/template"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // indexData is what the index's template sees.
@@ -52,6 +54,10 @@ func Runs(root string) http.Handler {
 // openPages is how many runs' pages are kept, for their viewers' next look.
 const openPages = 8
 
+// indexPatience is how long a viewer waits for runs that are read for the first
+// time; what is not read by then is there at the next look.
+const indexPatience = 10 * time.Second
+
 type runsServer struct {
 	index *indexer
 
@@ -65,7 +71,9 @@ type openPage struct {
 }
 
 func (s *runsServer) page(w http.ResponseWriter, req *http.Request) {
-	index, err := s.index.read()
+	ctx, cancel := context.WithTimeout(req.Context(), indexPatience)
+	defer cancel()
+	index, err := s.index.read(ctx)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -120,7 +128,7 @@ func (s *runsServer) handler(id string) http.Handler {
 // WriteIndex writes an index of the runs below a directory as one page, complete
 // like that of a run; its links lead to the runs' report.html.
 func WriteIndex(w io.Writer, root string) error {
-	index, err := newIndexer(root).read()
+	index, err := newIndexer(root).read(context.Background())
 	if err != nil {
 		return err
 	}

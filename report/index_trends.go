@@ -1,8 +1,10 @@
 package report
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +22,13 @@ type RunsTrend struct {
 	Cells    []TrendCell   `json:"cells"`
 	Changes  []TrendChange `json:"changes"`
 	// Comparisons of neighbouring runs, all cells of a system together, and cell
-	// by cell: the families of Holm's correction.
+	// by cell. Those of one step, from a run to the next, are a family of Holm's
+	// correction: what is shown of a step does not change with later runs.
 	Overall int `json:"comparisons"`
 	Single  int `json:"cell_comparisons"`
+	// Blind are the steps, by the place of their later run in Runs, whose trials are
+	// too few to show a change of a single cell, however large.
+	Blind []int `json:"blind"`
 }
 
 // TrendPoint is one of the runs.
@@ -53,6 +59,9 @@ type TrendChange struct {
 	Hi     Num    `json:"hi"`
 	PHolm  Num    `json:"p_holm"`
 	Better int    `json:"better"` // 1 better, -1 worse
+	// Never says in which run, "later" or "earlier", half or more of the trials never
+	// came to the number: there is no ratio then, and the rank test alone shows.
+	Never string `json:"never,omitempty"`
 }
 
 // trendRun is what a trend needs of a run.
@@ -99,7 +108,7 @@ func readTrendRun(dir string) (*trendRun, error) {
 		slots[s.Name] = s.Slot
 	}
 	for _, k := range r.keys() {
-		if s, ok := k.cell.Metrics[r.headline]; ok && s.N > 0 {
+		if s, ok := k.cell.summary(t.metric); ok && s.N > 0 {
 			t.cells = append(t.cells, trendCell{sha256.Sum256([]byte(k.same())), k.cell.System, r.shape.where(k.cell), slots[k.cell.System], s})
 		}
 	}
@@ -108,11 +117,11 @@ func readTrendRun(dir string) (*trendRun, error) {
 
 // trends fills the trends: of runs that have ended, by scenario and title, or by
 // plan where they have no title. all are in the order of the index.
-func (x *indexer) trends(index *Index, all []*knownRun) {
+func (x *indexer) trends(ctx context.Context, index *Index, all []*knownRun) {
 	groups := map[string][]*knownRun{}
 	var order []string
 	for _, k := range slices.Backward(all) { // earliest first
-		if k.row.Error != "" || k.row.Run.State == "running" || k.row.Run.Valid == 0 {
+		if k.row.Error != "" || k.row.Run.State == "running" {
 			continue
 		}
 		key := k.row.Scenario + "\n" + k.row.Title
@@ -124,28 +133,83 @@ func (x *indexer) trends(index *Index, all []*knownRun) {
 		}
 		groups[key] = append(groups[key], k)
 	}
-	var wanted []*knownRun
+	type place struct {
+		group []*knownRun
+		i     int
+	}
+	var wanted []place
 	for _, key := range order {
-		if len(groups[key]) > 1 {
-			wanted = append(wanted, groups[key]...)
+		if g := groups[key]; len(g) > 1 {
+			for i := range g {
+				wanted = append(wanted, place{g, i})
+			}
 		}
 	}
 	inTurn(len(wanted), func(i int) {
-		k := wanted[i]
-		if k.points != nil {
-			return
-		}
-		points, err := readTrendRun(x.dir(k.row.ID))
-		if err != nil {
-			points = &trendRun{}
-		}
-		k.points = points
+		w := wanted[i]
+		w.group[w.i] = x.withPoints(ctx, w.group[w.i])
 	})
 	for _, key := range order {
+		index.Notes = append(index.Notes, leftOutOfTrend(groups[key])...)
 		if t := trendOf(groups[key]); t != nil {
 			index.Trends = append(index.Trends, *t)
 		}
 	}
+}
+
+// withPoints is what is known of a run, with its points, or why there are none.
+func (x *indexer) withPoints(ctx context.Context, k *knownRun) *knownRun {
+	without := func(why string) *knownRun {
+		return &knownRun{stamp: k.stamp, row: k.row, why: why}
+	}
+	switch {
+	case k.points != nil:
+		return k
+	case k.row.Run.Valid == 0:
+		return without("no trial is valid")
+	}
+	id := k.row.ID
+	full, err := inTime(ctx, &x.reading, "points "+id, func() (*knownRun, error) {
+		points, err := readTrendRun(x.dir(id))
+		if err != nil {
+			return nil, err
+		}
+		full := &knownRun{stamp: k.stamp, row: k.row, points: points}
+		x.keep(id, full)
+		return full, nil
+	})
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return without("still being read")
+	case err != nil:
+		return without("cannot be read: " + x.failed(id, k.stamp, err).row.Error)
+	}
+	return full
+}
+
+// leftOutNamed is how many runs that a trend lacks are named.
+const leftOutNamed = 5
+
+// leftOutOfTrend says which runs of an experiment its trend lacks, and why: a run in
+// which everything failed is no gap.
+func leftOutOfTrend(runs []*knownRun) []string {
+	var named []string
+	for _, k := range runs {
+		if k.why != "" {
+			named = append(named, k.row.ID+" ("+k.why+")")
+		}
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	if more := len(named) - leftOutNamed; more > 0 {
+		named = append(named[:leftOutNamed], plural(int64(more), "more", "more"))
+	}
+	name := runs[0].row.Title
+	if name == "" {
+		name = runs[0].row.Scenario
+	}
+	return []string{fmt.Sprintf("The trend of %s lacks %s.", name, list(named))}
 }
 
 // trendOf is the trend of runs of one experiment, earliest first; nil: no two of
@@ -229,9 +293,9 @@ func (t *RunsTrend) overall() {
 			systems = append(systems, c.System)
 		}
 	}
-	var all []TrendChange
-	var ps []float64
 	for to := 1; to < len(t.Runs); to++ {
+		var step []TrendChange
+		var ps []float64
 		for _, system := range systems {
 			var groups [][2][]float64
 			for i := range t.Cells {
@@ -244,57 +308,77 @@ func (t *RunsTrend) overall() {
 			if i.N == 0 {
 				continue
 			}
-			all = append(all, TrendChange{From: to - 1, To: to, System: system, Cells: i.N, Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi)})
+			step = append(step, TrendChange{From: to - 1, To: to, System: system, Cells: i.N, Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi)})
 			ps = append(ps, p)
 		}
+		t.Overall += len(ps)
+		t.shown(step, stats.Holm(ps))
 	}
-	t.Overall = len(ps)
-	t.keep(all, ps)
 }
 
 // single compares each cell with itself in the run before that has it.
 func (t *RunsTrend) single() {
-	type pair struct {
-		cell     *TrendCell
-		from, to int
-	}
-	var pairs []pair
-	var ps []float64
-	for i := range t.Cells {
-		c := &t.Cells[i]
-		for to := range c.Points {
+	t.Blind = []int{}
+	for to := 1; to < len(t.Runs); to++ {
+		var cells []*TrendCell
+		var ps []float64
+		least := 1.0
+		for i := range t.Cells {
+			c := &t.Cells[i]
 			if from := c.before(to); from >= 0 && c.Points[to].N > 0 {
-				pairs = append(pairs, pair{c, from, to})
+				cells = append(cells, c)
 				ps = append(ps, stats.MannWhitney(c.Points[to].all(t.Metric), c.Points[from].all(t.Metric)))
+				least = min(least, stats.MinP(c.Points[to].N, c.Points[from].N))
 			}
 		}
-	}
-	t.Single = len(ps)
-	holm := stats.Holm(ps)
-	var all []TrendChange
-	var kept []float64
-	for i, p := range pairs {
-		if !(holm[i] <= alpha) {
-			continue // without its interval, which is what takes time
+		t.Single += len(ps)
+		if len(ps) > 0 && least*float64(len(ps)) > alpha {
+			t.Blind = append(t.Blind, to)
 		}
-		q := stats.Ratio(p.cell.Points[p.to].all(t.Metric), p.cell.Points[p.from].all(t.Metric), Confidence)
-		all = append(all, TrendChange{From: p.from, To: p.to, System: p.cell.System, Where: p.cell.Where, Cells: 1, Value: Num(q.Mid), Lo: Num(q.Lo), Hi: Num(q.Hi)})
-		kept = append(kept, holm[i])
+		holm := stats.Holm(ps)
+		var step []TrendChange
+		var kept []float64
+		for i, c := range cells {
+			if !(holm[i] <= alpha) {
+				continue // without its interval, which is what takes time
+			}
+			step, kept = append(step, c.change(to, t.Metric)), append(kept, holm[i])
+		}
+		t.shown(step, kept)
 	}
-	t.shown(all, kept)
 }
 
-// keep corrects a family for its size and keeps what is shown.
-func (t *RunsTrend) keep(all []TrendChange, ps []float64) { t.shown(all, stats.Holm(ps)) }
+// change is how a cell differs from itself in the run before that has it.
+func (c *TrendCell) change(to int, m record.Metric) TrendChange {
+	from := c.before(to)
+	is, was := c.Points[to].all(m), c.Points[from].all(m)
+	d := TrendChange{From: from, To: to, System: c.System, Where: c.Where, Cells: 1, Value: unknown, Lo: unknown, Hi: unknown}
+	switch never(is, was, m) {
+	case 1:
+		d.Never = "later"
+	case -1:
+		d.Never = "earlier"
+	default:
+		q := stats.Ratio(is, was, Confidence)
+		d.Value, d.Lo, d.Hi = Num(q.Mid), Num(q.Lo), Num(q.Hi)
+	}
+	return d
+}
 
 // shown keeps the changes whose corrected P and interval agree, and that are
 // large enough to speak of.
-func (t *RunsTrend) shown(all []TrendChange, holm []float64) {
-	for i, c := range all {
+func (t *RunsTrend) shown(step []TrendChange, holm []float64) {
+	for i, c := range step {
 		c.PHolm = Num(holm[i])
-		apart := holm[i] <= alpha && c.Lo.Known() && c.Hi.Known() && (c.Lo > 1 || c.Hi < 1)
-		if c.Better = direction(apart, float64(c.Value), t.Metric.Better); c.Better != 0 {
+		apart := c.Never != "" || c.Lo > 1 && !math.IsInf(float64(c.Lo), 0) || c.Hi < 1 && !math.IsInf(float64(c.Hi), 0)
+		if c.Better = direction(apart && holm[i] <= alpha, c.ratio(t.Metric), t.Metric.Better); c.Better != 0 {
 			t.Changes = append(t.Changes, c)
 		}
 	}
+}
+
+// ratio is the ratio, or how far beyond all ratios it lies.
+func (c TrendChange) ratio(m record.Metric) float64 {
+	side := map[string]string{"later": "new", "earlier": "base"}[c.Never]
+	return RunRatio{Value: c.Value, Never: side}.value(m)
 }

@@ -113,6 +113,7 @@ var legendMarks = map[string]string{
 	"bar":            `<rect x="3" y="1.5" width="14" height="9" rx="1" stroke="none"/>`,
 	"line":           `<path d="M0 6h20" stroke-width="2"/>`,
 	"dash":           `<path d="M0 6h20" stroke-width="2" stroke-dasharray="5 3"/>`,
+	"never":          `<path d="M6 2l8 8M14 2L6 10" stroke-width="2"/>`,
 	"hollow":         `<circle cx="10" cy="6" r="4" fill="none" stroke-width="1.6"/>`,
 }
 

@@ -57,6 +57,7 @@ type swarmTruth struct {
 	events   func(c *experiment.Cell, epoch time.Time) []record.Event
 	trial    func(c *experiment.Cell, block int, t *record.Trial)
 	imported *experiment.Imported
+	later    time.Duration // begun after the others
 }
 
 // plan is that of the synthetic experiment.
@@ -90,7 +91,7 @@ func (s swarmTruth) write(t testing.TB) string {
 	meta := map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"cpu.count":"2"}`}
 	run, err := record.Create(dir, raw, meta, scenario.Disseminate{}.Metrics())
 	must(t, err)
-	begun := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	begun := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).Add(s.later)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
 	rng := rand.New(rand.NewPCG(11, 11))
 	at := begun
