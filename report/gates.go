@@ -77,7 +77,7 @@ func (r *Report) ownGates() []Ruling {
 }
 
 // ownRule decides a rule of the run's plan; base is nil where there is no base run.
-func (r *Report) ownRule(text, dir string, base func(*Cell) *Cell) Ruling {
+func (r *Report) ownRule(text, dir string, base *baseCells) Ruling {
 	rule, err := gate.Parse(text, r.gateNames(true), EffectFloor)
 	var wrong *gate.Error
 	switch {
@@ -102,7 +102,7 @@ func (c *RunComparison) Hold(rules []string) error {
 	asked, err := hold(rules, names, func(rule gate.Rule) []Ruling {
 		var all []Ruling
 		for k, r := range c.news {
-			all = append(all, r.rule(rule, c.New[k].Dir, c.basesOf(k)))
+			all = append(all, r.rule(rule, c.New[k].Dir, c.against(k)))
 		}
 		return all
 	})
@@ -113,7 +113,7 @@ func (c *RunComparison) Hold(rules []string) error {
 	for k, r := range c.news {
 		for _, text := range r.held {
 			if !slices.Contains(rules, text) {
-				c.Gates = append(c.Gates, r.ownRule(text, c.New[k].Dir, c.basesOf(k)))
+				c.Gates = append(c.Gates, r.ownRule(text, c.New[k].Dir, c.against(k)))
 			}
 		}
 	}
@@ -157,24 +157,50 @@ func GateMetrics(metrics []record.Metric) []gate.Metric {
 	return all
 }
 
-// basesOf finds the base run's cell to one of a new run's; nil: there is none.
-func (c *RunComparison) basesOf(k int) func(*Cell) *Cell {
-	return func(cell *Cell) *Cell {
-		for _, row := range c.Cells {
-			if row.news[k] == cell {
-				return row.base
-			}
+// baseCells is what rules see of a base run.
+type baseCells struct {
+	of   map[*Cell]*Cell // its cell to one of the new run
+	gone []CellRuling    // of its cells that are compared with none, and why
+}
+
+// against finds the base run's cells to those of a new one.
+func (c *RunComparison) against(k int) *baseCells {
+	a := &baseCells{of: map[*Cell]*Cell{}}
+	compared := map[*Cell]bool{}
+	for _, row := range c.Cells {
+		if row.news[k] != nil {
+			a.of[row.news[k]], compared[row.base] = row.base, true
 		}
-		return nil
 	}
+	for _, b := range c.base.cells() {
+		if compared[b] {
+			continue
+		}
+		d := CellRuling{System: b.System, Where: c.base.shape.where(b), State: RuleOpen, Value: unknown, Lo: unknown, Hi: unknown, cell: b, unit: "×", Why: "the new run has no such cell"}
+		if slices.ContainsFunc(c.Unlike, func(u UnlikeCell) bool { return u.New == c.New[k].Dir && u.System == d.System && u.Where == d.Where }) {
+			d.Why = "its settings differ from the base run's: they are not compared"
+		}
+		a.gone = append(a.gone, d)
+	}
+	return a
 }
 
 // rule decides a rule cell by cell; base is nil where there is no base run.
-func (r *Report) rule(rule gate.Rule, dir string, base func(*Cell) *Cell) Ruling {
+func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 	g := Ruling{Rule: rule.Text, Run: dir, State: RulePass, Cells: []CellRuling{}, metric: rule.Metric}
 	m, _ := r.metric(rule.Metric)
 	for _, c := range r.cells() {
-		if !meant(c, rule) {
+		asked := c
+		if rule.Kind == gate.NoWorse {
+			b := base.of[c]
+			if b == nil {
+				continue // what differed says that the base run does not have it
+			}
+			if len(b.Factors) > len(c.Factors) {
+				asked = b // a run of one level does not vary it
+			}
+		}
+		if !meant(asked, rule) {
 			continue
 		}
 		d := CellRuling{System: c.System, Where: r.shape.where(c), State: RuleOpen, Value: unknown, Lo: unknown, Hi: unknown, cell: c, unit: m.Unit}
@@ -184,13 +210,15 @@ func (r *Report) rule(rule gate.Rule, dir string, base func(*Cell) *Cell) Ruling
 		case gate.Within:
 			d.within(r, r.inGroup(rule.System, c.Group), m, rule)
 		case gate.NoWorse:
-			b := base(c)
-			if b == nil {
-				continue // what differed says that the base run does not have it
-			}
-			d.noWorse(c.all(m), b.all(m), m, rule)
+			d.noWorse(c.all(m), base.of[c].all(m), m, rule)
 		}
 		g.Cells = append(g.Cells, d)
+	}
+	if rule.Kind == gate.NoWorse {
+		// What was not measured again may have become worse.
+		g.Cells = append(g.Cells, slices.DeleteFunc(slices.Clone(base.gone), func(d CellRuling) bool { return !meant(d.cell, rule) })...)
+	}
+	for _, d := range g.Cells {
 		if d.State == RuleFail || d.State == RuleOpen && g.State == RulePass {
 			g.State = d.State
 		}
@@ -250,7 +278,14 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 			return
 		}
 		lo, hi = float64(s.Lo), float64(s.Hi)
-		d.Why = fmt.Sprintf("%s of %s", count(s.OK), plural(s.Of, "operation", "operations"))
+		d.Why = fmt.Sprintf("%s of %s in %s", count(s.OK), plural(s.Of, "operation", "operations"), plural(int64(c.Valid), "valid trial", "valid trials"))
+		if c.Valid < fewestForGate {
+			// Operations of a trial share its hour and its daemons: however many there are,
+			// they do not say what another trial would give.
+			d.Lo, d.Hi = unknown, unknown
+			d.Why += fmt.Sprintf("; %d are needed", fewestForGate)
+			return
+		}
 	} else {
 		xs := c.all(m)
 		i := stats.MedianCI(xs, gateConfidence)

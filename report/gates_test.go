@@ -48,6 +48,16 @@ func TestRulesOverARun(t *testing.T) {
 			t.Errorf("four trials: %+v", g)
 		}
 	}
+	// Thousands of operations of one trial are still one trial.
+	for ok, rule := range map[int64]string{4000: "success_rate >= 99.9%", 3000: "success_rate >= 99.9%", 0: "success_rate < 90%"} {
+		one := run
+		one.trials, one.trial = 1, func(tr *record.Trial) { tr.Outcomes = map[string]int64{"ok": ok, "error": 4000 - ok} }
+		all, err := compute(one.input(t)).Hold([]string{rule})
+		must(t, err)
+		if d := all[0].Cells[0]; d.State != RuleOpen || d.Lo.Known() || d.Hi.Known() || !strings.Contains(d.Why, "in 1 valid trial; 5 are needed") {
+			t.Errorf("%s of one trial with %d of 4000: %+v", rule, ok, d)
+		}
+	}
 	// A time that some trials never came to is not the shorter for it.
 	late := run
 	late.trial = func(tr *record.Trial) {
@@ -94,6 +104,41 @@ func TestRulesOverAComparison(t *testing.T) {
 	must(t, c.WriteMarkdown(&md))
 	if !strings.Contains(md.String(), "**Gates**") {
 		t.Error(md.String())
+	}
+}
+
+// Cells that are not measured again do not pass.
+func TestRulesMissCellsOfTheBase(t *testing.T) {
+	base := fakeRun{seed: 1, trials: 12, value: scattered(1)}
+	fewer, other := fakeRun{seed: 2, trials: 12, value: scattered(1)}, fakeRun{seed: 2, trials: 12, value: scattered(1)}
+	fewer.file = strings.Replace(runFile, "[1, 8, 64]", "8", 1)
+	other.file = strings.Replace(runFile, "64MiB", "32MiB", 1)
+	c := comparedRuns(t, RunOptions{}, base, fewer, other)
+	for rule, want := range map[string][]string{
+		"no worse than BASE by 30%":                        {RuleOpen, RuleOpen},
+		"no worse than BASE by 30% where concurrency == 8": {RulePass, RuleOpen},
+		"no worse than BASE by 30% where concurrency != 8": {RuleOpen, RuleOpen},
+	} {
+		must(t, c.Hold([]string{rule}))
+		for k, g := range c.Gates {
+			if g.State != want[k] {
+				t.Errorf("%s: %s, want %s: %+v", rule, g.State, want[k], g.Cells)
+			}
+		}
+	}
+	must(t, c.Hold([]string{"no worse than BASE by 30%"}))
+	var md strings.Builder
+	rulingsMarkdown(&md, c.Gates)
+	for _, want := range []string{"of 6 cells 2 pass, 0 fail, 4 cannot be told", "cannot tell: nginx, concurrency 64: no ratio; the new run has no such cell", "its settings differ from the base run's"} {
+		if !strings.Contains(md.String(), want) {
+			t.Errorf("%q is not said:\n%s", want, md.String())
+		}
+	}
+	// The other way round there is nothing to be worse than: that it is said of such cells is enough.
+	c = comparedRuns(t, RunOptions{}, fewer, base)
+	must(t, c.Hold([]string{"no worse than BASE by 30%"}))
+	if g := c.Gates[0]; g.State != RulePass || len(g.Cells) != 2 {
+		t.Errorf("%+v", g)
 	}
 }
 

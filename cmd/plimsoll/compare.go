@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,7 @@ func (p *program) compareCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil, "show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
 	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p90(ttfb) < 200ms'")
-	c.Flags().StringVar(&o.format, "format", "text", "text, markdown, json or page")
+	c.Flags().StringVar(&o.format, "format", comparisonFormats[0], "one of "+strings.Join(comparisonFormats, ", "))
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c
 }
@@ -87,6 +88,9 @@ func gateVerdict(all []report.Ruling) error {
 	return nil
 }
 
+// comparisonFormats are what a comparison can be written as, the default first.
+var comparisonFormats = []string{"text", "markdown", "json", "page"}
+
 func (p *program) comparisonWriter(c *report.RunComparison, format string) (func(io.Writer) error, error) {
 	if p.ui.JSON {
 		return c.WriteJSONLine, nil // on one line, like every message
@@ -101,5 +105,5 @@ func (p *program) comparisonWriter(c *report.RunComparison, format string) (func
 	case "page":
 		return c.WriteHTML, nil
 	}
-	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: text, markdown, json, page"))
+	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: "+strings.Join(comparisonFormats, ", ")))
 }

@@ -41,7 +41,7 @@ func complete(root *cobra.Command) {
 		"set": completeSet, "system": systems,
 		"export --format": words("csv", "parquet", "json", "benchfmt", "ops-csv", "jobs-csv", "polls-csv", "calls-csv", "readings-csv", "marks-csv",
 			"ops-parquet", "jobs-parquet", "polls-parquet", "calls-parquet", "readings-parquet", "marks-parquet", "sia-metrics", "study-log", "study-vector"),
-		"compare --format": words("text", "markdown", "json"),
+		"compare --format": words(comparisonFormats...),
 	}
 	eachCommand(root, func(c *cobra.Command) {
 		if f := arguments[c.Name()]; f != nil && c.ValidArgsFunction == nil {
