@@ -38,6 +38,15 @@ type Condition struct {
 	Not   bool
 }
 
+// Means reports whether a rule speaks of a cell, given the level that it has of each
+// factor. A system is not compared with itself.
+func (r Rule) Means(level func(path string) string) bool {
+	if r.Kind == Within && level("system") == r.System {
+		return false
+	}
+	return !slices.ContainsFunc(r.Where, func(c Condition) bool { return (level(c.Path) == c.Value) == c.Not })
+}
+
 // Error is a rule that cannot be read, with the place.
 type Error struct {
 	Rule  string

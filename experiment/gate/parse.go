@@ -24,6 +24,7 @@ type Names struct {
 	Headline string              // the metric of a rule that names none; empty: not known
 	Levels   map[string][]string // of each factor by its path; "system" is one
 	Fixed    map[string]string   // what could be a factor and has this level in every cell
+	Cells    []map[string]string // the level of each factor, cell by cell; nil: not known, and a rule may mean none
 	Open     bool                // factors beside those of Levels are not known
 	Base     bool                // there is a base run
 }
@@ -108,6 +109,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 			return r, err
 		}
 	}
+	var system token // of Within
 	m := Metric{Key: r.Metric, Unit: anyUnit}
 	if i := slices.IndexFunc(p.names.Metrics, func(m Metric) bool { return m.Key == r.Metric }); i >= 0 {
 		m = p.names.Metrics[i]
@@ -128,13 +130,13 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 		if err = p.expect("of", "within "+strconv.FormatFloat(100*r.Share, 'g', -1, 64)+"%"); err != nil {
 			return r, err
 		}
-		s := p.next()
-		if r.System = s.text; !slices.Contains(p.names.Levels["system"], s.text) {
-			fix := suggest.DidYouMean(s.text, p.names.Levels["system"])
-			if s.text == "BASE" {
+		system = p.next()
+		if r.System = system.text; !slices.Contains(p.names.Levels["system"], r.System) {
+			fix := suggest.DidYouMean(r.System, p.names.Levels["system"])
+			if system.is("BASE") {
 				fix = "for another run: METRIC no worse than BASE by " + strconv.FormatFloat(100*r.Share, 'g', -1, 64) + "%"
 			}
-			return r, p.fail(s, fix, "the run has no system %s", quoted(s.text))
+			return r, p.fail(system, fix, "the run has no system %s", quoted(r.System))
 		}
 	case "no":
 		r.Kind, r.Share = NoWorse, least
@@ -161,6 +163,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 	default:
 		return r, p.fail(t, forms, "a comparison expected after %s: <, <=, >, >=, within or no worse than", quoted(r.Metric))
 	}
+	where := p.peek()
 	if p.take("where") {
 		if r.Where, err = p.conditions(); err != nil {
 			return r, err
@@ -169,7 +172,19 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 	if t := p.peek(); t.text != "" {
 		return r, p.fail(t, forms, "%s is not understood here", quoted(t.text))
 	}
-	return r, nil
+	if p.names.Cells == nil || slices.ContainsFunc(p.names.Cells, func(c map[string]string) bool {
+		return r.Means(func(path string) string { return c[path] })
+	}) {
+		return r, nil
+	}
+	if len(r.Where) == 0 { // only a system is left that is compared with itself
+		return r, p.fail(system, "name another system of the run, or add one", "the run has no system but %s, which is not compared with itself", quoted(r.System))
+	}
+	fix := "`and` joins conditions that one cell must meet; for several levels write a rule of each"
+	if r.Kind == Within {
+		fix = "a system is not compared with itself; " + fix
+	}
+	return r, p.fail(where, fix, "no cell of the run is meant: such a rule is never decided")
 }
 
 // metric reads a key, p95(key), or a part of a key.
