@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,14 +25,33 @@ func (d *decoder) gates(e *Experiment, cells []Cell) {
 	}
 	names.Levels[systemPath] = append(names.Levels[systemPath], e.dropped...)
 	for _, c := range cells {
+		levels := map[string]string{}
 		for _, f := range c.Factors {
 			names.AddLevel(f.Path, f.Value)
+			levels[f.Path] = f.Value
+		}
+		names.Cells = append(names.Cells, levels)
+	}
+	if cells != nil {
+		names.Fixed = e.fixed(names.Levels)
+		for _, system := range e.dropped { // rules that speak of it may stay
+			for _, c := range names.Cells {
+				c = maps.Clone(c)
+				c[systemPath] = system
+				names.Cells = append(names.Cells, c)
+			}
 		}
 	}
+	first := map[string]int{}
 	for i, src := range e.Gates {
 		_, err := gate.Parse(src, names, 0)
 		if err == nil {
-			e.Gates[i] = strings.Join(strings.Fields(src), " ")
+			rule := strings.Join(strings.Fields(src), " ")
+			if k, twice := first[rule]; twice {
+				p := fmt.Sprintf("gates[%d]", i)
+				d.fail(p, d.at[p], "take it away", "`gates`: the same rule as number %d", k+1)
+			}
+			first[rule], e.Gates[i] = i, rule
 			continue
 		}
 		ge, _ := err.(*gate.Error)
@@ -46,6 +66,17 @@ func (d *decoder) gates(e *Experiment, cells []Cell) {
 		}
 		d.fail(p, &n, ge.Fix, "`gates`: %s", ge.Msg)
 	}
+}
+
+// fixed are the levels of what could be a factor and does not vary.
+func (e *Experiment) fixed(factors map[string][]string) map[string]string {
+	fixed := map[string]string{}
+	for _, a := range e.axes() {
+		if factors[a.path] == nil && a.values.Len() == 1 {
+			fixed[a.path] = a.field.text(a.values.Index(0))
+		}
+	}
+	return fixed
 }
 
 // skip refuses preconditions that there are not.

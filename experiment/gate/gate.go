@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kind is what a rule compares a metric with.
@@ -37,6 +38,15 @@ type Condition struct {
 	Not   bool
 }
 
+// Means reports whether a rule speaks of a cell, given the level that it has of each
+// factor. A system is not compared with itself.
+func (r Rule) Means(level func(path string) string) bool {
+	if r.Kind == Within && level("system") == r.System {
+		return false
+	}
+	return !slices.ContainsFunc(r.Where, func(c Condition) bool { return (level(c.Path) == c.Value) == c.Not })
+}
+
 // Error is a rule that cannot be read, with the place.
 type Error struct {
 	Rule  string
@@ -56,11 +66,26 @@ func (e *Error) Hint() string { return e.Fix }
 
 // token is a word or an operator, with its column from 1.
 type token struct {
-	text string
-	at   int
+	text   string
+	at     int
+	quoted bool // it stood between quotes, which are not part of text
+	open   bool // and the second quote is missing
 }
 
-// tokens splits a rule. Operators and parentheses need no spaces around them.
+// is reports whether t is a word of the language.
+func (t token) is(word string) bool { return t.text == word && !t.quoted }
+
+// width is how many characters of the rule t takes, at least 1.
+func (t token) width() int {
+	n := utf8.RuneCountInString(t.text)
+	if t.quoted {
+		n += 2
+	}
+	return max(1, n)
+}
+
+// tokens splits a rule. Operators and parentheses need no spaces around them;
+// what has spaces in itself stands between quotes.
 func tokens(rule string) []token {
 	var all []token
 	runes := []rune(rule)
@@ -68,20 +93,26 @@ func tokens(rule string) []token {
 		switch r := runes[i]; {
 		case r == ' ' || r == '\t':
 			i++
+		case r == '"' || r == '\'':
+			n := i + 1
+			for n < len(runes) && runes[n] != r {
+				n++
+			}
+			all, i = append(all, token{text: string(runes[i+1 : n]), at: i + 1, quoted: true, open: n == len(runes)}), n+1
 		case strings.ContainsRune("<>=!", r):
 			n := 1
 			if i+1 < len(runes) && runes[i+1] == '=' {
 				n = 2
 			}
-			all, i = append(all, token{string(runes[i : i+n]), i + 1}), i+n
+			all, i = append(all, token{text: string(runes[i : i+n]), at: i + 1}), i+n
 		case r == '(' || r == ')':
-			all, i = append(all, token{string(r), i + 1}), i+1
+			all, i = append(all, token{text: string(r), at: i + 1}), i+1
 		default:
 			n := i
 			for n < len(runes) && !strings.ContainsRune(" \t<>=!()", runes[n]) {
 				n++
 			}
-			all, i = append(all, token{string(runes[i:n]), i + 1}), n
+			all, i = append(all, token{text: string(runes[i:n]), at: i + 1}), n
 		}
 	}
 	return all

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,8 @@ type Names struct {
 	Metrics  []Metric            // nil: not known, and any may be named
 	Headline string              // the metric of a rule that names none; empty: not known
 	Levels   map[string][]string // of each factor by its path; "system" is one
+	Fixed    map[string]string   // what could be a factor and has this level in every cell
+	Cells    []map[string]string // the level of each factor, cell by cell; nil: not known, and a rule may mean none
 	Open     bool                // factors beside those of Levels are not known
 	Base     bool                // there is a base run
 }
@@ -54,7 +57,7 @@ type parser struct {
 // peek is the next token; at the end an empty one behind the rule.
 func (p *parser) peek() token {
 	if len(p.tokens) == 0 {
-		return token{"", utf8.RuneCountInString(p.rule) + 1}
+		return token{at: utf8.RuneCountInString(p.rule) + 1}
 	}
 	return p.tokens[0]
 }
@@ -69,7 +72,7 @@ func (p *parser) next() token {
 
 // take takes the next token if it is this word.
 func (p *parser) take(word string) bool {
-	if p.peek().text != word {
+	if !p.peek().is(word) {
 		return false
 	}
 	p.next()
@@ -80,7 +83,7 @@ func (p *parser) take(word string) bool {
 const forms = "forms: METRIC < VALUE; METRIC within 20% of SYSTEM; METRIC no worse than BASE by 5%; each with: where FACTOR == LEVEL"
 
 func (p *parser) fail(t token, fix, format string, args ...any) error {
-	return &Error{Rule: p.rule, At: t.at, Width: max(1, utf8.RuneCountInString(t.text)), Msg: fmt.Sprintf(format, args...), Fix: fix}
+	return &Error{Rule: p.rule, At: t.at, Width: t.width(), Msg: fmt.Sprintf(format, args...), Fix: fix}
 }
 
 func (p *parser) expect(word, after string) error {
@@ -93,6 +96,9 @@ func (p *parser) expect(word, after string) error {
 func quoted(s string) string { return "`" + s + "`" }
 
 func (p *parser) parse(least float64) (r Rule, err error) {
+	if i := slices.IndexFunc(p.tokens, func(t token) bool { return t.open }); i >= 0 {
+		return r, p.fail(p.tokens[i], "", "the quoted text does not end")
+	}
 	start := p.peek()
 	if start.text == "" {
 		return r, p.fail(start, forms, "the rule is empty")
@@ -103,6 +109,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 			return r, err
 		}
 	}
+	var system token // of Within
 	m := Metric{Key: r.Metric, Unit: anyUnit}
 	if i := slices.IndexFunc(p.names.Metrics, func(m Metric) bool { return m.Key == r.Metric }); i >= 0 {
 		m = p.names.Metrics[i]
@@ -110,7 +117,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 	switch t := p.next(); t.text {
 	case "<", "<=", ">", ">=":
 		r.Kind, r.Op = Limit, t.text
-		if r.Value, err = p.value(m); err != nil {
+		if r.Value, err = p.value(m, t.text); err != nil {
 			return r, err
 		}
 	case "=", "==", "!=":
@@ -123,9 +130,13 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 		if err = p.expect("of", "within "+strconv.FormatFloat(100*r.Share, 'g', -1, 64)+"%"); err != nil {
 			return r, err
 		}
-		s := p.next()
-		if r.System = s.text; !slices.Contains(p.names.Levels["system"], s.text) {
-			return r, p.fail(s, suggest.DidYouMean(s.text, p.names.Levels["system"]), "the run has no system %s", quoted(s.text))
+		system = p.next()
+		if r.System = system.text; !slices.Contains(p.names.Levels["system"], r.System) {
+			fix := suggest.DidYouMean(r.System, p.names.Levels["system"])
+			if system.is("BASE") {
+				fix = "for another run: METRIC no worse than BASE by " + strconv.FormatFloat(100*r.Share, 'g', -1, 64) + "%"
+			}
+			return r, p.fail(system, fix, "the run has no system %s", quoted(r.System))
 		}
 	case "no":
 		r.Kind, r.Share = NoWorse, least
@@ -152,6 +163,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 	default:
 		return r, p.fail(t, forms, "a comparison expected after %s: <, <=, >, >=, within or no worse than", quoted(r.Metric))
 	}
+	where := p.peek()
 	if p.take("where") {
 		if r.Where, err = p.conditions(); err != nil {
 			return r, err
@@ -160,7 +172,19 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 	if t := p.peek(); t.text != "" {
 		return r, p.fail(t, forms, "%s is not understood here", quoted(t.text))
 	}
-	return r, nil
+	if p.names.Cells == nil || slices.ContainsFunc(p.names.Cells, func(c map[string]string) bool {
+		return r.Means(func(path string) string { return c[path] })
+	}) {
+		return r, nil
+	}
+	if len(r.Where) == 0 { // only a system is left that is compared with itself
+		return r, p.fail(system, "name another system of the run, or add one", "the run has no system but %s, which is not compared with itself", quoted(r.System))
+	}
+	fix := "`and` joins conditions that one cell must meet; for several levels write a rule of each"
+	if r.Kind == Within {
+		fix = "a system is not compared with itself; " + fix
+	}
+	return r, p.fail(where, fix, "no cell of the run is meant: such a rule is never decided")
 }
 
 // metric reads a key, p95(key), or a part of a key.
@@ -178,7 +202,11 @@ func (p *parser) metric() (string, error) {
 		case isQuantile && q != "" && strings.Trim(q, "0123456789.") == "":
 			word = inner.text + "_p" + strings.ReplaceAll(q, ".", "")
 		default:
-			return "", p.fail(t, "p50, p95, p99 or median of a time", "%s is no percentile", quoted(word))
+			fix := "p50, p90, p95, p99 or median of a time"
+			if small := strings.ToLower(word); small != word {
+				fix = "did you mean " + quoted(small+"("+strings.ToLower(inner.text)+")") + "?"
+			}
+			return "", p.fail(t, fix, "%s is no percentile", quoted(word))
 		}
 	}
 	if p.names.Metrics == nil {
@@ -226,43 +254,73 @@ func (p *parser) share() (float64, error) {
 	return v, nil
 }
 
-// value reads a number with a unit of the metric's.
-func (p *parser) value(m Metric) (float64, error) {
+// value reads a number with a unit of the metric's, after an operator. What no
+// number of the metric ever is cannot be a limit: a rule of it holds always or never.
+func (p *parser) value(m Metric, op string) (float64, error) {
 	t := p.next()
 	v, unit, ok := number(t.text)
-	if !ok {
+	switch {
+	case t.text == "":
+		return 0, p.fail(t, forms, "a number expected after %s", quoted(op))
+	case !ok:
 		return 0, p.fail(t, "", "a number expected, not %s", quoted(t.text))
 	}
-	if n := p.peek().text; unit == "" && n != "" && n != "where" {
+	if n := p.peek(); unit == "" && n.text != "" && !n.is("where") {
 		unit = p.next().text
 	}
 	scale, ok := unitsOf(m.Unit)[unit]
 	if m.Unit == anyUnit {
 		scale, ok = 1, true // what is read again once the metric is known
 	}
-	if !ok {
+	switch {
+	case !ok && strings.Contains(t.text+unit, ","):
+		return 0, p.fail(t, "several rules are a list: gates: [RULE, RULE]", "one rule ends before the comma")
+	case !ok && unit == "":
+		return 0, p.fail(t, "units: "+strings.Join(unitNames(m.Unit), ", "), "%s is in %s, and %s has no unit", m.Key, unitWord(m.Unit), quoted(t.text))
+	case !ok:
 		return 0, p.fail(t, "units: "+strings.Join(unitNames(m.Unit), ", "), "%s is in %s, which cannot be given in %s", m.Key, unitWord(m.Unit), quoted(unit))
 	}
+	limit := v * scale
 	if unit == "%" {
-		return strconv.ParseFloat(strings.TrimSuffix(t.text, "%")+"e-2", 64) // 99.9/100 is not 0.999
+		var err error
+		if limit, err = strconv.ParseFloat(strconv.FormatFloat(v, 'f', -1, 64)+"e-2", 64); err != nil { // 99.9/100 is not 0.999
+			return 0, err
+		}
 	}
-	return v * scale, nil
+	return limit, p.possible(t, m, op, limit, v, unit)
+}
+
+// possible refuses a limit that lies where no number of the metric does.
+func (p *parser) possible(t token, m Metric, op string, limit, v float64, unit string) error {
+	most := mostOf(m)
+	percent := strconv.FormatFloat(v, 'g', -1, 64) + "%"
+	switch {
+	case limit < 0 || limit == 0 && op == "<":
+		return p.fail(t, "", "%s is never below 0", m.Key)
+	case limit > most && unit == "" && v <= 100*most:
+		return p.fail(t, "did you mean "+quoted(percent)+"?", "%s is a share: %s is %s %%", m.Key, quoted(t.text), strconv.FormatFloat(100*v, 'g', -1, 64))
+	case limit > most || limit == 1 && most == 1 && op == ">":
+		return p.fail(t, "", "%s is never above %s %%", m.Key, strconv.FormatFloat(100*most, 'g', -1, 64))
+	}
+	return nil
 }
 
 // anyUnit is the unit of a metric that is not known.
 const anyUnit = "?"
 
+var amount = regexp.MustCompile(`^[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?`)
+
 // number splits 200ms into 200 and ms.
 func number(text string) (v float64, unit string, ok bool) {
-	n := len(text) - len(strings.TrimLeft(text, "+-0123456789.,"))
+	n := len(amount.FindString(text))
 	v, err := strconv.ParseFloat(text[:n], 64)
 	return v, text[n:], err == nil
 }
 
 func (p *parser) conditions() ([]Condition, error) {
 	var all []Condition
-	for {
-		c, err := p.condition()
+	for after := "where"; ; after = "and" {
+		c, err := p.condition(after)
 		if err != nil {
 			return nil, err
 		}
@@ -272,19 +330,27 @@ func (p *parser) conditions() ([]Condition, error) {
 	}
 }
 
-func (p *parser) condition() (c Condition, err error) {
+func (p *parser) condition(after string) (c Condition, err error) {
 	t := p.next()
 	var called []string // what factors can be called
 	for path := range p.names.Levels {
-		if path == t.text || strings.HasSuffix(path, "."+t.text) {
+		if isCalled(path, t.text) {
 			c.Path = path
 		}
 		called = append(called, path[strings.LastIndex(path, ".")+1:])
 	}
 	slices.Sort(called)
-	if c.Path == "" && p.names.Open {
+	switch {
+	case t.text == "":
+		return c, p.fail(t, "factors: "+strings.Join(called, ", "), "a factor expected after %s", quoted(after))
+	case c.Path == "" && p.names.Open:
 		c.Path = t.text
-	} else if c.Path == "" {
+	case c.Path == "":
+		for path, level := range p.names.Fixed {
+			if isCalled(path, t.text) {
+				return c, p.fail(t, "take the condition away, or with --set gates= all rules", "%s does not vary: it is %s in every cell", path, level)
+			}
+		}
 		return c, p.fail(t, suggest.DidYouMean(t.text, called), "%s is no factor of the run", quoted(t.text))
 	}
 	switch op := p.next(); op.text {
@@ -296,8 +362,31 @@ func (p *parser) condition() (c Condition, err error) {
 	}
 	level := p.next()
 	c.Value = level.text
-	if levels, known := p.names.Levels[c.Path]; known && !slices.Contains(levels, c.Value) {
-		return c, p.fail(level, "levels: "+strings.Join(p.names.Levels[c.Path], ", "), "%s has no level %s", c.Path, quoted(level.text))
+	levels, known := p.names.Levels[c.Path]
+	switch {
+	case level.text == "" && !level.quoted:
+		return c, p.fail(level, levelsHint(levels), "a level of %s expected", c.Path)
+	case known && !slices.Contains(levels, c.Value):
+		return c, p.fail(level, levelsHint(levels), "%s has no level %s", c.Path, quoted(level.text))
 	}
 	return c, nil
+}
+
+// isCalled reports whether a factor goes by a name: its path, or the end of it.
+func isCalled(path, name string) bool {
+	return name != "" && (path == name || strings.HasSuffix(path, "."+name))
+}
+
+// levelsHint lists levels as a rule has to write them.
+func levelsHint(levels []string) string {
+	if len(levels) == 0 {
+		return ""
+	}
+	all := make([]string, len(levels))
+	for i, l := range levels {
+		if all[i] = l; len(tokens(l)) != 1 || tokens(l)[0].quoted {
+			all[i] = `"` + l + `"`
+		}
+	}
+	return "levels: " + strings.Join(all, ", ")
 }

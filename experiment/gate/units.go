@@ -2,6 +2,7 @@ package gate
 
 import (
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -52,4 +53,17 @@ func unitWord(unit string) string {
 		return "a count"
 	}
 	return unit
+}
+
+// mostOf is more than any value of a metric: of what is part of a whole, all of
+// it. Other shares can be above 1 (that of a line was estimated), yet a limit ten
+// times as high is a percentage without its sign.
+func mostOf(m Metric) float64 {
+	switch {
+	case m.Unit != "ratio":
+		return math.Inf(1)
+	case slices.Contains([]string{"success_rate", "ok_rate", "recovered", "useful_share", "peer_share_max", "seeder_share"}, m.Key):
+		return 1
+	}
+	return 10
 }

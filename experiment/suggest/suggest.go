@@ -5,10 +5,10 @@ import "strings"
 
 // Nearest is the candidate that s is most likely a misspelling of, or "".
 func Nearest(s string, candidates []string) string {
-	best, bestDistance := "", max(1, len(s)/3)+1
+	best, bestDistance := "", 0
 	for _, c := range candidates {
 		d := distance(strings.ToLower(s), strings.ToLower(c))
-		if d < bestDistance && d < len(c) {
+		if d <= max(1, len(s)/3, len(c)/3) && d < len(c) && (best == "" || d < bestDistance) {
 			best, bestDistance = c, d
 		}
 	}

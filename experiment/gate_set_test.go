@@ -1,0 +1,38 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+)
+
+// Rules of a file stay when --set takes a system out that they name; they do not
+// when it takes away what tells their cells apart, and the message says so.
+func TestGatesOfAScaledPlan(t *testing.T) {
+	const held = `scenario: retrieve
+systems: [nginx, boxo]
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 8], requests: 100}
+gates:
+  - throughput within 20% of nginx where system == boxo
+  - success >= 99% where concurrency == 8
+`
+	for _, c := range []struct {
+		set  []string
+		want string // empty: no error
+	}{
+		{nil, ""},
+		{[]string{"systems=nginx"}, ""},
+		{[]string{"systems=boxo"}, ""},
+		{[]string{"retrieve.concurrency=1"}, "retrieve.concurrency does not vary: it is 1 in every cell"},
+		{[]string{"retrieve.concurrency=1", "gates="}, ""},
+		{[]string{"retrieve.concurrency=1,2"}, "retrieve.concurrency has no level `8`"},
+		{[]string{`where=["system == nginx || retrieve.concurrency == 1"]`, `gates=throughput > 1kB/s where system == boxo and concurrency == 8`}, "no cell of the run is meant"},
+		{[]string{"gates=throughput > 1kB/s,success >= 9%"}, "several rules are a list: gates: [RULE, RULE]"},
+		{[]string{"gates=[throughput > 1kB/s, success >= 9%]"}, ""},
+	} {
+		_, err := ParseKnowing("test.yaml", []byte(held), c.set, testCatalog(), testKnown())
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.set, err, c.want)
+		}
+	}
+}
