@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/report"
 )
 
@@ -25,6 +30,9 @@ func runsIn(dir string) int {
 // reportIndex writes index.html, an index of the runs below a directory, into it.
 func (p *program) reportIndex(dir string, runs int) error {
 	page := filepath.Join(dir, "index.html")
+	if err := replaceable(page); err != nil {
+		return err
+	}
 	if err := atomicfile.Write(page, func(w io.Writer) error { return report.WriteIndex(w, dir) }); err != nil {
 		return err
 	}
@@ -36,6 +44,33 @@ func (p *program) reportIndex(dir string, runs int) error {
 		}{"index", page, runs})
 		return nil
 	}
-	_, err := fmt.Fprintf(p.stdout, "The index of %d runs: %s\n", runs, page)
+	_, err := fmt.Fprintf(p.stdout, "The index of %s: %s\n", map[bool]string{true: "1 run", false: fmt.Sprintf("%d runs", runs)}[runs == 1], page)
 	return err
+}
+
+// indexTitle is what the page of an index is known by, within its first bytes.
+const (
+	indexTitle = "<title>Runs · Plimsoll</title>"
+	indexHead  = 4 << 10
+)
+
+// replaceable is nil where there is no page yet, or an index that was written
+// before; what somebody else has written is not overwritten.
+func replaceable(page string) error {
+	f, err := os.Open(page)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, indexHead))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", page, err)
+	}
+	if bytes.Contains(head, []byte(indexTitle)) {
+		return nil
+	}
+	return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is no index that plimsoll wrote, and is left as it is", page), "move it away, or plimsoll serve "+filepath.Dir(page)+" to see the index without writing it"))
 }
