@@ -81,6 +81,9 @@ func lineShares() []string { return []string{"load_line_share", "line_share"} }
 // lineShareOf is a trial's share of its load line; of a single operation without one
 // that of the time in which the link as measured carries its bytes.
 func (r *Report) lineShareOf(t *Trial) (float64, bool) {
+	if t.Info.overhead() != nil && !t.Info.sequential() {
+		return 0, false // its line is that of one operation alone, and several share the link
+	}
 	for _, key := range lineShares() {
 		if v, ok := t.Metrics[key]; ok {
 			return v, true
