@@ -81,6 +81,9 @@ func lineShares() []string { return []string{"load_line_share", "line_share"} }
 // lineShareOf is a trial's share of its load line; of a single operation without one
 // that of the time in which the link as measured carries its bytes.
 func (r *Report) lineShareOf(t *Trial) (float64, bool) {
+	if t.Info.overhead() != nil && !t.Info.sequential() {
+		return 0, false // its line is that of one operation alone, and several share the link
+	}
 	for _, key := range lineShares() {
 		if v, ok := t.Metrics[key]; ok {
 			return v, true
@@ -145,9 +148,7 @@ func (r *Report) tripsOf(c *Cell, s *findings.Shares) {
 			}
 		}
 	case c.plan.Retrieve != nil:
-		fresh := c.plan.Retrieve.Connections == "fresh"
-		trips = scenario.RoundTrips(fresh, false)
-		s.FewerTrips, s.MoreTrips = 1, scenario.RoundTrips(fresh, true)/trips // whether there was TLS is not recorded
+		r.waitsOf(c, s)
 	}
 	if trips == 0 {
 		return
@@ -157,6 +158,35 @@ func (r *Report) tripsOf(c *Cell, s *findings.Shares) {
 		if took := t.Metrics["duration_p50"]; ok && took > 0 && l.RTT > 0 {
 			s.RoundTrips = append(s.RoundTrips, trips*l.RTT/took)
 		}
+	}
+}
+
+// waitsOf fills how much of a request's time is round trips in which its connection
+// cannot send: as HTTP and slow start need them. Connections that are open at once
+// share the link, and wait least with an equal part of it, most with all of it.
+func (r *Report) waitsOf(c *Cell, s *findings.Shares) {
+	spec := c.plan.Retrieve
+	size, fresh := float64(spec.Range), spec.Connections == "fresh"
+	if size <= 0 {
+		size = c.size()
+	}
+	s.FewerTrips, s.MoreTrips = 1, 1
+	for _, t := range r.validOf(c) {
+		l, ok := r.checks[t.ID]
+		took := t.Metrics["duration_p50"]
+		if !ok || !(took > 0) || !(l.RTT > 0) {
+			continue
+		}
+		rate := math.Inf(1)
+		if l.WantRate > 0 && l.Rate > 0 {
+			rate = l.Rate / 8
+		}
+		least, most := math.Inf(1), 0.0
+		for _, tls := range []bool{false, true} { // which is not recorded
+			least = min(least, scenario.Waits(size, rate/float64(max(1, spec.Concurrency)), l.RTT, fresh, tls))
+			most = max(most, scenario.Waits(size, rate, l.RTT, fresh, tls))
+		}
+		s.RoundTrips, s.MoreTrips = append(s.RoundTrips, least*l.RTT/took), max(s.MoreTrips, most/least)
 	}
 }
 

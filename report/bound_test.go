@@ -5,8 +5,28 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/findings"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
+
+// A megabyte on a fresh connection over a long way is at its line with the link nearly
+// empty: what it waits for are the pauses of slow start, which are round trips.
+func TestRoundTripsOfSlowStart(t *testing.T) {
+	file := strings.NewReplacer("[1, 2, 4, 8, 16, 32, 64], range: 1MiB, requests: 640", "1, range: 1MB, requests: 20, connections: fresh").Replace(kneeFile)
+	r := built(t, synthetic{file: file, blocks: 6})
+	line := scenario.LoadLine(1, 1e6, 125e6, 0.08, true)
+	for i := range r.Trials {
+		tr := &r.Trials[i]
+		tr.Metrics["load_line_share"], tr.Metrics["duration_p50"] = 0.97, 1e6/line/0.97
+		r.checks[tr.ID] = record.LinkCheck{WantRate: 1e9, Rate: 1e9, WantRTT: 0.08, RTT: 0.08}
+	}
+	for _, b := range findings.Bound(r.sharesOfCells()) {
+		if !slices.Contains(b.By, findings.Link) || !slices.Contains(b.By, findings.RoundTrips) {
+			t.Errorf("%s is bound by %v, round trips %v", b.Cell.System, b.By, b.Cell.RoundTrips)
+		}
+	}
+}
 
 // Of single operations the fit tells which are mostly round trips: small ones over a
 // long way, and none where the way is short.

@@ -255,7 +255,7 @@ func interval(xs []float64) stats.Interval {
 // that they had before the scenarios shared them.
 func boundTexts() map[Limit]Finding {
 	return map[Limit]Finding{
-		Link: {Rule: "link-bound", Tone: Neutral, Title: "Limited by the link", Text: "Within " + words.Percent(1-atLine) + " of the load line: on this link a faster system would not be faster. Where round trips are named as well, the line itself is mostly round trips; else it is bandwidth.",
+		Link: {Rule: "link-bound", Tone: Neutral, Title: "Limited by the link", Text: "Within " + words.Percent(1-atLine) + " of the load line: on this link a faster system would not be faster. Where round trips are named as well, the line itself is mostly round trips, slow start's pauses included, and not bandwidth.",
 			Try: "Use a faster link, fewer bytes or fewer round trips; to compare systems, compare them where they are not at the line."},
 		OneLink: {Rule: "one-link-full", Tone: Neutral, Title: "A seeder's link is the limit", Text: "All links together had more to give, while that of the node that sends most was nearly full: much went out of it that others could have passed on.",
 			Try: "More seeders, a faster link for this one, or settings by which others pass on sooner."},
