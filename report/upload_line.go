@@ -19,6 +19,29 @@ func (l *LoadTest) spread() float64 {
 // in it, for small objects may be stored together.
 func (l *LoadTest) fileLine() Num { return l.link["bandwidth_line"] / Num(l.spread()) }
 
+// fileLineShare is what of its line was reached over the whole test. What was accepted
+// need not have crossed the link: where objects are seen to come to their full
+// redundancy, those that did count, until the last of them did; where none does, only
+// acceptances that the link could have carried.
+func (l *LoadTest) fileLineShare() Num {
+	line := l.fileLine()
+	if !l.shelf.settled {
+		if share := l.FileRate.Value / line; share <= 1 {
+			return share
+		}
+		return unknown
+	}
+	bytes, last := 0.0, math.Inf(-1)
+	for _, s := range l.shelf.durable {
+		bytes, last = bytes+float64(s.size), max(last, s.at)
+	}
+	from := l.began()
+	if !(last > from) {
+		return unknown
+	}
+	return Num(bytes/(last-from)) / line
+}
+
 // absoluteLine is likewise that of the servers' bytes. Redundancy that servers make
 // among themselves does not cross the client's link, so it takes a code that is
 // known to be the client's.
@@ -104,8 +127,8 @@ func (r *Report) loadLineWords() string {
 			continue
 		}
 		words := l.name() + ": " + show(float64(line), "B/s")
-		if v := l.FileRate.Value; v.Known() {
-			words += ", reached were " + percent(float64(v/line)) + " of it over the whole test"
+		if share := l.fileLineShare(); share.Known() {
+			words += ", reached were " + percent(float64(share)) + " of it over the whole test, by " + map[bool]string{true: "objects at their full redundancy", false: "objects that were accepted"}[l.shelf.settled]
 		}
 		parts = append(parts, words)
 	}

@@ -111,7 +111,7 @@ var summaryRows = []summaryRow{
 		return e
 	}},
 	{"file bandwidth", func(l *LoadTest) Entry { return number(l.FileRate.Value, "B/s") }},
-	{"load line of file bandwidth", func(l *LoadTest) Entry { return lineEntry(l.fileLine(), l.FileRate.Value/l.fileLine(), "B/s") }},
+	{"load line of file bandwidth", func(l *LoadTest) Entry { return lineEntry(l.fileLine(), l.fileLineShare(), "B/s") }},
 	{"absolute bandwidth", func(l *LoadTest) Entry { return estimated(l.AbsoluteRate, "B/s") }},
 	{"file bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.FileRate.Value*l.within(), "B/s") }},
 	{"absolute bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.AbsoluteRate.Value*l.within(), "B/s") }},

@@ -17,9 +17,9 @@ type Lot struct {
 type QuantumFit struct {
 	Found   bool
 	Quantum Interval // q: the roundest value that explains the lots, and all that do
-	Factor  float64  // what one unit of padded size takes
+	Factor  Interval // what one unit of padded size takes: with that value, and with all
 	Beside  float64  // the constant, in units of size
-	Waste   float64  // share of all that was taken that is neither size nor Factor: padding and what is beside it
+	Waste   Interval // likewise: share of all that was taken that is neither size nor Factor: padding and what is beside it
 	Lots    int
 	Things  int
 	Sizes   int     // different ones
@@ -28,6 +28,7 @@ type QuantumFit struct {
 	Misfit  float64 // mean relative residual
 	Linear  float64 // likewise, of the model without a quantum
 	Gain    float64 // by how much Akaike's criterion is better than that of the model without
+	Floor   float64 // not below 0: it is so much better than that of a least size as it must be, and by that
 	Why     string  // where nothing is found
 }
 
@@ -53,21 +54,31 @@ const (
 	leastMisfit = 5 * quantumPrecision
 	// quantumReach is how far apart the ends of what is not excluded may be.
 	quantumReach = 3
-	quantumStep  = 1.02 // of the search
-	quantumMost  = 120  // lots that are looked at
-	thingsMost   = 20000
+	// roundReach is how far a power of two may be from the best to be taken though it
+	// is worse: the factor goes as 1/q where sizes tell little.
+	roundReach = 1.1
+	// leastStored is how far below 1 a factor may be besides the noise: what is
+	// stored takes its size at least.
+	leastStored = 0.01
+	// hardly is the difference of the criterion that is none.
+	hardly      = 2
+	quantumStep = 1.02 // of the search
+	quantumMost = 120  // lots that are looked at
+	thingsMost  = 20000
 )
 
 // Quantum finds the unit that sizes are rounded up to. It compares
 //
-//	takes = Σ a·(q·⌈size/q⌉ + c)  with  takes = Σ a·(size + c),  a > 0, c ≥ 0,
+//	takes = Σ a·(q·⌈size/q⌉ + c)  with  takes = Σ a·(size + c)  and
+//	takes = Σ a·(max(size, m) + c),  a ≥ 1 of the first, c ≥ 0,
 //
-// by Akaike's criterion with the correction for few values (Hurvich and Tsai 1989),
+// (the last is a least size, from which on nothing is rounded) by Akaike's criterion with the correction for few values (Hurvich and Tsai 1989),
 // for residuals relative to what was taken and as heavy-tailed as Laplace's
 // distribution, so that a few odd lots do not decide. q is looked for over all
 // sizes; what is not excluded is where the criterion is less than 10
 // above its least, which holds the truth in nine runs of ten (simulated), and of
-// that a power of two is taken where there is one. Lots of a single size each should be medians of what repeats gave.
+// that a round value is taken where it is hardly worse. Lots of a single size each
+// should be medians of what repeats gave.
 func Quantum(lots []Lot) QuantumFit { return quantumOf(lots, false) }
 
 // QuantumOfSeries is [Quantum] of lots that follow one another, of which each may
@@ -76,7 +87,8 @@ func Quantum(lots []Lot) QuantumFit { return quantumOf(lots, false) }
 func QuantumOfSeries(lots []Lot) QuantumFit { return quantumOf(lots, true) }
 
 func quantumOf(lots []Lot, series bool) QuantumFit {
-	f := QuantumFit{Quantum: unknown(len(lots), "")}
+	none := unknown(len(lots), "")
+	f := QuantumFit{Quantum: none, Factor: none, Waste: none}
 	var kept []Lot
 	distinct := map[float64]bool{}
 	for _, l := range lots {
@@ -102,7 +114,7 @@ func quantumOf(lots []Lot, series bool) QuantumFit {
 		f.Why = fmt.Sprintf("%d sizes in %d observations: at least %d of each are needed to find what they are rounded up to", f.Sizes, f.Lots, minQuantumSizes)
 		return f
 	}
-	line := fitQuantum(kept, 0, series)
+	line := fitQuantum(kept, plain, 0, series)
 	f.Linear = line.misfit
 	if line.misfit < leastMisfit {
 		f.Why = "what is taken goes with the size"
@@ -113,16 +125,32 @@ func quantumOf(lots []Lot, series bool) QuantumFit {
 		sizes = append(sizes, s)
 	}
 	slices.Sort(sizes)
-	all := searchQuantum(kept, series, sizes[0], sizes[len(sizes)-1])
-	best := slices.MinFunc(all, func(a, b quantumTry) int { return cmpFloat(a.criterion, b.criterion) })
+	least, most := sizes[0], sizes[len(sizes)-1]
+	tries := searchQuantum(kept, rounded, series, least, most)
+	all := slices.DeleteFunc(slices.Clone(tries), func(t quantumTry) bool {
+		return t.factor < 1-leastStored-min(t.misfit, mostMisfit)
+	})
+	if len(all) == 0 || bestOf(all).criterion > bestOf(tries).criterion+leastGain {
+		f.Why = "rounding up explains it only if less than the size is kept"
+		return f
+	}
+	best := bestOf(all)
 	chosen := roundest(all, best)
-	f.Quantum = Interval{Mid: chosen.q, Lo: chosen.q, Hi: chosen.q, Conf: 0.9, N: f.Lots}
+	taken := 0.0
+	for _, l := range kept {
+		taken += l.Takes
+	}
+	waste := func(t quantumTry) float64 { return max(0, 1-t.factor*sum/taken) }
+	one := func(x float64) Interval { return Interval{Mid: x, Lo: x, Hi: x, Conf: 0.9, N: f.Lots} }
+	f.Quantum, f.Factor, f.Waste = one(chosen.q), one(chosen.factor), one(waste(chosen))
 	for _, t := range all {
 		if t.criterion <= best.criterion+leastGain {
-			f.Quantum.Lo, f.Quantum.Hi = min(f.Quantum.Lo, t.q), max(f.Quantum.Hi, t.q)
+			f.Quantum.extend(t.q)
+			f.Factor.extend(t.factor)
+			f.Waste.extend(waste(t))
 		}
 	}
-	f.Factor, f.Beside, f.Misfit = chosen.factor, chosen.constant/chosen.factor, chosen.misfit
+	f.Beside, f.Misfit = chosen.constant/chosen.factor, chosen.misfit
 	f.Gain = line.criterion - chosen.criterion
 	enough := float64(leastGain)
 	if series {
@@ -137,11 +165,6 @@ func quantumOf(lots []Lot, series bool) QuantumFit {
 		}
 	}
 	f.Steps = len(steps)
-	taken := 0.0
-	for _, l := range kept {
-		taken += l.Takes
-	}
-	f.Waste = max(0, 1-chosen.factor*sum/taken)
 	switch {
 	case !(chosen.factor > 0) || f.Misfit > mostMisfit && !(series && f.Misfit < mostMisfit*float64(f.Lots)):
 		f.Why = fmt.Sprintf("no quantum explains what is taken: it is off by %.2g %% in the mean", 100*f.Misfit)
@@ -152,7 +175,12 @@ func quantumOf(lots []Lot, series bool) QuantumFit {
 	case f.Quantum.Hi > quantumReach*f.Quantum.Lo:
 		f.Why = fmt.Sprintf("any quantum from %.3g to %.3g would do", f.Quantum.Lo, f.Quantum.Hi)
 	default:
-		f.Found = true
+		floor := bestOf(searchQuantum(kept, atLeast, series, least, most))
+		beside := bestOf(searchQuantum(kept, atLeastBeside, series, least, most))
+		f.Floor = min(floor.criterion-leastGain, beside.criterion-hardly) - chosen.criterion
+		if f.Found = f.Floor >= 0; !f.Found {
+			f.Why = "a least size explains it as well"
+		}
 	}
 	return f
 }
@@ -184,7 +212,33 @@ func thinned(lots []Lot) []Lot {
 	return few
 }
 
-// quantumTry is the fit with one quantum.
+func (i *Interval) extend(x float64) { i.Lo, i.Hi = min(i.Lo, x), max(i.Hi, x) }
+
+func bestOf(all []quantumTry) quantumTry {
+	return slices.MinFunc(all, func(a, b quantumTry) int { return cmpFloat(a.criterion, b.criterion) })
+}
+
+// sizing is what becomes of a size s with a unit q.
+type sizing int
+
+const (
+	plain         sizing = iota // s
+	rounded                     // q·⌈s/q⌉
+	atLeast                     // max(s, q)
+	atLeastBeside               // likewise, with a constant
+)
+
+func (z sizing) of(s, q float64) float64 {
+	switch z {
+	case rounded:
+		return q * max(1, math.Ceil(s/q))
+	case atLeast, atLeastBeside:
+		return max(s, q)
+	}
+	return s
+}
+
+// quantumTry is the fit with one quantum, or one least size.
 type quantumTry struct {
 	q, factor, constant float64
 	misfit              float64 // mean relative residual
@@ -197,9 +251,9 @@ type quantumData struct {
 	padded, things, takes []float64
 }
 
-// padded rounds sizes up to whole quanta; q = 0 does not. Values are relative to
-// what each lot takes, or sums of a series, relative to the mean lot.
-func padded(lots []Lot, q float64, series bool) quantumData {
+// padded makes of sizes what z does with q. Values are relative to what each lot
+// takes, or sums of a series, relative to the mean lot.
+func padded(lots []Lot, z sizing, q float64, series bool) quantumData {
 	n := len(lots)
 	d := quantumData{make([]float64, n), make([]float64, n), make([]float64, n)}
 	mean := 0.0
@@ -213,10 +267,7 @@ func padded(lots []Lot, q float64, series bool) quantumData {
 		}
 		sum := 0.0
 		for _, s := range l.Sizes {
-			if q > 0 {
-				s = q * max(1, math.Ceil(s/q))
-			}
-			sum += s
+			sum += z.of(s, q)
 		}
 		d.padded[i], d.things[i], d.takes[i] = sum/by, float64(len(l.Sizes))/by, l.Takes/by
 		if series && i > 0 {
@@ -228,12 +279,15 @@ func padded(lots []Lot, q float64, series bool) quantumData {
 	return d
 }
 
-// fitQuantum fits a factor, with a constant where that is worth a parameter; q = 0
-// is the model without a quantum, always with a constant.
-func fitQuantum(lots []Lot, q float64, series bool) quantumTry {
-	d := padded(lots, q, series)
+// fitQuantum fits a factor; with a constant where there is no unit, and with whole
+// quanta where that is worth a parameter.
+func fitQuantum(lots []Lot, z sizing, q float64, series bool) quantumTry {
+	d := padded(lots, z, q, series)
+	if z == atLeast {
+		return d.fit(q, false)
+	}
 	with := d.fit(q, true)
-	if q > 0 {
+	if z == rounded {
 		if without := d.fit(q, false); without.criterion <= with.criterion {
 			return without
 		}
@@ -301,14 +355,14 @@ func (d quantumData) twoColumns(weights []float64, constant bool) (a, b float64)
 	return xy / xx, 0
 }
 
-// searchQuantum tries quanta over the sizes: round ones, a logarithmic grid, and
+// searchQuantum tries units over the sizes: round ones, a logarithmic grid, and
 // more about the best.
-func searchQuantum(lots []Lot, series bool, least, most float64) []quantumTry {
+func searchQuantum(lots []Lot, z sizing, series bool, least, most float64) []quantumTry {
 	least = max(least, most*1e-7, 8)
 	var all []quantumTry
 	try := func(q float64) {
 		if q >= least && q <= most*1.5 {
-			all = append(all, fitQuantum(lots, q, series))
+			all = append(all, fitQuantum(lots, z, q, series))
 		}
 	}
 	for _, q := range roundQuanta(least, most*1.5) {
@@ -318,9 +372,9 @@ func searchQuantum(lots []Lot, series bool, least, most float64) []quantumTry {
 		try(q)
 	}
 	if len(all) == 0 {
-		return []quantumTry{fitQuantum(lots, most, series)}
+		return []quantumTry{fitQuantum(lots, z, most, series)}
 	}
-	best := slices.MinFunc(all, func(a, b quantumTry) int { return cmpFloat(a.criterion, b.criterion) })
+	best := bestOf(all)
 	for k := -30; k <= 30; k++ {
 		try(best.q * (1 + 0.001*float64(k)))
 	}
@@ -347,10 +401,10 @@ func roundQuanta(least, most float64) []float64 {
 	return all
 }
 
-// roundest is the best power of two that is not excluded, or the roundest quantum
-// that is hardly worse than the best; of those that are as round, the best.
+// roundest is the best power of two that is not excluded and near the best, or the
+// roundest quantum that is hardly worse than the best; of those that are as round, the
+// best.
 func roundest(all []quantumTry, best quantumTry) quantumTry {
-	const hardly = 2
 	round := func(t quantumTry) int {
 		switch {
 		case t.q == math.Exp2(math.Round(math.Log2(t.q))):
@@ -364,8 +418,8 @@ func roundest(all []quantumTry, best quantumTry) quantumTry {
 	}
 	chosen, how := best, round(best)
 	for _, t := range all {
-		k := round(t)
-		if t.criterion > best.criterion+hardly && (k > 0 || t.criterion > best.criterion+leastGain) {
+		k, near := round(t), max(t.q, best.q) < roundReach*min(t.q, best.q)
+		if t.criterion > best.criterion+hardly && (k > 0 || !near || t.criterion > best.criterion+leastGain) {
 			continue
 		}
 		if k < how || k == how && t.criterion < chosen.criterion {
