@@ -2,7 +2,9 @@ package stats
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -47,8 +49,8 @@ func fitCells(trials []cellTrial, pure pureFit) *cellFit {
 		}
 	}
 	f.blocks, f.first = len(blocks), max(len(blocks), 1)
-	for _, n := range repeated {
-		f.each += 1 / n
+	for _, c := range slices.Sorted(maps.Keys(repeated)) {
+		f.each += 1 / repeated[c]
 	}
 	f.each = float64(len(repeated)) / f.each
 	y := make([]float64, len(trials))
@@ -86,14 +88,16 @@ func fitPure(trials []cellTrial) pureFit {
 		f.residual[i] = t.log
 		cells[t.cell], blocks[t.block] = append(cells[t.cell], i), append(blocks[t.block], i)
 	}
+	// In one order, so that sums are the same each time.
+	cellIDs, blockIDs := slices.Sorted(maps.Keys(cells)), slices.Sorted(maps.Keys(blocks))
 	effects := map[int]float64{}
 	for range enoughRounds {
 		most := 0.0
-		for _, own := range cells {
-			f.level(own)
+		for _, c := range cellIDs {
+			f.level(cells[c])
 		}
-		for b, own := range blocks {
-			by := f.level(own)
+		for _, b := range blockIDs {
+			by := f.level(blocks[b])
 			effects[b] += by
 			most = max(most, math.Abs(by))
 		}
@@ -108,9 +112,9 @@ func fitPure(trials []cellTrial) pureFit {
 	if len(blocks) > 1 && f.freedom > 0 {
 		var all []float64
 		of := 0.0
-		for b, own := range blocks {
+		for _, b := range blockIDs {
 			all = append(all, effects[b])
-			of += f.squares / float64(f.freedom) / float64(len(own)) / float64(len(blocks))
+			of += f.squares / float64(f.freedom) / float64(len(blocks[b])) / float64(len(blocks))
 		}
 		f.scatter = max(variance(all)-of, 0)
 	}

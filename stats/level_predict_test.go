@@ -192,3 +192,26 @@ func TestLevelPredictionsAreRefused(t *testing.T) {
 }
 
 func add3(at []float64) float64 { return 2 - 0.5*at[0] - 0.3*at[1]*at[0] - 0.1*at[2] }
+
+// The same trials give the same digits each time, whatever the order of a map.
+func TestNoiseOfCellsIsTheSameEachTime(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	var trials []cellTrial
+	for block := range 9 {
+		of := 0.1 * rng.NormFloat64()
+		for cell := range 7 {
+			if (block+cell)%4 != 0 {
+				trials = append(trials, cellTrial{cell: cell, block: block, log: of + rng.NormFloat64()/30})
+			}
+		}
+	}
+	first := fitPure(trials)
+	for range 30 {
+		if again := fitPure(trials); again.scatter != first.scatter || again.squares != first.squares {
+			t.Fatalf("%v, then %v of the same trials", first.scatter, again.scatter)
+		}
+	}
+	if !(first.scatter > 0.001) {
+		t.Errorf("blocks scatter by %v", first.scatter)
+	}
+}
