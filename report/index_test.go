@@ -471,6 +471,9 @@ func TestIndexAsAFile(t *testing.T) {
 	var b bytes.Buffer
 	must(t, WriteIndex(&b, root))
 	checkAccess(t, b.Bytes())
+	if strings.Contains(b.String(), root) || !strings.Contains(b.String(), "<h1>Runs in "+filepath.Base(root)+"</h1>") {
+		t.Error("the page names more of the directory's path than its name")
+	}
 	for _, want := range []string{`href="./nightly/run-5/report.html"`, `href="./now%20&amp;%20then/report.html"`, "connect-src &#39;none&#39;"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s", want)
