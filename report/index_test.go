@@ -396,6 +396,28 @@ func TestTrendsAreNotRewritten(t *testing.T) {
 	}
 }
 
+// A run without a cell of another has no place in the figure, and runs of one
+// minute are told apart by their names.
+func TestTrendHasOnlyRunsThatShareACell(t *testing.T) {
+	runs := nullSeries(4, 3, 8)
+	for i, k := range runs {
+		k.row.ID, k.row.Plimsoll = fmt.Sprintf("ab/run-%d", i), "v1"
+	}
+	for i := range runs[1].points.cells {
+		runs[1].points.cells[i].key[1] = 1
+	}
+	trend := trendOf(runs)
+	if len(trend.Runs) != 2 || trend.Overall != 2 || trend.Single != 6 {
+		t.Fatalf("%d runs, %d and %d comparisons", len(trend.Runs), trend.Overall, trend.Single)
+	}
+	if notes := leftOutOfTrend(runs, trend); len(notes) != 1 || !strings.HasPrefix(notes[0], "The trend of null lacks ab/run-1 (no cell") {
+		t.Errorf("notes %q", notes)
+	}
+	if f := trend.figure("x"); f.N != "n = 96 valid trials of 2 runs" || !slices.Equal(trend.labels(), []string{"run-0", "run-2"}) {
+		t.Errorf("%s; labels %q", f.N, trend.labels())
+	}
+}
+
 // Where the trials are too few for a ring, the figure says so.
 func TestTrendsSayWhatTheyCannotShow(t *testing.T) {
 	for trials, want := range map[int]int{5: 2, 8: 0} { // 6 × 0.008 = 0.048 passes; of 7 cells nothing would
