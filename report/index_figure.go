@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,16 +172,20 @@ func (d TrendChange) words() string {
 }
 
 // labels are the runs on the axis: their versions of Plimsoll where these differ,
-// else the days on which they began.
+// else when they began, or their names where that does not tell them apart.
 func (t *RunsTrend) labels() []string {
-	var versions, times []string
+	var versions, times, names []string
 	distinct := map[string]bool{}
 	for _, p := range t.Runs {
 		versions, times = append(versions, p.Plimsoll), append(times, p.Started.UTC().Format("01-02 15:04"))
 		distinct[p.Plimsoll] = true
+		names = append(names, path.Base(p.ID))
 	}
 	if len(distinct) > 1 {
 		return versions
+	}
+	if len(slices.Compact(slices.Clone(times))) < len(times) {
+		return names
 	}
 	return times
 }

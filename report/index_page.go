@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,10 +24,8 @@ type indexData struct {
 	Served    bool   // by a server, which filters
 	Rows      []indexRow
 	Trends    []indexTrend
-	Policy    string
-	Style     template.CSS
-	Script    template.JS
 	Data      template.JS
+	pageAssets
 }
 
 type indexRow struct {
@@ -152,16 +151,17 @@ func (index *Index) writePage(w io.Writer, root, scenario string, served bool) e
 	if err != nil {
 		return err
 	}
-	script, err := pageFiles.ReadFile("page/bundle.js")
+	own, err := ownAssets(false)
 	if err != nil {
 		return err
 	}
-	style, err := pageFiles.ReadFile("page/page.css")
+	// The directory's name alone: the page may be shown to those whom the rest of
+	// its path does not concern.
+	dir, err := filepath.Abs(root)
 	if err != nil {
-		return err
+		dir = root
 	}
-	script = bytes.TrimSpace(script)
-	d := indexData{Index: index, Dir: root, Scenario: scenario, Served: served, Style: template.CSS(style), Script: template.JS(script), Policy: policy(script, false)}
+	d := indexData{Index: index, Dir: filepath.Base(dir), Scenario: scenario, Served: served, pageAssets: own}
 	for _, r := range index.Runs {
 		if r.Scenario != "" && !slices.Contains(d.Scenarios, r.Scenario) {
 			d.Scenarios = append(d.Scenarios, r.Scenario)

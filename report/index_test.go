@@ -396,6 +396,28 @@ func TestTrendsAreNotRewritten(t *testing.T) {
 	}
 }
 
+// A run without a cell of another has no place in the figure, and runs of one
+// minute are told apart by their names.
+func TestTrendHasOnlyRunsThatShareACell(t *testing.T) {
+	runs := nullSeries(4, 3, 8)
+	for i, k := range runs {
+		k.row.ID, k.row.Plimsoll = fmt.Sprintf("ab/run-%d", i), "v1"
+	}
+	for i := range runs[1].points.cells {
+		runs[1].points.cells[i].key[1] = 1
+	}
+	trend := trendOf(runs)
+	if len(trend.Runs) != 2 || trend.Overall != 2 || trend.Single != 6 {
+		t.Fatalf("%d runs, %d and %d comparisons", len(trend.Runs), trend.Overall, trend.Single)
+	}
+	if notes := leftOutOfTrend(runs, trend); len(notes) != 1 || !strings.HasPrefix(notes[0], "The trend of null lacks ab/run-1 (no cell") {
+		t.Errorf("notes %q", notes)
+	}
+	if f := trend.figure("x"); f.N != "n = 96 valid trials of 2 runs" || !slices.Equal(trend.labels(), []string{"run-0", "run-2"}) {
+		t.Errorf("%s; labels %q", f.N, trend.labels())
+	}
+}
+
 // Where the trials are too few for a ring, the figure says so.
 func TestTrendsSayWhatTheyCannotShow(t *testing.T) {
 	for trials, want := range map[int]int{5: 2, 8: 0} { // 6 × 0.008 = 0.048 passes; of 7 cells nothing would
@@ -471,6 +493,9 @@ func TestIndexAsAFile(t *testing.T) {
 	var b bytes.Buffer
 	must(t, WriteIndex(&b, root))
 	checkAccess(t, b.Bytes())
+	if strings.Contains(b.String(), root) || !strings.Contains(b.String(), "<h1>Runs in "+filepath.Base(root)+"</h1>") {
+		t.Error("the page names more of the directory's path than its name")
+	}
 	for _, want := range []string{`href="./nightly/run-5/report.html"`, `href="./now%20&amp;%20then/report.html"`, "connect-src &#39;none&#39;"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s", want)

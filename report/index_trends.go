@@ -150,8 +150,9 @@ func (x *indexer) trends(ctx context.Context, index *Index, all []*knownRun) {
 		w.group[w.i] = x.withPoints(ctx, w.group[w.i])
 	})
 	for _, key := range order {
-		index.Notes = append(index.Notes, leftOutOfTrend(groups[key])...)
-		if t := trendOf(groups[key]); t != nil {
+		t := trendOf(groups[key])
+		index.Notes = append(index.Notes, leftOutOfTrend(groups[key], t)...)
+		if t != nil {
 			index.Trends = append(index.Trends, *t)
 		}
 	}
@@ -192,11 +193,15 @@ const leftOutNamed = 5
 
 // leftOutOfTrend says which runs of an experiment its trend lacks, and why: a run in
 // which everything failed is no gap.
-func leftOutOfTrend(runs []*knownRun) []string {
+func leftOutOfTrend(runs []*knownRun, t *RunsTrend) []string {
 	var named []string
 	for _, k := range runs {
-		if k.why != "" {
-			named = append(named, k.row.ID+" ("+k.why+")")
+		why := k.why
+		if why == "" && t != nil && !slices.ContainsFunc(t.Runs, func(p TrendPoint) bool { return p.ID == k.row.ID }) {
+			why = "no cell has the settings of one of another run"
+		}
+		if why != "" {
+			named = append(named, k.row.ID+" ("+why+")")
 		}
 	}
 	if len(named) == 0 {
@@ -228,12 +233,17 @@ func trendOf(runs []*knownRun) *RunsTrend {
 	if len(with) < 2 {
 		return nil
 	}
-	t := &RunsTrend{Title: with[0].row.Title, Scenario: with[0].row.Scenario, Metric: with[len(with)-1].points.metric, Changes: []TrendChange{}}
+	headline := with[len(with)-1].points.metric
+	with = slices.DeleteFunc(with, func(k *knownRun) bool {
+		return k.points.metric.Key != headline.Key || // an older version's
+			!slices.ContainsFunc(k.points.cells, func(c trendCell) bool { return last[c.key] > 1 })
+	})
+	if len(with) < 2 {
+		return nil
+	}
+	t := &RunsTrend{Title: with[0].row.Title, Scenario: with[0].row.Scenario, Metric: headline, Changes: []TrendChange{}}
 	at := map[[sha256.Size]byte]int{}
 	for i, k := range with {
-		if k.points.metric.Key != t.Metric.Key {
-			continue // an older version's headline
-		}
 		for _, c := range k.points.cells {
 			if last[c.key] < 2 {
 				continue

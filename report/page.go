@@ -17,11 +17,9 @@ var pageFiles embed.FS
 
 // pageData is what the page's template sees.
 type pageData struct {
-	Report               *Report
-	Live                 bool
-	Policy               string
-	Style                template.CSS
-	Script               template.JS
+	Report *Report
+	Live   bool
+	pageAssets
 	Facts                []Pair
 	Cells, Validity      Table
 	LinkTable, Resources Table
@@ -118,16 +116,11 @@ var legendMarks = map[string]string{
 }
 
 func (r *Report) pageData(live bool) (pageData, error) {
-	script, err := pageFiles.ReadFile("page/bundle.js")
+	own, err := ownAssets(live)
 	if err != nil {
 		return pageData{}, err
 	}
-	style, err := pageFiles.ReadFile("page/page.css")
-	if err != nil {
-		return pageData{}, err
-	}
-	script = bytes.TrimSpace(script)
-	d := pageData{Report: r, Live: live, Style: template.CSS(style), Script: template.JS(script), Policy: policy(script, live)}
+	d := pageData{Report: r, Live: live, pageAssets: own}
 	figures := []Figure{}
 	if r.Hero != nil {
 		figures = append(figures, *r.Hero)
@@ -146,6 +139,28 @@ func (r *Report) pageData(live bool) (pageData, error) {
 	d.ValidityWords = r.validityWords()
 	d.PlanText, d.PlanLeft = planText(r.Plan)
 	return d, nil
+}
+
+// pageAssets are what every page brings with itself.
+type pageAssets struct {
+	Policy string
+	Style  template.CSS
+	Script template.JS
+}
+
+// ownAssets are the style and the script of a page, and the policy that lets
+// nothing else in.
+func ownAssets(live bool) (pageAssets, error) {
+	script, err := pageFiles.ReadFile("page/bundle.js")
+	if err != nil {
+		return pageAssets{}, err
+	}
+	style, err := pageFiles.ReadFile("page/page.css")
+	if err != nil {
+		return pageAssets{}, err
+	}
+	script = bytes.TrimSpace(script)
+	return pageAssets{policy(script, live), template.CSS(style), template.JS(script)}, nil
 }
 
 // policy forbids the page every request; only its own script may run. The live

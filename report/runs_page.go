@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -30,10 +28,8 @@ type comparisonPage struct {
 	Only, Unlike Table
 	Gates        gatesData
 	Notes        []string
-	Policy       string
-	Style        template.CSS
-	Script       template.JS
 	Data         template.JS
+	pageAssets
 }
 
 // foldedTable is a table of the page, open or behind its title.
@@ -57,16 +53,11 @@ func (c *RunComparison) WriteHTML(w io.Writer) error {
 }
 
 func (c *RunComparison) page() (comparisonPage, error) {
-	script, err := pageFiles.ReadFile("page/bundle.js")
+	own, err := ownAssets(false)
 	if err != nil {
 		return comparisonPage{}, err
 	}
-	style, err := pageFiles.ReadFile("page/page.css")
-	if err != nil {
-		return comparisonPage{}, err
-	}
-	script = bytes.TrimSpace(script)
-	d := comparisonPage{C: c, Experiment: c.base.Title, Style: template.CSS(style), Script: template.JS(script), Policy: policy(script, false),
+	d := comparisonPage{C: c, Experiment: c.base.Title, pageAssets: own,
 		Verdict: c.verdict(), Answers: c.answers(), Differs: c.differLines(), Missing: c.missing(),
 		Over: c.overTable().page(), Gates: gatesOf(c.Gates), Notes: c.closing(), Only: c.onlyTable(), Unlike: c.unlikeTable()}
 	d.Title = strings.TrimPrefix(c.base.Title+": "+c.Base.Dir, ": ") + " → " + list(c.names())
@@ -95,7 +86,7 @@ func (c *RunComparison) page() (comparisonPage, error) {
 			d.Cells = append(d.Cells, foldedTable{capital(m.Name) + " (" + m.Key + ")", better(m.Better) + c.partly(m), m.Key == c.Headline, t.page()})
 		}
 	}
-	data, err := json.Marshal(append(figures, d.Figures...))
+	data, err := figuresData(append(figures, d.Figures...))
 	if err != nil {
 		return d, fmt.Errorf("report: figures of the comparison: %w", err)
 	}

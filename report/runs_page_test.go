@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -40,6 +41,15 @@ func TestComparisonPage(t *testing.T) {
 		if !strings.Contains(html, want) {
 			t.Errorf("%q is missing", want)
 		}
+	}
+	// Its figures come as those of a run's page do, without the digits and parts that
+	// nobody sees.
+	d, err := c.page()
+	must(t, err)
+	raw, err := json.Marshal(append([]Figure{*d.Hero}, d.Figures...))
+	must(t, err)
+	if !strings.Contains(string(d.Data), `"shared":{`) || len(d.Data) > len(raw)*4/5 {
+		t.Errorf("the figures are %d bytes, whole %d", len(d.Data), len(raw))
 	}
 	if first, second := strings.Index(html, `id="differs"`), strings.Index(html, `id="figures"`); first < 0 || second < first {
 		t.Error("what differed is not said before the numbers")
