@@ -63,6 +63,7 @@ func TestMistakesAreShown(t *testing.T) {
 		{"ttfb_p50 < fast", 12, "a number expected, not `fast`", ""},
 		{"ttfb_p50 < 200", 12, "ttfb_p50 is in s, which cannot be given in ``", "units: h, min, ms, ns, s, us, µs"},
 		{"ttfb_p50 < 200MB", 12, "cannot be given in `MB`", "units"},
+		{"success_rate >= 99.9", 17, "success_rate is a share, which cannot be above 1", "did you mean 99.9%?"},
 		{"success_rate > 3s", 16, "success_rate is in a share, which cannot be given in `s`", "units: %"},
 		{"throughput within 20 of deluge", 19, "a share from 0 to below 100% expected, not `20`", "such as 5%"},
 		{"throughput within 20% deluge", 23, "`of` expected after `within 20%`", ""},

@@ -243,6 +243,9 @@ func (p *parser) value(m Metric) (float64, error) {
 	if !ok {
 		return 0, p.fail(t, "units: "+strings.Join(unitNames(m.Unit), ", "), "%s is in %s, which cannot be given in %s", m.Key, unitWord(m.Unit), quoted(unit))
 	}
+	if m.Key == "success_rate" && unit == "" && v > 1 {
+		return 0, p.fail(t, "did you mean "+t.text+"%?", "success_rate is a share, which cannot be above 1")
+	}
 	if unit == "%" {
 		return strconv.ParseFloat(strings.TrimSuffix(t.text, "%")+"e-2", 64) // 99.9/100 is not 0.999
 	}
