@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // A null run is one in which nothing is wrong and no system, level or time
@@ -107,6 +108,27 @@ func TestNullRuns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The catalogue says which rules null runs do not reach, because these are missing.
+func TestNullRunsLackWhatTheCatalogueSays(t *testing.T) {
+	words := string(findings.Markdown())
+	for _, s := range []nullScenario{nullRetrieve(t), nullOverhead(t), nullUpload(), nullDisseminate(t), nullSync(t)} {
+		in := s.run(t, 1)
+		lacks := map[string]bool{"no windows of a second": in.windows == nil, "no samples of processes": in.samples == nil, "the load of disks": true, "that of the busiest process": true}
+		for _, tr := range in.trials {
+			for what, key := range map[string]string{"the load of disks": "io_pressure", "that of the busiest process": "busiest_cpu"} {
+				if _, ok := tr.Metrics[key]; ok {
+					lacks[what] = false
+				}
+			}
+		}
+		for what, lack := range lacks {
+			if said := strings.Contains(words, what); said != lack {
+				t.Errorf("%s: null runs lack %q: %v, the catalogue says so: %v", s.name, what, lack, said)
+			}
+		}
 	}
 }
 

@@ -4,7 +4,7 @@ func trust() Group {
 	return Group{"Whether to believe the run", "What spoils numbers, or says what they are of.", []Rule{
 		{"wrong-bytes", nil, []Tone{Bad}, "Content that was delivered whole and was not the object's; in `sync`, another chain at the right height.",
 			"A single operation, in warm-up and invalid trials too: corruption is never a detail.",
-			"Find the operation in run.db (outcome wrong_bytes) and the log of that trial before anything else is concluded of that system."},
+			"Find the operation in run.db (outcome wrong-bytes) and the log of that trial before anything else is concluded of that system."},
 		{"not-executed", nil, []Tone{Bad}, "Trials that could not run at all.", "One trial; those that a resumed run has executed since do not count.",
 			"Read the processes' own words in logs/ of the run directory, mend it, and go on with `plimsoll resume`."},
 		{"link-not-emulated", nil, []Tone{Bad}, "Trials on the bare machine although the plan asks for a link.", "One trial: a number of the bare machine must not pass for one of a link.",
