@@ -16,7 +16,7 @@ func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) +
 
 // percents is a share with its interval: "62 % (58…66 %)".
 func percents(i stats.Interval) string {
-	lo, hi := math.Round(100*i.Lo), math.Round(100*i.Hi)
+	lo, hi := math.Round(100*i.Lo)+0, math.Round(100*i.Hi)+0 // no minus zero
 	if !i.Bounded() || lo == hi {
 		return percent(i.Mid)
 	}
