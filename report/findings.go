@@ -188,7 +188,11 @@ func generatorBound(r *Report) []Finding {
 }
 
 func linksOff(r *Report) []Finding {
-	return r.invalidBecause(Finding{Rule: "link-off", Tone: Warn, Title: "A link was not what was asked for",
+	title := "A link was not what was asked for"
+	if !slices.ContainsFunc(r.Trials, func(t Trial) bool { return !t.Warmup && slices.Contains(t.Invalid, record.ReasonLinkOff) }) {
+		title = "The links' emulator was late or ended"
+	}
+	return r.invalidBecause(Finding{Rule: "link-off", Tone: Warn, Title: title,
 		Text: "the link measured before these trials, or the emulator during them, was off by more than the tolerance; the trials are left out."},
 		record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied)
 }

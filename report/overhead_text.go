@@ -57,6 +57,9 @@ func (f *Fit) roundsText() string {
 		return "–"
 	}
 	s := decimals(float64(f.main().Value))
+	if f.roundsWider() != "" { // as many decimals as its interval has, or the value may lie outside
+		s = strconv.FormatFloat(float64(f.main().Value), 'f', 2, 64)
+	}
 	if n := len(f.Rounds); n > 1 && f.Rounds[n-1].R != f.main() {
 		s += " → " + decimals(float64(f.Rounds[n-1].R.Value))
 	}

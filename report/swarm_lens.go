@@ -220,14 +220,15 @@ func (r *Report) swarmAnswers() []Answer {
 			say = fmt.Sprintf("half of the leechers have everything within %s (%s) to %s (%s)", r.timeWords(lo), r.shape.where(lo), r.timeWords(hi), r.shape.where(hi))
 		}
 		if o, ok := r.overall(sys.Name, r.headline); ok {
-			say += fmt.Sprintf("; %s what %s takes", showRange(o.Value, o.Lo, o.Hi, "×"), r.Baseline)
+			say += fmt.Sprintf("; %s what %s takes", o.words(), r.Baseline)
 			if lo != hi {
 				say += ", over all cells that can be compared"
 			}
 			say += r.leftOut(sys.Name, r.headline)
 			if !o.Shown {
-				say += " (a difference is not shown)"
+				say += o.notShown()
 			}
+			say += o.spread()
 			if n, of := r.notCompared(sys.Name); n > 0 {
 				say += fmt.Sprintf("; in that ratio are not: %d of its %d cells, where it or %s has no trial, or not all of them came to it", n, of, r.Baseline)
 			}

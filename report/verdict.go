@@ -57,7 +57,7 @@ func (r *Report) verdict() Verdict {
 	if r.Baseline == "" {
 		return Verdict{served + ". There is no baseline, so nothing is compared.", tone}
 	}
-	var parts, open []string
+	var parts, open, slight []string
 	worse := false
 	for _, s := range r.Systems {
 		o, ok := r.overall(s.Name, r.headline)
@@ -77,9 +77,14 @@ func (r *Report) verdict() Verdict {
 			parts = append(parts, fmt.Sprintf("%s is slower than %s over all cells together", s.Name, r.Baseline))
 		case o.Better > 0:
 			parts = append(parts, fmt.Sprintf("%s is faster than %s over all cells together", s.Name, r.Baseline))
+		case r.slight(s.Name):
+			slight = append(slight, s.Name)
 		default:
 			open = append(open, s.Name)
 		}
+	}
+	if len(slight) > 0 {
+		parts = append(parts, fmt.Sprintf("for %s a difference to %s is shown, below the effect floor of %s", list(slight), r.Baseline, percent(EffectFloor)))
 	}
 	if len(open) > 0 {
 		parts = append(parts, fmt.Sprintf("for %s no difference to %s is shown", list(open), r.Baseline))
@@ -146,6 +151,62 @@ func (r *Report) served() (string, Tone) {
 // 2^(1-n) is its least p.
 const fewestPairs = 6
 
+// few reports whether no test of so many pairs can show a difference, whatever they
+// are.
+func (o *Overall) few() bool {
+	if o.Least.Where == o.Most.Where { // a single group, of which the rank test decides
+		return leastP(o.N) > alpha
+	}
+	return o.N < fewestPairs
+}
+
+// words are the ratio with its interval. An interval that excludes 1 says that there
+// is a difference, so it is left out where the test does not agree.
+func (o *Overall) words() string {
+	if !o.Shown && (o.Lo > 1 || o.Hi < 1) {
+		return show(float64(o.Value), "×")
+	}
+	return showRange(o.Value, o.Lo, o.Hi, "×")
+}
+
+// notShown says why over all cells no difference is shown.
+func (o *Overall) notShown() string {
+	switch {
+	case o.few():
+		return " (from " + plural(int64(o.N), "pair of trials", "pairs of trials") + ", too few to show a difference)"
+	case o.Least.Value < 1 && o.Most.Value > 1:
+		return " (a difference is not shown: cells lie on both sides of 1×)"
+	}
+	return " (a difference is not shown)"
+}
+
+// spread says in which cells a ratio is lowest and highest; empty: there is one.
+func (o *Overall) spread() string {
+	if o.Least.Where == o.Most.Where {
+		return ""
+	}
+	return fmt.Sprintf("; from %s (%s) to %s (%s)", show(float64(o.Least.Value), "×"), o.Least.Where, show(float64(o.Most.Value), "×"), o.Most.Where)
+}
+
+// slight reports whether a system is shown to differ from the baseline, somewhere or
+// over all cells, and nowhere by the effect floor.
+func (r *Report) slight(system string) bool {
+	o, ok := r.overall(system, r.headline)
+	if ok && o.Better != 0 {
+		return false
+	}
+	shown := ok && o.Shown
+	for _, c := range r.Cells {
+		if q, has := c.Ratios[r.headline]; has && c.System == system {
+			if q.Better != 0 {
+				return false
+			}
+			shown = shown || q.Shown
+		}
+	}
+	return shown
+}
+
 // finding reports whether a rule found something.
 func (r *Report) finding(rule string) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rule == rule })
@@ -175,15 +236,21 @@ func (r *Report) comparisons() []Answer {
 				say = fmt.Sprintf("%s from %s (%s) to %s (%s)", verb, show(float64(lo.Metrics[r.headline].Median), m.Unit), r.shape.where(lo),
 					show(float64(hi.Metrics[r.headline].Median), m.Unit), r.shape.where(hi))
 			}
-		case !o.Shown && worse+better == 0 && o.N < fewestPairs:
+		case !o.Shown && worse+better == 0 && o.few():
 			say = fmt.Sprintf("%s %s what %s does in %s, too few to tell them apart", verb, show(float64(o.Value), "×"), r.Baseline, plural(int64(o.N), "pair of trials", "pairs of trials"))
-		case !o.Shown && worse+better == 0:
-			say = fmt.Sprintf("cannot be told apart from %s: %s over all cells, from %s", r.Baseline, showRange(o.Value, o.Lo, o.Hi, "×"), plural(int64(o.N), "pair of trials", "pairs of trials"))
+		case !o.Shown && worse+better == 0 && !r.slight(s.Name):
+			say = fmt.Sprintf("cannot be told apart from %s: %s over all cells, from %s", r.Baseline, o.words(), plural(int64(o.N), "pair of trials", "pairs of trials"))
 		default:
-			say = fmt.Sprintf("%s %s what %s does, over all cells", verb, showRange(o.Value, o.Lo, o.Hi, "×"), r.Baseline)
+			say = fmt.Sprintf("%s %s what %s does, over all cells", verb, o.words(), r.Baseline)
+			switch {
+			case !o.Shown:
+				say += o.notShown()
+			case o.Better == 0:
+				say += " (shown, below the effect floor of " + percent(EffectFloor) + ")"
+			}
 		}
-		if compared && o.Least.Where != o.Most.Where {
-			say += fmt.Sprintf("; from %s (%s) to %s (%s)", show(float64(o.Least.Value), "×"), o.Least.Where, show(float64(o.Most.Value), "×"), o.Most.Where)
+		if compared {
+			say += o.spread()
 		}
 		out = append(out, Answer{s.Name, say + "."})
 	}

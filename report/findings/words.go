@@ -14,7 +14,7 @@ func number(v float64) string { return words.Show(v, "1") }
 
 // percents is a share with its interval in whole percent: "62 % (58…66 %)".
 func percents(i stats.Interval) string {
-	lo, hi := math.Round(100*i.Lo), math.Round(100*i.Hi)
+	lo, hi := math.Round(100*i.Lo)+0, math.Round(100*i.Hi)+0 // no minus zero
 	if !i.Bounded() || lo == hi {
 		return words.Percent(i.Mid)
 	}
