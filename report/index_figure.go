@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,7 +127,8 @@ func (d TrendChange) words() string {
 }
 
 // labels are the runs on the axis: their versions of Plimsoll where these differ,
-// else the days on which they began.
+// else the times at which they began, or their directories where these are not
+// told apart by the minute.
 func (t *RunsTrend) labels() []string {
 	var versions, times []string
 	distinct := map[string]bool{}
@@ -136,6 +138,15 @@ func (t *RunsTrend) labels() []string {
 	}
 	if len(distinct) > 1 {
 		return versions
+	}
+	begun := map[string]bool{}
+	for _, at := range times {
+		begun[at] = true
+	}
+	if len(begun) < len(times) { // some began within one minute
+		for i, p := range t.Runs {
+			times[i] = path.Base(p.ID)
+		}
 	}
 	return times
 }
