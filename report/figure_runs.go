@@ -39,10 +39,10 @@ func (c *RunComparison) forest(id string, metrics []record.Metric, most int) Fig
 		f.Title, f.Better = capital(metrics[0].Name)+": new divided by base", better(metrics[0].Better)
 	}
 	f.Table.Head = []Column{{"metric", false}, {"cell", false}, {"system", false}, {"run", false}, {"base", true}, {"new", true}, {"ratio", true}, {"low", true}, {"high", true}, {"p (Holm)", true}, {"difference", false}}
-	n, left := 0, 0
+	left, compared := 0, make([]bool, len(c.Cells))
 	for _, m := range metrics {
 		var rows []forestMark
-		for _, cell := range c.Cells {
+		for i, cell := range c.Cells {
 			row, ok := cell.Metrics[m.Key]
 			if !ok {
 				continue
@@ -56,7 +56,7 @@ func (c *RunComparison) forest(id string, metrics []record.Metric, most int) Fig
 					mark.row += " · " + c.newHead(k)
 				}
 				rows = append(rows, mark)
-				n += min(row.Base.N, v.N)
+				compared[i] = true
 			}
 		}
 		if most > 0 && len(rows) > most {
@@ -75,12 +75,33 @@ func (c *RunComparison) forest(id string, metrics []record.Metric, most int) Fig
 			f.Table.Rows = append(f.Table.Rows, r.entries())
 		}
 	}
-	f.N = "n = " + plural(int64(n), "valid trial", "valid trials") + " in the smaller of the two runs"
+	f.N = c.trialWords(compared)
 	if left > 0 {
 		f.Reads += fmt.Sprintf(" The %d that are farthest from 1; all are below.", most)
 	}
 	f.Legend = forestLegend()
 	return f
+}
+
+// trialWords are the valid trials of the runs in some of the cells.
+func (c *RunComparison) trialWords(in []bool) string {
+	base, news := 0, make([]int, len(c.New))
+	for i, cell := range c.Cells {
+		if !in[i] {
+			continue
+		}
+		base += cell.base.Valid
+		for k, other := range cell.news {
+			if other != nil {
+				news[k] += other.Valid
+			}
+		}
+	}
+	s := "n = " + plural(int64(base), "valid trial", "valid trials") + " of base"
+	for k, n := range news {
+		s += fmt.Sprintf(", %d of %s", n, c.newHead(k))
+	}
+	return s
 }
 
 // overForest draws the ratios over all cells, a row for each metric.
@@ -165,7 +186,7 @@ func (q RunRatio) difference() Entry {
 func (r forestMark) entries() []Entry {
 	ratio := number(r.q.Value, "×")
 	if r.q.Never != "" {
-		ratio = Entry{Text: r.q.Never + " run: never", Raw: ""}
+		ratio = Entry{Text: r.q.Never + " run: " + cutOffWords, Raw: ""}
 	}
 	return []Entry{{Text: r.m.Name, Raw: r.m.Key}, {Text: r.cell, Raw: r.cell}, {Text: r.system, Raw: r.system}, {Text: r.run, Raw: r.run}, {Text: r.base, Raw: r.base}, {Text: r.after, Raw: r.after},
 		ratio, number(r.q.Lo, "×"), number(r.q.Hi, "×"), number(r.q.PHolm, ""), r.q.difference()}

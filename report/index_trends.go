@@ -230,6 +230,10 @@ func trendOf(runs []*knownRun) *RunsTrend {
 			}
 		}
 	}
+	// A run that has no cell in common with another is no part of it.
+	with = slices.DeleteFunc(with, func(k *knownRun) bool {
+		return !slices.ContainsFunc(k.points.cells, func(c trendCell) bool { return last[c.key] > 1 })
+	})
 	if len(with) < 2 {
 		return nil
 	}

@@ -110,6 +110,7 @@ type OverCells struct {
 	// Cells by themselves.
 	Better   int `json:"cells_better"`
 	Worse    int `json:"cells_worse"`
+	Small    int `json:"cells_below_floor"` // shown, and below the effect floor
 	NotShown int `json:"cells_not_shown"`
 	Spread   int `json:"cells_spread_changed"`
 }
@@ -177,7 +178,7 @@ func compareInputs(ins []*input, dirs []string, o RunOptions) (*RunComparison, e
 			continue
 		}
 		if r.Scenario != c.base.Scenario {
-			return nil, fmt.Errorf("%s is of the scenario %s and %s of %s: they have nothing in common to compare", dirs[i], r.Scenario, dirs[0], c.base.Scenario)
+			return nil, &OtherScenarioError{dirs[0], c.base.Scenario, dirs[i], r.Scenario}
 		}
 		c.New, c.news = append(c.New, side), append(c.news, r)
 	}
@@ -190,6 +191,13 @@ func compareInputs(ins []*input, dirs []string, o RunOptions) (*RunComparison, e
 	c.measure()
 	c.remark()
 	return c, nil
+}
+
+// OtherScenarioError is a new run of another scenario than the base run.
+type OtherScenarioError struct{ Base, BaseScenario, New, NewScenario string }
+
+func (e *OtherScenarioError) Error() string {
+	return fmt.Sprintf("%s is of the scenario %s and %s of %s: they have nothing in common to compare", e.New, e.NewScenario, e.Base, e.BaseScenario)
 }
 
 // choose fills the metrics that are compared.
@@ -381,6 +389,36 @@ const (
 	spreadAlpha = alpha / 2
 )
 
+// Where a spread is not spoken of. Rank tests see how often values scatter
+// farther, not how far: hardly any scatter, and values that come in steps, as the
+// rates of a few operations do, make ratios of hundreds.
+const (
+	spreadLeast = 0.02  // of the run that scatters more
+	stepAlike   = 0.005 // values as near as this are on one step
+	stepApart   = 0.05  // steps are farther apart than this
+	stepsMost   = 3
+)
+
+// spreadSpeaks reports whether a spread of these values is worth a word.
+func spreadSpeaks(xs, ys []float64) bool {
+	return max(stats.LogSpread(xs), stats.LogSpread(ys)) >= spreadLeast && !inSteps(xs) && !inSteps(ys)
+}
+
+// inSteps reports whether values lie on two or three levels that are far apart.
+func inSteps(xs []float64) bool {
+	sorted := slices.Sorted(slices.Values(xs))
+	steps := 1
+	for i := 1; i < len(sorted); i++ {
+		switch gap := math.Log(sorted[i] / sorted[i-1]); {
+		case gap > stepApart:
+			steps++
+		case gap > stepAlike:
+			return false
+		}
+	}
+	return steps > 1 && steps <= stepsMost && len(xs) > steps
+}
+
 // judgeFamily says what is shown among the comparisons of one metric: by the rank
 // test after Holm's correction, with an interval that agrees. Unlike within a run,
 // nothing is shown by a single comparison where too few trials forbid the
@@ -406,7 +444,7 @@ func judgeFamily(m record.Metric, tasks []runTask) {
 		}
 		s := &t.value.Spread
 		s.PHolm = Num(spreads[i])
-		s.Shown = spreads[i] <= spreadAlpha && (float64(s.Value) >= spreadFloor || float64(s.Value) <= 1/spreadFloor)
+		s.Shown = spreads[i] <= spreadAlpha && (float64(s.Value) >= spreadFloor || float64(s.Value) <= 1/spreadFloor) && spreadSpeaks(t.xs, t.ys)
 	}
 }
 
@@ -457,6 +495,8 @@ func (c *RunComparison) over(m record.Metric) {
 				o.Better++
 			case v.Ratio.Worth < 0:
 				o.Worse++
+			default:
+				o.Small++
 			}
 			if v.Spread.Shown {
 				o.Spread++

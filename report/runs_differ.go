@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -49,6 +52,55 @@ func (c *RunComparison) add(kind, what string, value func(*Report) string) {
 	if differs {
 		c.Differs = append(c.Differs, d)
 	}
+}
+
+// settingUnits are how settings that are plain numbers in a plan are said, by the
+// last name of their path.
+var settingUnits = map[string]func(float64) string{
+	"size": bytesWords, "queue": bytesWords, "bytes": bytesWords, "range_of": bytesWords, "range": wholeOrSize,
+	"delay": secondsWords, "jitter": secondsWords, "duration": secondsWords, "time": secondsWords, "longest": secondsWords, "deadline": secondsWords, "stall": secondsWords, "settle": secondsWords,
+}
+
+func bytesWords(v float64) string { return experiment.Bytes(v).String() }
+func secondsWords(v float64) string {
+	return experiment.Duration(math.Round(v * float64(time.Second))).String()
+}
+
+// wholeOrSize is a range: none is the whole object.
+func wholeOrSize(v float64) string {
+	if v == 0 {
+		return "whole"
+	}
+	return bytesWords(v)
+}
+
+// settingWords is a setting as an experiment file says it.
+func settingWords(path, value string) string {
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return value
+	}
+	if path == "link.rate" {
+		return experiment.BitRate(v).String()
+	}
+	if say := settingUnits[path[strings.LastIndexByte(path, '.')+1:]]; say != nil {
+		return say(v)
+	}
+	return value
+}
+
+// said is the difference with its settings in words.
+func (d Difference) said() Difference {
+	if d.Kind != "settings" {
+		return d
+	}
+	path, _, _ := strings.Cut(d.What, " ")
+	news := slices.Clone(d.New)
+	for i, v := range news {
+		news[i] = settingWords(path, v)
+	}
+	d.Base, d.New = settingWords(path, d.Base), news
+	return d
 }
 
 // settingsDiffer says once what differs between cells that are called alike.

@@ -61,7 +61,7 @@ func (c *RunComparison) Sentence() string {
 		if len(c.New) > 1 {
 			who = o.New
 		}
-		cells := o.Better + o.Worse + o.NotShown
+		cells := o.Better + o.Worse + o.Small + o.NotShown
 		switch {
 		case o.Better > 0 && o.Worse > 0:
 			words = append(words, fmt.Sprintf("%s: better in %d of %s and worse in %d", who, o.Better, plural(int64(cells), "cell", "cells"), o.Worse))

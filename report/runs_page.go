@@ -203,7 +203,7 @@ func changeTone(text string) Tone {
 	switch {
 	case strings.HasSuffix(text, "better"):
 		return Good
-	case strings.HasSuffix(text, "worse"), text == "never":
+	case strings.HasSuffix(text, "worse"), text == cutOffWords:
 		return Bad
 	case strings.HasPrefix(text, "~"):
 		return Neutral
@@ -224,7 +224,7 @@ func (c *RunComparison) unlikeTable() Table {
 	for _, u := range c.Unlike {
 		var words []string
 		for _, s := range u.Settings {
-			words = append(words, Difference{Kind: s.Path, Base: s.Base, New: []string{s.New}}.words())
+			words = append(words, Difference{Kind: s.Path, Base: settingWords(s.Path, s.Base), New: []string{settingWords(s.Path, s.New)}}.words())
 		}
 		t.Rows = append(t.Rows, []Entry{{Text: u.Where}, {Text: u.System}, {Text: u.New}, {Text: strings.Join(words, "; ")}, {Text: map[bool]string{true: "yes, as asked", false: "no"}[u.Compared]}})
 	}

@@ -72,7 +72,7 @@ func (c *RunComparison) differLines() []string {
 	for _, d := range c.Differs {
 		of[d.Kind]++
 		if of[d.Kind] <= mostDiffers {
-			lines = append(lines, d.words())
+			lines = append(lines, d.said().words())
 		}
 	}
 	for _, kind := range []string{"settings", "system", "machine"} {
@@ -159,7 +159,7 @@ func (c *RunComparison) newHead(i int) string {
 }
 
 func (c *RunComparison) overTable() textTable {
-	t := textTable{head: []string{"metric", "run", "ratio", "95 %", "better", "worse", "~", "spread"}, right: []bool{false, false, true, true, true, true, true, true}}
+	t := textTable{head: []string{"metric", "run", "ratio", "95 %", "better", "worse", "small", "~", "spread"}, right: []bool{false, false, true, true, true, true, true, true, true}}
 	for _, o := range c.Overall {
 		m, _ := c.base.metric(o.Metric)
 		run := ""
@@ -167,12 +167,12 @@ func (c *RunComparison) overTable() textTable {
 			run = c.newHead(slices.IndexFunc(c.New, func(r ComparedRun) bool { return r.Dir == o.New }))
 		}
 		row := []string{m.Name, run, ratioWords(o.Value, o.Shown, o.Worth), intervalWords(o.Lo, o.Hi)}
-		for _, n := range []int{o.Better, o.Worse, o.NotShown, o.Spread} {
+		for _, n := range []int{o.Better, o.Worse, o.Small, o.NotShown, o.Spread} {
 			row = append(row, map[bool]string{true: "", false: fmt.Sprint(n)}[n == 0])
 		}
 		t.rows = append(t.rows, row)
 	}
-	t.drop = map[int]int{7: 2}
+	t.drop = map[int]int{8: 2}
 	return t
 }
 
@@ -188,6 +188,20 @@ func ratioWords(v Num, shown bool, worth int) string {
 	return s + map[int]string{1: " better", -1: " worse"}[worth]
 }
 
+// spreadMost is the ratio of spreads beyond which its size says nothing more.
+const spreadMost = 20
+
+func (s SpreadChange) words() string {
+	switch v := float64(s.Value); {
+	case v > spreadMost:
+		return fmt.Sprintf("over %d×", spreadMost)
+	case v < 1./spreadMost:
+		return "under " + show(1./spreadMost, "×")
+	default:
+		return show(v, "×")
+	}
+}
+
 func (q RunRatio) words() string {
 	if q.Never == "" {
 		return ratioWords(q.Value, q.Shown, q.Worth)
@@ -198,10 +212,14 @@ func (q RunRatio) words() string {
 	return map[int]string{1: "better", -1: "worse"}[q.Worth]
 }
 
-// medianWords is a median; never where half of the trials did not come to it.
+// cutOffWords stand for a median that was not come to within what was watched: the
+// system may well get there, later.
+const cutOffWords = "cut off"
+
+// medianWords is a median; cut off where half of the trials did not come to it.
 func medianWords(s Summary, m record.Metric) string {
 	if !s.Median.Known() && s.beyond > 0 {
-		return "never"
+		return cutOffWords
 	}
 	return show(float64(s.Median), m.Unit)
 }
@@ -260,7 +278,7 @@ func (c *RunComparison) cellTable(m record.Metric) textTable {
 			line = append(line, medianWords(v.Summary, m), plusMinus(v.Summary, m.Unit),
 				v.Ratio.words(), intervalWords(v.Ratio.Lo, v.Ratio.Hi), probability(v.Ratio.PHolm))
 			if v.Spread.Shown {
-				word := "spread " + show(float64(v.Spread.Value), "×")
+				word := "spread " + v.Spread.words()
 				if len(row.New) > 1 {
 					word = c.newHead(i) + ": " + word
 				}
@@ -285,5 +303,18 @@ func probability(p Num) string {
 // closing are the notes under the tables.
 func (c *RunComparison) closing() []string {
 	notes := []string{"Medians over valid trials ± the wider half of the interval. ~ a difference is not shown: the interval of the ratio excludes 1, and the rank test agrees after Holm's correction over the metric's cells, or nothing is claimed."}
+	if slices.ContainsFunc(c.Overall, func(o OverCells) bool { return o.Small > 0 }) {
+		notes = append(notes, "small: cells whose difference is shown and below the effect floor of "+percent(EffectFloor)+": neither better nor worse.")
+	}
+	if slices.ContainsFunc(c.Cells, func(cell ComparedCell) bool {
+		for _, row := range cell.Metrics {
+			if slices.ContainsFunc(row.New, func(v *ComparedValue) bool { return v != nil && v.Ratio.Never != "" }) {
+				return true
+			}
+		}
+		return false
+	}) {
+		notes = append(notes, "cut off: in half or more of the trials it lies beyond the end of what was watched; how far is not known.")
+	}
 	return append(notes, c.Notes...)
 }

@@ -42,6 +42,16 @@ func SpreadRatio(xs, ys []float64) float64 {
 	return Median(x) / Median(y)
 }
 
+// LogSpread is the median absolute deviation of the logarithms that [SpreadRatio]
+// compares; NaN where it cannot be computed.
+func LogSpread(xs []float64) float64 {
+	d := deviations(xs)
+	if d == nil {
+		return math.NaN()
+	}
+	return Median(d)
+}
+
 // deviations are the absolute distances of the logarithms from their median, less
 // the one that says nothing, in ascending order. nil: there is nothing to compute
 // with.

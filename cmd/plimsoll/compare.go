@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,9 @@ func (p *program) compareCommand() *cobra.Command {
 }
 
 func (p *program) compare(dirs []string, o comparison) error {
+	if err := notItself(dirs); err != nil {
+		return err
+	}
 	var runs []*record.Reader
 	for _, dir := range dirs {
 		r, err := openRun(dir)
@@ -56,6 +60,8 @@ func (p *program) compare(dirs []string, o comparison) error {
 	c, err := report.CompareRuns(runs[0], runs[1:], o.options)
 	if unknown := (*report.UnknownMetricError)(nil); errors.As(err, &unknown) {
 		return ui.Exit(ui.CodeUsage, err)
+	} else if other := (*report.OtherScenarioError)(nil); errors.As(err, &other) {
+		return ui.Exit(ui.CodeInvalid, err)
 	} else if err != nil {
 		return fmt.Errorf("compare %s: %w", dirs[0], err)
 	}
@@ -75,6 +81,21 @@ func (p *program) compare(dirs []string, o comparison) error {
 		err = ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("the runs have no cell in common that can be compared"), "cells are the same when their system and all their settings are; see `What differed`"))
 	}
 	return errors.Join(err, gateVerdict(c.Gates))
+}
+
+// notItself is an error when the base run is among the new ones: it is no worse
+// than itself, and a gate against it passes for ever.
+func notItself(dirs []string) error {
+	base, err := os.Stat(dirs[0])
+	if err != nil {
+		return nil // opening it says why
+	}
+	for _, dir := range dirs[1:] {
+		if is, err := os.Stat(dir); err == nil && os.SameFile(base, is) {
+			return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is the base run itself", dir), "name another run to compare with "+dirs[0]))
+		}
+	}
+	return nil
 }
 
 // gateVerdict is nil when all gates pass.

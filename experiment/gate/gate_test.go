@@ -88,7 +88,7 @@ func TestMistakesAreShown(t *testing.T) {
 		{"ttfb_p50 < 2s where faults == crash seeders", 31, "disseminate.faults has no level `crash`", `levels: none, "crash seeders at 50% for 5s"`},
 		{`ttfb_p50 < 2s where faults == "crash`, 31, "the quoted text does not end", ""},
 		{"ttfb_p50 < 200MB", 12, "cannot be given in `MB`", "units"},
-		{"success_rate >= 99.9", 17, "success_rate is a share, which cannot be above 1", "did you mean 99.9%?"},
+		{"success_rate >= 99.9", 17, "success_rate is a share: `99.9` is 9990 %", "did you mean `99.9%`?"},
 		{"success_rate > 3s", 16, "success_rate is in a share, which cannot be given in `s`", "units: %"},
 		{"throughput within 20 of deluge", 19, "a share from 0 to below 100% expected, not `20`", "such as 5%"},
 		{"throughput within 20% deluge", 23, "`of` expected after `within 20%`", ""},
