@@ -10,16 +10,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
-// gates checks the rules of the file. Cells are those of the plan, nil where a
-// mistake elsewhere keeps them from being known: then rules may name any factor.
-func (d *decoder) gates(e *Experiment, cells []Cell) {
-	if !d.ok("gates") {
-		return
-	}
-	names := gate.Names{Levels: map[string][]string{}, Open: cells == nil, Base: true}
-	if d.known.Metrics != nil && e.Scenario != "" {
-		names.Metrics = d.known.Metrics(e.Scenario)
-	}
+// gateNames are what rules may speak of, without the metrics.
+func (e *Experiment) gateNames(cells []Cell) gate.Names {
+	names := gate.Names{Levels: map[string][]string{}, Base: true}
 	for _, s := range e.Systems {
 		names.Levels[systemPath] = append(names.Levels[systemPath], s.Name)
 	}
@@ -31,6 +24,20 @@ func (d *decoder) gates(e *Experiment, cells []Cell) {
 			levels[f.Path] = f.Value
 		}
 		names.Cells = append(names.Cells, levels)
+	}
+	return names
+}
+
+// gates checks the rules of the file. Cells are those of the plan, nil where a
+// mistake elsewhere keeps them from being known: then rules may name any factor.
+func (d *decoder) gates(e *Experiment, cells []Cell) {
+	if !d.ok("gates") {
+		return
+	}
+	names := e.gateNames(cells)
+	names.Open = cells == nil
+	if d.known.Metrics != nil && e.Scenario != "" {
+		names.Metrics = d.known.Metrics(e.Scenario)
 	}
 	if cells != nil {
 		names.Fixed = e.fixed(names.Levels)

@@ -116,6 +116,7 @@ func (p *Plan) Warnings() []string {
 	if text := p.uneven(); text != "" {
 		warnings = append(warnings, text)
 	}
+	warnings = append(warnings, p.gateWarnings()...)
 	warnings = append(warnings, p.syncWarnings()...)
 	return append(warnings, p.impatient()...)
 }

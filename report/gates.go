@@ -54,7 +54,7 @@ const (
 const gateConfidence = 1 - 2*(1-Confidence)
 
 // fewestForGate is how many trials such an interval needs.
-const fewestForGate = 5
+const fewestForGate = gate.FewestTrials
 
 // Hold decides rules over a run, beside those of its plan.
 func (r *Report) Hold(rules []string) ([]Ruling, error) {

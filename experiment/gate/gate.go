@@ -19,6 +19,10 @@ const (
 	NoWorse             // the base run
 )
 
+// FewestTrials is how many valid trials of a cell decide a rule: the interval of a
+// median whose ends each hold with 95 % needs as many (1/2⁵ < 5 %).
+const FewestTrials = 5
+
 // Rule is one condition that every cell it speaks of must meet.
 type Rule struct {
 	Text   string

@@ -1,0 +1,37 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+)
+
+// A plan says which of its gates its trials cannot decide.
+func TestGateWarnings(t *testing.T) {
+	const held = `scenario: retrieve
+systems: [nginx, boxo]
+data: {size: 1MiB}
+retrieve: {concurrency: [1, 8], requests: 100}
+gates: [p95(ttfb) < 200ms, success >= 99% where concurrency == 8, no worse than BASE by 5%]
+`
+	const few = "with 4 repetitions nothing can be decided of `p95(ttfb) < 200ms`, `no worse than BASE by 5%`"
+	for _, c := range []struct {
+		set  []string
+		want string // empty: no warning
+	}{
+		{nil, ""},
+		{[]string{"repetitions=4"}, few},
+		{[]string{"repetitions=4", "gates=success > 90%"}, ""},
+		{[]string{"repetitions=4", "gates=throughput within 5% of nginx"}, "`throughput within 5% of nginx`: the interval"},
+		{[]string{"repetitions=5", "gates=success >= 99.9%"}, "it takes 2995 operations of a cell without a failure to show, and c001 has 500 (100 requests × 5 repetitions)"},
+		{[]string{"repetitions=5", "gates=success >= 99.4%"}, ""}, // 498 operations
+		{[]string{"repetitions=5", "gates=success >= 99.41%"}, "it takes 507 operations"},
+		{[]string{"gates=success >= 100%"}, "no number of operations shows that all would succeed"},
+		{[]string{"gates=success < 50%"}, ""},
+		{[]string{"retrieve.requests=", "retrieve.duration=5s", "gates=success >= 99.9%"}, ""}, // how many is not known
+	} {
+		got := strings.Join(mustPlan(t, held, c.set...).Warnings(), "; ")
+		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%v: %q, want %q", c.set, got, c.want)
+		}
+	}
+}
