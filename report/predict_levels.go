@@ -22,6 +22,7 @@ type levelPredictive struct {
 	name     string // of the metric, in words
 	unit     string
 	line     func(*Trial) float64 // the load line; the model is of the ratio to it. nil: of the metric itself
+	ofMean   bool                 // the line bounds means: a median may go beyond it, so it is not shown
 	factors  []syncFactor
 	cells    []*Cell
 	without  int // cells left out, since some of their trials never came to it
@@ -222,15 +223,34 @@ func (m *levelPredictive) ask(a *Predicted, asked []Factor) {
 			a.Refused = "it has no load line, which the model is a ratio to"
 			return
 		}
-		a.Line = Num(scale)
 	}
 	a.Trial = estimateOf(i).times(scale)
+	if m.line != nil && !m.ofMean {
+		a.Line = Num(scale)
+		if a.Refused = m.beyond(*a); a.Refused != "" {
+			a.Trial = noEstimate
+			return
+		}
+	}
 	if m.model.Misfit > 0.01 {
 		a.Note = fmt.Sprintf("cells miss the model by %s beyond what their repetitions differ by; the interval has that in it", percent(m.model.Misfit))
 	}
 	if ran := m.executed(asked); ran != nil {
 		a.Note = joined([]string{a.Note, "this cell was run: " + show(float64(ran.Metrics[m.metric].Median), m.unit) + " in " + ran.ID})
 	}
+}
+
+// beyond says that a prediction goes beyond its load line, the least of a time or
+// the most of a rate, by more than a link may be off; empty: it does not.
+func (m *levelPredictive) beyond(a Predicted) string {
+	over := a.Trial.Value / a.Line
+	if m.unit == "s" {
+		over = a.Line / a.Trial.Value
+	}
+	if over <= 1+EffectFloor {
+		return ""
+	}
+	return fmt.Sprintf("the model goes beyond the load line here (%s of %s)", show(float64(a.Trial.Value), m.unit), show(float64(a.Line), m.unit))
 }
 
 // executed is the cell that was asked for, where the run has it.

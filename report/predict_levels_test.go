@@ -228,6 +228,9 @@ func TestRequestsAreForetold(t *testing.T) {
 	}
 	// nginx fills 97 % of the link, which six requests do; boxo has a rate of its own.
 	for _, a := range p.Answers {
+		if a.What == "duration" && (a.Refused == "" && !strings.Contains(a.Model, "load line") || a.Line.Known()) {
+			t.Errorf("%s: a median duration beside the line of a mean, %v (%s, %s)", a.System, a.Line, a.Model, a.Refused)
+		}
 		if a.What == "throughput" {
 			truthful(t, a, map[string]float64{"nginx": 0.97 * 0.949 * 1e9 / 8, "boxo": 45e6}[a.System])
 			if model := map[string]string{"nginx": "power laws of factors, beside the load line", "boxo": "universal scalability law"}[a.System]; a.Model != model || !(a.Line > a.Trial.Value) {
@@ -254,6 +257,12 @@ func TestThePageShowsHeldOutCells(t *testing.T) {
 	if last := calm.Figures[len(calm.Figures)-1]; last.ID == "foretold" {
 		t.Errorf("predictions from two cells: %+v", last.Table.Rows)
 	}
+}
+
+// No time is predicted that the link does not allow.
+func TestTimesBeyondTheLineAreRefused(t *testing.T) {
+	refusals(t, swarmTruth{file: swarmPredictFile, pace: map[string]float64{"deluge": 0.6}}.write(t),
+		map[string]string{"disseminate.nodes=9 data.size=16MiB": "the model goes beyond the load line here ("})
 }
 
 const slowSwarmFile = `

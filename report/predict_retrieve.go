@@ -22,7 +22,8 @@ func (retrievePredictor) whole(r *Report, e *experiment.Experiment, asked []Fact
 func (retrievePredictor) models(r *Report, in *input, e *experiment.Experiment) []predictive {
 	nominal := r.requestLine()
 	line := func(t *Trial) float64 { return t.Metrics["load_line"] }
-	// As many requests as are under way are answered in the time that they take.
+	// As many requests as are under way are answered in the mean time that they take
+	// (Little's law): a median may well be shorter.
 	waits := func(c experiment.Cell, line float64) float64 {
 		if !(line > 0) {
 			return 0
@@ -38,6 +39,7 @@ func (retrievePredictor) models(r *Report, in *input, e *experiment.Experiment) 
 		times := r.levelModel(e, s.Name, "duration_p50", "duration").over(
 			func(t *Trial) float64 { return waits(t.Info.plan, line(t)) },
 			func(c experiment.Cell) float64 { return waits(c, nominal(c)) })
+		times.ofMean = true
 		all = append(all, &eitherOf{r.requestModel(e, s.Name, times), times})
 	}
 	return all
