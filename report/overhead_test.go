@@ -343,7 +343,7 @@ func TestCostsFitATerminal(t *testing.T) {
 			t.Errorf("a line is cut: %q", line)
 		}
 	}
-	for _, want := range []string{"connections", "9.0 ± 0.0", "baseline", "per file byte"} {
+	for _, want := range []string{"connections", "9.00 ± 0.0", "baseline", "per file byte"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the text lacks %q:\n%s", want, out)
 		}

@@ -37,7 +37,7 @@ func TestComparisonPage(t *testing.T) {
 	must(t, c.WriteHTML(&b))
 	html := b.String()
 	for _, want := range []string{"What changed from run0 to run1?", "better in 1 of 4 cells and worse in 1", "plimsoll: version v1 → v2", "Cells that only one run has", "no worse than BASE by 10%",
-		"FAIL (of 4 cells", `id="fig-hero"`, `id="fig-cells"`, "default-src &#39;none&#39;"} {
+		"FAIL (of 6 cells", `id="fig-hero"`, `id="fig-cells"`, "default-src &#39;none&#39;"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("%q is missing", want)
 		}
