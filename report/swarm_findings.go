@@ -14,9 +14,6 @@ import (
 
 // Limits from which on something is said of a swarm.
 const (
-	// A trial may be this much faster than its load line beyond the tolerance of the
-	// link: a bucket lets a first burst through, and the line's rates are rounded.
-	lineSlack = 0.02
 	// From this share of all bytes on, seeders do all the work.
 	nearlyAll = 0.90
 	// The disk may lag behind the last verified byte by this share of the time.
@@ -159,7 +156,7 @@ func fasterThanLine(r *Report) []Finding {
 		n, most := 0, 0.0
 		for _, t := range s.trials {
 			line, last := t.Metrics["line"], t.Metrics["time_last"]
-			if line > 0 && last > 0 && last < line*(1-tolerance-lineSlack) {
+			if line > 0 && last > 0 && last < line*(1-tolerance-findings.BeyondSlack) {
 				n++
 				most = max(most, line/last)
 			}

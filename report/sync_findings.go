@@ -94,7 +94,7 @@ func fasterThanRate(r *Report) []Finding {
 		n, most := 0, 0.0
 		for _, t := range s.trials {
 			line, chain := t.Metrics["link_line"], t.Metrics["chain_time"]
-			if t.served() && line > 0 && chain > 0 && chain < line*(1-tolerance-lineSlack) {
+			if t.served() && line > 0 && chain > 0 && chain < line*(1-tolerance-findings.BeyondSlack) {
 				n++
 				most = max(most, line/chain)
 			}
