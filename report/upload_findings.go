@@ -58,18 +58,6 @@ func (b *Break) between() string {
 	return fmt.Sprintf("between %s and %s after the beginning", moment(b.From), moment(b.To))
 }
 
-// moment is a time since the beginning of a test: "3 d 4 h 5 m".
-func moment(seconds Num) string {
-	s := int64(seconds)
-	switch {
-	case seconds < 120:
-		return show(float64(seconds), "s")
-	case s < 86400:
-		return fmt.Sprintf("%d:%02d h", s/3600, s/60%60)
-	}
-	return fmt.Sprintf("%d d %d:%02d h", s/86400, s/3600%24, s/60%60)
-}
-
 // amountWords is an amount without its sign: "69.3 SC ($0.97)".
 func (l *LoadTest) amountWords(a Amount) string {
 	if !a.Value.Known() {
@@ -84,18 +72,6 @@ func (l *LoadTest) amountWords(a Amount) string {
 
 // money is an amount in the system's currency.
 func (l *LoadTest) money(v float64) string { return moneyWords(v, l.currency) }
-
-func moneyWords(v float64, currency string) string {
-	switch size := max(v, -v); {
-	case size >= 1e9:
-		return digits(v/1e9, 3) + " billion " + currency
-	case size >= 1e7:
-		return digits(v/1e6, 3) + " million " + currency
-	case size >= 1e4:
-		return count(int64(v)) + " " + currency
-	}
-	return digits(v, 4) + " " + currency
-}
 
 // broken lists the breaks of a law.
 func (r *Report) broken(law string, which func(*Break) bool) (evidence []string) {
