@@ -14,6 +14,19 @@ import (
 // sources are the folders in which findings are made.
 var sources = []string{".", ".."}
 
+// elsewhere are the rules that have no case yet (see [cases]) because they look at a
+// whole report: a test must name each. The list only gets shorter; a new rule is a
+// function of this package, and has a case.
+func elsewhere() []string {
+	return []string{
+		"leechers-unfinished", "leechers-unfinished-faults", "goal-missed", "goal-met-unfinished", "goal-open", "no-sharing", "disk-lags", "slow-recovery", "start-spread", "imported", "partial-faults", "coarse",
+		"short-trials", "skipped", "wrong-bytes", "not-executed", "generator-bound", "link-off", "box-busy", "deadlines", "failures", "not-compared", "link-not-emulated", "overloaded",
+		"objects-slope", "objects-flat", "objects-cut", "memory-grows", "memory-flat", "model", "model-near", "segments", "no-fit", "model-untested", "inline", "same-bytes",
+		"best", "bought", "interactions", "no-gain", "cannot-tell", "never-served", "never-served-faults", "as-good", "aliases", "replay-disturbed", "conditions", "useless-peers", "risks", "search", "shape",
+		"money-missing", "money-came-in", "money-under-way", "money-sum", "counter-fell", "money-unnamed", "money-unspent", "objects-missing", "objects-failed", "objects-refused", "objects-unreadable", "not-durable", "redundancy-fell", "redundancy-repaired", "partial", "retried", "adopted", "ended", "gaps", "absurd", "latency-grows", "latency-flat", "latency-unclear", "store-time-grows", "store-time-flat", "store-time-unclear", "bandwidth-falls", "bandwidth-flat", "bandwidth-unclear", "attributed", "not-attributed", "attribution-unclear", "attributed-none", "money-left", "money-waits", "storage-full",
+	}
+}
+
 // made are the rules that the sources make findings of, with the tones that stand
 // beside the name there, and where; asserted are the names that tests of these
 // folders hold.
@@ -110,7 +123,7 @@ func TestCatalogHasEveryRule(t *testing.T) {
 			if slices.ContainsFunc(r.Tones, func(t Tone) bool { return t == Warn || t == Bad }) && r.Try == "" {
 				t.Errorf("%s warns, and says nothing of what to try", r.Name)
 			}
-			if !asserted[r.Name] {
+			if slices.Contains(elsewhere(), r.Name) && !asserted[r.Name] {
 				t.Errorf("%s: no test names it", r.Name)
 			}
 		}

@@ -1,0 +1,106 @@
+package findings
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// example is what rules make of figures of which one of them speaks, and of figures
+// like them of which it does not.
+type example struct {
+	is, isNot []Finding
+	looked    bool // there was something to look at in the second
+}
+
+// when asks a rule about both.
+func when[T any](look func(T) []Finding, is, isNot T) example {
+	v := reflect.ValueOf(isNot)
+	looked := !v.IsZero()
+	if v.Kind() == reflect.Slice {
+		looked = v.Len() > 0
+		for i := range v.Len() {
+			looked = looked && !v.Index(i).IsZero()
+		}
+	}
+	return example{look(is), look(isNot), looked}
+}
+
+// cases are examples of every rule of this package, by its name.
+func cases() map[string]example {
+	all := map[string]example{}
+	for _, some := range []map[string]example{
+		limitCases(), kneeCases(), shareCases(),
+	} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+// Every rule speaks where it should, in its own tones, and is silent where it has
+// something to look at that is not what it looks for.
+func TestEveryRuleSpeaksWhereItShould(t *testing.T) {
+	all, without := cases(), elsewhere()
+	for _, g := range Catalog() {
+		for _, r := range g.Rules {
+			c, ok := all[r.Name]
+			switch listed := slices.Contains(without, r.Name); {
+			case !ok && !listed:
+				t.Errorf("%s: no case has it; put one where it is true and one where it is false beside the tests of its rule", r.Name)
+				continue
+			case ok && listed:
+				t.Errorf("%s has a case: strike it off the list of those that have none", r.Name)
+			case !ok:
+				continue
+			}
+			f := findingOf(c.is, r.Name)
+			switch {
+			case f == nil:
+				t.Errorf("%s: not found where it is: %+v", r.Name, c.is)
+			case f.Title == "" || f.Text == "" && f.Evidence == nil || !slices.Contains(r.Tones, f.Tone):
+				t.Errorf("%s says too little, or in a tone that the catalogue has not: %+v", r.Name, f)
+			}
+			if f := findingOf(c.isNot, r.Name); f != nil || !c.looked {
+				t.Errorf("%s: found where it is not, or nothing to look at there: %+v", r.Name, f)
+			}
+		}
+	}
+	for name := range all {
+		if _, ok := Named(name); !ok {
+			t.Errorf("%s has a case, and is no rule", name)
+		}
+	}
+	for _, name := range without {
+		if _, ok := Named(name); !ok {
+			t.Errorf("%s is listed as a rule without a case, and is no rule", name)
+		}
+	}
+}
+
+func findingOf(all []Finding, rule string) *Finding {
+	for i := range all {
+		if all[i].Rule == rule {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// limitCases: each limit speaks by a rule of its own, of a cell that is at it and not
+// of one that is far from it.
+func limitCases() map[string]example {
+	say := func(s Shares) []Finding { return SayBounds(Bound([]Shares{s})) }
+	near := func(v float64) []float64 { return []float64{v, v * 1.01, v * 0.99, v, v * 1.01, v * 0.99} }
+	return map[string]example{
+		"link-bound":    when(say, Shares{Line: near(0.95)}, Shares{Line: near(0.78)}),
+		"one-link-full": when(say, Shares{Line: near(0.4), Link: near(0.95)}, Shares{Line: near(0.4), Link: near(0.5)}),
+		"rtt-bound":     when(say, Shares{RoundTrips: near(0.8)}, Shares{RoundTrips: near(0.2)}),
+		"cpu-bound":     when(say, Shares{Busiest: near(1)}, Shares{Busiest: near(0.4)}),
+		"machine-busy":  when(say, Shares{Machine: near(0.95)}, Shares{Machine: near(0.5)}),
+		"compute-bound": when(say, Shares{Work: near(0.95)}, Shares{Work: near(0.5)}),
+		"disk-bound":    when(say, Shares{Storage: near(0.8)}, Shares{Storage: near(0.2)}),
+		"waiting":       when(say, Shares{Line: near(0.4), Busiest: near(0.2)}, Shares{Line: near(0.4), Busiest: near(1)}),
+		"beyond-line":   when(Beyond, []Lined{{Shares: []float64{0.9, 1.2}, Tolerance: 0.05}}, []Lined{{Shares: []float64{0.9, 1.06}, Tolerance: 0.05}}),
+	}
+}
