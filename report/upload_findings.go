@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -14,44 +15,19 @@ import (
 // resume is the command that goes on with the run.
 func (r *Report) resume() string { return "plimsoll resume " + r.dir }
 
-// notTwice says of what stores something that going on is safe.
-func (r *Report) notTwice() string {
-	if r.Scenario == "upload" {
-		return "; nothing is stored twice"
-	}
-	return ""
-}
-
 // unfinished: what is not over must not pass for a result.
 func unfinished(r *Report) []Finding {
-	f := Finding{Rule: "partial", Tone: Warn, Title: "This is not the end",
-		Text: "These load tests have not come to an end of their own: what is said here is so far.",
-		Try:  "Go on with `" + r.resume() + "`" + r.notTwice() + "."}
-	if r.Run.State == "running" {
-		f.Text = "These load tests are still going on, or were killed: what is said here is so far."
-		f.Try = "After a kill, go on with `" + r.resume() + "`" + r.notTwice() + "."
-	}
+	u := findings.Unfinished{Running: r.Run.State == "running", Resume: r.resume(), Stores: r.Scenario == "upload"}
 	for i := range r.Loads {
-		l := &r.Loads[i]
-		if !l.going() {
-			continue
+		if l := &r.Loads[i]; l.going() {
+			u.Tests = append(u.Tests, findings.Going{Name: l.name(), Seconds: float64(l.Seconds), Stores: l.info.plan.Upload != nil, Stored: l.Objects.Accepted, Set: l.Objects.Set})
 		}
-		s := l.name() + ": " + moment(l.Seconds) + " so far"
-		if l.info.plan.Upload != nil {
-			s += ", " + l.soFar()
-		}
-		f.Evidence = append(f.Evidence, s)
 	}
-	return withEvidence(f)
+	return findings.Partial(u)
 }
 
 // soFar is how many objects are stored.
-func (l *LoadTest) soFar() string {
-	if l.Objects.Set > 0 {
-		return fmt.Sprintf("%s of %s stored", count(l.Objects.Accepted), plural(l.Objects.Set, "object", "objects"))
-	}
-	return plural(l.Objects.Accepted, "object", "objects") + " stored"
-}
+func (l *LoadTest) soFar() string { return findings.SoFar(l.Objects.Accepted, l.Objects.Set) }
 
 // between says between which moments something happened.
 func (b *Break) between() string {
@@ -174,57 +150,24 @@ func moneyUnspent(r *Report) []Finding {
 	return withEvidence(f)
 }
 
-// counted lists the load tests in which some objects were so.
-func (r *Report) counted(n func(*Objects) int64, words func(*LoadTest, int64) string) (evidence []string) {
+// stored is what became of the objects of each load test.
+func (r *Report) stored() []findings.Objects {
+	all := make([]findings.Objects, len(r.Loads))
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		if k := n(&l.Objects); k > 0 {
-			evidence = append(evidence, l.name()+": "+words(l, k))
-		}
+		o := l.Objects
+		all[i] = findings.Objects{Name: l.name(), Set: o.Set, Accepted: o.Accepted, NotDurable: o.NotDurable, Late: o.Late, Missing: o.Missing, Failed: o.Failed, Refused: o.Refused,
+			Unreadable: o.Unreadable, Retried: o.Retried, Adopted: o.Adopted, Attempts: o.Attempts, Settle: l.info.settle()}
 	}
-	return evidence
+	return all
 }
 
-func objectsOf(l *LoadTest, n int64) string {
-	s := plural(n, "object", "objects")
-	if l.Objects.Set > 0 {
-		s = fmt.Sprintf("%s of %s", count(n), plural(l.Objects.Set, "object", "objects"))
-	}
-	return s
-}
-
-func objectsLost(r *Report) []Finding {
-	f := Finding{Rule: "objects-missing", Tone: Bad, Title: "Accepted objects went missing",
-		Text: "The system had accepted these objects, and did not list them, or not whole, when a later session compared. They are stored again."}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.Missing }, objectsOf)
-	return withEvidence(f)
-}
-
-func objectsNotStored(r *Report) []Finding {
-	failed := Finding{Rule: "objects-failed", Tone: Bad, Title: "Objects could not be stored",
-		Text: "They failed as often as upload.retries allows, and were given up."}
-	failed.Evidence = r.counted(func(o *Objects) int64 { return o.Failed }, objectsOf)
-	refused := Finding{Rule: "objects-refused", Tone: Bad, Title: "Objects were refused",
-		Text: "The system would not take them, as often as upload.retries allows: that is its answer, not a failure on the way."}
-	refused.Evidence = r.counted(func(o *Objects) int64 { return o.Refused }, objectsOf)
-	return withEvidence(failed, refused)
-}
-
-func objectsUnreadable(r *Report) []Finding {
-	f := Finding{Rule: "objects-unreadable", Tone: Warn, Title: "Some data could not be read",
-		Text: "These objects were not stored because their own data could not be read, or changed meanwhile. That is no failure of the system; the data set was not stored whole."}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.Unreadable }, objectsOf)
-	return withEvidence(f)
-}
-
-func objectsNotDurable(r *Report) []Finding {
-	f := Finding{Rule: "not-durable", Tone: Warn, Title: "Objects did not become durable"}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.NotDurable + o.Late }, func(l *LoadTest, _ int64) string {
-		return fmt.Sprintf("of %s accepted, %s never and %s later than %s after", count(l.Objects.Accepted), count(l.Objects.NotDurable), count(l.Objects.Late), moment(Num(l.info.settle())))
-	})
-	f.Text = "The system had accepted them, and they were not seen at their full redundancy within upload.settle. Accepted is not durable: until then they depend on fewer servers than was asked for."
-	return withEvidence(f)
-}
+func objectsLost(r *Report) []Finding       { return findings.ObjectsMissing(r.stored()) }
+func objectsNotStored(r *Report) []Finding  { return findings.ObjectsNotStored(r.stored()) }
+func objectsUnreadable(r *Report) []Finding { return findings.ObjectsUnreadable(r.stored()) }
+func objectsNotDurable(r *Report) []Finding { return findings.ObjectsNotDurable(r.stored()) }
+func retriedObjects(r *Report) []Finding    { return findings.Retried(r.stored()) }
+func adoptedObjects(r *Report) []Finding    { return findings.Adopted(r.stored()) }
 
 // fellPolls is how many polls in a row must see objects below their redundancy.
 const fellPolls = 2
@@ -278,22 +221,6 @@ func (l *LoadTest) below() []stretch {
 		all = append(all, *now)
 	}
 	return all
-}
-
-func retriedObjects(r *Report) []Finding {
-	f := Finding{Rule: "retried", Tone: Neutral, Title: "Some objects needed more than one attempt",
-		Text: "Their time to store is that of the last attempt."}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.Retried }, func(l *LoadTest, n int64) string {
-		return fmt.Sprintf("%s; %s altogether", objectsOf(l, n), plural(l.Objects.Attempts, "attempt", "attempts"))
-	})
-	return withEvidence(f)
-}
-
-func adoptedObjects(r *Report) []Finding {
-	f := Finding{Rule: "adopted", Tone: Neutral, Title: "Some objects were found stored",
-		Text: "A session ended while they were under way; the next one found them in the system, whole, and did not store them again. When they were accepted is not known, so they are in no time."}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.Adopted }, objectsOf)
-	return withEvidence(f)
 }
 
 func endedBy(r *Report) []Finding {
