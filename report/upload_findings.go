@@ -29,19 +29,11 @@ func unfinished(r *Report) []Finding {
 // soFar is how many objects are stored.
 func (l *LoadTest) soFar() string { return findings.SoFar(l.Objects.Accepted, l.Objects.Set) }
 
-// between says between which moments something happened.
-func (b *Break) between() string {
-	return fmt.Sprintf("between %s and %s after the beginning", moment(b.From), moment(b.To))
-}
-
-// amountWords is an amount without its sign: "69.3 SC ($0.97)".
-func (l *LoadTest) amountWords(a Amount) string {
-	if !a.Value.Known() {
-		return "–"
-	}
-	s := l.money(float64(max(a.Value, -a.Value)))
-	if a.In.Known() && l.Money != nil {
-		s += " (" + digits(float64(max(a.In, -a.In)), 3) + " " + l.Money.In + ")"
+// sum is an amount as rules look at it.
+func (l *LoadTest) sum(a Amount) findings.Sum {
+	s := findings.Sum{Value: float64(a.Value), Currency: l.currency, In: float64(a.In)}
+	if l.Money != nil {
+		s.Other = l.Money.In
 	}
 	return s
 }
@@ -49,30 +41,16 @@ func (l *LoadTest) amountWords(a Amount) string {
 // money is an amount in the system's currency.
 func (l *LoadTest) money(v float64) string { return moneyWords(v, l.currency) }
 
-// broken lists the breaks of a law.
-func (r *Report) broken(law string, which func(*Break) bool) (evidence []string) {
+// breaches are the breaks of all laws.
+func (r *Report) breaches() (all []findings.Breach) {
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		for j := range l.Breaks {
-			b := &l.Breaks[j]
-			if b.Law != law || !which(b) {
-				continue
-			}
-			what := l.amountWords(b.Amount)
-			if b.Law == "counter" || booked(b.Name) {
-				if !b.Amount.Value.Known() {
-					what = show(float64(b.Fell), readingUnit(b.Name))
-				}
-				what = b.Name + " fell by " + what
-			}
-			s := l.name() + ": " + what + " " + b.between()
-			if b.Maybe != "" {
-				s += "; " + b.Maybe
-			}
-			evidence = append(evidence, s)
+		for _, b := range l.Breaks {
+			all = append(all, findings.Breach{Name: l.name(), Law: b.Law, Reading: b.Name, Amount: l.sum(b.Amount), Fell: float64(b.Fell), Unit: readingUnit(b.Name), Counts: b.Law == findings.LawCounter || booked(b.Name),
+				Held: b.Held, From: float64(b.From), To: float64(b.To), Maybe: b.Maybe})
 		}
 	}
-	return evidence
+	return all
 }
 
 func readingUnit(name string) string {
@@ -82,72 +60,37 @@ func readingUnit(name string) string {
 	return "1"
 }
 
-func wealthBreaks(r *Report) []Finding {
-	f := Finding{Rule: "money-missing", Tone: Bad, Title: "Money is missing",
-		Text: fmt.Sprintf("Wallet and contracts together, with what was under way, fell and did not come back within %s and %d polls. In a closed system this sum is constant: a payment to anybody else, or money lost.", moment(heldSeconds), heldPolls)}
-	f.Evidence = r.broken("wealth", func(b *Break) bool { return b.Held && b.Amount.Value < 0 })
-	return withEvidence(f)
-}
-
-func moneyCameIn(r *Report) []Finding {
-	f := Finding{Rule: "money-came-in", Tone: Neutral, Title: "Money came in",
-		Text: "Wallet and contracts together rose: somebody paid (a deposit, a block's reward), so the system is not closed, and money lost at the same time would not be seen."}
-	f.Evidence = r.broken("wealth", func(b *Break) bool { return b.Held && b.Amount.Value > 0 })
-	return withEvidence(f)
-}
-
-func moneyUnderWay(r *Report) []Finding {
-	f := Finding{Rule: "money-under-way", Tone: Neutral, Title: "Money was under way at the end",
-		Text: "The last polls do not account for this money. Too little time is left to tell whether it was in a transaction or is lost."}
-	f.Evidence = append(r.broken("wealth", func(b *Break) bool { return !b.Held }), r.broken("sum", func(b *Break) bool { return !b.Held })...)
-	return withEvidence(f)
-}
-
-func sumBreaks(r *Report) []Finding {
-	f := Finding{Rule: "money-sum", Tone: Bad, Title: "Spending is not the sum of its parts",
-		Text: "By the system's own account, the total cost of its contracts and the sum of what it says it was for (fees, storage, upload, download, unspent) differ, by more than what moved between two calls: some money went to no purpose that is told, or a part is wrong."}
-	f.Evidence = r.broken("sum", func(b *Break) bool { return b.Held })
-	return withEvidence(f)
-}
-
-func counterFalls(r *Report) []Finding {
-	f := Finding{Rule: "counter-fell", Tone: Warn, Title: "A counter fell that must not",
-		Text: fmt.Sprintf("Totals only grow while a test stores and removes nothing. These fell, by more than %s, and stayed below: a daemon that began to count anew, or data that were lost.", percent(fallShare))}
-	f.Evidence = r.broken("counter", func(*Break) bool { return true })
-	return withEvidence(f)
-}
+func wealthBreaks(r *Report) []Finding  { return findings.MoneyMissing(r.breaches()) }
+func moneyCameIn(r *Report) []Finding   { return findings.MoneyCameIn(r.breaches()) }
+func moneyUnderWay(r *Report) []Finding { return findings.MoneyUnderWay(r.breaches()) }
+func sumBreaks(r *Report) []Finding     { return findings.MoneySum(r.breaches()) }
+func counterFalls(r *Report) []Finding  { return findings.CounterFell(r.breaches()) }
+func contractsLeft(r *Report) []Finding { return findings.ContractsLeft(r.breaches()) }
 
 func moneyUnnamed(r *Report) []Finding {
-	f := Finding{Rule: "money-unnamed", Tone: Neutral, Title: "A little of the spending has no purpose",
-		Text: fmt.Sprintf("The total grew by more than its parts, in step with what storing and moving data cost. siad 1.5.9 does so: it pays hosts for each request and a little above their prices, and enters neither under a purpose. Up to %s of the cost of data is allowed for in this way; what goes beyond the share that is seen would be a finding.", percent(mostUnnamed))}
+	var all []findings.Unnamed
 	for i := range r.Loads {
-		l := &r.Loads[i]
-		if u := l.Unnamed; u != nil {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s at the end, %s of the cost of data (± %s of that is allowed for)", l.name(), l.amountWords(u.Amount), percent(float64(u.Share)), percent(float64(u.Off))))
+		if l, u := &r.Loads[i], r.Loads[i].Unnamed; u != nil {
+			all = append(all, findings.Unnamed{Name: l.name(), Amount: l.sum(u.Amount), Share: float64(u.Share), Off: float64(u.Off)})
 		}
 	}
-	return withEvidence(f)
+	return findings.MoneyUnnamed(all)
 }
 
-// unspentShare is the share of all spending from which on what lies unspent is
-// named.
-const unspentShare = 0.1
-
 func moneyUnspent(r *Report) []Finding {
-	f := Finding{Rule: "money-unspent", Tone: Neutral, Title: "Contracts were bought and not used up",
-		Text: "This money lay unspent in contracts at the end. It is assumed to come back when they end; until then it is bound."}
+	var all []findings.Unspent
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		if l.Money == nil {
 			continue
 		}
 		for _, k := range l.Money.Kinds {
-			if k.Kind == system.ReadUnspent && k.Share.Known() && float64(k.Share) >= unspentShare {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s, %s of all that contracts cost", l.name(), l.amountWords(k.Amount), percent(float64(k.Share))))
+			if k.Kind == system.ReadUnspent {
+				all = append(all, findings.Unspent{Name: l.name(), Amount: l.sum(k.Amount), Share: float64(k.Share)})
 			}
 		}
 	}
-	return withEvidence(f)
+	return findings.MoneyUnspent(all)
 }
 
 // stored is what became of the objects of each load test.

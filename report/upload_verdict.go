@@ -76,7 +76,7 @@ func (l *LoadTest) outcome(named bool) string {
 		s += fmt.Sprintf(" at a storage efficiency of %s", shareWords(float64(l.Efficiency.Value.Value)))
 	}
 	if l.Money != nil && l.Money.Used.Value.Known() {
-		s += ", for " + l.amountWords(l.Money.Used)
+		s += ", for " + l.sum(l.Money.Used).Words()
 	}
 	return s
 }
