@@ -112,117 +112,46 @@ func objectsNotDurable(r *Report) []Finding { return findings.ObjectsNotDurable(
 func retriedObjects(r *Report) []Finding    { return findings.Retried(r.stored()) }
 func adoptedObjects(r *Report) []Finding    { return findings.Adopted(r.stored()) }
 
-// fellPolls is how many polls in a row must see objects below their redundancy.
-const fellPolls = 2
-
 // redundancyFell: an object that was durable and no longer is.
 func redundancyFell(r *Report) []Finding {
-	open := Finding{Rule: "redundancy-fell", Tone: Bad, Title: "Redundancy fell and was not repaired",
-		Text: "Objects that were at their full redundancy no longer are, until the last poll: servers that held their pieces are gone or dropped, and nothing was put in their place in the time that was watched."}
-	mended := Finding{Rule: "redundancy-repaired", Tone: Neutral, Title: "Redundancy fell and was repaired",
-		Text: "Objects that were at their full redundancy were below it for a while; at the last poll none was."}
+	var all []findings.Below
 	for i := range r.Loads {
-		l := &r.Loads[i]
-		for _, x := range l.below() {
-			s := fmt.Sprintf("%s: up to %s, from %s after the beginning", l.name(), plural(int64(x.y), "object", "objects"), moment(Num(x.from)))
-			if x.part == 1 {
-				open.Evidence = append(open.Evidence, fmt.Sprintf("%s; not repaired within %s, when the watching ended", s, moment(Num(x.to-x.from))))
-			} else {
-				mended.Evidence = append(mended.Evidence, fmt.Sprintf("%s, for %s", s, moment(Num(x.to-x.from))))
-			}
-		}
+		all = append(all, r.Loads[i].below())
 	}
-	return withEvidence(open, mended)
+	return findings.RedundancyFell(all)
 }
 
-// below are the times with objects below their redundancy; part is 1 where that
-// lasted until the end.
-func (l *LoadTest) below() []stretch {
-	v := l.watch.values[system.ReadBelow]
-	var all []stretch
-	var now *stretch
-	seen, _, last := 0, 0, -1
-	for i, n := range v {
-		switch {
-		case n > 0 && now == nil:
-			now, seen = &stretch{from: l.watch.start[i], to: l.watch.end[i], y: n}, 1
-		case n > 0:
-			now.to, now.y, seen = l.watch.end[i], max(now.y, n), seen+1
-		case n == 0 && now != nil:
-			if seen >= fellPolls {
-				now.to = l.watch.end[i]
-				all = append(all, *now)
-			}
-			now = nil
-		}
-		if n >= 0 {
-			last = i
-		}
+func (l *LoadTest) below() findings.Below {
+	return findings.Below{Name: l.name(), Start: l.watch.start, End: l.watch.end, Objects: l.watch.values[system.ReadBelow]}
+}
+
+func endedBy(r *Report) []Finding {
+	var all []findings.Ending
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		all = append(all, findings.Ending{Name: l.name(), By: l.Ended, Why: l.Why, Sessions: l.Sessions, CutOff: l.CutOff, Unrecorded: l.Unrecorded, Crashes: l.Crashes})
 	}
-	if now != nil && seen >= fellPolls {
-		now.part, now.to = 1, l.watch.end[last]
-		all = append(all, *now)
+	return findings.Ended(all)
+}
+
+// polled is how the polls of each load test went.
+func (r *Report) polled() []findings.Polled {
+	wrong := func(times map[string]int64, last map[string]string) (all []findings.Wrong) {
+		for _, name := range sortedByCount(times) {
+			all = append(all, findings.Wrong{Name: name, Times: times[name], Last: last[name]})
+		}
+		return all
+	}
+	var all []findings.Polled
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		all = append(all, findings.Polled{Name: l.name(), Made: l.Polls.N, Missed: l.Polls.Missed, Failed: wrong(l.watch.failed, l.watch.why), Absurd: wrong(l.watch.bad, l.watch.absurd)})
 	}
 	return all
 }
 
-func endedBy(r *Report) []Finding {
-	f := Finding{Rule: "ended", Tone: Neutral, Title: "What ended it", Text: "An exit condition of the experiment, or that all was done; and how many sessions of ours it took."}
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		if l.Ended == "" {
-			continue
-		}
-		s := l.name() + ": " + l.Ended
-		if l.Why != "" {
-			s += ", " + l.Why
-		}
-		s += "; " + plural(int64(l.Sessions), "session", "sessions")
-		if l.CutOff > 0 {
-			s += ", " + count(int64(l.CutOff)) + " of them cut off"
-			if l.Unrecorded > 0 {
-				s += fmt.Sprintf(" (attempts whose details were lost with them, or that they cut off: %s at least; what became of the objects is known)", count(l.Unrecorded))
-			}
-		}
-		if l.Crashes > 0 {
-			s += ", " + plural(int64(l.Crashes), "crash", "crashes")
-		}
-		f.Evidence = append(f.Evidence, s)
-	}
-	return withEvidence(f)
-}
-
-// gapShare is the share of polls from which on gaps are named.
-const gapShare = 0.01
-
-func pollGaps(r *Report) []Finding {
-	f := Finding{Rule: "gaps", Tone: Neutral, Title: "Not every poll was answered",
-		Text: "Calls that failed and polls of the schedule that were left out are gaps in the figures; nothing is drawn or counted over them."}
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		if float64(l.Polls.Missed)+float64(l.Polls.Failed) < gapShare*float64(l.Polls.N) || l.Polls.N == 0 {
-			continue
-		}
-		s := fmt.Sprintf("%s: %s left out of %s", l.name(), plural(l.Polls.Missed, "poll", "polls"), count(int64(l.Polls.N)+l.Polls.Missed))
-		for _, name := range sortedByCount(l.watch.failed) {
-			s += fmt.Sprintf("; %s failed ×%s, last: %s", name, count(l.watch.failed[name]), clip(l.watch.why[name], 120))
-		}
-		f.Evidence = append(f.Evidence, s)
-	}
-	return withEvidence(f)
-}
-
-func absurdReadings(r *Report) []Finding {
-	f := Finding{Rule: "absurd", Tone: Neutral, Title: "Some numbers of the system make no sense",
-		Text: "They are recorded, and in no figure and no sum."}
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		for _, name := range sortedByCount(l.watch.bad) {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s ×%s, last: %s", l.name(), name, count(l.watch.bad[name]), clip(l.watch.absurd[name], 120)))
-		}
-	}
-	return withEvidence(f)
-}
+func pollGaps(r *Report) []Finding       { return findings.Gaps(r.polled()) }
+func absurdReadings(r *Report) []Finding { return findings.Absurd(r.polled()) }
 
 // growths are the growths of something against time, or where that does not
 // vary, against what does.
