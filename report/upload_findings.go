@@ -1,14 +1,13 @@
 package report
 
 import (
-	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/plimsoll-project/plimsoll/report/findings"
-	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -167,166 +166,75 @@ func (r *Report) growths(what func(*LoadTest, string) bool) (all []*Growth, of [
 	return all, of
 }
 
-// words say how something grows: "3 s → 310 s (+10233 %, +9800 to +10700), linear with time".
-func (g *Growth) words() string {
-	s := g.changeWords()
-	switch {
-	case g.Level.Known():
-		s = fmt.Sprintf("%s (%s), %s with time", show(float64(g.Level), g.Unit), s, g.classWords())
-	case g.First.Known():
-		s = fmt.Sprintf("%s → %s (%s), %s with time", show(float64(g.First), g.Unit), show(float64(g.Last), g.Unit), s, g.classWords())
-	default:
-		s = g.Why
+// growing is a growth as rules look at it.
+func (g *Growth) growing() findings.Growing {
+	x := findings.Growing{What: g.What, Unit: g.Unit, N: g.N, Class: g.Class, Best: g.Best, Fits: g.Fits, Level: float64(g.Level), First: float64(g.First), Last: float64(g.Last),
+		Change: float64(g.Change.Value), Lo: float64(g.Change.Lo), Hi: float64(g.Change.Hi), Shown: g.Shown, Why: g.Why}
+	for _, c := range g.Changes {
+		x.Turns = append(x.Turns, findings.Turn{Kind: c.Kind, At: 3600 * float64(c.Hours.Value), Lo: 3600 * float64(c.Hours.Lo), Hi: 3600 * float64(c.Hours.Hi)})
 	}
-	for i, c := range g.Changes {
-		if i == 3 {
-			s += fmt.Sprintf("; and %s more", count(int64(len(g.Changes)-i)))
-			break
-		}
-		s += fmt.Sprintf("; its %s changes after %s", c.Kind, moment(c.Hours.Value*3600))
-		if c.Hours.Lo.Known() && c.Hours.Hi.Known() {
-			s += fmt.Sprintf(" (%s to %s)", moment(max(0, c.Hours.Lo*3600)), moment(c.Hours.Hi*3600))
-		}
-	}
-	return s + fmt.Sprintf("; n = %s", count(int64(g.N)))
+	return x
 }
 
-// against says which class the same has against files and against bytes, where
-// that is another than against time.
-func (l *LoadTest) against(g *Growth) string {
-	s := ""
+// growing are the growths of a load test against time.
+func (l *LoadTest) growing() (all []findings.Growing) {
 	for i := range l.Growth {
-		o := &l.Growth[i]
-		if o.What == g.What && o.Against != g.Against && o.Class != g.Class {
-			s += "; against " + o.Against + ": " + o.classWords()
+		g := &l.Growth[i]
+		if g.Against != "hours" {
+			continue
 		}
+		x := g.growing()
+		x.Name = l.name()
+		for j := range l.Growth {
+			if o := &l.Growth[j]; o.What == g.What && o.Against != g.Against && o.Class != g.Class {
+				x.Else = append(x.Else, o.Against+": "+findings.ClassWords(o.Best, o.Class, o.Fits))
+			}
+		}
+		all = append(all, x)
 	}
-	return s
+	return all
 }
 
-func (g *Growth) changeWords() string {
-	p := func(v Num) string { return fmt.Sprintf("%+.0f", 100*float64(v)) }
-	switch {
-	case g.Change.Value.Known() && g.bounded():
-		return p(g.Change.Value) + " %, " + p(g.Change.Lo) + " to " + p(g.Change.Hi)
-	case g.Change.Value.Known():
-		return p(g.Change.Value) + " %, without bounds"
-	case g.bounded():
-		return "a change of " + p(g.Change.Lo) + " to " + p(g.Change.Hi) + " % is not excluded"
+func (r *Report) growing() (all []findings.Growing) {
+	for i := range r.Loads {
+		all = append(all, r.Loads[i].growing()...)
 	}
-	return "no change is excluded"
+	return all
 }
 
-func (g *Growth) classWords() string {
-	switch {
-	case g.Best == "":
-		return "not to be told"
-	case !g.Fits:
-		return "in no class of growth"
-	case g.Class == "unclear":
-		return "class unclear, best " + g.Best
-	}
-	return g.Class
-}
-
-// leastChange is the relative change below which growth is not worth a warning.
-const leastChange = 0.05
-
-func latencyGrowth(r *Report) []Finding {
-	const text = "The time of all calls of a poll together, from the beginning of the test to its end; of each call, where not every poll makes all of them."
-	return r.growthFindings(1, func(l *LoadTest, s string) bool {
-		return s == "API latency" || strings.HasPrefix(s, "latency of ") && !l.grows("API latency")
-	}, Finding{Rule: "latency-grows", Tone: Warn, Title: "The API gets slower", Text: text},
-		Finding{Rule: "latency-flat", Tone: Neutral, Title: "The API does not get slower", Text: text},
-		Finding{Rule: "latency-unclear", Tone: Neutral, Title: "Whether the API gets slower cannot be told", Text: text})
-}
-
-func storeGrowth(r *Report) []Finding {
-	const text = "The time from a put to its acceptance, and to full redundancy."
-	return r.growthFindings(1, func(_ *LoadTest, s string) bool { return strings.HasPrefix(s, "time to") },
-		Finding{Rule: "store-time-grows", Tone: Warn, Title: "Storing an object takes longer and longer", Text: text},
-		Finding{Rule: "store-time-flat", Tone: Neutral, Title: "Storing an object does not take longer with time", Text: text},
-		Finding{Rule: "store-time-unclear", Tone: Neutral, Title: "Whether storing an object takes longer with time cannot be told", Text: text})
-}
-
-func bandwidthGrowth(r *Report) []Finding {
-	const text = "File and absolute bytes per second, over stretches of equal time."
-	return r.growthFindings(-1, func(_ *LoadTest, s string) bool { return strings.HasSuffix(s, "bandwidth") },
-		Finding{Rule: "bandwidth-falls", Tone: Warn, Title: "Bandwidth falls", Text: text},
-		Finding{Rule: "bandwidth-flat", Tone: Neutral, Title: "Bandwidth does not fall", Text: text},
-		Finding{Rule: "bandwidth-unclear", Tone: Neutral, Title: "Whether bandwidth falls cannot be told", Text: text})
-}
-
-// growthFindings tell what gets worse (in the direction of sign), what does not,
-// and what may or may not.
-func (r *Report) growthFindings(sign Num, what func(*LoadTest, string) bool, gets, flat, open Finding) []Finding {
-	flat.Text += " It changed to the better, or a change beyond " + percent(stats.SmallGrowth) + " is excluded."
-	open.Text += " Neither is a change to the worse shown, nor one beyond " + percent(stats.SmallGrowth) + " excluded: the run is too short for it, or the values too uneven."
-	found := map[outlook]*Finding{worse: &gets, notWorse: &flat, unsettled: &open}
-	all, of := r.growths(what)
-	for i, g := range all {
-		f := found[g.gets(sign)]
-		f.Evidence = append(f.Evidence, of[i].name()+", "+g.What+": "+g.words()+of[i].against(g))
-	}
-	return withEvidence(gets, flat, open)
-}
-
-// grows reports whether the growth of something is judged at all.
-func (l *LoadTest) grows(what string) bool {
-	return slices.ContainsFunc(l.Growth, func(g Growth) bool { return g.What == what })
-}
+func latencyGrowth(r *Report) []Finding   { return findings.LatencyGrows(r.growing()) }
+func storeGrowth(r *Report) []Finding     { return findings.StoreTimeGrows(r.growing()) }
+func bandwidthGrowth(r *Report) []Finding { return findings.BandwidthFalls(r.growing()) }
 
 // origin says which of files, bytes and time it is, or that it cannot be told.
 func origin(r *Report) []Finding {
-	told := Finding{Rule: "attributed", Tone: Warn, Title: "What makes it slower",
-		Text: "The designed experiment varied files, bytes and idle time apart from one another; this is what each does while the others are held."}
-	open := Finding{Rule: "not-attributed", Tone: Neutral, Title: "Files, bytes and time cannot be told apart",
-		Text: "In these tests the number of files, the bytes and the elapsed time rose together, so whatever grew with one grew with all."}
-	unclear := Finding{Rule: "attribution-unclear", Tone: Neutral, Title: "The designed experiment does not tell what makes it slower",
-		Text: "Files, bytes and idle time were varied apart from one another, and what is left is too little, or too noisy, to name one of them."}
-	nothing := Finding{Rule: "attributed-none", Tone: Good, Title: "Neither files, bytes nor time makes it slower",
-		Text: "The designed experiment varied files, bytes and idle time apart from one another, and none of them moves these."}
+	var all []findings.Origin
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		if l.designed() {
-			for _, c := range l.Attribution {
-				s := l.name() + ", " + c.What + ": " + c.Why
-				switch {
-				case strings.HasPrefix(c.What, "latency of"): // in the table
-				case c.Told && len(c.By) > 0:
-					told.Evidence = append(told.Evidence, s)
-				case c.Told:
-					nothing.Evidence = append(nothing.Evidence, s)
-				default:
-					unclear.Evidence = append(unclear.Evidence, s)
-				}
-			}
-			continue
+		o := findings.Origin{Name: l.name(), Designed: l.designed(), Growths: l.growing()}
+		for _, c := range l.Attribution {
+			o.Causes = append(o.Causes, findings.Cause{What: c.What, By: c.By, Told: c.Told, Why: c.Why, Call: strings.HasPrefix(c.What, "latency of")})
 		}
-		var what []string
-		for _, g := range l.Growth {
-			if g.Shown && g.Against == "hours" && (g.Change.Value >= leastChange || g.Change.Value <= -leastChange) && !slices.Contains(what, g.What) && !strings.HasPrefix(g.What, "latency of") {
-				what = append(what, g.What)
-			}
+		if !o.Designed && slices.ContainsFunc(o.Growths, func(g findings.Growing) bool { return g.Moves() }) {
+			o.Correlation, o.N = l.together()
 		}
-		if len(what) > 0 {
-			open.Evidence = append(open.Evidence, l.name()+": "+list(what)+l.together())
-		}
+		all = append(all, o)
 	}
-	return withEvidence(told, unclear, nothing, open)
+	return findings.Origins(all)
 }
 
-// together says how closely files, bytes and time rose together.
-func (l *LoadTest) together() string {
+// together is how closely files, bytes and time rose together: the least of their
+// correlations, over so many polls; 0: there are too few.
+func (l *LoadTest) together() (least float64, n int) {
 	p := l.polled("", "s", l.watch.latency)
 	if len(p.y) < leastGrowth {
-		return ""
+		return math.NaN(), 0
 	}
-	least := 1.0
+	least = 1
 	for i := range p.x {
 		for j := range i {
 			least = min(least, stat.Correlation(p.x[i], p.x[j], nil))
 		}
 	}
-	return fmt.Sprintf(" (correlations of files, bytes and hours: at least %s, n = %s)", digits(least, 3), count(int64(len(p.y))))
+	return least, len(p.y)
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // judgeLoads is the sentence to remember of load tests: what came of them, what
@@ -111,7 +113,7 @@ func (r *Report) grew(what string) string {
 	var most *Growth
 	where := ""
 	for i, g := range all {
-		if g.Shown && g.Change.Value >= leastChange && (most == nil || g.Change.Value > most.Change.Value) {
+		if g.Shown && g.Change.Value >= findings.LeastChange && (most == nil || g.Change.Value > most.Change.Value) {
 			most = g
 			if len(r.Loads) > 1 {
 				where = " of " + of[i].name()
