@@ -32,7 +32,7 @@ func cases() map[string]example {
 	all := map[string]example{}
 	for _, some := range []map[string]example{
 		limitCases(), kneeCases(), shareCases(),
-		objectCases(), moneyCases(), pollCases(), growthCases(),
+		objectCases(), moneyCases(), pollCases(), growthCases(), unstoredCases(),
 	} {
 		maps.Copy(all, some)
 	}

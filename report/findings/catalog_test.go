@@ -23,7 +23,6 @@ func elsewhere() []string {
 		"short-trials", "skipped", "wrong-bytes", "not-executed", "generator-bound", "link-off", "box-busy", "deadlines", "failures", "not-compared", "link-not-emulated", "overloaded",
 		"objects-slope", "objects-flat", "objects-cut", "memory-grows", "memory-flat", "model", "model-near", "segments", "no-fit", "model-untested", "inline", "same-bytes",
 		"best", "bought", "interactions", "no-gain", "cannot-tell", "never-served", "never-served-faults", "as-good", "aliases", "replay-disturbed", "conditions", "useless-peers", "risks", "search", "shape",
-		"storage-full",
 	}
 }
 
