@@ -13,7 +13,7 @@ import (
 // Limits from which on something is said of a fresh node's time.
 const (
 	// A time told by polls this share of it apart is a coarse one: the limit of swarms.
-	coarseSync = coarse
+	coarseSync = findings.CoarseGap
 	// A replay of more than so many times the time of the sync was disturbed.
 	overReplay = 1.1
 	// A warning must not stand in one of a hundred runs in which no knob does anything;

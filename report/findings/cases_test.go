@@ -27,11 +27,18 @@ func when[T any](look func(T) []Finding, is, isNot T) example {
 	return example{look(is), look(isNot), looked}
 }
 
+// unless is of a rule that is handed only what it speaks of: it is silent where there
+// is none.
+func unless[T any](look func(T) []Finding, is T) example {
+	var none T
+	return example{look(is), look(none), true}
+}
+
 // cases are examples of every rule of this package, by its name.
 func cases() map[string]example {
 	all := map[string]example{}
 	for _, some := range []map[string]example{
-		limitCases(), kneeCases(), shareCases(),
+		limitCases(), kneeCases(), shareCases(), runCases(), swarmCases(),
 		objectCases(), moneyCases(), pollCases(), growthCases(), unstoredCases(),
 	} {
 		maps.Copy(all, some)

@@ -19,8 +19,6 @@ var sources = []string{".", ".."}
 // function of this package, and has a case.
 func elsewhere() []string {
 	return []string{
-		"leechers-unfinished", "leechers-unfinished-faults", "goal-missed", "goal-met-unfinished", "goal-open", "no-sharing", "disk-lags", "slow-recovery", "start-spread", "imported", "partial-faults", "coarse",
-		"short-trials", "skipped", "wrong-bytes", "not-executed", "generator-bound", "link-off", "box-busy", "deadlines", "failures", "not-compared", "link-not-emulated", "overloaded",
 		"objects-slope", "objects-flat", "objects-cut", "memory-grows", "memory-flat", "model", "model-near", "segments", "no-fit", "model-untested", "inline", "same-bytes",
 		"best", "bought", "interactions", "no-gain", "cannot-tell", "never-served", "never-served-faults", "as-good", "aliases", "replay-disturbed", "conditions", "useless-peers", "risks", "search", "shape",
 	}
