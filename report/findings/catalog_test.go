@@ -20,7 +20,6 @@ var sources = []string{".", ".."}
 func elsewhere() []string {
 	return []string{
 		"objects-slope", "objects-flat", "objects-cut", "memory-grows", "memory-flat", "model", "model-near", "segments", "no-fit", "model-untested", "inline", "same-bytes",
-		"best", "bought", "interactions", "no-gain", "cannot-tell", "never-served", "never-served-faults", "as-good", "aliases", "replay-disturbed", "conditions", "useless-peers", "risks", "search", "shape",
 	}
 }
 
