@@ -38,7 +38,7 @@ func unless[T any](look func(T) []Finding, is T) example {
 func cases() map[string]example {
 	all := map[string]example{}
 	for _, some := range []map[string]example{
-		limitCases(), kneeCases(), shareCases(), runCases(), swarmCases(),
+		limitCases(), kneeCases(), shareCases(), runCases(), swarmCases(), costCases(),
 	} {
 		maps.Copy(all, some)
 	}

@@ -19,7 +19,6 @@ var sources = []string{".", ".."}
 // function of this package, and has a case.
 func elsewhere() []string {
 	return []string{
-		"objects-slope", "objects-flat", "objects-cut", "memory-grows", "memory-flat", "model", "model-near", "segments", "no-fit", "model-untested", "inline", "same-bytes",
 		"best", "bought", "interactions", "no-gain", "cannot-tell", "never-served", "never-served-faults", "as-good", "aliases", "replay-disturbed", "conditions", "useless-peers", "risks", "search", "shape",
 		"money-missing", "money-came-in", "money-under-way", "money-sum", "counter-fell", "money-unnamed", "money-unspent", "objects-missing", "objects-failed", "objects-refused", "objects-unreadable", "not-durable", "redundancy-fell", "redundancy-repaired", "partial", "retried", "adopted", "ended", "gaps", "absurd", "latency-grows", "latency-flat", "latency-unclear", "store-time-grows", "store-time-flat", "store-time-unclear", "bandwidth-falls", "bandwidth-flat", "bandwidth-unclear", "attributed", "not-attributed", "attribution-unclear", "attributed-none", "money-left", "money-waits", "storage-full",
 	}
