@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -175,11 +174,6 @@ func (s *BoughtStep) shareWords() string {
 
 // shareText is the part alone.
 func (s *BoughtStep) shareText() string { return minus(100*s.Share) + " %" }
-
-// minus is a whole number with the sign that texts have.
-func minus(v Num) string {
-	return strings.Replace(strconv.FormatFloat(math.Round(float64(v))+0, 'f', 0, 64), "-", "−", 1)
-}
 
 // givenWords say what a level does, once where the other factor is at its default
 // and once where it is not.

@@ -321,12 +321,13 @@ func (r *Report) growthTable() Table {
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for _, g := range l.Growth {
+			change := g.growing()
 			class := Entry{Text: g.Class, Raw: g.Class}
 			if !g.Shown {
 				class.Note = "~ no change shown"
 			}
 			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: g.What, Raw: g.What}, {Text: g.Against, Raw: g.Against}, integer(g.N), number(g.Level, g.Unit), number(g.First, g.Unit), number(g.Last, g.Unit),
-				{Text: g.changeWords(), Raw: plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
+				{Text: change.ChangeWords(), Raw: plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
 		}
 	}
 	return t

@@ -20,7 +20,6 @@ var sources = []string{".", ".."}
 func elsewhere() []string {
 	return []string{
 		"best", "bought", "interactions", "no-gain", "cannot-tell", "never-served", "never-served-faults", "as-good", "aliases", "replay-disturbed", "conditions", "useless-peers", "risks", "search", "shape",
-		"money-missing", "money-came-in", "money-under-way", "money-sum", "counter-fell", "money-unnamed", "money-unspent", "objects-missing", "objects-failed", "objects-refused", "objects-unreadable", "not-durable", "redundancy-fell", "redundancy-repaired", "partial", "retried", "adopted", "ended", "gaps", "absurd", "latency-grows", "latency-flat", "latency-unclear", "store-time-grows", "store-time-flat", "store-time-unclear", "bandwidth-falls", "bandwidth-flat", "bandwidth-unclear", "attributed", "not-attributed", "attribution-unclear", "attributed-none", "money-left", "money-waits", "storage-full",
 	}
 }
 
