@@ -238,8 +238,8 @@ func deadlinesPose(r *Report) []Finding {
 		if cut == 0 || float64(cut) < 0.01*float64(all) {
 			continue
 		}
-		failed := c.Success.Of - c.Success.OK
-		naive := float64(c.Success.OK) / float64(all)
+		ok, ended := c.ended()
+		failed, naive := ended-ok, float64(ok)/float64(all)
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %s operations passed the deadline while bytes still came; the server failed %s. Counted together they would read as %s success",
 			r.shape.named(c), count(cut), count(all), count(failed), percent(naive)))
 	}
@@ -253,18 +253,30 @@ func deadlinesPose(r *Report) []Finding {
 func serverFailures(r *Report) []Finding {
 	f := Finding{Rule: "failures", Tone: Bad, Title: "Operations failed"}
 	for _, c := range r.cells() {
-		failed := c.Success.Of - c.Success.OK
+		ok, ended := c.ended()
+		failed := ended - ok
 		if failed == 0 {
 			continue
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %s (%s): %s", r.shape.named(c), count(failed), count(c.Success.Of),
-			percent(float64(failed)/float64(c.Success.Of)), c.failureWords()))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %s (%s): %s", r.shape.named(c), count(failed), count(ended),
+			percent(float64(failed)/float64(ended)), c.failureWords()))
 	}
 	if f.Evidence == nil {
 		return nil
 	}
 	f.Text = "The server refused, broke off, stalled or answered with an error. These count against it."
 	return []Finding{f}
+}
+
+// ended counts all operations that came to an end of their own, fetches that check
+// what was stored among them.
+func (c *Cell) ended() (ok, of int64) {
+	for _, o := range record.Outcomes() {
+		if o.Finished() {
+			of += c.Outcomes[o.String()]
+		}
+	}
+	return c.Outcomes[record.OK.String()], of
 }
 
 // failureWords names failures by class where the recorder has one, largest first.
