@@ -1,6 +1,10 @@
 package findings
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // Each limit speaks by a rule of its own, of a cell that is at it and not of one that
 // is far from it.
@@ -27,5 +31,14 @@ func TestEachLimitHasARule(t *testing.T) {
 		if !says(c.at) || says(c.far) {
 			t.Errorf("%s: at its limit %v, far from it %v", rule, says(c.at), says(c.far))
 		}
+	}
+}
+
+// A machine is full at 100 %, however measured.
+func TestAMachineIsNotFullerThanFull(t *testing.T) {
+	over := []float64{1.01, 1.02, 1.03, 1.02, 1.01, 1.03}
+	said := fmt.Sprint(SayBounds(Bound([]Shares{{Machine: over}})))
+	if !strings.Contains(said, "100 % of the machine's CPU in use") || strings.Contains(said, "102") {
+		t.Error(said)
 	}
 }

@@ -27,10 +27,10 @@ func Harness(cells []CPUs) []Finding {
 	for _, c := range cells {
 		var parts []string
 		if c.Harness > busyHarness {
-			parts = append(parts, "plimsoll "+words.Percent(c.Harness))
+			parts = append(parts, "plimsoll "+words.PartOf(c.Harness))
 		}
 		if c.Emulator > busyEmulator {
-			parts = append(parts, "the emulator "+words.Percent(c.Emulator))
+			parts = append(parts, "the emulator "+words.PartOf(c.Emulator))
 		}
 		if parts != nil {
 			f.Evidence = append(f.Evidence, c.Where+": "+words.List(parts)+" of the machine")

@@ -16,6 +16,7 @@ func TestHarness(t *testing.T) {
 		"plimsoll":                {CPUs{"c", 0.2, 0.1}, "c: plimsoll 20 % of the machine"},
 		"the emulator":            {CPUs{"c", math.NaN(), 0.6}, "c: the emulator 60 % of the machine"},
 		"both":                    {CPUs{"c", 0.2, 0.6}, "c: plimsoll 20 % and the emulator 60 % of the machine"},
+		"more than there is":      {CPUs{"c", 0.2, 1.03}, "c: plimsoll 20 % and the emulator 100 % of the machine"},
 		"at the limit is not yet": {CPUs{"c", busyHarness, busyEmulator}, ""},
 	} {
 		got := Harness([]CPUs{c.of})
