@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -238,47 +239,30 @@ func (n *NumberShape) tell(fit stats.ShapeFit) {
 
 // words say what the shape is.
 func (n *NumberShape) words() string {
-	value := func(v Num) string { return exact(float64(v), n.Unit) }
-	among := value(n.Lowest)
-	if n.From != n.To {
-		among = value(n.From) + " to " + value(n.To)
-	}
-	switch n.Shape {
-	case stats.UShape:
-		return fmt.Sprintf("too little and too much are both shown to be worse: the best is at %s", among)
-	case stats.FallingShape:
-		return fmt.Sprintf("less is shown to be worse, more is not: the best is at %s", among)
-	case stats.RisingShape:
-		return fmt.Sprintf("more is shown to be worse, less is not: the best is at %s", among)
-	case stats.FlatShape:
-		return "it makes no difference within this range"
-	}
-	return "no shape is shown"
+	s := n.found()
+	return s.Words()
+}
+
+// found is the shape as rules look at it.
+func (n *NumberShape) found() findings.Shape {
+	return findings.Shape{Knob: n.Label, Where: n.Where, Unit: n.Unit, Shape: n.Shape, Why: n.Why, Lowest: float64(n.Lowest), From: float64(n.From), To: float64(n.To)}
 }
 
 // uShape: how the time goes with numbers.
 func uShape(r *Report) []Finding {
-	f := Finding{Rule: "shape", Tone: Neutral, Title: "Knobs that are numbers",
-		Text: "How the time to serve goes with each, the other knobs as named or at their default. A U is said only when both ends are shown to be worse than a level between them, corrected for the number of levels. A level at which nodes never came to serve is worse than any time when that is shown to happen more often than at the levels where all did; else it is in no shape."}
+	var all []findings.Shape
 	for i := range r.Shapes {
 		n := &r.Shapes[i]
-		where := n.Where
+		s := n.found()
 		if len(r.Systems) > 1 {
-			where = joined([]string{n.System, where})
+			s.Where = joined([]string{n.System, n.Where})
 		}
-		if where != "" {
-			where = " (" + where + ")"
-		}
-		words := fmt.Sprintf("%s%s: %s; %s", n.Label, where, n.words(), n.Why)
 		for j := range n.Levels {
 			if x := &n.Levels[j]; x.Unfinished > 0 {
-				words += fmt.Sprintf("; at %s %d of %d never served", x.text, x.Unfinished, x.Trials)
-				if !x.Fails {
-					words += ", which shows nothing of it: it was not compared"
-				}
+				s.Some = append(s.Some, findings.Level{Name: x.text, Left: x.Unfinished, Trials: x.Trials, Shown: x.Fails})
 			}
 		}
-		f.Evidence = append(f.Evidence, words)
+		all = append(all, s)
 	}
-	return withEvidence(f)
+	return findings.ShapeFound(all)
 }

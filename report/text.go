@@ -301,6 +301,13 @@ func (r *Report) reasonWords() string {
 	return list(words)
 }
 
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
 // wrap writes words in lines of at most width; later lines begin with indent.
 func wrap(b *strings.Builder, text string, width int, indent string) {
 	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]

@@ -39,7 +39,7 @@ func cases() map[string]example {
 	all := map[string]example{}
 	for _, some := range []map[string]example{
 		limitCases(), kneeCases(), shareCases(), runCases(), swarmCases(), costCases(),
-		objectCases(), moneyCases(), pollCases(), growthCases(), unstoredCases(),
+		objectCases(), moneyCases(), pollCases(), growthCases(), unstoredCases(), syncCases(),
 	} {
 		maps.Copy(all, some)
 	}
