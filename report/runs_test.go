@@ -18,6 +18,7 @@ import (
 	"golang.org/x/perf/benchmath"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 const runFile = `
@@ -46,9 +47,9 @@ func (f fakeRun) input(t testing.TB) *input {
 		f.file = runFile
 	}
 	if f.metrics == nil {
-		f.metrics = syntheticMetrics
+		f.metrics = synthetic.Metrics()
 	}
-	plan, err := planOf(f.file)
+	plan, err := synthetic.Plan(f.file)
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)
@@ -209,7 +210,7 @@ func TestCompareRunsSaysWhatDiffers(t *testing.T) {
 	// A binary elsewhere is another build of the same system.
 	other := base
 	other.file = strings.Replace(runFile, "boxo]", "{use: boxo, with: {binary: /opt/new}}]", 1)
-	if _, err := planOf(other.file); err == nil {
+	if _, err := synthetic.Plan(other.file); err == nil {
 		if c = comparedRuns(t, RunOptions{}, base, other); len(c.Cells) != 6 {
 			t.Errorf("another binary: %d cells", len(c.Cells))
 		}
