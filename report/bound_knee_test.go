@@ -55,7 +55,7 @@ func TestKneeOfARun(t *testing.T) {
 	// A fall at levels at which the machine's CPUs are full is not the system's.
 	for i := range r.Trials {
 		tr := &r.Trials[i]
-		if f, ok := tr.Info.factor("retrieve.concurrency"); ok && f.Number > 8 && tr.Info.System == "static" {
+		if f, ok := tr.Info.Factor("retrieve.concurrency"); ok && f.Number > 8 && tr.Info.System == "static" {
 			tr.Metrics["box_cpu"] = 0.97
 		}
 	}

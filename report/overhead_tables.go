@@ -64,7 +64,7 @@ func (f *Fit) roundsEntry() Entry {
 	if !r.Value.Known() {
 		return Entry{Text: "–"}
 	}
-	e := Entry{Text: decimals(float64(r.Value)), Raw: plain(float64(r.Value))}
+	e := Entry{Text: decimals(float64(r.Value)), Raw: Plain(float64(r.Value))}
 	if r.Lo.Known() && r.Hi.Known() {
 		e.Note = strconv.FormatFloat(float64(r.Lo), 'f', 2, 64) + "–" + strconv.FormatFloat(float64(r.Hi), 'f', 2, 64)
 	}

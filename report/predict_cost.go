@@ -134,7 +134,7 @@ func (f *Fit) unlike(e *experiment.Experiment, asked []Factor) string {
 		}
 		var run []string
 		for _, p := range f.residual {
-			level, ok := p.trial.Info.factor(a.Path)
+			level, ok := p.trial.Info.Factor(a.Path)
 			if all := e.Levels(a.Path); !ok && len(all) > 0 {
 				level = Factor(all[0])
 			}
@@ -218,7 +218,7 @@ func (r *Report) executed(f *Fit, e *experiment.Experiment, asked []Factor) *Cel
 	for _, p := range f.residual {
 		c := p.trial.Info
 		if c.size() != r.askedSize(e, asked) || slices.ContainsFunc(asked, func(a Factor) bool {
-			have, ok := c.factor(a.Path)
+			have, ok := c.Factor(a.Path)
 			return ok && have.Value != a.Value
 		}) {
 			continue

@@ -45,6 +45,7 @@ type Run struct {
 	Stop       int                                    // trials after which the run is left unfinished; 0: none
 	WrongBytes bool                                   // one system corrupts
 	Open       bool                                   // leave the run open: the caller closes it
+	Seed       uint64                                 // 0: the usual one
 	Own        func(system string, n float64) float64 // bytes per second of a system by itself; nil: some of each
 }
 
@@ -85,7 +86,7 @@ func (s Run) Write(t testing.TB) (dir string, run *record.Run) {
 	dir, run, plan := s.Create(t)
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
-	rng := rand.New(rand.NewPCG(7, 7))
+	rng := rand.New(rand.NewPCG(7, 7+s.Seed))
 	n := 0
 	for block := -1; block < s.Blocks; block++ {
 		for _, i := range rng.Perm(len(plan.Cells)) {
