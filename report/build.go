@@ -89,7 +89,7 @@ func LoadPlan(raw []byte, sum string) (*experiment.Plan, error) {
 func viewOf(p *experiment.Plan) planView {
 	e := p.Experiment
 	v := planView{Hash: p.Hash, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description,
-		Seed: e.Seed, Blocks: p.Blocks, Gates: e.Gates}
+		Seed: e.Seed, Blocks: p.Blocks, Gates: e.Gates, Deadline: e.Limits.Deadline.Seconds()}
 	if e.Repetitions.Until != nil {
 		v.Until = e.Repetitions.Min
 	}

@@ -204,7 +204,7 @@ func (r *Report) othersBusy() string {
 	if m < 0.05 {
 		return "under 5 %"
 	}
-	low := int(m*20) * 5
+	low := min(int(m*20)*5, 95)
 	return fmt.Sprintf("%d to %d %%", low, low+5)
 }
 

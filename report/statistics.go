@@ -149,19 +149,9 @@ func successWith(trials []Trial, conf float64) Proportion {
 	type counted struct{ ok, of float64 }
 	var each []counted
 	for _, t := range trials {
-		var ok, of int64
-		for name, n := range t.Outcomes {
-			o, err := record.ParseOutcome(name)
-			switch {
-			case err != nil:
-			case o == record.OK:
-				ok, of = ok+n, of+n
-			case o.Finished():
-				of += n
-			default:
-				p.Censored += n
-			}
-		}
+		ok, of, censored, puts := finishedOf(&t.Trial)
+		p.Censored += censored
+		p.puts = p.puts || puts
 		p.OK, p.Of = p.OK+ok, p.Of+of
 		each = append(each, counted{float64(ok), float64(of)})
 	}
@@ -184,6 +174,29 @@ func successWith(trials []Trial, conf float64) Proportion {
 	hi := stats.Proportion(int64(math.Ceil(share*worth)), int64(worth), conf)
 	p.Value, p.Lo, p.Hi, p.Worth = Num(share), Num(lo.Lo), Num(hi.Hi), int64(worth)
 	return p
+}
+
+// finishedOf counts the operations of a trial that came to an end of their own, and
+// those that were cut off. Of a load test they are the puts alone, where the trial
+// tells them (releases since November 2026): fetches that check what was stored are
+// in the outcomes, too, and are nothing that a user asked for.
+func finishedOf(t *record.Trial) (ok, of, censored int64, puts bool) {
+	for name, n := range t.Outcomes {
+		o, err := record.ParseOutcome(name)
+		switch {
+		case err != nil:
+		case o == record.OK:
+			ok, of = ok+n, of+n
+		case o.Finished():
+			of += n
+		default:
+			censored += n
+		}
+	}
+	if n, told := t.Metrics["puts_ended"]; told {
+		return int64(math.Round(n * t.Metrics["success_rate"])), int64(n), censored, true
+	}
+	return ok, of, censored, false
 }
 
 // pooledRatio is the geometric mean over groups of each group's mean log ratio,
