@@ -45,7 +45,7 @@ func notEmulated(r *Report) []Finding {
 	if n == 0 {
 		return nil
 	}
-	why := r.environment("testbed.why")
+	why := r.EnvironmentOf("testbed.why")
 	if why == "" {
 		why = "this machine has no emulator"
 	}
@@ -400,7 +400,8 @@ func dropped(r *Report) []Finding {
 		Text: "Trials with receive: drop check status, headers and length and let the kernel discard the bytes. Wrong content would not have been seen in them."}}
 }
 
-func (r *Report) environment(key string) string {
+// EnvironmentOf is what the environment says of a key; empty: nothing.
+func (r *Report) EnvironmentOf(key string) string {
 	for _, p := range r.Environment {
 		if p.Key == key {
 			return p.Value

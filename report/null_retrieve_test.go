@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 const nullRetrieveFile = `
@@ -22,11 +23,11 @@ warmup: 0
 // nullRetrieve: every system is as fast as the others, below its link without
 // being far from it.
 func nullRetrieve(t testing.TB) nullScenario {
-	plan, err := planOf(nullRetrieveFile)
+	plan, err := synthetic.Plan(nullRetrieveFile)
 	must(t, err)
 	return nullScenario{name: "retrieve", run: func(_ testing.TB, seed uint64) *input {
 		n := noiseOf(seed, plan.Blocks)
-		in := nullInput(plan, syntheticMetrics)
+		in := nullInput(plan, synthetic.Metrics())
 		// Per concurrency: what all systems have alike.
 		share, ttfb, perGB := map[int]float64{}, map[int]float64{}, n.between(0.2, 5)
 		for _, c := range plan.Cells {

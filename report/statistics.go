@@ -80,7 +80,7 @@ func (r *Report) byBlock(c *Cell, m record.Metric) (values map[int]float64, beyo
 		}
 		x, ok := t.Metrics[m.Key]
 		switch {
-		case !supported(m.Key, t.Trial):
+		case !Supported(m.Key, t.Trial):
 		case !ok && censoredAway(m.Key, t.Trial):
 			values[t.Block] = farthest(m)
 			beyond++
@@ -98,8 +98,8 @@ func (c *Cell) all(m record.Metric) []float64 {
 	return s.all(m)
 }
 
-// supported reports whether a trial has the operations that a percentile needs.
-func supported(key string, t record.Trial) bool {
+// Supported reports whether a trial has the operations that a percentile needs.
+func Supported(key string, t record.Trial) bool {
 	at := strings.LastIndex(key, "_p")
 	if at < 0 || ofSwarm(key) { // quartiles of all leechers of a trial, however few, not of what they are drawn from
 		return true
