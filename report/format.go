@@ -20,6 +20,12 @@ func count(n int64) string                                    { return words.Cou
 func plural(n int64, one, many string) string                 { return words.Plural(n, one, many) }
 func list(all []string) string                                { return words.List(all) }
 func capital(s string) string                                 { return words.Capital(s) }
+func moment(seconds Num) string                               { return words.Moment(float64(seconds)) }
+func moneyWords(v float64, currency string) string            { return words.Money(v, currency) }
+func signed(ratio float64) string                             { return words.Signed(ratio) }
+func minus(v Num) string                                      { return words.Whole(float64(v)) }
+
+func gain(v, lo, hi Num) string { return words.Gain(float64(v), float64(lo), float64(hi)) }
 
 func showRange(v, lo, hi Num, unit string) string {
 	return words.Range(float64(v), float64(lo), float64(hi), unit)

@@ -161,8 +161,19 @@ func (s *Synced) approach() {
 // fasterThanReplay reports whether the node was faster than its own work from a local
 // file by more than noise.
 func (s *Synced) fasterThanReplay() bool {
-	line, compute, link := s.cell.Metrics["line_share"], s.cell.Metrics["replay"], s.cell.Metrics["link_line"]
-	return line.N > 0 && compute.N > 0 && compute.Median > link.Median && line.Median > overReplay
+	f := s.fresh("")
+	return f.Disturbed()
+}
+
+// fresh is the time of the cell's nodes as rules look at it.
+func (s *Synced) fresh(name string) findings.Fresh {
+	f := findings.Fresh{Where: name, Time: s.metric("sync_time"), Resolution: s.metric("resolution"), Replay: math.NaN(), Share: math.NaN(),
+		Peers: s.cell.plan.Sync.Peers, Timeouts: s.metric("timeouts"), Again: s.metric("rerequests"), Useful: s.metric("useful_share"), Most: s.metric("peer_share_max")}
+	line, replay, link := s.cell.Metrics["line_share"], s.cell.Metrics["replay"], s.cell.Metrics["link_line"]
+	if line.N > 0 && replay.N > 0 && replay.Median > link.Median {
+		f.Replay, f.Share = s.metric("replay"), float64(line.Median)
+	}
+	return f
 }
 
 // quiet reports whether nothing goes wrong in the cell on purpose.

@@ -106,10 +106,4 @@ func (r *Report) syncStudySection() Section {
 }
 
 // gainWords is a ratio as a gain, with "~" when nothing is shown.
-func (q Ratio) gainWords() string {
-	s := gain(q.Value, q.Lo, q.Hi)
-	if !q.Shown {
-		return "~ " + s
-	}
-	return s
-}
+func (q Ratio) gainWords() string { return q.found().Words() }

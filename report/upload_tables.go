@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // summaryTable is the study's summary table: a column for each load test, and
@@ -277,12 +279,12 @@ func (r *Report) spendingTable() Table {
 
 func (r *Report) breakTable() Table {
 	t := Table{Head: []Column{{"load test", false}, {"law", false}, {"amount", true}, {"after", true}, {"and before", true}, {"why", false}}}
-	laws := map[string]string{"sum": "spending is the sum of its parts", "wealth": "wallet and contracts are constant", "left": "(left the account with contracts)", "waiting": "(waits in ended contracts)"}
+	laws := map[string]string{findings.LawSum: "spending is the sum of its parts", findings.LawWealth: "wallet and contracts are constant", findings.LawLeft: "(left the account with contracts)", findings.LawWaiting: "(waits in ended contracts)"}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for _, b := range l.Breaks {
 			law, amount := laws[b.Law], Entry{Text: moneyWords(float64(b.Amount.Value), l.currency), Raw: b.Amount.Exact, Tone: Warn}
-			if b.Law == "counter" {
+			if b.Law == findings.LawCounter {
 				law = b.Name + " only grows"
 				if !b.Amount.Value.Known() {
 					amount = number(-b.Fell, readingUnit(b.Name))
@@ -321,12 +323,13 @@ func (r *Report) growthTable() Table {
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for _, g := range l.Growth {
+			change := g.growing()
 			class := Entry{Text: g.Class, Raw: g.Class}
 			if !g.Shown {
 				class.Note = "~ no change shown"
 			}
 			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: g.What, Raw: g.What}, {Text: g.Against, Raw: g.Against}, integer(g.N), number(g.Level, g.Unit), number(g.First, g.Unit), number(g.Last, g.Unit),
-				{Text: g.changeWords(), Raw: Plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
+				{Text: change.ChangeWords(), Raw: Plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
 		}
 	}
 	return t
