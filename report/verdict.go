@@ -54,6 +54,12 @@ func (r *Report) verdict() Verdict {
 			served += "; " + clause
 		}
 	}
+	if clause := r.slowerClause(); clause != "" {
+		served += "; " + clause
+		if tone == Good {
+			tone = Neutral
+		}
+	}
 	if r.Baseline == "" {
 		return Verdict{served + ". There is no baseline, so nothing is compared.", tone}
 	}
@@ -252,6 +258,7 @@ func (r *Report) comparisons() []Answer {
 		if compared {
 			say += o.spread()
 		}
+		say += r.slowerWords(s.Name)
 		out = append(out, Answer{s.Name, say + "."})
 	}
 	return out
