@@ -12,6 +12,13 @@ import (
 func (r *Report) judge() {
 	r.Answer = r.lens.answers(r)
 	r.Verdict = r.verdict()
+	if r.Run.Done == 0 {
+		return
+	}
+	if r.Run.State == "running" && countGates(r.Gates).state() != RuleFail {
+		return // what cannot be told yet need not stay so, nor what passes
+	}
+	r.Verdict = r.Verdict.holding(r.Gates)
 }
 
 // fewValid is the share of valid trials below which a verdict begins with it.
