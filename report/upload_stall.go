@@ -107,8 +107,8 @@ func (l *LoadTest) wanted() []stint {
 	}
 	slices.SortFunc(begun, func(a, b attempt) int { return cmp.Compare(a.began, b.began) })
 	end := begun[len(begun)-1].began
-	if n := len(s.accepted); n > 0 {
-		end = max(end, s.accepted[n-1].at)
+	if len(s.accepted) > 0 {
+		end = max(end, s.lastAccepted())
 	}
 	watched := w.end[len(w.end)-1]
 	last := s.count.Putting+s.count.Waiting > 0
@@ -148,7 +148,7 @@ func (l *LoadTest) wanted() []stint {
 // sights are all that was seen of progress, by when it was over at the latest.
 func (l *LoadTest) sights() []sight {
 	var all []sight
-	for _, list := range [][]stored{l.shelf.accepted, l.shelf.durable} {
+	for _, list := range [][]stored{l.shelf.accepted, l.shelf.durable, l.shelf.slow[0], l.shelf.slow[1]} {
 		for _, s := range list {
 			all = append(all, sight{s.at, s.at})
 		}
@@ -246,9 +246,12 @@ func (l *LoadTest) underWay(s *Stall) (largest int64) {
 			s.GivenUp++
 		}
 	}
-	list := l.shelf.accepted
+	list, slow := l.shelf.accepted, l.shelf.slow[0]
 	if l.info.plan.Upload.Slot != "accepted" && l.shelf.settled {
-		list = l.shelf.durable // a slot is held until then
+		list, slow = l.shelf.durable, l.shelf.slow[1] // a slot is held until then
+	}
+	if l.shelf.sparse {
+		list = slow // of what is kept of the others, none was under way for so long
 	}
 	for _, x := range list {
 		if !math.IsNaN(x.took) {
@@ -350,7 +353,7 @@ func storageFull(r *Report) []Finding {
 		n := len(l.shelf.accepted)
 		at := 0.0
 		if n > 0 {
-			at = l.shelf.accepted[n-1].at
+			at = l.shelf.lastAccepted()
 		}
 		why := ""
 		if k := len(l.Stalls); k > 0 && l.Stalls[k-1].NoRoom && !l.Stalls[k-1].Until.Known() {
@@ -363,7 +366,7 @@ func storageFull(r *Report) []Finding {
 			why = strings.TrimPrefix(l.Why, "the system can take no more: ")
 		}
 		if why != "" {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: since %s after the beginning, with %s (%s) stored; %s", l.name(), moment(Num(at)), plural(int64(n), "object", "objects"), show(float64(l.Bytes), "B"), why))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: since %s after the beginning, with %s (%s) stored; %s", l.name(), moment(Num(at)), plural(l.Objects.Accepted, "object", "objects"), show(float64(l.Bytes), "B"), why))
 		}
 	}
 	return withEvidence(f)
