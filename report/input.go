@@ -43,4 +43,5 @@ type planView struct {
 	Link                                         string        // in words, when it does not vary
 	Imported                                     *experiment.Imported
 	Gates                                        []string
+	Deadline                                     float64 // of an operation, in seconds; 0: not known
 }

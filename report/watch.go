@@ -350,6 +350,7 @@ type shelf struct {
 	noRoom            int64  // of them, those that the system had no room for
 	whyNoRoom         string // of the latest
 	count             Objects
+	first             float64 // the first put, also one in vain, began; 0: not known
 	last              float64 // latest moment
 	object            int64   // highest index
 }
@@ -371,6 +372,9 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 		c.Attempts += int64(j.Attempts)
 		if j.Attempts > 1 {
 			c.Retried++
+		}
+		if began := j.Began.Seconds(); j.Attempts > 0 && began > 0 && (s.first == 0 || began < s.first) {
+			s.first = began
 		}
 		if j.Adopted {
 			c.Adopted++
@@ -420,6 +424,9 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 			}
 		}
 	}
+	if err := in.firstPut(trial, s); err != nil {
+		return nil, err
+	}
 	for _, o := range open {
 		if s.last-o > settle {
 			s.count.NotDurable++
@@ -434,6 +441,31 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 		s.bytes = append(s.bytes, total)
 	}
 	return s, nil
+}
+
+// firstPut corrects when the first put of a trial began: of an object that was tried
+// again a job tells the latest attempt alone. A put that began before all of those was
+// over, and is recorded, a deadline after them at the latest.
+func (in *input) firstPut(trial int64, s *shelf) error {
+	if s.count.Retried == 0 || in.ops == nil {
+		return nil
+	}
+	until := math.Inf(1)
+	if in.plan.Deadline > 0 {
+		until = s.first + in.plan.Deadline
+	}
+	for op, err := range in.ops(trial) {
+		if err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		if began := float64(op.Start) / 1e9; op.Kind == record.OpPut && began < s.first {
+			s.first = began
+		}
+		if float64(op.LastByte)/1e9 > until {
+			break
+		}
+	}
+	return nil
 }
 
 // attempt is the latest one of an object that is not stored.
