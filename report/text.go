@@ -333,14 +333,6 @@ func (r *Report) reasonWords() string {
 	return list(words)
 }
 
-// clip shortens a text to n characters; 0: it does not.
-func clip(s string, n int) string {
-	if n == 0 || utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
-
 // wrap writes words in lines of at most width, or of [proseWidth] where it is 0; later lines begin with indent.
 func wrap(b *strings.Builder, text string, width int, indent string) {
 	if width == 0 {
