@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-
 	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -155,86 +153,27 @@ func (r *Report) numberShape(f *syncFactor, unit string, cells []*Synced) *Numbe
 			}
 		}
 	}
-	n.tell(fit)
+	n.Shape, n.Why = findings.ShapeOf(fit, n.levels(), n.Unit)
 	return n
 }
 
-// failing marks the levels at which nodes are shown to fail more often than where
-// every node came to serve, and counts them: Fisher's exact test, one-sided, of their
-// trials against all of those, corrected for the number of levels. No time can tell
-// it: such a trial is longer than any.
+// failing marks the levels at which nodes are shown to fail, and counts them.
 func (n *NumberShape) failing() int {
-	whole, some := 0, 0
-	for i := range n.Levels {
-		if x := &n.Levels[i]; x.Unfinished == 0 {
-			whole += x.Trials
-		} else {
-			some++
-		}
-	}
-	count := 0
-	for i := range n.Levels {
-		x := &n.Levels[i]
-		if x.Unfinished == 0 {
-			continue
-		}
-		// All that failed being of this level, where none failed elsewhere.
-		p := 1.0
-		for k := range x.Unfinished {
-			p *= float64(x.Trials-k) / float64(x.Trials+whole-k)
-		}
-		if x.Fails = p*float64(some) <= alpha; x.Fails {
-			count++
-		}
+	levels := n.levels()
+	count := findings.ShowFailing(levels)
+	for i := range levels {
+		n.Levels[i].Fails = levels[i].Shown
 	}
 	return count
 }
 
-// tell joins what the times show with where nodes are shown to fail: an end of the
-// range at which they do is worse than any that was compared.
-func (n *NumberShape) tell(fit stats.ShapeFit) {
-	n.Shape, n.Why = fit.Shape, fit.Why
-	first, last := fit.Levels[0], fit.Levels[len(fit.Levels)-1]
-	below, above := false, false
-	for i := range n.Levels {
-		if x := &n.Levels[i]; x.Fails {
-			below, above = below || float64(x.At) < first.At, above || float64(x.At) > last.At
-		}
+// levels are the levels as rules look at them.
+func (n *NumberShape) levels() []findings.Level {
+	var all []findings.Level
+	for _, x := range n.Levels {
+		all = append(all, findings.Level{Name: x.text, At: float64(x.At), Left: x.Unfinished, Trials: x.Trials, Shown: x.Fails})
 	}
-	if !below && !above {
-		return
-	}
-	value := func(v float64) string { return exact(v, n.Unit) }
-	over := func(l stats.ShapeLevel) string {
-		return fmt.Sprintf("%.3g times (at least %.3g times) as much at %s as at %s", l.Ratio.Mid, l.Ratio.Lo, value(l.At), value(float64(n.Lowest)))
-	}
-	var why []string
-	less, more := below || !first.Tied, above || !last.Tied
-	switch {
-	case below:
-		why = append(why, "nodes are shown not to serve below "+value(first.At))
-	case !first.Tied:
-		why = append(why, over(first))
-	default:
-		why = append(why, fmt.Sprintf("%s is not shown to be worse than the best", value(first.At)))
-	}
-	switch {
-	case above:
-		why = append(why, "nodes are shown not to serve above "+value(last.At))
-	case !last.Tied:
-		why = append(why, over(last))
-	default:
-		why = append(why, fmt.Sprintf("%s is not shown to be worse than the best", value(last.At)))
-	}
-	n.Why = joined(why)
-	switch {
-	case less && more:
-		n.Shape = stats.UShape
-	case less:
-		n.Shape = stats.FallingShape
-	default:
-		n.Shape = stats.RisingShape
-	}
+	return all
 }
 
 // words say what the shape is.
@@ -257,11 +196,7 @@ func uShape(r *Report) []Finding {
 		if len(r.Systems) > 1 {
 			s.Where = joined([]string{n.System, n.Where})
 		}
-		for j := range n.Levels {
-			if x := &n.Levels[j]; x.Unfinished > 0 {
-				s.Some = append(s.Some, findings.Level{Name: x.text, Left: x.Unfinished, Trials: x.Trials, Shown: x.Fails})
-			}
-		}
+		s.Levels = n.levels()
 		all = append(all, s)
 	}
 	return findings.ShapeFound(all)

@@ -94,7 +94,7 @@ func TestSyncsInWords(t *testing.T) {
 			"default: 1 timeout, 3 requests in vain, timeouts among them, 75 % of the peers useful, 50 % of the blocks from one peer|one peer: 0 % of the peers useful"},
 		{SearchTrust(Searched{Tried: 5, Planned: 16, Trials: 30, Walks: []Walk{{"ledger", "storage ram", 4, 1, 2, "50s", "1m0s", record.SearchBudget}, {"other", "default", 1, 0, 1, "5s", "1m0s", "done"}, {"third", "default", 0, 0, 0, "0s", "1m0s", ""}}}),
 			"5 of 16 combinations were tried, in 30 valid trials|ledger: 4 races, 1 won; it stands at storage ram, after 50s of 1m0s; the budget ended it, so what it had not tried yet may be better|other: 1 race, 0 won; it stands at default, after 5s of 1m0s; 1 race is not decided|third: 0 races, 0 won; it stands at default, after 0s of 1m0s; it is not at its end"},
-		{ShapeFound([]Shape{{Knob: "timeout", Where: "ledger", Unit: "s", Shape: stats.FallingShape, Why: "1.5 times", Lowest: 10, From: 5, To: 20, Some: []Level{{"1 s", 2, 6, true}, {"2 s", 1, 6, false}}}, {Knob: "batch", Unit: "1", Shape: stats.UnknownShape, Why: "few"}}),
+		{ShapeFound([]Shape{{Knob: "timeout", Where: "ledger", Unit: "s", Shape: stats.FallingShape, Why: "1.5 times", Lowest: 10, From: 5, To: 20, Levels: []Level{{"1 s", 1, 2, 6, true}, {"2 s", 2, 1, 6, false}, {"10 s", 10, 0, 6, false}}}, {Knob: "batch", Unit: "1", Shape: stats.UnknownShape, Why: "few"}}),
 			"timeout (ledger): less is shown to be worse, more is not: the best is at 5 s to 20 s; 1.5 times; at 1 s 2 of 6 never served; at 2 s 1 of 6 never served, which shows nothing of it: it was not compared|batch: no shape is shown; few"},
 	} {
 		if len(c.said) != 1 || strings.Join(c.said[0].Evidence, "|") != c.want {
@@ -208,6 +208,43 @@ func TestRisksOfSeveralConditions(t *testing.T) {
 	} {
 		if f := Risks(c.of); len(f) != 1 || f[0].Tone != c.tone || len(f[0].Evidence) != 1 || !strings.HasSuffix(f[0].Evidence[0], c.want) {
 			t.Errorf("%+v, want %q", f, c.want)
+		}
+	}
+}
+
+// Levels at which nodes fail are shown by enough trials alone, and an end at which they
+// do is worse than any time.
+func TestShapeWhereNodesFail(t *testing.T) {
+	level := func(at float64, left, trials int) Level { return Level{At: at, Left: left, Trials: trials} }
+	tied := stats.ShapeLevel{Tied: true}
+	fit := func(shape string, levels ...float64) stats.ShapeFit {
+		f := stats.ShapeFit{Shape: shape, Why: "by its times", Lowest: 1}
+		for _, at := range levels {
+			l := tied
+			l.At = at
+			f.Levels = append(f.Levels, l)
+		}
+		return f
+	}
+	slow := fit(stats.RisingShape, 5, 10, 20)
+	slow.Levels[2].Tied, slow.Levels[2].Ratio = false, stats.Interval{Mid: 2, Lo: 1.5, Hi: 3}
+	for _, c := range []struct {
+		levels []Level
+		fit    stats.ShapeFit
+		n      int
+		shape  string
+		why    string
+	}{
+		{[]Level{level(1, 6, 6), level(5, 0, 6), level(10, 0, 6), level(20, 0, 6)}, fit(stats.FlatShape, 5, 10, 20), 1, stats.FallingShape, "nodes are shown not to serve below 5 s, 20 s is not shown to be worse than the best"},
+		{[]Level{level(5, 0, 6), level(10, 0, 6), level(20, 0, 6), level(40, 6, 6)}, fit(stats.FlatShape, 5, 10, 20), 1, stats.RisingShape, "5 s is not shown to be worse than the best, nodes are shown not to serve above 20 s"},
+		{[]Level{level(1, 6, 6), level(5, 0, 6), level(10, 0, 6), level(20, 0, 6)}, slow, 1, stats.UShape, "nodes are shown not to serve below 5 s, 2 times (at least 1.5 times) as much at 20 s as at 10 s"},
+		{[]Level{level(1, 1, 6), level(5, 0, 6), level(10, 0, 6), level(20, 0, 6)}, fit(stats.FlatShape, 5, 10, 20), 0, stats.FlatShape, "by its times"}, // one of six is chance
+		{[]Level{level(1, 2, 2), level(5, 0, 2), level(10, 0, 3), level(40, 2, 2)}, fit(stats.FlatShape, 5, 10), 0, stats.FlatShape, "by its times"},     // 0.048 each, and there are two
+		{[]Level{level(5, 0, 6), level(7, 6, 6), level(10, 0, 6), level(20, 0, 6)}, fit(stats.FlatShape, 5, 10, 20), 1, stats.FlatShape, "by its times"}, // between those that serve it is no end
+	} {
+		n := ShowFailing(c.levels)
+		if shape, why := ShapeOf(c.fit, c.levels, "s"); n != c.n || shape != c.shape || why != c.why {
+			t.Errorf("%+v: %d fail, %s: %s; want %d, %s: %s", c.levels, n, shape, why, c.n, c.shape, c.why)
 		}
 	}
 }
