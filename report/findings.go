@@ -34,7 +34,7 @@ func (r *Report) find() {
 
 // notEmulated looks for trials that ran without the link that was asked for.
 func notEmulated(r *Report) []Finding {
-	l := findings.Links{Asked: r.link, Why: r.environment("testbed.why")}
+	l := findings.Links{Asked: r.link, Why: r.EnvironmentOf("testbed.why")}
 	for _, t := range r.Trials {
 		if slices.Contains(t.Notes, record.NoteNotEmulated) {
 			l.Bare++
@@ -298,7 +298,8 @@ func dropped(r *Report) []Finding {
 	return findings.NotCompared(notes)
 }
 
-func (r *Report) environment(key string) string {
+// EnvironmentOf is what the environment says of a key; empty: nothing.
+func (r *Report) EnvironmentOf(key string) string {
 	for _, p := range r.Environment {
 		if p.Key == key {
 			return p.Value

@@ -262,10 +262,10 @@ func (e Estimate) times(x float64) Estimate {
 // placeOf says a cell's size and round trip, what a fit is over.
 func (r *Report) placeOf(c *Cell) string {
 	s := ""
-	if f, ok := c.factor("data.size"); ok {
+	if f, ok := c.Factor("data.size"); ok {
 		s = f.Text()
 	}
-	if f, ok := c.factor("link.delay"); ok {
+	if f, ok := c.Factor("link.delay"); ok {
 		if s != "" {
 			s += ", "
 		}

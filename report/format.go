@@ -58,7 +58,7 @@ func span(seconds float64) string {
 	if seconds < 10 {
 		return show(seconds, "s")
 	}
-	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+	return record.Span(time.Duration(seconds * float64(time.Second)))
 }
 
 // better says in words which way a metric improves, if any.

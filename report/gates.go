@@ -238,7 +238,7 @@ func meant(c *Cell, rule gate.Rule) bool {
 	for _, w := range rule.Where {
 		f := c.System
 		if w.Path != "system" {
-			level, _ := c.factor(w.Path)
+			level, _ := c.Factor(w.Path)
 			f = level.Value
 		}
 		if (f == w.Value) == w.Not {

@@ -299,7 +299,7 @@ func progressOf(in *input) *Report {
 }
 
 func rowOfReport(r *Report) IndexRun {
-	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Plimsoll: r.environment("plimsoll")}
+	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Plimsoll: r.EnvironmentOf("plimsoll")}
 	for _, s := range r.Systems {
 		row.Systems = append(row.Systems, s.Name)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 const indexFile = `
@@ -46,12 +47,12 @@ type written struct {
 
 func (o written) write(t testing.TB, dir string) {
 	t.Helper()
-	plan, err := planOf(fmt.Sprintf(indexFile, o.title))
+	plan, err := synthetic.Plan(fmt.Sprintf(indexFile, o.title))
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Dir(dir), 0o755))
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": o.version, "environment": `{"kernel":"6.1.0"}`}, syntheticMetrics)
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": o.version, "environment": `{"kernel":"6.1.0"}`}, synthetic.Metrics())
 	must(t, err)
 	defer run.Close()
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(o.at) * time.Hour)

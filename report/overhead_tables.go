@@ -63,7 +63,7 @@ func (f *Fit) roundsEntry() Entry {
 	if !r.Value.Known() {
 		return Entry{Text: "–"}
 	}
-	e := Entry{Text: decimals(float64(r.Value)), Raw: plain(float64(r.Value))}
+	e := Entry{Text: decimals(float64(r.Value)), Raw: Plain(float64(r.Value))}
 	if r.Lo.Known() && r.Hi.Known() {
 		e.Note = decimals(float64(r.Lo)) + "–" + decimals(float64(r.Hi))
 	}

@@ -135,7 +135,7 @@ func (f *Fit) unlike(e *experiment.Experiment, asked []Factor) string {
 		}
 		var run []string
 		for _, p := range f.residual {
-			level, ok := p.trial.Info.factor(a.Path)
+			level, ok := p.trial.Info.Factor(a.Path)
 			if all := e.Levels(a.Path); !ok && len(all) > 0 {
 				level = Factor(all[0])
 			}
@@ -248,7 +248,7 @@ func (m *costPredictive) ran(asked []Factor) *Cell {
 			continue
 		}
 		if slices.ContainsFunc(asked, func(a Factor) bool {
-			have, varies := c.factor(a.Path)
+			have, varies := c.Factor(a.Path)
 			if levels := m.e.Levels(a.Path); !varies && len(levels) == 1 {
 				have = Factor(levels[0])
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
@@ -220,7 +221,7 @@ limits: {deadline: 20s}
 `
 
 func TestRequestsAreForetold(t *testing.T) {
-	dir, _ := synthetic{file: retrievePredictFile}.write(t)
+	dir, _ := synthetic.Run{File: retrievePredictFile}.Write(t)
 	p, err := predicted(t, dir, "retrieve.concurrency=6")
 	must(t, err)
 	if len(p.Answers) != 4 {

@@ -31,7 +31,7 @@ const (
 
 // level is the index of a cell's level; −1: the cell does not have the factor.
 func (f *syncFactor) level(c *Cell) int {
-	v, ok := c.factor(f.Path)
+	v, ok := c.Factor(f.Path)
 	if !ok {
 		return -1
 	}
@@ -181,7 +181,7 @@ func (r *Report) conditions(c *Cell) string {
 // chance is a p-value for people.
 func chance(p Num) Entry {
 	if p.Known() && p < 0.001 {
-		return Entry{Text: "< 0.001", Raw: plain(float64(p))}
+		return Entry{Text: "< 0.001", Raw: Plain(float64(p))}
 	}
 	return number(p, "")
 }

@@ -81,7 +81,7 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 	}
 	var cols []textColumn
 	if a := r.shape.axis; a != nil {
-		cols = append(cols, textColumn{head: a.Label, right: true, value: func(c *Cell) string { f, _ := c.factor(a.Path); return f.Text() }})
+		cols = append(cols, textColumn{head: a.Label, right: true, value: func(c *Cell) string { f, _ := c.Factor(a.Path); return f.Text() }})
 	}
 	cols = append(cols, textColumn{head: "system", value: func(c *Cell) string { return clip(c.System, 16) }})
 	metric := func(key, head string, drop int) {

@@ -106,7 +106,7 @@ var summaryRows = []summaryRow{
 		if !l.Seconds.Known() {
 			return none
 		}
-		e := Entry{Text: moment(l.Seconds), Raw: plain(float64(l.Seconds))}
+		e := Entry{Text: moment(l.Seconds), Raw: Plain(float64(l.Seconds))}
 		if l.Downtime > 0 {
 			e.Note = "of it " + moment(l.Downtime) + " between sessions"
 		}
@@ -194,7 +194,7 @@ func tiny(v Num) Entry {
 	if !v.Known() {
 		return none
 	}
-	return Entry{Text: shareWords(float64(v)), Raw: plain(float64(v))}
+	return Entry{Text: shareWords(float64(v)), Raw: Plain(float64(v))}
 }
 
 // summaryWords say how the table's numbers come about.
@@ -267,7 +267,7 @@ func (r *Report) spendingTable() Table {
 			if stated {
 				e := none
 				if k.Amount.In.Known() {
-					e = Entry{Text: moneyWords(float64(k.Amount.In), l.Money.In), Raw: plain(float64(k.Amount.In))}
+					e = Entry{Text: moneyWords(float64(k.Amount.In), l.Money.In), Raw: Plain(float64(k.Amount.In))}
 				}
 				row = append(row, e)
 			}
@@ -290,7 +290,7 @@ func (r *Report) breakTable() Table {
 					amount = number(-b.Fell, readingUnit(b.Name))
 				}
 			}
-			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: law, Raw: law}, amount, {Text: moment(b.From), Raw: plain(float64(b.From))}, {Text: moment(b.To), Raw: plain(float64(b.To))}, {Text: b.Maybe, Raw: b.Maybe}})
+			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: law, Raw: law}, amount, {Text: moment(b.From), Raw: Plain(float64(b.From))}, {Text: moment(b.To), Raw: Plain(float64(b.To))}, {Text: b.Maybe, Raw: b.Maybe}})
 		}
 	}
 	return t
@@ -329,7 +329,7 @@ func (r *Report) growthTable() Table {
 				class.Note = "~ no change shown"
 			}
 			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: g.What, Raw: g.What}, {Text: g.Against, Raw: g.Against}, integer(g.N), number(g.Level, g.Unit), number(g.First, g.Unit), number(g.Last, g.Unit),
-				{Text: change.ChangeWords(), Raw: plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
+				{Text: change.ChangeWords(), Raw: Plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
 		}
 	}
 	return t

@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"encoding/csv"
@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
 )
 
 // PollRow is one poll of a run; docs/results.md describes the columns. Times are
@@ -121,7 +122,7 @@ var readingTable = tableOf[ReadingRow]{
 	text: func(r *ReadingRow) []string {
 		value := ""
 		if r.Value != nil {
-			value = plain(*r.Value)
+			value = report.Plain(*r.Value)
 		}
 		return []string{integerText(r.Trial), integerText(r.Poll), r.Reading, value, r.Exact, r.Bad}
 	},
@@ -201,9 +202,9 @@ func (t tableOf[T]) parquetTo(run *record.Reader, w io.Writer) error {
 	return out.Close()
 }
 
-// TableExports are what a load test's polls and jobs and a swarm's marks can be
+// Tables are what a load test's polls and jobs and a swarm's marks can be
 // exported as, by name of the format.
-func TableExports() map[string]func(*record.Reader, io.Writer) error {
+func Tables() map[string]func(*record.Reader, io.Writer) error {
 	return map[string]func(*record.Reader, io.Writer) error{
 		"polls-csv": pollTable.csvTo, "polls-parquet": pollTable.parquetTo,
 		"calls-csv": callTable.csvTo, "calls-parquet": callTable.parquetTo,

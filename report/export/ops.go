@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"encoding/csv"
@@ -11,9 +11,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// WriteOpsCSV streams every operation of a run, one line each, in constant
+// OpsCSV streams every operation of a run, one line each, in constant
 // memory. Times are nanoseconds since the trial's epoch.
-func WriteOpsCSV(run *record.Reader, w io.Writer) error {
+func OpsCSV(run *record.Reader, w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.Write([]string{"trial", "cell", "block", "warmup", "kind", "outcome", "status", "class", "worker", "object", "offset", "length", "bytes", "intended_ns", "start_ns", "first_byte_ns", "last_byte_ns"}); err != nil {
 		return err
@@ -55,8 +55,8 @@ type OpRow struct {
 // the writer keeps in memory.
 const opsGroup = 1 << 17
 
-// WriteOpsParquet streams every operation of a run in constant memory.
-func WriteOpsParquet(run *record.Reader, w io.Writer) error {
+// OpsParquet streams every operation of a run in constant memory.
+func OpsParquet(run *record.Reader, w io.Writer) error {
 	out := parquet.NewGenericWriter[OpRow](w, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(opsGroup))
 	batch := make([]OpRow, 0, record.BlockSize)
 	flush := func() error {

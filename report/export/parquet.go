@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"io"
@@ -8,11 +8,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
 )
 
-// WriteParquet writes one row per trial with the columns of [Report.WriteCSV];
+// Parquet writes one row per trial with the columns of [CSV];
 // numbers that are not known are null.
-func (r *Report) WriteParquet(w io.Writer) error {
+func Parquet(r *report.Report, w io.Writer) error {
 	text, number, integer, flag := parquet.String(), parquet.Optional(parquet.Leaf(parquet.DoubleType)), parquet.Int(64), parquet.Leaf(parquet.BooleanType)
 	group := parquet.Group{"trial": integer, "cell": text, "system": text, "baseline": flag, "block": integer, "warmup": flag, "state": text, "valid": flag,
 		"invalid": text, "epoch": parquet.Timestamp(parquet.Nanosecond), "seconds": number, "error": text}
@@ -22,7 +23,7 @@ func (r *Report) WriteParquet(w io.Writer) error {
 			words[f.Path] = words[f.Path] || f.Unit == ""
 		}
 	}
-	for _, p := range r.factorPaths() {
+	for _, p := range r.FactorPaths() {
 		group[p] = number
 		if words[p] {
 			group[p] = text
@@ -45,8 +46,8 @@ func (r *Report) WriteParquet(w io.Writer) error {
 			}
 		}
 		put("seconds", t.Seconds)
-		for _, p := range r.factorPaths() {
-			if f, ok := t.Info.factor(p); ok && !words[p] {
+		for _, p := range r.FactorPaths() {
+			if f, ok := t.Info.Factor(p); ok && !words[p] {
 				put(p, f.Number)
 			} else {
 				row[p] = f.Value

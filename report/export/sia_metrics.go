@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"encoding/csv"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -44,13 +45,13 @@ func siaColumns() []struct {
 	}
 }
 
-// WriteSiaMetrics writes the polls of a siad as the collector of the published
+// SiaMetrics writes the polls of a siad as the collector of the published
 // Sia load tests did, so that what was made for its files takes these: one line
 // per poll; the time is the end of the poll in UTC, without a zone; amounts are
 // in hastings; api_latency is in milliseconds. What a call that failed would
 // have told is empty.
-func WriteSiaMetrics(run *record.Reader, w io.Writer) error {
-	plan, err := loadPlan(run.Plan(), run.Meta()[planSum])
+func SiaMetrics(run *record.Reader, w io.Writer) error {
+	plan, err := report.LoadPlan(run.Plan(), run.Meta()[report.PlanSum])
 	if err != nil {
 		return fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
 	}

@@ -1,11 +1,12 @@
-package report
+// Package synthetic makes run directories of experiments that nobody executed, for
+// tests of what reads them: the numbers in them are known, and the same each time.
+package synthetic
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,14 +14,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// catalog is what the synthetic experiment may name.
-var catalog = experiment.Catalog{
-	{Name: "nginx", Modes: []string{"start"}, Summary: "raw", Baseline: true, HTTP: true},
-	{Name: "boxo", Modes: []string{"start"}, Summary: "gateway", HTTP: true},
-	{Name: "static", Modes: []string{"start"}, Summary: "files", HTTP: true},
+// catalog is what the experiments may name.
+func catalog() experiment.Catalog {
+	return experiment.Catalog{
+		{Name: "nginx", Modes: []string{"start"}, Summary: "raw", Baseline: true, HTTP: true},
+		{Name: "boxo", Modes: []string{"start"}, Summary: "gateway", HTTP: true},
+		{Name: "static", Modes: []string{"start"}, Summary: "files", HTTP: true},
+	}
 }
 
-const syntheticFile = `
+// File is the experiment of a run that has none of its own; its number is that of
+// the repetitions.
+const File = `
 scenario: retrieve
 title: Synthetic
 question: How does retrieval over HTTP hold up when more clients come at once?
@@ -33,57 +38,59 @@ repetitions: %d
 limits: {deadline: 20s}
 `
 
-// synthetic says what a synthetic run is to contain.
-type synthetic struct {
-	file       string
-	blocks     int
-	stop       int                                    // trials after which the run is left unfinished; 0: none
-	wrongBytes bool                                   // one system corrupts
-	open       bool                                   // leave the run open: the caller closes it
-	own        func(system string, n float64) float64 // bytes per second of a system by itself; nil: some of each
+// Run says what a synthetic run is to contain.
+type Run struct {
+	File       string
+	Blocks     int
+	Stop       int                                    // trials after which the run is left unfinished; 0: none
+	WrongBytes bool                                   // one system corrupts
+	Open       bool                                   // leave the run open: the caller closes it
+	Seed       uint64                                 // 0: the usual one
+	Own        func(system string, n float64) float64 // bytes per second of a system by itself; nil: some of each
 }
 
-func planOf(file string) (*experiment.Plan, error) {
-	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, catalog)
+// Plan is the plan of an experiment file whose systems are nginx, boxo and static.
+func Plan(file string) (*experiment.Plan, error) {
+	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, catalog())
 	if err != nil {
 		return nil, err
 	}
 	return e.Plan()
 }
 
-// create makes the run directory with its plan.
-func (s synthetic) create(t testing.TB) (dir string, run *record.Run, plan *experiment.Plan) {
+// Create makes the run directory with its plan.
+func (s Run) Create(t testing.TB) (dir string, run *record.Run, plan *experiment.Plan) {
 	t.Helper()
-	if s.file == "" {
-		s.file = fmt.Sprintf(syntheticFile, s.blocks)
+	if s.File == "" {
+		s.File = fmt.Sprintf(File, s.Blocks)
 	}
-	plan, err := planOf(s.file)
+	plan, err := Plan(s.File)
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)
 	dir = filepath.Join(t.TempDir(), "run")
 	run, err = record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
 		"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons","load":"0.10 0.12 0.09 1/123 4567"}`,
-		"systems":     `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},"static":{"version":"v0.0.0-test"}}`}, syntheticMetrics)
+		"systems":     `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},"static":{"version":"v0.0.0-test"}}`}, Metrics())
 	must(t, err)
 	return dir, run, plan
 }
 
-// write makes a run directory through record's own writer, all of it from one
+// Write makes a run directory through record's own writer, all of it from one
 // seed: the same options give the same directory.
-func (s synthetic) write(t testing.TB) (dir string, run *record.Run) {
+func (s Run) Write(t testing.TB) (dir string, run *record.Run) {
 	t.Helper()
-	if s.blocks == 0 {
-		s.blocks = 5
+	if s.Blocks == 0 {
+		s.Blocks = 5
 	}
-	dir, run, plan := s.create(t)
+	dir, run, plan := s.Create(t)
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
-	rng := rand.New(rand.NewPCG(7, 7))
+	rng := rand.New(rand.NewPCG(7, 7+s.Seed))
 	n := 0
-	for block := -1; block < s.blocks; block++ {
+	for block := -1; block < s.Blocks; block++ {
 		for _, i := range rng.Perm(len(plan.Cells)) {
-			if s.stop > 0 && n == s.stop {
+			if s.Stop > 0 && n == s.Stop {
 				return dir, run
 			}
 			s.trial(t, run, plan.Cells[i], block, begun.Add(time.Duration(n)*10*time.Second), rng, n)
@@ -91,7 +98,7 @@ func (s synthetic) write(t testing.TB) (dir string, run *record.Run) {
 		}
 	}
 	must(t, run.Event(record.Event{At: begun.Add(time.Duration(n) * 10 * time.Second), Kind: "phase", What: "run ends"}))
-	if !s.open {
+	if !s.Open {
 		must(t, run.Close())
 	}
 	return dir, run
@@ -99,7 +106,7 @@ func (s synthetic) write(t testing.TB) (dir string, run *record.Run) {
 
 // trial simulates a fair-shared link: at most the link's rate for all, at most
 // the system's own rate.
-func (s synthetic) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand, n int) {
+func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand, n int) {
 	w, err := run.Begin(c.ID, block, block < 0, epoch)
 	must(t, err)
 	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
@@ -115,8 +122,8 @@ func (s synthetic) trial(t testing.TB, run *record.Run, c experiment.Cell, block
 	must(t, w.Link(check))
 	conc, size := c.Retrieve.Concurrency, float64(c.Retrieve.Range)
 	own := map[string]float64{"nginx": 4e9, "boxo": 45e6, "static": 3.6e9}[c.System]
-	if s.own != nil {
-		own = s.own(c.System, float64(conc))
+	if s.Own != nil {
+		own = s.Own(c.System, float64(conc))
 	}
 	line := min(measured, float64(conc)*size/(rtt+size/measured))
 	total := min(line*0.97, own) * noise(0.015)
@@ -145,7 +152,7 @@ func (s synthetic) trial(t testing.TB, run *record.Run, c experiment.Cell, block
 			op.Outcome, op.Class, op.Bytes = record.Truncated, "body ended early", op.Bytes/3
 		case c.Link.Rate < 2e8 && conc == 64 && rng.Float64() < 0.18:
 			op.Outcome, op.Class, op.Bytes = record.Deadline, "deadline", op.Bytes/2
-		case s.wrongBytes && c.System == "boxo" && i == 17 && block == 1:
+		case s.WrongBytes && c.System == "boxo" && i == 17 && block == 1:
 			op.Outcome, op.Class = record.WrongBytes, "differs at 4096"
 		default:
 			bytes += size
@@ -160,7 +167,7 @@ func (s synthetic) trial(t testing.TB, run *record.Run, c experiment.Cell, block
 			ReadBytes: 0, WriteBytes: 0, FDs: 20, NetRx: 0, NetTx: 0, Threads: 4}}))
 	}
 	perGB := map[string]float64{"nginx": 0.19, "boxo": 9.4, "static": 0.33}[c.System]
-	trial.Metrics = measure(w.Summary(), end, line)
+	trial.Metrics = Measure(w.Summary(), end, line)
 	for key, least := range map[string]float64{"ttfb": rtt, "duration": rtt + size/measured} {
 		trial.Metrics[key+"_line"] = least
 		if took := trial.Metrics[key+"_p50"]; took > 0 {
@@ -182,30 +189,4 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// built is the report of a synthetic run.
-func built(t testing.TB, s synthetic) *Report {
-	t.Helper()
-	dir, run := s.write(t)
-	if s.stop > 0 {
-		must(t, run.Close())
-	}
-	return buildDir(t, dir)
-}
-
-func buildDir(t testing.TB, dir string) *Report {
-	t.Helper()
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	rep, err := Build(r)
-	must(t, err)
-	return rep
-}
-
-func text(t testing.TB, r *Report, width int) string {
-	var b strings.Builder
-	must(t, r.WriteText(&b, width))
-	return b.String()
 }

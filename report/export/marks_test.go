@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func TestMarksAreExported(t *testing.T) {
 	must(t, w.End(record.Trial{}))
 
 	var text bytes.Buffer
-	must(t, TableExports()["marks-csv"](run.Reader, &text))
+	must(t, Tables()["marks-csv"](run.Reader, &text))
 	rows, err := csv.NewReader(&text).ReadAll()
 	must(t, err)
 	want := [][]string{
@@ -39,7 +39,7 @@ func TestMarksAreExported(t *testing.T) {
 	}
 
 	var binary bytes.Buffer
-	must(t, TableExports()["marks-parquet"](run.Reader, &binary))
+	must(t, Tables()["marks-parquet"](run.Reader, &binary))
 	got, err := parquet.Read[MarkRow](bytes.NewReader(binary.Bytes()), int64(binary.Len()))
 	must(t, err)
 	if len(got) != 2 || got[0].Before != -1 || *got[0].Peers != 11 || *got[0].Written != 0 || got[1].Written != nil || got[1].Trouble != "disk full, \"really\"" {
