@@ -68,7 +68,7 @@ func TestKneeOfARun(t *testing.T) {
 	// One that is slower from the first level on has none either, and its fall is told.
 	for i := range r.Trials {
 		tr := &r.Trials[i]
-		if f, ok := tr.Info.factor("retrieve.concurrency"); ok && tr.Info.System == "static" {
+		if f, ok := tr.Info.Factor("retrieve.concurrency"); ok && tr.Info.System == "static" {
 			delete(tr.Metrics, "box_cpu")
 			tr.Metrics["throughput"] = 12e6 / f.Number * (1 + 0.02*float64(tr.Block%3))
 		}
