@@ -148,6 +148,9 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 		return nil, err
 	}
 	l.watch, l.shelf, l.coding = w, s, r.codingOf(l.System)
+	if s.sparse {
+		r.Notes = append(r.Notes, fmt.Sprintf("Of the %s objects of trial %d that were accepted, %s were drawn by their number for the times of objects, and for how many were stored when; counts and bytes of the whole test are of all.", count(s.count.Accepted), t.ID, count(int64(len(s.accepted)))))
+	}
 	l.link = map[string]Num{}
 	for _, key := range []string{"bandwidth_line", "wait_line"} {
 		l.link[key] = unknown
@@ -537,9 +540,10 @@ func (l *LoadTest) efficient() {
 
 // padded are the bytes of the objects between two in whole sectors, once.
 func (l *LoadTest) padded(from, to int) float64 {
-	sum := 0.0
-	for _, s := range l.shelf.accepted[from:to] {
+	sum, kept := 0.0, len(l.shelf.accepted)
+	each, _ := l.shelf.weight()
+	for _, s := range l.shelf.accepted[min(kept, int(float64(from)/each)):min(kept, int(math.Round(float64(to)/each)))] {
 		sum += float64(l.coding.padded(s.size))
 	}
-	return sum
+	return sum * each
 }

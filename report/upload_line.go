@@ -38,6 +38,9 @@ func (l *LoadTest) fileLineShare() Num {
 	for _, s := range l.shelf.durable {
 		bytes, last = bytes+float64(s.size), max(last, s.at)
 	}
+	if l.shelf.sparse {
+		bytes, last = float64(l.shelf.fullBytes), l.shelf.fullAt
+	}
 	from := l.began()
 	if !(last > from) {
 		return unknown
