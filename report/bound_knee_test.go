@@ -71,6 +71,18 @@ func TestKneeOfARun(t *testing.T) {
 			t.Errorf("of a full machine: %+v", f)
 		}
 	}
+	// One that is slower from the first level on has none either, and its fall is told.
+	for i := range r.Trials {
+		tr := &r.Trials[i]
+		if f, ok := tr.Info.Factor("retrieve.concurrency"); ok && tr.Info.System == "static" {
+			delete(tr.Metrics, "box_cpu")
+			tr.Metrics["throughput"] = 12e6 / f.Number * (1 + 0.02*float64(tr.Block%3))
+		}
+	}
+	r.scaling()
+	if r.Findings = knees(r); r.found("throughput-falls") == nil || r.found("knee") != nil {
+		t.Errorf("of a fall from the first level: %+v", r.Findings)
+	}
 	// A system that grows has none, and no curve is drawn.
 	grows := built(t, synthetic.Run{File: kneeFile, Blocks: 6, Own: func(_ string, n float64) float64 { return 1.5e6 * n }})
 	if strings.Contains(grows.Verdict.Text+grows.Answer[0].Text, "slower beyond") {

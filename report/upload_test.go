@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // found of a rule, and its words.
@@ -230,6 +231,16 @@ func TestEfficiencyAndItsParts(t *testing.T) {
 	s.extra = 5.3 / 3
 	if got := s.report(t).evidence("more-than-asked"); !strings.Contains(got, "5.30× instead of 3.00×") {
 		t.Errorf("redundancy of 5.3: %q", got)
+	}
+	// By the system's own word it came to two thirds of what was asked for, though the
+	// last object was accepted long ago.
+	l := &r.Loads[0]
+	for i := range l.watch.values[system.ReadRedundancyMean] {
+		l.watch.values[system.ReadRedundancyMean][i] = 2
+	}
+	l.shelf.accepted = l.shelf.accepted[:len(l.shelf.accepted)/2]
+	if r.Findings = moreThanAsked(r); r.found("redundancy-never") == nil {
+		t.Errorf("a mean redundancy of 2 of 3: %+v", r.Findings)
 	}
 }
 
