@@ -45,7 +45,7 @@ func build(run *record.Reader, glance bool) (*Report, error) {
 // gather reads what a report is computed from.
 func gather(run *record.Reader) (*input, error) {
 	meta := run.Meta()
-	plan, err := loadPlan(run.Plan(), meta[planSum])
+	plan, err := LoadPlan(run.Plan(), meta[PlanSum])
 	if err != nil {
 		return nil, fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
 	}
@@ -70,13 +70,13 @@ func gather(run *record.Reader) (*input, error) {
 	return in, nil
 }
 
-// planSum is the key under which the recorder keeps the SHA-256 of plan.json.
-const planSum = "record.plan_sha256"
+// PlanSum is the key under which the recorder keeps the SHA-256 of plan.json.
+const PlanSum = "record.plan_sha256"
 
-// loadPlan reads a plan that an older or newer Plimsoll may have written. That
+// LoadPlan reads a plan that an older or newer Plimsoll may have written. That
 // it is the run's is shown by the sum of its bytes, not by the hash of the form
 // that this version would give it.
-func loadPlan(raw []byte, sum string) (*experiment.Plan, error) {
+func LoadPlan(raw []byte, sum string) (*experiment.Plan, error) {
 	if got := fmt.Sprintf("%x", sha256.Sum256(raw)); sum != "" && got != sum {
 		return nil, fmt.Errorf("plan.json is not the one that the run began with (its SHA-256 is %.12s, recorded is %.12s)", got, sum)
 	}

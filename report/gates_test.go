@@ -205,3 +205,46 @@ func TestSuccessOfALoadTestCountsPuts(t *testing.T) {
 		t.Errorf("%s: %s", all[0].State, why)
 	}
 }
+
+// More repetitions are said to help where an interval is too wide or trials are too
+// few, and not where a cell has no such number or the rule no cell.
+func TestWhatMoreRepetitionsDecide(t *testing.T) {
+	run := fakeRun{seed: 4, trials: 12, value: scattered(0.8)}
+	perfect, few, none := run, run, run
+	perfect.trial = func(tr *record.Trial) { tr.Outcomes = map[string]int64{"ok": 400} }
+	few.trials = 4
+	none.trial = func(tr *record.Trial) { tr.Invalid = []string{"machine-busy"} }
+	const wide, never = "throughput > 80 MB/s", "success_rate >= 100%"
+	for name, c := range map[string]struct {
+		run       fakeRun
+		rules     []string
+		all, some bool
+	}{
+		"an interval that is too wide":   {run, []string{wide, "throughput > 1 kB/s"}, true, true},
+		"too few trials":                 {few, []string{"throughput > 1 kB/s", "throughput within 90% of nginx"}, true, true},
+		"what can be shown by no number": {perfect, []string{never}, false, false},
+		"one of each":                    {perfect, []string{never, "throughput within 20% of nginx"}, false, true},
+		"no valid trial":                 {none, []string{wide}, false, false},
+		"all pass":                       {run, []string{"throughput > 1 kB/s"}, false, false},
+	} {
+		rulings, err := compute(c.run.input(t)).Hold(c.rules)
+		must(t, err)
+		if all, some := MoreHelps(rulings); all != c.all || some != c.some {
+			t.Errorf("%s: all %v, some %v: %+v", name, all, some, rulings)
+		}
+	}
+}
+
+// A rule that means no cell is refused, with what there is.
+func TestRulesOfNothingAreRefused(t *testing.T) {
+	r := compute(fakeRun{seed: 4, trials: 6, value: scattered(0.8)}.input(t))
+	for rule, want := range map[string]string{
+		"throughput > 1 kB/s where concurrency == 8 and concurrency == 64": "no cell of the run is meant",
+		"throughput > 1 kB/s where concurrency == 9":                       "has no level `9`",
+		"no_such > 1 kB/s": "the run has no metric `no_such`",
+	} {
+		if _, err := r.Hold([]string{rule}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", rule, err, want)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 func get(t *testing.T, h http.Handler, path, host string) *httptest.ResponseRecorder {
@@ -78,8 +79,8 @@ func readEvents(t *testing.T, body io.Reader, each func(event) bool) {
 
 // While the run goes on the page follows it; when it ends, so does the stream.
 func TestLiveFollowsARun(t *testing.T) {
-	s := synthetic{file: fmt.Sprintf(smallFile, "nginx", 2), blocks: 2, stop: 6}
-	dir, run := s.write(t)
+	s := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 6}
+	dir, run := s.Write(t)
 	must(t, run.Flush())
 	srv := httptest.NewServer(Live(dir))
 	defer srv.Close()
@@ -127,7 +128,7 @@ func TestLiveOfNoRun(t *testing.T) {
 
 // What a running trial has carried is told while it runs, long transfers and all.
 func TestLiveCountsTheRunningTrial(t *testing.T) {
-	dir, run, plan := synthetic{file: fmt.Sprintf(smallFile, "nginx", 1)}.create(t)
+	dir, run, plan := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 1)}.Create(t)
 	defer run.Close()
 	w, err := run.Begin(plan.Cells[0].ID, 0, false, time.Now())
 	must(t, err)

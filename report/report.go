@@ -25,9 +25,7 @@ const Format = 1
 const Confidence = 0.95
 
 // EffectFloor is the smallest change of a ratio that a verdict speaks of.
-// It equals the default tolerance of a link: two trials whose links may differ
-// by this much cannot support a smaller claim.
-const EffectFloor = 0.05
+const EffectFloor = findings.EffectFloor
 
 // Report is everything a run directory says, ready to be written. Its JSON is
 // the run's summary.json.

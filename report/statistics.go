@@ -80,7 +80,7 @@ func (r *Report) byBlock(c *Cell, m record.Metric) (values map[int]float64, beyo
 		}
 		x, ok := t.Metrics[m.Key]
 		switch {
-		case !supported(m.Key, t.Trial):
+		case !Supported(m.Key, t.Trial):
 		case !ok && censoredAway(m.Key, t.Trial):
 			values[t.Block] = farthest(m)
 			beyond++
@@ -98,8 +98,8 @@ func (c *Cell) all(m record.Metric) []float64 {
 	return s.all(m)
 }
 
-// supported reports whether a trial has the operations that a percentile needs.
-func supported(key string, t record.Trial) bool {
+// Supported reports whether a trial has the operations that a percentile needs.
+func Supported(key string, t record.Trial) bool {
 	at := strings.LastIndex(key, "_p")
 	if at < 0 || ofSwarm(key) { // quartiles of all leechers of a trial, however few, not of what they are drawn from
 		return true
@@ -254,30 +254,28 @@ func flipTest(groups [][]float64, seed uint64) float64 {
 	}
 	// Sums of the same terms in another order differ in their last bits.
 	seen = math.Abs(seen) * (1 - 1e-12)
-	far := func(flips func(i int) bool) bool {
+	// Signs are flipped by their bit: a branch that nobody can foretell takes most of
+	// the time.
+	far := func(bit func(i int) uint64) int {
 		sum := 0.0
 		for i, x := range weighed {
-			if flips(i) {
-				x = -x
-			}
-			sum += x
+			sum += math.Float64frombits(math.Float64bits(x) ^ bit(i)<<63)
 		}
-		return math.Abs(sum) >= seen
+		if math.Abs(sum) >= seen {
+			return 1
+		}
+		return 0
 	}
 	n := 0
 	if len(weighed) <= exactFlips {
-		for way := range 1 << len(weighed) {
-			if far(func(i int) bool { return way>>i&1 == 1 }) {
-				n++
-			}
+		for way := range uint64(1) << len(weighed) {
+			n += far(func(i int) uint64 { return way >> i & 1 })
 		}
 		return float64(n) / float64(int(1)<<len(weighed))
 	}
-	rng := rand.New(rand.NewPCG(seed, 0x666c6970))
+	rng := rand.NewPCG(seed, 0x666c6970)
 	for range draws {
-		if far(func(int) bool { return rng.IntN(2) == 1 }) {
-			n++
-		}
+		n += far(func(int) uint64 { return rng.Uint64() & 1 })
 	}
 	// The way that was seen is one of them: p is never 0.
 	return float64(n+1) / (draws + 1)

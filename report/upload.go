@@ -233,7 +233,7 @@ func (r *Report) currencyOf(name string, t *Trial) string {
 			return d.Name
 		}
 	}
-	if c := r.environment("systems." + name + ".currency"); c != "" {
+	if c := r.EnvironmentOf("systems." + name + ".currency"); c != "" {
 		return c
 	}
 	switch r.use(name) {
@@ -265,7 +265,7 @@ func (r *Report) codingOf(name string) (c coding) {
 		}
 	}
 	of := func(key string) int64 {
-		v := r.environment("systems." + name + "." + key)
+		v := r.EnvironmentOf("systems." + name + "." + key)
 		if v == "" {
 			v = with[key]
 		}
@@ -273,7 +273,7 @@ func (r *Report) codingOf(name string) (c coding) {
 		return n
 	}
 	a, b := int64(0), int64(0)
-	said := r.environment("systems." + name + ".redundancy")
+	said := r.EnvironmentOf("systems." + name + ".redundancy")
 	if n, _ := fmt.Sscanf(said, "%d data + %d parity", &a, &b); n == 2 {
 		c.needed, c.servers = a, a+b
 	} else if n, _ := fmt.Sscanf(said, "%d of %d shards", &a, &b); n == 2 {
