@@ -18,8 +18,9 @@ import (
 
 // Build computes the report of a run directory. It reads trials, link checks
 // and streams windows, samples, jobs and polls; never the operations, but for those of the
-// scenario disseminate, of which a trial has two per node: its memory grows with
-// the number of trials, jobs, polls and nodes, not with theirs or with time. The
+// scenario disseminate, of which a trial has two per node, and the first of a load test
+// in which puts were tried again: its memory grows with the number of trials, polls and
+// nodes, and with that of jobs up to a bound, not with operations or with time. The
 // same directory gives the same report.
 func Build(run *record.Reader) (*Report, error) { return build(run, false) }
 

@@ -476,9 +476,9 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 }
 
 // shelfMost is how many objects of a load test are kept, so that the memory of a
-// report does not grow with them. The times of a quarter of a million tell a median
+// report does not grow with them. The times of an eighth of a million tell a median
 // to a few thousandths of the spread.
-const shelfMost = 1 << 18
+const shelfMost = 1 << 17
 
 // someOf keeps some of many objects: those whose index, well mixed, ends in skip
 // zeros, so that no pattern in the sizes of a data set agrees with the choice.
