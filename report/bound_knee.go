@@ -34,7 +34,7 @@ func (r *Report) scaling() {
 	for i, c := range r.cells() {
 		path, metric := "", ""
 		for p, m := range concurrencies() {
-			if _, ok := c.factor(p); ok {
+			if _, ok := c.Factor(p); ok {
 				path, metric = p, m
 			}
 		}
@@ -42,7 +42,7 @@ func (r *Report) scaling() {
 		if s := c.plan.Retrieve; path == "" || !ok || s != nil && s.Arrivals != nil {
 			continue
 		}
-		f, _ := c.factor(path)
+		f, _ := c.Factor(path)
 		where := c.without(path)
 		k := slices.IndexFunc(curves, func(x kneeCurve) bool { return x.System == c.System && x.Where == where })
 		if k < 0 {

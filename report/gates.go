@@ -248,7 +248,7 @@ func meant(c *Cell, rule gate.Rule) bool {
 	for _, w := range rule.Where {
 		f := c.System
 		if w.Path != "system" {
-			level, _ := c.factor(w.Path)
+			level, _ := c.Factor(w.Path)
 			f = level.Value
 		}
 		if (f == w.Value) == w.Not {
@@ -268,7 +268,7 @@ func (r *Report) inGroup(system, group string) *Cell {
 }
 
 // limit decides by the interval of the median over valid trials; a success rate
-// by that of the share of all operations.
+// by that of the share of all operations, of a load test of all puts.
 func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) {
 	lo, hi := 0.0, 0.0
 	if slices.Contains(successMetrics, m.Key) {
@@ -288,7 +288,7 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 			return
 		}
 		lo, hi = float64(s.Lo), float64(s.Hi)
-		d.Why = fmt.Sprintf("%s of %s in %s", count(s.OK), plural(s.Of, "operation", "operations"), plural(int64(c.Valid), "valid trial", "valid trials"))
+		d.Why = fmt.Sprintf("%s of %s in %s", count(s.OK), s.counted(r), plural(int64(c.Valid), "valid trial", "valid trials"))
 		if c.Valid < fewestForGate {
 			// Operations of a trial share its hour and its daemons: however many there are,
 			// they do not say what another trial would give.
@@ -328,6 +328,17 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 		end = lo
 	}
 	d.settle(pass, fail, "the limit", end, rule.Value)
+}
+
+// counted says what a success rate counts.
+func (p *Proportion) counted(r *Report) string {
+	switch {
+	case p.puts:
+		return plural(p.Of, "attempt to store an object", "attempts to store an object")
+	case r.Scenario == "upload": // of an older release
+		return plural(p.Of, "operation", "operations") + ", fetches that check what was stored among them,"
+	}
+	return plural(p.Of, "operation", "operations")
 }
 
 // within decides against another system's cell of the same group, paired by

@@ -300,7 +300,7 @@ func progressOf(in *input) *Report {
 }
 
 func rowOfReport(r *Report) IndexRun {
-	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Gates: countGates(r.Gates).state(), Plimsoll: r.environment("plimsoll")}
+	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Gates: countGates(r.Gates).state(), Plimsoll: r.EnvironmentOf("plimsoll")}
 	for _, s := range r.Systems {
 		row.Systems = append(row.Systems, s.Name)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 const indexFile = `
@@ -51,12 +52,12 @@ func (o written) write(t testing.TB, dir string) {
 	if o.gate != "" {
 		file += "gates: [" + o.gate + "]\n"
 	}
-	plan, err := planOf(file)
+	plan, err := synthetic.Plan(file)
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Dir(dir), 0o755))
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": o.version, "environment": `{"kernel":"6.1.0"}`}, syntheticMetrics)
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": o.version, "environment": `{"kernel":"6.1.0"}`}, synthetic.Metrics())
 	must(t, err)
 	defer run.Close()
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(o.at) * time.Hour)

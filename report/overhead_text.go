@@ -1,7 +1,6 @@
 package report
 
 import (
-	"strconv"
 	"strings"
 )
 
@@ -59,9 +58,6 @@ func (f *Fit) roundsText() string {
 		return "–"
 	}
 	s := decimals(float64(f.main().Value))
-	if f.roundsWider() != "" { // as many decimals as its interval has, or the value may lie outside
-		s = strconv.FormatFloat(float64(f.main().Value), 'f', 2, 64)
-	}
 	if n := len(f.Rounds); n > 1 && f.Rounds[n-1].R != f.main() {
 		s += " → " + decimals(float64(f.Rounds[n-1].R.Value))
 	}
@@ -74,5 +70,5 @@ func (f *Fit) roundsWider() string {
 		return ""
 	}
 	r := f.main()
-	return "± " + strconv.FormatFloat(float64(max(r.Hi-r.Value, r.Value-r.Lo)), 'f', 2, 64)
+	return "± " + decimals(float64(max(r.Hi-r.Value, r.Value-r.Lo)))
 }

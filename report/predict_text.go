@@ -58,17 +58,20 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 	} else {
 		says = fmt.Sprintf("An interval has %s of what would be measured: of medians of trials, of single operations. ", percent(first.Confidence)) + says
 	}
-	wrap(b, fmt.Sprintf("%s, from the models of %s; nothing was executed. %s", capital(same), first.Run, says), width, "")
+	wrap(b, fmt.Sprintf("%s, from the models of %s; nothing was executed now. %s", capital(same), first.Run, says), width, "")
 	b.WriteByte('\n')
 	t := textTable{head: []string{"system", "what", "predicted", "median of a trial"}, right: []bool{false, false, true, true}}
 	for i := len(differs) - 1; i >= 0; i-- {
 		t.head, t.right = slices.Insert(t.head, 0, differs[i].Label), slices.Insert(t.right, 0, true)
 	}
-	single, line := false, false
+	measured, single, line := false, false, false
 	for _, p := range all {
 		for _, a := range p.Answers {
-			single, line = single || a.Single.Lo.Known(), line || a.Line.Known()
+			measured, single, line = measured || a.Measured != nil, single || a.Single.Lo.Known(), line || a.Line.Known()
 		}
+	}
+	if measured {
+		t.head, t.right = append(t.head, "measured"), append(t.right, true)
 	}
 	if single {
 		t.head, t.right = append(t.head, "one operation"), append(t.right, true)
@@ -77,6 +80,7 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 		t.head, t.right = append(t.head, "link alone"), append(t.right, true)
 	}
 	t.head, t.right = append(t.head, "held out"), append(t.right, false)
+	t.drop = map[int]int{len(t.head) - 1: 2}
 	var said []remark
 	for _, p := range all {
 		var at []string
@@ -87,17 +91,26 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 		for _, a := range p.Answers {
 			if a.Refused != "" {
 				said = append(said, remark{"no prediction for " + a.System + ", " + a.What, where, a.Refused})
-				continue
+				if a.Measured == nil {
+					continue
+				}
 			}
 			t.cut(len(at), mostName)
 			row := append(slices.Clone(at), a.System, a.What, show(float64(a.Trial.Value), a.Unit), between(a.Trial, a.Unit))
+			if measured {
+				row = append(row, a.measuredWords())
+			}
 			if single {
 				row = append(row, between(a.Single, a.Unit))
 			}
 			if line {
 				row = append(row, number(a.Line, a.Unit).Text)
 			}
-			t.rows = append(t.rows, append(row, fmt.Sprintf("%d of %d", a.Inside, a.Cells)))
+			held := "–"
+			if a.Cells > 0 {
+				held = fmt.Sprintf("%d of %d", a.Inside, a.Cells)
+			}
+			t.rows = append(t.rows, append(row, held))
 			if a.Note != "" {
 				said = append(said, remark{a.System + ", " + a.What, where, a.Note})
 			}
@@ -115,6 +128,14 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 		t.head = []string{}
 	}
 	t.write(b, width)
+}
+
+// measuredWords are the median over the trials of this very cell, with its interval.
+func (a *Predicted) measuredWords() string {
+	if a.Measured == nil {
+		return "not run"
+	}
+	return showRange(a.Measured.Value, a.Measured.Lo, a.Measured.Hi, a.Unit)
 }
 
 // remark is what is said of a model at a place.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +51,15 @@ func (r *Report) medianEntry(c *Cell, k metricColumn) Entry {
 	}
 	e := number(s.Median, m.Unit)
 	e.Note = plusMinus(s, m.Unit)
+	if ofMachine(k.key) && s.Median > 1 {
+		e.Text = show(1, m.Unit) // the raw value is as measured, see [words.PartOf]
+	}
 	return e
+}
+
+// ofMachine reports whether a metric is a share of all CPUs of the machine.
+func ofMachine(key string) bool {
+	return slices.Contains([]string{"box_cpu", "harness_cpu", "emulator_cpu", "others_busy"}, key)
 }
 
 func (c *Cell) validEntry() Entry {

@@ -82,7 +82,7 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 	}
 	var cols []textColumn
 	if a := r.shape.axis; a != nil {
-		cols = append(cols, textColumn{head: a.Label, right: true, value: func(c *Cell) string { f, _ := c.factor(a.Path); return f.Text() }})
+		cols = append(cols, textColumn{head: a.Label, right: true, value: func(c *Cell) string { f, _ := c.Factor(a.Path); return f.Text() }})
 	}
 	cols = append(cols, textColumn{head: "system", most: mostName, value: func(c *Cell) string { return c.System }})
 	metric := func(key, head string, drop int) {

@@ -7,7 +7,7 @@ import "github.com/plimsoll-project/plimsoll/record"
 
 func boxCPU() record.Metric {
 	return record.Metric{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
-		Help: "share of the machine's CPU time that was used by anything on it: near 1 it is the machine that was measured"}
+		Help: "share of the machine's CPU time that was used by anything on it: near 1 it is the machine that was measured (use and time are read one after the other, so it may come out a little above 1; reports then show 100 % and keep the number)"}
 }
 
 func busiestCPU() record.Metric {

@@ -109,7 +109,10 @@ func quantities() []quantity {
 		{of: func(s *Shares) []float64 { return s.Busiest }, limit: CPU, least: oneCPU, most: oneCPUWide, below: oneCPU, known: "CPU", spoken: func(_ *Shares, i stats.Interval) string {
 			return words.Digits(i.Mid, 2) + " CPUs kept busy by its busiest process"
 		}},
-		{of: func(s *Shares) []float64 { return s.Machine }, limit: Machine, least: machineFull, below: machineFull, spoken: share("of the machine's CPU in use")},
+		{of: func(s *Shares) []float64 { return s.Machine }, limit: Machine, least: machineFull, below: machineFull, spoken: func(_ *Shares, i stats.Interval) string {
+			i.Mid, i.Lo, i.Hi = min(i.Mid, 1), min(i.Lo, 1), min(i.Hi, 1) // see [words.PartOf]
+			return percents(i) + " of the machine's CPU in use"
+		}},
 		{of: func(s *Shares) []float64 { return s.Storage }, limit: Disk, least: mostOfTime, below: mostOfTime, known: "the disk", spoken: share("of the time somebody waits for storage")},
 		{of: func(s *Shares) []float64 { return s.Work }, limit: Work, least: atLine, below: atLine, spoken: share("of the time is its own work alone")},
 	}

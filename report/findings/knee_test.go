@@ -143,3 +143,15 @@ func TestKneeOfNothing(t *testing.T) {
 		t.Errorf("a knee or a fall was said in %d of %d runs without one", wrong, runs)
 	}
 }
+
+func kneeCases() map[string]example {
+	say := func(c Curve) []Finding { return SayKnees(Knees([]Curve{c}, 0.95, 1)) }
+	grows := curve(rand.New(rand.NewPCG(6, 6)), func(n float64) float64 { return 1000 * n })
+	peaks := curve(rand.New(rand.NewPCG(1, 1)), falls)
+	worse := curve(rand.New(rand.NewPCG(5, 5)), func(n float64) float64 { return 1000 / n })
+	return map[string]example{
+		"knee":             when(say, peaks, grows),
+		"throughput-falls": when(say, worse, grows),
+		"no-knee":          when(say, grows, peaks),
+	}
+}

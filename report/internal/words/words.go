@@ -34,7 +34,7 @@ func Quantity(v float64, unit string) (number, suffix string) {
 		return Digits(v, 3), "×"
 	case "1":
 		if v == math.Trunc(v) && math.Abs(v) < 1e6 { // a count
-			return strconv.FormatFloat(v, 'f', 0, 64), ""
+			return strconv.FormatFloat(v+0, 'f', 0, 64), "" // of minus zero 0
 		}
 		return Digits(v, 3), ""
 	}
@@ -78,7 +78,10 @@ func scaled(v float64, unit string, table []Prefix) (string, string) {
 // Digits prints v with n significant digits, never in exponent form within
 // 10^-6 … 10^12, and never fewer than its integer digits.
 func Digits(v float64, n int) string {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+	if v == 0 {
+		return "0" // and no minus zero
+	}
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	e := int(math.Floor(math.Log10(math.Abs(v))))
@@ -137,12 +140,17 @@ func prefixFor(v float64, table []Prefix) float64 {
 	return table[len(table)-1].Scale
 }
 
+// Percent prints a share: "12 %", "0.4 %", "< 0.1 %", a negative one as "−12 %".
 func Percent(share float64) string {
 	switch p := share * 100; {
 	case math.IsNaN(p):
 		return "–"
 	case p == 0:
 		return "0 %"
+	case p > -0.1 && p < 0:
+		return "> −0.1 %"
+	case p < 0:
+		return "−" + Percent(-share)
 	case p < 0.1:
 		return "< 0.1 %"
 	case p < 10 && math.Abs(p-math.Round(p)) > 0.05:
@@ -155,6 +163,11 @@ func Percent(share float64) string {
 		return strconv.FormatFloat(p, 'f', 0, 64) + " %"
 	}
 }
+
+// PartOf prints a share of all there is, such as of the machine's CPUs. What is used
+// and what there is are read one after the other, so a full machine may be measured a
+// little above 1, which is told as 100 %.
+func PartOf(share float64) string { return Percent(min(share, 1)) }
 
 // Count prints an integer in groups of three: "12,345".
 func Count(n int64) string {
