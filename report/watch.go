@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -421,7 +422,7 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 			x := stored{at, took, j.Size, j.Attempts > 1}
 			s.takenAt = max(s.takenAt, at)
 			accepted.add(j.Object, x)
-			if until > 0 && took >= until*stallShare/2 {
+			if until > 0 && took >= until*findings.StallShare/2 {
 				slow[0].add(j.Object, x)
 			}
 			if j.State == record.JobAccepted {
@@ -442,7 +443,7 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 				x = stored{durable, durable - j.Began.Seconds(), j.Size, j.Attempts > 1}
 				durables.add(j.Object, x)
 				s.full, s.fullBytes, s.fullAt = s.full+1, s.fullBytes+j.Size, max(s.fullAt, durable)
-				if until > 0 && x.took >= until*stallShare/2 {
+				if until > 0 && x.took >= until*findings.StallShare/2 {
 					slow[1].add(j.Object, x)
 				}
 				if durable-at > settle {
