@@ -25,7 +25,7 @@ type seen struct {
 	Noise, Requests, Nameless, Unfocused          []string
 	Title                                         string
 	Figures, Plots, Pictures, Early, Marks, Stops int
-	Printed                                       int
+	Printed, Sideways                             int
 	Chosen, Themed                                bool
 	Ready                                         float64 // ms
 	Widths, Fold                                  map[string]int
@@ -94,7 +94,7 @@ func TestPageInChromium(t *testing.T) {
 			if name == "retrieve" && !s.Chosen || !s.Themed {
 				t.Errorf("choosing cells changed the picture: %v; the theme changed: %v", s.Chosen, s.Themed)
 			}
-			for width, want := range map[string]int{"1280": 1280, "390": 390} {
+			for width, want := range map[string]int{"1280": 1280, "360": 360} {
 				if s.Widths[width] != want {
 					t.Errorf("at %s px the page is %d px wide", width, s.Widths[width])
 				}

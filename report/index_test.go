@@ -553,7 +553,7 @@ func TestIndexInChromium(t *testing.T) {
 	for _, n := range append(append(s.Noise, s.Nameless...), s.Unfocused...) {
 		t.Error(n)
 	}
-	if s.Figures != 1 || s.Pictures != s.Plots || s.Widths["390"] != 390 {
-		t.Errorf("%d figures, %d of %d pictures, widths %v", s.Figures, s.Pictures, s.Plots, s.Widths)
+	if s.Figures != 1 || s.Pictures != s.Plots || s.Widths["360"] != 360 || s.Sideways != 0 {
+		t.Errorf("%d figures, %d of %d pictures, widths %v, the list of runs is %d px wider than a phone", s.Figures, s.Pictures, s.Plots, s.Widths, s.Sideways)
 	}
 }

@@ -90,7 +90,7 @@ func TestComparisonPageInChromium(t *testing.T) {
 	if len(s.Requests) != 2 || s.Pictures != s.Plots || s.Pictures < 3 || !s.Themed {
 		t.Errorf("%d plots, %d pictures, requests %q, the theme changed: %v", s.Plots, s.Pictures, s.Requests, s.Themed)
 	}
-	for width, want := range map[string]int{"1280": 1280, "390": 390} {
+	for width, want := range map[string]int{"1280": 1280, "360": 360} {
 		if s.Widths[width] != want {
 			t.Errorf("at %s px the page is %d px wide", width, s.Widths[width])
 		}

@@ -732,7 +732,7 @@ func TestSyncPageInChromium(t *testing.T) {
 		if seen.Figures != len(r.Figures)+1 || seen.Pictures != seen.Plots {
 			t.Errorf("%s: %d figures, %d plots, %d pictures", name, seen.Figures, seen.Plots, seen.Pictures)
 		}
-		for width, want := range map[string]int{"1280": 1280, "390": 390} {
+		for width, want := range map[string]int{"1280": 1280, "360": 360} {
 			if seen.Widths[width] != want {
 				t.Errorf("%s: at %s px the page is %d px wide", name, width, seen.Widths[width])
 			}

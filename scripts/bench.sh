@@ -19,4 +19,6 @@ fi
 if [ "${1:-all}" = all ]; then
   echo "# page: of a run of 500 cells, its bytes and the time until its first screen is drawn and answers"
   go test -v -count=1 -run '^TestPageOfManyCells$' ./report
+  echo "# index: of 200 runs of one experiment, its bytes and the time to read the runs and write it"
+  go test -v -count=1 -run '^TestIndexOfManyRuns$' ./report
 fi

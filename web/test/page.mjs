@@ -121,10 +121,12 @@ try {
   }
   seen.nameless = await page.evaluate(() => [...document.querySelectorAll("button, select, a, [tabindex], [role=img]")]
     .filter((e) => !(e.getAttribute("aria-label") || e.textContent?.trim())).map((e) => e.outerHTML.slice(0, 80)));
-  for (const width of [1280, 390]) {
+  for (const width of [1280, 360]) {
     await page.setViewportSize({ width, height: 800 });
     await page.waitForTimeout(600);
     seen.widths[width] = await page.evaluate(() => document.documentElement.scrollWidth);
+    // Of the last width, a phone's: how much of the list of runs has to be scrolled to.
+    seen.sideways = await page.evaluate(() => { const list = document.querySelector("#runs .scroll"); return list ? list.scrollWidth - list.clientWidth : 0; });
     if (shots) await page.screenshot({ path: join(shots, `${width}.png`), fullPage: true });
   }
   // Paper gets every picture, those that were never near the window among them.
