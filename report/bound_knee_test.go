@@ -40,6 +40,12 @@ func TestKneeOfARun(t *testing.T) {
 	if none == nil || len(none.Evidence) != 1 || !strings.HasPrefix(none.Evidence[0], "nginx: none up to 64") || !strings.Contains(none.Evidence[0], "the link is the limit") {
 		t.Errorf("found %+v", none)
 	}
+	if v := r.Verdict; v.Tone == Good || !strings.Contains(v.Text, "; static is slower beyond N* = 1") || strings.Contains(v.Text, "nginx is slower beyond") {
+		t.Errorf("verdict: %+v", v)
+	}
+	if said := r.Answer[1]; said.System != "static" || !strings.Contains(said.Text, "; slower beyond N* = 1") || !strings.Contains(said.Text, " at 64.") || strings.Contains(r.Answer[0].Text, "slower beyond") {
+		t.Errorf("answers: %+v", r.Answer)
+	}
 	for _, k := range r.knees {
 		if at := k.Fit.Peak.Mid; k.Seen && (at < 13.5 || at > 18) {
 			t.Errorf("the knee is at %g, it was put at 15.6", at)
@@ -67,6 +73,9 @@ func TestKneeOfARun(t *testing.T) {
 	}
 	// A system that grows has none, and no curve is drawn.
 	grows := built(t, synthetic.Run{File: kneeFile, Blocks: 6, Own: func(_ string, n float64) float64 { return 1.5e6 * n }})
+	if strings.Contains(grows.Verdict.Text+grows.Answer[0].Text, "slower beyond") {
+		t.Errorf("verdict %+v, answers %+v", grows.Verdict, grows.Answer)
+	}
 	if f := grows.found("knee"); f != nil {
 		t.Errorf("found %+v", f)
 	}

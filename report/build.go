@@ -21,11 +21,16 @@ import (
 // scenario disseminate, of which a trial has two per node: its memory grows with
 // the number of trials, jobs, polls and nodes, not with theirs or with time. The
 // same directory gives the same report.
-func Build(run *record.Reader) (*Report, error) {
+func Build(run *record.Reader) (*Report, error) { return build(run, false) }
+
+// build computes it; at a glance it leaves out what only the end of a run tells, and
+// what takes reading every sample.
+func build(run *record.Reader, glance bool) (*Report, error) {
 	in, err := gather(run)
 	if err != nil {
 		return nil, err
 	}
+	in.glance = glance
 	r := compute(in)
 	if in.err != nil {
 		return nil, in.err
@@ -89,7 +94,7 @@ func LoadPlan(raw []byte, sum string) (*experiment.Plan, error) {
 func viewOf(p *experiment.Plan) planView {
 	e := p.Experiment
 	v := planView{Hash: p.Hash, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description,
-		Seed: e.Seed, Blocks: p.Blocks, Gates: e.Gates}
+		Seed: e.Seed, Blocks: p.Blocks, Gates: e.Gates, Deadline: e.Limits.Deadline.Seconds()}
 	if e.Repetitions.Until != nil {
 		v.Until = e.Repetitions.Min
 	}
@@ -185,8 +190,8 @@ func (r *Report) conclude(in *input) {
 	if r.lens.work != nil {
 		r.lens.work(r, in)
 	}
-	r.live(in)
 	r.state(in)
+	r.live(in)
 	r.find()
 	r.remark(in)
 	r.LoadLine = r.explainLoadLine()

@@ -147,13 +147,25 @@ func serverFailures(r *Report) []Finding { return findings.Failures(r.endings())
 func (r *Report) endings() []findings.Outcomes {
 	var all []findings.Outcomes
 	for _, c := range r.cells() {
-		o := findings.Outcomes{Where: r.shape.named(c), OK: c.Success.OK, Of: c.Success.Of, Cut: c.pastDeadline(), Why: c.failureWords()}
+		o := findings.Outcomes{Where: r.shape.named(c), Cut: c.pastDeadline(), Why: c.failureWords()}
+		o.OK, o.Of = c.ended()
 		for _, n := range c.Outcomes {
 			o.All += n
 		}
 		all = append(all, o)
 	}
 	return all
+}
+
+// ended counts all operations that came to an end of their own, fetches that check
+// what was stored among them.
+func (c *Cell) ended() (ok, of int64) {
+	for _, o := range record.Outcomes() {
+		if o.Finished() {
+			of += c.Outcomes[o.String()]
+		}
+	}
+	return c.Outcomes[record.OK.String()], of
 }
 
 // failureWords names failures by class where the recorder has one, largest first.

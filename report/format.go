@@ -20,6 +20,7 @@ func count(n int64) string                                    { return words.Cou
 func plural(n int64, one, many string) string                 { return words.Plural(n, one, many) }
 func list(all []string) string                                { return words.List(all) }
 func capital(s string) string                                 { return words.Capital(s) }
+func clip(s string, n int) string                             { return words.Clip(s, n) }
 func moment(seconds Num) string                               { return words.Moment(float64(seconds)) }
 func moneyWords(v float64, currency string) string            { return words.Money(v, currency) }
 func signed(ratio float64) string                             { return words.Signed(ratio) }

@@ -149,3 +149,25 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 		t.Errorf("progress %q", v.progress)
 	}
 }
+
+// The longer a report takes, the more seldom it is computed, however often the run
+// is looked at and however much changes; but its end is shown at once.
+func TestLiveRestsBetweenReports(t *testing.T) {
+	for _, took := range []time.Duration{time.Millisecond, 3 * time.Second} {
+		l, now, built := &live{took: took}, time.Unix(1e9, 0), 0
+		const looks = 1000
+		for range looks { // one a second, and each sees a change
+			if now = now.Add(time.Second); l.due(now, false) {
+				now = now.Add(took)
+				l.built = now
+				built++
+			}
+		}
+		if busy := time.Duration(built) * took; built == 0 || busy > now.Sub(time.Unix(1e9, 0))/rest || took < 100*time.Millisecond && built < looks {
+			t.Errorf("a report takes %v: %d of %d looks computed one, %v in %v", took, built, looks, busy, now.Sub(time.Unix(1e9, 0)))
+		}
+		if !l.due(l.built, true) {
+			t.Error("the run is over, and the page does not say so")
+		}
+	}
+}

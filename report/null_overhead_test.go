@@ -42,16 +42,18 @@ func nullOverhead(t testing.TB) nullScenario {
 		for _, op := range []string{"put", "get"} {
 			cost[op] = truth{n.between(0.003, 0.05), float64(1 + n.rng.IntN(6)), n.between(5e6, 8e6)}
 		}
-		stored := map[string]float64{}
+		stored, loads := map[string]float64{}, n.each(in)
 		for block := range plan.Blocks {
 			for _, i := range n.rng.Perm(len(plan.Cells)) {
 				c := plan.Cells[i]
 				id := int64(len(in.trials) + 1)
 				trial, check := nullCost(n, c, cost, stored, n.common[block])
+				trial.Metrics["busiest_cpu"] = loads[c.ID].of(n, trial.Metrics)
 				trial.ID, trial.Block, trial.Cell, trial.Epoch, check.Trial = id, block, c.ID, costsBegun.Add(time.Duration(id)*time.Minute), id
 				in.trials, in.links = append(in.trials, trial), append(in.links, check)
 			}
 		}
+		n.live(in, 10*time.Second)
 		return in
 	}}
 }

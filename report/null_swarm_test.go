@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -31,19 +32,19 @@ func nullDisseminate(t testing.TB) nullScenario {
 		in := nullInput(plan, scenario.Disseminate{}.Metrics())
 		// Neither near the line nor far from it, whatever the noise.
 		pace := n.between(1.26, 1.34)
-		s := truth
+		s, loads := truth, n.each(in)
 		s.leechers = func(_ *experiment.Cell, _ int, _ float64, all []leech) {
 			times := pace * n.times()
 			for i := range all {
 				all[i].took *= times * n.by(0.02)
 			}
 		}
-		s.metrics = func(_ *experiment.Cell, _ int, m map[string]float64) {
-			for _, key := range []string{"first_byte", "start_spread", "system_cpu", "system_cpu_per_gb", "node_rss_peak", "harness_cpu", "others_busy"} {
+		s.metrics = func(c *experiment.Cell, _ int, m map[string]float64) {
+			for _, key := range []string{"first_byte", "start_spread", "system_cpu", "system_cpu_per_gb", "node_rss_peak", "others_busy"} {
 				m[key] *= n.by(0.1)
 			}
 			m["overhead"], m["duplicates"] = 1.06*n.by(0.005), 1.01*n.by(0.005)
-			m["box_cpu"], m["emulator_cpu"] = 0.4*n.by(0.1), 0.1*n.by(0.1)
+			loads[c.ID].of(n, m)
 		}
 		s.seeders = func(_ *experiment.Cell, sent []float64) {
 			for i := range sent {
@@ -56,10 +57,12 @@ func nullDisseminate(t testing.TB) nullScenario {
 				id := int64(len(in.trials) + 1)
 				var t record.Trial
 				t, ops[id], marks[id] = s.made(&plan.Cells[i], block, n.common[block], n.rng)
+				nodesBusy(&t, lastEnd(ops[id]), loads[plan.Cells[i].ID].busiest*n.by(0.1))
 				in.trials = append(in.trials, asKept(t, id, plan.Cells[i].ID, block, ops[id]))
 			}
 		}
 		in.ops, in.marks = streamed(ops), streamed(marks)
+		n.live(in, 10*time.Second)
 		return in
 	}}
 }
@@ -72,4 +75,29 @@ func asKept(t record.Trial, id int64, cell string, block int, ops []record.Op) r
 		t.Outcomes[op.Outcome.String()]++
 	}
 	return t
+}
+
+// nodesBusy makes the busiest node of a trial keep so many CPUs busy while it lasted.
+func nodesBusy(t *record.Trial, took, cpus float64) {
+	most := 0.0
+	for _, d := range t.Details {
+		if d.Kind == record.DetailNodeCPU {
+			most = max(most, d.Value)
+		}
+	}
+	for i := range t.Details {
+		if d := &t.Details[i]; d.Kind == record.DetailNodeCPU {
+			d.Value *= cpus * took / most
+		}
+	}
+}
+
+// lastEnd is when the last operation of a trial ended, in seconds since all were
+// released.
+func lastEnd(ops []record.Op) float64 {
+	first, last := int64(math.MaxInt64), int64(0)
+	for _, op := range ops {
+		first, last = min(first, op.Intended), max(last, op.LastByte)
+	}
+	return seconds(last - first)
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"testing"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -31,10 +32,12 @@ func nullSync(t testing.TB) nullScenario {
 			f.first = 0.1 * f.serve * n.by(0.05)
 			f.chain = f.first + (f.serve-f.first)*0.95
 		}
-		s.metrics = func(_ *experiment.Cell, m map[string]float64) {
-			for _, key := range []string{"system_cpu", "node_rss_peak", "disk_written", "write_amplification", "harness_cpu", "emulator_cpu", "box_cpu", "others_busy"} {
+		loads := n.each(in)
+		s.metrics = func(c *experiment.Cell, m map[string]float64) {
+			for _, key := range []string{"node_rss_peak", "disk_written", "write_amplification", "others_busy"} {
 				m[key] *= n.by(0.05)
 			}
+			m["system_cpu"] = loads[c.ID].of(n, m) * m["sync_time"]
 			m["overhead"] = 1.06 * n.by(0.005)
 		}
 		ops, marks := map[int64][]record.Op{}, map[int64][]record.Mark{}
@@ -47,6 +50,7 @@ func nullSync(t testing.TB) nullScenario {
 			}
 		}
 		in.ops, in.marks = streamed(ops), streamed(marks)
+		n.live(in, 10*time.Second)
 		return in
 	}}
 }

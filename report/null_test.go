@@ -14,7 +14,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // A null run is one in which nothing is wrong and no system, level or time
@@ -78,16 +77,11 @@ func TestNullRuns(t *testing.T) {
 		runs = 20
 	}
 	most := mostFalse(runs)
-	for _, s := range []nullScenario{nullRetrieve(t), nullOverhead(t), nullUpload(), nullDisseminate(t), nullSync(t)} {
+	for _, s := range nullScenarios(t) {
 		t.Run(s.name, func(t *testing.T) {
-			// No rule looks at other ratios than these, which take most of the time.
 			found, example := map[string]int{}, map[string]string{}
 			for seed := range uint64(runs) {
-				in := s.run(t, seed+1)
-				r := summarised(in)
-				r.lens.compared = slices.DeleteFunc(slices.Clone(r.lens.compared), func(key string) bool { return key != r.headline && !slices.Contains(gateMetrics, key) })
-				r.conclude(in)
-				must(t, in.err)
+				r := concluded(t, s.run(t, seed+1))
 				if r.Run.Valid == 0 || r.Run.Valid != r.Run.Planned {
 					t.Fatalf("seed %d: %+v: a null run is whole", seed+1, r.Run)
 				}
@@ -111,25 +105,19 @@ func TestNullRuns(t *testing.T) {
 	}
 }
 
-// The catalogue says which rules null runs do not reach, because these are missing.
-func TestNullRunsLackWhatTheCatalogueSays(t *testing.T) {
-	words := string(findings.Markdown())
-	for _, s := range []nullScenario{nullRetrieve(t), nullOverhead(t), nullUpload(), nullDisseminate(t), nullSync(t)} {
-		in := s.run(t, 1)
-		lacks := map[string]bool{"no windows of a second": in.windows == nil, "no samples of processes": in.samples == nil, "the load of disks": true, "that of the busiest process": true}
-		for _, tr := range in.trials {
-			for what, key := range map[string]string{"the load of disks": "io_pressure", "that of the busiest process": "busiest_cpu"} {
-				if _, ok := tr.Metrics[key]; ok {
-					lacks[what] = false
-				}
-			}
-		}
-		for what, lack := range lacks {
-			if said := strings.Contains(words, what); said != lack {
-				t.Errorf("%s: null runs lack %q: %v, the catalogue says so: %v", s.name, what, lack, said)
-			}
-		}
-	}
+func nullScenarios(t testing.TB) []nullScenario {
+	return []nullScenario{nullRetrieve(t), nullOverhead(t), nullUpload(), nullDisseminate(t), nullSync(t)}
+}
+
+// concluded is what is found in a run. Of the ratios only those that a rule looks at
+// are computed: the others take most of the time.
+func concluded(t testing.TB, in *input) *Report {
+	t.Helper()
+	r := summarised(in)
+	r.lens.compared = slices.DeleteFunc(slices.Clone(r.lens.compared), func(key string) bool { return key != r.headline && !slices.Contains(gateMetrics, key) })
+	r.conclude(in)
+	must(t, in.err)
+	return r
 }
 
 // claim is a finding's rule and tone: some rules claim nothing in a quiet one.

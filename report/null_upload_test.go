@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -36,6 +37,7 @@ func nullUpload() nullScenario {
 		in := &input{meta: siadMeta, plan: viewOf(plan), raw: []byte("{}"), name: "run-dir", trials: []record.Trial{s.trial(plan)}, events: s.events(1),
 			metrics: []record.Metric{{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher, Help: "bytes per second"}},
 			polls:   streams(s), jobs: func(int64) iter.Seq2[record.Job, error] { return with(s.jobs()) }}
+		n.live(in, 2*time.Minute)
 		return in
 	}}
 }

@@ -16,17 +16,6 @@ func modelFails(r *Report) []Finding {
 	return findings.CostModels(all)
 }
 
-// withEvidence keeps the findings that have some.
-func withEvidence(all ...Finding) []Finding {
-	var out []Finding
-	for _, f := range all {
-		if f.Evidence != nil {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // inlined looks at what crosses the link.
 func inlined(r *Report) []Finding {
 	var all []findings.Crossing

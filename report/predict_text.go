@@ -10,24 +10,18 @@ import (
 )
 
 // WritePredictions writes answers to several questions as one table for a
-// terminal of the given width (100 when 0).
+// terminal of the given width (0: there is none, and tables are whole).
 func WritePredictions(w io.Writer, all []*Prediction, width int) error {
-	if width <= 0 {
-		width = 100
-	}
 	var b strings.Builder
 	answered(&b, all, width)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// WriteText writes the prediction for a terminal of the given width (100 when 0).
+// WriteText writes the prediction for a terminal of the given width (0: there is none, and tables are whole).
 func (p *Prediction) WriteText(w io.Writer, width int) error {
 	if p.Checks == nil {
 		return WritePredictions(w, []*Prediction{p}, width)
-	}
-	if width <= 0 {
-		width = 100
 	}
 	var b strings.Builder
 	p.checked(&b, width)
@@ -103,7 +97,8 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 					continue
 				}
 			}
-			row := append(slices.Clone(at), clip(a.System, 16), a.What, show(float64(a.Trial.Value), a.Unit), between(a.Trial, a.Unit))
+			t.cut(len(at), mostName)
+			row := append(slices.Clone(at), a.System, a.What, show(float64(a.Trial.Value), a.Unit), between(a.Trial, a.Unit))
 			if measured {
 				row = append(row, a.measuredWords())
 			}
@@ -213,8 +208,8 @@ const fewMisses = 8
 func (p *Prediction) checked(b *strings.Builder, width int) {
 	wrap(b, fmt.Sprintf("Each cell of %s, left out and predicted from the others. Where predictions are right, %s of the cells lie in their intervals, and as many of the trials.", p.Run, percent(p.Confidence)), width, "")
 	b.WriteByte('\n')
-	t := textTable{head: []string{"system", "what", "cells", "inside", "trials", "inside", "median distance"}, right: []bool{false, false, true, true, true, true, true}}
-	misses := textTable{head: []string{"farthest off", "cell", "system", "what", "measured", "predicted", "interval", "inside"}, right: []bool{false, false, false, false, true, true, true, false}}
+	t := textTable{head: []string{"system", "what", "cells", "inside", "trials", "inside", "median distance"}, right: []bool{false, false, true, true, true, true, true}, most: map[int]int{0: mostName}}
+	misses := textTable{head: []string{"farthest off", "cell", "system", "what", "measured", "predicted", "interval", "inside"}, right: []bool{false, false, false, false, true, true, true, false}, most: map[int]int{2: mostName}}
 	type miss struct {
 		c *Calibration
 		h HeldOut
@@ -222,7 +217,7 @@ func (p *Prediction) checked(b *strings.Builder, width int) {
 	var all []miss
 	for i := range p.Checks {
 		c := &p.Checks[i]
-		t.rows = append(t.rows, []string{clip(c.System, 16), c.What, count(int64(c.Cells)), shareOf(c.Inside, c.Cells), count(int64(c.Trials)), shareOf(c.Within, c.Trials), percentOf(c.Distance)})
+		t.rows = append(t.rows, []string{c.System, c.What, count(int64(c.Cells)), shareOf(c.Inside, c.Cells), count(int64(c.Trials)), shareOf(c.Within, c.Trials), percentOf(c.Distance)})
 		if c.Unasked > 0 {
 			t.below = append(t.below, fmt.Sprintf("%s, %s: %s not supported by the others", c.System, c.What, plural(int64(c.Unasked), "cell is", "cells are")))
 		}
@@ -244,7 +239,7 @@ func (p *Prediction) checked(b *strings.Builder, width int) {
 		if !m.h.inside() {
 			inside = "no"
 		}
-		misses.rows = append(misses.rows, []string{m.h.Where, m.h.Cell, clip(m.c.System, 16), m.c.What, show(float64(m.h.Measured), m.c.Unit), show(float64(m.h.Time.Value), m.c.Unit), between(m.h.Time, m.c.Unit), inside})
+		misses.rows = append(misses.rows, []string{m.h.Where, m.h.Cell, m.c.System, m.c.What, show(float64(m.h.Measured), m.c.Unit), show(float64(m.h.Time.Value), m.c.Unit), between(m.h.Time, m.c.Unit), inside})
 	}
 	if misses.rows != nil {
 		misses.drop = map[int]int{1: 1}

@@ -149,19 +149,9 @@ func successWith(trials []Trial, conf float64) Proportion {
 	type counted struct{ ok, of float64 }
 	var each []counted
 	for _, t := range trials {
-		var ok, of int64
-		for name, n := range t.Outcomes {
-			o, err := record.ParseOutcome(name)
-			switch {
-			case err != nil:
-			case o == record.OK:
-				ok, of = ok+n, of+n
-			case o.Finished():
-				of += n
-			default:
-				p.Censored += n
-			}
-		}
+		ok, of, censored, puts := finishedOf(&t.Trial)
+		p.Censored += censored
+		p.puts = p.puts || puts
 		p.OK, p.Of = p.OK+ok, p.Of+of
 		each = append(each, counted{float64(ok), float64(of)})
 	}
@@ -184,6 +174,29 @@ func successWith(trials []Trial, conf float64) Proportion {
 	hi := stats.Proportion(int64(math.Ceil(share*worth)), int64(worth), conf)
 	p.Value, p.Lo, p.Hi, p.Worth = Num(share), Num(lo.Lo), Num(hi.Hi), int64(worth)
 	return p
+}
+
+// finishedOf counts the operations of a trial that came to an end of their own, and
+// those that were cut off. Of a load test they are the puts alone, where the trial
+// tells them (releases since November 2026): fetches that check what was stored are
+// in the outcomes, too, and are nothing that a user asked for.
+func finishedOf(t *record.Trial) (ok, of, censored int64, puts bool) {
+	for name, n := range t.Outcomes {
+		o, err := record.ParseOutcome(name)
+		switch {
+		case err != nil:
+		case o == record.OK:
+			ok, of = ok+n, of+n
+		case o.Finished():
+			of += n
+		default:
+			censored += n
+		}
+	}
+	if n, told := t.Metrics["puts_ended"]; told {
+		return int64(math.Round(n * t.Metrics["success_rate"])), int64(n), censored, true
+	}
+	return ok, of, censored, false
 }
 
 // pooledRatio is the geometric mean over groups of each group's mean log ratio,
@@ -241,30 +254,28 @@ func flipTest(groups [][]float64, seed uint64) float64 {
 	}
 	// Sums of the same terms in another order differ in their last bits.
 	seen = math.Abs(seen) * (1 - 1e-12)
-	far := func(flips func(i int) bool) bool {
+	// Signs are flipped by their bit: a branch that nobody can foretell takes most of
+	// the time.
+	far := func(bit func(i int) uint64) int {
 		sum := 0.0
 		for i, x := range weighed {
-			if flips(i) {
-				x = -x
-			}
-			sum += x
+			sum += math.Float64frombits(math.Float64bits(x) ^ bit(i)<<63)
 		}
-		return math.Abs(sum) >= seen
+		if math.Abs(sum) >= seen {
+			return 1
+		}
+		return 0
 	}
 	n := 0
 	if len(weighed) <= exactFlips {
-		for way := range 1 << len(weighed) {
-			if far(func(i int) bool { return way>>i&1 == 1 }) {
-				n++
-			}
+		for way := range uint64(1) << len(weighed) {
+			n += far(func(i int) uint64 { return way >> i & 1 })
 		}
 		return float64(n) / float64(int(1)<<len(weighed))
 	}
-	rng := rand.New(rand.NewPCG(seed, 0x666c6970))
+	rng := rand.NewPCG(seed, 0x666c6970)
 	for range draws {
-		if far(func(int) bool { return rng.IntN(2) == 1 }) {
-			n++
-		}
+		n += far(func(int) uint64 { return rng.Uint64() & 1 })
 	}
 	// The way that was seen is one of them: p is never 0.
 	return float64(n+1) / (draws + 1)

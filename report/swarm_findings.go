@@ -129,13 +129,14 @@ func busyHarness(r *Report) []Finding {
 
 // cpus are what measures used of the machine's CPUs in a cell.
 func (c *Cell) cpus(where string) findings.CPUs {
-	median := func(key string) float64 {
-		if m, ok := c.Metrics[key]; ok {
-			return float64(m.Median)
-		}
-		return math.NaN()
+	all := findings.CPUs{Where: where}
+	if m, ok := c.Metrics["harness_cpu"]; ok {
+		all.Harness = m.values
 	}
-	return findings.CPUs{Where: where, Harness: median("harness_cpu"), Emulator: median("emulator_cpu")}
+	if m, ok := c.Metrics["emulator_cpu"]; ok {
+		all.Emulator = m.values
+	}
+	return all
 }
 
 // passesNothingOn: the leechers of the raw baseline only take; it cannot reach

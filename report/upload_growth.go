@@ -249,7 +249,7 @@ func (l *LoadTest) storing() (from, to float64) {
 	if n == 0 {
 		return 0, math.Inf(1)
 	}
-	return l.began(), l.shelf.accepted[n-1].at
+	return l.began(), l.shelf.lastAccepted()
 }
 
 // moved is the time in which any of some readings changed, from the middle of the

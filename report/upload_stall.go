@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -92,8 +93,8 @@ func (l *LoadTest) wanted() []stint {
 	}
 	slices.SortFunc(begun, func(a, b attempt) int { return cmp.Compare(a.began, b.began) })
 	end := begun[len(begun)-1].began
-	if n := len(s.accepted); n > 0 {
-		end = max(end, s.accepted[n-1].at)
+	if len(s.accepted) > 0 {
+		end = max(end, s.lastAccepted())
 	}
 	watched := w.end[len(w.end)-1]
 	last := s.count.Putting+s.count.Waiting > 0
@@ -133,7 +134,7 @@ func (l *LoadTest) wanted() []stint {
 // sights are all that was seen of progress, by when it was over at the latest.
 func (l *LoadTest) sights() []sight {
 	var all []sight
-	for _, list := range [][]stored{l.shelf.accepted, l.shelf.durable} {
+	for _, list := range [][]stored{l.shelf.accepted, l.shelf.durable, l.shelf.slow[0], l.shelf.slow[1]} {
 		for _, s := range list {
 			all = append(all, sight{s.at, s.at})
 		}
@@ -200,9 +201,12 @@ func (l *LoadTest) underWay(s *Stall) (largest int64) {
 			s.GivenUp++
 		}
 	}
-	list := l.shelf.accepted
+	list, slow := l.shelf.accepted, l.shelf.slow[0]
 	if l.info.plan.Upload.Slot != "accepted" && l.shelf.settled {
-		list = l.shelf.durable // a slot is held until then
+		list, slow = l.shelf.durable, l.shelf.slow[1] // a slot is held until then
+	}
+	if l.shelf.sparse {
+		list = slow // of what is kept of the others, none was under way for so long
 	}
 	for _, x := range list {
 		if !math.IsNaN(x.took) {
@@ -275,16 +279,16 @@ func storageFull(r *Report) []Finding {
 	var all []findings.Filled
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		x := findings.Filled{Name: l.name(), Stored: int64(len(l.shelf.accepted)), Bytes: float64(l.Bytes), NoRoom: l.shelf.noRoom, WhyNoRoom: l.shelf.whyNoRoom}
-		if n := len(l.shelf.accepted); n > 0 {
-			x.Latest = l.shelf.accepted[n-1].at
+		x := findings.Filled{Name: l.name(), Stored: l.Objects.Accepted, Bytes: float64(l.Bytes), NoRoom: l.shelf.noRoom, WhyNoRoom: l.shelf.whyNoRoom}
+		if len(l.shelf.accepted) > 0 {
+			x.Latest = l.shelf.lastAccepted()
 		}
 		if n := len(l.Stalls); n > 0 {
 			last := l.Stalls[n-1].still()
 			x.Last = &last
 		}
 		if l.Ended == "storage_full" {
-			x.Ended = l.Why
+			x.Ended = strings.TrimPrefix(l.Why, "the system can take no more: ")
 		}
 		all = append(all, x)
 	}

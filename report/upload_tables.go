@@ -406,7 +406,8 @@ func (r *Report) loadTexts() []textTable {
 		to := min(from+side, len(r.Loads))
 		t := textTable{head: []string{"load test"}, right: []bool{false}}
 		for i := from; i < to; i++ {
-			t.head, t.right = append(t.head, clip(full.Head[1+i].Name, 22)), append(t.right, true)
+			t.cut(len(t.head), 22)
+			t.head, t.right = append(t.head, full.Head[1+i].Name), append(t.right, true)
 		}
 		if study {
 			t.head, t.right = append(t.head, "the study (2018)"), append(t.right, true)
@@ -414,7 +415,7 @@ func (r *Report) loadTexts() []textTable {
 		for _, row := range full.Rows {
 			line := []string{row[0].Text}
 			for i := from; i < to; i++ {
-				line = append(line, clip(row[1+i].Text, 22))
+				line = append(line, row[1+i].Text)
 			}
 			if study {
 				line = append(line, row[len(row)-1].Text)

@@ -13,10 +13,12 @@ type DriftFit struct {
 	Slope       Interval // of y per x, 95 %
 	P           float64  // of a slope of 0 or less; NaN: not known
 	Early, Late float64  // slopes of the two halves
-	From, To    float64  // medians of the first and the last tenth
-	Span        float64  // of x that was looked at
-	Correlation float64  // of neighbouring blocks; 1: it wanders
-	N           int      // points that were looked at
+	EarlySE     float64  // their standard errors
+	LateSE      float64
+	From, To    float64 // medians of the first and the last tenth
+	Span        float64 // of x that was looked at
+	Correlation float64 // of neighbouring blocks; 1: it wanders
+	N           int     // points that were looked at
 	Blocks      int
 	Why         string // where there is no slope
 }
@@ -84,6 +86,9 @@ func Drift(x, y []float64, leave float64) DriftFit {
 	f.From, f.To = Median(mid[:tenth]), Median(mid[len(mid)-tenth:])
 	f.Early, f.Late = lineOf(at[:len(at)/2], mid[:len(at)/2]), lineOf(at[len(at)/2:], mid[len(at)/2:])
 	f.Correlation = neighbours(at, mid)
+	half := len(at) / 2
+	_, f.EarlySE, _ = trend(at[:half], mid[:half], f.Correlation)
+	_, f.LateSE, _ = trend(at[half:], mid[half:], f.Correlation)
 	slope, se, freedom := trend(at, mid, f.Correlation)
 	t := distuv.StudentsT{Sigma: 1, Nu: freedom}
 	reach := t.Quantile(0.975) * se

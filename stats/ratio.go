@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -71,12 +72,57 @@ func pairedRatio(xs, ys []float64, conf float64, seed uint64, times int) Interva
 		return unknown(len(xs), "no values")
 	}
 	b := bootstrap{mid: [2]float64{Median(xs), Median(ys)}, size: [2]int{len(xs), len(ys)}, times: times}
-	return b.ratio(conf, seed, func(rng *rand.Rand, bx, by []float64) {
-		for i := range bx {
+	x, y := resample(xs), resample(ys)
+	return b.ratio(conf, seed, func(rng *rand.Rand) float64 {
+		clear(x.times)
+		clear(y.times)
+		for range xs {
 			at := rng.IntN(len(xs))
-			bx[i], by[i] = xs[at], ys[at]
+			x.times[x.rank[at]]++
+			y.times[y.rank[at]]++
 		}
+		return x.median() / y.median()
 	})
+}
+
+// resampled is a sample and how often each of its values was drawn: its median needs no
+// sorting then.
+type resampled struct {
+	sorted []float64
+	rank   []int // of each value among the sorted ones
+	times  []int // by rank
+}
+
+func resample(xs []float64) resampled {
+	n := len(xs)
+	d := resampled{make([]float64, n), make([]int, n), make([]int, n)}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
+	for rank, at := range order {
+		d.sorted[rank], d.rank[at] = xs[at], rank
+	}
+	return d
+}
+
+// median is that of as many draws as there are values.
+func (d resampled) median() float64 {
+	n := len(d.sorted)
+	at := func(k int) int { // of the k-th smallest draw, from 0
+		for rank, times := range d.times {
+			if k -= times; k < 0 {
+				return rank
+			}
+		}
+		panic("stats: fewer draws than values")
+	}
+	hi := at(n / 2)
+	if n%2 == 1 {
+		return d.sorted[hi]
+	}
+	return medianSorted([]float64{d.sorted[at(n/2-1)], d.sorted[hi]})
 }
 
 type bootstrap struct {
@@ -107,19 +153,15 @@ func (b bootstrap) begin(conf float64) (Interval, bool) {
 	return ratio, true
 }
 
-func (b bootstrap) ratio(conf float64, seed uint64, draw func(rng *rand.Rand, bx, by []float64)) Interval {
+func (b bootstrap) ratio(conf float64, seed uint64, draw func(rng *rand.Rand) float64) Interval {
 	ratio, ok := b.begin(conf)
 	if !ok {
 		return ratio
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x706c696d736f6c6c))
 	all := make([]float64, b.times)
-	bx, by := make([]float64, b.size[0]), make([]float64, b.size[1])
 	for i := range all {
-		draw(rng, bx, by)
-		slices.Sort(bx)
-		slices.Sort(by)
-		all[i] = medianSorted(bx) / medianSorted(by)
+		all[i] = draw(rng)
 		if math.IsNaN(all[i]) { // 0/0, ∞/∞: it could be anything
 			all[i] = math.Inf(1)
 		}

@@ -26,14 +26,14 @@ var allowed = []struct {
 	folder string
 	may    []string
 }{
-	{"cmd/", []string{"collect", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "workload"}},
+	{"cmd/", []string{"engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "workload"}},
 	{"release/", []string{"internal"}},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
 	{"engine/", []string{"collect", "experiment", "record", "scenario", "stats", "system", "testbed"}},
 	{"report/", []string{"collect", "experiment", "record", "report", "scenario", "stats", "system"}},
 	{"scenario/", []string{"collect", "experiment", "httpload", "record", "stats", "system", "testbed", "workload"}},
 	{"collect/", []string{"record", "system"}},
-	{"system/", []string{"system", "testbed", "workload"}},
+	{"system/", []string{"system", "testbed"}},
 	{"testbed/", []string{"record", "testbed"}},
 	{"httpload/", []string{"record", "workload"}},
 	{"experiment/", nil},

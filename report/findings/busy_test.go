@@ -1,7 +1,7 @@
 package findings
 
 import (
-	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,13 +11,15 @@ func TestHarness(t *testing.T) {
 		of   CPUs
 		says string // empty: nothing
 	}{
-		"idle":                    {CPUs{"c", 0.02, 0.1}, ""},
-		"nothing known":           {CPUs{"c", math.NaN(), math.NaN()}, ""},
-		"plimsoll":                {CPUs{"c", 0.2, 0.1}, "c: plimsoll 20 % of the machine"},
-		"the emulator":            {CPUs{"c", math.NaN(), 0.6}, "c: the emulator 60 % of the machine"},
-		"both":                    {CPUs{"c", 0.2, 0.6}, "c: plimsoll 20 % and the emulator 60 % of the machine"},
-		"more than there is":      {CPUs{"c", 0.2, 1.03}, "c: plimsoll 20 % and the emulator 100 % of the machine"},
-		"at the limit is not yet": {CPUs{"c", busyHarness, busyEmulator}, ""},
+		"idle":                       {CPUs{"c", []float64{0.02, 0.03, 0.02}, []float64{0.1, 0.1, 0.1}}, ""},
+		"nothing known":              {CPUs{"c", nil, nil}, ""},
+		"plimsoll":                   {CPUs{"c", []float64{0.2, 0.21, 0.19}, []float64{0.1, 0.1, 0.1}}, "c: plimsoll 20 % of the machine (n = 3)"},
+		"the emulator":               {CPUs{"c", nil, []float64{0.58, 0.6, 0.59, 0.63}}, "c: the emulator 60 % of the machine (n = 4)"},
+		"both":                       {CPUs{"c", []float64{0.2, 0.21, 0.19}, []float64{0.6, 0.61, 0.59}}, "c: plimsoll 20 % and the emulator 60 % of the machine (n = 3)"},
+		"at the limit is not yet":    {CPUs{"c", slices.Repeat([]float64{busyHarness}, 3), slices.Repeat([]float64{busyEmulator}, 3)}, ""},
+		"above it by chance is none": {CPUs{"c", []float64{0.045, 0.058, 0.051}, nil}, ""},
+		"two trials say little":      {CPUs{"c", []float64{0.08, 0.09}, nil}, ""},
+		"unless it is clear":         {CPUs{"c", []float64{0.28, 0.32}, nil}, "c: plimsoll 30 % of the machine (n = 2)"},
 	} {
 		got := Harness([]CPUs{c.of})
 		switch {

@@ -83,14 +83,15 @@ func limitCases() map[string]example {
 	say := func(s Shares) []Finding { return SayBounds(Bound([]Shares{s})) }
 	near := func(v float64) []float64 { return []float64{v, v * 1.01, v * 0.99, v, v * 1.01, v * 0.99} }
 	return map[string]example{
-		"link-bound":    when(say, Shares{Line: near(0.95)}, Shares{Line: near(0.78)}),
-		"one-link-full": when(say, Shares{Line: near(0.4), Link: near(0.95)}, Shares{Line: near(0.4), Link: near(0.5)}),
-		"rtt-bound":     when(say, Shares{RoundTrips: near(0.8)}, Shares{RoundTrips: near(0.2)}),
-		"cpu-bound":     when(say, Shares{Busiest: near(1)}, Shares{Busiest: near(0.4)}),
-		"machine-busy":  when(say, Shares{Machine: near(0.95)}, Shares{Machine: near(0.5)}),
-		"compute-bound": when(say, Shares{Work: near(0.95)}, Shares{Work: near(0.5)}),
-		"disk-bound":    when(say, Shares{Storage: near(0.8)}, Shares{Storage: near(0.2)}),
-		"waiting":       when(say, Shares{Line: near(0.4), Busiest: near(0.2)}, Shares{Line: near(0.4), Busiest: near(1)}),
-		"beyond-line":   when(Beyond, []Lined{{Shares: []float64{0.9, 1.2}, Tolerance: 0.05}}, []Lined{{Shares: []float64{0.9, 1.06}, Tolerance: 0.05}}),
+		"link-bound":           when(say, Shares{Line: near(0.95)}, Shares{Line: near(0.78)}),
+		"one-link-full":        when(say, Shares{Line: near(0.4), Link: near(0.95)}, Shares{Line: near(0.4), Link: near(0.5)}),
+		"rtt-bound":            when(say, Shares{RoundTrips: near(0.8)}, Shares{RoundTrips: near(0.2)}),
+		"cpu-bound":            when(say, Shares{Busiest: near(1)}, Shares{Busiest: near(0.4)}),
+		"machine-busy":         when(say, Shares{Machine: near(0.95)}, Shares{Machine: near(0.5)}),
+		"compute-bound":        when(say, Shares{Work: near(0.95)}, Shares{Work: near(0.5)}),
+		"disk-bound":           when(say, Shares{Storage: near(0.8)}, Shares{Storage: near(0.2)}),
+		"waiting":              when(say, Shares{Line: near(0.4), Busiest: near(0.2)}, Shares{Line: near(0.4), Busiest: near(1)}),
+		"beyond-line":          when(Beyond, []Lined{{Shares: []float64{0.9, 1.2}, Tolerance: 0.05}}, []Lined{{Shares: []float64{0.9, 1.06}, Tolerance: 0.05}}),
+		"accepted-beyond-line": when(AcceptedBeyond, []Lined{{Shares: []float64{1.2}, Tolerance: 0.05}}, []Lined{{Shares: []float64{1.06}, Tolerance: 0.05}}),
 	}
 }

@@ -71,6 +71,10 @@ func TestKneeOfAFallElsewhere(t *testing.T) {
 			t.Errorf("%s: said %+v", name, said)
 			continue
 		}
+		k := Knees([]Curve{c}, 0.95, 1)[0]
+		if where, figures := k.Beyond(); where != map[string]string{"from the first": "with 64 at once than with 1", "at the last": "with 64 at once than with 32", "a cliff": "with 64 at once than with 8"}[name] || !strings.HasPrefix(figures, where+": ") || !strings.Contains(figures, ", not ") {
+			t.Errorf("%s: in short %q, %q", name, where, figures)
+		}
 		for _, want := range []string{"a: ", " at 64, 0.0", "× as much (p = ", "n = 12", "no N*: "} {
 			if !strings.Contains(f.Evidence[0], want) {
 				t.Errorf("%s: %q lacks %q", name, f.Evidence[0], want)
@@ -87,6 +91,9 @@ func TestKneeOfALinkIsNone(t *testing.T) {
 	said := kneesOf(c)
 	if e := strings.Join(said["no-knee"].Evidence, ""); len(said) != 1 || !strings.Contains(e, "none up to 64") || !strings.Contains(e, "at 16, 32 and 64 the link is the limit") {
 		t.Errorf("said %v", said)
+	}
+	if where, figures := Knees([]Curve{c}, 0.95, 1)[0].Beyond(); where+figures != "" {
+		t.Errorf("in short %q, %q", where, figures)
 	}
 	c.Limited[8] = Generator
 	if e := strings.Join(kneesOf(c)["no-knee"].Evidence, ""); !strings.Contains(e, "too few levels are left") || !strings.Contains(e, "at 8 the generator is the limit") {

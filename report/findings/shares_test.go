@@ -123,7 +123,7 @@ func shareCases() map[string]example {
 		"small-objects":    when(Redundancy, []Redundant{small}, []Redundant{right}),
 		"redundancy-never": when(Redundancy, []Redundant{kept(rng, func(float64) float64 { return 2 })}, []Redundant{right}),
 		"stalled":          when(Stalls, []Moving{halted}, []Moving{goes}),
-		"harness-busy":     when(Harness, []CPUs{{"c", 0.2, 0.1}}, []CPUs{{"c", 0.02, 0.1}}),
+		"harness-busy":     when(Harness, []CPUs{{"c", []float64{0.2, 0.21, 0.19}, nil}}, []CPUs{{"c", []float64{0.045, 0.058, 0.051}, nil}}),
 		"drift":            when(findDrift, drifting(rng, 3, 0.02, 1, 0.97, 0.93, 0.9, 0.87, 0.84), drifting(rng, 3, 0.02, 1, 1, 1, 1, 1, 1)),
 	}
 }

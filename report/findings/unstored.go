@@ -15,8 +15,8 @@ import (
 const (
 	// stallPolls polls are what can be seen.
 	stallPolls = 3
-	// stallShare of the time in which something was to be stored is what matters.
-	stallShare = 1e-3
+	// StallShare of the time in which something was to be stored is what matters.
+	StallShare = 1e-3
 	// stallUsual times the median of the stallNear pauses before and after: a system
 	// that gets slower does not stall.
 	stallUsual = 5
@@ -41,7 +41,7 @@ func StoringPauses(pauses []float64, every, whole float64) []float64 {
 	if math.IsInf(limit, 1) {
 		limit = longStall
 	}
-	limit = max(stallPolls*every, stallShare*whole, limit)
+	limit = max(stallPolls*every, StallShare*whole, limit)
 	limits := make([]float64, len(pauses))
 	for i := range pauses {
 		var near []float64
@@ -83,7 +83,7 @@ const standstillsNamed = 5
 // NothingStored: what was under way did not move.
 func NothingStored(all []Unstored) []Finding {
 	f := Finding{Rule: "stalled", Tone: Warn, Title: "Nothing was stored for a while",
-		Text: fmt.Sprintf("Objects were under way and the session ran, and none was accepted, none became durable and the bytes of the storage servers did not grow. What counts is told by the run itself: more than %d polls, %s of the time in which something was to be stored, %d times the pauses that are usual in it and near that moment, and %d times what puts of such objects take; a day, where too little was stored to tell what is usual. Time between sessions, without polls, or idle on purpose does not count.", stallPolls, words.Percent(stallShare), stallUsual, StallPut)}
+		Text: fmt.Sprintf("Objects were under way and the session ran, and none was accepted, none became durable and the bytes of the storage servers did not grow. What counts is told by the run itself: more than %d polls, %s of the time in which something was to be stored, %d times the pauses that are usual in it and near that moment, and %d times what puts of such objects take; a day, where too little was stored to tell what is usual. Time between sessions, without polls, or idle on purpose does not count.", stallPolls, words.Percent(StallShare), stallUsual, StallPut)}
 	for _, u := range all {
 		sum := 0.0
 		for i, s := range u.Times {

@@ -18,9 +18,9 @@ func Moment(seconds float64) string {
 	return fmt.Sprintf("%d d %d:%02d h", s/86400, s/3600%24, s/60%60)
 }
 
-// Clip is the beginning of a text, of at most n letters.
+// Clip is the beginning of a text, of at most n letters; 0: all of it.
 func Clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
+	if n == 0 || utf8.RuneCountInString(s) <= n {
 		return s
 	}
 	return string([]rune(s)[:n-1]) + "…"

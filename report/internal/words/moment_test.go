@@ -11,8 +11,12 @@ func TestMoment(t *testing.T) {
 }
 
 func TestClip(t *testing.T) {
-	for _, c := range []struct{ text, want string }{{"äöü", "äöü"}, {"äöüß", "äö…"}, {"", ""}} {
-		if got := Clip(c.text, 3); got != c.want {
+	for _, c := range []struct {
+		text string
+		n    int
+		want string
+	}{{"äöü", 3, "äöü"}, {"äöüß", 3, "äö…"}, {"", 3, ""}, {"äöüß", 0, "äöüß"}} {
+		if got := Clip(c.text, c.n); got != c.want {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 		}
 	}
