@@ -80,7 +80,9 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 		t.head, t.right = append(t.head, "link alone"), append(t.right, true)
 	}
 	t.head, t.right = append(t.head, "held out"), append(t.right, false)
-	t.drop = map[int]int{len(t.head) - 1: 2}
+	if line {
+		t.drop = map[int]int{len(t.head) - 2: 2} // where the link cuts an interval a note says so
+	}
 	var said []remark
 	for _, p := range all {
 		var at []string

@@ -26,7 +26,7 @@ func (p *program) predictCommand() *cobra.Command {
 			return p.predict(args[0], set, systems, check)
 		},
 	}
-	c.Flags().StringArrayVar(&set, "set", nil, "a level of a factor, or several, such as data.size=300kB or rtt=40ms,80ms (again for more factors)")
+	c.Flags().StringArrayVar(&set, "set", nil, "a level of a factor, or several, such as data.size=300kB, size=300kB or rtt=40ms,80ms (again for more factors)")
 	c.Flags().StringArrayVar(&systems, "system", nil, "only for this system (again for more)")
 	c.Flags().BoolVar(&check, "check", false, "instead, leave each cell out in turn and predict it from the others")
 	return c
