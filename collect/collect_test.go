@@ -176,7 +176,7 @@ func TestFailures(t *testing.T) {
 			t.Fatalf("%d polls, %d seen", len(all), len(seen))
 		}
 		for _, p := range all[:2] {
-			if len(p.Calls) != 3 || p.Calls[0].Error != "timeout: no answer within 10s" || p.Calls[1].Error != "failed: x: out of luck and more" || p.Calls[2].Error != "" {
+			if len(p.Calls) != 3 || p.Calls[0].Error != "timeout: no answer within 10 s" || p.Calls[1].Error != "failed: x: out of luck and more" || p.Calls[2].Error != "" {
 				t.Errorf("%+v", p.Calls)
 			}
 			if len(p.Readings) != 1 || p.Readings[0].Name != "fine" || p.End-p.Start != 12*time.Second {
@@ -430,7 +430,7 @@ func TestReason(t *testing.T) {
 		err         error
 		class, text string
 	}{
-		{fmt.Errorf("siad: %w", context.DeadlineExceeded), "timeout", "timeout: no answer within 2s"},
+		{fmt.Errorf("siad: %w", context.DeadlineExceeded), "timeout", "timeout: no answer within 2 s"},
 		{fmt.Errorf("siad: %w", dial), "connection refused", "connection refused: siad: dial tcp: connection refused"},
 		{fmt.Errorf("siad: %w", syscall.ECONNRESET), "connection reset", "connection reset: siad: connection reset by peer"},
 		{fmt.Errorf("siad: %w", status(500)), "status 500", "status 500: siad: GET /x: status 500: out of luck"},

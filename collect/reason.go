@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -23,7 +24,7 @@ const mostReason = 300
 func Reason(err error, took time.Duration) string {
 	class := classOf(err)
 	if class == "timeout" {
-		return fmt.Sprintf("timeout: no answer within %v", took.Round(time.Millisecond))
+		return fmt.Sprintf("timeout: no answer within %s", record.Span(took))
 	}
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if len(text) > mostReason {

@@ -37,12 +37,13 @@ func TestAddingASystem(t *testing.T) {
 		}
 		overlay.Replace[filepath.Join(root, path)] = file
 	}
-	text := read(t, "adding-a-system.md")
+	text, files := read(t, "adding-a-system.md"), map[string]string{}
 	for _, m := range goBlock.FindAllStringSubmatch(text, -1) {
 		if formatted, err := format.Source([]byte(m[2])); err != nil || !bytes.Equal(formatted, []byte(m[2])) {
 			t.Errorf("%s is not formatted as gofmt does it: %v", m[1], err)
 		}
 		lay(m[1], m[2])
+		files[m[1]] = m[2]
 	}
 	if len(overlay.Replace) != 5 {
 		t.Fatalf("the page has %d files, and says five", len(overlay.Replace))
@@ -56,14 +57,18 @@ func TestAddingASystem(t *testing.T) {
 	}
 	lay("system/all/all.go", listed)
 
-	b, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
 	list := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(list, b, 0o644); err != nil {
-		t.Fatal(err)
+	write := func() {
+		t.Helper()
+		b, err := json.Marshal(overlay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(list, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write()
 	tool := func(args ...string) {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), "go", args...)
@@ -82,12 +87,30 @@ func TestAddingASystem(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, must := range []string{"cut_off", "killed", "ranges", "stat", "redial", "port_in_use"} {
+	for _, must := range []string{"cut_off", "killed", "ranges", "stat", "redial", "port_in_use", "torn"} {
 		if !regexp.MustCompile(`--- PASS: TestConformance/(shared/)?` + must + ` `).Match(out) {
 			t.Errorf("case %s did not pass", must)
 		}
 	}
 	if t.Failed() {
 		t.Logf("%s", out)
+	}
+
+	// What the page says of a put that is one request.
+	node := files["system/webdav/node.go"]
+	from, to := strings.Index(node, "\tpart := n.at("), strings.Index(node, "\treturn ref, nil")
+	if from < 0 || to < from {
+		t.Fatal("the page's Put is not what it was")
+	}
+	lay("system/webdav/node.go", strings.Replace(node[:from]+"\t_, err = n.Client.Send(ctx, http.MethodPut, whole, size, r)\n\treturn ref, err"+node[to+len("\treturn ref, nil"):], "\t\"crypto/rand\"\n", "", 1))
+	write()
+	tool("test", "-vet=off", "-overlay", list, "-c", "-o", bin, "./system/webdav")
+	suite = exec.CommandContext(t.Context(), bin, "-test.v", "-test.timeout=5m", "-test.run=TestConformance/shared/(torn|sizes)")
+	suite.Dir = dir
+	out, _ = suite.CombinedOutput()
+	for _, must := range []string{"--- FAIL: TestConformance/shared/torn ", "--- PASS: TestConformance/shared/sizes "} {
+		if !strings.Contains(string(out), must) {
+			t.Errorf("with a put of one request: no %q in\n%s", must, out)
+		}
 	}
 }

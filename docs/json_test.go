@@ -9,11 +9,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/report"
 )
 
-// TestJSONIsDocumented: each name in the JSON of a comparison is on its page. (That
+// TestJSONIsDocumented: each name in the JSON of a comparison or a prediction is on its page. (That
 // of a report, path by path, is a test of package report.)
 func TestJSONIsDocumented(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
 		"compare.md": {reflect.TypeFor[report.RunComparison]()},
+		"predict.md": {reflect.TypeFor[report.Prediction]()},
 	} {
 		text := read(t, page)
 		names := map[string]bool{}
@@ -50,6 +51,9 @@ func jsonNames(t reflect.Type, into map[string]bool, seen map[reflect.Type]bool)
 			}
 			if name != "" {
 				into[name] = true
+				if strings.ToLower(name) != name {
+					into[name+" (which is not in snake_case)"] = true
+				}
 			}
 			if f.Type != reflect.TypeFor[report.Run]() {
 				jsonNames(f.Type, into, seen)

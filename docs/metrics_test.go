@@ -24,7 +24,7 @@ var instruments = []struct{ name, how, keys string }{
 	{"clock", "the monotonic clock of the process that makes the load, in nanoseconds, around each operation: `retrieve` in a generator of its own, which keeps the time that each operation was meant to begin at; `overhead` and `upload` around the call of the system's client",
 		"ttfb_p50 ttfb_p90 ttfb_p99 duration_p50 duration_p90 duration_p99 first_byte_p50 put_p50 get_p50 stat_p50 accept_p50 accept_p95 throughput ops_rate offered_rate achieved_share file_bandwidth file_rate"},
 	{"outcomes", "how each operation ended, one of a closed set, after every byte was compared (unless the result says `receive: drop`)",
-		"success_rate verified verify_failed ok_rate"},
+		"success_rate puts_ended verified verify_failed ok_rate"},
 	{"journal", "the job of each object, recorded before the work goes on, so that it survives `kill -9`",
 		"objects accepted adopted failed refused unreadable missing attempts_per_object accepted_bytes stored_objects"},
 	{"polls", "questions to the system or its nodes on one absolute schedule; what a poll tells for the first time happened before its end, and after the start of the poll before",

@@ -143,7 +143,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 		}
 	}
 	limit, why := r.startTime(s)
-	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin, fmt.Errorf("%s was not ready within %v (%s)", name, limit+startMargin, why))
+	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin, fmt.Errorf("%s was not ready within %s (%s)", name, record.Span(limit+startMargin), why))
 	defer cancel()
 	if s.cluster, err = bring(starting, d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // floor ends a trial that has become too slow: fewer bytes in a whole window
@@ -67,5 +68,5 @@ func (c *floor) Met(p progressSoFar) (string, bool) {
 		return "", false
 	}
 	over := (now.at - first.at).Round(time.Second) // with polls that are rarer it is more than the window
-	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d in %s", moved, max(over, c.window), c.bytes, c.window), true
+	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d in %s", moved, record.Span(max(over, c.window)), c.bytes, record.Span(c.window)), true
 }

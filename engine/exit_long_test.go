@@ -83,7 +83,7 @@ func TestFloor(t *testing.T) {
 			polled := i / 90 * 90
 			states[i].Absolute, states[i].AbsoluteAt = int64(min(polled, 180))*100, states[polled].At
 		}
-		if at, why := met(floorOf(), states); at != 270 || !strings.Contains(why, "0 bytes were stored in the last 1h30m0s, the floor is 1000 in 1h0m0s") {
+		if at, why := met(floorOf(), states); at != 270 || !strings.Contains(why, "0 bytes were stored in the last 1 h 30 min, the floor is 1000 in 1 h") {
 			t.Errorf("met at %d: %s", at, why)
 		}
 		for i := range states { // told in an earlier session

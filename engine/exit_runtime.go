@@ -16,7 +16,7 @@ func (c maxRuntime) Met(p progressSoFar) (string, bool) {
 	if p.Seconds < c.limit.Seconds() {
 		return "", false
 	}
-	return fmt.Sprintf("the run has lasted %.0f s, the limit is %s", p.Seconds, c.limit), true
+	return fmt.Sprintf("the run has lasted %s, the limit is %s", record.Span(time.Duration(p.Seconds*float64(time.Second))), record.Span(c.limit)), true
 }
 
 // The events with which a session begins.

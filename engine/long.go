@@ -164,11 +164,11 @@ func (t *longTrial) goOn(earlier record.Trial) error {
 		r.earlier += seen.Sub(r.lastSeen).Seconds()
 		r.lastSeen = seen
 	}
-	text := fmt.Sprintf("goes on with %s after %s without a session", describe(t.cell), (t.clock.Now() - last).Round(time.Second))
+	text := fmt.Sprintf("goes on with %s after %s without a session", describe(t.cell), record.Span(t.clock.Now()-last))
 	t.event("session", "continued", text)
 	r.say.Note(fmt.Sprintf("%s; it began %s", text, earlier.Epoch.Local().Format("2006-01-02 15:04:05")))
 	if back > 0 {
-		t.mark("the wall clock was set back", fmt.Sprintf("by at least %s between two sessions; times go on from the last recorded one", back.Round(time.Millisecond)))
+		t.mark("the wall clock was set back", fmt.Sprintf("by at least %s between two sessions; times go on from the last recorded one", record.Span(back)))
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func (t *longTrial) watch(ctx context.Context, cancel context.CancelCauseFunc) (
 			}
 			now := t.clock.Now()
 			if by := t.wall.step(time.Now(), now); by != 0 {
-				t.mark("the wall clock was set", fmt.Sprintf("by %s, %s after the trial began; its times do not follow", by.Round(time.Millisecond), now.Round(time.Second)))
+				t.mark("the wall clock was set", fmt.Sprintf("by %s, %s after the trial began; its times do not follow", record.Span(by), record.Span(now)))
 			}
 			t.mu.Lock()
 			s, told := t.state, t.told

@@ -178,7 +178,7 @@ func (w waiter) until(ctx context.Context, begun time.Time, these func(need) boo
 		}
 		if waited := time.Since(begun); waited >= w.need.Wait.Std() {
 			for i := range problems {
-				problems[i].What += fmt.Sprintf(", after %s", waited.Round(time.Second))
+				problems[i].What += fmt.Sprintf(", after %s", record.Span(waited))
 			}
 			return &PreconditionError{problems}
 		}

@@ -88,7 +88,7 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 	}{
 		{name: "all is well", node: chain{balance: 600}, need: experiment.Need{Balance: "500", Wait: minutes(30)}},
 		{name: "synced after 10 minutes", node: chain{synced: 10 * time.Minute}, need: experiment.Need{Wait: minutes(30)}, took: 10 * time.Minute, most: 11 * time.Minute, said: "synced: sys: not synced; it is at block 7"},
-		{name: "never synced", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(30)}, refused: "synced", what: "after 30m", took: 30 * time.Minute, most: 31 * time.Minute},
+		{name: "never synced", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(30)}, refused: "synced", what: "after 30 min", took: 30 * time.Minute, most: 31 * time.Minute},
 		{name: "never synced, skipped", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(30)}, skip: []string{"synced"}},
 		{name: "locked", node: chain{unlocked: time.Hour}, need: experiment.Need{Wait: minutes(1)}, refused: "unlocked", what: "locked"},
 		{name: "too poor", node: chain{balance: 499.5}, need: experiment.Need{Balance: "500", Wait: minutes(1)}, refused: "balance", what: "its balance is 499.5, the experiment needs 500"},

@@ -104,25 +104,6 @@ func parseBudget(s string) (string, error) {
 	return m, nil
 }
 
-// Amount turns an amount of money of an experiment file into the currency's
-// smallest unit, of which one unit of the currency has ten to the power of
-// decimals. It is exact: what is finer than the smallest unit is an error.
-func Amount(text string, decimals int) (*big.Int, error) {
-	text, err := parseMoney(text)
-	if err != nil {
-		return nil, err
-	}
-	whole, part, _ := strings.Cut(text, ".")
-	if len(part) > decimals {
-		return nil, badUnit(fmt.Sprintf("it has %d decimals", decimals), "%s is finer than the currency's smallest unit", text)
-	}
-	n, ok := new(big.Int).SetString(whole+part+strings.Repeat("0", decimals-len(part)), 10)
-	if !ok {
-		return nil, badUnit("", "%q is not an amount", text)
-	}
-	return n, nil
-}
-
 // Price is what one unit of a system's currency costs.
 type Price struct {
 	Each     *big.Rat // in Currency

@@ -11,9 +11,7 @@ import (
 // data.size, whether or not the experiment has it. An error: there is no such
 // factor in this experiment's scenario, or the text is none of its levels.
 func (e *Experiment) Level(path, text string) (Factor, error) {
-	var known []string
 	for _, a := range e.axes() {
-		known = append(known, a.path)
 		if a.path != path {
 			continue
 		}
@@ -23,10 +21,19 @@ func (e *Experiment) Level(path, text string) (Factor, error) {
 		}
 		return factorOf(a, v), nil
 	}
-	if hint := suggest.DidYouMean(path, known); hint != "" {
+	if hint := suggest.DidYouMean(path, e.Paths()); hint != "" {
 		return Factor{}, fmt.Errorf("`%s` is no factor of this experiment; %s", path, hint)
 	}
 	return Factor{}, fmt.Errorf("`%s` is no factor of this experiment", path)
+}
+
+// Paths are those of all factors of this experiment, whether or not they vary.
+func (e *Experiment) Paths() []string {
+	var all []string
+	for _, a := range e.axes() {
+		all = append(all, a.path)
+	}
+	return all
 }
 
 // Levels are those that the experiment has of the factor at path, one where it

@@ -122,7 +122,7 @@ func (r *Report) machineOf(t *Trial) (float64, bool) {
 	if v, ok := t.Metrics["box_cpu"]; ok {
 		return v, true
 	}
-	cpus, _ := strconv.ParseFloat(r.environment("cpu.count"), 64)
+	cpus, _ := strconv.ParseFloat(r.EnvironmentOf("cpu.count"), 64)
 	system, ok := t.Metrics["system_cpu_per_gb"]
 	generator, has := t.Metrics["generator_cpu_per_gb"]
 	rate, is := t.Metrics["throughput"]

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func (r *Report) scaling() {
 	for i, c := range r.cells() {
 		path, metric := "", ""
 		for p, m := range concurrencies() {
-			if _, ok := c.factor(p); ok {
+			if _, ok := c.Factor(p); ok {
 				path, metric = p, m
 			}
 		}
@@ -41,7 +42,7 @@ func (r *Report) scaling() {
 		if s := c.plan.Retrieve; path == "" || !ok || s != nil && s.Arrivals != nil {
 			continue
 		}
-		f, _ := c.factor(path)
+		f, _ := c.Factor(path)
 		where := c.without(path)
 		k := slices.IndexFunc(curves, func(x kneeCurve) bool { return x.System == c.System && x.Where == where })
 		if k < 0 {
@@ -93,6 +94,60 @@ func (c *Cell) without(path string) string {
 
 // knees says where more at once is slower.
 func knees(r *Report) []Finding { return findings.SayKnees(r.knees) }
+
+// slower are the curves of a system on which more at once is shown to be slower.
+func (r *Report) slower(system string) (falling []*findings.Knee, of int) {
+	for i := range r.knees {
+		if k := &r.knees[i]; k.System == system {
+			of++
+			if where, _ := k.Beyond(); where != "" {
+				falling = append(falling, k)
+			}
+		}
+	}
+	return falling, of
+}
+
+// slowerClause is what the verdict says of concurrency; empty: no fall is shown.
+func (r *Report) slowerClause() string {
+	var parts []string
+	for _, s := range r.Systems {
+		falling, of := r.slower(s.Name)
+		switch {
+		case len(falling) == 0:
+		case of == 1:
+			where, _ := falling[0].Beyond()
+			parts = append(parts, s.Name+" is slower "+where)
+		default:
+			parts = append(parts, fmt.Sprintf("%s is slower with more at once in %d of %d series of cells", s.Name, len(falling), of))
+		}
+	}
+	return list(parts)
+}
+
+// mostSlower is how many curves of one system the answer names.
+const mostSlower = 2
+
+// slowerWords are the figures to slowerClause for one system, for its answer.
+func (r *Report) slowerWords(system string) string {
+	falling, of := r.slower(system)
+	var parts []string
+	for i, k := range falling {
+		if i == mostSlower {
+			parts = append(parts, fmt.Sprintf("and in %d more series of cells", len(falling)-i))
+			break
+		}
+		_, figures := k.Beyond()
+		if of > 1 {
+			figures = k.Where + ", " + figures
+		}
+		parts = append(parts, figures)
+	}
+	if parts == nil {
+		return ""
+	}
+	return "; slower " + strings.Join(parts, "; ")
+}
 
 // scaledMetric is the metric that is drawn against concurrency; empty: none is.
 func (r *Report) scaledMetric() string {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 const kneeFile = `
@@ -24,7 +26,7 @@ limits: {deadline: 60s}
 // and the link is named.
 func TestKneeOfARun(t *testing.T) {
 	falls := func(n float64) float64 { return 12e6 * n / (1 + 0.03*(n-1) + 4e-3*n*(n-1)) } // most at 15.6
-	r := built(t, synthetic{file: kneeFile, blocks: 6, own: func(system string, n float64) float64 {
+	r := built(t, synthetic.Run{File: kneeFile, Blocks: 6, Own: func(system string, n float64) float64 {
 		if system == "static" {
 			return falls(n)
 		}
@@ -37,6 +39,12 @@ func TestKneeOfARun(t *testing.T) {
 	}
 	if none == nil || len(none.Evidence) != 1 || !strings.HasPrefix(none.Evidence[0], "nginx: none up to 64") || !strings.Contains(none.Evidence[0], "the link is the limit") {
 		t.Errorf("found %+v", none)
+	}
+	if v := r.Verdict; v.Tone == Good || !strings.Contains(v.Text, "; static is slower beyond N* = 1") || strings.Contains(v.Text, "nginx is slower beyond") {
+		t.Errorf("verdict: %+v", v)
+	}
+	if said := r.Answer[1]; said.System != "static" || !strings.Contains(said.Text, "; slower beyond N* = 1") || !strings.Contains(said.Text, " at 64.") || strings.Contains(r.Answer[0].Text, "slower beyond") {
+		t.Errorf("answers: %+v", r.Answer)
 	}
 	for _, k := range r.knees {
 		if at := k.Fit.Peak.Mid; k.Seen && (at < 13.5 || at > 18) {
@@ -53,7 +61,7 @@ func TestKneeOfARun(t *testing.T) {
 	// A fall at levels at which the machine's CPUs are full is not the system's.
 	for i := range r.Trials {
 		tr := &r.Trials[i]
-		if f, ok := tr.Info.factor("retrieve.concurrency"); ok && f.Number > 8 && tr.Info.System == "static" {
+		if f, ok := tr.Info.Factor("retrieve.concurrency"); ok && f.Number > 8 && tr.Info.System == "static" {
 			tr.Metrics["box_cpu"] = 0.97
 		}
 	}
@@ -64,7 +72,10 @@ func TestKneeOfARun(t *testing.T) {
 		}
 	}
 	// A system that grows has none, and no curve is drawn.
-	grows := built(t, synthetic{file: kneeFile, blocks: 6, own: func(_ string, n float64) float64 { return 1.5e6 * n }})
+	grows := built(t, synthetic.Run{File: kneeFile, Blocks: 6, Own: func(_ string, n float64) float64 { return 1.5e6 * n }})
+	if strings.Contains(grows.Verdict.Text+grows.Answer[0].Text, "slower beyond") {
+		t.Errorf("verdict %+v, answers %+v", grows.Verdict, grows.Answer)
+	}
 	if f := grows.found("knee"); f != nil {
 		t.Errorf("found %+v", f)
 	}

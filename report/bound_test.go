@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/findings"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
@@ -14,7 +15,7 @@ import (
 // empty: what it waits for are the pauses of slow start, which are round trips.
 func TestRoundTripsOfSlowStart(t *testing.T) {
 	file := strings.NewReplacer("[1, 2, 4, 8, 16, 32, 64], range: 1MiB, requests: 640", "1, range: 1MB, requests: 20, connections: fresh").Replace(kneeFile)
-	r := built(t, synthetic{file: file, blocks: 6})
+	r := built(t, synthetic.Run{File: file, Blocks: 6})
 	line := scenario.LoadLine(1, 1e6, 125e6, 0.08, true)
 	for i := range r.Trials {
 		tr := &r.Trials[i]

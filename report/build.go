@@ -21,11 +21,16 @@ import (
 // scenario disseminate, of which a trial has two per node: its memory grows with
 // the number of trials, jobs, polls and nodes, not with theirs or with time. The
 // same directory gives the same report.
-func Build(run *record.Reader) (*Report, error) {
+func Build(run *record.Reader) (*Report, error) { return build(run, false) }
+
+// build computes it; at a glance it leaves out what only the end of a run tells, and
+// what takes reading every sample.
+func build(run *record.Reader, glance bool) (*Report, error) {
 	in, err := gather(run)
 	if err != nil {
 		return nil, err
 	}
+	in.glance = glance
 	r := compute(in)
 	if in.err != nil {
 		return nil, in.err
@@ -40,7 +45,7 @@ func Build(run *record.Reader) (*Report, error) {
 // gather reads what a report is computed from.
 func gather(run *record.Reader) (*input, error) {
 	meta := run.Meta()
-	plan, err := loadPlan(run.Plan(), meta[planSum])
+	plan, err := LoadPlan(run.Plan(), meta[PlanSum])
 	if err != nil {
 		return nil, fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
 	}
@@ -65,13 +70,13 @@ func gather(run *record.Reader) (*input, error) {
 	return in, nil
 }
 
-// planSum is the key under which the recorder keeps the SHA-256 of plan.json.
-const planSum = "record.plan_sha256"
+// PlanSum is the key under which the recorder keeps the SHA-256 of plan.json.
+const PlanSum = "record.plan_sha256"
 
-// loadPlan reads a plan that an older or newer Plimsoll may have written. That
+// LoadPlan reads a plan that an older or newer Plimsoll may have written. That
 // it is the run's is shown by the sum of its bytes, not by the hash of the form
 // that this version would give it.
-func loadPlan(raw []byte, sum string) (*experiment.Plan, error) {
+func LoadPlan(raw []byte, sum string) (*experiment.Plan, error) {
 	if got := fmt.Sprintf("%x", sha256.Sum256(raw)); sum != "" && got != sum {
 		return nil, fmt.Errorf("plan.json is not the one that the run began with (its SHA-256 is %.12s, recorded is %.12s)", got, sum)
 	}
@@ -89,7 +94,7 @@ func loadPlan(raw []byte, sum string) (*experiment.Plan, error) {
 func viewOf(p *experiment.Plan) planView {
 	e := p.Experiment
 	v := planView{Hash: p.Hash, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description,
-		Seed: e.Seed, Blocks: p.Blocks, Gates: e.Gates}
+		Seed: e.Seed, Blocks: p.Blocks, Gates: e.Gates, Deadline: e.Limits.Deadline.Seconds()}
 	if e.Repetitions.Until != nil {
 		v.Until = e.Repetitions.Min
 	}
@@ -185,8 +190,8 @@ func (r *Report) conclude(in *input) {
 	if r.lens.work != nil {
 		r.lens.work(r, in)
 	}
-	r.live(in)
 	r.state(in)
+	r.live(in)
 	r.find()
 	r.remark(in)
 	r.LoadLine = r.explainLoadLine()

@@ -18,8 +18,8 @@ func (f *Fit) main() Estimate {
 	return f.Rounds[0].R
 }
 
-// before says what an operation costs before its bytes count: "9.1 round trips
-// and 2.1 ms". What its interval leaves open is not told as a number.
+// before says what an operation costs before its bytes count: "9.12 round trips
+// and 2.10 ms". What its interval leaves open is not told as a number.
 func (f *Fit) before() string {
 	a := show(float64(f.A.Value), "s")
 	switch {
@@ -46,19 +46,21 @@ func counted(r Estimate) bool {
 	return r.Lo.Known() && r.Hi.Known() && max(r.Hi-r.Value, r.Value-r.Lo) <= max(0.5, r.Value/5)
 }
 
-// roundWords counts round trips: "9.1 round trips".
+// roundWords counts round trips: "9.12 round trips".
 func roundWords(v float64) string {
-	if n := decimals(v); n != "1.0" {
+	if n := decimals(v); n != "1.00" {
 		return n + " round trips"
 	}
-	return "1.0 round trip"
+	return "1.00 round trip"
 }
 
-// decimals prints a count of round trips with one decimal.
+// decimals prints a count of round trips, with two decimals wherever it is told, as
+// its interval has them: 1.04 and 1.14 are no number of whole trips both, and are not
+// the same.
 func decimals(v float64) string {
-	s := strconv.FormatFloat(v, 'f', 1, 64)
-	if s == "-0.0" {
-		return "0.0"
+	s := strconv.FormatFloat(v, 'f', 2, 64)
+	if s == "-0.00" {
+		return "0.00"
 	}
 	return s
 }

@@ -308,7 +308,7 @@ func (r *Report) sizes() (sizes []float64, labels []string) {
 	for _, v := range sizes {
 		label := sizeWords(v)
 		for _, c := range r.cells() {
-			if f, ok := c.factor("data.size"); ok && f.Number == v {
+			if f, ok := c.Factor("data.size"); ok && f.Number == v {
 				label = f.Text()
 			}
 		}
@@ -411,12 +411,12 @@ func (f *Fit) residualRows(r *Report) [][]Entry {
 		values[c], rtts[c] = append(values[c], p.value), append(rtts[c], r.checks[p.trial.ID].RTT)
 	}
 	off := func(v float64) Entry {
-		return Entry{Text: fmt.Sprintf("%+.1f %%", 100*v), Raw: plain(significant(v, 4))}
+		return Entry{Text: fmt.Sprintf("%+.1f %%", 100*v), Raw: Plain(significant(v, 4))}
 	}
 	var rows [][]Entry
 	for _, c := range order {
 		rows = append(rows, []Entry{{Text: f.Operation, Raw: f.Operation}, {Text: f.Connections, Raw: f.Connections}, {Text: f.System, Raw: f.System},
-			{Text: sizeWords(c.size()), Raw: plain(c.size())}, number(Num(middle(rtts[c])), "s"), off(middle(values[c])), off(slices.Min(values[c])), off(slices.Max(values[c])), integer(len(values[c]))})
+			{Text: sizeWords(c.size()), Raw: Plain(c.size())}, number(Num(middle(rtts[c])), "s"), off(middle(values[c])), off(slices.Min(values[c])), off(slices.Max(values[c])), integer(len(values[c]))})
 	}
 	return rows
 }

@@ -104,7 +104,7 @@ func (r *Report) expansionPanel(e *expansions, table *Table, op, key, title stri
 			if n := s.ideal(); n > 0 {
 				best = number(Num(n), "×")
 			}
-			table.Rows = append(table.Rows, []Entry{{Text: title, Raw: key}, {Text: op, Raw: op}, {Text: s.Name, Raw: s.Name}, {Text: labels[i], Raw: plain(size)}, value, number(sum.Lo, "×"), number(sum.Hi, "×"), best, integer(sum.N)})
+			table.Rows = append(table.Rows, []Entry{{Text: title, Raw: key}, {Text: op, Raw: op}, {Text: s.Name, Raw: s.Name}, {Text: labels[i], Raw: Plain(size)}, value, number(sum.Lo, "×"), number(sum.Hi, "×"), best, integer(sum.N)})
 		}
 		if n := s.ideal(); n > 0 && drawn {
 			e.ideals = true

@@ -69,7 +69,7 @@ func (r *Report) footprintFigure() Figure {
 				}
 				rows = append(rows, spec{"kind": kind, "process": m.Process, "x": k.size, "y": y, "tip": fmt.Sprintf("%s, %d at once of %s: %s", m.Process, k.atOnce, sizeWords(k.size), show(y, "B"))})
 				f.Table.Rows = append(f.Table.Rows, []Entry{{Text: s.Name, Raw: s.Name}, {Text: m.Process, Raw: m.Process}, integer(k.atOnce),
-					{Text: sizeWords(k.size), Raw: plain(k.size)}, {Text: show(y, "B"), Raw: strconv.FormatFloat(y, 'g', -1, 64)}, integer(len(peaks[k]))})
+					{Text: sizeWords(k.size), Raw: Plain(k.size)}, {Text: show(y, "B"), Raw: strconv.FormatFloat(y, 'g', -1, 64)}, integer(len(peaks[k]))})
 			}
 			if m.RestRSS.Value.Known() {
 				rows = append(rows, spec{"kind": "rest", "process": m.Process, "rest": m.RestRSS.Value, "tip": fmt.Sprintf("%s at rest: %s", m.Process, show(float64(m.RestRSS.Value), "B"))})

@@ -429,7 +429,7 @@ func (r *Report) panelOver(o overTime, f *Figure, title string, curves []curve, 
 				limits = append(limits, row)
 			} else {
 				rows = append(rows, row)
-				f.Table.Rows = append(f.Table.Rows, []Entry{{Text: c.load.name(), Raw: c.load.name()}, {Text: c.name, Raw: c.name}, {Text: digits(p.from/seconds, 4), Raw: plain(significant(p.from/seconds, 6))}, {Text: digits(p.to/seconds, 4), Raw: plain(significant(p.to/seconds, 6))},
+				f.Table.Rows = append(f.Table.Rows, []Entry{{Text: c.load.name(), Raw: c.load.name()}, {Text: c.name, Raw: c.name}, {Text: digits(p.from/seconds, 4), Raw: Plain(significant(p.from/seconds, 6))}, {Text: digits(p.to/seconds, 4), Raw: Plain(significant(p.to/seconds, 6))},
 					number(Num(significant(p.y, 6)), o.unit), number(Num(significant(p.lo, 6)), o.unit), number(Num(significant(p.hi, 6)), o.unit)})
 			}
 		}
@@ -560,7 +560,7 @@ func (r *Report) latencyBandwidthFigure() Figure {
 			tops[key], rights[key] = max(tops[key], y), max(rights[key], p.y)
 			data[key] = append(data[key], spec{"system": l.System, "x": significant(p.y, 4), "y": significant(y, 4), "age": significant(p.to/float64(l.Seconds), 3),
 				"tip": fmt.Sprintf("%s, after %s: %s, %s", l.name(), span(p.from), show(p.y, "B/s"), show(y, "s"))})
-			f.Table.Rows = append(f.Table.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: span(p.from), Raw: plain(significant(p.from, 6))}, number(Num(significant(p.y, 6)), "B/s"), number(Num(significant(y, 6)), "s"), integer(len(took))})
+			f.Table.Rows = append(f.Table.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: span(p.from), Raw: Plain(significant(p.from, 6))}, number(Num(significant(p.y, 6)), "B/s"), number(Num(significant(y, 6)), "s"), integer(len(took))})
 		}
 	}
 	if n < leastPoints {

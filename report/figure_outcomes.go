@@ -88,7 +88,7 @@ func (r *Report) outcomeFigure() Figure {
 		k := r.shape.panel(c)
 		bar := c.System
 		if r.shape.axis != nil {
-			fac, _ := c.factor(r.shape.axis.Path)
+			fac, _ := c.Factor(r.shape.axis.Path)
 			bar = fac.Text() + " · " + c.System
 		}
 		labels[k] = append(labels[k], bar)

@@ -34,13 +34,13 @@ func (r *Report) phaseFigure() Figure {
 		}
 		rounds := Entry{Text: "–"}
 		if p.Rounds.Value.Known() {
-			rounds = Entry{Text: decimals(float64(p.Rounds.Value)), Raw: plain(float64(p.Rounds.Value))}
+			rounds = Entry{Text: decimals(float64(p.Rounds.Value)), Raw: Plain(float64(p.Rounds.Value))}
 			if p.Rounds.Lo.Known() && p.Rounds.Hi.Known() {
-				rounds.Note = fmt.Sprintf("%.2f–%.2f", p.Rounds.Lo, p.Rounds.Hi)
+				rounds.Note = decimals(float64(p.Rounds.Lo)) + "–" + decimals(float64(p.Rounds.Hi))
 			}
 		}
 		f.Table.Rows = append(f.Table.Rows, []Entry{{Text: p.System, Raw: p.System}, {Text: p.Operation, Raw: p.Operation}, {Text: p.Connections, Raw: p.Connections},
-			{Text: sizeWords(float64(p.Size)), Raw: plain(float64(p.Size))}, {Text: p.Phase, Raw: p.Phase}, number(p.RTT, "s"), number(p.Took, "s"), rounds, integer(p.N)})
+			{Text: sizeWords(float64(p.Size)), Raw: Plain(float64(p.Size))}, {Text: p.Phase, Raw: p.Phase}, number(p.RTT, "s"), number(p.Took, "s"), rounds, integer(p.N)})
 	}
 	if len(order) == 0 {
 		return Figure{}

@@ -128,7 +128,7 @@ func leftWords(left int) string {
 // timesFigure is the time of each configuration.
 func (r *Report) timesFigure() Figure {
 	f := Figure{ID: "times", Title: "Time until a fresh node serves, by configuration", Better: "shorter is better", Choose: "conditions",
-		Reads: "Each bar is the geometric mean over the trials of one configuration, named by what it changes of the default, slowest first (where some never served, the median, with these longer than any); it is divided as the trials' times were on average. The line is its interval, points are trials. The dashed mark is the load line of the configuration."}
+		Reads: "Each bar is the geometric mean over the trials of one configuration, named by what it changes of the default, slowest first (where some never served, the median, with these longer than any); it is divided as the time of one trial was, that with the middle share before the first block. The line is its interval, points are trials. The dashed mark is the load line of the configuration."}
 	for _, p := range syncParts {
 		f.Legend = append(f.Legend, Legend{p.name, p.colour, "bar"})
 	}

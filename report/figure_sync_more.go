@@ -85,7 +85,7 @@ func (r *Report) shapeFigure(what string) Figure {
 		most := 0.0
 		for j := range n.Levels {
 			x := &n.Levels[j]
-			f.Table.Rows = append(f.Table.Rows, []Entry{{Text: n.System, Raw: n.System}, {Text: n.Where, Raw: n.Where}, {Text: n.Label, Raw: n.Label}, {Text: x.text, Raw: plain(float64(x.At))}, number(x.Value, "s"), number(x.Lo, "s"), number(x.Hi, "s"), number(x.Ratio, "×"), number(x.RatioLo, "×"), number(x.RatioHi, "×"),
+			f.Table.Rows = append(f.Table.Rows, []Entry{{Text: n.System, Raw: n.System}, {Text: n.Where, Raw: n.Where}, {Text: n.Label, Raw: n.Label}, {Text: x.text, Raw: Plain(float64(x.At))}, number(x.Value, "s"), number(x.Lo, "s"), number(x.Hi, "s"), number(x.Ratio, "×"), number(x.RatioLo, "×"), number(x.RatioHi, "×"),
 				share(x.Useful), number(x.Timeouts, "1"), integer(x.Trials), integer(x.Unfinished)})
 			trials += x.Trials
 			values, labels = append(values, float64(x.At)), append(labels, x.text)

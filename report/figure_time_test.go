@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 // timeline is the time figure of a run of one trial with 1000 bytes in each of
 // the given seconds.
 func timeline(t *testing.T, length float64, at ...int64) (f Figure, drawn bool) {
 	t.Helper()
-	dir, run, plan := synthetic{file: fmt.Sprintf(smallFile, "nginx", 1)}.create(t)
+	dir, run, plan := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 1)}.Create(t)
 	w, err := run.Begin(plan.Cells[0].ID, 0, false, time.Now())
 	must(t, err)
 	for _, s := range at {

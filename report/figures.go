@@ -58,7 +58,7 @@ func (r *Report) metricFigure(d drawing) Figure {
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		v, has := t.Metrics[d.metric]
-		if t.Warmup || t.State != record.Done || !has || math.IsNaN(v) || math.IsInf(v, 0) || !supported(d.metric, t.Trial) {
+		if t.Warmup || t.State != record.Done || !has || math.IsNaN(v) || math.IsInf(v, 0) || !Supported(d.metric, t.Trial) {
 			continue
 		}
 		row := spec{"kind": "trial", "system": t.Info.System, "x": r.dodge(t.Info, 0.45), "y": v,
@@ -338,7 +338,7 @@ func (r *Report) factorEntries(c *Cell) []Entry {
 	var row []Entry
 	for _, f := range c.Factors {
 		if f.Path != "system" {
-			row = append(row, Entry{Text: f.Text(), Raw: c.value(f.Path)})
+			row = append(row, Entry{Text: f.Text(), Raw: c.Value(f.Path)})
 		}
 	}
 	return row

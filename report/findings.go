@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -33,29 +32,16 @@ func (r *Report) find() {
 	}
 }
 
-// notEmulated: a number of the bare machine must not pass for one of the link
-// that was asked for.
+// notEmulated looks for trials that ran without the link that was asked for.
 func notEmulated(r *Report) []Finding {
-	n := int64(0)
+	l := findings.Links{Asked: r.link, Why: r.EnvironmentOf("testbed.why")}
 	for _, t := range r.Trials {
 		if slices.Contains(t.Notes, record.NoteNotEmulated) {
-			n++
+			l.Bare++
 		}
 	}
-	if n == 0 {
-		return nil
-	}
-	why := r.environment("testbed.why")
-	if why == "" {
-		why = "this machine has no emulator"
-	}
-	return []Finding{{Rule: "link-not-emulated", Tone: Bad, Title: "Links were not emulated",
-		Text: fmt.Sprintf("The plan asks for %s; %s of this machine had no such link (%s). Their numbers are those of the bare machine.", r.link, plural(n, "trial", "trials"), why)}}
+	return findings.NotEmulated(l)
 }
-
-// keptUp is the share of the offered load from which on a system counts as
-// keeping up with it.
-const keptUp = 0.95
 
 // behind lists the open-loop cells that did not keep up with the offered load.
 func (r *Report) behind() (cells []*Cell, open int) {
@@ -65,148 +51,82 @@ func (r *Report) behind() (cells []*Cell, open int) {
 			continue
 		}
 		open++
-		if share.Median < keptUp {
+		if share.Median < findings.KeptUp {
 			cells = append(cells, c)
 		}
 	}
 	return cells, open
 }
 
-// overloaded: in an open loop the times of what did end say little while more
-// and more is waiting.
 func overloaded(r *Report) []Finding {
-	cells, _ := r.behind()
-	if len(cells) == 0 {
-		return nil
+	var all []findings.Offered
+	for _, c := range r.cells() {
+		if share, ok := c.Metrics["achieved_share"]; ok {
+			all = append(all, findings.Offered{Where: r.shape.named(c), Ended: float64(share.Median)})
+		}
 	}
-	f := Finding{Rule: "overloaded", Tone: Bad, Title: "The offered load was not kept up with",
-		Text: "Requests came faster than answers in these cells, so they queued, and every time grew with the length of the trial: medians there are no property of the system."}
-	for _, c := range cells {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of the offered load ended within the trial", r.shape.named(c), percent(float64(c.Metrics["achieved_share"].Median))))
-	}
-	return []Finding{f}
+	return findings.Overloaded(all)
 }
 
-// fewRequests is how many requests of each connection a trial needs before the
-// one that its end cuts off matters little.
-const fewRequests = 10
-
-// shortTrials: in a closed loop that a duration ends, as many requests are under
-// way at the end as there are connections. They count with the bytes that had
-// come, a waiting one with none, so the throughput of a short trial moves in
-// steps of a request, the same in every trial.
 func shortTrials(r *Report) []Finding {
 	if r.headline != "throughput" {
 		return nil
 	}
-	f := Finding{Rule: "short-trials", Tone: Neutral, Title: "Trials are short",
-		Text: "Fewer than ten requests of each connection ended within a trial. What its end cuts off counts with the bytes that had come, so these throughputs move in steps of a request: they are a little low, and their intervals narrower than the truth."}
+	var all []findings.Looped
 	for _, c := range r.cells() {
-		cut := c.Outcomes[record.InFlight.String()]
-		if cut == 0 {
-			continue
-		}
-		if each := float64(c.Success.Of) / float64(cut); each < fewRequests {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s requests of each connection in a trial", r.shape.named(c), digits(each, 2)))
-		}
+		all = append(all, findings.Looped{Where: r.shape.named(c), Ended: c.Success.Of, Cut: c.Outcomes[record.InFlight.String()]})
 	}
-	if f.Evidence == nil {
-		return nil
-	}
-	return []Finding{f}
+	return findings.ShortTrials(all)
 }
 
-// leftOut: a cell without trials must not pass for one without a problem.
 func leftOut(r *Report) []Finding {
-	if len(r.Skipped) == 0 {
-		return nil
-	}
-	f := Finding{Rule: "skipped", Tone: Neutral, Title: "Cells were left out",
-		Text: plural(int64(len(r.Skipped)), "cell was", "cells were") + " left out on purpose, whole or in part, because one operation takes too long there. That is neither invalid nor failed; what is said of a system is said without them."}
+	var all []findings.Omitted
 	for _, s := range r.Skipped {
-		part := ""
-		if s.Trials > 0 {
-			part = ", " + plural(int64(s.Trials), "trial", "trials")
-		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s%s: %s", s.System, s.Where, part, s.Why))
+		all = append(all, findings.Omitted{System: s.System, Where: s.Where, Trials: s.Trials, Why: s.Why})
 	}
-	return []Finding{f}
+	return findings.Skipped(all)
 }
 
-// wrongBytes: corruption is never a detail.
+// wrongBytes looks at warm-up and invalid trials, too.
 func wrongBytes(r *Report) []Finding {
-	f := Finding{Rule: "wrong-bytes", Tone: Bad, Title: "Wrong bytes were served"}
-	total := int64(0)
+	var all []findings.Corrupt
 	for _, t := range r.Trials {
 		if n := t.Outcomes[record.WrongBytes.String()]; n > 0 {
-			total += n
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s, trial %d: %s", t.Info.System, r.shape.where(t.Info), t.ID, plural(n, "operation", "operations")))
+			all = append(all, findings.Corrupt{System: t.Info.System, Where: r.shape.where(t.Info), Trial: t.ID, Operations: n})
 		}
 	}
-	if total == 0 {
-		return nil
-	}
-	did := "delivered all bytes, and they were not the object's"
 	if r.syncs != nil {
-		f.Title, did = "Another chain at the right height", "came to the height of the chain, and its last block was another"
+		return findings.WrongChains(all)
 	}
-	f.Text = plural(total, "operation", "operations") + " " + did + ". Nothing else about that system matters until this is explained; warm-up and invalid trials are counted here too."
-	return []Finding{f}
+	return findings.WrongBytes(all)
 }
 
-// notExecuted names why trials could not run at all.
 func notExecuted(r *Report) []Finding {
-	f := Finding{Rule: "not-executed", Tone: Bad, Title: "Trials could not be executed",
-		Text: "These trials yielded nothing."}
-	type kind struct{ system, why string }
-	counts := map[kind]int64{}
-	var order []kind
+	var all []findings.Unexecuted
 	for _, t := range r.Trials {
-		if t.State != record.Failed {
-			continue
+		if t.State == record.Failed {
+			all = append(all, findings.Unexecuted{System: t.Info.System, Why: t.Error})
 		}
-		k := kind{t.Info.System, t.Error}
-		if counts[k] == 0 {
-			order = append(order, k)
-		}
-		counts[k]++
 	}
-	if order == nil {
-		return nil
-	}
-	for _, k := range order {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s, %s: %s", k.system, plural(counts[k], "trial", "trials"), k.why))
-	}
-	return []Finding{f}
+	return findings.NotExecuted(all)
 }
 
-// generatorBound: a result about the generator is not one about the server.
 func generatorBound(r *Report) []Finding {
-	return r.invalidBecause(Finding{Rule: "generator-bound", Tone: Warn, Title: "The load generator was the limit",
-		Text: "in these cells the generator itself was too busy or too late; their invalid trials say how fast the generator is, not the server, and are left out.",
-		Try:  r.lens.relieve}, record.ReasonGeneratorSaturated, record.ReasonGeneratorLate)
+	return findings.GeneratorBound(r.invalidBecause(record.ReasonGeneratorSaturated, record.ReasonGeneratorLate), r.lens.relieve)
 }
 
 func linksOff(r *Report) []Finding {
-	title := "A link was not what was asked for"
-	if !slices.ContainsFunc(r.Trials, func(t Trial) bool { return !t.Warmup && slices.Contains(t.Invalid, record.ReasonLinkOff) }) {
-		title = "The links' emulator was late or ended"
-	}
-	return r.invalidBecause(Finding{Rule: "link-off", Tone: Warn, Title: title,
-		Text: "the link measured before these trials, or the emulator during them, was off by more than the tolerance; the trials are left out."},
-		record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied)
+	off := slices.ContainsFunc(r.Trials, func(t Trial) bool { return !t.Warmup && slices.Contains(t.Invalid, record.ReasonLinkOff) })
+	return findings.LinkOff(r.invalidBecause(record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied), !off)
 }
 
 func boxBusy(r *Report) []Finding {
-	return r.invalidBecause(Finding{Rule: "box-busy", Tone: Warn, Title: "Something else was using the machine",
-		Text: "other processes took CPU time during these trials; they are left out. Small differences between the others are not to be believed yet."},
-		record.ReasonBoxBusy)
+	return findings.BoxBusy(r.invalidBecause(record.ReasonBoxBusy))
 }
 
-// invalidBecause lists the cells with trials that are invalid for given reasons,
-// and begins the finding's text with their number.
-func (r *Report) invalidBecause(f Finding, reasons ...string) []Finding {
-	total := 0
+// invalidBecause counts the trials of each cell that are invalid for given reasons.
+func (r *Report) invalidBecause(reasons ...string) []findings.Spoiled {
+	var all []findings.Spoiled
 	for _, c := range r.cells() {
 		n := 0
 		for _, t := range r.Trials {
@@ -214,57 +134,38 @@ func (r *Report) invalidBecause(f Finding, reasons ...string) []Finding {
 				n++
 			}
 		}
-		if n > 0 {
-			total += n
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %d", r.shape.named(c), plural(int64(n), "trial", "trials"), c.Valid+c.Invalid+c.Failed))
-		}
+		all = append(all, findings.Spoiled{Where: r.shape.named(c), Trials: n, Of: c.Valid + c.Invalid + c.Failed})
 	}
-	if total == 0 {
-		return nil
-	}
-	f.Text = plural(int64(total), "trial", "trials") + ": " + f.Text
-	return []Finding{f}
+	return all
 }
 
-// deadlinesPose: a client that counts its own deadline as a failure blames a
-// healthy server.
-func deadlinesPose(r *Report) []Finding {
-	f := Finding{Rule: "deadlines", Tone: Warn, Title: "Deadlines, not failures"}
+func deadlinesPose(r *Report) []Finding { return findings.Deadlines(r.endings()) }
+
+func serverFailures(r *Report) []Finding { return findings.Failures(r.endings()) }
+
+// endings are how the operations of each cell ended.
+func (r *Report) endings() []findings.Outcomes {
+	var all []findings.Outcomes
 	for _, c := range r.cells() {
-		cut, all := c.Outcomes[record.Deadline.String()], int64(0)
+		o := findings.Outcomes{Where: r.shape.named(c), Cut: c.pastDeadline(), Why: c.failureWords()}
+		o.OK, o.Of = c.ended()
 		for _, n := range c.Outcomes {
-			all += n
+			o.All += n
 		}
-		if cut == 0 || float64(cut) < 0.01*float64(all) {
-			continue
-		}
-		failed := c.Success.Of - c.Success.OK
-		naive := float64(c.Success.OK) / float64(all)
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %s operations passed the deadline while bytes still came; the server failed %s. Counted together they would read as %s success",
-			r.shape.named(c), count(cut), count(all), count(failed), percent(naive)))
+		all = append(all, o)
 	}
-	if f.Evidence == nil {
-		return nil
-	}
-	f.Text = "The experiment's own deadline ended operations that were still receiving. Under a burst that shares the link fairly all operations end late together; that is the link's arithmetic, not the server's failure."
-	return []Finding{f}
+	return all
 }
 
-func serverFailures(r *Report) []Finding {
-	f := Finding{Rule: "failures", Tone: Bad, Title: "Operations failed"}
-	for _, c := range r.cells() {
-		failed := c.Success.Of - c.Success.OK
-		if failed == 0 {
-			continue
+// ended counts all operations that came to an end of their own, fetches that check
+// what was stored among them.
+func (c *Cell) ended() (ok, of int64) {
+	for _, o := range record.Outcomes() {
+		if o.Finished() {
+			of += c.Outcomes[o.String()]
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %s (%s): %s", r.shape.named(c), count(failed), count(c.Success.Of),
-			percent(float64(failed)/float64(c.Success.Of)), c.failureWords()))
 	}
-	if f.Evidence == nil {
-		return nil
-	}
-	f.Text = "The server refused, broke off, stalled or answered with an error. These count against it."
-	return []Finding{f}
+	return c.Outcomes[record.OK.String()], of
 }
 
 // failureWords names failures by class where the recorder has one, largest first.
@@ -389,18 +290,16 @@ func (s Summary) byBlock(by *Summary) []float64 {
 	return row
 }
 
-// dropped: what was not compared cannot have been seen to be wrong.
 func dropped(r *Report) []Finding {
-	if !slices.ContainsFunc(r.Trials, func(t Trial) bool {
-		return slices.ContainsFunc(t.Notes, func(n string) bool { return len(n) >= 13 && n[:13] == "receive: drop" })
-	}) {
-		return nil
+	var notes []string
+	for _, t := range r.Trials {
+		notes = append(notes, t.Notes...)
 	}
-	return []Finding{{Rule: "not-compared", Tone: Neutral, Title: "Content was not compared",
-		Text: "Trials with receive: drop check status, headers and length and let the kernel discard the bytes. Wrong content would not have been seen in them."}}
+	return findings.NotCompared(notes)
 }
 
-func (r *Report) environment(key string) string {
+// EnvironmentOf is what the environment says of a key; empty: nothing.
+func (r *Report) EnvironmentOf(key string) string {
 	for _, p := range r.Environment {
 		if p.Key == key {
 			return p.Value

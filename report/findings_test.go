@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 func (r *Report) found(rule string) *Finding {
@@ -93,7 +94,7 @@ repetitions: %d
 `
 
 func TestWrongBytesComeFirst(t *testing.T) {
-	r := built(t, synthetic{file: fmt.Sprintf(smallFile, "nginx", 2), blocks: 2, wrongBytes: true})
+	r := built(t, synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, WrongBytes: true})
 	if len(r.Findings) == 0 || r.Findings[0].Rule != "wrong-bytes" || r.Findings[0].Tone != Bad {
 		t.Errorf("findings %+v", r.Findings)
 	}
@@ -103,7 +104,7 @@ func TestWrongBytesComeFirst(t *testing.T) {
 }
 
 func TestWithoutABaselineNothingIsCompared(t *testing.T) {
-	r := built(t, synthetic{file: fmt.Sprintf(smallFile, "none", 1), blocks: 1})
+	r := built(t, synthetic.Run{File: fmt.Sprintf(smallFile, "none", 1), Blocks: 1})
 	if r.Baseline != "" || len(r.Overall) != 0 || !strings.Contains(r.Verdict.Text, "nothing is compared") {
 		t.Errorf("baseline %q, verdict %q", r.Baseline, r.Verdict.Text)
 	}
@@ -118,7 +119,7 @@ func TestWithoutABaselineNothingIsCompared(t *testing.T) {
 
 func TestAPartialRunSaysSo(t *testing.T) {
 	for _, stop := range []int{1, 5, 7} { // nothing, warm-up only, some
-		r := built(t, synthetic{file: fmt.Sprintf(smallFile, "nginx", 2), blocks: 2, stop: stop})
+		r := built(t, synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: stop})
 		if r.Run.State == "complete" || r.Run.Done >= r.Run.Planned {
 			t.Errorf("after %d trials: %+v", stop, r.Run)
 		}
@@ -132,7 +133,7 @@ func TestAPartialRunSaysSo(t *testing.T) {
 // reportOf computes a report from made-up trials of two systems in one cell each.
 func reportOf(throughput map[string][]float64, change func(*record.Trial)) *Report {
 	in := &input{plan: planView{Scenario: "retrieve", Baseline: "base", Blocks: 6, Systems: []System{{Name: "base", Baseline: true}, {Name: "sys", Slot: 1}}},
-		metrics: syntheticMetrics, meta: map[string]string{"environment": `{"cpu.count":"2"}`}}
+		metrics: synthetic.Metrics(), meta: map[string]string{"environment": `{"cpu.count":"2"}`}}
 	for i, s := range in.plan.Systems {
 		id := fmt.Sprintf("c%03d", i)
 		in.plan.Cells = append(in.plan.Cells, Cell{ID: id, System: s.Name, Baseline: s.Baseline, Factors: []Factor{{Path: "system", Label: "system", Value: s.Name}}})
@@ -195,8 +196,8 @@ func TestWhatBounds(t *testing.T) {
 
 // A system that is as fast in one cell and far slower in the others is slower.
 func TestADifferenceInSomeCellsIsNotAveragedAway(t *testing.T) {
-	file := strings.Replace(strings.Replace(syntheticFile, "%d", "5", 1), "[100Mbit, 1Gbit]", "1Gbit", 1)
-	r := built(t, synthetic{file: file, blocks: 5})
+	file := strings.Replace(strings.Replace(synthetic.File, "%d", "5", 1), "[100Mbit, 1Gbit]", "1Gbit", 1)
+	r := built(t, synthetic.Run{File: file, Blocks: 5})
 	if !strings.Contains(r.Verdict.Text, "boxo is slower than nginx in 2 of 3 cells") {
 		t.Errorf("verdict %q", r.Verdict.Text)
 	}

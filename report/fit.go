@@ -2,12 +2,12 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -262,10 +262,10 @@ func (e Estimate) times(x float64) Estimate {
 // placeOf says a cell's size and round trip, what a fit is over.
 func (r *Report) placeOf(c *Cell) string {
 	s := ""
-	if f, ok := c.factor("data.size"); ok {
+	if f, ok := c.Factor("data.size"); ok {
 		s = f.Text()
 	}
-	if f, ok := c.factor("link.delay"); ok {
+	if f, ok := c.Factor("link.delay"); ok {
 		if s != "" {
 			s += ", "
 		}
@@ -287,12 +287,8 @@ func (r *Report) roundTrip(c *Cell) float64 {
 	return middle(rtts)
 }
 
-// nearMisfit is the misfit of its worst cell below which a model that does not
-// hold is still a fair description: its numbers are good to that share.
-const nearMisfit = 0.1
-
 // near reports whether a model that was tested and does not hold misses by little.
-func (f *Fit) near() bool { return f.tested && !f.Holds && f.Misfit < nearMisfit }
+func (f *Fit) near() bool { return f.tested && !f.Holds && f.Misfit < findings.NearMisfit }
 
 // worst is the largest median residual of a cell.
 func (f *Fit) worst() Num {
@@ -305,9 +301,4 @@ func (f *Fit) worst() Num {
 		most = highest(most, math.Abs(middle(values)))
 	}
 	return most
-}
-
-// misfitWords say by how much a model misses.
-func (f *Fit) misfitWords() string {
-	return fmt.Sprintf("residuals spread by %s, the worst cell is off by %s", percent(float64(f.Spread)), percent(float64(f.Misfit)))
 }

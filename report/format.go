@@ -20,6 +20,12 @@ func count(n int64) string                                    { return words.Cou
 func plural(n int64, one, many string) string                 { return words.Plural(n, one, many) }
 func list(all []string) string                                { return words.List(all) }
 func capital(s string) string                                 { return words.Capital(s) }
+func moment(seconds Num) string                               { return words.Moment(float64(seconds)) }
+func moneyWords(v float64, currency string) string            { return words.Money(v, currency) }
+func signed(ratio float64) string                             { return words.Signed(ratio) }
+func minus(v Num) string                                      { return words.Whole(float64(v)) }
+
+func gain(v, lo, hi Num) string { return words.Gain(float64(v), float64(lo), float64(hi)) }
 
 func showRange(v, lo, hi Num, unit string) string {
 	return words.Range(float64(v), float64(lo), float64(hi), unit)
@@ -52,7 +58,7 @@ func span(seconds float64) string {
 	if seconds < 10 {
 		return show(seconds, "s")
 	}
-	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+	return record.Span(time.Duration(seconds * float64(time.Second)))
 }
 
 // better says in words which way a metric improves, if any.

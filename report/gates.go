@@ -38,6 +38,7 @@ type CellRuling struct {
 
 	cell   *Cell
 	unit   string
+	helps  bool    // of one that cannot be told: more repetitions can tell
 	margin float64 // of one that passes: how far the interval stays from the limit, as a share of it
 }
 
@@ -93,11 +94,13 @@ func (r *Report) ownRule(text, dir string, base *baseCells) Ruling {
 func (c *RunComparison) Hold(rules []string) error {
 	names := c.base.gateNames(true)
 	for _, r := range c.news {
-		for path, levels := range r.gateNames(true).Levels {
+		own := r.gateNames(true)
+		for path, levels := range own.Levels {
 			for _, l := range levels {
 				names.AddLevel(path, l)
 			}
 		}
+		names.Cells = append(names.Cells, own.Cells...)
 	}
 	asked, err := hold(rules, names, func(rule gate.Rule) []Ruling {
 		var all []Ruling
@@ -132,7 +135,11 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 	}
 	var all []Ruling
 	for _, rule := range parsed {
-		all = append(all, decide(rule)...)
+		rulings := decide(rule)
+		if !slices.ContainsFunc(rulings, func(g Ruling) bool { return len(g.Cells) > 0 }) {
+			return nil, &gate.Error{Rule: rule.Text, At: 1, Width: 1, Msg: "no cell of the new run is meant: such a rule is never decided", Fix: "the base run alone has such cells; `What differed` lists them"}
+		}
+		all = append(all, rulings...)
 	}
 	return all, nil
 }
@@ -141,9 +148,12 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 func (r *Report) gateNames(base bool) gate.Names {
 	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.headline, Levels: map[string][]string{}, Base: base}
 	for _, c := range r.Cells {
+		levels := map[string]string{"system": c.System}
 		for _, f := range c.Factors {
 			names.AddLevel(f.Path, f.Value)
+			levels[f.Path] = f.Value
 		}
+		names.Cells = append(names.Cells, levels)
 	}
 	return names
 }
@@ -238,7 +248,7 @@ func meant(c *Cell, rule gate.Rule) bool {
 	for _, w := range rule.Where {
 		f := c.System
 		if w.Path != "system" {
-			level, _ := c.factor(w.Path)
+			level, _ := c.Factor(w.Path)
 			f = level.Value
 		}
 		if (f == w.Value) == w.Not {
@@ -258,7 +268,7 @@ func (r *Report) inGroup(system, group string) *Cell {
 }
 
 // limit decides by the interval of the median over valid trials; a success rate
-// by that of the share of all operations.
+// by that of the share of all operations, of a load test of all puts.
 func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) {
 	lo, hi := 0.0, 0.0
 	if slices.Contains(successMetrics, m.Key) {
@@ -278,12 +288,16 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 			return
 		}
 		lo, hi = float64(s.Lo), float64(s.Hi)
-		d.Why = fmt.Sprintf("%s of %s in %s", count(s.OK), plural(s.Of, "operation", "operations"), plural(int64(c.Valid), "valid trial", "valid trials"))
+		d.Why = fmt.Sprintf("%s of %s in %s", count(s.OK), s.counted(r), plural(int64(c.Valid), "valid trial", "valid trials"))
 		if c.Valid < fewestForGate {
 			// Operations of a trial share its hour and its daemons: however many there are,
 			// they do not say what another trial would give.
 			d.Lo, d.Hi = unknown, unknown
-			d.Why += fmt.Sprintf("; %d are needed", fewestForGate)
+			d.few()
+			return
+		}
+		if s.OK == s.Of && rule.Op == ">=" && rule.Value >= 1 {
+			d.Why += "; none failed, but that none ever fails cannot be shown: ask for less than 100 %"
 			return
 		}
 	} else {
@@ -292,7 +306,7 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 		d.N, d.Value = len(xs), Num(i.Mid)
 		d.Why = plural(int64(len(xs)), "valid trial", "valid trials") + " with this number"
 		if len(xs) < fewestForGate {
-			d.Why += fmt.Sprintf("; %d are needed", fewestForGate)
+			d.few()
 			return
 		}
 		lo, hi = i.Lo, i.Hi
@@ -314,6 +328,17 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 		end = lo
 	}
 	d.settle(pass, fail, "the limit", end, rule.Value)
+}
+
+// counted says what a success rate counts.
+func (p *Proportion) counted(r *Report) string {
+	switch {
+	case p.puts:
+		return plural(p.Of, "attempt to store an object", "attempts to store an object")
+	case r.Scenario == "upload": // of an older release
+		return plural(p.Of, "operation", "operations") + ", fetches that check what was stored among them,"
+	}
+	return plural(p.Of, "operation", "operations")
 }
 
 // within decides against another system's cell of the same group, paired by
@@ -369,6 +394,7 @@ func (d *CellRuling) noWorse(xs, ys []float64, m record.Metric, rule gate.Rule) 
 		if stats.MannWhitney(xs, ys) <= alpha {
 			d.State = RuleFail
 		}
+		d.helps = d.State == RuleOpen
 		return
 	}
 	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, what, m, rule.Share)
@@ -380,7 +406,7 @@ func (d *CellRuling) ratio(i stats.Interval, n int, what string, m record.Metric
 	d.Why = plural(int64(n), what, strings.Replace(strings.Replace(what, "trial on", "trials on", 1), "block ", "blocks ", 1))
 	if n < fewestForGate || math.IsNaN(i.Mid) {
 		if n < fewestForGate {
-			d.Why += fmt.Sprintf("; %d are needed", fewestForGate)
+			d.few()
 		} else {
 			d.Why = i.Warn
 		}
@@ -407,8 +433,31 @@ func (d *CellRuling) settle(pass, fail bool, word string, end, limit float64) {
 	case fail:
 		d.State = RuleFail
 	default:
+		d.helps = true
 		d.Why = word + " lies within the interval; " + d.Why
 	}
+}
+
+// few says that a cell has fewer trials, or pairs, than decide a rule. Where it has
+// none of this number, more of them may have none, either.
+func (d *CellRuling) few() {
+	d.Why += fmt.Sprintf("; %d are needed", fewestForGate)
+	d.helps = d.N > 0
+}
+
+// MoreHelps reports whether more repetitions can decide each of the gates that cannot
+// be told, and whether they can decide any.
+func MoreHelps(rulings []Ruling) (all, any bool) {
+	all = true
+	for _, g := range rulings {
+		if g.Goal || g.State != RuleOpen {
+			continue
+		}
+		helps := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == RuleOpen && d.helps })
+		lost := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == RuleOpen && !d.helps })
+		all, any = all && helps && !lost, any || helps && !lost
+	}
+	return all && any, any
 }
 
 // State is the gravest of rulings: one that failed, or one that cannot be told. A

@@ -163,3 +163,88 @@ func TestGateErrsRarely(t *testing.T) {
 		t.Errorf("at the limit itself, of %d cells %d failed and %d passed", cells, fails, passes)
 	}
 }
+
+// What checks what was stored was not asked for: a gate on the success of a load test
+// counts puts alone, and says so.
+func TestSuccessOfALoadTestCountsPuts(t *testing.T) {
+	plan := plainLoad(1).plan(t)
+	in := &input{meta: siadMeta, plan: viewOf(plan), raw: []byte("{}"), name: "run-dir", metrics: []record.Metric{
+		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher, Help: "of puts"}}}
+	in.plan.Blocks = 8
+	for block := range in.plan.Blocks {
+		in.trials = append(in.trials, record.Trial{ID: int64(block + 1), Cell: plan.Cells[0].ID, Block: block, State: record.Done, Seconds: 60,
+			Outcomes: map[string]int64{"ok": 180 + 10_000, "error": 20, "deadline": 5}, Metrics: map[string]float64{"success_rate": 0.9, "puts_ended": 200}})
+	}
+	for _, c := range []struct {
+		rule, want, why string
+	}{
+		{"success >= 99%", RuleFail, "1,440 of 1,600 attempts to store an object in 8 valid trials"},
+		{"success >= 80%", RulePass, "1,440 of 1,600 attempts to store an object in 8 valid trials"},
+	} {
+		r := compute(in)
+		all, err := r.Hold([]string{c.rule})
+		must(t, err)
+		if all[0].State != c.want || !strings.Contains(all[0].Cells[0].Why, c.why) {
+			t.Errorf("%s: %s (%+v), want %s, %s", c.rule, all[0].State, all[0].Cells, c.want, c.why)
+		}
+		// Fetches that failed are not forgotten.
+		if s := r.Cells[0].Success; s.Of != 1600 || s.OK != 1440 || s.Censored != 40 {
+			t.Errorf("the cell's success is %+v", s)
+		}
+		if f := r.found("failures"); f == nil || !strings.Contains(f.Evidence[0], "160 of 81,600") {
+			t.Errorf("operations failed: %+v", f)
+		}
+	}
+	// A run of an older release tells all operations alone.
+	for i := range in.trials {
+		delete(in.trials[i].Metrics, "puts_ended")
+	}
+	all, err := compute(in).Hold([]string{"success >= 99%"})
+	must(t, err)
+	if why := all[0].Cells[0].Why; all[0].State != RulePass || !strings.Contains(why, "of 81,600 operations, fetches that check what was stored among them, in 8") {
+		t.Errorf("%s: %s", all[0].State, why)
+	}
+}
+
+// More repetitions are said to help where an interval is too wide or trials are too
+// few, and not where a cell has no such number or the rule no cell.
+func TestWhatMoreRepetitionsDecide(t *testing.T) {
+	run := fakeRun{seed: 4, trials: 12, value: scattered(0.8)}
+	perfect, few, none := run, run, run
+	perfect.trial = func(tr *record.Trial) { tr.Outcomes = map[string]int64{"ok": 400} }
+	few.trials = 4
+	none.trial = func(tr *record.Trial) { tr.Invalid = []string{"machine-busy"} }
+	const wide, never = "throughput > 80 MB/s", "success_rate >= 100%"
+	for name, c := range map[string]struct {
+		run       fakeRun
+		rules     []string
+		all, some bool
+	}{
+		"an interval that is too wide":   {run, []string{wide, "throughput > 1 kB/s"}, true, true},
+		"too few trials":                 {few, []string{"throughput > 1 kB/s", "throughput within 90% of nginx"}, true, true},
+		"what can be shown by no number": {perfect, []string{never}, false, false},
+		"one of each":                    {perfect, []string{never, "throughput within 20% of nginx"}, false, true},
+		"no valid trial":                 {none, []string{wide}, false, false},
+		"all pass":                       {run, []string{"throughput > 1 kB/s"}, false, false},
+	} {
+		rulings, err := compute(c.run.input(t)).Hold(c.rules)
+		must(t, err)
+		if all, some := MoreHelps(rulings); all != c.all || some != c.some {
+			t.Errorf("%s: all %v, some %v: %+v", name, all, some, rulings)
+		}
+	}
+}
+
+// A rule that means no cell is refused, with what there is.
+func TestRulesOfNothingAreRefused(t *testing.T) {
+	r := compute(fakeRun{seed: 4, trials: 6, value: scattered(0.8)}.input(t))
+	for rule, want := range map[string]string{
+		"throughput > 1 kB/s where concurrency == 8 and concurrency == 64": "no cell of the run is meant",
+		"throughput > 1 kB/s where concurrency == 9":                       "has no level `9`",
+		"no_such > 1 kB/s": "the run has no metric `no_such`",
+	} {
+		if _, err := r.Hold([]string{rule}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", rule, err, want)
+		}
+	}
+}

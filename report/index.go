@@ -35,6 +35,7 @@ type IndexRun struct {
 	Scenario string    `json:"scenario"`
 	Run      Run       `json:"run"`
 	Verdict  Verdict   `json:"verdict"`
+	Gates    string    `json:"gates,omitempty"` // the gravest state of its gates; empty: it has none, or goes on
 	Plimsoll string    `json:"plimsoll"`
 	Systems  []string  `json:"systems"`
 	Error    string    `json:"error,omitempty"` // why it cannot be read
@@ -299,7 +300,7 @@ func progressOf(in *input) *Report {
 }
 
 func rowOfReport(r *Report) IndexRun {
-	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Plimsoll: r.environment("plimsoll")}
+	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Gates: countGates(r.Gates).state(), Plimsoll: r.EnvironmentOf("plimsoll")}
 	for _, s := range r.Systems {
 		row.Systems = append(row.Systems, s.Name)
 	}
@@ -328,11 +329,19 @@ func rowOfSummary(file string, s stamp) (IndexRun, bool) {
 		Run         Run
 		Systems     []System
 		Environment []Pair
+		Gates       []struct {
+			Rule, State string
+			Goal        bool
+		}
 	}
 	if json.Unmarshal(raw, &r) != nil || r.Format != Format || r.Scenario == "" {
 		return IndexRun{}, false
 	}
-	return rowOfReport(&Report{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Systems: r.Systems, Environment: r.Environment}), true
+	short := &Report{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Systems: r.Systems, Environment: r.Environment}
+	for _, g := range r.Gates {
+		short.Gates = append(short.Gates, Ruling{Rule: g.Rule, State: g.State, Goal: g.Goal})
+	}
+	return rowOfReport(short), true
 }
 
 // inTurn does n things, as many at a time as there are CPUs.

@@ -22,6 +22,7 @@ type indexData struct {
 	Scenarios []string
 	Scenario  string // that is shown; empty: all
 	Served    bool   // by a server, which filters
+	Held      bool   // a run that is shown has gates
 	Rows      []indexRow
 	Trends    []indexTrend
 	Data      template.JS
@@ -31,6 +32,7 @@ type indexData struct {
 type indexRow struct {
 	IndexRun
 	Link string
+	Tone Tone // of its gates
 }
 
 type indexTrend struct {
@@ -167,7 +169,8 @@ func (index *Index) writePage(w io.Writer, root, scenario string, served bool) e
 			d.Scenarios = append(d.Scenarios, r.Scenario)
 		}
 		if scenario == "" || r.Scenario == scenario {
-			d.Rows = append(d.Rows, indexRow{r, r.link(served)})
+			d.Rows = append(d.Rows, indexRow{r, r.link(served), stateTone(r.Gates)})
+			d.Held = d.Held || r.Gates != ""
 		}
 	}
 	slices.Sort(d.Scenarios)

@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 const indexFile = `
@@ -42,16 +43,21 @@ type written struct {
 	going   bool
 	failed  bool // all trials are invalid
 	summary bool // summary.json, as plimsoll run leaves it
+	gate    string
 }
 
 func (o written) write(t testing.TB, dir string) {
 	t.Helper()
-	plan, err := planOf(fmt.Sprintf(indexFile, o.title))
+	file := fmt.Sprintf(indexFile, o.title)
+	if o.gate != "" {
+		file += "gates: [" + o.gate + "]\n"
+	}
+	plan, err := synthetic.Plan(file)
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Dir(dir), 0o755))
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": o.version, "environment": `{"kernel":"6.1.0"}`}, syntheticMetrics)
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": o.version, "environment": `{"kernel":"6.1.0"}`}, synthetic.Metrics())
 	must(t, err)
 	defer run.Close()
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(o.at) * time.Hour)
@@ -152,6 +158,41 @@ func TestIndexOfRuns(t *testing.T) {
 		if again := rows[id] != k; again != (id == "nightly/run-3") {
 			t.Errorf("%s is read again: %v", id, again)
 		}
+	}
+}
+
+// What gates say stands in the row of the run, whether it is read from summary.json
+// or computed, and alone where there are gates.
+func TestIndexTellsGates(t *testing.T) {
+	root := t.TempDir()
+	rules := map[string]string{RulePass: "throughput > 1kB/s", RuleFail: "throughput > 1GB/s", RuleOpen: "throughput > 8MB/s where concurrency == 8 and system == nginx", RuleBase: "no worse than BASE by 5%"}
+	for state, rule := range rules {
+		for _, summary := range []bool{true, false} {
+			written{title: state, version: "v1", gate: rule, summary: summary}.write(t, filepath.Join(root, state, fmt.Sprint("summary-", summary)))
+		}
+	}
+	index, err := newIndexer(root).read(t.Context())
+	must(t, err)
+	if len(index.Runs) != 2*len(rules) {
+		t.Fatalf("%d runs", len(index.Runs))
+	}
+	for _, r := range index.Runs {
+		if r.Gates != r.Title || strings.Contains(r.Verdict.Text, rules[r.Title]) != (r.Title != RulePass) {
+			t.Errorf("%s: gates %q, verdict %q", r.ID, r.Gates, r.Verdict.Text)
+		}
+	}
+	page := func() string {
+		var b bytes.Buffer
+		must(t, WriteIndex(&b, root))
+		return b.String()
+	}
+	if p := page(); !strings.Contains(p, `>gates</th>`) || strings.Count(p, `data-h="gates" class="t-bad">fail</td>`) != 2 || strings.Count(p, `class="t-good">pass</td>`) != 2 || strings.Count(p, `class="t-warn">cannot tell</td>`) != 2 {
+		t.Error("the page does not tell the gates")
+	}
+	root = t.TempDir()
+	written{title: "No gates", version: "v1"}.write(t, filepath.Join(root, "run"))
+	if strings.Contains(page(), `>gates</th>`) {
+		t.Error("a column of nothing")
 	}
 }
 

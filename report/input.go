@@ -26,6 +26,7 @@ type input struct {
 	samples  func(trial int64) iter.Seq2[record.Sample, error] // nil: there are none
 	searches []record.Search
 	name     string // of the run directory
+	glance   bool   // the run is looked at again and again while it goes on
 	err      error  // why something could not be read
 }
 
@@ -43,4 +44,5 @@ type planView struct {
 	Link                                         string        // in words, when it does not vary
 	Imported                                     *experiment.Imported
 	Gates                                        []string
+	Deadline                                     float64 // of an operation, in seconds; 0: not known
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // An account is a sum of amounts of money that a law keeps at one level, as
@@ -18,11 +20,10 @@ type account struct {
 }
 
 // The level of an account has changed for good when it stays changed for so many
-// polls and so long. What is shorter may be money under way: a transaction waits
-// for its block, and the calls of one poll are not made at one moment.
+// polls and so long; the rules tell both.
 const (
-	heldPolls   = 5
-	heldSeconds = 30 * 60
+	heldPolls   = findings.HeldPolls
+	heldSeconds = findings.HeldSeconds
 )
 
 // slack is how much of the money that moved between neighbouring polls the calls
@@ -176,9 +177,8 @@ type fall struct {
 	amount   float64 // how far, above 0
 }
 
-// fallShare is the share of a counter by which it may go down without a word:
-// systems round what they tell.
-const fallShare = 1e-3
+// fallShare is the share of a counter by which it may go down without a word.
+const fallShare = findings.FallShare
 
 // falls finds where a counter that must not fall does, and stays below what it
 // was. NaN is a gap. Amounts of money are exact to the float64 that they are

@@ -71,6 +71,10 @@ func (r *Report) live(in *input) {
 	if last.Epoch.Sub(first.Epoch).Seconds()+last.Seconds < leastRun && last.State != record.Running {
 		return
 	}
+	if in.glance && r.Run.State == "running" {
+		r.Notes = append(r.Notes, "While the run goes on this page does not look for leaks of memory, files and threads, which takes reading every sample of every process: it does when the run has ended, and `plimsoll report` does at any time.")
+		return
+	}
 	type key struct {
 		process string
 		pid     int

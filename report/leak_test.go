@@ -45,3 +45,29 @@ func TestLeakOfALoadTest(t *testing.T) {
 		}
 	}
 }
+
+// A page that is looked at again and again while a run goes on does not read all
+// samples each time; it says what it leaves out, and the page of the end has it.
+func TestSamplesAreNotReadAtAGlance(t *testing.T) {
+	for _, c := range []struct {
+		glance, going bool
+		read          bool
+	}{{true, true, false}, {true, false, true}, {false, true, true}, {false, false, true}} {
+		s := plainLoad(3)
+		s.hours, s.objects, s.going = 3, 200, c.going
+		read := 0
+		s.samples = func(yield func(record.Sample) bool) {
+			for at := 0.0; at < s.hours*3600; at += 60 {
+				if read++; !yield(record.Sample{Process: "siad/renter", Role: "system", PID: 7, RSS: 2e8, End: dur(at)}) {
+					return
+				}
+			}
+		}
+		s.glance = c.glance
+		r := s.report(t)
+		said := strings.Contains(strings.Join(r.Notes, " "), "does not look for leaks")
+		if (read == 180) != c.read || !c.read && read > 0 || said == c.read || (len(r.lives) == 1) != c.read {
+			t.Errorf("at a glance %v, going on %v: %d of 180 samples read, said %v, %d lives", c.glance, c.going, read, said, len(r.lives))
+		}
+	}
+}

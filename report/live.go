@@ -65,9 +65,21 @@ func loopbackNames(next http.Handler) http.Handler {
 type live struct {
 	dir string
 
-	mu   sync.Mutex
-	seen time.Time // of the last look
-	now  view
+	mu    sync.Mutex
+	seen  time.Time // of the last look
+	built time.Time // when the report was computed
+	took  time.Duration
+	now   view
+}
+
+// rest is how many times as long as a report took no other is computed: what looking
+// costs is that part of one CPU at most, however long the run and its report.
+const rest = 10
+
+// due reports whether the report is to be computed again, where something changed. One
+// that is over is computed once more, at once.
+func (l *live) due(at time.Time, over bool) bool {
+	return over || at.Sub(l.built) >= rest*l.took
 }
 
 // view is what there is to show at a moment.
@@ -108,8 +120,10 @@ func (l *live) look() (view, error) {
 			ended++
 		}
 	}
-	if mark := fmt.Sprint(ended, " ", len(events)); l.now.report == nil || mark != l.now.mark {
-		rep, err := Build(run)
+	over := len(events) > 0 && events[len(events)-1].What == "run ends"
+	if mark := fmt.Sprint(ended, " ", len(events)); l.now.report == nil || mark != l.now.mark && l.due(time.Now(), over) {
+		begun := time.Now()
+		rep, err := build(run, true)
 		if err != nil {
 			return view{}, err
 		}
@@ -121,6 +135,8 @@ func (l *live) look() (view, error) {
 		if err != nil {
 			return view{}, err
 		}
+		l.built = time.Now()
+		l.took = l.built.Sub(begun)
 		l.now = view{mark: mark, report: rep, main: main, ended: rep.Run.State != "running"}
 	}
 	l.now.progress = l.now.report.progress(running)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 func get(t *testing.T, h http.Handler, path, host string) *httptest.ResponseRecorder {
@@ -78,8 +79,8 @@ func readEvents(t *testing.T, body io.Reader, each func(event) bool) {
 
 // While the run goes on the page follows it; when it ends, so does the stream.
 func TestLiveFollowsARun(t *testing.T) {
-	s := synthetic{file: fmt.Sprintf(smallFile, "nginx", 2), blocks: 2, stop: 6}
-	dir, run := s.write(t)
+	s := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 6}
+	dir, run := s.Write(t)
 	must(t, run.Flush())
 	srv := httptest.NewServer(Live(dir))
 	defer srv.Close()
@@ -127,7 +128,7 @@ func TestLiveOfNoRun(t *testing.T) {
 
 // What a running trial has carried is told while it runs, long transfers and all.
 func TestLiveCountsTheRunningTrial(t *testing.T) {
-	dir, run, plan := synthetic{file: fmt.Sprintf(smallFile, "nginx", 1)}.create(t)
+	dir, run, plan := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 1)}.Create(t)
 	defer run.Close()
 	w, err := run.Begin(plan.Cells[0].ID, 0, false, time.Now())
 	must(t, err)
@@ -146,5 +147,27 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 	must(t, err)
 	if !strings.HasSuffix(v.progress, ": 3 operations, 3.00 kB") {
 		t.Errorf("progress %q", v.progress)
+	}
+}
+
+// The longer a report takes, the more seldom it is computed, however often the run
+// is looked at and however much changes; but its end is shown at once.
+func TestLiveRestsBetweenReports(t *testing.T) {
+	for _, took := range []time.Duration{time.Millisecond, 3 * time.Second} {
+		l, now, built := &live{took: took}, time.Unix(1e9, 0), 0
+		const looks = 1000
+		for range looks { // one a second, and each sees a change
+			if now = now.Add(time.Second); l.due(now, false) {
+				now = now.Add(took)
+				l.built = now
+				built++
+			}
+		}
+		if busy := time.Duration(built) * took; built == 0 || busy > now.Sub(time.Unix(1e9, 0))/rest || took < 100*time.Millisecond && built < looks {
+			t.Errorf("a report takes %v: %d of %d looks computed one, %v in %v", took, built, looks, busy, now.Sub(time.Unix(1e9, 0)))
+		}
+		if !l.due(l.built, true) {
+			t.Error("the run is over, and the page does not say so")
+		}
 	}
 }

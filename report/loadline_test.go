@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -79,6 +80,26 @@ func linedRuns(t *testing.T) map[string]*Report {
 	return linedOf
 }
 
+// linedCost gives a trial of an operation that crosses its link the load line that the
+// scenario would.
+func linedCost(c experiment.Cell, trial *record.Trial) {
+	rate := 95e6 / 8
+	size, op := float64(c.Data.Size), c.Overhead.Operation
+	if wire := trial.Metrics["wire_bytes"]; op == "fill" || wire < size+200 {
+		return
+	}
+	rtt := 2 * c.Link.Delay.Seconds()
+	if x := trial.Metrics["expansion"]; x > 1 && trial.Metrics["wire_bytes"] >= x*size {
+		size *= x
+	}
+	if line := rtt + size/rate; line > 0 {
+		trial.Metrics["line"], trial.Metrics["line_share"] = line, line/trial.Metrics["duration_p50"]
+	}
+	if first := trial.Metrics["first_byte_p50"]; first > 0 && rtt > 0 {
+		trial.Metrics["first_byte_line"], trial.Metrics["first_byte_line_share"] = rtt, rtt/first
+	}
+}
+
 func makeLined(t *testing.T) map[string]*Report {
 	rate := 12e6
 	load := plainLoad(3)
@@ -86,32 +107,33 @@ func makeLined(t *testing.T) map[string]*Report {
 	polls := plainLoad(4)
 	polls.collect = true
 	return map[string]*Report{
-		"retrieve": sharedReport(t),
-		"overhead": costs{trial: func(c experiment.Cell, trial *record.Trial) {
-			size, op := float64(c.Data.Size), c.Overhead.Operation
-			if wire := trial.Metrics["wire_bytes"]; op == "fill" || wire < size+200 {
-				return
-			}
-			rtt := 2 * c.Link.Delay.Seconds()
-			if x := trial.Metrics["expansion"]; x > 1 && trial.Metrics["wire_bytes"] >= x*size {
-				size *= x
-			}
-			if line := rtt + size/rate; line > 0 {
-				trial.Metrics["line"], trial.Metrics["line_share"] = line, line/trial.Metrics["duration_p50"]
-			}
-			if first := trial.Metrics["first_byte_p50"]; first > 0 && rtt > 0 {
-				trial.Metrics["first_byte_line"], trial.Metrics["first_byte_line_share"] = rtt, rtt/first
-			}
-		}}.built(t),
-		"upload":  load.report(t),
-		"collect": polls.report(t),
-		"disseminate": buildDir(t, swarmTruth{metrics: func(c *experiment.Cell, _ int, m map[string]float64) {
-			m["line_median"], m["speed_line"] = m["line"], float64(c.Data.Size)/m["line"]
-			m["line_median_share"] = m["line"] / m["time_median"]
-		}}.write(t)),
+		"retrieve":    sharedReport(t),
+		"overhead":    costs{trial: linedCost}.built(t),
+		"upload":      load.report(t),
+		"collect":     polls.report(t),
+		"disseminate": buildDir(t, swarmTruth{file: strings.Replace(swarmFile, "seeders: 1", "seeders: 1, slow: 25%, slow_down: 20Mbit", 1), leechers: slowAreLast}.write(t)),
 		"sync": syncTruth{file: strings.Replace(syncFile, "timeouts:", "sync_interval: [1s, 2s, 5s, 10s]\n    timeouts:", 1), metrics: func(c *experiment.Cell, m map[string]float64) {
 			m["wire_line"] = float64(c.Link.Rate) / 8 * 1500 / 1514
 		}}.build(t),
+	}
+}
+
+// The speed of the median leecher is held against the line of half of the leechers, and
+// not against that of all, for whom the slow ones are waited for.
+func TestMedianAndLastLeecherHaveTheirOwnLines(t *testing.T) {
+	r := linedRuns(t)["disseminate"]
+	c := r.cells()[0]
+	last, half, speed := float64(c.Metrics["line"].Median), float64(c.Metrics["line_median"].Median), float64(c.Metrics["speed_line"].Median)
+	if !(half < last/2) || math.Abs(speed*half/c.size()-1) > 1e-9 {
+		t.Fatalf("lines of %v s and %v s, of the speed %v B/s", last, half, speed)
+	}
+	b, err := json.Marshal(r.speedFigure().Panels)
+	must(t, err)
+	if drawn := string(b); !strings.Contains(drawn, "load line: "+show(speed, "B/s")) || strings.Contains(drawn, show(c.size()/last, "B/s")) {
+		t.Errorf("no line at %s: %s", show(speed, "B/s"), drawn)
+	}
+	if !strings.Contains(r.LoadLine, show(half, "s")) || !strings.Contains(r.LoadLine, show(last, "s")) {
+		t.Errorf("no %s and %s in: %s", show(half, "s"), show(last, "s"), r.LoadLine)
 	}
 }
 

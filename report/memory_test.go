@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 // memoryEnv makes the test binary record and report in the directory that it
@@ -57,7 +58,7 @@ func TestMemoryOfALongTrial(t *testing.T) {
 }
 
 func recordAndReport(parent string) error {
-	plan, err := planOf(fmt.Sprintf(smallFile, "nginx", 1))
+	plan, err := synthetic.Plan(fmt.Sprintf(smallFile, "nginx", 1))
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func recordAndReport(parent string) error {
 		return err
 	}
 	dir := filepath.Join(parent, "run")
-	run, err := record.Create(dir, raw, nil, syntheticMetrics)
+	run, err := record.Create(dir, raw, nil, synthetic.Metrics())
 	if err != nil {
 		return err
 	}

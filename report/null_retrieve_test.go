@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
@@ -23,7 +24,7 @@ warmup: 0
 // nullRetrieve: every system is as fast as the others, below its link without
 // being far from it.
 func nullRetrieve(t testing.TB) nullScenario {
-	plan, err := planOf(nullRetrieveFile)
+	plan, err := synthetic.Plan(nullRetrieveFile)
 	must(t, err)
 	return nullScenario{name: "retrieve", run: func(_ testing.TB, seed uint64) *input {
 		n := noiseOf(seed, plan.Blocks)

@@ -1,90 +1,54 @@
 package report
 
-import (
-	"fmt"
-	"strings"
-)
+import "github.com/plimsoll-project/plimsoll/report/findings"
 
-// modelFails says where one line does not describe an operation.
+// modelFails looks at how the fits came out.
 func modelFails(r *Report) []Finding {
-	bad := Finding{Rule: "model", Tone: Warn, Title: "The cost model does not hold",
-		Text: fmt.Sprintf("What is left of these times after A + R·RTT + B·size is more than what repeated trials differ by, and in some cell %s or more.", percent(nearMisfit))}
-	near := Finding{Rule: "model-near", Tone: Neutral, Title: "The cost model is not exact",
-		Text: fmt.Sprintf("What is left of these times after A + R·RTT + B·size is more than what repeated trials differ by, but in every cell less than %s: A, R and B are good to that.", percent(nearMisfit))}
-	grows := Finding{Rule: "segments", Tone: Neutral, Title: "Round trips grow with the size",
-		Text: "One number of round trips does not fit all sizes: each further segment, window or block of a large object waits for an answer of its own."}
-	none := Finding{Rule: "no-fit", Tone: Neutral, Title: "Not everything could be fitted", Text: "There is too little to tell what these operations cost."}
-	untested := Finding{Rule: "model-untested", Tone: Neutral, Title: "Whether the cost model holds is not known",
-		Text: "There are too few trials of a cell, or too few cells, to tell a model that misses from trials that differ."}
+	var all []findings.CostFit
 	for i := range r.Fits {
 		f := &r.Fits[i]
-		name := f.System + ", " + r.nameOf(f)
-		switch {
-		case f.model == nil:
-			none.Evidence = append(none.Evidence, name+": "+f.Why)
-		case !f.tested && !f.Holds:
-			untested.Evidence = append(untested.Evidence, name+": "+f.Why)
-		case f.near():
-			near.Evidence = append(near.Evidence, name+": "+f.Why+"; "+f.misfitWords())
-		case !f.Holds:
-			bad.Evidence = append(bad.Evidence, name+": "+f.Why+"; "+f.misfitWords())
+		c := findings.CostFit{Name: f.System + ", " + r.nameOf(f), Fitted: f.model != nil, Tested: f.tested, Holds: f.Holds, Why: f.Why, Spread: float64(f.Spread), Misfit: float64(f.Misfit)}
+		for _, s := range f.Rounds {
+			c.Rounds = append(c.Rounds, roundWords(float64(s.R.Value))+" from "+sizeWords(float64(s.From)))
 		}
-		if len(f.Rounds) > 1 {
-			var steps []string
-			for _, s := range f.Rounds {
-				steps = append(steps, roundWords(float64(s.R.Value))+" from "+sizeWords(float64(s.From)))
-			}
-			grows.Evidence = append(grows.Evidence, name+": "+strings.Join(steps, ", "))
-		}
+		all = append(all, c)
 	}
-	return withEvidence(bad, untested, near, grows, none)
+	return findings.CostModels(all)
 }
 
-// withEvidence keeps the findings that have some.
-func withEvidence(all ...Finding) []Finding {
-	var out []Finding
-	for _, f := range all {
-		if f.Evidence != nil {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// inlined: a time that contains no upload must not pass for a fast one.
+// inlined looks at what crosses the link.
 func inlined(r *Report) []Finding {
-	f := Finding{Rule: "inline", Tone: Neutral, Title: "Some objects never cross the link",
-		Text: "These operations ended before an answer could have come, or the link carried nothing to speak of. Such sizes are left out of the fits where larger ones cross, and their times are not compared with those of objects that do cross."}
+	var all []findings.Crossing
 	for i := range r.Fits {
 		if t := &r.Fits[i]; t.Inline != nil {
-			f.Evidence = append(f.Evidence, t.System+", "+r.nameOf(t)+": "+t.Inline.words(t.Operation))
+			all = append(all, findings.Crossing{Name: t.System + ", " + r.nameOf(t), Some: t.Inline.words(t.Operation)})
 		}
 	}
-	return withEvidence(f)
+	return findings.Inlined(all)
 }
 
 // unequal compares with the baseline for the same absolute bytes.
 func unequal(r *Report) []Finding {
-	f := Finding{Rule: "same-bytes", Tone: Neutral, Title: "Against " + r.Baseline + " for the same absolute bytes",
-		Text: "The time of an operation divided by what the baseline's fit gives for as many bytes as the system sends to its storage nodes: what remains is not the price of redundancy. Geometric mean over cells."}
+	var all []findings.SameBytes
 	for i := range r.Fits {
 		t := &r.Fits[i]
 		a := t.Against
 		if a == nil {
 			continue
 		}
-		what := ""
+		s := findings.SameBytes{Name: t.System + ", " + r.nameOf(t), Ratio: a.Ratio.over(a.N),
+			Least: findings.Cell{Where: a.Least.Where, Value: float64(a.Least.Value)}, Most: findings.Cell{Where: a.Most.Where, Value: float64(a.Most.Value)}}
 		if a.Operation != t.Operation {
-			what = " (its " + a.Operation + ")"
+			s.Operation = a.Operation
 		}
-		s := fmt.Sprintf("%s, %s: %s%s", t.System, r.nameOf(t), showRange(a.Ratio.Value, a.Ratio.Lo, a.Ratio.Hi, "×"), what)
-		if base := r.fitOf(task{a.System, a.Operation, t.Connections}); base != nil && base.tested && !base.Holds && !base.near() {
-			s += ", by a fit of the baseline that does not hold"
-		}
-		if a.Least.Where != a.Most.Where {
-			s += fmt.Sprintf("; from %s (%s) to %s (%s)", show(float64(a.Least.Value), "×"), a.Least.Where, show(float64(a.Most.Value), "×"), a.Most.Where)
-		}
-		f.Evidence = append(f.Evidence, s)
+		base := r.fitOf(task{a.System, a.Operation, t.Connections})
+		s.Doubtful = base != nil && base.tested && !base.Holds && !base.near()
+		all = append(all, s)
 	}
-	return withEvidence(f)
+	return findings.AgainstSameBytes(all, r.Baseline)
+}
+
+// over is an estimate as rules look at it, from so many trials.
+func (e Estimate) over(n int) findings.Value {
+	return findings.Value{Mid: float64(e.Value), Lo: float64(e.Lo), Hi: float64(e.Hi), N: n}
 }

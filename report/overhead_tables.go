@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 )
 
 // fitTable is what every operation costs.
@@ -64,9 +63,9 @@ func (f *Fit) roundsEntry() Entry {
 	if !r.Value.Known() {
 		return Entry{Text: "–"}
 	}
-	e := Entry{Text: decimals(float64(r.Value)), Raw: plain(float64(r.Value))}
+	e := Entry{Text: decimals(float64(r.Value)), Raw: Plain(float64(r.Value))}
 	if r.Lo.Known() && r.Hi.Known() {
-		e.Note = strconv.FormatFloat(float64(r.Lo), 'f', 2, 64) + "–" + strconv.FormatFloat(float64(r.Hi), 'f', 2, 64)
+		e.Note = decimals(float64(r.Lo)) + "–" + decimals(float64(r.Hi))
 	}
 	for i, s := range f.Rounds {
 		switch {

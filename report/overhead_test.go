@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // summaryJSON is the report as another program reads it.
@@ -267,7 +268,7 @@ func TestAModelThatMissesByLittle(t *testing.T) {
 	}
 	r := curved(0.05)
 	f := fitIn(t, summaryJSON(t, r), "tahoe", "get")
-	if f.Holds || !(f.Misfit > 0.02 && f.Misfit < nearMisfit) {
+	if f.Holds || !(f.Misfit > 0.02 && f.Misfit < findings.NearMisfit) {
 		t.Errorf("holds %v, misfit %g, %q", f.Holds, f.Misfit, f.Why)
 	}
 	if x := r.found("model-near"); x == nil || x.Tone != Neutral || !strings.Contains(x.Evidence[0], "the worst cell is off by") || r.found("model") != nil {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"strconv"
 	"strings"
 )
 
@@ -14,13 +13,15 @@ func (r *Report) overheadTables() []textTable {
 	fits.head = []string{"system", "operation", "connections", "A", "", "R", "", "1/B", ""}
 	fits.right = []bool{false, false, false, true, false, true, false, true, false}
 	if r.Baseline != "" {
-		fits.head, fits.right = append(fits.head, "× "+clip(r.Baseline, 10)), append(fits.right, true)
+		fits.head, fits.right = append(fits.head, "× "+r.Baseline), append(fits.right, true)
+		fits.cut(len(fits.head)-1, 12)
 	}
 	fits.head, fits.right = append(fits.head, "holds"), append(fits.right, false)
+	fits.cut(0, mostName)
 	fits.drop = map[int]int{8: 2, 4: 1} // the intervals of 1/B and A
 	for i := range r.Fits {
 		f := &r.Fits[i]
-		row := []string{clip(f.System, 16), f.Operation, f.Connections, number(f.A.Value, "s").Text, wider(f.A), f.roundsText(), f.roundsWider(), number(f.Rate.Value, "B/s").Text, wider(f.Rate)}
+		row := []string{f.System, f.Operation, f.Connections, number(f.A.Value, "s").Text, wider(f.A), f.roundsText(), f.roundsWider(), number(f.Rate.Value, "B/s").Text, wider(f.Rate)}
 		if r.Baseline != "" {
 			row = append(row, r.againstEntry(f).Text)
 		}
@@ -28,10 +29,10 @@ func (r *Report) overheadTables() []textTable {
 	}
 	all := []textTable{fits}
 	if len(r.Memory) > 0 {
-		m := textTable{head: []string{"system", "process", "at rest", "between loads", "one upload", "several", "per file byte", "grows"}, right: []bool{false, false, true, true, true, true, true, false}}
+		m := textTable{head: []string{"system", "process", "at rest", "between loads", "one upload", "several", "per file byte", "grows"}, right: []bool{false, false, true, true, true, true, true, false}, most: map[int]int{0: mostName, 1: mostName}}
 		for i := range r.Memory {
 			x := &r.Memory[i]
-			m.rows = append(m.rows, []string{clip(x.System, 16), clip(x.Process, 16), number(x.RestRSS.Value, "B").Text, number(x.Between.Value, "B").Text, number(x.One.Value, "B").Text, number(x.Several.Value, "B").Text,
+			m.rows = append(m.rows, []string{x.System, x.Process, number(x.RestRSS.Value, "B").Text, number(x.Between.Value, "B").Text, number(x.One.Value, "B").Text, number(x.Several.Value, "B").Text,
 				x.growthEntry().Text, strings.TrimSpace(x.Grows)})
 		}
 		all = append(all, m)
@@ -57,9 +58,6 @@ func (f *Fit) roundsText() string {
 		return "–"
 	}
 	s := decimals(float64(f.main().Value))
-	if f.roundsWider() != "" { // as many decimals as its interval has, or the value may lie outside
-		s = strconv.FormatFloat(float64(f.main().Value), 'f', 2, 64)
-	}
 	if n := len(f.Rounds); n > 1 && f.Rounds[n-1].R != f.main() {
 		s += " → " + decimals(float64(f.Rounds[n-1].R.Value))
 	}
@@ -72,5 +70,5 @@ func (f *Fit) roundsWider() string {
 		return ""
 	}
 	r := f.main()
-	return "± " + strconv.FormatFloat(float64(max(r.Hi-r.Value, r.Value-r.Lo)), 'f', 2, 64)
+	return "± " + decimals(float64(max(r.Hi-r.Value, r.Value-r.Lo)))
 }

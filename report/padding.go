@@ -55,13 +55,14 @@ func paddingOfLoads(r *Report) []Finding {
 
 // lots are stretches of a load test between two polls: the objects that were stored
 // in them, and by how much the bytes on the servers grew. Where it is known when
-// objects have their full redundancy, that is when they count.
+// objects have their full redundancy, that is when they count. It takes every object:
+// of a test with more than are kept there are none.
 func (l *LoadTest) lots() []stats.Lot {
 	v, list := l.watch.values[system.ReadAbsolute], l.shelf.accepted
 	if l.shelf.settled {
 		list = l.shelf.durable
 	}
-	if l.info.plan.Upload == nil || len(list) < 2*lotsOfObjects {
+	if l.info.plan.Upload == nil || l.shelf.sparse || len(list) < 2*lotsOfObjects {
 		return nil
 	}
 	list = list[:min(len(list), objectsInLots)]

@@ -175,7 +175,7 @@ func policy(script []byte, live bool) string {
 }
 
 // Env is a value of the environment, or nothing.
-func (r *Report) Env(key string) string { return r.environment(key) }
+func (r *Report) Env(key string) string { return r.EnvironmentOf(key) }
 
 func (r *Report) facts() []Pair {
 	run := r.Run

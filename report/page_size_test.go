@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 // manyCells are 500 of them.
@@ -31,7 +33,7 @@ func TestPageOfManyCells(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 1,500 trials")
 	}
-	r := built(t, synthetic{file: manyCellsFile, blocks: 3})
+	r := built(t, synthetic.Run{File: manyCellsFile, Blocks: 3})
 	if len(r.Cells) != 500 {
 		t.Fatalf("%d cells", len(r.Cells))
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 // maxPage is what a page of a small run may weigh.
@@ -166,9 +168,9 @@ func TestSpecsAreVegaLite(t *testing.T) {
 // What comes from outside (file, daemon, kernel) is text on the page, never markup.
 func TestPageEscapesWhatItQuotes(t *testing.T) {
 	evil := `</script><script>alert(1)</script><img src=x onerror=alert(1)>`
-	file := strings.Replace(syntheticFile, "title: Synthetic", "title: '"+evil+"'", 1)
+	file := strings.Replace(synthetic.File, "title: Synthetic", "title: '"+evil+"'", 1)
 	file = strings.Replace(file, "question: How", "question: '"+evil+"' #", 1)
-	r := built(t, synthetic{file: strings.Replace(strings.Replace(file, "%d", "1", 1), "[100Mbit, 1Gbit]", "1Gbit", 1), blocks: 1})
+	r := built(t, synthetic.Run{File: strings.Replace(strings.Replace(file, "%d", "1", 1), "[100Mbit, 1Gbit]", "1Gbit", 1), Blocks: 1})
 	if r.Title != evil {
 		t.Fatalf("title %q", r.Title)
 	}

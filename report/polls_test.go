@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,146 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
-
-// pollCatalog is what a collecting experiment of these tests may name.
-var pollCatalog = experiment.Catalog{
-	{Name: "siad", Modes: []string{"attach"}, Summary: "Sia"},
-	{Name: "kubo", Modes: []string{"attach"}, Summary: "IPFS"},
-}
-
-// pollRun makes a run that polls one system; its trial is left running.
-func pollRun(t *testing.T, use string, epoch time.Time) (dir string, run *record.Run, w *record.TrialWriter) {
-	t.Helper()
-	e, err := experiment.Parse("collect.yaml", []byte(fmt.Sprintf("scenario: collect\nsystems: [{use: %s, name: ours, mode: attach}]\ncollect: {every: 1m}\n", use)), nil, pollCatalog)
-	must(t, err)
-	plan, err := e.Plan()
-	must(t, err)
-	raw, err := plan.Marshal()
-	must(t, err)
-	dir = filepath.Join(t.TempDir(), "run")
-	run, err = record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test"}, nil)
-	must(t, err)
-	t.Cleanup(func() { run.Close() })
-	w, err = run.Begin(plan.Cells[0].ID, 0, false, epoch)
-	must(t, err)
-	return dir, run, w
-}
-
-// siaPoll is one of a siad with two files; in the third minute /renter/files
-// answers with a page, in the fourth the wallet tells nonsense.
-func siaPoll(i int) record.Poll {
-	at := time.Duration(i) * time.Minute
-	p := record.Poll{Seq: int64(i), Intended: at, Start: at, End: at + 700*time.Millisecond}
-	end := at
-	call := func(name string, took time.Duration, reason string) {
-		p.Calls = append(p.Calls, record.PollCall{Name: name, Start: end, End: end + took, Error: reason})
-		end += took
-	}
-	number := func(name string, v float64) { p.Readings = append(p.Readings, record.Reading{Name: name, Value: v}) }
-	money := func(name, coins string) {
-		var v float64
-		fmt.Sscan(coins, &v)
-		exact := coins + strings.Repeat("0", 24)
-		if v == 0 {
-			exact = "0"
-		}
-		p.Readings = append(p.Readings, record.Reading{Name: name, Value: v, Exact: exact})
-	}
-	call("/renter/contracts", 100*time.Millisecond, "")
-	number("contracts", 50)
-	number("contract_bytes", 123456789012)
-	money("spent", "100")
-	money("spent:fees", "10")
-	money("spent:storage", "5")
-	money("spent:upload", "4")
-	money("spent:download", "0")
-	money("spent:accounts", "1")
-	money("unspent", "80")
-	if i == 2 {
-		call("/renter/files", 200*time.Millisecond, "HTML instead of JSON: siad: GET /renter/files")
-	} else {
-		call("/renter/files", 250*time.Millisecond, "")
-		number("files", 2)
-		number("uploads", 1)
-		number("file_bytes", 1048576.4)
-		number("absolute_bytes", 9.8e12)
-	}
-	call("/wallet", 50*time.Millisecond, "")
-	if i == 3 {
-		p.Readings = append(p.Readings, record.Reading{Name: "balance", Bad: "negative: -5"})
-	} else {
-		money("balance", "123456")
-	}
-	money("outgoing", "0")
-	money("incoming", "7")
-	call("/consensus", 300*time.Millisecond, "")
-	number("height", 170000)
-	number("temperature", 21)
-	return p
-}
-
-// TestSiaMetrics: the columns, their order and conventions are those of the
-// collector that the load-test reports were made with.
-func TestSiaMetrics(t *testing.T) {
-	dir, run, w := pollRun(t, "siad", time.Date(2018, 3, 1, 12, 0, 0, 0, time.FixedZone("CET", 3600)))
-	for i := range 4 {
-		must(t, w.Poll(siaPoll(i)))
-	}
-	must(t, run.Flush())
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	var b bytes.Buffer
-	must(t, WriteSiaMetrics(r, &b))
-	golden := filepath.Join("testdata", "sia-metrics.csv")
-	if *update {
-		must(t, os.WriteFile(golden, b.Bytes(), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	must(t, err)
-	if b.String() != string(want) {
-		t.Errorf("got\n%s, want\n%s", b.String(), want)
-	}
-	rows, err := csv.NewReader(&b).ReadAll()
-	must(t, err)
-	if got := strings.Join(rows[0], " "); got != "timestamp contract_count file_count uploads_in_progress_count total_contract_size total_file_bytes uploaded_bytes total_contract_spending contract_fee_spending storage_spending upload_spending download_spending remaining_renter_funds wallet_siacoin_balance wallet_outgoing_siacoins wallet_incoming_siacoins api_latency" {
-		t.Errorf("columns: %s", got)
-	}
-	if first := rows[1]; first[0] != "2018-03-01T11:00:00.400000" || first[16] != "400.000" || first[5] != "1048576" || first[13] != "123456"+strings.Repeat("0", 24) {
-		t.Errorf("%v", first)
-	}
-	if gap := rows[3]; gap[2] != "" || gap[6] != "" || gap[1] != "50" || gap[16] != "350.000" {
-		t.Errorf("%v", gap)
-	}
-	if absurd := rows[4]; absurd[13] != "" || absurd[14] == "" {
-		t.Errorf("%v", absurd)
-	}
-}
-
-// TestSiaMetricsOfOthers: there is no such file of another system, or of a run
-// without polls.
-func TestSiaMetricsOfOthers(t *testing.T) {
-	dir, run, w := pollRun(t, "kubo", time.Now())
-	must(t, w.Poll(siaPoll(0)))
-	must(t, run.Flush())
-	for _, dir := range []string{dir, shared(t)} {
-		r, err := record.Open(dir)
-		must(t, err)
-		var b bytes.Buffer
-		if err := WriteSiaMetrics(r, &b); err == nil || !strings.Contains(err.Error(), "no siad was polled") || b.Len() > 0 {
-			t.Errorf("%v, %d bytes", err, b.Len())
-		}
-		r.Close()
-	}
-}
 
 // TestPollsForPrometheus: the latest poll's readings, sums of all, and a gap
 // where a call failed.
 func TestPollsForPrometheus(t *testing.T) {
-	dir, run, w := pollRun(t, "siad", time.Now().Add(-2*time.Minute))
+	dir, run, w := synthetic.Polled(t, "siad", time.Now().Add(-2*time.Minute))
 	h := Live(dir)
 	metrics := func() string { t.Helper(); return get(t, h, "/metrics", "localhost").Body.String() }
 	want := func(lines ...string) {
@@ -166,21 +32,21 @@ func TestPollsForPrometheus(t *testing.T) {
 		}
 	}
 	want(`!plimsoll_files{`, `!plimsoll_collect_polls_total`)
-	must(t, w.Poll(siaPoll(0)))
-	must(t, w.Poll(siaPoll(1)))
+	must(t, w.Poll(synthetic.SiaPoll(0)))
+	must(t, w.Poll(synthetic.SiaPoll(1)))
 	must(t, run.Flush())
 	want(`plimsoll_files{system="ours"} 2`, `plimsoll_wallet_balance_coins{system="ours"} 123456`, `plimsoll_spent_coins{purpose="fees",system="ours"} 10`,
 		`plimsoll_spent_coins{purpose="accounts",system="ours"} 1`, `plimsoll_absolute_bytes{system="ours"} 9.8e+12`, `plimsoll_reading{name="temperature",system="ours"} 21`,
 		`plimsoll_collect_polls_total{system="ours"} 2`, `plimsoll_collect_calls_total{call="/renter/files",system="ours"} 2`, `!plimsoll_collect_call_errors_total`,
 		`plimsoll_collect_call_duration_seconds{call="/renter/files",system="ours"} 0.25`, "# HELP plimsoll_files Files that the client knows", "# TYPE plimsoll_collect_polls_total counter")
 	// The third poll's files are a gap; the next poll was missed.
-	p := siaPoll(2)
+	p := synthetic.SiaPoll(2)
 	p.Seq, p.Missed = 3, 1
 	must(t, w.Poll(p))
 	must(t, run.Flush())
 	want(`!plimsoll_files{`, `!plimsoll_absolute_bytes{`, `plimsoll_contracts{system="ours"} 50`, `plimsoll_collect_polls_total{system="ours"} 3`, `plimsoll_collect_missed_polls_total{system="ours"} 1`,
 		`plimsoll_collect_call_errors_total{call="/renter/files",reason="HTML instead of JSON",system="ours"} 1`)
-	p = siaPoll(3)
+	p = synthetic.SiaPoll(3)
 	p.Seq = 4
 	must(t, w.Poll(p))
 	must(t, run.Flush())
@@ -189,9 +55,9 @@ func TestPollsForPrometheus(t *testing.T) {
 
 // TestStalePolls: a trial whose process died is not told as if it lived.
 func TestStalePolls(t *testing.T) {
-	dir, run, w := pollRun(t, "siad", time.Now().Add(-time.Hour))
-	must(t, w.Poll(siaPoll(0)))
-	must(t, w.Poll(siaPoll(1)))
+	dir, run, w := synthetic.Polled(t, "siad", time.Now().Add(-time.Hour))
+	must(t, w.Poll(synthetic.SiaPoll(0)))
+	must(t, w.Poll(synthetic.SiaPoll(1)))
 	must(t, run.Flush())
 	body := get(t, Live(dir), "/metrics", "localhost").Body.String()
 	if strings.Contains(body, "\nplimsoll_files{") || !strings.Contains(body, `plimsoll_collect_polls_total{system="ours"} 2`) {

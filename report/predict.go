@@ -26,17 +26,72 @@ type Prediction struct {
 
 // Predicted is what one model says.
 type Predicted struct {
-	System  string   `json:"system"`
-	What    string   `json:"what"`            // what the model is of: "put, connections keep", "throughput"
-	Model   string   `json:"model,omitempty"` // which model it is
-	Unit    string   `json:"unit"`            // of all numbers
-	Trial   Estimate `json:"trial"`           // the interval is for the median of a trial
-	Single  Estimate `json:"single"`          // the interval is for one operation
-	Line    Num      `json:"line"`            // what the link alone would give
-	Cells   int      `json:"cells"`           // of the run, predicted from the others
-	Inside  int      `json:"inside"`          // of them, that lie in their intervals
-	Note    string   `json:"note,omitempty"`  // what the reader must know
-	Refused string   `json:"refused,omitempty"`
+	System   string        `json:"system"`
+	What     string        `json:"what"`               // what the model is of: "put, connections keep", "throughput"
+	Model    string        `json:"model,omitempty"`    // which model it is
+	Unit     string        `json:"unit"`               // of all numbers
+	Trial    Estimate      `json:"trial"`              // the interval is for the median of a trial
+	Single   Estimate      `json:"single"`             // the interval is for one operation
+	Line     Num           `json:"line"`               // what the link alone would give
+	Measured *MeasuredCell `json:"measured,omitempty"` // what was measured, where the run has this very cell
+	Cells    int           `json:"cells"`              // of the run, predicted from the others
+	Inside   int           `json:"inside"`             // of them, that lie in their intervals
+	Note     string        `json:"note,omitempty"`     // what the reader must know
+	Refused  string        `json:"refused,omitempty"`
+}
+
+// MeasuredCell is a cell of the run: the median over its trials, with the interval of
+// that.
+type MeasuredCell struct {
+	Cell   string `json:"cell"`
+	Trials int    `json:"trials"`
+	Estimate
+}
+
+// measuredCell is what a cell of the run has of a metric; nil: nothing, or no cell.
+func measuredCell(c *Cell, metric string) *MeasuredCell {
+	if c == nil {
+		return nil
+	}
+	s, ok := c.Metrics[metric]
+	if !ok || s.N == 0 || !s.Median.Known() {
+		return nil
+	}
+	return &MeasuredCell{c.ID, s.N, Estimate{s.Median, s.Lo, s.Hi}}
+}
+
+// cut ends the interval where the link ends: no median of a trial lies beyond the load
+// line by more than a link may be off, see [EffectFloor]; most is set where the line is
+// the most that there can be, as of a rate, and not the least, as of a time. Where the
+// middle itself lies beyond, there is no prediction.
+func (a *Predicted) cut(most bool) {
+	if !a.Line.Known() || !(a.Line > 0) || !a.Trial.Value.Known() {
+		return
+	}
+	over := a.Line / a.Trial.Value
+	if most {
+		over = a.Trial.Value / a.Line
+	}
+	if over > 1+EffectFloor {
+		a.Refused = fmt.Sprintf("the model goes beyond the load line here (%s of %s)", show(float64(a.Trial.Value), a.Unit), show(float64(a.Line), a.Unit))
+		a.Trial, a.Single = noEstimate, noEstimate
+		return
+	}
+	was := a.Trial
+	for _, e := range []*Estimate{&a.Trial, &a.Single} {
+		if most {
+			e.Hi = min(e.Hi, a.Line*(1+EffectFloor))
+		} else {
+			e.Lo = max(e.Lo, a.Line/(1+EffectFloor))
+		}
+	}
+	if was != a.Trial && was.Lo.Known() && was.Hi.Known() {
+		end := was.Lo
+		if most {
+			end = was.Hi
+		}
+		a.Note = joined([]string{a.Note, fmt.Sprintf("the interval is cut %s beyond what the link allows: the model alone would go to %s", percent(EffectFloor), show(float64(end), a.Unit))})
+	}
 }
 
 // Calibration is how well a model predicts each of its cells from the others.
@@ -134,7 +189,7 @@ func Predict(run *record.Reader, sets ...[]string) ([]*Prediction, error) {
 		if len(p.Answers) == 0 {
 			return nil, errors.New(nothingAsked(models))
 		}
-		if slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Refused != "" }) {
+		if slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Refused != "" && a.Measured == nil }) {
 			p.Try = "plimsoll run EXPERIMENT"
 			for _, f := range p.Asked {
 				p.Try += " --set " + f.Path + "=" + f.Value
@@ -234,7 +289,11 @@ func levelAsked(e *experiment.Experiment, set string) (Factor, error) {
 		return Factor{}, fmt.Errorf("%q is not key=value, such as data.size=300kB", set)
 	}
 	if key != rttWord {
-		f, err := e.Level(key, text)
+		path, err := fullPath(e, key)
+		if err != nil {
+			return Factor{}, err
+		}
+		f, err := e.Level(path, text)
 		return Factor(f), err
 	}
 	f, err := e.Level(delayPath, text)
@@ -244,6 +303,34 @@ func levelAsked(e *experiment.Experiment, set string) (Factor, error) {
 	half := experiment.Duration(f.Number / 2 * 1e9)
 	f, err = e.Level(delayPath, half.String())
 	return Factor(f), err
+}
+
+// fullPath is the path of a factor that may be called by its last name alone, where
+// that is of one factor only, or of only one that varies: size for data.size. A word
+// that is no such name is left as it is.
+func fullPath(e *experiment.Experiment, key string) (string, error) {
+	var all, vary []string
+	for _, path := range e.Paths() {
+		switch {
+		case path == key:
+			return key, nil
+		case strings.HasSuffix(path, "."+key):
+			all = append(all, path)
+			if len(e.Levels(path)) > 1 {
+				vary = append(vary, path)
+			}
+		}
+	}
+	if len(vary) == 1 {
+		return vary[0], nil
+	}
+	switch len(all) {
+	case 0:
+		return key, nil
+	case 1:
+		return all[0], nil
+	}
+	return "", fmt.Errorf("`%s` may be %s: say which", key, strings.Join(all, " or "))
 }
 
 // Only keeps what is said of these systems; all for none. An error: one of them
@@ -276,7 +363,7 @@ func (p *Prediction) Only(systems []string) error {
 	return nil
 }
 
-// Refused reports whether there is not one answer.
+// Refused reports whether there is not one answer, neither predicted nor measured.
 func (p *Prediction) Refused() bool {
-	return !slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Refused == "" }) && p.Checks == nil
+	return !slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Refused == "" || a.Measured != nil }) && p.Checks == nil
 }

@@ -62,6 +62,7 @@ func (m *costPredictive) answer(asked []Factor) (Predicted, bool) {
 	if a.Refused == "" {
 		m.ask(&a, asked)
 	}
+	a.Measured = measuredCell(m.ran(asked), "duration_p50")
 	return a, true
 }
 
@@ -134,7 +135,7 @@ func (f *Fit) unlike(e *experiment.Experiment, asked []Factor) string {
 		}
 		var run []string
 		for _, p := range f.residual {
-			level, ok := p.trial.Info.factor(a.Path)
+			level, ok := p.trial.Info.Factor(a.Path)
 			if all := e.Levels(a.Path); !ok && len(all) > 0 {
 				level = Factor(all[0])
 			}
@@ -171,17 +172,96 @@ func (m *costPredictive) ask(a *Predicted, asked []Factor) {
 	if one := f.model.PredictSingle(rtt, size, f.singles(m.in), Confidence); one.Bounded() {
 		a.Single = estimateOf(one)
 	}
-	if f.LineShare.Value.Known() && f.B.Value > 0 {
-		a.Line = Num(size) * f.B.Value * f.LineShare.Value
-	}
 	if f.near() {
 		a.Note = fmt.Sprintf("the model misses a cell by up to %s, more than trials differ by; the interval has that in it", percent(float64(f.Misfit)))
 	}
-	if ran := r.executed(f, e, asked); ran != nil {
-		if m, ok := ran.Metrics["duration_p50"]; ok {
-			a.Note = strings.TrimPrefix(a.Note+"; this cell was run: "+show(float64(m.Median), "s")+" in "+ran.ID, "; ")
+	a.Line = m.line(asked, size)
+	a.cut(false)
+}
+
+// line is the least time that the link allows, as the scenario has it of each trial: the
+// round trips before an answer can come, and the bytes at the link's rate, those of a
+// write times the expansion at the largest size. Unknown where a trial of the fit has
+// none: nothing was limited, or it is not known what crossed the link.
+func (m *costPredictive) line(asked []Factor, size float64) Num {
+	delay, rate := asking(asked, delayPath), asking(asked, "link.rate")
+	var trips, rtts, rates, expansions []float64
+	for _, p := range m.f.residual {
+		t := p.trial
+		c, link := t.Info, m.r.checks[t.ID]
+		if rate != nil && float64(c.plan.Link.Rate) != rate.Number {
+			continue
+		}
+		line, ok := t.Metrics["line"]
+		if !ok {
+			return unknown
+		}
+		moved, x := 0.0, 1.0
+		if carriesObject(c.overhead().Operation) {
+			if e := t.Metrics["expansion"]; e > 1 && t.Metrics["wire_bytes"] >= e*c.size() {
+				x = e
+			}
+			moved = x * c.size()
+		}
+		bytes := 0.0
+		if link.WantRate > 0 && link.Rate > 0 {
+			rates, bytes = append(rates, link.Rate/8), moved*8/link.Rate
+		}
+		if link.WantRTT > 0 && link.RTT > 0 {
+			trips, rtts = append(trips, (line-bytes)/link.RTT), append(rtts, link.RTT-2*c.plan.Link.Delay.Seconds())
+		}
+		if Num(c.size()) == m.f.To {
+			expansions = append(expansions, x)
 		}
 	}
+	line := 0.0
+	if len(rates) > 0 && carriesObject(m.f.Operation) {
+		line = size / middle(rates)
+		if len(expansions) > 0 {
+			line *= middle(expansions)
+		}
+	}
+	one := float64(0)
+	if delay != nil {
+		one = delay.Number
+	} else if levels := m.e.Levels(delayPath); len(levels) > 0 {
+		one = levels[0].Number
+	}
+	if len(trips) > 0 && one > 0 { // what an answer takes without a delay is the machine's doing
+		line += math.Round(middle(trips)) * max(0, 2*one+middle(rtts))
+	}
+	if !(line > 0) {
+		return unknown
+	}
+	return Num(line)
+}
+
+// carriesObject reports whether an operation moves an object, for its load line.
+func carriesObject(operation string) bool { return operation != "stat" && operation != "delete" }
+
+// ran is the cell of the run that was asked for, in the fit or not; nil: there is none,
+// or several, which what was not asked for tells apart.
+func (m *costPredictive) ran(asked []Factor) *Cell {
+	var found *Cell
+	for _, c := range m.r.cells() {
+		if c.overhead() == nil || c.task() != m.f.task() || !c.sequential() && asking(asked, "overhead.concurrency") == nil {
+			continue
+		}
+		if slices.ContainsFunc(asked, func(a Factor) bool {
+			have, varies := c.Factor(a.Path)
+			if levels := m.e.Levels(a.Path); !varies && len(levels) == 1 {
+				have = Factor(levels[0])
+			}
+			return have.Value != a.Value
+		}) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = c
+	}
+	return found
 }
 
 func (r *Report) askedSize(e *experiment.Experiment, asked []Factor) float64 {
@@ -210,25 +290,6 @@ func (r *Report) askedRTT(f *Fit, e *experiment.Experiment, asked []Factor) floa
 		return middle(same)
 	}
 	return max(0, 2*delay.Number+middle(more))
-}
-
-// executed is the cell that was asked for, where the run has it.
-func (r *Report) executed(f *Fit, e *experiment.Experiment, asked []Factor) *Cell {
-	var found *Cell
-	for _, p := range f.residual {
-		c := p.trial.Info
-		if c.size() != r.askedSize(e, asked) || slices.ContainsFunc(asked, func(a Factor) bool {
-			have, ok := c.factor(a.Path)
-			return ok && have.Value != a.Value
-		}) {
-			continue
-		}
-		if found != nil && found != c {
-			return nil // several: what tells them apart was not asked for
-		}
-		found = c
-	}
-	return found
 }
 
 const (

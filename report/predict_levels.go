@@ -185,6 +185,7 @@ func (m *levelPredictive) answer(asked []Factor) (Predicted, bool) {
 	default:
 		m.ask(&a, asked)
 	}
+	a.Measured = m.measured(asked)
 	if m.without > 0 {
 		a.Note = joined([]string{a.Note, plural(int64(m.without), "cell", "cells") + " with trials that never came to it are not in the model"})
 	}
@@ -225,42 +226,27 @@ func (m *levelPredictive) ask(a *Predicted, asked []Factor) {
 		}
 	}
 	a.Trial = estimateOf(i).times(scale)
-	if m.line != nil && !m.ofMean {
-		a.Line = Num(scale)
-		if a.Refused = m.beyond(*a); a.Refused != "" {
-			a.Trial = noEstimate
-			return
-		}
-	}
 	if m.model.Misfit > 0.01 {
 		a.Note = fmt.Sprintf("cells miss the model by %s beyond what their repetitions differ by; the interval has that in it", percent(m.model.Misfit))
 	}
-	if ran := m.executed(asked); ran != nil {
-		a.Note = joined([]string{a.Note, "this cell was run: " + show(float64(ran.Metrics[m.metric].Median), m.unit) + " in " + ran.ID})
+	if m.line != nil && !m.ofMean {
+		a.Line = Num(scale)
+		a.cut(m.unit != "s")
 	}
 }
 
-// beyond says that a prediction goes beyond its load line, the least of a time or
-// the most of a rate, by more than a link may be off; empty: it does not.
-func (m *levelPredictive) beyond(a Predicted) string {
-	over := a.Trial.Value / a.Line
-	if m.unit == "s" {
-		over = a.Line / a.Trial.Value
+// measured is what the cell gave that was asked for, where the run has it, in the model
+// or not; nil: it has not.
+func (m *levelPredictive) measured(asked []Factor) *MeasuredCell {
+	if m.fixed(asked) != "" {
+		return nil
 	}
-	if over <= 1+EffectFloor {
-		return ""
-	}
-	return fmt.Sprintf("the model goes beyond the load line here (%s of %s)", show(float64(a.Trial.Value), m.unit), show(float64(a.Line), m.unit))
-}
-
-// executed is the cell that was asked for, where the run has it.
-func (m *levelPredictive) executed(asked []Factor) *Cell {
-	for _, c := range m.cells {
-		if !slices.ContainsFunc(c.Factors, func(f Factor) bool {
+	for _, c := range m.r.cells() {
+		if c.System == m.system && !slices.ContainsFunc(c.Factors, func(f Factor) bool {
 			want := asking(asked, f.Path)
 			return f.Path != "system" && (want == nil || want.Value != f.Value)
 		}) {
-			return c
+			return measuredCell(c, m.metric)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
@@ -223,7 +224,7 @@ limits: {deadline: 20s}
 
 func TestRequestsAreForetold(t *testing.T) {
 	t.Parallel()
-	dir, _ := synthetic{file: retrievePredictFile}.write(t)
+	dir, _ := synthetic.Run{File: retrievePredictFile}.Write(t)
 	p, err := predicted(t, dir, "retrieve.concurrency=6")
 	must(t, err)
 	if len(p.Answers) != 4 {
@@ -281,17 +282,20 @@ repetitions: 4
 warmup: 0
 `
 
+// slowAreLast lets the leechers with fast links be done at the line of half of them.
+func slowAreLast(c *experiment.Cell, _ int, line float64, all []leech) {
+	half := c.LoadLineOf(scenario.MedianLeecher(len(all)), func(wire float64) float64 { return 0.949 * wire })
+	for i := range all {
+		if i >= experiment.SlowLeechers(len(all), c.Disseminate.Slow) {
+			all[i].took *= half / line
+		}
+	}
+}
+
 // A median leecher does not wait for the slow ones: it is predicted as a ratio to
 // the line of half of the leechers, which is shown beside it.
 func TestMedianLeechersHaveALineOfTheirOwn(t *testing.T) {
-	dir := swarmTruth{file: slowSwarmFile, leechers: func(c *experiment.Cell, _ int, line float64, all []leech) {
-		half := c.LoadLineOf(scenario.MedianLeecher(len(all)), func(wire float64) float64 { return 0.949 * wire })
-		for i := range all {
-			if i >= experiment.SlowLeechers(len(all), c.Disseminate.Slow) {
-				all[i].took *= half / line
-			}
-		}
-	}}.write(t)
+	dir := swarmTruth{file: slowSwarmFile, leechers: slowAreLast}.write(t)
 	p, err := predicted(t, dir, "disseminate.nodes=13", "data.size=16MiB")
 	must(t, err)
 	rate := 100e6 * 0.949

@@ -88,7 +88,7 @@ func (m *eitherOf) answer(asked []Factor) (Predicted, bool) {
 	if ok && a.Refused == "" {
 		return a, true
 	}
-	b, _ := m.second.answer(asked)
+	b, _ := m.second.answer(asked) // which has what was measured, even where it refuses
 	if b.Refused != "" && ok && a.Refused != b.Refused {
 		b.Refused = a.Model + ": " + a.Refused + "; " + b.Model + ": " + b.Refused
 	}
@@ -210,18 +210,14 @@ func (m *scalingPredictive) answer(asked []Factor) (Predicted, bool) {
 			return a, true
 		}
 		a.Trial = estimateOf(p)
-		if m.nominal != nil {
-			a.Line = Num(m.lineAt(asked))
-			if a.Trial.Value > a.Line*(1+EffectFloor) {
-				a.Refused = fmt.Sprintf("the law goes beyond the load line here (%s of %s)", show(float64(a.Trial.Value), m.unit), show(float64(a.Line), m.unit))
-			}
-		}
 		if x := m.models[i].Misfit; x > 0.01 {
 			a.Note = fmt.Sprintf("levels of concurrency miss the law by %s beyond what their repetitions differ by; the interval has that in it", percent(x))
 		}
-		if ran := m.executed(asked); ran != nil {
-			a.Note = joined([]string{a.Note, "this cell was run: " + show(float64(ran.Metrics[m.metric].Median), m.unit) + " in " + ran.ID})
+		if m.nominal != nil {
+			a.Line = Num(m.lineAt(asked))
+			a.cut(true)
 		}
+		a.Measured = m.measured(asked)
 		return a, true
 	}
 	a.Refused = "it is of the concurrency alone, everything else as in cells that were run"
@@ -321,9 +317,7 @@ func (m *requestPredictive) answer(asked []Factor) (Predicted, bool) {
 			return a, true
 		}
 		a.Trial = estimateOf(p)
-		if ran := m.executed(asked); ran != nil {
-			a.Note = "this cell was run: " + show(float64(ran.Metrics[m.metric].Median), m.unit) + " in " + ran.ID
-		}
+		a.Measured = m.measured(asked)
 		return a, true
 	}
 	a.Refused = "it is of one request at a time, everything but size and delay as in cells that were run"

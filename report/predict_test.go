@@ -41,7 +41,7 @@ func predicted(t *testing.T, dir string, set ...string) (*Prediction, error) {
 // is not wide.
 func TestCellsAreForetold(t *testing.T) {
 	t.Parallel()
-	dir := costs{file: predictFile}.write(t)
+	dir := costs{file: predictFile, trial: linedCost}.write(t)
 	p, err := predicted(t, dir, "data.size=300kB", "rtt=60ms")
 	must(t, err)
 	if len(p.Answers) != 4 {
@@ -60,8 +60,13 @@ func TestCellsAreForetold(t *testing.T) {
 		if math.Abs(float64(a.Single.Lo/a.Trial.Lo)-1) > 0.01 || math.Abs(float64(a.Single.Hi/a.Trial.Hi)-1) > 0.01 {
 			t.Errorf("%s, %s: a single operation is in %+v, the median of a trial in %+v", a.System, a.What, a.Single, a.Trial)
 		}
-		if !(a.Line > 0 && a.Line < a.Trial.Value) {
-			t.Errorf("%s, %s: the link alone needs %v s of %v", a.System, a.What, a.Line, a.Trial.Value)
+		// A round trip, and the bytes that cross at the link's rate.
+		line := 0.06 + 300e3*8/95e6
+		if a.System == "tahoe" && strings.HasPrefix(a.What, "put") {
+			line += (truthExpansion - 1) * 300e3 * 8 / 95e6
+		}
+		if math.Abs(float64(a.Line)/line-1) > 0.02 || a.Line > a.Trial.Value || a.Measured != nil {
+			t.Errorf("%s, %s: the link alone needs %v s of %v, want %v; measured %+v", a.System, a.What, a.Line, a.Trial.Value, line, a.Measured)
 		}
 	}
 	must(t, p.Only([]string{"sftp"}))
@@ -109,8 +114,26 @@ func TestCellsAreForetold(t *testing.T) {
 	}
 	p, err = predicted(t, dir, "data.size=30kB", "rtt=40ms", "overhead.operation=get")
 	must(t, err)
-	if len(p.Answers) != 2 || !strings.Contains(p.Answers[0].Note, "this cell was run") {
-		t.Errorf("a cell that was run: %+v", p.Answers)
+	if len(p.Answers) != 2 || p.Refused() || p.Try != "" {
+		t.Errorf("a cell that was run: %+v", p)
+	}
+	for _, a := range p.Answers {
+		want := truths[a.System]["get"]
+		truth := want.a + want.rounds*0.04 + 30e3/want.rate
+		if m := a.Measured; m == nil || m.Trials != 4 || math.Abs(float64(m.Value)/truth-1) > 0.05 || !a.Trial.Value.Known() {
+			t.Errorf("%s: measured %+v beside %+v, the truth is %g", a.System, m, a.Trial, truth)
+		}
+	}
+	b.Reset()
+	must(t, p.WriteText(&b, 120))
+	if words := showRange(p.Answers[0].Measured.Value, p.Answers[0].Measured.Lo, p.Answers[0].Measured.Hi, "s"); !strings.Contains(b.String(), "measured") || !strings.Contains(b.String(), words) {
+		t.Errorf("no %q in\n%s", words, b.String())
+	}
+	// What was measured is told even where the model must not answer.
+	p, err = predicted(t, dir, "size=48B", "delay=20ms", "operation=put")
+	must(t, err)
+	if len(p.Answers) != 2 || p.Answers[0].Refused == "" || p.Answers[0].Measured == nil || p.Answers[0].Measured.Cell == "" || p.Refused() {
+		t.Errorf("a cell that was run and is not in the fit: %+v", p.Answers)
 	}
 	for _, c := range []struct {
 		set  []string
@@ -122,6 +145,8 @@ func TestCellsAreForetold(t *testing.T) {
 		{[]string{"data.size"}, "is not key=value"},
 		{[]string{"rtt=fast"}, "rtt: link.delay"},
 		{[]string{"data.szie=1kB"}, "did you mean `data.size`"},
+		{[]string{"size=1kB", "rtt=60ms", "data.size=1kB"}, "data.size is set twice"},
+		{[]string{"size=1kB", "up=60ms"}, "`up` is no factor of this experiment"},
 		{[]string{"data.size=1kB", "rtt=60ms", "overhead.operation=stat"}, "no operation of this run is what was asked for"},
 	} {
 		if _, err := predicted(t, dir, c.set...); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -168,5 +193,45 @@ func TestChecksShowWhatPredictsAndWhatDoesNot(t *testing.T) {
 	must(t, err)
 	if !p.Refused() || slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Trial.Value.Known() }) {
 		t.Errorf("a model that does not hold predicts: %+v", p.Answers)
+	}
+}
+
+// An interval ends where the link does, and says so; a middle beyond it is refused.
+func TestIntervalsEndWhereTheLinkEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		most    bool
+		trial   Estimate
+		want    Estimate
+		refused bool
+	}{
+		"a time above the line":         {false, Estimate{12, 11, 13}, Estimate{12, 11, 13}, false},
+		"a time about the line":         {false, Estimate{10.5, 8, 13}, Estimate{10.5, 10 / (1 + EffectFloor), 13}, false},
+		"a time below the line":         {false, Estimate{9, 8, 10}, noEstimate, true},
+		"a rate below the line":         {true, Estimate{9, 8, 10}, Estimate{9, 8, 10}, false},
+		"a rate about the line":         {true, Estimate{9.9, 9, 12}, Estimate{9.9, 9, 10 * (1 + EffectFloor)}, false},
+		"a rate above the line":         {true, Estimate{11, 10, 12}, noEstimate, true},
+		"a time without an interval":    {false, Estimate{10, unknown, unknown}, Estimate{10, unknown, unknown}, false},
+		"nothing where nothing is said": {false, noEstimate, noEstimate, false},
+	} {
+		a := Predicted{Unit: "s", Line: 10, Trial: c.trial, Single: noEstimate}
+		a.cut(c.most)
+		same := func(x, y Num) bool { return x == y || !x.Known() && !y.Known() }
+		if !same(a.Trial.Value, c.want.Value) || !same(a.Trial.Lo, c.want.Lo) || !same(a.Trial.Hi, c.want.Hi) || (a.Refused != "") != c.refused {
+			t.Errorf("%s: %+v, refused %q", name, a.Trial, a.Refused)
+		}
+		if cut := c.trial.Lo.Known() && c.trial != c.want && !c.refused; cut != strings.Contains(a.Note, "the model alone would go to") {
+			t.Errorf("%s: note %q", name, a.Note)
+		}
+	}
+}
+
+// A factor may be called by its last name where that is of one alone, or of one that
+// varies.
+func TestFactorsHaveShortNames(t *testing.T) {
+	e := costs{file: predictFile}.plan(t).Experiment
+	for key, want := range map[string]string{"size": "data.size", "data.size": "data.size", "delay": "link.delay", "rate": "link.rate", "operation": "overhead.operation", "nonsense": "nonsense", "ata.size": "ata.size"} {
+		if got, err := fullPath(&e, key); err != nil || got != want {
+			t.Errorf("%s: %q (%v), want %q", key, got, err, want)
+		}
 	}
 }

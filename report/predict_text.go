@@ -10,24 +10,18 @@ import (
 )
 
 // WritePredictions writes answers to several questions as one table for a
-// terminal of the given width (100 when 0).
+// terminal of the given width (0: there is none, and tables are whole).
 func WritePredictions(w io.Writer, all []*Prediction, width int) error {
-	if width <= 0 {
-		width = 100
-	}
 	var b strings.Builder
 	answered(&b, all, width)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// WriteText writes the prediction for a terminal of the given width (100 when 0).
+// WriteText writes the prediction for a terminal of the given width (0: there is none, and tables are whole).
 func (p *Prediction) WriteText(w io.Writer, width int) error {
 	if p.Checks == nil {
 		return WritePredictions(w, []*Prediction{p}, width)
-	}
-	if width <= 0 {
-		width = 100
 	}
 	var b strings.Builder
 	p.checked(&b, width)
@@ -64,17 +58,20 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 	} else {
 		says = fmt.Sprintf("An interval has %s of what would be measured: of medians of trials, of single operations. ", percent(first.Confidence)) + says
 	}
-	wrap(b, fmt.Sprintf("%s, from the models of %s; nothing was executed. %s", capital(same), first.Run, says), width, "")
+	wrap(b, fmt.Sprintf("%s, from the models of %s; nothing was executed now. %s", capital(same), first.Run, says), width, "")
 	b.WriteByte('\n')
 	t := textTable{head: []string{"system", "what", "predicted", "median of a trial"}, right: []bool{false, false, true, true}}
 	for i := len(differs) - 1; i >= 0; i-- {
 		t.head, t.right = slices.Insert(t.head, 0, differs[i].Label), slices.Insert(t.right, 0, true)
 	}
-	single, line := false, false
+	measured, single, line := false, false, false
 	for _, p := range all {
 		for _, a := range p.Answers {
-			single, line = single || a.Single.Lo.Known(), line || a.Line.Known()
+			measured, single, line = measured || a.Measured != nil, single || a.Single.Lo.Known(), line || a.Line.Known()
 		}
+	}
+	if measured {
+		t.head, t.right = append(t.head, "measured"), append(t.right, true)
 	}
 	if single {
 		t.head, t.right = append(t.head, "one operation"), append(t.right, true)
@@ -83,6 +80,7 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 		t.head, t.right = append(t.head, "link alone"), append(t.right, true)
 	}
 	t.head, t.right = append(t.head, "held out"), append(t.right, false)
+	t.drop = map[int]int{len(t.head) - 1: 2}
 	var said []remark
 	for _, p := range all {
 		var at []string
@@ -93,16 +91,26 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 		for _, a := range p.Answers {
 			if a.Refused != "" {
 				said = append(said, remark{"no prediction for " + a.System + ", " + a.What, where, a.Refused})
-				continue
+				if a.Measured == nil {
+					continue
+				}
 			}
-			row := append(slices.Clone(at), clip(a.System, 16), a.What, show(float64(a.Trial.Value), a.Unit), between(a.Trial, a.Unit))
+			t.cut(len(at), mostName)
+			row := append(slices.Clone(at), a.System, a.What, show(float64(a.Trial.Value), a.Unit), between(a.Trial, a.Unit))
+			if measured {
+				row = append(row, a.measuredWords())
+			}
 			if single {
 				row = append(row, between(a.Single, a.Unit))
 			}
 			if line {
 				row = append(row, number(a.Line, a.Unit).Text)
 			}
-			t.rows = append(t.rows, append(row, fmt.Sprintf("%d of %d", a.Inside, a.Cells)))
+			held := "–"
+			if a.Cells > 0 {
+				held = fmt.Sprintf("%d of %d", a.Inside, a.Cells)
+			}
+			t.rows = append(t.rows, append(row, held))
 			if a.Note != "" {
 				said = append(said, remark{a.System + ", " + a.What, where, a.Note})
 			}
@@ -120,6 +128,14 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 		t.head = []string{}
 	}
 	t.write(b, width)
+}
+
+// measuredWords are the median over the trials of this very cell, with its interval.
+func (a *Predicted) measuredWords() string {
+	if a.Measured == nil {
+		return "not run"
+	}
+	return showRange(a.Measured.Value, a.Measured.Lo, a.Measured.Hi, a.Unit)
 }
 
 // remark is what is said of a model at a place.
@@ -190,8 +206,8 @@ const fewMisses = 8
 func (p *Prediction) checked(b *strings.Builder, width int) {
 	wrap(b, fmt.Sprintf("Each cell of %s, left out and predicted from the others. Where predictions are right, %s of the cells lie in their intervals, and as many of the trials.", p.Run, percent(p.Confidence)), width, "")
 	b.WriteByte('\n')
-	t := textTable{head: []string{"system", "what", "cells", "inside", "trials", "inside", "median distance"}, right: []bool{false, false, true, true, true, true, true}}
-	misses := textTable{head: []string{"farthest off", "cell", "system", "what", "measured", "predicted", "interval", "inside"}, right: []bool{false, false, false, false, true, true, true, false}}
+	t := textTable{head: []string{"system", "what", "cells", "inside", "trials", "inside", "median distance"}, right: []bool{false, false, true, true, true, true, true}, most: map[int]int{0: mostName}}
+	misses := textTable{head: []string{"farthest off", "cell", "system", "what", "measured", "predicted", "interval", "inside"}, right: []bool{false, false, false, false, true, true, true, false}, most: map[int]int{2: mostName}}
 	type miss struct {
 		c *Calibration
 		h HeldOut
@@ -199,7 +215,7 @@ func (p *Prediction) checked(b *strings.Builder, width int) {
 	var all []miss
 	for i := range p.Checks {
 		c := &p.Checks[i]
-		t.rows = append(t.rows, []string{clip(c.System, 16), c.What, count(int64(c.Cells)), shareOf(c.Inside, c.Cells), count(int64(c.Trials)), shareOf(c.Within, c.Trials), percentOf(c.Distance)})
+		t.rows = append(t.rows, []string{c.System, c.What, count(int64(c.Cells)), shareOf(c.Inside, c.Cells), count(int64(c.Trials)), shareOf(c.Within, c.Trials), percentOf(c.Distance)})
 		if c.Unasked > 0 {
 			t.below = append(t.below, fmt.Sprintf("%s, %s: %s not supported by the others", c.System, c.What, plural(int64(c.Unasked), "cell is", "cells are")))
 		}
@@ -221,7 +237,7 @@ func (p *Prediction) checked(b *strings.Builder, width int) {
 		if !m.h.inside() {
 			inside = "no"
 		}
-		misses.rows = append(misses.rows, []string{m.h.Where, m.h.Cell, clip(m.c.System, 16), m.c.What, show(float64(m.h.Measured), m.c.Unit), show(float64(m.h.Time.Value), m.c.Unit), between(m.h.Time, m.c.Unit), inside})
+		misses.rows = append(misses.rows, []string{m.h.Where, m.h.Cell, m.c.System, m.c.What, show(float64(m.h.Measured), m.c.Unit), show(float64(m.h.Time.Value), m.c.Unit), between(m.h.Time, m.c.Unit), inside})
 	}
 	if misses.rows != nil {
 		misses.drop = map[int]int{1: 1}

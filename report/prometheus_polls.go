@@ -110,7 +110,7 @@ func (c *pollCollector) collect(out chan<- prometheus.Metric) error {
 		return err
 	}
 	defer run.Close()
-	plan, err := loadPlan(run.Plan(), run.Meta()[planSum])
+	plan, err := LoadPlan(run.Plan(), run.Meta()[PlanSum])
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func moreThanAsked(r *Report) []Finding {
 		}
 		x.Mean, x.Most = w.values[system.ReadRedundancyMean], w.values[system.ReadRedundancyMax]
 		if n := len(l.shelf.accepted); n > 0 && l.info.settle() > 0 && len(w.end) > 0 {
-			x.Waited = w.end[len(w.end)-1]-l.shelf.accepted[n-1].at > l.info.settle()
+			x.Waited = w.end[len(w.end)-1]-l.shelf.lastAccepted() > l.info.settle()
 		}
 		all = append(all, x)
 	}

@@ -25,9 +25,7 @@ const Format = 1
 const Confidence = 0.95
 
 // EffectFloor is the smallest change of a ratio that a verdict speaks of.
-// It equals the default tolerance of a link: two trials whose links may differ
-// by this much cannot support a smaller claim.
-const EffectFloor = 0.05
+const EffectFloor = findings.EffectFloor
 
 // Report is everything a run directory says, ready to be written. Its JSON is
 // the run's summary.json.
@@ -189,13 +187,15 @@ type Cell struct {
 // Proportion is a share of operations with a Clopper–Pearson interval for as
 // many independent operations as they are worth.
 type Proportion struct {
-	Of       int64 `json:"of"` // operations that finished: ok or failed by the server
+	Of       int64 `json:"of"` // operations that finished: ok or failed by the server; of a load test its puts
 	OK       int64 `json:"ok"`
 	Value    Num   `json:"value"`
 	Lo       Num   `json:"lo"`
 	Hi       Num   `json:"hi"`
 	Worth    int64 `json:"worth"`    // independent operations that they are worth, by the spread between trials
 	Censored int64 `json:"censored"` // deadline, in flight, cancelled: beside, not in, the share
+
+	puts bool // of a load test: only its puts are counted
 }
 
 // Summary is a metric over the valid trials of a cell.

@@ -80,34 +80,6 @@ func names(r *Report) string {
 	return strings.Join(all, " ")
 }
 
-// Rules over one account of a load test, which is given.
-func TestRulesOfAnAccount(t *testing.T) {
-	of := func(l LoadTest) *Report {
-		l.info = &Cell{System: "siad", plan: experiment.Cell{Upload: &experiment.ResolvedUpload{Attribution: true}}}
-		return &Report{Loads: []LoadTest{l}}
-	}
-	told := []Cause{{What: "API latency", Told: true, Why: "nothing moves it"}}
-	open := []Cause{{What: "API latency", Why: "the noise is too large"}}
-	waits := []Break{{Law: "waiting", Amount: Amount{Value: -3, In: unknown}, From: 0, To: 60}}
-	for rule, c := range map[string]struct {
-		look      rule
-		is, isNot LoadTest
-	}{
-		"attribution-unclear": {origin, LoadTest{Attribution: open}, LoadTest{Attribution: told}},
-		"attributed-none":     {origin, LoadTest{Attribution: told}, LoadTest{Attribution: open}},
-		"money-waits":         {contractsLeft, LoadTest{Breaks: waits}, LoadTest{}},
-	} {
-		has := func(l LoadTest) bool {
-			r := of(l)
-			r.Findings = c.look(r)
-			return r.found(rule) != nil
-		}
-		if !has(c.is) || has(c.isNot) {
-			t.Errorf("%s: found where it is %v, where it is not %v", rule, has(c.is), has(c.isNot))
-		}
-	}
-}
-
 // An operation that could not be fitted is named, and one that could is not.
 func TestWhatCouldNotBeFittedIsNamed(t *testing.T) {
 	for _, c := range []struct {

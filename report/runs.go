@@ -172,7 +172,7 @@ func compareInputs(ins []*input, dirs []string, o RunOptions) (*RunComparison, e
 		}
 		r.state(in)
 		r.checkLinks(in)
-		side := ComparedRun{Dir: dirs[i], Plimsoll: r.environment("plimsoll"), Run: r.Run}
+		side := ComparedRun{Dir: dirs[i], Plimsoll: r.EnvironmentOf("plimsoll"), Run: r.Run}
 		if i == 0 {
 			c.Base, c.base = side, r
 			continue

@@ -31,7 +31,7 @@ func (c *RunComparison) differences() {
 	c.add("plan", "repetitions", func(r *Report) string { return strconv.Itoa(r.Run.Planned / max(1, len(r.Cells))) })
 	c.add("plan", "gates", func(r *Report) string { return strings.Join(r.held, "; ") })
 	c.add("plan", "state", func(r *Report) string { return r.Run.State })
-	c.add("plimsoll", "version", func(r *Report) string { return r.environment("plimsoll") })
+	c.add("plimsoll", "version", func(r *Report) string { return r.EnvironmentOf("plimsoll") })
 	c.environments("system", "systems.")
 	c.environments("machine", "cpu.", "kernel", "os", "clocksource", "memory.MemTotal", "memory.SwapTotal", "testbed.", "limit.", "link.", "machine.", "host.")
 	c.add("links", "checks that were off", (*Report).linksOff)
@@ -141,13 +141,13 @@ func (c *RunComparison) environments(kind string, prefixes ...string) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		known := c.base.environment(key)
+		known := c.base.EnvironmentOf(key)
 		for _, r := range c.news {
 			if known == "" { // nothing is known to differ where one run does not tell it
-				known = r.environment(key)
+				known = r.EnvironmentOf(key)
 			}
 		}
-		c.add(kind, key, func(r *Report) string { return cmp.Or(r.environment(key), known) })
+		c.add(kind, key, func(r *Report) string { return cmp.Or(r.EnvironmentOf(key), known) })
 	}
 }
 

@@ -130,7 +130,7 @@ func (c *RunComparison) verdict() Verdict {
 	case better > 0:
 		v.Tone = Good
 	}
-	return v
+	return v.holding(c.Gates)
 }
 
 // answers are the other metrics over all cells, those that changed.

@@ -2,15 +2,11 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +14,7 @@ import (
 	"golang.org/x/perf/benchmath"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 const runFile = `
@@ -46,9 +43,9 @@ func (f fakeRun) input(t testing.TB) *input {
 		f.file = runFile
 	}
 	if f.metrics == nil {
-		f.metrics = syntheticMetrics
+		f.metrics = synthetic.Metrics()
 	}
-	plan, err := planOf(f.file)
+	plan, err := synthetic.Plan(f.file)
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)
@@ -56,7 +53,7 @@ func (f fakeRun) input(t testing.TB) *input {
 	rng := rand.New(rand.NewPCG(f.seed, 99))
 	for block := range f.trials {
 		for _, c := range in.plan.Cells {
-			level, _ := c.factor("retrieve.concurrency")
+			level, _ := c.Factor("retrieve.concurrency")
 			tr := record.Trial{ID: int64(len(in.trials) + 1), Cell: c.ID, Block: block, State: record.Done, Epoch: time.Unix(1_800_000_000, 0), Outcomes: map[string]int64{"ok": 400},
 				Metrics: map[string]float64{"throughput": f.value(rng, c.System, level.Value)}}
 			if f.trial != nil {
@@ -209,7 +206,7 @@ func TestCompareRunsSaysWhatDiffers(t *testing.T) {
 	// A binary elsewhere is another build of the same system.
 	other := base
 	other.file = strings.Replace(runFile, "boxo]", "{use: boxo, with: {binary: /opt/new}}]", 1)
-	if _, err := planOf(other.file); err == nil {
+	if _, err := synthetic.Plan(other.file); err == nil {
 		if c = comparedRuns(t, RunOptions{}, base, other); len(c.Cells) != 6 {
 			t.Errorf("another binary: %d cells", len(c.Cells))
 		}
@@ -292,63 +289,6 @@ func TestCompareAgreesWithBenchmath(t *testing.T) {
 		near("new", row.New[0].Median, my)
 		near("ratio", row.New[0].Ratio.Value, my/mx)
 		near("p", row.New[0].Ratio.P, p)
-	}
-}
-
-// Stock benchstat, on what export writes, says the same.
-func TestCompareAgreesWithBenchstat(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds benchstat")
-	}
-	dir := t.TempDir()
-	exe := filepath.Join(dir, "benchstat")
-	if out, err := exec.Command("go", "build", "-o", exe, "golang.org/x/perf/cmd/benchstat").CombinedOutput(); err != nil {
-		t.Skipf("benchstat cannot be built here: %v\n%s", err, out)
-	}
-	runs := []fakeRun{{seed: 1, trials: 9, value: scattered(1)}, {seed: 2, trials: 9, value: scattered(0.8)}}
-	c := comparedRuns(t, RunOptions{}, runs...)
-	files := []string{"-format", "csv"}
-	for i, run := range runs {
-		file := filepath.Join(dir, fmt.Sprint("run", i))
-		var b bytes.Buffer
-		must(t, compute(run.input(t)).WriteBenchfmt(&b))
-		must(t, os.WriteFile(file, b.Bytes(), 0o644))
-		files = append(files, file)
-	}
-	out, err := exec.Command(exe, files...).Output()
-	must(t, err)
-	lines := csv.NewReader(bytes.NewReader(out))
-	lines.FieldsPerRecord = -1
-	rows, err := lines.ReadAll()
-	must(t, err)
-	found := 0
-	for _, row := range rows {
-		for _, cell := range c.Cells {
-			level := strings.TrimPrefix(cell.Where, "concurrency ")
-			if len(row) < 7 || row[0] != "Retrieve/concurrency="+level+"/system="+cell.System {
-				continue
-			}
-			found++
-			v := cell.Metrics["throughput"]
-			base, _ := strconv.ParseFloat(row[1], 64)
-			after, _ := strconv.ParseFloat(row[3], 64)
-			if math.Abs(base/float64(v.Base.Median)-1) > 1e-5 || math.Abs(after/float64(v.New[0].Median)-1) > 1e-5 {
-				t.Errorf("%s: benchstat has %v and %v, compare %v and %v", row[0], base, after, v.Base.Median, v.New[0].Median)
-			}
-			q := v.New[0].Ratio
-			if want := fmt.Sprintf("p=%0.3f n=9", float64(q.P)); row[6] != want {
-				t.Errorf("%s: benchstat says %q, compare %s", row[0], row[6], want)
-			}
-			if want := fmt.Sprintf("%+.2f%%", 100*(float64(q.Value)-1)); row[5] != "~" && row[5] != want {
-				t.Errorf("%s: benchstat says %q, compare %s", row[0], row[5], want)
-			}
-			if q.Shown && row[5] == "~" {
-				t.Errorf("%s: shown by compare alone: %+v", row[0], q)
-			}
-		}
-	}
-	if found != len(c.Cells) {
-		t.Errorf("%d of %d cells were found in\n%s", found, len(c.Cells), out)
 	}
 }
 

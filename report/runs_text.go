@@ -9,12 +9,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// WriteText writes the comparison for a terminal of the given width (100 when 0):
+// WriteText writes the comparison for a terminal of the given width (0: there is none, and tables are whole):
 // first what differed, then all cells together, then the cells.
 func (c *RunComparison) WriteText(w io.Writer, width int) error {
-	if width <= 0 {
-		width = 100
-	}
 	var b strings.Builder
 	for _, line := range c.runLines() {
 		wrap(&b, line, width, "      ")
@@ -254,7 +251,7 @@ func (c *RunComparison) shows(m record.Metric, row ComparedMetric) bool {
 }
 
 func (c *RunComparison) cellTable(m record.Metric) textTable {
-	t := textTable{head: []string{"cell", "system", "base", ""}, right: []bool{false, false, true, false}, drop: map[int]int{3: 1}}
+	t := textTable{head: []string{"cell", "system", "base", ""}, right: []bool{false, false, true, false}, drop: map[int]int{3: 1}, most: map[int]int{1: mostName}}
 	for i := range c.New {
 		at := len(t.head)
 		head := c.newHead(i)
@@ -268,7 +265,7 @@ func (c *RunComparison) cellTable(m record.Metric) textTable {
 		if !ok || !c.shows(m, row) {
 			continue
 		}
-		line := []string{cell.Where, clip(cell.System, 16), medianWords(row.Base, m), plusMinus(row.Base, m.Unit)}
+		line := []string{cell.Where, cell.System, medianWords(row.Base, m), plusMinus(row.Base, m.Unit)}
 		var spread []string
 		for i, v := range row.New {
 			if v == nil {

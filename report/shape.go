@@ -72,7 +72,7 @@ func shapeOf(cells []*Cell, axes []string, facets func(*shape, []*Cell)) shape {
 func newAxis(cells []*Cell, path string) *axis {
 	a := &axis{Path: path}
 	for _, c := range cells {
-		f, ok := c.factor(path)
+		f, ok := c.Factor(path)
 		if !ok || slices.Contains(a.Values, f.Number) {
 			continue
 		}
@@ -106,7 +106,7 @@ func newAxis(cells []*Cell, path string) *axis {
 func (s shape) panel(c *Cell) string {
 	var b strings.Builder
 	for _, p := range s.facets {
-		f, _ := c.factor(p)
+		f, _ := c.Factor(p)
 		fmt.Fprintf(&b, "%s=%s;", p, f.Value)
 	}
 	return b.String()
@@ -116,7 +116,7 @@ func (s shape) panel(c *Cell) string {
 func (s shape) panelName(c *Cell) string {
 	var words []string
 	for _, p := range s.facets {
-		if f, ok := c.factor(p); ok {
+		if f, ok := c.Factor(p); ok {
 			words = append(words, f.Label+" "+f.Text())
 		}
 	}
@@ -128,7 +128,7 @@ func (s shape) at(c *Cell) float64 {
 	if s.axis == nil {
 		return 0
 	}
-	f, _ := c.factor(s.axis.Path)
+	f, _ := c.Factor(s.axis.Path)
 	return f.Number
 }
 
@@ -136,7 +136,7 @@ func (s shape) at(c *Cell) float64 {
 func (s shape) where(c *Cell) string {
 	var words []string
 	if s.axis != nil {
-		if f, ok := c.factor(s.axis.Path); ok {
+		if f, ok := c.Factor(s.axis.Path); ok {
 			words = append(words, f.Label+" "+f.Text())
 		}
 	}
@@ -154,7 +154,8 @@ func (s shape) named(c *Cell) string {
 	return c.System
 }
 
-func (c *Cell) factor(path string) (Factor, bool) {
+// Factor is one of the factors that tell the cell apart; false: it has none of that path.
+func (c *Cell) Factor(path string) (Factor, bool) {
 	if path == ratioPath && c.plan.Disseminate != nil {
 		v := seederRatio(c.plan.Disseminate)
 		return Factor{Path: path, Label: "seeders", Value: strconv.FormatFloat(100*v, 'g', 3, 64) + " % of nodes", Number: v}, true

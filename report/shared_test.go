@@ -5,19 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// The synthetic run is the same for all tests, and takes seconds to write.
-var (
-	sharedDir  string
-	sharedOnce sync.Once
-)
+var sharedRun synthetic.Shared
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(loadMemoryEnv); dir != "" {
@@ -35,26 +31,13 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	base, err := os.MkdirTemp("", "plimsoll-report-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	sharedDir = filepath.Join(base, "run")
 	code := m.Run()
-	os.RemoveAll(base)
+	sharedRun.Remove()
 	os.Exit(code)
 }
 
 // shared is the directory of the synthetic run; tests must not change it.
-func shared(t testing.TB) string {
-	t.Helper()
-	sharedOnce.Do(func() {
-		dir, _ := synthetic{}.write(t)
-		must(t, os.Rename(dir, sharedDir))
-	})
-	return sharedDir
-}
+func shared(t testing.TB) string { t.Helper(); return sharedRun.Dir(t) }
 
 func sharedReport(t testing.TB) *Report { return buildDir(t, shared(t)) }
 

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/report/findings"
@@ -23,15 +25,48 @@ func (c *Cell) metricValue(key string) findings.Value {
 	return unknownValue
 }
 
+// parted is one quantity as a part of another, in one trial.
+type parted struct{ part, whole float64 }
+
+// parts are what one metric is of another in each valid trial of a cell that has both.
+func (r *Report) parts(c *Cell, of, by func(*Trial) float64) (all []parted) {
+	for i := range r.Trials {
+		if t := &r.Trials[i]; t.Info == c && t.Valid() {
+			if p := (parted{of(t), by(t)}); p.share()-p.share() == 0 {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+func (p parted) share() float64 { return p.part / p.whole }
+
+// shareOver is the share over trials with its interval, and the trial that stands for
+// them: the one with the middle share, of an even number the lower of two. What is said
+// of a share is of that trial alone, since neither means nor medians of parts and
+// wholes divide to those of shares.
+func shareOver(all []parted) (findings.Value, parted) {
+	if len(all) == 0 {
+		return unknownValue, parted{math.NaN(), math.NaN()}
+	}
+	var xs []float64
+	for _, p := range all {
+		xs = append(xs, p.share())
+	}
+	ranked := slices.Clone(all)
+	slices.SortStableFunc(ranked, func(a, b parted) int { return cmp.Compare(a.share(), b.share()) })
+	mid := ranked[(len(ranked)-1)/2]
+	v := valueOf(summaryOf(xs, nil))
+	v.Mid = mid.share()
+	return v, mid
+}
+
 // quotient is one metric divided by another, in each valid trial of a cell.
 func (r *Report) quotient(c *Cell, of, by func(*Trial) float64) findings.Value {
 	var xs []float64
-	for i := range r.Trials {
-		if t := &r.Trials[i]; t.Info == c && t.Valid() {
-			if q := of(t) / by(t); q-q == 0 {
-				xs = append(xs, q)
-			}
-		}
+	for _, p := range r.parts(c, of, by) {
+		xs = append(xs, p.share())
 	}
 	if len(xs) == 0 {
 		return unknownValue
@@ -53,8 +88,8 @@ func measured(key string) func(*Trial) float64 {
 func (r *Report) startedWith(before, whole string, then func(*Cell) string) []findings.Started {
 	var all []findings.Started
 	for _, c := range r.cells() {
-		if share := r.quotient(c, measured(before), measured(whole)); share.N > 0 {
-			s := findings.Started{System: c.System, Cell: r.shape.where(c), Share: share, Before: c.metricValue(before).Mid, Whole: c.metricValue(whole).Mid}
+		if share, mid := shareOver(r.parts(c, measured(before), measured(whole))); share.N > 0 {
+			s := findings.Started{System: c.System, Cell: r.shape.where(c), Share: share, Before: mid.part, Whole: mid.whole}
 			if then != nil {
 				s.Then = then(c)
 			}
@@ -82,8 +117,8 @@ func syncStarts(r *Report) []Finding {
 		if !s.Default && !r.isBest(s) {
 			continue
 		}
-		x := findings.Started{System: s.System, Cell: strings.TrimPrefix(r.syncName(s), s.System+", "), Share: r.quotient(s.cell, measured("first_block"), measured("sync_time")),
-			Before: s.metric("first_block"), Whole: s.metric("sync_time")}
+		share, mid := shareOver(s.starts())
+		x := findings.Started{System: s.System, Cell: strings.TrimPrefix(r.syncName(s), s.System+", "), Share: share, Before: mid.part, Whole: mid.whole}
 		if v := s.metric("block_rate"); !math.IsNaN(v) {
 			x.Then = fmt.Sprintf("then %s blocks/s", digits(v, 3))
 		}

@@ -80,7 +80,7 @@ func (r *Report) byBlock(c *Cell, m record.Metric) (values map[int]float64, beyo
 		}
 		x, ok := t.Metrics[m.Key]
 		switch {
-		case !supported(m.Key, t.Trial):
+		case !Supported(m.Key, t.Trial):
 		case !ok && censoredAway(m.Key, t.Trial):
 			values[t.Block] = farthest(m)
 			beyond++
@@ -98,8 +98,8 @@ func (c *Cell) all(m record.Metric) []float64 {
 	return s.all(m)
 }
 
-// supported reports whether a trial has the operations that a percentile needs.
-func supported(key string, t record.Trial) bool {
+// Supported reports whether a trial has the operations that a percentile needs.
+func Supported(key string, t record.Trial) bool {
 	at := strings.LastIndex(key, "_p")
 	if at < 0 || ofSwarm(key) { // quartiles of all leechers of a trial, however few, not of what they are drawn from
 		return true
@@ -149,19 +149,9 @@ func successWith(trials []Trial, conf float64) Proportion {
 	type counted struct{ ok, of float64 }
 	var each []counted
 	for _, t := range trials {
-		var ok, of int64
-		for name, n := range t.Outcomes {
-			o, err := record.ParseOutcome(name)
-			switch {
-			case err != nil:
-			case o == record.OK:
-				ok, of = ok+n, of+n
-			case o.Finished():
-				of += n
-			default:
-				p.Censored += n
-			}
-		}
+		ok, of, censored, puts := finishedOf(&t.Trial)
+		p.Censored += censored
+		p.puts = p.puts || puts
 		p.OK, p.Of = p.OK+ok, p.Of+of
 		each = append(each, counted{float64(ok), float64(of)})
 	}
@@ -184,6 +174,29 @@ func successWith(trials []Trial, conf float64) Proportion {
 	hi := stats.Proportion(int64(math.Ceil(share*worth)), int64(worth), conf)
 	p.Value, p.Lo, p.Hi, p.Worth = Num(share), Num(lo.Lo), Num(hi.Hi), int64(worth)
 	return p
+}
+
+// finishedOf counts the operations of a trial that came to an end of their own, and
+// those that were cut off. Of a load test they are the puts alone, where the trial
+// tells them (releases since November 2026): fetches that check what was stored are
+// in the outcomes, too, and are nothing that a user asked for.
+func finishedOf(t *record.Trial) (ok, of, censored int64, puts bool) {
+	for name, n := range t.Outcomes {
+		o, err := record.ParseOutcome(name)
+		switch {
+		case err != nil:
+		case o == record.OK:
+			ok, of = ok+n, of+n
+		case o.Finished():
+			of += n
+		default:
+			censored += n
+		}
+	}
+	if n, told := t.Metrics["puts_ended"]; told {
+		return int64(math.Round(n * t.Metrics["success_rate"])), int64(n), censored, true
+	}
+	return ok, of, censored, false
 }
 
 // pooledRatio is the geometric mean over groups of each group's mean log ratio,

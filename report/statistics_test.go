@@ -65,7 +65,7 @@ func TestPercentilesNeedTheirOperations(t *testing.T) {
 	few := record.Trial{Outcomes: map[string]int64{"ok": 99, "error": 1000}}
 	many := record.Trial{Outcomes: map[string]int64{"ok": 100}}
 	for key, want := range map[string][2]bool{"ttfb_p99": {false, true}, "ttfb_p90": {true, true}, "duration_p50": {true, true}, "throughput": {true, true}, "system_rss_peak": {true, true}, "duration_p999": {false, false}} {
-		if got := [2]bool{supported(key, few), supported(key, many)}; got != want {
+		if got := [2]bool{Supported(key, few), Supported(key, many)}; got != want {
 			t.Errorf("%s with 99 and 100 operations: %v, want %v", key, got, want)
 		}
 	}

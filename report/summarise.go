@@ -130,7 +130,7 @@ func (r *Report) summarise() {
 			for _, t := range valid {
 				x, ok := t.Metrics[m.Key]
 				switch {
-				case !supported(m.Key, t.Trial):
+				case !Supported(m.Key, t.Trial):
 				case !ok && censoredAway(m.Key, t.Trial):
 					beyond++
 				case ok && !math.IsNaN(x) && !math.IsInf(x, 0):

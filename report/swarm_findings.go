@@ -5,63 +5,27 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
-// Limits from which on something is said of a swarm.
-const (
-	// From this share of all bytes on, seeders do all the work.
-	nearlyAll = 0.90
-	// The disk may lag behind the last verified byte by this share of the time.
-	diskLag = 0.10
-	// Leechers whose starts lie this share of the time apart did not start together.
-	muchSpread = 0.05
-	// A time told by polls this share of it apart is a coarse one.
-	coarse = 0.10
-	// In one trial a gap of this share is worth a word, whatever the others had.
-	blind = 0.25
-)
-
-// unfinishedFound: who never got everything, and why. In cells with faults that
-// may be the fault's doing.
+// unfinishedFound looks at who never got everything, and why.
 func unfinishedFound(r *Report) []Finding {
-	bad := Finding{Rule: "leechers-unfinished", Tone: Bad, Title: "Leechers did not get everything",
-		Text: "Nothing was done to these swarms, and still some leechers were stalled, ran out of time or failed. Times of such cells count them as longer than any."}
-	faulted := Finding{Rule: "leechers-unfinished-faults", Tone: Warn, Title: "Faults left leechers without the content",
-		Text: "With these faults some leechers did not get everything. Where the only seeder dies before all pieces are out nobody can; what counts is that the others go on, and that nobody waits for ever."}
+	var all []findings.Leechers
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		n := s.unfinished()
-		if n == 0 {
-			continue
-		}
-		trials := 0
+		l := findings.Leechers{Where: s.name(), Left: s.unfinished(), Of: s.ok().Of, Trials: s.Trials, Faulted: !s.quiet(), Ends: s.endWords(), Why: s.classes()}
 		for _, t := range s.trials {
-			for k := range t.leechers {
-				if f := &t.leechers[k]; f.wanted() && math.IsNaN(f.done) {
-					trials++
-					break
-				}
+			if slices.ContainsFunc(t.leechers, func(f fetched) bool { return f.wanted() && math.IsNaN(f.done) }) {
+				l.In++
 			}
 		}
-		words := fmt.Sprintf("%s: %s of %s in %d of %s: %s", s.name(), count(n), plural(s.ok().Of, "leecher", "leechers"), trials, plural(int64(s.Trials), "trial", "trials"), s.endWords())
-		if why := s.classes(); why != "" {
-			words += " (" + why + ")"
-		}
-		if best := s.bestUnfinished(); best != "" {
-			words += "; " + best
-		}
-		if s.quiet() {
-			bad.Evidence = append(bad.Evidence, words)
-		} else {
-			faulted.Evidence = append(faulted.Evidence, words)
-		}
+		l.Least, l.Most = s.unfinishedHad()
+		all = append(all, l)
 	}
-	return withEvidence(bad, faulted)
+	return findings.LeechersUnfinished(all)
 }
 
 // classes are the reasons of those that did not get everything, most frequent first.
@@ -88,84 +52,70 @@ func (s *Swarm) classes() string {
 	return list(names)
 }
 
-// bestUnfinished says how far those got that stopped: all at the same point is
-// the sign of pieces that nobody has any more.
-func (s *Swarm) bestUnfinished() string {
-	lo, hi, n := 1.0, 0.0, 0
+// unfinishedHad is how much of the content those got that stopped, least and most;
+// NaN: there is none of which it is known.
+func (s *Swarm) unfinishedHad() (least, most float64) {
+	least, most = math.NaN(), math.NaN()
 	for _, t := range s.trials {
 		for i := range t.leechers {
 			f := &t.leechers[i]
-			if !f.wanted() || !math.IsNaN(f.done) || f.outcome == record.WrongBytes {
+			if !f.wanted() || !math.IsNaN(f.done) || f.outcome == record.WrongBytes || s.Size == 0 {
 				continue
 			}
-			at := f.got / t.size
-			lo, hi, n = min(lo, at), max(hi, at), n+1
+			if at := f.got / t.size; math.IsNaN(least) {
+				least, most = at, at
+			} else {
+				least, most = min(least, at), max(most, at)
+			}
 		}
 	}
-	switch {
-	case n == 0 || s.Size == 0:
-		return ""
-	case hi == 0:
-		return "none of them had a byte"
-	case hi-lo < 0.005:
-		return "each had " + percent(hi)
-	}
-	return fmt.Sprintf("they had %s to %s", percent(lo), percent(hi))
+	return least, most
 }
 
 // goalMissed says where the goal is not met, and where it cannot be told.
 func goalMissed(r *Report) []Finding {
-	missed := Finding{Rule: "goal-missed", Tone: Bad, Title: "The goal is not met",
-		Text: "The goal is to be " + r.gateWords() + ". In these cells the whole interval of the ratio lies beyond it, or the system never came to the end at all."}
-	half := Finding{Rule: "goal-met-unfinished", Tone: Warn, Title: "The goal is met by those who got everything",
-		Text: "Half of the leechers are as fast as the goal asks, but not all leechers got everything."}
-	open := Finding{Rule: "goal-open", Tone: Neutral, Title: "Whether the goal is met cannot be told",
-		Text: "The goal is to be " + r.gateWords() + ". In these cells the trials do not decide it."}
+	var all []findings.Goal
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		words := map[string][]string{}
+		goal := findings.Goal{Where: s.name(), Trials: s.Trials, Unfinished: s.unfinished(), Wanted: s.ok().Of}
 		for _, key := range gateMetrics {
-			if g := r.gateOf(s, key); g != nil {
-				what := map[string]string{"time_median": "half of the leechers", "time_last": "the last one"}[key]
-				words[g.State] = append(words[g.State], fmt.Sprintf("%s %s (%s)", what, g.shown(), g.Why))
+			g := r.gateOf(s, key)
+			if g == nil {
+				continue
+			}
+			what := map[string]string{"time_median": "half of the leechers", "time_last": "the last one"}[key]
+			say := fmt.Sprintf("%s %s (%s)", what, g.shown(), g.Why)
+			switch g.State {
+			case RulePass:
+				goal.Met = append(goal.Met, say)
+			case RuleFail:
+				goal.Missed = append(goal.Missed, say)
+			case RuleOpen:
+				goal.Open = append(goal.Open, say)
 			}
 		}
-		if w := words[RuleFail]; w != nil {
-			missed.Evidence = append(missed.Evidence, s.name()+": "+strings.Join(w, "; "))
-		}
-		if w := words[RuleOpen]; w != nil && s.Trials > 0 {
-			open.Evidence = append(open.Evidence, s.name()+": "+strings.Join(w, "; "))
-		}
-		if w := words[RulePass]; w != nil && s.unfinished() > 0 {
-			half.Evidence = append(half.Evidence, fmt.Sprintf("%s: %s; %s of %s did not get everything", s.name(), strings.Join(w, "; "), count(s.unfinished()), plural(s.ok().Of, "leecher", "leechers")))
-		}
+		all = append(all, goal)
 	}
-	return withEvidence(missed, half, open)
+	return findings.Goals(all, r.gateWords())
 }
 
 // fasterThanLine is an alarm: nothing is faster than its links.
 func fasterThanLine(r *Report) []Finding {
-	f := Finding{Rule: "beyond-line", Tone: Bad, Title: "Faster than the links can be",
-		Text: "In these trials the last leecher had everything before the load line allows it, by more than the link's tolerance. A link was not what it should be, bytes went another way, or the measurement is wrong. Do not believe these trials."}
+	var all []findings.Lined
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		tolerance := float64(s.cell.plan.Link.Tolerance)
-		if tolerance == 0 {
-			tolerance = EffectFloor
+		l := findings.Lined{Where: s.name(), Measure: "the last leecher's time", Tolerance: float64(s.cell.plan.Link.Tolerance)}
+		if l.Tolerance == 0 {
+			l.Tolerance = EffectFloor
 		}
-		n, most := 0, 0.0
 		for _, t := range s.trials {
-			line, last := t.Metrics["line"], t.Metrics["time_last"]
-			if line > 0 && last > 0 && last < line*(1-tolerance-findings.BeyondSlack) {
-				n++
-				most = max(most, line/last)
+			if line, last := t.Metrics["line"], t.Metrics["time_last"]; line > 0 && last > 0 {
+				l.Shares = append(l.Shares, line/last)
 			}
 		}
-		if n > 0 {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %d of %s, at up to %s of the line", s.name(), n, plural(int64(s.Trials), "trial", "trials"), percent(most)))
-		}
+		all = append(all, l)
 	}
-	return withEvidence(f)
+	return findings.Beyond(all)
 }
 
 // busyHarness: what measures must not be what limits.
@@ -200,33 +150,30 @@ func (r *Report) passesNothingOn(s *Swarm) bool {
 	return false
 }
 
-// noSharing: a swarm whose leechers pass nothing on is none.
+// noSharing looks at who sent the bytes of a swarm.
 func noSharing(r *Report) []Finding {
-	f := Finding{Rule: "no-sharing", Tone: Warn, Title: "Leechers pass hardly anything on",
-		Text: "Nearly all bytes came from the seeders although there were several leechers: more leechers will take proportionally longer."}
+	var all []findings.Sharing
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		m, ok := s.cell.Metrics["seeder_share"]
-		if ok && m.Median > nearlyAll && s.Nodes-s.Seeders > 1 && !r.passesNothingOn(s) {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of all bytes were sent by %s", s.name(), percent(float64(m.Median)), plural(int64(s.Seeders), "seeder", "seeders")))
+		if m, ok := s.cell.Metrics["seeder_share"]; ok && !r.passesNothingOn(s) {
+			all = append(all, findings.Sharing{Where: s.name(), Seeders: s.Seeders, Leechers: s.Nodes - s.Seeders, BySeeders: float64(m.Median)})
 		}
 	}
-	return withEvidence(f)
+	return findings.NoSharing(all)
 }
 
-// slowDisks: verified is not yet kept.
+// slowDisks looks at how much later than verified all is on disk.
 func slowDisks(r *Report) []Finding {
-	f := Finding{Rule: "disk-lags", Tone: Neutral, Title: "Files were complete on disk later than verified",
-		Text: "The last leecher had verified everything well before all was on its disk. Times here are those of verified bytes, for all systems alike; who needs the file waits longer."}
+	var all []findings.Written
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		disk, ok := s.cell.Metrics["disk_last"]
 		last, has := s.cell.Metrics["time_last"]
-		if ok && has && float64(disk.Median) > (1+diskLag)*float64(last.Median) && float64(disk.Median-last.Median) > 2*s.metricOr("resolution") {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: verified after %s, on disk after %s", s.name(), show(float64(last.Median), "s"), show(float64(disk.Median), "s")))
+		if ok && has {
+			all = append(all, findings.Written{Where: s.name(), Verified: float64(last.Median), OnDisk: float64(disk.Median), Resolution: s.metricOr("resolution")})
 		}
 	}
-	return withEvidence(f)
+	return findings.DiskLags(all)
 }
 
 // metricOr is a metric's median, or 0.
@@ -251,80 +198,52 @@ func (s *Swarm) faultTime() float64 {
 	return longest
 }
 
-// slowRecovery: nodes that need longer to go on than they were disturbed for.
+// slowRecovery looks at how nodes go on after a fault.
 func slowRecovery(r *Report) []Finding {
-	f := Finding{Rule: "slow-recovery", Tone: Warn, Title: "Nodes are slow to go on after a fault",
-		Text: "After the fault was undone, the nodes that it touched got no further verified byte for longer than they had been without, or never got one."}
+	var all []findings.Recovery
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
 		if s.quiet() {
 			continue
 		}
-		var words []string
-		m, ok := s.cell.Metrics["recovery"]
-		lasted := s.faultTime()
+		c := findings.Recovery{Where: s.name(), Next: s.cell.metricValue("recovery"), Outage: s.faultTime(), WentOn: s.cell.metricValue("recovered").Mid}
 		if q, has := s.cell.Metrics["outage"]; has { // starting takes its time, too
-			lasted = float64(q.Median)
+			c.Outage = float64(q.Median)
 		}
-		if ok && lasted > 0 && float64(m.Median) > lasted {
-			words = append(words, fmt.Sprintf("%s to the next verified byte after an outage of %s", showRange(m.Median, m.Lo, m.Hi, "s"), show(lasted, "s")))
-		}
-		if q, has := s.cell.Metrics["recovered"]; has && q.Median < 1 {
-			words = append(words, fmt.Sprintf("%s of the nodes went on at all", percent(float64(q.Median))))
-		}
-		if words != nil {
-			f.Evidence = append(f.Evidence, s.name()+": "+list(words))
-		}
+		all = append(all, c)
 	}
-	return withEvidence(f)
+	return findings.SlowRecovery(all)
 }
 
-// spreadStart: leechers that did not start together.
+// spreadStart looks at how leechers began that are released together.
 func spreadStart(r *Report) []Finding {
-	f := Finding{Rule: "start-spread", Tone: Warn, Title: "Leechers did not start together",
-		Text: "They were released at one barrier, but the last began so much later than the first that it matters for their times, which count from the release."}
+	var all []findings.Release
 	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		spread, at := s.metricOr("start_spread"), s.metricOr("time_median")
-		if s.together() && at > 0 && spread > muchSpread*at {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s apart, with a median time of %s", s.name(), show(spread, "s"), show(at, "s")))
+		if s := &r.Swarms[i]; s.together() {
+			all = append(all, findings.Release{Where: s.name(), Spread: s.metricOr("start_spread"), Took: s.metricOr("time_median")})
 		}
 	}
-	return withEvidence(f)
+	return findings.StartSpread(all)
 }
 
-// coarsePolls: a time is no finer than the polls that tell it.
+// coarsePolls looks at how far apart the polls lay that tell the times.
 func coarsePolls(r *Report) []Finding {
-	f := Finding{Rule: "coarse", Tone: Warn, Title: "Times are coarse",
-		Text: "Polls lay so far apart that they decide these times as much as the systems do: each is too long by up to that, and so late may a fault have struck that waits for a share of the content."}
+	var all []findings.PollGaps
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		gap, at := s.metricOr("resolution"), s.metricOr("time_median")
-		if at > 0 && gap > coarse*at {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: polls up to %s apart, with a median time of %s", s.name(), show(gap, "s"), show(at, "s")))
-			continue
-		}
-		n, most := 0, 0.0
+		g := findings.PollGaps{Where: s.name(), Took: s.metricOr("time_median"), Median: s.metricOr("resolution")}
 		for _, t := range s.trials {
-			if gap := t.Metrics["resolution"]; at > 0 && gap > blind*at {
-				n, most = n+1, max(most, gap)
-			}
+			g.Trials = append(g.Trials, t.Metrics["resolution"])
 		}
-		if n > 0 {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: in %d of %s nobody was asked for up to %s, with a median time of %s", s.name(), n, plural(int64(s.Trials), "trial", "trials"), show(most, "s"), show(at, "s")))
-		}
+		all = append(all, g)
 	}
-	return withEvidence(f)
+	return findings.CoarsePolls(all)
 }
 
-// imported: numbers that another program measured.
+// imported looks at where the numbers come from.
 func imported(r *Report) []Finding {
-	from := r.imported
-	if from == nil {
+	if r.imported == nil {
 		return nil
 	}
-	f := Finding{Rule: "imported", Tone: Warn, Title: "These numbers were imported",
-		Text: fmt.Sprintf("They were read from %s (%s), not measured by this program: what it would have checked is not known.", from.Format, list(from.From))}
-	f.Evidence = append(slices.Clone(from.Unknown), from.Notes...)
-	return []Finding{f}
+	return findings.Imported(findings.Source{Format: r.imported.Format, From: r.imported.From, Unknown: r.imported.Unknown, Notes: r.imported.Notes})
 }

@@ -300,7 +300,8 @@ func (r *Report) swarmTexts() []textTable {
 			return e.Text, ""
 		}
 		text, pm := time("time_median")
-		row = append(row, clip(s.System, 16), text, pm)
+		t.cut(len(row), mostName)
+		row = append(row, s.System, text, pm)
 		if r.Baseline != "" {
 			goal := "–"
 			if g := r.gateOf(s, gateMetrics[0]); g != nil {
@@ -353,7 +354,9 @@ func (r *Report) endTexts(long []string) textTable {
 			recovery = show(float64(m.Median), "s")
 		}
 		row := r.factorTexts(s.cell, long)
-		t.rows = append(t.rows, append(row, clip(s.System, 16), percent(float64(s.ok().Value)), clip(s.endWords(), 30), recovery))
+		t.cut(len(row), mostName)
+		t.cut(len(row)+2, 30)
+		t.rows = append(t.rows, append(row, s.System, percent(float64(s.ok().Value)), s.endWords(), recovery))
 	}
 	return t
 }

@@ -21,8 +21,8 @@ type Synced struct {
 	Trials   int            `json:"trials"`             // valid
 	Outcomes map[string]int `json:"outcomes,omitempty"` // of them
 	// Shares of the time until the node can serve: before the first block, then until
-	// the chain is whole, then until what subscribes to it has followed. Means over
-	// the trials that came to it; null: none did.
+	// the chain is whole, then until what subscribes to it has followed. Of the trial
+	// with the middle share before the first block; null: none came to serve.
 	StartUp Num `json:"start_up"`
 	Net     Num `json:"net"`
 	Index   Num `json:"index"`
@@ -115,19 +115,33 @@ func (r *Report) syncName(s *Synced) string {
 	return name
 }
 
-// divide fills the shares of the time. Shares of each trial are taken first, so
-// that they add up.
-func (s *Synced) divide() {
-	var start, net, index []float64
-	for _, t := range s.trials {
-		all, first, chain := t.Metrics["sync_time"], t.Metrics["first_block"], t.Metrics["chain_time"]
-		if !t.served() || all <= 0 || chain <= 0 || first > chain || chain > all*(1+1e-9) {
-			continue
+// divided reports whether a trial's time can be divided into its parts, and how long
+// it is.
+func (t *syncTrial) divided() (all, first, chain float64, ok bool) {
+	all, first, chain = t.Metrics["sync_time"], t.Metrics["first_block"], t.Metrics["chain_time"]
+	return all, first, chain, t.served() && all > 0 && chain > 0 && first <= chain && chain <= all*(1+1e-9)
+}
+
+// starts are the times before the first block, of those until the node can serve.
+func (s *Synced) starts() (all []parted) {
+	for i := range s.trials {
+		if whole, first, _, ok := s.trials[i].divided(); ok {
+			all = append(all, parted{first, whole})
 		}
-		start, net, index = append(start, first/all), append(net, (chain-first)/all), append(index, max(0, all-chain)/all)
 	}
-	if n := float64(len(start)); n > 0 {
-		s.StartUp, s.Net, s.Index = Num(total(start)/n), Num(total(net)/n), Num(total(index)/n)
+	return all
+}
+
+// divide fills the shares of the time: those of the one trial that stands for the
+// start-up, see [shareOver], so that they add up and are the same in all that a
+// report says of them.
+func (s *Synced) divide() {
+	_, mid := shareOver(s.starts())
+	for i := range s.trials {
+		if all, first, chain, ok := s.trials[i].divided(); ok && (parted{first, all}) == mid {
+			s.StartUp, s.Net, s.Index = Num(first/all), Num((chain-first)/all), Num(max(0, all-chain)/all)
+			return
+		}
 	}
 }
 
@@ -147,8 +161,19 @@ func (s *Synced) approach() {
 // fasterThanReplay reports whether the node was faster than its own work from a local
 // file by more than noise.
 func (s *Synced) fasterThanReplay() bool {
-	line, compute, link := s.cell.Metrics["line_share"], s.cell.Metrics["replay"], s.cell.Metrics["link_line"]
-	return line.N > 0 && compute.N > 0 && compute.Median > link.Median && line.Median > overReplay
+	f := s.fresh("")
+	return f.Disturbed()
+}
+
+// fresh is the time of the cell's nodes as rules look at it.
+func (s *Synced) fresh(name string) findings.Fresh {
+	f := findings.Fresh{Where: name, Time: s.metric("sync_time"), Resolution: s.metric("resolution"), Replay: math.NaN(), Share: math.NaN(),
+		Peers: s.cell.plan.Sync.Peers, Timeouts: s.metric("timeouts"), Again: s.metric("rerequests"), Useful: s.metric("useful_share"), Most: s.metric("peer_share_max")}
+	line, replay, link := s.cell.Metrics["line_share"], s.cell.Metrics["replay"], s.cell.Metrics["link_line"]
+	if line.N > 0 && replay.N > 0 && replay.Median > link.Median {
+		f.Replay, f.Share = s.metric("replay"), float64(line.Median)
+	}
+	return f
 }
 
 // quiet reports whether nothing goes wrong in the cell on purpose.

@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +31,7 @@ const (
 
 // level is the index of a cell's level; −1: the cell does not have the factor.
 func (f *syncFactor) level(c *Cell) int {
-	v, ok := c.factor(f.Path)
+	v, ok := c.Factor(f.Path)
 	if !ok {
 		return -1
 	}
@@ -179,47 +178,10 @@ func (r *Report) conditions(c *Cell) string {
 	return strings.Join(words, ", ")
 }
 
-// gain is a ratio of times in words: "−76 % (−74…−78)".
-func gain(v, lo, hi Num) string {
-	if !v.Known() {
-		return "–"
-	}
-	if v > 3 {
-		return showRange(v, lo, hi, "×")
-	}
-	s := signed(float64(v))
-	if !lo.Known() || !hi.Known() {
-		return s + " %"
-	}
-	near, far := lo, hi
-	if hi < 1 { // the smaller change first
-		near, far = hi, lo
-	}
-	return fmt.Sprintf("%s %% (%s…%s)", s, signed(float64(near)), signed(float64(far)))
-}
-
 // chance is a p-value for people.
 func chance(p Num) Entry {
 	if p.Known() && p < 0.001 {
-		return Entry{Text: "< 0.001", Raw: plain(float64(p))}
+		return Entry{Text: "< 0.001", Raw: Plain(float64(p))}
 	}
 	return number(p, "")
-}
-
-// signed is a ratio as a change in percent, without the sign of percent.
-func signed(ratio float64) string {
-	p := (ratio - 1) * 100
-	n := 0
-	if math.Abs(p) < 9.95 {
-		n = 1
-	}
-	s := strconv.FormatFloat(math.Abs(p), 'f', n, 64)
-	s = strings.TrimSuffix(s, ".0")
-	switch {
-	case s == "0":
-		return "0"
-	case p < 0:
-		return "−" + s
-	}
-	return "+" + s
 }

@@ -1,92 +1,45 @@
 package report
 
 import (
-	"regexp"
+	"math"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
-
-// price is what a kind of change costs, by the name of its factor and its value.
-type price struct {
-	factor *regexp.Regexp
-	value  *regexp.Regexp // nil: any
-	lower  bool           // only where the level is less than the default's
-	words  string
-}
-
-var prices = []price{
-	{factor: regexp.MustCompile(`^sync\.storage$`), value: regexp.MustCompile(`ram`), words: "the store lies in memory: it is lost with a reboot, a crash of the machine or a power cut, and the whole chain is fetched again; it takes memory as large as the store, which grows with the chain. Copied to the disk when the node is ended, it outlives a restart of the node and no power cut"},
-	{factor: regexp.MustCompile(`(db|store|bolt|sqlite|disk).?sync|fsync|synchronous|durab`), value: regexp.MustCompile(`(?i)^(off|false|no|none|0|never|normal)$`), words: "the store is not made safe with each commit: a power cut or a crash of the machine may leave it damaged, and the whole chain is fetched again"},
-	{factor: regexp.MustCompile(`timeout`), lower: true, words: "peers on slow or distant links are given up on before they can answer: with only such peers a node may stall for ever, and what they had sent by then is thrown away"},
-	{factor: regexp.MustCompile(`subscri|modules?$|wallet|index`), words: "fewer parts follow the chain: what they would know (the wallet's balance and history, an index of addresses, the renter's and the host's contracts) is not there. The node serves blocks, and not that; switched on later, they go through the whole chain then"},
-	{factor: regexp.MustCompile(`interval`), lower: true, words: "peers are asked more often, for as long as the node runs: cheap for one node, and load for its peers when many do it"},
-	{factor: regexp.MustCompile(`batch|max.?send|per.?request`), words: "the number of blocks in an answer is the peers' choice as well: on a public network most of them have their own, and a larger answer is lost as a whole when its connection breaks or its time is up"},
-	{factor: regexp.MustCompile(`^sync\.peers$`), words: "each peer takes a connection, memory and a share of other people's links; on a public network peers are neither as fast nor as honest as here"},
-	{factor: regexp.MustCompile(`commit|flush|cache`), words: "more is held in memory between commits, and more is done again after a crash"},
-	{factor: regexp.MustCompile(`inflight|parallel|concurren|connections`), words: "more is under way at a time: more memory, and more load for the peers"},
-}
-
-// priceOf is what a level costs; general words where its kind is not known.
-func (f *syncFactor) priceOf(level int) string {
-	name := strings.ToLower(strings.TrimPrefix(f.Path, varyPath))
-	now, _, a := f.number(level)
-	was, _, b := f.number(0)
-	for _, p := range prices {
-		if !p.factor.MatchString(name) || p.value != nil && !p.value.MatchString(f.Levels[level].Value) {
-			continue
-		}
-		if p.lower && a && b && now >= was {
-			continue
-		}
-		return p.words
-	}
-	return "what this gives up was not measured here: see what the option does"
-}
 
 // risks: what the best configuration costs besides time.
 func risks(r *Report) []Finding {
-	f := Finding{Rule: "risks", Tone: Neutral, Title: "What the best configuration costs",
-		Text: "Time is all that was compared. Each change from the default has a price that a run without power cuts, reboots and a public network does not show."}
-	var order []string
-	cost, step, alone := map[string]string{}, map[string]bool{}, map[string]bool{}
+	var all []findings.Priced
 	for _, t := range r.tunings() {
 		if t.best == nil || t.best == t.base {
 			continue
 		}
-		if t.gain.Shown { // else nobody has a reason to pay the price
-			f.Tone = Warn
-		}
+		p := findings.Priced{Shown: t.gain.Shown}
 		for i := range t.factors {
-			tf := &t.factors[i]
-			l := tf.level(t.best)
-			if l < 1 || !tf.knob() {
+			f := &t.factors[i]
+			l := f.level(t.best)
+			if l < 1 || !f.knob() {
 				continue
 			}
-			name := tf.words(l)
-			if cost[name] == "" {
-				order, cost[name] = append(order, name), tf.priceOf(l)
+			c := findings.Change{Name: f.words(l), Factor: strings.ToLower(strings.TrimPrefix(f.Path, varyPath)), Value: f.Levels[l].Value, Is: math.NaN(), Was: math.NaN()}
+			now, _, a := f.number(l)
+			was, _, b := f.number(0)
+			if a && b {
+				c.Is, c.Was = now, was
 			}
 			for j := range t.Steps {
-				if s := &t.Steps[j]; s.To.Path == tf.Path {
-					step[name] = step[name] || s.Shown && s.Value < 1
+				if s := &t.Steps[j]; s.To.Path == f.Path {
+					c.Step = c.Step || s.Shown && s.Value < 1
 				}
 			}
 			for j := range t.Effects {
 				if e := &t.Effects[j]; !e.interaction() && e.factors[0] == i && e.levels[0] == l {
-					alone[name] = alone[name] || e.Shown && e.Value < 1
+					c.Alone = c.Alone || e.Shown && e.Value < 1
 				}
 			}
+			p.Changes = append(p.Changes, c)
 		}
+		all = append(all, p)
 	}
-	for _, name := range order {
-		words := name + ": " + cost[name]
-		switch {
-		case step[name]:
-		case alone[name]:
-			words += ". It gains, and is not shown to gain more on top of the others"
-		default:
-			words += ". It is not shown to gain anything here"
-		}
-		f.Evidence = append(f.Evidence, words)
-	}
-	return withEvidence(f)
+	return findings.Risks(all)
 }

@@ -1,9 +1,8 @@
 package report
 
 import (
-	"fmt"
-
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // searched reports whether the run walked its knobs instead of executing all
@@ -77,40 +76,27 @@ func searchTrust(r *Report) []Finding {
 	if !r.searched() {
 		return nil
 	}
-	f := Finding{Rule: "search", Tone: Warn, Title: "The best was searched for, not all was tried",
-		Text: "The search changes one knob at a time from where it stands and keeps what races faster. It finds the best where knobs help independently; a pair that helps only together it may miss, and each race errs now and then. Effects and interactions rest on the combinations that it visited, and it is said where these do not tell them apart."}
-	tried, planned := 0, 0
+	s := findings.Searched{Trials: r.Run.Valid}
 	for _, c := range r.cells() {
-		planned++
+		s.Planned++
 		if c.Valid > 0 {
-			tried++
+			s.Tried++
 		}
 	}
-	f.Evidence = []string{fmt.Sprintf("%d of %s were tried, in %s", tried, plural(int64(planned), "combination", "combinations"), plural(int64(r.Run.Valid), "valid trial", "valid trials"))}
 	for _, w := range r.walks {
-		at := w.Best
+		x := findings.Walk{System: w.System, Best: w.Best, Races: len(w.Races), Spent: span(w.Spent), Budget: span(w.Budget), Ended: w.Ended}
 		if c := r.cellByID(w.Best); c != nil {
-			at = r.configured(c)
+			x.Best = r.configured(c)
 		}
-		won, open := 0, 0
-		for _, x := range w.Races {
-			switch x.Result {
+		for _, race := range w.Races {
+			switch race.Result {
 			case record.RaceFaster:
-				won++
+				x.Won++
 			case record.RaceOpen:
-				open++
+				x.Open++
 			}
 		}
-		words := fmt.Sprintf("%s: %s, %d won; it stands at %s, after %s of %s", w.System, plural(int64(len(w.Races)), "race", "races"), won, at, span(w.Spent), span(w.Budget))
-		switch {
-		case w.Ended == record.SearchBudget:
-			words += "; the budget ended it, so what it had not tried yet may be better"
-		case w.Ended == "":
-			words += "; it is not at its end"
-		case open > 0:
-			words += fmt.Sprintf("; %s not decided", plural(int64(open), "race is", "races are"))
-		}
-		f.Evidence = append(f.Evidence, words)
+		s.Walks = append(s.Walks, x)
 	}
-	return []Finding{f}
+	return findings.SearchTrust(s)
 }

@@ -1,8 +1,7 @@
 package report
 
 import (
-	"fmt"
-
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -154,131 +153,51 @@ func (r *Report) numberShape(f *syncFactor, unit string, cells []*Synced) *Numbe
 			}
 		}
 	}
-	n.tell(fit)
+	n.Shape, n.Why = findings.ShapeOf(fit, n.levels(), n.Unit)
 	return n
 }
 
-// failing marks the levels at which nodes are shown to fail more often than where
-// every node came to serve, and counts them: Fisher's exact test, one-sided, of their
-// trials against all of those, corrected for the number of levels. No time can tell
-// it: such a trial is longer than any.
+// failing marks the levels at which nodes are shown to fail, and counts them.
 func (n *NumberShape) failing() int {
-	whole, some := 0, 0
-	for i := range n.Levels {
-		if x := &n.Levels[i]; x.Unfinished == 0 {
-			whole += x.Trials
-		} else {
-			some++
-		}
-	}
-	count := 0
-	for i := range n.Levels {
-		x := &n.Levels[i]
-		if x.Unfinished == 0 {
-			continue
-		}
-		// All that failed being of this level, where none failed elsewhere.
-		p := 1.0
-		for k := range x.Unfinished {
-			p *= float64(x.Trials-k) / float64(x.Trials+whole-k)
-		}
-		if x.Fails = p*float64(some) <= alpha; x.Fails {
-			count++
-		}
+	levels := n.levels()
+	count := findings.ShowFailing(levels)
+	for i := range levels {
+		n.Levels[i].Fails = levels[i].Shown
 	}
 	return count
 }
 
-// tell joins what the times show with where nodes are shown to fail: an end of the
-// range at which they do is worse than any that was compared.
-func (n *NumberShape) tell(fit stats.ShapeFit) {
-	n.Shape, n.Why = fit.Shape, fit.Why
-	first, last := fit.Levels[0], fit.Levels[len(fit.Levels)-1]
-	below, above := false, false
-	for i := range n.Levels {
-		if x := &n.Levels[i]; x.Fails {
-			below, above = below || float64(x.At) < first.At, above || float64(x.At) > last.At
-		}
+// levels are the levels as rules look at them.
+func (n *NumberShape) levels() []findings.Level {
+	var all []findings.Level
+	for _, x := range n.Levels {
+		all = append(all, findings.Level{Name: x.text, At: float64(x.At), Left: x.Unfinished, Trials: x.Trials, Shown: x.Fails})
 	}
-	if !below && !above {
-		return
-	}
-	value := func(v float64) string { return exact(v, n.Unit) }
-	over := func(l stats.ShapeLevel) string {
-		return fmt.Sprintf("%.3g times (at least %.3g times) as much at %s as at %s", l.Ratio.Mid, l.Ratio.Lo, value(l.At), value(float64(n.Lowest)))
-	}
-	var why []string
-	less, more := below || !first.Tied, above || !last.Tied
-	switch {
-	case below:
-		why = append(why, "nodes are shown not to serve below "+value(first.At))
-	case !first.Tied:
-		why = append(why, over(first))
-	default:
-		why = append(why, fmt.Sprintf("%s is not shown to be worse than the best", value(first.At)))
-	}
-	switch {
-	case above:
-		why = append(why, "nodes are shown not to serve above "+value(last.At))
-	case !last.Tied:
-		why = append(why, over(last))
-	default:
-		why = append(why, fmt.Sprintf("%s is not shown to be worse than the best", value(last.At)))
-	}
-	n.Why = joined(why)
-	switch {
-	case less && more:
-		n.Shape = stats.UShape
-	case less:
-		n.Shape = stats.FallingShape
-	default:
-		n.Shape = stats.RisingShape
-	}
+	return all
 }
 
 // words say what the shape is.
 func (n *NumberShape) words() string {
-	value := func(v Num) string { return exact(float64(v), n.Unit) }
-	among := value(n.Lowest)
-	if n.From != n.To {
-		among = value(n.From) + " to " + value(n.To)
-	}
-	switch n.Shape {
-	case stats.UShape:
-		return fmt.Sprintf("too little and too much are both shown to be worse: the best is at %s", among)
-	case stats.FallingShape:
-		return fmt.Sprintf("less is shown to be worse, more is not: the best is at %s", among)
-	case stats.RisingShape:
-		return fmt.Sprintf("more is shown to be worse, less is not: the best is at %s", among)
-	case stats.FlatShape:
-		return "it makes no difference within this range"
-	}
-	return "no shape is shown"
+	s := n.found()
+	return s.Words()
+}
+
+// found is the shape as rules look at it.
+func (n *NumberShape) found() findings.Shape {
+	return findings.Shape{Knob: n.Label, Where: n.Where, Unit: n.Unit, Shape: n.Shape, Why: n.Why, Lowest: float64(n.Lowest), From: float64(n.From), To: float64(n.To)}
 }
 
 // uShape: how the time goes with numbers.
 func uShape(r *Report) []Finding {
-	f := Finding{Rule: "shape", Tone: Neutral, Title: "Knobs that are numbers",
-		Text: "How the time to serve goes with each, the other knobs as named or at their default. A U is said only when both ends are shown to be worse than a level between them, corrected for the number of levels. A level at which nodes never came to serve is worse than any time when that is shown to happen more often than at the levels where all did; else it is in no shape."}
+	var all []findings.Shape
 	for i := range r.Shapes {
 		n := &r.Shapes[i]
-		where := n.Where
+		s := n.found()
 		if len(r.Systems) > 1 {
-			where = joined([]string{n.System, where})
+			s.Where = joined([]string{n.System, n.Where})
 		}
-		if where != "" {
-			where = " (" + where + ")"
-		}
-		words := fmt.Sprintf("%s%s: %s; %s", n.Label, where, n.words(), n.Why)
-		for j := range n.Levels {
-			if x := &n.Levels[j]; x.Unfinished > 0 {
-				words += fmt.Sprintf("; at %s %d of %d never served", x.text, x.Unfinished, x.Trials)
-				if !x.Fails {
-					words += ", which shows nothing of it: it was not compared"
-				}
-			}
-		}
-		f.Evidence = append(f.Evidence, words)
+		s.Levels = n.levels()
+		all = append(all, s)
 	}
-	return withEvidence(f)
+	return findings.ShapeFound(all)
 }

@@ -23,7 +23,7 @@ const studyTotal = -0.76
 
 // followsStudy reports whether the run is that of the preset that follows the study.
 func (r *Report) followsStudy() bool {
-	for _, where := range []string{r.environment("command"), r.environment("experiment"), r.Title, r.Description} {
+	for _, where := range []string{r.EnvironmentOf("command"), r.EnvironmentOf("experiment"), r.Title, r.Description} {
 		if strings.Contains(where, "sia-sync") {
 			return true
 		}
@@ -92,13 +92,13 @@ func (r *Report) syncStudySection() Section {
 			here := Entry{Text: "–", Note: "no pair of trials"}
 			if len(xs) > 0 {
 				q := geometric(xs, ys)
-				here = Entry{Text: q.gainWords(), Raw: plain(float64(q.Value)), Note: q.Warn}
+				here = Entry{Text: q.gainWords(), Raw: Plain(float64(q.Value)), Note: q.Warn}
 			}
 			s.Table.Rows = append(s.Table.Rows, []Entry{{Text: r.at(t, strings.TrimPrefix(names[i], "+ "))}, {Text: syncStudy[i-1].then}, here})
 		}
 		if len(cells) == len(syncStudy)+1 {
 			if q, ok := cells[len(cells)-1].cell.Ratios[r.headline]; ok {
-				s.Table.Rows = append(s.Table.Rows, []Entry{{Text: r.at(t, "all three together")}, {Text: fmt.Sprintf("%s %%", signed(1+studyTotal))}, {Text: q.gainWords(), Raw: plain(float64(q.Value)), Note: q.Warn}})
+				s.Table.Rows = append(s.Table.Rows, []Entry{{Text: r.at(t, "all three together")}, {Text: fmt.Sprintf("%s %%", signed(1+studyTotal))}, {Text: q.gainWords(), Raw: Plain(float64(q.Value)), Note: q.Warn}})
 			}
 		}
 	}
@@ -106,10 +106,4 @@ func (r *Report) syncStudySection() Section {
 }
 
 // gainWords is a ratio as a gain, with "~" when nothing is shown.
-func (q Ratio) gainWords() string {
-	s := gain(q.Value, q.Lo, q.Hi)
-	if !q.Shown {
-		return "~ " + s
-	}
-	return s
-}
+func (q Ratio) gainWords() string { return q.found().Words() }

@@ -191,7 +191,7 @@ func (r *Report) boughtTable() Table {
 			}
 			share := Entry{Text: "–"}
 			if s.Share.Known() {
-				share = Entry{Text: s.shareWords(), Raw: plain(float64(s.Share))}
+				share = Entry{Text: s.shareWords(), Raw: Plain(float64(s.Share))}
 			}
 			t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: tu.Where, Raw: tu.Where}, {Text: s.To.name(), Raw: s.To.name()}, number(s.Before, "s"), number(s.After, "s"), ratio, number(s.Lo, "×"), number(s.Hi, "×"), share})
 		}
@@ -304,7 +304,7 @@ func (r *Report) peersTable() Table {
 // rateEntry is the rate of the links of peers, or the range of their rates.
 func (p *PeerUsed) rateEntry() Entry {
 	if p.RateTo > p.Rate {
-		return Entry{Text: show(float64(p.Rate), "bit/s") + " – " + show(float64(p.RateTo), "bit/s"), Raw: plain(float64(p.Rate)) + "–" + plain(float64(p.RateTo))}
+		return Entry{Text: show(float64(p.Rate), "bit/s") + " – " + show(float64(p.RateTo), "bit/s"), Raw: Plain(float64(p.Rate)) + "–" + Plain(float64(p.RateTo))}
 	}
 	return rateEntry(p.Rate)
 }

@@ -124,7 +124,7 @@ func TestSyncReadsEachTrial(t *testing.T) {
 	if got := r.constantsTable(); len(got.Rows) != 2 || got.Rows[0][1].Text != "blocks per request" {
 		t.Errorf("constants: %+v", got.Rows)
 	}
-	if r.environment("constants.ledger") != "" {
+	if r.EnvironmentOf("constants.ledger") != "" {
 		t.Error("constants are told twice")
 	}
 }
@@ -481,7 +481,7 @@ func TestSyncTellsTheShapeOfANumber(t *testing.T) {
 		t.Fatalf("%d tunings", len(r.Tunings))
 	}
 	base := r.synced(r.Tunings[0].base)
-	if f, _ := base.cell.factor("sync.vary.send_blocks_timeout"); f.Number != 60 {
+	if f, _ := base.cell.Factor("sync.vary.send_blocks_timeout"); f.Number != 60 {
 		t.Errorf("the default has %s", f.Value)
 	}
 	if !r.finding("useless-peers") || !r.finding("shape") {

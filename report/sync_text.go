@@ -10,14 +10,14 @@ func (r *Report) syncTexts() []textTable {
 	var all []textTable
 	for _, tu := range r.tunings() {
 		t := textTable{head: []string{"configuration", "serves after", "", "", "first block", "blocks/s", "of line", "served", "valid"},
-			right: []bool{false, true, false, true, true, true, true, true, true}, drop: map[int]int{2: 2, 4: 1, 5: 2, 6: 1}}
+			right: []bool{false, true, false, true, true, true, true, true, true}, drop: map[int]int{2: 2, 4: 1, 5: 2, 6: 1}, most: map[int]int{0: 44}}
 		t.head[3] = "change"
 		if p := r.place(tu); p != "" {
 			t.below = append(t.below, "Above: "+p+".")
 		}
 		for _, s := range tu.cells {
 			c := s.cell
-			row := []string{clip(r.configured(c), 44), s.timeEntry(r).Text, "", "", "–", "–", "–", "", fmt.Sprintf("%d/%d", c.Valid, c.Planned)}
+			row := []string{r.configured(c), s.timeEntry(r).Text, "", "", "–", "–", "–", "", fmt.Sprintf("%d/%d", c.Valid, c.Planned)}
 			if s.time.Median.Known() {
 				row[2] = plusMinus(s.time, "s")
 			}
@@ -42,7 +42,7 @@ func (r *Report) syncTexts() []textTable {
 				row[8] = "!" + row[8]
 			}
 			if tu.best == c && !c.Baseline {
-				row[0] = clip("* "+r.configured(c), 44)
+				row[0] = "* " + r.configured(c)
 			}
 			t.rows = append(t.rows, row)
 		}
@@ -62,7 +62,7 @@ func (r *Report) syncTexts() []textTable {
 // effectTexts are the effects for the terminal: of single knobs, and the pairs that
 // are shown; over all conditions these alone.
 func (r *Report) effectTexts(tu *Tuning) textTable {
-	t := textTable{head: []string{"effect", "ratio", "interval", "p (Holm)", "share"}, right: []bool{false, true, false, true, true}, drop: map[int]int{3: 1}}
+	t := textTable{head: []string{"effect", "ratio", "interval", "p (Holm)", "share"}, right: []bool{false, true, false, true, true}, drop: map[int]int{3: 1}, most: map[int]int{0: 60}}
 	if p := r.place(tu); p != "" {
 		t.below = []string{"Above: " + p + "."}
 	}
@@ -87,7 +87,7 @@ func (r *Report) effectTexts(tu *Tuning) textTable {
 		if e.Survivors {
 			t.below = append(t.below, e.name()+": "+e.Warn+".")
 		}
-		t.rows = append(t.rows, []string{clip(e.name(), 60), ratio, interval, chance(e.PHolm).Text, share})
+		t.rows = append(t.rows, []string{e.name(), ratio, interval, chance(e.PHolm).Text, share})
 	}
 	return t
 }

@@ -97,20 +97,15 @@ func (e *KnobEffect) name() string {
 
 // words is the effect in numbers, with "~" when nothing is shown.
 func (e *KnobEffect) words() string {
-	s := gain(e.Value, e.Lo, e.Hi)
-	if e.interaction() {
-		s = showRange(e.Value, e.Lo, e.Hi, "×")
-	}
-	if !e.Shown && e.Value.Known() {
-		s = "~ " + s
-	}
-	return s
+	f := e.found()
+	return f.Words()
 }
 
 // small reports whether the whole interval lies below what a verdict speaks of: the
 // effect is known, and none to speak of.
 func (e *KnobEffect) small() bool {
-	return !e.Survivors && e.Lo.Known() && e.Hi.Known() && math.Abs(math.Log(float64(e.Lo))) < math.Log1p(EffectFloor) && math.Abs(math.Log(float64(e.Hi))) < math.Log1p(EffectFloor)
+	f := e.found()
+	return f.Small()
 }
 
 // AsGood is a combination that cannot be told from the best.
@@ -154,13 +149,7 @@ func (t *Tuning) after() Num {
 }
 
 // words is the step's ratio, with "~" when nothing is shown.
-func (s *BoughtStep) words() string {
-	w := gain(s.Value, s.Lo, s.Hi)
-	if !s.Shown && s.Value.Known() {
-		w = "~ " + w
-	}
-	return w
-}
+func (s *BoughtStep) words() string { return s.found().Gain.Words() }
 
 // tune analyses each system under each set of conditions, and, where conditions
 // vary, over all of them together.

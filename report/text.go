@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// WriteText writes the report for a terminal of the given width (100 when 0):
-// the verdict, a table per panel, and what to know before believing it.
+// proseWidth is how wide text is where no terminal sets a width.
+const proseWidth = 100
+
+// WriteText writes the report for a terminal of the given width; where it is 0 there
+// is none, and tables are as wide as they are, with nothing left out: the verdict, a table per panel, and what to know before believing it.
 func (r *Report) WriteText(w io.Writer, width int) error {
-	if width <= 0 {
-		width = 100
-	}
 	var b strings.Builder
 	if r.Question != "" {
 		wrap(&b, r.Question, width, "")
@@ -63,6 +63,7 @@ type textColumn struct {
 	head  string
 	right bool
 	value func(*Cell) string
+	most  int // characters of a value on a terminal; 0: all
 	drop  int // columns with a higher number go first when the width is short
 }
 
@@ -81,9 +82,9 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 	}
 	var cols []textColumn
 	if a := r.shape.axis; a != nil {
-		cols = append(cols, textColumn{head: a.Label, right: true, value: func(c *Cell) string { f, _ := c.factor(a.Path); return f.Text() }})
+		cols = append(cols, textColumn{head: a.Label, right: true, value: func(c *Cell) string { f, _ := c.Factor(a.Path); return f.Text() }})
 	}
-	cols = append(cols, textColumn{head: "system", value: func(c *Cell) string { return clip(c.System, 16) }})
+	cols = append(cols, textColumn{head: "system", most: mostName, value: func(c *Cell) string { return c.System }})
 	metric := func(key, head string, drop int) {
 		m, ok := r.metric(key)
 		if !ok || !r.measured(key) {
@@ -126,12 +127,12 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 			return s
 		}})
 	for {
-		lines, wide := layout(cols, cells)
+		lines, wide := layout(cols, cells, width)
 		most := 0
 		for _, c := range cols {
 			most = max(most, c.drop)
 		}
-		if wide <= width || most == 0 {
+		if width == 0 || wide <= width || most == 0 {
 			if name := r.shape.names[key]; name != "" {
 				b.WriteString(clip(name, width) + "\n")
 			}
@@ -152,9 +153,10 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 }
 
 // layout aligns the columns of cells.
-func layout(cols []textColumn, cells []*Cell) (lines []string, width int) {
+func layout(cols []textColumn, cells []*Cell, width int) (lines []string, wide int) {
 	t := textTable{}
-	for _, col := range cols {
+	for i, col := range cols {
+		t.cut(i, col.most)
 		t.head, t.right = append(t.head, col.head), append(t.right, col.right)
 	}
 	for _, c := range cells {
@@ -164,8 +166,12 @@ func layout(cols []textColumn, cells []*Cell) (lines []string, width int) {
 		}
 		t.rows = append(t.rows, row)
 	}
+	t.cutFor(width)
 	return t.lines()
 }
+
+// mostName is how many characters of a name stand in a table on a terminal.
+const mostName = 16
 
 // textTable is a table for the terminal. A column with no head is an interval,
 // which stands close to what is before it.
@@ -173,13 +179,15 @@ type textTable struct {
 	head  []string
 	right []bool
 	rows  [][]string
+	most  map[int]int // characters of a column on a terminal; missing or 0: all
 	drop  map[int]int // columns that go when the width is short, those with the highest number first
 	below []string    // lines under it
 }
 
 func (t textTable) write(b *strings.Builder, width int) {
+	t.cutFor(width)
 	lines, wide := t.lines()
-	for most := 2; wide > width && most > 0; most-- {
+	for most := 2; width > 0 && wide > width && most > 0; most-- {
 		for col, drop := range t.drop {
 			if drop == most {
 				for _, row := range t.rows {
@@ -196,6 +204,30 @@ func (t textTable) write(b *strings.Builder, width int) {
 		wrap(b, "  "+l, width, "      ")
 	}
 	b.WriteByte('\n')
+}
+
+// cut lets a column have so many characters on a terminal.
+func (t *textTable) cut(col, most int) {
+	if t.most == nil {
+		t.most = map[int]int{}
+	}
+	t.most[col] = most
+}
+
+// cutFor shortens what is too long for a terminal; where there is none, nothing.
+func (t *textTable) cutFor(width int) {
+	if width == 0 {
+		return
+	}
+	for col, most := range t.most {
+		if most == 0 {
+			continue
+		}
+		t.head[col] = clip(t.head[col], most)
+		for _, row := range t.rows {
+			row[col] = clip(row[col], most)
+		}
+	}
 }
 
 // lines aligns the columns; empty ones vanish.
@@ -301,15 +333,19 @@ func (r *Report) reasonWords() string {
 	return list(words)
 }
 
+// clip shortens a text to n characters; 0: it does not.
 func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
+	if n == 0 || utf8.RuneCountInString(s) <= n {
 		return s
 	}
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// wrap writes words in lines of at most width; later lines begin with indent.
+// wrap writes words in lines of at most width, or of [proseWidth] where it is 0; later lines begin with indent.
 func wrap(b *strings.Builder, text string, width int, indent string) {
+	if width == 0 {
+		width = proseWidth
+	}
 	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	line := lead
 	for i, word := range strings.Fields(text) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,6 +19,38 @@ func TestTextFitsItsWidth(t *testing.T) {
 				t.Errorf("width %d: a line has %d: %q", width, n, line)
 			}
 		}
+	}
+}
+
+// Where there is no terminal no column and no part of a name is left out.
+func TestTextWithoutATerminalIsWhole(t *testing.T) {
+	const name = "a-system-with-a-rather-long-name"
+	r := *sharedReport(t)
+	r.Cells = slices.Clone(r.Cells)
+	for i := range r.Cells {
+		if r.Cells[i].System == r.Systems[1].Name {
+			r.Cells[i].System = name
+		}
+	}
+	narrow, whole := text(t, &r, 60), text(t, &r, 0)
+	for _, want := range []string{name, "of the line", "TTFB", "duration", "ratio", "success", "valid"} {
+		if !strings.Contains(whole, want) {
+			t.Errorf("without a terminal %q is missing:\n%s", want, whole)
+		}
+	}
+	if strings.Contains(whole, "…") || strings.Contains(narrow, name) || strings.Contains(narrow, "duration  ") || !strings.Contains(narrow, name[:mostName-1]+"…") {
+		t.Errorf("without a terminal:\n%s\non one of 60 columns:\n%s", whole, narrow)
+	}
+	table := textTable{head: []string{"system", "n", "p"}, right: []bool{false, true, true}, rows: [][]string{{name, "1", "2"}}, most: map[int]int{0: 5}, drop: map[int]int{2: 2}}
+	var b strings.Builder
+	table.write(&b, 0)
+	if !strings.Contains(b.String(), name+"  1  2") {
+		t.Errorf("a table: %s", b.String())
+	}
+	b.Reset()
+	table.write(&b, 10)
+	if !strings.Contains(b.String(), "a-sy…  1\n") {
+		t.Errorf("a narrow table: %s", b.String())
 	}
 }
 

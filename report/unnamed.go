@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // Unnamed is what a system spends in step with its data and enters under no
@@ -19,10 +20,6 @@ type Unnamed struct {
 var ofData = []string{"storage", "upload", "download"}
 
 const (
-	// mostUnnamed is the most that is taken for it. In recordings of siad 1.5.9 on
-	// a network with the dev constants it is 16 %: sectors are small and cheap
-	// there, so that the request itself weighs more.
-	mostUnnamed = 0.25
 	// By this much of itself it may be off, since hosts differ: the least, and what is
 	// allowed while fewer than so many polls tell.
 	leastDrift, mostDrift = 0.05, 0.5
@@ -46,7 +43,7 @@ func (w *watch) unnamed(p experiment.Price) *Unnamed {
 		}
 	}
 	share, off := middle(shares), mostDrift
-	if !(share > 0) || share > mostUnnamed {
+	if !(share > 0) || share > findings.MostUnnamed {
 		return nil
 	}
 	if len(shares) >= driftPolls {

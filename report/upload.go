@@ -148,6 +148,9 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 		return nil, err
 	}
 	l.watch, l.shelf, l.coding = w, s, r.codingOf(l.System)
+	if s.sparse {
+		r.Notes = append(r.Notes, fmt.Sprintf("Of the %s objects of trial %d that were accepted, %s were drawn by their number for the times of objects, and for how many were stored when; counts and bytes of the whole test are of all.", count(s.count.Accepted), t.ID, count(int64(len(s.accepted)))))
+	}
 	l.link = map[string]Num{}
 	for _, key := range []string{"bandwidth_line", "wait_line"} {
 		l.link[key] = unknown
@@ -230,7 +233,7 @@ func (r *Report) currencyOf(name string, t *Trial) string {
 			return d.Name
 		}
 	}
-	if c := r.environment("systems." + name + ".currency"); c != "" {
+	if c := r.EnvironmentOf("systems." + name + ".currency"); c != "" {
 		return c
 	}
 	switch r.use(name) {
@@ -262,7 +265,7 @@ func (r *Report) codingOf(name string) (c coding) {
 		}
 	}
 	of := func(key string) int64 {
-		v := r.environment("systems." + name + "." + key)
+		v := r.EnvironmentOf("systems." + name + "." + key)
 		if v == "" {
 			v = with[key]
 		}
@@ -270,7 +273,7 @@ func (r *Report) codingOf(name string) (c coding) {
 		return n
 	}
 	a, b := int64(0), int64(0)
-	said := r.environment("systems." + name + ".redundancy")
+	said := r.EnvironmentOf("systems." + name + ".redundancy")
 	if n, _ := fmt.Sscanf(said, "%d data + %d parity", &a, &b); n == 2 {
 		c.needed, c.servers = a, a+b
 	} else if n, _ := fmt.Sscanf(said, "%d of %d shards", &a, &b); n == 2 {
@@ -352,9 +355,11 @@ func (l *LoadTest) since(v []float64) (poll, files int, bytes float64) {
 	return first, files, bytes
 }
 
-// began is when the first object was accepted: nothing of ours was stored before
-// the attempt that it ended.
+// began is when the first put did: nothing of ours was stored before.
 func (l *LoadTest) began() float64 {
+	if l.shelf.first > 0 {
+		return l.shelf.first
+	}
 	at := math.Inf(1)
 	for _, s := range l.shelf.accepted {
 		if !math.IsNaN(s.took) {
@@ -381,7 +386,7 @@ func (l *LoadTest) stored() {
 				l.FileRate = estimateBetween(w.rate(v, first, last))
 			}
 		}
-	} else if from, to := l.storing(); len(l.shelf.accepted) > 1 && to > from {
+	} else if from, to := l.storing(); len(l.shelf.accepted) > 0 && to > from {
 		l.FileRate = Estimate{Value: l.Bytes / Num(to-from), Lo: unknown, Hi: unknown}
 	}
 	if v, at := latestAt(w.values[system.ReadContracts], len(w.start)-1); at >= 0 {
@@ -408,7 +413,7 @@ func (l *LoadTest) stored() {
 }
 
 // absoluteRate is the bandwidth of the servers over the same time as that of the
-// files: what the polls around it saw come, at least what those within it did.
+// files, as the trial's metric absolute_bandwidth counts it.
 func (l *LoadTest) absoluteRate(v []float64) Estimate {
 	w := l.watch
 	first, last := edge(v)
@@ -419,32 +424,17 @@ func (l *LoadTest) absoluteRate(v []float64) Estimate {
 		}
 		return estimateBetween(w.rate(v, first, last))
 	}
-	before, after, inner, outer := first, last, -1, -1
+	var told []collect.Told
 	for i, x := range v {
-		switch {
-		case math.IsNaN(x):
-			continue
-		case w.end[i] <= from:
-			before = i
-		case w.start[i] >= to:
-			after = min(after, i)
-		}
-		if w.start[i] >= from && w.end[i] <= to {
-			if inner < 0 {
-				inner = i
-			}
-			outer = i
+		if !math.IsNaN(x) {
+			told = append(told, collect.Told{Start: w.start[i], End: w.end[i], Value: x})
 		}
 	}
-	if after <= before {
+	value, lo, hi, ok := collect.Rate(told, from, to)
+	if !ok {
 		return noEstimate
 	}
-	e := Estimate{Value: Num((v[after] - v[before]) / (to - from)), Lo: 0}
-	e.Hi = e.Value
-	if outer > inner {
-		e.Lo = min(e.Value, Num((v[outer]-v[inner])/(to-from)))
-	}
-	return e
+	return estimateBetween(value, lo, hi)
 }
 
 func estimateBetween(v, lo, hi float64) Estimate { return Estimate{Num(v), Num(lo), Num(hi)} }
@@ -550,9 +540,10 @@ func (l *LoadTest) efficient() {
 
 // padded are the bytes of the objects between two in whole sectors, once.
 func (l *LoadTest) padded(from, to int) float64 {
-	sum := 0.0
-	for _, s := range l.shelf.accepted[from:to] {
+	sum, kept := 0.0, len(l.shelf.accepted)
+	each, _ := l.shelf.weight()
+	for _, s := range l.shelf.accepted[min(kept, int(float64(from)/each)):min(kept, int(math.Round(float64(to)/each)))] {
 		sum += float64(l.coding.padded(s.size))
 	}
-	return sum
+	return sum * each
 }

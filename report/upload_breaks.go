@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -37,7 +38,7 @@ func (l *LoadTest) check() {
 	}
 	l.Unnamed = w.unnamed(p)
 	for _, s := range w.sum.shifts(new(big.Int), scale, w.start, w.end) {
-		enter("sum", system.ReadSpent, s)
+		enter(findings.LawSum, system.ReadSpent, s)
 	}
 	var waiting []shift
 	for _, s := range w.wealth.shifts(nil, scale, w.start, w.end) {
@@ -51,25 +52,25 @@ func (l *LoadTest) check() {
 		case amount > 0 && w.waits(s.from, s.to) >= 0.99*amount:
 			waiting = append(waiting, s)
 		case amount > 0 && least > 0 && amount <= 1.01*most:
-			enter("left", system.ReadBalance, s).Maybe = fmt.Sprintf("contracts left the account then, and with them %s to %s that they had used", l.money(least), l.money(most))
+			enter(findings.LawLeft, system.ReadBalance, s).Maybe = fmt.Sprintf("contracts left the account then, and with them %s to %s that they had used", l.money(least), l.money(most))
 		case amount > 0 && least > 0:
-			b := enter("wealth", system.ReadBalance, s)
+			b := enter(findings.LawWealth, system.ReadBalance, s)
 			b.Maybe = fmt.Sprintf("at most %s of it are what contracts that left the account had used; %s", l.money(most), b.Maybe)
 		default:
-			enter("wealth", system.ReadBalance, s)
+			enter(findings.LawWealth, system.ReadBalance, s)
 		}
 	}
 	for _, s := range waiting {
-		enter("waiting", system.ReadEndedUnspent, s)
+		enter(findings.LawWaiting, system.ReadEndedUnspent, s)
 	}
 	for _, name := range w.counters() {
 		for _, f := range falls(w.values[name]) {
-			b := Break{Law: "counter", Name: name, From: Num(w.start[f.from]), To: Num(w.end[f.to]), Amount: w.amount(nil, p), Fell: Num(f.amount), Held: true, Maybe: l.meanwhile(f.from, f.to)}
+			b := Break{Law: findings.LawCounter, Name: name, From: Num(w.start[f.from]), To: Num(w.end[f.to]), Amount: w.amount(nil, p), Fell: Num(f.amount), Held: true, Maybe: l.meanwhile(f.from, f.to)}
 			if by := w.drops[name][f.to]; by != nil {
 				b.Amount = w.amount(new(big.Rat).Neg(ratOf(by)), p)
 			}
 			if booked(name) && !w.ended {
-				b.Law = "left"
+				b.Law = findings.LawLeft
 			}
 			l.Breaks = append(l.Breaks, b)
 		}

@@ -1,83 +1,38 @@
 package report
 
 import (
-	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // resume is the command that goes on with the run.
 func (r *Report) resume() string { return "plimsoll resume " + r.dir }
 
-// notTwice says of what stores something that going on is safe.
-func (r *Report) notTwice() string {
-	if r.Scenario == "upload" {
-		return "; nothing is stored twice"
-	}
-	return ""
-}
-
 // unfinished: what is not over must not pass for a result.
 func unfinished(r *Report) []Finding {
-	f := Finding{Rule: "partial", Tone: Warn, Title: "This is not the end",
-		Text: "These load tests have not come to an end of their own: what is said here is so far.",
-		Try:  "Go on with `" + r.resume() + "`" + r.notTwice() + "."}
-	if r.Run.State == "running" {
-		f.Text = "These load tests are still going on, or were killed: what is said here is so far."
-		f.Try = "After a kill, go on with `" + r.resume() + "`" + r.notTwice() + "."
-	}
+	u := findings.Unfinished{Running: r.Run.State == "running", Resume: r.resume(), Stores: r.Scenario == "upload"}
 	for i := range r.Loads {
-		l := &r.Loads[i]
-		if !l.going() {
-			continue
+		if l := &r.Loads[i]; l.going() {
+			u.Tests = append(u.Tests, findings.Going{Name: l.name(), Seconds: float64(l.Seconds), Stores: l.info.plan.Upload != nil, Stored: l.Objects.Accepted, Set: l.Objects.Set})
 		}
-		s := l.name() + ": " + moment(l.Seconds) + " so far"
-		if l.info.plan.Upload != nil {
-			s += ", " + l.soFar()
-		}
-		f.Evidence = append(f.Evidence, s)
 	}
-	return withEvidence(f)
+	return findings.Partial(u)
 }
 
 // soFar is how many objects are stored.
-func (l *LoadTest) soFar() string {
-	if l.Objects.Set > 0 {
-		return fmt.Sprintf("%s of %s stored", count(l.Objects.Accepted), plural(l.Objects.Set, "object", "objects"))
-	}
-	return plural(l.Objects.Accepted, "object", "objects") + " stored"
-}
+func (l *LoadTest) soFar() string { return findings.SoFar(l.Objects.Accepted, l.Objects.Set) }
 
-// between says between which moments something happened.
-func (b *Break) between() string {
-	return fmt.Sprintf("between %s and %s after the beginning", moment(b.From), moment(b.To))
-}
-
-// moment is a time since the beginning of a test: "3 d 4 h 5 m".
-func moment(seconds Num) string {
-	s := int64(seconds)
-	switch {
-	case seconds < 120:
-		return show(float64(seconds), "s")
-	case s < 86400:
-		return fmt.Sprintf("%d:%02d h", s/3600, s/60%60)
-	}
-	return fmt.Sprintf("%d d %d:%02d h", s/86400, s/3600%24, s/60%60)
-}
-
-// amountWords is an amount without its sign: "69.3 SC ($0.97)".
-func (l *LoadTest) amountWords(a Amount) string {
-	if !a.Value.Known() {
-		return "–"
-	}
-	s := l.money(float64(max(a.Value, -a.Value)))
-	if a.In.Known() && l.Money != nil {
-		s += " (" + digits(float64(max(a.In, -a.In)), 3) + " " + l.Money.In + ")"
+// sum is an amount as rules look at it.
+func (l *LoadTest) sum(a Amount) findings.Sum {
+	s := findings.Sum{Value: float64(a.Value), Currency: l.currency, In: float64(a.In)}
+	if l.Money != nil {
+		s.Other = l.Money.In
 	}
 	return s
 }
@@ -85,42 +40,16 @@ func (l *LoadTest) amountWords(a Amount) string {
 // money is an amount in the system's currency.
 func (l *LoadTest) money(v float64) string { return moneyWords(v, l.currency) }
 
-func moneyWords(v float64, currency string) string {
-	switch size := max(v, -v); {
-	case size >= 1e9:
-		return digits(v/1e9, 3) + " billion " + currency
-	case size >= 1e7:
-		return digits(v/1e6, 3) + " million " + currency
-	case size >= 1e4:
-		return count(int64(v)) + " " + currency
-	}
-	return digits(v, 4) + " " + currency
-}
-
-// broken lists the breaks of a law.
-func (r *Report) broken(law string, which func(*Break) bool) (evidence []string) {
+// breaches are the breaks of all laws.
+func (r *Report) breaches() (all []findings.Breach) {
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		for j := range l.Breaks {
-			b := &l.Breaks[j]
-			if b.Law != law || !which(b) {
-				continue
-			}
-			what := l.amountWords(b.Amount)
-			if b.Law == "counter" || booked(b.Name) {
-				if !b.Amount.Value.Known() {
-					what = show(float64(b.Fell), readingUnit(b.Name))
-				}
-				what = b.Name + " fell by " + what
-			}
-			s := l.name() + ": " + what + " " + b.between()
-			if b.Maybe != "" {
-				s += "; " + b.Maybe
-			}
-			evidence = append(evidence, s)
+		for _, b := range l.Breaks {
+			all = append(all, findings.Breach{Name: l.name(), Law: b.Law, Reading: b.Name, Amount: l.sum(b.Amount), Fell: float64(b.Fell), Unit: readingUnit(b.Name), Counts: b.Law == findings.LawCounter || booked(b.Name),
+				Held: b.Held, From: float64(b.From), To: float64(b.To), Maybe: b.Maybe})
 		}
 	}
-	return evidence
+	return all
 }
 
 func readingUnit(name string) string {
@@ -130,253 +59,98 @@ func readingUnit(name string) string {
 	return "1"
 }
 
-func wealthBreaks(r *Report) []Finding {
-	f := Finding{Rule: "money-missing", Tone: Bad, Title: "Money is missing",
-		Text: fmt.Sprintf("Wallet and contracts together, with what was under way, fell and did not come back within %s and %d polls. In a closed system this sum is constant: a payment to anybody else, or money lost.", moment(heldSeconds), heldPolls)}
-	f.Evidence = r.broken("wealth", func(b *Break) bool { return b.Held && b.Amount.Value < 0 })
-	return withEvidence(f)
-}
-
-func moneyCameIn(r *Report) []Finding {
-	f := Finding{Rule: "money-came-in", Tone: Neutral, Title: "Money came in",
-		Text: "Wallet and contracts together rose: somebody paid (a deposit, a block's reward), so the system is not closed, and money lost at the same time would not be seen."}
-	f.Evidence = r.broken("wealth", func(b *Break) bool { return b.Held && b.Amount.Value > 0 })
-	return withEvidence(f)
-}
-
-func moneyUnderWay(r *Report) []Finding {
-	f := Finding{Rule: "money-under-way", Tone: Neutral, Title: "Money was under way at the end",
-		Text: "The last polls do not account for this money. Too little time is left to tell whether it was in a transaction or is lost."}
-	f.Evidence = append(r.broken("wealth", func(b *Break) bool { return !b.Held }), r.broken("sum", func(b *Break) bool { return !b.Held })...)
-	return withEvidence(f)
-}
-
-func sumBreaks(r *Report) []Finding {
-	f := Finding{Rule: "money-sum", Tone: Bad, Title: "Spending is not the sum of its parts",
-		Text: "By the system's own account, the total cost of its contracts and the sum of what it says it was for (fees, storage, upload, download, unspent) differ, by more than what moved between two calls: some money went to no purpose that is told, or a part is wrong."}
-	f.Evidence = r.broken("sum", func(b *Break) bool { return b.Held })
-	return withEvidence(f)
-}
-
-func counterFalls(r *Report) []Finding {
-	f := Finding{Rule: "counter-fell", Tone: Warn, Title: "A counter fell that must not",
-		Text: fmt.Sprintf("Totals only grow while a test stores and removes nothing. These fell, by more than %s, and stayed below: a daemon that began to count anew, or data that were lost.", percent(fallShare))}
-	f.Evidence = r.broken("counter", func(*Break) bool { return true })
-	return withEvidence(f)
-}
+func wealthBreaks(r *Report) []Finding  { return findings.MoneyMissing(r.breaches()) }
+func moneyCameIn(r *Report) []Finding   { return findings.MoneyCameIn(r.breaches()) }
+func moneyUnderWay(r *Report) []Finding { return findings.MoneyUnderWay(r.breaches()) }
+func sumBreaks(r *Report) []Finding     { return findings.MoneySum(r.breaches()) }
+func counterFalls(r *Report) []Finding  { return findings.CounterFell(r.breaches()) }
+func contractsLeft(r *Report) []Finding { return findings.ContractsLeft(r.breaches()) }
 
 func moneyUnnamed(r *Report) []Finding {
-	f := Finding{Rule: "money-unnamed", Tone: Neutral, Title: "A little of the spending has no purpose",
-		Text: fmt.Sprintf("The total grew by more than its parts, in step with what storing and moving data cost. siad 1.5.9 does so: it pays hosts for each request and a little above their prices, and enters neither under a purpose. Up to %s of the cost of data is allowed for in this way; what goes beyond the share that is seen would be a finding.", percent(mostUnnamed))}
+	var all []findings.Unnamed
 	for i := range r.Loads {
-		l := &r.Loads[i]
-		if u := l.Unnamed; u != nil {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s at the end, %s of the cost of data (± %s of that is allowed for)", l.name(), l.amountWords(u.Amount), percent(float64(u.Share)), percent(float64(u.Off))))
+		if l, u := &r.Loads[i], r.Loads[i].Unnamed; u != nil {
+			all = append(all, findings.Unnamed{Name: l.name(), Amount: l.sum(u.Amount), Share: float64(u.Share), Off: float64(u.Off)})
 		}
 	}
-	return withEvidence(f)
+	return findings.MoneyUnnamed(all)
 }
 
-// unspentShare is the share of all spending from which on what lies unspent is
-// named.
-const unspentShare = 0.1
-
 func moneyUnspent(r *Report) []Finding {
-	f := Finding{Rule: "money-unspent", Tone: Neutral, Title: "Contracts were bought and not used up",
-		Text: "This money lay unspent in contracts at the end. It is assumed to come back when they end; until then it is bound."}
+	var all []findings.Unspent
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		if l.Money == nil {
 			continue
 		}
 		for _, k := range l.Money.Kinds {
-			if k.Kind == system.ReadUnspent && k.Share.Known() && float64(k.Share) >= unspentShare {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s, %s of all that contracts cost", l.name(), l.amountWords(k.Amount), percent(float64(k.Share))))
+			if k.Kind == system.ReadUnspent {
+				all = append(all, findings.Unspent{Name: l.name(), Amount: l.sum(k.Amount), Share: float64(k.Share)})
 			}
 		}
 	}
-	return withEvidence(f)
+	return findings.MoneyUnspent(all)
 }
 
-// counted lists the load tests in which some objects were so.
-func (r *Report) counted(n func(*Objects) int64, words func(*LoadTest, int64) string) (evidence []string) {
+// stored is what became of the objects of each load test.
+func (r *Report) stored() []findings.Objects {
+	all := make([]findings.Objects, len(r.Loads))
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		if k := n(&l.Objects); k > 0 {
-			evidence = append(evidence, l.name()+": "+words(l, k))
-		}
-	}
-	return evidence
-}
-
-func objectsOf(l *LoadTest, n int64) string {
-	s := plural(n, "object", "objects")
-	if l.Objects.Set > 0 {
-		s = fmt.Sprintf("%s of %s", count(n), plural(l.Objects.Set, "object", "objects"))
-	}
-	return s
-}
-
-func objectsLost(r *Report) []Finding {
-	f := Finding{Rule: "objects-missing", Tone: Bad, Title: "Accepted objects went missing",
-		Text: "The system had accepted these objects, and did not list them, or not whole, when a later session compared. They are stored again."}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.Missing }, objectsOf)
-	return withEvidence(f)
-}
-
-func objectsNotStored(r *Report) []Finding {
-	failed := Finding{Rule: "objects-failed", Tone: Bad, Title: "Objects could not be stored",
-		Text: "They failed as often as upload.retries allows, and were given up."}
-	failed.Evidence = r.counted(func(o *Objects) int64 { return o.Failed }, objectsOf)
-	refused := Finding{Rule: "objects-refused", Tone: Bad, Title: "Objects were refused",
-		Text: "The system would not take them, as often as upload.retries allows: that is its answer, not a failure on the way."}
-	refused.Evidence = r.counted(func(o *Objects) int64 { return o.Refused }, objectsOf)
-	return withEvidence(failed, refused)
-}
-
-func objectsUnreadable(r *Report) []Finding {
-	f := Finding{Rule: "objects-unreadable", Tone: Warn, Title: "Some data could not be read",
-		Text: "These objects were not stored because their own data could not be read, or changed meanwhile. That is no failure of the system; the data set was not stored whole."}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.Unreadable }, objectsOf)
-	return withEvidence(f)
-}
-
-func objectsNotDurable(r *Report) []Finding {
-	f := Finding{Rule: "not-durable", Tone: Warn, Title: "Objects did not become durable"}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.NotDurable + o.Late }, func(l *LoadTest, _ int64) string {
-		return fmt.Sprintf("of %s accepted, %s never and %s later than %s after", count(l.Objects.Accepted), count(l.Objects.NotDurable), count(l.Objects.Late), moment(Num(l.info.settle())))
-	})
-	f.Text = "The system had accepted them, and they were not seen at their full redundancy within upload.settle. Accepted is not durable: until then they depend on fewer servers than was asked for."
-	return withEvidence(f)
-}
-
-// fellPolls is how many polls in a row must see objects below their redundancy.
-const fellPolls = 2
-
-// redundancyFell: an object that was durable and no longer is.
-func redundancyFell(r *Report) []Finding {
-	open := Finding{Rule: "redundancy-fell", Tone: Bad, Title: "Redundancy fell and was not repaired",
-		Text: "Objects that were at their full redundancy no longer are, until the last poll: servers that held their pieces are gone or dropped, and nothing was put in their place in the time that was watched."}
-	mended := Finding{Rule: "redundancy-repaired", Tone: Neutral, Title: "Redundancy fell and was repaired",
-		Text: "Objects that were at their full redundancy were below it for a while; at the last poll none was."}
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		for _, x := range l.below() {
-			s := fmt.Sprintf("%s: up to %s, from %s after the beginning", l.name(), plural(int64(x.y), "object", "objects"), moment(Num(x.from)))
-			if x.part == 1 {
-				open.Evidence = append(open.Evidence, fmt.Sprintf("%s; not repaired within %s, when the watching ended", s, moment(Num(x.to-x.from))))
-			} else {
-				mended.Evidence = append(mended.Evidence, fmt.Sprintf("%s, for %s", s, moment(Num(x.to-x.from))))
-			}
-		}
-	}
-	return withEvidence(open, mended)
-}
-
-// below are the times with objects below their redundancy; part is 1 where that
-// lasted until the end.
-func (l *LoadTest) below() []stretch {
-	v := l.watch.values[system.ReadBelow]
-	var all []stretch
-	var now *stretch
-	seen, _, last := 0, 0, -1
-	for i, n := range v {
-		switch {
-		case n > 0 && now == nil:
-			now, seen = &stretch{from: l.watch.start[i], to: l.watch.end[i], y: n}, 1
-		case n > 0:
-			now.to, now.y, seen = l.watch.end[i], max(now.y, n), seen+1
-		case n == 0 && now != nil:
-			if seen >= fellPolls {
-				now.to = l.watch.end[i]
-				all = append(all, *now)
-			}
-			now = nil
-		}
-		if n >= 0 {
-			last = i
-		}
-	}
-	if now != nil && seen >= fellPolls {
-		now.part, now.to = 1, l.watch.end[last]
-		all = append(all, *now)
+		o := l.Objects
+		all[i] = findings.Objects{Name: l.name(), Set: o.Set, Accepted: o.Accepted, NotDurable: o.NotDurable, Late: o.Late, Missing: o.Missing, Failed: o.Failed, Refused: o.Refused,
+			Unreadable: o.Unreadable, Retried: o.Retried, Adopted: o.Adopted, Attempts: o.Attempts, Settle: l.info.settle()}
 	}
 	return all
 }
 
-func retriedObjects(r *Report) []Finding {
-	f := Finding{Rule: "retried", Tone: Neutral, Title: "Some objects needed more than one attempt",
-		Text: "Their time to store is that of the last attempt."}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.Retried }, func(l *LoadTest, n int64) string {
-		return fmt.Sprintf("%s; %s altogether", objectsOf(l, n), plural(l.Objects.Attempts, "attempt", "attempts"))
-	})
-	return withEvidence(f)
+func objectsLost(r *Report) []Finding       { return findings.ObjectsMissing(r.stored()) }
+func objectsNotStored(r *Report) []Finding  { return findings.ObjectsNotStored(r.stored()) }
+func objectsUnreadable(r *Report) []Finding { return findings.ObjectsUnreadable(r.stored()) }
+func objectsNotDurable(r *Report) []Finding { return findings.ObjectsNotDurable(r.stored()) }
+func retriedObjects(r *Report) []Finding    { return findings.Retried(r.stored()) }
+func adoptedObjects(r *Report) []Finding    { return findings.Adopted(r.stored()) }
+
+// redundancyFell: an object that was durable and no longer is.
+func redundancyFell(r *Report) []Finding {
+	var all []findings.Below
+	for i := range r.Loads {
+		all = append(all, r.Loads[i].below())
+	}
+	return findings.RedundancyFell(all)
 }
 
-func adoptedObjects(r *Report) []Finding {
-	f := Finding{Rule: "adopted", Tone: Neutral, Title: "Some objects were found stored",
-		Text: "A session ended while they were under way; the next one found them in the system, whole, and did not store them again. When they were accepted is not known, so they are in no time."}
-	f.Evidence = r.counted(func(o *Objects) int64 { return o.Adopted }, objectsOf)
-	return withEvidence(f)
+func (l *LoadTest) below() findings.Below {
+	return findings.Below{Name: l.name(), Start: l.watch.start, End: l.watch.end, Objects: l.watch.values[system.ReadBelow]}
 }
 
 func endedBy(r *Report) []Finding {
-	f := Finding{Rule: "ended", Tone: Neutral, Title: "What ended it", Text: "An exit condition of the experiment, or that all was done; and how many sessions of ours it took."}
+	var all []findings.Ending
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		if l.Ended == "" {
-			continue
-		}
-		s := l.name() + ": " + l.Ended
-		if l.Why != "" {
-			s += ", " + l.Why
-		}
-		s += "; " + plural(int64(l.Sessions), "session", "sessions")
-		if l.CutOff > 0 {
-			s += ", " + count(int64(l.CutOff)) + " of them cut off"
-			if l.Unrecorded > 0 {
-				s += fmt.Sprintf(" (attempts whose details were lost with them, or that they cut off: %s at least; what became of the objects is known)", count(l.Unrecorded))
-			}
-		}
-		if l.Crashes > 0 {
-			s += ", " + plural(int64(l.Crashes), "crash", "crashes")
-		}
-		f.Evidence = append(f.Evidence, s)
+		all = append(all, findings.Ending{Name: l.name(), By: l.Ended, Why: l.Why, Sessions: l.Sessions, CutOff: l.CutOff, Unrecorded: l.Unrecorded, Crashes: l.Crashes})
 	}
-	return withEvidence(f)
+	return findings.Ended(all)
 }
 
-// gapShare is the share of polls from which on gaps are named.
-const gapShare = 0.01
-
-func pollGaps(r *Report) []Finding {
-	f := Finding{Rule: "gaps", Tone: Neutral, Title: "Not every poll was answered",
-		Text: "Calls that failed and polls of the schedule that were left out are gaps in the figures; nothing is drawn or counted over them."}
+// polled is how the polls of each load test went.
+func (r *Report) polled() []findings.Polled {
+	wrong := func(times map[string]int64, last map[string]string) (all []findings.Wrong) {
+		for _, name := range sortedByCount(times) {
+			all = append(all, findings.Wrong{Name: name, Times: times[name], Last: last[name]})
+		}
+		return all
+	}
+	var all []findings.Polled
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		if float64(l.Polls.Missed)+float64(l.Polls.Failed) < gapShare*float64(l.Polls.N) || l.Polls.N == 0 {
-			continue
-		}
-		s := fmt.Sprintf("%s: %s left out of %s", l.name(), plural(l.Polls.Missed, "poll", "polls"), count(int64(l.Polls.N)+l.Polls.Missed))
-		for _, name := range sortedByCount(l.watch.failed) {
-			s += fmt.Sprintf("; %s failed ×%s, last: %s", name, count(l.watch.failed[name]), clip(l.watch.why[name], 120))
-		}
-		f.Evidence = append(f.Evidence, s)
+		all = append(all, findings.Polled{Name: l.name(), Made: l.Polls.N, Missed: l.Polls.Missed, Failed: wrong(l.watch.failed, l.watch.why), Absurd: wrong(l.watch.bad, l.watch.absurd)})
 	}
-	return withEvidence(f)
+	return all
 }
 
-func absurdReadings(r *Report) []Finding {
-	f := Finding{Rule: "absurd", Tone: Neutral, Title: "Some numbers of the system make no sense",
-		Text: "They are recorded, and in no figure and no sum."}
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		for _, name := range sortedByCount(l.watch.bad) {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s ×%s, last: %s", l.name(), name, count(l.watch.bad[name]), clip(l.watch.absurd[name], 120)))
-		}
-	}
-	return withEvidence(f)
-}
+func pollGaps(r *Report) []Finding       { return findings.Gaps(r.polled()) }
+func absurdReadings(r *Report) []Finding { return findings.Absurd(r.polled()) }
 
 // growths are the growths of something against time, or where that does not
 // vary, against what does.
@@ -392,166 +166,75 @@ func (r *Report) growths(what func(*LoadTest, string) bool) (all []*Growth, of [
 	return all, of
 }
 
-// words say how something grows: "3 s → 310 s (+10233 %, +9800 to +10700), linear with time".
-func (g *Growth) words() string {
-	s := g.changeWords()
-	switch {
-	case g.Level.Known():
-		s = fmt.Sprintf("%s (%s), %s with time", show(float64(g.Level), g.Unit), s, g.classWords())
-	case g.First.Known():
-		s = fmt.Sprintf("%s → %s (%s), %s with time", show(float64(g.First), g.Unit), show(float64(g.Last), g.Unit), s, g.classWords())
-	default:
-		s = g.Why
+// growing is a growth as rules look at it.
+func (g *Growth) growing() findings.Growing {
+	x := findings.Growing{What: g.What, Unit: g.Unit, N: g.N, Class: g.Class, Best: g.Best, Fits: g.Fits, Level: float64(g.Level), First: float64(g.First), Last: float64(g.Last),
+		Change: float64(g.Change.Value), Lo: float64(g.Change.Lo), Hi: float64(g.Change.Hi), Shown: g.Shown, Why: g.Why}
+	for _, c := range g.Changes {
+		x.Turns = append(x.Turns, findings.Turn{Kind: c.Kind, At: 3600 * float64(c.Hours.Value), Lo: 3600 * float64(c.Hours.Lo), Hi: 3600 * float64(c.Hours.Hi)})
 	}
-	for i, c := range g.Changes {
-		if i == 3 {
-			s += fmt.Sprintf("; and %s more", count(int64(len(g.Changes)-i)))
-			break
-		}
-		s += fmt.Sprintf("; its %s changes after %s", c.Kind, moment(c.Hours.Value*3600))
-		if c.Hours.Lo.Known() && c.Hours.Hi.Known() {
-			s += fmt.Sprintf(" (%s to %s)", moment(max(0, c.Hours.Lo*3600)), moment(c.Hours.Hi*3600))
-		}
-	}
-	return s + fmt.Sprintf("; n = %s", count(int64(g.N)))
+	return x
 }
 
-// against says which class the same has against files and against bytes, where
-// that is another than against time.
-func (l *LoadTest) against(g *Growth) string {
-	s := ""
+// growing are the growths of a load test against time.
+func (l *LoadTest) growing() (all []findings.Growing) {
 	for i := range l.Growth {
-		o := &l.Growth[i]
-		if o.What == g.What && o.Against != g.Against && o.Class != g.Class {
-			s += "; against " + o.Against + ": " + o.classWords()
+		g := &l.Growth[i]
+		if g.Against != "hours" {
+			continue
 		}
+		x := g.growing()
+		x.Name = l.name()
+		for j := range l.Growth {
+			if o := &l.Growth[j]; o.What == g.What && o.Against != g.Against && o.Class != g.Class {
+				x.Else = append(x.Else, o.Against+": "+findings.ClassWords(o.Best, o.Class, o.Fits))
+			}
+		}
+		all = append(all, x)
 	}
-	return s
+	return all
 }
 
-func (g *Growth) changeWords() string {
-	p := func(v Num) string { return fmt.Sprintf("%+.0f", 100*float64(v)) }
-	switch {
-	case g.Change.Value.Known() && g.bounded():
-		return p(g.Change.Value) + " %, " + p(g.Change.Lo) + " to " + p(g.Change.Hi)
-	case g.Change.Value.Known():
-		return p(g.Change.Value) + " %, without bounds"
-	case g.bounded():
-		return "a change of " + p(g.Change.Lo) + " to " + p(g.Change.Hi) + " % is not excluded"
+func (r *Report) growing() (all []findings.Growing) {
+	for i := range r.Loads {
+		all = append(all, r.Loads[i].growing()...)
 	}
-	return "no change is excluded"
+	return all
 }
 
-func (g *Growth) classWords() string {
-	switch {
-	case g.Best == "":
-		return "not to be told"
-	case !g.Fits:
-		return "in no class of growth"
-	case g.Class == "unclear":
-		return "class unclear, best " + g.Best
-	}
-	return g.Class
-}
-
-// leastChange is the relative change below which growth is not worth a warning.
-const leastChange = 0.05
-
-func latencyGrowth(r *Report) []Finding {
-	const text = "The time of all calls of a poll together, from the beginning of the test to its end; of each call, where not every poll makes all of them."
-	return r.growthFindings(1, func(l *LoadTest, s string) bool {
-		return s == "API latency" || strings.HasPrefix(s, "latency of ") && !l.grows("API latency")
-	}, Finding{Rule: "latency-grows", Tone: Warn, Title: "The API gets slower", Text: text},
-		Finding{Rule: "latency-flat", Tone: Neutral, Title: "The API does not get slower", Text: text},
-		Finding{Rule: "latency-unclear", Tone: Neutral, Title: "Whether the API gets slower cannot be told", Text: text})
-}
-
-func storeGrowth(r *Report) []Finding {
-	const text = "The time from a put to its acceptance, and to full redundancy."
-	return r.growthFindings(1, func(_ *LoadTest, s string) bool { return strings.HasPrefix(s, "time to") },
-		Finding{Rule: "store-time-grows", Tone: Warn, Title: "Storing an object takes longer and longer", Text: text},
-		Finding{Rule: "store-time-flat", Tone: Neutral, Title: "Storing an object does not take longer with time", Text: text},
-		Finding{Rule: "store-time-unclear", Tone: Neutral, Title: "Whether storing an object takes longer with time cannot be told", Text: text})
-}
-
-func bandwidthGrowth(r *Report) []Finding {
-	const text = "File and absolute bytes per second, over stretches of equal time."
-	return r.growthFindings(-1, func(_ *LoadTest, s string) bool { return strings.HasSuffix(s, "bandwidth") },
-		Finding{Rule: "bandwidth-falls", Tone: Warn, Title: "Bandwidth falls", Text: text},
-		Finding{Rule: "bandwidth-flat", Tone: Neutral, Title: "Bandwidth does not fall", Text: text},
-		Finding{Rule: "bandwidth-unclear", Tone: Neutral, Title: "Whether bandwidth falls cannot be told", Text: text})
-}
-
-// growthFindings tell what gets worse (in the direction of sign), what does not,
-// and what may or may not.
-func (r *Report) growthFindings(sign Num, what func(*LoadTest, string) bool, gets, flat, open Finding) []Finding {
-	flat.Text += " It changed to the better, or a change beyond " + percent(stats.SmallGrowth) + " is excluded."
-	open.Text += " Neither is a change to the worse shown, nor one beyond " + percent(stats.SmallGrowth) + " excluded: the run is too short for it, or the values too uneven."
-	found := map[outlook]*Finding{worse: &gets, notWorse: &flat, unsettled: &open}
-	all, of := r.growths(what)
-	for i, g := range all {
-		f := found[g.gets(sign)]
-		f.Evidence = append(f.Evidence, of[i].name()+", "+g.What+": "+g.words()+of[i].against(g))
-	}
-	return withEvidence(gets, flat, open)
-}
-
-// grows reports whether the growth of something is judged at all.
-func (l *LoadTest) grows(what string) bool {
-	return slices.ContainsFunc(l.Growth, func(g Growth) bool { return g.What == what })
-}
+func latencyGrowth(r *Report) []Finding   { return findings.LatencyGrows(r.growing()) }
+func storeGrowth(r *Report) []Finding     { return findings.StoreTimeGrows(r.growing()) }
+func bandwidthGrowth(r *Report) []Finding { return findings.BandwidthFalls(r.growing()) }
 
 // origin says which of files, bytes and time it is, or that it cannot be told.
 func origin(r *Report) []Finding {
-	told := Finding{Rule: "attributed", Tone: Warn, Title: "What makes it slower",
-		Text: "The designed experiment varied files, bytes and idle time apart from one another; this is what each does while the others are held."}
-	open := Finding{Rule: "not-attributed", Tone: Neutral, Title: "Files, bytes and time cannot be told apart",
-		Text: "In these tests the number of files, the bytes and the elapsed time rose together, so whatever grew with one grew with all."}
-	unclear := Finding{Rule: "attribution-unclear", Tone: Neutral, Title: "The designed experiment does not tell what makes it slower",
-		Text: "Files, bytes and idle time were varied apart from one another, and what is left is too little, or too noisy, to name one of them."}
-	nothing := Finding{Rule: "attributed-none", Tone: Good, Title: "Neither files, bytes nor time makes it slower",
-		Text: "The designed experiment varied files, bytes and idle time apart from one another, and none of them moves these."}
+	var all []findings.Origin
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		if l.designed() {
-			for _, c := range l.Attribution {
-				s := l.name() + ", " + c.What + ": " + c.Why
-				switch {
-				case strings.HasPrefix(c.What, "latency of"): // in the table
-				case c.Told && len(c.By) > 0:
-					told.Evidence = append(told.Evidence, s)
-				case c.Told:
-					nothing.Evidence = append(nothing.Evidence, s)
-				default:
-					unclear.Evidence = append(unclear.Evidence, s)
-				}
-			}
-			continue
+		o := findings.Origin{Name: l.name(), Designed: l.designed(), Growths: l.growing()}
+		for _, c := range l.Attribution {
+			o.Causes = append(o.Causes, findings.Cause{What: c.What, By: c.By, Told: c.Told, Why: c.Why, Call: strings.HasPrefix(c.What, "latency of")})
 		}
-		var what []string
-		for _, g := range l.Growth {
-			if g.Shown && g.Against == "hours" && (g.Change.Value >= leastChange || g.Change.Value <= -leastChange) && !slices.Contains(what, g.What) && !strings.HasPrefix(g.What, "latency of") {
-				what = append(what, g.What)
-			}
+		if !o.Designed && slices.ContainsFunc(o.Growths, func(g findings.Growing) bool { return g.Moves() }) {
+			o.Correlation, o.N = l.together()
 		}
-		if len(what) > 0 {
-			open.Evidence = append(open.Evidence, l.name()+": "+list(what)+l.together())
-		}
+		all = append(all, o)
 	}
-	return withEvidence(told, unclear, nothing, open)
+	return findings.Origins(all)
 }
 
-// together says how closely files, bytes and time rose together.
-func (l *LoadTest) together() string {
+// together is how closely files, bytes and time rose together: the least of their
+// correlations, over so many polls; 0: there are too few.
+func (l *LoadTest) together() (least float64, n int) {
 	p := l.polled("", "s", l.watch.latency)
 	if len(p.y) < leastGrowth {
-		return ""
+		return math.NaN(), 0
 	}
-	least := 1.0
+	least = 1
 	for i := range p.x {
 		for j := range i {
 			least = min(least, stat.Correlation(p.x[i], p.x[j], nil))
 		}
 	}
-	return fmt.Sprintf(" (correlations of files, bytes and hours: at least %s, n = %s)", digits(least, 3), count(int64(len(p.y))))
+	return least, len(p.y)
 }

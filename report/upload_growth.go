@@ -183,26 +183,6 @@ func (g *Growth) ends(y []float64) {
 
 func (g *Growth) bounded() bool { return g.Change.Lo.Known() && g.Change.Hi.Known() }
 
-// gets says what became of something that is to go against sign.
-func (g *Growth) gets(sign Num) outlook {
-	switch {
-	case g.Shown && sign*g.Change.Value >= leastChange:
-		return worse
-	case g.Class == string(stats.Constant), g.Shown && sign*g.Change.Value < 0,
-		g.bounded() && g.Change.Lo > -stats.SmallGrowth && g.Change.Hi < stats.SmallGrowth:
-		return notWorse
-	}
-	return unsettled
-}
-
-type outlook int
-
-const (
-	unsettled outlook = iota // neither is shown
-	worse                    // a change to the worse that matters
-	notWorse                 // a change to the worse that would matter is excluded
-)
-
 // attribute asks which quantity explains a series of a designed experiment.
 func (l *LoadTest) attribute(s progressed) {
 	var names []string
@@ -269,7 +249,7 @@ func (l *LoadTest) storing() (from, to float64) {
 	if n == 0 {
 		return 0, math.Inf(1)
 	}
-	return l.began(), l.shelf.accepted[n-1].at
+	return l.began(), l.shelf.lastAccepted()
 }
 
 // moved is the time in which any of some readings changed, from the middle of the

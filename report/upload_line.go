@@ -4,6 +4,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/report/findings"
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // spread is what of the bytes on the link the file's own are at most, n/k of the
@@ -35,11 +38,88 @@ func (l *LoadTest) fileLineShare() Num {
 	for _, s := range l.shelf.durable {
 		bytes, last = bytes+float64(s.size), max(last, s.at)
 	}
+	if l.shelf.sparse {
+		bytes, last = float64(l.shelf.fullBytes), l.shelf.fullAt
+	}
 	from := l.began()
 	if !(last > from) {
 		return unknown
 	}
 	return Num(bytes/(last-from)) / line
+}
+
+// arrivedShare is what of its line surely arrived at the servers: their growth from
+// the last poll before the first put to the first after the last acceptance, over the
+// longest that it can have taken, of it no more than the file's own bytes. Unknown
+// where no two such polls tell it.
+func (l *LoadTest) arrivedShare() Num {
+	w, from := l.watch, l.began()
+	v := w.values[system.ReadAbsolute]
+	before, after := -1, -1
+	_, to := l.storing()
+	for i, x := range v {
+		switch {
+		case math.IsNaN(x):
+		case w.end[i] <= from:
+			before = i
+		case w.start[i] >= to && after < 0:
+			after = i
+		}
+	}
+	if before < 0 || after < 0 {
+		return unknown
+	}
+	arrived := min(v[after]-v[before], float64(l.Bytes))
+	return Num(arrived/(w.end[after]-from)) / l.link["bandwidth_line"]
+}
+
+// leastCarried is for how long, in seconds, a link must have been needed for what was
+// stored, to be held against it: a token bucket lets a first burst through, and what
+// is in the queues when a put returns has not arrived.
+const leastCarried = 1
+
+// beyondLoadLine looks for load tests that stored what their links cannot carry.
+func beyondLoadLine(r *Report) []Finding {
+	var arrived, accepted []findings.Lined
+	for _, c := range r.cells() {
+		lined := func(measure string) findings.Lined {
+			l := findings.Lined{Where: r.shape.named(c), Measure: measure, Tolerance: float64(c.plan.Link.Tolerance)}
+			if l.Tolerance == 0 {
+				l.Tolerance = EffectFloor
+			}
+			return l
+		}
+		full, seen, taken := lined("file bytes at their full redundancy"), lined("bytes seen on the servers"), lined("file bandwidth")
+		for i := range r.Loads {
+			l := &r.Loads[i]
+			if l.info != c || !r.validTrial(l.Trial) || !(l.Bytes/l.link["bandwidth_line"] >= leastCarried) {
+				continue
+			}
+			share := l.fileLineShare()
+			if l.shelf.settled && share.Known() {
+				full.Shares = append(full.Shares, float64(share))
+			}
+			there := l.arrivedShare()
+			if there.Known() {
+				seen.Shares = append(seen.Shares, float64(there))
+			}
+			if share := l.FileRate.Value / l.fileLine(); share.Known() && !l.shelf.settled && !(there > 1) {
+				taken.Shares = append(taken.Shares, float64(share))
+			}
+		}
+		arrived, accepted = append(arrived, full, seen), append(accepted, taken)
+	}
+	return append(findings.Beyond(arrived), findings.AcceptedBeyond(accepted)...)
+}
+
+// validTrial reports whether a trial counts.
+func (r *Report) validTrial(id int64) bool {
+	for i := range r.Trials {
+		if r.Trials[i].ID == id {
+			return r.Trials[i].Valid()
+		}
+	}
+	return false
 }
 
 // absoluteLine is likewise that of the servers' bytes. Redundancy that servers make

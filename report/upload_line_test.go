@@ -3,6 +3,9 @@ package report
 import (
 	"math"
 	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // A system that accepts objects before they cross the link does not beat the link.
@@ -33,5 +36,62 @@ func TestAcceptedBytesNeedNotHaveCrossed(t *testing.T) {
 		if !(math.Abs(got-c.want) < 0.02) && !(math.IsNaN(got) && math.IsNaN(c.want)) {
 			t.Errorf("%+v: %g of the line", c, got)
 		}
+	}
+}
+
+// A load test whose bytes arrive faster than its link carries them is an alarm; one
+// that only accepts them faster is told that it does.
+func TestLoadTestBeyondItsLine(t *testing.T) {
+	const size, n = 1 << 20, 400
+	run := func(line, lag float64, change func(*loadTruth)) *Report {
+		s := plainLoad(7)
+		s.size, s.objects, s.hours, s.every = size, n, 2, 20
+		s.link = map[string]float64{"bandwidth_line": line}
+		s.job = func(_ int, j *record.Job) { j.Durable = j.Accepted + dur(lag) }
+		if change != nil {
+			change(&s)
+		}
+		return s.report(t)
+	}
+	rate := 3 * float64(n) * size / 3600 // of the link, 30 pieces for 10
+	for _, c := range []struct {
+		name   string
+		rule   string // empty: neither
+		report *Report
+	}{
+		{"within the line", "", run(2*rate, 5, nil)},
+		{"at full redundancy twice as fast as the link", "beyond-line", run(rate/2, 5, nil)},
+		{"full redundancy comes at the link's rate", "", run(rate/2, 4000, nil)},
+		{"accepted twice as fast", "accepted-beyond-line", run(rate/2, 0, accepting)},
+		{"accepted within the line", "", run(2*rate, 0, accepting)},
+	} {
+		for _, rule := range []string{"beyond-line", "accepted-beyond-line"} {
+			if f := c.report.found(rule); (f != nil) != (rule == c.rule) {
+				t.Errorf("%s: %s: %+v; %v of the line", c.name, rule, f, c.report.Loads[0].fileLineShare())
+			}
+		}
+	}
+}
+
+// accepting has no object come to its full redundancy.
+func accepting(s *loadTruth) {
+	s.job = func(_ int, j *record.Job) { j.Durable, j.State = 0, record.JobAccepted }
+}
+
+// What polls see on the servers has arrived, whatever its system says.
+func TestArrivedBeyondTheLine(t *testing.T) {
+	for told, beyond := range map[float64]bool{3 * 100 * 10 << 20: true, 0.2 * 100 * 10 << 20: false} {
+		w := &watch{start: []float64{1, 210}, end: []float64{2, 211}, values: map[string][]float64{system.ReadAbsolute: {0, told}}}
+		l := acceptedLoad(100, 10<<20, w)
+		l.Bytes, l.link = 100*10<<20, map[string]Num{"bandwidth_line": 4 << 20}
+		if share := l.arrivedShare(); (share > 1.07) != beyond {
+			t.Errorf("%g bytes came: %v of the line", told, share)
+		}
+	}
+	late := &watch{start: []float64{1, 1000}, end: []float64{2, 1001}, values: map[string][]float64{system.ReadAbsolute: {0, 3e9}}}
+	l := acceptedLoad(100, 10<<20, late)
+	l.Bytes, l.link = 100*10<<20, map[string]Num{"bandwidth_line": 4 << 20}
+	if share := l.arrivedShare(); share > 1 {
+		t.Errorf("what a late poll sees may have come at any time before it: %v of the line", share)
 	}
 }

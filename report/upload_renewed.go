@@ -83,15 +83,3 @@ func (w *watch) waits(from, to int) float64 {
 	}
 	return is - was
 }
-
-// contractsLeft: the money that contracts took with them when they left the
-// account is used, not lost.
-func contractsLeft(r *Report) []Finding {
-	left := Finding{Rule: "money-left", Tone: Neutral, Title: "Contracts took what they had used out of the account",
-		Text: "Contracts were renewed or ended, and the system does not tell what those had used (fees, storage, bandwidth). That money was paid, and is no loss; its amount is known only roughly, and a loss at the same moment would not be seen. Amounts of spending are at least what they say."}
-	left.Evidence = r.broken("left", func(*Break) bool { return true })
-	waiting := Finding{Rule: "money-waits", Tone: Neutral, Title: "Money of ended contracts had not come back",
-		Text: "Contracts were renewed or ended, and what they had not used is neither in the wallet nor in the contracts in use. It comes back some time after they end; in this test it did not yet."}
-	waiting.Evidence = r.broken("waiting", func(*Break) bool { return true })
-	return withEvidence(left, waiting)
-}

@@ -228,8 +228,9 @@ func TestFaultsOfASimulatedSiadAreFound(t *testing.T) {
 			}
 		}},
 		{"dead host", siasim.Faults{DeadHost: &siasim.DeadHost{At: 2 * simDay, Host: 7, Fall: simDay}}, with("redundancy-repaired", "objects-missing", "latency-grows", "more-than-asked"), func(t *testing.T, r *Report, truth siasim.Truth) {
-			all := r.Loads[0].below()
-			if len(all) != 1 || all[0].part != 1 || int(all[0].y) != truth.Below || all[0].from < 3*simDay.Seconds() || all[0].from > (3*simDay+15*time.Minute).Seconds() || !strings.Contains(r.evidence("redundancy-fell"), "not repaired") {
+			below := r.Loads[0].below()
+			all := below.Lacks()
+			if len(all) != 1 || !all[0].Open || int(all[0].Objects) != truth.Below || all[0].From < 3*simDay.Seconds() || all[0].From > (3*simDay+15*time.Minute).Seconds() || !strings.Contains(r.evidence("redundancy-fell"), "not repaired") {
 				t.Errorf("below %+v, truth %d: %s", all, truth.Below, r.evidence("redundancy-fell"))
 			}
 		}},

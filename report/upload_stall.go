@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -30,27 +29,11 @@ type Stall struct {
 
 func (s *Stall) seconds() Num { return s.To - s.From }
 
-// What counts as a stall is told by the run itself. It is longer than
-//
-//   - stallPolls polls: less cannot be seen,
-//   - stallShare of the time in which something was to be stored: less does not matter,
-//   - what [findings.LongPause] makes of the pauses between two signs of progress; a
-//     day, where those are too few,
-//   - stallUsual times the median of the stallNear pauses before and after it, since
-//     a system that gets slower does not stall,
-//   - stallPut times what puts of objects as large as those under way take.
-const (
-	stallPolls = 3
-	stallShare = 1e-3
-	stallUsual = 5
-	stallNear  = 10
-	stallPut   = 3
-)
-
 // sight is of something stored: it was between the two moments.
 type sight struct{ from, to float64 }
 
-// stalled fills in when nothing was stored.
+// stalled fills in when nothing was stored. What counts is told by the run itself: by
+// its pauses ([findings.StoringPauses]), and by what its puts take.
 func (l *LoadTest) stalled() {
 	l.Stalls = []Stall{}
 	if l.info.plan.Upload == nil || l.Polls.N < 2 {
@@ -64,15 +47,18 @@ func (l *LoadTest) stalled() {
 		whole += s.to - s.from
 		pauses = append(pauses, pausesIn(s, sights)...)
 	}
-	limit := l.usualPause(pauses, whole)
+	seen := make([]float64, len(pauses))
 	for i, p := range pauses {
-		near := stallUsual * nearby(pauses, i)
-		if p.to-p.from < max(limit, near) {
+		seen[i] = p.seen
+	}
+	limits := findings.StoringPauses(seen, l.watch.every(), whole)
+	for i, p := range pauses {
+		if p.to-p.from < limits[i] {
 			continue
 		}
 		s := Stall{From: Num(p.from), To: Num(p.to), Within: Num(p.within), Until: Num(p.until)}
 		largest := l.underWay(&s)
-		s.Limit = Num(max(limit, near, stallPut*l.usualPut(largest)))
+		s.Limit = Num(max(limits[i], findings.StallPut*l.usualPut(largest)))
 		if s.seconds() < s.Limit || s.Objects+s.GivenUp == 0 {
 			continue
 		}
@@ -107,8 +93,8 @@ func (l *LoadTest) wanted() []stint {
 	}
 	slices.SortFunc(begun, func(a, b attempt) int { return cmp.Compare(a.began, b.began) })
 	end := begun[len(begun)-1].began
-	if n := len(s.accepted); n > 0 {
-		end = max(end, s.accepted[n-1].at)
+	if len(s.accepted) > 0 {
+		end = max(end, s.lastAccepted())
 	}
 	watched := w.end[len(w.end)-1]
 	last := s.count.Putting+s.count.Waiting > 0
@@ -148,7 +134,7 @@ func (l *LoadTest) wanted() []stint {
 // sights are all that was seen of progress, by when it was over at the latest.
 func (l *LoadTest) sights() []sight {
 	var all []sight
-	for _, list := range [][]stored{l.shelf.accepted, l.shelf.durable} {
+	for _, list := range [][]stored{l.shelf.accepted, l.shelf.durable, l.shelf.slow[0], l.shelf.slow[1]} {
 		for _, s := range list {
 			all = append(all, sight{s.at, s.at})
 		}
@@ -194,37 +180,6 @@ func pausesIn(s stint, sights []sight) []pause {
 	return all
 }
 
-// longStall is a time, in seconds, that is a stall where nothing tells what is usual,
-// as when nothing is stored from the beginning: a day.
-const longStall = 86400
-
-// usualPause is how long a pause must be to be none of the usual ones.
-func (l *LoadTest) usualPause(pauses []pause, whole float64) float64 {
-	seen := make([]float64, len(pauses))
-	for i, p := range pauses {
-		seen[i] = p.seen
-	}
-	limit := findings.LongPause(seen)
-	if math.IsInf(limit, 1) {
-		limit = longStall
-	}
-	return max(stallPolls*l.watch.every(), stallShare*whole, limit)
-}
-
-// nearby is the median of the pauses beside one.
-func nearby(all []pause, i int) float64 {
-	var seen []float64
-	for j := max(0, i-stallNear); j < min(len(all), i+stallNear+1); j++ {
-		if j != i {
-			seen = append(seen, all[j].seen)
-		}
-	}
-	if seen == nil {
-		return 0
-	}
-	return middle(seen)
-}
-
 // underWay counts what was under way in a stall, for nine tenths of it at least,
 // and gives the size of the largest of it. Of an object that was tried several
 // times only the last attempt is known: it counts where that ended later.
@@ -246,9 +201,12 @@ func (l *LoadTest) underWay(s *Stall) (largest int64) {
 			s.GivenUp++
 		}
 	}
-	list := l.shelf.accepted
+	list, slow := l.shelf.accepted, l.shelf.slow[0]
 	if l.info.plan.Upload.Slot != "accepted" && l.shelf.settled {
-		list = l.shelf.durable // a slot is held until then
+		list, slow = l.shelf.durable, l.shelf.slow[1] // a slot is held until then
+	}
+	if l.shelf.sparse {
+		list = slow // of what is kept of the others, none was under way for so long
 	}
 	for _, x := range list {
 		if !math.IsNaN(x.took) {
@@ -299,72 +257,40 @@ func (w *watch) during(s *Stall) {
 
 // nothingStored: what was under way did not move.
 func nothingStored(r *Report) []Finding {
-	f := Finding{Rule: "stalled", Tone: Warn, Title: "Nothing was stored for a while",
-		Text: fmt.Sprintf("Objects were under way and the session ran, and none was accepted, none became durable and the bytes of the storage servers did not grow. What counts is told by the run itself: more than %d polls, %s of the time in which something was to be stored, %d times the pauses that are usual in it and near that moment, and %d times what puts of such objects take; a day, where too little was stored to tell what is usual. Time between sessions, without polls, or idle on purpose does not count.", stallPolls, shareWords(stallShare), stallUsual, stallPut)}
+	var all []findings.Unstored
 	for i := range r.Loads {
-		l := &r.Loads[i]
-		sum := Num(0)
-		for j := range l.Stalls {
-			s := &l.Stalls[j]
-			sum += s.seconds()
-			if j < stallsShown {
-				f.Evidence = append(f.Evidence, l.name()+": "+s.words())
-			}
+		u := findings.Unstored{Name: r.Loads[i].name()}
+		for j := range r.Loads[i].Stalls {
+			u.Times = append(u.Times, r.Loads[i].Stalls[j].still())
 		}
-		if n := len(l.Stalls); n > stallsShown {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s more, %s altogether", l.name(), count(int64(n-stallsShown)), moment(sum)))
-		}
+		all = append(all, u)
 	}
-	return withEvidence(f)
+	return findings.NothingStored(all)
 }
 
-// stallsShown is how many stalls of a load test are named one by one.
-const stallsShown = 5
-
-func (s *Stall) words() string {
-	text := fmt.Sprintf("nothing for %s, from %s to %s after the beginning", moment(s.seconds()), moment(s.From), moment(s.To))
-	if !s.Until.Known() {
-		text = fmt.Sprintf("nothing for the last %s, from %s after the beginning on", moment(s.seconds()), moment(s.From))
-	}
-	if s.Objects > 0 {
-		text += fmt.Sprintf("; %s (%s) under way", plural(s.Objects, "object", "objects"), show(float64(s.Bytes), "B"))
-	}
-	if s.GivenUp > 0 {
-		text += fmt.Sprintf("; %s tried in vain and given up", plural(s.GivenUp, "object", "objects"))
-	}
-	if s.Failed > 0 {
-		text += fmt.Sprintf("; %s of %s in it not wholly answered", count(int64(s.Failed)), plural(int64(s.Polls), "poll", "polls"))
-	}
-	if s.NoRoom {
-		text += "; no contract was good for uploads"
-	}
-	return text + fmt.Sprintf("; longer than %s counts", moment(s.Limit))
+// still is a stall as rules look at it.
+func (s *Stall) still() findings.Standstill {
+	return findings.Standstill{From: float64(s.From), To: float64(s.To), Limit: float64(s.Limit), Open: !s.Until.Known(), Objects: s.Objects, Bytes: s.Bytes, GivenUp: s.GivenUp,
+		Polls: s.Polls, Failed: s.Failed, NoRoom: s.NoRoom}
 }
 
 // storageFull: it took objects, and then no more.
 func storageFull(r *Report) []Finding {
-	f := Finding{Rule: "storage-full", Tone: Warn, Title: "The storage is full",
-		Text: "The system stored objects until then, and by its own word has no room for more: nothing is wrong with the network or with this test. What it could hold is what was stored."}
+	var all []findings.Filled
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		n := len(l.shelf.accepted)
-		at := 0.0
-		if n > 0 {
-			at = l.shelf.accepted[n-1].at
+		x := findings.Filled{Name: l.name(), Stored: l.Objects.Accepted, Bytes: float64(l.Bytes), NoRoom: l.shelf.noRoom, WhyNoRoom: l.shelf.whyNoRoom}
+		if len(l.shelf.accepted) > 0 {
+			x.Latest = l.shelf.lastAccepted()
 		}
-		why := ""
-		if k := len(l.Stalls); k > 0 && l.Stalls[k-1].NoRoom && !l.Stalls[k-1].Until.Known() {
-			at, why = float64(l.Stalls[k-1].From), "no contract is good for uploads"
-		}
-		if l.shelf.noRoom > 0 {
-			why = fmt.Sprintf("%s, the latest: %s", plural(l.shelf.noRoom, "object was not stored for it", "objects were not stored for it"), clip(l.shelf.whyNoRoom, 120))
+		if n := len(l.Stalls); n > 0 {
+			last := l.Stalls[n-1].still()
+			x.Last = &last
 		}
 		if l.Ended == "storage_full" {
-			why = strings.TrimPrefix(l.Why, "the system can take no more: ")
+			x.Ended = strings.TrimPrefix(l.Why, "the system can take no more: ")
 		}
-		if why != "" {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: since %s after the beginning, with %s (%s) stored; %s", l.name(), moment(Num(at)), plural(int64(n), "object", "objects"), show(float64(l.Bytes), "B"), why))
-		}
+		all = append(all, x)
 	}
-	return withEvidence(f)
+	return findings.StorageFull(all)
 }

@@ -18,7 +18,7 @@ var studies = map[string]map[string]string{
 
 // study2018 are the figures of the study that the experiment follows; nil: none.
 func (r *Report) study2018() map[string]string {
-	for _, where := range []string{r.environment("command"), r.environment("experiment"), r.Title, r.Description} {
+	for _, where := range []string{r.EnvironmentOf("command"), r.EnvironmentOf("experiment"), r.Title, r.Description} {
 		for _, name := range slices.Sorted(maps.Keys(studies)) {
 			if strings.Contains(where, name) {
 				return studies[name]

@@ -30,6 +30,7 @@ allow: [write, spend]
 // loadTruth is what a synthetic load test is to contain: the truth that a report of
 // it has to find.
 type loadTruth struct {
+	glance  bool // the page is looked at while the run goes on
 	seed    uint64
 	hours   float64
 	every   float64 // seconds from poll to poll
@@ -477,6 +478,7 @@ func (s loadTruth) report(t testing.TB) *Report {
 	if s.samples != nil {
 		in.samples = func(int64) iter.Seq2[record.Sample, error] { return with(iter.Seq[record.Sample](s.samples)) }
 	}
+	in.glance = s.glance
 	r := compute(in)
 	must(t, in.err)
 	must(t, r.lens.draw(r, in))

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // summaryTable is the study's summary table: a column for each load test, and
@@ -104,7 +106,7 @@ var summaryRows = []summaryRow{
 		if !l.Seconds.Known() {
 			return none
 		}
-		e := Entry{Text: moment(l.Seconds), Raw: plain(float64(l.Seconds))}
+		e := Entry{Text: moment(l.Seconds), Raw: Plain(float64(l.Seconds))}
 		if l.Downtime > 0 {
 			e.Note = "of it " + moment(l.Downtime) + " between sessions"
 		}
@@ -192,7 +194,7 @@ func tiny(v Num) Entry {
 	if !v.Known() {
 		return none
 	}
-	return Entry{Text: shareWords(float64(v)), Raw: plain(float64(v))}
+	return Entry{Text: shareWords(float64(v)), Raw: Plain(float64(v))}
 }
 
 // summaryWords say how the table's numbers come about.
@@ -265,7 +267,7 @@ func (r *Report) spendingTable() Table {
 			if stated {
 				e := none
 				if k.Amount.In.Known() {
-					e = Entry{Text: moneyWords(float64(k.Amount.In), l.Money.In), Raw: plain(float64(k.Amount.In))}
+					e = Entry{Text: moneyWords(float64(k.Amount.In), l.Money.In), Raw: Plain(float64(k.Amount.In))}
 				}
 				row = append(row, e)
 			}
@@ -277,18 +279,18 @@ func (r *Report) spendingTable() Table {
 
 func (r *Report) breakTable() Table {
 	t := Table{Head: []Column{{"load test", false}, {"law", false}, {"amount", true}, {"after", true}, {"and before", true}, {"why", false}}}
-	laws := map[string]string{"sum": "spending is the sum of its parts", "wealth": "wallet and contracts are constant", "left": "(left the account with contracts)", "waiting": "(waits in ended contracts)"}
+	laws := map[string]string{findings.LawSum: "spending is the sum of its parts", findings.LawWealth: "wallet and contracts are constant", findings.LawLeft: "(left the account with contracts)", findings.LawWaiting: "(waits in ended contracts)"}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for _, b := range l.Breaks {
 			law, amount := laws[b.Law], Entry{Text: moneyWords(float64(b.Amount.Value), l.currency), Raw: b.Amount.Exact, Tone: Warn}
-			if b.Law == "counter" {
+			if b.Law == findings.LawCounter {
 				law = b.Name + " only grows"
 				if !b.Amount.Value.Known() {
 					amount = number(-b.Fell, readingUnit(b.Name))
 				}
 			}
-			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: law, Raw: law}, amount, {Text: moment(b.From), Raw: plain(float64(b.From))}, {Text: moment(b.To), Raw: plain(float64(b.To))}, {Text: b.Maybe, Raw: b.Maybe}})
+			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: law, Raw: law}, amount, {Text: moment(b.From), Raw: Plain(float64(b.From))}, {Text: moment(b.To), Raw: Plain(float64(b.To))}, {Text: b.Maybe, Raw: b.Maybe}})
 		}
 	}
 	return t
@@ -321,12 +323,13 @@ func (r *Report) growthTable() Table {
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for _, g := range l.Growth {
+			change := g.growing()
 			class := Entry{Text: g.Class, Raw: g.Class}
 			if !g.Shown {
 				class.Note = "~ no change shown"
 			}
 			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: g.What, Raw: g.What}, {Text: g.Against, Raw: g.Against}, integer(g.N), number(g.Level, g.Unit), number(g.First, g.Unit), number(g.Last, g.Unit),
-				{Text: g.changeWords(), Raw: plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
+				{Text: change.ChangeWords(), Raw: Plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
 		}
 	}
 	return t
@@ -403,7 +406,8 @@ func (r *Report) loadTexts() []textTable {
 		to := min(from+side, len(r.Loads))
 		t := textTable{head: []string{"load test"}, right: []bool{false}}
 		for i := from; i < to; i++ {
-			t.head, t.right = append(t.head, clip(full.Head[1+i].Name, 22)), append(t.right, true)
+			t.cut(len(t.head), 22)
+			t.head, t.right = append(t.head, full.Head[1+i].Name), append(t.right, true)
 		}
 		if study {
 			t.head, t.right = append(t.head, "the study (2018)"), append(t.right, true)
@@ -411,7 +415,7 @@ func (r *Report) loadTexts() []textTable {
 		for _, row := range full.Rows {
 			line := []string{row[0].Text}
 			for i := from; i < to; i++ {
-				line = append(line, clip(row[1+i].Text, 22))
+				line = append(line, row[1+i].Text)
 			}
 			if study {
 				line = append(line, row[len(row)-1].Text)

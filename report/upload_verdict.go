@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // judgeLoads is the sentence to remember of load tests: what came of them, what
@@ -76,7 +78,7 @@ func (l *LoadTest) outcome(named bool) string {
 		s += fmt.Sprintf(" at a storage efficiency of %s", shareWords(float64(l.Efficiency.Value.Value)))
 	}
 	if l.Money != nil && l.Money.Used.Value.Known() {
-		s += ", for " + l.amountWords(l.Money.Used)
+		s += ", for " + l.sum(l.Money.Used).Words()
 	}
 	return s
 }
@@ -111,7 +113,7 @@ func (r *Report) grew(what string) string {
 	var most *Growth
 	where := ""
 	for i, g := range all {
-		if g.Shown && g.Change.Value >= leastChange && (most == nil || g.Change.Value > most.Change.Value) {
+		if g.Shown && g.Change.Value >= findings.LeastChange && (most == nil || g.Change.Value > most.Change.Value) {
 			most = g
 			if len(r.Loads) > 1 {
 				where = " of " + of[i].name()

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"iter"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -166,5 +169,44 @@ func TestWatchedBandwidthEndsWithTheLoad(t *testing.T) {
 	}
 	if from, to := l.storing(); from != 0 || !math.IsInf(to, 1) {
 		t.Errorf("nothing moved: %g to %g", from, to)
+	}
+}
+
+// What was tried in vain at first is in the time that the test stored: of an object
+// that was tried again its job tells the latest attempt alone.
+func TestFirstPutInVain(t *testing.T) {
+	job := func(object int64, attempts int, began, accepted float64) record.Job {
+		return record.Job{Object: object, State: record.JobAccepted, Attempts: attempts, Size: 1000, Began: dur(began), Accepted: dur(accepted)}
+	}
+	jobs := []record.Job{job(0, 2, 70, 75), job(1, 1, 65, 90), job(2, 3, 80, 100)}
+	ops := []record.Op{
+		{Kind: record.OpPut, Object: 0, Outcome: record.Refused, Start: 10e9, LastByte: 11e9},
+		{Kind: record.OpPut, Object: 2, Outcome: record.Error, Start: 5e9, LastByte: 60e9},
+		{Kind: record.OpPut, Object: 1, Start: 65e9, LastByte: 90e9},
+		{Kind: record.OpPut, Object: 9, Start: 1e9, LastByte: 140e9}, // as long as none may take
+	}
+	read := 0
+	in := &input{plan: planView{Deadline: 60}, jobs: func(int64) iter.Seq2[record.Job, error] { return with(slices.Values(jobs)) },
+		ops: func(int64) iter.Seq2[record.Op, error] {
+			return func(yield func(record.Op, error) bool) {
+				for _, op := range append(ops, make([]record.Op, 1000)...) {
+					if read++; !yield(op, nil) {
+						return
+					}
+				}
+			}
+		}}
+	s, err := in.shelved(1, 0, 0)
+	must(t, err)
+	if s.first != 1 || read != len(ops) {
+		t.Errorf("the first put began at %v s, by %d operations; want 1 s and %d", s.first, read, len(ops))
+	}
+	in.plan.Deadline = 20
+	if s, err = in.shelved(1, 0, 0); err != nil || s.first != 5 {
+		t.Errorf("%v: the first put began at %v s, want 5", err, s.first)
+	}
+	in.ops = nil
+	if s, err = in.shelved(1, 0, 0); err != nil || s.first != 65 {
+		t.Errorf("%v: by the jobs alone it began at %v s, want 65", err, s.first)
 	}
 }

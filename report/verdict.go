@@ -12,6 +12,13 @@ import (
 func (r *Report) judge() {
 	r.Answer = r.lens.answers(r)
 	r.Verdict = r.verdict()
+	if r.Run.Done == 0 {
+		return
+	}
+	if r.Run.State == "running" && countGates(r.Gates).state() != RuleFail {
+		return // what cannot be told yet need not stay so, nor what passes
+	}
+	r.Verdict = r.Verdict.holding(r.Gates)
 }
 
 // fewValid is the share of valid trials below which a verdict begins with it.
@@ -52,6 +59,12 @@ func (r *Report) verdict() Verdict {
 	if r.lens.verdict != nil {
 		if clause := r.lens.verdict(r); clause != "" {
 			served += "; " + clause
+		}
+	}
+	if clause := r.slowerClause(); clause != "" {
+		served += "; " + clause
+		if tone == Good {
+			tone = Neutral
 		}
 	}
 	if r.Baseline == "" {
@@ -252,6 +265,7 @@ func (r *Report) comparisons() []Answer {
 		if compared {
 			say += o.spread()
 		}
+		say += r.slowerWords(s.Name)
 		out = append(out, Answer{s.Name, say + "."})
 	}
 	return out

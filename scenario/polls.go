@@ -1,9 +1,9 @@
 package scenario
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -43,42 +43,25 @@ type pollTally struct {
 	trouble             trouble
 }
 
-// change is the first and the last that was told of a number, and all between.
+// change is a number as each poll told it that did.
 type change struct {
-	known       bool
-	first, last float64
-	from, to    time.Duration // ends of their polls
-	points      []point
+	told []collect.Told
+	end  time.Duration // of the last of them
 }
 
-type point struct {
-	at    time.Duration
-	value float64
+func (c *change) add(p record.Poll, v float64) {
+	c.told, c.end = append(c.told, collect.Told{Start: p.Start.Seconds(), End: p.End.Seconds(), Value: v}), p.End
 }
 
-func (c *change) add(at time.Duration, v float64) {
-	if !c.known {
-		c.known, c.first, c.from = true, v, at
-	}
-	c.last, c.to = v, at
-	c.points = append(c.points, point{at, v})
-}
+// gained is by how much the number grew from the first to the last of them.
+func (c *change) gained() float64 { return c.told[len(c.told)-1].Value - c.told[0].Value }
 
-// at is the number at a moment, interpolated between two polls; before the first
-// and after the last one it is what those told.
-func (c *change) at(moment time.Duration) float64 {
-	i, _ := slices.BinarySearchFunc(c.points, moment, func(p point, at time.Duration) int { return cmp.Compare(p.at, at) })
-	switch i {
-	case 0:
-		return c.first
-	case len(c.points):
-		return c.last
+// until is when the last of them was over; negative: there is none.
+func (c *change) until() time.Duration {
+	if len(c.told) == 0 {
+		return -1
 	}
-	a, b := c.points[i-1], c.points[i]
-	if b.at == a.at {
-		return b.value
-	}
-	return a.value + (b.value-a.value)*float64(moment-a.at)/float64(b.at-a.at)
+	return c.end
 }
 
 func newPolls(site Site, node system.Node, sink Sink, every time.Duration) *polls {
@@ -113,7 +96,7 @@ func (y *pollTally) add(p record.Poll) {
 	}
 	for _, r := range p.Readings {
 		if r.Name == system.ReadAbsolute && r.Bad == "" {
-			y.absolute.add(p.End, r.Value)
+			y.absolute.add(p, r.Value)
 		}
 	}
 	y.used.Add(p.Readings)
@@ -140,9 +123,7 @@ func (p *polls) restore() error {
 		p.tally.add(earlier)
 	}
 	p.tally.trouble.known()
-	if a := p.tally.absolute; a.known {
-		p.restored = a.to
-	}
+	p.restored = p.tally.absolute.until()
 	return nil
 }
 
@@ -220,10 +201,10 @@ func (p *polls) sofar(s *State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.Absolute, s.AbsoluteAt = -1, -1
-	if a := p.tally.absolute; a.known {
-		s.Absolute = max(0, int64(a.last-a.first))
-		if a.to > p.restored {
-			s.AbsoluteAt = a.to
+	if a := p.tally.absolute; len(a.told) > 0 {
+		s.Absolute = max(0, int64(a.gained()))
+		if a.until() > p.restored {
+			s.AbsoluteAt = a.until()
 		}
 	}
 	if sum, d, known := p.tally.used.Sum(); known {
@@ -237,7 +218,7 @@ func pollMetrics() []record.Metric {
 		{Key: "absolute_bytes", Name: "absolute bytes gained", Unit: "B", Better: record.Lower,
 			Help: "bytes that the storage servers hold, or were sent, more at the last poll than at the first of the trial, padding, metadata and redundancy included"},
 		{Key: "absolute_bandwidth", Name: "absolute bandwidth", Unit: "B/s", Better: record.Higher,
-			Help: "what they hold more at the end than at the beginning, divided by the time: between the ends of the first and the last poll of collect; from the first put to the last acceptance of upload, as for file bandwidth, interpolated between polls"},
+			Help: "what they hold more at the end than at the beginning, divided by the time. Of collect: from the middle of the first poll to that of the last. Of upload: from the first put to the last acceptance, as for file bandwidth; what came is the difference between the first poll that began after that time and the last that ended before it, so that bytes are in it which reached the servers between the last acceptance and that poll, and nothing of the time that the polls lie further apart"},
 		{Key: "spent", Name: "money spent", Unit: "1", Better: record.Lower,
 			Help: "money used up: what contracts cost less what lies unspent in them or, where no such total is told, the sum of spending by purpose; all increments from poll to poll, because contracts that end leave the system's sums; from before upload.need.allowance was set, else from the first poll; in the system's currency, rounded (the readings are exact)"},
 		{Key: "polls", Name: "polls", Unit: "1", Better: record.Neither,
@@ -261,9 +242,11 @@ func (p *polls) metrics() map[string]float64 {
 	defer p.mu.Unlock()
 	y := &p.tally
 	m := map[string]float64{"polls": float64(y.count), "polls_missed": float64(y.missed), "poll_gaps": float64(y.gaps)}
-	if a := y.absolute; a.known && a.to > a.from {
-		m["absolute_bytes"] = a.last - a.first
-		m["absolute_bandwidth"] = (a.last - a.first) / (a.to - a.from).Seconds()
+	if a := y.absolute; len(a.told) > 1 {
+		m["absolute_bytes"] = a.gained()
+		if v, _, _, ok := collect.Rate(a.told, math.Inf(-1), math.Inf(1)); ok {
+			m["absolute_bandwidth"] = v
+		}
 	}
 	if amount, decimals, known := y.used.Sum(); known {
 		m["spent"] = collect.Float(amount, decimals)
@@ -278,14 +261,11 @@ func (p *polls) metrics() map[string]float64 {
 	return m
 }
 
-// bandwidth is that of absolute bytes between two moments; false: they were not
-// told, or there is no time between.
+// bandwidth is that of absolute bytes between two moments, by [collect.Rate];
+// false: too few polls told them, or there is no time between.
 func (p *polls) bandwidth(from, to time.Duration) (float64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := &p.tally.absolute
-	if len(a.points) < 2 || to <= from {
-		return 0, false
-	}
-	return (a.at(to) - a.at(from)) / (to - from).Seconds(), true
+	v, _, _, ok := collect.Rate(p.tally.absolute.told, from.Seconds(), to.Seconds())
+	return v, ok
 }

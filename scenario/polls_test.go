@@ -63,7 +63,7 @@ func TestPollLatency(t *testing.T) {
 		want  map[string]float64 // 0: none
 	}{
 		{"the worst hours count", [][]record.PollCall{
-			{call("a", 1, "")}, {call("a", 1, "")}, {call("a", 600, "timeout: no answer within 10m0s")}, {call("a", 600, "timeout: no answer within 10m0s")},
+			{call("a", 1, "")}, {call("a", 1, "")}, {call("a", 600, "timeout: no answer within 10 min")}, {call("a", 600, "timeout: no answer within 10 min")},
 		}, map[string]float64{"poll_p50": 300.5, "poll_first_quarter": 1, "poll_last_quarter": 600, "poll_gaps": 2}},
 		{"an expensive call that rests", [][]record.PollCall{
 			{call("stats", 1, ""), call("list", 1, "")}, {call("stats", 0.005, "")}, {call("stats", 0.005, "")}, {call("stats", 1, ""), call("list", 40, "")},

@@ -81,7 +81,7 @@ func (y *trouble) begun() (events []record.Event) {
 	for _, k := range y.kinds {
 		if k.told == 0 {
 			k.told = k.count
-			events = append(events, k.eventOf(fmt.Sprintf("%s, %s after the trial began: %s", k.subject, k.first.Round(time.Second), k.detail)))
+			events = append(events, k.eventOf(fmt.Sprintf("%s, %s after the trial began: %s", k.subject, record.Span(k.first), k.detail)))
 		}
 	}
 	return events
@@ -98,7 +98,7 @@ func (y *trouble) ended() (events []record.Event) {
 		if k.class != "" {
 			what += ", " + k.class
 		}
-		events = append(events, k.eventOf(fmt.Sprintf("%s: %d times so far, from %s to %s after the trial began", what, k.count, k.first.Round(time.Second), k.last.Round(time.Second))))
+		events = append(events, k.eventOf(fmt.Sprintf("%s: %d times so far, from %s to %s after the trial began", what, k.count, record.Span(k.first), record.Span(k.last))))
 	}
 	return events
 }

@@ -30,7 +30,7 @@ func TestTroubleIsBounded(t *testing.T) {
 		}
 	}
 	last := y.ended()
-	if events != 2 || len(last) != 2 || !strings.Contains(last[0].Detail, "/wallet, timeout: 5000 times so far, from 0s to 4999h0m0s") || !strings.Contains(last[1].Detail, "height, fell from: 5000 times") {
+	if events != 2 || len(last) != 2 || !strings.Contains(last[0].Detail, "/wallet, timeout: 5000 times so far, from 0 s to 208 d 7 h") || !strings.Contains(last[1].Detail, "height, fell from: 5000 times") {
 		t.Errorf("%d events, then %v", events, last)
 	}
 	if again := append(y.begun(), y.ended()...); len(again) > 0 {
@@ -45,7 +45,7 @@ func TestTroubleIsBounded(t *testing.T) {
 		t.Errorf("a later session tells %v", told)
 	}
 	next.add(poll(2))
-	if told := append(next.begun(), next.ended()...); len(told) != 2 || !strings.Contains(told[0].Detail, "2 times so far, from 1h0m0s to 2h0m0s") {
+	if told := append(next.begun(), next.ended()...); len(told) != 2 || !strings.Contains(told[0].Detail, "2 times so far, from 1 h to 2 h") {
 		t.Errorf("a later session tells %v", told)
 	}
 

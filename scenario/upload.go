@@ -33,7 +33,9 @@ func (Upload) Continues(experiment.Cell) bool { return true }
 func (Upload) Metrics() []record.Metric {
 	return append([]record.Metric{
 		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
-			Help: "attempts to store an object that the system accepted, divided by those that came to an end of their own; of sessions before the last, all attempts that were not accepted and not interrupted count as failed, deadlines too"},
+			Help: "attempts to store an object that the system accepted, divided by those that came to an end of their own, in all sessions, as far as they were recorded; deadlines and cancelled ones are in neither, and fetches that check what was stored (upload.verify) are not counted"},
+		{Key: "puts_ended", Name: "attempts that ended", Unit: "1", Better: record.Neither,
+			Help: "the attempts that the success rate is a share of"},
 		{Key: "objects", Name: "objects", Unit: "1", Better: record.Neither,
 			Help: "objects of the data set"},
 		{Key: "accepted", Name: "objects accepted", Unit: "1", Better: record.Higher,

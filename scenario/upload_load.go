@@ -88,7 +88,7 @@ func (t *uploadTrial) load(cpu float64) Load {
 		m["verified"], m["verify_failed"] = float64(y.verified), float64(y.unverified)
 	}
 	if y.finished > 0 {
-		m["success_rate"] = 1 - float64(y.failures)/float64(y.finished)
+		m["success_rate"], m["puts_ended"] = 1-float64(y.failures)/float64(y.finished), float64(y.finished)
 	}
 	if y.touched > 0 {
 		m["attempts_per_object"] = float64(y.begun) / float64(y.touched)

@@ -59,9 +59,9 @@ func (t *uploadTrial) ready(object int) (*readied, error) {
 func (t *uploadTrial) store(ctx context.Context, worker int, r *readied) error {
 	object, job, from := r.object, r.job, r.from
 	defer from.close()
-	t.begun(job)
 	w := watch(ctx, t.site.Limits)
 	job.Began = t.sink.Now()
+	t.begun(job)
 	ref, err := t.node.Put(w.ctx, job.Name, job.Size, w.sendingFrom(from, job.Size))
 	end := t.sink.Now()
 	cause := w.stop()

@@ -286,8 +286,8 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			}
 			// What stays a gap stands in the record once with its moment, then with its number.
 			for _, want := range []string{
-				"/renter/files, 120h0m0s after the trial began: connection refused", "/renter/files, 238h0m0s after the trial began: HTML instead of JSON",
-				"/renter/files, HTML instead of JSON: 2 times so far, from 238h0m0s to 240h0m0s after",
+				"/renter/files, 5 d after the trial began: connection refused", "/renter/files, 9 d 22 h after the trial began: HTML instead of JSON",
+				"/renter/files, HTML instead of JSON: 2 times so far, from 9 d 22 h to 10 d after",
 			} {
 				if !w.told(whatGap, want) {
 					w.t.Errorf("no event says %q: %v", want, w.ledger.events)
@@ -295,10 +295,10 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			}
 			first, later := 0, 0
 			for _, e := range w.ledger.events {
-				if e.What == whatAbsurd && strings.Contains(e.Detail, "360h") && !strings.Contains(e.Detail, "times so far") {
+				if e.What == whatAbsurd && strings.Contains(e.Detail, ", 15 d after") && !strings.Contains(e.Detail, "times so far") {
 					first++
 				}
-				if e.What == whatAbsurd && strings.Contains(e.Detail, "12 times so far, from 360h") && strings.Contains(e.Detail, "to 382h") {
+				if e.What == whatAbsurd && strings.Contains(e.Detail, "12 times so far, from 15 d ") && strings.Contains(e.Detail, "to 15 d 22 h") {
 					later++
 				}
 			}

@@ -61,6 +61,10 @@ func (y *uploadTally) ended(op record.Op) {
 	if op.Kind != record.OpPut {
 		return
 	}
+	// Of an object that was tried again a job tells the latest attempt alone.
+	if start := time.Duration(op.Start); y.first < 0 || start < y.first {
+		y.first = start
+	}
 	if op.Outcome.Finished() {
 		y.finished++
 	}

@@ -310,7 +310,7 @@ func TestUploadStoresAll(t *testing.T) {
 		}
 		m := y.metrics
 		for key, want := range map[string]float64{
-			"success_rate": 1, "objects": 20, "accepted": 20, "durable": 20, "not_durable": 0, "failed": 0, "refused": 0, "missing": 0, "unreadable": 0,
+			"success_rate": 1, "puts_ended": 20, "objects": 20, "accepted": 20, "durable": 20, "not_durable": 0, "failed": 0, "refused": 0, "missing": 0, "unreadable": 0,
 			"attempts_per_object": 1, "accept_p50": 2, "file_bandwidth": 2000, "file_rate": 2, "accepted_bytes": 20_000,
 			"absolute_bytes": 30_000, "expansion": 1.5, "storage_efficiency": 1 / 1.5, "absolute_per_file": 1500, "verified": 20, "verify_failed": 0, "spent": 20_000e-9,
 		} {

@@ -187,7 +187,7 @@ func (f *costFit) holds() (bool, string) {
 	})
 	var worst []string
 	for _, g := range order[:min(3, len(order))] {
-		worst = append(worst, fmt.Sprintf("%.4g bytes at %.3g ms: %+.1f %%", f.cells[g].size, 1e3*f.cells[g].rtt, 100*relative[g]))
+		worst = append(worst, fmt.Sprintf("%s at %.3g ms: %+.1f %%", bytesText(f.cells[g].size), 1e3*f.cells[g].rtt, 100*relative[g]))
 	}
 	return false, fmt.Sprintf("cells miss the model by %.2g times as much as repeated trials allow (%s); worst: %s",
 		f.misfit(), formatP(p), strings.Join(worst, ", "))

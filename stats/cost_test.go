@@ -151,7 +151,7 @@ func TestCostSaysWhereItDoesNotHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Holds || !strings.Contains(m.Why, "worst: 1e+07 bytes at 80 ms: +") {
+	if m.Holds || !strings.Contains(m.Why, "worst: 10 MB at 80 ms: +") {
 		t.Errorf("holds %v: %q", m.Holds, m.Why)
 	}
 	// One cell of forty does not carry the others away.

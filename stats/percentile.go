@@ -29,17 +29,3 @@ func CanTell(n int64, q float64) (ok bool, why string) {
 	}
 	return true, ""
 }
-
-// Percentile is the ⌈q·n⌉-th smallest value; NaN when n is too small for it,
-// see [PercentileN], or when a value is NaN.
-func Percentile(xs []float64, q float64) float64 {
-	if ok, _ := CanTell(int64(len(xs)), q); !ok {
-		return math.NaN()
-	}
-	s, ok := sorted(xs)
-	if !ok {
-		return math.NaN()
-	}
-	// q·n of 0.07·100 is 7.000000000000001.
-	return s[max(int(math.Ceil(q*float64(len(s))-1e-9)), 1)-1]
-}

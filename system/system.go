@@ -113,6 +113,11 @@ type Cluster interface {
 	Stop(ctx context.Context) error
 }
 
+// PutsTear is what Identity says under "puts" when the server writes under the
+// object's own name: what has come of a put or an update that is cut off stays
+// there, and what was there before is lost.
+const PutsTear = "in place: what is cut off stays in part"
+
 // Ref names a stored object within its system: a path, a CID, a cap.
 type Ref string
 
@@ -135,7 +140,9 @@ var (
 // Node is one node of a cluster.
 type Node interface {
 	// Put stores an object as a client does: its bytes cross the client's link.
-	// It returns at acceptance, reads r once and never buffers it whole.
+	// It returns at acceptance, reads r once and never buffers it whole. One that
+	// ends in an error leaves what was there by that name, or the whole object:
+	// never a part of it, unless Identity says so ([PutsTear]).
 	Put(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
 	// Get writes the whole object to w. An unknown ref is ErrNotFound, soon.
 	Get(ctx context.Context, ref Ref, w io.Writer) error

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // Process is a process on a host, together with all that it started. It leads
@@ -202,7 +204,7 @@ func (p *Process) wait(cmd *exec.Cmd) {
 	p.mu.Lock()
 	p.state = cmd.ProcessState
 	if err != nil && !p.stopping {
-		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, round(time.Since(p.started)), describe(cmd.ProcessState, err), p.logHint())
+		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, record.Span(time.Since(p.started)), describe(cmd.ProcessState, err), p.logHint())
 	}
 	p.mu.Unlock()
 	close(p.done)
@@ -213,13 +215,6 @@ func describe(s *os.ProcessState, err error) string {
 		return err.Error()
 	}
 	return s.String() // "exit status 1", "signal: killed (core dumped)"
-}
-
-func round(d time.Duration) time.Duration {
-	if d > time.Second {
-		return d.Round(100 * time.Millisecond)
-	}
-	return d.Round(time.Millisecond)
 }
 
 // awaitReady polls the command's Ready until it is content.
@@ -252,7 +247,7 @@ func (p *Process) awaitReady(ctx context.Context) error {
 			return p.earlyExit()
 		case <-ctx.Done():
 			if context.Cause(ctx) == errNotReady {
-				return fmt.Errorf("not ready after %s (last: %w)%s", limit, last, p.logHint())
+				return fmt.Errorf("not ready after %s (last: %w)%s", record.Span(limit), last, p.logHint())
 			}
 			return fmt.Errorf("%w while waiting until it is ready (last: %w)", context.Cause(ctx), last)
 		case <-time.After(pause):
@@ -283,7 +278,7 @@ func (p *Process) earlyExit() error {
 	if p.state != nil {
 		what = p.state.String()
 	}
-	return fmt.Errorf("ended before it was ready, after %s: %s%s%s", round(time.Since(p.started)), what, p.portHint(), p.logHint())
+	return fmt.Errorf("ended before it was ready, after %s: %s%s%s", record.Span(time.Since(p.started)), what, p.portHint(), p.logHint())
 }
 
 // logHint shows the last lines of the log and says where the rest is.

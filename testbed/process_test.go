@@ -95,8 +95,8 @@ func TestStartErrors(t *testing.T) {
 		ready func(context.Context) error
 		want  []string
 	}{
-		{"slow", t.Context(), []string{self(t), "fake", "sleep"}, never, []string{"testbed: start slow: not ready after 300ms", "connection refused, so far", "slow.log"}},
-		{"hangs", t.Context(), []string{self(t), "fake", "sleep"}, hang, []string{"not ready after 300ms"}},
+		{"slow", t.Context(), []string{self(t), "fake", "sleep"}, never, []string{"testbed: start slow: not ready after 300 ms", "connection refused, so far", "slow.log"}},
+		{"hangs", t.Context(), []string{self(t), "fake", "sleep"}, hang, []string{"not ready after 300 ms"}},
 		{"ends", t.Context(), []string{self(t), "fake", "exit", "3", "the reason why"}, hang, []string{"ended before it was ready", "exit status 3", "the reason why", "ends.log"}},
 		{"missing", t.Context(), []string{"no-such-program-anywhere"}, nil, []string{"testbed: start missing", "no-such-program-anywhere", "installed"}},
 		{"interrupted", interrupted, []string{self(t), "fake", "sleep"}, interrupting, []string{"context canceled", "so far"}},

@@ -64,6 +64,7 @@ func TestExamplesOfCIAreExecuted(t *testing.T) {
 		{"GitLab", "bash -eo pipefail", gitlab["storage"].Script, 4, 10},
 	} {
 		t.Run(c.service, func(t *testing.T) {
+			t.Parallel()
 			if len(c.steps) < 2 {
 				t.Fatalf("steps: %q", c.steps)
 			}

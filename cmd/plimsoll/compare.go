@@ -102,11 +102,24 @@ func notItself(dirs []string) error {
 func gateVerdict(all []report.Ruling) error {
 	switch report.State(all) {
 	case report.RuleFail:
-		return ui.Exit(ui.CodeGate, errors.New("a gate failed"))
+		return ui.Exit(ui.CodeGate, errors.New(report.SayGates(all)))
 	case report.RuleOpen:
-		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate failed, but not all can be decided"), "more repetitions make intervals narrower"))
+		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+report.SayGates(all)), undecidedHint(report.MoreHelps(all))))
 	}
 	return nil
+}
+
+// undecidedHint is what to do about gates that cannot be told: more repetitions may
+// decide all of them, or some.
+func undecidedHint(all, some bool) string {
+	const more = "more repetitions make intervals narrower"
+	switch {
+	case all:
+		return more
+	case some:
+		return more + ", which does not decide all of these: the lines above say why"
+	}
+	return "more repetitions alone do not help; the lines above say why, cell by cell"
 }
 
 // comparisonFormats are what a comparison can be written as, the default first.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/presets"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
@@ -38,6 +40,7 @@ func complete(root *cobra.Command) {
 		"systems": systems, "collect": systems, "install": systems,
 	}
 	flags := map[string]cobra.CompletionFunc{
+		"compare --metric": completeMetrics, "compare --gate": completeGates, "report --gate": completeGates,
 		"set": completeSet, "system": systems,
 		"export --format": words("csv", "parquet", "json", "benchfmt", "ops-csv", "jobs-csv", "polls-csv", "calls-csv", "readings-csv", "marks-csv",
 			"ops-parquet", "jobs-parquet", "polls-parquet", "calls-parquet", "readings-parquet", "marks-parquet", "sia-metrics", "study-log", "study-vector"),
@@ -83,6 +86,68 @@ func systemCompletions(without []string) []cobra.Completion {
 		}
 	}
 	return names
+}
+
+// metricsOf are the metrics of the run directory that the command line names first,
+// or of all scenarios where it names none yet.
+func metricsOf(args []string) []record.Metric {
+	if len(args) > 0 {
+		run, err := record.Open(args[0])
+		if err != nil {
+			return nil
+		}
+		defer run.Close()
+		return run.Metrics()
+	}
+	var all []record.Metric
+	seen := map[string]bool{}
+	for _, s := range scenario.All() {
+		for _, m := range s.Metrics() {
+			if !seen[m.Key] {
+				seen[m.Key] = true
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+func completeMetrics(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	keys := []cobra.Completion{cobra.CompletionWithDesc("all", "of every metric")}
+	for _, m := range metricsOf(args) {
+		keys = append(keys, cobra.CompletionWithDesc(m.Key, m.Name))
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeGates completes the metric that a rule begins with, and tells how it goes on.
+func completeGates(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var rules []cobra.Completion
+	if c.Name() == "compare" {
+		rules = append(rules, cobra.CompletionWithDesc("no worse than BASE by 5%", "the headline metric against the base run"))
+	}
+	for _, m := range metricsOf(args) {
+		form := "<"
+		switch m.Better {
+		case record.Higher:
+			form = ">"
+		case record.Neither:
+			form = "< or >"
+		}
+		rules = append(rules, cobra.CompletionWithDesc(m.Key, strings.TrimSpace(m.Name+": "+form+" a value"+gateUnit(m.Unit))))
+	}
+	return rules, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// gateUnit says what unit a value of a rule has.
+func gateUnit(unit string) string {
+	switch unit {
+	case "", "1":
+		return ""
+	case "ratio":
+		return " in %"
+	}
+	return " in " + unit
 }
 
 // completeSet completes the key of --set KEY=VALUE.

@@ -34,6 +34,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
+	t.Parallel()
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "crash.yaml")
 	if err := os.WriteFile(file, []byte(crashExperiment), 0o644); err != nil {

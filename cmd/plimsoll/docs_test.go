@@ -41,6 +41,7 @@ func TestDocsAreExecuted(t *testing.T) {
 			if need := needs[filepath.Base(doc)]; need != nil {
 				need(t)
 			}
+			t.Parallel()
 			executeDoc(t, doc)
 		})
 	}

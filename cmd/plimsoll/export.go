@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/report/export"
 	"github.com/plimsoll-project/plimsoll/report/studylog"
 )
 
@@ -32,25 +33,25 @@ func exporter(r *record.Reader, format string) (func(io.Writer) error, error) {
 	}
 	switch format {
 	case "csv":
-		return of((*report.Report).WriteCSV)
+		return of(export.CSV)
 	case "parquet":
-		return of((*report.Report).WriteParquet)
+		return of(export.Parquet)
 	case "json":
 		return of((*report.Report).WriteJSON)
 	case "benchfmt":
-		return of((*report.Report).WriteBenchfmt)
+		return of(export.Benchfmt)
 	case "ops-csv":
-		return func(w io.Writer) error { return report.WriteOpsCSV(r, w) }, nil
+		return func(w io.Writer) error { return export.OpsCSV(r, w) }, nil
 	case "sia-metrics":
-		return func(w io.Writer) error { return report.WriteSiaMetrics(r, w) }, nil
+		return func(w io.Writer) error { return export.SiaMetrics(r, w) }, nil
 	case "study-log":
 		return func(w io.Writer) error { return studylog.WriteLines(r, w) }, nil
 	case "study-vector":
 		return func(w io.Writer) error { return studylog.WriteVector(r, w) }, nil
 	case "ops-parquet":
-		return func(w io.Writer) error { return report.WriteOpsParquet(r, w) }, nil
+		return func(w io.Writer) error { return export.OpsParquet(r, w) }, nil
 	}
-	if write := report.TableExports()[format]; write != nil {
+	if write := export.Tables()[format]; write != nil {
 		return func(w io.Writer) error { return write(r, w) }, nil
 	}
 	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: "+exportFormats))

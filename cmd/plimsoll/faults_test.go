@@ -140,6 +140,7 @@ skip: [machine]
 // TestSystemKilledDuringATrial: the trial says so and stays out, the system is
 // brought up again, and the later trials are whole.
 func TestSystemKilledDuringATrial(t *testing.T) {
+	t.Parallel()
 	s := startRun(t, faultExperiment)
 	s.await("block 2 of 4")
 	time.Sleep(400 * time.Millisecond)
@@ -171,6 +172,7 @@ func TestSystemKilledDuringATrial(t *testing.T) {
 
 // TestEmulatorKilledDuringATrial: likewise for the link emulator.
 func TestEmulatorKilledDuringATrial(t *testing.T) {
+	t.Parallel()
 	needTUN(t)
 	s := startRun(t, faultExperiment)
 	s.await("block 2 of 4")
@@ -195,6 +197,7 @@ func TestEmulatorKilledDuringATrial(t *testing.T) {
 // TestInterruptedRunReports: Ctrl-C ends the run with a partial report and the
 // command to go on with.
 func TestInterruptedRunReports(t *testing.T) {
+	t.Parallel()
 	s := startRun(t, faultExperiment)
 	s.await("block 3 of 4")
 	s.cmd.Process.Signal(os.Interrupt)
@@ -224,6 +227,7 @@ func TestInterruptedRunReports(t *testing.T) {
 // TestFullDisk: the run ends with an error that names the disk, and what was
 // recorded before can be read.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to mount a small disk")
 	}

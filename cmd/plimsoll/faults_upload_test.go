@@ -67,6 +67,7 @@ func (s *session) whole(mark string) {
 // A daemon that dies under a load test is brought up again on its data, and the
 // test goes on, in the same session.
 func TestSystemKilledUnderALoadTest(t *testing.T) {
+	t.Parallel()
 	needNginx(t)
 	s := startRun(t, uploadExperiment)
 	s.await("0 of 400 objects accepted")
@@ -80,6 +81,7 @@ func TestSystemKilledUnderALoadTest(t *testing.T) {
 
 // So it is with the link.
 func TestEmulatorKilledUnderALoadTest(t *testing.T) {
+	t.Parallel()
 	needNginx(t)
 	needTUN(t)
 	s := startRun(t, strings.Replace(uploadExperiment, "{delay: 20ms}", "{delay: 20ms, emulator: tun}", 1))
@@ -94,6 +96,7 @@ func TestEmulatorKilledUnderALoadTest(t *testing.T) {
 
 // Ctrl-C: a report of what there is, and the way to go on, which then does.
 func TestInterruptedLoadTest(t *testing.T) {
+	t.Parallel()
 	needNginx(t)
 	s := startRun(t, uploadExperiment)
 	s.await("0 of 400 objects accepted")
@@ -121,6 +124,7 @@ func TestInterruptedLoadTest(t *testing.T) {
 
 // An exit condition ends a load test with its own status, and its name.
 func TestExitConditionOfALoadTest(t *testing.T) {
+	t.Parallel()
 	needNginx(t)
 	s := startRun(t, uploadExperiment+"exit: {max_bytes: 500kB}\n")
 	if code := s.end(); code != ui.CodeExit {

@@ -103,6 +103,7 @@ func (p *program) root() *cobra.Command {
 		}
 	}
 	root.AddCommand(p.nodeCommand(), exitStatusTopic())
+	root.SetHelpCommand(helpCommand(root))
 	complete(root)
 	return root
 }

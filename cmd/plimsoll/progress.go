@@ -29,6 +29,7 @@ type progress struct {
 	invalid  int
 	skipped  map[string]bool // cells, by ID
 	dir      string
+	busy     busy
 	far      far // of a trial that goes on for long
 	resumed  bool
 }
@@ -152,6 +153,7 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	p.trials++
 	p.perTrial = time.Since(p.first) / time.Duration(p.trials)
 	p.endFar(t, cell)
+	p.busy.count(t)
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "trial", "cell": cell.ID, "factors": cell.Factors, "trial": t})
 		return

@@ -10,6 +10,32 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
+// A run that the machine spoilt says what to do about it; one of which it spoilt
+// little, or something else did, does not.
+func TestBusyMachineIsToldOnce(t *testing.T) {
+	quiet, busyBox, late := record.Trial{State: record.Done}, record.Trial{State: record.Done, Invalid: []string{record.ReasonBoxBusy}}, record.Trial{State: record.Done, Invalid: []string{record.ReasonGeneratorSaturated}}
+	link, warm := record.Trial{State: record.Done, Invalid: []string{record.ReasonLinkOff}}, record.Trial{State: record.Done, Warmup: true, Invalid: []string{record.ReasonBoxBusy}}
+	for _, c := range []struct {
+		trials []record.Trial
+		want   string
+	}{
+		{nil, ""},
+		{[]record.Trial{quiet, quiet, quiet, busyBox, warm, warm}, ""},
+		{[]record.Trial{link, link, quiet}, ""},
+		{[]record.Trial{quiet, quiet, busyBox}, "too busy for 1 of 3 trials (box-busy): run it again when nothing else uses the CPUs (plimsoll doctor tells how busy they are); with --set limits.others=100%"},
+		{[]record.Trial{late, late, quiet}, "too busy for 2 of 3 trials (generator-saturated): run it again when nothing else uses the CPUs (plimsoll doctor tells how busy they are), or ask for less"},
+		{[]record.Trial{late, busyBox, quiet}, "(generator-saturated, box-busy)"},
+	} {
+		var b busy
+		for _, t := range c.trials {
+			b.count(t)
+		}
+		if got := b.hint(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.trials, got, c.want)
+		}
+	}
+}
+
 // An invalid trial has the number in the terminal that it has in the record and on
 // the page; blocks are counted otherwise there.
 func TestInvalidTrialsAreNumbered(t *testing.T) {

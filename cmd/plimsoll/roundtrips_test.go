@@ -38,6 +38,7 @@ skip: [machine]
 // own fit of the trials' medians must tell the same, within what a busy machine
 // adds to medians.
 func TestKnownRoundTrips(t *testing.T) {
+	t.Parallel()
 	s := startRun(t, roundTripsExperiment)
 	code := s.end()
 	if code != ui.CodeOK && code != ui.CodeInvalid {

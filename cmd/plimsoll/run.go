@@ -128,6 +128,9 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 	}
 	// The report of a partial run is worth as much as its trials.
 	rulings, e := p.writeReport(dir)
+	if hint := progress.busy.hint(); hint != "" {
+		p.ui.Say("hint: %s", hint)
+	}
 	// How the run ended is graver than its gates, which then have less to go by: the
 	// first error's status counts.
 	return errors.Join(err, e, verdict(res, dir), gateVerdict(rulings))

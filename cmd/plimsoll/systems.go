@@ -78,9 +78,12 @@ func statusOf(ctx context.Context, s system.System) status {
 	return st
 }
 
-// writeSystems is a table no wider than width: what a system can do is broken
-// into lines.
+// writeSystems is a table no wider than width, 100 where there is none: what a system
+// can do is broken into lines.
 func writeSystems(w io.Writer, list []status, width int) {
+	if width == 0 {
+		width = 100
+	}
 	rows := [][3]string{{"SYSTEM", "HOW", "HERE"}}
 	for _, st := range list {
 		rows = append(rows, [3]string{st.Name, joinModes(st.Modes), here(st)})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
@@ -35,6 +36,29 @@ func TestVerdict(t *testing.T) {
 	}
 	if err := verdict(engine.Result{Trials: 1, Lost: 45}, "run"); !strings.Contains(err.Error(), "45 of its objects") {
 		t.Error(err)
+	}
+}
+
+// Gates that do not pass are named, and more repetitions are not asked for where they
+// decide nothing.
+func TestVerdictOfGates(t *testing.T) {
+	pass, open, fail := report.Ruling{Rule: "a", State: report.RulePass}, report.Ruling{Rule: "b", State: report.RuleOpen, Why: "no cell is meant"}, report.Ruling{Rule: "c", State: report.RuleFail}
+	for _, c := range []struct {
+		all        []report.Ruling
+		want       ui.Code
+		says, hint string
+	}{
+		{[]report.Ruling{pass}, ui.CodeOK, "", ""},
+		{[]report.Ruling{pass, open, fail}, ui.CodeGate, "1 of 3 gates fails: c; 1 of 3 gates cannot be told: b", ""},
+		{[]report.Ruling{pass, open}, ui.CodeUndecided, "no gate fails, but 1 of 2 gates cannot be told: b", "more repetitions alone do not help; the lines above say why, cell by cell"},
+	} {
+		err := gateVerdict(c.all)
+		if got := ui.ExitCode(err); got != c.want || err != nil && err.Error() != c.says || ui.Hint(err) != c.hint {
+			t.Errorf("%+v: status %d, %v, hint %q", c.all, got, err, ui.Hint(err))
+		}
+	}
+	if all, some := undecidedHint(true, true), undecidedHint(false, true); !strings.HasSuffix(all, "narrower") || !strings.Contains(some, "not decide all") {
+		t.Errorf("%q, %q", all, some)
 	}
 }
 

@@ -32,7 +32,8 @@ type UI struct {
 
 	mu       sync.Mutex
 	tty      bool
-	width    int
+	width    int // of the terminal on Err, for progress
+	results  int // of that on Out; 0: it is none
 	line     string
 	lastDraw time.Time
 }
@@ -40,18 +41,32 @@ type UI struct {
 // New returns the interface to the given streams; err is a terminal when it is
 // an *os.File that is one.
 func New(out, err io.Writer) *UI {
-	u := &UI{Out: out, Err: err, width: 100}
-	if f, ok := err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		u.tty = true
-		if w, _, e := term.GetSize(int(f.Fd())); e == nil && w > 20 {
-			u.width = w
-		}
+	u := &UI{Out: out, Err: err, width: widest}
+	if w := columns(err); w > 0 {
+		u.tty, u.width = true, w
 	}
+	u.results = min(columns(out), widest)
 	return u
 }
 
-// Width is the number of columns that text may use: the terminal's, at most 100.
-func (u *UI) Width() int { return min(u.width, 100) }
+// widest is how many columns text has, however wide the terminal is.
+const widest = 100
+
+// columns is the width of the terminal that w writes to; 0: it is none.
+func columns(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 20 {
+		return n
+	}
+	return widest
+}
+
+// Width is the number of columns that results may use: the terminal's, at most 100.
+// It is 0 where they go to none: then nothing is to be left out for want of room.
+func (u *UI) Width() int { return u.results }
 
 // Terminal reports whether progress is drawn.
 func (u *UI) Terminal() bool { return u.tty }

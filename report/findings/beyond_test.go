@@ -16,3 +16,14 @@ func TestBeyond(t *testing.T) {
 		t.Errorf("all within tolerance and slack: %+v", got)
 	}
 }
+
+func TestAcceptedBeyond(t *testing.T) {
+	cell := Lined{Where: "s3", Measure: "file bandwidth", Tolerance: 0.05, Shares: []float64{0.4, 3}}
+	if got := AcceptedBeyond([]Lined{cell}); len(got) != 1 || got[0].Rule != "accepted-beyond-line" || got[0].Tone != Warn || !strings.Contains(got[0].Evidence[0], "1 of 2 trials, at up to 300 %") {
+		t.Errorf("%+v", got)
+	}
+	cell.Shares[1] = 1.06
+	if got := AcceptedBeyond([]Lined{cell}); got != nil {
+		t.Errorf("within tolerance and slack: %+v", got)
+	}
+}

@@ -107,8 +107,10 @@ func limits() Group {
 		{"no-knee", []string{retrieve, overhead}, []Tone{Neutral}, "Systems of which no knee was seen.", "Four levels or more of concurrency, and no fall of throughput is shown: no promise for more at once.", "Measure with more at once, and where the link or the machine is full with a faster one."},
 		{"replay-disturbed", []string{syncing}, []Tone{Warn}, "Nodes that were faster than their own work from a local file.", "1.1 times as fast: the replay was disturbed, and is no line.",
 			"Run again on a quiet machine."},
-		{"beyond-line", []string{retrieve, overhead, disseminate, syncing}, []Tone{Bad}, "Trials that were faster than their links can be.", "By more than the link's tolerance and 2 %: a link was not what it should be, bytes went another way, or the measurement is wrong.",
+		{"beyond-line", []string{retrieve, overhead, upload, disseminate, syncing}, []Tone{Bad}, "Trials that were faster than their links can be.", "By more than the link's tolerance and 2 %; of upload, what came to its full redundancy or was seen on the servers, in tests for which the link needs a second at least: a link was not what it should be, bytes went another way, or the measurement is wrong.",
 			"See the table of links, and what else connects the nodes; do not use these trials."},
+		{"accepted-beyond-line", []string{upload}, []Tone{Warn}, "Load tests in which objects were accepted faster than the link carries them.", "As `beyond-line`, of what was accepted, where nothing tells whether it has arrived.",
+			"Store more than the system's buffers hold, and look at the bandwidth of the servers."},
 		{"short-trials", []string{retrieve}, []Tone{Neutral}, "Closed-loop trials so short that what their end cuts off matters.", "Fewer than ten requests of each connection in a trial: throughput then moves in steps of a request.",
 			"Make trials longer (retrieve.duration)."},
 	}}

@@ -14,34 +14,28 @@ import (
 // sources are the folders in which findings are made.
 var sources = []string{".", ".."}
 
-// made are the rules that the sources make findings of, with the tones that stand
-// beside the name there, and where; asserted are the names that tests of these
-// folders hold.
-func made(t *testing.T) (at map[string]string, tones map[string][]Tone, asserted map[string]bool) {
+// made are the rules that the sources make findings of, here or outside of this
+// package, and where, with the tones that stand beside the name.
+func made(t *testing.T) (here, outside map[string]string, tones map[string][]Tone) {
 	t.Helper()
-	at, tones, asserted = map[string]string{}, map[string][]Tone{}, map[string]bool{}
+	here, outside, tones = map[string]string{}, map[string]string{}, map[string][]Tone{}
 	set := token.NewFileSet()
 	for _, dir := range sources {
+		at := here
+		if dir != "." {
+			at = outside
+		}
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
 			f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
 			if err != nil {
 				t.Fatal(err)
-			}
-			if strings.HasSuffix(path, "_test.go") {
-				if base := filepath.Base(path); base != "catalog_test.go" && !strings.HasPrefix(base, "null_") {
-					ast.Inspect(f, func(n ast.Node) bool {
-						if v, ok := n.(*ast.BasicLit); ok && v.Kind == token.STRING {
-							s, _ := strconv.Unquote(v.Value)
-							asserted[s] = true
-						}
-						return true
-					})
-				}
-				continue
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
 				lit, ok := n.(*ast.CompositeLit)
@@ -66,7 +60,7 @@ func made(t *testing.T) (at map[string]string, tones map[string][]Tone, asserted
 			})
 		}
 	}
-	return at, tones, asserted
+	return here, outside, tones
 }
 
 func field(lit *ast.CompositeLit, name string) ast.Expr {
@@ -81,10 +75,11 @@ func field(lit *ast.CompositeLit, name string) ast.Expr {
 }
 
 func TestCatalogHasEveryRule(t *testing.T) {
-	at, tones, asserted := made(t)
-	if len(at) < 50 {
-		t.Fatalf("only %d rules were found in the sources", len(at))
+	here, outside, tones := made(t)
+	if len(here) < 50 {
+		t.Fatalf("only %d rules were found in the sources", len(here))
 	}
+	tried := cases()
 	listed := map[string]bool{}
 	for _, g := range Catalog() {
 		for _, r := range g.Rules {
@@ -92,10 +87,13 @@ func TestCatalogHasEveryRule(t *testing.T) {
 				t.Errorf("%s is listed twice", r.Name)
 			}
 			listed[r.Name] = true
-			where, ok := at[r.Name]
+			where, ok := here[r.Name]
 			if !ok {
 				t.Errorf("%s is in the catalogue, and no finding is made of it", r.Name)
 				continue
+			}
+			if _, has := tried[r.Name]; !has {
+				t.Errorf("%s: %s has no case; put one where it is true and one where it is false beside the tests of its rule", where, r.Name)
 			}
 			for _, tone := range tones[r.Name] {
 				if !slices.Contains(r.Tones, tone) {
@@ -110,15 +108,15 @@ func TestCatalogHasEveryRule(t *testing.T) {
 			if slices.ContainsFunc(r.Tones, func(t Tone) bool { return t == Warn || t == Bad }) && r.Try == "" {
 				t.Errorf("%s warns, and says nothing of what to try", r.Name)
 			}
-			if !asserted[r.Name] {
-				t.Errorf("%s: no test names it", r.Name)
-			}
 		}
 	}
-	for rule, where := range at {
+	for rule, where := range here {
 		if !listed[rule] {
 			t.Errorf("%s: %s is not in the catalogue", where, rule)
 		}
+	}
+	for rule, where := range outside {
+		t.Errorf("%s: a finding of %s is made outside of this package: rules are functions of figures, which can be tried with cases", where, rule)
 	}
 }
 

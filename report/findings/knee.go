@@ -148,15 +148,40 @@ func (k *Knee) words() string {
 	return s + fmt.Sprintf(" (n = %d, %d levels)", f.Peak.N, len(f.Levels)) + k.limited()
 }
 
-// fallWords are how far a curve falls that has no knee, and why it has none.
-func (k *Knee) fallWords() string {
+// Beyond says where more at once is slower, and what is delivered there and with the
+// most at once; both are empty where that is not shown.
+func (k *Knee) Beyond() (where, figures string) {
+	if !k.Seen && !k.Falls {
+		return "", ""
+	}
 	f := &k.Fit
-	best, top, n := f.Levels[0], f.Levels[len(f.Levels)-1], 0
-	for _, l := range f.Levels {
+	top := f.Levels[len(f.Levels)-1]
+	if k.Seen {
+		return fmt.Sprintf("beyond N* = %s at once", number(f.Peak.Mid)),
+			fmt.Sprintf("beyond N* = %s at once (%s…%s): %s there, %s at %g", number(f.Peak.Mid), number(f.Peak.Lo), number(f.Peak.Hi), k.Show(f.PeakX.Mid), k.Show(top.X), top.N)
+	}
+	best := k.best()
+	where = fmt.Sprintf("with %g at once than with %g", top.N, best.N)
+	return where, where + ": " + k.Show(top.X) + ", not " + k.Show(best.X)
+}
+
+// best is the level of most throughput from which that at the highest level is shown
+// to have fallen.
+func (k *Knee) best() stats.Level {
+	levels := k.Fit.Levels
+	best := levels[0]
+	for _, l := range levels {
 		if l.Fell < kneeAlpha && (l.X > best.X || best.Fell >= kneeAlpha) {
 			best = l
 		}
 	}
+	return best
+}
+
+// fallWords are how far a curve falls that has no knee, and why it has none.
+func (k *Knee) fallWords() string {
+	f := &k.Fit
+	best, top, n := k.best(), f.Levels[len(f.Levels)-1], 0
 	for _, t := range k.Trials {
 		if t.N == best.N || t.N == top.N {
 			n++

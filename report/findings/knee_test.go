@@ -71,6 +71,10 @@ func TestKneeOfAFallElsewhere(t *testing.T) {
 			t.Errorf("%s: said %+v", name, said)
 			continue
 		}
+		k := Knees([]Curve{c}, 0.95, 1)[0]
+		if where, figures := k.Beyond(); where != map[string]string{"from the first": "with 64 at once than with 1", "at the last": "with 64 at once than with 32", "a cliff": "with 64 at once than with 8"}[name] || !strings.HasPrefix(figures, where+": ") || !strings.Contains(figures, ", not ") {
+			t.Errorf("%s: in short %q, %q", name, where, figures)
+		}
 		for _, want := range []string{"a: ", " at 64, 0.0", "× as much (p = ", "n = 12", "no N*: "} {
 			if !strings.Contains(f.Evidence[0], want) {
 				t.Errorf("%s: %q lacks %q", name, f.Evidence[0], want)
@@ -87,6 +91,9 @@ func TestKneeOfALinkIsNone(t *testing.T) {
 	said := kneesOf(c)
 	if e := strings.Join(said["no-knee"].Evidence, ""); len(said) != 1 || !strings.Contains(e, "none up to 64") || !strings.Contains(e, "at 16, 32 and 64 the link is the limit") {
 		t.Errorf("said %v", said)
+	}
+	if where, figures := Knees([]Curve{c}, 0.95, 1)[0].Beyond(); where+figures != "" {
+		t.Errorf("in short %q, %q", where, figures)
 	}
 	c.Limited[8] = Generator
 	if e := strings.Join(kneesOf(c)["no-knee"].Evidence, ""); !strings.Contains(e, "too few levels are left") || !strings.Contains(e, "at 8 the generator is the limit") {
@@ -134,5 +141,17 @@ func TestKneeOfNothing(t *testing.T) {
 	}
 	if wrong*100 > runs {
 		t.Errorf("a knee or a fall was said in %d of %d runs without one", wrong, runs)
+	}
+}
+
+func kneeCases() map[string]example {
+	say := func(c Curve) []Finding { return SayKnees(Knees([]Curve{c}, 0.95, 1)) }
+	grows := curve(rand.New(rand.NewPCG(6, 6)), func(n float64) float64 { return 1000 * n })
+	peaks := curve(rand.New(rand.NewPCG(1, 1)), falls)
+	worse := curve(rand.New(rand.NewPCG(5, 5)), func(n float64) float64 { return 1000 / n })
+	return map[string]example{
+		"knee":             when(say, peaks, grows),
+		"throughput-falls": when(say, worse, grows),
+		"no-knee":          when(say, grows, peaks),
 	}
 }

@@ -87,3 +87,48 @@ func TestSharesOfNothing(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// shareCases are of the rules of what is wasted.
+func shareCases() map[string]example {
+	rng := rand.New(rand.NewPCG(3, 3))
+	about := func(mid float64) Value { return trialsAbout(rng, mid, 0.02, 6) }
+	flat, noise := func(float64) float64 { return 100e6 }, alike(rng, 0.9, 5e5)
+	opens := living("p", flat)
+	for i := range opens.Files {
+		opens.Files[i] += math.Floor(50 * opens.Hours[i])
+	}
+	starts := living("p", flat)
+	for i := range starts.Thread {
+		starts.Thread[i] += math.Floor(50 * starts.Hours[i])
+	}
+	quiet := []Life{living("p", func(float64) float64 { return 100e6 + noise() })}
+	units := storedSizes(rng, someSizes, 0.01, func(s float64) float64 { return 3 * (4 << 20) * math.Ceil(s/(4<<20)) })
+	line := storedSizes(rng, someSizes, 0.01, func(s float64) float64 { return 3 * (s + 500) })
+	full := func(u float64) float64 { return 3 * min(1, 0.5+u) }
+	right, small := kept(rng, full), kept(rng, full)
+	small.Copies, small.Metadata = 4, true
+	halted := moving(rng, func() float64 { return 0.5 * rng.ExpFloat64() })
+	goes := halted
+	goes.Pauses = slices.Clone(halted.Pauses)
+	halted.Pauses[50].To = halted.Pauses[50].From + 30
+	return map[string]example{
+		"start-up":         when(StartUp, []Started{{System: "a", Share: about(0.6), Before: 0.6, Whole: 1}}, []Started{{System: "a", Share: about(0.1), Before: 0.6, Whole: 6}}),
+		"sent-twice":       when(SentTwice, []Carried{{Name: "a", Link: about(1.7), Of: "content"}}, []Carried{{Name: "a", Link: about(1.06), Of: "content"}}),
+		"unbalanced":       when(Unbalanced, []Burden{{Name: "a", Parties: "peers", Of: 4, Busiest: about(3)}}, []Burden{{Name: "a", Parties: "peers", Of: 4, Busiest: about(1.2)}}),
+		"leak-memory":      when(Leak, []Life{living("p", func(h float64) float64 { return 100e6 + 30e6*h + noise() })}, quiet),
+		"leak-files":       when(Leak, []Life{opens}, quiet),
+		"leak-threads":     when(Leak, []Life{starts}, quiet),
+		"padding":          when(Padding, []Stored{units}, []Stored{line}),
+		"more-than-asked":  when(Redundancy, []Redundant{kept(rng, func(u float64) float64 { return 5 * min(1, 0.5+u) })}, []Redundant{right}),
+		"small-objects":    when(Redundancy, []Redundant{small}, []Redundant{right}),
+		"redundancy-never": when(Redundancy, []Redundant{kept(rng, func(float64) float64 { return 2 })}, []Redundant{right}),
+		"stalled":          when(Stalls, []Moving{halted}, []Moving{goes}),
+		"harness-busy":     when(Harness, []CPUs{{"c", []float64{0.2, 0.21, 0.19}, nil}}, []CPUs{{"c", []float64{0.045, 0.058, 0.051}, nil}}),
+		"drift":            when(findDrift, drifting(rng, 3, 0.02, 1, 0.97, 0.93, 0.9, 0.87, 0.84), drifting(rng, 3, 0.02, 1, 1, 1, 1, 1, 1)),
+	}
+}
+
+func findDrift(s Drifting) []Finding {
+	d := Drift{Metric: "Throughput", Systems: []Drifting{s}, Seed: 1}
+	return d.Find()
+}

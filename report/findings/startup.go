@@ -13,9 +13,9 @@ type Started struct {
 	System string
 	Cell   string  // its factors
 	Share  Value   // of the whole time, over trials
-	Before float64 // seconds, median
-	Whole  float64
-	Then   string // what the rest went at: "then 3.1 MB/s"; empty: not known
+	Before float64 // seconds, of the trial with the middle share
+	Whole  float64 // seconds, of the same trial
+	Then   string  // what the rest went at: "then 3.1 MB/s"; empty: not known
 }
 
 // muchStartUp is the share of the time from which on a start is worth a word.

@@ -147,5 +147,5 @@ func lastStep(size int64) int64 {
 }
 
 func (f *fetch) clockNote(name string) string {
-	return fmt.Sprintf("the clock of %s is at least %v behind the runner's: its first record came before the request", name, f.earlier.Round(time.Microsecond))
+	return fmt.Sprintf("the clock of %s is at least %s behind the runner's: its first record came before the request", name, record.Span(f.earlier))
 }

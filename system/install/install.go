@@ -135,11 +135,6 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	return bin, nil
 }
 
-// Hint says how to get the program, for errors of the systems that need it.
-func Hint(name string) string {
-	return fmt.Sprintf("plimsoll systems install %s (a Python environment of its own in your data directory)", name)
-}
-
 // lock waits for the file's lock, which ends with the process that holds it.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)

@@ -47,7 +47,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{"client": clientVersion(ctx), "protocol": opt["protocol"], "connections": "fresh"}
+	identity := map[string]string{"client": clientVersion(ctx), "protocol": opt["protocol"], "connections": "fresh", "puts": system.PutsTear}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		server, err := sshd.Start(ctx, name, d, d.Hosts[i], func(ctx context.Context, s *sshd.Server) error {
 			return s.Probe(ctx, d.Client.Dial)

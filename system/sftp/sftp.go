@@ -186,6 +186,7 @@ func identify(t tuning) map[string]string {
 	}
 	return map[string]string{
 		"client": library(), "packet": strconv.Itoa(t.packet), "requests under way": strconv.Itoa(requests),
+		"puts": system.PutsTear,
 	}
 }
 

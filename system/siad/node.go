@@ -22,6 +22,8 @@ import (
 const (
 	probeTime = 10 * time.Second
 	cleanTime = 10 * time.Second
+	// noticeTime is how long a renter is given to see that a put was cut off.
+	noticeTime = time.Second
 )
 
 // node is a renter.
@@ -99,9 +101,18 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	if _, ours := n.stored.Size(ref); ours || strings.Contains(failure.Error(), "already exists") {
 		return
 	}
+	var status *web.StatusError
+	answered := errors.As(failure, &status)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer cancel()
-	_ = n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil) // often there is nothing
+	// A renter that has not answered may not have seen yet that nothing more
+	// comes, and makes a file of what came only then.
+	for end := time.Now().Add(noticeTime); ; time.Sleep(noticeTime / 20) {
+		err := n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil)
+		if answered || !errors.Is(err, system.ErrNotFound) || time.Now().After(end) {
+			return // often there is nothing
+		}
+	}
 }
 
 // file asks the renter what it knows of a file.

@@ -64,6 +64,7 @@ func Run(t *testing.T, s Suite) {
 		t.Run("streams", func(t *testing.T) { testStreams(t, s, n) })
 		t.Run("cancel", func(t *testing.T) { testCancel(t, s, n) })
 		t.Run("cut off", func(t *testing.T) { testCutOff(t, s, n) })
+		t.Run("torn", func(t *testing.T) { testTorn(t, s, c) })
 		t.Run("concurrent", func(t *testing.T) { testConcurrent(t, s, n) })
 		t.Run("list and delete", func(t *testing.T) { testListDelete(t, s, n) })
 		t.Run("stat", func(t *testing.T) { testStat(t, s, n) })

@@ -9,6 +9,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 const (
@@ -181,7 +183,7 @@ func (p *pinger) settle(ctx context.Context, want Want) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("no datagram came back within %v", time.Since(stop.Add(-10*time.Second-10*(want.RTT+want.Jitter))).Round(time.Second))
+	return fmt.Errorf("no datagram came back within %s", record.Span(time.Since(stop.Add(-10*time.Second-10*(want.RTT+want.Jitter)))))
 }
 
 // drain waits until what an earlier measurement left in the queues is gone.

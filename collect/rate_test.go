@@ -1,0 +1,39 @@
+package collect
+
+import (
+	"math"
+	"testing"
+)
+
+// What came is of the time in which something was stored, however far apart the
+// polls are that saw it.
+func TestRate(t *testing.T) {
+	at := func(start, end, value float64) Told { return Told{start, end, value} }
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		name          string
+		told          []Told
+		from, to      float64
+		value, lo, hi float64 // NaN: not told
+	}{
+		{"two polls around a short test", []Told{at(0, 1, 5), at(60, 61, 305)}, 10, 13, 100, 0, 100},
+		{"later polls see nothing more", []Told{at(0, 1, 0), at(60, 61, 300), at(600, 601, 300)}, 10, 13, 100, 0, 100},
+		{"neither do earlier ones", []Told{at(0, 1, 7), at(5, 6, 7), at(60, 61, 307)}, 10, 13, 100, 0, 100},
+		{"polls within bound it from below", []Told{at(0, 1, 0), at(20, 21, 100), at(80, 81, 700), at(120, 121, 900)}, 10, 100, 10, 600. / 90, 10},
+		{"no poll after: up to the last one", []Told{at(0, 1, 0), at(59, 61, 500)}, 10, 100, 10, 0, 500. / 49},
+		{"no poll before: from the first one", []Told{at(19, 21, 100), at(110, 111, 900)}, 10, 100, 10, 0, 800. / 79},
+		{"all of the polls", []Told{at(0, 2, 0), at(50, 51, 3), at(100, 102, 1000)}, -inf, inf, 10, 10, 1000. / 98},
+		{"it fell", []Told{at(0, 1, 500), at(60, 61, 200)}, 10, 13, -100, -100, -100},
+		{"one poll", []Told{at(0, 1, 5)}, 10, 13, math.NaN(), 0, 0},
+		{"no time", []Told{at(0, 1, 5), at(60, 61, 305)}, 10, 10, math.NaN(), 0, 0},
+		{"all polls after it", []Told{at(60, 61, 5), at(70, 71, 305)}, 10, 13, math.NaN(), 0, 0},
+	} {
+		value, lo, hi, ok := Rate(c.told, c.from, c.to)
+		if !ok {
+			value = math.NaN()
+		}
+		if math.IsNaN(c.value) != math.IsNaN(value) || ok && (math.Abs(value-c.value) > 1e-9 || math.Abs(lo-c.lo) > 1e-9 || math.Abs(hi-c.hi) > 1e-9) {
+			t.Errorf("%s: %v, from %v to %v; want %v, from %v to %v", c.name, value, lo, hi, c.value, c.lo, c.hi)
+		}
+	}
+}

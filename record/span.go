@@ -1,0 +1,48 @@
+package record
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Span is a length of time in words for people, with three digits below a minute and
+// two units from there on: "1.53 ms", "10 s", "1 min 30 s", "2 h 5 min", "9 d 22 h".
+func Span(d time.Duration) string {
+	if d < 0 {
+		return "−" + Span(-d)
+	}
+	switch s := d.Seconds(); {
+	case d == 0:
+		return "0 s"
+	case d < time.Microsecond:
+		return strconv.FormatInt(d.Nanoseconds(), 10) + " ns"
+	case s < 0.9995e-3:
+		return digits(1e6*s) + " µs"
+	case s < 0.9995:
+		return digits(1e3*s) + " ms"
+	case s < 59.95:
+		return digits(s) + " s"
+	case d < time.Hour-time.Second/2:
+		return units(d.Round(time.Second), time.Minute, "min", time.Second, "s")
+	case d < 48*time.Hour-time.Minute/2:
+		return units(d.Round(time.Minute), time.Hour, "h", time.Minute, "min")
+	}
+	return units(d.Round(time.Hour), 24*time.Hour, "d", time.Hour, "h")
+}
+
+// digits are three that count, without zeros at the end.
+func digits(v float64) string {
+	if v >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+func units(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
+	s := fmt.Sprintf("%d %s", d/large, largeName)
+	if rest := d % large / small; rest > 0 {
+		s += fmt.Sprintf(" %d %s", rest, smallName)
+	}
+	return s
+}

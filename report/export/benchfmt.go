@@ -1,0 +1,93 @@
+package export
+
+import (
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
+)
+
+// Benchfmt writes the valid trials in the Go benchmark format, one line
+// per trial, so that a stock benchstat can compare systems, cells and runs:
+//
+//	benchstat -col /system trials.txt
+func Benchfmt(r *report.Report, w io.Writer) error {
+	out := benchfmt.NewWriter(w)
+	config := []benchfmt.Config{{Key: "scenario", Value: []byte(r.Scenario), File: true}, {Key: "plan", Value: []byte(r.Run.PlanHash), File: true}}
+	for _, key := range []string{"plimsoll", "kernel", "cpu"} {
+		if v := r.EnvironmentOf(key); v != "" && !strings.ContainsAny(v, "\n\r") {
+			config = append(config, benchfmt.Config{Key: key, Value: []byte(v), File: true})
+		}
+	}
+	if !slices.ContainsFunc(r.Trials, func(t report.Trial) bool { return t.Valid() && len(t.Metrics) > 0 }) {
+		return errors.New("report: benchfmt is of trials that are over and valid, and this run has none")
+	}
+	for _, m := range r.Metrics {
+		if m.Better == record.Neither {
+			continue
+		}
+		err := out.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: benchUnit(m), Key: "better"}, OrigUnit: benchUnit(m), Value: string(m.Better)})
+		if err != nil {
+			return err
+		}
+	}
+	for _, t := range r.Trials {
+		if !t.Valid() {
+			continue
+		}
+		res := &benchfmt.Result{Config: config, Name: benchfmt.Name(benchName(r.Scenario, t.Info)), Iters: 1}
+		for _, m := range r.Metrics {
+			if v, ok := t.Metrics[m.Key]; ok && !math.IsNaN(v) && !math.IsInf(v, 0) && report.Supported(m.Key, t.Trial) {
+				res.Values = append(res.Values, benchfmt.Value{Value: v, Unit: benchUnit(m)})
+			}
+		}
+		if len(res.Values) == 0 {
+			continue
+		}
+		if err := out.Write(res); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// benchUnit names a metric as a unit: benchstat keeps one table per unit.
+func benchUnit(m record.Metric) string {
+	unit := map[string]string{"s": "sec", "ratio": "frac", "×": "x"}[m.Unit]
+	if unit == "" {
+		unit = m.Unit
+	}
+	return strings.ReplaceAll(m.Key, "_", "-") + "-" + strings.ReplaceAll(strings.ReplaceAll(unit, " ", "-"), "/s", "/sec")
+}
+
+// benchName is "Retrieve/concurrency=8/system=nginx".
+func benchName(scenario string, c *report.Cell) string {
+	name := []rune(scenario)
+	if len(name) > 0 {
+		name[0] = unicode.ToUpper(name[0])
+	}
+	b := string(name)
+	for _, f := range c.Factors {
+		if f.Path != "system" {
+			b += "/" + benchWord(f.Label) + "=" + benchWord(f.Value)
+		}
+	}
+	// A trailing -8 would read as GOMAXPROCS.
+	return b + "/system=" + strings.ReplaceAll(benchWord(c.System), "-", "_")
+}
+
+func benchWord(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || r == '/' || r == '=' {
+			return '_'
+		}
+		return r
+	}, s)
+}

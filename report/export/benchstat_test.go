@@ -1,0 +1,104 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
+)
+
+const twoSystems = `
+scenario: retrieve
+systems: [nginx, boxo]
+link: {rate: 1Gbit, delay: 20ms}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 60}
+repetitions: 9
+`
+
+// Stock benchstat, on what is exported of two runs, says the same as their
+// comparison: medians, change and p.
+func TestBenchstatAgreesWithCompare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds benchstat")
+	}
+	dir := t.TempDir()
+	exe := filepath.Join(dir, "benchstat")
+	if out, err := exec.Command("go", "build", "-o", exe, "golang.org/x/perf/cmd/benchstat").CombinedOutput(); err != nil {
+		t.Skipf("benchstat cannot be built here: %v\n%s", err, out)
+	}
+	var runs []*record.Reader
+	files := []string{"-format", "csv"}
+	for i, slower := range []float64{1, 0.97} {
+		d, _ := synthetic.Run{File: twoSystems, Blocks: 9, Seed: uint64(i), Own: func(string, float64) float64 { return 40e6 * slower }}.Write(t)
+		run, err := record.Open(d)
+		must(t, err)
+		t.Cleanup(func() { run.Close() })
+		rep, err := report.Build(run)
+		must(t, err)
+		var b bytes.Buffer
+		must(t, Benchfmt(rep, &b))
+		file := filepath.Join(dir, fmt.Sprint("run", i))
+		must(t, os.WriteFile(file, b.Bytes(), 0o644))
+		runs, files = append(runs, run), append(files, file)
+	}
+	c, err := report.CompareRuns(runs[0], runs[1:], report.RunOptions{})
+	must(t, err)
+	out, err := exec.Command(exe, files...).Output()
+	must(t, err)
+	lines := csv.NewReader(bytes.NewReader(out))
+	lines.FieldsPerRecord = -1
+	rows, err := lines.ReadAll()
+	must(t, err)
+	found, shown, unit := 0, 0, ""
+	for _, row := range rows {
+		if len(row) > 1 && row[0] == "" && !strings.Contains(row[1], "run") {
+			unit = row[1]
+		}
+		if len(row) < 7 || unit != "throughput-B/sec" {
+			continue
+		}
+		for _, cell := range c.Cells {
+			if row[0] != "Retrieve/concurrency="+strings.TrimPrefix(cell.Where, "concurrency ")+"/system="+cell.System {
+				continue
+			}
+			found++
+			v := cell.Metrics["throughput"]
+			base, _ := strconv.ParseFloat(row[1], 64)
+			after, _ := strconv.ParseFloat(row[3], 64)
+			if math.Abs(base/float64(v.Base.Median)-1) > 1e-5 || math.Abs(after/float64(v.New[0].Median)-1) > 1e-5 {
+				t.Errorf("%s: benchstat has %v and %v, compare %v and %v", row[0], base, after, v.Base.Median, v.New[0].Median)
+			}
+			q := v.New[0].Ratio
+			n := fmt.Sprint(v.Base.N)
+			if v.New[0].N != v.Base.N {
+				n += fmt.Sprint("+", v.New[0].N)
+			}
+			if want := fmt.Sprintf("p=%0.3f n=%s", float64(q.P), n); row[6] != want {
+				t.Errorf("%s: benchstat says %q, compare %s", row[0], row[6], want)
+			}
+			if want := fmt.Sprintf("%+.2f%%", 100*(float64(q.Value)-1)); row[5] != "~" && row[5] != want {
+				t.Errorf("%s: benchstat says %q, compare %s", row[0], row[5], want)
+			}
+			if q.Shown {
+				shown++
+				if row[5] == "~" {
+					t.Errorf("%s: shown by compare alone: %+v", row[0], q)
+				}
+			}
+		}
+	}
+	if found != len(c.Cells) || shown == 0 {
+		t.Errorf("%d of %d cells were found, %d with a difference, in\n%s", found, len(c.Cells), shown, out)
+	}
+}

@@ -1,0 +1,138 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"golang.org/x/perf/benchfmt"
+)
+
+func TestCSVHasOneLinePerTrial(t *testing.T) {
+	r := sharedReport(t)
+	var b bytes.Buffer
+	must(t, CSV(r, &b))
+	rows, err := csv.NewReader(&b).ReadAll()
+	must(t, err)
+	if len(rows) != len(r.Trials)+1 || len(r.Trials) != 18*6 {
+		t.Fatalf("%d lines for %d trials", len(rows), len(r.Trials))
+	}
+	at := map[string]int{}
+	for i, name := range rows[0] {
+		at[name] = i
+	}
+	for _, name := range []string{"trial", "system", "valid", "invalid", "retrieve.concurrency", "link.rate", "throughput", "ops_ok", "ops_in_flight"} {
+		if _, ok := at[name]; !ok {
+			t.Errorf("no column %s in %v", name, rows[0])
+		}
+	}
+	valid := 0
+	for _, row := range rows[1:] {
+		if row[at["valid"]] == "true" {
+			valid++
+			if row[at["invalid"]] != "" || row[at["warmup"]] == "true" {
+				t.Errorf("a valid trial says %v", row)
+			}
+		}
+	}
+	if valid != r.Run.Valid || valid != 88 {
+		t.Errorf("%d valid lines, %d valid trials", valid, r.Run.Valid)
+	}
+	if got := rows[1][at["link.rate"]]; got != "1e+08" && got != "1e+09" {
+		t.Errorf("link.rate %q is not in bit/s", got)
+	}
+}
+
+func TestParquetHasOneRowPerTrial(t *testing.T) {
+	r := sharedReport(t)
+	var b bytes.Buffer
+	must(t, Parquet(r, &b))
+	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	must(t, err)
+	type row struct {
+		Trial      int64    `parquet:"trial"`
+		System     string   `parquet:"system"`
+		Valid      bool     `parquet:"valid"`
+		Throughput *float64 `parquet:"throughput,optional"`
+		OK         int64    `parquet:"ops_ok"`
+	}
+	rows, err := parquet.Read[row](bytes.NewReader(b.Bytes()), f.Size())
+	must(t, err)
+	if len(rows) != len(r.Trials) {
+		t.Fatalf("%d rows, %d trials", len(rows), len(r.Trials))
+	}
+	for i, got := range rows {
+		want := r.Trials[i]
+		if got.Trial != want.ID || got.System != want.Info.System || got.Valid != want.Valid() || got.OK != want.Outcomes["ok"] || got.Throughput == nil || *got.Throughput != want.Metrics["throughput"] {
+			t.Fatalf("row %d is %+v, the trial %+v", i, got, want)
+		}
+	}
+}
+
+func TestOpsAreStreamedWhole(t *testing.T) {
+	run := openShared(t)
+	want := int64(0)
+	for _, trial := range sharedReport(t).Trials {
+		for _, n := range trial.Outcomes {
+			want += n
+		}
+	}
+	var c, p bytes.Buffer
+	must(t, OpsCSV(run, &c))
+	if got := int64(bytes.Count(c.Bytes(), []byte("\n"))) - 1; got != want {
+		t.Errorf("CSV: %d operations of %d", got, want)
+	}
+	must(t, OpsParquet(run, &p))
+	rows, err := parquet.Read[OpRow](bytes.NewReader(p.Bytes()), int64(p.Len()))
+	must(t, err)
+	if int64(len(rows)) != want {
+		t.Errorf("Parquet: %d operations of %d", len(rows), want)
+	}
+	failed := 0
+	for _, op := range rows {
+		if op.Outcome == "error" {
+			failed++
+			if op.Class != "status 500" || op.Status != 500 || op.FirstByte != 0 {
+				t.Fatalf("a failed operation: %+v", op)
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no failed operation in the export")
+	}
+}
+
+// What benchstat reads: one line per valid trial, with names it can split.
+func TestBenchfmtIsReadByItsOwnReader(t *testing.T) {
+	r := sharedReport(t)
+	var b bytes.Buffer
+	must(t, Benchfmt(r, &b))
+	in := benchfmt.NewReader(&b, "trials.txt")
+	results, better := 0, map[string]bool{}
+	for in.Scan() {
+		switch rec := in.Result().(type) {
+		case *benchfmt.SyntaxError:
+			t.Fatal(rec)
+		case *benchfmt.UnitMetadata:
+			better[rec.Unit] = true
+		case *benchfmt.Result:
+			results++
+			base, parts := rec.Name.Parts()
+			if string(base) != "Retrieve" || len(parts) != 3 || !strings.HasPrefix(string(parts[2]), "/system=") {
+				t.Fatalf("name %q splits into %q %q", rec.Name, base, parts)
+			}
+			if v, ok := rec.Value("throughput-B/sec"); !ok || v <= 0 {
+				t.Fatalf("throughput of %s: %v %v in %v", rec.Name, v, ok, rec.Values)
+			}
+		}
+	}
+	must(t, in.Err())
+	if results != r.Run.Valid {
+		t.Errorf("%d results, %d valid trials", results, r.Run.Valid)
+	}
+	if !better["throughput-B/sec"] || !better["ttfb-p50-sec"] {
+		t.Errorf("units with a direction: %v", better)
+	}
+}

@@ -1,0 +1,192 @@
+// Package synthetic makes run directories of experiments that nobody executed, for
+// tests of what reads them: the numbers in them are known, and the same each time.
+package synthetic
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// catalog is what the experiments may name.
+func catalog() experiment.Catalog {
+	return experiment.Catalog{
+		{Name: "nginx", Modes: []string{"start"}, Summary: "raw", Baseline: true, HTTP: true},
+		{Name: "boxo", Modes: []string{"start"}, Summary: "gateway", HTTP: true},
+		{Name: "static", Modes: []string{"start"}, Summary: "files", HTTP: true},
+	}
+}
+
+// File is the experiment of a run that has none of its own; its number is that of
+// the repetitions.
+const File = `
+scenario: retrieve
+title: Synthetic
+question: How does retrieval over HTTP hold up when more clients come at once?
+systems: [nginx, boxo, static]
+baseline: nginx
+link: {rate: [100Mbit, 1Gbit], delay: 20ms}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 400}
+repetitions: %d
+limits: {deadline: 20s}
+`
+
+// Run says what a synthetic run is to contain.
+type Run struct {
+	File       string
+	Blocks     int
+	Stop       int                                    // trials after which the run is left unfinished; 0: none
+	WrongBytes bool                                   // one system corrupts
+	Open       bool                                   // leave the run open: the caller closes it
+	Seed       uint64                                 // 0: the usual one
+	Own        func(system string, n float64) float64 // bytes per second of a system by itself; nil: some of each
+}
+
+// Plan is the plan of an experiment file whose systems are nginx, boxo and static.
+func Plan(file string) (*experiment.Plan, error) {
+	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, catalog())
+	if err != nil {
+		return nil, err
+	}
+	return e.Plan()
+}
+
+// Create makes the run directory with its plan.
+func (s Run) Create(t testing.TB) (dir string, run *record.Run, plan *experiment.Plan) {
+	t.Helper()
+	if s.File == "" {
+		s.File = fmt.Sprintf(File, s.Blocks)
+	}
+	plan, err := Plan(s.File)
+	must(t, err)
+	raw, err := plan.Marshal()
+	must(t, err)
+	dir = filepath.Join(t.TempDir(), "run")
+	run, err = record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
+		"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons","load":"0.10 0.12 0.09 1/123 4567"}`,
+		"systems":     `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},"static":{"version":"v0.0.0-test"}}`}, Metrics())
+	must(t, err)
+	return dir, run, plan
+}
+
+// Write makes a run directory through record's own writer, all of it from one
+// seed: the same options give the same directory.
+func (s Run) Write(t testing.TB) (dir string, run *record.Run) {
+	t.Helper()
+	if s.Blocks == 0 {
+		s.Blocks = 5
+	}
+	dir, run, plan := s.Create(t)
+	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
+	rng := rand.New(rand.NewPCG(7, 7+s.Seed))
+	n := 0
+	for block := -1; block < s.Blocks; block++ {
+		for _, i := range rng.Perm(len(plan.Cells)) {
+			if s.Stop > 0 && n == s.Stop {
+				return dir, run
+			}
+			s.trial(t, run, plan.Cells[i], block, begun.Add(time.Duration(n)*10*time.Second), rng, n)
+			n++
+		}
+	}
+	must(t, run.Event(record.Event{At: begun.Add(time.Duration(n) * 10 * time.Second), Kind: "phase", What: "run ends"}))
+	if !s.Open {
+		must(t, run.Close())
+	}
+	return dir, run
+}
+
+// trial simulates a fair-shared link: at most the link's rate for all, at most
+// the system's own rate.
+func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand, n int) {
+	w, err := run.Begin(c.ID, block, block < 0, epoch)
+	must(t, err)
+	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
+	rate, rtt := float64(c.Link.Rate)/8*0.949, 2*time.Duration(c.Link.Delay).Seconds()
+	measured := rate * noise(0.002)
+	check := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", Congestion: "cubic", WantRTT: rtt, RTT: rtt * noise(0.003), RTTP99: rtt * 1.04,
+		WantRate: rate * 8, Rate: measured * 8, Loss: math.NaN(), Lateness: 0.0002, Tolerance: 0.05, OK: true}
+	trial := record.Trial{Notes: []string{"receive: verify (raw http/1.1, pooled buffers)", "protocol: http/1.1"}}
+	if n == 25 {
+		check.OK, check.RTT, check.Why = false, rtt*1.21, "the round trip is 21 % over"
+		trial.Invalid = append(trial.Invalid, record.ReasonLinkOff)
+	}
+	must(t, w.Link(check))
+	conc, size := c.Retrieve.Concurrency, float64(c.Retrieve.Range)
+	own := map[string]float64{"nginx": 4e9, "boxo": 45e6, "static": 3.6e9}[c.System]
+	if s.Own != nil {
+		own = s.Own(c.System, float64(conc))
+	}
+	line := min(measured, float64(conc)*size/(rtt+size/measured))
+	total := min(line*0.97, own) * noise(0.015)
+	if c.System == "boxo" && conc == 64 {
+		total *= 0.8
+	}
+	if n%40 == 11 && c.System != "nginx" {
+		trial.Invalid = append(trial.Invalid, record.ReasonGeneratorSaturated)
+	}
+	each := size * float64(conc) / total // seconds per operation
+	var ops []record.Op
+	var bytes float64
+	count := int(c.Retrieve.Requests)
+	end := 0.0
+	for i := range count {
+		start := float64(i/conc) * each
+		took := each * noise(0.08)
+		op := record.Op{Kind: record.OpRange, Status: 206, Worker: uint32(i % conc), Offset: int64(i) << 16, Length: int64(size), Bytes: int64(size),
+			Start: int64(start * 1e9), FirstByte: int64((start + rtt + 0.003*float64(conc)*noise(0.3)) * 1e9)}
+		op.LastByte = max(op.FirstByte, int64((start+took)*1e9))
+		op.Intended = op.Start
+		switch {
+		case c.System == "boxo" && conc == 64 && rng.Float64() < 0.06:
+			op.Outcome, op.Class, op.Status, op.Bytes, op.FirstByte = record.Error, "status 500", 500, 0, 0
+		case c.System == "boxo" && conc == 64 && rng.Float64() < 0.03:
+			op.Outcome, op.Class, op.Bytes = record.Truncated, "body ended early", op.Bytes/3
+		case c.Link.Rate < 2e8 && conc == 64 && rng.Float64() < 0.18:
+			op.Outcome, op.Class, op.Bytes = record.Deadline, "deadline", op.Bytes/2
+		case s.WrongBytes && c.System == "boxo" && i == 17 && block == 1:
+			op.Outcome, op.Class = record.WrongBytes, "differs at 4096"
+		default:
+			bytes += size
+		}
+		end = max(end, float64(op.LastByte)/1e9)
+		ops = append(ops, op)
+	}
+	must(t, w.Ops(ops))
+	for sec := range int(end) + 1 {
+		at := time.Duration(sec) * time.Second
+		must(t, w.Samples([]record.Sample{{Start: at, End: at + time.Millisecond, Process: c.System + "/server", Role: "system", PID: 100, CPU: 0.2 * float64(sec), RSS: 3e7, PSS: math.NaN(),
+			ReadBytes: 0, WriteBytes: 0, FDs: 20, NetRx: 0, NetTx: 0, Threads: 4}}))
+	}
+	perGB := map[string]float64{"nginx": 0.19, "boxo": 9.4, "static": 0.33}[c.System]
+	trial.Metrics = Measure(w.Summary(), end, line)
+	for key, least := range map[string]float64{"ttfb": rtt, "duration": rtt + size/measured} {
+		trial.Metrics[key+"_line"] = least
+		if took := trial.Metrics[key+"_p50"]; took > 0 {
+			trial.Metrics[key+"_line_share"] = least / took
+		}
+	}
+	gb := bytes / 1e9
+	trial.Metrics["system_cpu_per_gb"] = perGB * noise(0.03)
+	trial.Metrics["generator_cpu_per_gb"] = (0.31*gb*noise(0.03) + 0.002) / gb
+	trial.Metrics["system_rss_peak"] = (map[string]float64{"nginx": 9e6, "boxo": 88e6, "static": 21e6}[c.System] + 1e5*float64(conc)) * noise(0.01)
+	trial.Metrics["generator_rss_peak"] = (22e6 + 4e4*float64(conc)) * noise(0.01)
+	trial.Metrics["others_busy"] = 0.02 * noise(0.2)
+	trial.Seconds = end
+	must(t, w.End(trial))
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,214 @@
+package systemtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// cutOff is one way in which a put ends in its middle: the source of an object,
+// and when the call is cancelled by itself.
+type cutOff struct {
+	name   string
+	source func(whole []byte, cancel func()) io.Reader
+	after  time.Duration // 0: the source decides
+}
+
+// arrive is a pause in a source: what was read before has reached the server then,
+// and is not lost in buffers on the way.
+const arrive = 100 * time.Millisecond
+
+// cutOffs are the ways of a put that would take so long. The last is for systems
+// that read all of the source before they send.
+func cutOffs(took time.Duration) []cutOff {
+	half := func(whole []byte, then func()) io.Reader {
+		return io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), &once{do: func() { time.Sleep(arrive); then() }})
+	}
+	return []cutOff{
+		{name: "broken", source: func(whole []byte, _ func()) io.Reader {
+			return io.MultiReader(half(whole, func() {}), brokenReader{})
+		}},
+		{name: "cancelled", source: func(whole []byte, cancel func()) io.Reader {
+			return io.MultiReader(half(whole, cancel), bytes.NewReader(whole[len(whole)/2:]))
+		}},
+		{name: "cancelled-late", source: func(whole []byte, _ func()) io.Reader { return bytes.NewReader(whole) }, after: took * 3 / 4},
+	}
+}
+
+// torn is a ref of which something was stored, or overwritten, in part.
+type torn struct {
+	what        string
+	ref         system.Ref
+	before, new []byte // before nil: there was nothing
+	again       func(data []byte) error
+}
+
+// testTorn cuts puts and updates off in their middle. What is there then by that
+// ref is what was there before, or all that was sent, whose acceptance was not
+// heard: half an object looks like one. A server that writes under the object's
+// own name leaves half; a system with such a server says so in its identity
+// (system.PutsTear), which runs record. In any case the same put goes through
+// afterwards.
+func testTorn(t *testing.T, s Suite, c system.Cluster) {
+	const size = 8 * mib
+	n, inPlace := c.Nodes()[0], c.Identity()["puts"] == system.PutsTear
+	from := time.Now()
+	put(t, n, "torn", Bytes("torn", size))
+	ways := cutOffs(time.Since(from))
+	var all []torn
+	for _, way := range ways {
+		all = append(all, tearNew(t, s, n, way, size)...)
+		all = append(all, tearOld(t, n, way, size)...)
+		all = append(all, tearUpdate(t, n, way, size/4)...)
+	}
+	// At once, and when the server has seen that the client is gone.
+	for _, o := range all {
+		if err := o.look(t, n); err != nil && !inPlace {
+			t.Error(err)
+		}
+	}
+	if !inPlace {
+		time.Sleep(5 * arrive)
+		for _, o := range all {
+			if err := o.look(t, n); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, o := range all {
+		if o.again == nil {
+			continue
+		}
+		data := Bytes(o.what+" again", mib)
+		if err := o.again(data); err != nil {
+			t.Errorf("%s, then whole: %v", o.what, err)
+			continue
+		}
+		wantObject(t, n, o.ref, data)
+	}
+}
+
+// tear stores whole and is cut off, or is not when it was quicker than thought.
+func (way cutOff) tear(t *testing.T, what string, whole []byte, store func(ctx context.Context, r io.Reader) error) (stored bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(Context(t))
+	defer cancel()
+	if way.after > 0 {
+		defer time.AfterFunc(way.after, cancel).Stop()
+	}
+	within(t, what, func() {
+		stored = store(ctx, way.source(whole, cancel)) == nil
+	})
+	if stored && way.after == 0 {
+		t.Errorf("%s: no error", what)
+	}
+	return stored
+}
+
+// tearNew stores under a name that is free. Where the ref follows from the name,
+// nothing is to be found by it.
+func tearNew(t *testing.T, s Suite, n system.Node, way cutOff, size int64) []torn {
+	t.Helper()
+	name := "torn-new-" + way.name
+	o := torn{what: "a new object, put " + way.name, new: Bytes(name, size)}
+	o.again = func(data []byte) error {
+		_, err := n.Put(Context(t), name, int64(len(data)), bytes.NewReader(data))
+		return err
+	}
+	known := false
+	if namer, ok := n.(system.Namer); ok {
+		o.ref, known = namer.Named(name), true
+	} else if d, ok := n.(system.Deleter); ok && !s.Truths.ContentAddressed {
+		o.ref, known = put(t, n, name, Bytes(name, 1000)), true
+		if err := d.Delete(Context(t), o.ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := sizes(t, n)
+	stored := way.tear(t, o.what, o.new, func(ctx context.Context, r io.Reader) error {
+		_, err := n.Put(ctx, name, size, r)
+		return err
+	})
+	for ref, has := range sizes(t, n) {
+		if _, there := before[ref]; !there && !(known && ref == o.ref) && has != size {
+			t.Errorf("%s: %s of %d bytes is listed after it", o.what, ref, has)
+		}
+	}
+	if !known {
+		return nil
+	}
+	if stored {
+		o.again = nil // some systems refuse what is there
+	}
+	return []torn{o}
+}
+
+// sizes are those of all objects; nil: the system has no list.
+func sizes(t *testing.T, n system.Node) map[system.Ref]int64 {
+	t.Helper()
+	l, ok := n.(system.Lister)
+	if !ok {
+		return nil
+	}
+	all, err := l.List(Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[system.Ref]int64{}
+	for _, o := range all {
+		of[o.Ref] = o.Size
+	}
+	return of
+}
+
+// tearOld stores under a name that has an object. A system may refuse that.
+func tearOld(t *testing.T, n system.Node, way cutOff, size int64) []torn {
+	t.Helper()
+	name := "torn-old-" + way.name
+	o := torn{what: "an object, replacement " + way.name, before: Bytes(name, 3*mib), new: Bytes(name+" new", size)}
+	o.ref = put(t, n, name, o.before)
+	way.tear(t, o.what, o.new, func(ctx context.Context, r io.Reader) error {
+		_, err := n.Put(ctx, name, size, r)
+		return err
+	})
+	return []torn{o}
+}
+
+func tearUpdate(t *testing.T, n system.Node, way cutOff, size int64) []torn {
+	t.Helper()
+	u, ok := n.(system.Updater)
+	if !ok {
+		return nil
+	}
+	name := "torn-update-" + way.name
+	o := torn{what: "an object, update " + way.name, before: Bytes(name, mib), new: Bytes(name+" new", size)}
+	var err error
+	if o.ref, err = u.PutMutable(Context(t), name, int64(len(o.before)), bytes.NewReader(o.before)); err != nil {
+		t.Fatalf("put mutable %q: %v", name, err)
+	}
+	o.again = func(data []byte) error {
+		return u.Update(Context(t), o.ref, int64(len(data)), bytes.NewReader(data))
+	}
+	way.tear(t, o.what, o.new, func(ctx context.Context, r io.Reader) error { return u.Update(ctx, o.ref, size, r) })
+	return []torn{o}
+}
+
+// look says what is wrong with what is there.
+func (o torn) look(t *testing.T, n system.Node) error {
+	var got bytes.Buffer
+	switch err := n.Get(Context(t), o.ref, &got); {
+	case errors.Is(err, system.ErrNotFound) && o.before == nil:
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: get: %w", o.what, err)
+	case o.before != nil && bytes.Equal(got.Bytes(), o.before), bytes.Equal(got.Bytes(), o.new):
+		return nil
+	}
+	return fmt.Errorf("%s: %d bytes are there, which are neither the %d before nor the %d that were sent", o.what, got.Len(), len(o.before), len(o.new))
+}
