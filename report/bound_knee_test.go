@@ -16,7 +16,7 @@ systems: [nginx, static]
 baseline: nginx
 link: {rate: 1Gbit, delay: 20ms}
 data: {size: 64MiB}
-retrieve: {concurrency: [1, 2, 4, 8, 16, 32, 64], range: 1MiB, requests: 640}
+retrieve: {concurrency: [1, 2, 4, 8, 16, 32, 64], range: 1MiB, requests: 256}
 repetitions: 6
 limits: {deadline: 60s}
 `
@@ -25,6 +25,7 @@ limits: {deadline: 60s}
 // one has a knee where it was put, with its curve in the figure; the other has none,
 // and the link is named.
 func TestKneeOfARun(t *testing.T) {
+	t.Parallel()
 	falls := func(n float64) float64 { return 12e6 * n / (1 + 0.03*(n-1) + 4e-3*n*(n-1)) } // most at 15.6
 	r := built(t, synthetic.Run{File: kneeFile, Blocks: 6, Own: func(system string, n float64) float64 {
 		if system == "static" {

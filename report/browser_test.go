@@ -74,10 +74,12 @@ func look(t testing.TB, url string, save ...string) seen {
 // gives away every figure whole.
 func TestPageInChromium(t *testing.T) {
 	for name, r := range everyScenario(t) {
+		src := page(t, r)
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			path := filepath.Join(dir, "report.html")
-			must(t, os.WriteFile(path, page(t, r), 0o644))
+			must(t, os.WriteFile(path, src, 0o644))
 			s := look(t, "file://"+path, dir)
 			for _, n := range s.Noise {
 				t.Error(n)

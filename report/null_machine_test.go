@@ -158,6 +158,7 @@ func (n *nullNoise) live(in *input, every time.Duration) {
 // Each rule that looks at the machine has something to look at in null runs: when
 // that is made to be too much, it speaks.
 func TestNullRunsReachRulesOfTheMachine(t *testing.T) {
+	t.Parallel()
 	set := func(key string, v float64) func(*input) {
 		return func(in *input) {
 			for i := range in.trials {

@@ -67,6 +67,7 @@ type nullScenario struct {
 }
 
 func TestNullRuns(t *testing.T) {
+	t.Parallel()
 	runs := nullRuns
 	if s := os.Getenv(nullRunsEnv); s != "" {
 		var err error
@@ -79,6 +80,7 @@ func TestNullRuns(t *testing.T) {
 	most := mostFalse(runs)
 	for _, s := range nullScenarios(t) {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			found, example := map[string]int{}, map[string]string{}
 			for seed := range uint64(runs) {
 				r := concluded(t, s.run(t, seed+1))

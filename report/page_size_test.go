@@ -29,6 +29,7 @@ const maxManyCells = 5_000_000
 // The page of a run of 500 cells is not too large to be opened, and its first
 // screen does not wait for the rest.
 func TestPageOfManyCells(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("writes 1,500 trials")
 	}

@@ -85,6 +85,7 @@ func ledgerPeers(c *experiment.Cell, _ int, f *newcomer) {
 // Configurations that were not executed are predicted as the truth has them: those
 // that a partial run lacks, and numbers of peers between those of the run.
 func TestConfigurationsAreForetold(t *testing.T) {
+	t.Parallel()
 	left := func(c *experiment.Cell) bool {
 		return is(c, "sync.storage", "ram") && is(c, "sync.vary.subscriber", "none") && is(c, "sync.peers", "8")
 	}
@@ -151,6 +152,7 @@ func slowed(c *experiment.Cell, _ int, _ float64, all []leech) {
 }
 
 func TestSwarmsAreForetold(t *testing.T) {
+	t.Parallel()
 	dir := swarmTruth{file: swarmPredictFile, leechers: slowed}.write(t)
 	p, err := predicted(t, dir, "disseminate.nodes=12", "data.size=16MiB")
 	must(t, err)
@@ -221,6 +223,7 @@ limits: {deadline: 20s}
 `
 
 func TestRequestsAreForetold(t *testing.T) {
+	t.Parallel()
 	dir, _ := synthetic.Run{File: retrievePredictFile}.Write(t)
 	p, err := predicted(t, dir, "retrieve.concurrency=6")
 	must(t, err)
@@ -248,6 +251,7 @@ func TestRequestsAreForetold(t *testing.T) {
 
 // The page shows how well the models predict, each cell beside its prediction.
 func TestThePageShowsHeldOutCells(t *testing.T) {
+	t.Parallel()
 	r := swarmTruth{file: swarmPredictFile, leechers: slowed}.build(t)
 	f := r.Figures[len(r.Figures)-1]
 	if f.ID != "foretold" || len(f.Panels) != 2 || len(f.Table.Rows) < 16 || !strings.Contains(f.N, "lie in their intervals; ask with: plimsoll predict run --set") {

@@ -40,6 +40,7 @@ func predicted(t *testing.T, dir string, set ...string) (*Prediction, error) {
 // A cell that was not run is predicted as the truth has it, in an interval that
 // is not wide.
 func TestCellsAreForetold(t *testing.T) {
+	t.Parallel()
 	dir := costs{file: predictFile, trial: linedCost}.write(t)
 	p, err := predicted(t, dir, "data.size=300kB", "rtt=60ms")
 	must(t, err)
@@ -156,6 +157,7 @@ func TestCellsAreForetold(t *testing.T) {
 
 // A check tells a model that predicts from one that only describes.
 func TestChecksShowWhatPredictsAndWhatDoesNot(t *testing.T) {
+	t.Parallel()
 	check := func(s costs) *Prediction {
 		run, err := record.Open(s.write(t))
 		must(t, err)
