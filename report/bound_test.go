@@ -14,7 +14,7 @@ import (
 // A megabyte on a fresh connection over a long way is at its line with the link nearly
 // empty: what it waits for are the pauses of slow start, which are round trips.
 func TestRoundTripsOfSlowStart(t *testing.T) {
-	file := strings.NewReplacer("[1, 2, 4, 8, 16, 32, 64], range: 1MiB, requests: 640", "1, range: 1MB, requests: 20, connections: fresh").Replace(kneeFile)
+	file := strings.NewReplacer("[1, 2, 4, 8, 16, 32, 64], range: 1MiB, requests: 256", "1, range: 1MB, requests: 20, connections: fresh").Replace(kneeFile)
 	r := built(t, synthetic.Run{File: file, Blocks: 6})
 	line := scenario.LoadLine(1, 1e6, 125e6, 0.08, true)
 	for i := range r.Trials {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
@@ -40,14 +39,6 @@ func TestMain(m *testing.M) {
 func shared(t testing.TB) string { t.Helper(); return sharedRun.Dir(t) }
 
 func sharedReport(t testing.TB) *Report { return buildDir(t, shared(t)) }
-
-func openShared(t testing.TB) *record.Reader {
-	t.Helper()
-	r, err := record.Open(shared(t))
-	must(t, err)
-	t.Cleanup(func() { r.Close() })
-	return r
-}
 
 // golden compares with a file under testdata.
 func golden(t *testing.T, name, got string) {
