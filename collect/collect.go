@@ -34,7 +34,8 @@ type Collector struct {
 	Keep    func(record.Poll) error // takes each poll
 	Seen    func(calls []Answer)    // optional: the same in the system's own words, for exit conditions
 
-	mu     sync.Mutex // one poll at a time
+	once   sync.Once
+	turn   chan struct{} // held by whoever polls: one at a time
 	calls  []system.Call
 	next   int64         // number of the next poll, if none is missed before it
 	polled bool          // there was a poll, in this session or an earlier one
@@ -91,11 +92,19 @@ func (c *Collector) Once(ctx context.Context) (record.Poll, error) {
 	return p, err
 }
 
+// take waits for the turn to poll and returns what gives it back. It is a channel
+// and no mutex, because a poll may last, and virtual time (testing/synctest) stands
+// still while anybody waits for a mutex.
+func (c *Collector) take() (release func()) {
+	c.once.Do(func() { c.turn = make(chan struct{}, 1) })
+	c.turn <- struct{}{}
+	return func() { <-c.turn }
+}
+
 // begin is the tick of the first poll: the latest one that came, unless it was
 // polled since, or else the next.
 func (c *Collector) begin() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.take()()
 	c.prepare()
 	tick := int64(c.Now() / c.Every)
 	if c.polled {

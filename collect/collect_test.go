@@ -481,3 +481,23 @@ func TestTimeOfACall(t *testing.T) {
 		}
 	}
 }
+
+// TestOnceBesideAPoll: a poll beyond the schedule that comes while another lasts
+// waits for it, in virtual time too.
+func TestOnceBesideAPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var polls []record.Poll
+		c := &Collector{Node: on(3 * time.Second), Every: time.Hour, Now: since(time.Now()), Keep: func(p record.Poll) error { polls = append(polls, p); return nil }}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error)
+		go func() { done <- c.Run(ctx) }()
+		time.Sleep(time.Second)
+		if p, err := c.Once(ctx); err != nil || p.Start != 3*time.Second {
+			t.Errorf("began at %v: %v", p.Start, err)
+		}
+		cancel(ErrAtOnce)
+		if err := <-done; err != nil || len(polls) != 2 || polls[0].Start != 0 || polls[0].End != 3*time.Second {
+			t.Errorf("%v, %+v", err, polls)
+		}
+	})
+}

@@ -26,8 +26,7 @@ func (c *Collector) prepare() {
 // poll makes one and has it kept; out, when not nil, gets it too. tick is its
 // place in the schedule; nil: it is beyond that.
 func (c *Collector) poll(ctx context.Context, tick *int64, out *record.Poll) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.take()()
 	c.prepare()
 	p := record.Poll{Start: c.Now()}
 	p.Intended = p.Start
