@@ -220,6 +220,10 @@ func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 		case gate.Within:
 			d.within(r, r.inGroup(rule.System, c.Group), m, rule)
 		case gate.NoWorse:
+			if r.lasting(m) {
+				d.Why = lastingWords
+				break
+			}
 			d.noWorse(c.all(m), base.of[c].all(m), m, rule)
 		}
 		g.Cells = append(g.Cells, d)
