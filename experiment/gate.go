@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +15,12 @@ func (e *Experiment) gateNames(cells []Cell) gate.Names {
 	for _, s := range e.Systems {
 		names.Levels[systemPath] = append(names.Levels[systemPath], s.Name)
 	}
-	names.Levels[systemPath] = append(names.Levels[systemPath], e.dropped...)
+	for _, name := range e.dropped {
+		if !slices.Contains(names.Levels[systemPath], name) { // taken out and not put back
+			names.Gone = append(names.Gone, name)
+		}
+	}
+	names.Levels[systemPath] = append(names.Levels[systemPath], names.Gone...)
 	for _, c := range cells {
 		levels := map[string]string{}
 		for _, f := range c.Factors {
@@ -41,13 +45,6 @@ func (d *decoder) gates(e *Experiment, cells []Cell) {
 	}
 	if cells != nil {
 		names.Fixed = e.fixed(names.Levels)
-		for _, system := range e.dropped { // rules that speak of it may stay
-			for _, c := range names.Cells {
-				c = maps.Clone(c)
-				c[systemPath] = system
-				names.Cells = append(names.Cells, c)
-			}
-		}
 	}
 	first := map[string]int{}
 	for i, src := range e.Gates {

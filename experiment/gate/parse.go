@@ -24,6 +24,7 @@ type Names struct {
 	Headline string              // the metric of a rule that names none; empty: not known
 	Levels   map[string][]string // of each factor by its path; "system" is one
 	Fixed    map[string]string   // what could be a factor and has this level in every cell
+	Gone     []string            // systems of Levels that no cell has any more: `--set systems=` took them out
 	Cells    []map[string]string // the level of each factor, cell by cell; nil: not known, and a rule may mean none
 	Open     bool                // factors beside those of Levels are not known
 	Base     bool                // there is a base run
@@ -82,6 +83,9 @@ func (p *parser) take(word string) bool {
 // forms are what a rule can be.
 const forms = "forms: METRIC < VALUE; METRIC within 20% of SYSTEM; METRIC no worse than BASE by 5%; each with: where FACTOR == LEVEL"
 
+// withoutGates is what to do about a rule whose system was taken out.
+const withoutGates = "leave the system in, give other rules with --set 'gates=...', or none with --set gates="
+
 func (p *parser) fail(t token, fix, format string, args ...any) error {
 	return &Error{Rule: p.rule, At: t.at, Width: t.width(), Msg: fmt.Sprintf(format, args...), Fix: fix}
 }
@@ -138,6 +142,9 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 			}
 			return r, p.fail(system, fix, "the run has no system %s", quoted(r.System))
 		}
+		if slices.Contains(p.names.Gone, r.System) {
+			return r, p.fail(system, withoutGates, "there is nothing to compare with: `--set` took %s out", quoted(r.System))
+		}
 	case "no":
 		r.Kind, r.Share = NoWorse, least
 		if m.Neither {
@@ -179,6 +186,9 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 	}
 	if len(r.Where) == 0 { // only a system is left that is compared with itself
 		return r, p.fail(system, "name another system of the run, or add one", "the run has no system but %s, which is not compared with itself", quoted(r.System))
+	}
+	if i := slices.IndexFunc(r.Where, func(c Condition) bool { return c.Path == "system" && !c.Not && slices.Contains(p.names.Gone, c.Value) }); i >= 0 {
+		return r, p.fail(where, withoutGates, "no cell of the run is meant: `--set` took %s out", quoted(r.Where[i].Value))
 	}
 	fix := "`and` joins conditions that one cell must meet; for several levels write a rule of each"
 	if r.Kind == Within {
