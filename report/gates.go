@@ -220,7 +220,7 @@ func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 		case gate.Within:
 			d.within(r, r.inGroup(rule.System, c.Group), m, rule)
 		case gate.NoWorse:
-			d.noWorse(c.all(m), base.of[c].all(m), m, rule)
+			d.noWorse(c, base.of[c], m, rule)
 		}
 		g.Cells = append(g.Cells, d)
 	}
@@ -271,6 +271,7 @@ func (r *Report) inGroup(system, group string) *Cell {
 // by that of the share of all operations, of a load test of all puts.
 func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) {
 	lo, hi := 0.0, 0.0
+	p := c.pollBounds(m)
 	if slices.Contains(successMetrics, m.Key) {
 		s := c.Success
 		if r.swarms == nil && r.syncs == nil {
@@ -310,24 +311,19 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 			return
 		}
 		lo, hi = i.Lo, i.Hi
-		d.Lo, d.Hi = Num(lo), Num(hi)
+		d.Lo, d.Hi = Num(p.lower(lo)), Num(p.upper(hi))
 	}
-	pass, fail := false, false
-	switch rule.Op {
-	case "<":
-		pass, fail = hi < rule.Value, lo >= rule.Value
-	case "<=":
-		pass, fail = hi <= rule.Value, lo > rule.Value
-	case ">":
-		pass, fail = lo > rule.Value, hi <= rule.Value
-	case ">=":
-		pass, fail = lo >= rule.Value, hi < rule.Value
-	}
-	end := hi
-	if rule.Op[0] == '>' {
-		end = lo
-	}
-	d.settle(pass, fail, "the limit", end, rule.Value)
+	d.settle(p, lo, hi, p.lower(lo), p.upper(hi), func(lo, hi float64) (pass, fail bool, end float64) {
+		switch rule.Op {
+		case "<":
+			return hi < rule.Value, lo >= rule.Value, hi
+		case "<=":
+			return hi <= rule.Value, lo > rule.Value, hi
+		case ">":
+			return lo > rule.Value, hi <= rule.Value, lo
+		}
+		return lo >= rule.Value, hi < rule.Value, lo
+	}, "the limit", rule.Value)
 }
 
 // counted says what a success rate counts.
@@ -375,18 +371,19 @@ func (d *CellRuling) within(r *Report, other *Cell, m record.Metric, rule gate.R
 		}
 	}
 	if beyond == 0 {
-		d.ratio(stats.PairedRatio(x, y, gateConfidence, r.Run.Seed), len(x), what, m, rule.Share)
+		d.ratio(stats.PairedRatio(x, y, gateConfidence, r.Run.Seed), len(x), what, m, rule.Share, d.cell.pollBounds(m), other.pollBounds(m))
 		return
 	}
-	d.ratio(stats.MedianCI(ratios, gateConfidence), len(ratios), what, m, rule.Share)
+	d.ratio(stats.MedianCI(ratios, gateConfidence), len(ratios), what, m, rule.Share, d.cell.pollBounds(m), other.pollBounds(m))
 	d.Why += fmt.Sprintf("; in %d of %s it never came to it", beyond, plural(int64(len(xs)), "trial", "trials"))
 }
 
 // noWorse decides against the base run's cell. Where half of the new run's trials
 // never came to the number there is no ratio of medians: it is worse by any share
 // where the rank test shows a difference.
-func (d *CellRuling) noWorse(xs, ys []float64, m record.Metric, rule gate.Rule) {
+func (d *CellRuling) noWorse(c, base *Cell, m record.Metric, rule gate.Rule) {
 	const what = "valid trial on either side"
+	xs, ys := c.all(m), base.all(m)
 	n := min(len(xs), len(ys))
 	if never(xs, ys, m) > 0 && n >= fewestForGate {
 		d.N, d.unit = n, "×"
@@ -397,11 +394,12 @@ func (d *CellRuling) noWorse(xs, ys []float64, m record.Metric, rule gate.Rule) 
 		d.helps = d.State == RuleOpen
 		return
 	}
-	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, what, m, rule.Share)
+	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, what, m, rule.Share, c.pollBounds(m), base.pollBounds(m))
 }
 
-// ratio decides by the interval of a ratio, which may be worse than 1 by a share.
-func (d *CellRuling) ratio(i stats.Interval, n int, what string, m record.Metric, share float64) {
+// ratio decides by the interval of a ratio, which may be worse than 1 by a share;
+// p and base are what polls let know of its two sides.
+func (d *CellRuling) ratio(i stats.Interval, n int, what string, m record.Metric, share float64, p, base pollBounds) {
 	d.N, d.Value, d.unit = n, Num(i.Mid), "×"
 	d.Why = plural(int64(n), what, strings.Replace(strings.Replace(what, "trial on", "trials on", 1), "block ", "blocks ", 1))
 	if n < fewestForGate || math.IsNaN(i.Mid) {
@@ -412,27 +410,46 @@ func (d *CellRuling) ratio(i stats.Interval, n int, what string, m record.Metric
 		}
 		return
 	}
-	d.Lo, d.Hi = Num(i.Lo), Num(i.Hi)
+	down, up := p.over(base)
+	d.Lo, d.Hi = Num(i.Lo*down), Num(i.Hi*up)
 	least, most := 1-share, 1+share
+	word, limit := "the limit", most
 	switch m.Better {
 	case record.Higher:
-		d.settle(i.Lo >= least, i.Hi < least, "the limit", i.Lo, least)
-	case record.Lower:
-		d.settle(i.Hi <= most, i.Lo > most, "the limit", i.Hi, most)
-	default:
-		d.settle(i.Lo >= least && i.Hi <= most, i.Lo > most || i.Hi < least, "a limit", i.Hi, most)
+		limit = least
+	case record.Neither:
+		word = "a limit"
 	}
+	p.resolution = max(p.resolution, base.resolution)
+	d.settle(p, i.Lo, i.Hi, i.Lo*down, i.Hi*up, func(lo, hi float64) (pass, fail bool, end float64) {
+		switch m.Better {
+		case record.Higher:
+			return lo >= least, hi < least, lo
+		case record.Lower:
+			return hi <= most, lo > most, hi
+		}
+		return lo >= least && hi <= most, lo > most || hi < least, hi
+	}, word, limit)
 }
 
-// settle says what follows for a cell; end is the interval's end that is nearer to
-// the limit when it passes.
-func (d *CellRuling) settle(pass, fail bool, word string, end, limit float64) {
+// settle says what follows for a cell from its interval, lo to hi, and from that with
+// the resolution of the times in it, low to high: only what holds for this one, too,
+// is decided. end is the interval's end that is nearer to the limit when it passes.
+func (d *CellRuling) settle(p pollBounds, lo, hi, low, high float64, decide func(lo, hi float64) (pass, fail bool, end float64), word string, limit float64) {
+	pass, fail, end := decide(low, high)
+	if p.resolution > 0 {
+		d.Why += toldLate(p.resolution)
+	}
 	switch {
 	case pass:
 		d.State, d.margin = RulePass, math.Abs(end-limit)/max(math.Abs(limit), math.SmallestNonzeroFloat64)
 	case fail:
 		d.State = RuleFail
 	default:
+		if pass, fail, _ := decide(lo, hi); pass || fail {
+			d.Why = word + " lies within the resolution of the times, which more repetitions do not make finer; " + d.Why
+			return
+		}
 		d.helps = true
 		d.Why = word + " lies within the interval; " + d.Why
 	}
