@@ -62,6 +62,13 @@ func (r *Report) Hold(rules []string) ([]Ruling, error) {
 	return hold(rules, r.gateNames(false), func(rule gate.Rule) []Ruling { return []Ruling{r.rule(rule, r.dir, nil)} })
 }
 
+// LeaveGates takes the rules of the plan out of what is told of the run; the
+// scenario's goal stays.
+func (r *Report) LeaveGates() {
+	r.Gates = slices.DeleteFunc(slices.Clone(r.Gates), func(g Ruling) bool { return !g.Goal })
+	r.judge()
+}
+
 // ownGates decides the rules of the plan, and the goal of the scenario. A rule
 // that the run knows nothing of cannot be told.
 func (r *Report) ownGates() []Ruling {
@@ -92,23 +99,7 @@ func (r *Report) ownRule(text, dir string, base *baseCells) Ruling {
 
 // Hold decides rules over each of the new runs, after those of the run's own plan.
 func (c *RunComparison) Hold(rules []string) error {
-	names := c.base.gateNames(true)
-	for _, r := range c.news {
-		own := r.gateNames(true)
-		for path, levels := range own.Levels {
-			for _, l := range levels {
-				names.AddLevel(path, l)
-			}
-		}
-		names.Cells = append(names.Cells, own.Cells...)
-	}
-	asked, err := hold(rules, names, func(rule gate.Rule) []Ruling {
-		var all []Ruling
-		for k, r := range c.news {
-			all = append(all, r.rule(rule, c.New[k].Dir, c.against(k)))
-		}
-		return all
-	})
+	asked, err := c.asked(rules)
 	if err != nil {
 		return err
 	}
@@ -122,6 +113,32 @@ func (c *RunComparison) Hold(rules []string) error {
 	}
 	c.Gates = append(c.Gates, asked...)
 	return nil
+}
+
+// HoldOnly is Hold without the rules of the runs' own plans.
+func (c *RunComparison) HoldOnly(rules []string) (err error) {
+	c.Gates, err = c.asked(rules)
+	return err
+}
+
+func (c *RunComparison) asked(rules []string) ([]Ruling, error) {
+	names := c.base.gateNames(true)
+	for _, r := range c.news {
+		own := r.gateNames(true)
+		for path, levels := range own.Levels {
+			for _, l := range levels {
+				names.AddLevel(path, l)
+			}
+		}
+		names.Cells = append(names.Cells, own.Cells...)
+	}
+	return hold(rules, names, func(rule gate.Rule) []Ruling {
+		var all []Ruling
+		for k, r := range c.news {
+			all = append(all, r.rule(rule, c.New[k].Dir, c.against(k)))
+		}
+		return all
+	})
 }
 
 func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]Ruling, error) {
@@ -169,13 +186,14 @@ func GateMetrics(metrics []record.Metric) []gate.Metric {
 
 // baseCells is what rules see of a base run.
 type baseCells struct {
+	run  *Report
 	of   map[*Cell]*Cell // its cell to one of the new run
 	gone []CellRuling    // of its cells that are compared with none, and why
 }
 
 // against finds the base run's cells to those of a new one.
 func (c *RunComparison) against(k int) *baseCells {
-	a := &baseCells{of: map[*Cell]*Cell{}}
+	a := &baseCells{run: c.base, of: map[*Cell]*Cell{}}
 	compared := map[*Cell]bool{}
 	for _, row := range c.Cells {
 		if row.news[k] != nil {
@@ -210,7 +228,11 @@ func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 				asked = b // a run of one level does not vary it
 			}
 		}
-		if !meant(asked, rule) {
+		run := r
+		if asked != c {
+			run = base.run
+		}
+		if !run.meant(asked, rule) {
 			continue
 		}
 		d := CellRuling{System: c.System, Where: r.shape.where(c), State: RuleOpen, Value: unknown, Lo: unknown, Hi: unknown, cell: c, unit: m.Unit}
@@ -226,7 +248,7 @@ func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 	}
 	if rule.Kind == gate.NoWorse {
 		// What was not measured again may have become worse.
-		g.Cells = append(g.Cells, slices.DeleteFunc(slices.Clone(base.gone), func(d CellRuling) bool { return !meant(d.cell, rule) })...)
+		g.Cells = append(g.Cells, slices.DeleteFunc(slices.Clone(base.gone), func(d CellRuling) bool { return !base.run.meant(d.cell, rule) })...)
 	}
 	for _, d := range g.Cells {
 		if d.State == RuleFail || d.State == RuleOpen && g.State == RulePass {
@@ -239,23 +261,21 @@ func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 	return g
 }
 
-// meant reports whether a rule speaks of a cell. A system is not compared with
-// itself.
-func meant(c *Cell, rule gate.Rule) bool {
-	if rule.Kind == gate.Within && c.System == rule.System {
-		return false
+// meant reports whether a rule speaks of a cell.
+func (r *Report) meant(c *Cell, rule gate.Rule) bool {
+	return rule.Means(func(path string) string { return r.level(c, path) })
+}
+
+// level is what a cell has of a factor, also where the run has one level of it and
+// does not vary it: a rule over several runs may name it all the same.
+func (r *Report) level(c *Cell, path string) string {
+	if path == "system" {
+		return c.System
 	}
-	for _, w := range rule.Where {
-		f := c.System
-		if w.Path != "system" {
-			level, _ := c.Factor(w.Path)
-			f = level.Value
-		}
-		if (f == w.Value) == w.Not {
-			return false
-		}
+	if f, varies := c.Factor(path); varies {
+		return f.Value
 	}
-	return true
+	return settingWords(path, r.settings(c, r.rawPlan())[path])
 }
 
 func (r *Report) inGroup(system, group string) *Cell {
@@ -305,7 +325,7 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 		xs := c.all(m)
 		i := stats.MedianCI(xs, gateConfidence)
 		d.N, d.Value = len(xs), Num(i.Mid)
-		d.Why = plural(int64(len(xs)), "valid trial", "valid trials") + " with this number"
+		d.Why = plural(int64(len(xs)), "valid trial", "valid trials") + " with this number" + r.seldom(c, m)
 		if len(xs) < fewestForGate {
 			d.few()
 			return
@@ -355,10 +375,10 @@ func (d *CellRuling) within(r *Report, other *Cell, m record.Metric, rule gate.R
 		d.unit, d.Why = "×", "the two do not compare like with like"
 		return
 	case len(xs) == 0:
-		d.unit, d.Why = "×", "no valid trial with this number"
+		d.unit, d.Why = "×", "no valid trial with this number"+r.seldom(d.cell, m)
 		return
 	case len(ys) == 0:
-		d.unit, d.Why = "×", rule.System+" has no valid trial with this number"
+		d.unit, d.Why = "×", rule.System+" has no valid trial with this number"+r.seldom(other, m)
 		return
 	case without > 0:
 		d.unit, d.Why = "×", fmt.Sprintf("%s itself never came to it in %d of %s", rule.System, without, plural(int64(len(ys)), "trial", "trials"))
