@@ -48,14 +48,20 @@ func (d *decoder) gates(e *Experiment, cells []Cell) {
 	}
 	first := map[string]int{}
 	for i, src := range e.Gates {
-		_, err := gate.Parse(src, names, 0)
+		rule, err := gate.Parse(src, names, 0)
 		if err == nil {
-			rule := strings.Join(strings.Fields(src), " ")
-			if k, twice := first[rule]; twice {
+			e.Gates[i] = strings.Join(strings.Fields(src), " ")
+			meaning := e.Gates[i]
+			if names.Metrics != nil { // else the units of values are not known
+				rule.Text = ""
+				meaning = fmt.Sprintf("%+v", rule)
+			}
+			if k, twice := first[meaning]; twice {
 				p := fmt.Sprintf("gates[%d]", i)
 				d.fail(p, d.at[p], "take it away", "`gates`: the same rule as number %d", k+1)
+			} else {
+				first[meaning] = i
 			}
-			first[rule], e.Gates[i] = i, rule
 			continue
 		}
 		ge, _ := err.(*gate.Error)

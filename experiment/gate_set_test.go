@@ -33,6 +33,8 @@ gates:
 		{[]string{`where=["system == nginx || retrieve.concurrency == 1"]`, `gates=throughput > 1kB/s where system == boxo and concurrency == 8`}, "no cell of the run is meant"},
 		{[]string{"gates=throughput > 1kB/s,success >= 9%"}, "several rules are a list: gates: [RULE, RULE]"},
 		{[]string{"gates=[throughput > 1kB/s, success >= 9%]"}, ""},
+		{[]string{"gates=[success >= 9%, throughput > 1 kB/s, throughput>1kB/s]"}, "the same rule as number 2"},
+		{[]string{"gates=[throughput > 1kB/s, throughput >= 1kB/s]"}, ""},
 	} {
 		_, err := ParseKnowing("test.yaml", []byte(held), c.set, testCatalog(), testKnown())
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -179,7 +179,7 @@ func (r *Report) gateNames(base bool) gate.Names {
 func GateMetrics(metrics []record.Metric) []gate.Metric {
 	all := []gate.Metric{} // not nil: they are known, even when there are none
 	for _, m := range metrics {
-		all = append(all, gate.Metric{Key: m.Key, Unit: m.Unit, Neither: m.Better == record.Neither})
+		all = append(all, gate.Metric{Key: m.Key, Unit: m.Unit, Neither: m.Better == record.Neither, Lower: m.Better == record.Lower})
 	}
 	return all
 }

@@ -16,6 +16,7 @@ type Metric struct {
 	Key     string
 	Unit    string // of its values: "s", "B/s", "ratio"
 	Neither bool   // neither way is better
+	Lower   bool   // less is better
 }
 
 // Names are what a rule may speak of.
@@ -128,7 +129,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 		return r, p.fail(t, "use <, <=, > or >=", "%s: whether a measured number equals another cannot be told", quoted(t.text))
 	case "within":
 		r.Kind = Within
-		if r.Share, err = p.share(); err != nil {
+		if r.Share, err = p.share(m); err != nil {
 			return r, err
 		}
 		if err = p.expect("of", "within "+strconv.FormatFloat(100*r.Share, 'g', -1, 64)+"%"); err != nil {
@@ -163,7 +164,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 			return r, p.fail(base, "use plimsoll compare BASE NEW --gate", "there is no base run to be worse than")
 		}
 		if p.take("by") {
-			if r.Share, err = p.share(); err != nil {
+			if r.Share, err = p.share(m); err != nil {
 				return r, err
 			}
 		}
@@ -248,8 +249,9 @@ func (p *parser) metric() (string, error) {
 	return "", p.fail(t, fix, "the run has no metric %s", quoted(word))
 }
 
-// share reads 20% or 0.2.
-func (p *parser) share() (float64, error) {
+// share reads 20% or 0.2. What is better when it is less can be worse by any share;
+// what is better when it is more cannot lose all.
+func (p *parser) share(m Metric) (float64, error) {
 	t := p.next()
 	v, unit, ok := number(t.text)
 	if ok && unit == "" && p.take("%") {
@@ -258,7 +260,11 @@ func (p *parser) share() (float64, error) {
 	if unit == "%" {
 		v /= 100
 	}
-	if !ok || unit != "" && unit != "%" || v < 0 || v >= 1 {
+	switch valid := ok && (unit == "" || unit == "%") && v >= 0; {
+	case valid && v >= 1 && m.Lower && unit == "%":
+	case valid && v >= 1 && m.Lower && unit == "":
+		return 0, p.fail(t, "did you mean "+quoted(t.text+"%")+"?", "a share of 100%% and more is given in %%, not as %s", quoted(t.text))
+	case !valid || v >= 1:
 		return 0, p.fail(t, "such as 5%", "a share from 0 to below 100%% expected, not %s", quoted(t.text))
 	}
 	return v, nil
@@ -368,7 +374,11 @@ func (p *parser) condition(after string) (c Condition, err error) {
 	case "!=":
 		c.Not = true
 	default:
-		return c, p.fail(op, "", "%s or %s expected after %s", quoted("=="), quoted("!="), quoted(t.text))
+		fix := ""
+		if slices.Contains([]string{"<", "<=", ">", ">="}, op.text) {
+			fix = "levels are not compared by size: name one with ==, or leave one out with !="
+		}
+		return c, p.fail(op, fix, "%s or %s expected after %s", quoted("=="), quoted("!="), quoted(t.text))
 	}
 	level := p.next()
 	c.Value = level.text
