@@ -61,8 +61,8 @@ func TestLoadTestBeyondItsLine(t *testing.T) {
 	}{
 		{"within the line", "", run(2*rate, 5, nil)},
 		{"at full redundancy twice as fast as the link", "beyond-line", run(rate/2, 5, nil)},
-		{"full redundancy comes at the link's rate", "", run(rate/2, 4000, nil)},
-		{"accepted twice as fast", "accepted-beyond-line", run(rate/2, 0, accepting)},
+		{"full redundancy comes at the link's rate", "", run(rate/2, 4000, lagging)},
+		{"accepted faster than the link", "accepted-beyond-line", run(0.6*rate, 0, func(s *loadTruth) { accepting(s); lagging(s) })},
 		{"accepted within the line", "", run(2*rate, 0, accepting)},
 		{"within the line, but for the padding that went over the link", "beyond-line", run(rate/2, 5, func(s *loadTruth) { s.size = 1 << 19 })},
 	} {
@@ -73,6 +73,9 @@ func TestLoadTestBeyondItsLine(t *testing.T) {
 		}
 	}
 }
+
+// lagging has what was accepted come to the servers half an hour later.
+func lagging(s *loadTruth) { s.lag = 1750 }
 
 // accepting has no object come to its full redundancy.
 func accepting(s *loadTruth) {
