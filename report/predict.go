@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/findings"
 )
@@ -314,9 +315,20 @@ func levelAsked(e *experiment.Experiment, set string) (Factor, error) {
 	return Factor(f), err
 }
 
+// ShortName is what the factor at a path may be called when asking: its last name where
+// that means it and no other, else the path.
+func ShortName(e *experiment.Experiment, path string) string {
+	last := path[strings.LastIndex(path, ".")+1:]
+	if full, err := fullPath(e, last); err != nil || full != path {
+		return path
+	}
+	return last
+}
+
 // fullPath is the path of a factor that may be called by its last name alone, where
-// that is of one factor only, or of only one that varies: size for data.size. A word
-// that is no such name is left as it is.
+// that is of one factor only, or of only one that varies: size for data.size. A path
+// that there is not is left as it is; of a last name that there is not, an error tells
+// the nearest.
 func fullPath(e *experiment.Experiment, key string) (string, error) {
 	var all, vary []string
 	for _, path := range e.Paths() {
@@ -335,6 +347,13 @@ func fullPath(e *experiment.Experiment, key string) (string, error) {
 	}
 	switch len(all) {
 	case 0:
+		last := []string{rttWord}
+		for _, path := range e.Paths() {
+			last = append(last, path[strings.LastIndex(path, ".")+1:])
+		}
+		if near := suggest.Nearest(key, last); near != "" && !strings.Contains(key, ".") {
+			return "", fmt.Errorf("`%s` is no factor of this experiment; did you mean `%s`?", key, near)
+		}
 		return key, nil
 	case 1:
 		return all[0], nil

@@ -145,6 +145,8 @@ func TestCellsAreForetold(t *testing.T) {
 		{[]string{"data.size"}, "is not key=value"},
 		{[]string{"rtt=fast"}, "rtt: link.delay"},
 		{[]string{"data.szie=1kB"}, "did you mean `data.size`"},
+		{[]string{"sise=1kB", "rtt=60ms"}, "did you mean `size`?"},
+		{[]string{"size=1kB", "rt=60ms"}, "did you mean `rtt`?"},
 		{[]string{"size=1kB", "rtt=60ms", "data.size=1kB"}, "data.size is set twice"},
 		{[]string{"size=1kB", "up=60ms"}, "`up` is no factor of this experiment"},
 		{[]string{"data.size=1kB", "rtt=60ms", "overhead.operation=stat"}, "no operation of this run is what was asked for"},
