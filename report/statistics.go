@@ -199,44 +199,7 @@ func finishedOf(t *record.Trial) (ok, of, censored int64, puts bool) {
 	return ok, of, censored, false
 }
 
-// pooledRatio is the geometric mean over groups of each group's mean log ratio,
-// with a percentile bootstrap interval that draws pairs within their groups: one
-// fewer than there are, which makes the spread right for small groups (Rao and
-// Wu, JASA 83, 1988). A group with a single pair has no spread to draw from, and
-// the interval is then not known.
-func pooledRatio(groups [][]float64, seed uint64) (value, lo, hi float64) {
-	const draws = 5000
-	sum := 0.0
-	for _, g := range groups {
-		part := 0.0
-		for _, x := range g {
-			part += x
-		}
-		sum += part / float64(len(g))
-	}
-	value = math.Exp(sum / float64(len(groups)))
-	if slices.ContainsFunc(groups, func(g []float64) bool { return len(g) < 2 }) {
-		return value, math.NaN(), math.NaN()
-	}
-	rng := rand.New(rand.NewPCG(seed, 0x706f6f6c))
-	all := make([]float64, draws)
-	for i := range all {
-		sum := 0.0
-		for _, g := range groups {
-			part, m := 0.0, len(g)-1
-			for range m {
-				part += g[rng.IntN(len(g))]
-			}
-			sum += part / float64(m)
-		}
-		all[i] = math.Exp(sum / float64(len(groups)))
-	}
-	slices.Sort(all)
-	at := int(alpha / 2 * draws)
-	return value, all[at], all[draws-1-at]
-}
-
-// flipTest is the two-sided p of the pooled log ratio, were each pair as likely
+// flipTest is the two-sided p of the mean log ratio, were each pair as likely
 // to have come out the other way round (Fisher's sign-flip test): the share of
 // all ways to flip the pairs' signs that give a mean as far from 0. Up to
 // exactFlips pairs all ways are counted, beyond that a seeded sample.
