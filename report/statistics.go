@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -132,6 +133,29 @@ func ratioOf(xs, ys []float64, seed uint64) Ratio {
 		q.Confidence = rangeConfidence(len(xs))
 	}
 	return q
+}
+
+// leastRanged is the smallest sample whose range stands in for an interval: it covers
+// the median in 87.5 %.
+const leastRanged = 4
+
+// unpairedRatio is the ratio of medians of samples that do not belong together. Where
+// they are too few for an interval but a rank test can show something, the range of
+// the ratios of their values stands in for it: it excludes 1 where the samples do not
+// overlap, and covers the ratio of the medians at least as often as both ranges cover
+// theirs, which is its confidence.
+func unpairedRatio(xs, ys []float64) (i stats.Interval, ranged bool) {
+	i = stats.Ratio(xs, ys, Confidence)
+	if i.Bounded() || math.IsNaN(i.Mid) || i.Conf < 1 || min(len(xs), len(ys)) < leastRanged || stats.MinP(len(xs), len(ys)) > alpha {
+		return i, false
+	}
+	lo, hi := slices.Min(xs)/slices.Max(ys), slices.Max(xs)/slices.Min(ys)
+	if !(lo >= 0 && hi >= lo) || math.IsInf(hi, 0) {
+		return i, false
+	}
+	i.Lo, i.Hi, i.Conf = lo, hi, rangeConfidence(len(xs))*rangeConfidence(len(ys))
+	i.Warn = fmt.Sprintf("%d and %d values are too few for a 95 %% interval of their ratio: the range of the ratios stands in its place", len(xs), len(ys))
+	return i, true
 }
 
 // rangeConfidence is how often the range of n values covers their population's
