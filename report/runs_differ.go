@@ -177,11 +177,12 @@ func (r *Report) linksOff() string {
 }
 
 // linksWorst is how far the round trip of the worst check was from what was
-// wanted; what is within a link's tolerance is not told apart.
+// wanted; of links that held, which a short round trip does with more than the
+// tolerance, it is not told apart.
 func (r *Report) linksWorst() string {
 	worst := 0.0
 	for _, l := range r.Links {
-		if l.WantRTT > 0 && l.RTTWorst.Known() {
+		if l.Off > 0 && l.WantRTT > 0 && l.RTTWorst.Known() {
 			off := float64(l.RTTWorst/l.WantRTT) - 1
 			if max(off, -off) > float64(l.Tolerance) && max(off, -off) > max(worst, -worst) {
 				worst = off
