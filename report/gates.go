@@ -242,6 +242,10 @@ func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 		case gate.Within:
 			d.within(r, r.inGroup(rule.System, c.Group), m, rule)
 		case gate.NoWorse:
+			if r.lasting(m) {
+				d.Why = lastingWords
+				break
+			}
 			d.noWorse(c, base.of[c], m, rule)
 		}
 		g.Cells = append(g.Cells, d)
