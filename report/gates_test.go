@@ -129,7 +129,7 @@ func TestRulesMissCellsOfTheBase(t *testing.T) {
 	must(t, c.Hold([]string{"no worse than BASE by 30%"}))
 	var md strings.Builder
 	rulingsMarkdown(&md, c.Gates)
-	for _, want := range []string{"of 6 cells 2 pass, 0 fail, 4 cannot be told", "cannot tell: nginx, concurrency 64: no ratio; the new run has no such cell", "its settings differ from the base run's"} {
+	for _, want := range []string{"of 6 cells 2 pass, 0 fail, 4 cannot be told", "cannot tell, 4 cells: nginx, concurrency 1; boxo, concurrency 1; nginx, concurrency 64; and 1 more: no ratio; the new run has no such cell", "its settings differ from the base run's"} {
 		if !strings.Contains(md.String(), want) {
 			t.Errorf("%q is not said:\n%s", want, md.String())
 		}

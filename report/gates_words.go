@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -53,15 +54,36 @@ func (g Ruling) words(named bool) string {
 	return s + fmt.Sprintf(" (of %s %d pass, %d fail, %d cannot be told)", plural(int64(len(g.Cells)), "cell", "cells"), len(g.Cells)-fail-open, fail, open)
 }
 
+// mostAlike is how many of the cells of which the same is to be said are named.
+const mostAlike = 3
+
 // lines are the cells that decide: those that fail, then those that cannot be
-// told; of a rule that all meet, the one that came nearest to its limit.
+// told, in one line those of which the same is to be said; of a rule that all meet,
+// the one that came nearest to its limit.
 func (g Ruling) lines() []string {
 	var lines []string
 	for _, state := range []string{RuleFail, RuleOpen} {
+		var order []string
+		alike := map[string][]string{}
 		for _, d := range g.Cells {
-			if d.State == state {
-				lines = append(lines, state+": "+d.words())
+			if d.State != state {
+				continue
 			}
+			says := d.says()
+			if alike[says] == nil {
+				order = append(order, says)
+			}
+			alike[says] = append(alike[says], d.name())
+		}
+		for _, says := range order {
+			names, line := alike[says], state
+			if len(names) > 1 {
+				line += fmt.Sprintf(", %d cells", len(names))
+			}
+			if n := len(names) - mostAlike; n > 0 {
+				names = append(slices.Clone(names[:mostAlike]), fmt.Sprintf("and %d more", n))
+			}
+			lines = append(lines, line+": "+strings.Join(names, "; ")+": "+says)
 		}
 	}
 	if g.State == RulePass {
@@ -76,9 +98,9 @@ func (g Ruling) lines() []string {
 	return lines
 }
 
-func (d CellRuling) words() string {
-	return fmt.Sprintf("%s: %s; %s", strings.TrimSuffix(d.System+", "+d.Where, ", "), d.shown(), d.Why)
-}
+func (d CellRuling) words() string { return d.name() + ": " + d.says() }
+func (d CellRuling) name() string  { return strings.TrimSuffix(d.System+", "+d.Where, ", ") }
+func (d CellRuling) says() string  { return d.shown() + "; " + d.Why }
 
 // shown is the number that was decided by, with its interval.
 func (d CellRuling) shown() string {
