@@ -123,10 +123,10 @@ func (q *Ratio) decide(better record.Better, family int) {
 // repeated leaves out the groups with a single pair, whose spread nobody knows,
 // as long as there are two others: one thin cell must not take the interval away
 // from all.
-func repeated(groups [][]float64) [][]float64 {
-	var more [][]float64
+func repeated(groups [][2][]float64) [][2][]float64 {
+	var more [][2][]float64
 	for _, g := range groups {
-		if len(g) > 1 {
+		if len(g[0]) > 1 {
 			more = append(more, g)
 		}
 	}
@@ -156,14 +156,14 @@ func direction(shown bool, ratio float64, better record.Better) int {
 }
 
 // pool takes the pairs of all groups together: the geometric mean of their
-// ratios, every group weighing the same, an interval by bootstrap within
-// groups, and a sign-flip test over the pairs; groups with a single pair are left
-// out where there are others. A single group needs no pooling:
-// its own comparison decides.
+// ratios, which are those of their cells and so hold it between them, every group
+// weighing the same, an interval by bootstrap within groups, and a sign-flip test
+// over the pairs; groups with a single pair are left out where there are others.
+// A single group needs no pooling: its own comparison decides.
 func (r *Report) pool(system, key string, bases map[string]*Cell) {
 	m, _ := r.metric(key)
 	o := Overall{System: system, Metric: key}
-	var groups [][]float64 // log ratios
+	var groups [][2][]float64
 	var only Ratio
 	for _, c := range r.cells() {
 		base := bases[c.Group]
@@ -174,16 +174,10 @@ func (r *Report) pool(system, key string, bases map[string]*Cell) {
 		if len(xs) == 0 {
 			continue
 		}
-		var logs []float64
-		for i := range xs {
-			if xs[i] > 0 { // 0 has no place in a geometric mean; its cell shows it
-				logs = append(logs, math.Log(xs[i]/ys[i]))
-			}
-		}
-		if len(logs) == 0 {
+		if !(c.Ratios[key].Value > 0) { // 0 has no place in a geometric mean; its cell shows it
 			continue
 		}
-		groups = append(groups, logs)
+		groups = append(groups, [2][]float64{xs, ys})
 		only = c.Ratios[key]
 		q := float64(only.Value)
 		if len(groups) == 1 || Num(q) < o.Least.Value {
@@ -194,8 +188,14 @@ func (r *Report) pool(system, key string, bases map[string]*Cell) {
 		}
 	}
 	groups = repeated(groups)
-	for _, g := range groups {
-		o.N += len(g)
+	logs := make([][]float64, len(groups))
+	for i, g := range groups {
+		o.N += len(g[0])
+		for j, x := range g[0] {
+			if x > 0 {
+				logs[i] = append(logs[i], math.Log(x/g[1][j]))
+			}
+		}
 	}
 	if o.N == 0 {
 		return
@@ -203,11 +203,14 @@ func (r *Report) pool(system, key string, bases map[string]*Cell) {
 	if len(groups) == 1 {
 		o.Value, o.Lo, o.Hi, o.P, o.Shown, o.Better = only.Value, only.Lo, only.Hi, only.P, only.Shown, only.Better
 	} else {
-		value, lo, hi := pooledRatio(groups, r.Run.Seed)
-		o.Value, o.Lo, o.Hi = Num(value), Num(lo), Num(hi)
-		o.P = Num(flipTest(groups, r.Run.Seed))
-		o.Shown = (lo > 1 || hi < 1) && float64(o.P) <= alpha
-		o.Better = direction(o.Shown, value, m.Better)
+		mean := stats.MeanPairedRatio(groups, Confidence, r.Run.Seed)
+		o.Value, o.Lo, o.Hi = Num(mean.Mid), unknown, unknown
+		if mean.Bounded() {
+			o.Lo, o.Hi = Num(mean.Lo), Num(mean.Hi)
+		}
+		o.P = Num(flipTest(logs, r.Run.Seed))
+		o.Shown = (o.Lo > 1 || o.Hi < 1) && float64(o.P) <= alpha
+		o.Better = direction(o.Shown, mean.Mid, m.Better)
 	}
 	r.Overall = append(r.Overall, o)
 }

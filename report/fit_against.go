@@ -1,9 +1,14 @@
 package report
 
-import "math"
+import (
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/stats"
+)
 
 // Against is an operation's time divided by what the baseline's fit gives for
-// the same absolute bytes and round trip: the geometric mean over cells.
+// the same absolute bytes and round trip: the geometric mean over cells of each
+// cell's median.
 type Against struct {
 	System    string   `json:"system"`
 	Operation string   `json:"operation"` // of the baseline
@@ -72,7 +77,7 @@ func (r *Report) against(f *Fit) *Against {
 	}
 	a := &Against{System: r.Baseline, Operation: base.Operation}
 	var order []*Cell
-	logs := map[*Cell][]float64{}
+	ratios := map[*Cell][]float64{}
 	for _, p := range f.residual {
 		t, rtt, expansion := p.trial, 0.0, 1.0
 		if len(f.Rounds) > 0 {
@@ -85,19 +90,19 @@ func (r *Report) against(f *Fit) *Against {
 		if !(want > 0) {
 			continue
 		}
-		if logs[t.Info] == nil {
+		if ratios[t.Info] == nil {
 			order = append(order, t.Info)
 		}
-		logs[t.Info] = append(logs[t.Info], math.Log(t.Metrics["duration_p50"]/want))
+		ratios[t.Info] = append(ratios[t.Info], t.Metrics["duration_p50"]/want)
 		a.N++
 	}
 	if a.N == 0 {
 		return nil
 	}
-	var groups [][]float64
+	var groups [][2][]float64
 	for i, c := range order {
-		groups = append(groups, logs[c])
-		v := Num(math.Exp(middle(logs[c])))
+		groups = append(groups, [2][]float64{ratios[c], slices.Repeat([]float64{1}, len(ratios[c]))})
+		v := Num(stats.Median(ratios[c]))
 		if i == 0 || v < a.Least.Value {
 			a.Least = Extreme{r.placeOf(c), v}
 		}
@@ -105,7 +110,12 @@ func (r *Report) against(f *Fit) *Against {
 			a.Most = Extreme{r.placeOf(c), v}
 		}
 	}
-	value, lo, hi := pooledRatio(groups, r.Run.Seed)
-	a.Ratio = Estimate{Num(value), Num(lo), Num(hi)}
+	a.Ratio = noEstimate
+	if q := stats.MeanPairedRatio(groups, Confidence, r.Run.Seed); q.N > 0 {
+		a.Ratio = Estimate{Num(q.Mid), Num(q.Lo), Num(q.Hi)}
+		if !q.Bounded() {
+			a.Ratio.Lo, a.Ratio.Hi = unknown, unknown
+		}
+	}
 	return a
 }

@@ -373,7 +373,7 @@ func (c *TrendCell) change(to int, m record.Metric) TrendChange {
 	case -1:
 		d.Never = "earlier"
 	default:
-		q := stats.Ratio(is, was, Confidence)
+		q, _ := unpairedRatio(is, was)
 		d.Value, d.Lo, d.Hi = Num(q.Mid), Num(q.Lo), Num(q.Hi)
 	}
 	return d

@@ -70,7 +70,7 @@ type ComparedValue struct {
 }
 
 // RunRatio is new over base: the ratio of the medians, with a bootstrap interval
-// of samples that are not paired.
+// of samples that are not paired; Warn says where a range stands in for it.
 type RunRatio struct {
 	Value Num  `json:"value"`
 	Lo    Num  `json:"lo"`
@@ -83,6 +83,8 @@ type RunRatio struct {
 	// to the number: there is no ratio then, and the rank test alone shows.
 	Never string `json:"never,omitempty"`
 	Warn  string `json:"warn,omitempty"`
+
+	ranged bool // Lo and Hi are a range, see unpairedRatio
 }
 
 // SpreadChange says how much farther the new run's trials scatter around their
@@ -113,6 +115,8 @@ type OverCells struct {
 	Small    int `json:"cells_below_floor"` // shown, and below the effect floor
 	NotShown int `json:"cells_not_shown"`
 	Spread   int `json:"cells_spread_changed"`
+
+	outside bool // Value is not among the cells' ratios
 }
 
 // OnlyCell is a cell that not both of two runs have.
@@ -303,6 +307,11 @@ func (c *RunComparison) measure() {
 	together(all, func(t runTask) { t.compare() })
 	for _, f := range families {
 		judgeFamily(f.metric, f.tasks)
+		if c.base.lasting(f.metric) {
+			for _, t := range f.tasks {
+				t.value.single()
+			}
+		}
 	}
 	for _, m := range c.Metrics {
 		c.over(m)
@@ -367,8 +376,8 @@ func never(xs, ys []float64, m record.Metric) int {
 
 // compare fills what one comparison says by itself.
 func (t runTask) compare() {
-	i := stats.Ratio(t.ys, t.xs, Confidence)
-	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(t.ys, t.xs)), PHolm: unknown, Warn: i.Warn}
+	i, ranged := unpairedRatio(t.ys, t.xs)
+	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(t.ys, t.xs)), PHolm: unknown, Warn: i.Warn, ranged: ranged}
 	switch never(t.ys, t.xs, t.metric) {
 	case 1:
 		q.Never = "new"
@@ -480,6 +489,7 @@ func (c *RunComparison) over(m record.Metric) {
 		o := OverCells{New: c.New[k].Dir, Metric: m.Key}
 		var groups [][2][]float64
 		any := false
+		least, most := Num(math.Inf(1)), Num(math.Inf(-1))
 		for _, cell := range c.Cells {
 			row, ok := cell.Metrics[m.Key]
 			if !ok || row.New[k] == nil {
@@ -488,6 +498,9 @@ func (c *RunComparison) over(m record.Metric) {
 			any = true
 			v := row.New[k]
 			groups = append(groups, [2][]float64{v.all(m), row.Base.all(m)})
+			if v.Ratio.Value.Known() {
+				least, most = min(least, v.Ratio.Value), max(most, v.Ratio.Value)
+			}
 			switch {
 			case !v.Ratio.Shown:
 				o.NotShown++
@@ -507,6 +520,12 @@ func (c *RunComparison) over(m record.Metric) {
 		}
 		i, p := stats.MeanLogRatio(groups, Confidence)
 		o.Cells, o.Value, o.Lo, o.Hi, o.P = i.N, Num(i.Mid), Num(i.Lo), Num(i.Hi), Num(p)
+		if c.base.lasting(m) {
+			p = math.NaN()
+			o.Lo, o.Hi, o.P = unknown, unknown, unknown
+		}
+		const same = 0.002 // beyond what three digits show
+		o.outside = float64(o.Value) < float64(least)*(1-same) || float64(o.Value) > float64(most)*(1+same)
 		ps = append(ps, p)
 		c.Overall = append(c.Overall, o)
 	}
@@ -535,12 +554,15 @@ func (c *RunComparison) remark() {
 	warned := map[string]int{}
 	for _, cell := range c.Cells {
 		for _, v := range cell.Metrics[c.Headline].New {
-			if v != nil && v.Ratio.Warn != "" && !v.Ratio.Shown {
+			if v != nil && v.Ratio.Warn != "" && (!v.Ratio.Shown || v.Ratio.ranged) {
 				warned[v.Ratio.Warn]++
 			}
 		}
 	}
 	for _, m := range c.Metrics {
+		if c.base.lasting(m) {
+			c.Notes = append(c.Notes, capital(m.Name)+": "+lastingWords+".")
+		}
 		n := 0
 		for _, cell := range c.Cells {
 			row := cell.Metrics[m.Key]

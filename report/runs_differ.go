@@ -31,6 +31,12 @@ func (c *RunComparison) differences() {
 	c.add("plan", "repetitions", func(r *Report) string { return strconv.Itoa(r.Run.Planned / max(1, len(r.Cells))) })
 	c.add("plan", "gates", func(r *Report) string { return strings.Join(r.held, "; ") })
 	c.add("plan", "state", func(r *Report) string { return r.Run.State })
+	c.add("plan", "interrupted and resumed", func(r *Report) string {
+		if n := len(r.resumed); n > 0 {
+			return plural(int64(n), "time", "times")
+		}
+		return "never"
+	})
 	c.add("plimsoll", "version", func(r *Report) string { return r.EnvironmentOf("plimsoll") })
 	c.environments("system", "systems.")
 	c.environments("machine", "cpu.", "kernel", "os", "clocksource", "memory.MemTotal", "memory.SwapTotal", "testbed.", "limit.", "link.", "machine.", "host.")
@@ -171,11 +177,12 @@ func (r *Report) linksOff() string {
 }
 
 // linksWorst is how far the round trip of the worst check was from what was
-// wanted; what is within a link's tolerance is not told apart.
+// wanted; of links that held, which a short round trip does with more than the
+// tolerance, it is not told apart.
 func (r *Report) linksWorst() string {
 	worst := 0.0
 	for _, l := range r.Links {
-		if l.WantRTT > 0 && l.RTTWorst.Known() {
+		if l.Off > 0 && l.WantRTT > 0 && l.RTTWorst.Known() {
 			off := float64(l.RTTWorst/l.WantRTT) - 1
 			if max(off, -off) > float64(l.Tolerance) && max(off, -off) > max(worst, -worst) {
 				worst = off

@@ -156,20 +156,20 @@ func (c *RunComparison) newHead(i int) string {
 }
 
 func (c *RunComparison) overTable() textTable {
-	t := textTable{head: []string{"metric", "run", "ratio", "95 %", "better", "worse", "small", "~", "spread"}, right: []bool{false, false, true, true, true, true, true, true, true}}
+	t := textTable{head: []string{"metric", "run", "ratio", "95 %", "p (Holm)", "better", "worse", "small", "~", "spread"}, right: []bool{false, false, true, true, true, true, true, true, true, true}}
 	for _, o := range c.Overall {
 		m, _ := c.base.metric(o.Metric)
 		run := ""
 		if len(c.New) > 1 {
 			run = c.newHead(slices.IndexFunc(c.New, func(r ComparedRun) bool { return r.Dir == o.New }))
 		}
-		row := []string{m.Name, run, ratioWords(o.Value, o.Shown, o.Worth), intervalWords(o.Lo, o.Hi)}
+		row := []string{m.Name, run, ratioWords(o.Value, o.Shown, o.Worth), intervalWords(o.Lo, o.Hi), probability(o.PHolm)}
 		for _, n := range []int{o.Better, o.Worse, o.Small, o.NotShown, o.Spread} {
 			row = append(row, map[bool]string{true: "", false: fmt.Sprint(n)}[n == 0])
 		}
 		t.rows = append(t.rows, row)
 	}
-	t.drop = map[int]int{8: 2}
+	t.drop = map[int]int{4: 1, 9: 2}
 	return t
 }
 
@@ -300,6 +300,12 @@ func probability(p Num) string {
 // closing are the notes under the tables.
 func (c *RunComparison) closing() []string {
 	notes := []string{"Medians over valid trials ± the wider half of the interval. ~ a difference is not shown: the interval of the ratio excludes 1, and the rank test agrees after Holm's correction over the metric's cells, or nothing is claimed."}
+	if len(c.Overall) > 0 {
+		notes = append(notes, "All cells together: Student's test decides, after Holm's correction over the new runs; the interval is of that run alone, so it may exclude 1 beside a ~.")
+	}
+	if slices.ContainsFunc(c.Overall, func(o OverCells) bool { return o.outside }) {
+		notes = append(notes, "All cells together is of the means of trials, the cells' ratios are of their medians: single trials that lie far off pull it, here beyond the cells' ratios.")
+	}
 	if slices.ContainsFunc(c.Overall, func(o OverCells) bool { return o.Small > 0 }) {
 		notes = append(notes, "small: cells whose difference is shown and below the effect floor of "+percent(EffectFloor)+": neither better nor worse.")
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -134,6 +135,29 @@ func ratioOf(xs, ys []float64, seed uint64) Ratio {
 	return q
 }
 
+// leastRanged is the smallest sample whose range stands in for an interval: it covers
+// the median in 87.5 %.
+const leastRanged = 4
+
+// unpairedRatio is the ratio of medians of samples that do not belong together. Where
+// they are too few for an interval but a rank test can show something, the range of
+// the ratios of their values stands in for it: it excludes 1 where the samples do not
+// overlap, and covers the ratio of the medians at least as often as both ranges cover
+// theirs, which is its confidence.
+func unpairedRatio(xs, ys []float64) (i stats.Interval, ranged bool) {
+	i = stats.Ratio(xs, ys, Confidence)
+	if i.Bounded() || math.IsNaN(i.Mid) || i.Conf < 1 || min(len(xs), len(ys)) < leastRanged || stats.MinP(len(xs), len(ys)) > alpha {
+		return i, false
+	}
+	lo, hi := slices.Min(xs)/slices.Max(ys), slices.Max(xs)/slices.Min(ys)
+	if !(lo >= 0 && hi >= lo) || math.IsInf(hi, 0) {
+		return i, false
+	}
+	i.Lo, i.Hi, i.Conf = lo, hi, rangeConfidence(len(xs))*rangeConfidence(len(ys))
+	i.Warn = fmt.Sprintf("%d and %d values are too few for a 95 %% interval of their ratio: the range of the ratios stands in its place", len(xs), len(ys))
+	return i, true
+}
+
 // rangeConfidence is how often the range of n values covers their population's
 // median: 1 − 2^(1−n).
 func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
@@ -199,44 +223,7 @@ func finishedOf(t *record.Trial) (ok, of, censored int64, puts bool) {
 	return ok, of, censored, false
 }
 
-// pooledRatio is the geometric mean over groups of each group's mean log ratio,
-// with a percentile bootstrap interval that draws pairs within their groups: one
-// fewer than there are, which makes the spread right for small groups (Rao and
-// Wu, JASA 83, 1988). A group with a single pair has no spread to draw from, and
-// the interval is then not known.
-func pooledRatio(groups [][]float64, seed uint64) (value, lo, hi float64) {
-	const draws = 5000
-	sum := 0.0
-	for _, g := range groups {
-		part := 0.0
-		for _, x := range g {
-			part += x
-		}
-		sum += part / float64(len(g))
-	}
-	value = math.Exp(sum / float64(len(groups)))
-	if slices.ContainsFunc(groups, func(g []float64) bool { return len(g) < 2 }) {
-		return value, math.NaN(), math.NaN()
-	}
-	rng := rand.New(rand.NewPCG(seed, 0x706f6f6c))
-	all := make([]float64, draws)
-	for i := range all {
-		sum := 0.0
-		for _, g := range groups {
-			part, m := 0.0, len(g)-1
-			for range m {
-				part += g[rng.IntN(len(g))]
-			}
-			sum += part / float64(m)
-		}
-		all[i] = math.Exp(sum / float64(len(groups)))
-	}
-	slices.Sort(all)
-	at := int(alpha / 2 * draws)
-	return value, all[at], all[draws-1-at]
-}
-
-// flipTest is the two-sided p of the pooled log ratio, were each pair as likely
+// flipTest is the two-sided p of the mean log ratio, were each pair as likely
 // to have come out the other way round (Fisher's sign-flip test): the share of
 // all ways to flip the pairs' signs that give a mean as far from 0. Up to
 // exactFlips pairs all ways are counted, beyond that a seeded sample.

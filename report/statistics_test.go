@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -163,37 +165,32 @@ func TestFalsePositives(t *testing.T) {
 	}
 }
 
-func TestPooledRatioWeighsGroupsAlike(t *testing.T) {
-	l2, l8 := math.Log(2), math.Log(8)
-	value, lo, hi := pooledRatio([][]float64{{l2, l2, l2, l2, l2, l2}, {l8, l8}}, 1)
-	if math.Abs(value-4) > 1e-9 || math.Abs(lo-4) > 1e-9 || math.Abs(hi-4) > 1e-9 {
-		t.Errorf("%g (%g-%g), want 4", value, lo, hi)
-	}
-	if _, lo, hi := pooledRatio([][]float64{{l2, l2}, {l8}}, 1); !math.IsNaN(lo) || !math.IsNaN(hi) {
-		t.Errorf("a single pair gave an interval: %g-%g", lo, hi)
-	}
-}
-
-// The pooled interval must cover the truth about as often as it says, also when
-// groups are small.
-func TestPooledIntervalCovers(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	for _, n := range []int{3, 5, 9} {
-		covered, runs := 0, 200
-		for run := range runs {
-			groups := make([][]float64, 6)
-			for i := range groups {
-				for range n {
-					groups[i] = append(groups[i], 0.05*rng.NormFloat64())
+// The mean over all cells lies among the cells' ratios beside it, however far a single
+// slow block lies off.
+func TestTheMeanOverAllCellsLiesAmongThem(t *testing.T) {
+	in := &input{plan: planView{Scenario: "retrieve", Baseline: "base", Blocks: 6, Systems: []System{{Name: "base", Baseline: true}, {Name: "sys", Slot: 1}}}, metrics: synthetic.Metrics()}
+	for level, rates := range map[string][]float64{"1": {98, 98.1, 97.9, 76, 98, 98.2}, "8": {98.3, 98.1, 98.4, 98.2, 98.2, 70}} {
+		for _, s := range in.plan.Systems {
+			id := s.Name + level
+			in.plan.Cells = append(in.plan.Cells, Cell{ID: id, System: s.Name, Baseline: s.Baseline, Factors: []Factor{
+				{Path: "system", Label: "system", Value: s.Name}, {Path: "retrieve.concurrency", Label: "concurrency", Value: level}}})
+			for block, x := range rates {
+				if s.Baseline {
+					x = 100
 				}
-			}
-			if _, lo, hi := pooledRatio(groups, uint64(run)); lo <= 1 && 1 <= hi {
-				covered++
+				in.trials = append(in.trials, record.Trial{ID: int64(len(in.trials) + 1), Cell: id, Block: block, State: record.Done,
+					Outcomes: map[string]int64{"ok": 1000}, Metrics: map[string]float64{"throughput": x * 1e6}})
 			}
 		}
-		if share := float64(covered) / float64(runs); share < 0.88 {
-			t.Errorf("n = %d: the interval covered the truth in %.3f of runs", n, share)
-		}
+	}
+	r := compute(in)
+	at := slices.IndexFunc(r.Overall, func(o Overall) bool { return o.System == "sys" && o.Metric == "throughput" })
+	if at < 0 {
+		t.Fatalf("%+v", r.Overall)
+	}
+	o := r.Overall[at]
+	if !(o.Least.Value-1e-12 <= o.Value && o.Value <= o.Most.Value+1e-12) || o.Least.Where == o.Most.Where || o.N != 12 {
+		t.Errorf("%+v", o)
 	}
 }
 

@@ -72,17 +72,21 @@ func pairedRatio(xs, ys []float64, conf float64, seed uint64, times int) Interva
 		return unknown(len(xs), "no values")
 	}
 	b := bootstrap{mid: [2]float64{Median(xs), Median(ys)}, size: [2]int{len(xs), len(ys)}, times: times}
-	x, y := resample(xs), resample(ys)
-	return b.ratio(conf, seed, func(rng *rand.Rand) float64 {
-		clear(x.times)
-		clear(y.times)
-		for range xs {
-			at := rng.IntN(len(xs))
-			x.times[x.rank[at]]++
-			y.times[y.rank[at]]++
-		}
-		return x.median() / y.median()
-	})
+	pairs := [2]resampled{resample(xs), resample(ys)}
+	return b.ratio(conf, seed, func(rng *rand.Rand) float64 { return drawPairs(pairs, len(xs), rng) })
+}
+
+// drawPairs is the ratio of the medians of so many pairs, drawn anew.
+func drawPairs(of [2]resampled, many int, rng *rand.Rand) float64 {
+	x, y := of[0], of[1]
+	clear(x.times)
+	clear(y.times)
+	for range many {
+		at := rng.IntN(len(x.rank))
+		x.times[x.rank[at]]++
+		y.times[y.rank[at]]++
+	}
+	return x.median(many) / y.median(many)
 }
 
 // resampled is a sample and how often each of its values was drawn: its median needs no
@@ -107,9 +111,8 @@ func resample(xs []float64) resampled {
 	return d
 }
 
-// median is that of as many draws as there are values.
-func (d resampled) median() float64 {
-	n := len(d.sorted)
+// median is that of the n values that were drawn.
+func (d resampled) median(n int) float64 {
 	at := func(k int) int { // of the k-th smallest draw, from 0
 		for rank, times := range d.times {
 			if k -= times; k < 0 {
