@@ -166,8 +166,8 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	// One that went missing has been stored again since: only the sessions counted it.
 	l.Objects.Missing = max(l.Objects.Missing, int64(t.Metrics["missing"]))
 	l.Objects.Verified, l.Objects.Unverified = int64(t.Metrics["verified"]), int64(t.Metrics["verify_failed"])
-	if l.Objects.Durable == 0 && !w.tells(system.ReadUploads) && !w.tells(system.ReadRedundancyMin) {
-		l.Objects.NotDurable = 0 // the system does not say when an object is durable
+	if !l.settles() {
+		l.Objects.NotDurable = 0
 	}
 	l.Polls = Polls{N: len(w.start), Every: Num(w.every()), Missed: w.missed, Bad: w.bad}
 	for _, n := range w.failed {
@@ -193,6 +193,11 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 	l.efficient()
 	l.check()
 	return l, nil
+}
+
+// settles reports whether the system says when an object is durable.
+func (l *LoadTest) settles() bool {
+	return l.Objects.Durable > 0 || l.watch.tells(system.ReadUploads) || l.watch.tells(system.ReadRedundancyMin)
 }
 
 // settle is the time that an object of the cell may take to become durable.

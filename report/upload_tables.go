@@ -71,18 +71,21 @@ var summaryRows = []summaryRow{
 		})
 	}},
 	{"of it, padding", func(l *LoadTest) Entry { return l.efficiencyOf(func(e *Efficiency) Entry { return tiny(e.Padding) }) }},
-	{"of it, redundancy", func(l *LoadTest) Entry {
+	{"of it, redundancy and metadata", func(l *LoadTest) Entry {
 		return l.efficiencyOf(func(e *Efficiency) Entry { return tiny(e.Redundancy) })
 	}},
 	{"load line of efficiency", func(l *LoadTest) Entry { return l.efficiencyOf(func(e *Efficiency) Entry { return tiny(e.Line) }) }},
 	{"redundancy, mean", func(l *LoadTest) Entry {
 		return l.efficiencyOf(func(e *Efficiency) Entry {
-			n := number(e.Copies, "×")
-			if e.MeanTold.Known() {
+			copies := e.Copies
+			if !e.Sector.Known() {
+				copies = unknown // bytes on the servers that no sectors explain are not all of pieces
+			}
+			n := number(copies, "×")
+			if e.MeanTold.Known() && !copies.Known() {
+				n = number(e.MeanTold, "×")
+			} else if e.MeanTold.Known() {
 				n.Note = "told: " + show(float64(e.MeanTold), "×")
-				if !e.Copies.Known() {
-					n = number(e.MeanTold, "×")
-				}
 			}
 			return n
 		})
@@ -312,6 +315,9 @@ func (r *Report) objectTable() Table {
 		row := []Entry{{Text: l.name(), Raw: l.name()}, whole(o.Set), whole(o.Accepted), whole(o.Durable), whole(o.NotDurable + o.Late), whole(o.Failed), whole(o.Refused), whole(o.Unreadable), whole(o.Missing), whole(o.Adopted), whole(o.Retried), whole(o.Putting + o.Waiting), whole(o.Attempts)}
 		if o.Set == 0 {
 			row[1] = none
+		}
+		if !l.settles() {
+			row[3], row[4] = none, none
 		}
 		for k, n := range map[int]int64{4: o.NotDurable + o.Late, 5: o.Failed, 6: o.Refused, 7: o.Unreadable, 8: o.Missing} {
 			if n > 0 {

@@ -73,7 +73,7 @@ func (l *LoadTest) outcome(named bool) string {
 	if l.info.plan.Upload == nil {
 		return who + plural(int64(l.Polls.N), "poll", "polls") + " in " + moment(l.Seconds)
 	}
-	s := fmt.Sprintf("%s%s (%s) in %s", who, l.soFar(), show(float64(l.Bytes), "B"), moment(l.Seconds))
+	s := fmt.Sprintf("%s%s (%s) in %s", who, l.soFar(), show(float64(l.Bytes), "B"), moment(l.storedIn()))
 	if l.Efficiency != nil && l.Efficiency.Value.Value.Known() {
 		s += fmt.Sprintf(" at a storage efficiency of %s", shareWords(float64(l.Efficiency.Value.Value)))
 	}
@@ -81,6 +81,15 @@ func (l *LoadTest) outcome(named bool) string {
 		s += ", for " + l.sum(l.Money.Used).Words()
 	}
 	return s
+}
+
+// storedIn is the time that the file bandwidth is of: fetching what was stored is not
+// in it, nor is waiting for its full redundancy. Of a test that stored nothing it is all.
+func (l *LoadTest) storedIn() Num {
+	if from, to := l.storing(); len(l.shelf.accepted) > 0 && to > from {
+		return Num(to - from)
+	}
+	return l.Seconds
 }
 
 // shareWords is a share that may be tiny: "0.00000045 %".
@@ -170,7 +179,7 @@ func (r *Report) loadAnswers() []Answer {
 			parts = append(parts, s)
 		}
 		if e := l.Efficiency; e != nil && e.Padding.Known() {
-			parts = append(parts, fmt.Sprintf("efficiency %s = %s padding × %s redundancy; at most %s", shareWords(float64(e.Value.Value)), shareWords(float64(e.Padding)), shareWords(float64(e.Redundancy)), shareWords(float64(e.Line))))
+			parts = append(parts, fmt.Sprintf("efficiency %s = %s padding × %s redundancy and metadata; at most %s", shareWords(float64(e.Value.Value)), shareWords(float64(e.Padding)), shareWords(float64(e.Redundancy)), shareWords(float64(e.Line))))
 		}
 		if l.Accept.Value.Known() {
 			s := "an object is accepted after " + showRange(l.Accept.Value, l.Accept.Lo, l.Accept.Hi, "s")

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -97,6 +98,29 @@ func TestBandwidthThatPollsCannotTell(t *testing.T) {
 	l.stored()
 	if e := l.AbsoluteRate; e.Value.Known() || !l.atMost() || !(e.Lo < e.Hi/5) || math.Abs(float64(e.Hi/l.FileRate.Value)/3-1) > 0.01 {
 		t.Errorf("polls cannot tell it: %+v, of files %+v", e, l.FileRate)
+	}
+}
+
+// The time that objects were stored in is that of the bandwidth, of what reads them
+// back afterwards it has nothing; of a code without sectors, what is on the servers
+// is no redundancy; and a system that does not tell has no durable objects to count.
+func TestWordsOfAShortLoadTest(t *testing.T) {
+	w := &watch{start: []float64{1, 201}, end: []float64{2, 202}, values: map[string][]float64{system.ReadAbsolute: {0, 20.4 * 100 * 100}}}
+	l := acceptedLoad(100, 100, w)
+	l.coding, l.Seconds = coding{0, 2, 3}, 400
+	l.stored()
+	l.efficient()
+	if s := l.outcome(false); !strings.Contains(s, "in "+moment(99.5)) {
+		t.Errorf("%q: it stored for 99.5 s", s)
+	}
+	for _, row := range summaryRows {
+		if e := row.of(l); row.name == "redundancy, mean" && e.Text != none.Text {
+			t.Errorf("%+v", e)
+		}
+	}
+	r := &Report{Loads: []LoadTest{*l}}
+	if row := r.objectTable().Rows[0]; row[3].Text != none.Text {
+		t.Errorf("durable objects of a system that tells of none: %+v", row)
 	}
 }
 

@@ -231,7 +231,7 @@ func (t *uploadTrial) state() State {
 	defer t.mu.Unlock()
 	y := &t.tally
 	s.Accepted, s.Durable, s.Failed, s.Refused, s.Bytes = y.accepted, y.durable, y.failed, y.refused, y.bytes
-	s.Unreadable = y.unreadable
+	s.Unreadable, s.Settles = y.unreadable, t.settler() != nil
 	s.Finished, s.Failures, s.Full, s.Idle = y.finished, y.failures, t.full, t.idle
 	s.PutP50 = t.recent.median(at)
 	return s

@@ -176,8 +176,12 @@ func (p *progress) endFar(t record.Trial, cell experiment.Cell) {
 	}
 	s := p.far.state
 	if !p.ui.JSON && s.Objects > 0 {
-		p.ui.Say("%s: %d objects: %d accepted, %d durable, %d failed, %d refused; %s in %s%s", p.current,
-			s.Objects, s.Accepted, s.Durable, s.Failed, s.Refused,
+		durable := ""
+		if s.Settles {
+			durable = fmt.Sprintf(" %d durable,", s.Durable)
+		}
+		p.ui.Say("%s: %d objects: %d accepted,%s %d failed, %d refused; %s in %s%s", p.current,
+			s.Objects, s.Accepted, durable, s.Failed, s.Refused,
 			experiment.RoughBytes(float64(s.Bytes)), experiment.RoughDuration(s.At.Seconds()), ended)
 	} else if !p.ui.JSON && ended != "" {
 		p.ui.Say("%s:%s", p.current, strings.TrimPrefix(ended, " ·"))
