@@ -1,36 +1,46 @@
 package collect
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Told is a number as one poll told it: it was that at some moment between the
 // poll's start and its end, in seconds.
 type Told struct{ Start, End, Value float64 }
 
+// RateTold is how much of a rate must be sure for it to be told: a fifth less is seen
+// at a glance, and its interval says it.
+const RateTold = 0.8
+
 // Rate is by how much a number grew per second while something was done, from one
 // moment to another, as polls tell it, given in their order: from the last poll
-// that ended before it began to the first that began after it had ended. All that
-// those two saw come is of that time, however long before and after it they were:
-// nothing grows where nothing is done. Where no poll was before, or none after,
-// the time is counted from the middle of the first or to that of the last.
+// that ended before it began to the first that began after it had ended. Where no
+// poll was before, or none after, the time is counted from the middle of the first
+// or to that of the last.
 //
-// Where polls are few, hi is what came between those two over the shortest time
-// that it can have taken, and lo what polls within the time saw come over all of
-// it; 0 where there are not two. False: there is no such pair of polls.
+// What the later of the two saw need not have come within the time: who takes data
+// first may send them on after it, up to that poll. lo is what came at least: what
+// the polls that ended within the time saw, or all of it over the time up to the end
+// of that poll, whichever is more. Below [RateTold] of the whole the polls cannot tell
+// a rate: then value is NaN, and it was hi at most, which is what came between those
+// two over the shortest time that it can have taken. False: there is no such pair of
+// polls.
 func Rate(told []Told, from, to float64) (value, lo, hi float64, ok bool) {
 	if len(told) < 2 || !(to > from) {
 		return 0, 0, 0, false
 	}
 	before, after := told[0], told[len(told)-1]
-	var within []Told
-	for _, p := range slices.Backward(told) {
+	var within *Told // the last that ended within the time, and is not after
+	for i, p := range slices.Backward(told) {
 		if p.End <= from {
 			before = p
 			break
 		}
 		if p.Start >= to {
 			after = p
-		} else if p.Start >= from && p.End <= to {
-			within = append(within, p)
+		} else if within == nil && p.End <= to && i < len(told)-1 {
+			within = &told[i]
 		}
 	}
 	a, b := max(from, (before.Start+before.End)/2), min(to, (after.Start+after.End)/2)
@@ -39,12 +49,18 @@ func Rate(told []Told, from, to float64) (value, lo, hi float64, ok bool) {
 	}
 	grown := after.Value - before.Value
 	value = grown / (b - a)
-	lo, hi = min(value, 0), value
+	slowest, fastest := grown/(after.End-max(from, before.Start)), value
 	if shortest := min(to, after.Start) - max(from, before.End); shortest > 0 {
-		hi = max(value, grown/shortest)
+		fastest = grown / shortest
 	}
-	if n := len(within); n > 1 {
-		lo = min(value, (within[0].Value-within[n-1].Value)/(b-a))
+	if within != nil {
+		if seen := (within.Value - before.Value) / (b - a); math.Abs(value-seen) < math.Abs(value-slowest) {
+			slowest = seen
+		}
+	}
+	lo, hi = min(value, slowest, fastest), max(value, slowest, fastest)
+	if math.Abs(slowest) < RateTold*math.Abs(value) {
+		value = math.NaN()
 	}
 	return value, lo, hi, true
 }

@@ -119,7 +119,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	var err error
 	d := system.Deployment{
 		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
-		Write: slices.Contains(r.plan.Experiment.Allow, "write"),
+		Write: r.writes(),
 		Swarm: spreads(r.cellsOf(name)),
 	}
 	if follows(r.cellsOf(name)) {
@@ -310,7 +310,7 @@ func (r *run) clear(ctx context.Context) {
 			continue
 		}
 		// A trial that goes on has removed what it was to remove by itself.
-		if _, goesOn := r.cfg.Scenario.(scenario.Continuer); s.attached() && !goesOn {
+		if _, goesOn := r.cfg.Scenario.(scenario.Continuer); s.attached() && !goesOn && r.writes() {
 			r.say.Phase("removing from " + name + " what was stored there")
 		}
 		begun := time.Now()
@@ -325,6 +325,9 @@ func (r *run) clear(ctx context.Context) {
 }
 
 // attached reports whether it runs elsewhere.
+// writes reports whether attached systems may be written to.
+func (r *run) writes() bool { return slices.Contains(r.plan.Experiment.Allow, "write") }
+
 func (s *site) attached() bool { return len(s.hosts) == 0 }
 
 // stopSite ends a system and removes what it stored here. A process that crashes

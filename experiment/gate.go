@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +15,12 @@ func (e *Experiment) gateNames(cells []Cell) gate.Names {
 	for _, s := range e.Systems {
 		names.Levels[systemPath] = append(names.Levels[systemPath], s.Name)
 	}
-	names.Levels[systemPath] = append(names.Levels[systemPath], e.dropped...)
+	for _, name := range e.dropped {
+		if !slices.Contains(names.Levels[systemPath], name) { // taken out and not put back
+			names.Gone = append(names.Gone, name)
+		}
+	}
+	names.Levels[systemPath] = append(names.Levels[systemPath], names.Gone...)
 	for _, c := range cells {
 		levels := map[string]string{}
 		for _, f := range c.Factors {
@@ -41,24 +45,23 @@ func (d *decoder) gates(e *Experiment, cells []Cell) {
 	}
 	if cells != nil {
 		names.Fixed = e.fixed(names.Levels)
-		for _, system := range e.dropped { // rules that speak of it may stay
-			for _, c := range names.Cells {
-				c = maps.Clone(c)
-				c[systemPath] = system
-				names.Cells = append(names.Cells, c)
-			}
-		}
 	}
 	first := map[string]int{}
 	for i, src := range e.Gates {
-		_, err := gate.Parse(src, names, 0)
+		rule, err := gate.Parse(src, names, 0)
 		if err == nil {
-			rule := strings.Join(strings.Fields(src), " ")
-			if k, twice := first[rule]; twice {
+			e.Gates[i] = strings.Join(strings.Fields(src), " ")
+			meaning := e.Gates[i]
+			if names.Metrics != nil { // else the units of values are not known
+				rule.Text = ""
+				meaning = fmt.Sprintf("%+v", rule)
+			}
+			if k, twice := first[meaning]; twice {
 				p := fmt.Sprintf("gates[%d]", i)
 				d.fail(p, d.at[p], "take it away", "`gates`: the same rule as number %d", k+1)
+			} else {
+				first[meaning] = i
 			}
-			first[rule], e.Gates[i] = i, rule
 			continue
 		}
 		ge, _ := err.(*gate.Error)

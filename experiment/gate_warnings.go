@@ -1,9 +1,12 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
@@ -16,13 +19,12 @@ func (p *Plan) gateWarnings() []string {
 	var few, all []string
 	for _, src := range e.Gates {
 		rule, err := gate.Parse(src, names, 0)
-		switch {
-		case err != nil: // it names what --set took out
-		case rule.Kind == gate.Limit && isSuccess(rule.Metric):
-			if text := p.tooSeldom(rule); text != "" {
-				all = append(all, text)
-			}
-		case p.Blocks < gate.FewestTrials:
+		if err != nil {
+			continue // a plan that an older release made
+		}
+		if text := cmp.Or(p.tooSeldom(rule), p.tooFew(rule), p.tooFast(src), p.nothingOffered(rule)); text != "" {
+			all = append(all, text)
+		} else if p.Blocks < gate.FewestTrials && !(rule.Kind == gate.Limit && isSuccess(rule.Metric)) {
 			few = append(few, "`"+rule.Text+"`")
 		}
 	}
@@ -44,7 +46,7 @@ func isSuccess(metric string) bool {
 // than 0.05^(1/n) (Clopper and Pearson, 1934). Empty: it can, or how many
 // operations there will be is not known.
 func (p *Plan) tooSeldom(rule gate.Rule) string {
-	if rule.Op[0] != '>' || rule.Value <= 0 {
+	if rule.Kind != gate.Limit || !isSuccess(rule.Metric) || rule.Op[0] != '>' || rule.Value <= 0 {
 		return ""
 	}
 	if rule.Value >= 1 {
@@ -52,12 +54,77 @@ func (p *Plan) tooSeldom(rule gate.Rule) string {
 	}
 	need := int64(math.Ceil(math.Log(0.05) / math.Log(rule.Value)))
 	for _, c := range p.Cells {
-		r := c.Retrieve
-		if r == nil || r.Requests == 0 || !rule.Means(c.levelOf) {
+		if !rule.Means(c.levelOf) {
 			continue
 		}
-		if n := r.Requests * int64(p.Blocks); n < need {
-			return fmt.Sprintf("`%s` cannot pass: it takes %d operations of a cell without a failure to show, and %s has %d (%d requests × %s)", rule.Text, need, c.ID, n, r.Requests, plural(p.Blocks, "repetition"))
+		trial, how := c.operations()
+		if n := trial * int64(p.Blocks); trial > 0 && n < need {
+			return fmt.Sprintf("`%s` cannot pass: it takes %d operations of a cell without a failure to show, and %s has %d (%s × %s)", rule.Text, need, c.ID, n, how, plural(p.Blocks, "repetition"))
+		}
+	}
+	return ""
+}
+
+// operations are those of a trial, at most, and how they are counted; 0: how many
+// there will be is not known. What a duration bounds are those that the line has
+// time for, as the plan estimates them.
+func (c *Cell) operations() (n int64, how string) {
+	switch r, o := c.Retrieve, c.Overhead; {
+	case o != nil && o.Operation != "fill":
+		n = int64(o.Count) * int64(max(1, o.Concurrency))
+		return n, fmt.Sprintf("at most %d operations", n)
+	case r == nil:
+	case r.Requests > 0:
+		return r.Requests, fmt.Sprintf("%d requests", r.Requests)
+	case r.Arrivals == nil && c.Link.Rate > 0 && c.Estimate.Bound == Exact && c.Estimate.Bytes > 0 && requestBytes(c.Data, r) > 0:
+		n = int64(math.Ceil(c.Estimate.Bytes / float64(requestBytes(c.Data, r))))
+		return n, fmt.Sprintf("about %d requests, by the plan's bytes", n)
+	}
+	return 0, ""
+}
+
+var percentile = regexp.MustCompile(`_p([0-9]+)$`)
+
+// tooFew tells that no trial of a cell has the operations that a percentile needs.
+func (p *Plan) tooFew(rule gate.Rule) string {
+	digits := percentile.FindStringSubmatch(rule.Metric)
+	if digits == nil {
+		return ""
+	}
+	q, err := strconv.ParseFloat("0."+digits[1], 64)
+	if err != nil || q <= 0.5 { // the median of few is still their middle
+		return ""
+	}
+	need := max(10, int64(math.Ceil(1/(1-q)-1e-6))) // one of them lies beyond, and ten in all
+	for _, c := range p.Cells {
+		if trial, how := c.operations(); trial > 0 && trial < need && c.Retrieve != nil && rule.Means(c.levelOf) {
+			return fmt.Sprintf("`%s` cannot be told: a trial needs %d operations for this percentile, and one of %s has %d (%s)", rule.Text, need, c.ID, trial, how)
+		}
+	}
+	return ""
+}
+
+// tooFast tells that a throughput is asked for which the link cannot carry.
+func (p *Plan) tooFast(src string) string {
+	names := p.Experiment.gateNames(p.Cells)
+	names.Metrics, names.Headline = []gate.Metric{{Key: "throughput", Unit: "B/s"}}, "throughput"
+	rule, err := gate.Parse(src, names, 0)
+	if err != nil || rule.Kind != gate.Limit || rule.Op[0] != '>' {
+		return ""
+	}
+	for _, c := range p.Cells {
+		if most := float64(c.Link.Rate) / 8; c.Retrieve != nil && most > 0 && rule.Value > most && rule.Means(c.levelOf) {
+			return fmt.Sprintf("`%s` cannot pass: the link of %s carries %s/s at most", rule.Text, c.ID, RoughBytes(most))
+		}
+	}
+	return ""
+}
+
+// nothingOffered tells that a rule speaks of what only cells with arrivals have.
+func (p *Plan) nothingOffered(rule gate.Rule) string {
+	for _, c := range p.Cells {
+		if rule.Metric == "offered_rate" && c.Retrieve != nil && c.Retrieve.Arrivals == nil && rule.Means(c.levelOf) {
+			return fmt.Sprintf("`%s` cannot be told: %s has no `retrieve.arrivals`, and so no offered rate", rule.Text, c.ID)
 		}
 	}
 	return ""

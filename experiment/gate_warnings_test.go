@@ -28,6 +28,15 @@ gates: [p95(ttfb) < 200ms, success >= 99% where concurrency == 8, no worse than 
 		{[]string{"gates=success >= 100%"}, "no number of operations shows that all would succeed"},
 		{[]string{"gates=success < 50%"}, ""},
 		{[]string{"retrieve.requests=", "retrieve.duration=5s", "gates=success >= 99.9%"}, ""}, // how many is not known
+		{[]string{"retrieve.requests=", "retrieve.duration=5s", "link.rate=100Mbit", "repetitions=5", "gates=success >= 99.9%"}, "operations of a cell without a failure to show, and c001 has"},
+		{[]string{"retrieve.requests=", "retrieve.duration=5s", "link.rate=100Mbit", "repetitions=5", "gates=success >= 90%"}, ""},
+		{[]string{"retrieve.requests=8", "gates=p99(ttfb) < 1s"}, "a trial needs 100 operations for this percentile, and one of c001 has 8"},
+		{[]string{"retrieve.requests=100", "gates=p99(ttfb) < 1s"}, ""},
+		{[]string{"retrieve.requests=8", "gates=median(ttfb) < 1s"}, ""},
+		{[]string{"link.rate=100Mbit", "gates=throughput > 13MB/s"}, "the link of c001 carries 12.5 MB/s at most"},
+		{[]string{"link.rate=100Mbit", "gates=throughput > 12MB/s"}, ""},
+		{[]string{"link.rate=100Mbit", "gates=throughput < 13MB/s"}, ""},
+		{[]string{"gates=offered_rate > 1/s"}, "c001 has no `retrieve.arrivals`"},
 	} {
 		got := strings.Join(mustPlan(t, held, c.set...).Warnings(), "; ")
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -10,7 +11,7 @@ import (
 // two units from there on: "1.53 ms", "10 s", "1 min 30 s", "2 h 5 min", "9 d 22 h".
 func Span(d time.Duration) string {
 	if d < 0 {
-		return "−" + Span(-d)
+		return "−" + Span(-max(d, math.MinInt64+1)) // the least has no opposite
 	}
 	switch s := d.Seconds(); {
 	case d == 0:

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -27,6 +28,7 @@ func TestSpan(t *testing.T) {
 		48*time.Hour - time.Second:                   "2 d",
 		238 * time.Hour:                              "9 d 22 h",
 		-90 * time.Second:                            "−1 min 30 s",
+		math.MinInt64:                                "−106751 d 23 h",
 	} {
 		if got := Span(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)

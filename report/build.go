@@ -235,6 +235,9 @@ func (r *Report) state(in *input) {
 		if e.Trial != 0 || e.Kind != "phase" {
 			continue
 		}
+		if e.What == "run resumed" {
+			r.resumed = append(r.resumed, e.At)
+		}
 		switch e.What {
 		case "run begins", "run resumed":
 			ended = false
@@ -279,6 +282,9 @@ func (r *Report) remark(in *input) {
 			}
 			seen[key]++
 		}
+	}
+	if n := len(r.resumed); n > 0 && r.Loads == nil { // a load test tells its sessions one by one
+		r.Notes = append(r.Notes, fmt.Sprintf("The run was interrupted and resumed %s, the last time at %s: what changed on the machine in between lies between its trials.", plural(int64(n), "time", "times"), r.resumed[n-1].UTC().Format("2006-01-02 15:04 UTC")))
 	}
 	single := false
 	least, most := 0, 0 // of the cells with more than one

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
 // exports are the forms in which equal reports are equal bytes.
@@ -115,5 +120,25 @@ func paths(t reflect.Type, at string, into map[string]bool) {
 		}
 	default:
 		into[at] = true
+	}
+}
+
+// Days may lie between the trials of a run that was interrupted.
+func TestARunThatWasResumedSaysSo(t *testing.T) {
+	dir, run := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Open: true}.Write(t)
+	must(t, run.Event(record.Event{At: time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC), Kind: "phase", What: "run resumed"}))
+	must(t, run.Event(record.Event{At: time.Date(2026, 3, 4, 6, 6, 0, 0, time.UTC), Kind: "phase", What: "run ends"}))
+	must(t, run.Close())
+	r := buildDir(t, dir)
+	if said := fmt.Sprint(r.Notes); !strings.Contains(said, "resumed 1 time, the last time at 2026-03-04 05:06 UTC") {
+		t.Error(said)
+	}
+	c := &RunComparison{base: sharedReport(t), news: []*Report{r}}
+	c.differences()
+	if said := fmt.Sprint(c.Differs); !strings.Contains(said, "{plan interrupted and resumed never [1 time]}") {
+		t.Error(said)
+	}
+	if said := fmt.Sprint(sharedReport(t).Notes); strings.Contains(said, "resumed") {
+		t.Error(said)
 	}
 }

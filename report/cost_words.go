@@ -77,7 +77,14 @@ func (r *Report) costClause() string {
 		if first == nil {
 			first = f
 		}
-		parts = append(parts, f.System+" "+f.before())
+		switch {
+		case f.refuted():
+			parts = append(parts, f.System+" an undetermined time (its fit does not hold)")
+		case f.near():
+			parts = append(parts, f.System+" about "+f.before())
+		default:
+			parts = append(parts, f.System+" "+f.before())
+		}
 	}
 	if first == nil {
 		return r.trendClause()
@@ -159,8 +166,18 @@ func (r *Report) nameOf(f *Fit) string {
 	return f.Operation
 }
 
+// refuted reports whether the trials are shown not to lie on the fit's line, and far
+// enough from it that its numbers are not to be quoted.
+func (f *Fit) refuted() bool { return f.tested && !f.Holds && !f.near() }
+
 func (f *Fit) words() string {
+	if f.refuted() {
+		return "no line fits its times (the worst cell is off by " + percent(float64(f.Misfit)) + ")"
+	}
 	s := f.before()
+	if f.near() {
+		s = "about " + s
+	}
 	if f.Rate.Lo.Known() && f.Rate.Hi.Known() && !f.Inline.whole() {
 		s += ", then " + show(float64(f.Rate.Value), "B/s")
 	}

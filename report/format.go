@@ -2,7 +2,6 @@ package report
 
 import (
 	"math"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/internal/words"
@@ -22,6 +21,7 @@ func list(all []string) string                                { return words.Lis
 func capital(s string) string                                 { return words.Capital(s) }
 func clip(s string, n int) string                             { return words.Clip(s, n) }
 func moment(seconds Num) string                               { return words.Moment(float64(seconds)) }
+func span(seconds float64) string                             { return words.Span(seconds) }
 func moneyWords(v float64, currency string) string            { return words.Money(v, currency) }
 func signed(ratio float64) string                             { return words.Signed(ratio) }
 func minus(v Num) string                                      { return words.Whole(float64(v)) }
@@ -53,13 +53,6 @@ func plusMinus(s Summary, unit string) string {
 		return "(" + digits(float64(s.Lo)*f, 3) + "–" + digits(float64(s.Hi)*f, 3) + ")"
 	}
 	return "± " + percent(off)
-}
-
-func span(seconds float64) string {
-	if seconds < 10 {
-		return show(seconds, "s")
-	}
-	return record.Span(time.Duration(seconds * float64(time.Second)))
 }
 
 // better says in words which way a metric improves, if any.

@@ -62,6 +62,13 @@ func (r *Report) Hold(rules []string) ([]Ruling, error) {
 	return hold(rules, r.gateNames(false), func(rule gate.Rule) []Ruling { return []Ruling{r.rule(rule, r.dir, nil)} })
 }
 
+// LeaveGates takes the rules of the plan out of what is told of the run; the
+// scenario's goal stays.
+func (r *Report) LeaveGates() {
+	r.Gates = slices.DeleteFunc(slices.Clone(r.Gates), func(g Ruling) bool { return !g.Goal })
+	r.judge()
+}
+
 // ownGates decides the rules of the plan, and the goal of the scenario. A rule
 // that the run knows nothing of cannot be told.
 func (r *Report) ownGates() []Ruling {
@@ -92,23 +99,7 @@ func (r *Report) ownRule(text, dir string, base *baseCells) Ruling {
 
 // Hold decides rules over each of the new runs, after those of the run's own plan.
 func (c *RunComparison) Hold(rules []string) error {
-	names := c.base.gateNames(true)
-	for _, r := range c.news {
-		own := r.gateNames(true)
-		for path, levels := range own.Levels {
-			for _, l := range levels {
-				names.AddLevel(path, l)
-			}
-		}
-		names.Cells = append(names.Cells, own.Cells...)
-	}
-	asked, err := hold(rules, names, func(rule gate.Rule) []Ruling {
-		var all []Ruling
-		for k, r := range c.news {
-			all = append(all, r.rule(rule, c.New[k].Dir, c.against(k)))
-		}
-		return all
-	})
+	asked, err := c.asked(rules)
 	if err != nil {
 		return err
 	}
@@ -122,6 +113,32 @@ func (c *RunComparison) Hold(rules []string) error {
 	}
 	c.Gates = append(c.Gates, asked...)
 	return nil
+}
+
+// HoldOnly is Hold without the rules of the runs' own plans.
+func (c *RunComparison) HoldOnly(rules []string) (err error) {
+	c.Gates, err = c.asked(rules)
+	return err
+}
+
+func (c *RunComparison) asked(rules []string) ([]Ruling, error) {
+	names := c.base.gateNames(true)
+	for _, r := range c.news {
+		own := r.gateNames(true)
+		for path, levels := range own.Levels {
+			for _, l := range levels {
+				names.AddLevel(path, l)
+			}
+		}
+		names.Cells = append(names.Cells, own.Cells...)
+	}
+	return hold(rules, names, func(rule gate.Rule) []Ruling {
+		var all []Ruling
+		for k, r := range c.news {
+			all = append(all, r.rule(rule, c.New[k].Dir, c.against(k)))
+		}
+		return all
+	})
 }
 
 func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]Ruling, error) {
@@ -162,20 +179,21 @@ func (r *Report) gateNames(base bool) gate.Names {
 func GateMetrics(metrics []record.Metric) []gate.Metric {
 	all := []gate.Metric{} // not nil: they are known, even when there are none
 	for _, m := range metrics {
-		all = append(all, gate.Metric{Key: m.Key, Unit: m.Unit, Neither: m.Better == record.Neither})
+		all = append(all, gate.Metric{Key: m.Key, Unit: m.Unit, Neither: m.Better == record.Neither, Lower: m.Better == record.Lower})
 	}
 	return all
 }
 
 // baseCells is what rules see of a base run.
 type baseCells struct {
+	run  *Report
 	of   map[*Cell]*Cell // its cell to one of the new run
 	gone []CellRuling    // of its cells that are compared with none, and why
 }
 
 // against finds the base run's cells to those of a new one.
 func (c *RunComparison) against(k int) *baseCells {
-	a := &baseCells{of: map[*Cell]*Cell{}}
+	a := &baseCells{run: c.base, of: map[*Cell]*Cell{}}
 	compared := map[*Cell]bool{}
 	for _, row := range c.Cells {
 		if row.news[k] != nil {
@@ -210,7 +228,11 @@ func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 				asked = b // a run of one level does not vary it
 			}
 		}
-		if !meant(asked, rule) {
+		run := r
+		if asked != c {
+			run = base.run
+		}
+		if !run.meant(asked, rule) {
 			continue
 		}
 		d := CellRuling{System: c.System, Where: r.shape.where(c), State: RuleOpen, Value: unknown, Lo: unknown, Hi: unknown, cell: c, unit: m.Unit}
@@ -220,13 +242,17 @@ func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 		case gate.Within:
 			d.within(r, r.inGroup(rule.System, c.Group), m, rule)
 		case gate.NoWorse:
-			d.noWorse(c.all(m), base.of[c].all(m), m, rule)
+			if r.lasting(m) {
+				d.Why = lastingWords
+				break
+			}
+			d.noWorse(c, base.of[c], m, rule)
 		}
 		g.Cells = append(g.Cells, d)
 	}
 	if rule.Kind == gate.NoWorse {
 		// What was not measured again may have become worse.
-		g.Cells = append(g.Cells, slices.DeleteFunc(slices.Clone(base.gone), func(d CellRuling) bool { return !meant(d.cell, rule) })...)
+		g.Cells = append(g.Cells, slices.DeleteFunc(slices.Clone(base.gone), func(d CellRuling) bool { return !base.run.meant(d.cell, rule) })...)
 	}
 	for _, d := range g.Cells {
 		if d.State == RuleFail || d.State == RuleOpen && g.State == RulePass {
@@ -239,23 +265,21 @@ func (r *Report) rule(rule gate.Rule, dir string, base *baseCells) Ruling {
 	return g
 }
 
-// meant reports whether a rule speaks of a cell. A system is not compared with
-// itself.
-func meant(c *Cell, rule gate.Rule) bool {
-	if rule.Kind == gate.Within && c.System == rule.System {
-		return false
+// meant reports whether a rule speaks of a cell.
+func (r *Report) meant(c *Cell, rule gate.Rule) bool {
+	return rule.Means(func(path string) string { return r.level(c, path) })
+}
+
+// level is what a cell has of a factor, also where the run has one level of it and
+// does not vary it: a rule over several runs may name it all the same.
+func (r *Report) level(c *Cell, path string) string {
+	if path == "system" {
+		return c.System
 	}
-	for _, w := range rule.Where {
-		f := c.System
-		if w.Path != "system" {
-			level, _ := c.Factor(w.Path)
-			f = level.Value
-		}
-		if (f == w.Value) == w.Not {
-			return false
-		}
+	if f, varies := c.Factor(path); varies {
+		return f.Value
 	}
-	return true
+	return settingWords(path, r.settings(c, r.rawPlan())[path])
 }
 
 func (r *Report) inGroup(system, group string) *Cell {
@@ -271,6 +295,7 @@ func (r *Report) inGroup(system, group string) *Cell {
 // by that of the share of all operations, of a load test of all puts.
 func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) {
 	lo, hi := 0.0, 0.0
+	p := c.pollBounds(m)
 	if slices.Contains(successMetrics, m.Key) {
 		s := c.Success
 		if r.swarms == nil && r.syncs == nil {
@@ -304,30 +329,25 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 		xs := c.all(m)
 		i := stats.MedianCI(xs, gateConfidence)
 		d.N, d.Value = len(xs), Num(i.Mid)
-		d.Why = plural(int64(len(xs)), "valid trial", "valid trials") + " with this number"
+		d.Why = plural(int64(len(xs)), "valid trial", "valid trials") + " with this number" + r.seldom(c, m)
 		if len(xs) < fewestForGate {
 			d.few()
 			return
 		}
 		lo, hi = i.Lo, i.Hi
-		d.Lo, d.Hi = Num(lo), Num(hi)
+		d.Lo, d.Hi = Num(p.lower(lo)), Num(p.upper(hi))
 	}
-	pass, fail := false, false
-	switch rule.Op {
-	case "<":
-		pass, fail = hi < rule.Value, lo >= rule.Value
-	case "<=":
-		pass, fail = hi <= rule.Value, lo > rule.Value
-	case ">":
-		pass, fail = lo > rule.Value, hi <= rule.Value
-	case ">=":
-		pass, fail = lo >= rule.Value, hi < rule.Value
-	}
-	end := hi
-	if rule.Op[0] == '>' {
-		end = lo
-	}
-	d.settle(pass, fail, "the limit", end, rule.Value)
+	d.settle(p, lo, hi, p.lower(lo), p.upper(hi), func(lo, hi float64) (pass, fail bool, end float64) {
+		switch rule.Op {
+		case "<":
+			return hi < rule.Value, lo >= rule.Value, hi
+		case "<=":
+			return hi <= rule.Value, lo > rule.Value, hi
+		case ">":
+			return lo > rule.Value, hi <= rule.Value, lo
+		}
+		return lo >= rule.Value, hi < rule.Value, lo
+	}, "the limit", rule.Value)
 }
 
 // counted says what a success rate counts.
@@ -359,10 +379,10 @@ func (d *CellRuling) within(r *Report, other *Cell, m record.Metric, rule gate.R
 		d.unit, d.Why = "×", "the two do not compare like with like"
 		return
 	case len(xs) == 0:
-		d.unit, d.Why = "×", "no valid trial with this number"
+		d.unit, d.Why = "×", "no valid trial with this number"+r.seldom(d.cell, m)
 		return
 	case len(ys) == 0:
-		d.unit, d.Why = "×", rule.System+" has no valid trial with this number"
+		d.unit, d.Why = "×", rule.System+" has no valid trial with this number"+r.seldom(other, m)
 		return
 	case without > 0:
 		d.unit, d.Why = "×", fmt.Sprintf("%s itself never came to it in %d of %s", rule.System, without, plural(int64(len(ys)), "trial", "trials"))
@@ -375,18 +395,19 @@ func (d *CellRuling) within(r *Report, other *Cell, m record.Metric, rule gate.R
 		}
 	}
 	if beyond == 0 {
-		d.ratio(stats.PairedRatio(x, y, gateConfidence, r.Run.Seed), len(x), what, m, rule.Share)
+		d.ratio(stats.PairedRatio(x, y, gateConfidence, r.Run.Seed), len(x), what, m, rule.Share, d.cell.pollBounds(m), other.pollBounds(m))
 		return
 	}
-	d.ratio(stats.MedianCI(ratios, gateConfidence), len(ratios), what, m, rule.Share)
+	d.ratio(stats.MedianCI(ratios, gateConfidence), len(ratios), what, m, rule.Share, d.cell.pollBounds(m), other.pollBounds(m))
 	d.Why += fmt.Sprintf("; in %d of %s it never came to it", beyond, plural(int64(len(xs)), "trial", "trials"))
 }
 
 // noWorse decides against the base run's cell. Where half of the new run's trials
 // never came to the number there is no ratio of medians: it is worse by any share
 // where the rank test shows a difference.
-func (d *CellRuling) noWorse(xs, ys []float64, m record.Metric, rule gate.Rule) {
+func (d *CellRuling) noWorse(c, base *Cell, m record.Metric, rule gate.Rule) {
 	const what = "valid trial on either side"
+	xs, ys := c.all(m), base.all(m)
 	n := min(len(xs), len(ys))
 	if never(xs, ys, m) > 0 && n >= fewestForGate {
 		d.N, d.unit = n, "×"
@@ -397,11 +418,12 @@ func (d *CellRuling) noWorse(xs, ys []float64, m record.Metric, rule gate.Rule) 
 		d.helps = d.State == RuleOpen
 		return
 	}
-	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, what, m, rule.Share)
+	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, what, m, rule.Share, c.pollBounds(m), base.pollBounds(m))
 }
 
-// ratio decides by the interval of a ratio, which may be worse than 1 by a share.
-func (d *CellRuling) ratio(i stats.Interval, n int, what string, m record.Metric, share float64) {
+// ratio decides by the interval of a ratio, which may be worse than 1 by a share;
+// p and base are what polls let know of its two sides.
+func (d *CellRuling) ratio(i stats.Interval, n int, what string, m record.Metric, share float64, p, base pollBounds) {
 	d.N, d.Value, d.unit = n, Num(i.Mid), "×"
 	d.Why = plural(int64(n), what, strings.Replace(strings.Replace(what, "trial on", "trials on", 1), "block ", "blocks ", 1))
 	if n < fewestForGate || math.IsNaN(i.Mid) {
@@ -412,27 +434,46 @@ func (d *CellRuling) ratio(i stats.Interval, n int, what string, m record.Metric
 		}
 		return
 	}
-	d.Lo, d.Hi = Num(i.Lo), Num(i.Hi)
+	down, up := p.over(base)
+	d.Lo, d.Hi = Num(i.Lo*down), Num(i.Hi*up)
 	least, most := 1-share, 1+share
+	word, limit := "the limit", most
 	switch m.Better {
 	case record.Higher:
-		d.settle(i.Lo >= least, i.Hi < least, "the limit", i.Lo, least)
-	case record.Lower:
-		d.settle(i.Hi <= most, i.Lo > most, "the limit", i.Hi, most)
-	default:
-		d.settle(i.Lo >= least && i.Hi <= most, i.Lo > most || i.Hi < least, "a limit", i.Hi, most)
+		limit = least
+	case record.Neither:
+		word = "a limit"
 	}
+	p.resolution = max(p.resolution, base.resolution)
+	d.settle(p, i.Lo, i.Hi, i.Lo*down, i.Hi*up, func(lo, hi float64) (pass, fail bool, end float64) {
+		switch m.Better {
+		case record.Higher:
+			return lo >= least, hi < least, lo
+		case record.Lower:
+			return hi <= most, lo > most, hi
+		}
+		return lo >= least && hi <= most, lo > most || hi < least, hi
+	}, word, limit)
 }
 
-// settle says what follows for a cell; end is the interval's end that is nearer to
-// the limit when it passes.
-func (d *CellRuling) settle(pass, fail bool, word string, end, limit float64) {
+// settle says what follows for a cell from its interval, lo to hi, and from that with
+// the resolution of the times in it, low to high: only what holds for this one, too,
+// is decided. end is the interval's end that is nearer to the limit when it passes.
+func (d *CellRuling) settle(p pollBounds, lo, hi, low, high float64, decide func(lo, hi float64) (pass, fail bool, end float64), word string, limit float64) {
+	pass, fail, end := decide(low, high)
+	if p.resolution > 0 {
+		d.Why += toldLate(p.resolution)
+	}
 	switch {
 	case pass:
 		d.State, d.margin = RulePass, math.Abs(end-limit)/max(math.Abs(limit), math.SmallestNonzeroFloat64)
 	case fail:
 		d.State = RuleFail
 	default:
+		if pass, fail, _ := decide(lo, hi); pass || fail {
+			d.Why = word + " lies within the resolution of the times, which more repetitions do not make finer; " + d.Why
+			return
+		}
 		d.helps = true
 		d.Why = word + " lies within the interval; " + d.Why
 	}

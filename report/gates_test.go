@@ -248,3 +248,75 @@ func TestRulesOfNothingAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A rule over several runs may name the level of a factor that the new run does not
+// vary: it is meant where it has that level.
+func TestARuleNamesALevelThatTheNewRunDoesNotVary(t *testing.T) {
+	base, one := fakeRun{seed: 1, trials: 12, value: scattered(1)}, fakeRun{seed: 2, trials: 12, value: scattered(1)}
+	one.file = strings.Replace(runFile, "[1, 8, 64]", "8", 1)
+	c := comparedRuns(t, RunOptions{}, base, one)
+	for rule, cells := range map[string]int{
+		"throughput > 1 kB/s where concurrency == 8":                    2,
+		"throughput > 1 kB/s where concurrency != 1":                    2,
+		"throughput within 90% of nginx where concurrency == 8":         1,
+		"throughput > 1 kB/s where concurrency == 64":                   0,
+		"throughput > 1 kB/s where concurrency != 8":                    0,
+		"throughput > 1 kB/s where concurrency == 8 and system != boxo": 1,
+	} {
+		err := c.Hold([]string{rule})
+		if cells == 0 {
+			if err == nil {
+				t.Errorf("%s: no error", rule)
+			}
+			continue
+		}
+		if err != nil || len(c.Gates[0].Cells) != cells || c.Gates[0].State != RulePass {
+			t.Errorf("%s: %v, %+v; want %d cells", rule, err, c.Gates, cells)
+		}
+	}
+}
+
+// The rules of the file can be left out: then those that are asked decide alone.
+func TestRulesOfTheFileLeftOut(t *testing.T) {
+	fails := fakeRun{seed: 2, trials: 12, value: scattered(0.8)}
+	fails.file = runFile + "gates: [throughput > 90 MB/s]\n"
+	c := comparedRuns(t, RunOptions{}, fakeRun{seed: 1, trials: 12, value: scattered(1)}, fails)
+	const asked = "throughput > 1 kB/s"
+	must(t, c.Hold([]string{asked}))
+	if len(c.Gates) != 2 || State(c.Gates) != RuleFail {
+		t.Errorf("with those of the file: %+v", c.Gates)
+	}
+	must(t, c.HoldOnly([]string{asked}))
+	if len(c.Gates) != 1 || State(c.Gates) != RulePass {
+		t.Errorf("alone: %+v", c.Gates)
+	}
+	r := compute(fails.input(t))
+	if len(r.Gates) != 1 || r.Verdict.Tone != Bad {
+		t.Fatalf("%+v, %+v", r.Gates, r.Verdict)
+	}
+	r.LeaveGates()
+	if len(r.Gates) != 0 || strings.Contains(r.Verdict.Text, "gate") {
+		t.Errorf("%+v, %+v", r.Gates, r.Verdict)
+	}
+}
+
+// Where trials have too few operations for a percentile, that is said: more trials
+// are no remedy.
+func TestAGateOnAPercentileOfTooFewOperations(t *testing.T) {
+	run := fakeRun{seed: 4, trials: 12, value: scattered(1)}
+	run.trial = func(tr *record.Trial) {
+		tr.Outcomes = map[string]int64{"ok": 48}
+		tr.Metrics["ttfb_p99"] = 0.01
+	}
+	in := run.input(t)
+	in.metrics = append(in.metrics, record.Metric{Key: "ttfb_p99", Name: "TTFB, p99", Unit: "s", Better: record.Lower})
+	r := compute(in)
+	for _, rule := range []string{"p99(ttfb) < 1s", "ttfb_p99 within 20% of nginx"} {
+		all, err := r.Hold([]string{rule})
+		must(t, err)
+		d := all[0].Cells[0]
+		if d.State != RuleOpen || d.helps || !strings.Contains(d.Why, "in 12 of 12 valid trials too few operations succeeded for this percentile (it needs 100, these have at most 48)") {
+			t.Errorf("%s: %+v", rule, d)
+		}
+	}
+}

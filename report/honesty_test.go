@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +35,22 @@ func TestAnOverloadedOpenLoopIsNotServed(t *testing.T) {
 	})
 	if r.found("overloaded") != nil {
 		t.Errorf("a load that was kept up with is a finding: %+v", r.Findings)
+	}
+}
+
+// A cell whose trials are all invalid has requests that ended: what it lacks is a trial.
+func TestACellWithoutValidTrialsIsNotOneWithoutRequests(t *testing.T) {
+	r := *sharedReport(t)
+	r.Cells = slices.Clone(r.Cells)
+	c := &r.Cells[0]
+	c.Success, c.Invalid, c.Valid = Proportion{}, c.Valid, 0
+	want := fmt.Sprintf("1 of %d cells have no valid trial", len(r.Cells))
+	if said, _ := r.served(); said != want {
+		t.Errorf("%q, want %q", said, want)
+	}
+	r.Run.Valid = r.Run.Done - 1
+	if said := fmt.Sprint(r.facts()); !strings.Contains(said, " in valid trials}") || !strings.Contains(said, " in all trials}") {
+		t.Errorf("operations and time are not of the same trials, which is not said: %s", said)
 	}
 }
 

@@ -121,7 +121,8 @@ func (l *live) look() (view, error) {
 		}
 	}
 	over := len(events) > 0 && events[len(events)-1].What == "run ends"
-	if mark := fmt.Sprint(ended, " ", len(events)); l.now.report == nil || mark != l.now.mark && l.due(time.Now(), over) {
+	mark := fmt.Sprint(ended, " ", len(events))
+	if l.now.report == nil || mark != l.now.mark && l.due(time.Now(), over) {
 		begun := time.Now()
 		rep, err := build(run, true)
 		if err != nil {
@@ -140,6 +141,9 @@ func (l *live) look() (view, error) {
 		l.now = view{mark: mark, report: rep, main: main, ended: rep.Run.State != "running"}
 	}
 	l.now.progress = l.now.report.progress(running)
+	if mark != l.now.mark {
+		l.now.progress += "; numbers as of " + l.built.UTC().Format("15:04:05 UTC")
+	}
 	l.seen = time.Now()
 	return l.now, nil
 }

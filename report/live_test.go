@@ -171,3 +171,24 @@ func TestLiveRestsBetweenReports(t *testing.T) {
 		}
 	}
 }
+
+// Numbers that are older than the run say of when they are.
+func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
+	dir, run := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 4}.Write(t)
+	defer run.Close()
+	must(t, run.Flush())
+	l := &live{dir: dir}
+	v, err := l.look()
+	must(t, err)
+	if strings.Contains(v.progress, "as of") {
+		t.Errorf("numbers of now: %q", v.progress)
+	}
+	must(t, run.Event(record.Event{At: time.Now(), Kind: "phase", What: "something"}))
+	must(t, run.Flush())
+	l.seen, l.built, l.took = time.Time{}, time.Date(2026, 1, 2, 10, 41, 7, 0, time.UTC), 1e5*time.Hour
+	v, err = l.look()
+	must(t, err)
+	if !strings.Contains(v.progress, "numbers as of 10:41:07 UTC") {
+		t.Errorf("numbers of before: %q", v.progress)
+	}
+}

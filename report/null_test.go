@@ -89,7 +89,7 @@ func TestNullRuns(t *testing.T) {
 				}
 				seen := map[string]bool{}
 				for _, f := range r.Findings {
-					if key := claim(f); !seen[key] {
+					if key := claim(f); !seen[key] && !grewIndeed(f) {
 						seen[key] = true
 						found[key]++
 						example[key] = fmt.Sprintf("seed %d: %s: %s", seed+1, f.Title, strings.Join(f.Evidence, "\n      "))

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -255,6 +256,30 @@ func TestAModelThatDoesNotHoldSaysSo(t *testing.T) {
 	}
 	if f := r.found("model"); f == nil || f.Tone != Warn {
 		t.Errorf("findings %+v", r.Findings)
+	}
+	if v := r.Verdict.Text; strings.Contains(v, "round trip") || !strings.Contains(v, "an undetermined time (its fit does not hold)") {
+		t.Errorf("the verdict quotes it: %q", v)
+	}
+	if a := fmt.Sprint(r.Answer); strings.Contains(a, "round trip") || !strings.Contains(a, "no line fits its times") {
+		t.Errorf("the answer quotes it: %s", a)
+	}
+}
+
+// What has no width to be told as a share is told by its ends.
+func TestAnEstimateThatIsHardlyKnown(t *testing.T) {
+	for _, c := range []struct {
+		e    Estimate
+		unit string
+		want string
+	}{
+		{Estimate{264e-6, -100e-6, 629e-6}, "s", "(-100–629)"},
+		{Estimate{13.5e6, 2.4e6, Num(math.Inf(1))}, "B/s", "(2.40–∞)"},
+		{Estimate{2, 1.9, 2.1}, "s", "± 5 %"},
+		{Estimate{2, unknown, unknown}, "s", ""},
+	} {
+		if got := wider(c.e, c.unit); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.e, got, c.want)
+		}
 	}
 }
 

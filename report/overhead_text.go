@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"strings"
 )
 
@@ -21,7 +22,7 @@ func (r *Report) overheadTables() []textTable {
 	fits.drop = map[int]int{8: 2, 4: 1} // the intervals of 1/B and A
 	for i := range r.Fits {
 		f := &r.Fits[i]
-		row := []string{f.System, f.Operation, f.Connections, number(f.A.Value, "s").Text, wider(f.A), f.roundsText(), f.roundsWider(), number(f.Rate.Value, "B/s").Text, wider(f.Rate)}
+		row := []string{f.System, f.Operation, f.Connections, number(f.A.Value, "s").Text, wider(f.A, "s"), f.roundsText(), f.roundsWider(), number(f.Rate.Value, "B/s").Text, wider(f.Rate, "B/s")}
 		if r.Baseline != "" {
 			row = append(row, r.againstEntry(f).Text)
 		}
@@ -40,15 +41,20 @@ func (r *Report) overheadTables() []textTable {
 	return all
 }
 
-// wider is the wider half of an interval as a share of the estimate.
-func wider(e Estimate) string {
-	if !e.Value.Known() || !e.Lo.Known() || !e.Hi.Known() || e.Value == 0 {
+// wider is the wider half of an interval as a share of the estimate; where that is no
+// share that can be pictured the interval itself, in the unit of the estimate.
+func wider(e Estimate, unit string) string {
+	v, lo, hi := float64(e.Value), float64(e.Lo), float64(e.Hi)
+	if !e.Value.Known() || !e.Lo.Known() || math.IsNaN(hi) || math.IsInf(hi, -1) || v == 0 {
 		return ""
 	}
-	v := float64(e.Value)
-	half := max(float64(e.Hi)-v, v-float64(e.Lo))
+	half := max(hi-v, v-lo)
 	if v < 0 || half > v {
-		return "" // no share worth telling: the page has the interval
+		f, most := conversion(v, unit), "∞"
+		if e.Hi.Known() {
+			most = digits(hi*f, 3)
+		}
+		return "(" + digits(lo*f, 3) + "–" + most + ")"
 	}
 	return "± " + percent(half/v)
 }

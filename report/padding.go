@@ -55,16 +55,20 @@ func paddingOfLoads(r *Report) []Finding {
 
 // lots are stretches of a load test between two polls: the objects that were stored
 // in them, and by how much the bytes on the servers grew. Where it is known when
-// objects have their full redundancy, that is when they count. It takes every object:
-// of a test with more than are kept there are none.
+// objects have their full redundancy, that is when they count. It takes every object: of a test with more than are kept the first
+// ones alone.
 func (l *LoadTest) lots() []stats.Lot {
-	v, list := l.watch.values[system.ReadAbsolute], l.shelf.accepted
+	v, list, early := l.watch.values[system.ReadAbsolute], l.shelf.accepted, l.shelf.early[0]
 	if l.shelf.settled {
-		list = l.shelf.durable
+		list, early = l.shelf.durable, l.shelf.early[1]
 	}
-	if l.info.plan.Upload == nil || l.shelf.sparse || len(list) < 2*lotsOfObjects {
+	if l.shelf.sparse {
+		list = early
+	}
+	if l.info.plan.Upload == nil || len(list) < 2*lotsOfObjects {
 		return nil
 	}
+	cut := l.shelf.sparse || len(list) > objectsInLots // more came after these
 	list = list[:min(len(list), objectsInLots)]
 	each := len(list) / lotsOfObjects
 	var lots []stats.Lot
@@ -80,6 +84,9 @@ func (l *LoadTest) lots() []stats.Lot {
 		for next < len(list) && list[next].at <= l.watch.mid(i) {
 			lot.Sizes = append(lot.Sizes, float64(list[next].size))
 			next++
+		}
+		if cut && next == len(list) {
+			break
 		}
 		if math.IsNaN(was) {
 			was, lot.Sizes = x, nil

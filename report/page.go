@@ -187,7 +187,11 @@ func (r *Report) facts() []Pair {
 	if r.swarms != nil || r.syncs != nil {
 		operations = capital(r.lens.operation[1])
 	}
-	facts := []Pair{{"Trials", trials}, {operations, count(run.Operations)}}
+	valid, all := "", ""
+	if run.Valid < run.Done {
+		valid, all = " in valid trials", " in all trials"
+	}
+	facts := []Pair{{"Trials", trials}, {operations, count(run.Operations) + valid}}
 	if r.link != "" {
 		link := r.link
 		if r.finding("link-not-emulated") {
@@ -195,7 +199,7 @@ func (r *Report) facts() []Pair {
 		}
 		facts = append(facts, Pair{"Link", link})
 	}
-	facts = append(facts, Pair{"Time under load", span(run.Seconds)})
+	facts = append(facts, Pair{"Time under load", span(run.Seconds) + all})
 	if !run.Started.IsZero() {
 		facts = append(facts, Pair{"Started", run.Started.UTC().Format("2006-01-02 15:04 UTC")})
 	}

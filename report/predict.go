@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // Prediction is what the models of a run say of a cell that need not have been
@@ -33,6 +35,7 @@ type Predicted struct {
 	Trial    Estimate      `json:"trial"`              // the interval is for the median of a trial
 	Single   Estimate      `json:"single"`             // the interval is for one operation
 	Line     Num           `json:"line"`               // what the link alone would give
+	Ran      int           `json:"ran"`                // cells of the run that are what was asked for: several where that leaves a factor open
 	Measured *MeasuredCell `json:"measured,omitempty"` // what was measured, where the run has this very cell
 	Cells    int           `json:"cells"`              // of the run, predicted from the others
 	Inside   int           `json:"inside"`             // of them, that lie in their intervals
@@ -48,23 +51,30 @@ type MeasuredCell struct {
 	Estimate
 }
 
-// measuredCell is what a cell of the run has of a metric; nil: nothing, or no cell.
-func measuredCell(c *Cell, metric string) *MeasuredCell {
-	if c == nil {
-		return nil
+// measure adds what the cells of the run that were asked for have of a metric, which is
+// nothing where they are several.
+func (a *Predicted) measure(ran []*Cell, metric string) {
+	if a.Ran = len(ran); a.Ran != 1 {
+		return
 	}
-	s, ok := c.Metrics[metric]
-	if !ok || s.N == 0 || !s.Median.Known() {
-		return nil
+	c := ran[0]
+	if s, ok := c.Metrics[metric]; ok && s.N > 0 && s.Median.Known() {
+		a.Measured = &MeasuredCell{c.ID, s.N, Estimate{s.Median, s.Lo, s.Hi}}
 	}
-	return &MeasuredCell{c.ID, s.N, Estimate{s.Median, s.Lo, s.Hi}}
+}
+
+// linkMayBeOff is by which share a valid trial of a cell may be beyond its load line, as
+// [findings.Beyond] has it; never less than [EffectFloor] and that slack, for the line
+// of a prediction is itself that of links that were measured.
+func linkMayBeOff(c *Cell) Num {
+	return Num(max(EffectFloor, float64(c.plan.Link.Tolerance)) + findings.BeyondSlack)
 }
 
 // cut ends the interval where the link ends: no median of a trial lies beyond the load
-// line by more than a link may be off, see [EffectFloor]; most is set where the line is
-// the most that there can be, as of a rate, and not the least, as of a time. Where the
-// middle itself lies beyond, there is no prediction.
-func (a *Predicted) cut(most bool) {
+// line by more than a link may be off; most is set where the line is the most that there
+// can be, as of a rate, and not the least, as of a time. Where the middle itself lies
+// beyond, there is no prediction.
+func (a *Predicted) cut(most bool, off Num) {
 	if !a.Line.Known() || !(a.Line > 0) || !a.Trial.Value.Known() {
 		return
 	}
@@ -72,7 +82,7 @@ func (a *Predicted) cut(most bool) {
 	if most {
 		over = a.Trial.Value / a.Line
 	}
-	if over > 1+EffectFloor {
+	if over > 1+off {
 		a.Refused = fmt.Sprintf("the model goes beyond the load line here (%s of %s)", show(float64(a.Trial.Value), a.Unit), show(float64(a.Line), a.Unit))
 		a.Trial, a.Single = noEstimate, noEstimate
 		return
@@ -80,9 +90,9 @@ func (a *Predicted) cut(most bool) {
 	was := a.Trial
 	for _, e := range []*Estimate{&a.Trial, &a.Single} {
 		if most {
-			e.Hi = min(e.Hi, a.Line*(1+EffectFloor))
+			e.Hi = min(e.Hi, a.Line*(1+off))
 		} else {
-			e.Lo = max(e.Lo, a.Line/(1+EffectFloor))
+			e.Lo = max(e.Lo, a.Line/(1+off))
 		}
 	}
 	if was != a.Trial && was.Lo.Known() && was.Hi.Known() {
@@ -90,7 +100,7 @@ func (a *Predicted) cut(most bool) {
 		if most {
 			end = was.Hi
 		}
-		a.Note = joined([]string{a.Note, fmt.Sprintf("the interval is cut %s beyond what the link allows: the model alone would go to %s", percent(EffectFloor), show(float64(end), a.Unit))})
+		a.Note = joined([]string{a.Note, fmt.Sprintf("the interval is cut %s beyond what the link allows: the model alone would go to %s", percent(float64(off)), show(float64(end), a.Unit))})
 	}
 }
 
@@ -305,9 +315,20 @@ func levelAsked(e *experiment.Experiment, set string) (Factor, error) {
 	return Factor(f), err
 }
 
+// ShortName is what the factor at a path may be called when asking: its last name where
+// that means it and no other, else the path.
+func ShortName(e *experiment.Experiment, path string) string {
+	last := path[strings.LastIndex(path, ".")+1:]
+	if full, err := fullPath(e, last); err != nil || full != path {
+		return path
+	}
+	return last
+}
+
 // fullPath is the path of a factor that may be called by its last name alone, where
-// that is of one factor only, or of only one that varies: size for data.size. A word
-// that is no such name is left as it is.
+// that is of one factor only, or of only one that varies: size for data.size. A path
+// that there is not is left as it is; of a last name that there is not, an error tells
+// the nearest.
 func fullPath(e *experiment.Experiment, key string) (string, error) {
 	var all, vary []string
 	for _, path := range e.Paths() {
@@ -326,6 +347,13 @@ func fullPath(e *experiment.Experiment, key string) (string, error) {
 	}
 	switch len(all) {
 	case 0:
+		last := []string{rttWord}
+		for _, path := range e.Paths() {
+			last = append(last, path[strings.LastIndex(path, ".")+1:])
+		}
+		if near := suggest.Nearest(key, last); near != "" && !strings.Contains(key, ".") {
+			return "", fmt.Errorf("`%s` is no factor of this experiment; did you mean `%s`?", key, near)
+		}
 		return key, nil
 	case 1:
 		return all[0], nil

@@ -62,7 +62,7 @@ func (m *costPredictive) answer(asked []Factor) (Predicted, bool) {
 	if a.Refused == "" {
 		m.ask(&a, asked)
 	}
-	a.Measured = measuredCell(m.ran(asked), "duration_p50")
+	a.measure(m.ran(asked), "duration_p50")
 	return a, true
 }
 
@@ -176,28 +176,37 @@ func (m *costPredictive) ask(a *Predicted, asked []Factor) {
 		a.Note = fmt.Sprintf("the model misses a cell by up to %s, more than trials differ by; the interval has that in it", percent(float64(f.Misfit)))
 	}
 	a.Line = m.line(asked, size)
-	a.cut(false)
+	a.cut(false, linkMayBeOff(f.residual[0].trial.Info))
 }
 
 // line is the least time that the link allows, as the scenario has it of each trial: the
 // round trips before an answer can come, and the bytes at the link's rate, those of a
 // write times the expansion at the largest size. Unknown where a trial of the fit has
-// none: nothing was limited, or it is not known what crossed the link.
+// none though its link limits it, since it is not known what crossed the link; and where
+// the trials were over links of several rates: the middle of these is the rate of none.
 func (m *costPredictive) line(asked []Factor, size float64) Num {
 	delay, rate := asking(asked, delayPath), asking(asked, "link.rate")
+	carries := carriesObject(m.f.Operation)
 	var trips, rtts, rates, expansions []float64
+	of := map[experiment.BitRate]bool{}
 	for _, p := range m.f.residual {
 		t := p.trial
 		c, link := t.Info, m.r.checks[t.ID]
 		if rate != nil && float64(c.plan.Link.Rate) != rate.Number {
 			continue
 		}
-		line, ok := t.Metrics["line"]
-		if !ok {
+		if of[c.plan.Link.Rate] = true; carries && len(of) > 1 {
 			return unknown
 		}
+		line, ok := t.Metrics["line"]
+		if !ok {
+			if link.WantRTT > 0 || carries && link.WantRate > 0 {
+				return unknown
+			}
+			continue // its link takes no time for such an operation, and so has no line
+		}
 		moved, x := 0.0, 1.0
-		if carriesObject(c.overhead().Operation) {
+		if carries {
 			if e := t.Metrics["expansion"]; e > 1 && t.Metrics["wire_bytes"] >= e*c.size() {
 				x = e
 			}
@@ -215,7 +224,7 @@ func (m *costPredictive) line(asked []Factor, size float64) Num {
 		}
 	}
 	line := 0.0
-	if len(rates) > 0 && carriesObject(m.f.Operation) {
+	if len(rates) > 0 && carries {
 		line = size / middle(rates)
 		if len(expansions) > 0 {
 			line *= middle(expansions)
@@ -239,10 +248,10 @@ func (m *costPredictive) line(asked []Factor, size float64) Num {
 // carriesObject reports whether an operation moves an object, for its load line.
 func carriesObject(operation string) bool { return operation != "stat" && operation != "delete" }
 
-// ran is the cell of the run that was asked for, in the fit or not; nil: there is none,
-// or several, which what was not asked for tells apart.
-func (m *costPredictive) ran(asked []Factor) *Cell {
-	var found *Cell
+// ran are the cells of the run that were asked for, in the fit or not: several where what
+// was not asked for tells them apart.
+func (m *costPredictive) ran(asked []Factor) []*Cell {
+	var found []*Cell
 	for _, c := range m.r.cells() {
 		if c.overhead() == nil || c.task() != m.f.task() || !c.sequential() && asking(asked, "overhead.concurrency") == nil {
 			continue
@@ -256,10 +265,7 @@ func (m *costPredictive) ran(asked []Factor) *Cell {
 		}) {
 			continue
 		}
-		if found != nil {
-			return nil
-		}
-		found = c
+		found = append(found, c)
 	}
 	return found
 }

@@ -12,6 +12,9 @@ import (
 // levelModelName begins the name of a model of what levels of factors do.
 const levelModelName = "levels of factors"
 
+// besideLine ends the name of a model of the ratio to the load line.
+const besideLine = ", beside the load line"
+
 // levelPredictive predicts a metric of one system from what the levels of the
 // factors do to it, in the cells of the run.
 type levelPredictive struct {
@@ -185,9 +188,9 @@ func (m *levelPredictive) answer(asked []Factor) (Predicted, bool) {
 	default:
 		m.ask(&a, asked)
 	}
-	a.Measured = m.measured(asked)
+	a.measure(m.ran(asked), m.metric)
 	if m.without > 0 {
-		a.Note = joined([]string{a.Note, plural(int64(m.without), "cell", "cells") + " with trials that never came to it are not in the model"})
+		a.Note = joined([]string{a.Note, plural(int64(m.without), "cell is not in the model: some of its trials", "cells are not in the model: some of their trials") + " were cut off before this could be measured"})
 	}
 	return a, true
 }
@@ -198,7 +201,7 @@ func (m *levelPredictive) modelName() string {
 		name = "power laws of factors"
 	}
 	if m.line != nil {
-		name += ", beside the load line"
+		name += besideLine
 	}
 	return name
 }
@@ -231,13 +234,12 @@ func (m *levelPredictive) ask(a *Predicted, asked []Factor) {
 	}
 	if m.line != nil && !m.ofMean {
 		a.Line = Num(scale)
-		a.cut(m.unit != "s")
+		a.cut(m.unit != "s", linkMayBeOff(m.cells[0]))
 	}
 }
 
-// measured is what the cell gave that was asked for, where the run has it, in the model
-// or not; nil: it has not.
-func (m *levelPredictive) measured(asked []Factor) *MeasuredCell {
+// ran are the cells of the run that were asked for, in the model or not.
+func (m *levelPredictive) ran(asked []Factor) (found []*Cell) {
 	if m.fixed(asked) != "" {
 		return nil
 	}
@@ -246,10 +248,10 @@ func (m *levelPredictive) measured(asked []Factor) *MeasuredCell {
 			want := asking(asked, f.Path)
 			return f.Path != "system" && (want == nil || want.Value != f.Value)
 		}) {
-			return measuredCell(c, m.metric)
+			found = append(found, c)
 		}
 	}
-	return nil
+	return found
 }
 
 // lineAt is the load line of what is asked for: its settings', with what the
@@ -329,6 +331,9 @@ func (m *levelPredictive) calibration() Calibration {
 			cell, scale := m.cells[h.Cell], 1.0
 			if m.line != nil {
 				scale = m.lines[h.Cell]
+				if s := cell.Metrics[m.metric]; s.Median.Known() { // the median that all else tells, and not that of ratios
+					scale = float64(s.Median) / h.Value
+				}
 			}
 			h.Median.Mid, h.Median.Lo, h.Median.Hi = h.Median.Mid*scale, h.Median.Lo*scale, h.Median.Hi*scale
 			c.hold(HeldOut{Cell: cell.ID, Where: m.where(cell), Trials: h.Trials, Measured: Num(h.Value * scale), Within: h.Inside}, h.Median)

@@ -242,11 +242,45 @@ func TestRequestsAreForetold(t *testing.T) {
 			}
 		}
 	}
+	checkedRequests(t, dir)
 	refusals(t, dir, map[string]string{
 		"retrieve.concurrency=64":                 "outside of what was run, 1 to 32",
 		"retrieve.concurrency=6 link.rate=10Gbit": "did not vary in this run (it was 1 Gbit/s)",
 		"retrieve.concurrency=6 link.delay=80ms":  "did not vary in this run",
 	})
+}
+
+// checkedRequests checks that both models of a system's throughput are held against one
+// number of each cell, and that each has a name of its own.
+func checkedRequests(t *testing.T, dir string) {
+	t.Helper()
+	run, err := record.Open(dir)
+	must(t, err)
+	defer run.Close()
+	p, err := CheckPredictions(run)
+	must(t, err)
+	measured, names := map[string]Num{}, map[string]bool{}
+	for _, c := range p.Checks {
+		if name := c.System + ", " + p.named(&c); names[name] {
+			t.Errorf("two models are called %s", name)
+		} else {
+			names[name] = true
+		}
+		for _, h := range c.Held {
+			key := c.Unit + h.Cell
+			if was, ok := measured[key]; ok && math.Abs(float64(was/h.Measured)-1) > 1e-12 {
+				t.Errorf("%s: %v was measured of %s, %v in another model", c.What, h.Measured, h.Cell, was)
+			}
+			measured[key] = h.Measured
+		}
+	}
+	var b bytes.Buffer
+	must(t, p.WriteText(&b, 100))
+	for _, want := range []string{"throughput (scalability law)", "throughput (power laws)"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
 }
 
 // The page shows how well the models predict, each cell beside its prediction.

@@ -215,9 +215,9 @@ func (m *scalingPredictive) answer(asked []Factor) (Predicted, bool) {
 		}
 		if m.nominal != nil {
 			a.Line = Num(m.lineAt(asked))
-			a.cut(true)
+			a.cut(true, linkMayBeOff(g.cells[0]))
 		}
-		a.Measured = m.measured(asked)
+		a.measure(m.ran(asked), m.metric)
 		return a, true
 	}
 	a.Refused = "it is of the concurrency alone, everything else as in cells that were run"
@@ -317,7 +317,7 @@ func (m *requestPredictive) answer(asked []Factor) (Predicted, bool) {
 			return a, true
 		}
 		a.Trial = estimateOf(p)
-		a.Measured = m.measured(asked)
+		a.measure(m.ran(asked), m.metric)
 		return a, true
 	}
 	a.Refused = "it is of one request at a time, everything but size and delay as in cells that were run"

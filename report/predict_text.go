@@ -58,7 +58,12 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 	} else {
 		says = fmt.Sprintf("An interval has %s of what would be measured: of medians of trials, of single operations. ", percent(first.Confidence)) + says
 	}
-	wrap(b, fmt.Sprintf("%s, from the models of %s; nothing was executed now. %s", capital(same), first.Run, says), width, "")
+	if !slices.ContainsFunc(all, func(p *Prediction) bool {
+		return slices.ContainsFunc(p.Answers, func(a Predicted) bool { return a.Refused == "" })
+	}) {
+		says = "" // there is no interval and nothing held out to explain
+	}
+	wrap(b, strings.TrimSpace(fmt.Sprintf("%s, from the models of %s; nothing was executed now. %s", capital(same), first.Run, says)), width, "")
 	b.WriteByte('\n')
 	t := textTable{head: []string{"system", "what", "predicted", "median of a trial"}, right: []bool{false, false, true, true}}
 	for i := len(differs) - 1; i >= 0; i-- {
@@ -67,7 +72,7 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 	measured, single, line := false, false, false
 	for _, p := range all {
 		for _, a := range p.Answers {
-			measured, single, line = measured || a.Measured != nil, single || a.Single.Lo.Known(), line || a.Line.Known()
+			measured, single, line = measured || a.Ran > 0, single || a.Single.Lo.Known(), line || a.Line.Known()
 		}
 	}
 	if measured {
@@ -87,7 +92,7 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 	for _, p := range all {
 		var at []string
 		for _, d := range differs {
-			at = append(at, asking(p.Asked, d.Path).Text())
+			at = append(at, levelOrAny(p.Asked, d.Path))
 		}
 		where := strings.Join(at, ", ")
 		for _, a := range p.Answers {
@@ -127,15 +132,24 @@ func answered(b *strings.Builder, all []*Prediction, width int) {
 		t.below = append(t.below, "to measure it: "+all[try].Try)
 	}
 	if t.rows == nil {
-		t.head = []string{}
+		for _, l := range t.below {
+			wrap(b, "  "+l, width, "      ")
+		}
+		b.WriteByte('\n')
+		return
 	}
 	t.write(b, width)
 }
 
 // measuredWords are the median over the trials of this very cell, with its interval.
 func (a *Predicted) measuredWords() string {
-	if a.Measured == nil {
+	switch {
+	case a.Ran == 0:
 		return "not run"
+	case a.Ran > 1:
+		return "several cells"
+	case a.Measured == nil:
+		return "–"
 	}
 	return showRange(a.Measured.Value, a.Measured.Lo, a.Measured.Hi, a.Unit)
 }
@@ -168,19 +182,31 @@ func told(said []remark) []string {
 	return lines
 }
 
+// levelOrAny is the level that a question has of a factor, in words.
+func levelOrAny(asked []Factor, path string) string {
+	if f := asking(asked, path); f != nil {
+		return f.Text()
+	}
+	return "any"
+}
+
 // common is what all questions have in common, in words, and the factors in which
 // they differ.
 func common(all []*Prediction) (same string, differs []Factor) {
 	var words []string
-	for _, f := range all[0].Asked {
-		if slices.ContainsFunc(all, func(p *Prediction) bool {
-			g := asking(p.Asked, f.Path)
-			return g == nil || g.Value != f.Value
-		}) {
-			differs = append(differs, f)
-			continue
+	for i, p := range all {
+		for _, f := range p.Asked {
+			switch {
+			case asking(differs, f.Path) != nil:
+			case slices.ContainsFunc(all, func(p *Prediction) bool {
+				g := asking(p.Asked, f.Path)
+				return g == nil || g.Value != f.Value
+			}):
+				differs = append(differs, f)
+			case i == 0:
+				words = append(words, f.Label+" "+f.Text())
+			}
 		}
-		words = append(words, f.Label+" "+f.Text())
 	}
 	switch {
 	case words == nil && differs == nil:
@@ -208,6 +234,7 @@ const fewMisses = 8
 func (p *Prediction) checked(b *strings.Builder, width int) {
 	wrap(b, fmt.Sprintf("Each cell of %s, left out and predicted from the others. Where predictions are right, %s of the cells lie in their intervals, and as many of the trials.", p.Run, percent(p.Confidence)), width, "")
 	b.WriteByte('\n')
+	// Where a system has several models of one thing, what is predicted names the model.
 	t := textTable{head: []string{"system", "what", "cells", "inside", "trials", "inside", "median distance"}, right: []bool{false, false, true, true, true, true, true}, most: map[int]int{0: mostName}}
 	misses := textTable{head: []string{"farthest off", "cell", "system", "what", "measured", "predicted", "interval", "inside"}, right: []bool{false, false, false, false, true, true, true, false}, most: map[int]int{2: mostName}}
 	type miss struct {
@@ -217,12 +244,12 @@ func (p *Prediction) checked(b *strings.Builder, width int) {
 	var all []miss
 	for i := range p.Checks {
 		c := &p.Checks[i]
-		t.rows = append(t.rows, []string{c.System, c.What, count(int64(c.Cells)), shareOf(c.Inside, c.Cells), count(int64(c.Trials)), shareOf(c.Within, c.Trials), percentOf(c.Distance)})
+		t.rows = append(t.rows, []string{c.System, p.named(c), count(int64(c.Cells)), shareOf(c.Inside, c.Cells), count(int64(c.Trials)), shareOf(c.Within, c.Trials), percentOf(c.Distance)})
 		if c.Unasked > 0 {
-			t.below = append(t.below, fmt.Sprintf("%s, %s: %s not supported by the others", c.System, c.What, plural(int64(c.Unasked), "cell is", "cells are")))
+			t.below = append(t.below, fmt.Sprintf("%s, %s: %s not supported by the others", c.System, p.named(c), plural(int64(c.Unasked), "cell is", "cells are")))
 		}
 		if c.Refused != "" {
-			t.below = append(t.below, c.System+", "+c.What+": predictions are refused: "+c.Refused)
+			t.below = append(t.below, c.System+", "+p.named(c)+": predictions are refused: "+c.Refused)
 		}
 		for _, h := range c.Held {
 			if h.Refused == "" {
@@ -239,12 +266,26 @@ func (p *Prediction) checked(b *strings.Builder, width int) {
 		if !m.h.inside() {
 			inside = "no"
 		}
-		misses.rows = append(misses.rows, []string{m.h.Where, m.h.Cell, m.c.System, m.c.What, show(float64(m.h.Measured), m.c.Unit), show(float64(m.h.Time.Value), m.c.Unit), between(m.h.Time, m.c.Unit), inside})
+		misses.rows = append(misses.rows, []string{m.h.Where, m.h.Cell, m.c.System, p.named(m.c), show(float64(m.h.Measured), m.c.Unit), show(float64(m.h.Time.Value), m.c.Unit), between(m.h.Time, m.c.Unit), inside})
 	}
 	if misses.rows != nil {
 		misses.drop = map[int]int{1: 1}
 		misses.write(b, width)
 	}
+}
+
+// named is what a model is of, with the model itself where the system has several of it.
+func (p *Prediction) named(c *Calibration) string {
+	n := 0
+	for _, other := range p.Checks {
+		if other.System == c.System && other.What == c.What {
+			n++
+		}
+	}
+	if n < 2 {
+		return c.What
+	}
+	return c.What + " (" + strings.NewReplacer(besideLine, "", " of factors", "", "universal ", "").Replace(c.Model) + ")"
 }
 
 // distance is how far a cell lies from its prediction, twice as much being as

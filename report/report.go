@@ -76,6 +76,7 @@ type Report struct {
 	lives    []findings.Life            // of the systems' processes, where the run is long enough
 	moving   []findings.Moving          // when something moved, of each cell whose requests follow one another
 	held     []string                   // rules of the plan
+	resumed  []time.Time                // when sessions after the first began
 	checks   map[int64]record.LinkCheck // of shaped links, by trial
 	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link
 	scaled   []kneeCurve                // throughput against concurrency

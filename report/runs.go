@@ -307,6 +307,11 @@ func (c *RunComparison) measure() {
 	together(all, func(t runTask) { t.compare() })
 	for _, f := range families {
 		judgeFamily(f.metric, f.tasks)
+		if c.base.lasting(f.metric) {
+			for _, t := range f.tasks {
+				t.value.single()
+			}
+		}
 	}
 	for _, m := range c.Metrics {
 		c.over(m)
@@ -515,6 +520,10 @@ func (c *RunComparison) over(m record.Metric) {
 		}
 		i, p := stats.MeanLogRatio(groups, Confidence)
 		o.Cells, o.Value, o.Lo, o.Hi, o.P = i.N, Num(i.Mid), Num(i.Lo), Num(i.Hi), Num(p)
+		if c.base.lasting(m) {
+			p = math.NaN()
+			o.Lo, o.Hi, o.P = unknown, unknown, unknown
+		}
 		const same = 0.002 // beyond what three digits show
 		o.outside = float64(o.Value) < float64(least)*(1-same) || float64(o.Value) > float64(most)*(1+same)
 		ps = append(ps, p)
@@ -551,6 +560,9 @@ func (c *RunComparison) remark() {
 		}
 	}
 	for _, m := range c.Metrics {
+		if c.base.lasting(m) {
+			c.Notes = append(c.Notes, capital(m.Name)+": "+lastingWords+".")
+		}
 		n := 0
 		for _, cell := range c.Cells {
 			row := cell.Metrics[m.Key]

@@ -31,6 +31,12 @@ func (c *RunComparison) differences() {
 	c.add("plan", "repetitions", func(r *Report) string { return strconv.Itoa(r.Run.Planned / max(1, len(r.Cells))) })
 	c.add("plan", "gates", func(r *Report) string { return strings.Join(r.held, "; ") })
 	c.add("plan", "state", func(r *Report) string { return r.Run.State })
+	c.add("plan", "interrupted and resumed", func(r *Report) string {
+		if n := len(r.resumed); n > 0 {
+			return plural(int64(n), "time", "times")
+		}
+		return "never"
+	})
 	c.add("plimsoll", "version", func(r *Report) string { return r.EnvironmentOf("plimsoll") })
 	c.environments("system", "systems.")
 	c.environments("machine", "cpu.", "kernel", "os", "clocksource", "memory.MemTotal", "memory.SwapTotal", "testbed.", "limit.", "link.", "machine.", "host.")

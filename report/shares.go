@@ -89,7 +89,7 @@ func (r *Report) startedWith(before, whole string, then func(*Cell) string) []fi
 	var all []findings.Started
 	for _, c := range r.cells() {
 		if share, mid := shareOver(r.parts(c, measured(before), measured(whole))); share.N > 0 {
-			s := findings.Started{System: c.System, Cell: r.shape.where(c), Share: share, Before: mid.part, Whole: mid.whole}
+			s := findings.Started{System: c.System, Cell: r.shape.where(c), Share: share, Before: mid.part, Whole: mid.whole, Middle: true}
 			if then != nil {
 				s.Then = then(c)
 			}
@@ -118,7 +118,7 @@ func syncStarts(r *Report) []Finding {
 			continue
 		}
 		share, mid := shareOver(s.starts())
-		x := findings.Started{System: s.System, Cell: strings.TrimPrefix(r.syncName(s), s.System+", "), Share: share, Before: mid.part, Whole: mid.whole}
+		x := findings.Started{System: s.System, Cell: strings.TrimPrefix(r.syncName(s), s.System+", "), Share: share, Before: mid.part, Whole: mid.whole, Middle: true}
 		if v := s.metric("block_rate"); !math.IsNaN(v) {
 			x.Then = fmt.Sprintf("then %s blocks/s", digits(v, 3))
 		}

@@ -27,7 +27,7 @@ func TestStartUpOfASyncIsOfOneTrial(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("no finding on the start: %+v", r.Findings)
 	}
-	said := regexp.MustCompile(`([0-9.]+) s of ([0-9.]+) s, ([0-9.]+) `).FindAllStringSubmatch(strings.Join(r.Findings[i].Evidence, "\n"), -1)
+	said := regexp.MustCompile(`([0-9.]+) s of ([0-9.]+) s in the middle trial, ([0-9.]+) `).FindAllStringSubmatch(strings.Join(r.Findings[i].Evidence, "\n"), -1)
 	if said == nil {
 		t.Fatalf("no times in %q", r.Findings[i].Evidence)
 	}
@@ -47,7 +47,7 @@ func TestStartUpOfASyncIsOfOneTrial(t *testing.T) {
 	if share.Mid != mid.part/mid.whole || float64(d.StartUp) != share.Mid || math.Abs(float64(d.StartUp+d.Net+d.Index)-1) > 1e-9 {
 		t.Errorf("shares %v, %v and %v, of the start %+v of %+v", d.StartUp, d.Net, d.Index, share, mid)
 	}
-	if want := fmt.Sprintf("%s of that before the first block", percent(share.Mid)); !strings.Contains(fmt.Sprint(r.Answer), want) {
+	if want := fmt.Sprintf("%s of %s (%s) before the first block in the middle trial", show(mid.part, "s"), show(mid.whole, "s"), percent(share.Mid)); !strings.Contains(fmt.Sprint(r.Answer), want) {
 		t.Errorf("no %q in %+v", want, r.Answer)
 	}
 }

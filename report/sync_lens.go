@@ -179,7 +179,11 @@ func (r *Report) syncAnswers() []Answer {
 		if t.base != nil {
 			say := "with the default a fresh node serves after " + r.syncTime(t.base)
 			if s := r.synced(t.base); s != nil && s.StartUp.Known() {
-				say += fmt.Sprintf(", %s of that before the first block", percent(float64(s.StartUp)))
+				share, mid := shareOver(s.starts())
+				say += fmt.Sprintf(", %s of %s (%s) before the first block", show(mid.part, "s"), show(mid.whole, "s"), percent(share.Mid))
+				if share.N > 1 {
+					say += " in the middle trial" // the time before it is over all
+				}
 			}
 			parts = append(parts, say)
 		}

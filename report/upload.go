@@ -437,6 +437,11 @@ func (l *LoadTest) absoluteRate(v []float64) Estimate {
 	return estimateBetween(value, lo, hi)
 }
 
+// atMost reports whether the polls bound the bandwidth of the servers, and cannot tell it.
+func (l *LoadTest) atMost() bool {
+	return !l.AbsoluteRate.Value.Known() && l.AbsoluteRate.Hi.Known()
+}
+
 func estimateBetween(v, lo, hi float64) Estimate { return Estimate{Num(v), Num(lo), Num(hi)} }
 
 // quartiles is a median with the range of its middle half.

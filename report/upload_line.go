@@ -50,8 +50,9 @@ func (l *LoadTest) fileLineShare() Num {
 
 // arrivedShare is what of its line surely arrived at the servers: their growth from
 // the last poll before the first put to the first after the last acceptance, over the
-// longest that it can have taken, of it no more than the file's own bytes. Unknown
-// where no two such polls tell it.
+// longest that it can have taken. Of it no more than the file's own bytes count, where
+// what else is there may be of the servers' making. Unknown where no two such polls
+// tell it.
 func (l *LoadTest) arrivedShare() Num {
 	w, from := l.watch, l.began()
 	v := w.values[system.ReadAbsolute]
@@ -69,7 +70,10 @@ func (l *LoadTest) arrivedShare() Num {
 	if before < 0 || after < 0 {
 		return unknown
 	}
-	arrived := min(v[after]-v[before], float64(l.Bytes))
+	arrived := v[after] - v[before]
+	if !l.absoluteLine().Known() {
+		arrived = min(arrived, float64(l.Bytes))
+	}
 	return Num(arrived/(w.end[after]-from)) / l.link["bandwidth_line"]
 }
 

@@ -42,7 +42,7 @@ func TestAcceptedBytesNeedNotHaveCrossed(t *testing.T) {
 // A load test whose bytes arrive faster than its link carries them is an alarm; one
 // that only accepts them faster is told that it does.
 func TestLoadTestBeyondItsLine(t *testing.T) {
-	const size, n = 1 << 20, 400
+	const size, n = 40 << 20, 100 // a sector of each of ten servers: no padding
 	run := func(line, lag float64, change func(*loadTruth)) *Report {
 		s := plainLoad(7)
 		s.size, s.objects, s.hours, s.every = size, n, 2, 20
@@ -61,9 +61,10 @@ func TestLoadTestBeyondItsLine(t *testing.T) {
 	}{
 		{"within the line", "", run(2*rate, 5, nil)},
 		{"at full redundancy twice as fast as the link", "beyond-line", run(rate/2, 5, nil)},
-		{"full redundancy comes at the link's rate", "", run(rate/2, 4000, nil)},
-		{"accepted twice as fast", "accepted-beyond-line", run(rate/2, 0, accepting)},
+		{"full redundancy comes at the link's rate", "", run(rate/2, 4000, lagging)},
+		{"accepted faster than the link", "accepted-beyond-line", run(0.6*rate, 0, func(s *loadTruth) { accepting(s); lagging(s) })},
 		{"accepted within the line", "", run(2*rate, 0, accepting)},
+		{"within the line, but for the padding that went over the link", "beyond-line", run(rate/2, 5, func(s *loadTruth) { s.size = 1 << 19 })},
 	} {
 		for _, rule := range []string{"beyond-line", "accepted-beyond-line"} {
 			if f := c.report.found(rule); (f != nil) != (rule == c.rule) {
@@ -72,6 +73,9 @@ func TestLoadTestBeyondItsLine(t *testing.T) {
 		}
 	}
 }
+
+// lagging has what was accepted come to the servers half an hour later.
+func lagging(s *loadTruth) { s.lag = 1750 }
 
 // accepting has no object come to its full redundancy.
 func accepting(s *loadTruth) {
@@ -86,6 +90,18 @@ func TestArrivedBeyondTheLine(t *testing.T) {
 		l.Bytes, l.link = 100*10<<20, map[string]Num{"bandwidth_line": 4 << 20}
 		if share := l.arrivedShare(); (share > 1.07) != beyond {
 			t.Errorf("%g bytes came: %v of the line", told, share)
+		}
+	}
+	// What a client's own code makes crossed the link, too.
+	for known, want := range map[bool]float64{true: 3000.0 / 4 / 111.5, false: 1000.0 / 4 / 111.5} {
+		w := &watch{start: []float64{1, 210}, end: []float64{2, 211}, values: map[string][]float64{system.ReadAbsolute: {0, 3000 << 20}}}
+		l := acceptedLoad(100, 10<<20, w)
+		l.Bytes, l.link = 100*10<<20, map[string]Num{"bandwidth_line": 4 << 20}
+		if !known {
+			l.coding = coding{}
+		}
+		if share := float64(l.arrivedShare()); math.Abs(share/want-1) > 1e-9 {
+			t.Errorf("coding known %v: %v of the line, want %v", known, share, want)
 		}
 	}
 	late := &watch{start: []float64{1, 1000}, end: []float64{2, 1001}, values: map[string][]float64{system.ReadAbsolute: {0, 3e9}}}

@@ -245,7 +245,7 @@ func TestFaultsOfASimulatedSiadAreFound(t *testing.T) {
 			if len(l.Stalls) != 1 || !l.Stalls[0].spans(2*simDay, 4*simDay) || l.Stalls[0].Objects != 5 || l.Objects.Durable != objects {
 				t.Errorf("stalls %+v, %+v", l.Stalls, l.Objects)
 			}
-			if e := r.evidence("stalled"); !strings.Contains(e, "from 4:00 h to 8:00 h") || !strings.Contains(e, "5 objects (5.00 B) under way") {
+			if e := r.evidence("stalled"); !strings.Contains(e, "from 4 h to 8 h") || !strings.Contains(e, "5 objects (5.00 B) under way") {
 				t.Errorf("stalled: %q", e)
 			}
 		}},

@@ -44,6 +44,8 @@ type loadTruth struct {
 	rate    func(share float64) float64               // how fast objects come, relative; nil: alike
 	extra   float64                                   // of the absolute bytes; 1: as asked
 
+	lag float64 // seconds until what was accepted is on the servers
+
 	leakAt, leak       float64    // hours, SC: money that no contract has
 	renewAt, renewLoss float64    // a contract is replaced before its time, and so much vanishes
 	allRenewed         float64    // hours: all contracts are replaced, in order
@@ -358,7 +360,7 @@ func (s loadTruth) polls() iter.Seq[record.Poll] {
 				number(system.ReadFiles, float64(by(m)))
 				number(system.ReadUploads, 5)
 				number(system.ReadFileBytes, s.bytesOf(by(m)))
-				number(system.ReadAbsolute, float64(by(m))*s.absolute())
+				number(system.ReadAbsolute, float64(by(m-s.lag))*s.absolute())
 				if by(m) > 0 {
 					r := float64(s.servers) / float64(s.needed) * s.extra
 					number(system.ReadRedundancyMean, r)

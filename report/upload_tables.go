@@ -114,7 +114,12 @@ var summaryRows = []summaryRow{
 	}},
 	{"file bandwidth", func(l *LoadTest) Entry { return number(l.FileRate.Value, "B/s") }},
 	{"load line of file bandwidth", func(l *LoadTest) Entry { return lineEntry(l.fileLine(), l.fileLineShare(), "B/s") }},
-	{"absolute bandwidth", func(l *LoadTest) Entry { return estimated(l.AbsoluteRate, "B/s") }},
+	{"absolute bandwidth", func(l *LoadTest) Entry {
+		if l.atMost() {
+			return Entry{Text: "at most " + show(float64(l.AbsoluteRate.Hi), "B/s"), Note: "at least " + show(float64(l.AbsoluteRate.Lo), "B/s") + "; the first poll after the last acceptance came too late to tell"}
+		}
+		return estimated(l.AbsoluteRate, "B/s")
+	}},
 	{"file bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.FileRate.Value*l.within(), "B/s") }},
 	{"absolute bandwidth, within sessions", func(l *LoadTest) Entry { return number(l.AbsoluteRate.Value*l.within(), "B/s") }},
 	{"time to store an object", func(l *LoadTest) Entry { return estimated(l.Accept, "s") }},

@@ -201,12 +201,12 @@ func TestRedundancyThatFalls(t *testing.T) {
 	s.hours, s.objects = 20, 800
 	s.below = [2]float64{12, 0}
 	r := s.report(t)
-	if e := r.evidence("redundancy-fell"); !strings.Contains(e, "up to 7 objects, from 12:00 h") || !strings.Contains(e, "not repaired within 7:59 h") {
+	if e := r.evidence("redundancy-fell"); !strings.Contains(e, "up to 7 objects, from 12 h") || !strings.Contains(e, "not repaired within 7 h 59 min") {
 		t.Errorf("redundancy-fell says %q", e)
 	}
 	s.below = [2]float64{12, 14}
 	r = s.report(t)
-	if e := r.evidence("redundancy-repaired"); !strings.Contains(e, "for 2:00 h") || r.found("redundancy-fell") != nil {
+	if e := r.evidence("redundancy-repaired"); !strings.Contains(e, "for 2 h") || r.found("redundancy-fell") != nil {
 		t.Errorf("redundancy-repaired says %q; %+v", e, r.found("redundancy-fell"))
 	}
 }

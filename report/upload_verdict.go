@@ -161,7 +161,10 @@ func (r *Report) loadAnswers() []Answer {
 		}
 		if l.FileRate.Value.Known() && (l.FileRate.Value != 0 || l.info.plan.Upload != nil) {
 			s := "file bandwidth " + show(float64(l.FileRate.Value), "B/s")
-			if l.AbsoluteRate.Value.Known() {
+			switch {
+			case l.atMost():
+				s += fmt.Sprintf(", absolute between %s and %s, for polls are too few to tell", show(float64(l.AbsoluteRate.Lo), "B/s"), show(float64(l.AbsoluteRate.Hi), "B/s"))
+			case l.AbsoluteRate.Value.Known():
 				s += ", absolute " + showRange(l.AbsoluteRate.Value, l.AbsoluteRate.Lo, l.AbsoluteRate.Hi, "B/s")
 			}
 			parts = append(parts, s)

@@ -89,6 +89,17 @@ func TestBandwidthsOfOneWindow(t *testing.T) {
 	}
 }
 
+// What a poll long after the last acceptance saw may have come at any time before
+// it: the bandwidth while objects were accepted is bounded, and not told.
+func TestBandwidthThatPollsCannotTell(t *testing.T) {
+	w := &watch{start: []float64{1, 700}, end: []float64{2, 701}, values: map[string][]float64{system.ReadAbsolute: {0, 100 * 30 << 20}}}
+	l := acceptedLoad(100, 10<<20, w)
+	l.stored()
+	if e := l.AbsoluteRate; e.Value.Known() || !l.atMost() || !(e.Lo < e.Hi/5) || math.Abs(float64(e.Hi/l.FileRate.Value)/3-1) > 0.01 {
+		t.Errorf("polls cannot tell it: %+v, of files %+v", e, l.FileRate)
+	}
+}
+
 // Metadata weigh where objects are small, and are nothing bad; the same share of
 // large objects is.
 func TestMetadataOfSmallObjects(t *testing.T) {

@@ -136,11 +136,18 @@ func (r *Report) served() (string, Tone) {
 	if len(silent) > 0 {
 		return "Nothing is known of " + list(silent) + ", of which no " + r.lens.operation[0] + " was measured", Warn
 	}
-	empty := 0
+	empty, spoiled := 0, 0
 	for _, c := range r.Cells {
-		if c.Success.Of == 0 && c.Skipped < c.Planned {
+		switch {
+		case c.Success.Of > 0 || c.Skipped >= c.Planned:
+		case c.Valid == 0 && c.Invalid > 0:
+			spoiled++
+		default:
 			empty++
 		}
+	}
+	if spoiled > 0 && empty == 0 {
+		return fmt.Sprintf("%d of %d cells have no valid trial", spoiled, len(r.Cells)), Warn
 	}
 	if empty > 0 {
 		return fmt.Sprintf("In %d of %d cells no %s finished in a valid trial", empty, len(r.Cells), r.lens.operation[0]), Warn

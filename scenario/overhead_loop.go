@@ -103,7 +103,7 @@ func (t *overheadTrial) do(ctx context.Context, worker int, a action, alone bool
 	}
 	start := time.Now()
 	err := a.do(w)
-	end := time.Now()
+	end := time.Now().Add(-w.tidied(err))
 	cause := w.stop()
 	if alone {
 		spent.wire += t.traffic()

@@ -22,8 +22,10 @@ type watched struct {
 	ctx   context.Context
 	end   context.CancelCauseFunc
 	limit time.Duration // of a stall
+	note  func() bool   // forgets to note when it is cut off
 
 	mu     sync.Mutex
+	cut    time.Time   // when it was cut off; zero: it was not
 	timer  *time.Timer // nil: cannot stall
 	closed bool
 	moved  int64
@@ -35,7 +37,25 @@ type watched struct {
 func watch(ctx context.Context, limits experiment.Limits) *watched {
 	ctx, forget := context.WithTimeoutCause(ctx, limits.Deadline.Std(), errDeadline)
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &watched{ctx: ctx, limit: limits.Stall.Std(), end: func(cause error) { cancel(cause); forget() }}
+	w := &watched{ctx: ctx, limit: limits.Stall.Std(), end: func(cause error) { cancel(cause); forget() }}
+	w.note = context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.cut = time.Now()
+	})
+	return w
+}
+
+// tidied is how long ago an operation that failed with err was cut off: what the
+// system's code did since then, removing what it had left behind, is no part of the
+// operation. 0 when it was not cut off.
+func (w *watched) tidied(err error) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil || w.cut.IsZero() {
+		return 0
+	}
+	return time.Since(w.cut)
 }
 
 // stop ends the watch and gives the cause for which the operation was cut off;
@@ -48,6 +68,7 @@ func (w *watched) stop() error {
 	}
 	w.mu.Unlock()
 	cause := context.Cause(w.ctx)
+	w.note()
 	w.end(nil)
 	return cause
 }

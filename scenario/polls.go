@@ -218,7 +218,7 @@ func pollMetrics() []record.Metric {
 		{Key: "absolute_bytes", Name: "absolute bytes gained", Unit: "B", Better: record.Lower,
 			Help: "bytes that the storage servers hold, or were sent, more at the last poll than at the first of the trial, padding, metadata and redundancy included"},
 		{Key: "absolute_bandwidth", Name: "absolute bandwidth", Unit: "B/s", Better: record.Higher,
-			Help: "what they hold more at the end than at the beginning, divided by the time. Of collect: from the middle of the first poll to that of the last. Of upload: from the first put to the last acceptance, as for file bandwidth; what came is the difference between the first poll that began after that time and the last that ended before it, so that bytes are in it which reached the servers between the last acceptance and that poll, and nothing of the time that the polls lie further apart"},
+			Help: "what they hold more at the end than at the beginning, divided by the time. Of collect: from the middle of the first poll to that of the last. Of upload: from the first put to the last acceptance, as for file bandwidth; what came is the difference between the first poll that began after that time and the last that ended before it, so that bytes are in it which reached the servers between the last acceptance and that poll. Where these may be so many that more than a fifth of the number hangs on them, because that poll came late, there is no such number: a system may accept first and send later"},
 		{Key: "spent", Name: "money spent", Unit: "1", Better: record.Lower,
 			Help: "money used up: what contracts cost less what lies unspent in them or, where no such total is told, the sum of spending by purpose; all increments from poll to poll, because contracts that end leave the system's sums; from before upload.need.allowance was set, else from the first poll; in the system's currency, rounded (the readings are exact)"},
 		{Key: "polls", Name: "polls", Unit: "1", Better: record.Neither,
@@ -244,7 +244,7 @@ func (p *polls) metrics() map[string]float64 {
 	m := map[string]float64{"polls": float64(y.count), "polls_missed": float64(y.missed), "poll_gaps": float64(y.gaps)}
 	if a := y.absolute; len(a.told) > 1 {
 		m["absolute_bytes"] = a.gained()
-		if v, _, _, ok := collect.Rate(a.told, math.Inf(-1), math.Inf(1)); ok {
+		if v, _, _, ok := collect.Rate(a.told, math.Inf(-1), math.Inf(1)); ok && !math.IsNaN(v) {
 			m["absolute_bandwidth"] = v
 		}
 	}
@@ -262,10 +262,10 @@ func (p *polls) metrics() map[string]float64 {
 }
 
 // bandwidth is that of absolute bytes between two moments, by [collect.Rate];
-// false: too few polls told them, or there is no time between.
+// false: too few polls told them, so that they may have come at another time.
 func (p *polls) bandwidth(from, to time.Duration) (float64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	v, _, _, ok := collect.Rate(p.tally.absolute.told, from.Seconds(), to.Seconds())
-	return v, ok
+	return v, ok && !math.IsNaN(v)
 }

@@ -34,7 +34,7 @@ func (o retrieveObject) fits(size experiment.RangeSize) error {
 	case size == 0:
 		return nil
 	case o.whole != "":
-		return fmt.Errorf("%s: ranges cannot be fetched: %s; use range: whole", o.name, o.whole)
+		return &UnfitError{System: o.name, Problems: []system.Problem{{What: "ranges cannot be fetched: " + o.whole + "; use range: whole", Hint: "set retrieve.range to whole, or serve the object from a server that answers ranges"}}}
 	case span < 0:
 		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
 	case span < int64(size):

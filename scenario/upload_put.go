@@ -63,7 +63,7 @@ func (t *uploadTrial) store(ctx context.Context, worker int, r *readied) error {
 	job.Began = t.sink.Now()
 	t.begun(job)
 	ref, err := t.node.Put(w.ctx, job.Name, job.Size, w.sendingFrom(from, job.Size))
-	end := t.sink.Now()
+	end := t.sink.Now() - w.tidied(err)
 	cause := w.stop()
 	op := record.Op{
 		Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size, Bytes: w.bytes(),

@@ -130,6 +130,9 @@ func (t *uploadTrial) work(ctx context.Context) error {
 	if err == nil {
 		err = t.resolve(ctx)
 	}
+	if err == nil && t.pollLate() {
+		err = t.polls.once(ctx)
+	}
 	t.setIdle(true) // no object is left to be stored: that none is, is no lack of progress
 	if e := endSettling(); err == nil {
 		err = e
@@ -141,6 +144,19 @@ func (t *uploadTrial) work(ctx context.Context) error {
 		err = t.verify(ctx)
 	}
 	return err
+}
+
+// pollsOfPuts is how many polls of the schedule are to fall into the time in which a
+// session stores: what the first after it saw is then of that time, but for little.
+const pollsOfPuts = 10
+
+// pollLate reports whether polls are too far apart for the servers' bandwidth while
+// objects were stored: then one is made when that is over.
+func (t *uploadTrial) pollLate() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stored := t.tally.last - max(t.tally.first, t.began)
+	return stored > 0 && t.u.Poll.Std() > stored/pollsOfPuts
 }
 
 // put stores what is left of the objects.

@@ -66,7 +66,7 @@ func (t *uploadTrial) verifyOne(ctx context.Context, worker, object int) error {
 	w := watch(ctx, t.site.Limits)
 	start, at := t.sink.Now(), time.Now()
 	err := t.fetch(w, object, ref)
-	end := t.sink.Now()
+	end := t.sink.Now() - w.tidied(err)
 	cause := w.stop()
 	op.Start, op.LastByte, op.Bytes = nanos(start), nanos(end), w.bytes()
 	op.Intended = op.Start

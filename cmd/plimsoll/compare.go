@@ -21,6 +21,7 @@ type comparison struct {
 	format  string
 	out     string
 	gates   []string
+	alone   bool // without the rules of the experiment files
 }
 
 func (p *program) compareCommand() *cobra.Command {
@@ -39,6 +40,7 @@ func (p *program) compareCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil, "show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
 	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p90(ttfb) < 200ms'")
+	c.Flags().BoolVar(&o.alone, "no-file-gates", false, noFileGates)
 	c.Flags().StringVar(&o.format, "format", comparisonFormats[0], "one of "+strings.Join(comparisonFormats, ", "))
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c
@@ -65,7 +67,11 @@ func (p *program) compare(dirs []string, o comparison) error {
 	} else if err != nil {
 		return fmt.Errorf("compare %s: %w", dirs[0], err)
 	}
-	if err := c.Hold(o.gates); err != nil {
+	hold := c.Hold
+	if o.alone {
+		hold = c.HoldOnly
+	}
+	if err := hold(o.gates); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
 	write, err := p.comparisonWriter(c, o.format)

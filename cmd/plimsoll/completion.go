@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
@@ -41,7 +43,7 @@ func complete(root *cobra.Command) {
 	}
 	flags := map[string]cobra.CompletionFunc{
 		"compare --metric": completeMetrics, "compare --gate": completeGates, "report --gate": completeGates,
-		"set": completeSet, "system": systems,
+		"set": completeSet, "system": systems, "predict --set": completePredicted, "predict --system": completeSystemsOf,
 		"export --format": words("csv", "parquet", "json", "benchfmt", "ops-csv", "jobs-csv", "polls-csv", "calls-csv", "readings-csv", "marks-csv",
 			"ops-parquet", "jobs-parquet", "polls-parquet", "calls-parquet", "readings-parquet", "marks-parquet", "sia-metrics", "study-log", "study-vector"),
 		"compare --format": words(comparisonFormats...),
@@ -54,6 +56,9 @@ func complete(root *cobra.Command) {
 			of, flag, own := strings.Cut(name, " --")
 			if !own {
 				of, flag = c.Name(), name
+			}
+			if !own && flags[c.Name()+" --"+flag] != nil {
+				continue
 			}
 			if c.Name() == of && c.Flags().Lookup(flag) != nil {
 				_ = c.RegisterFlagCompletionFunc(flag, f) // fails only for a flag that there is not
@@ -120,9 +125,79 @@ func completeMetrics(_ *cobra.Command, args []string, _ string) ([]cobra.Complet
 	return keys, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeGates completes the metric that a rule begins with, and tells how it goes on.
-func completeGates(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// planOf is the plan of the run directory that the command line names first; nil: it
+// names none.
+func planOf(args []string) *experiment.Plan {
+	if len(args) == 0 {
+		return nil
+	}
+	run, err := record.Open(args[0])
+	if err != nil {
+		return nil
+	}
+	defer run.Close()
+	var plan experiment.Plan
+	if json.Unmarshal(run.Plan(), &plan) != nil {
+		return nil
+	}
+	return &plan
+}
+
+// systemsOf are the systems of a run, in the order of its cells.
+func systemsOf(plan *experiment.Plan) []cobra.Completion {
+	var names []cobra.Completion
+	for _, c := range plan.Cells {
+		if !slices.Contains(names, c.System) {
+			names = append(names, c.System)
+		}
+	}
+	return names
+}
+
+// completeSystemsOf completes a system of the run, or any where none is named.
+func completeSystemsOf(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if plan := planOf(args); plan != nil {
+		return systemsOf(plan), cobra.ShellCompDirectiveNoFileComp
+	}
+	return systemCompletions(nil), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completePredicted completes the key of --set KEY=VALUE with the factors of the run,
+// those that vary first, by the last name where it is of one alone.
+func completePredicted(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	how := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+	plan := planOf(args)
+	if plan == nil {
+		return nil, how
+	}
+	var vary, fixed []cobra.Completion
+	for _, path := range plan.Experiment.Paths() {
+		key := report.ShortName(&plan.Experiment, path) + "="
+		var had []string
+		for _, l := range plan.Experiment.Levels(path) {
+			had = append(had, l.Value)
+		}
+		said := cobra.CompletionWithDesc(key, "in the run: "+strings.Join(had, ", "))
+		if len(had) > 1 {
+			vary = append(vary, said)
+		} else {
+			fixed = append(fixed, said)
+		}
+	}
+	return append(vary, fixed...), how
+}
+
+// completeGates completes the metric that a rule begins with, and tells how it goes on;
+// after "of" it completes the system.
+func completeGates(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var rules []cobra.Completion
+	if at := strings.LastIndex(begun, " of "); at >= 0 && strings.Contains(begun[:at], " within ") {
+		systems, how := completeSystemsOf(c, args, "")
+		for _, s := range systems {
+			rules = append(rules, begun[:at+len(" of ")]+s)
+		}
+		return rules, how | cobra.ShellCompDirectiveNoSpace
+	}
 	if c.Name() == "compare" {
 		rules = append(rules, cobra.CompletionWithDesc("no worse than BASE by 5%", "the headline metric against the base run"))
 	}

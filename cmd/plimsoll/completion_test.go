@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
 )
 
@@ -28,6 +33,82 @@ func TestFormatsOfCompareAreCompleted(t *testing.T) {
 	for _, format := range offered {
 		if _, err := p.comparisonWriter(&report.RunComparison{}, format); err != nil {
 			t.Errorf("%s is offered: %v", format, err)
+		}
+	}
+}
+
+// What may be predicted is what the run has: its factors, those that vary first, and its
+// systems; of the system that a rule compares with likewise.
+func TestPredictionsAreCompletedFromTheRun(t *testing.T) {
+	dir := emptyRun(t)
+	root := (&program{ui: &ui.UI{}}).root()
+	offered := func(command, flag, begun string) []string {
+		c, _, err := root.Find([]string{command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		offer, ok := c.GetFlagCompletionFunc(flag)
+		if !ok {
+			t.Fatalf("%s --%s: nothing is offered", command, flag)
+		}
+		all, _ := offer(c, []string{dir}, begun)
+		for i := range all {
+			all[i], _, _ = strings.Cut(all[i], "\t")
+		}
+		return all
+	}
+	if keys := offered("predict", "set", ""); len(keys) < 4 || keys[0] != "concurrency=" || !slices.Contains(keys, "size=") || slices.Contains(keys, "scenario=") {
+		t.Errorf("predict --set: %q", keys)
+	}
+	both := []string{"nginx", "static"}
+	if systems := offered("predict", "system", ""); !slices.Equal(systems, both) {
+		t.Errorf("predict --system: %q", systems)
+	}
+	for _, command := range []string{"report", "compare"} {
+		want := []string{"throughput within 20% of nginx", "throughput within 20% of static"}
+		if rules := offered(command, "gate", "throughput within 20% of "); !slices.Equal(rules, want) {
+			t.Errorf("%s --gate: %q", command, rules)
+		}
+	}
+}
+
+// emptyRun is the directory of a run of which no trial was executed.
+func emptyRun(t *testing.T) string {
+	t.Helper()
+	e, err := experiment.Parse("x.yaml", []byte("scenario: retrieve\nsystems: [nginx, static]\nlink: {delay: 5ms}\ndata: {size: 64KiB}\nretrieve: {concurrency: [1, 4, 16], requests: 100}\n"), nil, catalog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := plan.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	run, err := record.Create(dir, raw, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// That a run supports no answer is no mistake of who asked.
+func TestWhatNoModelSupportsIsNoMistake(t *testing.T) {
+	dir := emptyRun(t)
+	for set, want := range map[string]ui.Code{"concurrency=64": ui.CodeUndecided, "concurency=64": ui.CodeUsage} {
+		var out, errs bytes.Buffer
+		p := &program{ui: ui.New(&out, &errs), stdout: &out}
+		if got := ui.ExitCode(p.predict(dir, []string{set}, nil, false)); got != want {
+			t.Errorf("--set %s: status %d, want %d; %s", set, got, want, out.String())
+		}
+		if want == ui.CodeUndecided && (!strings.Contains(out.String(), "no prediction for nginx, throughput") || strings.Contains(out.String(), "intervals")) {
+			t.Errorf("--set %s: %s", set, out.String())
 		}
 	}
 }

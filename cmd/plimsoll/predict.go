@@ -67,7 +67,8 @@ func (p *program) predict(dir string, set, systems []string, check bool) error {
 		return err
 	}
 	if !slices.ContainsFunc(said, func(p *report.Prediction) bool { return !p.Refused() }) {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(errors.New("no model of this run supports what was asked for"), "run it: "+said[0].Try))
+		// Why not, and what would measure it, is told above.
+		return ui.Exit(ui.CodeUndecided, errors.New("no model of this run supports what was asked for"))
 	}
 	return nil
 }

@@ -20,20 +20,26 @@ import (
 
 func (p *program) reportCommand() *cobra.Command {
 	var gates []string
+	var alone bool
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "write the report of a run directory again, and print its table; or an index of the runs in a directory",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if n := runsIn(args[0]); n > 0 && len(gates) == 0 {
+			if n := runsIn(args[0]); n > 0 && len(gates) == 0 && !alone {
 				return p.reportIndex(args[0], n)
 			}
-			return p.report(args[0], gates...)
+			rulings, err := p.writeReport(args[0], alone, gates...)
+			return errors.Join(err, gateVerdict(rulings))
 		},
 	}
 	c.Flags().StringArrayVar(&gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput within 20% of nginx'")
+	c.Flags().BoolVar(&alone, "no-file-gates", false, noFileGates)
 	return c
 }
+
+// noFileGates is the help of a flag.
+const noFileGates = "leave out the rules of the experiment file: those of --gate alone are told and decide the status"
 
 // openRun opens a run directory, with an error that says what one is.
 func openRun(dir string) (*record.Reader, error) {
@@ -44,15 +50,10 @@ func openRun(dir string) (*record.Reader, error) {
 	return r, ui.Exit(ui.CodeUsage, err)
 }
 
-// report is writeReport with the verdict of the gates, of those of the plan, too.
-func (p *program) report(dir string, gates ...string) error {
-	rulings, err := p.writeReport(dir, gates...)
-	return errors.Join(err, gateVerdict(rulings))
-}
-
 // writeReport writes summary.json and report.html into the run directory and the
-// table to standard output, and holds the run to gates beside those of its plan.
-func (p *program) writeReport(dir string, gates ...string) ([]report.Ruling, error) {
+// table to standard output, and holds the run to gates beside those of its plan, or
+// alone: the files keep those of the plan.
+func (p *program) writeReport(dir string, alone bool, gates ...string) ([]report.Ruling, error) {
 	r, err := openRun(dir)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,6 @@ func (p *program) writeReport(dir string, gates ...string) ([]report.Ruling, err
 	if err != nil {
 		return nil, ui.Exit(ui.CodeUsage, err)
 	}
-	all := slices.Concat(rep.Gates, rulings)
 	page := filepath.Join(dir, "report.html")
 	if err := errors.Join(
 		atomicfile.Write(filepath.Join(dir, "summary.json"), rep.WriteJSON),
@@ -74,6 +74,10 @@ func (p *program) writeReport(dir string, gates ...string) ([]report.Ruling, err
 	); err != nil {
 		return nil, err
 	}
+	if alone {
+		rep.LeaveGates()
+	}
+	all := slices.Concat(rep.Gates, rulings)
 	if p.ui.JSON {
 		for _, g := range all {
 			p.ui.Emit(struct {

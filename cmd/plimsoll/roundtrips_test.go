@@ -37,8 +37,7 @@ skip: [machine]
 // trip that the link check measured is the number of round trips. The report's
 // own fit of the trials' medians must tell the same, within what a busy machine
 // adds to medians.
-func TestKnownRoundTrips(t *testing.T) {
-	t.Parallel()
+func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take its CPU
 	s := startRun(t, roundTripsExperiment)
 	code := s.end()
 	if code != ui.CodeOK && code != ui.CodeInvalid {

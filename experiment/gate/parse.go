@@ -16,6 +16,7 @@ type Metric struct {
 	Key     string
 	Unit    string // of its values: "s", "B/s", "ratio"
 	Neither bool   // neither way is better
+	Lower   bool   // less is better
 }
 
 // Names are what a rule may speak of.
@@ -24,6 +25,7 @@ type Names struct {
 	Headline string              // the metric of a rule that names none; empty: not known
 	Levels   map[string][]string // of each factor by its path; "system" is one
 	Fixed    map[string]string   // what could be a factor and has this level in every cell
+	Gone     []string            // systems of Levels that no cell has any more: `--set systems=` took them out
 	Cells    []map[string]string // the level of each factor, cell by cell; nil: not known, and a rule may mean none
 	Open     bool                // factors beside those of Levels are not known
 	Base     bool                // there is a base run
@@ -82,6 +84,9 @@ func (p *parser) take(word string) bool {
 // forms are what a rule can be.
 const forms = "forms: METRIC < VALUE; METRIC within 20% of SYSTEM; METRIC no worse than BASE by 5%; each with: where FACTOR == LEVEL"
 
+// withoutGates is what to do about a rule whose system was taken out.
+const withoutGates = "leave the system in, give other rules with --set 'gates=...', or none with --set gates="
+
 func (p *parser) fail(t token, fix, format string, args ...any) error {
 	return &Error{Rule: p.rule, At: t.at, Width: t.width(), Msg: fmt.Sprintf(format, args...), Fix: fix}
 }
@@ -124,7 +129,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 		return r, p.fail(t, "use <, <=, > or >=", "%s: whether a measured number equals another cannot be told", quoted(t.text))
 	case "within":
 		r.Kind = Within
-		if r.Share, err = p.share(); err != nil {
+		if r.Share, err = p.share(m); err != nil {
 			return r, err
 		}
 		if err = p.expect("of", "within "+strconv.FormatFloat(100*r.Share, 'g', -1, 64)+"%"); err != nil {
@@ -137,6 +142,9 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 				fix = "for another run: METRIC no worse than BASE by " + strconv.FormatFloat(100*r.Share, 'g', -1, 64) + "%"
 			}
 			return r, p.fail(system, fix, "the run has no system %s", quoted(r.System))
+		}
+		if slices.Contains(p.names.Gone, r.System) {
+			return r, p.fail(system, withoutGates, "there is nothing to compare with: `--set` took %s out", quoted(r.System))
 		}
 	case "no":
 		r.Kind, r.Share = NoWorse, least
@@ -156,7 +164,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 			return r, p.fail(base, "use plimsoll compare BASE NEW --gate", "there is no base run to be worse than")
 		}
 		if p.take("by") {
-			if r.Share, err = p.share(); err != nil {
+			if r.Share, err = p.share(m); err != nil {
 				return r, err
 			}
 		}
@@ -179,6 +187,9 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 	}
 	if len(r.Where) == 0 { // only a system is left that is compared with itself
 		return r, p.fail(system, "name another system of the run, or add one", "the run has no system but %s, which is not compared with itself", quoted(r.System))
+	}
+	if i := slices.IndexFunc(r.Where, func(c Condition) bool { return c.Path == "system" && !c.Not && slices.Contains(p.names.Gone, c.Value) }); i >= 0 {
+		return r, p.fail(where, withoutGates, "no cell of the run is meant: `--set` took %s out", quoted(r.Where[i].Value))
 	}
 	fix := "`and` joins conditions that one cell must meet; for several levels write a rule of each"
 	if r.Kind == Within {
@@ -238,8 +249,9 @@ func (p *parser) metric() (string, error) {
 	return "", p.fail(t, fix, "the run has no metric %s", quoted(word))
 }
 
-// share reads 20% or 0.2.
-func (p *parser) share() (float64, error) {
+// share reads 20% or 0.2. What is better when it is less can be worse by any share;
+// what is better when it is more cannot lose all.
+func (p *parser) share(m Metric) (float64, error) {
 	t := p.next()
 	v, unit, ok := number(t.text)
 	if ok && unit == "" && p.take("%") {
@@ -248,7 +260,11 @@ func (p *parser) share() (float64, error) {
 	if unit == "%" {
 		v /= 100
 	}
-	if !ok || unit != "" && unit != "%" || v < 0 || v >= 1 {
+	switch valid := ok && (unit == "" || unit == "%") && v >= 0; {
+	case valid && v >= 1 && m.Lower && unit == "%":
+	case valid && v >= 1 && m.Lower && unit == "":
+		return 0, p.fail(t, "did you mean "+quoted(t.text+"%")+"?", "a share of 100%% and more is given in %%, not as %s", quoted(t.text))
+	case !valid || v >= 1:
 		return 0, p.fail(t, "such as 5%", "a share from 0 to below 100%% expected, not %s", quoted(t.text))
 	}
 	return v, nil
@@ -358,7 +374,11 @@ func (p *parser) condition(after string) (c Condition, err error) {
 	case "!=":
 		c.Not = true
 	default:
-		return c, p.fail(op, "", "%s or %s expected after %s", quoted("=="), quoted("!="), quoted(t.text))
+		fix := ""
+		if slices.Contains([]string{"<", "<=", ">", ">="}, op.text) {
+			fix = "levels are not compared by size: name one with ==, or leave one out with !="
+		}
+		return c, p.fail(op, fix, "%s or %s expected after %s", quoted("=="), quoted("!="), quoted(t.text))
 	}
 	level := p.next()
 	c.Value = level.text

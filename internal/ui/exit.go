@@ -20,7 +20,7 @@ const (
 	CodeExit          Code = 7   // an exit condition ended the run early
 	CodeLost          Code = 8   // a load test came to its end without all of its objects
 	CodeIncomplete    Code = 9   // some trials could not be executed
-	CodeUndecided     Code = 10  // no gate failed, and one cannot be decided
+	CodeUndecided     Code = 10  // no gate failed, and one cannot be decided; or no model may answer
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 
@@ -43,7 +43,7 @@ func Meanings() []struct {
 		{CodeExit, "an exit condition ended the run early"},
 		{CodeLost, "a load test ended without all of its objects"},
 		{CodeIncomplete, "some trials could not be executed; resume tries again"},
-		{CodeUndecided, "no gate failed, and one cannot be decided"},
+		{CodeUndecided, "no gate failed, and one cannot be decided; or no model may say what predict was asked"},
 		{CodeInterrupted, "interrupted by Ctrl-C or SIGTERM; resume goes on"},
 	}
 }

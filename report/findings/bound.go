@@ -121,9 +121,10 @@ func quantities() []quantity {
 // Bound says what each cell is bound by. A limit is named when the share is shown to
 // lie beyond its threshold, by Student's test over trials, one-sided, after Holm's
 // correction over all cells and quantities; of a cell near its line that is also
-// RTT-bound both are said. Waiting is said when the cell is shown to lie far below
+// RTT-bound both are said; the machine is no limit of a cell at its line. Waiting is said when the cell is shown to lie far below
 // its line and each quantity that was measured below its threshold (an intersection
-// of tests: Berger 1982); where nothing is known of CPU it is not said. Cells whose generator was the limit say nothing else.
+// of tests: Berger 1982); where nothing is known
+// of CPU it is not said. Cells whose generator was the limit say nothing else.
 func Bound(cells []Shares) []Bounds {
 	all := quantities()
 	type claim struct {
@@ -186,6 +187,12 @@ func Bound(cells []Shares) []Bounds {
 			b.By = append(b.By, claims[i].limit)
 		}
 	}
+	for i := range bounds {
+		// At its line there is nothing left that a quieter machine would give.
+		if b := &bounds[i]; slices.Contains(b.By, Link) {
+			b.By = slices.DeleteFunc(b.By, func(l Limit) bool { return l == Machine })
+		}
+	}
 	return bounds
 }
 
@@ -243,13 +250,12 @@ func spreadOf(xs []float64) float64 {
 	return math.Sqrt(sum / (n - 1) / n)
 }
 
-// interval is the mean of values with Student's interval at 95 %.
+// interval is the median of values, as tables tell it, with its interval at 95 %, or
+// with their range where there are too few for one.
 func interval(xs []float64) stats.Interval {
-	m, n := meanOf(xs), len(xs)
-	i := stats.Interval{Mid: m, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 0.95, N: n}
-	if n > 1 {
-		d := spreadOf(xs) * distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
-		i.Lo, i.Hi = m-d, m+d
+	i := stats.MedianCI(xs, 0.95)
+	if !i.Bounded() {
+		i.Lo, i.Hi = slices.Min(xs), slices.Max(xs)
 	}
 	return i
 }

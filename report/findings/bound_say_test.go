@@ -14,3 +14,12 @@ func TestAMachineIsNotFullerThanFull(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// What a finding tells of a cell is what the tables tell: the median over its trials,
+// and nothing that no trial had.
+func TestAFindingHasTheNumbersOfTheTable(t *testing.T) {
+	said := fmt.Sprint(SayBounds(Bound([]Shares{{Line: []float64{0.5, 0.5, 0.5, 0.5}, Machine: []float64{0.91, 0.99, 0.995, 0.997}}})))
+	if !strings.Contains(said, "99.2 % (91…100 %) of the machine's CPU in use") {
+		t.Error(said)
+	}
+}

@@ -28,6 +28,7 @@ func TestBoundNamesEachLimit(t *testing.T) {
 	}{
 		{"at the line", Shares{Line: near(0.97)}, []Limit{Link}},
 		{"at the line of round trips", Shares{Line: near(0.97), RoundTrips: near(0.8)}, []Limit{Link, RoundTrips}},
+		{"at the line on a full machine", Shares{Line: near(0.97), Machine: near(0.99)}, []Limit{Link}},
 		{"perhaps at the line", Shares{Line: []float64{0.99, 0.7, 0.95, 0.8, 0.99, 0.75}}, nil},
 		{"between", Shares{Line: near(0.78)}, nil},
 		{"beyond the line", Shares{Line: near(1.3), Machine: near(0.97)}, nil},
@@ -76,15 +77,15 @@ func TestBoundWords(t *testing.T) {
 		}
 	}
 	for rule, want := range map[string]string{
-		"waiting":    "a in 1 of 2 cells: 10 ms: at 40 %",
-		"link-bound": "a in 1 of 2 cells: 1 ms: at 97 %",
+		"waiting":    "a in 1 of 2 cells: 10 ms: at 41 %",
+		"link-bound": "a in 1 of 2 cells: 1 ms: at 98 %",
 		"rtt-bound":  "also bound by link",
 	} {
 		if !strings.Contains(said[rule], want) {
 			t.Errorf("%s: %q, want %q", rule, said[rule], want)
 		}
 	}
-	for _, want := range []string{"20 %", "(n = 6)", "not known: round trips, CPU and the disk"} {
+	for _, want := range []string{"19 %", "(n = 6)", "not known: round trips, CPU and the disk"} {
 		if !strings.Contains(said["waiting"], want) {
 			t.Errorf("waiting: %q, want %q", said["waiting"], want)
 		}

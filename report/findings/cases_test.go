@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -27,11 +28,14 @@ func when[T any](look func(T) []Finding, is, isNot T) example {
 	return example{look(is), look(isNot), looked}
 }
 
-// unless is of a rule that is handed only what it speaks of: it is silent where there
-// is none.
-func unless[T any](look func(T) []Finding, is T) example {
+// tells is of a rule that is handed only what it speaks of, and says what it is: words
+// that are true of the one and not of the other. It is silent where there is nothing.
+func tells[T any](look func(T) []Finding, is, other T, words string) example {
+	said := func(v T) bool {
+		return slices.ContainsFunc(look(v), func(f Finding) bool { return strings.Contains(strings.Join(f.Evidence, "\n"), words) })
+	}
 	var none T
-	return example{look(is), look(none), true}
+	return example{look(is), look(none), said(is) && !said(other)}
 }
 
 // cases are examples of every rule of this package, by its name.
@@ -63,7 +67,7 @@ func TestEveryRuleSpeaksWhereItShould(t *testing.T) {
 			t.Errorf("%s says too little, or in a tone that the catalogue has not: %+v", name, f)
 		}
 		if f := findingOf(c.isNot, name); f != nil || !c.looked {
-			t.Errorf("%s: found where it is not, or nothing to look at there: %+v", name, f)
+			t.Errorf("%s: found where it is not, or nothing to look at there, or not told from it: %+v", name, f)
 		}
 	}
 }

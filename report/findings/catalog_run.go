@@ -19,7 +19,7 @@ func trust() Group {
 			"See the table of links for what was off; a slower link, or a quieter machine, is easier to emulate."},
 		{"box-busy", nil, []Tone{Warn}, "Trials that are invalid because other processes took CPU time.", "Beyond limits.others.",
 			"Run again on a quiet machine before believing small differences."},
-		{"harness-busy", []string{disseminate, syncing}, []Tone{Warn}, "Cells in which what measures used much of the machine.", "Plimsoll above 5 % of all CPUs, or the links' emulator above 50 %: shown by a one-sided test over a cell's trials at 5 %, corrected for all cells; with fewer than three trials, more than twice as much in each.",
+		{"harness-busy", []string{disseminate, syncing}, []Tone{Warn}, "Cells in which what measures used much of the machine.", "Plimsoll above 5 % of all CPUs, or the links' emulator above 50 %, in the median over a cell's trials. Where that is above 7.5 % or 75 %, or every trial is above the limit, nothing else is asked for; nearer to it a one-sided test over the trials at 5 %, corrected for such cells.",
 			"Poll less often, or use fewer nodes or slower links."},
 		{"partial-faults", []string{disseminate}, []Tone{Warn}, "Cells whose trials did not all have the whole fault.", "One trial in which a fault did not come, or was not undone, before the last leecher was done.",
 			"Let the fault come earlier or last for less long, or use a larger content."},

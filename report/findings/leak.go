@@ -36,6 +36,10 @@ const (
 	// what approaches a limit with a time constant of the time that was watched, or
 	// less, is below it (e^−0.625 − e^−1 over e^−0.25 − e^−0.625 is 0.69).
 	goesOn = 0.7
+	// slowed is the ratio below which growth slowed down clearly: what is left of it then
+	// may as well be what filled. Between this and what is shown to go on nothing is
+	// known but that it grew.
+	slowed = 0.5
 	// goesOnSure is by how many standard errors the second half must lie above that:
 	// one-sided 5 %. Without it noise hides, one time in two, that a cache fills.
 	goesOnSure = 1.645
@@ -63,10 +67,21 @@ func leaks() []held {
 	}
 }
 
+// grew is what is said of growth that is shown, and of which is not known whether it
+// goes on.
+func grew() Finding {
+	return Finding{Rule: "grew", Tone: Warn, Title: "Processes grew, and it cannot be told whether that goes on",
+		Text: fmt.Sprintf("After the first %s of their lives they still grew, which neither noise nor a random walk explains (Perron and Yabu's test, corrected for all processes, chance below %g). In the second half of what is left they rose at least %s as fast as in the first, and that it was more than %s is not shown: that is a leak, or a cache that is not full yet.",
+			words.Percent(warmUp), leakSure, words.Percent(slowed), words.Percent(goesOn)),
+		Try: "Let it run several times as long: what fills slows down, and a leak does not. Then leave it idle: what falls was in use."}
+}
+
 // Leak finds what processes hold more and more of: after a warm-up, with a slope
-// that neither noise nor a random walk explains, and that does not get less.
+// that neither noise nor a random walk explains. Where it is shown to go on, that is
+// said; where it did not slow down clearly, that it grew.
 func Leak(lives []Life) []Finding {
 	var out []Finding
+	open := grew()
 	for _, h := range leaks() {
 		type risen struct {
 			life *Life
@@ -85,27 +100,33 @@ func Leak(lives []Life) []Finding {
 			}
 		}
 		f := h.found
-		f.Text = fmt.Sprintf("After the first %s of its life it still grows, as fast in the second half of what is left as in the first, and neither noise nor a random walk explains it (Perron and Yabu's test, corrected for all processes, chance below %g). That is a leak, or something kept for each thing that was handled, which a longer run would show as well.", words.Percent(warmUp), leakSure)
+		f.Text = fmt.Sprintf("After the first %s of its life it still grows, which neither noise nor a random walk explains (Perron and Yabu's test, corrected for all processes, chance below %g), and in the second half of what is left it is shown to rise more than %s as fast as in the first. That is a leak, or something kept for each thing that was handled, which a longer run would show as well.", words.Percent(warmUp), leakSure, words.Percent(goesOn))
 		for i, p := range stats.Holm(ps) {
 			r := all[i]
 			rise := r.fit.Slope.Lo * r.fit.Span
-			if p >= leakSure || rise < max(h.least, leastRise*r.fit.From) || !goes(r.fit) {
+			if p >= leakSure || rise < max(h.least, leastRise*r.fit.From) || !(r.fit.Early > 0) {
 				continue
 			}
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s from %s to %s in %s h, %s per hour%s (n = %s)", r.life.Name, h.what,
+			text := fmt.Sprintf("%s: %s from %s to %s in %s h, %s per hour%s (n = %s)", r.life.Name, h.what,
 				words.Show(r.fit.From, h.unit), words.Show(r.fit.To, h.unit), words.Digits(r.fit.Span, 3),
-				words.Range(r.fit.Slope.Mid, r.fit.Slope.Lo, r.fit.Slope.Hi, h.unit), perThings(r.life, r.fit, h.unit), words.Count(int64(r.fit.N))))
+				words.Range(r.fit.Slope.Mid, r.fit.Slope.Lo, r.fit.Slope.Hi, h.unit), perThings(r.life, r.fit, h.unit), words.Count(int64(r.fit.N)))
+			switch {
+			case goes(r.fit):
+				f.Evidence = append(f.Evidence, text)
+			case r.fit.Late >= slowed*r.fit.Early:
+				open.Evidence = append(open.Evidence, text)
+			}
 		}
 		if f.Evidence != nil {
 			out = append(out, f)
 		}
 	}
-	return out
+	return append(out, withEvidence(open)...)
 }
 
 // goes reports whether what rose in the first half is shown to rise on in the second.
 func goes(f stats.DriftFit) bool {
-	return f.Early > 0 && f.Late-goesOn*f.Early > goesOnSure*math.Hypot(f.LateSE, goesOn*f.EarlySE)
+	return f.Late-goesOn*f.Early > goesOnSure*math.Hypot(f.LateSE, goesOn*f.EarlySE)
 }
 
 // perThings is the slope for what was handled, where that is known.

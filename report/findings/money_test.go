@@ -40,9 +40,9 @@ func TestBreachesInWords(t *testing.T) {
 		said []Finding
 		want string
 	}{
-		{MoneyMissing([]Breach{{Name: "siad", Law: LawWealth, Amount: siacoins(-69.31), Held: true, From: 3600, To: 3780, Maybe: "contracts were formed then"}}), "siad: 69.31 SC (0.970 USD) between 1:00 h and 1:03 h after the beginning; contracts were formed then"},
-		{CounterFell([]Breach{{Name: "siad", Law: LawCounter, Reading: "storage.absolute.bytes", Amount: Sum{Value: nan}, Fell: 4e9, Unit: "B", Counts: true, From: 60, To: 240}}), "siad: storage.absolute.bytes fell by 4.00 GB between 60.0 s and 0:04 h after the beginning"},
-		{CounterFell([]Breach{{Name: "siad", Law: LawCounter, Reading: "spent.fees", Amount: Sum{Value: -2, Currency: "SC", In: nan}, Counts: true, From: 60, To: 90}}), "siad: spent.fees fell by 2.000 SC between 60.0 s and 90.0 s after the beginning"},
+		{MoneyMissing([]Breach{{Name: "siad", Law: LawWealth, Amount: siacoins(-69.31), Held: true, From: 3600, To: 3780, Maybe: "contracts were formed then"}}), "siad: 69.31 SC (0.970 USD) between 1 h and 1 h 3 min after the beginning; contracts were formed then"},
+		{CounterFell([]Breach{{Name: "siad", Law: LawCounter, Reading: "storage.absolute.bytes", Amount: Sum{Value: nan}, Fell: 4e9, Unit: "B", Counts: true, From: 60, To: 240}}), "siad: storage.absolute.bytes fell by 4.00 GB between 1 min and 4 min after the beginning"},
+		{CounterFell([]Breach{{Name: "siad", Law: LawCounter, Reading: "spent.fees", Amount: Sum{Value: -2, Currency: "SC", In: nan}, Counts: true, From: 60, To: 90}}), "siad: spent.fees fell by 2.000 SC between 1 min and 1 min 30 s after the beginning"},
 		{MoneyUnnamed([]Unnamed{{"siad", siacoins(3), 0.16, 0.05}}), "siad: 3.000 SC (0.0420 USD) at the end, 16 % of the cost of data (± 5 % of that is allowed for)"},
 		{MoneyUnspent([]Unspent{{"siad", siacoins(30), 0.3}, {"sia", siacoins(1), nan}}), "siad: 30.00 SC (0.420 USD), 30 % of all that contracts cost"},
 	} {

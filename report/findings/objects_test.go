@@ -32,7 +32,7 @@ func TestObjectsInWords(t *testing.T) {
 		want string
 	}{
 		{ObjectsNotStored(some), "siad: 10 of 500 objects|renterd: 1 object"}, // of an unknown number
-		{ObjectsNotDurable(some), "siad: of 490 accepted, 3 never and 2 later than 2:00 h after"},
+		{ObjectsNotDurable(some), "siad: of 490 accepted, 3 never and 2 later than 2 h after"},
 		{Retried(some), "siad: 12 of 500 objects; 530 attempts altogether"},
 	} {
 		if len(c.said) != 1 || strings.Join(c.said[0].Evidence, "|") != c.want {
@@ -45,7 +45,7 @@ func TestObjectsInWords(t *testing.T) {
 func TestUnfinishedSaysHowToGoOn(t *testing.T) {
 	u := Unfinished{Resume: "plimsoll resume runs/load", Stores: true, Tests: []Going{{Name: "siad", Seconds: 7200, Stores: true, Stored: 20, Set: 500}, {Name: "watched", Seconds: 60}}}
 	f := Partial(u)[0]
-	if f.Try != "Go on with `plimsoll resume runs/load`; nothing is stored twice." || strings.Join(f.Evidence, "|") != "siad: 2:00 h so far, 20 of 500 objects stored|watched: 60.0 s so far" {
+	if f.Try != "Go on with `plimsoll resume runs/load`; nothing is stored twice." || strings.Join(f.Evidence, "|") != "siad: 2 h so far, 20 of 500 objects stored|watched: 1 min so far" {
 		t.Errorf("%+v", f)
 	}
 	u.Running, u.Stores = true, false

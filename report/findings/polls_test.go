@@ -56,8 +56,8 @@ func TestPollsInWords(t *testing.T) {
 		said []Finding
 		want string
 	}{
-		{RedundancyFell([]Below{below(0, 3, 1)}), "siad: up to 3 objects, from 60.0 s after the beginning; not repaired within 61.0 s, when the watching ended"},
-		{RedundancyFell([]Below{below(0, 3, 1, 0)}), "siad: up to 3 objects, from 60.0 s after the beginning, for 0:02 h"},
+		{RedundancyFell([]Below{below(0, 3, 1)}), "siad: up to 3 objects, from 1 min after the beginning; not repaired within 1 min 1 s, when the watching ended"},
+		{RedundancyFell([]Below{below(0, 3, 1, 0)}), "siad: up to 3 objects, from 1 min after the beginning, for 2 min 1 s"},
 		{Gaps([]Polled{{Name: "siad", Made: 10, Missed: 1, Failed: []Wrong{{"renter", 2, long}}}, {Name: "unseen", Missed: 9}}), "siad: 1 poll left out of 11; renter failed ×2, last: " + long[:119] + "…"},
 		{Absurd([]Polled{{Name: "siad", Absurd: []Wrong{{"wallet.balance", 2, "an amount below zero"}}}}), "siad: wallet.balance ×2, last: an amount below zero"},
 		{Ended([]Ending{{Name: "siad", By: "time", Why: "24h0m0s are over", Sessions: 3, CutOff: 1, Unrecorded: 5, Crashes: 2}}), "siad: time, 24h0m0s are over; 3 sessions, 1 of them cut off (attempts whose details were lost with them, or that they cut off: 5 at least; what became of the objects is known), 2 crashes"},

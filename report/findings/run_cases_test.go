@@ -8,8 +8,8 @@ func runCases() map[string]example {
 	some, none := []Spoiled{{"a, 1 MB", 2, 8}}, []Spoiled{{"a, 1 MB", 0, 8}}
 	return map[string]example{
 		"wrong-bytes":       when(WrongBytes, []Corrupt{{"a", "1 MB", 4, 1}}, []Corrupt{{"a", "1 MB", 4, 0}}),
-		"not-executed":      unless(NotExecuted, []Unexecuted{{"a", "no room"}}),
-		"skipped":           unless(Skipped, []Omitted{{"a", "1 GB", 0, "it takes an hour"}}),
+		"not-executed":      tells(NotExecuted, []Unexecuted{{"a", "no room"}, {"b", "no room"}, {"a", "no room"}}, []Unexecuted{{"a", "no room"}, {"a", "late"}}, "a, 2 trials: no room"),
+		"skipped":           tells(Skipped, []Omitted{{"a", "1 GB", 1, "it takes an hour"}}, []Omitted{{"a", "1 GB", 0, "it takes an hour"}}, "1 GB, 1 trial: it"),
 		"link-not-emulated": when(NotEmulated, Links{Asked: "20 ms one way", Bare: 1}, Links{Asked: "20 ms one way"}),
 		"overloaded":        when(Overloaded, []Offered{{"a, 900/s", 0.6}}, []Offered{{"a, 100/s", 0.99}}),
 		"generator-bound":   when(generator, some, none),

@@ -101,6 +101,7 @@ func shareCases() map[string]example {
 	for i := range starts.Thread {
 		starts.Thread[i] += math.Floor(50 * starts.Hours[i])
 	}
+	teeth := living("p", func(h float64) float64 { return 100e6 * (1 + h + 0.5*math.Mod(4.7*h, 1)) })
 	quiet := []Life{living("p", func(float64) float64 { return 100e6 + noise() })}
 	units := storedSizes(rng, someSizes, 0.01, func(s float64) float64 { return 3 * (4 << 20) * math.Ceil(s/(4<<20)) })
 	line := storedSizes(rng, someSizes, 0.01, func(s float64) float64 { return 3 * (s + 500) })
@@ -116,6 +117,7 @@ func shareCases() map[string]example {
 		"sent-twice":       when(SentTwice, []Carried{{Name: "a", Link: about(1.7), Of: "content"}}, []Carried{{Name: "a", Link: about(1.06), Of: "content"}}),
 		"unbalanced":       when(Unbalanced, []Burden{{Name: "a", Parties: "peers", Of: 4, Busiest: about(3)}}, []Burden{{Name: "a", Parties: "peers", Of: 4, Busiest: about(1.2)}}),
 		"leak-memory":      when(Leak, []Life{living("p", func(h float64) float64 { return 100e6 + 30e6*h + noise() })}, quiet),
+		"grew":             when(Leak, []Life{teeth}, quiet),
 		"leak-files":       when(Leak, []Life{opens}, quiet),
 		"leak-threads":     when(Leak, []Life{starts}, quiet),
 		"padding":          when(Padding, []Stored{units}, []Stored{line}),

@@ -29,6 +29,8 @@ func LinkOff(cells []Spoiled, late bool) []Finding {
 		Text: "the link measured before these trials, or the emulator during them, was off by more than the tolerance; the trials are left out."}
 	if late {
 		f.Title = "The links' emulator was late or ended"
+		f.Text = "the links' emulator forwarded packets too late during these trials, or ended; the trials are left out."
+		f.Try = "Use a slower link or fewer connections, or a quieter machine."
 	}
 	return spoiled(cells, f)
 }

@@ -13,8 +13,9 @@ type Started struct {
 	System string
 	Cell   string  // its factors
 	Share  Value   // of the whole time, over trials
-	Before float64 // seconds, of the trial with the middle share
-	Whole  float64 // seconds, of the same trial
+	Before float64 // seconds
+	Whole  float64 // seconds, of the same trial or fit
+	Middle bool    // Before and Whole are of the one trial with the middle share, not of a fit
 	Then   string  // what the rest went at: "then 3.1 MB/s"; empty: not known
 }
 
@@ -56,7 +57,7 @@ func StartUp(all []Started) []Finding {
 			if where != "" {
 				where += ": "
 			}
-			one := fmt.Sprintf("%s%s of %s, %s", where, words.Show(s.Before, "s"), words.Show(s.Whole, "s"), s.Share.words("ratio"))
+			one := fmt.Sprintf("%s%s, %s", where, s.times(), s.Share.words("ratio"))
 			if s.Then != "" {
 				one += ", " + s.Then
 			}
@@ -68,4 +69,21 @@ func StartUp(all []Started) []Finding {
 		return nil
 	}
 	return []Finding{f}
+}
+
+// mostlyBefore is the share from which on two times would be told by digits that do not
+// divide to it: what is left is told instead.
+const mostlyBefore = 0.95
+
+// times are the time before and the whole: "1.40 s of 3.12 s", "all but 190 µs of
+// 125 ms".
+func (s Started) times() string {
+	text := words.Show(s.Before, "s") + " of " + words.Show(s.Whole, "s")
+	if s.Before > mostlyBefore*s.Whole && s.Before < s.Whole {
+		text = "all but " + words.Show(s.Whole-s.Before, "s") + " of " + words.Show(s.Whole, "s")
+	}
+	if s.Middle && s.Share.N > 1 {
+		text += " in the middle trial"
+	}
+	return text
 }

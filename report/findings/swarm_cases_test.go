@@ -24,7 +24,7 @@ func swarmCases() map[string]example {
 		"slow-recovery":              when(SlowRecovery, []Recovery{{"a", Value{30, 25, 35, 6}, 10, 1}}, []Recovery{{"a", Value{3, 2, 4, 6}, 10, 1}}),
 		"start-spread":               when(StartSpread, []Release{{"a", 2, 10}}, []Release{{"a", 0.1, 10}}),
 		"coarse":                     when(CoarsePolls, []PollGaps{{"a", 10, 2, []float64{2, 2}}}, []PollGaps{{"a", 10, 0.5, []float64{0.5, 2}}}),
-		"imported":                   unless(Imported, Source{Format: "a log", From: []string{"a.log"}}),
+		"imported":                   tells(Imported, Source{Format: "a log", From: []string{"a.log"}, Unknown: []string{"no links"}}, Source{Format: "a log", From: []string{"a.log"}}, "no links"),
 		"partial-faults":             when(PartialFaults, crash(7, 6), crash(8, 8)),
 	}
 }

@@ -35,14 +35,14 @@ func syncCases() map[string]example {
 		"never-served":        when(NeverServed, nodes(2, false), append(nodes(2, true), nodes(0, false)...)),
 		"never-served-faults": when(NeverServed, nodes(2, true), append(nodes(2, false), nodes(0, true)...)),
 		"best":                when(BestFound, []Best{best}, []Best{same}),
-		"bought":              unless(Bought, []Step{{Change: "storage ram", Gain: gained(0.6, 0.05), Before: 10, After: 6, Share: nan}}),
+		"bought":              tells(Bought, []Step{{Change: "storage ram", Gain: gained(0.6, 0.05), Before: 10, After: 6, Share: 1, Lo: nan, Hi: nan}}, []Step{{Change: "storage ram", Gain: gained(1, 0.05), Before: 10, After: 10, Share: nan}}, "100 % of the gain"),
 		"as-good":             when(AsGoodAsBest, []Alike{{Of: []AsGood{{"storage ram", gained(1.02, 0.05)}}}}, []Alike{{Place: "ledger"}}),
 		"replay-disturbed":    when(ReplayDisturbed, of(func(n *Fresh) { n.Replay, n.Share = 12, 1.2 }), of(func(n *Fresh) { n.Replay, n.Share = 10.5, 1.05 })),
 		"useless-peers":       when(UselessPeers, of(func(n *Fresh) { n.Useful = 0.75 }), []Fresh{fresh}),
 		"conditions":          when(UnderConditions, Conditions{Cells: conditions}, Conditions{Knobs: true, Cells: conditions}),
 		"search":              when(SearchTrust, walk, Searched{Tried: 16, Planned: 16, Trials: 96}),
 		"risks":               when(Risks, []Priced{{Shown: true, Changes: []Change{{Name: "storage ram", Factor: "sync.storage", Value: "ram"}}}}, []Priced{{Shown: true}}),
-		"shape":               unless(ShapeFound, []Shape{{Knob: "batch", Unit: "1", Shape: stats.UShape, Lowest: 10, From: 10, To: 10}}),
+		"shape":               tells(ShapeFound, []Shape{{Knob: "batch", Unit: "1", Shape: stats.UShape, Lowest: 10, From: 10, To: 10}}, []Shape{{Knob: "batch", Unit: "1", Shape: stats.FlatShape, Lowest: 10, From: 10, To: 10}}, "too little and too much"),
 	}
 
 	whole := Effect{Name: "storage ram", Knobs: true, Gain: gained(0.6, 0.05), PHolm: 0.001}

@@ -24,7 +24,7 @@ func TestWhatIsSaidOfARunsTrials(t *testing.T) {
 		"link off": {LinkOff([]Spoiled{{"a", 1, 5}, {"b", 0, 5}, {"c", 2, 5}}, false),
 			"A link was not what was asked for", "3 trials: the link measured", []string{"a: 1 trial of 5", "c: 2 trials of 5"}},
 		"emulator late": {LinkOff([]Spoiled{{"a", 1, 5}}, true),
-			"The links' emulator was late or ended", "1 trial: the link measured", []string{"a: 1 trial of 5"}},
+			"The links' emulator was late or ended", "1 trial: the links' emulator forwarded packets too late", []string{"a: 1 trial of 5"}},
 		"deadlines": {Deadlines([]Outcomes{{"a", 80, 85, 15, 100, "refused ×5"}}),
 			"Deadlines, not failures", "The experiment's own", []string{"a: 15 of 100 operations passed the deadline while bytes still came; the server failed 5. Counted together they would read as 80 % success"}},
 		"failures": {Failures([]Outcomes{{"a", 80, 85, 15, 100, "refused ×5"}}),

@@ -49,9 +49,9 @@ func TestStandstillsInWords(t *testing.T) {
 		n    int
 		want string // the last
 	}{
-		{[]Standstill{s}, 1, "siad: nothing for 4:00 h, from 4:00 h to 8:00 h after the beginning; 5 objects (5.00 MB) under way; 1 object tried in vain and given up; 2 of 80 polls in it not wholly answered; no contract was good for uploads; longer than 0:15 h counts"},
-		{[]Standstill{open}, 1, "siad: nothing for the last 4:00 h, from 4:00 h after the beginning on; 2 objects tried in vain and given up; longer than 0:15 h counts"},
-		{many, standstillsNamed + 1, "siad: 2 more, 1 d 4:00 h altogether"},
+		{[]Standstill{s}, 1, "siad: nothing for 4 h, from 4 h to 8 h after the beginning; 5 objects (5.00 MB) under way; 1 object tried in vain and given up; 2 of 80 polls in it not wholly answered; no contract was good for uploads; longer than 15 min counts"},
+		{[]Standstill{open}, 1, "siad: nothing for the last 4 h, from 4 h after the beginning on; 2 objects tried in vain and given up; longer than 15 min counts"},
+		{many, standstillsNamed + 1, "siad: 2 more, 1 d 4 h altogether"},
 	} {
 		f := NothingStored([]Unstored{{Name: "siad", Times: c.of}})
 		if len(f) != 1 || f[0].Rule != "stalled" || len(f[0].Evidence) != c.n || f[0].Evidence[c.n-1] != c.want {
@@ -67,8 +67,8 @@ func TestStandstillsInWords(t *testing.T) {
 func TestStorageFullInWords(t *testing.T) {
 	x := Filled{Name: "siad", Stored: 20, Bytes: 2e7, Latest: 7200, NoRoom: 2, WhyNoRoom: "not enough hosts"}
 	for _, c := range []struct{ ended, want string }{
-		{"", "siad: since 2:00 h after the beginning, with 20 objects (20.0 MB) stored; 2 objects were not stored for it, the latest: not enough hosts"},
-		{"the system can take no more: 0 of 50 contracts are good", "siad: since 2:00 h after the beginning, with 20 objects (20.0 MB) stored; 0 of 50 contracts are good"},
+		{"", "siad: since 2 h after the beginning, with 20 objects (20.0 MB) stored; 2 objects were not stored for it, the latest: not enough hosts"},
+		{"the system can take no more: 0 of 50 contracts are good", "siad: since 2 h after the beginning, with 20 objects (20.0 MB) stored; 0 of 50 contracts are good"},
 	} {
 		x.Ended = c.ended
 		if f := StorageFull([]Filled{x, {Name: "renterd", Stored: 3}}); len(f) != 1 || strings.Join(f[0].Evidence, "|") != c.want {

@@ -2,20 +2,50 @@ package words
 
 import (
 	"fmt"
+	"math"
+	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// Moment is a time of many hours, such as that since the beginning of a test:
-// "3 d 4:05 h".
-func Moment(seconds float64) string {
-	s := int64(seconds)
-	switch {
-	case seconds < 120:
+// longest is how many seconds are told in larger units: a century. A recording that
+// says more is broken, or somebody's joke.
+const longest = 100 * 365.25 * 86400
+
+// Span is a length of time in words: that of [record.Span], with three digits below
+// ten seconds. What is no number of seconds, or beyond a century, is told as it is.
+func Span(seconds float64) string {
+	if !(seconds >= 10 && seconds <= longest) {
 		return Show(seconds, "s")
-	case s < 86400:
-		return fmt.Sprintf("%d:%02d h", s/3600, s/60%60)
 	}
-	return fmt.Sprintf("%d d %d:%02d h", s/86400, s/3600%24, s/60%60)
+	return record.Span(time.Duration(seconds * float64(time.Second)))
+}
+
+// Moment is a time since the beginning of a test, or one between two of them: to the
+// second below two hours and to the minute from there on, by which it can be found in
+// a log: "2 min 59 s", "3 d 4 h 5 min".
+func Moment(seconds float64) string {
+	if !(seconds >= 60 && seconds <= longest) {
+		return Span(seconds)
+	}
+	step := 1.0
+	if seconds >= 7200 {
+		step = 60
+	}
+	rest := int64(math.Round(seconds/step) * step)
+	var parts []string
+	for _, u := range []struct {
+		seconds int64
+		name    string
+	}{{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}} {
+		if n := rest / u.seconds; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
+		}
+		rest %= u.seconds
+	}
+	return strings.Join(parts, " ")
 }
 
 // Clip is the beginning of a text, of at most n letters; 0: all of it.
