@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// proseWidth is how wide text is where no terminal sets a width.
+// proseWidth is how wide text is at most: longer lines are hard to read. Tables take
+// what there is.
 const proseWidth = 100
 
 // WriteText writes the report for a terminal of the given width; where it is 0 there
@@ -126,6 +127,7 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 			}
 			return s
 		}})
+	var gone []string
 	for {
 		lines, wide := layout(cols, cells, width)
 		most := 0
@@ -139,6 +141,7 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 			for _, l := range lines {
 				b.WriteString(clip(l, width) + "\n")
 			}
+			noRoom(b, gone, width)
 			b.WriteByte('\n')
 			return
 		}
@@ -146,6 +149,8 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 		for _, c := range cols {
 			if c.drop < most {
 				kept = append(kept, c)
+			} else if c.head != "" && slices.ContainsFunc(cells, func(cell *Cell) bool { return c.value(cell) != "" }) {
+				gone = append(gone, c.head)
 			}
 		}
 		cols = kept
@@ -187,9 +192,13 @@ type textTable struct {
 func (t textTable) write(b *strings.Builder, width int) {
 	t.cutFor(width)
 	lines, wide := t.lines()
+	var gone []string
 	for most := 2; width > 0 && wide > width && most > 0; most-- {
 		for col, drop := range t.drop {
 			if drop == most {
+				if slices.ContainsFunc(t.rows, func(row []string) bool { return row[col] != "" }) {
+					gone = append(gone, t.head[col])
+				}
 				for _, row := range t.rows {
 					row[col] = ""
 				}
@@ -200,10 +209,28 @@ func (t textTable) write(b *strings.Builder, width int) {
 	for _, l := range lines {
 		b.WriteString(clip(l, width) + "\n")
 	}
+	noRoom(b, gone, width)
 	for _, l := range t.below {
 		wrap(b, "  "+l, width, "      ")
 	}
 	b.WriteByte('\n')
+}
+
+// noRoom names the columns that a table does not have for want of room.
+func noRoom(b *strings.Builder, heads []string, width int) {
+	var names []string
+	for _, head := range heads {
+		if head == "" {
+			head = "intervals"
+		}
+		if !slices.Contains(names, head) {
+			names = append(names, head)
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		wrap(b, "  Left out for want of columns: "+strings.Join(names, ", ")+". A wider terminal has them.", width, "      ")
+	}
 }
 
 // cut lets a column have so many characters on a terminal.
@@ -333,9 +360,9 @@ func (r *Report) reasonWords() string {
 	return list(words)
 }
 
-// wrap writes words in lines of at most width, or of [proseWidth] where it is 0; later lines begin with indent.
+// wrap writes words in lines of at most width and of [proseWidth]; later lines begin with indent.
 func wrap(b *strings.Builder, text string, width int, indent string) {
-	if width == 0 {
+	if width == 0 || width > proseWidth {
 		width = proseWidth
 	}
 	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]

@@ -45,11 +45,11 @@ func New(out, err io.Writer) *UI {
 	if w := columns(err); w > 0 {
 		u.tty, u.width = true, w
 	}
-	u.results = min(columns(out), widest)
+	u.results = columns(out)
 	return u
 }
 
-// widest is how many columns text has, however wide the terminal is.
+// widest is how many columns there are where a terminal does not tell.
 const widest = 100
 
 // columns is the width of the terminal that w writes to; 0: it is none.
@@ -64,7 +64,7 @@ func columns(w io.Writer) int {
 	return widest
 }
 
-// Width is the number of columns that results may use: the terminal's, at most 100.
+// Width is the number of columns that results may use: the terminal's.
 // It is 0 where they go to none: then nothing is to be left out for want of room.
 func (u *UI) Width() int { return u.results }
 
