@@ -348,6 +348,25 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 		}
 		return lo >= rule.Value, hi < rule.Value, lo
 	}, "the limit", rule.Value)
+	if slices.Contains(successMetrics, m.Key) && r.swarms == nil && r.syncs == nil {
+		d.late(c, rule)
+	}
+}
+
+// late takes a pass back that operations past the experiment's own deadline would
+// have undone, had they failed: they are in no success rate, and nobody knows what
+// would have become of them.
+func (d *CellRuling) late(c *Cell, rule gate.Rule) {
+	n, of := c.pastDeadline(), c.Success.Of
+	if d.State != RulePass || n == 0 || rule.Op != ">" && rule.Op != ">=" {
+		return
+	}
+	kept := float64(of) / float64(of+n)
+	if least := float64(d.Lo) * kept; least > rule.Value || rule.Op == ">=" && least >= rule.Value {
+		return
+	}
+	d.State, d.helps = RuleOpen, false
+	d.Why += fmt.Sprintf("; %s past the deadline, which is no failure: had all failed, it would be %s (limits.deadline)", plural(n, "more ended", "more ended"), percent(float64(d.Value)*kept))
 }
 
 // counted says what a success rate counts.
