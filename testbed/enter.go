@@ -46,16 +46,17 @@ func Enter() (code int, done bool, err error) {
 	cmd.SysProcAttr = namespaced()
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 
+	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, passed...) // before the command lives: it may be quicker than we are
+	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
 		return 0, false, fmt.Errorf("testbed: enter namespaces: %w", err)
 	}
 	// From here on signals are the command's: whoever asked for them in this
 	// process gets none.
-	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
-	signals := make(chan os.Signal, 8)
 	signal.Reset(passed...)
 	signal.Notify(signals, passed...)
-	defer signal.Stop(signals)
 	ended := make(chan struct{})
 	go func() {
 		for {
