@@ -209,6 +209,16 @@ func (r *Report) across(lines []spec) spec {
 	return spec{"data": spec{"values": lines}, "mark": mark, "encoding": encoding}
 }
 
+// lined are the figures of a measure that nothing may be better in than the line of
+// its links: as far off as the cell's links may be.
+func (c *Cell) lined(where, measure string) findings.Lined {
+	l := findings.Lined{Where: where, Measure: measure, Tolerance: float64(c.plan.Link.Tolerance)}
+	if l.Tolerance == 0 {
+		l.Tolerance = EffectFloor
+	}
+	return l
+}
+
 // beyondLine looks for trials that did what their links cannot, of the measures whose
 // shares of their lines are given.
 func beyondLine(shares ...string) rule {
@@ -217,10 +227,7 @@ func beyondLine(shares ...string) rule {
 		for _, c := range r.cells() {
 			for _, key := range shares {
 				m, _ := r.metric(key)
-				l := findings.Lined{Where: r.shape.named(c), Measure: m.Name, Tolerance: float64(c.plan.Link.Tolerance)}
-				if l.Tolerance == 0 {
-					l.Tolerance = EffectFloor
-				}
+				l := c.lined(r.shape.named(c), m.Name)
 				for i := range r.Trials {
 					t := &r.Trials[i]
 					if v, ok := t.Metrics[key]; ok && t.Info == c && t.Valid() {

@@ -104,10 +104,7 @@ func fasterThanLine(r *Report) []Finding {
 	var all []findings.Lined
 	for i := range r.Swarms {
 		s := &r.Swarms[i]
-		l := findings.Lined{Where: s.name(), Measure: "the last leecher's time", Tolerance: float64(s.cell.plan.Link.Tolerance)}
-		if l.Tolerance == 0 {
-			l.Tolerance = EffectFloor
-		}
+		l := s.cell.lined(s.name(), "the last leecher's time")
 		for _, t := range s.trials {
 			if line, last := t.Metrics["line"], t.Metrics["time_last"]; line > 0 && last > 0 {
 				l.Shares = append(l.Shares, line/last)

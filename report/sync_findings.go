@@ -63,10 +63,7 @@ func fasterThanRate(r *Report) []Finding {
 	var all []findings.Lined
 	for i := range r.Syncs {
 		s := &r.Syncs[i]
-		l := findings.Lined{Where: r.syncName(s), Measure: m.Name, Tolerance: float64(s.cell.plan.Link.Tolerance)}
-		if l.Tolerance == 0 {
-			l.Tolerance = EffectFloor
-		}
+		l := s.cell.lined(r.syncName(s), m.Name)
 		for _, t := range s.trials {
 			if line, chain := t.Metrics["link_line"], t.Metrics["chain_time"]; t.served() && line > 0 && chain > 0 {
 				l.Shares = append(l.Shares, line/chain)

@@ -86,13 +86,7 @@ const leastCarried = 1
 func beyondLoadLine(r *Report) []Finding {
 	var arrived, accepted []findings.Lined
 	for _, c := range r.cells() {
-		lined := func(measure string) findings.Lined {
-			l := findings.Lined{Where: r.shape.named(c), Measure: measure, Tolerance: float64(c.plan.Link.Tolerance)}
-			if l.Tolerance == 0 {
-				l.Tolerance = EffectFloor
-			}
-			return l
-		}
+		lined := func(measure string) findings.Lined { return c.lined(r.shape.named(c), measure) }
 		full, seen, taken := lined("file bytes at their full redundancy"), lined("bytes seen on the servers"), lined("file bandwidth")
 		for i := range r.Loads {
 			l := &r.Loads[i]

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -288,7 +287,7 @@ func storageFull(r *Report) []Finding {
 			x.Last = &last
 		}
 		if l.Ended == "storage_full" {
-			x.Ended = strings.TrimPrefix(l.Why, "the system can take no more: ")
+			x.Ended = l.Why
 		}
 		all = append(all, x)
 	}

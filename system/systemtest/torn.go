@@ -150,16 +150,11 @@ func tearNew(t *testing.T, s Suite, n system.Node, way cutOff, size int64) []tor
 // sizes are those of all objects; nil: the system has no list.
 func sizes(t *testing.T, n system.Node) map[system.Ref]int64 {
 	t.Helper()
-	l, ok := n.(system.Lister)
-	if !ok {
+	if _, ok := n.(system.Lister); !ok {
 		return nil
 	}
-	all, err := l.List(Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	of := map[system.Ref]int64{}
-	for _, o := range all {
+	for _, o := range listing(t, n) {
 		of[o.Ref] = o.Size
 	}
 	return of
