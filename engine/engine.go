@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // Config is everything a run needs.
@@ -228,6 +231,7 @@ func (r *run) openRecord() error {
 	if err != nil {
 		return err
 	}
+	validity.Judge(r.plan, trials)
 	for _, t := range trials {
 		if t.State == record.Done || t.State == record.Skipped {
 			r.done[trialKey{t.Cell, t.Block}] = t
@@ -291,7 +295,9 @@ func (r *run) close(ctx context.Context) error {
 
 func (r *run) result() Result {
 	res := Result{Ended: r.ended, Paused: r.paused, Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
-	for _, t := range r.done {
+	trials := slices.Collect(maps.Values(r.done))
+	validity.Judge(r.plan, trials)
+	for _, t := range trials {
 		if t.Warmup {
 			continue
 		}

@@ -25,9 +25,10 @@ type input struct {
 	marks    func(trial int64) iter.Seq2[record.Mark, error]
 	samples  func(trial int64) iter.Seq2[record.Sample, error] // nil: there are none
 	searches []record.Search
-	name     string // of the run directory
-	glance   bool   // the run is looked at again and again while it goes on
-	err      error  // why something could not be read
+	name     string   // of the run directory
+	sets     []string // --set arguments that it is judged again by
+	glance   bool     // the run is looked at again and again while it goes on
+	err      error    // why something could not be read
 }
 
 // planView is what a report needs of a plan.

@@ -28,7 +28,7 @@ func overheadLens() lens {
 			r.footprint()
 			r.trends()
 		},
-		rules:      []rule{beyondLine("line_share", "first_byte_line_share"), modelFails, whatBounds, knees, inlined, unequal, costStarts, costTraffic, paddingOfObjects, memoryGrows, slowsDown},
+		rules:      []rule{modelFails, whatBounds, knees, inlined, unequal, costStarts, costTraffic, paddingOfObjects, memoryGrows, slowsDown},
 		verdict:    (*Report).costClause,
 		answers:    (*Report).costs,
 		draw:       (*Report).drawOverhead,

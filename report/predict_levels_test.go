@@ -298,12 +298,6 @@ func TestThePageShowsHeldOutCells(t *testing.T) {
 	}
 }
 
-// No time is predicted that the link does not allow.
-func TestTimesBeyondTheLineAreRefused(t *testing.T) {
-	refusals(t, swarmTruth{file: swarmPredictFile, pace: map[string]float64{"deluge": 0.6}}.write(t),
-		map[string]string{"disseminate.nodes=9 data.size=16MiB": "the model goes beyond the load line here ("})
-}
-
 const slowSwarmFile = `
 scenario: disseminate
 title: Synthetic swarms with slow leechers

@@ -22,7 +22,7 @@ func TestBusyMachineIsToldOnce(t *testing.T) {
 		{nil, ""},
 		{[]record.Trial{quiet, quiet, quiet, busyBox, warm, warm}, ""},
 		{[]record.Trial{link, link, quiet}, ""},
-		{[]record.Trial{quiet, quiet, busyBox}, "too busy for 1 of 3 trials (box-busy): run it again when nothing else uses the CPUs (plimsoll doctor tells how busy they are); with --set limits.others=100%"},
+		{[]record.Trial{quiet, quiet, busyBox}, "too busy for 1 of 3 trials (box-busy): run it again when nothing else uses the CPUs (plimsoll doctor tells how busy they are); with --set limits.others=none"},
 		{[]record.Trial{late, late, quiet}, "too busy for 2 of 3 trials (generator-saturated): run it again when nothing else uses the CPUs (plimsoll doctor tells how busy they are), or ask for less"},
 		{[]record.Trial{late, busyBox, quiet}, "(generator-saturated, box-busy)"},
 	} {

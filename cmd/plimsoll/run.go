@@ -127,7 +127,7 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 		return errors.Join(err, interruptedError(res, dir))
 	}
 	// The report of a partial run is worth as much as its trials.
-	rulings, e := p.writeReport(dir, false)
+	rulings, e := p.writeReport(dir, false, nil)
 	if hint := progress.busy.hint(); hint != "" {
 		p.ui.Say("hint: %s", hint)
 	}
