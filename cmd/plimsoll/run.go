@@ -81,7 +81,7 @@ func (p *program) resumeCommand() *cobra.Command {
 }
 
 // enterNamespace runs the command again inside namespaces of its own when we
-// are not root and the experiment needs no endpoint outside.
+// may not make any ourselves and the experiment needs no endpoint outside.
 func enterNamespace(plan *experiment.Plan) (code int, done bool, err error) {
 	for _, s := range plan.Experiment.Systems {
 		if s.Mode == string(system.Attach) {
