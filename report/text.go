@@ -344,6 +344,9 @@ func (r *Report) textNotes() []string {
 func (r *Report) reasonWords() string {
 	counts := map[string]int64{}
 	for _, v := range r.Invalid {
+		if v.State == superseded {
+			continue
+		}
 		for _, why := range v.Reasons {
 			counts[why]++
 		}
