@@ -34,7 +34,7 @@ func (s spoiling) Prepare(ctx context.Context, at scenario.Site, cells []experim
 
 func (r spoilingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, s scenario.Sink) (scenario.Load, error) {
 	load, err := r.Runner.Trial(ctx, c, seed, s)
-	load.Invalid = nil // this machine may be busy
+	load.Invalid = nil // likewise
 	if r.spoil() {
 		load.Invalid = append(load.Invalid, record.ReasonUnhealthy)
 	}
@@ -43,7 +43,7 @@ func (r spoilingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint6
 
 func spoiltRun(t *testing.T, spoil func() bool) Config {
 	t.Helper()
-	return Config{
+	cfg := Config{
 		Plan: memPlan(t, `
 scenario: overhead
 systems: [mem]
@@ -51,11 +51,12 @@ data: {size: [1B, 1kB]}
 overhead: {operation: put, count: 1}
 repetitions: 3
 warmup: 1
-limits: {others: 100%}
 skip: [machine]
 `), Systems: []system.System{mem.System{}}, Scenario: spoiling{spoil: spoil},
 		Dir: filepath.Join(t.TempDir(), "run"), StopInvalid: true,
 	}
+	cfg.Plan.Experiment.Limits.Others = 1e9 // this machine may be busy
+	return cfg
 }
 
 // A run stops when no trial of its first block is valid; told to go on, it does. Its
