@@ -42,6 +42,7 @@ type Result struct {
 	Skipped    int            // left out on purpose
 	Planned    int            // measured trials the plan asks for, at most
 	WrongBytes int64          // operations whose bytes were not the object's
+	Failing    []string       // systems that failed in valid trials and succeeded in none of their operations
 	Lost       int64          // objects that load tests came to their end without: given up, or not kept as they were asked to
 	Stopped    *scenario.Stop // the exit condition that fired, if one did
 	Ended      string         // what ended the last trial that goes on for long: "all done", "durable too", an exit condition; else empty
@@ -291,6 +292,7 @@ func (r *run) close(ctx context.Context) error {
 
 func (r *run) result() Result {
 	res := Result{Ended: r.ended, Paused: r.paused, Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
+	succeeded, failed := map[string]int64{}, map[string]int64{}
 	for _, t := range r.done {
 		if t.Warmup {
 			continue
@@ -302,9 +304,23 @@ func (r *run) result() Result {
 		res.Trials++
 		if t.Valid() {
 			res.Valid++
+			cell, _, _ := r.cellAndUse(t.Cell)
+			for _, o := range record.Outcomes() {
+				switch n := t.Outcomes[o.String()]; {
+				case o == record.OK:
+					succeeded[cell.System] += n
+				case o.ServerFailure():
+					failed[cell.System] += n
+				}
+			}
 		}
 		res.WrongBytes += t.Outcomes[record.WrongBytes.String()]
 		res.Lost += r.lostObjects(t)
+	}
+	for _, u := range r.plan.Experiment.Systems {
+		if failed[u.Name] > 0 && succeeded[u.Name] == 0 {
+			res.Failing = append(res.Failing, u.Name)
+		}
 	}
 	return res
 }

@@ -61,6 +61,7 @@ func gather(run *record.Reader) (*input, error) {
 		return nil, err
 	}
 	in.windows, in.polls, in.jobs, in.ops, in.marks, in.samples = run.Windows, run.Polls, run.Jobs, run.Ops, run.Marks, run.Samples
+	in.latest = run.Latest
 	if in.searches, err = run.Search(); err != nil {
 		return nil, err
 	}

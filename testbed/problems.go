@@ -68,8 +68,8 @@ func namespaceProblems(opt Options) []Problem {
 	}
 	ns, err := newNamespace()
 	if err != nil {
-		if os.Geteuid() != 0 && tryUserNamespace() == nil {
-			return []Problem{{"namespaces", Note, "not root: runs use an unprivileged user namespace", ""}}
+		if !mayMakeNamespaces() && tryUserNamespace() == nil {
+			return []Problem{{"namespaces", Note, "no right to make network namespaces: runs use a user namespace", ""}}
 		}
 		return []Problem{{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not emulated (" + err.Error() + ")", userNamespaceHint()}}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,7 +81,7 @@ func (p *program) resumeCommand() *cobra.Command {
 }
 
 // enterNamespace runs the command again inside namespaces of its own when we
-// are not root and the experiment needs no endpoint outside.
+// may not make any ourselves and the experiment needs no endpoint outside.
 func enterNamespace(plan *experiment.Plan) (code int, done bool, err error) {
 	for _, s := range plan.Experiment.Systems {
 		if s.Mode == string(system.Attach) {
@@ -172,6 +173,10 @@ func verdict(res engine.Result, dir string) error {
 			"the report says which and why; what was given up is not tried again by resume"))
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"), "see the table of validity in the report"))
+	case len(res.Failing) > 0:
+		return ui.Exit(ui.CodeInvalid, ui.WithHint(
+			fmt.Errorf("no operation of %s succeeded", strings.Join(res.Failing, ", ")),
+			"the report lists the failures by their cause; check the system's address and its logs"))
 	case res.Failed > 0:
 		return ui.Exit(ui.CodeIncomplete, ui.WithHint(
 			fmt.Errorf("trials that could not be executed: %d; the report is of the others", res.Failed),

@@ -15,7 +15,7 @@ const (
 	CodeUsage         Code = 2   // the command line or the experiment file
 	CodePreconditions Code = 3   // something is missing on this machine or on the endpoint
 	CodeGate          Code = 4   // a gate failed
-	CodeInvalid       Code = 5   // the run has no valid trial, or runs nothing that can be compared
+	CodeInvalid       Code = 5   // nothing to compare: no valid trial, no operation of a system succeeded, no common cell
 	CodeCorruption    Code = 6   // bytes came back that are not the object's
 	CodeExit          Code = 7   // an exit condition ended the run early
 	CodeLost          Code = 8   // a load test came to its end without all of its objects
@@ -38,7 +38,7 @@ func Meanings() []struct {
 		{CodeUsage, "the command line or the experiment file is wrong; nothing was started"},
 		{CodePreconditions, "a precondition does not hold (plimsoll doctor tells more), or no system could be started"},
 		{CodeGate, "a gate failed"},
-		{CodeInvalid, "no valid trial, or nothing that can be compared"},
+		{CodeInvalid, "no valid trial, a system of which no operation succeeded, or nothing that can be compared"},
 		{CodeCorruption, "bytes came back that are not the object's"},
 		{CodeExit, "an exit condition ended the run early"},
 		{CodeLost, "a load test ended without all of its objects"},
