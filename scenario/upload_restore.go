@@ -169,7 +169,6 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 		}
 		t.queue.set(i, state)
 	case record.JobPutting:
-		job.Attempts-- // an attempt that we did not see the end of is none that failed
 		t.jobs[i] = &job
 		r.doubt = append(r.doubt, i)
 		t.doubt[i] = true
