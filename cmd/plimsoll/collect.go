@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/report"
@@ -88,7 +89,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		}
 		defer stop()
 	}
-	return p.execute(ctx, plan, out, "", false)
+	return p.execute(ctx, engine.Config{Plan: plan, Dir: out})
 }
 
 // plan is that of an experiment which only polls a system that runs.
