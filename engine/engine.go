@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -74,8 +75,12 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		defer cancel()
 		err = errors.Join(err, r.close(cleanup))
 	}()
-	if err := r.open(ctx); err != nil {
-		return res, r.interrupted(ctx, &res, err)
+	// What happens beside the trials and makes it senseless to go on ends the run at once.
+	working, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	r.end = end
+	if err := r.open(working); err != nil {
+		return res, r.interrupted(ctx, &res, whyEnded(ctx, working, err))
 	}
 	if r.complete() {
 		res = r.result()
@@ -83,12 +88,22 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		r.over = true
 		return res, nil
 	}
-	stopped, err := r.blocks(ctx)
+	stopped, err := r.blocks(working)
+	err = whyEnded(ctx, working, err)
 	res = r.result()
 	res.Stopped = stopped
 	// Nobody goes on with it: what its deployments hold is of no more use.
 	r.over = err == nil && ctx.Err() == nil && (stopped != nil || r.complete())
 	return res, r.interrupted(ctx, &res, err)
+}
+
+// whyEnded is the error of work that was ended for a reason of its own, and else
+// the error that it returned.
+func whyEnded(ctx, working context.Context, err error) error {
+	if err != nil && ctx.Err() == nil && working.Err() != nil {
+		return context.Cause(working)
+	}
+	return err
 }
 
 // DeployError is a system that could not be brought up or prepared before the
@@ -120,6 +135,7 @@ type run struct {
 	plan  *experiment.Plan
 	say   Progress
 	begun time.Time
+	end   context.CancelCauseFunc // ends the session at once
 
 	rec     *record.Run
 	bed     *testbed.Testbed
@@ -169,7 +185,7 @@ func (r *run) interrupted(ctx context.Context, res *Result, err error) error {
 // are cheapest to report: what can be checked without changing anything first.
 func (r *run) open(ctx context.Context) error {
 	if r.cfg.Resume {
-		if err := r.openRecord(); err != nil || r.complete() {
+		if err := r.openRecord(ctx); err != nil || r.complete() {
 			return err
 		}
 	}
@@ -178,12 +194,12 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.say.Start()
 	if !r.cfg.Resume {
-		if err := r.openRecord(); err != nil {
+		if err := r.openRecord(ctx); err != nil {
 			return err
 		}
 	}
 	opt := testbedOptions(r.cfg)
-	opt.Log = r.say.Note
+	opt.Log, opt.Lost = r.say.Note, r.end
 	bed, err := testbed.New(ctx, opt)
 	if err != nil {
 		return err
@@ -216,7 +232,7 @@ func (r *run) open(ctx context.Context) error {
 	return r.recordEnvironment()
 }
 
-func (r *run) openRecord() error {
+func (r *run) openRecord(ctx context.Context) error {
 	plan, err := r.plan.Marshal()
 	if err != nil {
 		return err
@@ -225,12 +241,19 @@ func (r *run) openRecord() error {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
-			"plimsoll": r.cfg.Version, "command": quoteAll(r.cfg.Command), "scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
+			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...), "scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
 		}, r.cfg.Scenario.Metrics())
 	}
 	if err != nil {
 		return err
 	}
+	go func() {
+		select {
+		case <-r.rec.Broken():
+			r.end(r.rec.Err())
+		case <-ctx.Done():
+		}
+	}()
 	r.done, r.skipped, r.kept = map[trialKey]record.Trial{}, map[string]string{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
 	if err != nil {
@@ -382,7 +405,7 @@ func (r *run) clientOf(s *site) testbed.Host {
 }
 
 func (r *run) event(kind, what, detail string, took time.Duration) {
-	if r.rec == nil {
+	if r.rec == nil || r.rec.Err() != nil { // why nothing is recorded is what the run ends with
 		return
 	}
 	if err := r.rec.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail, Took: took}); err != nil {

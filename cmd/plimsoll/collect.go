@@ -96,7 +96,10 @@ func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
 	for _, pair := range ask.with {
 		key, value, ok := strings.Cut(pair, "=")
 		if _, twice := with[key]; !ok || key == "" || twice {
-			return nil, ui.WithHint(fmt.Errorf("--with %s: wanted KEY=VALUE, each key once", pair), "the options are listed by plimsoll systems "+ask.system)
+			if !ok { // it may be a secret
+				key = "***"
+			}
+			return nil, ui.WithHint(fmt.Errorf("--with %s: wanted KEY=VALUE, each key once", key), "the options are listed by plimsoll systems "+ask.system)
 		}
 		with[key] = value
 	}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -120,6 +122,10 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 	if errors.As(err, &missing) {
 		return ui.Exit(codeOf(missing), err)
 	}
+	var broken *record.WriteError
+	if errors.As(err, &broken) {
+		return p.unrecorded(broken, res, dir)
+	}
 	err = withStatus(err)
 	if res.Complete {
 		p.ui.Say("%s is complete; nothing is left to execute", dir)
@@ -135,6 +141,20 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 	// How the run ended is graver than its gates, which then have less to go by: the
 	// first error's status counts.
 	return errors.Join(err, e, verdict(res, dir), gateVerdict(rulings))
+}
+
+// unrecorded ends a run that could not be recorded to its end: the report of what
+// there is needs space, too.
+func (p *program) unrecorded(err *record.WriteError, res engine.Result, dir string) error {
+	if err.Gone {
+		return err
+	}
+	if res.Trials+res.Failed > 0 {
+		if _, e := p.writeReport(dir, false); e != nil {
+			p.ui.Say("note: no report was written: %v", e)
+		}
+	}
+	return ui.WithHint(err, err.Hint()+"; then go on: "+suggest.Command("plimsoll", "resume", dir))
 }
 
 // codeOf is the status of preconditions that do not hold.
@@ -180,7 +200,7 @@ func verdict(res engine.Result, dir string) error {
 	case res.Failed > 0:
 		return ui.Exit(ui.CodeIncomplete, ui.WithHint(
 			fmt.Errorf("trials that could not be executed: %d; the report is of the others", res.Failed),
-			"it says why they could not; plimsoll resume "+dir+" tries them again"))
+			"it says why they could not; to try them again: "+suggest.Command("plimsoll", "resume", dir)))
 	}
 	return nil
 }
@@ -202,5 +222,5 @@ func interruptedError(res engine.Result, dir string) error {
 	if !res.Interrupt {
 		return nil
 	}
-	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"), "go on with it: plimsoll resume "+dir))
+	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"), "go on with it: "+suggest.Command("plimsoll", "resume", dir)))
 }
