@@ -34,6 +34,10 @@ type Config struct {
 	Version  string   // of Plimsoll, for the record
 	Command  []string // how the user called us, for the record
 	Progress Progress // may be nil
+
+	WaitQuiet    time.Duration // how long to wait for a quiet machine before the first trial
+	StopInvalid  bool          // stop when no trial of the session's first block is valid
+	RetryInvalid bool          // of a resumed run: execute invalid trials again
 }
 
 // Result says how a run ended.
@@ -50,6 +54,7 @@ type Result struct {
 	Ended      string         // what ended the last trial that goes on for long: "all done", "durable too", an exit condition; else empty
 	Paused     int            // trials that a resumed run goes on with
 	Interrupt  bool           // the user stopped it
+	Invalid    *InvalidBlock  // why it stopped after the first block, if it did
 	Complete   bool           // it was complete before it was resumed: nothing was executed
 }
 
@@ -90,10 +95,15 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	}
 	stopped, err := r.blocks(working)
 	err = whyEnded(ctx, working, err)
+	var invalid *InvalidBlock
+	if errors.As(err, &invalid) {
+		err = nil
+	}
 	res = r.result()
+	res.Invalid = invalid
 	res.Stopped = stopped
 	// Nobody goes on with it: what its deployments hold is of no more use.
-	r.over = err == nil && ctx.Err() == nil && (stopped != nil || r.complete())
+	r.over = err == nil && invalid == nil && ctx.Err() == nil && (stopped != nil || r.complete())
 	return res, r.interrupted(ctx, &res, err)
 }
 
@@ -193,6 +203,9 @@ func (r *run) open(ctx context.Context) error {
 		return &PreconditionError{problems}
 	}
 	r.say.Start()
+	if err := r.awaitQuiet(ctx); err != nil {
+		return err
+	}
 	if !r.cfg.Resume {
 		if err := r.openRecord(ctx); err != nil {
 			return err
@@ -264,7 +277,10 @@ func (r *run) openRecord(ctx context.Context) error {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
 		switch t.State {
+		case record.Pending: // it was to be executed again
+			delete(r.done, trialKey{t.Cell, t.Block})
 		case record.Failed:
+			delete(r.done, trialKey{t.Cell, t.Block})
 			r.hunt.failed(trialKey{t.Cell, t.Block})
 		case record.Skipped:
 			r.skipped[t.Cell] = t.Error
@@ -286,12 +302,36 @@ func (r *run) openRecord(ctx context.Context) error {
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
 	r.hunt.remember(events)
+	if r.cfg.RetryInvalid {
+		if err := r.retryInvalid(); err != nil {
+			return err
+		}
+	}
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
 		for _, why := range r.lost {
 			r.event("note", "trial begins anew", why, 0)
 			r.say.Note(why)
 		}
+	}
+	return nil
+}
+
+// retryInvalid forgets the trials that are not valid, so that they are executed
+// again. What they recorded stays; of the trials of a cell and block the newest counts.
+func (r *run) retryInvalid() error {
+	if r.searches() {
+		return &PreconditionError{[]Problem{{What: "a search has chosen by its trials what to execute next, so none is executed again", Hint: "start a new run", Blocking: true}}}
+	}
+	for key, t := range r.done {
+		cell, _, ok := r.cellAndUse(t.Cell)
+		if !ok || t.Warmup || t.State != record.Done || t.Valid() {
+			continue
+		}
+		if r.cfg.continues(cell) {
+			return &PreconditionError{[]Problem{{What: "a load test is not executed again: its objects are stored", Hint: "start a new run", Blocking: true}}}
+		}
+		delete(r.done, key)
 	}
 	return nil
 }
