@@ -115,4 +115,3 @@ func TestAttachedProvider(t *testing.T) {
 		})
 	}
 }
-
