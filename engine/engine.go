@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,10 @@ type Config struct {
 	Version  string   // of Plimsoll, for the record
 	Command  []string // how the user called us, for the record
 	Progress Progress // may be nil
+
+	WaitQuiet    time.Duration // how long to wait for a quiet machine before the first trial
+	StopInvalid  bool          // stop when no trial of the session's first block is valid
+	RetryInvalid bool          // of a resumed run: execute invalid trials again
 }
 
 // Result says how a run ended.
@@ -49,6 +54,7 @@ type Result struct {
 	Ended      string         // what ended the last trial that goes on for long: "all done", "durable too", an exit condition; else empty
 	Paused     int            // trials that a resumed run goes on with
 	Interrupt  bool           // the user stopped it
+	Invalid    *InvalidBlock  // why it stopped after the first block, if it did
 	Complete   bool           // it was complete before it was resumed: nothing was executed
 }
 
@@ -89,10 +95,15 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	}
 	stopped, err := r.blocks(working)
 	err = whyEnded(ctx, working, err)
+	var invalid *InvalidBlock
+	if errors.As(err, &invalid) {
+		err = nil
+	}
 	res = r.result()
+	res.Invalid = invalid
 	res.Stopped = stopped
 	// Nobody goes on with it: what its deployments hold is of no more use.
-	r.over = err == nil && ctx.Err() == nil && (stopped != nil || r.complete())
+	r.over = err == nil && invalid == nil && ctx.Err() == nil && (stopped != nil || r.complete())
 	return res, r.interrupted(ctx, &res, err)
 }
 
@@ -139,6 +150,7 @@ type run struct {
 	rec     *record.Run
 	bed     *testbed.Testbed
 	client  testbed.Host
+	outside testbed.Host     // the client of attached systems, on this machine's own network
 	sites   map[string]*site // by system name
 	link    linkState
 	scratch string
@@ -191,6 +203,9 @@ func (r *run) open(ctx context.Context) error {
 		return &PreconditionError{problems}
 	}
 	r.say.Start()
+	if err := r.awaitQuiet(ctx); err != nil {
+		return err
+	}
 	if !r.cfg.Resume {
 		if err := r.openRecord(ctx); err != nil {
 			return err
@@ -204,7 +219,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.bed = bed
 	mode := bed.Mode()
-	if mode.Emulator == "none" && r.shapes() {
+	if mode.Emulator == "none" && shapes(r.plan) {
 		r.say.Note(mode.Why)
 		r.event("note", "links are not emulated", mode.Why, 0)
 	}
@@ -218,6 +233,11 @@ func (r *run) open(ctx context.Context) error {
 	}
 	if r.client, err = bed.AddHost(ctx, "client"); err != nil {
 		return err
+	}
+	if attaches(r.plan) {
+		if r.outside, err = bed.Outside(ctx, "client-outside"); err != nil {
+			return err
+		}
 	}
 	if err := r.deployAll(ctx); err != nil {
 		return err
@@ -257,7 +277,10 @@ func (r *run) openRecord(ctx context.Context) error {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
 		switch t.State {
+		case record.Pending: // it was to be executed again
+			delete(r.done, trialKey{t.Cell, t.Block})
 		case record.Failed:
+			delete(r.done, trialKey{t.Cell, t.Block})
 			r.hunt.failed(trialKey{t.Cell, t.Block})
 		case record.Skipped:
 			r.skipped[t.Cell] = t.Error
@@ -279,12 +302,36 @@ func (r *run) openRecord(ctx context.Context) error {
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
 	r.hunt.remember(events)
+	if r.cfg.RetryInvalid {
+		if err := r.retryInvalid(); err != nil {
+			return err
+		}
+	}
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
 		for _, why := range r.lost {
 			r.event("note", "trial begins anew", why, 0)
 			r.say.Note(why)
 		}
+	}
+	return nil
+}
+
+// retryInvalid forgets the trials that are not valid, so that they are executed
+// again. What they recorded stays; of the trials of a cell and block the newest counts.
+func (r *run) retryInvalid() error {
+	if r.searches() {
+		return &PreconditionError{[]Problem{{What: "a search has chosen by its trials what to execute next, so none is executed again", Hint: "start a new run", Blocking: true}}}
+	}
+	for key, t := range r.done {
+		cell, _, ok := r.cellAndUse(t.Cell)
+		if !ok || t.Warmup || t.State != record.Done || t.Valid() {
+			continue
+		}
+		if r.cfg.continues(cell) {
+			return &PreconditionError{[]Problem{{What: "a load test is not executed again: its objects are stored", Hint: "start a new run", Blocking: true}}}
+		}
+		delete(r.done, key)
 	}
 	return nil
 }
@@ -374,8 +421,7 @@ func (r *run) earlierStop() *scenario.Stop {
 	return &scenario.Stop{Condition: condition, Why: why}
 }
 
-// attaches reports whether any system of the plan runs elsewhere: then no
-// namespace may stand between us and it.
+// attaches reports whether any system of the plan runs elsewhere.
 func attaches(p *experiment.Plan) bool {
 	for _, s := range p.Experiment.Systems {
 		if s.Mode == string(system.Attach) {
@@ -385,14 +431,17 @@ func attaches(p *experiment.Plan) bool {
 	return false
 }
 
-// shapes reports whether any cell wants a link that differs from the bare machine.
-func (r *run) shapes() bool {
-	for _, c := range r.plan.Cells {
-		if c.Link.Shaped() {
-			return true
-		}
+// shapes reports whether any cell wants a link that differs from the bare machine's.
+func shapes(p *experiment.Plan) bool {
+	return slices.ContainsFunc(p.Cells, func(c experiment.Cell) bool { return c.Link.Shaped() })
+}
+
+// clientOf is the host that a system is loaded from.
+func (r *run) clientOf(s *site) testbed.Host {
+	if s.attached() {
+		return r.outside
 	}
-	return false
+	return r.client
 }
 
 func (r *run) event(kind, what, detail string, took time.Duration) {

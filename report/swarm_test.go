@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // within reports whether a number is what it should be, but for a share of it.
@@ -128,9 +129,9 @@ func TestCensoredTimesOfASwarm(t *testing.T) {
 // Leechers of one trial share its fate.
 func TestRatesAreOverTrials(t *testing.T) {
 	t.Parallel()
-	parts := func(n ...float64) (all []part) {
+	parts := func(n ...float64) (all []stats.Count) {
 		for _, x := range n {
-			all = append(all, part{x, 10})
+			all = append(all, stats.Count{K: x, N: 10})
 		}
 		return all
 	}

@@ -51,7 +51,7 @@ func startRun(t *testing.T, yaml string, env ...string) *session {
 	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.cmd = exec.Command(os.Args[0], "run", file, "--out", s.dir)
+	s.cmd = exec.Command(os.Args[0], "run", file, "--out", s.dir, "--keep-going")
 	s.cmd.Env = append(append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp), env...)
 	s.cmd.Stdout, s.cmd.Stderr = s, s
 	if err := s.cmd.Start(); err != nil {
@@ -244,7 +244,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(disk, "run")
-	c := exec.Command(os.Args[0], "run", file, "--out", dir)
+	c := exec.Command(os.Args[0], "run", file, "--out", dir, "--keep-going")
 	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+t.TempDir())
 	out, err := c.CombinedOutput()
 	if err == nil || c.ProcessState.ExitCode() != int(ui.CodeUnwritable) {
