@@ -121,7 +121,9 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 // was killed and started again, is never complete and says why all the time.
 func TestLostPeersAreTold(t *testing.T) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/codex/v1/debug/info", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"id":"x","addrs":["/ip4/127.0.0.1/tcp/1"]}`) })
+	mux.HandleFunc("GET /api/codex/v1/debug/info", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"id":"x","addrs":["/ip4/127.0.0.1/tcp/1"]}`)
+	})
 	var asked atomic.Int64
 	mux.HandleFunc("GET /api/codex/v1/space", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"totalBlocks":5}`) })
 	mux.HandleFunc("POST /api/codex/v1/data/{cid}/network", func(w http.ResponseWriter, r *http.Request) {
