@@ -594,5 +594,5 @@ func (c *RunComparison) remark() {
 	for _, w := range slices.Sorted(maps.Keys(warned)) {
 		c.Notes = append(c.Notes, capital(w)+" ("+plural(int64(warned[w]), "comparison", "comparisons")+").")
 	}
-	c.Notes = append(c.Notes, "Trials of one run share its hour and its machine: what differs between two runs may be those. To be sure, run both again in turn.")
+	c.Notes = append(c.Notes, "The runs were not interleaved: a difference between runs includes what differed between their times. To be sure, make both systems of one experiment (docs/compare.md).")
 }

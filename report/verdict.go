@@ -16,6 +16,13 @@ func (r *Report) judge() {
 	if r.Run.Done == 0 {
 		return
 	}
+	if r.finding("drift") {
+		m, _ := r.metric(r.lens.steady)
+		r.Verdict.Text += " " + capital(m.Name) + " changed during the run (drift)."
+		if r.Verdict.Tone == Good || r.Verdict.Tone == Neutral {
+			r.Verdict.Tone = Warn
+		}
+	}
 	if r.Run.State == "running" && countGates(r.Gates).state() != RuleFail {
 		return // what cannot be told yet need not stay so, nor what passes
 	}
