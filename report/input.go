@@ -28,6 +28,7 @@ type input struct {
 	samples  func(trial int64) iter.Seq2[record.Sample, error]             // nil: there are none
 	searches []record.Search
 	name     string // of the run directory
+	written  bool   // a process has the run open for writing
 	glance   bool   // the run is looked at again and again while it goes on
 	err      error  // why something could not be read
 }
