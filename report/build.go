@@ -134,6 +134,7 @@ func viewOf(p *experiment.Plan) planView {
 		}
 		v.Systems = append(v.Systems, sys)
 	}
+	v.Unapplied = p.Unapplied()
 	v.Link, v.Imported = linkWords(e.Link, p.Cells), p.Imported
 	if v.Imported != nil {
 		v.Link = "not known"
@@ -286,6 +287,9 @@ func (r *Report) remark(in *input) {
 			}
 			seen[key]++
 		}
+	}
+	for _, text := range in.plan.Unapplied {
+		r.Notes = append(r.Notes, capital(text)+".")
 	}
 	if n := len(r.resumed); n > 0 && r.Loads == nil { // a load test tells its sessions one by one
 		r.Notes = append(r.Notes, fmt.Sprintf("The run was interrupted and resumed %s, the last time at %s: what changed on the machine in between lies between its trials.", plural(int64(n), "time", "times"), r.resumed[n-1].UTC().Format("2006-01-02 15:04 UTC")))
