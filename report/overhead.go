@@ -35,6 +35,5 @@ func overheadLens() lens {
 		loadLine:   (*Report).overheadLineWords,
 		sections:   (*Report).overheadSections,
 		textTables: (*Report).overheadTables,
-		predict:    costPredictor{},
 	}
 }

@@ -26,7 +26,6 @@ func retrieveLens() lens {
 		answers:  (*Report).comparisons,
 		draw:     (*Report).drawRetrieve,
 		loadLine: (*Report).retrieveLineWords,
-		predict:  retrievePredictor{},
 	}
 }
 

@@ -29,7 +29,6 @@ func syncLens() lens {
 		sections:   (*Report).syncSections,
 		textTables: (*Report).syncTexts,
 		loadLine:   (*Report).syncLineWords,
-		predict:    syncPredictor{},
 	}
 }
 
