@@ -153,7 +153,7 @@ func TestEveryTimeAndRateHasALoadLine(t *testing.T) {
 			f := &figures[i]
 			id := f.ID
 			if id == "hero" {
-				id = map[string]string{"retrieve": "throughput", "overhead": "rounds", "upload": "api-latency", "collect": "api-latency", "disseminate": "speed", "sync": "waterfall"}[name]
+				id = map[string]string{"retrieve": "throughput", "overhead": "rounds", "upload": "api-latency", "collect": "api-latency", "disseminate": "speed", "sync": "times"}[name]
 			}
 			lined := lineTips(t, f)
 			if strings.Contains(f.Reads, "The load line is far above the picture (") {
