@@ -120,7 +120,6 @@ func shareCases() map[string]example {
 		"grew":             when(Leak, []Life{teeth}, quiet),
 		"leak-files":       when(Leak, []Life{opens}, quiet),
 		"leak-threads":     when(Leak, []Life{starts}, quiet),
-		"padding":          when(Padding, []Stored{units}, []Stored{line}),
 		"more-than-asked":  when(Redundancy, []Redundant{kept(rng, func(u float64) float64 { return 5 * min(1, 0.5+u) })}, []Redundant{right}),
 		"small-objects":    when(Redundancy, []Redundant{small}, []Redundant{right}),
 		"redundancy-never": when(Redundancy, []Redundant{kept(rng, func(float64) float64 { return 2 })}, []Redundant{right}),
