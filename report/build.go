@@ -59,7 +59,9 @@ func gather(run *record.Reader) (*input, error) {
 	if in.links, err = run.Links(); err != nil {
 		return nil, err
 	}
+	in.written = record.Written(run.Dir())
 	in.windows, in.polls, in.jobs, in.ops, in.marks, in.samples = run.Windows, run.Polls, run.Jobs, run.Ops, run.Marks, run.Samples
+	in.latest = run.Latest
 	if in.searches, err = run.Search(); err != nil {
 		return nil, err
 	}
@@ -227,7 +229,8 @@ func summarised(in *input) *Report {
 }
 
 // state says whether the run is complete, from the events that the engine
-// leaves when a session begins and ends.
+// leaves when a session begins and ends. A session that has no end and whose
+// process no longer writes was killed.
 func (r *Report) state(in *input) {
 	ended := true
 	for _, e := range in.events {
@@ -250,7 +253,7 @@ func (r *Report) state(in *input) {
 		enough = !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Valid+c.Invalid+c.Failed+c.Skipped < in.plan.Until })
 	}
 	switch {
-	case !ended:
+	case !ended && in.written:
 		r.Run.State = "running"
 	case enough:
 		r.Run.State = "complete"

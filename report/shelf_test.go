@@ -6,9 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // manyJobs are those of a load test of so many objects in an hour, four at a time,

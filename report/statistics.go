@@ -163,40 +163,27 @@ func unpairedRatio(xs, ys []float64) (i stats.Interval, ranged bool) {
 func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 
 // successOf is the share of finished operations that were ok. Operations of one
-// trial share its fate, so the interval is that of Korn and Graubard (Survey
-// Methodology 24, 1998): Clopper–Pearson for as many independent operations as
-// the spread between trials says these are worth.
+// trial share its fate, so trials are the clusters of its interval.
 func successOf(trials []Trial) Proportion { return successWith(trials, Confidence) }
 
 func successWith(trials []Trial, conf float64) Proportion {
-	var p Proportion
-	type counted struct{ ok, of float64 }
-	var each []counted
+	p := Proportion{Value: unknown, Lo: unknown, Hi: unknown}
+	var each []stats.Count
 	for _, t := range trials {
 		ok, of, censored, puts := finishedOf(&t.Trial)
 		p.Censored += censored
 		p.puts = p.puts || puts
 		p.OK, p.Of = p.OK+ok, p.Of+of
-		each = append(each, counted{float64(ok), float64(of)})
+		each = append(each, stats.Count{K: float64(ok), N: float64(of)})
 	}
-	p.Value, p.Lo, p.Hi = unknown, unknown, unknown
 	if p.Of == 0 {
 		return p
 	}
-	share, n, m := float64(p.OK)/float64(p.Of), float64(p.Of), float64(len(each))
-	effect := 1.0
-	if m > 1 && share > 0 && share < 1 {
-		between := 0.0
-		for _, c := range each {
-			d := c.ok - c.of*share
-			between += d * d
-		}
-		effect = max(1, between*m/(m-1)/(n*share*(1-share)))
+	i := stats.ClusteredProportion(each, false, conf)
+	p.Value, p.Worth = Num(i.Mid), int64(i.N)
+	if i.Bounded() {
+		p.Lo, p.Hi = Num(i.Lo), Num(i.Hi)
 	}
-	worth := max(1, math.Floor(n/effect))
-	lo := stats.Proportion(int64(math.Floor(share*worth)), int64(worth), conf)
-	hi := stats.Proportion(int64(math.Ceil(share*worth)), int64(worth), conf)
-	p.Value, p.Lo, p.Hi, p.Worth = Num(share), Num(lo.Lo), Num(hi.Hi), int64(worth)
 	return p
 }
 

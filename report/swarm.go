@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Swarm is what became of the leechers of one cell of the scenario disseminate.
@@ -126,16 +127,16 @@ func (r *Report) swarm(*input) {
 func (s *Swarm) count() {
 	s.Outcomes = map[string]Rate{}
 	for _, o := range record.Outcomes() {
-		var parts []part
+		var parts []stats.Count
 		for _, t := range s.trials {
-			var p part
+			var p stats.Count
 			for i := range t.leechers {
 				f := &t.leechers[i]
 				if f.wanted() || o == record.Cancelled || o == record.InFlight {
-					p.of++
+					p.N++
 				}
 				if f.outcome == o {
-					p.n++
+					p.K++
 				}
 			}
 			parts = append(parts, p)

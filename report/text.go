@@ -335,12 +335,7 @@ func (r *Report) textNotes() []string {
 		notes = append(notes, plural(int64(len(r.Skipped)), "cell was", "cells were")+" left out, whole or in part, because one operation takes too long there.")
 	}
 	if r.Run.State != "complete" && r.Loads == nil {
-		state := r.Run.State
-		if state == "running" {
-			// From its directory it cannot be told from one that was killed.
-			state = "not at its end: it goes on, or it was killed (plimsoll resume)"
-		}
-		notes = append(notes, fmt.Sprintf("The run is %s; %d of %d trials.", state, r.Run.Done, r.Run.Planned))
+		notes = append(notes, fmt.Sprintf("The run is %s; %d of %d trials.", r.Run.State, r.Run.Done, r.Run.Planned))
 	}
 	return append(notes, r.Notes...)
 }
@@ -349,6 +344,9 @@ func (r *Report) textNotes() []string {
 func (r *Report) reasonWords() string {
 	counts := map[string]int64{}
 	for _, v := range r.Invalid {
+		if v.State == superseded {
+			continue
+		}
 		for _, why := range v.Reasons {
 			counts[why]++
 		}

@@ -27,6 +27,7 @@ type Options struct {
 	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
 	IPv6    bool         // hosts reach one another over IPv6
 	Log     func(string) // told what happens, one line each; may be nil
+	Lost    func(error)  // called when nothing would clean up after plimsoll any more: the run must end; may be nil
 }
 
 // Mode is what the testbed can do on this machine. It is part of the record.
@@ -109,7 +110,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 		t.log("cannot remove all that dead runs left: " + err.Error())
 	}
 	raiseFileLimit()
-	if t.state, err = newState(t.self); err != nil {
+	if t.state, err = newState(t.self, t.log, t.lost); err != nil {
 		return nil, err
 	}
 	if err := t.choose(); err != nil {
@@ -251,6 +252,12 @@ func processes(hosts ...*host) []*Process {
 		h.mu.Unlock()
 	}
 	return all
+}
+
+func (t *Testbed) lost(err error) {
+	if t.opt.Lost != nil {
+		t.opt.Lost(err)
+	}
 }
 
 func (t *Testbed) log(line string) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/report"
@@ -76,7 +77,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		}
 		defer stop()
 	}
-	return p.execute(ctx, plan, out, "", false)
+	return p.execute(ctx, engine.Config{Plan: plan, Dir: out})
 }
 
 // plan is that of an experiment which only polls a system that runs.
@@ -85,7 +86,10 @@ func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
 	for _, pair := range ask.with {
 		key, value, ok := strings.Cut(pair, "=")
 		if _, twice := with[key]; !ok || key == "" || twice {
-			return nil, ui.WithHint(fmt.Errorf("--with %s: wanted KEY=VALUE, each key once", pair), "the options are listed by plimsoll systems "+ask.system)
+			if !ok { // it may be a secret
+				key = "***"
+			}
+			return nil, ui.WithHint(fmt.Errorf("--with %s: wanted KEY=VALUE, each key once", key), "the options are listed by plimsoll systems "+ask.system)
 		}
 		with[key] = value
 	}

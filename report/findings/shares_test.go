@@ -103,8 +103,6 @@ func shareCases() map[string]example {
 	}
 	teeth := living("p", func(h float64) float64 { return 100e6 * (1 + h + 0.5*math.Mod(4.7*h, 1)) })
 	quiet := []Life{living("p", func(float64) float64 { return 100e6 + noise() })}
-	units := storedSizes(rng, someSizes, 0.01, func(s float64) float64 { return 3 * (4 << 20) * math.Ceil(s/(4<<20)) })
-	line := storedSizes(rng, someSizes, 0.01, func(s float64) float64 { return 3 * (s + 500) })
 	full := func(u float64) float64 { return 3 * min(1, 0.5+u) }
 	right, small := kept(rng, full), kept(rng, full)
 	small.Copies, small.Metadata = 4, true

@@ -36,7 +36,11 @@ const maxChunk = 2096896
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		if _, err := program(opt); err != nil {
+		bin, err := program(opt)
+		if err == nil {
+			err = system.Says(ctx, name, bin, "ipfs version", "version")
+		}
+		if err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil

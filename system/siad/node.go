@@ -158,7 +158,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		return err
 	}
 	size := func() (int64, error) {
-		if size, ours := n.stored.Size(ref); ours {
+		if size, ours := n.stored.Size(ref); ours && size >= 0 {
 			return size, nil
 		}
 		f, err := n.file(ctx, ref)
@@ -195,7 +195,7 @@ func (c *counter) Write(p []byte) (int, error) {
 func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
 
 // Adopt implements system.Adopter.
-func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, max(0, o.Size)) }
+func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, o.Size) }
 
 // Delete implements system.Deleter. An attached renter loses only what this
 // node has put there.
