@@ -77,4 +77,3 @@ func TestShelfOfManyObjects(t *testing.T) {
 		t.Errorf("%v: of few objects all are kept: %+v", err, s.count)
 	}
 }
-

@@ -65,7 +65,7 @@ func (r *Report) compareBest(t *Tuning, factors []stats.FactorialFactor, obs []s
 		}
 	}
 	t.gain = ratioFrom(g.Ratio)
-	pairs, _ := paired(t.best.Metrics[r.headline], t.base.Metrics[r.headline])
+	pairs, _, _ := paired(t.best.Metrics[r.headline], t.base.Metrics[r.headline])
 	t.gain.N = len(pairs)
 	t.Gain = &t.gain
 	for _, c := range best.Cells {

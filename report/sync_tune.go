@@ -28,10 +28,10 @@ type Tuning struct {
 	Gain       *Ratio       `json:"gain,omitempty"`  // time of the best found, divided by that of the default
 	Alike      []AsGood     `json:"alike,omitempty"` // what cannot be told from the best
 	Effects    []KnobEffect `json:"effects,omitempty"`
-	Sigma      Num          `json:"sigma"`           // standard deviation of the noise of ln(time)
-	BlockSD    Num          `json:"block_sd"`        // of ln(time) between blocks, that of the noise taken off; null: they are not in the model
-	Freedom    int          `json:"freedom"`         // degrees of freedom of it
-	LackOfFit  Num          `json:"lack_of_fit"`     // p of: no more than two factors act together
+	Sigma      Num          `json:"sigma"`       // standard deviation of the noise of ln(time)
+	BlockSD    Num          `json:"block_sd"`    // of ln(time) between blocks, that of the noise taken off; null: they are not in the model
+	Freedom    int          `json:"freedom"`     // degrees of freedom of it
+	LackOfFit  Num          `json:"lack_of_fit"` // p of: no more than two factors act together
 	Warnings   []string     `json:"warnings,omitempty"`
 
 	best, base *Cell
@@ -372,7 +372,7 @@ func (r *Report) given(t *Tuning, e *KnobEffect) []Ratio {
 				if with == nil {
 					continue
 				}
-				xs, ys := paired(with.cell.Metrics[r.headline], s.cell.Metrics[r.headline])
+				xs, ys, _ := paired(with.cell.Metrics[r.headline], s.cell.Metrics[r.headline])
 				for i := range xs {
 					logs = append(logs, math.Log(xs[i]/ys[i]))
 				}

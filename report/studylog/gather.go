@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
 )
 
 // experiment is what was found of one experiment of the study: a system, a size,
@@ -18,8 +17,8 @@ type experiment struct {
 	stages   []entry
 	statuses []entry
 
-	metrics    []metric
-	trials     []*trial
+	metrics []metric
+	trials  []*trial
 }
 
 func (x *experiment) empty() bool {

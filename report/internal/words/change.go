@@ -45,4 +45,3 @@ func Gain(v, lo, hi float64) string {
 	}
 	return fmt.Sprintf("%s %% (%s…%s)", s, Signed(near), Signed(far))
 }
-
