@@ -32,7 +32,7 @@ type collection struct {
 func (p *program) collectCommand() *cobra.Command {
 	var ask collection
 	var out, address string
-	var dashboard bool
+	var open bool
 	c := &cobra.Command{
 		Use:   "collect SYSTEM",
 		Short: "watch a running storage system: record how it is, and tell Prometheus",
@@ -42,20 +42,11 @@ recorded in a run directory with the time it took; a question that was not
 answered is a gap with its reason. While it goes on, /metrics is served for
 Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
 		Example: `  plimsoll collect siad --with url=http://127.0.0.1:9980
-  plimsoll collect renterd --with url=http://127.0.0.1:9980 --with bucket=default --every 5m --for 25d --out runs/watch
-  plimsoll collect --dashboard > plimsoll-grafana.json`,
-		Args: func(c *cobra.Command, args []string) error {
-			if dashboard && len(args) == 0 {
-				return nil
-			}
-			return exactly(1, "one system, such as siad")(c, args)
-		},
+  plimsoll collect renterd --with url=http://127.0.0.1:9980 --with bucket=default --every 5m --for 25d --out runs/watch`,
+		Args: exactly(1, "one system, such as siad"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if dashboard {
-				return report.WriteDashboard(p.stdout)
-			}
 			ask.system = args[0]
-			return p.collect(c.Context(), ask, out, address)
+			return p.collect(c.Context(), ask, out, address, open)
 		},
 	}
 	f := c.Flags()
@@ -65,11 +56,11 @@ Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
 	f.StringVar(&ask.price, "price", "", `what one unit of the system's currency costs, such as "0.014 USD (2018-06-01)"`)
 	f.StringVar(&out, "out", "", "run directory (default runs/collect-SYSTEM-DATE-TIME)")
 	f.StringVar(&address, "listen", "127.0.0.1:9117", "address of /metrics and the page; beyond this machine /metrics alone is served; none: neither")
-	f.BoolVar(&dashboard, "dashboard", false, "print a Grafana dashboard of the metrics, and do nothing else")
+	noTokenFlag(c, &open)
 	return c
 }
 
-func (p *program) collect(ctx context.Context, ask collection, out, address string) error {
+func (p *program) collect(ctx context.Context, ask collection, out, address string, open bool) error {
 	plan, err := ask.plan(catalog())
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
@@ -82,7 +73,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		if loopbackOnly(address) == nil {
 			handler = report.Live(out)
 		}
-		stop, err := p.listen(ctx, handler, address)
+		stop, err := p.listen(ctx, handler, address, open)
 		if err != nil {
 			return ui.Exit(ui.CodeUsage, err)
 		}
@@ -134,7 +125,8 @@ func inHours(duration string) string {
 }
 
 // listen serves handler until ctx ends or stop is called.
-func (p *program) listen(ctx context.Context, handler http.Handler, address string) (stop func(), err error) {
+func (p *program) listen(ctx context.Context, handler http.Handler, address string, open bool) (stop func(), err error) {
+	handler, query := guarded(handler, open)
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT, or serve nothing with --listen none")
@@ -145,7 +137,7 @@ func (p *program) listen(ctx context.Context, handler http.Handler, address stri
 		defer close(over)
 		srv.Serve(l)
 	}()
-	p.ui.Say("metrics for Prometheus: http://%s/metrics", l.Addr())
+	p.ui.Say("metrics for Prometheus: http://%s/metrics%s", l.Addr(), query)
 	return func() {
 		srv.Close()
 		<-over

@@ -165,7 +165,7 @@ func TestCollectGoesOn(t *testing.T) {
 		}
 	}
 	session(func(p *program, ctx context.Context) error {
-		return p.collect(ctx, collection{system: "siad", with: []string{"url=" + url}, every: "200ms", length: "none"}, dir, "127.0.0.1:0")
+		return p.collect(ctx, collection{system: "siad", with: []string{"url=" + url}, every: "200ms", length: "none"}, dir, "127.0.0.1:0", false)
 	})
 	session(func(p *program, ctx context.Context) error {
 		root := p.root()
@@ -216,10 +216,6 @@ func TestCollectUsage(t *testing.T) {
 		if code := run(args, strings.NewReader(""), &out, &errs); code != int(ui.CodeUsage) || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("%v: status %d, %s, want %q", c.args, code, errs.String(), c.want)
 		}
-	}
-	var out, errs bytes.Buffer
-	if code := run([]string{"collect", "--dashboard"}, strings.NewReader(""), &out, &errs); code != 0 || !json.Valid(out.Bytes()) {
-		t.Errorf("dashboard: status %d, %s", code, errs.String())
 	}
 	for text, want := range map[string]string{"25d": "600h", "0.5d": "12h", "1m": "1m", "none": "none", "d": "d"} {
 		if got := inHours(text); got != want {
