@@ -44,7 +44,6 @@ func build(run *record.Reader, glance bool, sets ...string) (*Report, error) {
 	if err := r.lens.draw(r, in); err != nil {
 		return r, err
 	}
-	r.add(r.predictionFigure(in))
 	return r, in.err
 }
 
