@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 	"unsafe"
-
-	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // experiment is what was found of one experiment of the study: a system, a size,
@@ -19,13 +17,11 @@ type experiment struct {
 	stream   stream
 	config   *config // nil: its record was not found
 	requests []entry
-	ours     *ours // nil: it is not of a run of this program
 	stages   []entry
 	statuses []entry
 
-	happenings []entry
-	metrics    pile
-	trials     []*trial
+	metrics pile
+	trials  []*trial
 }
 
 func (x *experiment) empty() bool {
@@ -72,8 +68,6 @@ type trial struct {
 	metrics         map[string][]metric // by node, in the order of their times
 	stages          []stage
 	status          *entry
-	happenings      []record.Event
-	fates           map[string]*entry // how leechers ended, by node
 }
 
 // span is a request, or another thing that begins and ends; a time that was not
@@ -138,10 +132,6 @@ func (g *gatherer) take(s stream, e entry) error {
 		x.stages = append(x.stages, e)
 	case typeStatus:
 		x.statuses = append(x.statuses, e)
-	case typeCell:
-		x.ours = e.ours
-	case typeEvent, typeLeecher:
-		x.happenings = append(x.happenings, e)
 	case typeDownload:
 		m := metric{g.intern(e.Node), g.intern(datasetOf(e.Dataset)), g.intern(s.file), e.Timestamp.UnixNano(), float64(*e.Value)}
 		if s.labelled {
@@ -276,7 +266,6 @@ func merge(all []*experiment) []*experiment {
 			into.requests = append(into.requests, x.requests...)
 			into.stages = append(into.stages, x.stages...)
 			into.statuses = append(into.statuses, x.statuses...)
-			into.happenings = append(into.happenings, x.happenings...)
 			into.metrics = append(into.metrics, x.metrics...)
 		}
 		for _, k := range keys {
@@ -316,13 +305,6 @@ func (g *gatherer) split(x *experiment) {
 	x.stages = g.ordered(x.stages, func(a, b *entry) bool { return a.Stage == b.Stage && a.Boundary == b.Boundary })
 	x.statuses = g.ordered(x.statuses, func(a, b *entry) bool { return *a.Repetition == *b.Repetition })
 
-	x.happenings = g.ordered(x.happenings, func(a, b *entry) bool {
-		return a.Type == b.Type && a.Name == b.Name && a.Destination == b.Destination && *a.Error == *b.Error
-	})
-	if x.ours != nil {
-		g.counts.Records++
-	}
-
 	open := map[string]*trial{}
 	for _, e := range x.requests {
 		dataset := datasetOf(e.RequestID)
@@ -350,7 +332,6 @@ func (g *gatherer) split(x *experiment) {
 		}
 	}
 	x.spread()
-	x.happened()
 }
 
 // spread gives stages and results, which do not name a data set, to the trials
