@@ -557,3 +557,12 @@ func TestProbesEndByTheTrialsClock(t *testing.T) {
 		}
 	}
 }
+
+// A load test that is not valid has no green verdict.
+func TestInvalidLoadTestIsNotGreen(t *testing.T) {
+	r := plainLoad(3).report(t)
+	r.Run.Valid, r.Run.Done = 0, 1
+	if v := r.judgeLoads(); v.Tone != Bad {
+		t.Errorf("%+v", v)
+	}
+}
