@@ -231,4 +231,3 @@ func Some(all []string) string {
 	}
 	return strings.Join(all, "; ")
 }
-
