@@ -35,6 +35,7 @@ func preconditions() []precondition {
 		{"balance", checkBalance},
 		{"contracts", checkContracts},
 		{"memory", checkMemory},
+		{machineLine, checkMachineLine},
 		{"cache", checkCache},
 		{"storage", checkStorage},
 		{"chains", checkChains},
