@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -31,8 +34,13 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 	}
 	consecutive := 0
+	first := firstBlock{}
 	for job := range r.schedule() {
 		cell, block := job.cell, job.block
+		if stop := first.over(block); stop != nil && r.cfg.StopInvalid && !r.searches() {
+			r.event("phase", "stopped", stop.Error(), 0)
+			return nil, stop
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -56,6 +64,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			}
 		} else {
 			consecutive = 0
+			first.count(trial)
 			r.done[trialKey{cell.ID, block}] = trial
 		}
 		if err := r.searched(cell, block, trial, time.Since(begun)); err != nil {
@@ -81,6 +90,54 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 	}
 	return met, r.tellSearches()
+}
+
+// InvalidBlock is the first block of a session when no trial of it is valid: the
+// next ones would be no better.
+type InvalidBlock struct {
+	Trials  int
+	Reasons map[string]int // trials by reason
+}
+
+func (b *InvalidBlock) Error() string {
+	var why []string
+	for _, reason := range slices.Sorted(maps.Keys(b.Reasons)) {
+		why = append(why, fmt.Sprintf("%s %d", reason, b.Reasons[reason]))
+	}
+	return fmt.Sprintf("none of the %d trials of the first block is valid (%s)", b.Trials, strings.Join(why, ", "))
+}
+
+// firstBlock counts the trials of the first measured block that a session executes.
+type firstBlock struct {
+	InvalidBlock
+	block int
+	valid bool
+	left  bool
+}
+
+func (f *firstBlock) count(t record.Trial) {
+	if t.Warmup || f.left || t.State != record.Done {
+		return
+	}
+	if f.Trials == 0 {
+		f.block, f.Reasons = t.Block, map[string]int{}
+	}
+	f.Trials++
+	f.valid = f.valid || t.Valid()
+	for _, why := range t.Invalid {
+		f.Reasons[why]++
+	}
+}
+
+// over is the first block, once another begins, when it has no valid trial.
+func (f *firstBlock) over(next int) *InvalidBlock {
+	if f.left || f.Trials == 0 || next == f.block {
+		return nil
+	}
+	if f.left = true; f.valid {
+		return nil
+	}
+	return &f.InvalidBlock
 }
 
 // job is a trial that is to be executed: the n-th of at most total.

@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -32,6 +34,10 @@ type Config struct {
 	Version  string   // of Plimsoll, for the record
 	Command  []string // how the user called us, for the record
 	Progress Progress // may be nil
+
+	WaitQuiet    time.Duration // how long to wait for a quiet machine before the first trial
+	StopInvalid  bool          // stop when no trial of the session's first block is valid
+	RetryInvalid bool          // of a resumed run: execute invalid trials again
 }
 
 // Result says how a run ended.
@@ -42,11 +48,13 @@ type Result struct {
 	Skipped    int            // left out on purpose
 	Planned    int            // measured trials the plan asks for, at most
 	WrongBytes int64          // operations whose bytes were not the object's
+	Failing    []string       // systems that failed in valid trials and succeeded in none of their operations
 	Lost       int64          // objects that load tests came to their end without: given up, or not kept as they were asked to
 	Stopped    *scenario.Stop // the exit condition that fired, if one did
 	Ended      string         // what ended the last trial that goes on for long: "all done", "durable too", an exit condition; else empty
 	Paused     int            // trials that a resumed run goes on with
 	Interrupt  bool           // the user stopped it
+	Invalid    *InvalidBlock  // why it stopped after the first block, if it did
 	Complete   bool           // it was complete before it was resumed: nothing was executed
 }
 
@@ -72,8 +80,12 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		defer cancel()
 		err = errors.Join(err, r.close(cleanup))
 	}()
-	if err := r.open(ctx); err != nil {
-		return res, r.interrupted(ctx, &res, err)
+	// What happens beside the trials and makes it senseless to go on ends the run at once.
+	working, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	r.end = end
+	if err := r.open(working); err != nil {
+		return res, r.interrupted(ctx, &res, whyEnded(ctx, working, err))
 	}
 	if r.complete() {
 		res = r.result()
@@ -81,12 +93,27 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		r.over = true
 		return res, nil
 	}
-	stopped, err := r.blocks(ctx)
+	stopped, err := r.blocks(working)
+	err = whyEnded(ctx, working, err)
+	var invalid *InvalidBlock
+	if errors.As(err, &invalid) {
+		err = nil
+	}
 	res = r.result()
+	res.Invalid = invalid
 	res.Stopped = stopped
 	// Nobody goes on with it: what its deployments hold is of no more use.
-	r.over = err == nil && ctx.Err() == nil && (stopped != nil || r.complete())
+	r.over = err == nil && invalid == nil && ctx.Err() == nil && (stopped != nil || r.complete())
 	return res, r.interrupted(ctx, &res, err)
+}
+
+// whyEnded is the error of work that was ended for a reason of its own, and else
+// the error that it returned.
+func whyEnded(ctx, working context.Context, err error) error {
+	if err != nil && ctx.Err() == nil && working.Err() != nil {
+		return context.Cause(working)
+	}
+	return err
 }
 
 // DeployError is a system that could not be brought up or prepared before the
@@ -118,10 +145,12 @@ type run struct {
 	plan  *experiment.Plan
 	say   Progress
 	begun time.Time
+	end   context.CancelCauseFunc // ends the session at once
 
 	rec     *record.Run
 	bed     *testbed.Testbed
 	client  testbed.Host
+	outside testbed.Host     // the client of attached systems, on this machine's own network
 	sites   map[string]*site // by system name
 	link    linkState
 	scratch string
@@ -166,7 +195,7 @@ func (r *run) interrupted(ctx context.Context, res *Result, err error) error {
 // are cheapest to report: what can be checked without changing anything first.
 func (r *run) open(ctx context.Context) error {
 	if r.cfg.Resume {
-		if err := r.openRecord(); err != nil || r.complete() {
+		if err := r.openRecord(ctx); err != nil || r.complete() {
 			return err
 		}
 	}
@@ -174,20 +203,23 @@ func (r *run) open(ctx context.Context) error {
 		return &PreconditionError{problems}
 	}
 	r.say.Start()
+	if err := r.awaitQuiet(ctx); err != nil {
+		return err
+	}
 	if !r.cfg.Resume {
-		if err := r.openRecord(); err != nil {
+		if err := r.openRecord(ctx); err != nil {
 			return err
 		}
 	}
 	opt := testbedOptions(r.cfg)
-	opt.Log = r.say.Note
+	opt.Log, opt.Lost = r.say.Note, r.end
 	bed, err := testbed.New(ctx, opt)
 	if err != nil {
 		return err
 	}
 	r.bed = bed
 	mode := bed.Mode()
-	if mode.Emulator == "none" && r.shapes() {
+	if mode.Emulator == "none" && shapes(r.plan) {
 		r.say.Note(mode.Why)
 		r.event("note", "links are not emulated", mode.Why, 0)
 	}
@@ -202,13 +234,18 @@ func (r *run) open(ctx context.Context) error {
 	if r.client, err = bed.AddHost(ctx, "client"); err != nil {
 		return err
 	}
+	if attaches(r.plan) {
+		if r.outside, err = bed.Outside(ctx, "client-outside"); err != nil {
+			return err
+		}
+	}
 	if err := r.deployAll(ctx); err != nil {
 		return err
 	}
 	return r.recordEnvironment()
 }
 
-func (r *run) openRecord() error {
+func (r *run) openRecord(ctx context.Context) error {
 	plan, err := r.plan.Marshal()
 	if err != nil {
 		return err
@@ -217,12 +254,19 @@ func (r *run) openRecord() error {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
-			"plimsoll": r.cfg.Version, "command": quoteAll(r.cfg.Command), "scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
+			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...), "scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
 		}, r.cfg.Scenario.Metrics())
 	}
 	if err != nil {
 		return err
 	}
+	go func() {
+		select {
+		case <-r.rec.Broken():
+			r.end(r.rec.Err())
+		case <-ctx.Done():
+		}
+	}()
 	r.done, r.skipped, r.kept = map[trialKey]record.Trial{}, map[string]string{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
 	if err != nil {
@@ -233,7 +277,10 @@ func (r *run) openRecord() error {
 			r.done[trialKey{t.Cell, t.Block}] = t
 		}
 		switch t.State {
+		case record.Pending: // it was to be executed again
+			delete(r.done, trialKey{t.Cell, t.Block})
 		case record.Failed:
+			delete(r.done, trialKey{t.Cell, t.Block})
 			r.hunt.failed(trialKey{t.Cell, t.Block})
 		case record.Skipped:
 			r.skipped[t.Cell] = t.Error
@@ -255,12 +302,36 @@ func (r *run) openRecord() error {
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
 	r.hunt.remember(events)
+	if r.cfg.RetryInvalid {
+		if err := r.retryInvalid(); err != nil {
+			return err
+		}
+	}
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
 		for _, why := range r.lost {
 			r.event("note", "trial begins anew", why, 0)
 			r.say.Note(why)
 		}
+	}
+	return nil
+}
+
+// retryInvalid forgets the trials that are not valid, so that they are executed
+// again. What they recorded stays; of the trials of a cell and block the newest counts.
+func (r *run) retryInvalid() error {
+	if r.searches() {
+		return &PreconditionError{[]Problem{{What: "a search has chosen by its trials what to execute next, so none is executed again", Hint: "start a new run", Blocking: true}}}
+	}
+	for key, t := range r.done {
+		cell, _, ok := r.cellAndUse(t.Cell)
+		if !ok || t.Warmup || t.State != record.Done || t.Valid() {
+			continue
+		}
+		if r.cfg.continues(cell) {
+			return &PreconditionError{[]Problem{{What: "a load test is not executed again: its objects are stored", Hint: "start a new run", Blocking: true}}}
+		}
+		delete(r.done, key)
 	}
 	return nil
 }
@@ -291,6 +362,7 @@ func (r *run) close(ctx context.Context) error {
 
 func (r *run) result() Result {
 	res := Result{Ended: r.ended, Paused: r.paused, Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
+	succeeded, failed := map[string]int64{}, map[string]int64{}
 	for _, t := range r.done {
 		if t.Warmup {
 			continue
@@ -302,9 +374,23 @@ func (r *run) result() Result {
 		res.Trials++
 		if t.Valid() {
 			res.Valid++
+			cell, _, _ := r.cellAndUse(t.Cell)
+			for _, o := range record.Outcomes() {
+				switch n := t.Outcomes[o.String()]; {
+				case o == record.OK:
+					succeeded[cell.System] += n
+				case o.ServerFailure():
+					failed[cell.System] += n
+				}
+			}
 		}
 		res.WrongBytes += t.Outcomes[record.WrongBytes.String()]
 		res.Lost += r.lostObjects(t)
+	}
+	for _, u := range r.plan.Experiment.Systems {
+		if failed[u.Name] > 0 && succeeded[u.Name] == 0 {
+			res.Failing = append(res.Failing, u.Name)
+		}
 	}
 	return res
 }
@@ -335,8 +421,7 @@ func (r *run) earlierStop() *scenario.Stop {
 	return &scenario.Stop{Condition: condition, Why: why}
 }
 
-// attaches reports whether any system of the plan runs elsewhere: then no
-// namespace may stand between us and it.
+// attaches reports whether any system of the plan runs elsewhere.
 func attaches(p *experiment.Plan) bool {
 	for _, s := range p.Experiment.Systems {
 		if s.Mode == string(system.Attach) {
@@ -346,18 +431,21 @@ func attaches(p *experiment.Plan) bool {
 	return false
 }
 
-// shapes reports whether any cell wants a link that differs from the bare machine.
-func (r *run) shapes() bool {
-	for _, c := range r.plan.Cells {
-		if c.Link.Shaped() {
-			return true
-		}
+// shapes reports whether any cell wants a link that differs from the bare machine's.
+func shapes(p *experiment.Plan) bool {
+	return slices.ContainsFunc(p.Cells, func(c experiment.Cell) bool { return c.Link.Shaped() })
+}
+
+// clientOf is the host that a system is loaded from.
+func (r *run) clientOf(s *site) testbed.Host {
+	if s.attached() {
+		return r.outside
 	}
-	return false
+	return r.client
 }
 
 func (r *run) event(kind, what, detail string, took time.Duration) {
-	if r.rec == nil {
+	if r.rec == nil || r.rec.Err() != nil { // why nothing is recorded is what the run ends with
 		return
 	}
 	if err := r.rec.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail, Took: took}); err != nil {

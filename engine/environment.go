@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -36,15 +35,4 @@ func (r *run) recordEnvironment() error {
 		}
 	}
 	return nil
-}
-
-func quoteAll(args []string) string {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		quoted[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n\"'$\\*?[]{}()<>|&;#~`") {
-			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }

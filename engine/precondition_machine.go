@@ -7,10 +7,10 @@ import (
 )
 
 // checkMachine asks the testbed what this machine lacks for the run.
-func checkMachine(ctx context.Context, cfg Config) []Problem {
+func checkMachine(_ context.Context, cfg Config) []Problem {
 	var all []Problem
 	changes, _ := plansChanges(cfg.Plan)
-	for _, p := range testbed.Problems(ctx, testbedOptions(cfg)) {
+	for _, p := range testbed.Problems(testbedOptions(cfg)) {
 		// Links that are not emulated can be no others in the middle of a trial.
 		fatal := changes && (p.Name == "namespaces" || p.Name == "emulator") && p.Severity == testbed.Warning
 		all = append(all, Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: p.Severity == testbed.Fatal || fatal})
@@ -26,6 +26,6 @@ func testbedOptions(cfg Config) testbed.Options {
 		emulator = "tun" // the only one that knows pairs of nodes
 	}
 	return testbed.Options{
-		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, Plain: attaches(cfg.Plan), IPv6: link.IPv6,
+		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, Plain: attaches(cfg.Plan) && !shapes(cfg.Plan), IPv6: link.IPv6,
 	}
 }

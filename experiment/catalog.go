@@ -1,7 +1,5 @@
 package experiment
 
-import "slices"
-
 // Catalog is what the caller knows of storage systems: the names allowed under
 // `systems:` and the options allowed under `with:`.
 type Catalog []SystemSpec
@@ -54,10 +52,6 @@ func (s *SystemSpec) option(name string) *OptionSpec {
 		}
 	}
 	return nil
-}
-
-func (s *SystemSpec) hasSecret() bool {
-	return slices.ContainsFunc(s.Options, func(o OptionSpec) bool { return o.Secret })
 }
 
 // defaultText is the default as one would write it in a file.

@@ -26,6 +26,15 @@ func (d *decoder) fail(path string, n *node, hint, format string, args ...any) {
 	d.bad[path] = true
 }
 
+// wrongKind fails for a list or a mapping where neither belongs: what it holds
+// is not read, and may be secret.
+func (d *decoder) wrongKind(path string, n *node, hint, format string, args ...any) {
+	if n.kind == listNode || n.kind == mappingNode {
+		n.hide()
+	}
+	d.fail(path, n, hint, format, args...)
+}
+
 // ok reports whether every one of the paths, and what is under them, was read
 // without an error: checks between values look at nothing else.
 func (d *decoder) ok(paths ...string) bool {
@@ -64,13 +73,16 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		if tab.short != nil {
 			hint = "or a single value, short for `" + strings.Join(tab.short, "` and `") + "`"
 		}
-		d.fail(path, n, hint, "%s must be a mapping, not %s", called(path), n.kind)
+		d.wrongKind(path, n, hint, "%s must be a mapping, not %s", called(path), n.kind)
 		return
 	}
 	for _, e := range n.entries {
 		f := tab.field(e.key.text)
 		if f == nil {
 			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s", e.key.text, within(path)))
+			if path == "" || strings.HasPrefix(path, "systems") { // it may be a misspelt secret, or hold one
+				e.value.hide()
+			}
 			if path != "" { // what seems to be missing may be what is misspelt
 				d.bad[join(path, e.key.text)] = true
 			}
@@ -164,7 +176,11 @@ func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
 		d.axis(n, v, f, path)
 	case f.typ.Kind() == reflect.Map:
 		// Options of a system: read once the system is known.
+		for _, e := range n.entries {
+			e.value.hide()
+		}
 		if n.kind != mappingNode {
+			n.hide()
 			d.fail(path, n, "write `key: value` lines below it", "%s must be a mapping, not %s", called(path), n.kind)
 		}
 	case f.typ.Kind() == reflect.Pointer && f.onOff && n.kind == scalarNode && n.text == "false":
@@ -207,7 +223,7 @@ func elements(n *node, f field) []*node {
 
 func (d *decoder) axis(n *node, v reflect.Value, f field, path string) {
 	if n.kind == mappingNode {
-		d.fail(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
+		d.wrongKind(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
 		return
 	}
 	if n.kind == listNode && len(n.items) == 0 {
@@ -234,7 +250,7 @@ func (d *decoder) axis(n *node, v reflect.Value, f field, path string) {
 
 func (d *decoder) list(n *node, v reflect.Value, f field, path string) {
 	if n.kind == mappingNode {
-		d.fail(path, n, "begin each entry with `- `", "%s must be a list, not a mapping", called(path))
+		d.wrongKind(path, n, "begin each entry with `- `", "%s must be a list, not a mapping", called(path))
 		return
 	}
 	el := f
@@ -275,7 +291,7 @@ func (d *decoder) scalar(n *node, v reflect.Value, f field, path string) bool {
 		if n.kind == listNode {
 			hint = "it is not a factor: give one value"
 		}
-		d.fail(path, n, hint, "%s must be %s, not %s", name, f.noun(), n.kind)
+		d.wrongKind(path, n, hint, "%s must be %s, not %s", name, f.noun(), n.kind)
 		return false
 	}
 	if err := f.parse(n.text, v); err != nil {

@@ -17,6 +17,7 @@ type Error struct {
 	Source  string // the line itself; empty when it must not be shown
 	Width   int    // characters to underline
 	set     bool   // Source is a --set argument
+	src     *source
 }
 
 // Error is the place, the message, the line with a caret, and the hint.
@@ -86,7 +87,11 @@ func (es Errors) Error() string {
 }
 
 // sorted orders the errors by place and drops repetitions.
+// What may be secret is not quoted from here on.
 func (es Errors) sorted() Errors {
+	for _, e := range es {
+		e.blank()
+	}
 	slices.SortStableFunc(es, func(a, b *Error) int {
 		return cmp.Or(
 			cmp.Compare(boolInt(a.set), boolInt(b.set)),

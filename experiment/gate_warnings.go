@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
 )
 
@@ -43,7 +45,8 @@ func isSuccess(metric string) bool {
 
 // tooSeldom tells that a share of successes cannot be shown by as many operations
 // as the plan has in a cell, even if none fails: n of n show, with 95 %, no more
-// than 0.05^(1/n) (Clopper and Pearson, 1934). Empty: it can, or how many
+// than 0.05^(1/n) (Clopper and Pearson, 1934), and in m trials they are worth
+// n · (t(n−1)/t(m−1))² (Korn and Graubard, 1998). Empty: it can, or how many
 // operations there will be is not known.
 func (p *Plan) tooSeldom(rule gate.Rule) string {
 	if rule.Kind != gate.Limit || !isSuccess(rule.Metric) || rule.Op[0] != '>' || rule.Value <= 0 {
@@ -52,7 +55,9 @@ func (p *Plan) tooSeldom(rule gate.Rule) string {
 	if rule.Value >= 1 {
 		return fmt.Sprintf("`%s` cannot pass: no number of operations shows that all would succeed; ask for 99%% or 99.9%%", rule.Text)
 	}
-	need := int64(math.Ceil(math.Log(0.05) / math.Log(rule.Value)))
+	trials := distuv.StudentsT{Sigma: 1, Nu: float64(max(p.Blocks, gate.FewestTrials) - 1)}
+	few := math.Pow(trials.Quantile(0.95)/distuv.UnitNormal.Quantile(0.95), 2)
+	need := int64(math.Ceil(few * math.Ceil(math.Log(0.05)/math.Log(rule.Value))))
 	for _, c := range p.Cells {
 		if !rule.Means(c.levelOf) {
 			continue

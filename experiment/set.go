@@ -18,11 +18,16 @@ func (d *decoder) applySets(root *node, sets []string) {
 		path, text, ok := strings.Cut(arg, "=")
 		path = strings.TrimSpace(path)
 		if !ok || path == "" {
+			src.broken = true
 			d.errs = append(d.errs, at.errorf("write --set key=value, such as --set retrieve.concurrency=1,4", "not key=value"))
 			continue
 		}
+		failed := len(d.errs)
 		value, errs := setValue(src, text, len([]rune(arg))-len([]rune(text)))
 		if errs != nil {
+			if value != nil {
+				value.hide()
+			}
 			d.errs = append(d.errs, errs...)
 			continue
 		}
@@ -31,6 +36,9 @@ func (d *decoder) applySets(root *node, sets []string) {
 			continue
 		}
 		d.set(root, reflect.TypeFor[Experiment](), strings.Split(path, "."), 1, edit{src, value})
+		if len(d.errs) > failed && value != nil { // it is not known what it would be the value of
+			value.hide()
+		}
 	}
 }
 
@@ -44,25 +52,8 @@ func setValue(src *source, text string, column int) (*node, Errors) {
 	if !strings.ContainsAny(trimmed[:1], `[{"'`) {
 		return &node{kind: scalarNode, text: trimmed, src: src, line: 1, column: column + 1, width: len([]rune(text))}, nil
 	}
-	n, errs := parseYAML(src, []byte(text))
-	for _, e := range errs {
-		e.Column += column
-	}
-	if n != nil {
-		n.shift(column)
-	}
-	return n, errs
-}
-
-func (n *node) shift(columns int) {
-	n.column += columns
-	for _, item := range n.items {
-		item.shift(columns)
-	}
-	for _, e := range n.entries {
-		e.key.shift(columns)
-		e.value.shift(columns)
-	}
+	// With spaces for the key, so that columns are those of the argument.
+	return parseYAML(src, []byte(strings.Repeat(" ", column)+text))
 }
 
 // edit is one --set argument on its way down the tree.

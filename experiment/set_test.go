@@ -69,8 +69,8 @@ func TestSet(t *testing.T) {
 // says that it was set there.
 func TestSetErrors(t *testing.T) {
 	for _, c := range []struct{ set, want string }{
-		{"retreive.concurrency=4", "--set retreive.concurrency=4: unknown key `retreive`\n" +
-			"--set | retreive.concurrency=4\n" +
+		{"retreive.concurrency=4", "--set retreive.concurrency=***: unknown key `retreive`\n" +
+			"--set | retreive.concurrency=***\n" +
 			"      | ^^^^^^^^\n" +
 			"      hint: did you mean `retrieve`?"},
 		{"retrieve.concurency=4", "--set retrieve.concurency=4: unknown key `concurency` in `retrieve`\n" +
@@ -89,27 +89,27 @@ func TestSetErrors(t *testing.T) {
 			"--set | systems=nginx,boksoo\n" +
 			"      |               ^^^^^^\n" +
 			"      hint: known: nginx, static, boxo, boost, s3, mesh, fanout, ledger, archive, tape"},
-		{"systems.ngnix.with.workers=1", "--set systems.ngnix.with.workers=1: the list has no entry `ngnix`\n" +
-			"--set | systems.ngnix.with.workers=1\n" +
+		{"systems.ngnix.with.workers=1", "--set systems.ngnix.with.workers=***: the list has no entry `ngnix`\n" +
+			"--set | systems.ngnix.with.workers=***\n" +
 			"      |         ^^^^^\n" +
 			"      hint: did you mean `nginx`?"},
-		{"systems.boost.with.url=x", "--set systems.boost.with.url=x: the list has no entry `boost`\n" +
-			"--set | systems.boost.with.url=x\n" +
+		{"systems.boost.with.url=x", "--set systems.boost.with.url=***: the list has no entry `boost`\n" +
+			"--set | systems.boost.with.url=***\n" +
 			"      |         ^^^^^\n" +
 			"      hint: add it first: --set systems=…,boost"},
-		{"systems.nginx.with.worker=1", "--set systems.nginx.with.worker=1: system `nginx` has no option `worker`\n" +
-			"--set | systems.nginx.with.worker=1\n" +
+		{"systems.nginx.with.worker=1", "--set systems.nginx.with.worker=***: system `nginx` has no option `worker`\n" +
+			"--set | systems.nginx.with.worker=***\n" +
 			"      |                    ^^^^^^\n" +
 			"      hint: did you mean `workers`?"},
-		{"seed.x=1", "--set seed.x=1: `seed` must be a whole number, not a mapping\n" +
-			"--set | seed.x=1\n" +
+		{"seed.x=1", "--set seed.x=***: `seed` must be a whole number, not a mapping\n" +
+			"--set | seed.x=***\n" +
 			"      | ^^^^"},
 		{"title", "--set title: not key=value\n" +
 			"--set | title\n" +
 			"      | ^^^^^\n" +
 			"      hint: write --set key=value, such as --set retrieve.concurrency=1,4"},
-		{"=4", "--set =4: not key=value\n" +
-			"--set | =4\n" +
+		{"=4", "--set =***: not key=value\n" +
+			"--set | =***\n" +
 			"      | ^^\n" +
 			"      hint: write --set key=value, such as --set retrieve.concurrency=1,4"},
 		{"scenario=", "base.yaml:1:1: missing key `scenario`\n" +
@@ -120,9 +120,9 @@ func TestSetErrors(t *testing.T) {
 			"--set | baseline=ngnix\n" +
 			"      |          ^^^^^\n" +
 			"      hint: did you mean `nginx`?"},
-		{"retrieve.range=[1MiB", "--set retrieve.range=[1MiB: not YAML: sequence end token ']' not found\n" +
-			"--set | retrieve.range=[1MiB\n" +
-			"      |                ^"},
+		{"retrieve.range=[1MiB", "--set retrieve.range=***: not YAML: sequence end token ']' not found\n" +
+			"--set | retrieve.range=***\n" +
+			"      |                ^^^"},
 	} {
 		_, err := Parse("base.yaml", []byte(setBase), []string{c.set}, testCatalog())
 		if err == nil || err.Error() != c.want {

@@ -140,7 +140,7 @@ type variedReader struct {
 // single reads a list of values of one option.
 func (v *variedReader) single(en entry, path string) (Varied, bool) {
 	d, n := v.d, en.value
-	opt := v.option(en.key, en.key, path)
+	spec, opt := v.option(en.key, en.key, path)
 	switch {
 	case opt == nil:
 		return Varied{}, false
@@ -161,6 +161,7 @@ func (v *variedReader) single(en entry, path string) (Varied, bool) {
 		p := fmt.Sprintf("%s[%d]", path, i)
 		d.at[p] = item
 		value := reflect.New(f.typ).Elem()
+		item.show()
 		if !d.scalar(item, value, f, p) {
 			continue
 		}
@@ -171,6 +172,10 @@ func (v *variedReader) single(en entry, path string) (Varied, bool) {
 		}
 		seen[text] = true
 		canonical, err := canonicalOption(opt, text)
+		if !d.noCredentials(spec, opt, item, p, text) {
+			item.hide()
+			continue
+		}
 		if err != nil || text == "" {
 			d.fail(p, item, opt.Help, "`%s`: an empty text is no value", path)
 			continue
@@ -211,10 +216,12 @@ func (v *variedReader) bundle(en entry, path string) (Varied, bool) {
 			continue
 		}
 		level := VariedLevel{name.text, map[string]string{}}
+		name.show()
 		for _, o := range set.entries {
 			at := p + "." + o.key.text
-			if opt := v.option(o.key, en.key, at); opt != nil {
-				if text, ok := d.option(opt, o.value, at); ok {
+			o.key.show()
+			if spec, opt := v.option(o.key, en.key, at); opt != nil {
+				if text, ok := d.option(spec, opt, o.value, at); ok {
 					level.Options[opt.Name] = text
 				}
 				if opt.Network && !slices.Contains(read.Network, opt.Name) {
@@ -268,43 +275,42 @@ func (v *variedReader) isOption(name string) bool {
 
 // option is the option that key names, if it can be a factor of all systems. owner
 // is the factor's key.
-func (v *variedReader) option(key, owner *node, path string) *OptionSpec {
+func (v *variedReader) option(key, owner *node, path string) (*SystemSpec, *OptionSpec) {
 	d := v.d
+	var spec *SystemSpec
 	var opt *OptionSpec
 	for i, use := range v.e.Systems {
-		spec := d.cat.find(use.Use)
-		if spec == nil {
-			return nil
+		if spec = d.cat.find(use.Use); spec == nil {
+			return nil, nil
 		}
 		o := spec.option(key.text)
 		if o == nil {
 			v.unknown(spec, key, path)
-			return nil
+			return nil, nil
 		}
 		if opt != nil && opt.Type != o.Type {
 			d.fail(path, key, "make two experiments", "the option `%s` is %s in one system and %s in another", o.Name, optionNoun(opt), optionNoun(o))
-			return nil
+			return nil, nil
 		}
 		if with := d.at[fmt.Sprintf("systems[%d].with", i)]; with != nil && with.get(o.Name) != nil {
 			d.fail(path, key, "take it away from `with`: the first value of a factor is the default", "the option `%s` is a factor, and system `%s` has it in `with`, too", o.Name, use.Name)
-			return nil
+			return nil, nil
 		}
 		opt = o
 	}
 	if opt == nil {
-		return nil
+		return nil, nil
 	}
 	if opt.Secret {
 		d.fail(path, key, "it belongs into `with`, as the name of an environment variable", "the option `%s` is a secret and cannot be a factor", opt.Name)
-		d.errs[len(d.errs)-1].Source = ""
-		return nil
+		return nil, nil
 	}
 	if before := v.by[opt.Name]; before != nil && before != owner {
 		d.fail(path, key, "let one of them have it", "the option `%s` belongs to the factor `%s`, too", opt.Name, before.text)
-		return nil
+		return nil, nil
 	}
 	v.by[opt.Name] = owner
-	return opt
+	return spec, opt
 }
 
 // unknown says that a system has no such option.
@@ -321,9 +327,6 @@ func (v *variedReader) unknown(spec *SystemSpec, key *node, path string) {
 		hint = "every system of the experiment needs it: make two experiments"
 	}
 	v.d.fail(path, key, hint, "system `%s` has no option `%s`", spec.Name, key.text)
-	if slices.ContainsFunc(v.e.Systems, func(use SystemUse) bool { s := v.d.cat.find(use.Use); return s != nil && s.hasSecret() }) {
-		v.d.errs[len(v.d.errs)-1].Source = "" // it may be a secret of that system
-	}
 }
 
 // options are what the combination tells the systems, and which of them concern

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,15 +102,10 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 				if len(names) == 0 {
 					hint = "it has none"
 				}
-				err := e.key.errorf(hint, "system `%s` has no option `%s`", spec.Name, e.key.text)
-				if spec.hasSecret() {
-					// It may be a misspelt secret: do not repeat its value.
-					err.Source = ""
-				}
-				d.errs = append(d.errs, err)
+				d.errs = append(d.errs, e.key.errorf(hint, "system `%s` has no option `%s`", spec.Name, e.key.text))
 				continue
 			}
-			if text, ok := d.option(opt, e.value, path+".with."+opt.Name); ok {
+			if text, ok := d.option(spec, opt, e.value, path+".with."+opt.Name); ok {
 				given[opt.Name] = text
 			}
 		}
@@ -135,8 +131,9 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 	}
 }
 
-// option reads the value of one option.
-func (d *decoder) option(opt *OptionSpec, n *node, path string) (string, bool) {
+// option reads the value of one option. An error here does not repeat it: it may
+// be a secret in the wrong place.
+func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string) (string, bool) {
 	if opt.Secret {
 		return d.secret(opt, n, path)
 	}
@@ -149,7 +146,8 @@ func (d *decoder) option(opt *OptionSpec, n *node, path string) (string, bool) {
 			}
 			lines = append(lines, strings.Split(strings.TrimSpace(item.text), "\n")...)
 		}
-		return strings.Join(lines, "\n"), true
+		text := strings.Join(lines, "\n")
+		return text, d.noCredentials(spec, opt, n, path, text)
 	}
 	if n.kind != scalarNode {
 		d.fail(path, n, opt.Help, "option `%s` must be %s, not %s", opt.Name, optionNoun(opt), n.kind)
@@ -157,14 +155,32 @@ func (d *decoder) option(opt *OptionSpec, n *node, path string) (string, bool) {
 	}
 	text, err := canonicalOption(opt, n.text)
 	if err != nil {
-		msg, hint := err.Error(), ""
-		if u, ok := err.(*unitError); ok {
-			msg, hint = u.msg, u.hint
-		}
-		d.fail(path, n, hint, "option `%s`: %s", opt.Name, msg)
+		d.fail(path, n, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, optionNoun(opt))
 		return "", false
 	}
-	return text, true
+	if _, err := strconv.ParseFloat(text, 64); opt.Type != "string" || err == nil {
+		n.show()
+	}
+	return text, d.noCredentials(spec, opt, n, path, text)
+}
+
+// noCredentials refuses a URL with a password in it: it would be recorded.
+func (d *decoder) noCredentials(spec *SystemSpec, opt *OptionSpec, n *node, path, text string) bool {
+	if !hasCredentials(text) {
+		return true
+	}
+	var secrets []string
+	for _, o := range spec.Options {
+		if o.Secret {
+			secrets = append(secrets, "`"+o.Name+": MY_VARIABLE`")
+		}
+	}
+	hint := "take them out; the system has no option for credentials"
+	if len(secrets) > 0 {
+		hint = "take them out, put them into an environment variable and write " + strings.Join(secrets, " or ")
+	}
+	d.fail(path, n, hint, "option `%s` has credentials in its URL, and they would be recorded", opt.Name)
+	return false
 }
 
 var (
@@ -182,7 +198,6 @@ func (d *decoder) secret(opt *OptionSpec, n *node, path string) (string, bool) {
 	}
 	d.fail(path, n, "keep secrets out of files: put it into a variable and write `"+opt.Name+": MY_VARIABLE`",
 		"option `%s` is a secret: give the name of an environment variable, in capitals (the value is not shown here)", opt.Name)
-	d.errs[len(d.errs)-1].Source = ""
 	return "", false
 }
 
@@ -268,6 +283,7 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		v := reflect.New(f.typ).Elem()
 		one := *f
 		one.axis = false
+		en.value.show()
 		if !d.scalar(en.value, v, one, p) {
 			continue
 		}

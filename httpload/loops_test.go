@@ -287,9 +287,12 @@ func TestSizeUnknown(t *testing.T) {
 	c := content(5000)
 	s := serveContent(t, c)
 	for _, receive := range []string{"verify", "drop"} {
-		res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: -1}}, Concurrency: 2, Requests: 4, Receive: receive})
+		res, ops := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: -1}}, Concurrency: 2, Requests: 4, Receive: receive})
 		if res.Outcomes["ok"] != 4 || res.Bytes != 4*c.Size {
 			t.Errorf("outcomes %v, %d bytes", res.Outcomes, res.Bytes)
+		}
+		if err := record.Check(ops); err != nil {
+			t.Errorf("the record refuses them: %v", err)
 		}
 	}
 }

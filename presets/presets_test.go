@@ -234,7 +234,7 @@ func TestSia(t *testing.T) {
 		runtime   float64 // seconds of exit.max_runtime
 	}{
 		"sia-worst-case": {48358, 48358, 48358, 0},
-		"sia-real-data":  {2626, 4.25 * (1 << 40), 4.35 * (1 << 40), 0},
+		"sia-real-data":  {2626, 4.25 * (1 << 40), 4.35 * (1 << 40), 14 * 86400},
 		"sia-best-case":  {262145, 9.99 * (1 << 40), 10.01 * (1 << 40), 14 * 86400},
 	} {
 		p := plan(t, name)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -50,7 +51,7 @@ func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) 
 	if err := r.fail(r.durably(w.restore)); err != nil {
 		return nil, 0, err
 	}
-	if last, err = w.latest(); err != nil {
+	if last, err = r.Latest(t.ID, math.MaxInt64); err != nil {
 		return nil, 0, r.fail(err)
 	}
 	r.writers[t.ID] = w
@@ -125,21 +126,30 @@ func (r *Run) clearEnd(trial int64) error {
 	return r.exec(`UPDATE trials SET seconds = NULL, invalid = '[]', notes = '[]', error = '' WHERE id = ?`, trial)
 }
 
-// latest is the latest moment since the epoch that the trial recorded. Samples,
-// polls and marks are recorded in their order.
-func (w *TrialWriter) latest() (last time.Duration, err error) {
-	for _, query := range [...]string{
-		`SELECT coalesce(max(last_ns), 0) FROM ops WHERE trial = ?`,
-		`SELECT coalesce(max(end_ns), 0) FROM (SELECT end_ns FROM samples WHERE trial = ? ORDER BY id DESC LIMIT 1000)`,
-		`SELECT coalesce(max(end_ns), 0) FROM (SELECT end_ns FROM polls WHERE trial = ? ORDER BY seq DESC LIMIT 10)`,
-		`SELECT coalesce(max(end_ns), 0) FROM (SELECT end_ns FROM marks WHERE trial = ? ORDER BY seq DESC LIMIT 1000)`,
-		`SELECT coalesce(max(max(began_ns, coalesce(accepted_ns, 0), coalesce(durable_ns, 0))), 0) FROM jobs WHERE trial = ?`,
+// Latest is the latest moment since its epoch that a trial recorded, of those up to
+// a moment. Samples, polls and marks are recorded in their order.
+func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, err error) {
+	for table, query := range map[string]string{
+		"ops":     `SELECT max(last_ns) FROM ops WHERE trial = ?1 AND last_ns <= ?2`,
+		"samples": `SELECT max(end_ns) FROM (SELECT end_ns FROM samples WHERE trial = ?1 AND end_ns <= ?2 ORDER BY id DESC LIMIT 1000)`,
+		"polls":   `SELECT max(end_ns) FROM (SELECT end_ns FROM polls WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 10)`,
+		"marks":   `SELECT max(end_ns) FROM (SELECT end_ns FROM marks WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 1000)`,
+		"jobs": `SELECT max(at) FROM (SELECT began_ns AS at FROM jobs WHERE trial = ?1
+			UNION ALL SELECT accepted_ns FROM jobs WHERE trial = ?1
+			UNION ALL SELECT durable_ns FROM jobs WHERE trial = ?1) WHERE at <= ?2`,
 	} {
-		var at time.Duration
-		if err := w.run.conn.QueryRowContext(context.Background(), query, w.trial.ID).Scan(&at); err != nil {
-			return 0, err
+		there, err := hasTable(r.db, table)
+		if err != nil {
+			return 0, r.errorf(fmt.Sprintf("latest of trial %d", trial), err)
 		}
-		last = max(last, at)
+		if !there {
+			continue // an older schema
+		}
+		var at sql.NullInt64
+		if err := r.db.QueryRowContext(context.Background(), query, trial, int64(until)).Scan(&at); err != nil {
+			return 0, r.errorf(fmt.Sprintf("latest of trial %d", trial), err)
+		}
+		last = max(last, time.Duration(at.Int64))
 	}
 	return last, nil
 }

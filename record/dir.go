@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 	sqlite "modernc.org/sqlite"
@@ -28,7 +29,14 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	// A reader may hold the lock for a moment, see Written.
+	for deadline := time.Now().Add(lockPatience); ; time.Sleep(lockPatience / 20) {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
+			break
+		}
+	}
+	if err != nil {
 		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, ErrLocked
@@ -36,6 +44,19 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
 	return f, nil
+}
+
+const lockPatience = 200 * time.Millisecond
+
+// Written reports whether a process has the run in dir open for writing. The kernel
+// gives the lock back when that process is killed.
+func Written(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // and with it the lock
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
 // dataSource is the database's address for the driver, safe for every path.
@@ -88,24 +109,72 @@ func syncFile(path string) error {
 	return f.Sync()
 }
 
-// explain adds to an error of the file system what the user can do about it.
+// WriteError is why nothing more can be recorded in a run directory.
+type WriteError struct {
+	Dir  string
+	Full bool // the disk is full, or the user's quota is used up
+	Gone bool // the directory or run.db was removed or replaced
+	Err  error
+}
+
+func (e *WriteError) Error() string {
+	switch {
+	case e.Full:
+		return fmt.Sprintf("record: %s: disk full (%s free): %v", e.Dir, freeSpace(e.Dir), e.Err)
+	case e.Gone:
+		return fmt.Sprintf("record: %s: %v; nothing more can be recorded", e.Dir, e.Err)
+	}
+	return fmt.Sprintf("record: %s: cannot write (%s free): %v", e.Dir, freeSpace(e.Dir), e.Err)
+}
+
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// Hint is what the user can do.
+func (e *WriteError) Hint() string {
+	switch {
+	case e.Full:
+		return "free some space, or choose a directory on another disk"
+	case e.Gone:
+		return "start a new run, and leave its directory in place until it has ended"
+	}
+	return "check the disk, the quota and the limit on the size of files"
+}
+
+// explain makes a [WriteError] of an error of the file system.
 func explain(dir string, err error) error {
-	if err == nil {
-		return nil
+	var known *WriteError
+	if err == nil || errors.As(err, &known) {
+		return err
 	}
 	var se *sqlite.Error
 	full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) ||
 		errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_FULL
 	broken := errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_IOERR
 	switch {
-	case full:
-		return fmt.Errorf("record: %s: disk full (%s free): %w; free some space, then plimsoll resume %s", dir, freeSpace(dir), err, dir)
-	case broken:
-		return fmt.Errorf("record: %s: cannot write (%s free): %w; check the disk, quota and file size limit, then plimsoll resume %s", dir, freeSpace(dir), err, dir)
+	case full, broken:
+		return &WriteError{Dir: dir, Full: full, Err: err}
 	case errors.Is(err, fs.ErrPermission), errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_READONLY:
 		return fmt.Errorf("record: %s: not writable: %w", dir, err)
 	}
 	return fmt.Errorf("record: %s: %w", dir, err)
+}
+
+// there makes sure that run.db is still the file that was opened: what goes into
+// one that was removed is lost.
+func (r *Run) there() error {
+	now, err := os.Stat(filepath.Join(r.dir, dbFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%s was removed during the run", dbFile)
+		if _, e := os.Stat(r.dir); errors.Is(e, fs.ErrNotExist) {
+			err = errors.New("the run directory was removed during the run")
+		}
+	case err == nil && !os.SameFile(r.file, now):
+		err = fmt.Errorf("%s was replaced during the run", dbFile)
+	default:
+		return nil // what else is wrong shows when something is written
+	}
+	return &WriteError{Dir: r.dir, Gone: true, Err: err}
 }
 
 func freeSpace(dir string) string {

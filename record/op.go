@@ -9,7 +9,7 @@ type Op struct {
 	Worker    uint32 // the connection slot or virtual user
 	Object    uint32 // index into the trial's objects
 	Offset    int64  // first byte asked for
-	Length    int64  // bytes asked for
+	Length    int64  // bytes asked for; −1: all, of a size that is not known
 	Bytes     int64  // body bytes received (or sent)
 	Intended  int64  // when the arrival process wanted it to start; equals Start in a closed loop
 	Start     int64  // when it did start (before the dial, when it needed a fresh connection)

@@ -31,6 +31,7 @@ const syncEvery = 10
 type Run struct {
 	*Reader
 	lock *os.File
+	file os.FileInfo // run.db as it was opened
 
 	mu      sync.Mutex
 	db      *sql.DB
@@ -38,6 +39,7 @@ type Run struct {
 	prep    map[string]*sql.Stmt
 	open    bool // a transaction is open
 	err     error
+	broken  chan struct{} // closed when err is set
 	closed  bool
 	writers map[int64]*TrialWriter
 	journal bool // jobs or polls were written that may not be on the disk
@@ -154,7 +156,7 @@ func checkEmpty(dir string) error {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, planFile)); err == nil {
-		return fmt.Errorf("record: create %s: it already holds a run; choose another directory, or go on with plimsoll resume %s", dir, dir)
+		return fmt.Errorf("record: create %s: it already holds a run; choose another directory", dir)
 	}
 	return fmt.Errorf("record: create %s: it is not empty (%s); choose another directory", dir, entries[0].Name())
 }
@@ -215,8 +217,14 @@ func openRun(dir string, lock *os.File) (*Run, error) {
 		db.Close()
 		return nil, explain(dir, err)
 	}
+	file, err := os.Stat(filepath.Join(dir, dbFile))
+	if err != nil {
+		conn.Close()
+		db.Close()
+		return nil, explain(dir, err)
+	}
 	return &Run{
-		lock: lock, db: db, conn: conn,
+		lock: lock, file: file, db: db, conn: conn, broken: make(chan struct{}),
 		prep:    make(map[string]*sql.Stmt),
 		writers: make(map[int64]*TrialWriter),
 		Reader:  &Reader{dir: dir},
@@ -278,6 +286,11 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 		if err := r.unprepared(detailsTable + journalTables + marksTable); err != nil {
 			return err
 		}
+		if version < starvedSince {
+			if err := r.unprepared(starvedColumn); err != nil {
+				return err
+			}
+		}
 		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {
 			return err
 		}
@@ -319,13 +332,31 @@ func (r *Run) start() error {
 				return
 			case <-tick.C:
 				// An error stays in r.err: the next call returns it.
-				if r.Flush() == nil && n%syncEvery == 0 {
+				if r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
 					_ = r.sync()
 				}
 			}
 		}
 	}()
 	return nil
+}
+
+// check makes sure that what is written can be found again.
+func (r *Run) check() error {
+	err := r.there()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fail(err)
+}
+
+// Broken is closed as soon as nothing more can be recorded; Err then says why.
+func (r *Run) Broken() <-chan struct{} { return r.broken }
+
+// Err is why nothing more can be recorded; nil: it can.
+func (r *Run) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
 }
 
 // Flush writes what was recorded so far, so that readers see it. It happens
@@ -434,6 +465,7 @@ func (r *Run) fail(err error) error {
 	if r.err == nil {
 		r.rollback()
 		r.err = explain(r.dir, err)
+		close(r.broken)
 	}
 	return r.err
 }

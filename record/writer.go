@@ -126,7 +126,7 @@ func Check(ops []Op) error {
 			why = "unknown outcome"
 		case op.Kind >= numOpKinds:
 			why = "unknown kind"
-		case op.Bytes < 0 || op.Length < 0 || op.Offset < 0:
+		case op.Bytes < 0 || op.Length < -1 || op.Offset < 0:
 			why = "negative offset, length or bytes"
 		case op.LastByte < op.Start:
 			why = "it ended before it started"

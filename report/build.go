@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Build computes the report of a run directory. It reads trials, link checks
@@ -60,7 +61,9 @@ func gather(run *record.Reader) (*input, error) {
 	if in.links, err = run.Links(); err != nil {
 		return nil, err
 	}
+	in.written = record.Written(run.Dir())
 	in.windows, in.polls, in.jobs, in.ops, in.marks, in.samples = run.Windows, run.Polls, run.Jobs, run.Ops, run.Marks, run.Samples
+	in.latest = run.Latest
 	if in.searches, err = run.Search(); err != nil {
 		return nil, err
 	}
@@ -131,6 +134,7 @@ func viewOf(p *experiment.Plan) planView {
 		}
 		v.Systems = append(v.Systems, sys)
 	}
+	v.Unapplied = p.Unapplied()
 	v.Link, v.Imported = linkWords(e.Link, p.Cells), p.Imported
 	if v.Imported != nil {
 		v.Link = "not known"
@@ -228,7 +232,8 @@ func summarised(in *input) *Report {
 }
 
 // state says whether the run is complete, from the events that the engine
-// leaves when a session begins and ends.
+// leaves when a session begins and ends. A session that has no end and whose
+// process no longer writes was killed.
 func (r *Report) state(in *input) {
 	ended := true
 	for _, e := range in.events {
@@ -251,7 +256,7 @@ func (r *Report) state(in *input) {
 		enough = !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Valid+c.Invalid+c.Failed+c.Skipped < in.plan.Until })
 	}
 	switch {
-	case !ended:
+	case !ended && in.written:
 		r.Run.State = "running"
 	case enough:
 		r.Run.State = "complete"
@@ -283,6 +288,9 @@ func (r *Report) remark(in *input) {
 			seen[key]++
 		}
 	}
+	for _, text := range in.plan.Unapplied {
+		r.Notes = append(r.Notes, capital(text)+".")
+	}
 	if n := len(r.resumed); n > 0 && r.Loads == nil { // a load test tells its sessions one by one
 		r.Notes = append(r.Notes, fmt.Sprintf("The run was interrupted and resumed %s, the last time at %s: what changed on the machine in between lies between its trials.", plural(int64(n), "time", "times"), r.resumed[n-1].UTC().Format("2006-01-02 15:04 UTC")))
 	}
@@ -303,16 +311,16 @@ func (r *Report) remark(in *input) {
 	if least > 0 && least < 6 {
 		r.Notes = append(r.Notes, fmt.Sprintf("With %d valid trials a median's interval is the whole range of the trials and has %s confidence (no ± below %d trials); from 6 trials on it has 95 %%.", least, percent(1-math.Pow(2, float64(1-least))), fewestForPlusMinus))
 	}
-	if m := r.family(); m > 0 && r.syncs == nil && least > 1 && leastP(least)*float64(m) > alpha {
+	if m := r.family(); m > 0 && r.syncs == nil && least > 1 && stats.LeastPairedP(least)*float64(m) > alpha {
 		n := least
-		for leastP(n)*float64(m) > alpha {
+		for stats.LeastPairedP(n)*float64(m) > alpha {
 			n++
 		}
-		if leastP(least) > alpha {
-			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials no rank test can show a difference in a single cell, however large; 4 can, and %d also after correction for %s.", least, n, plural(int64(m), "comparison", "comparisons")))
-		} else {
-			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials a rank test cannot pass the correction for %s, so each cell was judged by itself: expect one in twenty to be shown by chance. %d trials would do.", least, plural(int64(m), "comparison", "comparisons"), n))
+		decides := "Student's interval of the ratios, which takes noise for normal, decides in its place"
+		if least < fewestPairs {
+			decides = fmt.Sprintf("nothing is claimed of cells with fewer than %d", fewestPairs)
 		}
+		r.Notes = append(r.Notes, fmt.Sprintf("With %d blocks a signed-rank test cannot show a difference among %s: %s. %d blocks would do.", least, plural(int64(m), "comparison", "comparisons"), decides, n))
 	}
 	keys := slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
 		if seen[a] != seen[b] {

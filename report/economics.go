@@ -11,33 +11,36 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// contractMonths is the length of a contract that a cost per month assumes where
-// the system does not tell it: 84 days, the usual one of siad (12,096 blocks of
-// ten minutes), as in the study.
-const contractMonths = 2.77
+// usualPeriod is the allowance's period, in blocks of ten minutes, that a cost per
+// month assumes where the system does not say it: 84 days, as in the study.
+const usualPeriod = 84 * blocksPerDay
 
-// A period in blocks is one of ten minutes each, a month 365/12 days.
 const (
 	blocksPerDay = 144
 	daysPerMonth = 365.0 / 12
 )
+
+// unexplained is the purpose of money that the system's total has used, and that it
+// names no purpose of.
+const unexplained = "unexplained"
 
 // storing are the purposes that make up the study's cost of storing. All others,
 // bandwidth, siad's accounts with hosts and maintenance, are in the cost with
 // bandwidth only.
 var storing = []string{"fees", "storage"}
 
-// months is the length of a contract: that of the allowance's period, where it is
-// told. 0: the system has no contracts.
+// months is the length of the allowance's period: fees are paid once, and storage
+// for so long, in each. 0: the system has no contracts.
 func (l *LoadTest) months() float64 {
 	if l.currency != "SC" {
 		return 0
 	}
 	v := l.watch.values[system.ReadPeriod]
-	if blocks, at := latestAt(v, len(v)-1); at >= 0 && blocks > 0 {
-		return blocks / blocksPerDay / daysPerMonth
+	blocks, at := latestAt(v, len(v)-1)
+	if at < 0 || blocks <= 0 {
+		blocks = usualPeriod
 	}
-	return contractMonths
+	return blocks / blocksPerDay / daysPerMonth
 }
 
 // baseline is what the system told before the experiment gave it a budget: what
@@ -73,37 +76,46 @@ func (w *watch) economy(currency string, p experiment.Price, text string, whole 
 		}
 		return new(big.Int).Sub(v, w.first[name])
 	}
-	all, used := since(system.ReadSpent), new(big.Int)
+	all := since(system.ReadSpent)
 	for _, gone := range w.gone {
 		m.AtLeast = true
 		if all != nil {
 			all = new(big.Int).Add(all, gone)
 		}
 	}
-	store, kinds, told := new(big.Int), 0, false
-	var sum big.Int
-	for _, name := range w.kinds() {
-		v := since(name)
-		kind := strings.TrimPrefix(name, system.ReadSpentPrefix)
+	store, named, purposes, told := new(big.Int), new(big.Int), 0, false
+	var kinds []*big.Int
+	enter := func(kind string, v *big.Int) {
+		kinds = append(kinds, v)
 		m.Kinds = append(m.Kinds, Spending{Kind: kind, Amount: w.amount(ratOf(v), p), Share: unknown})
-		sum.Add(&sum, v)
+	}
+	for _, name := range w.kinds() {
+		v, kind := since(name), strings.TrimPrefix(name, system.ReadSpentPrefix)
+		enter(kind, v)
 		if name == system.ReadUnspent {
 			continue
 		}
-		kinds++
-		used.Add(used, v)
+		purposes++
+		named.Add(named, v)
 		if slices.Contains(storing, kind) {
 			store.Add(store, v)
 		}
 		told = told || kind == "storage"
 	}
-	if all == nil && kinds > 0 {
-		all = &sum
+	used, rest := all, since(system.ReadUnspent)
+	switch {
+	case all != nil && rest != nil:
+		used = new(big.Int).Sub(all, rest)
+		if gap := new(big.Int).Sub(used, named); purposes > 0 && gap.Sign() != 0 {
+			enter(unexplained, gap)
+		}
+	case purposes > 0:
+		used = named
 	}
-	if kinds == 0 {
-		used = all
-		if rest := since(system.ReadUnspent); all != nil && rest != nil {
-			used = new(big.Int).Sub(all, rest)
+	if all == nil && purposes > 0 {
+		all = new(big.Int).Set(used)
+		if rest != nil {
+			all.Add(all, rest)
 		}
 	}
 	if !told {
@@ -111,8 +123,8 @@ func (w *watch) economy(currency string, p experiment.Price, text string, whole 
 	}
 	if all != nil && all.Sign() > 0 {
 		total, _ := new(big.Float).SetInt(all).Float64()
-		for i, name := range w.kinds() {
-			f, _ := new(big.Float).SetInt(since(name)).Float64()
+		for i, v := range kinds {
+			f, _ := new(big.Float).SetInt(v).Float64()
 			m.Kinds[i].Share = Num(f / total)
 		}
 	}

@@ -42,12 +42,12 @@ func TestCostOfStoring(t *testing.T) {
 	near("siad 1.5", m.PerTBMonth.Value, 12/months)
 	near("siad 1.5 with bandwidth", m.WithBandwidth.Value, 53/months)
 	m = costOf(map[string]float64{"spent": 100, "spent:fees": 5, "spent:storage": 7, "unspent": 88}, 0)
-	near("no period is told", m.PerTBMonth.Value, 12/contractMonths)
+	near("no period is told", m.PerTBMonth.Value, 12/(84/(365.0/12)))
 	m = costOf(map[string]float64{"spent": 100, "spent:fees": 5, "spent:upload": 7, "spent:accounts": 1, "unspent": 87}, 0)
 	if m.PerTBMonth.Value.Known() {
 		t.Errorf("renterd charges storage within uploads, and it is told to cost %v", m.PerTBMonth)
 	}
-	near("renterd with bandwidth", m.WithBandwidth.Value, 13/contractMonths)
+	near("renterd with bandwidth", m.WithBandwidth.Value, 13/(84/(365.0/12)))
 	r := &Report{Loads: []LoadTest{{Money: m}}}
 	if s := r.summaryWords(); !strings.Contains(s, "is not told") || strings.Contains(s, "fees and storage") {
 		t.Errorf("%q", s)

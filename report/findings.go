@@ -147,7 +147,7 @@ func serverFailures(r *Report) []Finding { return findings.Failures(r.endings())
 func (r *Report) endings() []findings.Outcomes {
 	var all []findings.Outcomes
 	for _, c := range r.cells() {
-		o := findings.Outcomes{Where: r.shape.named(c), Cut: c.pastDeadline(), Why: c.failureWords()}
+		o := findings.Outcomes{Where: r.shape.named(c), Cut: c.Outcomes[record.Deadline.String()], Starved: c.Outcomes[record.Starved.String()], Why: c.failureWords()}
 		o.OK, o.Of = c.ended()
 		for _, n := range c.Outcomes {
 			o.All += n
@@ -218,20 +218,22 @@ func sortedByCount(counts map[string]int64) []string {
 // some names the first few of many.
 func some(all []string) string { return words.Some(all) }
 
-// pastDeadline counts the operations that the experiment's deadline ended. Those
-// in flight when a trial's time is up are no such sign: there always are some.
-func (c *Cell) pastDeadline() int64 { return c.Outcomes[record.Deadline.String()] }
+// late counts the operations that passed the experiment's deadline or were starved by
+// the link. Those in flight when a trial's time is up are no such sign: there always are some.
+func (c *Cell) late() int64 {
+	return c.Outcomes[record.Deadline.String()] + c.Outcomes[record.Starved.String()]
+}
 
-// lostShare is the share of a cell's operations that passed the deadline or failed.
+// lostShare is the share of a cell's operations that were late or failed.
 func (c *Cell) lostShare() float64 {
 	if n := c.Success.Of + c.Success.Censored; n > 0 {
-		return float64(c.pastDeadline()+c.Success.Of-c.Success.OK) / float64(n)
+		return float64(c.late()+c.Success.Of-c.Success.OK) / float64(n)
 	}
 	return 0
 }
 
-// drift compares blocks: what hits all systems alike cancels in the ratios to the
-// baseline, unequal drift does not.
+// drift looks for changes from block to block in every cell's own series, and in the
+// ratios to the baseline, in which what hits all systems alike cancels.
 func drift(r *Report) []Finding {
 	key := r.lens.steady
 	if key == "" {
@@ -246,20 +248,17 @@ func drift(r *Report) []Finding {
 	m, _ := r.metric(key)
 	d := findings.Drift{Metric: capital(m.Name), Seed: r.Run.Seed}
 	for _, s := range r.Systems {
-		if s.Baseline {
-			continue
-		}
-		of := findings.Drifting{System: s.Name}
+		of := findings.Drifting{System: s.Name, Against: r.Baseline}
 		for _, c := range r.cells() {
 			if c.System != s.Name {
 				continue
 			}
-			var base *Summary
-			if b := bases[c.Group]; b != nil {
-				m := b.Metrics[key]
-				base, of.Against = &m, r.Baseline
+			own := c.Metrics[key]
+			of.Where, of.Cells = append(of.Where, r.shape.where(c)), append(of.Cells, own.byBlock(nil))
+			if b := bases[c.Group]; b != nil && b != c {
+				base := b.Metrics[key]
+				of.Ratios = append(of.Ratios, own.byBlock(&base))
 			}
-			of.Cells = append(of.Cells, c.Metrics[key].byBlock(base))
 		}
 		d.Systems = append(d.Systems, of)
 	}

@@ -120,14 +120,15 @@ type knownRun struct {
 	why    string    // why there are no points
 }
 
-// stamp changes when a run's database does.
+// stamp changes when a run's database does, or when its writer ends.
 type stamp struct {
-	at   time.Time
-	size int64
+	at      time.Time
+	size    int64
+	written bool // a process has it open for writing
 }
 
 func stampOf(dir string) (stamp, error) {
-	var s stamp
+	s := stamp{written: record.Written(dir)}
 	for _, name := range []string{"run.db", "run.db-wal"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) && name != "run.db" {
@@ -334,7 +335,7 @@ func rowOfSummary(file string, s stamp) (IndexRun, bool) {
 			Goal        bool
 		}
 	}
-	if json.Unmarshal(raw, &r) != nil || r.Format != Format || r.Scenario == "" {
+	if json.Unmarshal(raw, &r) != nil || r.Format != Format || r.Scenario == "" || r.Run.State == "running" && !s.written {
 		return IndexRun{}, false
 	}
 	short := &Report{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Systems: r.Systems, Environment: r.Environment}

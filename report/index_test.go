@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/net/html"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -40,9 +42,10 @@ type written struct {
 	at      int // hours after the first
 	version string
 	factor  map[string]float64 // on the throughput of a system; 1 where it is missing
-	going   bool
-	failed  bool // all trials are invalid
-	summary bool // summary.json, as plimsoll run leaves it
+	going   bool               // its writer lives
+	killed  bool               // its writer is gone, and has not said that the run ends
+	failed  bool               // all trials are invalid
+	summary bool               // summary.json, as plimsoll run leaves it
 	gate    string
 }
 
@@ -59,7 +62,7 @@ func (o written) write(t testing.TB, dir string) {
 	must(t, os.MkdirAll(filepath.Dir(dir), 0o755))
 	run, err := record.Create(dir, raw, map[string]string{"plimsoll": o.version, "environment": `{"kernel":"6.1.0"}`}, synthetic.Metrics())
 	must(t, err)
-	defer run.Close()
+	t.Cleanup(func() { run.Close() })
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(o.at) * time.Hour)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
 	rng := rand.New(rand.NewPCG(uint64(o.at), 3))
@@ -78,7 +81,10 @@ func (o written) write(t testing.TB, dir string) {
 			must(t, w.End(trial))
 		}
 	}
-	if !o.going {
+	if o.going {
+		return
+	}
+	if !o.killed {
 		must(t, run.Event(record.Event{At: begun.Add(time.Minute), Kind: "phase", What: "run ends"}))
 	}
 	must(t, run.Close())
@@ -376,8 +382,8 @@ func nullSeries(seed uint64, runs, trials int) []*knownRun {
 		k := &knownRun{row: IndexRun{Title: "null", Scenario: "retrieve"}, points: &trendRun{metric: record.Metric{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher}}}
 		for cell := range 6 {
 			var s Summary
-			for range trials {
-				s.values = append(s.values, math.Exp(0.2*rng.NormFloat64()))
+			for block := range trials {
+				s.values, s.blocks = append(s.values, math.Exp(0.2*rng.NormFloat64())), append(s.blocks, block)
 			}
 			s.N, s.Median = trials, Num(middle(s.values))
 			k.points.cells = append(k.points.cells, trendCell{key: [32]byte{byte(cell)}, system: []string{"a", "b"}[cell%2], where: fmt.Sprint(cell / 2), summary: s})
@@ -555,5 +561,25 @@ func TestIndexInChromium(t *testing.T) {
 	}
 	if s.Figures != 1 || s.Pictures != s.Plots || s.Widths["360"] != 360 || s.Sideways != 0 {
 		t.Errorf("%d figures, %d of %d pictures, widths %v, the list of runs is %d px wider than a phone", s.Figures, s.Pictures, s.Plots, s.Widths, s.Sideways)
+	}
+}
+
+// A run whose writer is gone is not running, whatever it was when it was last read.
+func TestIndexOfKilledRun(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir := filepath.Join(root, "killed")
+	written{title: "Killed", killed: true}.write(t, dir)
+	lock, err := os.Open(dir)
+	must(t, err)
+	must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX)) // as its writer has it
+	x := newIndexer(root)
+	for _, want := range []string{"running", "complete"} { // all its trials were done
+		index, err := x.read(t.Context())
+		must(t, err)
+		if got := index.Runs[0].Run; got.State != want || got.Done != 36 {
+			t.Errorf("%s with %d trials, want %s with 36", got.State, got.Done, want)
+		}
+		lock.Close()
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"iter"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -23,9 +24,11 @@ type input struct {
 	jobs     func(trial int64) iter.Seq2[record.Job, error]
 	ops      func(trial int64) iter.Seq2[record.Op, error] // for scenarios whose operations are few
 	marks    func(trial int64) iter.Seq2[record.Mark, error]
-	samples  func(trial int64) iter.Seq2[record.Sample, error] // nil: there are none
+	latest   func(trial int64, until time.Duration) (time.Duration, error) // the last that was recorded until then
+	samples  func(trial int64) iter.Seq2[record.Sample, error]             // nil: there are none
 	searches []record.Search
 	name     string // of the run directory
+	written  bool   // a process has the run open for writing
 	glance   bool   // the run is looked at again and again while it goes on
 	err      error  // why something could not be read
 }
@@ -34,6 +37,7 @@ type input struct {
 type planView struct {
 	Hash, Scenario, Title, Question, Description string
 	Seed                                         uint64
+	Unapplied                                    []string // what of the experiment does not apply to attached systems
 	Systems                                      []System
 	Baseline                                     string
 	Blocks                                       int

@@ -194,7 +194,7 @@ type Proportion struct {
 	Lo       Num   `json:"lo"`
 	Hi       Num   `json:"hi"`
 	Worth    int64 `json:"worth"`    // independent operations that they are worth, by the spread between trials
-	Censored int64 `json:"censored"` // deadline, in flight, cancelled: beside, not in, the share
+	Censored int64 `json:"censored"` // starved, deadline, in flight, cancelled: beside, not in, the share
 
 	puts bool // of a load test: only its puts are counted
 }
@@ -222,25 +222,25 @@ type Ratio struct {
 	Value Num `json:"value"`
 	Lo    Num `json:"lo"`
 	Hi    Num `json:"hi"`
-	// Confidence is that of Lo and Hi: Confidence of the report for the
-	// bootstrap, less where the range of the pairs stands in for it.
+	// Confidence is that of Lo and Hi: at least Confidence of the report, less where
+	// the range of the pairs stands in for an interval.
 	Confidence float64 `json:"confidence"`
-	P          Num     `json:"p"`      // Mann–Whitney over trials
+	P          Num     `json:"p"`      // Wilcoxon's signed-rank test over pairs, or Student's where Warn says so
 	PHolm      Num     `json:"p_holm"` // over the comparisons of this metric
 	Shown      bool    `json:"shown"`  // false: a difference is not shown ("~")
 	Better     int     `json:"better"` // of the ratio, when shown and above the effect floor: 1 better, -1 worse, else 0
 	Warn       string  `json:"warn,omitempty"`
 }
 
-// Overall pools one system's ratios to the baseline over all its groups.
+// Overall is one system's ratio to the baseline over all its cells.
 type Overall struct {
 	System string `json:"system"`
 	Metric string `json:"metric"`
-	N      int    `json:"n"` // pairs of trials
+	N      int    `json:"n"` // blocks
 	Value  Num    `json:"value"`
 	Lo     Num    `json:"lo"`
 	Hi     Num    `json:"hi"`
-	P      Num    `json:"p"` // sign-flip test over pairs
+	P      Num    `json:"p"` // signed-rank test over blocks
 	Shown  bool   `json:"shown"`
 	Better int    `json:"better"`
 	// The groups where the ratio is lowest and highest.

@@ -28,7 +28,12 @@ func (r *Report) tally(in *input) {
 			continue // a plan is fixed by its hash, so only a damaged directory gets here
 		}
 		if t.ID != latest[place{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 {
-			continue // it failed, and a resumed run has executed it again; corruption stays
+			// A resumed run has executed it again; corruption stays.
+			if !t.Warmup && (t.State == record.Failed || t.State == record.Done) {
+				r.Invalid = append(r.Invalid, InvalidTrial{Trial: t.ID, Cell: c.ID, System: c.System, Where: r.shape.where(c),
+					Block: t.Block, State: superseded, Reasons: append([]string{"executed again"}, t.Invalid...), Error: t.Error})
+			}
+			continue
 		}
 		r.Trials = append(r.Trials, Trial{Trial: t, Info: c})
 		r.Run.Seconds += t.Seconds
@@ -75,6 +80,9 @@ func (r *Report) tally(in *input) {
 	}
 	r.Run.Planned = in.plan.Blocks * len(r.Cells)
 }
+
+// superseded is the state of a trial in whose place a later one counts.
+const superseded = "superseded"
 
 // skip notes a trial that was left out on purpose.
 func (r *Report) skip(c *Cell, t record.Trial) {

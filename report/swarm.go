@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Swarm is what became of the leechers of one cell of the scenario disseminate.
@@ -126,16 +127,16 @@ func (r *Report) swarm(*input) {
 func (s *Swarm) count() {
 	s.Outcomes = map[string]Rate{}
 	for _, o := range record.Outcomes() {
-		var parts []part
+		var parts []stats.Count
 		for _, t := range s.trials {
-			var p part
+			var p stats.Count
 			for i := range t.leechers {
 				f := &t.leechers[i]
 				if f.wanted() || o == record.Cancelled || o == record.InFlight {
-					p.of++
+					p.N++
 				}
 				if f.outcome == o {
-					p.n++
+					p.K++
 				}
 			}
 			parts = append(parts, p)
@@ -357,14 +358,13 @@ func (r *Report) withoutFaults(s *Swarm) []Ratio {
 		}
 		var all []Ratio
 		for _, key := range []string{"time_median", "time_last"} {
-			xs, ys := paired(s.cell.Metrics[key], calm.cell.Metrics[key])
+			xs, ys, _ := paired(s.cell.Metrics[key], calm.cell.Metrics[key])
 			if len(xs) == 0 {
 				all = append(all, Ratio{Value: unknown, Lo: unknown, Hi: unknown, P: unknown, PHolm: unknown, Warn: r.whyNoRatio(s, calm, key)})
 				continue
 			}
-			q := ratioOf(xs, ys, r.Run.Seed)
-			q.PHolm = q.P
-			q.decide(record.Lower, 1)
+			q := ratioOf(xs, ys, 1)
+			q.decide(record.Lower)
 			all = append(all, q)
 		}
 		return all

@@ -67,7 +67,7 @@ func (r *Report) bought(t *Tuning, factors []stats.FactorialFactor, obs []stats.
 		}
 	}
 	t.gain = ratioFrom(fall.Total)
-	pairs, _ := paired(t.best.Metrics[r.headline], t.base.Metrics[r.headline])
+	pairs, _, _ := paired(t.best.Metrics[r.headline], t.base.Metrics[r.headline])
 	t.gain.N = len(pairs)
 	t.Gain = &t.gain
 	before := unknown

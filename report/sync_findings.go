@@ -225,7 +225,7 @@ func byCondition(r *Report) []Finding {
 		base := first[s.System]
 		c := findings.Condition{Where: r.syncName(s), Trials: s.Trials, Left: s.unfinished(), Time: float64(s.time.Median), Lo: float64(s.time.Lo), Hi: float64(s.time.Hi)}
 		if s != base {
-			if xs, ys := paired(s.cell.Metrics[r.headline], base.cell.Metrics[r.headline]); len(xs) > 0 {
+			if xs, ys, _ := paired(s.cell.Metrics[r.headline], base.cell.Metrics[r.headline]); len(xs) > 0 {
 				q := geometric(xs, ys).found()
 				c.Against = &q
 			}

@@ -406,7 +406,7 @@ func (r *Report) given(t *Tuning, e *KnobEffect) []Ratio {
 				if with == nil {
 					continue
 				}
-				xs, ys := paired(with.cell.Metrics[r.headline], s.cell.Metrics[r.headline])
+				xs, ys, _ := paired(with.cell.Metrics[r.headline], s.cell.Metrics[r.headline])
 				for i := range xs {
 					logs = append(logs, math.Log(xs[i]/ys[i]))
 				}

@@ -115,10 +115,10 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 	cols = append(cols,
 		textColumn{head: "success", right: true, value: func(c *Cell) string { return percent(float64(c.Success.Value)) }},
 		textColumn{head: "late", right: true, drop: 1, value: func(c *Cell) string {
-			if c.pastDeadline() == 0 {
+			if c.late() == 0 {
 				return ""
 			}
-			return count(c.pastDeadline())
+			return count(c.late())
 		}},
 		textColumn{head: "valid", right: true, value: func(c *Cell) string {
 			s := fmt.Sprintf("%d/%d", c.Valid, c.Planned)
@@ -322,8 +322,8 @@ func (r *Report) textNotes() []string {
 			tilde = true
 		}
 	}
-	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.pastDeadline() > 0 }) {
-		notes = append(notes, "late: operations past the experiment's own deadline; not failures, not in the success rate.")
+	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.late() > 0 }) {
+		notes = append(notes, "late: operations past the experiment's own deadline, or starved by the link; not failures, not in the success rate.")
 	}
 	if tilde {
 		notes = append(notes, "~  a difference is not shown.")
@@ -335,12 +335,7 @@ func (r *Report) textNotes() []string {
 		notes = append(notes, plural(int64(len(r.Skipped)), "cell was", "cells were")+" left out, whole or in part, because one operation takes too long there.")
 	}
 	if r.Run.State != "complete" && r.Loads == nil {
-		state := r.Run.State
-		if state == "running" {
-			// From its directory it cannot be told from one that was killed.
-			state = "not at its end: it goes on, or it was killed (plimsoll resume)"
-		}
-		notes = append(notes, fmt.Sprintf("The run is %s; %d of %d trials.", state, r.Run.Done, r.Run.Planned))
+		notes = append(notes, fmt.Sprintf("The run is %s; %d of %d trials.", r.Run.State, r.Run.Done, r.Run.Planned))
 	}
 	return append(notes, r.Notes...)
 }
@@ -349,6 +344,9 @@ func (r *Report) textNotes() []string {
 func (r *Report) reasonWords() string {
 	counts := map[string]int64{}
 	for _, v := range r.Invalid {
+		if v.State == superseded {
+			continue
+		}
 		for _, why := range v.Reasons {
 			counts[why]++
 		}

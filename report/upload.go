@@ -177,7 +177,9 @@ func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
 		l.Polls.Every = unknown
 	}
 	l.Seconds = Num(max(t.Seconds, s.last, until))
-	l.sessions(in, t)
+	if err := l.sessions(in, t); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
 	l.unrecorded(t)
 	l.stored()
 	l.stalled()

@@ -11,11 +11,12 @@ import (
 
 // sessions fills in how often a trial was taken up again, what died under it,
 // and what ended it, from its events.
-func (l *LoadTest) sessions(in *input, t *Trial) {
+func (l *LoadTest) sessions(in *input, t *Trial) error {
 	l.Sessions = 1
-	paused, left := false, -1.0
+	paused, left, begun := false, -1.0, 0.0
 	for _, e := range in.events {
-		at := e.At.Sub(t.Epoch).Seconds()
+		since := e.At.Sub(t.Epoch)
+		at := since.Seconds()
 		if e.Trial != t.ID {
 			continue
 		}
@@ -29,15 +30,16 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 				l.CutOff++
 				what += "; the one before ended without a word"
 			}
-			// A session that was killed ended with its last poll, as far as is known.
-			if i, _ := slices.BinarySearch(l.watch.end, at); left < 0 && i > 0 {
-				left = l.watch.end[i-1]
+			if left < 0 { // killed: it ended with the last that is recorded of it
+				last, err := in.latest(t.ID, since)
+				if err != nil {
+					return err
+				}
+				left = max(begun, last.Seconds())
 			}
-			if left >= 0 {
-				l.Downtime += Num(max(0, at-left))
-				l.away = append(l.away, [2]float64{left, max(left, at)})
-			}
-			paused, left = false, -1
+			l.Downtime += Num(max(0, at-left))
+			l.away = append(l.away, [2]float64{left, max(left, at)})
+			paused, left, begun = false, -1, at
 			l.marks = append(l.marks, mark{at, "session", what})
 		case e.Kind == "mark" && e.What == "daemon died":
 			l.Crashes++
@@ -74,6 +76,7 @@ func (l *LoadTest) sessions(in *input, t *Trial) {
 		}
 		return 0
 	})
+	return nil
 }
 
 // within is by how much a bandwidth over the whole test is higher without the

@@ -35,13 +35,13 @@ func stallsOf(t *testing.T, s loadTruth) []Stall {
 		}
 		j.Began = dur(began)
 	}
-	in := &input{polls: streams(s), jobs: func(int64) iter.Seq2[record.Job, error] { return with(s.jobs()) }, events: s.events(1)}
+	in := &input{polls: streams(s), jobs: func(int64) iter.Seq2[record.Job, error] { return with(s.jobs()) }, events: s.events(1), latest: s.latest}
 	seen, err := in.watched(1)
 	must(t, err)
 	kept, err := in.shelved(1, 7200, seen.end[len(seen.end)-1])
 	must(t, err)
 	l := &LoadTest{watch: seen, shelf: kept, info: &Cell{plan: s.plan(t).Cells[0]}, Polls: Polls{N: len(seen.start)}}
-	l.sessions(in, &Trial{Trial: record.Trial{ID: 1, Epoch: loadBegun}})
+	must(t, l.sessions(in, &Trial{Trial: record.Trial{ID: 1, Epoch: loadBegun}}))
 	l.stalled()
 	return l.Stalls
 }

@@ -417,6 +417,22 @@ func (s loadTruth) jobs() iter.Seq[record.Job] {
 	}
 }
 
+// latest is what [record.Reader.Latest] tells.
+func (s loadTruth) latest(_ int64, until time.Duration) (last time.Duration, _ error) {
+	see := func(at time.Duration) {
+		if at <= until {
+			last = max(last, at)
+		}
+	}
+	for p := range s.polls() {
+		see(p.End)
+	}
+	for j := range s.jobs() {
+		see(j.Accepted)
+	}
+	return last, nil
+}
+
 func (s loadTruth) events(trial int64) []record.Event {
 	all := []record.Event{{At: loadBegun, Kind: "phase", What: "run begins"}}
 	at := func(h float64) time.Time { return loadBegun.Add(dur(h * 3600)) }
@@ -472,8 +488,8 @@ func (s loadTruth) report(t testing.TB) *Report {
 	plan := s.plan(t)
 	in := &input{meta: siadMeta, plan: viewOf(plan), raw: []byte("{}"), name: "run-dir", trials: []record.Trial{s.trial(plan)}, events: s.events(1),
 		metrics: []record.Metric{{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher, Help: "bytes per second"}},
-		polls:   streams(s),
-		jobs:    func(int64) iter.Seq2[record.Job, error] { return with(s.jobs()) }}
+		polls:   streams(s), latest: s.latest,
+		jobs: func(int64) iter.Seq2[record.Job, error] { return with(s.jobs()) }}
 	if s.collect {
 		in.jobs = nil
 	}

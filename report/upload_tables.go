@@ -213,7 +213,7 @@ func (r *Report) summaryWords() string {
 		if m == nil {
 			continue
 		}
-		s += " Spent is the system's own total of what contracts cost, those that ended included; used is that without what lies unspent in them"
+		s += " Spent is the system's own total of what contracts cost, those that ended included; used is that without what lies unspent in them, whether the system names a purpose of it or not"
 		if m.AtLeast {
 			s += " (at least: contracts left the account, and the system does not tell all that they had used)"
 		}
@@ -223,16 +223,12 @@ func (r *Report) summaryWords() string {
 			s += "; both count from the first poll, since something was stored before."
 		}
 		if m.Months.Known() {
-			length := "the period of the renter's allowance"
-			if m.Months == contractMonths {
-				length = "the assumed length of a contract: 84 days, as in the study"
-			}
 			if m.PerTBMonth.Value.Known() {
 				s += " Per TB·month is the money for fees and storage alone, as in the study (no bandwidth, nor accounts with hosts or maintenance, which the row below has, too)"
 			} else {
 				s += " What storing costs for each TB·month is not told: the system charges it within another purpose; with bandwidth it is all that was used"
 			}
-			s += fmt.Sprintf(", divided by 10^12 file bytes and by %s months (%s); unspent money is assumed to come back.", digits(float64(m.Months), 3), length)
+			s += fmt.Sprintf(", divided by 10^12 file bytes and by %s months (the period of the renter's allowance; 84 days where it is not known); unspent money is assumed to come back.", digits(float64(m.Months), 3))
 		}
 		if m.In != "" {
 			s += fmt.Sprintf(" 1 %s is taken for %s, as the experiment states.", m.Currency, m.Price)

@@ -150,6 +150,21 @@ func TestSumOfARealSiad(t *testing.T) {
 	}
 	w.close()
 	l := &LoadTest{watch: w, info: &Cell{plan: plainLoad(1).plan(t).Cells[0]}, currency: "SC"}
+	// What no purpose explains was used all the same, and is a purpose of its own.
+	price, text := l.info.price()
+	m := w.economy("SC", price, text, false, 2, 1e12, 1)
+	last := m.Kinds[len(m.Kinds)-1]
+	if m.Used.Exact != "0.00057888510399787435088" || last.Kind != unexplained || last.Amount.Exact != "0.000078065957333232134944" {
+		t.Errorf("used %+v, and the last purpose is %+v", m.Used, last)
+	}
+	for what, a := range map[string]Amount{"per file": m.PerFile, "per TB·month": m.PerTBMonth, "with bandwidth": m.WithBandwidth} {
+		if in := 0.014 * float64(a.Value); math.Abs(float64(a.In)/in-1) > 1e-9 {
+			t.Errorf("%s: %v at the stated price, want %v", what, a.In, in)
+		}
+	}
+	if have := float64(m.WithBandwidth.Value / m.Used.Value); have != 1 {
+		t.Errorf("a TB for a month costs %v times what was used for it", have)
+	}
 	l.check()
 	if len(l.Breaks) > 0 {
 		t.Errorf("breaks %+v", l.Breaks)
@@ -263,8 +278,8 @@ func TestSpendingIsExact(t *testing.T) {
 	if math.Abs(float64(m.Used.Value)-used) > 1e-9*used || math.Abs(float64(m.Used.In)-0.014*used) > 1e-9*used {
 		t.Errorf("used %+v, the parts are %v", m.Used, used)
 	}
-	// Fees and storage for 800 bytes and 2.77 months.
-	want := float64(m.Kinds[0].Amount.Value+m.Kinds[1].Amount.Value) / (800e-12 * 2.77)
+	// Fees and storage for 800 bytes and 84 days.
+	want := float64(m.Kinds[0].Amount.Value+m.Kinds[1].Amount.Value) / (800e-12 * 84 / (365.0 / 12))
 	if math.Abs(float64(m.PerTBMonth.Value)/want-1) > 1e-9 {
 		t.Errorf("per TB·month %v, want %v", m.PerTBMonth.Value, want)
 	}
@@ -364,6 +379,38 @@ func TestSessionsAndTheEnd(t *testing.T) {
 	s.lost, s.paused = 0, true
 	if l := s.report(t).Loads[0]; l.Crashes != 0 || l.CutOff != 0 {
 		t.Errorf("a session that was paused is a crash: %+v", l)
+	}
+}
+
+// A session that was killed ended with the last that it recorded, not with its last
+// poll: here with a job.
+func TestAKilledSessionEndsWithItsLastRecord(t *testing.T) {
+	s := plainLoad(1)
+	s.hours, s.every, s.downtime = 6, 3600, [2]float64{2.5, 4}
+	s.fixed = nil
+	for i := range 100 {
+		at := 36 * float64(i+1) // an hour
+		if at > 1800 {
+			at += 4 * 3600
+		} else {
+			at += 1.9 * 3600 // the last at 2.4 hours: the last poll was at 2
+		}
+		s.fixed = append(s.fixed, at)
+	}
+	s.objects = len(s.fixed)
+	s.job = func(_ int, j *record.Job) { j.State, j.Durable = record.JobAccepted, 0 }
+	run, err := record.Open(s.write(t))
+	must(t, err)
+	defer run.Close()
+	r, err := Build(run)
+	must(t, err)
+	l := r.Loads[0]
+	if have := float64(l.Downtime); math.Abs(have-1.6*3600) > 1 {
+		t.Errorf("down for %v s: the truth is 1.6 hours", have)
+	}
+	from, to := l.storing()
+	if want := (to - from) / (to - from - 1.6*3600); math.Abs(float64(l.within())/want-1) > 1e-3 {
+		t.Errorf("within sessions the bandwidth is %v times as high: the truth is %v", l.within(), want)
 	}
 }
 

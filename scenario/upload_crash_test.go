@@ -301,7 +301,7 @@ func TestUploadAdoptsWhatIsThere(t *testing.T) {
 		if n := puts(y.ops); n[0] != 0 || n[1] != 1 {
 			t.Errorf("puts by object: %v", n)
 		}
-		if j := b.ledger.jobs[0]; !j.Adopted || j.Attempts != 0 && j.Attempts != 1 {
+		if j := b.ledger.jobs[0]; !j.Adopted || j.Attempts != 1 {
 			t.Errorf("job %+v", j)
 		}
 		if err := has(b.ledger.happened(whatReconciled), "0 accepted, 1 in doubt: 1 adopted, 0 put again; 0 missing"); err != nil {

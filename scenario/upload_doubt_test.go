@@ -279,3 +279,41 @@ func TestUploadCountsGoOn(t *testing.T) {
 		}
 	})
 }
+
+// A verification that is interrupted goes on where it was: only what was under way
+// then, and what had to be put again since, is fetched twice.
+func TestUploadVerificationGoesOn(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(20, 1000, func(u *experiment.ResolvedUpload) { u.Verify = 1 }))
+		n := &moody{Node: b.mem}
+		b.node = n
+		fetches := 0
+		for _, until := range []int{8, 15} {
+			ctx, cancel := context.WithCancel(t.Context())
+			n.get = func() error {
+				switch fetches++; fetches {
+				case 3:
+					return errors.New("503 busy")
+				case until:
+					cancel()
+					return ctx.Err()
+				}
+				return nil
+			}
+			if _, err := b.session(ctx); !errors.Is(err, context.Canceled) || fetches != until {
+				t.Fatalf("%d fetches, %v", fetches, err)
+			}
+		}
+		n.get = func() error { fetches++; return nil }
+		if err := b.mem.Delete(t.Context(), system.Ref(b.ledger.jobs[0].Ref)); err != nil {
+			t.Fatal(err)
+		}
+		y := b.must()
+		if want := 20 + 2 + 1; fetches != want { // 20 objects, 2 interruptions, 1 put again
+			t.Errorf("%d fetches, want %d", fetches, want)
+		}
+		if y.metrics["verified"] != 19 || y.metrics["verify_failed"] != 1 || y.metrics["missing"] != 1 {
+			t.Errorf("metrics %v", y.metrics)
+		}
+	})
+}

@@ -167,6 +167,10 @@ func (t *uploadTrial) look(ctx context.Context, worker, object int) (done bool, 
 // adopt makes a found object one of ours: its job, as if a put had succeeded now.
 func (t *uploadTrial) adopt(object int, o system.Object) *record.Job {
 	job := t.job(object)
+	if job.Attempts == 0 { // the record of it was lost with the power
+		job.Attempts = 1
+		t.countLost()
+	}
 	job.Adopted, job.SHA256 = true, ""
 	if sum, err := t.hash(object); err == nil {
 		job.SHA256 = sum

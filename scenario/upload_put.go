@@ -16,6 +16,7 @@ type readied struct {
 	object int
 	job    *record.Job
 	from   *source
+	first  bool // no earlier session made this attempt
 }
 
 // attempt does one attempt to store an object, which is under way, and says what
@@ -42,17 +43,21 @@ func (t *uploadTrial) attempt(ctx context.Context, worker, object int) error {
 // its content cannot be read, and it was given up.
 func (t *uploadTrial) ready(object int) (*readied, error) {
 	job := t.job(object)
-	job.State, job.Attempts, job.Began = record.JobPutting, job.Attempts+1, t.sink.Now()
+	// An attempt that a killed session left open is made again, and counts once.
+	first := job.State != record.JobPutting
 	from, err := openSource(t.set, object)
 	if err != nil {
-		job.Attempts--
 		return nil, t.unreadable(object, job, err)
 	}
+	if first {
+		job.Attempts++
+	}
+	job.State, job.Began = record.JobPutting, t.sink.Now()
 	if err := t.write(*job); err != nil {
 		from.close()
 		return nil, err
 	}
-	return &readied{object, job, from}, nil
+	return &readied{object, job, from, first}, nil
 }
 
 // store puts an object that is ready, and says what becomes of it.
@@ -61,7 +66,7 @@ func (t *uploadTrial) store(ctx context.Context, worker int, r *readied) error {
 	defer from.close()
 	w := watch(ctx, t.site.Limits)
 	job.Began = t.sink.Now()
-	t.begun(job)
+	t.begun(job, r.first)
 	ref, err := t.node.Put(w.ctx, job.Name, job.Size, w.sendingFrom(from, job.Size))
 	end := t.sink.Now() - w.tidied(err)
 	cause := w.stop()

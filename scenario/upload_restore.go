@@ -33,8 +33,9 @@ type restored struct {
 	again    int
 	missing  []int // accepted, and not there
 	damaged  map[int]system.Object
-	unlisted bool    // the system does not say what is there
-	refs     *hashes // of accepted objects
+	unlisted bool                  // the system does not say what is there
+	refs     *hashes               // of accepted objects
+	since    map[int]time.Duration // when those were accepted that are fetched at the end
 }
 
 // restore brings the trial to where its earlier sessions have left it. What was
@@ -54,7 +55,7 @@ func (t *uploadTrial) restore(ctx context.Context) error {
 	if err := t.polls.restore(); err != nil {
 		return t.errorf("read the polls of earlier sessions", err)
 	}
-	r := restored{refs: newHashes()}
+	r := restored{refs: newHashes(), since: map[int]time.Duration{}}
 	if err := t.replay(&r); err != nil {
 		return err
 	}
@@ -141,6 +142,9 @@ func (t *uploadTrial) replay(r *restored) error {
 			return t.errorf("read the operations of earlier sessions", err)
 		}
 		t.tally.ended(op)
+		if since, ok := r.since[int(op.Object)]; ok && op.Kind == record.OpGet && time.Duration(op.Start) >= since {
+			t.fetchedBefore(op)
+		}
 	}
 	return nil
 }
@@ -160,6 +164,9 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 		r.refs.add(job.Ref, i)
 		y.acceptedJob(&job)
 		t.keepRef(i, &job)
+		if t.toVerify(i) {
+			r.since[i] = job.Accepted
+		}
 		state := objectAccepted
 		if job.State == record.JobDurable {
 			y.durableJob(&job)
@@ -169,7 +176,6 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 		}
 		t.queue.set(i, state)
 	case record.JobPutting:
-		job.Attempts-- // an attempt that we did not see the end of is none that failed
 		t.jobs[i] = &job
 		r.doubt = append(r.doubt, i)
 		t.doubt[i] = true
@@ -339,6 +345,7 @@ func (t *uploadTrial) replace(ctx context.Context, r *restored) error {
 		y.accepted--
 		y.bytes -= job.Size
 		y.untouch(&job)
+		t.refetch(i)
 		if job.Adopted {
 			y.adopted--
 		}

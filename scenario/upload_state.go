@@ -96,18 +96,29 @@ func (t *uploadTrial) send() error {
 	return err
 }
 
-func (t *uploadTrial) begun(job *record.Job) {
+// begun counts an attempt; first: no earlier session has begun, and counted, it.
+func (t *uploadTrial) begun(job *record.Job, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	y := &t.tally
-	y.begun++
 	y.session++
-	if job.Attempts == 1 {
+	if first {
+		y.begun++
+	}
+	if first && job.Attempts == 1 {
 		y.touched++
 	}
 	if y.first < 0 {
 		y.first = job.Began
 	}
+}
+
+// countLost counts the attempt of an object of which nothing was recorded.
+func (t *uploadTrial) countLost() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tally.begun++
+	t.tally.touched++
 }
 
 func (t *uploadTrial) countAccepted(job *record.Job) {

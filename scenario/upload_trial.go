@@ -34,6 +34,7 @@ type uploadTrial struct {
 	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
 	doubt   map[int]bool        // the latest attempt may have left something in the system
 	refs    map[int]system.Ref  // of those done that are read or removed at the end
+	fetched map[int]bool        // by earlier sessions at their end, and whether it was what was stored
 	late    []int               // accepted, and not durable when the wait for it ended
 	pending []int               // accepted, to be looked at
 	pended  chan struct{}       // closed when that changes
@@ -58,7 +59,7 @@ func (r *uploadRunner) Trial(ctx context.Context, cell experiment.Cell, seed uin
 	t := &uploadTrial{
 		uploadRunner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, sent: time.Now(), began: sink.Now(),
 		pre:  r.trialNames(cell, seed),
-		jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{},
+		jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{}, fetched: map[int]bool{},
 		tally: newUploadTally(), pended: make(chan struct{}),
 		recent: recentTimes{window: r.site.Steady},
 	}

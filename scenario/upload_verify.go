@@ -27,7 +27,8 @@ func (t *uploadTrial) stored(object int) bool {
 	return s == objectAccepted || s == objectDurable
 }
 
-// verify fetches its share of the stored objects and compares every byte.
+// verify fetches its share of the stored objects and compares every byte. What
+// earlier sessions have fetched is not fetched again.
 func (t *uploadTrial) verify(ctx context.Context) error {
 	if t.u.Verify == 0 {
 		return nil
@@ -43,7 +44,7 @@ func (t *uploadTrial) verify(ctx context.Context) error {
 				if object >= t.set.Len() {
 					return
 				}
-				if !t.toVerify(object) || !t.stored(object) {
+				if _, fetched := t.fetched[object]; fetched || !t.toVerify(object) || !t.stored(object) {
 					continue
 				}
 				if err := t.verifyOne(ctx, worker, object); err != nil {
@@ -97,6 +98,32 @@ func (t *uploadTrial) verifyOne(ctx context.Context, worker, object int) error {
 		return t.unverified(object, fmt.Sprintf("%s: %s", op.Outcome, shorten(err)))
 	}
 	return nil
+}
+
+// fetchedBefore takes a fetch of an earlier session.
+func (t *uploadTrial) fetchedBefore(op record.Op) {
+	object := int(op.Object)
+	if _, known := t.fetched[object]; known || op.Outcome == record.Cancelled {
+		return
+	}
+	t.fetched[object] = op.Outcome == record.OK
+	t.countFetched(object, 1)
+}
+
+// refetch has an object fetched again, which has to be put again.
+func (t *uploadTrial) refetch(object int) {
+	if _, known := t.fetched[object]; known {
+		t.countFetched(object, -1)
+		delete(t.fetched, object)
+	}
+}
+
+func (t *uploadTrial) countFetched(object int, n int64) {
+	if t.fetched[object] {
+		t.tally.verified += n
+	} else {
+		t.tally.unverified += n
+	}
 }
 
 // unverified notes an object that is not what was stored.

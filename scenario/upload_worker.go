@@ -83,7 +83,9 @@ func (t *uploadTrial) readyNext() <-chan ahead {
 // unready takes back that an object was made ready: it was not put.
 func (t *uploadTrial) unready(r *readied) error {
 	r.from.close()
-	r.job.State, r.job.Attempts = record.JobWaiting, r.job.Attempts-1
+	if r.first {
+		r.job.State, r.job.Attempts = record.JobWaiting, r.job.Attempts-1
+	}
 	err := t.write(*r.job)
 	t.queue.unpick(r.object)
 	return err

@@ -4,6 +4,7 @@
 # eight minutes. Run it on a quiet machine; ratios are robust, rates are not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export PATH="$PWD/.tools/bin:$PATH"
 
 if ! command -v k6 >/dev/null; then
   echo "building k6 (for comparison) into .tools/bin"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need and the machine lacks: nginx, iproute2, Chromium,
-# OpenSSH (Debian packages, when we may), versitygw (a Go module), Tahoe-LAFS and Deluge
-# (Python environments of their own) and the page's development packages.
+# OpenSSH (Debian packages, when we may), versitygw (a Go module), Tahoe-LAFS, Deluge and
+# DuckDB (Python environments of their own) and the page's development packages.
 # Anything it cannot install it names; the tests that need it then skip with
 # that reason, or fail when PLIMSOLL_REQUIRE lists it.
 set -euo pipefail
@@ -34,11 +34,18 @@ if ! go version -m .tools/bin/versitygw 2>/dev/null | grep -q "versitygw.*$want_
   GOBIN="$PWD/.tools/bin" CGO_ENABLED=0 go install "github.com/versity/versitygw/cmd/versitygw@$want_versitygw"
 fi
 
-# Tahoe-LAFS, and Deluge, the way a user gets them.
+# Tahoe-LAFS, and Deluge, the way a user gets them; and DuckDB, which reads our Parquet files.
+lock=report/export/testdata/duckdb.txt
 if command -v python3 >/dev/null; then
   go run ./cmd/plimsoll systems install tahoe deluge
+  if ! cmp -s "$lock" .tools/duckdb/lock.txt; then
+    python3 -m venv --clear .tools/duckdb
+    .tools/duckdb/bin/python -m pip install -q --disable-pip-version-check --no-input \
+      --require-hashes --no-deps --only-binary :all: -r "$lock"
+    cp "$lock" .tools/duckdb/lock.txt
+  fi
 else
-  echo "python3 is not installed: the tests of tahoe skip"
+  echo "python3 is not installed: the tests of tahoe, deluge and Parquet skip"
 fi
 
 if command -v npm >/dev/null; then

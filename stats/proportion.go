@@ -10,9 +10,8 @@ import (
 // Proportion is the share k/n with the exact interval of Clopper and Pearson
 // (1934): the shares p under which k or more, or k or fewer, of n independent
 // cases each have a probability of at least (1−conf)/2. It covers the truth at
-// least as often as Conf says. It is for independent cases, such as trials;
-// requests of one trial are not independent, and their interval would be too
-// narrow.
+// least as often as Conf says. Cases must be independent, as trials are; for
+// requests of several trials see [ClusteredProportion].
 func Proportion(k, n int64, conf float64) Interval {
 	if n <= 0 || k < 0 || k > n {
 		return Interval{Mid: math.NaN(), Lo: 0, Hi: 1, Conf: 1, N: int(max(n, 0)), Warn: fmt.Sprintf("no share of %d in %d", k, n)}
@@ -26,4 +25,50 @@ func Proportion(k, n int64, conf float64) Interval {
 		i.Hi = distuv.Beta{Alpha: float64(k + 1), Beta: float64(n - k)}.Quantile(1 - tail)
 	}
 	return i
+}
+
+// Count is K cases of N in one cluster, such as the operations of one trial.
+type Count struct{ K, N float64 }
+
+// ClusteredProportion is the share over clusters whose cases are not independent:
+// operations or nodes of one trial. The interval is that of Korn and Graubard
+// (Survey Methodology 24, 1998): Clopper and Pearson's for as many independent cases
+// as these are worth, n/deff · (t(n−1)/t(m−1))² for n cases in m clusters, where deff
+// comes from the spread between clusters. N is that worth.
+//
+// Where all cases or none are counted, there is no spread to learn from. With oneFate
+// the clusters themselves are then the cases, else deff is 1. One cluster has no
+// interval.
+func ClusteredProportion(clusters []Count, oneFate bool, conf float64) Interval {
+	k, n, m := 0.0, 0.0, 0.0
+	for _, c := range clusters {
+		k, n = k+c.K, n+c.N
+		if c.N > 0 {
+			m++
+		}
+	}
+	share := k / n
+	if m < 2 {
+		return Interval{Mid: share, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: int(m), Warn: "one cluster has no interval"}
+	}
+	all := share == 0 || share == 1
+	effect := 1.0
+	if !all {
+		between := 0.0
+		for _, c := range clusters {
+			d := c.K - c.N*share
+			between += d * d
+		}
+		effect = max(1, between*m/(m-1)/(n*share*(1-share)))
+	}
+	worth := m
+	if !all || !oneFate {
+		t := func(df float64) float64 {
+			return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile((1 + conf) / 2)
+		}
+		worth = max(1, math.Floor(n/effect*math.Pow(t(n-1)/t(m-1), 2)))
+	}
+	lo := Proportion(int64(math.Floor(share*worth)), int64(worth), conf)
+	hi := Proportion(int64(math.Ceil(share*worth)), int64(worth), conf)
+	return Interval{Mid: share, Lo: lo.Lo, Hi: hi.Hi, Conf: conf, N: int(worth)}
 }

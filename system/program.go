@@ -1,11 +1,13 @@
 package system
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Program finds a program of the system called name: the one that [Named] says,
@@ -36,4 +38,25 @@ func Named(name string, opt Options, option, env string) (string, error) {
 		return filepath.Abs(path)
 	}
 	return "", nil
+}
+
+// versionTime bounds asking a program for its version: a cold start of Python takes
+// seconds on a busy machine.
+const versionTime = time.Minute
+
+// Says runs a program with args, which ask for its version, and fails unless the
+// answer has want in it: then it is another program than the system's.
+func Says(ctx context.Context, name, program, want string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if strings.Contains(string(out), want) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s is not the program of this system: `%s %s` fails: %w", name, program, program, strings.Join(args, " "), err)
+	}
+	return fmt.Errorf("%s: %s is not the program of this system: `%s %s` says %.60q", name, program, program, strings.Join(args, " "), out)
 }

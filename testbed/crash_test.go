@@ -29,7 +29,7 @@ func parent(dir string) error {
 		return err
 	}
 	fmt.Println("state", tb.state.path)
-	fmt.Println("reaper", tb.state.reaper.Process.Pid)
+	fmt.Println("reaper", tb.state.reaper.cmd.Process.Pid)
 	scratch, err := tb.Scratch("data")
 	if err != nil {
 		return err
@@ -247,10 +247,11 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 		t.Fatalf("a live run was touched: %q, %v", removed, err)
 	}
 	reaper, _ := strconv.Atoi(said["reaper"][0])
+	_ = v.cmd.Process.Signal(syscall.SIGSTOP) // else it replaces the watchdog
 	_ = syscall.Kill(reaper, syscall.SIGKILL)
-	eventually(t, "the watchdog is dead", func() bool { return !alive(reaper) })
 	_ = v.cmd.Process.Kill()
 	_ = v.cmd.Wait()
+	eventually(t, "the watchdog is dead", func() bool { return !alive(reaper) })
 	// Leaders die with us; what they started does not.
 	if len(v.traces()) == 0 {
 		t.Fatal("nothing is left: this test shows nothing")
@@ -276,6 +277,38 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	if removed, err := CleanDead(t.Context()); err != nil || len(removed) != 0 {
 		t.Errorf("second time: %q, %v", removed, err)
 	}
+}
+
+// TestWatchdogIsReplaced: one that dies while the run lives is replaced, and its
+// end is not the run's; when it dies again and again the run is told.
+func TestWatchdogIsReplaced(t *testing.T) {
+	lost := make(chan error, 1)
+	tb, err := New(t.Context(), Options{Dir: t.TempDir(), Self: []string{self(t)}, Plain: true, Lost: func(err error) { lost <- err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watchdog := func() int {
+		tb.state.mu.Lock()
+		defer tb.state.mu.Unlock()
+		return tb.state.reaper.cmd.Process.Pid
+	}
+	for range watchdogs - 1 {
+		dead := watchdog()
+		_ = syscall.Kill(dead, syscall.SIGKILL)
+		eventually(t, "there is another watchdog", func() bool { return watchdog() != dead && alive(watchdog()) })
+	}
+	select {
+	case err := <-lost:
+		t.Error(err)
+	default:
+	}
+	_ = syscall.Kill(watchdog(), syscall.SIGKILL)
+	select {
+	case <-lost:
+	case <-time.After(10 * time.Second):
+		t.Error("nobody was told that there is no watchdog")
+	}
+	_ = tb.Close(t.Context())
 }
 
 // A state file names pids that others have by now, and a directory that is no

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,17 +17,19 @@ import (
 // enteredEnv marks the process that Enter started.
 const enteredEnv = "PLIMSOLL_ENTERED"
 
-// Enter lets an ordinary user have network namespaces. It is called first
-// thing by a command that will make a testbed: when we are not root and the
-// kernel gives users namespaces, it runs the same command again as root of a
-// user, network and mount namespace of its own, passes signals on and waits.
+// Enter gives the command network namespaces when it may not make any itself:
+// as an ordinary user, or as root without the capabilities (as in most
+// containers). It is called first thing by a command that will make a testbed.
+// Where the kernel allows user namespaces it runs the same command again as
+// root of a user, network and mount namespace of its own, passes signals on and
+// waits.
 //
-// done means that the command has run, in there, and ended with code. Else the
-// caller goes on by itself: it is root, or is the command run in there, or
-// there are no namespaces (err says why; New then makes plain hosts and says so
-// too).
+// done means that the command has run in there and ended with code. Else the
+// caller goes on by itself: it may make namespaces, or is the command run in
+// there, or there are no namespaces (err says why; New then makes plain hosts
+// and records why).
 func Enter() (code int, done bool, err error) {
-	if os.Geteuid() == 0 || os.Getenv(enteredEnv) != "" {
+	if mayMakeNamespaces() || os.Getenv(enteredEnv) != "" {
 		return 0, false, nil
 	}
 	// The command dies with the thread that forked it.
@@ -85,13 +89,53 @@ func Enter() (code int, done bool, err error) {
 	return cmd.ProcessState.ExitCode(), true, nil
 }
 
-// namespaced starts a process as root of namespaces of its own.
+// mayMakeNamespaces reports whether this process can make network namespaces and
+// set up links and mounts in them.
+func mayMakeNamespaces() bool {
+	return os.Geteuid() == 0 && hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN)
+}
+
+// hasCapabilities reports whether all of them are in effect.
+func hasCapabilities(all ...int) bool {
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &sets[0]); err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(all, func(c int) bool { return sets[c/32].Effective&(1<<(c%32)) == 0 })
+}
+
+// namespaced starts a process as root of namespaces of its own. An ordinary user
+// is the only one in there; root keeps the other users where it may map them, so
+// that daemons can change to them.
 func namespaced() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{
+	attr := &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
 	}
+	if os.Geteuid() == 0 && hasCapabilities(unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETFCAP) {
+		users, groups := ownIDs("/proc/self/uid_map"), ownIDs("/proc/self/gid_map")
+		if users != nil && groups != nil {
+			attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = users, groups, true
+		}
+	}
+	return attr
+}
+
+// ownIDs maps every ID that this user namespace has to itself.
+func ownIDs(file string) (ids []syscall.SysProcIDMap) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(b)) {
+		var in, out, n int
+		if _, err := fmt.Sscan(line, &in, &out, &n); err != nil {
+			return nil
+		}
+		ids = append(ids, syscall.SysProcIDMap{ContainerID: in, HostID: in, Size: n})
+	}
+	return ids
 }
 
 // tryUserNamespace makes sure that a process can not only be started in
@@ -115,8 +159,11 @@ func userNamespaceHint() string {
 		{"user.max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000 allows them"},
 	} {
 		if v, err := readSysctl(s.key); err == nil && v == s.bad {
-			return s.hint + ", or run as root"
+			return s.hint
 		}
+	}
+	if os.Geteuid() == 0 {
+		return "root lacks capabilities here: start the container with --cap-add SYS_ADMIN --cap-add NET_ADMIN, or go on with plain loopback hosts"
 	}
 	return "run as root, or go on with plain loopback hosts"
 }

@@ -187,6 +187,38 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 }
 
+// Root in an ordinary container may make no namespaces of its own: it uses a
+// user namespace, as an ordinary user does, and links are emulated all the same.
+func TestRootWithoutTheCapability(t *testing.T) {
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		t.Skip(err)
+	}
+	for name, drop := range map[string]string{
+		"as in a container": "-sys_admin,-net_admin",
+		"one user only":     "-sys_admin,-net_admin,-setuid,-setgid",
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd, dir := asUser(t)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // still root
+			if err := os.Chown(dir, 0, 0); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Path, cmd.Args = setpriv, append([]string{setpriv, "--bounding-set", drop}, cmd.Args...)
+			r := report(t, cmd)
+			if strings.Contains(r.Error, "no user namespaces") {
+				t.Skip(r.Error)
+			}
+			if r.Error != "" || r.UID != 0 || !r.Mode.Namespaces || !r.Echo {
+				t.Errorf("got %+v", r)
+			}
+			if r.Mode.Emulator != "none" && (r.RTT < 0.01 || r.Want != 0.01) {
+				t.Errorf("link not emulated: %+v", r)
+			}
+		})
+	}
+}
+
 // Where there are no namespaces, hosts are addresses of the loopback interface,
 // a run works, and it is said why links are as they are.
 func TestNoNamespaces(t *testing.T) {

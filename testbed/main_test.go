@@ -69,6 +69,10 @@ func fake(what string, args []string) error {
 		return burn(args)
 	case "swell": // swell BYTES: takes and gives back BYTES for each line of its input
 		return swell(args)
+	case "busy": // busy LIMIT: what Busy says of the machine
+		limit, err := strconv.ParseFloat(args[0], 64)
+		fmt.Println(Busy(context.Background(), limit))
+		return err
 	case "sleep":
 	case "env":
 		fmt.Println(strings.Join(os.Environ(), "\n"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -38,14 +39,12 @@ const (
 	wantFiles    = 4096    // a thousand connections, both ends' pools, logs
 	wantMemory   = 1 << 30 // available
 	wantDisk     = 2 << 30 // free, for scratch data and for the run directory
-	busyShare    = 0.10    // of all CPUs, by others
-	busyInterval = 400 * time.Millisecond
+	busyInterval = time.Second
 )
 
 // Problems looks at this machine for a testbed with these options. It changes
-// nothing and takes about half a second, in which it watches how busy the
-// machine is.
-func Problems(ctx context.Context, opt Options) []Problem {
+// nothing. See [Busy] for what it leaves out.
+func Problems(opt Options) []Problem {
 	var all []Problem
 	add := func(p ...Problem) { all = append(all, p...) }
 	add(namespaceProblems(opt)...)
@@ -53,7 +52,6 @@ func Problems(ctx context.Context, opt Options) []Problem {
 	add(memoryProblems()...)
 	add(diskProblems(opt)...)
 	add(clockProblems()...)
-	add(busyProblems(ctx)...)
 	return all
 }
 
@@ -68,8 +66,8 @@ func namespaceProblems(opt Options) []Problem {
 	}
 	ns, err := newNamespace()
 	if err != nil {
-		if os.Geteuid() != 0 && tryUserNamespace() == nil {
-			return []Problem{{"namespaces", Note, "not root: runs use an unprivileged user namespace", ""}}
+		if !mayMakeNamespaces() && tryUserNamespace() == nil {
+			return []Problem{{"namespaces", Note, "no right to make network namespaces: runs use a user namespace", ""}}
 		}
 		return []Problem{{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not emulated (" + err.Error() + ")", userNamespaceHint()}}
 	}
@@ -162,45 +160,33 @@ func clockProblems() []Problem {
 	return out
 }
 
-// busyProblems watches how much CPU others take, and names the worst.
-func busyProblems(ctx context.Context) []Problem {
-	proc, err := procfs.NewDefaultFS()
-	if err != nil {
-		return nil
-	}
-	before, err := proc.Stat()
-	if err != nil {
-		return nil
-	}
-	procs := scan()
-	used := make(map[int]float64, len(procs))
-	for pid, s := range procs {
-		used[pid] = s.cpu()
-	}
+// Busy watches the machine for a second and says what others use of its CPU,
+// counted as during a trial (see [OthersSample]), when that is more than a share
+// of all of it; empty: it is not.
+func Busy(ctx context.Context, limit float64) string {
+	var b box
+	before := scan()
+	b.poll(before, map[int]bool{})
+	begun := time.Now()
 	select {
 	case <-ctx.Done():
-		return nil
+		return ""
 	case <-time.After(busyInterval):
 	}
-	after, err := proc.Stat()
-	if err != nil {
-		return nil
+	after := scan()
+	b.poll(after, map[int]bool{})
+	share := min(1, b.others/time.Since(begun).Seconds()/float64(runtime.NumCPU()))
+	if share <= limit {
+		return ""
 	}
-	b, a := before.CPUTotal, after.CPUTotal
-	busy := (a.User - b.User) + (a.Nice - b.Nice) + (a.System - b.System) + (a.IRQ - b.IRQ) + (a.SoftIRQ - b.SoftIRQ) + (a.Steal - b.Steal)
-	total := busy + (a.Idle - b.Idle) + (a.Iowait - b.Iowait)
-	if total <= 0 || busy/total < busyShare {
-		return nil
-	}
-	what := fmt.Sprintf("the machine is busy: %.0f %% of its CPU is in use", 100*busy/total)
-	var most float64
-	for pid, s := range scan() {
-		if d := s.cpu() - used[pid]; d > most && procs[pid].birth == s.birth && pid != os.Getpid() {
-			most = d
-			what = fmt.Sprintf("the machine is busy: %.0f %% of its CPU is in use, most by %s (pid %d)", 100*busy/total, s.comm, pid)
+	what := fmt.Sprintf("the machine is busy: others use %.0f %% of its CPU", 100*share)
+	most, worst := 0.0, ""
+	for pid, s := range after {
+		if d := s.cpu() - before[pid].cpu(); d > most && before[pid].birth == s.birth && pid != os.Getpid() {
+			most, worst = d, fmt.Sprintf(", most by %s (pid %d)", s.comm, pid)
 		}
 	}
-	return []Problem{{"busy", Warning, what, "wait until it is quiet, or end the other programs"}}
+	return what + worst
 }
 
 // ProblemNames are all names that a [Problem] may have.

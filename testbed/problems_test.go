@@ -1,12 +1,16 @@
 package testbed
 
 import (
+	"os/exec"
+	"runtime"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 )
 
 func TestProblemsSayWhatToDo(t *testing.T) {
-	all := Problems(t.Context(), Options{Dir: t.TempDir()})
+	all := Problems(Options{Dir: t.TempDir()})
 	names := map[string]bool{}
 	for _, p := range all {
 		t.Logf("%s: %s: %s (%s)", p.Severity, p.Name, p.What, p.Hint)
@@ -18,16 +22,37 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 		}
 		names[p.Name] = true
 	}
-	for _, p := range Problems(t.Context(), Options{Plain: true}) {
+	for _, p := range Problems(Options{Plain: true}) {
 		if slices.Contains([]string{"namespaces", "netem", "tun", "emulator"}, p.Name) {
 			t.Errorf("plain hosts do not need it: %+v", p)
 		}
 	}
 	// What is asked for and is not there ends a run before it begins.
-	for _, p := range Problems(t.Context(), Options{Emulate: "netem"}) {
+	for _, p := range Problems(Options{Emulate: "netem"}) {
 		if (p.Name == "netem" || p.Name == "namespaces") && p.Severity == Warning {
 			t.Errorf("asked for, yet only a warning: %+v", p)
 		}
+	}
+}
+
+// A program that computes on every core is seen as others' use of the CPU, and no
+// machine is busier than all of it.
+func TestBusy(t *testing.T) {
+	for range runtime.NumCPU() {
+		c := exec.Command("sh", "-c", "while :; do :; done")
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// What we started is ours, so the look is another process's.
+		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	}
+	look := exec.Command(self(t), "fake", "busy", "0.05")
+	if out, err := look.CombinedOutput(); err != nil || !strings.Contains(string(out), "busy") {
+		t.Errorf("two loops: %q, %v", out, err)
+	}
+	if what := Busy(t.Context(), 1); what != "" {
+		t.Errorf("above 100 %%: %s", what)
 	}
 }
 

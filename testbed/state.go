@@ -33,8 +33,19 @@ type state struct {
 	f      *os.File
 	dirs   []string
 	mounts []string // RAM disks
-	reaper *exec.Cmd
-	pipe   *os.File // the watchdog reads the other end: our death closes ours
+	reaper *reaper
+	closed bool
+	self   []string
+	log    func(string)
+	lost   func(error) // called when there is no watchdog and no new one can be had
+}
+
+// reaper is the watchdog as its run sees it.
+type reaper struct {
+	cmd   *exec.Cmd
+	pipe  *os.File // it reads the other end: our death closes ours
+	ended chan struct{}
+	err   error // of its end, once ended is closed
 }
 
 // entry is one line of the file.
@@ -100,21 +111,64 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-func newState(self []string) (*state, error) {
+func newState(self []string, log func(string), lost func(error)) (*state, error) {
 	dir, err := stateDir()
 	if err != nil {
 		return nil, err
 	}
-	s := &state{token: rand.Text()}
+	s := &state{token: rand.Text(), self: self, log: log, lost: lost}
 	s.path = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+s.token[:8]+stateSuffix)
 	// The watchdog first: from here on we may die at any moment.
-	if err := s.startReaper(self); err != nil {
+	if s.reaper, err = startReaper(self, s.path); err != nil {
 		return nil, err
 	}
 	if err := s.create(); err != nil {
-		return nil, errors.Join(fmt.Errorf("testbed: state file: %w", err), s.endReaper())
+		return nil, errors.Join(fmt.Errorf("testbed: state file: %w", err), s.reaper.end())
 	}
+	go s.watch()
 	return s, nil
+}
+
+// watchdogs is how many watchdogs a run has at most: they do not die by accident
+// again and again.
+const watchdogs = 4
+
+// watch replaces a watchdog that dies before the run has ended.
+func (s *state) watch() {
+	for n := 1; ; n++ {
+		dead := s.reaper
+		<-dead.ended
+		if s.isClosed() {
+			return
+		}
+		err := fmt.Errorf("testbed: the watchdog died %d times (%v)", n, dead.err)
+		var next *reaper
+		if n < watchdogs {
+			next, err = startReaper(s.self, s.path)
+		}
+		if err != nil {
+			s.lost(err)
+			return
+		}
+		s.mu.Lock()
+		closed := s.closed
+		if !closed {
+			_ = dead.pipe.Close()
+			s.reaper = next
+		}
+		s.mu.Unlock()
+		if closed {
+			_ = next.end()
+			return
+		}
+		s.log(fmt.Sprintf("the watchdog died (%v); another one has taken its place", dead.err))
+	}
+}
+
+func (s *state) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // create makes the file. It is locked before it has its name, so that nobody
@@ -140,45 +194,49 @@ func (s *state) create() (err error) {
 
 // startReaper starts the watchdog, `plimsoll node reaper FILE`, and waits until
 // it watches.
-func (s *state) startReaper(self []string) (err error) {
+func startReaper(self []string, file string) (_ *reaper, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("testbed: start the watchdog, %s node reaper: %w", strings.Join(self, " "), err)
 		}
 	}()
 	if os.Getenv(reaperEnv) != "" {
-		return errors.New("this is the watchdog itself: the program does not know the command (a test's TestMain calls testbed.ServeNode)")
+		return nil, errors.New("this is the watchdog itself: the program does not know the command (a test's TestMain calls testbed.ServeNode)")
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close()
 	answer, theirs, err := os.Pipe()
 	if err != nil {
-		return errors.Join(err, w.Close())
+		return nil, errors.Join(err, w.Close())
 	}
 	defer answer.Close()
-	args := append(append([]string(nil), self[1:]...), "node", "reaper", s.path)
-	s.reaper = exec.Command(self[0], args...)
-	s.reaper.Dir = "/"
-	s.reaper.Stdin, s.reaper.Stdout = r, theirs
-	s.reaper.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), reaperEnv + "=1"}
-	s.reaper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
-	err = s.reaper.Start()
+	args := append(append([]string(nil), self[1:]...), "node", "reaper", file)
+	cmd := exec.Command(self[0], args...)
+	cmd.Dir = "/"
+	cmd.Stdin, cmd.Stdout = r, theirs
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), reaperEnv + "=1"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
+	err = cmd.Start()
 	_ = theirs.Close()
 	if err != nil {
-		return errors.Join(err, w.Close())
+		return nil, errors.Join(err, w.Close())
 	}
-	s.pipe = w
+	d := &reaper{cmd: cmd, pipe: w, ended: make(chan struct{})}
+	go func() {
+		d.err = cmd.Wait()
+		close(d.ended)
+	}()
 	_ = answer.SetReadDeadline(time.Now().Add(reaperTimeout))
 	said := make([]byte, len(reaperReady))
 	if _, err := io.ReadFull(answer, said); err != nil || string(said) != reaperReady {
-		_ = s.reaper.Process.Kill()
-		_ = s.reaper.Wait()
-		return errors.Join(fmt.Errorf("it did not say that it is ready (%q, %w)", said, err), w.Close())
+		_ = cmd.Process.Kill()
+		<-d.ended
+		return nil, errors.Join(fmt.Errorf("it did not say that it is ready (%q, %w)", said, err), w.Close())
 	}
-	return nil
+	return d, nil
 }
 
 const (
@@ -246,15 +304,16 @@ func (s *state) close() error {
 		errs = append(errs, os.RemoveAll(d))
 	}
 	s.mounts, s.dirs = nil, nil // who removes one of them later finds nothing to write down
-	errs = append(errs, os.Remove(s.path), s.f.Close(), s.endReaper())
+	s.closed = true
+	errs = append(errs, os.Remove(s.path), s.f.Close(), s.reaper.end())
 	return errors.Join(errs...)
 }
 
-// endReaper lets the watchdog go.
-func (s *state) endReaper() error {
-	err := s.pipe.Close()
-	if e := s.reaper.Wait(); e != nil {
-		err = errors.Join(err, fmt.Errorf("testbed: the watchdog ended badly: %w", e))
+// end lets the watchdog go.
+func (d *reaper) end() error {
+	err := d.pipe.Close()
+	if <-d.ended; d.err != nil {
+		err = errors.Join(err, fmt.Errorf("testbed: the watchdog ended badly: %w", d.err))
 	}
 	return err
 }

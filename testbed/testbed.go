@@ -27,6 +27,7 @@ type Options struct {
 	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
 	IPv6    bool         // hosts reach one another over IPv6
 	Log     func(string) // told what happens, one line each; may be nil
+	Lost    func(error)  // called when nothing would clean up after plimsoll any more: the run must end; may be nil
 }
 
 // Mode is what the testbed can do on this machine. It is part of the record.
@@ -49,6 +50,7 @@ type Testbed struct {
 	mu     sync.Mutex
 	mode   Mode
 	hosts  []*host
+	apart  []*host          // those of Outside
 	labels map[string]*host // process label → the host it belongs to
 	closed bool
 
@@ -109,7 +111,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 		t.log("cannot remove all that dead runs left: " + err.Error())
 	}
 	raiseFileLimit()
-	if t.state, err = newState(t.self); err != nil {
+	if t.state, err = newState(t.self, t.log, t.lost); err != nil {
 		return nil, err
 	}
 	if err := t.choose(); err != nil {
@@ -184,6 +186,23 @@ func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 	return h, nil
 }
 
+// Outside adds a host on this machine's own network, from where systems that run
+// elsewhere are reached. No link of it is shaped, and hosts with namespaces do not
+// reach it.
+func (t *Testbed) Outside(ctx context.Context, name string) (Host, error) {
+	if t.net == nil {
+		return t.AddHost(ctx, name)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, fmt.Errorf("testbed: add host %s: the testbed is closed", name)
+	}
+	h := &host{t: t, name: name, addr: netip.AddrFrom4([4]byte{127, 0, 0, 2}), keeper: startKeeper(nil)}
+	t.apart = append(t.apart, h)
+	return h, nil
+}
+
 // maxHosts keeps the last two bytes of an address free of overflow and of the
 // broadcast address; a machine ends long before.
 const maxHosts = 1000
@@ -212,7 +231,7 @@ func (t *Testbed) Close(ctx context.Context) error {
 		return nil
 	}
 	t.closed = true
-	hosts := t.hosts
+	hosts := slices.Concat(t.hosts, t.apart)
 	t.mu.Unlock()
 	t.starting.Wait() // forking takes no time
 
@@ -251,6 +270,12 @@ func processes(hosts ...*host) []*Process {
 		h.mu.Unlock()
 	}
 	return all
+}
+
+func (t *Testbed) lost(err error) {
+	if t.opt.Lost != nil {
+		t.opt.Lost(err)
+	}
 }
 
 func (t *Testbed) log(line string) {

@@ -51,7 +51,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		return c, &out
 	}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
-	args := []string{"run", file, "--out", dir}
+	args := []string{"run", file, "--out", dir, "--keep-going"}
 	finished := false
 	for kill := 0; kill < 6 && !finished; kill++ {
 		c, out := start(args...)
@@ -70,7 +70,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		nothingLeft(t, tmp, dir)
 		if _, err := os.Stat(filepath.Join(dir, "plan.json")); err == nil {
-			args = []string{"resume", dir}
+			args = []string{"resume", dir, "--keep-going"}
 		} else {
 			os.RemoveAll(dir) // killed before the run directory was one
 		}

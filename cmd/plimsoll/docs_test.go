@@ -54,7 +54,7 @@ var (
 )
 
 // short makes a run of trials a short one.
-const short = " --set repetitions=1 --set warmup=0 --set limits.others=100%"
+const short = " --keep-going --set repetitions=1 --set warmup=0 --set limits.others=100%"
 
 func executeDoc(t *testing.T, doc string) {
 	object := bytes.Repeat([]byte("plimsoll "), 2<<20)
@@ -111,7 +111,7 @@ func executeDoc(t *testing.T, doc string) {
 			command += short + " --set disseminate.nodes=2,4 --set data.size=512KiB --set disseminate.faults=none"
 		case strings.Contains(command, "curve"):
 			// Predictions need their cells, and repetitions.
-			command += " --set retrieve.duration=100ms --set repetitions=3 --set warmup=0 --set limits.others=100%"
+			command += " --keep-going --set retrieve.duration=100ms --set repetitions=3 --set warmup=0 --set limits.others=100%"
 		case strings.Contains(command, "fresh"):
 			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk"
 		default:

@@ -52,7 +52,7 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 	cfg := engine.Config{
 		Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
 	}
-	problems := engine.Preconditions(ctx, cfg)
+	problems := append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...)
 	if len(engine.Blocking(problems)) == 0 {
 		problems = append(problems, engine.Needs(ctx, cfg)...)
 	}

@@ -51,7 +51,7 @@ func startRun(t *testing.T, yaml string, env ...string) *session {
 	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.cmd = exec.Command(os.Args[0], "run", file, "--out", s.dir)
+	s.cmd = exec.Command(os.Args[0], "run", file, "--out", s.dir, "--keep-going")
 	s.cmd.Env = append(append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp), env...)
 	s.cmd.Stdout, s.cmd.Stderr = s, s
 	if err := s.cmd.Start(); err != nil {
@@ -244,11 +244,11 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(disk, "run")
-	c := exec.Command(os.Args[0], "run", file, "--out", dir)
+	c := exec.Command(os.Args[0], "run", file, "--out", dir, "--keep-going")
 	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+t.TempDir())
 	out, err := c.CombinedOutput()
-	if err == nil {
-		t.Fatalf("a run on a full disk ended well:\n%s", out)
+	if err == nil || c.ProcessState.ExitCode() != int(ui.CodeUnwritable) {
+		t.Errorf("a run on a full disk: %v, want status %d:\n%s", err, ui.CodeUnwritable, out)
 	}
 	if !bytes.Contains(out, []byte("no space left on device")) && !bytes.Contains(out, []byte("full")) {
 		t.Errorf("the error does not name the disk:\n%s", out)
@@ -260,6 +260,22 @@ func TestFullDisk(t *testing.T) {
 	defer r.Close()
 	if _, err := r.Trials(); err != nil {
 		t.Errorf("what was recorded cannot be read: %v", err)
+	}
+}
+
+// TestRemovedDuringTheRun: what nobody can find again is not measured to its end.
+func TestRemovedDuringTheRun(t *testing.T) {
+	t.Parallel()
+	s := startRun(t, strings.NewReplacer("repetitions: 4", "repetitions: 200", "link: {delay: 1ms, rate: 200Mbit}", "link: {emulator: none}").Replace(faultExperiment))
+	s.await("block 2 of 200")
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.end(); code != ui.CodeUnwritable || strings.Contains(s.output(), "block 100 of") {
+		t.Errorf("status %d, want %d, at once:\n%s", code, ui.CodeUnwritable, s.output())
+	}
+	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
+		t.Errorf("the directory is back: %v", err)
 	}
 }
 

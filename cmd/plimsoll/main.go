@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // version is set by the release build; a plain `go install` reports what the
@@ -39,7 +41,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := unwritable(root.ExecuteContext(ctx))
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 		err = ui.Exit(ui.CodeUsage, ui.WithHint(err, "see plimsoll --help"))
 	}
@@ -47,6 +49,17 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		p.ui.Error(err)
 	}
 	return int(ui.ExitCode(err))
+}
+
+// unwritable gives the one status of its own to a disk that is full and to a run
+// directory that cannot be written, wherever that was met.
+func unwritable(err error) error {
+	var we *record.WriteError
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	if (full || errors.As(err, &we)) && ui.ExitCode(err) != ui.CodeCorruption {
+		return ui.Exit(ui.CodeUnwritable, err)
+	}
+	return err
 }
 
 // interruptible returns a context that the first Ctrl-C (or SIGTERM) cancels,

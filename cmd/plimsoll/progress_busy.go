@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -42,11 +43,11 @@ func (b *busy) count(t record.Trial) {
 }
 
 // hint is what to do; empty: the machine was quiet enough.
-func (b *busy) hint() string {
+func (b *busy) hint(dir string) string {
 	if b.of == 0 || float64(b.spoilt) < busyShare*float64(b.of) {
 		return ""
 	}
-	what := "run it again when nothing else uses the CPUs (plimsoll doctor tells how busy they are)"
+	what := "when nothing else uses the CPUs (plimsoll doctor looks), execute them again: " + suggest.Command("plimsoll", "resume", "--retry-invalid", dir)
 	switch {
 	case slices.Equal(b.reasons, []string{record.ReasonBoxBusy}):
 		what += "; with --set limits.others=100% such trials count, and their numbers are of the machine as it is"

@@ -22,15 +22,15 @@ func TestBusyMachineIsToldOnce(t *testing.T) {
 		{nil, ""},
 		{[]record.Trial{quiet, quiet, quiet, busyBox, warm, warm}, ""},
 		{[]record.Trial{link, link, quiet}, ""},
-		{[]record.Trial{quiet, quiet, busyBox}, "too busy for 1 of 3 trials (box-busy): run it again when nothing else uses the CPUs (plimsoll doctor tells how busy they are); with --set limits.others=100%"},
-		{[]record.Trial{late, late, quiet}, "too busy for 2 of 3 trials (generator-saturated): run it again when nothing else uses the CPUs (plimsoll doctor tells how busy they are), or ask for less"},
+		{[]record.Trial{quiet, quiet, busyBox}, "too busy for 1 of 3 trials (box-busy): when nothing else uses the CPUs (plimsoll doctor looks), execute them again: plimsoll resume --retry-invalid run; with --set limits.others=100%"},
+		{[]record.Trial{late, late, quiet}, "too busy for 2 of 3 trials (generator-saturated): when nothing else uses the CPUs (plimsoll doctor looks), execute them again: plimsoll resume --retry-invalid run, or ask for less"},
 		{[]record.Trial{late, busyBox, quiet}, "(generator-saturated, box-busy)"},
 	} {
 		var b busy
 		for _, t := range c.trials {
 			b.count(t)
 		}
-		if got := b.hint(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+		if got := b.hint("run"); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.trials, got, c.want)
 		}
 	}

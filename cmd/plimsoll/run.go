@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -22,6 +25,7 @@ import (
 func (p *program) runCommand() *cobra.Command {
 	var set []string
 	var out string
+	var manner manner
 	c := &cobra.Command{
 		Use:   "run PRESET|FILE",
 		Short: "run an experiment and write its report",
@@ -44,18 +48,42 @@ what was measured so far; plimsoll resume goes on with it.`,
 			if out == "" {
 				out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
 			}
-			return p.execute(c.Context(), plan, out, baseOf(args[0]), false)
+			return p.execute(c.Context(), manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: out, Base: baseOf(args[0])}))
 		},
 	}
 	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
 	c.Flags().StringVar(&out, "out", "", "run directory (default runs/NAME-DATE-TIME)")
+	manner.flags(c)
 	return c
 }
 
+// manner is how a run behaves on a machine that is not quiet.
+type manner struct {
+	waitQuiet time.Duration
+	keepGoing bool
+}
+
+const waitQuiet = "wait-quiet"
+
+func (m *manner) flags(c *cobra.Command) {
+	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than limits.others (default 1m on a terminal, else 0)")
+	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "go on although no trial of the first block is valid")
+}
+
+func (m *manner) apply(c *cobra.Command, u *ui.UI, cfg engine.Config) engine.Config {
+	cfg.WaitQuiet, cfg.StopInvalid = m.waitQuiet, !m.keepGoing
+	if !c.Flags().Changed(waitQuiet) && u.Terminal() {
+		cfg.WaitQuiet = time.Minute
+	}
+	return cfg
+}
+
 func (p *program) resumeCommand() *cobra.Command {
-	return &cobra.Command{
+	var manner manner
+	var retryInvalid bool
+	c := &cobra.Command{
 		Use:   "resume DIR",
-		Short: "go on with a run that was interrupted",
+		Short: "go on with a run that was interrupted, or execute its invalid trials again",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := openRun(args[0])
@@ -74,13 +102,16 @@ func (p *program) resumeCommand() *cobra.Command {
 			if code, done, err := enterNamespace(plan); done || err != nil {
 				return exitWith(code, err)
 			}
-			return p.execute(c.Context(), plan, args[0], "", true)
+			return p.execute(c.Context(), manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: args[0], Resume: true, RetryInvalid: retryInvalid}))
 		},
 	}
+	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "execute trials that are not valid again; what they recorded stays")
+	manner.flags(c)
+	return c
 }
 
 // enterNamespace runs the command again inside namespaces of its own when we
-// are not root and the experiment needs no endpoint outside.
+// may not make any ourselves and the experiment needs no endpoint outside.
 func enterNamespace(plan *experiment.Plan) (code int, done bool, err error) {
 	for _, s := range plan.Experiment.Systems {
 		if s.Mode == string(system.Attach) {
@@ -104,20 +135,22 @@ func exitWith(code int, err error) error {
 }
 
 // execute runs a plan and reports on it, whatever the end.
-func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base string, resume bool) error {
-	sc := scenario.ByName(plan.Experiment.Scenario)
-	if sc == nil {
-		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", plan.Experiment.Scenario))
+func (p *program) execute(ctx context.Context, cfg engine.Config) error {
+	dir := cfg.Dir
+	if cfg.Scenario = scenario.ByName(cfg.Plan.Experiment.Scenario); cfg.Scenario == nil {
+		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", cfg.Plan.Experiment.Scenario))
 	}
-	progress := newProgress(p.ui, plan, dir, resume)
-	res, err := engine.Run(ctx, engine.Config{
-		Plan: plan, Systems: all.All(), Scenario: sc, Dir: dir, Base: base, Resume: resume,
-		Version: programVersion(), Command: os.Args, Progress: progress,
-	})
+	progress := newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
+	cfg.Systems, cfg.Version, cfg.Command, cfg.Progress = all.All(), programVersion(), os.Args, progress
+	res, err := engine.Run(ctx, cfg)
 	p.ui.Progress("")
 	var missing *engine.PreconditionError
 	if errors.As(err, &missing) {
 		return ui.Exit(codeOf(missing), err)
+	}
+	var broken *record.WriteError
+	if errors.As(err, &broken) {
+		return p.unrecorded(broken, res, dir)
 	}
 	err = withStatus(err)
 	if res.Complete {
@@ -128,12 +161,26 @@ func (p *program) execute(ctx context.Context, plan *experiment.Plan, dir, base 
 	}
 	// The report of a partial run is worth as much as its trials.
 	rulings, e := p.writeReport(dir, false)
-	if hint := progress.busy.hint(); hint != "" {
+	if hint := progress.busy.hint(dir); hint != "" {
 		p.ui.Say("hint: %s", hint)
 	}
 	// How the run ended is graver than its gates, which then have less to go by: the
 	// first error's status counts.
 	return errors.Join(err, e, verdict(res, dir), gateVerdict(rulings))
+}
+
+// unrecorded ends a run that could not be recorded to its end: the report of what
+// there is needs space, too.
+func (p *program) unrecorded(err *record.WriteError, res engine.Result, dir string) error {
+	if err.Gone {
+		return err
+	}
+	if res.Trials+res.Failed > 0 {
+		if _, e := p.writeReport(dir, false); e != nil {
+			p.ui.Say("note: no report was written: %v", e)
+		}
+	}
+	return ui.WithHint(err, err.Hint()+"; then go on: "+suggest.Command("plimsoll", "resume", dir))
 }
 
 // codeOf is the status of preconditions that do not hold.
@@ -166,16 +213,24 @@ func verdict(res engine.Result, dir string) error {
 		return interruptedError(res, dir)
 	case res.Stopped != nil:
 		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, exitHint(res.Stopped.Condition)))
+	case res.Invalid != nil:
+		return ui.Exit(ui.CodeInvalid, ui.WithHint(fmt.Errorf("stopped: %w", res.Invalid),
+			"mend what the report says of it, then execute them again: "+suggest.Command("plimsoll", "resume", "--retry-invalid", dir)+
+				"; or go on regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir)))
 	case res.Lost > 0:
 		return ui.Exit(ui.CodeLost, ui.WithHint(
 			fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got back", res.Lost),
 			"the report says which and why; what was given up is not tried again by resume"))
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"), "see the table of validity in the report"))
+	case len(res.Failing) > 0:
+		return ui.Exit(ui.CodeInvalid, ui.WithHint(
+			fmt.Errorf("no operation of %s succeeded", strings.Join(res.Failing, ", ")),
+			"the report lists the failures by their cause; check the system's address and its logs"))
 	case res.Failed > 0:
 		return ui.Exit(ui.CodeIncomplete, ui.WithHint(
 			fmt.Errorf("trials that could not be executed: %d; the report is of the others", res.Failed),
-			"it says why they could not; plimsoll resume "+dir+" tries them again"))
+			"it says why they could not; to try them again: "+suggest.Command("plimsoll", "resume", dir)))
 	}
 	return nil
 }
@@ -197,5 +252,5 @@ func interruptedError(res engine.Result, dir string) error {
 	if !res.Interrupt {
 		return nil
 	}
-	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"), "go on with it: plimsoll resume "+dir))
+	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"), "go on with it: "+suggest.Command("plimsoll", "resume", dir)))
 }

@@ -48,7 +48,7 @@ func TestSwarmKilledAndResumed(t *testing.T) {
 		t.Fatalf("%d trials were done when it was killed", done)
 	}
 
-	c := exec.Command(os.Args[0], "resume", s.dir)
+	c := exec.Command(os.Args[0], "resume", s.dir, "--keep-going")
 	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp)
 	c.Stdout, c.Stderr = s, s
 	if err := c.Start(); err != nil {

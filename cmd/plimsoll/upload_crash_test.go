@@ -47,7 +47,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 5))
-	args := []string{"run", file, "--out", dir}
+	args := []string{"run", file, "--out", dir, "--keep-going"}
 	for killed, ended := 0, false; !ended; {
 		var out bytes.Buffer
 		c := exec.Command(os.Args[0], args...)
@@ -99,7 +99,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 			nothingLeft(t, tmp, dir)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "plan.json")); err == nil {
-			args = []string{"resume", dir}
+			args = []string{"resume", dir, "--keep-going"}
 		} else {
 			os.RemoveAll(dir) // killed before the run directory was one
 		}

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
@@ -28,6 +34,7 @@ func TestVerdict(t *testing.T) {
 		{engine.Result{Trials: 1}, ui.CodeInvalid, "validity"},
 		{engine.Result{Trials: 1, Valid: 1, Failed: 1}, ui.CodeIncomplete, "plimsoll resume run"},
 		{engine.Result{Failed: 2}, ui.CodeInvalid, "validity"},
+		{engine.Result{Trials: 1, Valid: 1, Failed: 1, Failing: []string{"a"}}, ui.CodeInvalid, "cause"},
 	} {
 		err := verdict(c.res, "run")
 		if got := ui.ExitCode(err); got != c.want || !strings.Contains(ui.Hint(err), c.hint) {
@@ -36,6 +43,41 @@ func TestVerdict(t *testing.T) {
 	}
 	if err := verdict(engine.Result{Trials: 1, Lost: 45}, "run"); !strings.Contains(err.Error(), "45 of its objects") {
 		t.Error(err)
+	}
+}
+
+// A run ends with 5 when a system answered none of the load's requests, whatever the
+// others did.
+func TestEveryRequestFailed(t *testing.T) {
+	serve := func(failing bool) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if failing && r.UserAgent() == "plimsoll" { // the load generator
+				http.NotFound(w, r)
+				return
+			}
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, 10_000)))
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	s := startRun(t, fmt.Sprintf(`
+scenario: retrieve
+systems:
+  - {name: good, use: http, mode: attach, with: {urls: "%s/a"}}
+  - {name: bad, use: http, mode: attach, with: {urls: "%s/a"}}
+
+retrieve: {requests: 5, arrivals: {process: constant, rate: 20/s}}
+limits: {others: 100%%}
+skip: [machine]
+repetitions: 3
+warmup: 0
+`, serve(false), serve(true)))
+	code := s.end()
+	if !slices.ContainsFunc(s.trials(), func(t record.Trial) bool { return t.Valid() && t.Outcomes["error"] > 0 }) {
+		t.Skip("the machine is too busy for a valid trial")
+	}
+	if code != ui.CodeInvalid {
+		t.Errorf("status %d, want %d:\n%s", code, ui.CodeInvalid, s.output())
 	}
 }
 

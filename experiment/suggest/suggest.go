@@ -1,4 +1,5 @@
-// Package suggest finds what a misspelt word most likely was.
+// Package suggest finds what a misspelt word most likely was, and writes commands
+// as a shell takes them.
 package suggest
 
 import "strings"
@@ -63,4 +64,16 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(y)]
+}
+
+// Command is a command line as a shell takes it.
+func Command(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\n\"'$\\*?[]{}()<>|&;#~`!") {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }

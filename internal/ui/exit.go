@@ -15,12 +15,13 @@ const (
 	CodeUsage         Code = 2   // the command line or the experiment file
 	CodePreconditions Code = 3   // something is missing on this machine or on the endpoint
 	CodeGate          Code = 4   // a gate failed
-	CodeInvalid       Code = 5   // the run has no valid trial, or runs nothing that can be compared
+	CodeInvalid       Code = 5   // nothing to compare: no valid trial, no operation of a system succeeded, no common cell
 	CodeCorruption    Code = 6   // bytes came back that are not the object's
 	CodeExit          Code = 7   // an exit condition ended the run early
 	CodeLost          Code = 8   // a load test came to its end without all of its objects
 	CodeIncomplete    Code = 9   // some trials could not be executed
 	CodeUndecided     Code = 10  // no gate failed, and one cannot be decided; or no model may answer
+	CodeUnwritable    Code = 11  // the disk is full, or the run directory was removed or cannot be written
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 
@@ -38,12 +39,13 @@ func Meanings() []struct {
 		{CodeUsage, "the command line or the experiment file is wrong; nothing was started"},
 		{CodePreconditions, "a precondition does not hold (plimsoll doctor tells more), or no system could be started"},
 		{CodeGate, "a gate failed"},
-		{CodeInvalid, "no valid trial, or nothing that can be compared"},
+		{CodeInvalid, "no valid trial, a system of which no operation succeeded, or nothing that can be compared"},
 		{CodeCorruption, "bytes came back that are not the object's"},
 		{CodeExit, "an exit condition ended the run early"},
 		{CodeLost, "a load test ended without all of its objects"},
 		{CodeIncomplete, "some trials could not be executed; resume tries again"},
 		{CodeUndecided, "no gate failed, and one cannot be decided; or no model may say what predict was asked"},
+		{CodeUnwritable, "the disk is full, or the run directory was removed or cannot be written"},
 		{CodeInterrupted, "interrupted by Ctrl-C or SIGTERM; resume goes on"},
 	}
 }

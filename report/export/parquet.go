@@ -42,15 +42,17 @@ func Parquet(r *report.Report, w io.Writer) error {
 			"state": string(t.State), "valid": t.Valid(), "invalid": strings.Join(t.Invalid, " "), "epoch": t.Epoch.UnixNano(), "error": t.Error}
 		put := func(key string, v float64) {
 			if !math.IsNaN(v) && !math.IsInf(v, 0) {
-				row[key] = v
+				row[key] = &v // a plain 0 would be written as null
 			}
 		}
 		put("seconds", t.Seconds)
 		for _, p := range r.FactorPaths() {
-			if f, ok := t.Info.Factor(p); ok && !words[p] {
-				put(p, f.Number)
-			} else {
+			f, ok := t.Info.Factor(p)
+			switch {
+			case words[p]:
 				row[p] = f.Value
+			case ok:
+				put(p, f.Number)
 			}
 		}
 		for _, m := range r.Metrics {

@@ -3,6 +3,14 @@ package export
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +77,79 @@ func TestParquetHasOneRowPerTrial(t *testing.T) {
 			t.Fatalf("row %d is %+v, the trial %+v", i, got, want)
 		}
 	}
+}
+
+// DuckDB reads the file: what is 0 is 0, what is missing is null, and the averages
+// are those of the report.
+func TestParquetKeepsZeros(t *testing.T) {
+	python := duckdb(t)
+	r := sharedReport(t)
+	metrics := []string{"success_rate", "throughput"}
+	want := [][]*float64{{}, {}, {}}
+	for i := range r.Trials {
+		trial := &r.Trials[i]
+		trial.Metrics = maps.Clone(trial.Metrics)
+		for _, key := range metrics {
+			switch i % 3 {
+			case 0:
+				trial.Metrics[key] = 0
+			case 1:
+				delete(trial.Metrics, key)
+			}
+		}
+		trial.Info = new(*trial.Info)
+		trial.Info.Factors = slices.Clone(trial.Info.Factors)
+		for k := range trial.Info.Factors {
+			if f := &trial.Info.Factors[k]; f.Path == "link.rate" && i%3 == 0 {
+				f.Number = 0
+			} else if f.Path == "link.rate" && i%3 == 1 {
+				f.Number = math.NaN()
+			}
+		}
+		for c, key := range metrics {
+			var v *float64
+			if m, ok := trial.Metrics[key]; ok {
+				v = &m
+			}
+			want[c] = append(want[c], v)
+		}
+		f, _ := trial.Info.Factor("link.rate")
+		if math.IsNaN(f.Number) {
+			want[2] = append(want[2], nil)
+		} else {
+			want[2] = append(want[2], &f.Number)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "trials.parquet")
+	f, err := os.Create(file)
+	must(t, err)
+	must(t, Parquet(r, f))
+	must(t, f.Close())
+	out, err := exec.CommandContext(t.Context(), python, "-c", `import duckdb, json, sys
+columns = 'success_rate, throughput, "link.rate"'
+rows = duckdb.execute("SELECT " + columns + " FROM read_parquet(?) ORDER BY trial", [sys.argv[1]]).fetchall()
+json.dump(list(zip(*rows)), sys.stdout)`, file).Output()
+	must(t, err)
+	var got [][]*float64
+	must(t, json.Unmarshal(out, &got))
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("DuckDB reads %s", out)
+	}
+}
+
+// duckdb is a Python that has DuckDB, from scripts/test-deps.sh; the test skips
+// without it unless PLIMSOLL_REQUIRE asks for it.
+func duckdb(t *testing.T) string {
+	t.Helper()
+	python, err := filepath.Abs("../../.tools/duckdb/bin/python")
+	must(t, err)
+	if _, err := os.Stat(python); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("PLIMSOLL_REQUIRE"), ","), "duckdb") {
+			t.Fatal(err)
+		}
+		t.Skip("DuckDB is not installed (scripts/test-deps.sh): Parquet is not read back by another reader")
+	}
+	return python
 }
 
 func TestOpsAreStreamedWhole(t *testing.T) {

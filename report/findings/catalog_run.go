@@ -32,8 +32,8 @@ func trust() Group {
 		{"gaps", []string{upload, collect}, []Tone{Neutral}, "Polls that were left out, and calls that were not answered.", "1 % of the polls: fewer do not show in any figure.",
 			"Poll less often (upload.poll, collect.every) where calls take longer than the time between polls."},
 		{"absurd", []string{upload, collect}, []Tone{Neutral}, "Readings that make no sense, such as amounts below zero.", "One reading; it is in no figure and no sum.", ""},
-		{"drift", []string{retrieve, overhead, disseminate}, []Tone{Warn}, "Blocks of the run that differ, and not alike for all systems: heat, caches, growth, another load.",
-			"By more than 10 %, and a permutation test over the cells (for a change from the first block to the last, and for blocks that differ from the others) passes 1 %, corrected for all systems. Fewer than five blocks cannot show it.",
+		{"drift", []string{retrieve, overhead, disseminate}, []Tone{Warn}, "Numbers that changed from block to block: heat, caches, growth, another load.",
+			"By more than 10 %, and a permutation test passes 1 %: of each cell's own series, the baseline's too, for a change from the first block to the last, corrected for all cells; of the ratios to the baseline over all cells, for such a change and for blocks that differ from the others, corrected for all systems. Fewer than five blocks cannot show it, and several cells need seven or eight.",
 			"Look at the figures over time, repeat with more blocks, and leave out what warms up (warmup)."},
 		{"not-compared", []string{retrieve}, []Tone{Neutral}, "Trials that let the kernel discard the bytes.", "receive: drop was asked for, or chosen: wrong content would not have been seen.",
 			"Run a few repetitions with receive: verify."},
@@ -44,10 +44,10 @@ func trust() Group {
 
 func served() Group {
 	return Group{"What was not served", "What systems did not do, and what was the experiment's own doing.", []Rule{
-		{"failures", []string{retrieve, overhead, upload, collect}, []Tone{Bad}, "Operations that the system refused, broke off, stalled or answered with an error.", "One operation. What the experiment's own deadline cut off is not among them.",
+		{"failures", []string{retrieve, overhead, upload, collect}, []Tone{Bad}, "Operations that the system refused, broke off, stalled or answered with an error.", "One operation. What passed the experiment's own deadline, or was starved by the link, is not among them.",
 			"Read the system's log of such a trial; see at which concurrency or size it begins."},
-		{"deadlines", []string{retrieve, overhead, upload, collect}, []Tone{Warn}, "Operations that the experiment's deadline ended while bytes still came.", "1 % of a cell's operations: a client that counts them as failures blames a healthy server.",
-			"Give them more time (limits.deadline) or ask for less at once."},
+		{"deadlines", []string{retrieve, overhead, upload, collect}, []Tone{Warn}, "Operations that passed the experiment's deadline, or that a full link starved: they got nothing for the stall limit while others filled it.", "1 % of a cell's operations: a client that counts them as failures blames a healthy server.",
+			"Give them more time (limits.deadline, limits.stall) or ask for less at once."},
 		{"leechers-unfinished", []string{disseminate}, []Tone{Bad}, "Leechers that did not get everything although nothing was done to the swarm.", "One leecher.",
 			"Read the logs of such a trial; where all stopped at the same share, a piece was lost with its only holder."},
 		{"leechers-unfinished-faults", []string{disseminate}, []Tone{Warn}, "Leechers that did not get everything in cells with faults.", "One leecher.",

@@ -5,7 +5,7 @@ import "github.com/plimsoll-project/plimsoll/report/internal/words"
 // Unfinished are the load tests of a run that have not come to an end of their own.
 type Unfinished struct {
 	Tests   []Going
-	Running bool   // the run says that it goes on, which it also says after a kill
+	Running bool   // the run is still being executed
 	Resume  string // the command that goes on with it
 	Stores  bool   // and stores objects, rather than only watching
 }
@@ -29,8 +29,8 @@ func Partial(u Unfinished) []Finding {
 		Text: "These load tests have not come to an end of their own: what is said here is so far.",
 		Try:  "Go on with `" + u.Resume + "`" + safe + "."}
 	if u.Running {
-		f.Text = "These load tests are still going on, or were killed: what is said here is so far."
-		f.Try = "After a kill, go on with `" + u.Resume + "`" + safe + "."
+		f.Text = "These load tests are still running: the numbers here are those so far."
+		f.Try = ""
 	}
 	for _, g := range u.Tests {
 		s := g.Name + ": " + words.Moment(g.Seconds) + " so far"

@@ -31,7 +31,11 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		if _, err := program(opt); err != nil {
+		bin, err := program(opt)
+		if err == nil {
+			_, err = speaks(ctx, bin)
+		}
+		if err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil
@@ -116,7 +120,11 @@ func program(opt system.Options) (string, error) {
 		return bin, err
 	}
 	for _, try := range []string{"codex", "storage"} {
-		if path, err := exec.LookPath(try); err == nil && speaks(path) != "" {
+		path, err := exec.LookPath(try)
+		if err != nil {
+			continue
+		}
+		if _, err := speaks(context.Background(), path); err == nil {
 			return path, nil
 		}
 	}

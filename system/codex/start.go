@@ -7,11 +7,9 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -41,9 +39,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	speaks := speaks(bin)
-	if speaks == "" {
-		return nil, fmt.Errorf("codex: %s is neither a Codex nor a Logos Storage node: --version does not say so", bin)
+	speaks, err := speaks(ctx, bin)
+	if err != nil {
+		return nil, err
 	}
 	if d.Swarm {
 		return startSwarm(ctx, d, bin, speaks)
@@ -165,16 +163,10 @@ func family(ip netip.Addr) string {
 	return "ip6"
 }
 
-// speaks asks a program for its version; empty when it is neither of the two.
-func speaks(bin string) dialect {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	out, _ := exec.CommandContext(ctx, bin, "--version").CombinedOutput()
-	switch text := string(out); {
-	case strings.Contains(text, "Codex version"):
-		return codex
-	case strings.Contains(text, "Storage version"):
-		return logos
+// speaks asks a program for its version, which says which of the two it is.
+func speaks(ctx context.Context, bin string) (dialect, error) {
+	if system.Says(ctx, name, bin, "Codex version", "--version") == nil {
+		return codex, nil
 	}
-	return ""
+	return logos, system.Says(ctx, name, bin, "Storage version", "--version")
 }

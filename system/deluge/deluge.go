@@ -24,7 +24,7 @@ var (
 )
 
 // Check implements system.System.
-func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
+func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	full, err := s.Info().Fill(opt)
 	if err == nil {
 		_, err = parseConfig(full)
@@ -33,8 +33,12 @@ func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
 		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system deluge in the experiment file"}}
 	}
 	bin, err := program(full)
+	python := ""
 	if err == nil {
-		_, err = interpreter(bin)
+		python, err = interpreter(bin)
+	}
+	if err == nil {
+		_, err = versions(ctx, python)
 	}
 	if err != nil {
 		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}

@@ -85,10 +85,13 @@ func (s System) node(opt system.Options) (*listed.Node, error) {
 	if len(n.Entries) == 0 {
 		return nil, errors.New("http: give URLs of objects in option \"urls\" or a file with them in option \"list\"")
 	}
-	for _, e := range n.Entries {
+	for i, e := range n.Entries {
 		u, err := url.Parse(e.What)
-		if err != nil {
-			return nil, fmt.Errorf("http: %w", err)
+		if err != nil { // it quotes the URL, which may hold a password
+			return nil, fmt.Errorf("http: the URL of object %d cannot be read", i+1)
+		}
+		if u.User != nil {
+			return nil, fmt.Errorf("http: the URL of an object on %s has credentials, and they would be recorded: name an environment variable in option \"headers\"", u.Host)
 		}
 		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return nil, fmt.Errorf("http: %q is not an absolute http or https URL", e.What)

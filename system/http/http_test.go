@@ -167,6 +167,10 @@ func TestBadOptions(t *testing.T) {
 	if err := os.WriteFile(list, []byte(s.URL+"/a 11\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte(strings.Replace(s.URL, "http://", "http://user:hunter2@", 1)+"/a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("PLIMSOLL_TEST_BAD", "hunter2")
 	for want, opt := range map[string]system.Options{
 		"give URLs":                       {},
@@ -178,6 +182,8 @@ func TestBadOptions(t *testing.T) {
 		"option \"ca\"":                   {"urls": s.URL, "ca": filepath.Join(dir, "none")},
 		"unknown option \"url\"":          {"url": s.URL},
 		"has 10 bytes, the list says 11":  {"list": list},
+		"option \"headers\"":              {"list": secret},
+		"cannot be read":                  {"urls": "http://user:hunter2%zz@h/"},
 		"connection refused":              {"urls": "http://127.0.0.1:1/a"},
 	} {
 		_, err := System{}.Attach(t.Context(), deployment(t, opt))

@@ -24,14 +24,15 @@ import (
 type Program struct {
 	Name    string
 	Version string
-	Command string // what it is found by
-	Size    string // on disk, about
+	Command string   // what it is found by
+	Size    string   // on disk, about
+	Sources []string // packages that have no wheel and are built here, with what locks/build.txt names
 }
 
 // Programs lists what can be installed.
 func Programs() []Program {
 	return []Program{
-		{Name: "tahoe", Version: "1.20.0", Command: "tahoe", Size: "180 MB"},
+		{Name: "tahoe", Version: "1.20.0", Command: "tahoe", Size: "180 MB", Sources: []string{"netifaces"}},
 		{Name: "deluge", Version: "2.2.0", Command: "deluged", Size: "140 MB"},
 	}
 }
@@ -50,8 +51,10 @@ var locks embed.FS
 
 // Lock is the program's list of packages with versions and hashes, in the form
 // that pip calls a requirements file.
-func (p Program) Lock() []byte {
-	b, err := locks.ReadFile("locks/" + p.Name + ".txt")
+func (p Program) Lock() []byte { return lockNamed(p.Name) }
+
+func lockNamed(name string) []byte {
+	b, err := locks.ReadFile("locks/" + name + ".txt")
 	if err != nil {
 		panic(err) // a test opens every one
 	}

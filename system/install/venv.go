@@ -30,13 +30,30 @@ func (p Program) venv(ctx context.Context, dir string, log io.Writer) error {
 	if err := run(ctx, log, python, "-m", "venv", dir); err != nil {
 		return fmt.Errorf("make a virtual environment: %w; on Debian: apt-get install python3-venv", err)
 	}
-	list := filepath.Join(dir, "lock.txt")
-	if err := os.WriteFile(list, p.Lock(), 0o644); err != nil {
+	return pipInstall(ctx, dir, log, p.Lock(), lockNamed("build"), p.Sources)
+}
+
+// pipInstall installs exactly what lock names into the virtual environment dir.
+// Only sources are built, and with the packages of the lock build: without
+// --no-build-isolation pip would fetch whatever newest version a build asks for.
+func pipInstall(ctx context.Context, dir string, log io.Writer, lock, build []byte, sources []string) error {
+	install := func(name string, lock []byte, more ...string) error {
+		list := filepath.Join(dir, name)
+		if err := os.WriteFile(list, lock, 0o644); err != nil {
+			return err
+		}
+		// --no-deps: the lock is complete, and nothing else shall come in.
+		args := append([]string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input",
+			"--require-hashes", "--no-deps", "--only-binary", ":all:"}, more...)
+		return run(ctx, log, filepath.Join(dir, "bin", "python"), append(args, "-r", list)...)
+	}
+	if len(sources) == 0 {
+		return install("lock.txt", lock)
+	}
+	if err := install("build.txt", build); err != nil {
 		return err
 	}
-	// --no-deps: the lock is complete, and nothing else shall come in.
-	return run(ctx, log, filepath.Join(dir, "bin", "python"), "-m", "pip", "install",
-		"--disable-pip-version-check", "--no-input", "--require-hashes", "--no-deps", "-r", list)
+	return install("lock.txt", lock, "--no-binary", strings.Join(sources, ","), "--no-build-isolation", "--use-pep517")
 }
 
 // run executes a command; its error ends with the last lines of what it said.

@@ -18,6 +18,7 @@ var (
 	_ system.System     = System{}
 	_ system.Healther   = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
+	_ system.HTTPServer = (*node)(nil)
 	_ system.Ranger     = (*node)(nil)
 	_ system.Lister     = (*node)(nil)
 	_ system.Stater     = (*node)(nil)
@@ -36,7 +37,11 @@ const maxChunk = 2096896
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		if _, err := program(opt); err != nil {
+		bin, err := program(opt)
+		if err == nil {
+			err = system.Says(ctx, name, bin, "ipfs version", "version")
+		}
+		if err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil
@@ -71,6 +76,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		if n.gateway, err = endpoint(opt, "gateway"); err != nil {
 			return nil, err
 		}
+		n.serves = n.gateway
 	} else if n.method == "gateway" || n.method == "car" {
 		return nil, fmt.Errorf("kubo: method %s needs option \"gateway\"", n.method)
 	}

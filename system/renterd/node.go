@@ -98,7 +98,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		return err
 	}
 	size := func() (int64, error) {
-		if size, ours := n.stored.Size(ref); ours {
+		if size, ours := n.stored.Size(ref); ours && size >= 0 {
 			return size, nil
 		}
 		o, err := n.object(ctx, ref)
@@ -114,7 +114,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
 
 // Adopt implements system.Adopter.
-func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, max(0, o.Size)) }
+func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, o.Size) }
 
 // Delete implements system.Deleter, for what this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {

@@ -39,7 +39,11 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["endpoint"] == "" {
-		if _, err := program(opt); err != nil {
+		bin, err := program(opt)
+		if err == nil {
+			err = system.Says(ctx, name, bin, "Version", "--version")
+		}
+		if err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil

@@ -22,7 +22,8 @@ import (
 const (
 	probeTime = 10 * time.Second
 	cleanTime = 10 * time.Second
-	// noticeTime is how long a renter is given to see that a put was cut off.
+	// noticeTime is how long a renter is given to see that a put was cut off. Removing
+	// what a put has left takes no longer once its context has ended.
 	noticeTime = time.Second
 )
 
@@ -103,7 +104,11 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	}
 	var status *web.StatusError
 	answered := errors.As(failure, &status)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	budget := cleanTime
+	if ctx.Err() != nil {
+		budget, ctx = noticeTime, context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	// A renter that has not answered may not have seen yet that nothing more
 	// comes, and makes a file of what came only then.
@@ -158,7 +163,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		return err
 	}
 	size := func() (int64, error) {
-		if size, ours := n.stored.Size(ref); ours {
+		if size, ours := n.stored.Size(ref); ours && size >= 0 {
 			return size, nil
 		}
 		f, err := n.file(ctx, ref)
@@ -195,7 +200,7 @@ func (c *counter) Write(p []byte) (int, error) {
 func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
 
 // Adopt implements system.Adopter.
-func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, max(0, o.Size)) }
+func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, o.Size) }
 
 // Delete implements system.Deleter. An attached renter loses only what this
 // node has put there.

@@ -56,7 +56,11 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if _, err := parseConfig(full); err != nil {
 		return mend(err)
 	}
-	if _, err := program(full); err != nil {
+	bin, err := program(full)
+	if err == nil {
+		_, err = versions(ctx, bin)
+	}
+	if err != nil {
 		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 	}
 	return nil

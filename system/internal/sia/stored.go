@@ -13,7 +13,7 @@ type Stored struct {
 	sizes map[system.Ref]int64
 }
 
-// Add enters an object of size bytes.
+// Add enters an object of size bytes; -1: they are not known.
 func (s *Stored) Add(ref system.Ref, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// spoiling is a scenario whose trials are invalid while spoil says so.
+type spoiling struct {
+	scenario.Overhead
+	spoil func() bool
+}
+
+type spoilingRunner struct {
+	scenario.Runner
+	spoil func() bool
+}
+
+func (s spoiling) Prepare(ctx context.Context, at scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
+	r, err := s.Overhead.Prepare(ctx, at, cells)
+	return spoilingRunner{r, s.spoil}, err
+}
+
+func (r spoilingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, s scenario.Sink) (scenario.Load, error) {
+	load, err := r.Runner.Trial(ctx, c, seed, s)
+	load.Invalid = nil // likewise
+	if r.spoil() {
+		load.Invalid = append(load.Invalid, record.ReasonUnhealthy)
+	}
+	return load, err
+}
+
+func spoiltRun(t *testing.T, spoil func() bool) Config {
+	t.Helper()
+	cfg := Config{
+		Plan: memPlan(t, `
+scenario: overhead
+systems: [mem]
+data: {size: [1B, 1kB]}
+overhead: {operation: put, count: 1}
+repetitions: 3
+warmup: 1
+skip: [machine]
+`), Systems: []system.System{mem.System{}}, Scenario: spoiling{spoil: spoil},
+		Dir: filepath.Join(t.TempDir(), "run"), StopInvalid: true,
+	}
+	cfg.Plan.Experiment.Limits.Others = 1e9 // this machine may be busy
+	return cfg
+}
+
+// A run stops when no trial of its first block is valid; told to go on, it does. Its
+// invalid trials are executed again when that is asked for, and stay recorded.
+func TestFirstBlockWithoutAValidTrial(t *testing.T) {
+	spoilt := true
+	cfg := spoiltRun(t, func() bool { return spoilt })
+	step := func(what string, executed, valid int, stops bool) {
+		t.Helper()
+		res, err := Run(t.Context(), cfg)
+		if err != nil || res.Trials != executed || res.Valid != valid || (res.Invalid != nil) != stops {
+			t.Fatalf("%s: %+v, %v", what, res, err)
+		}
+		if stops && (res.Invalid.Trials != 2 || !maps.Equal(res.Invalid.Reasons, map[string]int{record.ReasonUnhealthy: 2})) {
+			t.Errorf("%s: %+v", what, res.Invalid)
+		}
+		cfg.Resume = true
+	}
+	step("run", 2, 0, true)
+	step("resumed", 4, 0, true)
+	cfg.StopInvalid = false
+	step("keeps going", 6, 0, false)
+	spoilt, cfg.RetryInvalid, cfg.StopInvalid = false, true, true
+	step("tried again", 6, 6, false)
+	trials, _, _ := trialsOf(t, cfg.Dir)
+	if n := len(trials); n != 2+6+6 { // two of the warm-up block
+		t.Errorf("%d trials are recorded", n)
+	}
+	if kept := slices.IndexFunc(trials, func(t record.Trial) bool { return slices.Contains(t.Invalid, record.ReasonUnhealthy) && !t.Warmup }); kept < 0 {
+		t.Error("the invalid trials are gone")
+	}
+	cfg.RetryInvalid = false
+	if res, err := Run(t.Context(), cfg); err != nil || !res.Complete || res.Valid != 6 {
+		t.Errorf("then: %+v, %v", res, err)
+	}
+}
+
+// One valid trial of the first block is enough to go on.
+func TestFirstBlockWithAValidTrial(t *testing.T) {
+	n := 0
+	cfg := spoiltRun(t, func() bool { n++; return n != 3 }) // the third: the first after the warm-up
+	if res, err := Run(t.Context(), cfg); err != nil || res.Invalid != nil || res.Trials != 6 || res.Valid != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// notes counts what a run says of a busy machine.
+type notes struct {
+	silent
+	busy int
+}
+
+func (n *notes) Note(text string) {
+	if strings.Contains(text, "the machine is busy") {
+		n.busy++
+	}
+}
+
+// A busy machine is waited for, said once when the wait begins and once when the run
+// goes on; without a limit nobody looks.
+func TestBusyMachineIsWaitedFor(t *testing.T) {
+	cfg := spoiltRun(t, func() bool { return false })
+	cfg.Plan.Experiment.Skip = nil
+	cfg.WaitQuiet = 1500 * time.Millisecond
+	for _, c := range []struct {
+		limit experiment.Fraction
+		says  int
+	}{{1e-9, 2}, {0, 0}} {
+		cfg.Plan.Experiment.Limits.Others = c.limit
+		n := &notes{}
+		r := &run{cfg: cfg, say: n}
+		begun := time.Now()
+		if err := r.awaitQuiet(t.Context()); err != nil || n.busy > c.says || c.says == 0 && time.Since(begun) > time.Second {
+			t.Errorf("limit %v: said %d times, %v", c.limit, n.busy, err)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+)
+
+// What may be a secret is in no message, wherever in the file it is and whatever
+// else is wrong on its line.
+func TestMessagesQuoteNoSecret(t *testing.T) {
+	const rest = "retrieve: {requests: 1}\n"
+	for name, src := range map[string]string{
+		"beside a mistake":         "systems:\n  - {use: s3, wiht: 1, with: {secret_key: hunter2, bukket: 1}}\n",
+		"misspelt option":          "systems:\n  - use: s3\n    with: {secret_kye: hunter2, bukket: 1}\n",
+		"in the wrong place":       "systems:\n  - use: s3\n    secret_key: hunter2\n",
+		"misspelt section":         "systems:\n  - use: s3\n    wiht: {secret_key: hunter2}\n",
+		"in an option of a type":   "systems:\n  - use: nginx\n    with: {workers: [hunter2], h2: hunter2}\n",
+		"as a key":                 "systems:\n  - use: s3\n    with: {secret_key: {hunter2}}\n",
+		"in a list":                "systems:\n  - use: s3\n    with: {secret_key: [a, hunter2]}\n",
+		"with a comment":           "systems:\n  - use: s3\n    with:\n      secret_kye: a # was hunter2\n",
+		"no mapping":               "systems:\n  - use: s3\n    with: hunter2\n",
+		"systems are no list":      "systems: {use: s3, with: {secret_key: hunter2}}\n",
+		"another system":           "systems: [{use: s33, with: {secret_key: hunter2}}]\n",
+		"over two lines":           "systems:\n  - {use: s3, with: {secret_kye: \"a\n      hunter2\", bukket: 1}}\n",
+		"given twice":              "systems:\n  - use: s3\n    with: {secret_key: A, secret_key: hunter2}\n",
+		"with an anchor":           "systems:\n  - use: s3\n    with: {secret_key: &a hunter2}\n",
+		"with a tag":               "systems:\n  - use: s3\n    with: {secret_key: !!str hunter2}\n",
+		"not closed":               "systems:\n  - use: s3\n    with:\n      secret_key: \"hunter2\n",
+		"a bracket is not closed":  "systems:\n  - use: s3\n    with: {secret_key: hunter2, x: [}\n",
+		"a colon too many":         "systems:\n  - use: s3\n    with:\n      secret_key: hunter2: x\n",
+		"a bracket, with the list": "systems: [{use: s3, with: {secret_key: hunter2}]\n",
+		"as JSON":                  "{\"systems\": [{\"use\": \"s3\", \"wiht\": 1, \"with\": {\"secret_kye\": \"hunter2\"}}]}\n",
+		"in a URL":                 "systems:\n  - {use: boost, with: {url: \"http://user:hunter2@192.0.2.1\", list: x, hedears: 1}}\n",
+		"in a URL with a slash":    "systems:\n  - {use: boost, with: {url: \"http://user:/hunter2@192.0.2.1\", list: x}}\n",
+		"in a URL without scheme":  "systems:\n  - {use: boost, with: {url: \"user:hunter2@192.0.2.1:80\", list: x}}\n",
+		"a token in a URL":         "systems:\n  - {use: boost, with: {url: \"https://hunter2@192.0.2.1:80\", list: x}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !strings.HasPrefix(src, "{") {
+				src = "scenario: retrieve\n" + rest + src
+			}
+			_, err := Parse("f.yaml", []byte(src), nil, testCatalog())
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("shown:\n%v", err)
+			}
+			t.Logf("%v", err)
+			for _, e := range err.(Errors) {
+				if e.Line == 0 || e.Column == 0 || e.Column > len([]rune(e.Source))+1 {
+					t.Errorf("%d:%d is no place in %q", e.Line, e.Column, e.Source)
+				}
+			}
+		})
+	}
+	for _, set := range []string{
+		"systems.s3.with.secret_kye=hunter2", "systems.s33.with.secret_key=hunter2", "systems.s3.secret_key=hunter2", "sytems.s3.with.secret_key=hunter2",
+		"systems.s3.with.secret_key={hunter2", "systems.s3.with.secret_key:hunter2", "systems.s3.with=hunter2", "systems.nginx.with.h2=hunter2",
+		"systems.nginx.with.workers=http://u:hunter2@192.0.2.1/", "systems.s3.with={secret_key: hunter2, secret_key: hunter2}",
+	} {
+		_, err := Parse("f.yaml", []byte("scenario: retrieve\nsystems: [nginx, s3]\n"+rest), []string{set}, testCatalog())
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("--set %s: %v", set, err)
+		}
+	}
+}
+
+// A URL without credentials is none with.
+func TestCredentialsInURLs(t *testing.T) {
+	for text, want := range map[string]bool{
+		"http://192.0.2.1:80/a@b": false, "https://h/x?to=a@b:c": false, "sftp://user@host:22/dir": false, "http://[::1]:5/@x": false,
+		"URI:CHK:abc:def:3:10:100": false, "/path/with:colon/a": false, "user@host": false, "http://host/a:b@c": false, "": false,
+		"http://u:p@h": true, "http://u@h": true, "sftp://u:p@h/": true, "u:p@h:80": true, "http://u:p/q@h": true, "http://h/\nhttp://u:p@h/": true,
+	} {
+		if got := hasCredentials(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
