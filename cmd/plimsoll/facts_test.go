@@ -122,7 +122,11 @@ func facts(lines *[]string, path string, v any) {
 			values = append(values, fmt.Sprintf("%s=%.6g", k, x))
 		default:
 			if !prose[k] {
-				values = append(values, fmt.Sprintf("%s=%v", k, x))
+				s := fmt.Sprint(x)
+				if filepath.IsAbs(s) { // a run is named by its directory
+					s = filepath.Base(s)
+				}
+				values = append(values, k+"="+s)
 			}
 		}
 	}
