@@ -40,7 +40,6 @@ func build(run *record.Reader, glance bool) (*Report, error) {
 	if err := r.lens.draw(r, in); err != nil {
 		return r, err
 	}
-	r.add(r.predictionFigure(in))
 	return r, in.err
 }
 

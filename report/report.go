@@ -67,21 +67,21 @@ type Report struct {
 	Trials  []Trial         `json:"-"`
 	Plan    json.RawMessage `json:"-"`
 
-	imported *experiment.Imported // nil: executed by this program
-	lens     lens
-	shape    shape
-	link     string                     // in words
-	dir      string                     // name of the run directory
-	headline string                     // the metric that verdicts speak of
-	lives    []findings.Life            // of the systems' processes, where the run is long enough
-	moving   []findings.Moving          // when something moved, of each cell whose requests follow one another
-	held     []string                   // rules of the plan
-	resumed  []time.Time                // when sessions after the first began
-	checks   map[int64]record.LinkCheck // of shaped links, by trial
-	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link
-	scaled   []kneeCurve                // throughput against concurrency
-	knees    []findings.Knee            // of them
-	swarms   map[int64]*spread          // what trials of the scenario disseminate recorded of their nodes, by trial
+	imported   *experiment.Imported // nil: executed by this program
+	lens       lens
+	shape      shape
+	link       string                     // in words
+	dir        string                     // name of the run directory
+	headline   string                     // the metric that verdicts speak of
+	lives      []findings.Life            // of the systems' processes, where the run is long enough
+	moving     []findings.Moving          // when something moved, of each cell whose requests follow one another
+	held       []string                   // rules of the plan
+	resumed    []time.Time                // when sessions after the first began
+	checks     map[int64]record.LinkCheck // of shaped links, by trial
+	inlines    map[task]*Inline           // of the operations that have sizes which never cross the link
+	falls      []findings.Fall            // throughput that falls with concurrency
+	loadCurves map[string]int             // of throughput against concurrency, by system
+	swarms     map[int64]*spread          // what trials of the scenario disseminate recorded of their nodes, by trial
 
 	syncs     map[int64]*following         // what trials of the scenario sync recorded of their fresh node, by trial
 	factors   []syncFactor                 // that vary in a run of it
