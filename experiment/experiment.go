@@ -47,7 +47,7 @@ type Link struct {
 	Rate       Axis[BitRate]  `json:"rate" default:"unlimited" max:"1Tbit" label:"rate" doc:"Rate on the wire, Ethernet framing included, in bits per second with decimal units."`
 	Delay      Axis[Duration] `json:"delay" default:"0s" max:"10s" label:"delay" doc:"Delay one way; the round trip takes twice as long."`
 	Jitter     Axis[Duration] `json:"jitter" default:"0s" max:"10s" label:"jitter" doc:"Variation of the delay, uniform and to either side; the order of packets is kept."`
-	Loss       Axis[Fraction] `json:"loss" default:"0%" label:"loss" doc:"Probability that a segment on the wire is lost, in each direction."`
+	Loss       Axis[Fraction] `json:"loss" default:"0%" max:"90%" label:"loss" doc:"Probability that a segment on the wire is lost, in each direction."`
 	Queue      Axis[Bytes]    `json:"queue" default:"auto" zero:"auto" label:"queue" doc:"Size of the queue before the link. auto: the bandwidth-delay product of the round trip, at least 64 full segments. One segment always fits, however small the queue."`
 	Congestion string         `json:"congestion" default:"cubic" doc:"TCP congestion control at both ends; the kernel must have it."`
 	IPv6       bool           `json:"ipv6" default:"false" doc:"Use IPv6 addresses on the link instead of IPv4."`
@@ -98,7 +98,8 @@ type Limits struct {
 	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Deadline of one operation; of a leecher in the scenario disseminate, from its release; of the fresh node in the scenario sync. In a fair-shared burst all operations end together: leave time for all bytes to cross the link."`
 	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled. In the scenario disseminate it goes on all the same, and ends as stalled if it never receives another; after a fault was undone it is waited for twice as long. In the scenario sync: a node that gets no new block, with no fault to come or to be undone."`
 	Start    Duration `json:"start" default:"1m" min:"1s" doc:"Time a system has to become ready."`
-	Others   Fraction `json:"others" default:"25%" doc:"Share of the machine's CPU that processes which are not part of the run may use during a trial; above it the trial is invalid (box-busy)."`
+	Others   Fraction `json:"others" default:"25%" zero:"none" doc:"Share of the machine's CPU that processes which are not part of the run may use during a trial; above it the trial is invalid (box-busy). A finished run can be judged again by another limit: plimsoll report DIR --set limits.others=none."`
+	Machine  Fraction `json:"machine" default:"85%" zero:"none" doc:"Share of a trial's time that its machine line may reach: the CPU seconds that everything on this machine used, divided by its cores, or the CPU seconds of the busiest thread of the link emulator, whichever is more. From it on the trial is invalid (machine-limited): it measured the machine. Judged again likewise."`
 	Trial    Duration `json:"trial" default:"auto" zero:"auto" doc:"Time a trial may take altogether. auto: generous, from the plan's estimate and the deadline of one operation; no limit in the scenarios upload and collect, which exit conditions end."`
 }
 

@@ -75,7 +75,7 @@ func (Retrieve) Metrics() []record.Metric {
 			Help: "largest resident set size of the load generator"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		boxCPU(), busiestCPU(), ioPressure(),
+		boxCPU(), emulatorThread(), busiestCPU(), ioPressure(),
 	}
 }
 
@@ -196,13 +196,15 @@ func (Retrieve) Measure(in Measured) map[string]float64 {
 	retrieveLines(in, m, put)
 	// Bytes of operations that came to nothing cost as much as the others.
 	if received := float64(c.Bytes); received > 0 {
-		put("system_cpu_per_gb", in.Usage.SystemCPU/(received/1e9))
+		// What the processes used is of the whole trial, warm-up included.
+		put("system_cpu_per_gb", in.Usage.SystemCPU/((received+in.Load.Warmed)/1e9))
 		put("generator_cpu_per_gb", in.Load.CPU/(received/1e9))
 	}
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
 	put("generator_rss_peak", in.Load.RSSPeak)
 	put("others_busy", in.Usage.OthersBusy)
 	put("box_cpu", in.Usage.BoxCPU)
+	put("emulator_thread", in.Usage.EmulatorThread)
 	put("busiest_cpu", in.Usage.BusiestCPU)
 	put("io_pressure", in.Usage.IOPressure)
 	return m
