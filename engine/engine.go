@@ -133,7 +133,7 @@ func (e *DeployError) Hint() string {
 		return h.Hint()
 	}
 	if e.Attached {
-		return "is the server running, and is its address right? see `with:` of the system in the experiment file"
+		return attachHint
 	}
 	return "the system's log is in " + filepath.Join(e.Dir, "logs") + "; plimsoll doctor checks what it needs"
 }

@@ -38,6 +38,7 @@ type Info struct {
 	Can      []string // what its nodes can do: words of [Abilities]
 	Install  string   // how to get it when it is missing; empty: built in
 	Embedded bool     // runs as a subcommand of plimsoll
+	Fresh    bool     // each of its operations connects anew
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
 	// NodeMemory is about what one node of a swarm holds while it serves or
 	// fetches, bytes: its resident memory without pages of files, so neither those
@@ -79,8 +80,17 @@ type Options map[string]string
 
 // Problem is something that must be mended before a run, with the way to do it.
 type Problem struct {
-	What string
-	Hint string
+	What    string
+	Hint    string
+	Options bool // the options are wrong, on every machine and at any time
+}
+
+// WrongOptions is the problem that the options of a system cannot be.
+func WrongOptions(name string, err error) []Problem {
+	if err == nil {
+		return nil
+	}
+	return []Problem{{What: err.Error(), Hint: "mend the `with:` of system " + name + " in the experiment file", Options: true}}
 }
 
 // Deployment is what a system gets to start on or attach with.
