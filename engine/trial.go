@@ -80,7 +80,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		}
 	}
 
-	out, err := r.load(ctx, s, cell, block, w, epoch)
+	out, err := r.load(ctx, s, cell, block, w, epoch, check)
 	var skip *scenario.SkipError
 	if errors.As(err, &skip) {
 		return skipped(w, cell, block, skip.Why)
@@ -161,7 +161,9 @@ type loaded struct {
 }
 
 // load runs the scenario's load with all processes under observation.
-func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int, w *record.TrialWriter, epoch time.Time) (loaded, error) {
+func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int, w *record.TrialWriter, epoch time.Time,
+	check *record.LinkCheck,
+) (loaded, error) {
 	var mu sync.Mutex
 	var recErr error // the first failure to record; the trial must not pass for whole
 	keep := func(err error) {
@@ -189,6 +191,7 @@ func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int
 	})
 	load, err := s.runner.Trial(ctx, cell, trialSeed(r.plan.Experiment.Seed, cell.Group(), block), scenario.Sink{
 		Epoch: epoch,
+		Link:  check,
 		Block: w.Block,
 		Progress: func(ops, bytes int64) {
 			r.say.Load(ops, bytes, time.Since(epoch))

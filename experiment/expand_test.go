@@ -293,3 +293,15 @@ func TestWarnsOfShortDeadline(t *testing.T) {
 		t.Errorf("warnings with 1h: %q", w)
 	}
 }
+
+// One request of each of 600 clients takes the link 1007 s.
+func TestWarnsOfStarvation(t *testing.T) {
+	const src = "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 20Mbit}\ndata: {size: 4MiB}\n" +
+		"retrieve: {duration: 60s, concurrency: [1, 600]}\nlimits: {deadline: 1h, stall: %s}\n"
+	for stall, want := range map[string]int{"30s": 1, "1000s": 1, "1010s": 0} {
+		w := mustPlan(t, fmt.Sprintf(src, stall)).Warnings()
+		if len(w) != want || want > 0 && !strings.Contains(w[0], "1 cell (c002)") {
+			t.Errorf("a stall limit of %s: warnings %q", stall, w)
+		}
+	}
+}

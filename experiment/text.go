@@ -95,17 +95,24 @@ func (p *Plan) WriteText(w io.Writer) error {
 
 // Warnings are what a reader should think about before the run.
 func (p *Plan) Warnings() []string {
-	var late []string
-	deadline := p.Experiment.Limits.Deadline
+	var late, starved []string
+	deadline, stall := p.Experiment.Limits.Deadline, p.Experiment.Limits.Stall
 	for _, c := range p.Cells {
 		if c.Estimate.Operation > deadline.Seconds() {
 			late = append(late, c.ID)
+		}
+		if c.starves(stall) {
+			starved = append(starved, c.ID)
 		}
 	}
 	var warnings []string
 	if len(late) > 0 {
 		warnings = append(warnings, fmt.Sprintf("in %s (%s) an operation is expected to take longer than its deadline of %s: most would end as `deadline`, however healthy the server is; raise limits.deadline",
 			plural(len(late), "cell"), few(late, 6), deadline))
+	}
+	if len(starved) > 0 {
+		warnings = append(warnings, fmt.Sprintf("in %s (%s) the link needs longer than the stall limit of %s for one request of each client: some clients may get nothing for so long and end as `starved`; raise limits.stall or link.rate, or lower retrieve.concurrency",
+			plural(len(starved), "cell"), few(starved, 6), stall))
 	}
 	if text := p.lateFaults(); text != "" {
 		warnings = append(warnings, text)
@@ -119,6 +126,20 @@ func (p *Plan) Warnings() []string {
 	warnings = append(warnings, p.gateWarnings()...)
 	warnings = append(warnings, p.syncWarnings()...)
 	return append(warnings, p.impatient()...)
+}
+
+// starvingRate is the share of a link, in bytes per second, below which TCP can leave a
+// connection without a byte for long: four segments in its least retransmission timeout.
+const starvingRate = 4 * 1460 / 0.2
+
+// starves reports whether the clients of a cell share its link so thinly that some may
+// get nothing for the stall limit, and one request of each takes longer than that.
+func (c *Cell) starves(stall Duration) bool {
+	if c.Retrieve == nil || c.Retrieve.Concurrency < 2 || c.Link.Rate == 0 {
+		return false
+	}
+	fair := float64(c.Link.Rate) / 8 / float64(c.Retrieve.Concurrency)
+	return fair < starvingRate && float64(requestBytes(c.Data, c.Retrieve))/fair > stall.Seconds()
 }
 
 func few(items []string, most int) string {

@@ -50,6 +50,7 @@ type conn struct {
 	retried     bool
 	heard       bool  // a byte of the answer came
 	quiet       int64 // since when no byte came (of a head: since the request was sent)
+	before      int64 // what the link had carried by then
 	pulled      int64 // when limits looked into the socket last
 	partial     []byte
 	provisional int   // 1xx answers seen
@@ -90,7 +91,7 @@ func (l *loop) lateFrom(c *conn) int64 { return max(c.op.Intended, l.freed) }
 
 // dial opens a connection, for the operation at hand if there is one.
 func (l *loop) dial(c *conn, target int) {
-	c.quiet = l.now
+	l.listenFrom(c)
 	c.target, c.reused, c.lowat = target, false, 1
 	l.tally.dials++
 	fd, errno := connect(l.targets[target])
@@ -157,7 +158,7 @@ func (l *loop) request(c *conn) {
 	c.partial = c.partial[:0]
 	c.heard, c.left, c.reuse = false, 0, false
 	c.state = awaitHead
-	c.quiet = l.now
+	l.listenFrom(c)
 	n, errno := send(c.fd, l.out)
 	switch {
 	case errno == 0 && n == len(l.out):
@@ -201,7 +202,8 @@ func (l *loop) handle(c *conn, events uint32) {
 				return
 			}
 			if c.rest = c.rest[max(n, 0):]; len(c.rest) == 0 {
-				c.state, c.quiet = awaitHead, l.now
+				c.state = awaitHead
+				l.listenFrom(c)
 				l.listen(c, unix.EPOLLIN)
 			}
 			return
@@ -357,7 +359,7 @@ func (l *loop) takeBody(c *conn, b []byte) {
 	if c.state == drain {
 		n := min(int64(len(b)), c.left)
 		c.left -= n
-		c.quiet = l.now
+		l.listenFrom(c)
 		if c.left == 0 {
 			l.complete(c, len(b) > int(n))
 		}
@@ -425,8 +427,12 @@ func (l *loop) count(c *conn, n int64) {
 	if c.left >= 0 {
 		c.left -= n
 	}
-	c.quiet = l.now
+	l.link.bytes.Add(n)
+	l.listenFrom(c)
 }
+
+// listenFrom begins the time in which no byte comes.
+func (l *loop) listenFrom(c *conn) { c.quiet, c.before = l.now, l.link.bytes.Load() }
 
 // proceed finishes the operation if its body is complete, or arranges the next
 // wake-up.
@@ -521,6 +527,9 @@ func (l *loop) limits(c *conn) {
 	outcome, class := record.Stalled, c.phase()
 	switch {
 	case l.now-c.quiet >= stall:
+		if l.link.starved(c.before, l.now-c.quiet, c.req.length) {
+			outcome = record.Starved
+		}
 	case late:
 		outcome = record.Deadline
 	default:

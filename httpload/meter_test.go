@@ -35,7 +35,7 @@ func TestSaturation(t *testing.T) {
 		"late starts":    {what{open: true, sum: func(s *tally) { fast(s); observe(s.late, second/10) }}, false, true, "later than they could"},
 		"no ports":       {what{res: Result{Classes: map[string]int64{classNoPort: 3}}, sum: fast}, true, false, "3 operations failed on this machine: no free port"},
 	} {
-		tr := &trial{spec: &Spec{}, schedule: &schedule{}, cpuEnded: test.cpu, sum: newTally(newRecorder(&ops{}, nil))}
+		tr := &trial{spec: &Spec{}, schedule: &schedule{}, cpuEnded: test.cpu, sum: newTally(newRecorder(&ops{}, nil), &linkUse{})}
 		if test.open {
 			tr.spec.Arrivals = &workload.ArrivalSpec{}
 		}

@@ -56,7 +56,7 @@ type netWorker struct {
 
 func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	s := t.spec
-	r := &netRun{trial: t, tally: newTally(t.rec), protocols: map[string]bool{}, buffers: sync.Pool{New: func() any { return new([netBuffer]byte) }}}
+	r := &netRun{trial: t, tally: newTally(t.rec, t.link), protocols: map[string]bool{}, buffers: sync.Pool{New: func() any { return new([netBuffer]byte) }}}
 	if err := r.loadTLS(); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		r.notStarted(res.Ended)
 	}
 	r.tally.flush(res.Ended)
-	t.sum = newTally(t.rec)
+	t.sum = newTally(t.rec, t.link)
 	r.tally.addTo(res, t.sum)
 	res.Protocol = strings.Join(sortedKeys(r.protocols), ", ")
 	return nil
@@ -278,6 +278,9 @@ type fetch struct {
 	phase  string
 	cancel context.CancelCauseFunc
 	stall  *time.Timer
+	limit  time.Duration // of stall
+	link   *linkUse
+	before int64 // what the link had carried when a byte came last
 	conns  int
 	dials  int
 	proto  string
@@ -287,7 +290,7 @@ type fetch struct {
 // do executes one operation; possible is when it could have started.
 func (w *netWorker) do(req request, possible int64) {
 	r, s := w.run, w.run.trial.spec
-	f := &fetch{op: newOp(&req, w.id, r.started, r.now()), req: req, wrong: -1, phase: phaseConnect}
+	f := &fetch{op: newOp(&req, w.id, r.started, r.now()), req: req, wrong: -1, phase: phaseConnect, limit: s.Stall, link: r.trial.link}
 	r.mu.Lock()
 	r.tally.begin(&f.op, possible)
 	r.mu.Unlock()
@@ -295,6 +298,7 @@ func (w *netWorker) do(req request, possible int64) {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	f.cancel = cancel
 	defer cancel(nil)
+	f.before = f.link.bytes.Load()
 	f.stall = time.AfterFunc(s.Stall, func() { cancel(errStalled) })
 	defer f.stall.Stop()
 	if s.Deadline > 0 {
@@ -365,7 +369,7 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 	}
 	defer resp.Body.Close()
 	f.phase = phaseBody
-	f.stall.Reset(s.Stall)
+	f.listenFrom()
 	f.op.Status = uint16(resp.StatusCode)
 	f.proto = map[bool]string{true: "h2", false: "http/1.1"}[resp.ProtoMajor == 2]
 	if s.HTTP == http2Only && resp.ProtoMajor != 2 {
@@ -404,7 +408,8 @@ func (w *netWorker) body(ctx context.Context, f *fetch, body io.Reader, length i
 			if f.op.FirstByte == 0 {
 				f.op.FirstByte = r.now()
 			}
-			f.stall.Reset(r.trial.spec.Stall)
+			f.link.bytes.Add(int64(n))
+			f.listenFrom()
 			p := buf[:n]
 			if length >= 0 {
 				p = p[:min(int64(n), length-f.op.Bytes)]
@@ -431,6 +436,12 @@ func (w *netWorker) body(ctx context.Context, f *fetch, body io.Reader, length i
 	}
 }
 
+// listenFrom begins the time in which no byte comes.
+func (f *fetch) listenFrom() {
+	f.before = f.link.bytes.Load()
+	f.stall.Reset(f.limit)
+}
+
 // failed classifies what net/http says went wrong.
 func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outcome, string) {
 	if cause := context.Cause(ctx); cause != nil {
@@ -439,6 +450,9 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 		}
 		switch cause {
 		case errStalled:
+			if f.link.starved(f.before, int64(f.limit), f.req.length) {
+				return record.Starved, f.phase
+			}
 			return record.Stalled, f.phase
 		case errDeadline:
 			return record.Deadline, f.phase

@@ -26,6 +26,7 @@ type raw struct {
 	spec     *Spec
 	schedule *schedule
 	rec      *recorder
+	link     *linkUse
 	objects  []rawObject
 	targets  []netip.AddrPort
 	epoch    time.Time // with a monotonic reading
@@ -64,7 +65,7 @@ func (o *rawObject) appendRequest(b []byte, r *request) []byte {
 func runRaw(ctx context.Context, t *trial, res *Result) error {
 	s := t.spec
 	r := &raw{
-		ctx: ctx, spec: s, schedule: t.schedule, rec: t.rec, epoch: t.epoch, release: make(chan struct{}),
+		ctx: ctx, spec: s, schedule: t.schedule, rec: t.rec, link: t.link, epoch: t.epoch, release: make(chan struct{}),
 		open: s.Arrivals != nil, fresh: s.Connections == connFresh, discard: s.Receive == receiveDrop,
 		tick: sweepTick(s),
 	}
@@ -121,7 +122,7 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 	}
 	res.Ended = max(res.Ended, r.started+r.schedule.arrivalsEnd())
 	r.loops[0].notStarted(res.Ended)
-	sum := newTally(t.rec)
+	sum := newTally(t.rec, t.link)
 	for _, l := range r.loops {
 		l.tally.flush(res.Ended)
 		l.tally.addTo(res, sum)

@@ -14,6 +14,7 @@ type trial struct {
 	schedule *schedule
 	expected []expected
 	rec      *recorder
+	link     *linkUse
 	epoch    time.Time
 	sum      *tally // histograms of the whole trial
 
@@ -39,7 +40,7 @@ func run(ctx context.Context, s Spec, sink record.OpSink, onProgress func(Progre
 	if err := s.prepare(); err != nil {
 		return res, err
 	}
-	t := &trial{spec: &s, schedule: newSchedule(&s), epoch: now}
+	t := &trial{spec: &s, schedule: newSchedule(&s), link: &linkUse{rate: s.Rate}, epoch: now}
 	if !s.Epoch.IsZero() {
 		// The wall clock is read once; from here on only the monotonic one.
 		t.epoch = now.Add(s.Epoch.Sub(now))

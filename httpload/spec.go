@@ -53,6 +53,11 @@ type Spec struct {
 	Deadline time.Duration `json:"deadline,omitempty"`
 	Stall    time.Duration `json:"stall,omitempty"`
 
+	// Rate of the link that the answers come over, in body bytes per second; 0:
+	// unknown. An operation that gets nothing for Stall while the others fill the
+	// link is starved, not stalled.
+	Rate float64 `json:"rate,omitempty"`
+
 	Seed uint64 `json:"seed,omitempty"`
 	// Window is the time between progress reports (default 1 s); operations
 	// reach the sink at least that often.
@@ -153,8 +158,8 @@ func (s *Spec) prepare() error {
 	if s.Barrier && (s.Arrivals != nil || s.Connections == connFresh) {
 		bad("a barrier needs a closed loop and kept connections")
 	}
-	if s.Requests < 0 || s.Bytes < 0 || s.Duration < 0 || s.PerWorker < 0 || s.Deadline < 0 || s.Stall < 0 || s.Range < 0 || s.Window < 0 || s.Threads < 0 {
-		bad("requests, bytes, duration, per_worker, deadline, stall, range, window and threads must not be negative")
+	if s.Requests < 0 || s.Bytes < 0 || s.Duration < 0 || s.PerWorker < 0 || s.Deadline < 0 || s.Stall < 0 || s.Rate < 0 || s.Range < 0 || s.Window < 0 || s.Threads < 0 {
+		bad("requests, bytes, duration, per_worker, deadline, stall, rate, range, window and threads must not be negative")
 	}
 	bySteps := s.Arrivals != nil && s.Arrivals.Process == "steps" // which end by themselves
 	if s.Requests == 0 && s.Bytes == 0 && s.Duration == 0 && s.PerWorker == 0 && !bySteps {

@@ -19,6 +19,7 @@ const (
 // lock) counts. Memory is constant.
 type tally struct {
 	rec     *recorder
+	link    *linkUse
 	batch   []record.Op
 	flushed int64
 
@@ -37,9 +38,9 @@ type tally struct {
 	lag, late, wait, first *hdrhistogram.Histogram // ns
 }
 
-func newTally(rec *recorder) *tally {
+func newTally(rec *recorder, link *linkUse) *tally {
 	hist := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Hour), 2) }
-	return &tally{rec: rec, batch: rec.take(), outcomes: map[record.Outcome]int64{}, classes: map[string]int64{}, examples: map[string]string{},
+	return &tally{rec: rec, link: link, batch: rec.take(), outcomes: map[record.Outcome]int64{}, classes: map[string]int64{}, examples: map[string]string{},
 		lag: hist(), late: hist(), wait: hist(), first: hist()}
 }
 
@@ -50,6 +51,7 @@ func observe(h *hdrhistogram.Histogram, ns int64) {
 // begin counts an operation that starts; possible is when it could have.
 func (t *tally) begin(op *record.Op, possible int64) {
 	t.flight++
+	t.link.underway.Add(1)
 	observe(t.lag, op.Start-op.Intended)
 	observe(t.late, op.Start-possible)
 }
@@ -61,6 +63,7 @@ func (t *tally) waited(ns int64) { observe(t.wait, ns) }
 // the first wrong byte, or -1.
 func (t *tally) end(op *record.Op, wrong int64) {
 	t.flight--
+	t.link.underway.Add(-1)
 	t.ops++
 	t.bytes += op.Bytes
 	t.last = max(t.last, op.LastByte)

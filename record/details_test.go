@@ -51,6 +51,7 @@ func TestOlderSchemas(t *testing.T) {
 		"1": `DROP TABLE details; DROP VIEW calls; DROP VIEW readings; DROP TABLE jobs; DROP TABLE polls; DROP TABLE marks;`,
 		"2": `DROP VIEW calls; DROP VIEW readings; DROP TABLE jobs; DROP TABLE polls; DROP TABLE marks;`,
 		"3": `DROP TABLE marks;`,
+		"4": ``,
 	} {
 		r := create(t)
 		for _, cell := range []string{"c001", "c002"} {
@@ -70,7 +71,7 @@ func TestOlderSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		db := openDB(t, filepath.Join(r.Dir(), dbFile))
-		if _, err := db.Exec(drop+`DELETE FROM meta WHERE key = 'record.id'; UPDATE meta SET value = ? WHERE key = 'record.schema'`, version); err != nil {
+		if _, err := db.Exec(drop+`ALTER TABLE windows DROP COLUMN starved; DELETE FROM meta WHERE key = 'record.id'; UPDATE meta SET value = ? WHERE key = 'record.schema'`, version); err != nil {
 			t.Fatal(err)
 		}
 		db.Close()
@@ -86,6 +87,9 @@ func TestOlderSchemas(t *testing.T) {
 		counts, err := old.JobCounts(1)
 		if err != nil || len(counts)+len(collect(t, old.Jobs(1)))+len(collect(t, old.Polls(1)))+len(collect(t, old.Marks(2))) != 0 || old.ID() != "" {
 			t.Errorf("schema %s: jobs, polls or marks, or ID %q: %v", version, old.ID(), err)
+		}
+		if windows := collect(t, old.Windows(2)); len(windows) == 0 {
+			t.Errorf("schema %s: no windows", version)
 		}
 		old.Close()
 
@@ -127,7 +131,7 @@ func TestNewerSchema(t *testing.T) {
 	r := create(t)
 	r.Close()
 	db := openDB(t, filepath.Join(r.Dir(), dbFile))
-	if _, err := db.Exec(`UPDATE meta SET value = '5' WHERE key = 'record.schema'`); err != nil {
+	if _, err := db.Exec(`UPDATE meta SET value = '6' WHERE key = 'record.schema'`); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()

@@ -4,9 +4,8 @@ import "fmt"
 
 // Outcome says how one operation ended. The set is closed: every operation of
 // every scenario ends in exactly one of these. Only the server's failures
-// count against the server (see [Outcome.ServerFailure]); deadlines and
-// operations in flight are the experiment's own limits and are shown beside
-// them, because a healthy server under a fair-shared burst looks half broken
+// count against the server (see [Outcome.ServerFailure]); deadlines, operations
+// in flight and those that a full link starved are shown beside them, because a healthy server under a fair-shared burst looks half broken
 // to a client with a short deadline.
 type Outcome uint8
 
@@ -17,13 +16,14 @@ const (
 	Truncated                 // the body ended before the length asked for or promised
 	WrongBytes                // all bytes came, and they are not the object's
 	Stalled                   // no byte came for the stall limit
-	Deadline                  // the operation's deadline passed while bytes still came
+	Deadline                  // the operation's deadline passed before its last byte came
 	InFlight                  // not finished when the window closed
 	Cancelled                 // the user or an exit condition stopped it
+	Starved                   // no byte came for the stall limit, while other operations filled the link
 	numOutcomes
 )
 
-var outcomeNames = [...]string{"ok", "refused", "error", "truncated", "wrong-bytes", "stalled", "deadline", "in-flight", "cancelled"}
+var outcomeNames = [...]string{"ok", "refused", "error", "truncated", "wrong-bytes", "stalled", "deadline", "in-flight", "cancelled", "starved"}
 
 // String is the outcome's name in files, figures and on the command line.
 func (o Outcome) String() string {
@@ -35,11 +35,7 @@ func (o Outcome) String() string {
 
 // Outcomes lists every outcome in its order of display.
 func Outcomes() []Outcome {
-	all := make([]Outcome, numOutcomes)
-	for i := range all {
-		all[i] = Outcome(i)
-	}
-	return all
+	return []Outcome{OK, Refused, Error, Truncated, WrongBytes, Stalled, Starved, Deadline, InFlight, Cancelled}
 }
 
 // ParseOutcome is the inverse of String.
@@ -62,6 +58,6 @@ func (o Outcome) ServerFailure() bool {
 }
 
 // Finished reports whether the operation came to an end of its own: the
-// denominator of the success rate. Deadline, InFlight and Cancelled are
+// denominator of the success rate. Starved, Deadline, InFlight and Cancelled are
 // censored, not finished.
 func (o Outcome) Finished() bool { return o == OK || o.ServerFailure() }

@@ -446,14 +446,19 @@ const windowsPage = 1000
 // the past can still gain: bytes of a long transfer, operations that are late.
 func (r *Reader) Windows(trial int64) iter.Seq2[Window, error] {
 	return func(yield func(Window, error) bool) {
+		starved := "starved"
+		if version, err := strconv.Atoi(r.Meta()[keySchema]); err == nil && version < starvedSince {
+			starved = "0"
+		}
 		after := int64(math.MinInt64)
 		for {
 			page := make([]Window, 0, windowsPage)
-			err := r.each(`SELECT second, ok, refused, error, truncated, wrong_bytes, stalled, deadline, in_flight, cancelled, bytes
+			err := r.each(`SELECT second, ok, refused, error, truncated, wrong_bytes, stalled, deadline, in_flight, cancelled, `+starved+`, bytes
 				FROM windows WHERE trial = ? AND second > ? ORDER BY second LIMIT ?`, []any{trial, after, windowsPage}, func(rows *sql.Rows) error {
 				var w Window
 				n := &w.Outcomes
-				err := rows.Scan(&w.Second, &n[OK], &n[Refused], &n[Error], &n[Truncated], &n[WrongBytes], &n[Stalled], &n[Deadline], &n[InFlight], &n[Cancelled], &w.Bytes)
+				err := rows.Scan(&w.Second, &n[OK], &n[Refused], &n[Error], &n[Truncated], &n[WrongBytes], &n[Stalled], &n[Deadline], &n[InFlight], &n[Cancelled],
+					&n[Starved], &w.Bytes)
 				after = w.Second
 				page = append(page, w)
 				return err

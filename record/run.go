@@ -286,6 +286,11 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 		if err := r.unprepared(detailsTable + journalTables + marksTable); err != nil {
 			return err
 		}
+		if version < starvedSince {
+			if err := r.unprepared(starvedColumn); err != nil {
+				return err
+			}
+		}
 		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {
 			return err
 		}

@@ -7,10 +7,12 @@ package record
 //	2  details
 //	3  jobs, polls, the run's ID; a running trial can go on
 //	4  marks
+//	5  the outcome starved
 const (
-	schemaVersion = 4
+	schemaVersion = 5
 	oldestSchema  = 1
 	goesOnSince   = 3 // what an older one left of a running trial cannot be continued
+	starvedSince  = 5
 )
 
 // Keys that the package itself keeps in meta; all begin with the same word.
@@ -114,6 +116,7 @@ CREATE TABLE windows (
 	ttfb_hdr          TEXT,
 	duration_overflow INTEGER NOT NULL,
 	duration_hdr      TEXT,
+	starved           INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (trial, second)
 ) WITHOUT ROWID;
 
@@ -167,6 +170,9 @@ CREATE TABLE events (
 	took_ns INTEGER NOT NULL
 );
 `
+
+// starvedColumn came with version 5.
+const starvedColumn = `ALTER TABLE windows ADD COLUMN starved INTEGER NOT NULL DEFAULT 0`
 
 // detailsTable came with version 2.
 const detailsTable = `

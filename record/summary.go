@@ -13,7 +13,7 @@ type Measure int
 const (
 	// TTFB is the time from the intended start to the first byte of the body.
 	// It counts operations that were ok, and those cut off by the experiment
-	// (deadline, in-flight, cancelled) after their first byte had come.
+	// (starved, deadline, in-flight, cancelled) after their first byte had come.
 	TTFB Measure = iota
 	// Duration is the time from the intended start to the last byte, of
 	// operations that were ok.

@@ -188,13 +188,14 @@ func (r *Run) flushWindow(trial int64, o *openWindow) error {
 	n := o.outcomes
 	return r.exec(`INSERT INTO windows (trial, second,
 			ok, refused, error, truncated, wrong_bytes, stalled, deadline, in_flight, cancelled,
-			bytes, ttfb_overflow, ttfb_hdr, duration_overflow, duration_hdr)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			bytes, ttfb_overflow, ttfb_hdr, duration_overflow, duration_hdr, starved)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (trial, second) DO UPDATE SET
 			ok = ok + excluded.ok, refused = refused + excluded.refused, error = error + excluded.error,
 			truncated = truncated + excluded.truncated, wrong_bytes = wrong_bytes + excluded.wrong_bytes,
 			stalled = stalled + excluded.stalled, deadline = deadline + excluded.deadline,
 			in_flight = in_flight + excluded.in_flight, cancelled = cancelled + excluded.cancelled,
+			starved = starved + excluded.starved,
 			bytes = bytes + excluded.bytes,
 			ttfb_overflow = coalesce(nullif(excluded.ttfb_overflow, 0), ttfb_overflow),
 			ttfb_hdr = coalesce(excluded.ttfb_hdr, ttfb_hdr),
@@ -202,7 +203,7 @@ func (r *Run) flushWindow(trial int64, o *openWindow) error {
 			duration_hdr = coalesce(excluded.duration_hdr, duration_hdr)`,
 		trial, o.second,
 		n[OK], n[Refused], n[Error], n[Truncated], n[WrongBytes], n[Stalled], n[Deadline], n[InFlight], n[Cancelled],
-		o.bytes, ttfb.over, ttfb.hdr, duration.over, duration.hdr)
+		o.bytes, ttfb.over, ttfb.hdr, duration.over, duration.hdr, n[Starved])
 }
 
 // storedHistogram is a histogram as columns hold it: NULL when there is none.

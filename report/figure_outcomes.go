@@ -52,7 +52,7 @@ func outcomeColour(o record.Outcome) string { return "var(--o-" + o.String() + "
 // beside failures and nothing is missing.
 func (r *Report) outcomeFigure() Figure {
 	f := Figure{ID: "outcomes", Title: "How operations ended", Better: "more blue is better",
-		Reads: "Every operation of valid trials, stacked by outcome. Shades of red are the server's failures; yellow ones were cut off by the experiment's own deadline or by the end of the trial and say nothing about who was at fault."}
+		Reads: "Every operation of valid trials, stacked by outcome. Shades of red are the server's failures; yellow ones were starved by a full link, or cut off by the experiment's own deadline or the end of the trial, and say nothing about who was at fault."}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false})
 	seen := map[record.Outcome]bool{}
 	total := int64(0)

@@ -37,7 +37,7 @@ func (r *Report) drawSwarms(*input) error {
 	r.add(success)
 	outcome := r.outcomeFigure()
 	outcome.Title = "How leechers ended"
-	outcome.Reads = "Every leecher of valid trials, by outcome. Stalled leechers got no further byte until the trial ended; those past the deadline were still getting some; cancelled ones were taken away on purpose."
+	outcome.Reads = "Every leecher of valid trials, by outcome. Stalled leechers got no further byte until the trial ended; those past the deadline had not finished in time; cancelled ones were taken away on purpose."
 	outcome.N = ofLeechers.Replace(outcome.N)
 	r.add(outcome)
 	r.add(r.trafficFigure())

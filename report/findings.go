@@ -147,7 +147,7 @@ func serverFailures(r *Report) []Finding { return findings.Failures(r.endings())
 func (r *Report) endings() []findings.Outcomes {
 	var all []findings.Outcomes
 	for _, c := range r.cells() {
-		o := findings.Outcomes{Where: r.shape.named(c), Cut: c.pastDeadline(), Why: c.failureWords()}
+		o := findings.Outcomes{Where: r.shape.named(c), Cut: c.Outcomes[record.Deadline.String()], Starved: c.Outcomes[record.Starved.String()], Why: c.failureWords()}
 		o.OK, o.Of = c.ended()
 		for _, n := range c.Outcomes {
 			o.All += n
@@ -218,14 +218,16 @@ func sortedByCount(counts map[string]int64) []string {
 // some names the first few of many.
 func some(all []string) string { return words.Some(all) }
 
-// pastDeadline counts the operations that the experiment's deadline ended. Those
-// in flight when a trial's time is up are no such sign: there always are some.
-func (c *Cell) pastDeadline() int64 { return c.Outcomes[record.Deadline.String()] }
+// late counts the operations that passed the experiment's deadline or were starved by
+// the link. Those in flight when a trial's time is up are no such sign: there always are some.
+func (c *Cell) late() int64 {
+	return c.Outcomes[record.Deadline.String()] + c.Outcomes[record.Starved.String()]
+}
 
-// lostShare is the share of a cell's operations that passed the deadline or failed.
+// lostShare is the share of a cell's operations that were late or failed.
 func (c *Cell) lostShare() float64 {
 	if n := c.Success.Of + c.Success.Censored; n > 0 {
-		return float64(c.pastDeadline()+c.Success.Of-c.Success.OK) / float64(n)
+		return float64(c.late()+c.Success.Of-c.Success.OK) / float64(n)
 	}
 	return 0
 }

@@ -353,11 +353,11 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 	}
 }
 
-// late takes a pass back that operations past the experiment's own deadline would
-// have undone, had they failed: they are in no success rate, and nobody knows what
+// late takes a pass back that operations past the experiment's own deadline, or starved
+// by the link, would have undone, had they failed: they are in no success rate, and nobody knows what
 // would have become of them.
 func (d *CellRuling) late(c *Cell, rule gate.Rule) {
-	n, of := c.pastDeadline(), c.Success.Of
+	n, of := c.late(), c.Success.Of
 	if d.State != RulePass || n == 0 || rule.Op != ">" && rule.Op != ">=" {
 		return
 	}
@@ -366,7 +366,7 @@ func (d *CellRuling) late(c *Cell, rule gate.Rule) {
 		return
 	}
 	d.State, d.helps = RuleOpen, false
-	d.Why += fmt.Sprintf("; %s past the deadline, which is no failure: had all failed, it would be %s (limits.deadline)", plural(n, "more ended", "more ended"), percent(float64(d.Value)*kept))
+	d.Why += fmt.Sprintf("; %s past the deadline or starved, which is no failure: had all failed, it would be %s (limits.deadline, limits.stall)", plural(n, "more ended", "more ended"), percent(float64(d.Value)*kept))
 }
 
 // counted says what a success rate counts.

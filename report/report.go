@@ -194,7 +194,7 @@ type Proportion struct {
 	Lo       Num   `json:"lo"`
 	Hi       Num   `json:"hi"`
 	Worth    int64 `json:"worth"`    // independent operations that they are worth, by the spread between trials
-	Censored int64 `json:"censored"` // deadline, in flight, cancelled: beside, not in, the share
+	Censored int64 `json:"censored"` // starved, deadline, in flight, cancelled: beside, not in, the share
 
 	puts bool // of a load test: only its puts are counted
 }

@@ -78,8 +78,8 @@ func (c *Cell) successEntry() Entry {
 	if c.Success.OK < c.Success.Of {
 		e.Tone = Bad
 	}
-	if n := c.pastDeadline(); n > 0 {
-		e.Note = "+ " + count(n) + " past deadline"
+	if n := c.late(); n > 0 {
+		e.Note = "+ " + count(n) + " past the deadline or starved"
 	}
 	return e
 }

@@ -115,10 +115,10 @@ func (r *Report) textTable(b *strings.Builder, key string, width int) {
 	cols = append(cols,
 		textColumn{head: "success", right: true, value: func(c *Cell) string { return percent(float64(c.Success.Value)) }},
 		textColumn{head: "late", right: true, drop: 1, value: func(c *Cell) string {
-			if c.pastDeadline() == 0 {
+			if c.late() == 0 {
 				return ""
 			}
-			return count(c.pastDeadline())
+			return count(c.late())
 		}},
 		textColumn{head: "valid", right: true, value: func(c *Cell) string {
 			s := fmt.Sprintf("%d/%d", c.Valid, c.Planned)
@@ -322,8 +322,8 @@ func (r *Report) textNotes() []string {
 			tilde = true
 		}
 	}
-	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.pastDeadline() > 0 }) {
-		notes = append(notes, "late: operations past the experiment's own deadline; not failures, not in the success rate.")
+	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.late() > 0 }) {
+		notes = append(notes, "late: operations past the experiment's own deadline, or starved by the link; not failures, not in the success rate.")
 	}
 	if tilde {
 		notes = append(notes, "~  a difference is not shown.")

@@ -117,7 +117,7 @@ func (r *Report) served() (string, Tone) {
 	each := map[string]counts{}
 	ok, of, late := int64(0), int64(0), int64(0)
 	for _, c := range r.Cells {
-		ok, of, late = ok+c.Success.OK, of+c.Success.Of, late+c.pastDeadline()
+		ok, of, late = ok+c.Success.OK, of+c.Success.Of, late+c.late()
 		e := each[c.System]
 		each[c.System] = counts{e.ok + c.Success.OK, e.of + c.Success.Of}
 	}
@@ -156,7 +156,7 @@ func (r *Report) served() (string, Tone) {
 	case ok == of && late == 0:
 		return "Every " + r.lens.operation[0] + " was served", Good
 	case ok == of:
-		return "No " + r.lens.operation[0] + " failed, though " + count(late) + " passed the experiment's own deadline", Neutral
+		return "No " + r.lens.operation[0] + " failed, though " + count(late) + " passed the experiment's own deadline or were starved by the link", Neutral
 	}
 	var failing []string
 	for _, s := range r.Systems {

@@ -32,7 +32,7 @@ func (Retrieve) Question() string {
 func (Retrieve) Metrics() []record.Metric {
 	return []record.Metric{
 		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
-			Help: "operations that ended ok, divided by those that came to an end of their own: deadlines, operations in flight at the end of the window and cancelled ones are in neither"},
+			Help: "operations that ended ok, divided by those that came to an end of their own: starved ones, deadlines, operations in flight at the end of the window and cancelled ones are in neither"},
 		{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
 			Help: "median over the trial's operations of the time from the intended start to the first byte of the body, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out"},
 		{Key: "ttfb_p90", Name: "time to first byte, 90th percentile", Unit: "s", Better: record.Lower,

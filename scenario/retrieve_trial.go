@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -35,6 +36,9 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 		return Load{}, err
 	}
 	spec.Epoch = sink.Epoch
+	if p, ok := pathOf(sink.Link); ok && !math.IsInf(p.rate, 1) {
+		spec.Rate = p.rate
+	}
 	in, err := json.Marshal(spec)
 	if err != nil {
 		return Load{}, fmt.Errorf("load generator: %w", err)

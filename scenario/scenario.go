@@ -97,6 +97,7 @@ type StoreDir struct {
 // Sink takes what a trial yields while it runs.
 type Sink struct {
 	Epoch    time.Time          // nanosecond 0 of the operations' times
+	Link     *record.LinkCheck  // the link as verified just before; nil: none was
 	Block    func([]byte) error // encoded operations, see record.AppendBlock
 	Progress func(ops, bytes int64)
 	Number   int                       // of the trial's block, from 0; negative: warm-up

@@ -32,7 +32,7 @@ type collection struct {
 func (p *program) collectCommand() *cobra.Command {
 	var ask collection
 	var out, address string
-	var dashboard bool
+	var dashboard, open bool
 	c := &cobra.Command{
 		Use:   "collect SYSTEM",
 		Short: "watch a running storage system: record how it is, and tell Prometheus",
@@ -55,7 +55,7 @@ Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
 				return report.WriteDashboard(p.stdout)
 			}
 			ask.system = args[0]
-			return p.collect(c.Context(), ask, out, address)
+			return p.collect(c.Context(), ask, out, address, open)
 		},
 	}
 	f := c.Flags()
@@ -65,11 +65,12 @@ Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
 	f.StringVar(&ask.price, "price", "", `what one unit of the system's currency costs, such as "0.014 USD (2018-06-01)"`)
 	f.StringVar(&out, "out", "", "run directory (default runs/collect-SYSTEM-DATE-TIME)")
 	f.StringVar(&address, "listen", "127.0.0.1:9117", "address of /metrics and the page; beyond this machine /metrics alone is served; none: neither")
+	noTokenFlag(c, &open)
 	f.BoolVar(&dashboard, "dashboard", false, "print a Grafana dashboard of the metrics, and do nothing else")
 	return c
 }
 
-func (p *program) collect(ctx context.Context, ask collection, out, address string) error {
+func (p *program) collect(ctx context.Context, ask collection, out, address string, open bool) error {
 	plan, err := ask.plan(catalog())
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
@@ -82,7 +83,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		if loopbackOnly(address) == nil {
 			handler = report.Live(out)
 		}
-		stop, err := p.listen(ctx, handler, address)
+		stop, err := p.listen(ctx, handler, address, open)
 		if err != nil {
 			return ui.Exit(ui.CodeUsage, err)
 		}
@@ -134,7 +135,8 @@ func inHours(duration string) string {
 }
 
 // listen serves handler until ctx ends or stop is called.
-func (p *program) listen(ctx context.Context, handler http.Handler, address string) (stop func(), err error) {
+func (p *program) listen(ctx context.Context, handler http.Handler, address string, open bool) (stop func(), err error) {
+	handler, query := guarded(handler, open)
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT, or serve nothing with --listen none")
@@ -145,7 +147,7 @@ func (p *program) listen(ctx context.Context, handler http.Handler, address stri
 		defer close(over)
 		srv.Serve(l)
 	}()
-	p.ui.Say("metrics for Prometheus: http://%s/metrics", l.Addr())
+	p.ui.Say("metrics for Prometheus: http://%s/metrics%s", l.Addr(), query)
 	return func() {
 		srv.Close()
 		<-over

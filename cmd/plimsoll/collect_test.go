@@ -165,7 +165,7 @@ func TestCollectGoesOn(t *testing.T) {
 		}
 	}
 	session(func(p *program, ctx context.Context) error {
-		return p.collect(ctx, collection{system: "siad", with: []string{"url=" + url}, every: "200ms", length: "none"}, dir, "127.0.0.1:0")
+		return p.collect(ctx, collection{system: "siad", with: []string{"url=" + url}, every: "200ms", length: "none"}, dir, "127.0.0.1:0", false)
 	})
 	session(func(p *program, ctx context.Context) error {
 		root := p.root()

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -17,19 +21,43 @@ import (
 
 func (p *program) serveCommand() *cobra.Command {
 	var address string
+	var open bool
 	c := &cobra.Command{
 		Use:   "serve DIR",
 		Short: "serve the page of a run, live while it goes on, and its metrics for Prometheus; or an index of runs",
-		Args:  exactly(1, "one run directory, or a directory of them"),
+		Long: `Serves the page of a run, live while it goes on, and its metrics for Prometheus
+under /metrics; of a directory of runs, an index of them. Whoever is to read it
+needs the token in the address that is printed. It is a new one each time, or
+that in the environment variable ` + tokenVariable + `.`,
+		Args: exactly(1, "one run directory, or a directory of them"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.serve(c.Context(), args[0], address)
+			return p.serve(c.Context(), args[0], address, open)
 		},
 	}
 	c.Flags().StringVar(&address, "listen", "127.0.0.1:7117", "loopback address to listen on")
+	noTokenFlag(c, &open)
 	return c
 }
 
-func (p *program) serve(ctx context.Context, dir, address string) error {
+// tokenVariable is the environment variable that may hold the token, for
+// scrapers that are to find it again.
+const tokenVariable = "PLIMSOLL_TOKEN"
+
+func noTokenFlag(c *cobra.Command, open *bool) {
+	c.Flags().BoolVar(open, "no-token", false, "ask for no token: every user of this machine can read what is served")
+}
+
+// guarded is handler for those who have a token, and what to add to an address;
+// for all when it is to be open.
+func guarded(handler http.Handler, open bool) (_ http.Handler, query string) {
+	if open {
+		return handler, ""
+	}
+	token := cmp.Or(os.Getenv(tokenVariable), rand.Text())
+	return report.WithToken(handler, token), "?token=" + url.QueryEscape(token)
+}
+
+func (p *program) serve(ctx context.Context, dir, address string, open bool) error {
 	if err := loopbackOnly(address); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
@@ -37,11 +65,12 @@ func (p *program) serve(ctx context.Context, dir, address string) error {
 	if err != nil {
 		return err
 	}
+	handler, query := guarded(handler, open)
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return ui.WithHint(fmt.Errorf("serve: %w", err), "choose another port with --listen 127.0.0.1:PORT")
 	}
-	p.ui.Say("%s   (Ctrl-C ends)", strings.ReplaceAll(where, "ADDRESS", l.Addr().String()))
+	p.ui.Say("%s   (Ctrl-C ends)", strings.NewReplacer("ADDRESS", l.Addr().String(), "TOKEN", query).Replace(where))
 	srv := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -64,18 +93,18 @@ func (p *program) serve(ctx context.Context, dir, address string) error {
 // and the words that say where to find it.
 func servedHandler(dir string) (handler http.Handler, where string, err error) {
 	if n := runsIn(dir); n > 0 {
-		return report.Runs(dir), fmt.Sprintf("index of %d runs: http://ADDRESS/", n), nil
+		return report.Runs(dir), fmt.Sprintf("index of %d runs: http://ADDRESS/TOKEN", n), nil
 	}
 	r, err := openRun(dir)
 	if err != nil {
 		return nil, "", err
 	}
 	r.Close()
-	return report.Live(dir), "the page: http://ADDRESS/   metrics: http://ADDRESS/metrics", nil
+	return report.Live(dir), "the page: http://ADDRESS/TOKEN   metrics: http://ADDRESS/metricsTOKEN", nil
 }
 
-// loopbackOnly refuses addresses that others could reach: the page and the
-// metrics have no password.
+// loopbackOnly refuses addresses that others could reach: what is served is not
+// encrypted.
 func loopbackOnly(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -84,6 +113,6 @@ func loopbackOnly(address string) error {
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return ui.WithHint(fmt.Errorf("--listen %s: only loopback addresses are served, the page has no password", address),
+	return ui.WithHint(fmt.Errorf("--listen %s: only loopback addresses are served, the page is not encrypted", address),
 		"listen on 127.0.0.1 and forward the port, for instance with ssh -L")
 }

@@ -44,10 +44,10 @@ func trust() Group {
 
 func served() Group {
 	return Group{"What was not served", "What systems did not do, and what was the experiment's own doing.", []Rule{
-		{"failures", []string{retrieve, overhead, upload, collect}, []Tone{Bad}, "Operations that the system refused, broke off, stalled or answered with an error.", "One operation. What the experiment's own deadline cut off is not among them.",
+		{"failures", []string{retrieve, overhead, upload, collect}, []Tone{Bad}, "Operations that the system refused, broke off, stalled or answered with an error.", "One operation. What passed the experiment's own deadline, or was starved by the link, is not among them.",
 			"Read the system's log of such a trial; see at which concurrency or size it begins."},
-		{"deadlines", []string{retrieve, overhead, upload, collect}, []Tone{Warn}, "Operations that the experiment's deadline ended while bytes still came.", "1 % of a cell's operations: a client that counts them as failures blames a healthy server.",
-			"Give them more time (limits.deadline) or ask for less at once."},
+		{"deadlines", []string{retrieve, overhead, upload, collect}, []Tone{Warn}, "Operations that passed the experiment's deadline, or that a full link starved: they got nothing for the stall limit while others filled it.", "1 % of a cell's operations: a client that counts them as failures blames a healthy server.",
+			"Give them more time (limits.deadline, limits.stall) or ask for less at once."},
 		{"leechers-unfinished", []string{disseminate}, []Tone{Bad}, "Leechers that did not get everything although nothing was done to the swarm.", "One leecher.",
 			"Read the logs of such a trial; where all stopped at the same share, a piece was lost with its only holder."},
 		{"leechers-unfinished-faults", []string{disseminate}, []Tone{Warn}, "Leechers that did not get everything in cells with faults.", "One leecher.",

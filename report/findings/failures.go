@@ -12,28 +12,29 @@ const manyCut = 0.01
 
 // Outcomes is how the operations of one cell ended.
 type Outcomes struct {
-	Where string
-	OK    int64  // served
-	Of    int64  // served or failed by the system's doing
-	Cut   int64  // ended by the experiment's deadline while bytes still came
-	All   int64  // with whatever else the experiment cut off
-	Why   string // failures by class
+	Where   string
+	OK      int64  // served
+	Of      int64  // served or failed by the system's doing
+	Cut     int64  // ended by the experiment's deadline
+	Starved int64  // got nothing for the stall limit, while others filled the link
+	All     int64  // with whatever else the experiment cut off
+	Why     string // failures by class
 }
 
 func (o *Outcomes) failed() int64 { return o.Of - o.OK }
 
-// Deadlines says what the experiment's own deadline ended: a client that counts that as
-// a failure blames a healthy server.
+// Deadlines says what the experiment's own deadline or a full link ended: a client that
+// counts that as a failure blames a healthy server.
 func Deadlines(cells []Outcomes) []Finding {
 	f := Finding{Rule: "deadlines", Tone: Warn, Title: "Deadlines, not failures",
-		Text: "The experiment's own deadline ended operations that were still receiving. Under a burst that shares the link fairly all operations end late together; that is the link's arithmetic, not the server's failure."}
+		Text: "Operations passed the experiment's own deadline, or got nothing for its stall limit while others filled the link (starved). When many clients share a link all of them are slow, and TCP may leave some without a byte for long: that is the link's doing, not the server's failure."}
 	for i := range cells {
 		c := &cells[i]
-		if c.Cut == 0 || float64(c.Cut) < manyCut*float64(c.All) {
+		if cut := c.Cut + c.Starved; cut == 0 || float64(cut) < manyCut*float64(c.All) {
 			continue
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s of %s operations passed the deadline while bytes still came; the server failed %s. Counted together they would read as %s success",
-			c.Where, words.Count(c.Cut), words.Count(c.All), words.Count(c.failed()), words.Percent(float64(c.OK)/float64(c.All))))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: of %s operations %s passed the deadline and %s were starved by the link; the server failed %s. Counted together they would read as %s success",
+			c.Where, words.Count(c.All), words.Count(c.Cut), words.Count(c.Starved), words.Count(c.failed()), words.Percent(float64(c.OK)/float64(c.All))))
 	}
 	return withEvidence(f)
 }
