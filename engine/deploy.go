@@ -118,7 +118,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	}
 	var err error
 	d := system.Deployment{
-		Client: r.client, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
+		Client: r.clientOf(s), Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
 		Write: r.writes(),
 		Swarm: spreads(r.cellsOf(name)),
 	}
@@ -162,7 +162,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
 	defer cancel()
 	at := scenario.Site{
-		Use: s.use, Cluster: s.cluster, Client: r.client, Self: r.bed.Self(), Dir: s.dir,
+		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Self: r.bed.Self(), Dir: s.dir,
 		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base, Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}
 	if s.network != nil {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,6 +160,7 @@ type run struct {
 	rec     *record.Run
 	bed     *testbed.Testbed
 	client  testbed.Host
+	outside testbed.Host     // the client of attached systems, on this machine's own network
 	sites   map[string]*site // by system name
 	link    linkState
 	scratch string
@@ -228,7 +230,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.bed = bed
 	mode := bed.Mode()
-	if mode.Emulator == "none" && r.shapes() {
+	if mode.Emulator == "none" && shapes(r.plan) {
 		r.say.Note(mode.Why)
 		r.event("note", "links are not emulated", mode.Why, 0)
 	}
@@ -242,6 +244,11 @@ func (r *run) open(ctx context.Context) error {
 	}
 	if r.client, err = bed.AddHost(ctx, "client"); err != nil {
 		return err
+	}
+	if attaches(r.plan) {
+		if r.outside, err = bed.Outside(ctx, "client-outside"); err != nil {
+			return err
+		}
 	}
 	if err := r.deployAll(ctx); err != nil {
 		return err
@@ -453,8 +460,7 @@ func (r *run) earlierStop() *scenario.Stop {
 	return &scenario.Stop{Condition: condition, Why: why}
 }
 
-// attaches reports whether any system of the plan runs elsewhere: then no
-// namespace may stand between us and it.
+// attaches reports whether any system of the plan runs elsewhere.
 func attaches(p *experiment.Plan) bool {
 	for _, s := range p.Experiment.Systems {
 		if s.Mode == string(system.Attach) {
@@ -464,14 +470,17 @@ func attaches(p *experiment.Plan) bool {
 	return false
 }
 
-// shapes reports whether any cell wants a link that differs from the bare machine.
-func (r *run) shapes() bool {
-	for _, c := range r.plan.Cells {
-		if c.Link.Shaped() {
-			return true
-		}
+// shapes reports whether any cell wants a link that differs from the bare machine's.
+func shapes(p *experiment.Plan) bool {
+	return slices.ContainsFunc(p.Cells, func(c experiment.Cell) bool { return c.Link.Shaped() })
+}
+
+// clientOf is the host that a system is loaded from.
+func (r *run) clientOf(s *site) testbed.Host {
+	if s.attached() {
+		return r.outside
 	}
-	return false
+	return r.client
 }
 
 func (r *run) event(kind, what, detail string, took time.Duration) {

@@ -28,6 +28,7 @@ func preconditions() []precondition {
 	return []precondition{
 		{"skip", checkSkip, false},
 		{"machine", checkMachine, true},
+		{"open-files", checkFiles, true},
 		{"systems", checkSystems, false},
 		{"scenario", checkScenario, false},
 		{"links", checkLinks, false},

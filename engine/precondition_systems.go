@@ -62,7 +62,8 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 		for _, p := range cfg.Scenario.Problems(use, sys.Info(), cellsOf(cfg.Plan, use.Name)) {
 			all = append(all, Problem{What: use.Name + ": " + p.What, Hint: p.Hint, Blocking: true})
 		}
-		if use.Mode == string(system.Attach) && cfg.Plan.Experiment.Data.Size != nil && !slices.Contains(cfg.Plan.Experiment.Allow, "write") {
+		writable := slices.Contains(sys.Info().Can, "put") // else it has objects of its own
+		if use.Mode == string(system.Attach) && writable && cfg.Plan.Experiment.Data.Size != nil && !slices.Contains(cfg.Plan.Experiment.Allow, "write") {
 			all = append(all, Problem{
 				What:     use.Name + ": data would be written to an attached system, which the experiment does not allow",
 				Hint:     "leave data.size out to measure the objects that are there, or say allow: [write]",

@@ -101,7 +101,7 @@ func (c *combination) level(path string) level {
 func (c *combination) name() string {
 	parts := []string{c.system.Name}
 	for i, a := range c.axes {
-		if a.values.Len() > 1 {
+		if a.values.Len() > 1 && c.levels[i] >= 0 {
 			parts = append(parts, a.field.label+" "+a.field.text(a.values.Index(c.levels[i])))
 		}
 	}
@@ -139,6 +139,7 @@ func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 		return nil, []*cellError{{path: longest.path, msg: fmt.Sprintf("the factors have %.0f combinations; at most %d are possible", total, maxCombinations), hint: "shorten the lists, or make several experiments"}}
 	}
 	var combos []combination
+	seen := map[string]bool{}
 	c := combination{e: e, axes: axes, levels: make([]int, len(axes))}
 	blocks, count := e.Repetitions.Max+e.Warmup.Trials, 0
 	design := e.fraction(axes)
@@ -155,8 +156,13 @@ func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 				continue // only count on, for the message
 			}
 			kept := c
-			kept.levels = slices.Clone(c.levels)
-			combos = append(combos, kept)
+			kept.levels = c.applied()
+			if key := fmt.Sprint(i, kept.levels); !seen[key] {
+				seen[key] = true
+				combos = append(combos, kept)
+			} else {
+				count--
+			}
 		}
 	})
 	switch {
@@ -166,6 +172,23 @@ func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 		return nil, []*cellError{{path: longest.path, msg: fmt.Sprintf("%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks, plural(count, "cell"), blocks, maxTrials), hint: "shorten the lists, narrow them with `where`, or repeat less"}}
 	}
 	return e.cells(combos)
+}
+
+// ownLevel is what an axis has where it does not apply: the system has a link or
+// objects of its own.
+const ownLevel = "own"
+
+// applied are the levels that apply to the combination's system; -1 for the others. An
+// attached system is reached over the network there is, and has objects of its own
+// unless it may be written to.
+func (c *combination) applied() []int {
+	levels := slices.Clone(c.levels)
+	for i, a := range c.axes {
+		if c.system.Mode == "attach" && (strings.HasPrefix(a.path, "link.") || strings.HasPrefix(a.path, "data.") && !slices.Contains(c.e.Allow, "write")) {
+			levels[i] = -1
+		}
+	}
+	return levels
 }
 
 // each calls do for every choice of levels.
@@ -187,12 +210,7 @@ func (c *combination) each(i int, do func()) {
 }
 
 func (e *Experiment) cells(combos []combination) ([]Cell, []*cellError) {
-	varies := make([]bool, len(combos[0].axes))
-	for _, c := range combos {
-		for i := range varies {
-			varies[i] = varies[i] || c.levels[i] != combos[0].levels[i]
-		}
-	}
+	varies := varying(combos)
 	width := max(3, len(fmt.Sprint(len(combos))))
 	var cells []Cell
 	var bad []*cellError
@@ -203,7 +221,10 @@ func (e *Experiment) cells(combos []combination) ([]Cell, []*cellError) {
 			Factors: []Factor{{Path: systemPath, Label: systemPath, Value: c.system.Name}},
 		}
 		for k, a := range c.axes {
-			if varies[k] {
+			switch {
+			case varies[k] && c.levels[k] < 0:
+				cell.Factors = append(cell.Factors, Factor{Path: a.path, Label: a.field.label, Value: ownLevel})
+			case varies[k]:
 				cell.Factors = append(cell.Factors, factorOf(a, a.values.Index(c.levels[k])))
 			}
 		}
@@ -214,6 +235,33 @@ func (e *Experiment) cells(combos []combination) ([]Cell, []*cellError) {
 		cells = append(cells, cell)
 	}
 	return cells, bad
+}
+
+// varying tells which axes are factors of the plan: those with several levels and,
+// where nothing else tells systems with a link or objects of their own apart, one
+// whose only level is not zero.
+func varying(combos []combination) []bool {
+	axes := combos[0].axes
+	varies, own := make([]bool, len(axes)), make([]bool, len(axes))
+	apart := map[string]bool{} // by section
+	for i, a := range axes {
+		levels := map[int]bool{}
+		for _, c := range combos {
+			levels[c.levels[i]] = true
+		}
+		own[i] = levels[-1] && len(levels) > 1
+		delete(levels, -1)
+		varies[i] = len(levels) > 1
+		section, _, _ := strings.Cut(a.path, ".")
+		apart[section] = apart[section] || varies[i]
+	}
+	for i, a := range axes {
+		section, _, _ := strings.Cut(a.path, ".")
+		if own[i] && !apart[section] && !a.values.Index(0).IsZero() {
+			varies[i], apart[section] = true, true
+		}
+	}
+	return varies
 }
 
 func factorOf(a axisRef, v reflect.Value) Factor {
@@ -228,6 +276,10 @@ func factorOf(a axisRef, v reflect.Value) Factor {
 // can be had together.
 func (c *combination) resolve(cell *Cell) *cellError {
 	c.copy(reflect.ValueOf(&cell.Link).Elem(), reflect.ValueOf(c.e.Link), "link.")
+	if l := cell.Link; l.Jitter > l.Delay {
+		return c.fault("link.jitter", fmt.Sprintf("impossible cell (%s): a delay of %s cannot vary by %s to either side", c.name(), l.Delay, l.Jitter),
+			"make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`")
+	}
 	if c.e.Scenario == "sync" && c.e.Sync != nil {
 		s := &ResolvedSync{}
 		s.Vary, s.Network = c.options()

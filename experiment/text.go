@@ -93,6 +93,34 @@ func (p *Plan) WriteText(w io.Writer) error {
 	return err
 }
 
+// Unapplied says of each attached system what of the experiment does not apply to it.
+func (p *Plan) Unapplied() []string {
+	e := p.Experiment
+	var texts []string
+	for _, s := range e.Systems {
+		if s.Mode != "attach" || e.Sync != nil || e.Collect != nil {
+			continue
+		}
+		link := anySet(e.Link.Rate) || anySet(e.Link.Delay) || anySet(e.Link.Jitter) || anySet(e.Link.Loss) || anySet(e.Link.Queue)
+		data := anySet(e.Data.Size) && !slices.Contains(e.Allow, "write")
+		switch {
+		case link && data:
+			texts = append(texts, fmt.Sprintf("%s is attached: it is reached over the network there is and serves objects of its own; link and data apply to systems that are started", s.Name))
+		case link:
+			texts = append(texts, fmt.Sprintf("%s is attached: it is reached over the network there is; link applies to systems that are started", s.Name))
+		case data:
+			texts = append(texts, fmt.Sprintf("%s is attached: it serves objects of its own; data applies to systems that are started", s.Name))
+		}
+	}
+	return texts
+}
+
+// anySet reports whether any level differs from the zero value.
+func anySet[T comparable](a Axis[T]) bool {
+	var zero T
+	return slices.ContainsFunc(a, func(v T) bool { return v != zero })
+}
+
 // Warnings are what a reader should think about before the run.
 func (p *Plan) Warnings() []string {
 	var late, starved []string
@@ -123,6 +151,7 @@ func (p *Plan) Warnings() []string {
 	if text := p.uneven(); text != "" {
 		warnings = append(warnings, text)
 	}
+	warnings = append(warnings, p.Unapplied()...)
 	warnings = append(warnings, p.gateWarnings()...)
 	warnings = append(warnings, p.syncWarnings()...)
 	return append(warnings, p.impatient()...)

@@ -37,6 +37,7 @@ type input struct {
 type planView struct {
 	Hash, Scenario, Title, Question, Description string
 	Seed                                         uint64
+	Unapplied                                    []string // what of the experiment does not apply to attached systems
 	Systems                                      []System
 	Baseline                                     string
 	Blocks                                       int

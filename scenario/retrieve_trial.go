@@ -36,8 +36,12 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 		return Load{}, err
 	}
 	spec.Epoch = sink.Epoch
-	if p, ok := pathOf(sink.Link); ok && !math.IsInf(p.rate, 1) {
+	p, _ := pathOf(sink.Link)
+	if !math.IsInf(p.rate, 1) {
 		spec.Rate = p.rate
+	}
+	if c := cell.Retrieve; c.Arrivals == nil && c.Connections == "keep" {
+		spec.Warmup = p.warmup(c.Concurrency)
 	}
 	in, err := json.Marshal(spec)
 	if err != nil {
@@ -102,7 +106,7 @@ func (r *retrieveRunner) Close(ctx context.Context) error { return r.ours.clear(
 
 func loadOf(res httpload.Result) Load {
 	l := Load{
-		Seconds: float64(res.Ended-res.Started) / 1e9, CPU: res.CPU, RSSPeak: float64(res.MaxRSS),
+		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU, RSSPeak: float64(res.MaxRSS),
 		AchievedRate: res.AchievedRate, LagP99: res.Lag.P99,
 		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
 	}
@@ -144,6 +148,9 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 	if !ok {
 		return spec, errors.New("the cell's data was never prepared")
 	}
+	if spec.Bytes > 0 && spec.Range == 0 && spec.Arrivals == nil {
+		spec.Requests, spec.Bytes = burst(set, spec), 0
+	}
 	for _, o := range set {
 		if err := o.fits(c.Range); err != nil {
 			return spec, fmt.Errorf("%s: %w", r.site.Use.Name, err)
@@ -160,6 +167,20 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 		spec.Barrier = c.PerWorker == 1 && c.Connections == "keep" && c.Arrivals == nil && t.URL.Scheme == "http"
 	}
 	return spec, nil
+}
+
+// burst is how many requests for whole objects a bound in bytes stands for: at least
+// one for every worker, as the plan has it where it knows the sizes.
+func burst(set []retrieveObject, spec httpload.Spec) int64 {
+	var sum int64
+	for _, o := range set {
+		sum += max(1, o.size)
+	}
+	requests := max(int64(spec.Concurrency), (spec.Bytes*int64(len(set))-1)/sum+1)
+	if spec.Requests > 0 {
+		return min(spec.Requests, requests)
+	}
+	return requests
 }
 
 func arrivalSpec(a experiment.ResolvedArrivals) *workload.ArrivalSpec {

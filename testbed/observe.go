@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,7 +94,7 @@ func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	start := time.Since(epoch)
 	all := scan()
 	t.mu.Lock()
-	hosts, watched := t.hosts, t.watched
+	hosts, watched := slices.Concat(t.hosts, t.apart), t.watched
 	samples := t.lastWords
 	t.lastWords = nil
 	t.mu.Unlock()

@@ -50,6 +50,7 @@ type Testbed struct {
 	mu     sync.Mutex
 	mode   Mode
 	hosts  []*host
+	apart  []*host          // those of Outside
 	labels map[string]*host // process label → the host it belongs to
 	closed bool
 
@@ -185,6 +186,23 @@ func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 	return h, nil
 }
 
+// Outside adds a host on this machine's own network, from where systems that run
+// elsewhere are reached. No link of it is shaped, and hosts with namespaces do not
+// reach it.
+func (t *Testbed) Outside(ctx context.Context, name string) (Host, error) {
+	if t.net == nil {
+		return t.AddHost(ctx, name)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, fmt.Errorf("testbed: add host %s: the testbed is closed", name)
+	}
+	h := &host{t: t, name: name, addr: netip.AddrFrom4([4]byte{127, 0, 0, 2}), keeper: startKeeper(nil)}
+	t.apart = append(t.apart, h)
+	return h, nil
+}
+
 // maxHosts keeps the last two bytes of an address free of overflow and of the
 // broadcast address; a machine ends long before.
 const maxHosts = 1000
@@ -213,7 +231,7 @@ func (t *Testbed) Close(ctx context.Context) error {
 		return nil
 	}
 	t.closed = true
-	hosts := t.hosts
+	hosts := slices.Concat(t.hosts, t.apart)
 	t.mu.Unlock()
 	t.starting.Wait() // forking takes no time
 

@@ -44,8 +44,8 @@ type entry struct {
 	Error       *string `json:"error,omitempty"`
 	Type        string  `json:"entry_type"`
 
+	size   int     // of the record, in bytes
 	config *config // of a record of an experiment's configuration
-	ours   *ours   // of one of the type plimsoll_cell
 }
 
 // number is written without an exponent, as the study writes it.
@@ -165,18 +165,14 @@ func parse(raw []byte, kind string) (entry, error) {
 		if err := json.Unmarshal(raw, c); err != nil {
 			return entry{Type: tag.Type}, err
 		}
-		e := entry{Type: tag.Type, config: c}
+		e := entry{Type: tag.Type, size: len(raw), config: c}
 		return e, c.check()
-	case tag.Type == typeCell:
-		o := &ours{}
-		err := json.Unmarshal(raw, o)
-		return entry{Type: tag.Type, ours: o}, err
-	case tag.Type == typeEvent, tag.Type == typeLeecher, tag.Type == typeRequest, tag.Type == typeDownload, tag.Type == typeStage, tag.Type == typeStatus:
+	case tag.Type == typeRequest, tag.Type == typeDownload, tag.Type == typeStage, tag.Type == typeStatus:
 		var e entry
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return entry{Type: tag.Type}, err
 		}
-		e.Type = tag.Type
+		e.Type, e.size = tag.Type, len(raw)
 		return e, e.tidy()
 	}
 	return entry{Type: tag.Type}, fmt.Errorf("%w %q", errUnknown, tag.Type)
@@ -206,8 +202,6 @@ func (e *entry) tidy() error {
 		missing = "destination"
 	case e.Type == typeDownload && (e.Node == "" || e.Dataset == "" || e.Value == nil || *e.Value < 0):
 		missing = "node, dataset or value"
-	case (e.Type == typeEvent || e.Type == typeLeecher) && (e.Error == nil || e.Dataset == ""):
-		missing = "error or dataset"
 	case e.Type == typeStatus && (e.Repetition == nil || e.Duration == nil):
 		missing = "repetition or duration"
 	}

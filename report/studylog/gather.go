@@ -2,12 +2,13 @@ package studylog
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/plimsoll-project/plimsoll/record"
+	"unsafe"
 )
 
 // experiment is what was found of one experiment of the study: a system, a size,
@@ -16,13 +17,11 @@ type experiment struct {
 	stream   stream
 	config   *config // nil: its record was not found
 	requests []entry
-	ours     *ours // nil: it is not of a run of this program
 	stages   []entry
 	statuses []entry
 
-	happenings []entry
-	metrics    []metric
-	trials     []*trial
+	metrics pile
+	trials  []*trial
 }
 
 func (x *experiment) empty() bool {
@@ -36,6 +35,28 @@ type metric struct {
 	value               float64
 }
 
+// pile is metrics in pieces, so that it grows without being copied and shrinks
+// while it is read.
+type pile [][]metric
+
+func (p *pile) add(m metric) {
+	if n := len(*p); n == 0 || len((*p)[n-1]) == cap((*p)[n-1]) {
+		*p = append(*p, make([]metric, 0, min(1<<14, 64<<n)))
+	}
+	last := &(*p)[len(*p)-1]
+	*last = append(*last, m)
+}
+
+func (p *pile) empty(use func(metric)) {
+	for i, piece := range *p {
+		for _, m := range piece {
+			use(m)
+		}
+		(*p)[i] = nil
+	}
+	*p = nil
+}
+
 // trial is one dissemination: the leechers of one repetition, once.
 type trial struct {
 	dataset         string
@@ -47,8 +68,6 @@ type trial struct {
 	metrics         map[string][]metric // by node, in the order of their times
 	stages          []stage
 	status          *entry
-	happenings      []record.Event
-	fates           map[string]*entry // how leechers ended, by node
 }
 
 // span is a request, or another thing that begins and ends; a time that was not
@@ -66,14 +85,23 @@ type gatherer struct {
 	counts      Counts
 	experiments []*experiment
 	current     map[string]*experiment // by the name of the stream
-	pool        []metric               // of streams that are not labelled
+	pool        pile                   // of streams that are not labelled
 	names       []string
 	place       map[string]uint32
+	held        int // bytes, at most about
 }
+
+// room is how much of the records is held in memory, in bytes; tests have less.
+var room = 200 << 20
+
+// ErrTooMuch is of files with more records than can be held.
+var ErrTooMuch = errors.New("more records than an import can hold")
 
 func (g *gatherer) intern(name string) uint32 {
 	i, ok := g.place[name]
 	if !ok {
+		name = strings.Clone(name) // which may be a part of something longer
+		g.held += 100 + len(name)
 		i = uint32(len(g.names))
 		g.names = append(g.names, name)
 		g.place[name] = i
@@ -82,9 +110,17 @@ func (g *gatherer) intern(name string) uint32 {
 }
 
 // take is what the reader calls with each record.
-func (g *gatherer) take(s stream, e entry) {
+func (g *gatherer) take(s stream, e entry) error {
+	if g.held > room {
+		return fmt.Errorf("%w: they take more than %d MiB", ErrTooMuch, room>>20)
+	}
+	g.held += int(unsafe.Sizeof(metric{}))
+	if e.Type != typeDownload {
+		g.held += 500 + 8*e.size // what a node of a configuration takes, which is written in few bytes
+	}
 	x := g.current[s.name]
 	if x == nil || e.config != nil && x.config != nil && !(s.labelled && sameConfig(x.config, e.config)) && !x.empty() {
+		g.held += 1000 + len(s.name)
 		x = &experiment{stream: s}
 		g.current[s.name] = x
 		g.experiments = append(g.experiments, x)
@@ -96,20 +132,17 @@ func (g *gatherer) take(s stream, e entry) {
 		x.stages = append(x.stages, e)
 	case typeStatus:
 		x.statuses = append(x.statuses, e)
-	case typeCell:
-		x.ours = e.ours
-	case typeEvent, typeLeecher:
-		x.happenings = append(x.happenings, e)
 	case typeDownload:
 		m := metric{g.intern(e.Node), g.intern(datasetOf(e.Dataset)), g.intern(s.file), e.Timestamp.UnixNano(), float64(*e.Value)}
 		if s.labelled {
-			x.metrics = append(x.metrics, m)
+			x.metrics.add(m)
 		} else {
-			g.pool = append(g.pool, m)
+			g.pool.add(m)
 		}
 	default:
 		x.config = e.config
 	}
+	return nil
 }
 
 func sameConfig(a, b *config) bool {
@@ -146,16 +179,15 @@ func (g *gatherer) assemble() {
 			own[t.dataset] = append(own[t.dataset], t)
 			owners[t.dataset] = append(owners[t.dataset], t)
 		}
-		for _, m := range x.metrics {
+		x.metrics.empty(func(m metric) {
 			if t := latest(own[g.names[m.dataset]], m.at, nil); t != nil {
 				t.metrics[g.names[m.node]] = append(t.metrics[g.names[m.node]], m)
 			} else {
 				g.counts.Homeless++
 			}
-		}
-		x.metrics = nil
+		})
 	}
-	for _, m := range g.pool {
+	g.pool.empty(func(m metric) {
 		node, file := g.names[m.node], g.names[m.file]
 		// Experiments in two files may have nodes of the same names: those of the
 		// metric's own file that had begun come first.
@@ -168,8 +200,7 @@ func (g *gatherer) assemble() {
 		} else {
 			g.counts.Homeless++
 		}
-	}
-	g.pool = nil
+	})
 	for _, x := range g.experiments {
 		for _, t := range x.trials {
 			for node, all := range t.metrics {
@@ -235,7 +266,6 @@ func merge(all []*experiment) []*experiment {
 			into.requests = append(into.requests, x.requests...)
 			into.stages = append(into.stages, x.stages...)
 			into.statuses = append(into.statuses, x.statuses...)
-			into.happenings = append(into.happenings, x.happenings...)
 			into.metrics = append(into.metrics, x.metrics...)
 		}
 		for _, k := range keys {
@@ -275,13 +305,6 @@ func (g *gatherer) split(x *experiment) {
 	x.stages = g.ordered(x.stages, func(a, b *entry) bool { return a.Stage == b.Stage && a.Boundary == b.Boundary })
 	x.statuses = g.ordered(x.statuses, func(a, b *entry) bool { return *a.Repetition == *b.Repetition })
 
-	x.happenings = g.ordered(x.happenings, func(a, b *entry) bool {
-		return a.Type == b.Type && a.Name == b.Name && a.Destination == b.Destination && *a.Error == *b.Error
-	})
-	if x.ours != nil {
-		g.counts.Records++
-	}
-
 	open := map[string]*trial{}
 	for _, e := range x.requests {
 		dataset := datasetOf(e.RequestID)
@@ -309,7 +332,6 @@ func (g *gatherer) split(x *experiment) {
 		}
 	}
 	x.spread()
-	x.happened()
 }
 
 // spread gives stages and results, which do not name a data set, to the trials

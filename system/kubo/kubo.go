@@ -18,6 +18,7 @@ var (
 	_ system.System     = System{}
 	_ system.Healther   = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
+	_ system.HTTPServer = (*node)(nil)
 	_ system.Ranger     = (*node)(nil)
 	_ system.Lister     = (*node)(nil)
 	_ system.Stater     = (*node)(nil)
@@ -82,6 +83,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		if n.gateway, err = endpoint(opt, "gateway"); err != nil {
 			return nil, err
 		}
+		n.serves = n.gateway
 	} else if n.method == "gateway" || n.method == "car" {
 		return nil, fmt.Errorf("kubo: method %s needs option \"gateway\"", n.method)
 	}

@@ -23,6 +23,7 @@ import (
 type node struct {
 	near     *rpc
 	gateway  *url.URL // of near; nil when attached without
+	serves   *url.URL // the gateway of the node that is prepared; nil when attached without
 	far      *rpc     // nil: there is none that we know of
 	farAddr  string   // of its swarm
 	procs    []*testbed.Process
@@ -124,6 +125,17 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 		o.Name = own.name
 	}
 	return o, nil
+}
+
+// Target implements system.HTTPServer: the gateway of the node on the server.
+func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
+	if err := valid(ref); err != nil {
+		return system.HTTPTarget{}, err
+	}
+	if n.serves == nil {
+		return system.HTTPTarget{}, errors.New("kubo: objects are fetched over HTTP from a gateway: name it in option \"gateway\"")
+	}
+	return system.HTTPTarget{URL: n.serves.JoinPath("ipfs", string(ref)), Header: http.Header{}}, nil
 }
 
 func (n *node) mine(ref system.Ref) (object, bool) {

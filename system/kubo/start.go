@@ -69,7 +69,7 @@ func (n *node) start(ctx context.Context, d system.Deployment, bin string) (vers
 	if err != nil {
 		return "", err
 	}
-	n.far, n.near, n.gateway = far.rpc, near.rpc, near.gateway
+	n.far, n.near, n.gateway, n.serves = far.rpc, near.rpc, near.gateway, far.gateway
 	n.alive, n.unwatch = patience.Watch(n.procs...)
 	if n.farAddr, err = n.far.address(ctx); err != nil {
 		return "", err
