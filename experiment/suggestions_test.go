@@ -36,7 +36,9 @@ func TestSuggestionsCanBePasted(t *testing.T) {
 					pasted++
 					_, again := ParseKnowing("x.yaml", []byte(strings.Join(lines, "\n")), nil, testCatalog(), testKnown())
 					left, _ := again.(Errors)
-					if slices.ContainsFunc(left, func(l *Error) bool { return l.Line == e.Line && l.Column == e.Column && replacement.MatchString(l.Hint) }) {
+					if slices.ContainsFunc(left, func(l *Error) bool {
+						return l.Line == e.Line && l.Column == e.Column && replacement.MatchString(l.Hint)
+					}) {
 						t.Errorf("%s: %s\nwith %q in its place: %v", filepath.Base(path), e, word[1], again)
 					}
 				}
