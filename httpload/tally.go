@@ -33,7 +33,7 @@ type tally struct {
 	flight   int64
 	last     int64 // when the last operation was decided, ns since the epoch
 
-	dials, reconnects, unsolicited, chunked, notStarted int64
+	dials, reconnects, unsolicited, redirects, chunked, notStarted int64
 
 	lag, late, wait, first *hdrhistogram.Histogram // ns
 }
@@ -136,6 +136,7 @@ func (t *tally) addTo(r *Result, sum *tally) {
 	r.Reconnects += t.reconnects
 	r.Unsolicited += t.unsolicited
 	r.Chunked += t.chunked
+	r.Redirects += t.redirects
 	r.NotStarted += t.notStarted
 	sum.lag.Merge(t.lag)
 	sum.late.Merge(t.late)
