@@ -9,12 +9,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/report"
 )
 
-// TestJSONIsDocumented: each name in the JSON of a comparison or a prediction is on its page. (That
+// TestJSONIsDocumented: each name in the JSON of a comparison is on its page. (That
 // of a report, path by path, is a test of package report.)
 func TestJSONIsDocumented(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
 		"compare.md": {reflect.TypeFor[report.RunComparison]()},
-		"predict.md": {reflect.TypeFor[report.Prediction]()},
 	} {
 		text := read(t, page)
 		names := map[string]bool{}

@@ -45,7 +45,7 @@ type Fault struct {
 	Rate  BitRate       // rate: of both directions
 }
 
-// FluidBound is the least time, in seconds, in which size bytes can reach all l
+// fluidBound is the least time, in seconds, in which size bytes can reach all l
 // leechers from the seeders, if every node sends and receives without pause and
 // nothing is sent in vain:
 //
@@ -56,14 +56,11 @@ type Fault struct {
 // distribution, HotWeb 2006, who show that it is reached in the fluid limit).
 // Rates are payload, bit/s; 0 is unlimited. +Inf is never returned: a rate that
 // is unlimited makes its term 0.
-func FluidBound(size int64, seedersUp, leechersUp, leechersDown []float64) float64 {
-	return FluidBoundOf(len(leechersDown), size, seedersUp, leechersUp, leechersDown)
-}
-
-// FluidBoundOf is likewise the least time in which n of the leechers can have the
-// content, whichever these are: the copies of n, and the n-th fastest of the links,
-// while all nodes send.
-func FluidBoundOf(n int, size int64, seedersUp, leechersUp, leechersDown []float64) float64 {
+//
+// That is for n = l. For fewer it is the least time in which any n of the leechers can
+// have the content: the copies of n, and the n-th fastest of the links, while all nodes
+// send.
+func fluidBound(n int, size int64, seedersUp, leechersUp, leechersDown []float64) float64 {
 	if n <= 0 {
 		return 0
 	}
@@ -88,7 +85,7 @@ func FluidBoundOf(n int, size int64, seedersUp, leechersUp, leechersDown []float
 // whole one.
 func SlowLeechers(l int, share Fraction) int { return shareOf(l, float64(share)) }
 
-// LoadLine is the [FluidBound] of the cell, in seconds: the least time in which
+// LoadLine is the [fluidBound] of the cell, in seconds: the least time in which
 // all leechers can have the content. payload is what of a rate on the wire, in
 // bit/s, is payload; it is not asked about unlimited links. The line holds for
 // trials without faults in which all leechers begin together. It is 0 where
@@ -97,7 +94,7 @@ func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
 	return c.LoadLineOf(c.Disseminate.Leechers(), payload)
 }
 
-// LoadLineOf is likewise that of the first n leechers, the [FluidBoundOf].
+// LoadLineOf is likewise that of the first n leechers, the [fluidBound].
 func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	d := c.Disseminate
 	rate := func(rates ...BitRate) float64 {
@@ -119,7 +116,7 @@ func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 		}
 	}
 	seeders := slices.Repeat([]float64{rate(d.Up, c.Link.Rate)}, d.Seeders)
-	return FluidBoundOf(n, int64(c.Data.Size), seeders, up, down)
+	return fluidBound(n, int64(c.Data.Size), seeders, up, down)
 }
 
 // What [Cell.PollEvery] keeps to.

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Build computes the report of a run directory. It reads trials, link checks
@@ -39,7 +40,6 @@ func build(run *record.Reader, glance bool) (*Report, error) {
 	if err := r.lens.draw(r, in); err != nil {
 		return r, err
 	}
-	r.add(r.predictionFigure(in))
 	return r, in.err
 }
 
@@ -310,16 +310,16 @@ func (r *Report) remark(in *input) {
 	if least > 0 && least < 6 {
 		r.Notes = append(r.Notes, fmt.Sprintf("With %d valid trials a median's interval is the whole range of the trials and has %s confidence (no ± below %d trials); from 6 trials on it has 95 %%.", least, percent(1-math.Pow(2, float64(1-least))), fewestForPlusMinus))
 	}
-	if m := r.family(); m > 0 && r.syncs == nil && least > 1 && leastP(least)*float64(m) > alpha {
+	if m := r.family(); m > 0 && r.syncs == nil && least > 1 && stats.LeastPairedP(least)*float64(m) > alpha {
 		n := least
-		for leastP(n)*float64(m) > alpha {
+		for stats.LeastPairedP(n)*float64(m) > alpha {
 			n++
 		}
-		if leastP(least) > alpha {
-			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials no rank test can show a difference in a single cell, however large; 4 can, and %d also after correction for %s.", least, n, plural(int64(m), "comparison", "comparisons")))
-		} else {
-			r.Notes = append(r.Notes, fmt.Sprintf("With %d trials a rank test cannot pass the correction for %s, so each cell was judged by itself: expect one in twenty to be shown by chance. %d trials would do.", least, plural(int64(m), "comparison", "comparisons"), n))
+		decides := "Student's interval of the ratios, which takes noise for normal, decides in its place"
+		if least < fewestPairs {
+			decides = fmt.Sprintf("nothing is claimed of cells with fewer than %d", fewestPairs)
 		}
+		r.Notes = append(r.Notes, fmt.Sprintf("With %d blocks a signed-rank test cannot show a difference among %s: %s. %d blocks would do.", least, plural(int64(m), "comparison", "comparisons"), decides, n))
 	}
 	keys := slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
 		if seen[a] != seen[b] {

@@ -17,7 +17,7 @@ func (r *Report) ratioFigureWith(key string, goal float64, called string) Figure
 		return Figure{}
 	}
 	f := Figure{ID: key + "-ratio", Title: capital(m.Name) + ", relative to " + r.Baseline, Better: better(m.Better),
-		Reads: fmt.Sprintf("Each mark is the median %s divided by that of %s, over the blocks in which both have a valid trial, with its interval. An interval that crosses the line at 1 shows no difference; hollow marks are differences that are not shown.", m.Name, r.Baseline)}
+		Reads: fmt.Sprintf("Each mark is the %s divided by that of %s within the same block, the middle of all blocks, with its interval. An interval that crosses the line at 1 shows no difference; hollow marks are differences that are not shown.", m.Name, r.Baseline)}
 	f.Table.Head = append(r.factorColumns(), Column{"system", false}, Column{"ratio", true}, Column{"low", true}, Column{"high", true}, Column{"p (Holm)", true}, Column{"pairs", true}, Column{"difference", false})
 	for _, l := range r.systemLegend() {
 		if l.Label != r.Baseline+" (baseline)" {

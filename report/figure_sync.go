@@ -11,18 +11,12 @@ import (
 
 // drawSyncs makes the figures of the scenario sync.
 func (r *Report) drawSyncs(*input) error {
-	fall, times := r.waterfallFigure(), r.timesFigure()
-	hero := fall
-	if len(hero.Panels) == 0 {
-		hero = times
-	}
-	if n := len(hero.Panels); n > 0 {
+	times := r.timesFigure()
+	if n := len(times.Panels); n > 0 {
+		hero := times
 		hero.ID, hero.First = "hero", r.mostGained(hero)
 		r.Hero = &hero
-		if len(fall.Panels) > 1 {
-			r.add(fall)
-		}
-		if len(fall.Panels) > 0 || n > 1 {
+		if n > 1 {
 			r.add(times)
 		}
 	}
@@ -217,80 +211,6 @@ func (r *Report) timesFigure() Figure {
 		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
 	}
 	f.Reads += leftWords(left)
-	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
-	return f
-}
-
-// waterfallFigure goes from the default to the best, a change at a time.
-func (r *Report) waterfallFigure() Figure {
-	f := Figure{ID: "waterfall", Title: "What bought what", Better: "shorter is better", Choose: "conditions",
-		Legend: []Legend{{"time", "var(--s1)", "bar"}, {"gained", "var(--s3)", "bar"}, {"lost", "var(--bad)", "bar"}, {"not shown", "var(--o-cancelled)", "bar"}, {"interval of the step", "var(--ink)", "stroke"}},
-		Reads:  "From the default to the best configuration found, one change at a time, the largest gain next; times are geometric means over the trials, where some are missing in the mean of all repetitions, so that these may differ from the table's. Each step has its ratio with an interval, corrected for the choice of the best among all; the share in brackets is the change's part of the whole gain over all orders (Shapley). The dashed marks are the load lines of the two ends."}
-	f.Table = r.boughtTable()
-	trials, lined := 0, false
-	for _, t := range r.tunings() {
-		if len(t.Steps) == 0 || !t.Steps[0].Before.Known() {
-			continue
-		}
-		first, last := t.Steps[0].Before, t.Steps[len(t.Steps)-1].After
-		labels := []string{"default: " + show(float64(first), "s")}
-		most := float64(first)
-		for i := range t.Steps {
-			s := &t.Steps[i]
-			words := s.To.name() + ": " + s.words()
-			if s.Share.Known() {
-				words += " [" + s.shareWords() + "]"
-			}
-			if s.Model {
-				words += " (from the model)"
-			}
-			labels = append(labels, words)
-			if s.Hi.Known() {
-				most = max(most, float64(s.Before*s.Hi))
-			}
-		}
-		labels = append(labels, fmt.Sprintf("best found: %s, %s", show(float64(last), "s"), gain(t.gain.Value, t.gain.Lo, t.gain.Hi)))
-		p := newRows(labels)
-		whole := []spec{{"y": p.y(0), "x": 0, "x2": first, "tip": labels[0]}, {"y": p.y(len(labels) - 1), "x": 0, "x2": last, "tip": labels[len(labels)-1]}}
-		parts := map[string][]spec{}
-		var intervals, links []spec
-		for i := range t.Steps {
-			s := &t.Steps[i]
-			y := p.y(i + 1)
-			colour := "var(--s3)"
-			switch {
-			case !s.Shown:
-				colour = "var(--o-cancelled)"
-			case s.Value > 1:
-				colour = "var(--bad)"
-			}
-			parts[colour] = append(parts[colour], spec{"y": y, "x": min(s.Before, s.After), "x2": max(s.Before, s.After), "tip": labels[i+1]})
-			if s.Lo.Known() && s.Hi.Known() {
-				intervals = append(intervals, spec{"y": y, "x": s.Before * s.Lo, "x2": s.Before * s.Hi, "tip": labels[i+1]})
-			}
-			links = append(links, spec{"y": p.y(i), "y2": y, "x": s.Before})
-		}
-		links = append(links, spec{"y": p.y(len(labels) - 2), "y2": p.y(len(labels) - 1), "x": last})
-		p.add(links, spec{"type": "rule", "strokeWidth": 1, "strokeDash": []int{2, 3}, "color": "var(--soft)"}, spec{"x": spec{"field": "x", "type": "quantitative"}, "y2": spec{"field": "y2"}})
-		p.bar(whole, spec{"color": "var(--s1)"}, nil)
-		for _, colour := range []string{"var(--s3)", "var(--bad)", "var(--o-cancelled)"} {
-			p.bar(parts[colour], spec{"color": colour}, nil)
-		}
-		p.bar(intervals, spec{"strokeWidth": 1.75, "color": "var(--ink)"}, nil)
-		var lines []spec
-		if s := r.synced(t.base); s != nil {
-			lines = append(lines, s.lineMark(p, 0)...)
-		}
-		if s := r.synced(t.best); s != nil {
-			lines = append(lines, s.lineMark(p, len(labels)-1)...)
-		}
-		lined = p.limits(lines) || lined
-		f.Panels = append(f.Panels, p.panel(r.place(t), f.Title, secondsAxis(most)))
-		trials += t.Trials
-	}
-	if lined {
-		f.Legend = append(f.Legend, Legend{"load line", "var(--ink)", "dash"})
-	}
 	f.N = "n = " + plural(int64(trials), "valid trial", "valid trials")
 	return f
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // drawing is how one metric becomes a figure.
@@ -111,10 +110,6 @@ func (r *Report) metricFigure(d drawing) Figure {
 			f.Reads += " Systems that connect differently have load lines of their own, in their colour."
 		}
 	}
-	if d.metric == r.scaledMetric() && slices.ContainsFunc(r.knees, func(k findings.Knee) bool { return k.Seen }) {
-		f.Legend = append(f.Legend, Legend{"N* of the fitted law of scalability", "var(--ink)", "diamond"})
-		f.Reads += " Dotted is the fitted law of scalability of systems whose throughput falls; its diamond is N*, where it is largest, with its interval."
-	}
 	if invalid > 0 {
 		f.Legend = append(f.Legend, Legend{"invalid trial", "var(--ink)", "hollow"})
 	}
@@ -131,9 +126,6 @@ func (r *Report) metricFigure(d drawing) Figure {
 			layers = append(layers, r.limitLayer(limits[k]))
 		}
 		layers = append(layers, r.metricLayers()...)
-		if d.metric == r.scaledMetric() {
-			layers = append(layers, r.kneeLayers(k)...)
-		}
 		top := tops[k]
 		y := spec{"field": "y", "type": "quantitative", "axis": r.valueAxis(m.Unit, top),
 			"scale": spec{"domain": []float64{0, top * 1.06}, "nice": true, "zero": d.zero}}

@@ -232,8 +232,8 @@ func (c *Cell) lostShare() float64 {
 	return 0
 }
 
-// drift compares blocks: what hits all systems alike cancels in the ratios to the
-// baseline, unequal drift does not.
+// drift looks for changes from block to block in every cell's own series, and in the
+// ratios to the baseline, in which what hits all systems alike cancels.
 func drift(r *Report) []Finding {
 	key := r.lens.steady
 	if key == "" {
@@ -248,20 +248,17 @@ func drift(r *Report) []Finding {
 	m, _ := r.metric(key)
 	d := findings.Drift{Metric: capital(m.Name), Seed: r.Run.Seed}
 	for _, s := range r.Systems {
-		if s.Baseline {
-			continue
-		}
-		of := findings.Drifting{System: s.Name}
+		of := findings.Drifting{System: s.Name, Against: r.Baseline}
 		for _, c := range r.cells() {
 			if c.System != s.Name {
 				continue
 			}
-			var base *Summary
-			if b := bases[c.Group]; b != nil {
-				m := b.Metrics[key]
-				base, of.Against = &m, r.Baseline
+			own := c.Metrics[key]
+			of.Where, of.Cells = append(of.Where, r.shape.where(c)), append(of.Cells, own.byBlock(nil))
+			if b := bases[c.Group]; b != nil && b != c {
+				base := b.Metrics[key]
+				of.Ratios = append(of.Ratios, own.byBlock(&base))
 			}
-			of.Cells = append(of.Cells, c.Metrics[key].byBlock(base))
 		}
 		d.Systems = append(d.Systems, of)
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -77,7 +78,7 @@ func (r *Report) against(f *Fit) *Against {
 	}
 	a := &Against{System: r.Baseline, Operation: base.Operation}
 	var order []*Cell
-	ratios := map[*Cell][]float64{}
+	ratios, blocks := map[*Cell][]float64{}, map[*Cell][]int{}
 	for _, p := range f.residual {
 		t, rtt, expansion := p.trial, 0.0, 1.0
 		if len(f.Rounds) > 0 {
@@ -93,16 +94,21 @@ func (r *Report) against(f *Fit) *Against {
 		if ratios[t.Info] == nil {
 			order = append(order, t.Info)
 		}
-		ratios[t.Info] = append(ratios[t.Info], t.Metrics["duration_p50"]/want)
+		ratios[t.Info], blocks[t.Info] = append(ratios[t.Info], t.Metrics["duration_p50"]/want), append(blocks[t.Info], t.Block)
 		a.N++
 	}
 	if a.N == 0 {
 		return nil
 	}
-	var groups [][2][]float64
+	var rows [][]float64
+	var centres []float64
 	for i, c := range order {
-		groups = append(groups, [2][]float64{ratios[c], slices.Repeat([]float64{1}, len(ratios[c]))})
 		v := Num(stats.Median(ratios[c]))
+		row := slices.Repeat([]float64{math.NaN()}, slices.Max(blocks[c])+1)
+		for k, b := range blocks[c] {
+			row[b] = math.Log(ratios[c][k])
+		}
+		rows, centres = append(rows, row), append(centres, math.Log(float64(v)))
 		if i == 0 || v < a.Least.Value {
 			a.Least = Extreme{r.placeOf(c), v}
 		}
@@ -110,12 +116,10 @@ func (r *Report) against(f *Fit) *Against {
 			a.Most = Extreme{r.placeOf(c), v}
 		}
 	}
-	a.Ratio = noEstimate
-	if q := stats.MeanPairedRatio(groups, Confidence, r.Run.Seed); q.N > 0 {
-		a.Ratio = Estimate{Num(q.Mid), Num(q.Lo), Num(q.Hi)}
-		if !q.Bounded() {
-			a.Ratio.Lo, a.Ratio.Hi = unknown, unknown
-		}
+	i, _ := stats.PairedRatio(stats.BlockMeans(rows, centres), Confidence)
+	a.Ratio = Estimate{Num(math.Exp(total(centres) / float64(len(centres)))), unknown, unknown}
+	if i.Bounded() {
+		a.Ratio.Lo, a.Ratio.Hi = min(Num(i.Lo), a.Ratio.Value), max(Num(i.Hi), a.Ratio.Value)
 	}
 	return a
 }

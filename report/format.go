@@ -24,7 +24,6 @@ func moment(seconds Num) string                               { return words.Mom
 func span(seconds float64) string                             { return words.Span(seconds) }
 func moneyWords(v float64, currency string) string            { return words.Money(v, currency) }
 func signed(ratio float64) string                             { return words.Signed(ratio) }
-func minus(v Num) string                                      { return words.Whole(float64(v)) }
 
 func gain(v, lo, hi Num) string { return words.Gain(float64(v), float64(lo), float64(hi)) }
 

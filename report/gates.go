@@ -407,17 +407,21 @@ func (d *CellRuling) within(r *Report, other *Cell, m record.Metric, rule gate.R
 		d.unit, d.Why = "×", fmt.Sprintf("%s itself never came to it in %d of %s", rule.System, without, plural(int64(len(ys)), "trial", "trials"))
 		return
 	}
-	var x, y, ratios []float64
+	var logs []float64
 	for _, block := range slices.Sorted(maps.Keys(xs)) {
 		if base, ok := ys[block]; ok && base > 0 && xs[block] >= 0 {
-			x, y, ratios = append(x, xs[block]), append(y, base), append(ratios, xs[block]/base)
+			logs = append(logs, math.Log(xs[block]/base))
 		}
 	}
 	if beyond == 0 {
-		d.ratio(stats.PairedRatio(x, y, gateConfidence, r.Run.Seed), len(x), what, m, rule.Share, d.cell.pollBounds(m), other.pollBounds(m))
+		i, _ := stats.PairedRatio(logs, gateConfidence)
+		d.ratio(i, len(logs), what, m, rule.Share, d.cell.pollBounds(m), other.pollBounds(m))
 		return
 	}
-	d.ratio(stats.MedianCI(ratios, gateConfidence), len(ratios), what, m, rule.Share, d.cell.pollBounds(m), other.pollBounds(m))
+	// A ratio that is infinite is as far off as there is, whatever it is.
+	i := stats.MedianCI(logs, gateConfidence)
+	i.Mid, i.Lo, i.Hi = math.Exp(i.Mid), math.Exp(i.Lo), math.Exp(i.Hi)
+	d.ratio(i, len(logs), what, m, rule.Share, d.cell.pollBounds(m), other.pollBounds(m))
 	d.Why += fmt.Sprintf("; in %d of %s it never came to it", beyond, plural(int64(len(xs)), "trial", "trials"))
 }
 

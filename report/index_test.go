@@ -382,8 +382,8 @@ func nullSeries(seed uint64, runs, trials int) []*knownRun {
 		k := &knownRun{row: IndexRun{Title: "null", Scenario: "retrieve"}, points: &trendRun{metric: record.Metric{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher}}}
 		for cell := range 6 {
 			var s Summary
-			for range trials {
-				s.values = append(s.values, math.Exp(0.2*rng.NormFloat64()))
+			for block := range trials {
+				s.values, s.blocks = append(s.values, math.Exp(0.2*rng.NormFloat64())), append(s.blocks, block)
 			}
 			s.N, s.Median = trials, Num(middle(s.values))
 			k.points.cells = append(k.points.cells, trendCell{key: [32]byte{byte(cell)}, system: []string{"a", "b"}[cell%2], where: fmt.Sprint(cell / 2), summary: s})

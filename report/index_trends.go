@@ -311,15 +311,15 @@ func (t *RunsTrend) overall() {
 		var step []TrendChange
 		var ps []float64
 		for _, system := range systems {
-			var groups [][2][]float64
+			var xs, ys [][]float64
 			for i := range t.Cells {
 				c := &t.Cells[i]
 				if c.System == system && c.Points[to].N > 0 && c.Points[to-1].N > 0 {
-					groups = append(groups, [2][]float64{c.Points[to].all(t.Metric), c.Points[to-1].all(t.Metric)})
+					xs, ys = append(xs, c.Points[to].logs()), append(ys, c.Points[to-1].logs())
 				}
 			}
-			i, p := stats.MeanLogRatio(groups, Confidence)
-			if i.N == 0 {
+			i, p := stats.RunsRatio(xs, ys, Confidence)
+			if !i.Bounded() {
 				continue
 			}
 			step = append(step, TrendChange{From: to - 1, To: to, System: system, Cells: i.N, Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi)})

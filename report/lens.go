@@ -27,7 +27,6 @@ type lens struct {
 	draw       func(*Report, *input) error
 	sections   func(*Report) []Section
 	textTables func(*Report) []textTable // stand in for the tables of cells; nil, or none: those
-	predict    predictor                 // what cells that were not executed would give; nil: it cannot tell
 }
 
 // metricColumn is a metric as a column of a table.

@@ -15,7 +15,6 @@ func nullSync(t testing.TB) nullScenario {
 	plan := truth.plan(t)
 	return nullScenario{name: "sync", has: map[string]string{
 		"best neutral":          "one has the least time, and no gain is shown",
-		"bought neutral":        "the way to it, step by step with its intervals",
 		"risks neutral":         "what the way to it costs, without a gain that is shown",
 		"as-good neutral":       "all are as good",
 		"no-gain neutral":       "no knob gains anything",

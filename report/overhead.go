@@ -23,18 +23,17 @@ func overheadLens() lens {
 		alike: (*Report).alike,
 		work: func(r *Report, _ *input) {
 			r.fit()
-			r.scaling()
+			r.throughputFalls()
 			r.account()
 			r.footprint()
 			r.trends()
 		},
-		rules:      []rule{beyondLine("line_share", "first_byte_line_share"), modelFails, whatBounds, knees, inlined, unequal, costStarts, costTraffic, paddingOfObjects, memoryGrows, slowsDown},
+		rules:      []rule{beyondLine("line_share", "first_byte_line_share"), modelFails, whatBounds, throughputFallsFound, inlined, unequal, costStarts, costTraffic, memoryGrows, slowsDown},
 		verdict:    (*Report).costClause,
 		answers:    (*Report).costs,
 		draw:       (*Report).drawOverhead,
 		loadLine:   (*Report).overheadLineWords,
 		sections:   (*Report).overheadSections,
 		textTables: (*Report).overheadTables,
-		predict:    costPredictor{},
 	}
 }

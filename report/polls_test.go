@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -65,21 +64,12 @@ func TestStalePolls(t *testing.T) {
 	}
 }
 
-// TestDashboard: it is valid JSON, what is shipped is what is written, and each
-// metric in it exists; each gauge is shown somewhere.
+// TestDashboard: the Grafana dashboard is valid JSON, each metric in it exists, and
+// each gauge is shown somewhere.
 func TestDashboard(t *testing.T) {
-	var b bytes.Buffer
-	must(t, WriteDashboard(&b))
-	shipped := filepath.Join("..", "docs", "grafana", "plimsoll.json")
-	if *update {
-		must(t, os.MkdirAll(filepath.Dir(shipped), 0o755))
-		must(t, os.WriteFile(shipped, b.Bytes(), 0o644))
-	}
-	got, err := os.ReadFile(shipped)
+	const selector = `{system="$system"}`
+	raw, err := os.ReadFile(filepath.Join("..", "docs", "grafana", "plimsoll.json"))
 	must(t, err)
-	if !bytes.Equal(got, b.Bytes()) {
-		t.Errorf("%s is not what is written: go test ./report -run Dashboard -update", shipped)
-	}
 	var board struct {
 		Panels []struct {
 			ID      int
@@ -88,7 +78,7 @@ func TestDashboard(t *testing.T) {
 			Targets []struct{ Expr, LegendFormat, RefID string }
 		}
 	}
-	must(t, json.Unmarshal(b.Bytes(), &board))
+	must(t, json.Unmarshal(raw, &board))
 	known := map[string]*pollMetric{}
 	for _, m := range pollMetrics() {
 		known[m.name] = &m

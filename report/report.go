@@ -67,21 +67,21 @@ type Report struct {
 	Trials  []Trial         `json:"-"`
 	Plan    json.RawMessage `json:"-"`
 
-	imported *experiment.Imported // nil: executed by this program
-	lens     lens
-	shape    shape
-	link     string                     // in words
-	dir      string                     // name of the run directory
-	headline string                     // the metric that verdicts speak of
-	lives    []findings.Life            // of the systems' processes, where the run is long enough
-	moving   []findings.Moving          // when something moved, of each cell whose requests follow one another
-	held     []string                   // rules of the plan
-	resumed  []time.Time                // when sessions after the first began
-	checks   map[int64]record.LinkCheck // of shaped links, by trial
-	inlines  map[task]*Inline           // of the operations that have sizes which never cross the link
-	scaled   []kneeCurve                // throughput against concurrency
-	knees    []findings.Knee            // of them
-	swarms   map[int64]*spread          // what trials of the scenario disseminate recorded of their nodes, by trial
+	imported   *experiment.Imported // nil: executed by this program
+	lens       lens
+	shape      shape
+	link       string                     // in words
+	dir        string                     // name of the run directory
+	headline   string                     // the metric that verdicts speak of
+	lives      []findings.Life            // of the systems' processes, where the run is long enough
+	moving     []findings.Moving          // when something moved, of each cell whose requests follow one another
+	held       []string                   // rules of the plan
+	resumed    []time.Time                // when sessions after the first began
+	checks     map[int64]record.LinkCheck // of shaped links, by trial
+	inlines    map[task]*Inline           // of the operations that have sizes which never cross the link
+	falls      []findings.Fall            // throughput that falls with concurrency
+	loadCurves map[string]int             // of throughput against concurrency, by system
+	swarms     map[int64]*spread          // what trials of the scenario disseminate recorded of their nodes, by trial
 
 	syncs     map[int64]*following         // what trials of the scenario sync recorded of their fresh node, by trial
 	factors   []syncFactor                 // that vary in a run of it
@@ -222,25 +222,25 @@ type Ratio struct {
 	Value Num `json:"value"`
 	Lo    Num `json:"lo"`
 	Hi    Num `json:"hi"`
-	// Confidence is that of Lo and Hi: Confidence of the report for the
-	// bootstrap, less where the range of the pairs stands in for it.
+	// Confidence is that of Lo and Hi: at least Confidence of the report, less where
+	// the range of the pairs stands in for an interval.
 	Confidence float64 `json:"confidence"`
-	P          Num     `json:"p"`      // Mann–Whitney over trials
+	P          Num     `json:"p"`      // Wilcoxon's signed-rank test over pairs, or Student's where Warn says so
 	PHolm      Num     `json:"p_holm"` // over the comparisons of this metric
 	Shown      bool    `json:"shown"`  // false: a difference is not shown ("~")
 	Better     int     `json:"better"` // of the ratio, when shown and above the effect floor: 1 better, -1 worse, else 0
 	Warn       string  `json:"warn,omitempty"`
 }
 
-// Overall pools one system's ratios to the baseline over all its groups.
+// Overall is one system's ratio to the baseline over all its cells.
 type Overall struct {
 	System string `json:"system"`
 	Metric string `json:"metric"`
-	N      int    `json:"n"` // pairs of trials
+	N      int    `json:"n"` // blocks
 	Value  Num    `json:"value"`
 	Lo     Num    `json:"lo"`
 	Hi     Num    `json:"hi"`
-	P      Num    `json:"p"` // sign-flip test over pairs
+	P      Num    `json:"p"` // signed-rank test over blocks
 	Shown  bool   `json:"shown"`
 	Better int    `json:"better"`
 	// The groups where the ratio is lowest and highest.

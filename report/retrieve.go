@@ -21,12 +21,11 @@ func retrieveLens() lens {
 		resources: []metricColumn{{"system_cpu_per_gb", "server CPU", ""}, {"system_rss_peak", "server memory, peak", ""}, {"generator_cpu_per_gb", "generator CPU", ""},
 			{"generator_rss_peak", "generator memory, peak", ""}, {"others_busy", "CPU of others", ""}},
 		text:     retrieveText,
-		work:     func(r *Report, in *input) { r.scaling(); r.silences(in) },
-		rules:    []rule{beyondLine("load_line_share", "ttfb_line_share", "duration_line_share"), shortTrials, whatBounds, knees, retrieveStarts, silent},
+		work:     func(r *Report, in *input) { r.throughputFalls(); r.silences(in) },
+		rules:    []rule{beyondLine("load_line_share", "ttfb_line_share", "duration_line_share"), shortTrials, whatBounds, throughputFallsFound, retrieveStarts, silent},
 		answers:  (*Report).comparisons,
 		draw:     (*Report).drawRetrieve,
 		loadLine: (*Report).retrieveLineWords,
-		predict:  retrievePredictor{},
 	}
 }
 

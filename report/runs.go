@@ -110,11 +110,12 @@ type OverCells struct {
 	Shown  bool   `json:"shown"`
 	Worth  int    `json:"better"`
 	// Cells by themselves.
-	Better   int `json:"cells_better"`
-	Worse    int `json:"cells_worse"`
-	Small    int `json:"cells_below_floor"` // shown, and below the effect floor
-	NotShown int `json:"cells_not_shown"`
-	Spread   int `json:"cells_spread_changed"`
+	Better   int    `json:"cells_better"`
+	Worse    int    `json:"cells_worse"`
+	Small    int    `json:"cells_below_floor"` // shown, and below the effect floor
+	NotShown int    `json:"cells_not_shown"`
+	Spread   int    `json:"cells_spread_changed"`
+	Warn     string `json:"warn,omitempty"` // why nothing is claimed
 
 	outside bool // Value is not among the cells' ratios
 }
@@ -346,6 +347,19 @@ func (s Summary) all(m record.Metric) []float64 {
 	return xs
 }
 
+// logs are the logarithms of the values by block, NaN where there is none; nil where
+// some are not positive or only known to be beyond what was watched.
+func (s Summary) logs() []float64 {
+	if s.beyond > 0 || slices.ContainsFunc(s.values, func(x float64) bool { return !(x > 0) }) {
+		return nil
+	}
+	row := s.byBlock(nil)
+	for i, x := range row {
+		row[i] = math.Log(x)
+	}
+	return row
+}
+
 // summary is a cell's metric over valid trials, also where half or more of them
 // never came to it.
 func (c *Cell) summary(m record.Metric) (Summary, bool) {
@@ -487,7 +501,7 @@ func (c *RunComparison) over(m record.Metric) {
 	var ps []float64
 	for k := range c.news {
 		o := OverCells{New: c.New[k].Dir, Metric: m.Key}
-		var groups [][2][]float64
+		var xs, ys [][]float64
 		any := false
 		least, most := Num(math.Inf(1)), Num(math.Inf(-1))
 		for _, cell := range c.Cells {
@@ -497,7 +511,7 @@ func (c *RunComparison) over(m record.Metric) {
 			}
 			any = true
 			v := row.New[k]
-			groups = append(groups, [2][]float64{v.all(m), row.Base.all(m)})
+			xs, ys = append(xs, v.logs()), append(ys, row.Base.logs())
 			if v.Ratio.Value.Known() {
 				least, most = min(least, v.Ratio.Value), max(most, v.Ratio.Value)
 			}
@@ -518,8 +532,11 @@ func (c *RunComparison) over(m record.Metric) {
 		if !any {
 			continue
 		}
-		i, p := stats.MeanLogRatio(groups, Confidence)
-		o.Cells, o.Value, o.Lo, o.Hi, o.P = i.N, Num(i.Mid), Num(i.Lo), Num(i.Hi), Num(p)
+		i, p := stats.RunsRatio(xs, ys, Confidence)
+		o.Cells, o.Value, o.Lo, o.Hi, o.P, o.Warn = i.N, Num(i.Mid), unknown, unknown, Num(p), i.Warn
+		if i.Bounded() {
+			o.Lo, o.Hi = Num(i.Lo), Num(i.Hi)
+		}
 		if c.base.lasting(m) {
 			p = math.NaN()
 			o.Lo, o.Hi, o.P = unknown, unknown, unknown
@@ -577,5 +594,5 @@ func (c *RunComparison) remark() {
 	for _, w := range slices.Sorted(maps.Keys(warned)) {
 		c.Notes = append(c.Notes, capital(w)+" ("+plural(int64(warned[w]), "comparison", "comparisons")+").")
 	}
-	c.Notes = append(c.Notes, "Trials of one run share its hour and its machine: what differs between two runs may be those. To be sure, run both again in turn.")
+	c.Notes = append(c.Notes, "The runs were not interleaved: a difference between runs includes what differed between their times. To be sure, make both systems of one experiment (docs/compare.md).")
 }

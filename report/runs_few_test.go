@@ -84,7 +84,7 @@ func TestTheRowOfAllCellsIsExplained(t *testing.T) {
 	level := func(*rand.Rand, string, string) float64 { return 100e6 }
 	c := comparedRuns(t, RunOptions{}, fakeRun{seed: 1, trials: 6, value: level}, fakeRun{seed: 2, trials: 6, value: level, trial: slow})
 	text := strings.Join(strings.Fields(comparedText(t, c)), " ")
-	for _, want := range []string{"p (Holm)", "Student's test decides", "beyond the cells' ratios"} {
+	for _, want := range []string{"p (Holm)", "Student's test over blocks decides", "beyond the cells' ratios"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}

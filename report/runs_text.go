@@ -301,7 +301,10 @@ func probability(p Num) string {
 func (c *RunComparison) closing() []string {
 	notes := []string{"Medians over valid trials ± the wider half of the interval. ~ a difference is not shown: the interval of the ratio excludes 1, and the rank test agrees after Holm's correction over the metric's cells, or nothing is claimed."}
 	if len(c.Overall) > 0 {
-		notes = append(notes, "All cells together: Student's test decides, after Holm's correction over the new runs; the interval is of that run alone, so it may exclude 1 beside a ~.")
+		notes = append(notes, "All cells together: Student's test over blocks decides, after Holm's correction over the new runs; the interval is of that run alone, so it may exclude 1 beside a ~.")
+	}
+	if i := slices.IndexFunc(c.Overall, func(o OverCells) bool { return o.Warn != "" }); i >= 0 {
+		notes = append(notes, "All cells together: nothing is claimed of "+c.Overall[i].Warn+".")
 	}
 	if slices.ContainsFunc(c.Overall, func(o OverCells) bool { return o.outside }) {
 		notes = append(notes, "All cells together is of the means of trials, the cells' ratios are of their medians: single trials that lie far off pull it, here beyond the cells' ratios.")

@@ -27,7 +27,6 @@ type shelf struct {
 	accepted, durable []stored
 	bytes             []int64     // of the accepted ones so far
 	slow              [2][]stored // of accepted and durable those that took longest, to be under way in a stall; only where they are some
-	early             [2][]stored // of them the first ones, each of them, in their order; only where they are some
 	sparse            bool        // accepted or durable are some
 	full, fullBytes   int64       // objects durable that were put, and their bytes
 	fullAt, takenAt   float64     // latest of durable, and of accepted; 0: none
@@ -49,7 +48,7 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 		return s, nil
 	}
 	var accepted, durables someOf
-	slow, early := [2]extremes{longest(), longest()}, [2]extremes{earliest(), earliest()}
+	slow := [2]extremes{longest(), longest()}
 	var open []float64 // accepted at, not durable, and lately
 	for j, err := range in.jobs(trial) {
 		if err != nil {
@@ -101,7 +100,6 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 			s.takenAt = max(s.takenAt, at)
 			accepted.add(j.Object, x)
 			slow[0].add(x)
-			early[0].add(x)
 			if j.State == record.JobAccepted {
 				if open = append(open, at); len(open) >= shelfMost && len(open)&(len(open)-1) == 0 {
 					open = slices.DeleteFunc(open, func(at float64) bool {
@@ -121,7 +119,6 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 				durables.add(j.Object, x)
 				s.full, s.fullBytes, s.fullAt = s.full+1, s.fullBytes+j.Size, max(s.fullAt, durable)
 				slow[1].add(x)
-				early[1].add(x)
 				if durable-at > settle {
 					c.Late++
 				}
@@ -140,7 +137,7 @@ func (in *input) shelved(trial int64, settle, until float64) (*shelf, error) {
 	byTime := func(a, b stored) int { return cmp.Compare(a.at, b.at) }
 	if s.sparse {
 		for i := range s.slow {
-			s.slow[i], s.early[i] = slow[i].all(), early[i].all()
+			s.slow[i] = slow[i].all()
 		}
 	}
 	slices.SortStableFunc(s.accepted, byTime)
@@ -206,10 +203,6 @@ type extremes struct {
 
 func longest() extremes {
 	return extremes{most: slowMost, order: func(a, b stored) int { return -cmp.Compare(a.took, b.took) }} // those of unknown time come last
-}
-
-func earliest() extremes {
-	return extremes{most: objectsInLots, order: func(a, b stored) int { return cmp.Compare(a.at, b.at) }}
 }
 
 func (e *extremes) add(x stored) {

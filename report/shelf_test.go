@@ -6,9 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // manyJobs are those of a load test of so many objects in an hour, four at a time,
@@ -74,41 +72,8 @@ func TestShelfOfManyObjects(t *testing.T) {
 			t.Errorf("the slowest object was under way from %v s to %v s", began, slow[0].at)
 		}
 	}
-	for _, early := range s.early {
-		if n := len(early); n != objectsInLots || early[0].at > early[n-1].at || math.Abs(early[n-1].at-3000*objectsInLots/(6*float64(shelfMost))) > 1 {
-			t.Errorf("the first %d objects are kept, up to %v s", n, early[n-1].at)
-		}
-	}
 	few := &input{jobs: func(int64) iter.Seq2[record.Job, error] { return manyJobs(1000) }}
 	if s, err := few.shelved(1, 7200, 3700); err != nil || s.sparse || len(s.accepted) != 1000 || len(s.slow[0]) != 0 {
 		t.Errorf("%v: of few objects all are kept: %+v", err, s.count)
-	}
-}
-
-// What many objects take in whole units is found by the first of them.
-func TestPaddingOfManyObjects(t *testing.T) {
-	const n = 2 * shelfMost
-	in := &input{jobs: func(int64) iter.Seq2[record.Job, error] { return manyJobs(n) }}
-	s, err := in.shelved(1, 7200, 3700)
-	must(t, err)
-	w := &watch{values: map[string][]float64{}}
-	var taken []float64
-	for i := range 720 {
-		at := 5 * float64(i)
-		stored := min(at, 1800) + max(0, at-2400) // seconds of the load that are over
-		taken = append(taken, 8192*math.Floor(stored*n/3000))
-		w.start, w.end = append(w.start, at), append(w.end, at)
-	}
-	w.values[system.ReadAbsolute] = taken
-	l := &LoadTest{info: &Cell{}, shelf: s, watch: w}
-	l.info.plan.Upload = &experiment.ResolvedUpload{}
-	lots := l.lots()
-	if !s.sparse || len(lots) < lotsOfObjects/2 {
-		t.Fatalf("%d lots of %d objects", len(lots), n)
-	}
-	for i, lot := range lots[1:] {
-		if each := lot.Takes / float64(len(lot.Sizes)); math.Abs(each/8192-1) > 0.02 {
-			t.Errorf("lot %d: %d objects take %v B each", i+1, len(lot.Sizes), each)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,23 +113,36 @@ func Supported(key string, t record.Trial) bool {
 	return ok || q == 0.5
 }
 
-// ratioOf is the ratio of medians with a bootstrap interval over pairs of one
-// block. With too few pairs for the bootstrap, the range of the pairs' own
-// ratios stands in for it.
-func ratioOf(xs, ys []float64, seed uint64) Ratio {
-	i := stats.PairedRatio(xs, ys, Confidence, seed)
-	q := Ratio{N: len(xs), Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), Confidence: i.Conf, P: Num(stats.MannWhitney(xs, ys)), Warn: i.Warn}
+// fewestPairs is the least number of pairs of which a difference is claimed.
+const fewestPairs = 4
+
+// ratioOf is the ratio within pairs of one block. The signed-rank test and its interval
+// decide where they can pass the correction for a family of so many comparisons. Pairs
+// too few for that have Student's, and fewer than four only the range of their ratios.
+func ratioOf(xs, ys []float64, family int) Ratio {
+	logs := make([]float64, len(xs))
+	for i := range xs {
+		logs[i] = math.Log(xs[i] / ys[i])
+	}
+	n := len(logs)
+	i, p := stats.PairedRatio(logs, Confidence)
+	q := Ratio{N: n}
+	switch {
+	case n < fewestPairs:
+		q.Warn = "too few trials to show a difference"
+	case stats.LeastPairedP(n)*float64(family) > alpha:
+		if t, tp := stats.StudentRatio(logs, Confidence); t.Bounded() {
+			i, p = t, tp
+		}
+		q.Warn = fmt.Sprintf("%d pairs are too few for a signed-rank test of %s: Student's interval decides", n, plural(int64(family), "comparison", "comparisons"))
+	}
+	q.Value, q.Lo, q.Hi, q.Confidence, q.P, q.PHolm = Num(i.Mid), Num(i.Lo), Num(i.Hi), i.Conf, Num(p), Num(p)
 	if i.Bounded() {
 		return q
 	}
 	q.Lo, q.Hi, q.Confidence = unknown, unknown, 0
-	if len(xs) > 1 {
-		rs := make([]float64, len(xs))
-		for j := range xs {
-			rs[j] = xs[j] / ys[j]
-		}
-		q.Lo, q.Hi = min(Num(slices.Min(rs)), q.Value), max(Num(slices.Max(rs)), q.Value)
-		q.Confidence = rangeConfidence(len(xs))
+	if n > 1 {
+		q.Lo, q.Hi, q.Confidence = Num(math.Exp(slices.Min(logs))), Num(math.Exp(slices.Max(logs))), rangeConfidence(n)
 	}
 	return q
 }
@@ -208,49 +220,4 @@ func finishedOf(t *record.Trial) (ok, of, censored int64, puts bool) {
 		return int64(math.Round(n * t.Metrics["success_rate"])), int64(n), censored, true
 	}
 	return ok, of, censored, false
-}
-
-// flipTest is the two-sided p of the mean log ratio, were each pair as likely
-// to have come out the other way round (Fisher's sign-flip test): the share of
-// all ways to flip the pairs' signs that give a mean as far from 0. Up to
-// exactFlips pairs all ways are counted, beyond that a seeded sample.
-func flipTest(groups [][]float64, seed uint64) float64 {
-	const exactFlips, draws = 16, 20_000
-	var weighed []float64
-	for _, g := range groups {
-		for _, x := range g {
-			weighed = append(weighed, x/float64(len(g)))
-		}
-	}
-	seen := 0.0
-	for _, x := range weighed {
-		seen += x
-	}
-	// Sums of the same terms in another order differ in their last bits.
-	seen = math.Abs(seen) * (1 - 1e-12)
-	// Signs are flipped by their bit: a branch that nobody can foretell takes most of
-	// the time.
-	far := func(bit func(i int) uint64) int {
-		sum := 0.0
-		for i, x := range weighed {
-			sum += math.Float64frombits(math.Float64bits(x) ^ bit(i)<<63)
-		}
-		if math.Abs(sum) >= seen {
-			return 1
-		}
-		return 0
-	}
-	n := 0
-	if len(weighed) <= exactFlips {
-		for way := range uint64(1) << len(weighed) {
-			n += far(func(i int) uint64 { return way >> i & 1 })
-		}
-		return float64(n) / float64(int(1)<<len(weighed))
-	}
-	rng := rand.NewPCG(seed, 0x666c6970)
-	for range draws {
-		n += far(func(int) uint64 { return rng.Uint64() & 1 })
-	}
-	// The way that was seen is one of them: p is never 0.
-	return float64(n+1) / (draws + 1)
 }

@@ -358,14 +358,13 @@ func (r *Report) withoutFaults(s *Swarm) []Ratio {
 		}
 		var all []Ratio
 		for _, key := range []string{"time_median", "time_last"} {
-			xs, ys := paired(s.cell.Metrics[key], calm.cell.Metrics[key])
+			xs, ys, _ := paired(s.cell.Metrics[key], calm.cell.Metrics[key])
 			if len(xs) == 0 {
 				all = append(all, Ratio{Value: unknown, Lo: unknown, Hi: unknown, P: unknown, PHolm: unknown, Warn: r.whyNoRatio(s, calm, key)})
 				continue
 			}
-			q := ratioOf(xs, ys, r.Run.Seed)
-			q.PHolm = q.P
-			q.decide(record.Lower, 1)
+			q := ratioOf(xs, ys, 1)
+			q.decide(record.Lower)
 			all = append(all, q)
 		}
 		return all

@@ -32,7 +32,6 @@ func disseminateLens() lens {
 		sections:   (*Report).swarmSections,
 		textTables: (*Report).swarmTexts,
 		loadLine:   (*Report).fluidWords,
-		predict:    swarmPredictor{},
 	}
 }
 

@@ -300,7 +300,7 @@ func (r *Report) defaults(*input) {
 			if base == nil || base == c {
 				continue
 			}
-			xs, ys := paired(c.Metrics[k], base.Metrics[k])
+			xs, ys, _ := paired(c.Metrics[k], base.Metrics[k])
 			if len(xs) == 0 {
 				continue
 			}

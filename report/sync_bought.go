@@ -1,21 +1,19 @@
 package report
 
 import (
-	"math"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// gainConfidence is that of the intervals of what the best configuration gains, and
-// of the steps to it: it is named in every report, so of those in which no knob does
+// gainConfidence is that of the interval of what the best configuration gains: it is named in every report, so of those in which no knob does
 // anything fewer than one in a hundred may praise one.
 const gainConfidence = 0.99
 
-// bought fills the best configuration, the way to it from the default, and what
+// compareBest fills the best configuration, its gain over the default, and what
 // cannot be told from it. Cells with a trial that never came to serve are not
 // considered: their other trials would flatter them.
-func (r *Report) bought(t *Tuning, factors []stats.FactorialFactor, obs []stats.FactorialObs) {
+func (r *Report) compareBest(t *Tuning, factors []stats.FactorialFactor, obs []stats.FactorialObs) {
 	best, err := stats.Best(factors, obs, Confidence)
 	if err != nil {
 		t.Warnings = append(t.Warnings, "configurations could not be compared: "+err.Error())
@@ -53,52 +51,29 @@ func (r *Report) bought(t *Tuning, factors []stats.FactorialFactor, obs []stats.
 	if t.base == nil || t.base == t.best {
 		return
 	}
-	fall, err := stats.Waterfall(factors, obs, nil, gainConfidence)
+	g, err := stats.BestGain(factors, obs, gainConfidence)
 	if err != nil {
-		t.Warnings = append(t.Warnings, "the way from the default to the best could not be computed: "+err.Error())
+		t.Warnings = append(t.Warnings, "the best could not be compared with the default: "+err.Error())
 		return
 	}
-	if at(fall.To) != t.best {
+	if at(g.To) != t.best {
 		return // never seen: both take the lowest mean
 	}
-	for _, w := range append(best.Warnings, fall.Warnings...) {
+	for _, w := range append(best.Warnings, g.Warnings...) {
 		if !slices.Contains(t.Warnings, w) {
 			t.Warnings = append(t.Warnings, w)
 		}
 	}
-	t.gain = ratioFrom(fall.Total)
-	pairs, _ := paired(t.best.Metrics[r.headline], t.base.Metrics[r.headline])
+	t.gain = ratioFrom(g.Ratio)
+	pairs, _, _ := paired(t.best.Metrics[r.headline], t.base.Metrics[r.headline])
 	t.gain.N = len(pairs)
 	t.Gain = &t.gain
-	before := unknown
 	for _, c := range best.Cells {
 		if at(c.Levels) == t.base {
-			before = Num(c.Value)
+			t.before = Num(c.Value)
 		}
 	}
-	for _, w := range fall.Steps {
-		q := ratioFrom(w.Ratio)
-		s := BoughtStep{To: t.levelOf(w.Factor, w.Level), Before: before, After: before * q.Value, Value: q.Value, Lo: q.Lo, Hi: q.Hi, Shown: q.Shown, Share: unknown, ShareLo: unknown, ShareHi: unknown, Model: w.FromModel}
-		for _, x := range fall.Shapley {
-			if x.Factor == w.Factor && t.gain.Shown && len(fall.Steps) > 1 {
-				s.share(x, fall.Total)
-			}
-		}
-		t.Steps = append(t.Steps, s)
-		before = s.After
-	}
-}
-
-// share is a factor's part of the whole gain, on the logarithmic scale.
-func (s *BoughtStep) share(x stats.WaterfallStep, whole stats.Interval) {
-	all := math.Log(whole.Mid)
-	if math.IsNaN(x.Share) || !(all < 0) {
-		return
-	}
-	s.Share = Num(x.Share)
-	if x.Ratio.Bounded() && x.Ratio.Lo > 0 {
-		s.ShareLo, s.ShareHi = Num(math.Log(x.Ratio.Hi)/all), Num(math.Log(x.Ratio.Lo)/all)
-	}
+	t.after = t.before * t.gain.Value
 }
 
 // ratioFrom is an interval of a ratio as a Ratio; it is shown when it excludes 1.

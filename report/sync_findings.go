@@ -94,7 +94,7 @@ func bestFound(r *Report) []Finding {
 
 // found is the best of a tuning as rules look at it.
 func (t *Tuning) found() findings.Best {
-	b := findings.Best{Before: float64(t.before()), After: float64(t.after()), Gain: t.gain.found(), Of: t.Whole}
+	b := findings.Best{Before: float64(t.before), After: float64(t.after), Gain: t.gain.found(), Of: t.Whole}
 	for _, s := range t.cells {
 		if s.unfinished() > 0 {
 			b.Never++
@@ -109,34 +109,6 @@ func (t *Tuning) compared() string {
 	b := t.found()
 	return b.Compared()
 }
-
-// boughtFound: what each change is worth on the way from the default to the best.
-func boughtFound(r *Report) []Finding {
-	var all []findings.Step
-	for _, t := range r.tunings() {
-		for i := range t.Steps {
-			s := t.Steps[i].found()
-			s.Place = r.place(t)
-			all = append(all, s)
-		}
-	}
-	return findings.Bought(all)
-}
-
-// found is a step as rules look at it.
-func (s *BoughtStep) found() findings.Step {
-	return findings.Step{Change: s.To.name(), Gain: findings.Gain{Value: float64(s.Value), Lo: float64(s.Lo), Hi: float64(s.Hi), Shown: s.Shown}, Before: float64(s.Before), After: float64(s.After),
-		Share: float64(s.Share), Lo: float64(s.ShareLo), Hi: float64(s.ShareHi), Model: s.Model}
-}
-
-// shareWords is a part of the gain with its interval.
-func (s *BoughtStep) shareWords() string {
-	f := s.found()
-	return f.ShareWords()
-}
-
-// shareText is the part alone.
-func (s *BoughtStep) shareText() string { return minus(100*s.Share) + " %" }
 
 // effectsFound are the effects of each tuning as rules look at them.
 func (r *Report) effectsFound() (all []findings.Effects) {
@@ -225,7 +197,7 @@ func byCondition(r *Report) []Finding {
 		base := first[s.System]
 		c := findings.Condition{Where: r.syncName(s), Trials: s.Trials, Left: s.unfinished(), Time: float64(s.time.Median), Lo: float64(s.time.Lo), Hi: float64(s.time.Hi)}
 		if s != base {
-			if xs, ys := paired(s.cell.Metrics[r.headline], base.cell.Metrics[r.headline]); len(xs) > 0 {
+			if xs, ys, _ := paired(s.cell.Metrics[r.headline], base.cell.Metrics[r.headline]); len(xs) > 0 {
 				q := geometric(xs, ys).found()
 				c.Against = &q
 			}

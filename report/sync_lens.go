@@ -21,7 +21,7 @@ func syncLens() lens {
 		before:     (*Report).defaults,
 		work:       (*Report).sync,
 		failures:   []rule{neverServed},
-		rules:      []rule{fasterThanRate, byCondition, bestFound, boughtFound, interactionsFound, nothingGained, cannotBeTold, asGood, risks, searchTrust, mixedUp, syncStarts, boundBy, slowReplays, syncTraffic, syncBalance, uselessPeers, uShape, coarseSyncs, busyHarnessSync},
+		rules:      []rule{fasterThanRate, byCondition, bestFound, interactionsFound, nothingGained, cannotBeTold, asGood, risks, searchTrust, mixedUp, syncStarts, boundBy, slowReplays, syncTraffic, syncBalance, uselessPeers, uShape, coarseSyncs, busyHarnessSync},
 		table:      (*Report).syncTable,
 		judge:      (*Report).judgeSyncs,
 		answers:    (*Report).syncAnswers,
@@ -29,7 +29,6 @@ func syncLens() lens {
 		sections:   (*Report).syncSections,
 		textTables: (*Report).syncTexts,
 		loadLine:   (*Report).syncLineWords,
-		predict:    syncPredictor{},
 	}
 }
 
@@ -167,8 +166,8 @@ func (r *Report) verdictOf(t *Tuning) (words string, better bool) {
 	case !t.gain.Shown:
 		return fmt.Sprintf("no configuration is shown to serve earlier than the default (%s); the best found is %s, ~ %s", r.syncTime(t.base), r.changed(t.best), gain(t.gain.Value, t.gain.Lo, t.gain.Hi)), false
 	}
-	return fmt.Sprintf("a fresh node serves after %s instead of %s, %s, with the best found: %s", show(float64(t.after()), "s"),
-		show(float64(t.before()), "s"), gain(t.gain.Value, t.gain.Lo, t.gain.Hi), r.changed(t.best)), true
+	return fmt.Sprintf("a fresh node serves after %s instead of %s, %s, with the best found: %s", show(float64(t.after), "s"),
+		show(float64(t.before), "s"), gain(t.gain.Value, t.gain.Lo, t.gain.Hi), r.changed(t.best)), true
 }
 
 // syncAnswers say of each system and its conditions what each knob buys.
@@ -189,13 +188,6 @@ func (r *Report) syncAnswers() []Answer {
 		}
 		if t.best != nil && t.best != t.base {
 			parts = append(parts, fmt.Sprintf("with %s after %s", r.configured(t.best), r.syncTime(t.best)))
-		}
-		var bought []string
-		for i := range t.Steps {
-			bought = append(bought, t.Steps[i].To.name()+" "+t.Steps[i].words())
-		}
-		if len(bought) > 1 {
-			parts = append(parts, "one after the other: "+strings.Join(bought, ", "))
 		}
 		shown := 0
 		for i := range t.Effects {

@@ -27,11 +27,6 @@ func risks(r *Report) []Finding {
 			if a && b {
 				c.Is, c.Was = now, was
 			}
-			for j := range t.Steps {
-				if s := &t.Steps[j]; s.To.Path == f.Path {
-					c.Step = c.Step || s.Shown && s.Value < 1
-				}
-			}
 			for j := range t.Effects {
 				if e := &t.Effects[j]; !e.interaction() && e.factors[0] == i && e.levels[0] == l {
 					c.Alone = c.Alone || e.Shown && e.Value < 1

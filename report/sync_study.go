@@ -88,7 +88,7 @@ func (r *Report) syncStudySection() Section {
 	for _, t := range r.tunings() {
 		cells, names := t.ladder()
 		for i := 1; i < len(cells); i++ {
-			xs, ys := paired(cells[i].cell.Metrics[r.headline], cells[i-1].cell.Metrics[r.headline])
+			xs, ys, _ := paired(cells[i].cell.Metrics[r.headline], cells[i-1].cell.Metrics[r.headline])
 			here := Entry{Text: "–", Note: "no pair of trials"}
 			if len(xs) > 0 {
 				q := geometric(xs, ys)

@@ -115,7 +115,6 @@ func (r *Report) syncSections() []Section {
 		}
 	}
 	add(Section{"effects", "Effects", "Ratios of the time to serve. Of a level: to the default, a geometric mean over all combinations of the other factors. Of a pair: by what the ratio of the one is multiplied when the other is not at its default; below 1, the two gain more together than each promises alone. Intervals have 95 % each; p is corrected for all effects of the table (Holm), and “~” stands where it or the interval does not exclude 1. Trials of one block are compared with each other.", r.effectsTable()})
-	add(Section{"bought", "What bought what", "The changes of the best configuration, one after the other. The share is of the logarithm of the whole gain, a mean over all orders of the changes (Shapley).", r.boughtTable()})
 	add(Section{"design", "Design", "What the effects rest on. σ is the standard deviation of a trial around the model, in percent of its time; that between blocks is what trials of one repetition have in common, which cancels in all ratios.", r.designTable()})
 	add(Section{"ends", "How the trials ended", "Stalled: no further block for the stall limit, with no fault to come or to be undone, and none came until the trial ended; deadline: the limit passed.", r.syncEndTable()})
 	add(Section{"peers", "Peers", "What peers of one kind delivered in all valid trials of a cell: peers that are honest, silent (they answer nothing) or strangers (they have another chain), by the rate of their link towards the node; rates that were drawn are put together by the powers of two between them. Means per peer and trial.", r.peersTable()})
@@ -174,29 +173,6 @@ func (t Table) withoutEmpty() Table {
 		out.Rows = append(out.Rows, cells)
 	}
 	return out
-}
-
-func (r *Report) boughtTable() Table {
-	t := Table{Head: []Column{{"system", false}, {"conditions", false}, {"change", false}, {"before", true}, {"after", true}, {"ratio", true}, {"low", true}, {"high", true}, {"share of the gain", true}}}
-	for i := range r.Tunings {
-		tu := &r.Tunings[i]
-		for j := range tu.Steps {
-			s := &tu.Steps[j]
-			ratio := number(s.Value, "×")
-			if !s.Shown {
-				ratio.Text = "~ " + ratio.Text
-			}
-			if s.Model {
-				ratio.Note = "from the model"
-			}
-			share := Entry{Text: "–"}
-			if s.Share.Known() {
-				share = Entry{Text: s.shareWords(), Raw: Plain(float64(s.Share))}
-			}
-			t.Rows = append(t.Rows, []Entry{{Text: tu.System, Raw: tu.System}, {Text: tu.Where, Raw: tu.Where}, {Text: s.To.name(), Raw: s.To.name()}, number(s.Before, "s"), number(s.After, "s"), ratio, number(s.Lo, "×"), number(s.Hi, "×"), share})
-		}
-	}
-	return t.withoutEmpty()
 }
 
 func (r *Report) designTable() Table {

@@ -64,18 +64,10 @@ func TestSyncFindsTheInjectedEffects(t *testing.T) {
 	if len(tu.Alike) != 1 || tu.Alike[0].Cell != best.Cell && tu.Alike[0].Cell != with.Cell {
 		t.Errorf("as good as the best: %+v", tu.Alike)
 	}
-	product, shares := 1.0, 0.0
-	for _, s := range tu.Steps {
-		product *= float64(s.Value)
-		shares += float64(s.Share)
-	}
-	if math.Abs(product/float64(tu.Gain.Value)-1) > 1e-6 || math.Abs(shares-1) > 1e-6 || tu.Steps[0].To.name() != "subscriber none" {
-		t.Errorf("steps %+v multiply to %g of %g, their shares add up to %g", tu.Steps, product, tu.Gain.Value, shares)
-	}
 	if !strings.Contains(r.Verdict.Text, "−64 %") || r.Verdict.Tone != Good {
 		t.Errorf("verdict: %+v", r.Verdict)
 	}
-	for _, rule := range []string{"best", "bought", "interactions", "as-good", "risks", "waiting"} {
+	for _, rule := range []string{"best", "interactions", "as-good", "risks", "waiting"} {
 		if !r.finding(rule) {
 			t.Errorf("no finding %q", rule)
 		}
@@ -218,53 +210,6 @@ func TestSyncEffectsAreNotThoseOfSurvivors(t *testing.T) {
 	}
 }
 
-// What gains alone and nothing more on top of the others is not said to gain nothing.
-func TestSyncRisksKnowWhatGainsAlone(t *testing.T) {
-	r := syncTruth{}.build(t)
-	tu := &r.Tunings[0]
-	step := func(path string) *BoughtStep {
-		for i := range tu.Steps {
-			if tu.Steps[i].To.Path == path {
-				return &tu.Steps[i]
-			}
-		}
-		return nil
-	}
-	words := func() string {
-		t.Helper()
-		return strings.Join(risks(r)[0].Evidence, "\n")
-	}
-	// Whether noise put the RAM disk into the best or not: let it be the best's last step.
-	tu.best = configuration(t, r, "storage ram, subscriber none, timeouts short").cell
-	if step("sync.storage") == nil {
-		tu.Steps = append(tu.Steps, BoughtStep{To: Level{Path: "sync.storage"}, Value: 1})
-	}
-	step("sync.storage").Shown = false
-	if w := words(); !strings.Contains(w, "on top of the others") || strings.Contains(w, "not shown to gain anything") {
-		t.Error(w)
-	}
-	effectNamed(t, tu, "storage ram").Shown = false
-	if w := words(); !strings.Contains(w, "not shown to gain anything here") {
-		t.Error(w)
-	}
-}
-
-// Shares that add up have negative ones among them.
-func TestSyncShareInWords(t *testing.T) {
-	for _, c := range []struct {
-		share, lo, hi Num
-		want          string
-	}{
-		{-0.0337, -0.28, 0.21, "−3 % (−28…21)"},
-		{0.647, unknown, unknown, "65 %"},
-		{-0.001, -0.002, 0.004, "0 % (0…0)"},
-	} {
-		if got := (&BoughtStep{Share: c.share, ShareLo: c.lo, ShareHi: c.hi}).shareWords(); got != c.want {
-			t.Errorf("%v: %s, want %s", c.share, got, c.want)
-		}
-	}
-}
-
 // The times of the verdict, the first figure and the table are the same, and their
 // ratio is the gain: few trials, of which the medians are others.
 func TestSyncTimesAreThoseOfTheGain(t *testing.T) {
@@ -278,13 +223,13 @@ func TestSyncTimesAreThoseOfTheGain(t *testing.T) {
 		t.Fatalf("gain %+v", tu.Gain)
 	}
 	best, base := r.synced(tu.best), r.synced(tu.base)
-	if math.Abs(float64(tu.after()/tu.before()/tu.Gain.Value)-1) > 1e-9 || math.Abs(best.metric("sync_time")/float64(tu.after())-1) > 1e-9 || math.Abs(base.metric("sync_time")/float64(tu.before())-1) > 1e-9 {
-		t.Errorf("from %v to %v is %v; the table has %v and %v", tu.before(), tu.after(), tu.Gain.Value, base.time.Median, best.time.Median)
+	if math.Abs(float64(tu.after/tu.before/tu.Gain.Value)-1) > 1e-9 || math.Abs(best.metric("sync_time")/float64(tu.after)-1) > 1e-9 || math.Abs(base.metric("sync_time")/float64(tu.before)-1) > 1e-9 {
+		t.Errorf("from %v to %v is %v; the table has %v and %v", tu.before, tu.after, tu.Gain.Value, base.time.Median, best.time.Median)
 	}
-	if median := float64(base.cell.Metrics["sync_time"].Median); math.Abs(median/float64(tu.before())-1) < 0.05 {
-		t.Fatalf("the median %v is the mean %v: this test shows nothing", median, tu.before())
+	if median := float64(base.cell.Metrics["sync_time"].Median); math.Abs(median/float64(tu.before)-1) < 0.05 {
+		t.Fatalf("the median %v is the mean %v: this test shows nothing", median, tu.before)
 	}
-	from, to := show(float64(tu.before()), "s"), show(float64(tu.after()), "s")
+	from, to := show(float64(tu.before), "s"), show(float64(tu.after), "s")
 	if !strings.Contains(r.Verdict.Text, to+" instead of "+from) || base.timeEntry(r).Text != from || !strings.Contains(string(page(t, r)), "default: "+from) {
 		t.Errorf("%s to %s: %s, table %s", from, to, r.Verdict.Text, base.timeEntry(r).Text)
 	}

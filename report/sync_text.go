@@ -62,7 +62,7 @@ func (r *Report) syncTexts() []textTable {
 // effectTexts are the effects for the terminal: of single knobs, and the pairs that
 // are shown; over all conditions these alone.
 func (r *Report) effectTexts(tu *Tuning) textTable {
-	t := textTable{head: []string{"effect", "ratio", "interval", "p (Holm)", "share"}, right: []bool{false, true, false, true, true}, drop: map[int]int{3: 1}, most: map[int]int{0: 60}}
+	t := textTable{head: []string{"effect", "ratio", "interval", "p (Holm)"}, right: []bool{false, true, false, true}, drop: map[int]int{3: 1}, most: map[int]int{0: 60}}
 	if p := r.place(tu); p != "" {
 		t.below = []string{"Above: " + p + "."}
 	}
@@ -78,16 +78,10 @@ func (r *Report) effectTexts(tu *Tuning) textTable {
 		if !e.Shown {
 			ratio = "~ " + ratio
 		}
-		share := ""
-		for k := range tu.Steps {
-			if s := &tu.Steps[k]; !e.interaction() && s.To.Path == e.Of[0].Path && s.To.Value == e.Of[0].Value && s.Share.Known() {
-				share = s.shareText()
-			}
-		}
 		if e.Survivors {
 			t.below = append(t.below, e.name()+": "+e.Warn+".")
 		}
-		t.rows = append(t.rows, []string{e.name(), ratio, interval, chance(e.PHolm).Text, share})
+		t.rows = append(t.rows, []string{e.name(), ratio, interval, chance(e.PHolm).Text})
 	}
 	return t
 }

@@ -28,17 +28,18 @@ type Tuning struct {
 	Gain       *Ratio       `json:"gain,omitempty"`  // time of the best found, divided by that of the default
 	Alike      []AsGood     `json:"alike,omitempty"` // what cannot be told from the best
 	Effects    []KnobEffect `json:"effects,omitempty"`
-	Steps      []BoughtStep `json:"steps,omitempty"` // from the default to the best
-	Sigma      Num          `json:"sigma"`           // standard deviation of the noise of ln(time)
-	BlockSD    Num          `json:"block_sd"`        // of ln(time) between blocks, that of the noise taken off; null: they are not in the model
-	Freedom    int          `json:"freedom"`         // degrees of freedom of it
-	LackOfFit  Num          `json:"lack_of_fit"`     // p of: no more than two factors act together
+	Sigma      Num          `json:"sigma"`       // standard deviation of the noise of ln(time)
+	BlockSD    Num          `json:"block_sd"`    // of ln(time) between blocks, that of the noise taken off; null: they are not in the model
+	Freedom    int          `json:"freedom"`     // degrees of freedom of it
+	LackOfFit  Num          `json:"lack_of_fit"` // p of: no more than two factors act together
 	Warnings   []string     `json:"warnings,omitempty"`
 
 	best, base *Cell
 	factors    []syncFactor
 	cells      []*Synced
 	gain       Ratio
+	before     Num // seconds: the geometric means that the gain is of
+	after      Num
 }
 
 // TunedFactor is a factor with its levels, the default first.
@@ -115,41 +116,6 @@ type AsGood struct {
 	Changes int    `json:"changes"`
 	Ratio   Ratio  `json:"ratio"` // of its time to the best's
 }
-
-// BoughtStep is one change on the way from the default to the best.
-type BoughtStep struct {
-	To     Level `json:"to"`
-	Before Num   `json:"before"` // seconds, geometric mean over the trials
-	After  Num   `json:"after"`
-	Value  Num   `json:"value"` // ratio
-	Lo     Num   `json:"lo"`
-	Hi     Num   `json:"hi"`
-	Shown  bool  `json:"shown"`
-	// Share is the change's part of the whole gain (Shapley value of the logarithms,
-	// the mean over all orders); null: there is no gain to share.
-	Share   Num  `json:"share"`
-	ShareLo Num  `json:"share_lo"`
-	ShareHi Num  `json:"share_hi"`
-	Model   bool `json:"model"` // a combination on the way has no trial: from the model
-}
-
-// before and after are the times of the default and of the best that its gain is of.
-func (t *Tuning) before() Num {
-	if len(t.Steps) == 0 {
-		return unknown
-	}
-	return t.Steps[0].Before
-}
-
-func (t *Tuning) after() Num {
-	if len(t.Steps) == 0 {
-		return unknown
-	}
-	return t.Steps[len(t.Steps)-1].After
-}
-
-// words is the step's ratio, with "~" when nothing is shown.
-func (s *BoughtStep) words() string { return s.found().Gain.Words() }
 
 // tune analyses each system under each set of conditions, and, where conditions
 // vary, over all of them together.
@@ -256,7 +222,7 @@ func (r *Report) analyse(t *Tuning) {
 		t.doubt(factors, append(obs, never...), never)
 	}
 	if len(whole) > 0 && !t.All {
-		r.bought(t, factors, whole)
+		r.compareBest(t, factors, whole)
 	}
 }
 
@@ -406,7 +372,7 @@ func (r *Report) given(t *Tuning, e *KnobEffect) []Ratio {
 				if with == nil {
 					continue
 				}
-				xs, ys := paired(with.cell.Metrics[r.headline], s.cell.Metrics[r.headline])
+				xs, ys, _ := paired(with.cell.Metrics[r.headline], s.cell.Metrics[r.headline])
 				for i := range xs {
 					logs = append(logs, math.Log(xs[i]/ys[i]))
 				}

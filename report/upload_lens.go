@@ -6,7 +6,7 @@ func uploadLens() lens {
 	l := watchedLens()
 	l.columns = []metricColumn{{"file_bandwidth", "file bandwidth", ""}, {ratioColumn, "ratio", ""}, {"accept_p50", "time to store, median", ""}, {"durable_p50", "to full redundancy", ""},
 		{"storage_efficiency", "efficiency", ""}, {"absolute_per_file", "absolute bytes per file", ""}, {"attempts_per_object", "attempts per object", ""}}
-	l.rules = append([]rule{unfinished, beyondLoadLine, wealthBreaks, sumBreaks, counterFalls, objectsLost, redundancyFell, nothingStored, storageFull, objectsNotDurable, objectsNotStored, objectsUnreadable}, append(l.rules, paddingOfLoads, moreThanAsked, retriedObjects, adoptedObjects, endedBy)...)
+	l.rules = append([]rule{unfinished, beyondLoadLine, wealthBreaks, sumBreaks, counterFalls, objectsLost, redundancyFell, nothingStored, storageFull, objectsNotDurable, objectsNotStored, objectsUnreadable}, append(l.rules, moreThanAsked, retriedObjects, adoptedObjects, endedBy)...)
 	return l
 }
 

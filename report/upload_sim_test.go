@@ -281,19 +281,6 @@ func (s *Stall) spans(from, to time.Duration) bool {
 		float64(s.Until) >= to.Seconds() && float64(s.To) <= to.Seconds()+near && float64(s.To) >= to.Seconds()-near
 }
 
-// The unit that a simulated siad rounds up to is found from its bytes alone.
-func TestPaddingOfASimulatedSiadIsFound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs load tests of days in virtual time")
-	}
-	const sector = 64 << 10
-	s := simTest{objects: 120, mix: "40% 1B..100kB, 30% 100kB..1MB, 30% 1MB..4MB"}
-	r, _ := s.report(t, siasim.Config{Sector: sector, Up: siasim.Bandwidth{Start: 120 * 6e6 / (simDays * simDay).Seconds()}})
-	if e := r.evidence("padding"); !strings.Contains(e, "units of 640 KiB") {
-		t.Errorf("padding: %q; lots %d of %+v", e, len(r.Loads[0].lots()), r.Loads[0].Objects)
-	}
-}
-
 // Servers that take nothing more are told from a network that does not move.
 func TestFullStorageOfASimulatedSiadIsFound(t *testing.T) {
 	if testing.Short() {

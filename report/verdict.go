@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // judge writes the answer and the verdict.
@@ -14,6 +15,13 @@ func (r *Report) judge() {
 	r.Verdict = r.verdict()
 	if r.Run.Done == 0 {
 		return
+	}
+	if r.finding("drift") {
+		m, _ := r.metric(r.lens.steady)
+		r.Verdict.Text += " " + capital(m.Name) + " changed during the run (drift)."
+		if r.Verdict.Tone == Good || r.Verdict.Tone == Neutral {
+			r.Verdict.Tone = Warn
+		}
 	}
 	if r.Run.State == "running" && countGates(r.Gates).state() != RuleFail {
 		return // what cannot be told yet need not stay so, nor what passes
@@ -170,17 +178,12 @@ func (r *Report) served() (string, Tone) {
 	return list(failing), Warn
 }
 
-// fewestPairs is how many pairs a sign-flip test needs to show anything at 5 %:
-// 2^(1-n) is its least p.
-const fewestPairs = 6
-
-// few reports whether no test of so many pairs can show a difference, whatever they
-// are.
+// few reports whether blocks are too few to claim a difference.
 func (o *Overall) few() bool {
-	if o.Least.Where == o.Most.Where { // a single group, of which the rank test decides
-		return leastP(o.N) > alpha
+	if o.Least.Where == o.Most.Where { // a single cell
+		return o.N < fewestPairs
 	}
-	return o.N < fewestPairs
+	return o.N < stats.LeastBlocks
 }
 
 // words are the ratio with its interval. An interval that excludes 1 says that there
@@ -196,7 +199,7 @@ func (o *Overall) words() string {
 func (o *Overall) notShown() string {
 	switch {
 	case o.few():
-		return " (from " + plural(int64(o.N), "pair of trials", "pairs of trials") + ", too few to show a difference)"
+		return " (" + plural(int64(o.N), "block", "blocks") + ", too few to show a difference)"
 	case o.Least.Value < 1 && o.Most.Value > 1:
 		return " (a difference is not shown: cells lie on both sides of 1×)"
 	}
@@ -260,9 +263,9 @@ func (r *Report) comparisons() []Answer {
 					show(float64(hi.Metrics[r.headline].Median), m.Unit), r.shape.where(hi))
 			}
 		case !o.Shown && worse+better == 0 && o.few():
-			say = fmt.Sprintf("%s %s what %s does in %s, too few to tell them apart", verb, show(float64(o.Value), "×"), r.Baseline, plural(int64(o.N), "pair of trials", "pairs of trials"))
+			say = fmt.Sprintf("%s %s what %s does in %s, too few to tell them apart", verb, show(float64(o.Value), "×"), r.Baseline, plural(int64(o.N), "block", "blocks"))
 		case !o.Shown && worse+better == 0 && !r.slight(s.Name):
-			say = fmt.Sprintf("cannot be told apart from %s: %s over all cells, from %s", r.Baseline, o.words(), plural(int64(o.N), "pair of trials", "pairs of trials"))
+			say = fmt.Sprintf("cannot be told apart from %s: %s over all cells, from %s", r.Baseline, o.words(), plural(int64(o.N), "block", "blocks"))
 		default:
 			say = fmt.Sprintf("%s %s what %s does, over all cells", verb, o.words(), r.Baseline)
 			switch {

@@ -20,7 +20,7 @@ func TestVerdictOfASmallDifference(t *testing.T) {
 		}
 		return ""
 	}
-	o.Value, o.Lo, o.Hi, o.P, o.Shown, o.Better = 0.98, 0.974, 0.986, 0.003, true, 0
+	o.N, o.Value, o.Lo, o.Hi, o.P, o.Shown, o.Better = 6, 0.98, 0.974, 0.986, 0.003, true, 0
 	if v := r.verdict().Text; !strings.Contains(v, "for static a difference to nginx is shown, below the effect floor of 5 %") || strings.Contains(v, "no difference") {
 		t.Errorf("verdict %q", v)
 	}
@@ -43,9 +43,9 @@ func TestWhyADifferenceIsNotShown(t *testing.T) {
 	}{
 		{Overall{N: 9, Least: Extreme{"nodes 8", 0.82}, Most: Extreme{"nodes 2", 1.19}}, " (a difference is not shown: cells lie on both sides of 1×)"},
 		{Overall{N: 9, Least: Extreme{"nodes 8", 0.82}, Most: Extreme{"nodes 2", 0.9}}, " (a difference is not shown)"},
-		{Overall{N: 5, Least: Extreme{"nodes 8", 0.82}, Most: Extreme{"nodes 2", 0.9}}, " (from 5 pairs of trials, too few to show a difference)"},
+		{Overall{N: 5, Least: Extreme{"nodes 8", 0.82}, Most: Extreme{"nodes 2", 0.9}}, " (5 blocks, too few to show a difference)"},
 		{Overall{N: 4}, " (a difference is not shown)"},
-		{Overall{N: 3}, " (from 3 pairs of trials, too few to show a difference)"},
+		{Overall{N: 3}, " (3 blocks, too few to show a difference)"},
 	} {
 		if got := c.o.notShown(); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.o, got, c.want)

@@ -222,14 +222,14 @@ func TestSyncEffectsAreRecovered(t *testing.T) {
 			if wrong {
 				false5++
 			}
-			fall, err := stats.Waterfall(factors, obs, nil, 0.95)
+			gain, err := stats.BestGain(factors, obs, 0.95)
 			if err != nil {
 				t.Fatal(err)
 			}
 			at := func(l []int) float64 {
 				return math.Pow(m1, float64(l[0])) * math.Pow(m2, float64(l[1])) * math.Pow(m12, float64(l[0]*l[1])) * math.Pow(index, float64(l[2]))
 			}
-			if fall.Total.Contains(at(fall.To)) {
+			if gain.Ratio.Contains(at(gain.To)) {
 				covered["total"]++
 			}
 			best, err := stats.Best(factors, obs, 0.95)

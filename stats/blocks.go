@@ -21,7 +21,8 @@ type Blocks struct {
 }
 
 const (
-	blockDraws  = 9999 // permutations, beside the one that was seen
+	blockDraws  = 9999 // permutations at most, beside the one that was seen
+	enoughDraws = 200  // as many that are as large settle that p is not small (Besag and Clifford 1991)
 	leastBlocks = 5    // 2 of 120 orders are monotone: fewer blocks cannot show a change
 )
 
@@ -59,8 +60,9 @@ func AskBlocks(cells [][]float64, seed uint64) Blocks {
 	}
 	change, differ := math.Abs(q.Change)*(1-1e-12), apartOf(q.Level)*(1-1e-12)
 	rng := rand.New(rand.NewPCG(seed, 0x626c6f636b))
-	changes, differs := 1, 1
-	for range blockDraws {
+	changes, differs, draws := 1, 1, 1
+	for draws <= blockDraws && min(changes, differs) < enoughDraws {
+		draws++
 		for _, row := range rows {
 			shuffleKnown(row, rng)
 		}
@@ -68,13 +70,13 @@ func AskBlocks(cells [][]float64, seed uint64) Blocks {
 		if math.Abs(changeOf(l)) >= change {
 			changes++
 		}
-		if apartOf(l) >= differ {
+		if len(rows) == 1 || apartOf(l) >= differ {
 			differs++
 		}
 	}
-	q.PChange = float64(changes) / (blockDraws + 1)
+	q.PChange = float64(changes) / float64(draws)
 	if len(rows) > 1 {
-		q.PDiffer = float64(differs) / (blockDraws + 1)
+		q.PDiffer = float64(differs) / float64(draws)
 	}
 	return q
 }

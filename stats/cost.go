@@ -25,8 +25,6 @@ type CostModel struct {
 	Scale    float64   // robust spread of the residuals (relative)
 	Points   int
 	Cells    int
-
-	fit *costFit // what predictions need; nil: nothing was fitted
 }
 
 // CostSegment is a range of sizes, both ends included, over which R is constant.

@@ -67,7 +67,7 @@ func rttsVary(cells []costCell) bool {
 
 // model turns a fit into what callers see.
 func (f *costFit) model(points []CostPoint, conf float64) CostModel {
-	m := CostModel{Points: len(points), Cells: len(f.cells), fit: f}
+	m := CostModel{Points: len(points), Cells: len(f.cells)}
 	intervals := f.intervals(conf, len(points))
 	m.A = intervals[0]
 	var within []string
@@ -198,4 +198,16 @@ func formatP(p float64) string {
 		return "p < 0.0001"
 	}
 	return fmt.Sprintf("p = %.2g", p)
+}
+
+func bytesText(v float64) string {
+	for _, u := range []struct {
+		name string
+		size float64
+	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
+		if v >= u.size {
+			return fmt.Sprintf("%.4g %s", v/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%.4g B", v)
 }

@@ -193,35 +193,6 @@ func (m *factorModel) mixed(t term) []int {
 	return slices.Compact(all)
 }
 
-// row is what a combination of levels has in each column, in the mean of all
-// blocks; nil when a level has no trial.
-func (m *factorModel) row(levels []int) []float64 {
-	for f, l := range levels {
-		if !slices.Contains(m.seen[f], l) {
-			return nil
-		}
-	}
-	row := make([]float64, len(m.of))
-	row[0] = 1
-	for _, t := range m.terms() {
-		first := m.at[termKey(t)]
-		switch len(t) {
-		case 1:
-			for k := 1; k < len(m.seen[t[0]]); k++ {
-				row[first+k-1] = m.coded(levels, t[0], k)
-			}
-		case 2:
-			wide := len(m.seen[t[1]]) - 1
-			for k := 1; k < len(m.seen[t[0]]); k++ {
-				for l := 1; l <= wide; l++ {
-					row[first+(k-1)*wide+l-1] = m.coded(levels, t[0], k) * m.coded(levels, t[1], l)
-				}
-			}
-		}
-	}
-	return row
-}
-
 // blockSD is the standard deviation between blocks, what the noise within them
 // makes of it taken off.
 func (m *factorModel) blockSD() float64 {

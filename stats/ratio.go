@@ -1,18 +1,11 @@
 package stats
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
-
-// resamples is how often the bootstrap draws: enough that the ends of a 95 %
-// interval move by less than a tenth of its width from seed to seed.
-const resamples = 10_000
 
 // minRatioN is the smallest sample that gets an interval.
 const minRatioN = 5
@@ -55,83 +48,9 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 	return i
 }
 
-// PairedRatio is like [Ratio] for values that belong together in pairs: xs[i]
-// and ys[i] are of the same block, so whatever disturbed that block disturbed
-// both. Pairs are drawn, not single values: what the two have in common
-// cancels, and the interval is the narrower for it. The same seed gives the same
-// interval.
-func PairedRatio(xs, ys []float64, conf float64, seed uint64) Interval {
-	return pairedRatio(xs, ys, conf, seed, resamples)
-}
-
-func pairedRatio(xs, ys []float64, conf float64, seed uint64, times int) Interval {
-	if len(xs) != len(ys) {
-		return unknown(min(len(xs), len(ys)), fmt.Sprintf("pairs expected: %d and %d values", len(xs), len(ys)))
-	}
-	if _, ok := sorted(slices.Concat(xs, ys)); !ok {
-		return unknown(len(xs), "no values")
-	}
-	b := bootstrap{mid: [2]float64{Median(xs), Median(ys)}, size: [2]int{len(xs), len(ys)}, times: times}
-	pairs := [2]resampled{resample(xs), resample(ys)}
-	return b.ratio(conf, seed, func(rng *rand.Rand) float64 { return drawPairs(pairs, len(xs), rng) })
-}
-
-// drawPairs is the ratio of the medians of so many pairs, drawn anew.
-func drawPairs(of [2]resampled, many int, rng *rand.Rand) float64 {
-	x, y := of[0], of[1]
-	clear(x.times)
-	clear(y.times)
-	for range many {
-		at := rng.IntN(len(x.rank))
-		x.times[x.rank[at]]++
-		y.times[y.rank[at]]++
-	}
-	return x.median(many) / y.median(many)
-}
-
-// resampled is a sample and how often each of its values was drawn: its median needs no
-// sorting then.
-type resampled struct {
-	sorted []float64
-	rank   []int // of each value among the sorted ones
-	times  []int // by rank
-}
-
-func resample(xs []float64) resampled {
-	n := len(xs)
-	d := resampled{make([]float64, n), make([]int, n), make([]int, n)}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
-	for rank, at := range order {
-		d.sorted[rank], d.rank[at] = xs[at], rank
-	}
-	return d
-}
-
-// median is that of the n values that were drawn.
-func (d resampled) median(n int) float64 {
-	at := func(k int) int { // of the k-th smallest draw, from 0
-		for rank, times := range d.times {
-			if k -= times; k < 0 {
-				return rank
-			}
-		}
-		panic("stats: fewer draws than values")
-	}
-	hi := at(n / 2)
-	if n%2 == 1 {
-		return d.sorted[hi]
-	}
-	return medianSorted([]float64{d.sorted[at(n/2-1)], d.sorted[hi]})
-}
-
 type bootstrap struct {
-	mid   [2]float64 // the medians
-	size  [2]int
-	times int // resamples
+	mid  [2]float64 // the medians
+	size [2]int
 }
 
 // begin is the ratio without its interval; false: there is none.
@@ -154,25 +73,6 @@ func (b bootstrap) begin(conf float64) (Interval, bool) {
 		ratio.Warn = fmt.Sprintf("n small: %d values keep %.4g %% confidence; at least %d are needed for %.4g %%", n, 100*most, minMedianN(conf), 100*conf)
 	}
 	return ratio, true
-}
-
-func (b bootstrap) ratio(conf float64, seed uint64, draw func(rng *rand.Rand) float64) Interval {
-	ratio, ok := b.begin(conf)
-	if !ok {
-		return ratio
-	}
-	rng := rand.New(rand.NewPCG(seed, 0x706c696d736f6c6c))
-	all := make([]float64, b.times)
-	for i := range all {
-		all[i] = draw(rng)
-		if math.IsNaN(all[i]) { // 0/0, ∞/∞: it could be anything
-			all[i] = math.Inf(1)
-		}
-	}
-	slices.Sort(all)
-	at := int(min(tail(b.size[0], conf), tail(b.size[1], conf)) * float64(b.times))
-	ratio.Lo, ratio.Hi = all[at], all[b.times-1-at]
-	return ratio
 }
 
 // tail is the share of resamples to cut off at each end, so that the bootstrap

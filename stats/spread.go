@@ -3,8 +3,6 @@ package stats
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // minSpreadN is the smallest sample whose spread is compared. Fewer leave too
@@ -72,58 +70,4 @@ func deviations(xs []float64) []float64 {
 	}
 	slices.Sort(logs)
 	return logs[1:]
-}
-
-// MeanLogRatio is the geometric mean over groups of the ratio of the geometric
-// means of xs and ys, with Student's interval for unequal variances: the variances
-// of all means add up, with the degrees of freedom of Satterthwaite (Biometrics
-// Bulletin 2, 1946). P is that of the hypothesis that it is 1. A group needs two
-// positive values on either side, and is left out otherwise; N is how many groups
-// were not.
-func MeanLogRatio(groups [][2][]float64, conf float64) (ratio Interval, p float64) {
-	sum, variance, lower := 0.0, 0.0, 0.0
-	n := 0
-	for _, g := range groups {
-		mx, vx, okx := meanLog(g[0])
-		my, vy, oky := meanLog(g[1])
-		if !okx || !oky {
-			continue
-		}
-		n++
-		sum += mx - my
-		variance += vx + vy
-		lower += vx*vx/float64(len(g[0])-1) + vy*vy/float64(len(g[1])-1)
-	}
-	if n == 0 {
-		return unknown(0, "no group has two positive values on either side"), math.NaN()
-	}
-	mean, se := sum/float64(n), math.Sqrt(variance)/float64(n)
-	ratio = Interval{Mid: math.Exp(mean), Conf: conf, N: n}
-	if se == 0 {
-		ratio.Lo, ratio.Hi = ratio.Mid, ratio.Mid
-		return ratio, map[bool]float64{true: 1, false: 0}[mean == 0]
-	}
-	t := distuv.StudentsT{Sigma: 1, Nu: variance * variance / lower}
-	reach := t.Quantile(1-(1-conf)/2) * se
-	ratio.Lo, ratio.Hi = math.Exp(mean-reach), math.Exp(mean+reach)
-	return ratio, 2 * t.Survival(math.Abs(mean)/se)
-}
-
-// meanLog is the mean of the logarithms and its variance.
-func meanLog(xs []float64) (mean, variance float64, ok bool) {
-	if len(xs) < 2 {
-		return 0, 0, false
-	}
-	logs := make([]float64, len(xs))
-	for i, x := range xs {
-		if !(x > 0) || math.IsInf(x, 0) {
-			return 0, 0, false
-		}
-		logs[i] = math.Log(x)
-		mean += logs[i] / float64(len(xs))
-	}
-	for _, l := range logs {
-		variance += (l - mean) * (l - mean)
-	}
-	return mean, variance / float64(len(xs)-1) / float64(len(xs)), true
 }

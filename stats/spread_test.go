@@ -60,46 +60,6 @@ func TestSpreadIsFound(t *testing.T) {
 	}
 }
 
-// The interval over groups covers the truth as often as it says, whatever the
-// groups' sizes.
-func TestMeanLogRatioCovers(t *testing.T) {
-	const times = 2000
-	for name, draw := range spreadNoises {
-		for _, shape := range [][3]int{{1, 5, 5}, {6, 3, 3}, {6, 4, 9}, {30, 5, 5}} {
-			rng := rand.New(rand.NewPCG(13, uint64(shape[0])))
-			covered, rejected := 0, 0
-			for range times {
-				var groups [][2][]float64
-				for g := range shape[0] {
-					scale := float64(1 + g)
-					groups = append(groups, [2][]float64{drawn(rng, shape[1], 1.2*scale, draw), drawn(rng, shape[2], scale, draw)})
-				}
-				i, _ := MeanLogRatio(groups, 0.95)
-				if i.Contains(1.2) {
-					covered++
-				}
-				for g := range groups {
-					for k := range groups[g][0] {
-						groups[g][0][k] /= 1.2
-					}
-				}
-				if _, p := MeanLogRatio(groups, 0.95); p <= 0.05 {
-					rejected++
-				}
-			}
-			if c := float64(covered) / times; c < 0.93 {
-				t.Errorf("%s, %v: the interval covers the truth in %.1f %%", name, shape, 100*c)
-			}
-			if c := float64(rejected) / times; c > 0.065 {
-				t.Errorf("%s, %v: %.1f %% of null families were rejected", name, shape, 100*c)
-			}
-		}
-	}
-	if i, p := MeanLogRatio([][2][]float64{{{1, 2}, {3}}}, 0.95); i.N != 0 || !math.IsNaN(p) {
-		t.Errorf("a single value gave %+v, p = %v", i, p)
-	}
-}
-
 func drawn(rng *rand.Rand, n int, scale float64, draw func(*rand.Rand) float64) []float64 {
 	xs := make([]float64, n)
 	for i := range xs {

@@ -202,15 +202,6 @@ func TestRatio(t *testing.T) {
 		t.Error("the order of the values matters")
 	}
 
-	// What both have in common cancels in pairs only.
-	for i := range y {
-		y[i] = x[i] / 2 * (1 + r.Float64()/100)
-	}
-	paired, single := PairedRatio(x, y, 0.95, 1), Ratio(x, y, 0.95)
-	if !(paired.Hi-paired.Lo < (single.Hi-single.Lo)/5) || math.Abs(paired.Mid-2) > 0.05 {
-		t.Errorf("paired %+v, single %+v", paired, single)
-	}
-
 	if five := Ratio(upTo(5), upTo(5), 0.95); five.Conf != 0.9375 || !five.Bounded() || !strings.Contains(five.Warn, "93.75 %") {
 		t.Errorf("n=5: %+v", five)
 	}
@@ -219,7 +210,6 @@ func TestRatio(t *testing.T) {
 		"zero":              Ratio(upTo(9), make([]float64, 9), 0.95),
 		"positive, finite":  Ratio(upTo(9), []float64{-1, -1, -1, -1, -1, -1}, 0.95),
 		"no values":         Ratio(nil, upTo(9), 0.95),
-		"pairs expected":    PairedRatio(upTo(8), upTo(9), 0.95, 1),
 		"positive, finite ": Ratio(upTo(9), []float64{math.Inf(1), math.Inf(1), math.Inf(1), 1, 2}, 0.95),
 	} {
 		if i.Bounded() || i.Warn == "" {

@@ -21,7 +21,7 @@ func TestWrongProgramIsFound(t *testing.T) {
 		return path
 	}
 	programs := map[string]string{
-		"kubo": says("ipfs", "ipfs version 0.39.0"), "siad": says("siad", "Sia Daemon v1.5.9-dev"),
+		"kubo": says("ipfs", "ipfs version 0.39.0"), "siad": says("siad", "siad v1.5.9-dev"),
 		"codex": says("codex", "Codex version: v0.2.5"), "s3": says("versitygw", "Version  : 1.0.18"),
 	}
 	for _, s := range all.All() {

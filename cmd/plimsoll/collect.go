@@ -32,7 +32,7 @@ type collection struct {
 func (p *program) collectCommand() *cobra.Command {
 	var ask collection
 	var out, address string
-	var dashboard, open bool
+	var open bool
 	c := &cobra.Command{
 		Use:   "collect SYSTEM",
 		Short: "watch a running storage system: record how it is, and tell Prometheus",
@@ -42,18 +42,9 @@ recorded in a run directory with the time it took; a question that was not
 answered is a gap with its reason. While it goes on, /metrics is served for
 Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
 		Example: `  plimsoll collect siad --with url=http://127.0.0.1:9980
-  plimsoll collect renterd --with url=http://127.0.0.1:9980 --with bucket=default --every 5m --for 25d --out runs/watch
-  plimsoll collect --dashboard > plimsoll-grafana.json`,
-		Args: func(c *cobra.Command, args []string) error {
-			if dashboard && len(args) == 0 {
-				return nil
-			}
-			return exactly(1, "one system, such as siad")(c, args)
-		},
+  plimsoll collect renterd --with url=http://127.0.0.1:9980 --with bucket=default --every 5m --for 25d --out runs/watch`,
+		Args: exactly(1, "one system, such as siad"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if dashboard {
-				return report.WriteDashboard(p.stdout)
-			}
 			ask.system = args[0]
 			return p.collect(c.Context(), ask, out, address, open)
 		},
@@ -66,7 +57,6 @@ Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
 	f.StringVar(&out, "out", "", "run directory (default runs/collect-SYSTEM-DATE-TIME)")
 	f.StringVar(&address, "listen", "127.0.0.1:9117", "address of /metrics and the page; beyond this machine /metrics alone is served; none: neither")
 	noTokenFlag(c, &open)
-	f.BoolVar(&dashboard, "dashboard", false, "print a Grafana dashboard of the metrics, and do nothing else")
 	return c
 }
 

@@ -217,10 +217,6 @@ func TestCollectUsage(t *testing.T) {
 			t.Errorf("%v: status %d, %s, want %q", c.args, code, errs.String(), c.want)
 		}
 	}
-	var out, errs bytes.Buffer
-	if code := run([]string{"collect", "--dashboard"}, strings.NewReader(""), &out, &errs); code != 0 || !json.Valid(out.Bytes()) {
-		t.Errorf("dashboard: status %d, %s", code, errs.String())
-	}
 	for text, want := range map[string]string{"25d": "600h", "0.5d": "12h", "1m": "1m", "none": "none", "d": "d"} {
 		if got := inHours(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)

@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
@@ -38,14 +37,14 @@ func complete(root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
 		"run": experiments(cobra.ShellCompDirectiveDefault), "plan": experiments(cobra.ShellCompDirectiveDefault), "doctor": experiments(cobra.ShellCompDirectiveDefault),
 		"presets": experiments(cobra.ShellCompDirectiveNoFileComp),
-		"resume":  directories, "report": directories, "export": directories, "serve": directories, "predict": directories, "compare": directories,
+		"resume":  directories, "report": directories, "export": directories, "serve": directories, "compare": directories,
 		"systems": systems, "collect": systems, "install": systems,
 	}
 	flags := map[string]cobra.CompletionFunc{
 		"compare --metric": completeMetrics, "compare --gate": completeGates, "report --gate": completeGates,
-		"set": completeSet, "system": systems, "predict --set": completePredicted, "predict --system": completeSystemsOf,
+		"set": completeSet, "system": systems,
 		"export --format": words("csv", "parquet", "json", "benchfmt", "ops-csv", "jobs-csv", "polls-csv", "calls-csv", "readings-csv", "marks-csv",
-			"ops-parquet", "jobs-parquet", "polls-parquet", "calls-parquet", "readings-parquet", "marks-parquet", "sia-metrics", "study-log", "study-vector"),
+			"ops-parquet", "jobs-parquet", "polls-parquet", "calls-parquet", "readings-parquet", "marks-parquet", "sia-metrics"),
 		"compare --format": words(comparisonFormats...),
 	}
 	eachCommand(root, func(c *cobra.Command) {
@@ -160,31 +159,6 @@ func completeSystemsOf(_ *cobra.Command, args []string, _ string) ([]cobra.Compl
 		return systemsOf(plan), cobra.ShellCompDirectiveNoFileComp
 	}
 	return systemCompletions(nil), cobra.ShellCompDirectiveNoFileComp
-}
-
-// completePredicted completes the key of --set KEY=VALUE with the factors of the run,
-// those that vary first, by the last name where it is of one alone.
-func completePredicted(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	how := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
-	plan := planOf(args)
-	if plan == nil {
-		return nil, how
-	}
-	var vary, fixed []cobra.Completion
-	for _, path := range plan.Experiment.Paths() {
-		key := report.ShortName(&plan.Experiment, path) + "="
-		var had []string
-		for _, l := range plan.Experiment.Levels(path) {
-			had = append(had, l.Value)
-		}
-		said := cobra.CompletionWithDesc(key, "in the run: "+strings.Join(had, ", "))
-		if len(had) > 1 {
-			vary = append(vary, said)
-		} else {
-			fixed = append(fixed, said)
-		}
-	}
-	return append(vary, fixed...), how
 }
 
 // completeGates completes the metric that a rule begins with, and tells how it goes on;

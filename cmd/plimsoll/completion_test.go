@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,9 +36,8 @@ func TestFormatsOfCompareAreCompleted(t *testing.T) {
 	}
 }
 
-// What may be predicted is what the run has: its factors, those that vary first, and its
-// systems; of the system that a rule compares with likewise.
-func TestPredictionsAreCompletedFromTheRun(t *testing.T) {
+// The system that a rule compares with is one of the run's.
+func TestGatesAreCompletedFromTheRun(t *testing.T) {
 	dir := emptyRun(t)
 	root := (&program{ui: &ui.UI{}}).root()
 	offered := func(command, flag, begun string) []string {
@@ -56,13 +54,6 @@ func TestPredictionsAreCompletedFromTheRun(t *testing.T) {
 			all[i], _, _ = strings.Cut(all[i], "\t")
 		}
 		return all
-	}
-	if keys := offered("predict", "set", ""); len(keys) < 4 || keys[0] != "concurrency=" || !slices.Contains(keys, "size=") || slices.Contains(keys, "scenario=") {
-		t.Errorf("predict --set: %q", keys)
-	}
-	both := []string{"nginx", "static"}
-	if systems := offered("predict", "system", ""); !slices.Equal(systems, both) {
-		t.Errorf("predict --system: %q", systems)
 	}
 	for _, command := range []string{"report", "compare"} {
 		want := []string{"throughput within 20% of nginx", "throughput within 20% of static"}
@@ -96,19 +87,4 @@ func emptyRun(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// That a run supports no answer is no mistake of who asked.
-func TestWhatNoModelSupportsIsNoMistake(t *testing.T) {
-	dir := emptyRun(t)
-	for set, want := range map[string]ui.Code{"concurrency=64": ui.CodeUndecided, "concurency=64": ui.CodeUsage} {
-		var out, errs bytes.Buffer
-		p := &program{ui: ui.New(&out, &errs), stdout: &out}
-		if got := ui.ExitCode(p.predict(dir, []string{set}, nil, false)); got != want {
-			t.Errorf("--set %s: status %d, want %d; %s", set, got, want, out.String())
-		}
-		if want == ui.CodeUndecided && (!strings.Contains(out.String(), "no prediction for nginx, throughput") || strings.Contains(out.String(), "intervals")) {
-			t.Errorf("--set %s: %s", set, out.String())
-		}
-	}
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/report/export"
-	"github.com/plimsoll-project/plimsoll/report/studylog"
 )
 
 // exportFormats names the formats.
-const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, marks; sia-metrics (of a siad, as sia_metrics_collector wrote them); study-log, study-vector (of a swarm, as bittorrent-benchmarks logs it)"
+const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, marks; sia-metrics (of a siad, as sia_metrics_collector wrote them)"
 
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 
@@ -44,10 +43,6 @@ func exporter(r *record.Reader, format string) (func(io.Writer) error, error) {
 		return func(w io.Writer) error { return export.OpsCSV(r, w) }, nil
 	case "sia-metrics":
 		return func(w io.Writer) error { return export.SiaMetrics(r, w) }, nil
-	case "study-log":
-		return func(w io.Writer) error { return studylog.WriteLines(r, w) }, nil
-	case "study-vector":
-		return func(w io.Writer) error { return studylog.WriteVector(r, w) }, nil
 	case "ops-parquet":
 		return func(w io.Writer) error { return export.OpsParquet(r, w) }, nil
 	}

@@ -106,7 +106,7 @@ func (p *program) root() *cobra.Command {
 		verbs     []*cobra.Command
 	}{
 		{"measure", "Measure:", []*cobra.Command{p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(), p.doctorCommand(), p.collectCommand()}},
-		{"read", "Read results:", []*cobra.Command{p.reportCommand(), p.compareCommand(), p.predictCommand(), p.serveCommand(), p.exportCommand(), p.importCommand()}},
+		{"read", "Read results:", []*cobra.Command{p.reportCommand(), p.compareCommand(), p.serveCommand(), p.exportCommand(), p.importCommand()}},
 		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.dataCommand(), p.schemaCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -44,7 +44,7 @@ func Meanings() []struct {
 		{CodeExit, "an exit condition ended the run early"},
 		{CodeLost, "a load test ended without all of its objects"},
 		{CodeIncomplete, "some trials could not be executed; resume tries again"},
-		{CodeUndecided, "no gate failed, and one cannot be decided; or no model may say what predict was asked"},
+		{CodeUndecided, "no gate failed, and one cannot be decided"},
 		{CodeUnwritable, "the disk is full, or the run directory was removed or cannot be written"},
 		{CodeInterrupted, "interrupted by Ctrl-C or SIGTERM; resume goes on"},
 	}

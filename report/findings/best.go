@@ -52,45 +52,6 @@ func (b *Best) Compared() string {
 	return s
 }
 
-// Step is one change on the way from the default to the best.
-type Step struct {
-	Place         string
-	Change        string
-	Gain          Gain
-	Before, After float64 // seconds
-	// Share of the whole gain, with its interval; NaN: there is no gain to share.
-	Share, Lo, Hi float64
-	Model         bool // a combination on the way was not tried: it is computed
-}
-
-// Bought says what each change is worth.
-func Bought(steps []Step) []Finding {
-	f := Finding{Rule: "bought", Tone: Neutral, Title: "What bought what",
-		Text: "The changes of the best configuration one after the other, the one that gains most at each step first, and the share of the whole gain that each has on average over all orders (Shapley). Shares differ from steps where changes do more or less together."}
-	for i := range steps {
-		s := &steps[i]
-		text := fmt.Sprintf("%s: %s, %s → %s", s.Change, s.Gain.Words(), words.Show(s.Before, "s"), words.Show(s.After, "s"))
-		if s.Share-s.Share == 0 {
-			text += ", " + s.ShareWords() + " of the gain"
-		}
-		if s.Model {
-			text += " (computed from the effects: a combination on the way was not tried)"
-		}
-		f.Evidence = append(f.Evidence, at(s.Place, text))
-	}
-	return withEvidence(f)
-}
-
-// ShareWords is a part of the gain with its interval. A change that costs time has a
-// negative one: all of them add up to the whole.
-func (s *Step) ShareWords() string {
-	text := words.Whole(100*s.Share) + " %"
-	if s.Lo-s.Lo == 0 && s.Hi-s.Hi == 0 {
-		text += fmt.Sprintf(" (%s…%s)", words.Whole(100*s.Lo), words.Whole(100*s.Hi))
-	}
-	return text
-}
-
 // Alike are the configurations that cannot be told from the best, those that change
 // least of the default first.
 type Alike struct {

@@ -42,7 +42,7 @@ func tells[T any](look func(T) []Finding, is, other T, words string) example {
 func cases() map[string]example {
 	all := map[string]example{}
 	for _, some := range []map[string]example{
-		limitCases(), kneeCases(), shareCases(), runCases(), swarmCases(), costCases(),
+		limitCases(), fallCases(), shareCases(), runCases(), swarmCases(), costCases(),
 		objectCases(), moneyCases(), pollCases(), growthCases(), unstoredCases(), syncCases(),
 	} {
 		maps.Copy(all, some)

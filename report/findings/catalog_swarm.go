@@ -12,7 +12,6 @@ func syncs() Group {
 	in := []string{syncing}
 	return Group{"What a knob buys", "How fast a fresh node comes to serve, and by what.", []Rule{
 		{"best", in, []Tone{Good, Neutral}, "The configuration with the least time.", "Whenever it is not the default; good when the gain's interval at 99 %, which allows for the choice, excludes none.", "Run the best and the default again, alone, before relying on the gain."},
-		{"bought", in, []Tone{Neutral}, "What each change is worth on the way from the default to the best.", "Whenever the best is not the default; shares are given when the whole gain is shown.", ""},
 		{"interactions", in, []Tone{Warn}, "Knobs whose gain depends on where another stands.", "The ratio of ratios differs from 1 at 1 %, corrected for all effects that were looked at, and its interval does not lie within 5 % of it.", "Set such knobs together; measured one at a time they promise something else."},
 		{"risks", in, []Tone{Warn, Neutral}, "What the best configuration costs besides time.", "Each change from the default; a warning when the gain is shown, so that there is a reason to pay the price.", "Leave out the changes that are not shown to gain."},
 		{"as-good", in, []Tone{Neutral}, "Configurations that cannot be told from the best.", "Their interval of the ratio to the best includes 1.", "Prefer the one that changes least; more repetitions tell."},

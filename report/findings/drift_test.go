@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// drifting makes cells of a system whose blocks are as given, with noise.
+// drifting makes ratios of a system whose blocks are as given, with noise.
 func drifting(rng *rand.Rand, cells int, noise float64, level ...float64) Drifting {
 	d := Drifting{System: "sys", Against: "base"}
 	for range cells {
@@ -15,7 +15,7 @@ func drifting(rng *rand.Rand, cells int, noise float64, level ...float64) Drifti
 		for _, v := range level {
 			row = append(row, v*math.Exp(noise*rng.NormFloat64()))
 		}
-		d.Cells = append(d.Cells, row)
+		d.Ratios = append(d.Ratios, row)
 	}
 	return d
 }
@@ -47,6 +47,48 @@ func TestDrift(t *testing.T) {
 }
 
 func withGap(d Drifting) Drifting {
-	d.Cells[1][2] = math.NaN()
+	d.Ratios[1][2] = math.NaN()
 	return d
+}
+
+// A cell's own series is looked at, the baseline's too, whatever blocks have in common.
+func TestDriftOfOwnSeries(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	run := func(last float64) []Finding {
+		d := Drift{Metric: "Throughput", Seed: 1}
+		common := make([]float64, 8)
+		for b := range common {
+			common[b] = math.Exp(0.05 * rng.NormFloat64())
+		}
+		for _, s := range []string{"static", "sys"} {
+			of := Drifting{System: s}
+			for _, where := range []string{"concurrency 1", "concurrency 8", "concurrency 64"} {
+				var row []float64
+				for b, block := range common {
+					x := block * math.Exp(0.03*rng.NormFloat64())
+					if s == "static" && where == "concurrency 8" {
+						x *= math.Pow(last, float64(b)/7)
+					}
+					row = append(row, x)
+				}
+				of.Where, of.Cells = append(of.Where, where), append(of.Cells, row)
+			}
+			d.Systems = append(d.Systems, of)
+		}
+		return d.Find()
+	}
+	wrong := 0
+	for range 200 {
+		if run(1) != nil {
+			wrong++
+		}
+	}
+	// 1 % of 200 are 2, with a standard deviation of 1.4.
+	if wrong > 6 {
+		t.Errorf("%d of 200 runs without drift", wrong)
+	}
+	f := run(0.5)
+	if len(f) != 1 || len(f[0].Evidence) != 1 || !strings.Contains(f[0].Evidence[0], "static, concurrency 8: -") {
+		t.Errorf("%+v", f)
+	}
 }

@@ -16,8 +16,7 @@ type Change struct {
 	Value  string
 	// The level and the default as numbers; NaN: they are none.
 	Is, Was float64
-	Step    bool // it is shown to gain on top of the others
-	Alone   bool // or by itself
+	Alone   bool // it gains by itself
 }
 
 // Risks says what the best configuration costs besides time.
@@ -25,7 +24,7 @@ func Risks(all []Priced) []Finding {
 	f := Finding{Rule: "risks", Tone: Neutral, Title: "What the best configuration costs",
 		Text: "Time is all that was compared. Each change from the default has a price that a run without power cuts, reboots and a public network does not show."}
 	var order []string
-	price, step, alone := map[string]string{}, map[string]bool{}, map[string]bool{}
+	price, alone := map[string]string{}, map[string]bool{}
 	for _, p := range all {
 		if p.Shown && len(p.Changes) > 0 { // else nobody has a reason to pay the price
 			f.Tone = Warn
@@ -34,16 +33,12 @@ func Risks(all []Priced) []Finding {
 			if price[c.Name] == "" {
 				order, price[c.Name] = append(order, c.Name), c.price()
 			}
-			step[c.Name], alone[c.Name] = step[c.Name] || c.Step, alone[c.Name] || c.Alone
+			alone[c.Name] = alone[c.Name] || c.Alone
 		}
 	}
 	for _, name := range order {
 		text := name + ": " + price[name]
-		switch {
-		case step[name]:
-		case alone[name]:
-			text += ". It gains, and is not shown to gain more on top of the others"
-		default:
+		if !alone[name] {
 			text += ". It is not shown to gain anything here"
 		}
 		f.Evidence = append(f.Evidence, text)

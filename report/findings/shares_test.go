@@ -103,8 +103,6 @@ func shareCases() map[string]example {
 	}
 	teeth := living("p", func(h float64) float64 { return 100e6 * (1 + h + 0.5*math.Mod(4.7*h, 1)) })
 	quiet := []Life{living("p", func(float64) float64 { return 100e6 + noise() })}
-	units := storedSizes(rng, someSizes, 0.01, func(s float64) float64 { return 3 * (4 << 20) * math.Ceil(s/(4<<20)) })
-	line := storedSizes(rng, someSizes, 0.01, func(s float64) float64 { return 3 * (s + 500) })
 	full := func(u float64) float64 { return 3 * min(1, 0.5+u) }
 	right, small := kept(rng, full), kept(rng, full)
 	small.Copies, small.Metadata = 4, true
@@ -120,7 +118,6 @@ func shareCases() map[string]example {
 		"grew":             when(Leak, []Life{teeth}, quiet),
 		"leak-files":       when(Leak, []Life{opens}, quiet),
 		"leak-threads":     when(Leak, []Life{starts}, quiet),
-		"padding":          when(Padding, []Stored{units}, []Stored{line}),
 		"more-than-asked":  when(Redundancy, []Redundant{kept(rng, func(u float64) float64 { return 5 * min(1, 0.5+u) })}, []Redundant{right}),
 		"small-objects":    when(Redundancy, []Redundant{small}, []Redundant{right}),
 		"redundancy-never": when(Redundancy, []Redundant{kept(rng, func(float64) float64 { return 2 })}, []Redundant{right}),

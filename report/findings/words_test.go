@@ -22,10 +22,6 @@ func TestWordsOfFigures(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(6, 6))
-	k := Knee{Curve: &Curve{System: "a", Limited: map[float64]Limit{1000: Link, 1024: Link}}, Why: "-"}
-	if s := k.noWords(); !strings.Contains(s, "at 1000 and 1024 the link") {
-		t.Errorf("%q", s)
-	}
 	said := SayBounds(Bound([]Shares{{System: "a", Line: around(rng, 6, 0.4, 0.01), Busiest: around(rng, 6, 1, 0.001)}}))
 	if len(said) != 1 || !strings.Contains(said[0].Evidence[0], "1.0 CPUs kept busy") {
 		t.Errorf("%+v", said)

@@ -1,4 +1,3 @@
-// Package studylog reads and writes the logs of bittorrent-benchmarks, the study
-// of Codex against Deluge, so that its published data can be analysed here and
-// its notebook works on our runs. docs/study-logs.md describes the format.
+// Package studylog reads the logs of bittorrent-benchmarks, the study
+// of Codex against Deluge. docs/study-logs.md describes the format.
 package studylog

@@ -45,7 +45,6 @@ type entry struct {
 	Type        string  `json:"entry_type"`
 
 	config *config // of a record of an experiment's configuration
-	ours   *ours   // of one of the type plimsoll_cell
 }
 
 // number is written without an exponent, as the study writes it.
@@ -167,11 +166,7 @@ func parse(raw []byte, kind string) (entry, error) {
 		}
 		e := entry{Type: tag.Type, config: c}
 		return e, c.check()
-	case tag.Type == typeCell:
-		o := &ours{}
-		err := json.Unmarshal(raw, o)
-		return entry{Type: tag.Type, ours: o}, err
-	case tag.Type == typeEvent, tag.Type == typeLeecher, tag.Type == typeRequest, tag.Type == typeDownload, tag.Type == typeStage, tag.Type == typeStatus:
+	case tag.Type == typeRequest, tag.Type == typeDownload, tag.Type == typeStage, tag.Type == typeStatus:
 		var e entry
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return entry{Type: tag.Type}, err
@@ -206,8 +201,6 @@ func (e *entry) tidy() error {
 		missing = "destination"
 	case e.Type == typeDownload && (e.Node == "" || e.Dataset == "" || e.Value == nil || *e.Value < 0):
 		missing = "node, dataset or value"
-	case (e.Type == typeEvent || e.Type == typeLeecher) && (e.Error == nil || e.Dataset == ""):
-		missing = "error or dataset"
 	case e.Type == typeStatus && (e.Repetition == nil || e.Duration == nil):
 		missing = "repetition or duration"
 	}

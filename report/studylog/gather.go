@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // experiment is what was found of one experiment of the study: a system, a size,
@@ -16,13 +14,11 @@ type experiment struct {
 	stream   stream
 	config   *config // nil: its record was not found
 	requests []entry
-	ours     *ours // nil: it is not of a run of this program
 	stages   []entry
 	statuses []entry
 
-	happenings []entry
-	metrics    []metric
-	trials     []*trial
+	metrics []metric
+	trials  []*trial
 }
 
 func (x *experiment) empty() bool {
@@ -47,8 +43,6 @@ type trial struct {
 	metrics         map[string][]metric // by node, in the order of their times
 	stages          []stage
 	status          *entry
-	happenings      []record.Event
-	fates           map[string]*entry // how leechers ended, by node
 }
 
 // span is a request, or another thing that begins and ends; a time that was not
@@ -96,10 +90,6 @@ func (g *gatherer) take(s stream, e entry) {
 		x.stages = append(x.stages, e)
 	case typeStatus:
 		x.statuses = append(x.statuses, e)
-	case typeCell:
-		x.ours = e.ours
-	case typeEvent, typeLeecher:
-		x.happenings = append(x.happenings, e)
 	case typeDownload:
 		m := metric{g.intern(e.Node), g.intern(datasetOf(e.Dataset)), g.intern(s.file), e.Timestamp.UnixNano(), float64(*e.Value)}
 		if s.labelled {
@@ -235,7 +225,6 @@ func merge(all []*experiment) []*experiment {
 			into.requests = append(into.requests, x.requests...)
 			into.stages = append(into.stages, x.stages...)
 			into.statuses = append(into.statuses, x.statuses...)
-			into.happenings = append(into.happenings, x.happenings...)
 			into.metrics = append(into.metrics, x.metrics...)
 		}
 		for _, k := range keys {
@@ -275,13 +264,6 @@ func (g *gatherer) split(x *experiment) {
 	x.stages = g.ordered(x.stages, func(a, b *entry) bool { return a.Stage == b.Stage && a.Boundary == b.Boundary })
 	x.statuses = g.ordered(x.statuses, func(a, b *entry) bool { return *a.Repetition == *b.Repetition })
 
-	x.happenings = g.ordered(x.happenings, func(a, b *entry) bool {
-		return a.Type == b.Type && a.Name == b.Name && a.Destination == b.Destination && *a.Error == *b.Error
-	})
-	if x.ours != nil {
-		g.counts.Records++
-	}
-
 	open := map[string]*trial{}
 	for _, e := range x.requests {
 		dataset := datasetOf(e.RequestID)
@@ -309,7 +291,6 @@ func (g *gatherer) split(x *experiment) {
 		}
 	}
 	x.spread()
-	x.happened()
 }
 
 // spread gives stages and results, which do not name a data set, to the trials

@@ -151,12 +151,11 @@ type cellKey struct {
 	system         string
 	size           int64
 	nodes, seeders int
-	factors        factors
 }
 
 func keyOf(x *experiment) cellKey {
 	c := x.config
-	return cellKey{x.system(), c.FileSize, c.Nodes.Size, c.Seeders, x.factors()}
+	return cellKey{c.System, c.FileSize, c.Nodes.Size, c.Seeders}
 }
 
 // planOf makes the plan that would have asked for these experiments.
@@ -165,8 +164,6 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 	var sizes []int64
 	var nodes, seeders []int
 	planned, sets := map[cellKey]int{}, 0
-	use, baseline, known := map[string]string{}, "", true // known: all are of runs of ours
-	var others []factors
 	alike := map[cellKey]map[string]bool{}
 	add := func(k cellKey) {
 		if !slices.Contains(systems, k.system) {
@@ -185,13 +182,6 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 	for _, x := range all {
 		k := keyOf(x)
 		add(k)
-		use[k.system] = x.config.System
-		others = append(others, k.factors)
-		if x.ours == nil {
-			known = false
-		} else if x.ours.Baseline {
-			baseline = k.system
-		}
 		if alike[k] == nil {
 			alike[k] = map[string]bool{}
 		}
@@ -206,7 +196,8 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 		sets = max(sets, x.config.SeederSets)
 	}
 	// The reference comes first, as a baseline does.
-	if baseline == "" && !known && slices.Contains(systems, reference) && len(systems) > 1 {
+	baseline := ""
+	if slices.Contains(systems, reference) && len(systems) > 1 {
 		baseline = reference
 	}
 	slices.SortFunc(systems, func(a, b string) int {
@@ -222,23 +213,15 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 	fmt.Fprintf(&y, "description: \"Imported, not measured by Plimsoll.\"\nsystems:\n")
 	catalog := plan.Catalog{}
 	for _, s := range systems {
-		fmt.Fprintf(&y, "  - {name: %q, use: %q}\n", s, use[s])
-		if slices.ContainsFunc(catalog, func(c plan.SystemSpec) bool { return c.Name == use[s] }) {
-			continue
-		}
-		catalog = append(catalog, plan.SystemSpec{Name: use[s], Modes: []string{"start"}, Spreads: true})
+		fmt.Fprintf(&y, "  - %q\n", s)
+		catalog = append(catalog, plan.SystemSpec{Name: s, Modes: []string{"start"}, Spreads: true})
 	}
 	if baseline != "" && len(systems) > 1 {
 		fmt.Fprintf(&y, "baseline: %q\n", baseline)
 	}
-	more := axes(others)
 	fmt.Fprintf(&y, "data: {size: [%s]}\n", join(sizes, "B"))
-	if link := strings.TrimPrefix(more["link"], ", "); link != "" {
-		fmt.Fprintf(&y, "link: {%s}\n", link)
-	} else {
-		fmt.Fprintf(&y, "link: {emulator: none}\n")
-	}
-	fmt.Fprintf(&y, "disseminate: {nodes: [%s], seeders: [%s], seeder_sets: %d%s}\n", join(nodes, ""), join(seeders, ""), sets, more["disseminate"])
+	fmt.Fprintf(&y, "link: {emulator: none}\n")
+	fmt.Fprintf(&y, "disseminate: {nodes: [%s], seeders: [%s], seeder_sets: %d}\n", join(nodes, ""), join(seeders, ""), sets)
 	fmt.Fprintf(&y, "where: [\"disseminate.seeders < disseminate.nodes\"]\nrepetitions: %d\nwarmup: 0\n", blocks)
 	e, err := plan.Parse(Format, y.Bytes(), nil, catalog)
 	if err != nil {
@@ -249,9 +232,6 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 		return nil, nil, fmt.Errorf("import: the experiments do not make a plan: %w", err)
 	}
 	imported := plan.Imported{Format: Format, Unknown: unknown[:], Notes: res.Counts.words()}
-	if known && more["link"] != "" {
-		imported.Unknown = slices.Concat([]string{"the links are those of the run that the log was made from; its checks of them are not in the log"}, unknown[1:])
-	}
 	var merged []string
 	for k, ids := range alike {
 		if len(ids) > 1 {
@@ -268,7 +248,7 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 		imported.From = append(imported.From, filepath.Base(f))
 	}
 	cellOf := func(c plan.Cell) cellKey {
-		return cellKey{c.System, int64(c.Data.Size), c.Disseminate.Nodes, c.Disseminate.Seeders, factorsOf(c)}
+		return cellKey{c.System, int64(c.Data.Size), c.Disseminate.Nodes, c.Disseminate.Seeders}
 	}
 	p, err := whole.Import(imported, func(c plan.Cell) bool { return planned[cellOf(c)] > 0 }, blocks)
 	if err != nil {
@@ -410,7 +390,6 @@ func (x *experiment) write(run *record.Run, t *trial, cell string, block int, re
 			continue
 		}
 		f := t.fetchOf(x.config, name, node, epoch, lastSeen)
-		t.told(name, &f.op, epoch)
 		res.Leechers++
 		if f.op.Outcome != record.OK {
 			res.Unfinished++
@@ -476,11 +455,6 @@ func (x *experiment) events(w *record.TrialWriter, t *trial) error {
 		case s.end.IsZero():
 			e.What, e.Took = s.name+eventBegins, 0
 		}
-		if err := w.Event(e); err != nil {
-			return err
-		}
-	}
-	for _, e := range t.happenings {
 		if err := w.Event(e); err != nil {
 			return err
 		}

@@ -47,8 +47,11 @@ func (c *content) complete() bool {
 func (c *content) hold(blocks int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.size >= 0 {
-		c.verified = max(c.verified, min(c.size, (blocks-c.before-1)*blockSize))
+	if c.size < 0 {
+		return
+	}
+	if now := min(c.size, (blocks-c.before-1)*blockSize); now > c.verified {
+		c.verified, c.trouble = now, ""
 	}
 }
 
@@ -114,8 +117,8 @@ func (c *content) ask(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.tell(err)
 		if err != nil {
+			c.tell(err)
 			if !sleep(ctx, retryEvery) {
 				return
 			}
@@ -165,13 +168,11 @@ func (c *content) request(ctx context.Context) error {
 	return nil
 }
 
+// tell says what keeps it from going on, until a block comes.
 func (c *content) tell(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.trouble = ""
-	if err != nil {
-		c.trouble = err.Error()
-	}
+	c.trouble = err.Error()
 }
 
 // sleep waits, unless ctx ends before.

@@ -73,7 +73,7 @@ func (n *node) store(ctx context.Context, on *api, name string, size int64, r io
 		return "", fmt.Errorf("codex: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
 	}
 	h := sha256.New()
-	ref, err := on.store(ctx, disk.FileName(name), size, io.TeeReader(r, h))
+	ref, err := on.store(ctx, disk.PortableName(name), size, io.TeeReader(r, h))
 	if err != nil {
 		return "", patience.Explain(n.alive, fmt.Errorf("codex: put %q (%d bytes): %w", name, size, err))
 	}

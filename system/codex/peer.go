@@ -116,7 +116,7 @@ func (p *peer) Publish(ctx context.Context, name string, size int64, r io.Reader
 	if err := p.busy(""); err != nil {
 		return "", err
 	}
-	ref, err := a.store(ctx, disk.FileName(name), size, r)
+	ref, err := a.store(ctx, disk.PortableName(name), size, r)
 	if err != nil {
 		return "", fmt.Errorf("codex: publish %q (%d bytes): %w", name, size, err)
 	}

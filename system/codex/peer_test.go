@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,6 +115,55 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 		}
 	}
 	p.pause()
+}
+
+// TestLostPeersAreTold: a node that finds nobody with the rest, as one in a DHT that
+// was killed and started again, is never complete and says why all the time.
+func TestLostPeersAreTold(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/codex/v1/debug/info", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"id":"x","addrs":["/ip4/127.0.0.1/tcp/1"]}`)
+	})
+	var asked atomic.Int64
+	mux.HandleFunc("GET /api/codex/v1/space", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"totalBlocks":5}`) })
+	mux.HandleFunc("POST /api/codex/v1/data/{cid}/network", func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			fmt.Fprintf(w, `{"cid":%q,"manifest":{"datasetSize":12582912}}`, r.PathValue("cid"))
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "Error retries exhausted")
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _, err := connect(systemtest.Context(t), systemtest.Hosts(t, 1)[0].Dial, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{label: "codex/node-2", base: base, api: a, quiet: 20 * time.Millisecond, stallAfter: brief, contents: map[system.Ref]*content{}}
+	t.Cleanup(func() { _ = p.Stop(context.Background()) })
+	if err := p.Fetch(systemtest.Context(t), background, nil); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(brief); asked.Load() < 2 || p.contents[background].fetched().Trouble == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("asked %d times, and no trouble", asked.Load())
+		}
+	}
+	for range 100 {
+		f, err := p.Fetched(systemtest.Context(t), background)
+		if err != nil || f.Complete || f.Verified != 0 || f.Trouble == "" {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := p.ReadBack(systemtest.Context(t), background, io.Discard); !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("read back: %v", err)
+	}
 }
 
 func TestPublishThenForget(t *testing.T) {

@@ -22,7 +22,8 @@ import (
 const (
 	probeTime = 10 * time.Second
 	cleanTime = 10 * time.Second
-	// noticeTime is how long a renter is given to see that a put was cut off.
+	// noticeTime is how long a renter is given to see that a put was cut off. Removing
+	// what a put has left takes no longer once its context has ended.
 	noticeTime = time.Second
 )
 
@@ -103,7 +104,11 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	}
 	var status *web.StatusError
 	answered := errors.As(failure, &status)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	budget := cleanTime
+	if ctx.Err() != nil {
+		budget, ctx = noticeTime, context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	// A renter that has not answered may not have seen yet that nothing more
 	// comes, and makes a file of what came only then.

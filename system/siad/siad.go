@@ -39,8 +39,8 @@ var (
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
 		bin, err := program(opt)
-		if err == nil {
-			err = system.Says(ctx, name, bin, "Sia Daemon", "version")
+		if err == nil && system.Says(ctx, name, bin, "Sia Daemon v", "version") != nil { // until 1.5.6
+			err = system.Says(ctx, name, bin, "siad v", "version")
 		}
 		if err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}

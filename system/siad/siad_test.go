@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	if os.Getenv("PLIMSOLL_SIAD") == "" {
 		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_SIAD names no siad", Hint: System{}.Info().Install}})
 	}
-	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{Slow: true, Without: []string{"follow"}}})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{Slow: true, HoldsObjects: true, Without: []string{"follow"}}})
 }
 
 const secret = "not a real password"
@@ -339,6 +339,32 @@ func TestFailedPutRemovesOnlyItsOwn(t *testing.T) {
 		if _, ours := n.stored.Size("streamed"); !ours {
 			t.Errorf("%s: the earlier object is forgotten", what)
 		}
+	}
+}
+
+// A renter that hangs holds a put up until its deadline, and not for long after it.
+func TestPutOfARenterThatHangs(t *testing.T) {
+	hang := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	defer server.Close()
+	defer close(hang)
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	n := newNode(a, system.Options{})
+	const deadline = 100 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	from := time.Now()
+	_, err = n.Put(ctx, "hangs", 1<<20, bytes.NewReader(make([]byte, 1<<20)))
+	if took := time.Since(from); !errors.Is(err, context.DeadlineExceeded) || took > deadline+5*noticeTime {
+		t.Errorf("with a deadline of %v it took %v: %v", deadline, took, err)
 	}
 }
 

@@ -38,6 +38,9 @@ type Swarm struct {
 	Leaf bool
 	// Namespaces: its nodes are started in network namespaces only.
 	Namespaces bool
+	// MayNotRecover: a leecher that was killed may find nobody any more when it is
+	// started again. It is then never complete: the outcome is stalled.
+	MayNotRecover bool
 	// Fetching is the limit of a fetch of a few MiB; 0: a minute.
 	Fetching time.Duration
 }
@@ -666,6 +669,17 @@ func (w *swarm) leecherKilled(keep bool) {
 		w.t.Errorf("a node without its data knows of %s: %+v, %v", ref, f, err)
 	}
 	w.fetch(1, ref, 0)
+	if f, ok := w.watch(1, ref, int64(len(data)), w.limit(), complete); !ok && w.s.MayNotRecover {
+		if f.Trouble == "" {
+			w.t.Errorf("it does not go on, and does not say why: %+v", f)
+		}
+		within(w.t, "to read back what is not all there", func() {
+			if err := w.nodes[1].ReadBack(Context(w.t), ref, io.Discard); err == nil {
+				w.t.Error("what is not all there is read back")
+			}
+		})
+		return
+	}
 	w.awaitComplete(1, ref, data)
 	// How much went twice: what was on its way, or all that was there.
 	sent := w.fetched(0, ref).Sent

@@ -45,8 +45,8 @@ func cutOffs(took time.Duration) []cutOff {
 type torn struct {
 	what        string
 	ref         system.Ref
-	before, new []byte // before nil: there was nothing
-	again       func(data []byte) error
+	before, new []byte                                // before nil: there was nothing
+	again       func(data []byte) (system.Ref, error) // the ref may follow from the content, too
 }
 
 // testTorn cuts puts and updates off in their middle. What is there then by that
@@ -84,11 +84,12 @@ func testTorn(t *testing.T, s Suite, c system.Cluster) {
 			continue
 		}
 		data := Bytes(o.what+" again", mib)
-		if err := o.again(data); err != nil {
+		ref, err := o.again(data)
+		if err != nil {
 			t.Errorf("%s, then whole: %v", o.what, err)
 			continue
 		}
-		wantObject(t, n, o.ref, data)
+		wantObject(t, n, ref, data)
 	}
 }
 
@@ -115,9 +116,8 @@ func tearNew(t *testing.T, s Suite, n system.Node, way cutOff, size int64) []tor
 	t.Helper()
 	name := "torn-new-" + way.name
 	o := torn{what: "a new object, put " + way.name, new: Bytes(name, size)}
-	o.again = func(data []byte) error {
-		_, err := n.Put(Context(t), name, int64(len(data)), bytes.NewReader(data))
-		return err
+	o.again = func(data []byte) (system.Ref, error) {
+		return n.Put(Context(t), name, int64(len(data)), bytes.NewReader(data))
 	}
 	known := false
 	if namer, ok := n.(system.Namer); ok {
@@ -185,8 +185,8 @@ func tearUpdate(t *testing.T, n system.Node, way cutOff, size int64) []torn {
 	if o.ref, err = u.PutMutable(Context(t), name, int64(len(o.before)), bytes.NewReader(o.before)); err != nil {
 		t.Fatalf("put mutable %q: %v", name, err)
 	}
-	o.again = func(data []byte) error {
-		return u.Update(Context(t), o.ref, int64(len(data)), bytes.NewReader(data))
+	o.again = func(data []byte) (system.Ref, error) {
+		return o.ref, u.Update(Context(t), o.ref, int64(len(data)), bytes.NewReader(data))
 	}
 	way.tear(t, o.what, o.new, func(ctx context.Context, r io.Reader) error { return u.Update(ctx, o.ref, size, r) })
 	return []torn{o}

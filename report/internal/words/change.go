@@ -45,8 +45,3 @@ func Gain(v, lo, hi float64) string {
 	}
 	return fmt.Sprintf("%s %% (%s…%s)", s, Signed(near), Signed(far))
 }
-
-// Whole is a number without decimals, with the sign that texts have: "−3".
-func Whole(v float64) string {
-	return strings.Replace(strconv.FormatFloat(math.Round(v)+0, 'f', 0, 64), "-", "−", 1)
-}

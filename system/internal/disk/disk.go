@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -120,11 +121,41 @@ func FileName(name string) string {
 		}
 	}
 	if b.Len() == 0 || b.Len() > 200 {
-		sum := sha256.Sum256([]byte(name))
-		return "=sha256=" + hex.EncodeToString(sum[:])
+		return hashed(name)
 	}
 	return b.String()
 }
+
+func hashed(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return "=sha256=" + hex.EncodeToString(sum[:])
+}
+
+// PortableName is FileName for servers that refuse what Windows has no files of: a
+// dot at the end of a name or before its extension, and the names of devices.
+func PortableName(name string) string {
+	file := FileName(name)
+	var b strings.Builder
+	for i := range len(file) {
+		if file[i] == '.' && (i == len(file)-1 || file[i+1] == '.') {
+			b.WriteString("=2E")
+		} else {
+			b.WriteByte(file[i])
+		}
+	}
+	out := b.String()
+	if stem := strings.TrimSuffix(out, filepath.Ext(out)); device.MatchString(stem) {
+		out = fmt.Sprintf("=%02X%s", out[0], out[1:])
+	}
+	if len(out) > longestPortable {
+		return hashed(name)
+	}
+	return out
+}
+
+var device = regexp.MustCompile(`(?i)^(CON|PRN|AUX|NUL|COM\d|LPT\d)$`)
+
+const longestPortable = 255
 
 // Name is the inverse of FileName where there is one; of a hashed name it is
 // the file name.

@@ -1,0 +1,98 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Load is one trial of something under N users at a time, which got X done per
+// second.
+type Load struct{ N, X float64 }
+
+// Level is what the trials of one N say.
+type Level struct {
+	N, X   float64 // X: geometric mean
+	P      float64 // one-sided, Welch, Holm over the levels: that X at the highest N is not below this
+	Trials int
+
+	logs []float64
+}
+
+// Fall compares the throughput at the highest N with that at each other, and returns
+// the levels in ascending order with the least p-value. Trials are compared by the
+// logarithm of their throughput. An error: fewer than two levels, or a single trial at
+// one of them.
+func Fall(trials []Load) ([]Level, float64, error) {
+	byN := map[float64]*Level{}
+	for _, t := range trials {
+		if !(t.N >= 1) || !(t.X > 0) || math.IsInf(t.N, 0) || math.IsInf(t.X, 0) {
+			return nil, 1, fmt.Errorf("fall: a trial of %v users with a throughput of %v; both must be positive and finite", t.N, t.X)
+		}
+		l := byN[t.N]
+		if l == nil {
+			l = &Level{N: t.N, P: 1}
+			byN[t.N] = l
+		}
+		l.logs = append(l.logs, math.Log(t.X))
+	}
+	var levels []Level
+	for _, l := range byN {
+		l.Trials, l.X = len(l.logs), math.Exp(mean(l.logs))
+		if l.Trials < 2 {
+			return nil, 1, fmt.Errorf("fall: a single trial at %g; at least 2 of each level are needed", l.N)
+		}
+		levels = append(levels, *l)
+	}
+	if len(levels) < 2 {
+		return nil, 1, fmt.Errorf("fall: %d levels; at least 2 are needed", len(levels))
+	}
+	slices.SortFunc(levels, func(a, b Level) int { return cmp.Compare(a.N, b.N) })
+	top := levels[len(levels)-1]
+	ps := make([]float64, len(levels)-1)
+	for i := range ps {
+		ps[i] = welchBelow(top.logs, levels[i].logs)
+	}
+	least := 1.0
+	for i, p := range Holm(ps) {
+		levels[i].P = p
+		least = min(least, p)
+	}
+	return levels, least, nil
+}
+
+// welchBelow is the one-sided p that the mean of a is not below that of b (Welch
+// 1947).
+func welchBelow(a, b []float64) float64 {
+	va, vb := variance(a)/float64(len(a)), variance(b)/float64(len(b))
+	d := mean(a) - mean(b)
+	if va+vb == 0 {
+		if d < 0 {
+			return 0
+		}
+		return 1
+	}
+	freedom := sq(va+vb) / (sq(va)/float64(len(a)-1) + sq(vb)/float64(len(b)-1))
+	return distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(d / math.Sqrt(va+vb))
+}
+
+func mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
+}
+
+func variance(xs []float64) float64 {
+	m, sum := mean(xs), 0.0
+	for _, x := range xs {
+		sum += sq(x - m)
+	}
+	return sum / float64(len(xs)-1)
+}
+
+func sq(x float64) float64 { return x * x }

@@ -1,0 +1,26 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestBestGain(t *testing.T) {
+	factors := []FactorialFactor{{Name: "A", Levels: []string{"0", "1"}}, {Name: "B", Levels: []string{"0", "1"}}}
+	var obs []FactorialObs
+	for b := range 4 {
+		for _, l := range [][]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
+			// A halves, B makes it 1.1 times as long; blocks differ by a factor each.
+			v := math.Pow(0.5, float64(l[0])) * math.Pow(1.1, float64(l[1])) * math.Pow(3, float64(b)) * (1 + 0.001*float64((b*7+l[0]*3+l[1])%5))
+			obs = append(obs, FactorialObs{Levels: l, Block: b, Value: v})
+		}
+	}
+	g, err := BestGain(factors, obs, 0.99)
+	if err != nil || !slices.Equal(g.To, []int{1, 0}) || math.Abs(g.Ratio.Mid-0.5) > 0.005 || !g.Ratio.Contains(0.5) || g.Ratio.Hi-g.Ratio.Lo > 0.02 {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if _, err := BestGain(factors, obs[1:2], 0.99); err == nil {
+		t.Error("a default without trials has a gain")
+	}
+}

@@ -1,0 +1,213 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func logs(ratios ...float64) []float64 {
+	for i := range ratios {
+		ratios[i] = math.Log(ratios[i])
+	}
+	return ratios
+}
+
+// The textbook's example (Hollander, Wolfe and Chicken, table 3.1: depression scores)
+// has p = 0.0391 two-sided, the estimate −0.46 and the interval −0.786 to −0.010 at 96.1 %.
+func TestPairedRatioOfTheTextbook(t *testing.T) {
+	x := []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
+	y := []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}
+	d := make([]float64, len(x))
+	for i := range x {
+		d[i] = y[i] - x[i]
+	}
+	i, p := PairedRatio(d, 0.95)
+	near(t, "p", p, 20.0/512)
+	near(t, "estimate", math.Log(i.Mid), -0.46)
+	near(t, "lower end", math.Log(i.Lo), -0.786)
+	near(t, "upper end", math.Log(i.Hi), -0.010)
+	near(t, "confidence", i.Conf, 1-20.0/512)
+}
+
+// The interval excludes 1 exactly when the test says so, with ties, zeros and any
+// number of pairs.
+func TestPairedIntervalAndTestAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	apart := 0
+	for n := range 80 {
+		for k := range 40 {
+			d := make([]float64, n+1)
+			for i := range d {
+				d[i] = 0.02*float64(k%5) + 0.05*rng.NormFloat64()
+				if k%2 == 0 {
+					d[i] = math.Round(20*d[i]) / 20
+				}
+				if k%20 == 19 && i == 0 {
+					d[i] = math.Inf(-1)
+				}
+			}
+			i, p := PairedRatio(d, 0.95)
+			if (p <= 0.05) != !i.Contains(1) || !i.Contains(i.Mid) {
+				t.Fatalf("%v: %+v, p = %v", d, i, p)
+			}
+			if p <= 0.05 {
+				apart++
+			}
+		}
+	}
+	if apart < 100 {
+		t.Errorf("%d differ", apart)
+	}
+}
+
+func TestPairedRatioOfFew(t *testing.T) {
+	for n, want := range map[int]float64{1: 1, 2: 0.5, 5: 0.0625, 6: 0.03125, 8: 0.0078125} {
+		d := slices.Repeat([]float64{math.Log(0.9)}, n)
+		i, p := PairedRatio(d, 0.95)
+		if p != want || p != LeastPairedP(n) || i.Bounded() != (n >= LeastBlocks) || math.Abs(i.Mid-0.9) > 1e-12 {
+			t.Errorf("%d pairs: %+v, p = %v", n, i, p)
+		}
+	}
+	if i, p := PairedRatio(slices.Repeat([]float64{math.Inf(-1)}, 6), 0.95); i.Mid != 0 || i.Hi != 0 || p != 2.0/64 {
+		t.Errorf("nothing was delivered: %+v, p = %v", i, p)
+	}
+	if i, p := PairedRatio(nil, 0.95); !math.IsNaN(i.Mid) || !math.IsNaN(p) {
+		t.Errorf("no pairs: %+v, p = %v", i, p)
+	}
+	// Mean and standard deviation of the logarithms, and Student's 97.5 % of 3 degrees of freedom.
+	i, p := StudentRatio(logs(0.9, 0.92, 0.88, 0.9), 0.95)
+	near(t, "Student's lower end", i.Lo, math.Exp(-0.10548400-3.18244631*0.01814792/2))
+	if !(i.Hi < 1 && p < 0.01) {
+		t.Errorf("four pairs: %+v, p = %v", i, p)
+	}
+	if i, p := StudentRatio(logs(0.5, 0.5, 0.5, 0.5), 0.95); i.Lo != 0.5 || i.Hi != 0.5 || p != 0 {
+		t.Errorf("no noise: %+v, p = %v", i, p)
+	}
+	if i, p := StudentRatio(logs(0, 0.5, 0.5, 0.5), 0.95); i.Bounded() || !math.IsNaN(p) {
+		t.Errorf("one value of 0: %+v, p = %v", i, p)
+	}
+}
+
+// Blocks vary by 25 %: a system that is 10 % slower in each is found, identical ones
+// are seldom told apart, and the interval covers the truth.
+func TestPairedRatioInBlocksThatVary(t *testing.T) {
+	const runs = 1000
+	for name, noise := range spreadNoises {
+		for _, n := range []int{6, 8, 12} {
+			rng := rand.New(rand.NewPCG(2, uint64(n)))
+			found, wrong, covered := 0, 0, 0
+			for range runs {
+				null := make([]float64, n)
+				for i := range null {
+					block := math.Exp(0.25 * rng.NormFloat64())
+					null[i] = math.Log(block*math.Pow(noise(rng), 0.2)) - math.Log(block*math.Pow(noise(rng), 0.2))
+				}
+				if _, p := PairedRatio(null, 0.95); p <= 0.05 {
+					wrong++
+				}
+				for i := range null {
+					null[i] += math.Log(0.9)
+				}
+				i, p := PairedRatio(null, 0.95)
+				if p <= 0.05 && i.Hi < 1 {
+					found++
+				}
+				if i.Contains(0.9) {
+					covered++
+				}
+			}
+			// 5 % of 1000 are 50, with a standard deviation of 7.
+			if wrong > 66 || covered < runs*93/100 || name == "lognormal" && found < runs*95/100 {
+				t.Errorf("%s, %d blocks: 10 %% slower was found in %d of %d, false claims %d, covered %d", name, n, found, runs, wrong, covered)
+			}
+		}
+	}
+}
+
+// effects are the logarithms of a system's ratios by cell and block, with an effect of
+// the block on all of its cells.
+func effects(rng *rand.Rand, cells, blocks int, common float64) [][]float64 {
+	rows := make([][]float64, cells)
+	for b := range blocks {
+		block := common * rng.NormFloat64()
+		for i := range rows {
+			v := 0.1*float64(i) + block + 0.02*rng.NormFloat64()
+			if i == 1 && b == 3 {
+				v = math.NaN()
+			}
+			rows[i] = append(rows[i], v)
+		}
+	}
+	return rows
+}
+
+// A system's blocks differ by 5 and 10 %, for all cells alike: over all cells, blocks
+// are what counts.
+func TestOverCellsBlocksAreTheUnit(t *testing.T) {
+	const runs, cells = 1000, 6
+	for _, common := range []float64{0.05, 0.1} {
+		for _, n := range []int{6, 8} {
+			rng := rand.New(rand.NewPCG(3, uint64(n)))
+			wrong, covered, wrongRuns, coveredRuns := 0, 0, 0, 0
+			truth := 0.0 // the mean of the cells' own
+			for i := range cells {
+				truth += 0.1 * float64(i) / cells
+			}
+			for range runs {
+				a, b := effects(rng, cells, n, common), effects(rng, cells, n, common)
+				centres := make([]float64, cells)
+				for i := range a {
+					var known []float64
+					for _, v := range a[i] {
+						if !math.IsNaN(v) {
+							known = append(known, v)
+						}
+					}
+					centres[i] = Median(known)
+				}
+				means := BlockMeans(a, centres)
+				i, _ := PairedRatio(means, 0.95)
+				if i.Contains(math.Exp(truth)) {
+					covered++
+				}
+				for j := range means {
+					means[j] -= truth
+				}
+				if _, p := PairedRatio(means, 0.95); p <= 0.05 {
+					wrong++
+				}
+				i, p := RunsRatio(a, b, 0.95)
+				if p <= 0.05 {
+					wrongRuns++
+				}
+				if i.Contains(1) {
+					coveredRuns++
+				}
+			}
+			if wrong > 66 || wrongRuns > 66 || covered < 930 || coveredRuns < 930 {
+				t.Errorf("effect %g, %d blocks: %d and %d false claims, %d and %d covered", common, n, wrong, wrongRuns, covered, coveredRuns)
+			}
+		}
+	}
+}
+
+func TestRunsRatio(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	a, b := effects(rng, 4, 6, 0.02), effects(rng, 4, 6, 0.02)
+	for _, row := range a {
+		for i := range row {
+			row[i] += math.Log(1.2)
+		}
+	}
+	if i, p := RunsRatio(a, b, 0.95); i.N != 4 || !i.Contains(1.2) || i.Lo < 1 || p > 0.001 {
+		t.Errorf("%+v, p = %v", i, p)
+	}
+	if i, p := RunsRatio(effects(rng, 4, 5, 0.02), b, 0.95); i.Bounded() || !math.IsNaN(p) || math.Abs(i.Mid-1) > 0.1 {
+		t.Errorf("five blocks: %+v, p = %v", i, p)
+	}
+	if i, p := RunsRatio([][]float64{{1, 2}}, [][]float64{{3}}, 0.95); i.N != 0 || !math.IsNaN(p) {
+		t.Errorf("a single value: %+v, p = %v", i, p)
+	}
+}
