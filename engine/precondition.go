@@ -25,6 +25,7 @@ func preconditions() []precondition {
 	return []precondition{
 		{"skip", checkSkip},
 		{"machine", checkMachine},
+		{"open-files", checkFiles},
 		{"systems", checkSystems},
 		{"scenario", checkScenario},
 		{"links", checkLinks},

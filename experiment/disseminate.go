@@ -16,7 +16,7 @@ type Disseminate struct {
 	Fresh      bool           `json:"fresh" default:"false" doc:"Start all nodes anew, on empty stores, before each trial. Else they live through all trials, and only the content of the trial before is removed."`
 	Cache      string         `json:"cache" default:"warm" enum:"warm,cold" doc:"Whether the content is in the machine's page cache when the leechers begin: warm, as it was written a moment before, or cold, which needs root."`
 	Poll       Duration       `json:"poll" default:"auto" zero:"auto" min:"10ms" max:"10s" doc:"Interval at which all leechers are asked how far they are, on an absolute schedule; the same for all systems. auto: a hundredth of the cell's load line, but no more than 80 questions per second in all, and once a second at least."`
-	Gate       Fraction       `json:"gate" default:"20%" doc:"How much longer than the baseline system a system may take and still meet the goal."`
+	Gate       Fraction       `json:"gate" default:"none" zero:"none" doc:"Goal: how much longer than the baseline a system may take. none: the verdict compares with the baseline."`
 }
 
 // ResolvedDisseminate is a [Disseminate] with one value for each field.

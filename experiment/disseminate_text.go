@@ -43,7 +43,7 @@ func (s *Disseminate) text(compared bool) string {
 	} else {
 		parts = append(parts, "a poll every "+s.Poll.String())
 	}
-	if compared {
+	if compared && s.Gate > 0 {
 		parts = append(parts, "goal: at most "+s.Gate.String()+" longer than the baseline")
 	}
 	return strings.Join(parts, "; ")

@@ -276,6 +276,10 @@ func factorOf(a axisRef, v reflect.Value) Factor {
 // can be had together.
 func (c *combination) resolve(cell *Cell) *cellError {
 	c.copy(reflect.ValueOf(&cell.Link).Elem(), reflect.ValueOf(c.e.Link), "link.")
+	if l := cell.Link; l.Jitter > l.Delay {
+		return c.fault("link.jitter", fmt.Sprintf("impossible cell (%s): a delay of %s cannot vary by %s to either side", c.name(), l.Delay, l.Jitter),
+			"make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`")
+	}
 	if c.e.Scenario == "sync" && c.e.Sync != nil {
 		s := &ResolvedSync{}
 		s.Vary, s.Network = c.options()

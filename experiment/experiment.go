@@ -47,7 +47,7 @@ type Link struct {
 	Rate       Axis[BitRate]  `json:"rate" default:"unlimited" max:"1Tbit" label:"rate" doc:"Rate on the wire, Ethernet framing included, in bits per second with decimal units."`
 	Delay      Axis[Duration] `json:"delay" default:"0s" max:"10s" label:"delay" doc:"Delay one way; the round trip takes twice as long."`
 	Jitter     Axis[Duration] `json:"jitter" default:"0s" max:"10s" label:"jitter" doc:"Variation of the delay, uniform and to either side; the order of packets is kept."`
-	Loss       Axis[Fraction] `json:"loss" default:"0%" label:"loss" doc:"Probability that a segment on the wire is lost, in each direction."`
+	Loss       Axis[Fraction] `json:"loss" default:"0%" max:"90%" label:"loss" doc:"Probability that a segment on the wire is lost, in each direction."`
 	Queue      Axis[Bytes]    `json:"queue" default:"auto" zero:"auto" label:"queue" doc:"Size of the queue before the link. auto: the bandwidth-delay product of the round trip, at least 64 full segments. One segment always fits, however small the queue."`
 	Congestion string         `json:"congestion" default:"cubic" doc:"TCP congestion control at both ends; the kernel must have it."`
 	IPv6       bool           `json:"ipv6" default:"false" doc:"Use IPv6 addresses on the link instead of IPv4."`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -16,6 +17,9 @@ const maxSource = 64 << 10
 
 // maxDepth is how deep lists and mappings may be nested; the format needs five.
 const maxDepth = 32
+
+// maxTokens is how many keys, values and marks such as dashes there may be.
+const maxTokens = 10_000
 
 type nodeKind int
 
@@ -106,12 +110,14 @@ func parseYAML(src *source, text []byte) (root *node, errs Errors) {
 	if len(text) > maxSource {
 		return nil, Errors{{File: src.name, Message: fmt.Sprintf("the file has %d bytes; an experiment has at most %s", len(text), Bytes(maxSource))}}
 	}
-	if i := firstTooDeep(string(text)); i > 0 {
-		return nil, Errors{{File: src.name, Line: i, Column: 1, Message: fmt.Sprintf("brackets are nested deeper than %d", maxDepth)}}
-	}
 	file, err := parseLibrary(text)
 	if err != nil {
 		src.broken = true
+		var limit *limitError
+		if errors.As(err, &limit) {
+			at.moveTo(limit.at)
+			return nil, Errors{at.errorf("", "%s", limit.msg)}
+		}
 		var syntax *yaml.SyntaxError
 		if errors.As(err, &syntax) && syntax.Token != nil {
 			at.moveTo(syntax.Token)
@@ -135,38 +141,52 @@ func parseYAML(src *source, text []byte) (root *node, errs Errors) {
 }
 
 // parseLibrary turns a panic of the YAML library into an error: a file must
-// never crash the command.
+// never crash the command. The library takes memory with the square of what it
+// has to keep together, so the tokens are counted first.
 func parseLibrary(text []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the parser gave up: %v", p)
 		}
 	}()
-	return parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(string(text))
+	if err := tooMuch(tokens); err != nil {
+		return nil, err
+	}
+	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
-// firstTooDeep is the line on which brackets nest too deep, or 0. The library
-// takes memory with the square of the depth of brackets that are not closed.
-func firstTooDeep(text string) int {
-	depth, n := 0, 0
-	for line := range strings.Lines(text) {
-		n++
-		if strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue
+type limitError struct {
+	at  *token.Token
+	msg string
+}
+
+func (e *limitError) Error() string { return e.msg }
+
+// tooMuch refuses texts with more tokens, or nested deeper, than an experiment
+// can have.
+func tooMuch(tokens token.Tokens) error {
+	brackets, dashes, line := 0, 0, 0
+	for i, t := range tokens {
+		if t.Position.Line != line {
+			dashes, line = 0, t.Position.Line
 		}
-		for _, r := range line {
-			switch r {
-			case '[', '{':
-				depth++
-			case ']', '}':
-				depth = max(0, depth-1)
-			}
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			brackets++
+		case token.SequenceEndType, token.MappingEndType:
+			brackets = max(0, brackets-1)
+		case token.SequenceEntryType, token.MappingKeyType:
+			dashes++
 		}
-		if depth > maxDepth {
-			return n
+		switch {
+		case max(brackets, dashes) > maxDepth:
+			return &limitError{t, fmt.Sprintf("nested deeper than %d", maxDepth)}
+		case i >= maxTokens:
+			return &limitError{t, fmt.Sprintf("the file has more than %d keys, values and marks", maxTokens)}
 		}
 	}
-	return 0
+	return nil
 }
 
 func syntaxHint(e *yaml.SyntaxError) string {

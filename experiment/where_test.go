@@ -139,3 +139,11 @@ func FuzzWhere(f *testing.F) {
 		}
 	})
 }
+
+// What the message about a jitter above its delay suggests works.
+func TestJitterWithinTheDelay(t *testing.T) {
+	src := string(read(t, "testdata/bad/absurd-jitter.yaml")) + "where: [\"link.jitter <= link.delay\"]\n"
+	if p := mustPlan(t, src); len(p.Cells) != 1 || p.Cells[0].Link.Delay.Seconds() != 0.05 {
+		t.Errorf("%+v", p.Cells)
+	}
+}

@@ -565,6 +565,9 @@ func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
 	if o == record.OK {
 		c.fails = 0
 	}
+	if c.req.warm {
+		c.req.settle(&c.op)
+	}
 	l.tally.end(&c.op, c.wrong)
 	if cap(c.partial) > headBuffer {
 		c.partial = nil
@@ -597,6 +600,9 @@ func (l *loop) hangUp(c *conn) {
 // after gives the slot something to do.
 func (l *loop) after(c *conn) {
 	switch {
+	case l.warm:
+		l.live--
+		c.fails = 0
 	case l.open:
 		l.live--
 		if len(l.free) == 0 {

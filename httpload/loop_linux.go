@@ -45,6 +45,7 @@ type loop struct {
 	delay  int64 // ns that the thread waited for a CPU
 	began  int64
 	ended  int64
+	warm   bool // before the clock starts
 	cut    bool // the window closed, or the run was cancelled, before all was done
 }
 
@@ -77,13 +78,16 @@ func (l *loop) serve() {
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	defer unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
 
-	if l.spec.Barrier {
+	switch {
+	case l.spec.Warmup > 0:
+		l.warmUp()
+	case l.spec.Barrier:
 		l.dialAll()
 	}
 	l.barrier.Done()
 	<-l.release // closed when every loop is here
 	l.clock()
-	l.began = l.now
+	l.began, l.idle = l.now, 0
 	delay := threadRunDelay()
 	defer func() { l.delay, l.ended = threadRunDelay()-delay, l.clock() }()
 
@@ -233,6 +237,32 @@ func (l *loop) dialAll() {
 			l.drop(c, true)
 		}
 	}
+}
+
+// warmUp lets each connection have one answer before the clock starts, or fail.
+func (l *loop) warmUp() {
+	l.warm, l.live = true, len(l.conns)
+	now := l.clock()
+	limit, sweep := now+2*int64(l.spec.Stall), now
+	for i, c := range l.conns {
+		req := l.schedule.warmup(i*len(l.loops)+l.id, l.spec.Warmup)
+		req.intended = l.clock()
+		l.start(c, req)
+	}
+	for l.live > 0 && l.now < limit && l.ctx.Err() == nil {
+		if l.clock() >= sweep {
+			l.sweep()
+			sweep = l.now + int64(l.tick)
+		}
+		l.wait(min(sweep, limit) - l.now)
+	}
+	for _, c := range l.conns {
+		if c.busy {
+			l.finish(c, record.InFlight, c.phase(), false)
+		}
+		c.ops = 0
+	}
+	l.warm, l.live = false, 0
 }
 
 // threadRunDelay is how long this thread has waited for a CPU, in nanoseconds;

@@ -61,11 +61,21 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	if err := r.loadTLS(); err != nil {
 		return err
 	}
-	r.started = r.now()
 	user := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.ctx = ctx
+	var workers []*netWorker
+	if s.Arrivals == nil {
+		for i := range s.Concurrency {
+			workers = append(workers, r.worker(i))
+			defer workers[i].close()
+		}
+	}
+	if s.Warmup > 0 {
+		r.warmUp(workers)
+	}
+	r.started = r.now()
 	if s.Duration > 0 {
 		defer time.AfterFunc(s.Duration, func() { cancel(errWindow) }).Stop()
 	}
@@ -76,7 +86,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	})
 	t.begin()
 	if s.Arrivals == nil {
-		r.closedLoop()
+		r.closedLoop(workers)
 	} else {
 		r.openLoop()
 	}
@@ -107,12 +117,29 @@ func sortedKeys(m map[string]bool) []string {
 	return keys
 }
 
-func (r *netRun) closedLoop() {
+// warmUp lets each worker have one answer before the clock starts.
+func (r *netRun) warmUp(workers []*netWorker) {
+	s, all := r.trial.spec, r.ctx
+	ctx, cancel := context.WithTimeoutCause(all, 2*s.Stall, errWindow)
+	defer cancel()
+	r.ctx = ctx
 	var wg sync.WaitGroup
-	for i := range r.trial.spec.Concurrency {
+	for i, w := range workers {
 		wg.Go(func() {
-			w := r.worker(i)
-			defer w.close()
+			req := r.trial.schedule.warmup(i, s.Warmup)
+			req.intended = r.now()
+			w.do(req, req.intended)
+			w.fails = 0
+		})
+	}
+	wg.Wait()
+	r.ctx = all
+}
+
+func (r *netRun) closedLoop(workers []*netWorker) {
+	var wg sync.WaitGroup
+	for _, w := range workers {
+		wg.Go(func() {
 			for n := 0; r.ctx.Err() == nil && (r.trial.spec.PerWorker == 0 || n < r.trial.spec.PerWorker); n++ {
 				req, ok := r.trial.schedule.claim()
 				if !ok {
@@ -231,11 +258,11 @@ func (r *netRun) notStarted(end int64) {
 
 func newOp(req *request, worker int, started, now int64) record.Op {
 	op := record.Op{
-		Kind: record.OpRange, Worker: uint32(worker), Object: uint32(req.object), Offset: req.off, Length: req.length,
+		Kind: req.kind(), Worker: uint32(worker), Object: uint32(req.object), Offset: req.off, Length: req.length,
 		Intended: started + req.intended, Start: now,
 	}
-	if req.whole {
-		op.Kind = record.OpGet
+	if req.warm {
+		op.Kind = record.OpWarmup
 	}
 	return op
 }
@@ -311,6 +338,9 @@ func (w *netWorker) do(req request, possible int64) {
 		o, class = record.WrongBytes, classWrong
 	}
 	f.op.Outcome, f.op.Class, f.op.LastByte = o, class, r.now()
+	if req.warm {
+		req.settle(&f.op)
+	}
 
 	r.mu.Lock()
 	r.tally.end(&f.op, f.wrong)

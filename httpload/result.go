@@ -13,8 +13,9 @@ type Result struct {
 	Started int64 `json:"started"`
 	Ended   int64 `json:"ended"`
 
-	Ops      int64            `json:"ops"`   // operations of every outcome
-	Bytes    int64            `json:"bytes"` // bytes of objects received, of every outcome; bodies of error answers do not count
+	Ops      int64            `json:"ops"`              // operations of every outcome
+	Bytes    int64            `json:"bytes"`            // bytes of objects received, of every outcome; bodies of error answers do not count
+	Warmed   int64            `json:"warmed,omitempty"` // bytes of the warm-up, in no other number
 	Outcomes map[string]int64 `json:"outcomes"`
 	Classes  map[string]int64 `json:"classes,omitempty"`
 	// Examples describe the first operation of each class.

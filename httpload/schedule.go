@@ -4,6 +4,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -36,6 +37,7 @@ type request struct {
 	length   int64 // bytes; -1: unknown (whole object)
 	whole    bool
 	intended int64 // ns since release; open loop only
+	warm     bool  // before the clock starts
 }
 
 func newSchedule(s *Spec) *schedule {
@@ -91,6 +93,33 @@ func (sc *schedule) at(k int64) request {
 		r.off = pick(2, size-sc.rangeSize+1)
 	}
 	return r
+}
+
+// warmup is what a connection asks for before the clock starts: bytes of the start of a
+// request that is far from the first ones of the trial.
+func (sc *schedule) warmup(worker int, bytes int64) request {
+	r := sc.at(1<<40 + int64(worker))
+	r.warm = true
+	if r.length > bytes {
+		r.length, r.whole = bytes, false
+	}
+	return r
+}
+
+// settle gives a warm-up that got no answer, or wrong bytes, the kind of an operation
+// that counts.
+func (r *request) settle(op *record.Op) {
+	switch op.Outcome {
+	case record.WrongBytes, record.Stalled, record.Starved, record.Deadline:
+		op.Kind = r.kind()
+	}
+}
+
+func (r *request) kind() record.OpKind {
+	if r.whole {
+		return record.OpGet
+	}
+	return record.OpRange
 }
 
 // claim takes the next operation of a closed loop, if the bounds allow one.

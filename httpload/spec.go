@@ -38,6 +38,13 @@ type Spec struct {
 	// that a burst is one. Needs a closed loop and kept connections.
 	Barrier bool `json:"barrier,omitempty"`
 
+	// Warmup is how many bytes each kept connection of a closed loop fetches before
+	// the clock starts, with one request that is no longer than those of the trial:
+	// what is measured then is not TCP's beginning. 0: none. It ends when every
+	// connection had an answer of any kind, or after twice Stall. Its operations are
+	// of the kind warm-up; one that got no answer, or wrong bytes, counts as usual.
+	Warmup int64 `json:"warmup,omitempty"`
+
 	// What ends the trial, the first to come; at least one, or PerWorker.
 	// Requests and Bytes bound what is asked for: operations are claimed before
 	// they start. Operations in flight when Duration has passed are recorded as
@@ -161,8 +168,11 @@ func (s *Spec) prepare() error {
 	if s.Barrier && (s.Arrivals != nil || s.Connections == connFresh) {
 		bad("a barrier needs a closed loop and kept connections")
 	}
-	if s.Requests < 0 || s.Bytes < 0 || s.Duration < 0 || s.PerWorker < 0 || s.Deadline < 0 || s.Stall < 0 || s.Rate < 0 || s.Range < 0 || s.Window < 0 || s.Threads < 0 {
-		bad("requests, bytes, duration, per_worker, deadline, stall, rate, range, window and threads must not be negative")
+	if s.Warmup > 0 && (s.Arrivals != nil || s.Connections == connFresh) {
+		bad("a warm-up needs a closed loop and kept connections")
+	}
+	if s.Requests < 0 || s.Warmup < 0 || s.Bytes < 0 || s.Duration < 0 || s.PerWorker < 0 || s.Deadline < 0 || s.Stall < 0 || s.Rate < 0 || s.Range < 0 || s.Window < 0 || s.Threads < 0 {
+		bad("requests, warmup, bytes, duration, per_worker, deadline, stall, rate, range, window and threads must not be negative")
 	}
 	bySteps := s.Arrivals != nil && s.Arrivals.Process == "steps" // which end by themselves
 	if s.Requests == 0 && s.Bytes == 0 && s.Duration == 0 && s.PerWorker == 0 && !bySteps {

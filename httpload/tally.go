@@ -33,6 +33,8 @@ type tally struct {
 	flight   int64
 	last     int64 // when the last operation was decided, ns since the epoch
 
+	warmed int64 // bytes of the warm-up
+
 	dials, reconnects, unsolicited, redirects, chunked, notStarted int64
 
 	lag, late, wait, first *hdrhistogram.Histogram // ns
@@ -52,6 +54,9 @@ func observe(h *hdrhistogram.Histogram, ns int64) {
 func (t *tally) begin(op *record.Op, possible int64) {
 	t.flight++
 	t.link.underway.Add(1)
+	if op.Kind == record.OpWarmup {
+		return
+	}
 	observe(t.lag, op.Start-op.Intended)
 	observe(t.late, op.Start-possible)
 }
@@ -64,6 +69,11 @@ func (t *tally) waited(ns int64) { observe(t.wait, ns) }
 func (t *tally) end(op *record.Op, wrong int64) {
 	t.flight--
 	t.link.underway.Add(-1)
+	if op.Kind == record.OpWarmup {
+		t.warmed += op.Bytes
+		t.hand(op)
+		return
+	}
 	t.ops++
 	t.bytes += op.Bytes
 	t.last = max(t.last, op.LastByte)
@@ -86,6 +96,11 @@ func (t *tally) end(op *record.Op, wrong int64) {
 	if op.FirstByte > 0 {
 		observe(t.first, op.FirstByte-op.Start)
 	}
+	t.hand(op)
+}
+
+// hand gives an operation to the recorder.
+func (t *tally) hand(op *record.Op) {
 	t.batch = append(t.batch, *op)
 	if len(t.batch) == batchSize {
 		t.flush(op.LastByte)
@@ -132,6 +147,7 @@ func (t *tally) addTo(r *Result, sum *tally) {
 	}
 	r.Ops += t.ops
 	r.Bytes += t.bytes
+	r.Warmed += t.warmed
 	r.Dials += t.dials
 	r.Reconnects += t.reconnects
 	r.Unsolicited += t.unsolicited

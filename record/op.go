@@ -33,10 +33,11 @@ const (
 	OpFetch                    // content got from a swarm by one leecher, until its last verified byte
 	OpSync                     // a fresh node that gets a chain of blocks from its peers, until its best block is theirs
 	OpServe                    // the same, until what subscribes to the chain has followed, too: until it can serve
+	OpWarmup                   // a request that warmed a kept connection before the window; it is in no count
 	numOpKinds
 )
 
-var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update", "fetch", "sync", "serve"}
+var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update", "fetch", "sync", "serve", "warm-up"}
 
 func (k OpKind) String() string {
 	if int(k) < len(opKindNames) {

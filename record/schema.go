@@ -7,7 +7,7 @@ package record
 //	2  details
 //	3  jobs, polls, the run's ID; a running trial can go on
 //	4  marks
-//	5  the outcome starved
+//	5  the outcome starved, operations of the kind warm-up
 const (
 	schemaVersion = 5
 	oldestSchema  = 1

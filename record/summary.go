@@ -116,6 +116,9 @@ func (s *Summary) Ops(ops []Op) error {
 }
 
 func (s *Summary) add(op *Op) {
+	if op.Kind == OpWarmup {
+		return
+	}
 	c := &s.counts
 	if c.Ops == 0 || op.Start < c.First {
 		c.First = op.Start

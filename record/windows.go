@@ -84,6 +84,9 @@ func (w *windower) full() bool {
 }
 
 func (w *windower) add(op *Op) {
+	if op.Kind == OpWarmup {
+		return
+	}
 	o := w.at(floorDiv(op.LastByte, windowNs))
 	w.last = o
 	o.outcomes[op.Outcome]++

@@ -93,6 +93,9 @@ func (r *Report) costClause() string {
 	if r.nameOf(first) != first.Operation {
 		what += " over connections that are " + map[string]string{"keep": "kept", "fresh": "fresh"}[first.Connections]
 	}
+	if !first.B.Value.Known() { // one size: the time of the bytes is part of it
+		return what + " takes " + list(parts)
+	}
 	return "before its bytes count, " + what + " takes " + list(parts)
 }
 

@@ -21,9 +21,12 @@ func (r *Report) drawSwarms(*input) error {
 			r.add(f)
 		}
 	}
-	goal := "the goal, " + r.gateWords()
+	most, goal := 0.0, ""
+	if _, set := r.gateShare(); set {
+		most, goal = r.gateMost(), "the goal, "+r.gateWords()
+	}
 	for _, key := range gateMetrics {
-		r.add(r.ratioFigureWith(key, r.gateMost(), goal))
+		r.add(r.ratioFigureWith(key, most, goal))
 	}
 	r.add(r.metricFigure(drawing{id: "time-last", metric: "time_last", title: "Time until the last leecher has everything", zero: true, line: "line",
 		reads: "From the release to the end of the poll that told the last verified byte of the last leecher. The dashed line is the load line: nobody can be below it."}))

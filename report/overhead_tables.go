@@ -21,7 +21,7 @@ func (r *Report) fitTable() Table {
 	for i := range r.Fits {
 		f := &r.Fits[i]
 		row := []Entry{{Text: f.System, Raw: f.System}, {Text: f.Operation, Raw: f.Operation}, {Text: f.Connections, Raw: f.Connections},
-			estimated(f.A, "s"), f.roundsEntry(), estimated(f.Rate, "B/s")}
+			f.constantEntry(), f.roundsEntry(), estimated(f.Rate, "B/s")}
 		if lined {
 			row = append(row, f.lineEntry())
 		}
@@ -97,6 +97,14 @@ func (f *Fit) holdsEntry() Entry {
 		return Entry{Text: "not known", Raw: "not known", Note: "trials of a cell differ so much that a cell off by " + percent(float64(f.Misfit)) + " passes", Tone: Neutral}
 	}
 	return Entry{Text: "yes", Raw: "yes", Note: f.Why}
+}
+
+// constantEntry is A. No time is below 0: an interval that reaches there says nothing.
+func (f *Fit) constantEntry() Entry {
+	if f.A.Lo < 0 {
+		return Entry{Text: "n too small"}
+	}
+	return estimated(f.A, "s")
 }
 
 // estimated is a number with its interval beside it, in one unit.

@@ -196,6 +196,17 @@ func TestRoundTripsAreToldOnlyWhereTheyVary(t *testing.T) {
 	}
 }
 
+// One size at one delay: its time is that of all, and nothing is said of a part.
+func TestOneSizeAtOneDelayIsNotSplit(t *testing.T) {
+	one := strings.NewReplacer("[0s, 5ms, 20ms, 40ms]", "20ms", "[1kB, 10kB, 100kB, 1MB, 10MB]", "1MB").Replace(getFile)
+	r := costs{file: one}.built(t)
+	for _, text := range append([]string{r.Verdict.Text}, r.Answer[0].Text) {
+		if strings.Contains(text, "before its bytes") || strings.Contains(text, "then ") {
+			t.Error(text)
+		}
+	}
+}
+
 func TestTooFewTrialsAreWords(t *testing.T) {
 	few := strings.NewReplacer("[0s, 5ms, 20ms, 40ms]", "[0s, 20ms]", "[1kB, 10kB, 100kB, 1MB, 10MB]", "[1kB, 1MB]", "repetitions: 6", "repetitions: 1").Replace(getFile)
 	r := costs{file: few, trial: func(c experiment.Cell, t *record.Trial) {

@@ -22,7 +22,7 @@ func (r *Report) overheadTables() []textTable {
 	fits.drop = map[int]int{8: 2, 4: 1} // the intervals of 1/B and A
 	for i := range r.Fits {
 		f := &r.Fits[i]
-		row := []string{f.System, f.Operation, f.Connections, number(f.A.Value, "s").Text, wider(f.A, "s"), f.roundsText(), f.roundsWider(), number(f.Rate.Value, "B/s").Text, wider(f.Rate, "B/s")}
+		row := []string{f.System, f.Operation, f.Connections, f.constantEntry().Text, f.constantWider(), f.roundsText(), f.roundsWider(), number(f.Rate.Value, "B/s").Text, wider(f.Rate, "B/s")}
 		if r.Baseline != "" {
 			row = append(row, r.againstEntry(f).Text)
 		}
@@ -39,6 +39,14 @@ func (r *Report) overheadTables() []textTable {
 		all = append(all, m)
 	}
 	return all
+}
+
+// constantWider is the interval of A; empty: it says nothing.
+func (f *Fit) constantWider() string {
+	if f.A.Lo < 0 {
+		return ""
+	}
+	return wider(f.A, "s")
 }
 
 // wider is the wider half of an interval as a share of the estimate; where that is no

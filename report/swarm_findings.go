@@ -74,6 +74,9 @@ func (s *Swarm) unfinishedHad() (least, most float64) {
 
 // goalMissed says where the goal is not met, and where it cannot be told.
 func goalMissed(r *Report) []Finding {
+	if _, set := r.gateShare(); !set {
+		return nil
+	}
 	var all []findings.Goal
 	for i := range r.Swarms {
 		s := &r.Swarms[i]

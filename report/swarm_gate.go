@@ -11,12 +11,12 @@ import (
 // study's own, half of the leechers, first.
 var gateMetrics = []string{"time_median", "time_last"}
 
-// gateShare is how much longer than the baseline a system may take; not known in
-// other scenarios.
+// gateShare is how much longer than the baseline a system may take; false: no goal is
+// set.
 func (r *Report) gateShare() (experiment.Fraction, bool) {
 	for _, c := range r.Cells {
 		if d := c.plan.Disseminate; d != nil {
-			return d.Gate, true
+			return d.Gate, d.Gate > 0
 		}
 	}
 	return 0, false

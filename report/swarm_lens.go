@@ -97,8 +97,15 @@ func (r *Report) judgeSwarms() *Verdict {
 	served, t := r.leechersServed()
 	parts = append(parts, served)
 	worse(t)
-	goals, t := r.goals()
-	parts = append(parts, goals...)
+	compared, t := r.goals()
+	if _, set := r.gateShare(); !set {
+		t = Good
+		slower := false
+		if compared, slower = r.againstBaseline(); slower {
+			t = Neutral
+		}
+	}
+	parts = append(parts, compared...)
 	worse(t)
 	return &Verdict{capital(strings.Join(parts, "; ")) + ".", tone}
 }

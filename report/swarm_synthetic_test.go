@@ -30,7 +30,7 @@ systems: [deluge, boxo]
 baseline: deluge
 link: {rate: 100Mbit, delay: 10ms}
 data: {size: 8MiB}
-disseminate: {nodes: 8, seeders: 1}
+disseminate: {gate: 20%, nodes: 8, seeders: 1}
 repetitions: 8
 warmup: 0
 `

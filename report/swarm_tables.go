@@ -20,7 +20,8 @@ func (r *Report) swarmTable() Table {
 	}
 	time("time_median", "half of them, after")
 	time("time_last", "the last, after")
-	if r.Baseline != "" {
+	_, goalSet := r.gateShare()
+	if r.Baseline != "" && goalSet {
 		t.Head = append(t.Head, Column{"goal", false})
 	}
 	rest := []metricColumn{{"line", "load line", ""}, {"line_share", "the last, of the line", ""}, {"speed_median", "speed, median", ""}, {"line_median_share", "half of them, of their line", ""}, {"first_byte", "first byte", ""}, {"disk_last", "all on disk", ""}, {"overhead", "link bytes per content byte", "×"}}
@@ -41,7 +42,7 @@ func (r *Report) swarmTable() Table {
 				row = append(row, c.ratioEntry(key))
 			}
 		}
-		if r.Baseline != "" {
+		if r.Baseline != "" && goalSet {
 			e := goalEntry(r.gateOf(s, gateMetrics[0]))
 			if c.Baseline {
 				e = Entry{Text: "baseline", Tone: Neutral}
@@ -269,6 +270,7 @@ func (r *Report) swarmTexts() []textTable {
 	for i, text := range long {
 		t.below = append(t.below, fmt.Sprintf("[%d] %s", i+1, text))
 	}
+	_, goalSet := r.gateShare()
 	col := func(name string, isRight bool, drop int) {
 		if drop > 0 {
 			t.drop[len(t.head)] = drop
@@ -280,7 +282,9 @@ func (r *Report) swarmTexts() []textTable {
 	col("", true, 1)
 	if r.Baseline != "" {
 		col("ratio", true, 0)
-		col("goal", false, 0)
+		if goalSet {
+			col("goal", false, 0)
+		}
 	}
 	col("last done", true, 0)
 	col("", true, 2)
@@ -307,7 +311,10 @@ func (r *Report) swarmTexts() []textTable {
 			if g := r.gateOf(s, gateMetrics[0]); g != nil {
 				goal = map[string]string{RulePass: "met", RuleFail: "missed", RuleOpen: "?"}[g.State]
 			}
-			row = append(row, c.ratioEntry("time_median").Text, goal)
+			row = append(row, c.ratioEntry("time_median").Text)
+			if goalSet {
+				row = append(row, goal)
+			}
 		}
 		text, pm = time("time_last")
 		row = append(row, text, pm)

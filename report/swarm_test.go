@@ -23,6 +23,25 @@ import (
 // within reports whether a number is what it should be, but for a share of it.
 func within(got Num, want, off float64) bool { return math.Abs(float64(got)-want) <= off*want }
 
+// Without a goal the verdict compares with the baseline, and nothing is said of a goal.
+func TestSwarmWithoutAGoal(t *testing.T) {
+	file := strings.Replace(swarmFile, "gate: 20%, ", "", 1)
+	slow := func(c *experiment.Cell, _ int, _ float64, all []leech) {
+		if c.System == "boxo" {
+			for i := range all {
+				all[i].took *= 1.1
+			}
+		}
+	}
+	r := buildDir(t, swarmTruth{file: file, leechers: slow}.write(t))
+	if !strings.Contains(r.Verdict.Text, "boxo is slower than deluge") || len(r.Gates) != 0 || r.finding("goal-missed") || r.finding("goal-open") {
+		t.Errorf("%+v; gates %+v", r.Verdict, r.Gates)
+	}
+	if text := r.swarmTable().Head; slices.ContainsFunc(text, func(c Column) bool { return c.Name == "goal" }) {
+		t.Errorf("a goal in the table: %+v", text)
+	}
+}
+
 // The goal is decided by the interval, and only by it.
 func TestGoalOfASwarm(t *testing.T) {
 	stall := func(when func(system string, block int) bool) func(*experiment.Cell, int, float64, []leech) {

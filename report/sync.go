@@ -85,7 +85,7 @@ func (r *Report) sync(*input) {
 			}
 			s.Outcomes[t.outcome.String()]++
 		}
-		s.time = s.timeOf()
+		s.time = s.timeOf("sync_time")
 		s.divide()
 		s.approach()
 		s.Peers = s.peersUsed()
@@ -230,13 +230,13 @@ func (s *Synced) shown() *syncTrial {
 	return nil
 }
 
-// timeOf is the time until it can serve in the middle of the trials: the geometric
+// timeOf is a time, such as that until it can serve, in the middle of the trials: the geometric
 // mean with Student's interval on the logarithms, of which gains and effects are
 // ratios, so that the times of a page are those that its gains are of. Where a node
 // never served it is the median, with such trials longer than any. Without trials its
 // N is 0.
-func (s *Synced) timeOf() Summary {
-	m, ok := s.cell.Metrics["sync_time"]
+func (s *Synced) timeOf(key string) Summary {
+	m, ok := s.cell.Metrics[key]
 	if !ok {
 		return Summary{Median: unknown, Lo: unknown, Hi: unknown}
 	}

@@ -164,7 +164,13 @@ func (r *Report) verdictOf(t *Tuning) (words string, better bool) {
 	case t.gain.N < 2:
 		return fmt.Sprintf("a fresh node serves after %s, with %s after %s: one trial of each shows nothing", r.syncTime(t.base), r.changed(t.best), best), false
 	case !t.gain.Shown:
-		return fmt.Sprintf("no configuration is shown to serve earlier than the default (%s); the best found is %s, ~ %s", r.syncTime(t.base), r.changed(t.best), gain(t.gain.Value, t.gain.Lo, t.gain.Hi)), false
+		words := fmt.Sprintf("no single configuration is significantly faster than the default (%s); the best found is %s, ~ %s", r.syncTime(t.base), r.changed(t.best), gain(t.gain.Value, t.gain.Lo, t.gain.Hi))
+		for i := range t.Effects {
+			if e := &t.Effects[i]; !e.interaction() && e.Shown && e.Value < 1 {
+				words += fmt.Sprintf("; over all configurations %s is significant: %s", e.name(), e.words())
+			}
+		}
+		return words, false
 	}
 	return fmt.Sprintf("a fresh node serves after %s instead of %s, %s, with the best found: %s", show(float64(t.after), "s"),
 		show(float64(t.before), "s"), gain(t.gain.Value, t.gain.Lo, t.gain.Hi), r.changed(t.best)), true

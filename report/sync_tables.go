@@ -40,7 +40,11 @@ func (r *Report) syncTable() Table {
 		c := s.cell
 		row := append(r.factorEntries(c), Entry{Text: c.System, Raw: c.System}, c.validEntry(), s.servedEntry(), s.timeEntry(r), s.ratioEntry())
 		for _, k := range used {
-			row = append(row, r.medianEntry(c, k))
+			e := r.medianEntry(c, k)
+			if k.key == "first_block" || k.key == "net_time" { // the mean that the time to serve has
+				e = number(s.timeOf(k.key).Median, "s")
+			}
+			row = append(row, e)
 		}
 		t.Rows = append(t.Rows, append(row, Entry{Text: s.boundWords(), Raw: s.Bound}))
 	}

@@ -699,3 +699,22 @@ func TestSyncAnotherChain(t *testing.T) {
 		t.Errorf("%d unfinished", s.unfinished())
 	}
 }
+
+// Where the best is not significantly faster, and a knob over all configurations is, the
+// verdict says so: it does not contradict the table of effects.
+func TestSyncVerdictAgreesWithItsEffects(t *testing.T) {
+	r := syncTruth{}.build(t)
+	tu := &r.Tunings[0]
+	tu.gain.Shown = false
+	effectNamed(t, tu, "timeouts short").Shown = true
+	if words, better := r.verdictOf(tu); better || !strings.Contains(words, "timeouts short") || !strings.Contains(words, "is significant") {
+		t.Error(words)
+	}
+	// One kind of mean in a row: the first block comes before the time to serve.
+	for i := range r.Syncs {
+		s := &r.Syncs[i]
+		if first := s.timeOf("first_block").Median; first.Known() && s.time.Median.Known() && first > s.time.Median {
+			t.Errorf("%s: first block after %v, serves after %v", s.Cell, first, s.time.Median)
+		}
+	}
+}

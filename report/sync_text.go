@@ -32,7 +32,7 @@ func (r *Report) syncTexts() []textTable {
 			}
 			for col, key := range map[int]string{4: "first_block", 5: "block_rate", 6: "line_share"} {
 				if m, ok := c.Metrics[key]; ok {
-					row[col] = map[string]string{"first_block": show(float64(m.Median), "s"), "block_rate": digits(float64(m.Median), 3), "line_share": percent(float64(m.Median))}[key]
+					row[col] = map[string]string{"first_block": show(float64(s.timeOf(key).Median), "s"), "block_rate": digits(float64(m.Median), 3), "line_share": percent(float64(m.Median))}[key]
 				}
 			}
 			if tu.Unfinished > 0 {

@@ -103,6 +103,13 @@ var summaryRows = []summaryRow{
 	{"of it, used", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.Used }) }},
 	{"used per file", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.PerFile }) }},
 	{"per TB·month", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.PerTBMonth }) }},
+	{"per TB·month, at the price", func(l *LoadTest) Entry {
+		if l.Money == nil || !l.Money.PerTBMonth.In.Known() {
+			return none
+		}
+		in := float64(l.Money.PerTBMonth.In)
+		return Entry{Text: moneyWords(in, l.Money.In), Raw: Plain(in)}
+	}},
 	{"per TB·month, with bandwidth", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.WithBandwidth }) }},
 	{"wallet at the end", func(l *LoadTest) Entry { return l.moneyOf(func(m *Money) Amount { return m.Wallet }) }},
 	{"duration", func(l *LoadTest) Entry {

@@ -283,6 +283,12 @@ func TestSpendingIsExact(t *testing.T) {
 	if math.Abs(float64(m.PerTBMonth.Value)/want-1) > 1e-9 {
 		t.Errorf("per TB·month %v, want %v", m.PerTBMonth.Value, want)
 	}
+	// The terminal has it in the currency of the price, too.
+	var text strings.Builder
+	must(t, r.WriteText(&text, 160))
+	if in := moneyWords(float64(m.PerTBMonth.In), "USD"); !strings.Contains(text.String(), in) {
+		t.Errorf("no %s in the text", in)
+	}
 }
 
 func TestGrowthIsNamed(t *testing.T) {
@@ -549,5 +555,14 @@ func TestProbesEndByTheTrialsClock(t *testing.T) {
 		if len(l.phases) != 1 || l.phases[0].probed != want {
 			t.Errorf("%q: %+v, want %v", text, l.phases, want)
 		}
+	}
+}
+
+// A load test that is not valid has no green verdict.
+func TestInvalidLoadTestIsNotGreen(t *testing.T) {
+	r := plainLoad(3).report(t)
+	r.Run.Valid, r.Run.Done = 0, 1
+	if v := r.judgeLoads(); v.Tone != Bad {
+		t.Errorf("%+v", v)
 	}
 }

@@ -35,6 +35,10 @@ func (r *Report) judgeLoads() *Verdict {
 	if len(r.Loads) > 4 {
 		parts = append(parts, r.outcomes())
 	}
+	if r.Run.Valid == 0 && r.Run.Done > 0 {
+		parts = append([]string{"no trial is valid"}, parts...)
+		worse(Bad)
+	}
 	for _, v := range []struct{ rule, say string }{
 		{"link-not-emulated", "links were not emulated: these are numbers of the bare machine"},
 		{"money-missing", "money is missing"}, {"money-sum", "its account of the spending does not add up"},

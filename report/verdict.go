@@ -81,8 +81,20 @@ func (r *Report) verdict() Verdict {
 		}
 		return Verdict{served + ".", tone}
 	}
-	var parts, open, slight []string
-	worse := false
+	parts, worse := r.againstBaseline()
+	if len(parts) == 0 {
+		return Verdict{served + ".", tone}
+	}
+	if tone == Good && worse {
+		tone = Neutral
+	}
+	return Verdict{served + "; " + strings.Join(parts, "; ") + ".", tone}
+}
+
+// againstBaseline says of each system whether it is slower or faster than the baseline;
+// worse: one is slower.
+func (r *Report) againstBaseline() (parts []string, worse bool) {
+	var open, slight []string
 	for _, s := range r.Systems {
 		o, ok := r.overall(s.Name, r.headline)
 		slower, faster, cells := r.decided(s.Name)
@@ -113,13 +125,7 @@ func (r *Report) verdict() Verdict {
 	if len(open) > 0 {
 		parts = append(parts, fmt.Sprintf("for %s no difference to %s is shown", list(open), r.Baseline))
 	}
-	if len(parts) == 0 {
-		return Verdict{served + ".", tone}
-	}
-	if tone == Good && worse {
-		tone = Neutral
-	}
-	return Verdict{served + "; " + strings.Join(parts, "; ") + ".", tone}
+	return parts, worse
 }
 
 // served says in a clause how reliable the systems were.

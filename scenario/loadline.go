@@ -44,6 +44,19 @@ const (
 	segmentPayload  = 1460 // bytes
 )
 
+// warmup is how many bytes each of n kept connections fetches before the clock starts,
+// so that TCP's window is then at least its share of what fills the path, twice: it
+// grows by what is acknowledged. A window that holds a whole answer is enough, so no
+// more than an answer is asked for.
+func (p path) warmup(n int) int64 {
+	const least, all = initialSegments * segmentPayload, 64 << 20
+	fills := 2 * p.rate * p.rtt
+	if !(fills > 0) {
+		fills = 0
+	}
+	return int64(max(least, min(fills, all)/float64(n)))
+}
+
 // request is one transfer of bytes in answer to a request, or with it.
 type request struct {
 	size  float64 // bytes

@@ -110,3 +110,23 @@ func TestRoundTrips(t *testing.T) {
 		}
 	}
 }
+
+// A kept connection fetches twice its share of what fills the path, at least TCP's first window.
+func TestWarmupFillsThePath(t *testing.T) {
+	for _, c := range []struct {
+		path path
+		n    int
+		want int64
+	}{
+		{path{rate: 12e6, rtt: 0.04}, 1, 960_000},
+		{path{rate: 12e6, rtt: 0.04}, 16, 60_000},
+		{path{rate: 12e6, rtt: 0.04}, 1000, 14_600},
+		{path{rate: math.Inf(1), rtt: 0.04}, 1, 64 << 20},
+		{path{rate: math.Inf(1)}, 1, 14_600},
+		{path{}, 1, 14_600},
+	} {
+		if got := c.path.warmup(c.n); got != c.want {
+			t.Errorf("%+v, %d connections: %d bytes, want %d", c.path, c.n, got, c.want)
+		}
+	}
+}

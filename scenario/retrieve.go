@@ -196,7 +196,8 @@ func (Retrieve) Measure(in Measured) map[string]float64 {
 	retrieveLines(in, m, put)
 	// Bytes of operations that came to nothing cost as much as the others.
 	if received := float64(c.Bytes); received > 0 {
-		put("system_cpu_per_gb", in.Usage.SystemCPU/(received/1e9))
+		// What the processes used is of the whole trial, warm-up included.
+		put("system_cpu_per_gb", in.Usage.SystemCPU/((received+in.Load.Warmed)/1e9))
 		put("generator_cpu_per_gb", in.Load.CPU/(received/1e9))
 	}
 	put("system_rss_peak", in.Usage.SystemRSSPeak)

@@ -36,8 +36,12 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 		return Load{}, err
 	}
 	spec.Epoch = sink.Epoch
-	if p, ok := pathOf(sink.Link); ok && !math.IsInf(p.rate, 1) {
+	p, _ := pathOf(sink.Link)
+	if !math.IsInf(p.rate, 1) {
 		spec.Rate = p.rate
+	}
+	if c := cell.Retrieve; c.Arrivals == nil && c.Connections == "keep" {
+		spec.Warmup = p.warmup(c.Concurrency)
 	}
 	in, err := json.Marshal(spec)
 	if err != nil {
@@ -102,7 +106,7 @@ func (r *retrieveRunner) Close(ctx context.Context) error { return r.ours.clear(
 
 func loadOf(res httpload.Result) Load {
 	l := Load{
-		Seconds: float64(res.Ended-res.Started) / 1e9, CPU: res.CPU, RSSPeak: float64(res.MaxRSS),
+		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU, RSSPeak: float64(res.MaxRSS),
 		AchievedRate: res.AchievedRate, LagP99: res.Lag.P99,
 		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
 	}

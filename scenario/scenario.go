@@ -184,6 +184,7 @@ func (s *Stop) Error() string { return fmt.Sprintf("stopped by %s: %s", s.Condit
 // Load is what the load generator says of itself after a trial.
 type Load struct {
 	Seconds      float64 // length of the window that operations were started in or, without one, first start to last end
+	Warmed       float64 // bytes that came before the window, in no operation that counts
 	CPU          float64 // CPU seconds of the generator's process in the window
 	RSSPeak      float64 // bytes
 	OfferedRate  float64 // operations per second that the arrival process asked for; 0 in a closed loop

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,17 +38,25 @@ log does not tell is said there. docs/study-logs.md describes it.`,
 			if out == "" {
 				out = filepath.Join("runs", "imported-"+time.Now().Format("20060102-150405"))
 			}
-			return p.importLogs(args, out)
+			return p.importLogs(c.Context(), args, out)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "run directory (default runs/imported-DATE-TIME)")
 	return c
 }
 
-func (p *program) importLogs(files []string, out string) error {
-	res, err := studylog.Import(files, studylog.Options{Dir: out, Version: programVersion(), Metrics: scenario.Disseminate{}.Metrics()})
+// importMemory is how much memory an import takes: the garbage collector works
+// harder before there is more.
+const importMemory = 280 << 20
+
+func (p *program) importLogs(ctx context.Context, files []string, out string) error {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
+	res, err := studylog.Import(ctx, files, studylog.Options{Dir: out, Version: programVersion(), Metrics: scenario.Disseminate{}.Metrics()})
 	if errors.Is(err, studylog.ErrNothing) {
 		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "a log has lines with >>{…} in them, among them one of an experiment's configuration; see docs/study-logs.md"))
+	}
+	if errors.Is(err, studylog.ErrTooMuch) {
+		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "import fewer files at a time, and compare the runs"))
 	}
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ type entry struct {
 	Error       *string `json:"error,omitempty"`
 	Type        string  `json:"entry_type"`
 
+	size   int     // of the record, in bytes
 	config *config // of a record of an experiment's configuration
 }
 
@@ -164,14 +165,14 @@ func parse(raw []byte, kind string) (entry, error) {
 		if err := json.Unmarshal(raw, c); err != nil {
 			return entry{Type: tag.Type}, err
 		}
-		e := entry{Type: tag.Type, config: c}
+		e := entry{Type: tag.Type, size: len(raw), config: c}
 		return e, c.check()
 	case tag.Type == typeRequest, tag.Type == typeDownload, tag.Type == typeStage, tag.Type == typeStatus:
 		var e entry
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return entry{Type: tag.Type}, err
 		}
-		e.Type = tag.Type
+		e.Type, e.size = tag.Type, len(raw)
 		return e, e.tidy()
 	}
 	return entry{Type: tag.Type}, fmt.Errorf("%w %q", errUnknown, tag.Type)

@@ -2,10 +2,13 @@ package studylog
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 )
 
 // experiment is what was found of one experiment of the study: a system, a size,
@@ -17,7 +20,7 @@ type experiment struct {
 	stages   []entry
 	statuses []entry
 
-	metrics []metric
+	metrics pile
 	trials  []*trial
 }
 
@@ -30,6 +33,28 @@ type metric struct {
 	node, dataset, file uint32 // places in the gatherer's names
 	at                  int64  // ns since 1970
 	value               float64
+}
+
+// pile is metrics in pieces, so that it grows without being copied and shrinks
+// while it is read.
+type pile [][]metric
+
+func (p *pile) add(m metric) {
+	if n := len(*p); n == 0 || len((*p)[n-1]) == cap((*p)[n-1]) {
+		*p = append(*p, make([]metric, 0, min(1<<14, 64<<n)))
+	}
+	last := &(*p)[len(*p)-1]
+	*last = append(*last, m)
+}
+
+func (p *pile) empty(use func(metric)) {
+	for i, piece := range *p {
+		for _, m := range piece {
+			use(m)
+		}
+		(*p)[i] = nil
+	}
+	*p = nil
 }
 
 // trial is one dissemination: the leechers of one repetition, once.
@@ -60,14 +85,23 @@ type gatherer struct {
 	counts      Counts
 	experiments []*experiment
 	current     map[string]*experiment // by the name of the stream
-	pool        []metric               // of streams that are not labelled
+	pool        pile                   // of streams that are not labelled
 	names       []string
 	place       map[string]uint32
+	held        int // bytes, at most about
 }
+
+// room is how much of the records is held in memory, in bytes; tests have less.
+var room = 200 << 20
+
+// ErrTooMuch is of files with more records than can be held.
+var ErrTooMuch = errors.New("more records than an import can hold")
 
 func (g *gatherer) intern(name string) uint32 {
 	i, ok := g.place[name]
 	if !ok {
+		name = strings.Clone(name) // which may be a part of something longer
+		g.held += 100 + len(name)
 		i = uint32(len(g.names))
 		g.names = append(g.names, name)
 		g.place[name] = i
@@ -76,9 +110,17 @@ func (g *gatherer) intern(name string) uint32 {
 }
 
 // take is what the reader calls with each record.
-func (g *gatherer) take(s stream, e entry) {
+func (g *gatherer) take(s stream, e entry) error {
+	if g.held > room {
+		return fmt.Errorf("%w: they take more than %d MiB", ErrTooMuch, room>>20)
+	}
+	g.held += int(unsafe.Sizeof(metric{}))
+	if e.Type != typeDownload {
+		g.held += 500 + 8*e.size // what a node of a configuration takes, which is written in few bytes
+	}
 	x := g.current[s.name]
 	if x == nil || e.config != nil && x.config != nil && !(s.labelled && sameConfig(x.config, e.config)) && !x.empty() {
+		g.held += 1000 + len(s.name)
 		x = &experiment{stream: s}
 		g.current[s.name] = x
 		g.experiments = append(g.experiments, x)
@@ -93,13 +135,14 @@ func (g *gatherer) take(s stream, e entry) {
 	case typeDownload:
 		m := metric{g.intern(e.Node), g.intern(datasetOf(e.Dataset)), g.intern(s.file), e.Timestamp.UnixNano(), float64(*e.Value)}
 		if s.labelled {
-			x.metrics = append(x.metrics, m)
+			x.metrics.add(m)
 		} else {
-			g.pool = append(g.pool, m)
+			g.pool.add(m)
 		}
 	default:
 		x.config = e.config
 	}
+	return nil
 }
 
 func sameConfig(a, b *config) bool {
@@ -136,16 +179,15 @@ func (g *gatherer) assemble() {
 			own[t.dataset] = append(own[t.dataset], t)
 			owners[t.dataset] = append(owners[t.dataset], t)
 		}
-		for _, m := range x.metrics {
+		x.metrics.empty(func(m metric) {
 			if t := latest(own[g.names[m.dataset]], m.at, nil); t != nil {
 				t.metrics[g.names[m.node]] = append(t.metrics[g.names[m.node]], m)
 			} else {
 				g.counts.Homeless++
 			}
-		}
-		x.metrics = nil
+		})
 	}
-	for _, m := range g.pool {
+	g.pool.empty(func(m metric) {
 		node, file := g.names[m.node], g.names[m.file]
 		// Experiments in two files may have nodes of the same names: those of the
 		// metric's own file that had begun come first.
@@ -158,8 +200,7 @@ func (g *gatherer) assemble() {
 		} else {
 			g.counts.Homeless++
 		}
-	}
-	g.pool = nil
+	})
 	for _, x := range g.experiments {
 		for _, t := range x.trials {
 			for node, all := range t.metrics {

@@ -3,6 +3,7 @@ package studylog
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -52,9 +53,9 @@ var ErrNothing = errors.New("no experiment was found")
 // Import reads logs of the study and makes a run directory of them. Everything
 // that is recorded of an experiment is in it: trials that failed and leechers
 // that did not complete, too.
-func Import(files []string, o Options) (*Result, error) {
+func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	g := &gatherer{current: map[string]*experiment{}, place: map[string]uint32{}}
-	rd := &reader{counts: &g.counts, take: g.take}
+	rd := &reader{ctx: ctx, counts: &g.counts, take: g.take}
 	for _, f := range files {
 		if err := rd.path(f); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
@@ -90,7 +91,7 @@ func Import(files []string, o Options) (*Result, error) {
 	if err != nil {
 		return res, err
 	}
-	if err := write(run, usable, cells, res); err != nil {
+	if err := write(ctx, run, usable, cells, res); err != nil {
 		return res, errors.Join(err, run.Close())
 	}
 	return res, run.Close()
@@ -283,7 +284,7 @@ func join[T int | int64](values []T, unit string) string {
 }
 
 // write records all trials, in the order of their times.
-func write(run *record.Run, all []*experiment, cells map[cellKey]string, res *Result) error {
+func write(ctx context.Context, run *record.Run, all []*experiment, cells map[cellKey]string, res *Result) error {
 	type one struct {
 		x *experiment
 		t *trial
@@ -298,6 +299,9 @@ func write(run *record.Run, all []*experiment, cells map[cellKey]string, res *Re
 	slices.SortStableFunc(trials, func(a, b one) int { return a.t.first.Compare(b.t.first) })
 	blocks := blocksOf(all)
 	for i, o := range trials {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if i == 0 {
 			if err := run.Event(record.Event{At: o.t.first, Kind: "phase", What: "run begins", Detail: "imported"}); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -398,7 +399,7 @@ func TestNothingToImport(t *testing.T) {
 		"no config": write2(t, "x.log", plainLog(noConfig...)...),
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
-		_, err := Import([]string{file}, Options{Dir: dir})
+		_, err := Import(t.Context(), []string{file}, Options{Dir: dir})
 		if !errors.Is(err, ErrNothing) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -409,12 +410,48 @@ func TestNothingToImport(t *testing.T) {
 			t.Errorf("%s: a directory was made", name)
 		}
 	}
-	if _, err := Import([]string{"/nonexistent"}, Options{}); err == nil {
+	if _, err := Import(t.Context(), []string{"/nonexistent"}, Options{}); err == nil {
 		t.Error("a file that there is not was imported")
 	}
 }
 
 // FuzzFind finds no line that breaks the reading of records.
+// What is compressed too often, or has too many records, is refused; an import that
+// is interrupted ends. Nothing is left of any.
+func TestImportsThatAreRefused(t *testing.T) {
+	log := []byte(strings.Join(plainLog(codexStudy.logs()...), "\n"))
+	for range deepest + 1 {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(log); err != nil || z.Close() != nil {
+			t.Fatal(err)
+		}
+		log = b.Bytes()
+	}
+	plain := write2(t, "x.log", plainLog(codexStudy.logs()...)...)
+	nested := write2(t, "y.log")
+	if err := os.WriteFile(nested, log, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := Import(t.Context(), []string{nested}, Options{Dir: dir}); err == nil || errors.Is(err, ErrNothing) {
+		t.Errorf("nested: %v", err)
+	}
+	if _, err := Import(interrupted, []string{plain}, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	defer func(was int) { room = was }(room)
+	room = 1 << 10
+	if _, err := Import(t.Context(), []string{plain}, Options{Dir: dir}); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("too much: %v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a directory was made")
+	}
+}
+
 func FuzzFind(f *testing.F) {
 	for _, l := range codexStudy.logs()[:12] {
 		f.Add(l.text())

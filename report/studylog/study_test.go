@@ -240,7 +240,7 @@ func split(t *testing.T, dir string, all []logged) {
 func imported(t *testing.T, files ...string) (*record.Reader, *Result) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	res, err := Import(files, Options{Dir: dir, Version: "test"})
+	res, err := Import(t.Context(), files, Options{Dir: dir, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,13 +25,19 @@ func Signed(ratio float64) string {
 	return "+" + s
 }
 
+// vague is the ratio of the ends of an interval from which on it says nothing.
+const vague = 100
+
 // Gain is a ratio of times with its interval, the smaller change first: "−76 %
-// (−74…−78)"; one above 3 is a multiple.
+// (−74…−78)"; one above 3 is a multiple. An interval that
+// says nothing is "n too small".
 func Gain(v, lo, hi float64) string {
 	known := func(x float64) bool { return x-x == 0 }
 	switch {
 	case !known(v):
 		return "–"
+	case known(lo) && known(hi) && (lo <= 0 || hi > vague*lo):
+		return "n too small"
 	case v > 3:
 		return Range(v, lo, hi, "×")
 	}

@@ -1,0 +1,71 @@
+package httpload
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// A server whose first answer on each connection is slow: the clock starts after it. One
+// connection of four gets no answer before the stall limit: that counts, and holds the
+// others up no longer than the limit.
+func TestWarmup(t *testing.T) {
+	const slow, stall = 300 * time.Millisecond, time.Second
+	data := make([]byte, 64<<10)
+	for _, secure := range []bool{false, true} {
+		for _, silent := range []int64{0, 1} {
+			t.Run(fmt.Sprintf("TLS %v, %d silent", secure, silent), func(t *testing.T) {
+				var requests atomic.Int64
+				var warm sync.Map // connections that had their first answer
+				url := faulty(t, secure, data, func(conn net.Conn, r *http.Request, data []byte) bool {
+					if _, known := warm.LoadOrStore(conn, true); !known {
+						if requests.Add(1) <= silent {
+							return wait(conn)
+						}
+						time.Sleep(slow)
+					}
+					answer(conn, r, data, nil)
+					_, err := conn.Write(part(r, data))
+					return err == nil
+				})
+				spec := Spec{
+					Objects:     []Object{{URL: url, Size: int64(len(data)), Insecure: secure}},
+					Concurrency: 4, Range: 32 << 10, Warmup: 16 << 10, Requests: 200, Stall: stall,
+				}
+				var got ops
+				res, err := Run(t.Context(), spec, &got)
+				if err != nil {
+					t.Fatal(err)
+				}
+				warmed, counted, failed := int64(0), int64(0), int64(0)
+				for _, op := range got {
+					switch {
+					case op.Kind == record.OpWarmup:
+						warmed++
+						if op.Outcome != record.OK || op.Length != 16<<10 || op.LastByte > res.Started {
+							t.Errorf("a warm-up: %+v, the clock started at %d", op, res.Started)
+						}
+						continue
+					case op.Outcome == record.Stalled:
+						failed++
+					case op.Outcome != record.OK || op.Length != 32<<10 || op.Start < res.Started:
+						t.Errorf("an operation: %+v, the clock started at %d", op, res.Started)
+					case silent == 0 && op.LastByte-op.Start >= int64(slow):
+						t.Errorf("an operation of the window waited for its connection's first answer: %+v", op)
+					}
+					counted++
+				}
+				if warmed != 4-silent || failed != silent || counted != 200+silent || res.Ops != counted ||
+					res.Outcomes["ok"] != 200 || res.Outcomes["stalled"] != silent || res.Warmed != warmed*16<<10 {
+					t.Errorf("%d warm-ups, %d stalled, %d counted; result %+v", warmed, failed, counted, res)
+				}
+			})
+		}
+	}
+}
