@@ -34,7 +34,7 @@ link: {rate: 100Mbit, delay: 1ms, queue: 1MiB}
 disseminate: {nodes: %d}
 repetitions: %d
 warmup: 0
-limits: {others: 100%%, stall: 1m, deadline: 5m, start: 2m}
+limits: {others: none, machine: none, stall: 1m, deadline: 5m, start: 2m}
 skip: [machine]
 `
 )

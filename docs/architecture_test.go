@@ -26,6 +26,7 @@ var parts = map[string]string{
 	"testbed":    "hosts, links, processes",
 	"httpload":   "HTTP load generator",
 	"experiment": "file format and plan",
+	"validity":   "which trials count",
 	"workload":   "objects and arrivals",
 	"record":     "run.db",
 	"stats":      "statistics",

@@ -37,8 +37,8 @@ var instruments = []struct{ name, how, keys string }{
 		"wire_bytes overhead seeder_share load_line load_line_share line line_share link_line ttfb_line ttfb_line_share duration_line duration_line_share first_byte_line first_byte_line_share bandwidth_line wait_line line_median line_median_share speed_line wire_line"},
 	{"processes", "the kernel's account of each process (`/proc`, and the final account of those that end), read at the edges of the load and once a second in it, of long trials less often; memory is the resident set",
 		"system_cpu system_cpu_per_gb system_cpu_per_op generator_cpu_per_gb generator_cpu_per_op system_rss_peak generator_rss_peak node_rss_peak disk_written write_amplification busiest_cpu harness_cpu emulator_cpu"},
-	{"machine", "the kernel's account of all CPUs (`/proc/stat`), of which the processes of the run are taken off for the CPU used by others; and of waiting for storage (`/proc/pressure/io`)",
-		"others_busy box_cpu io_pressure"},
+	{"machine", "the kernel's account of all CPUs (`/proc/stat`), of which the processes of the run are taken off for the CPU used by others; of the threads of the link emulator (`/proc/PID/task`); and of waiting for storage (`/proc/pressure/io`)",
+		"others_busy box_cpu emulator_thread io_pressure"},
 	{"replay", "the same program on the same blocks from a local file, without a network, before the trials",
 		"replay replay_cpu"},
 }

@@ -90,7 +90,7 @@ overhead: {operation: [put, get, update, fill, delete], count: 2, objects: 10, r
 allow: [write, spend]
 repetitions: 1
 warmup: 0
-limits: {others: 100%}
+limits: {others: none, machine: none}
 skip: [machine]
 `
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // Config is everything a run needs.
@@ -272,6 +274,7 @@ func (r *run) openRecord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	validity.Judge(r.plan, trials)
 	for _, t := range trials {
 		if t.State == record.Done || t.State == record.Skipped {
 			r.done[trialKey{t.Cell, t.Block}] = t
@@ -362,8 +365,10 @@ func (r *run) close(ctx context.Context) error {
 
 func (r *run) result() Result {
 	res := Result{Ended: r.ended, Paused: r.paused, Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
+	trials := slices.Collect(maps.Values(r.done))
+	validity.Judge(r.plan, trials)
 	succeeded, failed := map[string]int64{}, map[string]int64{}
-	for _, t := range r.done {
+	for _, t := range trials {
 		if t.Warmup {
 			continue
 		}

@@ -21,7 +21,7 @@ data: {size: 1kB}
 overhead: {operation: [put, get], count: 4}
 repetitions: 50
 warmup: 0
-limits: {others: 100%%}
+limits: {others: none, machine: none}
 exit: {%s}
 skip: [machine]
 `

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // longTrial is a trial that goes on until its scenario or an exit condition ends
@@ -319,8 +320,9 @@ func (t *longTrial) measured(out loaded) record.Trial {
 		Metrics:  t.r.cfg.Scenario.Measure(scenario.Measured{Cell: t.cell, Summary: t.w.Summary(), Load: out.load, Usage: out.usage, Link: t.check, TLS: out.tls}),
 		Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
 		Details: append(slices.Clone(out.load.Details), out.footprint...),
-		Invalid: append(longValidity(t.r.plan.Experiment.Limits, out, t.check, counts, t.cell.Collect != nil), out.load.Invalid...),
+		Invalid: append(longSpoiledBy(out, t.check, counts, t.cell.Collect != nil), out.load.Invalid...),
 	}
+	trial.Invalid = validity.Reasons(t.cell, t.r.plan.Experiment.Limits, trial)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	trial.Notes = append(slices.Clone(out.load.Notes), t.marks...)
@@ -333,21 +335,15 @@ func (t *longTrial) measured(out loaded) record.Trial {
 	return trial
 }
 
-// longValidity names what speaks against a trial that lasts so long that
-// daemons die in it: that is marked, not held against it. That others used the
-// machine is judged over all of it. asks: the trial is to poll, and does nothing
-// else.
-func longValidity(limits experiment.Limits, out loaded, check *record.LinkCheck, c record.Counts, asks bool) []string {
+// longSpoiledBy is spoiledBy for a trial that lasts so long that daemons die in it: that is
+// marked, not held against it. asks: the trial is to poll, and does nothing else.
+func longSpoiledBy(out loaded, check *record.LinkCheck, c record.Counts, asks bool) []string {
 	var why []string
 	if check != nil && !check.OK {
 		why = append(why, record.ReasonLinkOff)
 	}
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)
-	}
-	// What polls tell of a system is no less true on a busy machine.
-	if out.usage.OthersBusy > float64(limits.Others) && !asks { // false for NaN
-		why = append(why, record.ReasonBoxBusy)
 	}
 	// The operations of a session's last moment die with it, its jobs do not.
 	if c.Ops == 0 && out.load.Metrics["accepted"] == 0 && (!asks || out.load.Metrics["polls"] == 0) {

@@ -117,7 +117,7 @@ upload: {}
 allow: [write, spend]
 repetitions: 1
 warmup: 0
-limits: {others: 100%%}
+limits: {others: none, machine: none}
 exit: {%s}
 skip: [machine, budget]
 `

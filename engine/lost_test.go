@@ -17,7 +17,7 @@ systems: [{use: mem, with: {errors: "%s"}}]
 data: {objects: 20, size: 1kB}
 upload: {retries: 0, poll: 100ms, until: %s}
 exit: {max_errors: 100%%}
-limits: {others: 100%%}
+limits: {others: none, machine: none}
 skip: [machine]
 `
 

@@ -31,6 +31,9 @@ type meter struct {
 	over     bool           // the window has ended
 	pressure func() float64 // seconds since boot in which somebody waited for storage
 	io       [2]float64     // it, when the window began and now
+
+	threadCPU func(pid int) map[int]float64 // CPU seconds of a process's threads
+	threads   [2]map[int]float64            // of the link emulator, when the window began and now
 }
 
 // account is of one process. Another that takes its place has an account of its own.
@@ -54,7 +57,7 @@ type traced struct {
 }
 
 func newMeter(s *site, trace *testbed.Trace) *meter {
-	m := &meter{system: map[string]bool{}, watched: s.watched, pressure: testbed.IOPressure}
+	m := &meter{system: map[string]bool{}, watched: s.watched, pressure: testbed.IOPressure, threadCPU: testbed.ThreadCPU}
 	for name := range s.watched {
 		m.system[name] = true
 	}
@@ -102,8 +105,11 @@ func (m *meter) add(samples []record.Sample) {
 	m.at = samples[0].End
 	first := m.accounts == nil
 	m.io[1] = m.pressure()
+	if i := slices.IndexFunc(samples, func(s record.Sample) bool { return s.Role == emulatorRole }); i >= 0 {
+		m.threads[1] = m.threadCPU(samples[i].PID)
+	}
 	if first {
-		m.io[0] = m.io[1]
+		m.io[0], m.threads[0] = m.io[1], m.threads[1]
 		m.accounts, m.nodePeak = map[account]*used{}, make([]float64, m.nodes)
 		for i := range m.nodePeak {
 			m.nodePeak[i] = math.NaN()
@@ -216,7 +222,7 @@ func (m *meter) usage() scenario.Usage {
 	others := m.others()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(), HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), BoxCPU: math.NaN(),
+	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(), HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), EmulatorThread: math.NaN(), BoxCPU: math.NaN(),
 		BusiestCPU: math.NaN(), IOPressure: math.NaN()}
 	if m.seen {
 		u.SystemCPU, u.SystemRSSPeak = 0, m.rssPeak
@@ -250,7 +256,10 @@ func (m *meter) usage() scenario.Usage {
 		if m.seen {
 			u.BusiestCPU = m.busiest() / wall
 		}
-		u.HarnessCPU, u.EmulatorCPU, u.BoxCPU = harness/box, emulator/box, max(m.sum(testbed.BoxSample, cpuOf), ours)/box
+		u.HarnessCPU, u.EmulatorCPU = harness/box, emulator/box
+		if wall >= leastWindow.Seconds() {
+			u.BoxCPU, u.EmulatorThread = max(m.sum(testbed.BoxSample, cpuOf), ours)/box, m.busiestThread()/wall
+		}
 	}
 	return u
 }
@@ -260,6 +269,18 @@ func (m *meter) busiest() (most float64) {
 	for name := range m.system {
 		if cpu := m.sum(name, cpuOf); cpu > most { // false for NaN: none was seen
 			most = cpu
+		}
+	}
+	return most
+}
+
+// busiestThread is the most CPU seconds that a thread of the link emulator has used;
+// NaN where none is known.
+func (m *meter) busiestThread() float64 {
+	most := math.NaN()
+	for tid, cpu := range m.threads[1] {
+		if used := cpu - m.threads[0][tid]; !(used <= most) {
+			most = used
 		}
 	}
 	return most

@@ -17,12 +17,16 @@ type othersUsed struct {
 	wall time.Duration // in which they were used
 }
 
+// leastWindow is the shortest window whose use of the machine's CPU is known: the
+// kernel counts it in ticks of 10 ms.
+const leastWindow = time.Second
+
 // share of the machine's CPU; NaN where it is not known.
 func (o othersUsed) share() float64 {
-	if o.wall <= 0 {
+	if o.wall < leastWindow {
 		return math.NaN()
 	}
-	return o.cpu / o.wall.Seconds() / float64(runtime.NumCPU())
+	return min(1, o.cpu/o.wall.Seconds()/float64(runtime.NumCPU()))
 }
 
 func (o othersUsed) plus(p othersUsed) othersUsed {

@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -61,16 +59,17 @@ func TestOthersOverSessions(t *testing.T) {
 	}
 }
 
-// A machine that was busy over a whole load test makes it invalid.
-func TestBusyMachineMakesALoadTestInvalid(t *testing.T) {
-	some := record.Counts{Ops: 1}
-	for busy, want := range map[float64][]string{0.26: {record.ReasonBoxBusy}, 0.24: nil} {
-		got := longValidity(experiment.Limits{Others: 0.25}, loaded{usage: scenario.Usage{OthersBusy: busy}}, nil, some, false)
-		if !slices.Equal(got, want) {
-			t.Errorf("%g: %v, want %v", busy, got, want)
+// CPU that is counted in ticks says nothing over 56 ms, in which others seemed to use
+// 379 % of the machine.
+func TestOthersOverTooShortATime(t *testing.T) {
+	cpus := float64(runtime.NumCPU())
+	for wall, want := range map[time.Duration]float64{56 * time.Millisecond: math.NaN(), time.Second: 1, 4 * time.Second: 3.79 * 0.056 / 4} {
+		got := othersUsed{3.79 * 0.056 * cpus, wall}.share()
+		if wall == time.Second {
+			got = othersUsed{1.2 * cpus, wall}.share()
 		}
-	}
-	if got := longValidity(experiment.Limits{Others: 0.25}, loaded{usage: scenario.Usage{OthersBusy: math.NaN()}}, nil, some, false); got != nil {
-		t.Errorf("nothing is known: %v", got)
+		if math.IsNaN(got) != math.IsNaN(want) || math.Abs(got-want) > 1e-9 {
+			t.Errorf("over %s: %v, want %v", wall, got, want)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
+	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // observeEvery is the interval at which processes are observed.
@@ -98,7 +99,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	t := record.Trial{
 		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
 		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Details: slices.Concat(out.load.Details, nodeDetails(s.hosts, out.usage.Nodes), out.footprint), Invalid: append(validity(r.plan.Experiment.Limits, out, check, counts), out.load.Invalid...),
+		Notes: out.load.Notes, Details: slices.Concat(out.load.Details, nodeDetails(s.hosts, out.usage.Nodes), out.footprint), Invalid: append(spoiledBy(out, check, counts), out.load.Invalid...),
 	}
 	t.Notes = append(t.Notes, out.notes...)
 	if r.notEmulated(cell) {
@@ -112,6 +113,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		t.Invalid = append(t.Invalid, record.ReasonDaemonRestarted)
 		t.Notes = append(t.Notes, "the system was restarted before this trial")
 	}
+	t.Invalid = validity.Reasons(cell, r.plan.Experiment.Limits, t)
 	r.bytes += counts.Bytes
 	t.ID = w.ID()
 	return t, w.End(t)
@@ -260,9 +262,9 @@ func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (tr
 	return after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit()), false
 }
 
-// validity names what speaks against a trial, apart from what the generator
-// says of itself.
-func validity(limits experiment.Limits, out loaded, check *record.LinkCheck, c record.Counts) []string {
+// spoiledBy names what happened during a trial that speaks against it, apart from what
+// the generator says of itself; package validity adds what limits decide.
+func spoiledBy(out loaded, check *record.LinkCheck, c record.Counts) []string {
 	var why []string
 	off := func(l record.LinkCheck) bool { return !l.OK }
 	if check != nil && off(*check) || slices.ContainsFunc(out.load.Links, off) {
@@ -270,9 +272,6 @@ func validity(limits experiment.Limits, out loaded, check *record.LinkCheck, c r
 	}
 	if out.died != nil {
 		why = append(why, record.ReasonDaemonDied)
-	}
-	if out.usage.OthersBusy > float64(limits.Others) { // false for NaN
-		why = append(why, record.ReasonBoxBusy)
 	}
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)

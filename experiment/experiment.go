@@ -98,7 +98,8 @@ type Limits struct {
 	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Deadline of one operation; of a leecher in the scenario disseminate, from its release; of the fresh node in the scenario sync. In a fair-shared burst all operations end together: leave time for all bytes to cross the link."`
 	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"An operation that receives no byte for this long has stalled. In the scenario disseminate it goes on all the same, and ends as stalled if it never receives another; after a fault was undone it is waited for twice as long. In the scenario sync: a node that gets no new block, with no fault to come or to be undone."`
 	Start    Duration `json:"start" default:"1m" min:"1s" doc:"Time a system has to become ready."`
-	Others   Fraction `json:"others" default:"25%" doc:"Share of the machine's CPU that processes which are not part of the run may use during a trial; above it the trial is invalid (box-busy)."`
+	Others   Fraction `json:"others" default:"25%" zero:"none" doc:"Share of the machine's CPU that processes which are not part of the run may use during a trial; above it the trial is invalid (box-busy). A finished run can be judged again by another limit: plimsoll report DIR --set limits.others=none."`
+	Machine  Fraction `json:"machine" default:"85%" zero:"none" doc:"Share of a trial's time that its machine line may reach: the CPU seconds that everything on this machine used, divided by its cores, or the CPU seconds of the busiest thread of the link emulator, whichever is more. From it on the trial is invalid (machine-limited): it measured the machine. Judged again likewise."`
 	Trial    Duration `json:"trial" default:"auto" zero:"auto" doc:"Time a trial may take altogether. auto: generous, from the plan's estimate and the deadline of one operation; no limit in the scenarios upload and collect, which exit conditions end."`
 }
 

@@ -203,7 +203,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 
 func TestCreateRefusesWhatIsThere(t *testing.T) {
 	r := create(t)
-	if _, err := Create(r.Dir(), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "plimsoll resume") {
+	if _, err := Create(r.Dir(), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "holds a run") {
 		t.Errorf("create over a run: %v", err)
 	}
 	if _, err := Resume(r.Dir(), nil); !errors.Is(err, ErrLocked) {

@@ -27,6 +27,8 @@ const (
 	ReasonGeneratorSaturated = "generator-saturated"
 	ReasonGeneratorLate      = "generator-late"
 	ReasonBoxBusy            = "box-busy"
+	ReasonMachineLimited     = "machine-limited" // see package validity, as the one below
+	ReasonBeyondLine         = "beyond-line"
 	ReasonLinkOff            = "link-off"
 	ReasonEmulatorLate       = "emulator-late"
 	ReasonEmulatorDied       = "emulator-died"

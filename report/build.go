@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // Build computes the report of a run directory. It reads trials, link checks
@@ -23,12 +24,15 @@ import (
 // in which puts were tried again: its memory grows with the number of trials, polls and
 // nodes, and with that of jobs up to a bound, not with operations or with time. The
 // same directory gives the same report.
-func Build(run *record.Reader) (*Report, error) { return build(run, false) }
+//
+// Its trials are judged by the limits of its plan, changed by --set arguments such as
+// limits.others=none.
+func Build(run *record.Reader, sets ...string) (*Report, error) { return build(run, false, sets...) }
 
 // build computes it; at a glance it leaves out what only the end of a run tells, and
 // what takes reading every sample.
-func build(run *record.Reader, glance bool) (*Report, error) {
-	in, err := gather(run)
+func build(run *record.Reader, glance bool, sets ...string) (*Report, error) {
+	in, err := gather(run, sets...)
 	if err != nil {
 		return nil, err
 	}
@@ -43,17 +47,21 @@ func build(run *record.Reader, glance bool) (*Report, error) {
 	return r, in.err
 }
 
-// gather reads what a report is computed from.
-func gather(run *record.Reader) (*input, error) {
+// gather reads what a report is computed from, and judges which trials count.
+func gather(run *record.Reader, sets ...string) (*input, error) {
 	meta := run.Meta()
 	plan, err := LoadPlan(run.Plan(), meta[PlanSum])
 	if err != nil {
 		return nil, fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
 	}
-	in := &input{meta: meta, plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics()}
+	if err := plan.Experiment.Limits.Set(sets); err != nil {
+		return nil, err
+	}
+	in := &input{meta: meta, plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics(), sets: sets}
 	if in.trials, err = run.Trials(); err != nil {
 		return nil, err
 	}
+	validity.Judge(plan, in.trials)
 	if in.events, err = run.Events(); err != nil {
 		return nil, err
 	}
@@ -292,6 +300,9 @@ func (r *Report) remark(in *input) {
 	}
 	if n := len(r.resumed); n > 0 && r.Loads == nil { // a load test tells its sessions one by one
 		r.Notes = append(r.Notes, fmt.Sprintf("The run was interrupted and resumed %s, the last time at %s: what changed on the machine in between lies between its trials.", plural(int64(n), "time", "times"), r.resumed[n-1].UTC().Format("2006-01-02 15:04 UTC")))
+	}
+	if len(in.sets) > 0 {
+		r.Notes = append(r.Notes, "Which trials are valid was judged again, with "+list(in.sets)+".")
 	}
 	single := false
 	least, most := 0, 0 // of the cells with more than one

@@ -15,7 +15,7 @@ type rule func(*Report) []Finding
 // find runs every rule, what spoils a result first; the catalogue of findings has
 // what each looks for.
 func (r *Report) find() {
-	all := []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy}
+	all := []rule{wrongBytes, notExecuted, notEmulated, overloaded, generatorBound, linksOff, boxBusy, machineLimited, beyondLine}
 	if r.lens.failures != nil {
 		all = append(all, r.lens.failures...)
 	} else {
@@ -122,6 +122,10 @@ func linksOff(r *Report) []Finding {
 
 func boxBusy(r *Report) []Finding {
 	return findings.BoxBusy(r.invalidBecause(record.ReasonBoxBusy))
+}
+
+func machineLimited(r *Report) []Finding {
+	return findings.MachineLimited(r.invalidBecause(record.ReasonMachineLimited))
 }
 
 // invalidBecause counts the trials of each cell that are invalid for given reasons.

@@ -27,10 +27,11 @@ type input struct {
 	latest   func(trial int64, until time.Duration) (time.Duration, error) // the last that was recorded until then
 	samples  func(trial int64) iter.Seq2[record.Sample, error]             // nil: there are none
 	searches []record.Search
-	name     string // of the run directory
-	written  bool   // a process has the run open for writing
-	glance   bool   // the run is looked at again and again while it goes on
-	err      error  // why something could not be read
+	name     string   // of the run directory
+	sets     []string // --set arguments that it is judged again by
+	written  bool     // a process has the run open for writing
+	glance   bool     // the run is looked at again and again while it goes on
+	err      error    // why something could not be read
 }
 
 // planView is what a report needs of a plan.

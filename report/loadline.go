@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/findings"
+	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // limit is the load line at one place of the axis: the throughput that the
@@ -210,35 +212,43 @@ func (r *Report) across(lines []spec) spec {
 }
 
 // lined are the figures of a measure that nothing may be better in than the line of
-// its links: as far off as the cell's links may be.
+// its links.
 func (c *Cell) lined(where, measure string) findings.Lined {
-	l := findings.Lined{Where: where, Measure: measure, Tolerance: float64(c.plan.Link.Tolerance)}
-	if l.Tolerance == 0 {
-		l.Tolerance = EffectFloor
-	}
-	return l
+	return findings.Lined{Where: where, Measure: measure, Tolerance: float64(c.plan.Link.Tolerance)}
 }
 
-// beyondLine looks for trials that did what their links cannot, of the measures whose
-// shares of their lines are given.
-func beyondLine(shares ...string) rule {
-	return func(r *Report) []Finding {
-		var all []findings.Lined
-		for _, c := range r.cells() {
-			for _, key := range shares {
-				m, _ := r.metric(key)
-				l := c.lined(r.shape.named(c), m.Name)
-				for i := range r.Trials {
-					t := &r.Trials[i]
-					if v, ok := t.Metrics[key]; ok && t.Info == c && t.Valid() {
-						l.Shares = append(l.Shares, v)
-					}
+// beyondLine looks for cells that did what their links cannot.
+func beyondLine(r *Report) []Finding {
+	var all []findings.Lined
+	for _, c := range r.cells() {
+		measures := map[string]*findings.Lined{}
+		var order []string
+		for i := range r.Trials {
+			t := &r.Trials[i]
+			if t.Info != c || !t.validButForLine() {
+				continue
+			}
+			for _, s := range validity.LineShares(c.plan, t.Trial) {
+				l := measures[s.Metric]
+				if l == nil {
+					m, _ := r.metric(s.Metric)
+					made := c.lined(r.shape.named(c), m.Name)
+					l, measures[s.Metric], order = &made, &made, append(order, s.Metric)
 				}
-				all = append(all, l)
+				l.Shares = append(l.Shares, s.Share)
 			}
 		}
-		return findings.Beyond(all)
+		for _, metric := range order {
+			all = append(all, *measures[metric])
+		}
 	}
+	return findings.Beyond(all)
+}
+
+// validButForLine reports whether a trial is valid, or invalid only because its cell is
+// beyond its load line.
+func (t *Trial) validButForLine() bool {
+	return t.State == record.Done && !t.Warmup && !slices.ContainsFunc(t.Invalid, func(why string) bool { return why != record.ReasonBeyondLine })
 }
 
 // lineMark is the load line of a configuration in its row; none where it has none.

@@ -28,7 +28,7 @@ func overheadLens() lens {
 			r.footprint()
 			r.trends()
 		},
-		rules:      []rule{beyondLine("line_share", "first_byte_line_share"), modelFails, whatBounds, throughputFallsFound, inlined, unequal, costStarts, costTraffic, memoryGrows, slowsDown},
+		rules:      []rule{modelFails, whatBounds, throughputFallsFound, inlined, unequal, costStarts, costTraffic, memoryGrows, slowsDown},
 		verdict:    (*Report).costClause,
 		answers:    (*Report).costs,
 		draw:       (*Report).drawOverhead,

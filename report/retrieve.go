@@ -22,7 +22,7 @@ func retrieveLens() lens {
 			{"generator_rss_peak", "generator memory, peak", ""}, {"others_busy", "CPU of others", ""}},
 		text:     retrieveText,
 		work:     func(r *Report, in *input) { r.throughputFalls(); r.silences(in) },
-		rules:    []rule{beyondLine("load_line_share", "ttfb_line_share", "duration_line_share"), shortTrials, whatBounds, throughputFallsFound, retrieveStarts, silent},
+		rules:    []rule{shortTrials, whatBounds, throughputFallsFound, retrieveStarts, silent},
 		answers:  (*Report).comparisons,
 		draw:     (*Report).drawRetrieve,
 		loadLine: (*Report).retrieveLineWords,

@@ -149,6 +149,7 @@ type Setting struct {
 type RunOptions struct {
 	Metrics []string // besides those of the scenario; their cells are all shown
 	Unlike  bool     // cells whose settings differ, too
+	Sets    []string // --set arguments by which the trials of all runs are judged again
 }
 
 // CompareRuns compares runs with a base run. It reads what [Build] reads, and
@@ -157,7 +158,7 @@ func CompareRuns(base *record.Reader, news []*record.Reader, o RunOptions) (*Run
 	var ins []*input
 	var dirs []string
 	for _, run := range append([]*record.Reader{base}, news...) {
-		in, err := gather(run)
+		in, err := gather(run, o.Sets...)
 		if err != nil {
 			return nil, err
 		}

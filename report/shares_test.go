@@ -54,7 +54,7 @@ func TestStartUpOfASyncIsOfOneTrial(t *testing.T) {
 
 // In tables, too, a machine is full at 100 %; what was measured stays in the data.
 func TestAShareOfTheMachineIsAtMostAll(t *testing.T) {
-	r := syncTruth{metrics: func(_ *experiment.Cell, m map[string]float64) { m["box_cpu"], m["system_cpu"] = 1.02, 3 }}.build(t)
+	r := syncTruth{file: syncFile + "limits: {machine: none}\n", metrics: func(_ *experiment.Cell, m map[string]float64) { m["box_cpu"], m["system_cpu"] = 1.02, 3 }}.build(t)
 	table := r.resourceTable()
 	k := slices.IndexFunc(table.Head, func(c Column) bool { return c.Name == "CPU of the machine" })
 	if k < 0 {

@@ -102,22 +102,6 @@ func goalMissed(r *Report) []Finding {
 	return findings.Goals(all, r.gateWords())
 }
 
-// fasterThanLine is an alarm: nothing is faster than its links.
-func fasterThanLine(r *Report) []Finding {
-	var all []findings.Lined
-	for i := range r.Swarms {
-		s := &r.Swarms[i]
-		l := s.cell.lined(s.name(), "the last leecher's time")
-		for _, t := range s.trials {
-			if line, last := t.Metrics["line"], t.Metrics["time_last"]; line > 0 && last > 0 {
-				l.Shares = append(l.Shares, line/last)
-			}
-		}
-		all = append(all, l)
-	}
-	return findings.Beyond(all)
-}
-
 // busyHarness: what measures must not be what limits.
 func busyHarness(r *Report) []Finding {
 	var all []findings.CPUs

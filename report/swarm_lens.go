@@ -24,7 +24,7 @@ func disseminateLens() lens {
 		before:     (*Report).successOfLeechers,
 		work:       (*Report).swarm,
 		failures:   []rule{imported, unfinishedFound, partialFaults},
-		rules:      []rule{goalMissed, fasterThanLine, swarmBounds, swarmTraffic, noSharing, swarmBalance, swarmStarts, slowDisks, slowRecovery, spreadStart, coarsePolls, busyHarness},
+		rules:      []rule{goalMissed, swarmBounds, swarmTraffic, noSharing, swarmBalance, swarmStarts, slowDisks, slowRecovery, spreadStart, coarsePolls, busyHarness},
 		table:      (*Report).swarmTable,
 		judge:      (*Report).judgeSwarms,
 		answers:    (*Report).swarmAnswers,

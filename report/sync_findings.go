@@ -57,23 +57,6 @@ func (s *Synced) endWords() string {
 	return n.Why()
 }
 
-// fasterThanRate is an alarm: no chain comes faster than its links carry it.
-func fasterThanRate(r *Report) []Finding {
-	m, _ := r.metric("chain_time")
-	var all []findings.Lined
-	for i := range r.Syncs {
-		s := &r.Syncs[i]
-		l := s.cell.lined(r.syncName(s), m.Name)
-		for _, t := range s.trials {
-			if line, chain := t.Metrics["link_line"], t.Metrics["chain_time"]; t.served() && line > 0 && chain > 0 {
-				l.Shares = append(l.Shares, line/chain)
-			}
-		}
-		all = append(all, l)
-	}
-	return findings.Beyond(all)
-}
-
 // found is a ratio as rules look at it.
 func (q Ratio) found() findings.Gain {
 	return findings.Gain{Value: float64(q.Value), Lo: float64(q.Lo), Hi: float64(q.Hi), Shown: q.Shown, N: q.N}

@@ -21,7 +21,7 @@ func syncLens() lens {
 		before:     (*Report).defaults,
 		work:       (*Report).sync,
 		failures:   []rule{neverServed},
-		rules:      []rule{fasterThanRate, byCondition, bestFound, interactionsFound, nothingGained, cannotBeTold, asGood, risks, searchTrust, mixedUp, syncStarts, boundBy, slowReplays, syncTraffic, syncBalance, uselessPeers, uShape, coarseSyncs, busyHarnessSync},
+		rules:      []rule{byCondition, bestFound, interactionsFound, nothingGained, cannotBeTold, asGood, risks, searchTrust, mixedUp, syncStarts, boundBy, slowReplays, syncTraffic, syncBalance, uselessPeers, uShape, coarseSyncs, busyHarnessSync},
 		table:      (*Report).syncTable,
 		judge:      (*Report).judgeSyncs,
 		answers:    (*Report).syncAnswers,

@@ -170,9 +170,6 @@ func (r *Report) growths(what func(*LoadTest, string) bool) (all []*Growth, of [
 func (g *Growth) growing() findings.Growing {
 	x := findings.Growing{What: g.What, Unit: g.Unit, N: g.N, Class: g.Class, Best: g.Best, Fits: g.Fits, Level: float64(g.Level), First: float64(g.First), Last: float64(g.Last),
 		Change: float64(g.Change.Value), Lo: float64(g.Change.Lo), Hi: float64(g.Change.Hi), Shown: g.Shown, Why: g.Why}
-	for _, c := range g.Changes {
-		x.Turns = append(x.Turns, findings.Turn{Kind: c.Kind, At: 3600 * float64(c.Hours.Value), Lo: 3600 * float64(c.Hours.Lo), Hi: 3600 * float64(c.Hours.Hi)})
-	}
 	return x
 }
 

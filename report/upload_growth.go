@@ -24,15 +24,6 @@ type Growth struct {
 	Change  Estimate `json:"change"` // relative, from the beginning to the end; where no growth is shown, only what is not excluded
 	Shown   bool     `json:"shown"`  // it changes, and the interval of the change excludes 0
 	Why     string   `json:"why"`
-	Changes []Jump   `json:"changes,omitempty"` // against time only
-}
-
-// Jump is a moment at which a level or a slope changes.
-type Jump struct {
-	Kind   string   `json:"kind"`
-	Hours  Estimate `json:"hours"`
-	Before Num      `json:"before"`
-	After  Num      `json:"after"`
 }
 
 // Cause says which of files, bytes and time explains a change.
@@ -82,11 +73,6 @@ func (l *LoadTest) grow() {
 			g, ok := growthOf(s, i, name)
 			if !ok {
 				continue
-			}
-			if name == "hours" {
-				for _, c := range stats.Changes(s.x[i], s.y) {
-					g.Changes = append(g.Changes, Jump{Kind: c.Kind, Hours: estimateOf(c.Interval).around(c.X), Before: Num(c.Before), After: Num(c.After)})
-				}
 			}
 			l.Growth = append(l.Growth, g)
 		}

@@ -133,6 +133,7 @@ func (Disseminate) Measure(in Measured) map[string]float64 {
 	put("harness_cpu", in.Usage.HarnessCPU)
 	put("emulator_cpu", in.Usage.EmulatorCPU)
 	put("box_cpu", in.Usage.BoxCPU)
+	put("emulator_thread", in.Usage.EmulatorThread)
 	put("others_busy", in.Usage.OthersBusy)
 	put("io_pressure", in.Usage.IOPressure)
 	return m

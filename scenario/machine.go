@@ -15,6 +15,11 @@ func busiestCPU() record.Metric {
 		Help: "CPUs that the one of the system's processes kept busy that used most, with the children that it waited for, over the trial: 1 is what a single thread can use, or several that each use less"}
 }
 
+func emulatorThread() record.Metric {
+	return record.Metric{Key: "emulator_thread", Name: "CPU of the link emulator's busiest thread", Unit: "ratio", Better: record.Neither,
+		Help: "share of the time in which it used a CPU: near 1 no packet passes sooner, whatever the other CPUs do. The larger of this and box_cpu is the machine line, as a share of the time"}
+}
+
 func ioPressure() record.Metric {
 	return record.Metric{Key: "io_pressure", Name: "waiting for storage", Unit: "ratio", Better: record.Lower,
 		Help: "share of the trial's time in which at least one task on the machine, whoever it belonged to, waited for storage: the \"some\" of /proc/pressure/io, which also counts while others compute; not told by kernels without pressure stall information"}

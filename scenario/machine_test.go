@@ -15,12 +15,12 @@ func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
 		if s.Name() == (Collect{}).Name() {
 			continue // it offers nothing whose speed something could limit
 		}
-		m := s.Measure(Measured{Cell: cell, Summary: record.NewSummary(), Usage: Usage{BoxCPU: 0.97, BusiestCPU: 1, IOPressure: 0.9}})
+		m := s.Measure(Measured{Cell: cell, Summary: record.NewSummary(), Usage: Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1, IOPressure: 0.9}})
 		told := map[string]bool{}
 		for _, d := range s.Metrics() {
 			told[d.Key] = true
 		}
-		want := map[string]float64{"box_cpu": 0.97, "io_pressure": 0.9}
+		want := map[string]float64{"box_cpu": 0.97, "emulator_thread": 0.5, "io_pressure": 0.9}
 		if s.Name() != (Disseminate{}).Name() && s.Name() != (Sync{}).Name() { // these have the CPU of each node
 			want["busiest_cpu"] = 1
 		}

@@ -75,7 +75,7 @@ func (Retrieve) Metrics() []record.Metric {
 			Help: "largest resident set size of the load generator"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		boxCPU(), busiestCPU(), ioPressure(),
+		boxCPU(), emulatorThread(), busiestCPU(), ioPressure(),
 	}
 }
 
@@ -204,6 +204,7 @@ func (Retrieve) Measure(in Measured) map[string]float64 {
 	put("generator_rss_peak", in.Load.RSSPeak)
 	put("others_busy", in.Usage.OthersBusy)
 	put("box_cpu", in.Usage.BoxCPU)
+	put("emulator_thread", in.Usage.EmulatorThread)
 	put("busiest_cpu", in.Usage.BusiestCPU)
 	put("io_pressure", in.Usage.IOPressure)
 	return m

@@ -248,15 +248,18 @@ func numbers(m map[string]float64) (put func(key string, v float64)) {
 
 // Usage is what the engine observed of the processes during a trial.
 type Usage struct {
-	SystemCPU     float64     // CPU seconds of the system's processes; NaN when none can be observed
-	SystemRSSPeak float64     // bytes, their sum; NaN likewise
-	OthersBusy    float64     // share of the box's CPU used by processes that are not ours
-	HarnessCPU    float64     // share of the box's CPU used by this process; NaN where it cannot be told
-	BoxCPU        float64     // share of the box's CPU used by anybody; NaN likewise. Near 1: it is the machine that was measured
-	EmulatorCPU   float64     // share of it used by the link emulator's process, where there is one; NaN likewise
-	BusiestCPU    float64     // CPUs that the one of the system's processes kept busy that used most; NaN likewise
-	IOPressure    float64     // share of the time in which somebody on the machine waited for storage; NaN where the kernel does not tell
-	Nodes         []NodeUsage // of a swarm, in the order of the cluster's nodes
+	SystemCPU     float64 // CPU seconds of the system's processes; NaN when none can be observed
+	SystemRSSPeak float64 // bytes, their sum; NaN likewise
+	OthersBusy    float64 // share of the box's CPU used by processes that are not ours
+	HarnessCPU    float64 // share of the box's CPU used by this process; NaN where it cannot be told
+	BoxCPU        float64 // share of the box's CPU used by anybody; NaN likewise, and over less than a second. Near 1: it is the machine that was measured
+	EmulatorCPU   float64 // share of it used by the link emulator's process, where there is one; NaN likewise
+	// EmulatorThread is the share of the time in which the busiest thread of the
+	// emulator's process used a CPU; NaN as BoxCPU, and where there is no such process.
+	EmulatorThread float64
+	BusiestCPU     float64     // CPUs that the one of the system's processes kept busy that used most; NaN likewise
+	IOPressure     float64     // share of the time in which somebody on the machine waited for storage; NaN where the kernel does not tell
+	Nodes          []NodeUsage // of a swarm, in the order of the cluster's nodes
 }
 
 // NodeUsage is what the processes of one node used, also of those that were killed

@@ -76,6 +76,7 @@ func (Sync) Metrics() []record.Metric {
 			Help: "likewise of the link emulator, where it is a process of its own"},
 		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
 			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
+		emulatorThread(),
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
 		ioPressure(),

@@ -95,7 +95,7 @@ func (Upload) Metrics() []record.Metric {
 			Help: "largest sum, over the samples of the last session, of the resident set sizes of the system's processes; memory they share counts once per process"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		boxCPU(), busiestCPU(), ioPressure(),
+		boxCPU(), emulatorThread(), busiestCPU(), ioPressure(),
 	})...)
 }
 
@@ -149,6 +149,7 @@ func measurePolled(in Measured) map[string]float64 {
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
 	put("others_busy", in.Usage.OthersBusy)
 	put("box_cpu", in.Usage.BoxCPU)
+	put("emulator_thread", in.Usage.EmulatorThread)
 	put("busiest_cpu", in.Usage.BusiestCPU)
 	put("io_pressure", in.Usage.IOPressure)
 	return m

@@ -44,12 +44,6 @@ func factors(n int, draw func(i int) float64) []float64 {
 
 func normal(r *rand.Rand) float64 { return r.NormFloat64() }
 
-// student3 has heavy tails: its fourth moment is infinite.
-func student3(r *rand.Rand) float64 {
-	a, b, c := r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
-	return r.NormFloat64() / math.Sqrt(a*a+b*b+c*c)
-}
-
 // autoregression of first order, with the variance of what is drawn.
 func autoregression(r *rand.Rand, n int, phi float64, draw func(*rand.Rand) float64) []float64 {
 	e := make([]float64, n)

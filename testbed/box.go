@@ -3,7 +3,9 @@ package testbed
 import (
 	"math"
 	"os"
+	"runtime"
 	"sync"
+	"time"
 
 	"github.com/prometheus/procfs"
 
@@ -15,12 +17,13 @@ type box struct {
 	mu    sync.Mutex
 	begun bool
 	self  usageMeter
-	// At the last poll: CPU seconds of the box without interrupts, of
-	// everything that descends from us, of kernel threads.
+	// When others were last accounted for: CPU seconds of the box without interrupts,
+	// of everything that descends from us, of kernel threads.
+	at                 time.Time
 	busy, ours, kernel float64
 	oursTotal          counter
 	kernelTotal        counter
-	others             float64
+	others, told       float64
 }
 
 // poll takes one look. Ours is what descends from us, and what belongs to the leaders although it
@@ -47,13 +50,7 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 		whole.CPU = busy + c.IRQ + c.SoftIRQ
 		ours := b.oursTotal.update(sumCPU(kin(all, leaders)), cpuRounding)
 		kernel := b.kernelTotal.update(sumCPU(kin(all, kernelThreads(all))), cpuRounding)
-		if b.begun {
-			// Interrupt time is charged to whom it hits as well, so ours may be
-			// more than its share; others are never less than nothing.
-			b.others += max(0, (busy-b.busy)-(ours-b.ours)-(kernel-b.kernel))
-		}
-		b.begun, b.busy, b.ours, b.kernel = true, busy, ours, kernel
-		others.CPU = b.others
+		others.CPU = b.account(time.Now(), busy, ours, kernel)
 	}
 	me := record.Sample{Process: SelfSample}
 	if s, ok := all[self]; ok {
@@ -62,6 +59,29 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	}
 	me.Process, me.Role, me.PID = SelfSample, RoleEngine, self
 	return []record.Sample{whole, others, me}
+}
+
+// accountEvery is the least time over which others are accounted for: the box is
+// counted in ticks, processes to the nanosecond, and the differences of short
+// intervals, of which none is negative, would add up.
+const accountEvery = time.Second
+
+// account is the CPU seconds that others have used since the first look.
+func (b *box) account(now time.Time, busy, ours, kernel float64) float64 {
+	used := 0.0
+	if b.begun {
+		// Interrupt time is charged to whom it hits as well, so ours may be more than
+		// its share; others are never less than nothing, nor more than the machine.
+		used = max(0, (busy-b.busy)-(ours-b.ours)-(kernel-b.kernel))
+		used = min(used, now.Sub(b.at).Seconds()*float64(runtime.NumCPU()))
+	}
+	if !b.begun || now.Sub(b.at) >= accountEvery {
+		b.others += used
+		b.begun, b.at, b.busy, b.ours, b.kernel = true, now, busy, ours, kernel
+		used = 0
+	}
+	b.told = max(b.told, b.others+used)
+	return b.told
 }
 
 // kthreadd is the ancestor of all kernel threads.

@@ -22,7 +22,7 @@ systems: [static]
 data: {objects: 5, size: 10kB}
 upload: {concurrency: 2}
 repetitions: 5
-limits: {others: 100%}
+limits: {others: none, machine: none}
 skip: [machine]
 `
 

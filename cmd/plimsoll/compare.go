@@ -41,13 +41,14 @@ func (p *program) compareCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
 	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p90(ttfb) < 200ms'")
 	c.Flags().BoolVar(&o.alone, "no-file-gates", false, noFileGates)
+	c.Flags().StringArrayVar(&o.options.Sets, "set", nil, setLimits+"; of all runs")
 	c.Flags().StringVar(&o.format, "format", comparisonFormats[0], "one of "+strings.Join(comparisonFormats, ", "))
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c
 }
 
 func (p *program) compare(dirs []string, o comparison) error {
-	if err := notItself(dirs); err != nil {
+	if err := errors.Join(notItself(dirs), judgedBy(o.options.Sets)); err != nil {
 		return err
 	}
 	var runs []*record.Reader

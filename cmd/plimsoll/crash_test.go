@@ -23,7 +23,7 @@ link: {delay: 1ms, rate: 1Gbit}
 retrieve: {range: 64KiB, concurrency: [1, 4], duration: 150ms}
 repetitions: 4
 warmup: 1
-limits: {others: 100%}
+limits: {others: none, machine: none}
 skip: [machine]
 `
 

@@ -54,7 +54,7 @@ var (
 )
 
 // short makes a run of trials a short one.
-const short = " --keep-going --set repetitions=1 --set warmup=0 --set limits.others=100%"
+const short = " --keep-going --set repetitions=1 --set warmup=0 --set limits.others=none --set limits.machine=none"
 
 func executeDoc(t *testing.T, doc string) {
 	object := bytes.Repeat([]byte("plimsoll "), 2<<20)

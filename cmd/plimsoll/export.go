@@ -21,10 +21,10 @@ func binaryFormat(format string) bool { return strings.HasSuffix(format, "parque
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// exporter finds what writes a format.
-func exporter(r *record.Reader, format string) (func(io.Writer) error, error) {
+// exporter finds what writes a format, of trials that are judged by sets.
+func exporter(r *record.Reader, format string, sets []string) (func(io.Writer) error, error) {
 	of := func(write func(*report.Report, io.Writer) error) (func(io.Writer) error, error) {
-		rep, err := report.Build(r)
+		rep, err := report.Build(r, sets...)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ link: {delay: 20ms}
 upload: {concurrency: 2, poll: 500ms, verify: 100%, retries: 100, backoff: 100ms}
 repetitions: 1
 warmup: 0
-limits: {others: 100%}
+limits: {others: none, machine: none}
 skip: [machine]
 `
 

@@ -20,7 +20,7 @@ data: {size: 256KiB, objects: 2}
 retrieve: {concurrency: 2, connections: [keep, fresh], duration: 1s}
 repetitions: 1
 warmup: 0
-limits: {others: 100%}
+limits: {others: none, machine: none}
 skip: [machine]
 `
 
@@ -32,7 +32,7 @@ data: {size: 256KiB}
 overhead: {operation: [put, get], count: 5, time: 2s}
 repetitions: 1
 warmup: 0
-limits: {others: 100%}
+limits: {others: none, machine: none}
 skip: [machine]
 `
 

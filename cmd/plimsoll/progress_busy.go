@@ -10,7 +10,7 @@ import (
 )
 
 // busyReasons are the reasons of invalid trials that a quieter machine takes away.
-var busyReasons = []string{record.ReasonBoxBusy, record.ReasonGeneratorLate, record.ReasonGeneratorSaturated, record.ReasonEmulatorLate}
+var busyReasons = []string{record.ReasonBoxBusy, record.ReasonGeneratorLate, record.ReasonGeneratorSaturated, record.ReasonEmulatorLate, record.ReasonMachineLimited}
 
 // busyShare is from which share of invalid trials on a run says what to do about a
 // busy machine: fewer cost precision, and not the answer.
@@ -50,7 +50,7 @@ func (b *busy) hint(dir string) string {
 	what := "when nothing else uses the CPUs (plimsoll doctor looks), execute them again: " + suggest.Command("plimsoll", "resume", "--retry-invalid", dir)
 	switch {
 	case slices.Equal(b.reasons, []string{record.ReasonBoxBusy}):
-		what += "; with --set limits.others=100% such trials count, and their numbers are of the machine as it is"
+		what += "; or count them, as numbers of the machine as it is: " + suggest.Command("plimsoll", "report", "--set", "limits.others=none", dir)
 	case !slices.Contains(b.reasons, record.ReasonBoxBusy):
 		what += ", or ask for less: a slower link.rate, lower concurrency"
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -19,23 +20,33 @@ import (
 )
 
 func (p *program) reportCommand() *cobra.Command {
-	var gates []string
+	var gates, sets []string
 	var alone bool
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "write the report of a run directory again, and print its table; or an index of the runs in a directory",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if n := runsIn(args[0]); n > 0 && len(gates) == 0 && !alone {
+			if n := runsIn(args[0]); n > 0 && len(gates) == 0 && len(sets) == 0 && !alone {
 				return p.reportIndex(args[0], n)
 			}
-			rulings, err := p.writeReport(args[0], alone, gates...)
+			rulings, err := p.writeReport(args[0], alone, sets, gates...)
 			return errors.Join(err, gateVerdict(rulings))
 		},
 	}
 	c.Flags().StringArrayVar(&gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput within 20% of nginx'")
 	c.Flags().BoolVar(&alone, "no-file-gates", false, noFileGates)
+	c.Flags().StringArrayVar(&sets, "set", nil, setLimits)
 	return c
+}
+
+// setLimits is the help of a flag.
+const setLimits = "judge again which trials are valid: limits.others=none, limits.machine=95%"
+
+// judgedBy checks --set arguments that judge a finished run again.
+func judgedBy(sets []string) error {
+	var l experiment.Limits
+	return ui.Exit(ui.CodeUsage, l.Set(sets))
 }
 
 // noFileGates is the help of a flag.
@@ -52,14 +63,18 @@ func openRun(dir string) (*record.Reader, error) {
 
 // writeReport writes summary.json and report.html into the run directory and the
 // table to standard output, and holds the run to gates beside those of its plan, or
-// alone: the files keep those of the plan.
-func (p *program) writeReport(dir string, alone bool, gates ...string) ([]report.Ruling, error) {
+// alone: the files keep those of the plan. Its trials are judged by the limits of the
+// plan and by sets.
+func (p *program) writeReport(dir string, alone bool, sets []string, gates ...string) ([]report.Ruling, error) {
+	if err := judgedBy(sets); err != nil {
+		return nil, err
+	}
 	r, err := openRun(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	rep, err := report.Build(r)
+	rep, err := report.Build(r, sets...)
 	if err != nil {
 		return nil, fmt.Errorf("report on %s: %w", dir, err)
 	}
@@ -103,26 +118,31 @@ func (p *program) writeReport(dir string, alone bool, gates ...string) ([]report
 
 func (p *program) exportCommand() *cobra.Command {
 	var format, out string
+	var sets []string
 	c := &cobra.Command{
 		Use:   "export DIR",
 		Short: "export a run's data as csv, parquet, json or Go benchmark lines",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.export(args[0], format, out)
+			return p.export(args[0], format, out, sets)
 		},
 	}
 	c.Flags().StringVar(&format, "format", "csv", exportFormats)
 	c.Flags().StringVar(&out, "out", "", "file to write (default standard output)")
+	c.Flags().StringArrayVar(&sets, "set", nil, setLimits)
 	return c
 }
 
-func (p *program) export(dir, format, out string) error {
+func (p *program) export(dir, format, out string, sets []string) error {
+	if err := judgedBy(sets); err != nil {
+		return err
+	}
 	r, err := openRun(dir)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	write, err := exporter(r, format)
+	write, err := exporter(r, format, sets)
 	if err != nil {
 		return err
 	}

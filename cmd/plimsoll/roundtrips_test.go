@@ -27,7 +27,7 @@ overhead: {operation: get, connections: [keep, fresh], count: 8, time: 3s}
 where: ["system == static || overhead.connections == fresh"]
 repetitions: 3
 warmup: 0
-limits: {others: 100%, deadline: 5s}
+limits: {others: none, machine: none, deadline: 5s}
 skip: [machine]
 `
 

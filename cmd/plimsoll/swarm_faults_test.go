@@ -18,7 +18,7 @@ link: {rate: 20Mbit, delay: 1ms}
 disseminate: {nodes: 3, faults: [none, crash seeders at 20%%]}
 repetitions: 2
 warmup: 0
-limits: {others: 100%%, stall: 3s, deadline: 20s, start: 30s}
+limits: {others: none, machine: none, stall: 3s, deadline: 20s, start: 30s}
 skip: [machine]
 `
 
@@ -99,7 +99,7 @@ disseminate:
     - rate 5Mbit at 30%%
 repetitions: 1
 warmup: 0
-limits: {others: 100%%, stall: 15s, deadline: 1m, start: 30s}
+limits: {others: none, machine: none, stall: 15s, deadline: 1m, start: 30s}
 skip: [machine]
 `
 

@@ -196,7 +196,7 @@ disseminate: {nodes: [%s]}
 %s
 repetitions: 3
 warmup: 0
-limits: {others: 100%%, stall: 20s, deadline: 1m, start: 30s}
+limits: {others: none, machine: none, stall: 20s, deadline: 1m, start: 30s}
 skip: [machine]
 `
 
@@ -322,7 +322,7 @@ link: {rate: 20Mbit, delay: 1ms, queue: 1MiB}
 disseminate: {nodes: 6, join: [waves of 2 every 700ms, poisson 4/s]}
 repetitions: 2
 warmup: 0
-limits: {others: 100%, stall: 20s, deadline: 1m, start: 30s}
+limits: {others: none, machine: none, stall: 20s, deadline: 1m, start: 30s}
 skip: [machine]
 `
 

@@ -30,7 +30,7 @@ systems:
 data: {directory: %q}
 upload: {concurrency: 5, poll: 500ms, backoff: 10ms, until: accepted}
 allow: [write]
-limits: {others: 100%%, deadline: 1m}
+limits: {others: none, machine: none, deadline: 1m}
 skip: [machine]
 `
 
@@ -267,7 +267,7 @@ scenario: upload
 systems: [%s]
 data: {directory: %q}
 upload: {concurrency: 5, poll: 500ms, backoff: 100ms, until: accepted, verify: 100%%}
-limits: {others: 100%%, deadline: 1m}
+limits: {others: none, machine: none, deadline: 1m}
 skip: [machine]
 `
 

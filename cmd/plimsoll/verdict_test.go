@@ -67,7 +67,7 @@ systems:
   - {name: bad, use: http, mode: attach, with: {urls: "%s/a"}}
 
 retrieve: {requests: 5, arrivals: {process: constant, rate: 20/s}}
-limits: {others: 100%%}
+limits: {others: none, machine: none}
 skip: [machine]
 repetitions: 3
 warmup: 0

@@ -26,11 +26,12 @@ var allowed = []struct {
 	folder string
 	may    []string
 }{
-	{"cmd/", []string{"engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "workload"}},
+	{"cmd/", []string{"engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "validity", "workload"}},
 	{"release/", []string{"internal"}},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
-	{"engine/", []string{"collect", "experiment", "record", "scenario", "stats", "system", "testbed"}},
-	{"report/", []string{"collect", "experiment", "record", "report", "scenario", "stats", "system"}},
+	{"engine/", []string{"collect", "experiment", "record", "scenario", "stats", "system", "testbed", "validity"}},
+	{"report/", []string{"collect", "experiment", "record", "report", "scenario", "stats", "system", "validity"}},
+	{"validity/", []string{"experiment", "record"}},
 	{"scenario/", []string{"collect", "experiment", "httpload", "record", "stats", "system", "testbed", "workload"}},
 	{"collect/", []string{"record", "system"}},
 	{"system/", []string{"system", "testbed"}},

@@ -1,18 +1,19 @@
 package findings
 
-import "fmt"
+import (
+	"fmt"
 
-// BeyondSlack is how far a trial may be beyond a load line, in addition to the
-// tolerance of its link, before the line or the trial is wrong: a round trip and a
-// rate are measured before the trial and not during it, and a token bucket lets a
-// first burst through.
-const BeyondSlack = 0.02
+	"github.com/plimsoll-project/plimsoll/validity"
+)
+
+// BeyondSlack is that of [validity.Beyond].
+const BeyondSlack = validity.BeyondSlack
 
 // Lined is one measure of a cell beside its load line.
 type Lined struct {
 	Where     string    // the cell, in words
 	Measure   string    // what is held against the line: "throughput"
-	Shares    []float64 // load line over time, or rate over load line, of each valid trial
+	Shares    []float64 // load line over time, or rate over load line, of each trial that nothing else speaks against
 	Tolerance float64   // of the link: it was verified to that share
 }
 
@@ -20,7 +21,7 @@ type Lined struct {
 // faster than physics by chance.
 func Beyond(all []Lined) []Finding {
 	return beyond(all, Finding{Rule: "beyond-line", Tone: Bad, Title: "Faster than the links can be",
-		Text: "These trials were beyond their load line by more than the link's tolerance. The link was not what was measured before the trial, bytes went another way or were never sent, or the measurement is wrong. Do not believe these trials.",
+		Text: "These trials were beyond their load line by more than the link's tolerance. The link was not what was measured before the trial, bytes went another way or were never sent, or the measurement is wrong. All trials of these cells are left out (beyond-line).",
 		Try:  "Run these cells again. If they are as fast again, see whether the system compresses, remembers what it has read, or reaches its peer without the emulated link."})
 }
 
@@ -37,7 +38,7 @@ func beyond(all []Lined, f Finding) []Finding {
 	for _, l := range all {
 		n, most := 0, 0.0
 		for _, share := range l.Shares {
-			if share > 1+l.Tolerance+BeyondSlack {
+			if validity.Beyond(share, l.Tolerance) {
 				n++
 				most = max(most, share)
 			}

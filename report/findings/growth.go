@@ -25,22 +25,12 @@ type Growing struct {
 	Lo, Hi float64 // its interval; where no growth is shown, only what is not excluded
 	Shown  bool    // it changes, and the interval excludes 0
 	Why    string
-	Turns  []Turn
 	Else   []string // classes against files and bytes, where they are others: "files: linear"
-}
-
-// Turn is a moment at which a level or a slope changes.
-type Turn struct {
-	Kind       string
-	At, Lo, Hi float64 // seconds since the test began
 }
 
 // LeastChange is the relative change below which growth is not worth a warning: what
 // differs by so little nobody notices.
 const LeastChange = 0.05
-
-// turnsNamed is how many turns are named one by one.
-const turnsNamed = 3
 
 func (g *Growing) bounded() bool { return g.Lo-g.Lo == 0 && g.Hi-g.Hi == 0 }
 
@@ -81,16 +71,6 @@ func (g *Growing) words() string {
 		s = fmt.Sprintf("%s → %s (%s), %s with time", words.Show(g.First, g.Unit), words.Show(g.Last, g.Unit), s, g.class())
 	default:
 		s = g.Why
-	}
-	for i, t := range g.Turns {
-		if i == turnsNamed {
-			s += fmt.Sprintf("; and %s more", words.Count(int64(len(g.Turns)-i)))
-			break
-		}
-		s += fmt.Sprintf("; its %s changes after %s", t.Kind, words.Moment(t.At))
-		if t.Lo-t.Lo == 0 && t.Hi-t.Hi == 0 {
-			s += fmt.Sprintf(" (%s to %s)", words.Moment(max(0, t.Lo)), words.Moment(max(0, t.Hi)))
-		}
 	}
 	s += fmt.Sprintf("; n = %s", words.Count(int64(g.N)))
 	for _, other := range g.Else {

@@ -15,6 +15,7 @@ func runCases() map[string]example {
 		"generator-bound":   when(generator, some, none),
 		"link-off":          when(link, some, none),
 		"box-busy":          when(BoxBusy, some, none),
+		"machine-limited":   when(MachineLimited, some, none),
 		"deadlines":         when(Deadlines, []Outcomes{{"a", 90, 90, 0, 10, 100, ""}}, []Outcomes{{"a", 9990, 9990, 5, 5, 10000, ""}}),
 		"failures":          when(Failures, []Outcomes{{"a", 99, 100, 0, 0, 100, "refused ×1"}}, []Outcomes{{"a", 90, 90, 5, 5, 100, ""}}),
 		"short-trials":      when(ShortTrials, []Looped{{"a", 30, 4}}, []Looped{{"a", 4000, 4}}),

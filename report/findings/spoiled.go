@@ -41,6 +41,13 @@ func BoxBusy(cells []Spoiled) []Finding {
 		Text: "other processes took CPU time during these trials; they are left out. Small differences between the others are not to be believed yet."})
 }
 
+// MachineLimited names trials that measured the machine and not the systems.
+func MachineLimited(cells []Spoiled) []Finding {
+	return spoiled(cells, Finding{Rule: "machine-limited", Tone: Warn, Title: "The machine was the limit",
+		Text: "the CPUs of this machine, or one thread of the links' emulator, were busy for most of the time of these trials; they are left out.",
+		Try:  "Use fewer nodes or connections, a slower link, or a machine with more CPUs. plimsoll report DIR --set limits.machine=none shows the numbers all the same: they are largely the machine's."})
+}
+
 // spoiled lists the cells, and begins the finding's text with the number of trials.
 func spoiled(cells []Spoiled, f Finding) []Finding {
 	total := 0

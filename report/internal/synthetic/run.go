@@ -42,11 +42,12 @@ limits: {deadline: 20s}
 type Run struct {
 	File       string
 	Blocks     int
-	Stop       int                                    // trials after which the run is left unfinished; 0: none
-	WrongBytes bool                                   // one system corrupts
-	Open       bool                                   // leave the run open: the caller closes it
-	Seed       uint64                                 // 0: the usual one
-	Own        func(system string, n float64) float64 // bytes per second of a system by itself; nil: some of each
+	Stop       int                                      // trials after which the run is left unfinished; 0: none
+	WrongBytes bool                                     // one system corrupts
+	Open       bool                                     // leave the run open: the caller closes it
+	Seed       uint64                                   // 0: the usual one
+	Own        func(system string, n float64) float64   // bytes per second of a system by itself; nil: some of each
+	Change     func(c experiment.Cell, t *record.Trial) // what else is to be recorded of a trial; nil: nothing
 }
 
 // Plan is the plan of an experiment file whose systems are nginx, boxo and static.
@@ -181,6 +182,9 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 	trial.Metrics["generator_rss_peak"] = (22e6 + 4e4*float64(conc)) * noise(0.01)
 	trial.Metrics["others_busy"] = 0.02 * noise(0.2)
 	trial.Seconds = end
+	if s.Change != nil {
+		s.Change(c, &trial)
+	}
 	must(t, w.End(trial))
 }
 

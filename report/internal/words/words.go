@@ -231,17 +231,3 @@ func Some(all []string) string {
 	}
 	return strings.Join(all, "; ")
 }
-
-// Binary prints a size that is a round number of powers of two as one: "4 MiB";
-// others as Show does.
-func Binary(bytes float64) string {
-	for _, u := range []struct {
-		scale float64
-		name  string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n := bytes / u.scale; n >= 1 && n*8 == math.Trunc(n*8) {
-			return strconv.FormatFloat(n, 'g', 6, 64) + " " + u.name
-		}
-	}
-	return Show(bytes, "B")
-}

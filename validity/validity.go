@@ -1,0 +1,143 @@
+// Package validity says which trials of a run count. It judges by what was recorded
+// of them, so that a finished run can be judged again by other limits.
+package validity
+
+import (
+	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// BeyondSlack is how far a trial may be beyond its load line in addition to the
+// tolerance of its link: a round trip and a rate are measured before the trial and not
+// during it, and a token bucket lets a first burst through.
+const BeyondSlack = 0.02
+
+// leastTolerance holds for a link whose experiment states no tolerance.
+const leastTolerance = 0.05
+
+// Beyond reports whether a share of a load line is more than a link with this
+// tolerance can explain.
+func Beyond(share, tolerance float64) bool { return share > BeyondFrom(tolerance) }
+
+// BeyondFrom is the share of a load line above which a trial is beyond it.
+func BeyondFrom(tolerance float64) float64 {
+	if tolerance == 0 {
+		tolerance = leastTolerance
+	}
+	return 1 + tolerance + BeyondSlack
+}
+
+// Judge sets the reasons against each trial that was executed: afterwards
+// [record.Trial.Valid] says whether it counts. Recorded reasons stay, except those
+// that are decided here and whose facts were recorded.
+//
+// One trial beyond its load line puts out all trials of its cell, for those that are
+// left would be its slow ones. A trial that was executed again does not count in that.
+func Judge(plan *experiment.Plan, trials []record.Trial) {
+	cells := map[string]experiment.Cell{}
+	for _, c := range plan.Cells {
+		cells[c.ID] = c
+	}
+	type place struct {
+		cell  string
+		block int
+	}
+	latest := map[place]int64{}
+	for i := range trials {
+		t := &trials[i]
+		latest[place{t.Cell, t.Block}] = max(latest[place{t.Cell, t.Block}], t.ID)
+	}
+	beyond := map[string]bool{}
+	for i := range trials {
+		t := &trials[i]
+		c, ok := cells[t.Cell]
+		if !ok || t.State != record.Done {
+			continue
+		}
+		t.Invalid = Reasons(c, plan.Experiment.Limits, *t)
+		if slices.Contains(t.Invalid, record.ReasonBeyondLine) && !t.Warmup && latest[place{t.Cell, t.Block}] == t.ID {
+			beyond[t.Cell] = true
+		}
+	}
+	for i := range trials {
+		t := &trials[i]
+		if beyond[t.Cell] && t.State == record.Done && !slices.Contains(t.Invalid, record.ReasonBeyondLine) {
+			t.Invalid = append(t.Invalid, record.ReasonBeyondLine)
+		}
+	}
+}
+
+// Reasons are those against one executed trial by itself; none: it is valid.
+func Reasons(c experiment.Cell, limits experiment.Limits, t record.Trial) []string {
+	var why []string
+	known := map[string]bool{}
+	judge := func(reason string, against, isKnown bool) {
+		known[reason] = isKnown
+		if against && isKnown {
+			why = append(why, reason)
+		}
+	}
+	if c.Collect == nil { // what polls tell of a system is no less true on a busy machine
+		others, ok := t.Metrics["others_busy"]
+		judge(record.ReasonBoxBusy, limits.Others > 0 && others > float64(limits.Others), limits.Others == 0 || ok && others <= 1)
+		machine := MachineShare(t)
+		judge(record.ReasonMachineLimited, limits.Machine > 0 && machine >= float64(limits.Machine), limits.Machine == 0 || !math.IsNaN(machine))
+	}
+	shares := LineShares(c, t)
+	judge(record.ReasonBeyondLine, slices.ContainsFunc(shares, func(s LineShare) bool { return Beyond(s.Share, float64(c.Link.Tolerance)) }), len(shares) > 0)
+	recorded := slices.DeleteFunc(slices.Clone(t.Invalid), func(reason string) bool { return known[reason] })
+	return append(recorded, why...)
+}
+
+// LineShare is how much of a load line a trial reached in one measure.
+type LineShare struct {
+	Metric string // what is held against the line
+	Share  float64
+}
+
+// LineShares are those by which a trial is found to be beyond its load line: no
+// trial can be, whatever it measured.
+func LineShares(c experiment.Cell, t record.Trial) []LineShare {
+	var all []LineShare
+	add := func(metric string, share float64) {
+		if share > 0 && !math.IsInf(share, 0) { // false for NaN
+			all = append(all, LineShare{metric, share})
+		}
+	}
+	m := t.Metrics
+	switch {
+	case c.Retrieve != nil:
+		add("throughput", m["load_line_share"])
+		add("ttfb_p50", m["ttfb_line_share"])
+		add("duration_p50", m["duration_line_share"])
+	case c.Overhead != nil:
+		add("duration_p50", m["line_share"])
+		add("first_byte_p50", m["first_byte_line_share"])
+	case c.Disseminate != nil:
+		add("time_last", m["line_share"])
+	case c.Sync != nil:
+		if t.Outcomes[record.OK.String()] > 0 && m["chain_time"] > 0 { // the line of the links; a replay is no physical limit
+			add("chain_time", m["link_line"]/m["chain_time"])
+		}
+	case c.Upload != nil:
+		add("file_bandwidth", m["line_share"])
+	}
+	return all
+}
+
+// MachineShare is the machine line of a trial as a share of its time: the CPU seconds
+// that everything on this machine used divided by its cores, or those of the busiest
+// thread of the link emulator if they were more. NaN where it was not recorded.
+func MachineShare(t record.Trial) float64 {
+	share, ok := t.Metrics["box_cpu"]
+	if thread, has := t.Metrics["emulator_thread"]; has && (!ok || thread > share) {
+		return thread
+	}
+	if !ok {
+		return math.NaN()
+	}
+	return share
+}
