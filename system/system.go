@@ -218,6 +218,7 @@ type Object struct {
 	Payload int64  // bytes before the padding that ends it, where ranges belong; 0: no padding
 	SHA256  string // of the payload, lower-case hex; empty: the system does not tell
 	NoRange bool   // asked for a range, the server sent the whole
+	Moved   bool   // its URL redirects to another
 }
 
 // Provider is a node with objects that were there before us: the pieces of an
@@ -232,6 +233,9 @@ type HTTPTarget struct {
 	Header   http.Header // beyond Host, Range and Accept-Encoding: identity
 	CAFile   string      // extra root certificate; empty: the system's roots
 	Insecure bool        // do not check the certificate (asked for in the experiment file)
+	// Follow redirects, as an endpoint of others may send. The servers that are started
+	// here send none.
+	Follow bool
 	// Encoded is empty when the body is the object's bytes. Else it names what
 	// the body is instead ("car", "raw"): its size and content are not the
 	// object's, and a copy fetched from the URL is what to compare with.
