@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -159,10 +160,14 @@ func TestSpendingNeedsLeave(t *testing.T) {
 // A deployment that the scenario finds unfit says what to write, not where logs are.
 func TestDeployErrorHint(t *testing.T) {
 	unfit := &scenario.UnfitError{System: "it", Problems: []system.Problem{{What: "it cannot", Hint: "leave it out"}}}
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "logs"), 0o755), os.WriteFile(filepath.Join(dir, "logs", "it.log"), []byte("no"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	for want, err := range map[string]*DeployError{
 		"leave it out":          {Err: errors.Join(unfit, errors.New("other")), Attached: true},
 		"is the server running": {Err: errors.New("other"), Attached: true},
-		"logs":                  {Err: errors.New("other")},
+		"logs":                  {Err: errors.New("other"), Dir: dir},
 	} {
 		if !strings.Contains(err.Hint(), want) {
 			t.Errorf("the hint is %q, want %q", err.Hint(), want)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -87,6 +88,7 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	defer end(nil)
 	r.end = end
 	if err := r.open(working); err != nil {
+		r.stillborn = ctx.Err() == nil && !cfg.Resume
 		return res, r.interrupted(ctx, &res, whyEnded(ctx, working, err))
 	}
 	if r.complete() {
@@ -139,9 +141,17 @@ func (e *DeployError) Hint() string {
 		return h.Hint()
 	}
 	if e.Attached {
-		return "is the server running, and is its address right? see `with:` of the system in the experiment file"
+		return attachHint
 	}
-	return "the system's log is in " + filepath.Join(e.Dir, "logs") + "; plimsoll doctor checks what it needs"
+	if logs := filepath.Join(e.Dir, record.LogsDir); len(entries(logs)) > 0 {
+		return "the system's log is in " + logs
+	}
+	return "see `with:` of the system in the experiment file"
+}
+
+func entries(dir string) []os.DirEntry {
+	all, _ := os.ReadDir(dir) // what is not there has none
+	return all
 }
 
 // run is one session of a run.
@@ -176,6 +186,7 @@ type run struct {
 	stoppedBy  *scenario.Stop               // the exit condition that did, if one did
 	paused     int
 	over       bool // no session will follow
+	stillborn  bool // it could not begin: nothing was executed
 
 	hunt hunt // of a plan that searches for the best combination
 }
@@ -361,9 +372,37 @@ func (r *run) close(ctx context.Context) error {
 		if r.bed != nil {
 			r.event("phase", "run ends", "", time.Since(r.begun))
 		}
-		errs = append(errs, r.rec.Close())
+		if r.stillborn {
+			errs = append(errs, r.vacate())
+		} else {
+			errs = append(errs, r.rec.Close())
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// vacate leaves nothing of a run that could not begin but the logs of the processes
+// that were started, if there are any.
+func (r *run) vacate() error {
+	logs := filepath.Join(r.cfg.Dir, record.LogsDir)
+	said := false
+	err := filepath.WalkDir(logs, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			info, e := d.Info()
+			said, err = said || e == nil && info.Size() > 0, e
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, dir := range []string{"nodes", "data"} {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(r.cfg.Dir, dir)))
+	}
+	if !said {
+		err = errors.Join(err, os.RemoveAll(logs))
+	}
+	return errors.Join(err, r.rec.Discard())
 }
 
 func (r *run) result() Result {

@@ -261,7 +261,7 @@ func Needs(ctx context.Context, cfg Config) []Problem {
 			!slices.Contains(sys.Info().Can, "monitor") && !slices.Contains(sys.Info().Can, "cost") {
 			continue
 		}
-		s, err := glance(ctx, sys, use)
+		s, err := glance(ctx, cfg, sys, use)
 		if errors.Is(err, system.ErrReadOnly) && slices.Contains(cfg.Plan.Experiment.Allow, "write") {
 			// A setting that the run may change, and a look may not.
 			all = append(all, Problem{Name: "systems", What: use.Name + ": a setting of it is not as the experiment asks for; the run is allowed to change it", Hint: "what else it needs is looked at when the run has changed it"})
@@ -276,28 +276,38 @@ func Needs(ctx context.Context, cfg Config) []Problem {
 	return all
 }
 
-// glance attaches to a system for one look.
-func glance(ctx context.Context, sys system.System, use experiment.SystemUse) (s status, err error) {
-	dir, err := os.MkdirTemp("", "plimsoll-look-")
-	if err != nil {
-		return s, err
-	}
-	defer os.RemoveAll(dir)
+// glance attaches to a system to ask it how it is.
+func glance(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse) (s status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Plain: true, Emulate: "none"})
+	err = look(ctx, cfg, sys, use, func(n system.Node) { s = lookAt(ctx, n) })
+	return s, err
+}
+
+// look attaches to a system as a run does, but may not write; at, if there is one,
+// gets its first node.
+func look(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse, at func(system.Node)) (err error) {
+	dir, err := os.MkdirTemp("", "plimsoll-look-")
 	if err != nil {
-		return s, err
+		return err
+	}
+	defer os.RemoveAll(dir)
+	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Self: cfg.Self, Plain: true, Emulate: "none"})
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close(context.WithoutCancel(ctx))) }()
 	client, err := bed.AddHost(ctx, "client")
 	if err != nil {
-		return s, err
+		return err
 	}
 	c, err := sys.Attach(ctx, system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))})
 	if err != nil {
-		return s, err
+		return err
 	}
 	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
-	return lookAt(ctx, c.Nodes()[0]), nil
+	if at != nil {
+		at(c.Nodes()[0])
+	}
+	return nil
 }

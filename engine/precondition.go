@@ -12,67 +12,70 @@ type Problem struct {
 	What     string `json:"what"`
 	Hint     string `json:"hint,omitempty"`
 	Blocking bool   `json:"blocking"` // the run would fail or be wrong; else it is worse than it could be
+	Here     bool   `json:"-"`        // it is of this machine or of this moment: elsewhere, or later, the run can begin
 }
 
 // precondition is one named check. It changes nothing.
 type precondition struct {
 	name  string
 	check func(ctx context.Context, cfg Config) []Problem
+	here  bool // all of its problems are of this machine
 }
 
-// preconditions lists all checks; `plimsoll doctor` runs the same ones.
+// preconditions lists all checks: `plimsoll run` and `plimsoll doctor` make all of them,
+// `plimsoll plan` those that do not look at this machine.
 func preconditions() []precondition {
 	return []precondition{
-		{"skip", checkSkip},
-		{"machine", checkMachine},
-		{"open-files", checkFiles},
-		{"systems", checkSystems},
-		{"scenario", checkScenario},
-		{"links", checkLinks},
-		{"data-readable", checkData},
-		{"budget", checkBudget},
-		{"allowance", checkAllowance},
-		{"balance", checkBalance},
-		{"contracts", checkContracts},
-		{"memory", checkMemory},
-		{machineLine, checkMachineLine},
-		{"cache", checkCache},
-		{"storage", checkStorage},
-		{"chains", checkChains},
-		{"disk-space", checkDisk},
-		{"run-directory", checkDirectory},
+		{"skip", checkSkip, false},
+		{"machine", checkMachine, true},
+		{"open-files", checkFiles, true},
+		{"systems", checkSystems, false},
+		{"scenario", checkScenario, false},
+		{"links", checkLinks, false},
+		{"data-readable", checkData, true},
+		{"budget", checkBudget, false},
+		{"allowance", checkAllowance, false},
+		{"balance", checkBalance, false},
+		{"contracts", checkContracts, false},
+		{"memory", checkMemory, true},
+		{machineLine, checkMachineLine, true},
+		{"cache", checkCache, true},
+		{"storage", checkStorage, true},
+		{"chains", checkChains, true},
+		{"disk-space", checkDisk, true},
+		{"run-directory", checkDirectory, true},
 	}
 }
 
-// Preconditions runs every check that the experiment does not skip, by the name
+// Preconditions makes every check that the experiment does not skip, by the name
 // of the check ("machine") or of a single problem ("busy").
 func Preconditions(ctx context.Context, cfg Config) []Problem {
+	return problems(ctx, cfg, func(precondition) bool { return true })
+}
+
+// PlanProblems are those of the experiment and of the systems that it attaches to.
+// What a started system misses on this machine is among them, marked as Here.
+func PlanProblems(ctx context.Context, cfg Config) []Problem {
+	return problems(ctx, cfg, func(p precondition) bool { return !p.here })
+}
+
+func problems(ctx context.Context, cfg Config, wanted func(precondition) bool) []Problem {
 	var all []Problem
 	for _, p := range preconditions() {
-		if slices.Contains(cfg.Plan.Experiment.Skip, p.name) {
+		if slices.Contains(cfg.Plan.Experiment.Skip, p.name) || !wanted(p) {
 			continue
 		}
 		for _, problem := range p.check(ctx, cfg) {
 			if problem.Name == "" {
 				problem.Name = p.name
 			}
+			problem.Here = problem.Here || p.here
 			if !slices.Contains(cfg.Plan.Experiment.Skip, problem.Name) {
 				all = append(all, problem)
 			}
 		}
 	}
 	return all
-}
-
-// PlanProblems are those that the plan alone tells: whatever the machine, the
-// run would fail.
-func PlanProblems(cfg Config) []Problem {
-	var all []Problem
-	for _, check := range []func(context.Context, Config) []Problem{checkScenario, checkLinks, checkBudget, checkAllowance, checkBalance, checkContracts} {
-		all = append(all, check(context.Background(), cfg)...)
-	}
-	all = slices.DeleteFunc(all, func(p Problem) bool { return slices.Contains(cfg.Plan.Experiment.Skip, p.Name) })
-	return Blocking(append(checkSkip(context.Background(), cfg), all...))
 }
 
 // Blocking filters the problems that keep a run from beginning.

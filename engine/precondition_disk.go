@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -161,6 +163,7 @@ func checkDirectory(_ context.Context, cfg Config) []Problem {
 		return nil
 	}
 	entries, err := os.ReadDir(cfg.Dir)
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == record.LogsDir })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -170,8 +173,11 @@ func checkDirectory(_ context.Context, cfg Config) []Problem {
 		return nil
 	}
 	hint := "choose another directory with --out"
-	if _, err := os.Stat(filepath.Join(cfg.Dir, "run.db")); err == nil {
-		hint += ", or go on with it: plimsoll resume " + cfg.Dir
+	if r, err := record.Open(cfg.Dir); err == nil {
+		if plan, err := experiment.LoadPlan(r.Plan()); err == nil && plan.Imported == nil {
+			hint += ", or go on with it: " + suggest.Command("plimsoll", "resume", cfg.Dir)
+		}
+		r.Close()
 	}
 	return []Problem{{What: fmt.Sprintf("run directory %s is not empty", cfg.Dir), Hint: hint, Blocking: true}}
 }

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -22,16 +24,32 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 			all = append(all, Problem{What: fmt.Sprintf("there is no system %q", use.Use), Hint: "see plimsoll systems", Blocking: true})
 			continue
 		}
+		found := false
 		checkCtx, cancel := context.WithTimeout(ctx, checkTime)
 		for _, p := range sys.Check(checkCtx, system.Options(use.With)) {
 			// A system names itself in its errors; here its name in the file leads.
 			what := strings.TrimPrefix(p.What, use.Use+": ")
-			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true})
+			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true, Here: !p.Options})
+			found = true
+		}
+		if !found && readsObjects(cfg, use) {
+			if err := look(checkCtx, cfg, sys, use, nil); err != nil && !errors.Is(err, system.ErrReadOnly) {
+				all = append(all, Problem{What: use.Name + ": " + strings.TrimPrefix(err.Error(), use.Use+": "), Hint: attachHint, Blocking: true})
+			}
 		}
 		cancel()
 	}
 	return all
 }
+
+// readsObjects reports whether what is fetched are objects of an attached system,
+// which the experiment names: they are looked for before anything runs.
+func readsObjects(cfg Config, use experiment.SystemUse) bool {
+	cells := cellsOf(cfg.Plan, use.Name)
+	return use.Mode == string(system.Attach) && len(cells) > 0 && cells[0].Retrieve != nil
+}
+
+const attachHint = "is the server running, and is its address right? see `with:` of the system in the experiment file"
 
 // checkScenario asks the scenario whether it can run on the systems.
 func checkScenario(_ context.Context, cfg Config) []Problem {

@@ -90,7 +90,7 @@ func TestSkipIsChecked(t *testing.T) {
 		"[skip]":      "known:",
 	} {
 		cfg := Config{Plan: memPlan(t, strings.Replace(slowExperiment, "skip: [machine]", "skip: "+skip, 1)), Scenario: scenario.Overhead{}, Systems: []system.System{mem.System{}}}
-		problems := PlanProblems(cfg)
+		problems := PlanProblems(t.Context(), cfg)
 		if hint == "" {
 			if len(problems) != 0 {
 				t.Errorf("%s: %+v", skip, problems)

@@ -28,7 +28,7 @@ func (r *BitRate) parse(s string) error {
 	}
 	num, text, unit, ok := splitNumber(s)
 	if !ok {
-		return badUnit(signHint(s), "%q is not %s", s, r.describe().noun)
+		return badUnit(signHint(s, new(BitRate).parse), "%q is not %s", s, r.describe().noun)
 	}
 	base := strings.TrimSuffix(unit, "/s")
 	if strings.HasSuffix(unit, "bps") {
@@ -55,7 +55,7 @@ func (r *BitRate) parse(s string) error {
 
 // rateHint says what was probably meant: most often bits were mistaken for bytes.
 func rateHint(s string, num *big.Rat, text, unit string) string {
-	if h := signHint(s); h != "" {
+	if h := signHint(s, new(BitRate).parse); h != "" {
 		return h
 	}
 	size := strings.TrimSuffix(unit, "/s")

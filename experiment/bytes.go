@@ -29,7 +29,7 @@ func ParseBytes(s string) (Bytes, error) {
 func (b *Bytes) parse(s string) error {
 	num, text, unit, ok := splitNumber(s)
 	if !ok {
-		return badUnit(signHint(s), "%q is not %s", s, b.describe().noun)
+		return badUnit(signHint(s, new(Bytes).parse), "%q is not %s", s, b.describe().noun)
 	}
 	factor := int64(0)
 	if unit == "" || unit == "B" {
@@ -56,7 +56,7 @@ func (b *Bytes) parse(s string) error {
 
 // sizeHint says what was probably meant.
 func sizeHint(s, num, unit string) string {
-	if h := signHint(s); h != "" {
+	if h := signHint(s, new(Bytes).parse); h != "" {
 		return h
 	}
 	lower := strings.ToLower(unit)

@@ -355,6 +355,9 @@ func (f *field) parse(text string, v reflect.Value) error {
 		}
 		if (number(v)-number(bound))*limit.sign < 0 {
 			hint := limit.word + " " + limit.text
+			if _, share := v.Interface().(Fraction); share && !strings.HasSuffix(text, "%") {
+				hint = "did you mean `" + text + "%`?"
+			}
 			if f.zero != "" {
 				hint += ", or " + f.zero
 			}

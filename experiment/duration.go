@@ -36,7 +36,7 @@ func (d *Duration) parse(s string) error {
 }
 
 func durationHint(s string) string {
-	if h := signHint(s); h != "" {
+	if h := signHint(s, new(Duration).parse); h != "" {
 		return h
 	}
 	_, text, unit, ok := splitNumber(s)

@@ -75,8 +75,8 @@ func moneyHint(s string) string {
 	plain := strings.NewReplacer(",", "", "_", "", " ", "").Replace(s)
 	number, _, unit, ok := splitNumber(strings.ReplaceAll(s, " ", ""))
 	switch {
-	case signHint(s) != "" && strings.ContainsAny(s[:1], "+-"):
-		return signHint(s)
+	case signHint(s, nothing) != "" && strings.ContainsAny(s[:1], "+-"):
+		return signHint(s, nothing)
 	case plain != s && moneyRE.MatchString(plain):
 		return "write `" + plain + "`"
 	case ok && strings.ContainsAny(unit, "eE") && strings.Trim(unit, "eE+-0123456789") == "":
@@ -131,3 +131,5 @@ func parsePriceText(s string) (string, error) {
 	_, err := ParsePrice(s)
 	return strings.Join(strings.Fields(s), " "), err
 }
+
+func nothing(string) error { return nil }

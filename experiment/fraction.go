@@ -12,7 +12,7 @@ type Fraction float64
 func (f *Fraction) parse(s string) error {
 	num, text, unit, ok := splitNumber(s)
 	if !ok || unit != "" && unit != "%" {
-		return badUnit(signHint(s), "%q is not %s", s, f.describe().noun)
+		return badUnit(signHint(s, new(Fraction).parse), "%q is not %s", s, f.describe().noun)
 	}
 	if unit == "%" {
 		num.Mul(num, big.NewRat(1, 100))

@@ -13,11 +13,11 @@ var opUnits = map[string]int64{"/s": 1, "/m": 60, "/h": 3600}
 func (r *OpRate) parse(s string) error {
 	num, text, unit, ok := splitNumber(s)
 	if !ok {
-		return badUnit(signHint(s), "%q is not %s", s, r.describe().noun)
+		return badUnit(signHint(s, new(OpRate).parse), "%q is not %s", s, r.describe().noun)
 	}
 	per, ok := opUnits[unit]
 	if !ok {
-		hint := signHint(s)
+		hint := signHint(s, new(OpRate).parse)
 		if hint == "" {
 			hint = "write `" + text + "/s`, `" + text + "/m` or `" + text + "/h`"
 		}

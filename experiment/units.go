@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -57,14 +58,19 @@ func splitNumber(s string) (num *big.Rat, text, unit string, ok bool) {
 
 // signHint explains a leading sign or a space before the unit: two things that
 // people write and that no type here allows.
-func signHint(s string) (hint string) {
+func signHint(s string, parse func(string) error) (hint string) {
 	switch {
 	case strings.HasPrefix(s, "-"):
 		return "it cannot be negative"
 	case strings.HasPrefix(s, "+"):
 		return "leave the + away"
 	case regexp.MustCompile(`^[0-9.]+\s+\S+$`).MatchString(s):
-		return "write `" + strings.Join(strings.Fields(s), "") + "`, without the space"
+		joined := strings.Join(strings.Fields(s), "")
+		var wrong *unitError
+		if errors.As(parse(joined), &wrong) {
+			return wrong.hint
+		}
+		return "write `" + joined + "`, without the space"
 	}
 	return ""
 }

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -299,19 +300,20 @@ func (w *netWorker) transport(c *tls.Config) *http.Transport {
 
 // fetch is one operation under way.
 type fetch struct {
-	op     record.Op
-	req    request
-	wrong  int64
-	phase  string
-	cancel context.CancelCauseFunc
-	stall  *time.Timer
-	limit  time.Duration // of stall
-	link   *linkUse
-	before int64 // what the link had carried when a byte came last
-	conns  int
-	dials  int
-	proto  string
-	chunks bool
+	op        record.Op
+	req       request
+	wrong     int64
+	phase     string
+	cancel    context.CancelCauseFunc
+	stall     *time.Timer
+	limit     time.Duration // of stall
+	link      *linkUse
+	before    int64 // what the link had carried when a byte came last
+	conns     int
+	dials     int
+	redirects int // followed
+	proto     string
+	chunks    bool
 }
 
 // do executes one operation; possible is when it could have started.
@@ -343,12 +345,13 @@ func (w *netWorker) do(req request, possible int64) {
 	r.mu.Lock()
 	r.tally.end(&f.op, f.wrong)
 	r.tally.dials += int64(f.dials)
-	if f.conns > 1 {
-		r.tally.reconnects += int64(f.conns - 1)
+	if f.conns > 1+f.redirects {
+		r.tally.reconnects += int64(f.conns - 1 - f.redirects)
 	}
 	if f.chunks {
 		r.tally.chunked++
 	}
+	r.tally.redirects += int64(f.redirects)
 	if f.proto != "" {
 		r.protocols[f.proto] = true
 	}
@@ -393,7 +396,13 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 	if !f.req.whole {
 		hr.Header.Set("Range", string(appendRange(nil, &f.req)))
 	}
-	resp, err := w.transport(r.tls[f.req.object]).RoundTrip(hr)
+	var resp *http.Response
+	trip := w.transport(r.tls[f.req.object]).RoundTrip
+	if object.Follow {
+		resp, f.redirects, err = redirect.Do(hr, object.Header, trip)
+	} else {
+		resp, err = trip(hr)
+	}
 	if err != nil {
 		return f.failed(ctx, err, false)
 	}
@@ -517,6 +526,8 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 			return record.Cancelled, classNoFiles
 		}
 		return record.Error, errno.Error()
+	case errors.Is(err, redirect.ErrTooMany), strings.HasPrefix(err.Error(), "redirect to "):
+		return record.Error, "redirect not followed"
 	case strings.Contains(err.Error(), "response headers exceeded"):
 		return record.Error, errHeadTooLarge.Error()
 	case inBody && errors.Is(err, io.ErrUnexpectedEOF):

@@ -24,6 +24,7 @@ type Result struct {
 	Dials       int64 `json:"dials"`                 // connections opened
 	Reconnects  int64 `json:"reconnects,omitempty"`  // requests sent again because the server had closed a kept connection
 	Unsolicited int64 `json:"unsolicited,omitempty"` // connections given up because bytes came after the end of an answer
+	Redirects   int64 `json:"redirects,omitempty"`   // followed
 	Chunked     int64 `json:"chunked,omitempty"`     // answers in chunks; in drop mode they were received by copying
 	NotStarted  int64 `json:"not_started,omitempty"` // arrivals that found no free connection until the end; recorded as in flight
 

@@ -3,6 +3,7 @@ package httpload
 import (
 	"context"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -62,7 +63,8 @@ func run(ctx context.Context, s Spec, sink record.OpSink, onProgress func(Progre
 
 	res.Outcomes = map[string]int64{}
 	execute := runRaw
-	if u, _ := url.Parse(s.Objects[0].URL); u.Scheme == "https" {
+	follows := slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Follow })
+	if u, _ := url.Parse(s.Objects[0].URL); u.Scheme == "https" || follows {
 		execute = runNetHTTP
 	}
 	err = execute(ctx, t, &res)

@@ -35,7 +35,7 @@ type tally struct {
 
 	warmed int64 // bytes of the warm-up
 
-	dials, reconnects, unsolicited, chunked, notStarted int64
+	dials, reconnects, unsolicited, redirects, chunked, notStarted int64
 
 	lag, late, wait, first *hdrhistogram.Histogram // ns
 }
@@ -152,6 +152,7 @@ func (t *tally) addTo(r *Result, sum *tally) {
 	r.Reconnects += t.reconnects
 	r.Unsolicited += t.unsolicited
 	r.Chunked += t.chunked
+	r.Redirects += t.redirects
 	r.NotStarted += t.notStarted
 	sum.lag.Merge(t.lag)
 	sum.late.Merge(t.late)

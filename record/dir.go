@@ -17,6 +17,10 @@ import (
 const (
 	planFile = "plan.json"
 	dbFile   = "run.db"
+
+	// LogsDir is where the logs of processes are in a run directory. Those of a run
+	// that could not begin stay, and do not keep another from using the directory.
+	LogsDir = "logs"
 )
 
 // ErrLocked is wrapped when another process is writing the run.

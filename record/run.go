@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ type Run struct {
 	*Reader
 	lock *os.File
 	file os.FileInfo // run.db as it was opened
+	made bool        // the directory is new
 
 	mu      sync.Mutex
 	db      *sql.DB
@@ -82,6 +84,7 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 	if err != nil {
 		return nil, err
 	}
+	r.made = made
 	if err := r.fill(plan, meta, metrics); err != nil {
 		r.shut()
 		return nil, explain(dir, err)
@@ -152,6 +155,7 @@ func checkEmpty(dir string) error {
 	if err != nil {
 		return fmt.Errorf("record: create: %w", err)
 	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == LogsDir })
 	if len(entries) == 0 {
 		return nil
 	}
@@ -159,6 +163,14 @@ func checkEmpty(dir string) error {
 		return fmt.Errorf("record: create %s: it already holds a run; choose another directory", dir)
 	}
 	return fmt.Errorf("record: create %s: it is not empty (%s); choose another directory", dir, entries[0].Name())
+}
+
+// Discard is [Run.Close] of a run in which nothing was executed: what Create made is
+// removed, and the directory is free for another run.
+func (r *Run) Discard() error {
+	err := r.Close()
+	removeFiles(r.dir, r.made)
+	return err
 }
 
 func removeFiles(dir string, made bool) {

@@ -36,6 +36,9 @@ func retrieveText(r *Report) []textMetric {
 	if r.headline != "throughput" {
 		return []textMetric{{"achieved_share", "kept up", 0}, {"duration_p50", "duration", 0}, {ratioColumn, "ratio", 0}, {"ttfb_p50", "TTFB", 2}, {"throughput", "throughput", 3}}
 	}
+	if r.Baseline == "" { // nothing is compared: latency is half of the answer
+		return []textMetric{{"throughput", "throughput", 0}, {"duration_p50", "p50", 0}, {"duration_p99", "p99", 0}, {"ttfb_p50", "TTFB", 2}, {"load_line_share", "of the line", 3}}
+	}
 	return []textMetric{{"throughput", "throughput", 0}, {ratioColumn, "ratio", 0}, {"load_line_share", "of the line", 4}, {"ttfb_p50", "TTFB", 2}, {"duration_p50", "duration", 3}}
 }
 

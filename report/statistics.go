@@ -175,7 +175,8 @@ func unpairedRatio(xs, ys []float64) (i stats.Interval, ranged bool) {
 func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 
 // successOf is the share of finished operations that were ok. Operations of one
-// trial share its fate, so trials are the clusters of its interval.
+// trial share its fate, so trials are the clusters of its interval; one trial has none,
+// but for a load test, which is never more than one.
 func successOf(trials []Trial) Proportion { return successWith(trials, Confidence) }
 
 func successWith(trials []Trial, conf float64) Proportion {
@@ -192,6 +193,9 @@ func successWith(trials []Trial, conf float64) Proportion {
 		return p
 	}
 	i := stats.ClusteredProportion(each, false, conf)
+	if len(each) == 1 && trials[0].Info.plan.Upload != nil { // its puts are taken as independent
+		i = stats.Proportion(p.OK, p.Of, conf)
+	}
 	p.Value, p.Worth = Num(i.Mid), int64(i.N)
 	if i.Bounded() {
 		p.Lo, p.Hi = Num(i.Lo), Num(i.Hi)

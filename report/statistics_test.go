@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -16,7 +17,7 @@ import (
 func trialsOf(outcomes ...map[string]int64) []Trial {
 	var all []Trial
 	for _, o := range outcomes {
-		all = append(all, Trial{Trial: record.Trial{State: record.Done, Outcomes: o}})
+		all = append(all, Trial{Trial: record.Trial{State: record.Done, Outcomes: o}, Info: &Cell{}})
 	}
 	return all
 }
@@ -301,5 +302,17 @@ func TestNothingDeliveredIsCompared(t *testing.T) {
 		if b, err := json.Marshal(p); err != nil {
 			t.Errorf("%v: %s", err, b)
 		}
+	}
+}
+
+// A load test is one trial, whose puts have an interval all the same.
+func TestSuccessOfALoadTestHasAnInterval(t *testing.T) {
+	one := trialsOf(map[string]int64{"ok": 400})
+	if p := successOf(one); p.Lo.Known() {
+		t.Errorf("one trial of retrieve: %+v", p)
+	}
+	one[0].Info.plan.Upload = &experiment.ResolvedUpload{}
+	if p := successOf(one); p.Lo < 0.99 || p.Lo > 0.991 || p.Worth != 400 {
+		t.Errorf("a load test: %+v", p)
 	}
 }

@@ -322,17 +322,17 @@ func TestFindingsOfSwarms(t *testing.T) {
 		"":            {},
 		"two seeders": {file: two},
 		"beyond-line": {pace: map[string]float64{"deluge": 1.2, "boxo": 0.8}},
-		"waiting": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.3}, seeders: func(c *experiment.Cell, sent []float64) {
+		"waiting": {file: strings.Replace(swarmFile, "gate: 20%", "gate: 100%", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.3}, seeders: func(c *experiment.Cell, sent []float64) {
 			if c.System == "boxo" {
 				sent[0] = 1.2
 			}
 		}},
-		"one-link-full": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.3}, seeders: func(c *experiment.Cell, sent []float64) {
+		"one-link-full": {file: strings.Replace(swarmFile, "gate: 20%", "gate: 100%", 1), pace: map[string]float64{"deluge": 1.2, "boxo": 2.3}, seeders: func(c *experiment.Cell, sent []float64) {
 			if c.System == "boxo" {
 				sent[0] = 2.35 // in 2.3 times what the link needs for the content once
 			}
 		}},
-		"machine-busy": {file: strings.Replace(swarmFile, "{nodes", "{gate: 100%, nodes", 1) + "limits: {others: none, machine: none}\n", pace: map[string]float64{"deluge": 1.2, "boxo": 2.3}, metrics: func(c *experiment.Cell, _ int, m map[string]float64) {
+		"machine-busy": {file: strings.Replace(swarmFile, "gate: 20%", "gate: 100%", 1) + "limits: {others: none, machine: none}\n", pace: map[string]float64{"deluge": 1.2, "boxo": 2.3}, metrics: func(c *experiment.Cell, _ int, m map[string]float64) {
 			if c.System == "boxo" {
 				m["box_cpu"], m["others_busy"] = 0.99, 0.8
 			}

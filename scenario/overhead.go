@@ -94,7 +94,7 @@ func needs(c experiment.Cell) []string {
 
 // Problems implements Scenario.
 func (Overhead) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	return unfit(use, info.Can, false, cells)
+	return unfit(use, info.Can, info.Fresh, cells)
 }
 
 // unfit says why cells cannot be executed on a system with these abilities.

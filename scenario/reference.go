@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -76,7 +77,14 @@ func (r *retrieveRunner) fetch(ctx context.Context, target system.HTTPTarget, w 
 		req.Header[name] = values
 	}
 	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := transport.RoundTrip(req) // redirects are refused, as in the load
+	do := transport.RoundTrip
+	if target.Follow {
+		do = func(req *http.Request) (*http.Response, error) {
+			resp, _, err := redirect.Do(req, target.Header, transport.RoundTrip)
+			return resp, err
+		}
+	}
+	resp, err := do(req)
 	if err != nil {
 		return 0, err
 	}

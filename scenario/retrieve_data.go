@@ -21,6 +21,7 @@ type retrieveObject struct {
 	payload   int64 // where ranges belong; 0: everywhere
 	content   *workload.Content
 	reference string
+	moved     bool   // its URL redirects to another
 	whole     string // why only the whole can be fetched; empty: ranges can be, too
 }
 
@@ -104,7 +105,7 @@ func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verif
 	}
 	var set []retrieveObject
 	for _, listed := range objects {
-		o := retrieveObject{name: listed.Name, ref: listed.Ref, size: listed.Size, payload: listed.Payload}
+		o := retrieveObject{name: listed.Name, ref: listed.Ref, size: listed.Size, payload: listed.Payload, moved: listed.Moved}
 		target, err := r.server.Target(o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)

@@ -119,6 +119,9 @@ func loadOf(res httpload.Result) Load {
 	if res.Behind {
 		l.Invalid = append(l.Invalid, record.ReasonGeneratorLate)
 	}
+	if res.Redirects > 0 {
+		l.Notes = append(l.Notes, fmt.Sprintf("redirects followed: %d", res.Redirects))
+	}
 	for _, why := range res.Why {
 		l.Notes = append(l.Notes, "generator: "+why)
 	}
@@ -161,10 +164,10 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 		}
 		spec.Objects = append(spec.Objects, httpload.Object{
 			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
-			Content: o.content, Reference: o.reference,
+			Content: o.content, Reference: o.reference, Follow: o.moved,
 		})
 		// A burst is one only when all its requests leave together.
-		spec.Barrier = c.PerWorker == 1 && c.Connections == "keep" && c.Arrivals == nil && t.URL.Scheme == "http"
+		spec.Barrier = c.PerWorker == 1 && c.Connections == "keep" && c.Arrivals == nil && t.URL.Scheme == "http" && !o.moved
 	}
 	return spec, nil
 }

@@ -38,6 +38,7 @@ type Info struct {
 	Can      []string // what its nodes can do: words of [Abilities]
 	Install  string   // how to get it when it is missing; empty: built in
 	Embedded bool     // runs as a subcommand of plimsoll
+	Fresh    bool     // each of its operations connects anew
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
 	// NodeMemory is about what one node of a swarm holds while it serves or
 	// fetches, bytes: its resident memory without pages of files, so neither those
@@ -79,8 +80,17 @@ type Options map[string]string
 
 // Problem is something that must be mended before a run, with the way to do it.
 type Problem struct {
-	What string
-	Hint string
+	What    string
+	Hint    string
+	Options bool // the options are wrong, on every machine and at any time
+}
+
+// WrongOptions is the problem that the options of a system cannot be.
+func WrongOptions(name string, err error) []Problem {
+	if err == nil {
+		return nil
+	}
+	return []Problem{{What: err.Error(), Hint: "mend the `with:` of system " + name + " in the experiment file", Options: true}}
 }
 
 // Deployment is what a system gets to start on or attach with.
@@ -208,6 +218,7 @@ type Object struct {
 	Payload int64  // bytes before the padding that ends it, where ranges belong; 0: no padding
 	SHA256  string // of the payload, lower-case hex; empty: the system does not tell
 	NoRange bool   // asked for a range, the server sent the whole
+	Moved   bool   // its URL redirects to another
 }
 
 // Provider is a node with objects that were there before us: the pieces of an
@@ -222,6 +233,9 @@ type HTTPTarget struct {
 	Header   http.Header // beyond Host, Range and Accept-Encoding: identity
 	CAFile   string      // extra root certificate; empty: the system's roots
 	Insecure bool        // do not check the certificate (asked for in the experiment file)
+	// Follow redirects, as an endpoint of others may send. The servers that are started
+	// here send none.
+	Follow bool
 	// Encoded is empty when the body is the object's bytes. Else it names what
 	// the body is instead ("car", "raw"): its size and content are not the
 	// object's, and a copy fetched from the URL is what to compare with.

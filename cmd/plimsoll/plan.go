@@ -28,11 +28,22 @@ func (p *program) planCommand() *cobra.Command {
 			if err := p.writePlan(plan); err != nil {
 				return err
 			}
-			cfg := engine.Config{Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario)}
+			cfg := engine.Config{
+				Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario), Base: baseOf(args[0]),
+			}
 			p.writeMachineLines(cfg)
-			problems := engine.PlanProblems(cfg)
-			if len(problems) > 0 {
-				err := &engine.PreconditionError{Problems: problems}
+			problems := engine.Blocking(engine.PlanProblems(c.Context(), cfg))
+			var wrong []engine.Problem
+			for _, pr := range problems {
+				switch {
+				case !pr.Here:
+					wrong = append(wrong, pr)
+				case !p.ui.JSON: // the plan may be meant for another machine, or for later
+					p.ui.Say("note: not here and now: %s: %s", pr.Name, pr.What)
+				}
+			}
+			if len(wrong) > 0 {
+				err := &engine.PreconditionError{Problems: wrong}
 				return ui.Exit(codeOf(err), err)
 			}
 			return nil

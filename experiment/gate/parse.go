@@ -205,7 +205,7 @@ func (p *parser) metric() (string, error) {
 	if p.take("(") {
 		inner := p.next()
 		if close := p.peek(); !p.take(")") {
-			return "", p.fail(close, "p95(ttfb)", "%s expected", quoted(")"))
+			return "", p.fail(close, "p90(ttfb)", "%s expected", quoted(")"))
 		}
 		switch q, isQuantile := strings.CutPrefix(word, "p"); {
 		case word == "median":

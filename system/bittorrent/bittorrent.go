@@ -18,7 +18,30 @@ type System struct{}
 var _ system.Embedded = System{}
 
 // Check implements system.System: nothing can be missing.
-func (System) Check(context.Context, system.Options) []system.Problem { return nil }
+func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
+	_, err := s.options(opt)
+	return system.WrongOptions(name, err)
+}
+
+// options are opt with its defaults, checked.
+func (s System) options(opt system.Options) (system.Options, error) {
+	opt, err := s.Info().Fill(opt)
+	if err != nil {
+		return nil, err
+	}
+	if n, err := opt.Int("piece"); err != nil || n < minPiece || n > maxPiece || n&(n-1) != 0 {
+		return nil, fmt.Errorf("bittorrent: option \"piece\" is a power of two from 16 KiB to 16 MiB, not %q", opt["piece"])
+	}
+	for _, k := range []string{"upload_limit", "download_limit"} {
+		if n, err := opt.Int(k); err != nil || n < 0 || n > 0 && n < minPiece {
+			return nil, fmt.Errorf("bittorrent: option %q is 0 or at least 16 KiB, the size of a request, not %q", k, opt[k])
+		}
+	}
+	if n, err := opt.Int("max_connections"); err != nil || n < 1 {
+		return nil, fmt.Errorf("bittorrent: option \"max_connections\" is at least 1, not %q", opt["max_connections"])
+	}
+	return opt, nil
+}
 
 // Attach implements system.System.
 func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
@@ -33,22 +56,11 @@ const (
 // Start implements system.System: one node on each host and, unless it is a
 // swarm that was asked for, one at the client that puts and gets.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
+	opt, err := s.options(d.Options)
 	if err != nil {
 		return nil, err
 	}
 	d.Options = opt
-	if n, err := opt.Int("piece"); err != nil || n < minPiece || n > maxPiece || n&(n-1) != 0 {
-		return nil, fmt.Errorf("bittorrent: option \"piece\" is a power of two from 16 KiB to 16 MiB, not %q", opt["piece"])
-	}
-	for _, k := range []string{"upload_limit", "download_limit"} {
-		if n, err := opt.Int(k); err != nil || n < 0 || n > 0 && n < minPiece {
-			return nil, fmt.Errorf("bittorrent: option %q is 0 or at least 16 KiB, the size of a request, not %q", k, opt[k])
-		}
-	}
-	if n, err := opt.Int("max_connections"); err != nil || n < 1 {
-		return nil, fmt.Errorf("bittorrent: option \"max_connections\" is at least 1, not %q", opt["max_connections"])
-	}
 	identity := map[string]string{
 		"version":   version("github.com/anacrolix/torrent"),
 		"discovery": "none: peers are told",

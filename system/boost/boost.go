@@ -28,7 +28,7 @@ var _ system.System = System{}
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	n, _, err := s.node(opt)
 	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system boost in the experiment file"}}
+		return system.WrongOptions("boost", err)
 	}
 	return web.Unreachable(ctx, name, n.Endpoints())
 }

@@ -17,7 +17,25 @@ type System struct{}
 var _ system.Embedded = System{}
 
 // Check implements system.System: nothing can be missing.
-func (System) Check(context.Context, system.Options) []system.Problem { return nil }
+func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
+	_, err := s.options(opt)
+	return system.WrongOptions(name, err)
+}
+
+// options are opt with its defaults, checked.
+func (s System) options(opt system.Options) (system.Options, error) {
+	opt, err := s.Info().Fill(opt)
+	if err != nil {
+		return nil, err
+	}
+	if n, err := opt.Int("chunk"); err != nil || n < 1 || n > maxChunk {
+		return nil, fmt.Errorf("boxo: option \"chunk\" is from 1 B to 1 MiB, not %q", opt["chunk"])
+	}
+	if n, err := opt.Int("upload_limit"); err != nil || n < 0 {
+		return nil, fmt.Errorf("boxo: option \"upload_limit\" is 0 or more, not %q", opt["upload_limit"])
+	}
+	return opt, nil
+}
 
 // Attach implements system.System.
 func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
@@ -28,17 +46,11 @@ func (System) Attach(context.Context, system.Deployment) (system.Cluster, error)
 // each other or to anyone; or, via the swarm, a node on the first host and one
 // at the client, which know each other alone; or a node of a swarm on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
+	opt, err := s.options(d.Options)
 	if err != nil {
 		return nil, err
 	}
 	d.Options = opt
-	if n, err := opt.Int("chunk"); err != nil || n < 1 || n > maxChunk {
-		return nil, fmt.Errorf("boxo: option \"chunk\" is from 1 B to 1 MiB, not %q", opt["chunk"])
-	}
-	if n, err := opt.Int("upload_limit"); err != nil || n < 0 {
-		return nil, fmt.Errorf("boxo: option \"upload_limit\" is 0 or more, not %q", opt["upload_limit"])
-	}
 	identity := map[string]string{"version": version("github.com/ipfs/boxo"), "store": "CARv2 file, blocks read into memory one by one"}
 	for _, k := range []string{"via", "format", "chunk", "raw_leaves", "cid_version", "retrieval_timeout", "max_requests"} {
 		identity[k] = opt[k]

@@ -42,7 +42,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	}
 	near, far, err := endpoints(opt)
 	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system codex in the experiment file"}}
+		return system.WrongOptions("codex", err)
 	}
 	at := []string{web.HostPort(near)}
 	if far != nil {

@@ -30,7 +30,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		_, err = parseConfig(full)
 	}
 	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system deluge in the experiment file"}}
+		return system.WrongOptions("deluge", err)
 	}
 	bin, err := program(full)
 	python := ""

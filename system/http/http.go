@@ -31,7 +31,7 @@ var (
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	n, err := s.node(opt)
 	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system http in the experiment file"}}
+		return system.WrongOptions("http", err)
 	}
 	return web.Unreachable(ctx, name, n.Endpoints())
 }

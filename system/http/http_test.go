@@ -143,7 +143,7 @@ func TestLyingServers(t *testing.T) {
 		"longer range":   {"HTTP/1.1 206 OK\r\nContent-Length: 5\r\nContent-Range: bytes 2-6/10\r\n\r\nabcde", "Content-Range"},
 		"contradiction":  {"HTTP/1.1 206 OK\r\nContent-Length: 2\r\nContent-Range: bytes 2-4/10\r\n\r\nab", "contradicts"},
 		"truncated":      {"HTTP/1.1 206 OK\r\nContent-Length: 3\r\nContent-Range: bytes 2-4/10\r\n\r\na", "unexpected EOF"},
-		"redirect":       {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", "status 302"},
+		"redirect":       {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", "connection refused"},
 		"closes at once": {"", "EOF"},
 		"error":          {"HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops", "status 500: oops"},
 	} {

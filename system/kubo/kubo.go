@@ -36,6 +36,13 @@ const maxChunk = 2096896
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	full, err := s.Info().Fill(opt)
+	if err == nil {
+		_, err = newNode(full)
+	}
+	if err != nil {
+		return system.WrongOptions(name, err)
+	}
 	if opt["url"] == "" {
 		bin, err := program(opt)
 		if err == nil {
@@ -53,7 +60,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		}
 		u, err := endpoint(opt, key)
 		if err != nil {
-			return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system kubo in the experiment file"}}
+			return system.WrongOptions("kubo", err)
 		}
 		at = append(at, web.HostPort(u))
 	}

@@ -29,6 +29,9 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	if _, err := s.options(opt); err != nil {
+		return system.WrongOptions(name, err)
+	}
 	bin, err := program(opt)
 	if err != nil {
 		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
@@ -41,16 +44,11 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 
 // Start implements system.System: one nginx on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
+	opt, err := s.options(d.Options)
 	if err != nil {
 		return nil, err
 	}
 	d.Options = opt
-	if w := opt["workers"]; w != "auto" {
-		if n, err := strconv.Atoi(w); err != nil || n < 1 {
-			return nil, fmt.Errorf("nginx: option \"workers\" is a positive number or auto, not %q", w)
-		}
-	}
 	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
@@ -99,6 +97,20 @@ func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster
 // Attach implements system.System.
 func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
 	return nil, errors.New("nginx: can only be started; to measure a server of yours use system http")
+}
+
+// options are opt with its defaults, checked.
+func (s System) options(opt system.Options) (system.Options, error) {
+	opt, err := s.Info().Fill(opt)
+	if err != nil {
+		return nil, err
+	}
+	if w := opt["workers"]; w != "auto" {
+		if n, err := strconv.Atoi(w); err != nil || n < 1 {
+			return nil, fmt.Errorf("nginx: option \"workers\" is a positive number or auto, not %q", w)
+		}
+	}
+	return opt, nil
 }
 
 // program finds nginx, which Debian keeps out of the PATH of ordinary users.

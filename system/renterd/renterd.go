@@ -41,7 +41,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		_, err = redundancy(opt)
 	}
 	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system renterd in the experiment file"}}
+		return system.WrongOptions("renterd", err)
 	}
 	return web.Unreachable(ctx, name, []string{web.HostPort(base)})
 }

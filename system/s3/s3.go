@@ -38,6 +38,13 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	full, err := s.Info().Fill(opt)
+	if err == nil {
+		_, err = presign(full)
+	}
+	if err != nil {
+		return system.WrongOptions(name, err)
+	}
 	if opt["endpoint"] == "" {
 		bin, err := program(opt)
 		if err == nil {
@@ -50,7 +57,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	}
 	e, err := s.endpoint(opt)
 	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system s3 in the experiment file"}}
+		return system.WrongOptions("s3", err)
 	}
 	return web.Unreachable(ctx, name, []string{web.HostPort(e.url)})
 }

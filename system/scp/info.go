@@ -19,6 +19,7 @@ func (System) Info() system.Info {
 		Modes:    []system.Mode{system.Start},
 		Can:      []string{"put", "update", "fresh", "stats", "phases"},
 		Install:  sshd.Install + "; and openssh-client",
+		Fresh:    true,
 		Baseline: true,
 		Options: slices.Concat([]system.Option{
 			{Name: "protocol", Type: "enum", Enum: []string{"sftp", "scp"}, Default: "sftp", Help: "what scp speaks: sftp (its default since OpenSSH 9.0) or scp (its own protocol, scp -O)"},

@@ -38,12 +38,19 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	full, err := s.Info().Fill(opt)
+	if err == nil {
+		_, err = tuningOf(full)
+	}
+	if err != nil {
+		return system.WrongOptions(name, err)
+	}
 	if opt["url"] == "" {
 		return sshd.Check(ctx, name, opt)
 	}
 	login, _, err := s.login(opt)
 	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system sftp in the experiment file"}}
+		return system.WrongOptions("sftp", err)
 	}
 	return web.Unreachable(ctx, name, []string{login.Address})
 }

@@ -21,12 +21,13 @@ var _ system.Embedded = System{}
 func (System) Check(_ context.Context, opt system.Options) []system.Problem {
 	s, err := parse(opt)
 	if err != nil {
-		return []system.Problem{{What: strings.TrimPrefix(err.Error(), "sia-chain: "), Hint: "see docs/systems/sia-chain.md"}}
+		return []system.Problem{{What: strings.TrimPrefix(err.Error(), "sia-chain: "), Hint: "see docs/systems/sia-chain.md", Options: true}}
 	}
 	if s.sendBlocks < blocksPerRequest {
 		return []system.Problem{{
-			What: fmt.Sprintf("peers that send %d blocks at most stall a fresh node: it asks for %d and refuses an answer with less", s.sendBlocks, blocksPerRequest),
-			Hint: fmt.Sprintf("leave max_send_blocks at %d; to see the stall, vary it within an experiment", blocksPerRequest),
+			What:    fmt.Sprintf("peers that send %d blocks at most stall a fresh node: it asks for %d and refuses an answer with less", s.sendBlocks, blocksPerRequest),
+			Hint:    fmt.Sprintf("leave max_send_blocks at %d; to see the stall, vary it within an experiment", blocksPerRequest),
+			Options: true,
 		}}
 	}
 	return nil

@@ -49,7 +49,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	}
 	base, _, err := sia.Endpoint(s.Info(), opt)
 	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system siad in the experiment file"}}
+		return system.WrongOptions("siad", err)
 	}
 	return web.Unreachable(ctx, name, []string{web.HostPort(base)})
 }

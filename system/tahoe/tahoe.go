@@ -37,7 +37,7 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	mend := func(err error) []system.Problem {
-		return []system.Problem{{What: err.Error(), Hint: "mend the `with:` of system tahoe in the experiment file"}}
+		return system.WrongOptions("tahoe", err)
 	}
 	full, err := s.Info().Fill(opt)
 	if err != nil {

@@ -29,7 +29,7 @@ func Options() []system.Option {
 
 // Base reads the shared options: the target of every object but its URL.
 func Base(name string, opt system.Options) (system.HTTPTarget, error) {
-	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure")}
+	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure"), Follow: true}
 	if t.CAFile != "" {
 		if _, err := os.Stat(t.CAFile); err != nil {
 			return t, fmt.Errorf("%s: option \"ca\": %w", name, err)
@@ -100,11 +100,11 @@ func (n *Node) Objects(ctx context.Context) ([]system.Object, error) {
 
 func (n *Node) object(ctx context.Context, e listfile.Entry) (system.Object, http.Header, error) {
 	o := e.Object()
-	served, noRange, head, err := n.Client.Size(ctx, n.Targets[o.Ref])
+	served, noRange, moved, head, err := n.Client.Size(ctx, n.Targets[o.Ref])
 	if err != nil {
 		return o, nil, err
 	}
-	o.NoRange = noRange
+	o.NoRange, o.Moved = noRange, moved
 	switch {
 	case served < 0: // the list's word is all there is
 	case n.Size != nil:

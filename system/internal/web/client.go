@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -78,7 +79,7 @@ func newClient(name string, tr *http.Transport) *Client {
 	p := &pool{transport: tr}
 	return &Client{name: name, pool: p, http: &http.Client{
 		Transport: p,
-		// A redirect would measure another server than the one named.
+		// A redirect would measure another server than the one that was started here.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -193,34 +194,35 @@ func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, s
 
 // Size asks for an object's size without fetching it: HEAD, and where that
 // tells no length or is not allowed, a range of one byte.
-func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange bool, head http.Header, err error) {
+// moved: its URL redirects to another.
+func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange, moved bool, head http.Header, err error) {
 	size = -1
 	resp, err := c.do(ctx, http.MethodHead, t, nil, 0, nil)
 	if err != nil {
-		return -1, false, nil, err
+		return -1, false, false, nil, err
 	}
 	resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusOK:
 		size = resp.ContentLength
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone:
-		return -1, false, nil, c.status(resp)
+		return -1, false, false, nil, c.status(resp)
 	}
 	// HEAD does not tell whether ranges are served: Accept-Ranges is optional,
 	// and some who send it ignore Range. Only asking shows it.
 	one, err := c.do(ctx, http.MethodGet, t, http.Header{"Range": {"bytes=0-0"}}, 0, nil)
 	if err != nil {
-		return -1, false, nil, err
+		return -1, false, false, nil, err
 	}
 	defer one.Body.Close()
 	switch one.StatusCode {
 	case http.StatusPartialContent:
 		first, last, total, ok := contentRange(one.Header.Get("Content-Range"))
 		if !ok || first != 0 || last != 0 {
-			return -1, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name, public(t.URL), one.Header.Get("Content-Range"))
+			return -1, false, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name, public(t.URL), one.Header.Get("Content-Range"))
 		}
 		if size >= 0 && total >= 0 && size != total {
-			return -1, false, nil, fmt.Errorf("%s: %s: HEAD says %d bytes, Content-Range %d", c.name, public(t.URL), size, total)
+			return -1, false, false, nil, fmt.Errorf("%s: %s: HEAD says %d bytes, Content-Range %d", c.name, public(t.URL), size, total)
 		}
 		if total >= 0 {
 			size = total
@@ -233,9 +235,9 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 			size = one.ContentLength
 		}
 	default:
-		return -1, false, nil, c.status(one)
+		return -1, false, false, nil, c.status(one)
 	}
-	return size, noRange, one.Header, nil
+	return size, noRange, one.Request.URL.String() != t.URL.String(), one.Header, nil
 }
 
 // Stat asks for an object's size with HEAD alone; -1: the answer tells none.
@@ -291,7 +293,7 @@ func (c *Client) Alive(ctx context.Context, t system.HTTPTarget) error {
 	defer cancel()
 	fresh := c.fresh()
 	defer fresh.Close()
-	if _, _, _, err := fresh.Size(ctx, t); err != nil {
+	if _, _, _, _, err := fresh.Size(ctx, t); err != nil {
 		return fmt.Errorf("health probe failed: %w", err)
 	}
 	return nil
@@ -326,7 +328,12 @@ func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, hea
 		req.Header.Del("Host")
 	}
 	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := c.http.Do(req)
+	var resp *http.Response
+	if t.Follow && body == nil {
+		resp, _, err = redirect.Do(req, t.Header, c.http.Do)
+	} else {
+		resp, err = c.http.Do(req)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, redact(err, t.URL))
 	}

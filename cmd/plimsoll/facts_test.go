@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var updateFacts = flag.Bool("update-facts", false, "write testdata/facts/*.txt anew")
+
+// prose are the fields of summary.json and of compare's JSON that hold words or
+// name a moment: the facts are all the others.
+var prose = map[string]bool{
+	"text": true, "title": true, "question": true, "description": true, "why": true, "warn": true, "words": true,
+	"notes": true, "answer": true, "environment": true, "advice": true, "action": true, "evidence": true, "load_line": true, "help": true,
+	"name": true, "dir": true, "started": true, "plan_hash": true, "stopped": true, "metrics_doc": true, "differs": true,
+	"label": true, "numbers": true, "factors": true, "plimsoll": true, "say": true, "what": true, "try": true, "new_dir": true,
+}
+
+// TestFacts holds what a report claims, not how it says it: numbers with their
+// intervals, findings with their tone, validity, gates and the exit status, of runs
+// that are committed. A change of internals must leave every line as it is; a
+// change of a number is accepted with -update-facts and explained in its commit.
+func TestFacts(t *testing.T) {
+	runs, err := filepath.Glob("testdata/facts/*/plan.json")
+	if err != nil || len(runs) == 0 {
+		t.Fatalf("no runs: %v", err)
+	}
+	dirs := map[string]string{}
+	for _, plan := range runs {
+		name := filepath.Base(filepath.Dir(plan))
+		dirs[name] = unpackRun(t, filepath.Dir(plan))
+		t.Run(name, func(t *testing.T) {
+			status := run([]string{"report", dirs[name]}, strings.NewReader(""), io.Discard, io.Discard)
+			b, err := os.ReadFile(filepath.Join(dirs[name], "summary.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkFacts(t, name, status, b)
+		})
+	}
+	for _, other := range []string{"retrieve-slower", "retrieve-killed", "retrieve-gates"} {
+		t.Run("compare-"+other, func(t *testing.T) {
+			var out bytes.Buffer
+			status := run([]string{"compare", dirs["retrieve"], dirs[other], "--json", "--gate", "no worse than BASE by 5%"},
+				strings.NewReader(""), &out, io.Discard)
+			checkFacts(t, "compare-"+other, status, out.Bytes())
+		})
+	}
+}
+
+// unpackRun makes a run directory of a committed one.
+func unpackRun(t *testing.T, from string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), filepath.Base(from))
+	plan, err := os.ReadFile(filepath.Join(from, "plan.json"))
+	check(t, err)
+	packed, err := os.ReadFile(filepath.Join(from, "run.db.gz"))
+	check(t, err)
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	check(t, err)
+	db, err := io.ReadAll(z)
+	check(t, err)
+	check(t, os.Mkdir(dir, 0o755))
+	check(t, os.WriteFile(filepath.Join(dir, "plan.json"), plan, 0o644))
+	check(t, os.WriteFile(filepath.Join(dir, "run.db"), db, 0o644))
+	return dir
+}
+
+func checkFacts(t *testing.T, name string, status int, doc []byte) {
+	t.Helper()
+	lines := []string{fmt.Sprintf("exit status %d", status)}
+	for d := json.NewDecoder(bytes.NewReader(doc)); ; {
+		var v any
+		if err := d.Decode(&v); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		facts(&lines, "", v)
+	}
+	got := strings.Join(lines, "\n") + "\n"
+	path := filepath.Join("testdata", "facts", name+".txt")
+	if *updateFacts {
+		check(t, os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	check(t, err)
+	if got != string(want) {
+		t.Errorf("%s: the facts differ (- committed, + now; accept with go test ./cmd/plimsoll -run TestFacts -update-facts):\n%s",
+			path, factsDiff(strings.Split(string(want), "\n"), strings.Split(got, "\n")))
+	}
+}
+
+// facts appends a line for each object below v: its path, and its values that are
+// no objects themselves; numbers have six digits.
+func facts(lines *[]string, path string, v any) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		list, _ := v.([]any)
+		for i, x := range list {
+			facts(lines, path+"["+factsKey(i, x)+"]", x)
+		}
+		return
+	}
+	var values, below []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		switch x := m[k].(type) {
+		case map[string]any, []any:
+			below = append(below, k)
+		case float64:
+			values = append(values, fmt.Sprintf("%s=%.6g", k, x))
+		default:
+			if !prose[k] {
+				s := fmt.Sprint(x)
+				if filepath.IsAbs(s) { // a run is named by its directory
+					s = filepath.Base(s)
+				}
+				values = append(values, k+"="+s)
+			}
+		}
+	}
+	if len(values) > 0 {
+		*lines = append(*lines, path+": "+strings.Join(values, " "))
+	}
+	for _, k := range below {
+		if !prose[k] && !(path == "" && k == "metrics") { // those are the metrics' documentation
+			facts(lines, strings.TrimPrefix(path+"."+k, "."), m[k])
+		}
+	}
+}
+
+// factsKey names an element by what identifies it, so that one more does not
+// rename all that follow.
+func factsKey(i int, x any) string {
+	m, _ := x.(map[string]any)
+	for _, k := range []string{"id", "key", "metric", "rule", "trial"} {
+		if v, ok := m[k]; ok {
+			return fmt.Sprint(v)
+		}
+	}
+	return fmt.Sprint(i)
+}
+
+// factsDiff are the lines that only one of the two has, at most 60.
+func factsDiff(want, got []string) string {
+	var b strings.Builder
+	n := 0
+	only := func(mark string, from, in []string) {
+		for _, l := range from {
+			if _, found := slices.BinarySearch(in, l); !found && n < 60 {
+				fmt.Fprintf(&b, "%s %s\n", mark, l)
+				n++
+			}
+		}
+	}
+	w, g := slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))
+	only("-", w, g)
+	only("+", g, w)
+	return b.String()
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,55 @@
+// Package redirect follows the redirects of HTTP endpoints.
+package redirect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Most redirects are followed for one request.
+const Most = 5
+
+// ErrTooMany is the end of a chain that is longer.
+var ErrTooMany = errors.New("too many redirects")
+
+// Do makes a GET or HEAD request with do and follows redirects. own are the headers that
+// the user gave: they may be credentials, and another host does not get them.
+func Do(req *http.Request, own http.Header, do func(*http.Request) (*http.Response, error)) (resp *http.Response, followed int, err error) {
+	for {
+		resp, err := do(req)
+		if err != nil {
+			return nil, followed, err
+		}
+		location := resp.Header.Get("Location")
+		switch resp.StatusCode {
+		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		default:
+			return resp, followed, nil
+		}
+		if location == "" {
+			return resp, followed, nil
+		}
+		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // to its end, or the connection is not kept
+		resp.Body.Close()
+		if followed++; followed > Most {
+			return nil, followed, ErrTooMany
+		}
+		to, err := req.URL.Parse(location)
+		if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" || req.URL.Scheme == "https" && to.Scheme == "http" {
+			return nil, followed, fmt.Errorf("redirect to %q is not followed", location)
+		}
+		next := req.Clone(req.Context())
+		next.URL, next.Host = to, req.Host
+		if to.Host != req.URL.Host || to.Scheme != req.URL.Scheme {
+			next.Host = ""
+			for name := range own {
+				next.Header.Del(name)
+			}
+			next.Header.Del("Authorization")
+			next.Header.Del("Cookie")
+		}
+		req = next
+	}
+}

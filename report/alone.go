@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// retrieveConcurrency is the factor whose levels a system without a baseline is compared by.
+const retrieveConcurrency = "retrieve.concurrency"
+
+// levelsOf are a system's measured cells in groups that differ in concurrency alone,
+// each from the lowest to the highest.
+func (r *Report) levelsOf(system string) [][]*Cell {
+	var groups [][]*Cell
+	for _, c := range r.cells() {
+		if _, ok := c.Metrics["throughput"]; !ok || c.System != system {
+			continue
+		}
+		k := slices.IndexFunc(groups, func(g []*Cell) bool { return g[0].without(retrieveConcurrency) == c.without(retrieveConcurrency) })
+		if k < 0 {
+			k = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[k] = append(groups[k], c)
+	}
+	for _, g := range groups {
+		slices.SortStableFunc(g, func(a, b *Cell) int { return a.plan.Retrieve.Concurrency - b.plan.Retrieve.Concurrency })
+	}
+	return groups
+}
+
+// plateau is the lowest level above which throughput no longer grows: no higher level
+// is more than the effect floor faster with an interval above this level's.
+func plateau(levels []*Cell) int {
+	for i, low := range levels {
+		a := low.Metrics["throughput"]
+		if !slices.ContainsFunc(levels[i+1:], func(high *Cell) bool {
+			b := high.Metrics["throughput"]
+			return b.Median > a.Median*(1+EffectFloor) && !(b.Lo <= a.Hi) // unknown limits decide nothing
+		}) {
+			return i
+		}
+	}
+	return len(levels) - 1
+}
+
+// alone says what a system that is compared with nothing did: throughput, latency and
+// where throughput stops growing, for each group of cells.
+func (r *Report) alone(system string) []string {
+	var out []string
+	for _, levels := range r.levelsOf(system) {
+		at := levels[plateau(levels)]
+		text := fmt.Sprintf("%s (%s", show(float64(at.Metrics["throughput"].Median), "B/s"), r.shape.where(at))
+		for _, q := range []string{"p50", "p99"} {
+			if m, ok := at.Metrics["duration_"+q]; ok {
+				text += fmt.Sprintf(", %s %s", q, show(float64(m.Median), "s"))
+			}
+		}
+		text += ")"
+		switch last := levels[len(levels)-1]; {
+		case len(levels) == 1:
+		case at == last:
+			text += ", still growing at the highest concurrency"
+		default:
+			text += ", no more at higher concurrency"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// aloneVerdict is that of a run without a baseline.
+func (r *Report) aloneVerdict() string {
+	var parts []string
+	for _, s := range r.Systems {
+		if texts := r.alone(s.Name); len(texts) > 0 {
+			parts = append(parts, s.Name+" delivered "+strings.Join(texts, "; "))
+		}
+	}
+	return strings.Join(parts, ". ")
+}
