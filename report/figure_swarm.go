@@ -113,7 +113,12 @@ func (r *Report) speedFigure() Figure {
 		return Figure{}
 	}
 	f.Legend = append(f.Legend, Legend{"half of the leechers", "var(--soft)", "bar"})
-	for k, rows := range r.machineRows(m) {
+	machine := r.machineRows(m)
+	if len(machine) > 0 {
+		f.Legend = append(f.Legend, Legend{"machine line", "var(--ink)", "bar"})
+		f.Reads += machineWords
+	}
+	for k, rows := range machine {
 		for _, row := range rows {
 			data[k], tops[k] = append(data[k], row), max(tops[k], float64(row["y"].(Num)))
 		}

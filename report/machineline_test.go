@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -86,6 +87,9 @@ func TestFiguresHaveTheMachineLine(t *testing.T) {
 			if !within(want, middle(values), 1e-9) {
 				t.Errorf("%s, %s: %v, want %v", c.name, cell.System, want, middle(values))
 			}
+		}
+		if named := slices.ContainsFunc(f.Legend, func(l Legend) bool { return l.Label == "machine line" }); named != (cells > 0) {
+			t.Errorf("%s: in the legend: %v", c.name, named)
 		}
 		if len(marks) != cells {
 			t.Errorf("%s: %d machine lines of %d cells", c.name, len(marks), cells)
