@@ -38,6 +38,7 @@ func preconditions() []precondition {
 		{"balance", checkBalance, false},
 		{"contracts", checkContracts, false},
 		{"memory", checkMemory, true},
+		{machineLine, checkMachineLine, true},
 		{"cache", checkCache, true},
 		{"storage", checkStorage, true},
 		{"chains", checkChains, true},
