@@ -104,6 +104,9 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		err = nil
 	}
 	res = r.result()
+	if err := calibrate(r.plan, slices.Collect(maps.Values(r.done))); err != nil {
+		r.say.Note(fmt.Sprintf("what swarms cost this machine is not saved for the next plan: %v", err))
+	}
 	res.Invalid = invalid
 	res.Stopped = stopped
 	// Nobody goes on with it: what its deployments hold is of no more use.

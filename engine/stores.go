@@ -46,7 +46,10 @@ const cacheVariable = "PLIMSOLL_CACHE"
 
 // ChainCache is the directory where chains are kept that were made, for all runs of
 // this user. It is made by who first writes there.
-func ChainCache() (string, error) {
+func ChainCache() (string, error) { return cached("chains") }
+
+// cached is the path of a name in the directory for what outlives all runs.
+func cached(name string) (string, error) {
 	top := os.Getenv(cacheVariable)
 	if top == "" {
 		user, err := os.UserCacheDir()
@@ -55,11 +58,11 @@ func ChainCache() (string, error) {
 		}
 		top = filepath.Join(user, "plimsoll")
 	}
-	dir, err := filepath.Abs(filepath.Join(top, "chains"))
+	path, err := filepath.Abs(filepath.Join(top, name))
 	if err != nil {
 		return "", fmt.Errorf("engine: a directory for the cache: %w", err)
 	}
-	return dir, nil
+	return path, nil
 }
 
 // chainCells are the cells of a plan for which a chain is made and a fresh node

@@ -31,9 +31,9 @@ func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 	s := c.Disseminate
 	size, leechers := float64(c.Data.Size), float64(s.Leechers())
 	est := CellEstimate{Bytes: leechers * size, Limit: "link"}
-	line := swarmSlack * c.LoadLine(tcpPayload)
+	line := swarmSlack * c.LinkSeconds(alone)
 	if alone {
-		line = servedSlack * math.Max(c.LoadLine(tcpPayload), c.served())
+		line = servedSlack * c.LinkSeconds(alone)
 	}
 	est.Operation = line
 	if moved := est.Bytes / swarmRate; moved > line {
@@ -60,6 +60,15 @@ func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 		est.Seconds += float64(s.Nodes) * startNode
 	}
 	return est
+}
+
+// LinkSeconds is the least time in which the links let all leechers have the content;
+// 0: they have no rate. alone: the nodes pass nothing on.
+func (c *Cell) LinkSeconds(alone bool) float64 {
+	if alone {
+		return math.Max(c.LoadLine(tcpPayload), c.served())
+	}
+	return c.LoadLine(tcpPayload)
 }
 
 // alone reports whether the nodes of a system pass nothing on.

@@ -113,6 +113,11 @@ func (r *Report) speedFigure() Figure {
 		return Figure{}
 	}
 	f.Legend = append(f.Legend, Legend{"half of the leechers", "var(--soft)", "bar"})
+	for k, rows := range r.machineRows(m) {
+		for _, row := range rows {
+			data[k], tops[k] = append(data[k], row), max(tops[k], float64(row["y"].(Num)))
+		}
+	}
 	for k, rows := range lines {
 		for _, row := range rows {
 			tops[k] = max(tops[k], row["y"].(float64))

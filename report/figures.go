@@ -97,6 +97,15 @@ func (r *Report) metricFigure(d drawing) Figure {
 	}
 	limits := map[string][]spec{}
 	if d.line != "" {
+		if lines := r.machineRows(m); len(lines) > 0 {
+			for k, rows := range lines {
+				for _, row := range rows {
+					data[k], tops[k] = append(data[k], row), max(tops[k], float64(row["y"].(Num)))
+				}
+			}
+			f.Legend = append(f.Legend, Legend{"machine line", "var(--ink)", "bar"})
+			f.Reads += machineWords
+		}
 		own := false
 		for _, p := range r.loadLines(d.line) {
 			limits[p.panel] = append(limits[p.panel], r.limitRow(p, m.Unit))
@@ -205,6 +214,7 @@ func (r *Report) metricLayers() []spec {
 	return []spec{
 		{"transform": only("median"), "mark": spec{"type": "line", "strokeWidth": 1.75, "opacity": 0.75}, "encoding": spec{"color": col}},
 		{"transform": only("median"), "mark": spec{"type": "rule", "strokeWidth": 1.75}, "encoding": spec{"color": col, "y": spec{"field": "lo", "type": "quantitative"}, "y2": spec{"field": "hi"}}},
+		{"transform": only("machine"), "mark": spec{"type": "tick", "orient": "horizontal", "thickness": 2, "size": 18}, "encoding": spec{"color": col, "tooltip": tip}},
 		{"transform": only("trial"), "mark": spec{"type": "point", "filled": true, "size": 14, "opacity": 0.45}, "encoding": spec{"color": col, "shape": shp, "tooltip": tip}},
 		{"transform": only("invalid"), "mark": spec{"type": "point", "filled": false, "size": 60, "strokeWidth": 1.5}, "encoding": spec{"color": col, "shape": shp, "tooltip": tip}},
 		{"transform": only("median"), "mark": spec{"type": "point", "filled": true, "size": 64, "opacity": 1, "stroke": "var(--paper)", "strokeWidth": 1}, "encoding": spec{"color": col, "shape": shp, "tooltip": tip}},

@@ -225,7 +225,7 @@ func beyondLine(r *Report) []Finding {
 		var order []string
 		for i := range r.Trials {
 			t := &r.Trials[i]
-			if t.Info != c || !t.validButForLine() {
+			if t.Info != c || !t.validBut(record.ReasonBeyondLine) {
 				continue
 			}
 			for _, s := range validity.LineShares(c.plan, t.Trial) {
@@ -245,17 +245,71 @@ func beyondLine(r *Report) []Finding {
 	return findings.Beyond(all)
 }
 
-// validButForLine reports whether a trial is valid, or invalid only because its cell is
-// beyond its load line.
-func (t *Trial) validButForLine() bool {
-	return t.State == record.Done && !t.Warmup && !slices.ContainsFunc(t.Invalid, func(why string) bool { return why != record.ReasonBeyondLine })
+// validBut reports whether a trial is valid, or would be without this one reason.
+func (t *Trial) validBut(reason string) bool {
+	return t.State == record.Done && !t.Warmup && !slices.ContainsFunc(t.Invalid, func(why string) bool { return why != reason })
 }
 
-// lineMark is the load line of a configuration in its row; none where it has none.
-func (s *Synced) lineMark(p *rows, row int) []spec {
-	line := s.metric("line")
-	if math.IsNaN(line) {
-		return nil
+// machineLined are the metrics that have a machine line: whole transfers, which take as
+// long as the CPUs need for them where those are the limit.
+var machineLined = []string{"throughput", "duration_p50", "time_last", "time_median", "speed_median", "sync_time"}
+
+// leastMachineShare is the share of the time from which on the machine line of a rate
+// is drawn: below it, it would press everything else to the foot of the picture.
+const leastMachineShare = 0.5
+
+// machineLine is what this machine would allow in a cell if it did nothing but these
+// trials with all its CPUs, median over trials; unknown where there is none.
+func (r *Report) machineLine(c *Cell, m record.Metric) Num {
+	var all []float64
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		v, has := t.Metrics[m.Key]
+		share := validity.MachineShare(t.Trial)
+		if t.Info != c || !has || !(v > 0) || !(share > 0) || !t.validBut(record.ReasonMachineLimited) {
+			continue
+		}
+		if m.Better == record.Higher {
+			share = 1 / share
+		}
+		all = append(all, v*share)
 	}
-	return []spec{{"y": p.y(row) - rowMark/2 - 2, "y2": p.y(row) + rowMark/2 + 2, "x": line, "tip": "load line: " + show(line, "s")}}
+	if len(all) == 0 || !slices.Contains(machineLined, m.Key) {
+		return unknown
+	}
+	return Num(middle(all))
+}
+
+// machineRows are the places of the machine lines in a picture, by panel.
+func (r *Report) machineRows(m record.Metric) map[string][]spec {
+	rows := map[string][]spec{}
+	for _, c := range r.cells() {
+		y := r.machineLine(c, m)
+		if !y.Known() {
+			continue
+		}
+		if s, ok := c.Metrics[m.Key]; m.Better == record.Higher && ok && s.Median < leastMachineShare*y {
+			continue
+		}
+		k := r.shape.panel(c)
+		rows[k] = append(rows[k], spec{"kind": "machine", "system": c.System, "x": r.dodge(c, 0), "y": y, "tip": r.shape.named(c) + ": machine line " + show(float64(y), m.Unit)})
+	}
+	return rows
+}
+
+// machineWords say what the marks of machine lines are.
+const machineWords = " A short bar is the machine line: what the CPUs of this machine allow; a rate's is left out where it is more than twice what was measured."
+
+// lineMark is the load line of a configuration in its row, and its machine line; none
+// where it has none.
+func (s *Synced) lineMark(p *rows, row int) []spec {
+	var marks []spec
+	mark := func(what string, x float64) {
+		if !math.IsNaN(x) {
+			marks = append(marks, spec{"y": p.y(row) - rowMark/2 - 2, "y2": p.y(row) + rowMark/2 + 2, "x": x, "tip": what + ": " + show(x, "s")})
+		}
+	}
+	mark("load line", s.metric("line"))
+	mark("machine line", s.metric("sync_time")*s.metric("box_cpu"))
+	return marks
 }

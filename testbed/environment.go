@@ -53,6 +53,9 @@ func (t *Testbed) Environment() map[string]string {
 	return env
 }
 
+// CPUs names this machine's CPUs: how many, and their model.
+func CPUs() string { return fmt.Sprintf("%d x %s", runtime.NumCPU(), cpuinfo("model name")) }
+
 // machine describes the machine.
 func machine(env map[string]string) {
 	var u unix.Utsname
