@@ -61,8 +61,11 @@ func PlanProblems(ctx context.Context, cfg Config) []Problem {
 
 func problems(ctx context.Context, cfg Config, wanted func(precondition) bool) []Problem {
 	var all []Problem
+	skipped := func(name string) bool { // the check of `skip:` itself is never skipped
+		return name != "skip" && slices.Contains(cfg.Plan.Experiment.Skip, name)
+	}
 	for _, p := range preconditions() {
-		if slices.Contains(cfg.Plan.Experiment.Skip, p.name) || !wanted(p) {
+		if skipped(p.name) || !wanted(p) {
 			continue
 		}
 		for _, problem := range p.check(ctx, cfg) {
@@ -70,7 +73,7 @@ func problems(ctx context.Context, cfg Config, wanted func(precondition) bool) [
 				problem.Name = p.name
 			}
 			problem.Here = problem.Here || p.here
-			if !slices.Contains(cfg.Plan.Experiment.Skip, problem.Name) {
+			if !skipped(problem.Name) {
 				all = append(all, problem)
 			}
 		}

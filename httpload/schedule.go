@@ -45,7 +45,8 @@ func newSchedule(s *Spec) *schedule {
 	if s.Range > 0 {
 		var sum int64
 		for i := range s.Objects {
-			sum += s.Objects[i].span() / s.Range
+			starts, length := s.Objects[i].windows()
+			sum += int64(len(starts)) * (length / s.Range)
 			sc.pieces = append(sc.pieces, sum)
 		}
 	}
@@ -82,15 +83,18 @@ func (sc *schedule) at(k int64) request {
 		if r.object > 0 {
 			p -= sc.pieces[r.object-1]
 		}
-		r.off = p * sc.rangeSize
+		starts, length := sc.objects[r.object].windows()
+		each := length / sc.rangeSize
+		r.off = starts[p/each] + p%each*sc.rangeSize
 		return r
 	}
 	r.object = int(pick(1, n))
-	size := sc.objects[r.object].span()
+	starts, size := sc.objects[r.object].windows()
+	r.off = starts[pick(3, int64(len(starts)))]
 	if sc.order == orderAligned {
-		r.off = pick(2, size/sc.rangeSize) * sc.rangeSize
+		r.off += pick(2, size/sc.rangeSize) * sc.rangeSize
 	} else {
-		r.off = pick(2, size-sc.rangeSize+1)
+		r.off += pick(2, size-sc.rangeSize+1)
 	}
 	return r
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // retrieveConcurrency is the factor whose levels a system without a baseline is compared by.
@@ -68,6 +71,46 @@ func (r *Report) alone(system string) []string {
 		out = append(out, text)
 	}
 	return out
+}
+
+// ourLimits are the reasons against a trial that our own side slowed down: what it
+// measured is the least that the system can do.
+var ourLimits = []string{record.ReasonGeneratorSaturated, record.ReasonBoxBusy, record.ReasonMachineLimited, record.ReasonEmulatorLate}
+
+// atLeast says what each system without a valid trial in any cell delivered where
+// nothing but our own side was the limit: the cell with the highest median throughput.
+func (r *Report) atLeast() string {
+	var parts []string
+	for _, s := range r.Systems {
+		var best *Cell
+		most, valid := 0.0, false
+		for _, c := range r.cells() {
+			if c.System != s.Name {
+				continue
+			}
+			var all []float64
+			for _, t := range r.Trials {
+				if t.Info != c || t.State != record.Done || t.Warmup {
+					continue
+				}
+				valid = valid || t.Valid()
+				ours := !slices.ContainsFunc(t.Invalid, func(reason string) bool { return !slices.Contains(ourLimits, reason) })
+				if x := t.Metrics["throughput"]; ours && x > 0 {
+					all = append(all, x)
+				}
+			}
+			if len(all) == 0 {
+				continue
+			}
+			if x := stats.Median(all); x > most {
+				best, most = c, x
+			}
+		}
+		if best != nil && !valid {
+			parts = append(parts, fmt.Sprintf("%s delivered at least %s (%s)", s.Name, show(most, "B/s"), r.shape.where(best)))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // aloneVerdict is that of a run without a baseline.

@@ -1,6 +1,13 @@
 package report
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
+)
 
 func TestPlateau(t *testing.T) {
 	t.Parallel()
@@ -20,6 +27,32 @@ func TestPlateau(t *testing.T) {
 	} {
 		if got := plateau(c.levels); got != c.want {
 			t.Errorf("%s: throughput stops growing at level %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// One endpoint without a baseline that shares a saturated machine with its clients: its
+// throughput is a lower bound, and the verdict gives it. Wrong reasons give none.
+func TestEndpointThatTheMachineLimits(t *testing.T) {
+	const file = `
+scenario: retrieve
+title: Endpoint
+systems: [nginx]
+baseline: none
+link: {rate: 1Gbit, delay: 20ms}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 8], range: 1MiB, requests: 40}
+repetitions: 3
+`
+	for _, c := range []struct {
+		reason string
+		tone   Tone
+	}{{record.ReasonGeneratorSaturated, Warn}, {record.ReasonDaemonDied, Bad}} {
+		r := built(t, synthetic.Run{File: file, Blocks: 3, Change: func(_ experiment.Cell, tr *record.Trial) {
+			tr.Invalid, tr.Metrics["throughput"] = []string{c.reason}, 1.5e9
+		}})
+		if r.Run.Valid != 0 || r.Verdict.Tone != c.tone || strings.Contains(r.Verdict.Text, "1.50 GB/s") != (c.tone == Warn) {
+			t.Errorf("%s: %d valid, %+v", c.reason, r.Run.Valid, r.Verdict)
 		}
 	}
 }

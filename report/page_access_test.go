@@ -186,7 +186,7 @@ func TestColoursCanBeTold(t *testing.T) {
 				marks++
 			}
 		}
-		if marks != 17 {
+		if marks != 18 {
 			t.Errorf("%s: %d colours of marks", name, marks)
 		}
 	}

@@ -496,7 +496,7 @@ func (s loadTruth) report(t testing.TB) *Report {
 	if s.samples != nil {
 		in.samples = func(int64) iter.Seq2[record.Sample, error] { return with(iter.Seq[record.Sample](s.samples)) }
 	}
-	in.glance = s.glance
+	in.glance, in.written = s.glance, s.going
 	r := compute(in)
 	must(t, in.err)
 	must(t, r.lens.draw(r, in))

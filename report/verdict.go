@@ -55,6 +55,9 @@ func (r *Report) verdict() Verdict {
 		if r.Run.Done == 0 {
 			return Verdict{"No trial has ended yet.", Neutral}
 		}
+		if least := r.atLeast(); least != "" && r.Baseline == "" {
+			return Verdict{"This machine was the limit in every trial: " + least + ".", Warn}
+		}
 		return Verdict{"No trial is valid: nothing can be said about the systems.", Bad}
 	}
 	served, tone := r.served()

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, ta
 	}
 	defer f.Close()
 	sum := &prefixHash{Hash: sha256.New(), left: o.payload, all: o.payload == 0}
-	n, err := r.fetch(ctx, target, io.MultiWriter(f, sum))
+	n, err := r.fetch(ctx, target, nil, io.MultiWriter(f, sum))
 	if err != nil {
 		return fail(err)
 	}
@@ -57,8 +58,9 @@ func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, ta
 	return reference{path, n}, nil
 }
 
-// fetch reads a whole target from the client's host, as the load generator will.
-func (r *retrieveRunner) fetch(ctx context.Context, target system.HTTPTarget, w io.Writer) (int64, error) {
+// fetch reads a target, or a part of it, from the client's host, as the load generator
+// will.
+func (r *retrieveRunner) fetch(ctx context.Context, target system.HTTPTarget, part *part, w io.Writer) (int64, error) {
 	transport := &http.Transport{DialContext: r.site.Client.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: target.Insecure}, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	if target.CAFile != "" {
@@ -77,6 +79,11 @@ func (r *retrieveRunner) fetch(ctx context.Context, target system.HTTPTarget, w 
 		req.Header[name] = values
 	}
 	req.Header.Set("Accept-Encoding", "identity")
+	want, inRange := http.StatusOK, ""
+	if part != nil {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", part.off, part.off+part.length-1))
+		want, inRange = http.StatusPartialContent, fmt.Sprintf("bytes %d-%d/", part.off, part.off+part.length-1)
+	}
 	do := transport.RoundTrip
 	if target.Follow {
 		do = func(req *http.Request) (*http.Response, error) {
@@ -89,11 +96,18 @@ func (r *retrieveRunner) fetch(ctx context.Context, target system.HTTPTarget, w 
 		return 0, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != want {
 		return 0, fmt.Errorf("the server answers %s", resp.Status)
 	}
-	n, err := io.Copy(w, resp.Body)
-	if err == nil && resp.ContentLength >= 0 && n != resp.ContentLength {
+	if got := resp.Header.Get("Content-Range"); part != nil && got != inRange+strconv.FormatInt(part.of, 10) && got != inRange+"*" {
+		return 0, fmt.Errorf("asked for %s%d, the server sends Content-Range %q", inRange, part.of, got)
+	}
+	body := io.Reader(resp.Body)
+	if part != nil {
+		body = io.LimitReader(body, part.length)
+	}
+	n, err := io.Copy(w, body)
+	if err == nil && (resp.ContentLength >= 0 && n != resp.ContentLength || part != nil && n != part.length) {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err

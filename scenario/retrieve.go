@@ -130,7 +130,7 @@ func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 	if !ok {
 		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
 	}
-	r := &retrieveRunner{site: site, node: nodes[0], server: server, ours: newBelongings(site.Use), sets: map[experiment.ResolvedData][]retrieveObject{}}
+	r := &retrieveRunner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: newBelongings(site.Use), sets: map[experiment.ResolvedData][]retrieveObject{}}
 	defer func() {
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
@@ -142,7 +142,7 @@ func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 		set, done := r.sets[c.Data]
 		if !done {
 			begun := time.Now()
-			if set, err = r.dataSet(ctx, nodes[0], c.Data, verifies(cells, c.Data)); err != nil {
+			if set, err = r.dataSet(ctx, nodes[0], c.Data, verifies(cells, c.Data), largestRange(cells, c.Data)); err != nil {
 				return nil, err
 			}
 			r.sets[c.Data] = set
@@ -162,6 +162,18 @@ func verifies(cells []experiment.Cell, data experiment.ResolvedData) bool {
 	return slices.ContainsFunc(cells, func(c experiment.Cell) bool {
 		return c.Data == data && c.Retrieve.Receive != "drop"
 	})
+}
+
+// largestRange of the cells on a data set; 0: some fetch whole objects.
+func largestRange(cells []experiment.Cell, data experiment.ResolvedData) (largest int64) {
+	for _, c := range cells {
+		if c.Data == data && c.Retrieve.Range == 0 {
+			return 0
+		} else if c.Data == data {
+			largest = max(largest, int64(c.Retrieve.Range))
+		}
+	}
+	return largest
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.

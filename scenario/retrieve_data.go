@@ -21,6 +21,8 @@ type retrieveObject struct {
 	payload   int64 // where ranges belong; 0: everywhere
 	content   *workload.Content
 	reference string
+	windows   []int64 // where ranges belong and the reference has bytes: window of them each; none: everywhere
+	window    int64
 	moved     bool   // its URL redirects to another
 	whole     string // why only the whole can be fetched; empty: ranges can be, too
 }
@@ -46,10 +48,10 @@ func (o retrieveObject) fits(size experiment.RangeSize) error {
 
 // dataSet stores the objects of a data set in the system or, when the system
 // has objects of its own, finds them. verify says whether any cell compares
-// what it receives.
-func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data experiment.ResolvedData, verify bool) ([]retrieveObject, error) {
+// what it receives, largest is the largest range; 0: some cell fetches the whole.
+func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data experiment.ResolvedData, verify bool, largest int64) ([]retrieveObject, error) {
 	if data.Size == 0 {
-		return r.ownObjects(ctx, node, verify)
+		return r.ownObjects(ctx, node, verify, largest)
 	}
 	set := make([]retrieveObject, 0, data.Objects)
 	for i := range data.Objects {
@@ -90,8 +92,8 @@ func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data exp
 }
 
 // ownObjects lists the objects that were there before us. To compare what comes
-// later, each is fetched once before anything is measured.
-func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verify bool) ([]retrieveObject, error) {
+// later, each is fetched once before anything is measured, of large ones only windows.
+func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verify bool, largest int64) ([]retrieveObject, error) {
 	provider, ok := node.(system.Provider)
 	if !ok {
 		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: [write] when it is attached", r.site.Use.Name)
@@ -116,7 +118,16 @@ func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verif
 		case listed.NoRange:
 			o.whole = "the server answers ranges with the whole"
 		}
-		if verify || o.size < 0 {
+		// A listed SHA-256 can be checked on a full copy only.
+		if verify && largest > 0 && o.whole == "" && listed.SHA256 == "" {
+			o.place(r.site.Seed+uint64(len(set)), largest, r.copyMost)
+		}
+		switch {
+		case o.windows != nil:
+			if o.reference, err = r.windowCopy(ctx, o, target); err != nil {
+				return nil, err
+			}
+		case verify || o.size < 0:
 			copied, err := r.referenceCopy(ctx, o, target, listed.SHA256)
 			if err != nil {
 				return nil, err

@@ -25,7 +25,8 @@ type retrieveRunner struct {
 	ours   *belongings
 	sets   map[experiment.ResolvedData][]retrieveObject
 
-	references int // copies made so far
+	references int   // copies made so far
+	copyMost   int64 // bytes of an object that are fetched for reference, unless cells fetch the whole
 }
 
 // Trial runs the load generator as a process of its own on the client's host,
@@ -98,7 +99,9 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 		}
 		return Load{}, fmt.Errorf("load generator: %w", err)
 	}
-	return loadOf(result), ctx.Err()
+	load := loadOf(result)
+	load.Notes = append(load.Notes, verifiedBy(spec)...)
+	return load, ctx.Err()
 }
 
 // Close implements Runner.
@@ -163,7 +166,7 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
 		spec.Objects = append(spec.Objects, httpload.Object{
-			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
+			URL: t.URL.String(), Size: o.size, Within: o.payload, Windows: o.windows, Window: o.window, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
 			Content: o.content, Reference: o.reference, Follow: o.moved,
 		})
 		// A burst is one only when all its requests leave together.
