@@ -29,7 +29,7 @@ var allowed = []struct {
 	{"cmd/", []string{"engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "validity", "workload"}},
 	{"release/", []string{"internal"}},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
-	{"engine/", []string{"collect", "experiment", "record", "scenario", "stats", "system", "testbed", "validity"}},
+	{"engine/", []string{"collect", "experiment", "internal", "record", "scenario", "stats", "system", "testbed", "validity"}},
 	{"report/", []string{"collect", "experiment", "record", "report", "scenario", "stats", "system", "validity"}},
 	{"validity/", []string{"experiment", "record"}},
 	{"scenario/", []string{"collect", "experiment", "httpload", "internal", "record", "stats", "system", "testbed", "workload"}},
