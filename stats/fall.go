@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -41,7 +42,7 @@ func Fall(trials []Load) ([]Level, float64, error) {
 	}
 	var levels []Level
 	for _, l := range byN {
-		l.Trials, l.X = len(l.logs), math.Exp(mean(l.logs))
+		l.Trials, l.X = len(l.logs), math.Exp(stat.Mean(l.logs, nil))
 		if l.Trials < 2 {
 			return nil, 1, fmt.Errorf("fall: a single trial at %g; at least 2 of each level are needed", l.N)
 		}
@@ -67,8 +68,10 @@ func Fall(trials []Load) ([]Level, float64, error) {
 // welchBelow is the one-sided p that the mean of a is not below that of b (Welch
 // 1947).
 func welchBelow(a, b []float64) float64 {
-	va, vb := variance(a)/float64(len(a)), variance(b)/float64(len(b))
-	d := mean(a) - mean(b)
+	ma, va := stat.MeanVariance(a, nil)
+	mb, vb := stat.MeanVariance(b, nil)
+	va, vb = va/float64(len(a)), vb/float64(len(b))
+	d := ma - mb
 	if va+vb == 0 {
 		if d < 0 {
 			return 0
@@ -77,22 +80,6 @@ func welchBelow(a, b []float64) float64 {
 	}
 	freedom := sq(va+vb) / (sq(va)/float64(len(a)-1) + sq(vb)/float64(len(b)-1))
 	return distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(d / math.Sqrt(va+vb))
-}
-
-func mean(xs []float64) float64 {
-	sum := 0.0
-	for _, x := range xs {
-		sum += x
-	}
-	return sum / float64(len(xs))
-}
-
-func variance(xs []float64) float64 {
-	m, sum := mean(xs), 0.0
-	for _, x := range xs {
-		sum += sq(x - m)
-	}
-	return sum / float64(len(xs)-1)
 }
 
 func sq(x float64) float64 { return x * x }

@@ -2,10 +2,10 @@ package findings
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/plimsoll-project/plimsoll/report/internal/words"
@@ -135,7 +135,7 @@ func Bound(cells []Shares) []Bounds {
 	var ps []float64
 	for i := range cells {
 		s := &cells[i]
-		if s.Saturated > mostOfTime || len(s.Line) > 0 && meanOf(s.Line) > overLine {
+		if s.Saturated > mostOfTime || len(s.Line) > 0 && stat.Mean(s.Line, nil) > overLine {
 			continue // of the generator are the trials left in which it happened to suffice
 		}
 		waits := 1.0
@@ -219,7 +219,7 @@ func belowLine(s *Shares) float64 {
 
 // above is the p that the mean of values is not above at (Student's test, one-sided).
 func above(values []float64, at float64) float64 {
-	mean, half := meanOf(values), spreadOf(values)
+	mean, half := stat.Mean(values, nil), spreadOf(values)
 	if half == 0 {
 		switch {
 		case mean > at:
@@ -232,22 +232,9 @@ func above(values []float64, at float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: float64(len(values) - 1)}.Survival((mean - at) / half)
 }
 
-func meanOf(xs []float64) float64 {
-	sum := 0.0
-	for _, x := range xs {
-		sum += x
-	}
-	return sum / float64(len(xs))
-}
-
 // spreadOf is the standard error of the mean.
 func spreadOf(xs []float64) float64 {
-	m, sum := meanOf(xs), 0.0
-	for _, x := range xs {
-		sum += (x - m) * (x - m)
-	}
-	n := float64(len(xs))
-	return math.Sqrt(sum / (n - 1) / n)
+	return stat.StdErr(stat.StdDev(xs, nil), float64(len(xs)))
 }
 
 // interval is the median of values, as tables tell it, with its interval at 95 %, or
@@ -341,7 +328,7 @@ func (b Bounds) words(limit Limit) string {
 		}
 	}
 	if limit == Machine && len(s.Others) > 0 {
-		parts = append(parts, words.Percent(meanOf(s.Others))+" by others")
+		parts = append(parts, words.Percent(stat.Mean(s.Others, nil))+" by others")
 	}
 	text := strings.Join(parts, ", ") + fmt.Sprintf(" (n = %d)", n)
 	if s.Where != "" {
