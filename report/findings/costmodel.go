@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // NearMisfit is the misfit of its worst cell below which a model that does not
