@@ -104,6 +104,7 @@ func TestParity(t *testing.T) {
 				}
 			}
 		}
+		for _, f := range res.Findings { t.Logf("   [%s] %s: %s %v // %s", f.Tone, f.Rule, f.Title, f.Evidence, f.Advice) }
 		t.Logf("%s: %d facts, %d missing; %s [%s]", name, n, missing, res.Verdict.Text, res.Verdict.Tone)
 	}
 }
