@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // drawOverhead makes the figures in the order of the page.

@@ -134,7 +134,7 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 				if c.whole {
 					want = []string{noteFullCopy}
 				}
-				if got := verifiedBy(spec); !slices.Equal(got, want) {
+				if got := verifiedBy(set, spec.Receive); !slices.Equal(got, want) {
 					t.Errorf("%q", got)
 				}
 			}

@@ -100,7 +100,7 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 		return Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	load := loadOf(result)
-	load.Notes = append(load.Notes, verifiedBy(spec)...)
+	load.Notes = append(load.Notes, verifiedBy(r.sets[cell.Data], cell.Retrieve.Receive)...)
 	return load, ctx.Err()
 }
 

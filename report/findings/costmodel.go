@@ -3,7 +3,7 @@ package findings
 import (
 	"fmt"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // NearMisfit is the misfit of its worst cell below which a model that does not
