@@ -437,7 +437,7 @@ func linkBound(r *Result) []Case {
 
 // fullRate is the share of the link's rate from which on a load line is that of the
 // rate; a lower one is that of round trips.
-const fullRate = 0.95
+const fullRate = 0.90
 
 // fillsLink reports whether the load line of most trials of a cell is the rate of the
 // link, as measured before the trial.
