@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -15,6 +16,8 @@ type View struct {
 	Operation [2]string
 	// Headline is the metric that verdict, ratios over all cells and drift speak of.
 	Headline func(*experiment.Plan) string
+	// Rate is the metric that more concurrency should raise; empty: there is none.
+	Rate string
 	// Axis lists the factors that suit the axis of a figure, best first.
 	Axis []string
 	// Compared are the metrics whose ratios to the baseline are computed.
@@ -37,6 +40,15 @@ type View struct {
 	Tables func(*Frame) ([]Table, error)
 	// Verdict stands in for the comparison with the baseline; nil, or none: that.
 	Verdict func(*Result) *Verdict
+	// Polled are the metrics that follow from polls.
+	Polled map[string]Polled
+	// Lasting are the metrics of processes that live through all trials of a run: one
+	// value per run, however many trials read it, so that runs cannot be compared by them.
+	Lasting []string
+	// Success counts what succeeded in trials; nil: operations, by their outcome.
+	Success func(trials []*Trial, conf float64) Proportion
+	// Goals are gates of the scenario's own, which decide no exit status; nil: none.
+	Goals func(*Frame) []gate.Rule
 	// Alike reports whether a metric of two cells compares like with like; nil: always.
 	Alike func(metric string, a, b *Cell) bool
 }
