@@ -3,6 +3,7 @@ package scenario
 import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
+	"github.com/plimsoll-project/plimsoll/scenario/sync"
 )
 
 // ViewOf is how the numbers of a scenario are read; nil: not yet by package analysis.
@@ -10,6 +11,8 @@ func ViewOf(name string) *analysis.View {
 	switch name {
 	case "retrieve":
 		return retrieve.View()
+	case "sync":
+		return sync.View()
 	}
 	return nil
 }
