@@ -137,6 +137,7 @@ type Cell struct {
 	Reasons  map[string]int     `json:"reasons,omitempty"` // against its invalid trials
 
 	Plan experiment.Cell `json:"-"`
+	Pair string          `json:"-"` // equal for cells that are compared: the group, unless the view arranges it
 }
 
 // Trial is one execution of a cell.

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -15,6 +16,8 @@ type View struct {
 	Operation [2]string
 	// Headline is the metric that verdict, ratios over all cells and drift speak of.
 	Headline func(*experiment.Plan) string
+	// Rate is the metric that more concurrency should raise; empty: there is none.
+	Rate string
 	// Axis lists the factors that suit the axis of a figure, best first.
 	Axis []string
 	// Compared are the metrics whose ratios to the baseline are computed.
@@ -31,12 +34,27 @@ type View struct {
 	// Censored reports whether a trial that lacks a metric has a value beyond what was
 	// watched; nil: the percentiles of times in trials with operations that were cut off.
 	Censored func(t record.Trial, metric string) bool
+	// Prepare corrects what a recorded trial counts as operations (Outcomes, Classes)
+	// before anything is counted; nil: it is right as it was recorded.
+	Prepare func(t *record.Trial, facts *record.Reader) error
+	// Arrange sets what cells are compared with (Baseline, Pair) where that is not the
+	// baseline system's cell of the same group; nil: it is.
+	Arrange func(*Frame)
 	// Read adds what a trial's table of results does not hold; nil: nothing.
 	Read func(t *Trial, facts *record.Reader) (Facts, error)
 	// Tables are computed from several cells: a cost fit, effects of a factorial.
 	Tables func(*Frame) ([]Table, error)
 	// Verdict stands in for the comparison with the baseline; nil, or none: that.
 	Verdict func(*Result) *Verdict
+	// Polled are the metrics that follow from polls.
+	Polled map[string]Polled
+	// Lasting are the metrics of processes that live through all trials of a run: one
+	// value per run, however many trials read it, so that runs cannot be compared by them.
+	Lasting []string
+	// Success counts what succeeded in trials; nil: operations, by their outcome.
+	Success func(trials []*Trial, conf float64) Proportion
+	// Goals are gates of the scenario's own, which decide no exit status; nil: none.
+	Goals func(*Frame) []gate.Rule
 	// Alike reports whether a metric of two cells compares like with like; nil: always.
 	Alike func(metric string, a, b *Cell) bool
 }
