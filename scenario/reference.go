@@ -15,14 +15,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ipfs/go-cid"
+
+	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // reference is a copy of something of unknown content, to compare with.
 type reference struct {
-	path string
-	size int64
+	path   string
+	size   int64
+	checks string // the note that says how it was checked
 }
 
 // referenceCopy fetches an object from its URL once, before anything is
@@ -40,11 +44,15 @@ func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, ta
 	}
 	defer f.Close()
 	sum := &prefixHash{Hash: sha256.New(), left: o.payload, all: o.payload == 0}
-	n, err := r.fetch(ctx, target, nil, io.MultiWriter(f, sum))
-	if err != nil {
-		return fail(err)
+	into := []io.Writer{f, sum}
+	piece, isPiece := commp.Parse(target.URL.Path)
+	isPiece = isPiece && target.Encoded == ""
+	var commitment commp.Hash
+	if isPiece {
+		into = append(into, &commitment)
 	}
-	if err := f.Close(); err != nil {
+	n, err := r.fetch(ctx, target, nil, io.MultiWriter(into...))
+	if err != nil {
 		return fail(err)
 	}
 	got := hex.EncodeToString(sum.Sum(nil))
@@ -54,8 +62,28 @@ func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, ta
 	if target.Encoded == "" && o.size >= 0 && o.size != n {
 		return fail(fmt.Errorf("it is said to have %d bytes, %d came", o.size, n))
 	}
-	r.site.Event("phase", "reference copy", fmt.Sprintf("%s: %s, %d bytes, sha256 %s", r.site.Use.Name, o.name, n, got), time.Since(begun))
-	return reference{path, n}, nil
+	checks, how := noteFullCopy, ""
+	switch {
+	case isPiece && !commitment.Is(piece):
+		is, _ := commitment.Piece()
+		return fail(fmt.Errorf("wrong bytes: its piece commitment (CommP) is %s, or that of these bytes and zeros", is))
+	case isPiece:
+		checks, how = noteCommP, ", its piece commitment (CommP) is that of its name"
+	case target.Encoded == "":
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return fail(err)
+		}
+		blocks, why, err := carBlocks(f, func(cid.Cid) {})
+		if err != nil {
+			return fail(err)
+		}
+		if why == "" && blocks > 0 {
+			checks, how = noteBlocks, fmt.Sprintf(", a CAR whose %d blocks agree with their CIDs", blocks)
+		}
+	}
+	what := fmt.Sprintf("%s: %s, %d bytes, sha256 %s%s", r.site.Use.Name, o.name, n, got, how)
+	r.site.Event("phase", "reference copy", what, time.Since(begun))
+	return reference{path, n, checks}, f.Close()
 }
 
 // fetch reads a target, or a part of it, from the client's host, as the load generator
