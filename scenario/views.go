@@ -3,6 +3,7 @@ package scenario
 import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
 // ViewOf is how the numbers of a scenario are read; nil: not yet by package analysis.
@@ -10,6 +11,10 @@ func ViewOf(name string) *analysis.View {
 	switch name {
 	case "retrieve":
 		return retrieve.View()
+	case "upload":
+		return upload.View()
+	case "collect":
+		return upload.CollectView()
 	}
 	return nil
 }
