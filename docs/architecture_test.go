@@ -19,7 +19,8 @@ const module = "github.com/plimsoll-project/plimsoll/"
 var parts = map[string]string{
 	"cmd":        "the command",
 	"engine":     "runs a plan",
-	"report":     "judges a run",
+	"analysis":   "judges a run",
+	"report":     "page and text",
 	"scenario":   "the questions",
 	"system":     "the storage systems",
 	"collect":    "polls of a system",

@@ -142,10 +142,8 @@ func (r *Report) tripsOf(c *Cell, s *findings.Shares) {
 		if f == nil || !f.Holds && !f.near() {
 			return
 		}
-		for _, n := range f.Rounds {
-			if e := n.R; e.Value > 0 && e.Lo.Known() && e.Hi.Known() && Num(c.size()) >= n.From && Num(c.size()) <= n.To {
-				trips, s.FewerTrips, s.MoreTrips = float64(e.Value), max(1e-9, float64(e.Lo/e.Value)), float64(e.Hi/e.Value)
-			}
+		if e := f.Rounds; e.Value > 0 && e.Lo.Known() && e.Hi.Known() && Num(c.size()) >= f.From && Num(c.size()) <= f.To {
+			trips, s.FewerTrips, s.MoreTrips = float64(e.Value), max(1e-9, float64(e.Lo/e.Value)), float64(e.Hi/e.Value)
 		}
 	case c.plan.Retrieve != nil:
 		r.waitsOf(c, s)

@@ -42,7 +42,7 @@ func TestRoundTripsOfSingleOperations(t *testing.T) {
 	for i, b := range findings.Bound(shares) {
 		c := r.cells()[i]
 		fit := r.fitOf(c.task())
-		if fit == nil || len(fit.Rounds) != 1 || len(shares[i].RoundTrips) == 0 {
+		if fit == nil || !fit.Rounds.Value.Known() || len(shares[i].RoundTrips) == 0 {
 			continue
 		}
 		judged++

@@ -6,18 +6,6 @@ import (
 	"strings"
 )
 
-// main are the round trips of the smallest objects that have the constant part
-// of all; unknown when the round trip did not vary.
-func (f *Fit) main() Estimate {
-	if len(f.Rounds) == 0 {
-		return noEstimate
-	}
-	if f.ownA && len(f.Rounds) > 1 {
-		return f.Rounds[1].R
-	}
-	return f.Rounds[0].R
-}
-
 // before says what an operation costs before its bytes count: "9.12 round trips
 // and 2.10 ms". What its interval leaves open is not told as a number.
 func (f *Fit) before() string {
@@ -28,7 +16,7 @@ func (f *Fit) before() string {
 	case f.A.Lo <= 0:
 		a = "up to " + show(float64(f.A.Hi), "s")
 	}
-	r := f.main()
+	r := f.Rounds
 	switch {
 	case f.Inline.whole():
 		return a + " (nothing crossed the link)"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // drawOverhead makes the figures in the order of the page.
@@ -42,37 +42,28 @@ func (r *Report) roundsFigure() Figure {
 		Reads: "How many times an operation waits for the other end, counted from outside: the slope of its time over the measured round trip, with its interval. Each costs the whole distance again, whatever the rate of the link."}
 	var rows []spec
 	var labels []string
-	points, top, several := 0, 0.0, false
+	points, top := 0, 0.0
 	for i := range r.Fits {
 		t := &r.Fits[i]
 		label := r.nameOf(t)
-		if len(t.Rounds) > 0 && !slices.Contains(labels, label) {
+		if !t.Rounds.Value.Known() {
+			continue
+		}
+		if !slices.Contains(labels, label) {
 			labels = append(labels, label)
 		}
-		for j, s := range t.Rounds {
-			sizes := ""
-			if len(t.Rounds) > 1 {
-				sizes, several = " ("+s.sizes()+")", true
-			}
-			if j == 0 {
-				points += t.Points
-			}
-			row := spec{"row": label, "system": t.System, "x": s.R.Value, "text": decimals(float64(s.R.Value)),
-				"tip": fmt.Sprintf("%s, %s%s: %s, A = %s", t.System, label, sizes, roundWords(float64(s.R.Value)), showRange(s.A.Value, s.A.Lo, s.A.Hi, "s"))}
-			top = max(top, float64(s.R.Value))
-			if s.R.Lo.Known() && s.R.Hi.Known() {
-				row["lo"], row["hi"] = s.R.Lo, s.R.Hi
-				top = max(top, float64(s.R.Hi))
-			}
-			rows = append(rows, row)
+		points += t.Points
+		row := spec{"row": label, "system": t.System, "x": t.Rounds.Value, "text": decimals(float64(t.Rounds.Value)),
+			"tip": fmt.Sprintf("%s, %s: %s, A = %s", t.System, label, roundWords(float64(t.Rounds.Value)), showRange(t.A.Value, t.A.Lo, t.A.Hi, "s"))}
+		top = max(top, float64(t.Rounds.Value))
+		if t.Rounds.Lo.Known() && t.Rounds.Hi.Known() {
+			row["lo"], row["hi"] = t.Rounds.Lo, t.Rounds.Hi
+			top = max(top, float64(t.Rounds.Hi))
 		}
+		rows = append(rows, row)
 	}
 	if rows == nil {
 		return Figure{}
-	}
-	unlabel(rows, top)
-	if several {
-		f.Reads += " Where a system has several marks in a row, its round trips grow with the size of the object."
 	}
 	f.Table, f.N = r.fitTable(), "n = "+plural(int64(points), "valid trial", "valid trials")
 	colour, shape := r.systemScales()
@@ -84,40 +75,12 @@ func (r *Report) roundsFigure() Figure {
 		"encoding": spec{"y": spec{"field": "row", "type": "nominal", "sort": labels, "axis": spec{"title": nil, "ticks": false, "domain": false, "grid": false, "labelLimit": 150}},
 			"yOffset": spec{"field": "system", "type": "nominal", "sort": colour["domain"], "scale": spec{"domain": colour["domain"], "paddingOuter": 0.5}}, "x": x},
 		"layer": []spec{
-			{"mark": spec{"type": "line", "strokeWidth": 1, "opacity": 0.6}, "encoding": spec{"color": col, "detail": spec{"field": "row", "type": "nominal"}}},
 			{"mark": spec{"type": "rule", "strokeWidth": 2}, "encoding": spec{"color": col, "x": spec{"field": "lo", "type": "quantitative"}, "x2": spec{"field": "hi"}}},
 			{"mark": spec{"type": "point", "filled": true, "size": 70, "opacity": 1}, "encoding": spec{"color": col, "shape": spec{"field": "system", "type": "nominal", "scale": shape, "legend": nil}, "tooltip": spec{"field": "tip", "type": "nominal"}}},
 			{"mark": spec{"type": "text", "align": "center", "baseline": "bottom", "dy": -6, "fontSize": 10, "color": "var(--soft)"}, "encoding": spec{"text": spec{"field": "text", "type": "nominal"}}},
 		},
 	}}}
 	return f
-}
-
-// labelWidth is the share of a figure's width that a number above a mark takes, on
-// a narrow window.
-const labelWidth = 0.08
-
-// unlabel leaves out numbers that would stand on those of other marks in the same
-// row; the table has them all.
-func unlabel(rows []spec, top float64) {
-	for i, row := range rows {
-		for _, other := range rows[:i] {
-			x, _ := row["x"].(Num)
-			y, _ := other["x"].(Num)
-			if row["row"] == other["row"] && row["system"] == other["system"] && other["text"] != "" && math.Abs(float64(x-y)) < labelWidth*top {
-				row["text"] = ""
-				break
-			}
-		}
-	}
-}
-
-// sizes says which sizes a segment is of: "30 kB to 1 MB".
-func (s Rounds) sizes() string {
-	if s.From == s.To {
-		return sizeWords(float64(s.From))
-	}
-	return sizeWords(float64(s.From)) + " to " + sizeWords(float64(s.To))
 }
 
 func lowest(rows []spec) float64 {
@@ -245,7 +208,7 @@ func (r *Report) costFigure() Figure {
 
 // distance is the measured round trip of a cell for a fit; 0 when the fit has none.
 func (r *Report) distance(f *Fit, c *Cell) float64 {
-	if len(f.Rounds) == 0 {
+	if !f.Rounds.Value.Known() {
 		return 0
 	}
 	return r.roundTrip(c)
@@ -266,22 +229,14 @@ func (r *Report) curves(f *Fit, levels []float64, labels []string) []spec {
 		if !seen {
 			continue
 		}
-		if len(f.Rounds) > 0 {
+		if f.Rounds.Value.Known() {
 			rtt = middle(rtts)
 		}
-		for k, s := range f.model.Segments {
-			from, to := s.From, s.To
-			if k > 0 { // just beyond the border, which is the lower segment's
-				from = 1.001 * math.Sqrt(f.model.Segments[k-1].To*s.From)
-			}
-			if k+1 < len(f.model.Segments) {
-				to = math.Sqrt(s.To * f.model.Segments[k+1].From)
-			}
-			for j := range curvePoints {
-				x := from * math.Pow(to/from, float64(j)/(curvePoints-1))
-				if y := f.model.Predict(rtt, x); y > 0 {
-					rows = append(rows, spec{"kind": "fit", "rtt": labels[i], "line": fmt.Sprint(i, " ", k), "x": significant(x, 4), "y": significant(y, 5)})
-				}
+		from, to := float64(f.From), float64(f.To)
+		for j := range curvePoints {
+			x := from * math.Pow(to/from, float64(j)/(curvePoints-1))
+			if y := f.model.Predict(rtt, x); y > 0 {
+				rows = append(rows, spec{"kind": "fit", "rtt": labels[i], "line": fmt.Sprint(i), "x": significant(x, 4), "y": significant(y, 5)})
 			}
 		}
 	}

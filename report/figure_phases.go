@@ -119,7 +119,7 @@ func (r *Report) phaseRows(k task, size float64) (rows []spec, trials int) {
 			y := middle(whole)
 			rows = append(rows, spec{"kind": "whole", "x": x, "y": significant(y, 4), "tip": fmt.Sprintf("whole operation at RTT %s: %s", show(x, "s"), show(y, "s"))})
 		}
-		if fit := r.fitOf(k); fit != nil && len(fit.Rounds) > 0 {
+		if fit := r.fitOf(k); fit != nil && fit.Rounds.Value.Known() {
 			if y := fit.model.Predict(x, math.Max(size, float64(fit.From))) - max(0, float64(fit.B.Value))*size; y > 0 {
 				rows = append(rows, spec{"kind": "model", "x": x, "y": significant(y, 4)})
 			}

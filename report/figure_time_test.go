@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,23 +82,5 @@ func TestCourseOfALongTrial(t *testing.T) {
 	}
 	if seconds != 2*day+1 || bytes < 3999 || bytes > 4001 {
 		t.Errorf("%v s with %v bytes", seconds, bytes)
-	}
-}
-
-// Numbers above marks do not stand on one another.
-func TestLabelsKeepApart(t *testing.T) {
-	row := func(system string, x float64) spec {
-		return spec{"row": "put", "system": system, "x": Num(x), "text": "label"}
-	}
-	rows := []spec{row("a", 1), row("a", 1.2), row("a", 1.4), row("a", 5), row("b", 1.1)}
-	unlabel(rows, 10)
-	var kept []float64
-	for _, r := range rows {
-		if r["text"] != "" {
-			kept = append(kept, float64(r["x"].(Num)))
-		}
-	}
-	if !slices.Equal(kept, []float64{1, 5, 1.1}) {
-		t.Errorf("labels at %v", kept)
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/findings"
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
 )
 
 // rule looks for one thing worth knowing. It says nothing when it has no evidence.

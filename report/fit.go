@@ -22,8 +22,8 @@ type Fit struct {
 	Cells       int      `json:"cells"`
 	From        Num      `json:"from"`   // file bytes: the smallest size fitted
 	To          Num      `json:"to"`     // the largest
-	A           Estimate `json:"a"`      // seconds; round trips included where Rounds is empty
-	Rounds      []Rounds `json:"rounds"` // sequential round trips; empty: the round trip did not vary
+	A           Estimate `json:"a"`      // seconds; round trips included where Rounds is unknown
+	Rounds      Estimate `json:"rounds"` // sequential round trips; unknown: the round trip did not vary
 	B           Estimate `json:"b"`      // seconds per file byte
 	Rate        Estimate `json:"rate"`   // 1/B, bytes per second
 	Spread      Num      `json:"spread"` // of the residuals, relative
@@ -36,7 +36,6 @@ type Fit struct {
 
 	model    *stats.CostModel // nil: there is none
 	tested   bool             // there was something to test the model with
-	ownA     bool             // the first of Rounds has a constant part of its own
 	residual []residual
 	points   []stats.CostPoint // what was fitted, in the order of residual
 }
@@ -46,15 +45,6 @@ type Estimate struct {
 	Value Num `json:"value"`
 	Lo    Num `json:"lo"`
 	Hi    Num `json:"hi"`
-}
-
-// Rounds are the sequential round trips of one operation for a range of sizes,
-// both ends included.
-type Rounds struct {
-	From Num      `json:"from"`
-	To   Num      `json:"to"`
-	A    Estimate `json:"a"` // seconds: that of all sizes, unless the smallest have their own
-	R    Estimate `json:"r"`
 }
 
 // residual is a trial's place in a figure of residuals.
@@ -131,7 +121,7 @@ func (r *Report) sortTasks(tasks []task) {
 }
 
 func (r *Report) fitTask(k task) (Fit, bool) {
-	f := Fit{System: k.system, Operation: k.operation, Connections: k.connections, Rounds: []Rounds{}, From: unknown, To: unknown,
+	f := Fit{System: k.system, Operation: k.operation, Connections: k.connections, Rounds: noEstimate, From: unknown, To: unknown,
 		A: noEstimate, B: noEstimate, Rate: noEstimate, LineShare: noEstimate, Spread: unknown, Misfit: unknown}
 	f.Inline = r.inlines[k]
 	var trials []*Trial
@@ -178,24 +168,17 @@ func (r *Report) fitTask(k task) (Fit, bool) {
 		return f, true
 	}
 	f.model, f.Holds, f.Why, f.Spread = &m, m.Holds, m.Why, Num(m.Scale)
-	f.A, f.B = estimateOf(m.A), estimateOf(m.B)
+	f.A, f.Rounds, f.B = estimateOf(m.A), estimateOf(m.R), estimateOf(m.B)
 	f.Rate = inverse(f.B)
-	for _, s := range m.Segments {
-		if !math.IsNaN(s.R.Mid) {
-			f.Rounds = append(f.Rounds, Rounds{Num(s.From), Num(s.To), estimateOf(s.A), estimateOf(s.R)})
+	parameters := 1
+	for _, e := range []Estimate{f.Rounds, f.B} {
+		if e.Value.Known() {
+			parameters++
 		}
-		f.ownA = f.ownA || s.OwnA
-	}
-	parameters := 1 + len(f.Rounds)
-	if f.ownA {
-		parameters++
-	}
-	if f.B.Value.Known() {
-		parameters++
 	}
 	// Repeated cells say how far trials differ, further cells whether the model misses them by more.
 	f.tested = f.Points > f.Cells && f.Cells > parameters
-	if len(f.Rounds) == 0 {
+	if !f.Rounds.Value.Known() {
 		f.also("the round trip did not vary, so A has the round trips in it")
 	}
 	if !f.B.Value.Known() {

@@ -73,7 +73,7 @@ func (r *Report) against(f *Fit) *Against {
 		}
 	}
 	// Without round trips in both or in neither, the two models are not of one link.
-	if base == nil || base.Inline.whole() || (len(base.Rounds) > 0) != (len(f.Rounds) > 0) {
+	if base == nil || base.Inline.whole() || base.Rounds.Value.Known() != f.Rounds.Value.Known() {
 		return nil
 	}
 	a := &Against{System: r.Baseline, Operation: base.Operation}
@@ -81,7 +81,7 @@ func (r *Report) against(f *Fit) *Against {
 	ratios, blocks := map[*Cell][]float64{}, map[*Cell][]int{}
 	for _, p := range f.residual {
 		t, rtt, expansion := p.trial, 0.0, 1.0
-		if len(f.Rounds) > 0 {
+		if f.Rounds.Value.Known() {
 			rtt = r.checks[t.ID].RTT
 		}
 		if x := t.Metrics["expansion"]; writes(f.Operation) && x > 0 {

@@ -3,8 +3,8 @@ package report
 import (
 	"math"
 
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
 )
 
 // The package words prints numbers; these are its functions by their short names.

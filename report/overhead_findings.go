@@ -7,11 +7,7 @@ func modelFails(r *Report) []Finding {
 	var all []findings.CostFit
 	for i := range r.Fits {
 		f := &r.Fits[i]
-		c := findings.CostFit{Name: f.System + ", " + r.nameOf(f), Fitted: f.model != nil, Tested: f.tested, Holds: f.Holds, Why: f.Why, Spread: float64(f.Spread), Misfit: float64(f.Misfit)}
-		for _, s := range f.Rounds {
-			c.Rounds = append(c.Rounds, roundWords(float64(s.R.Value))+" from "+sizeWords(float64(s.From)))
-		}
-		all = append(all, c)
+		all = append(all, findings.CostFit{Name: f.System + ", " + r.nameOf(f), Fitted: f.model != nil, Tested: f.tested, Holds: f.Holds, Why: f.Why, Spread: float64(f.Spread), Misfit: float64(f.Misfit)})
 	}
 	return findings.CostModels(all)
 }

@@ -59,21 +59,13 @@ func (f *Fit) lineEntry() Entry {
 }
 
 func (f *Fit) roundsEntry() Entry {
-	r := f.main()
+	r := f.Rounds
 	if !r.Value.Known() {
 		return Entry{Text: "–"}
 	}
 	e := Entry{Text: decimals(float64(r.Value)), Raw: Plain(float64(r.Value))}
 	if r.Lo.Known() && r.Hi.Known() {
 		e.Note = decimals(float64(r.Lo)) + "–" + decimals(float64(r.Hi))
-	}
-	for i, s := range f.Rounds {
-		switch {
-		case i == 0 && f.ownA:
-			e.Note += ", " + decimals(float64(s.R.Value)) + " up to " + sizeWords(float64(s.To))
-		case s.R != r:
-			e.Note += ", " + decimals(float64(s.R.Value)) + " from " + sizeWords(float64(s.From))
-		}
 	}
 	return e
 }

@@ -53,10 +53,7 @@ func TestCostsAreRecovered(t *testing.T) {
 			name := system + ", " + operation
 			near(t, name+": A", f.A, want.a, 0.06)
 			near(t, name+": 1/B", f.Rate, want.rate, 0.04)
-			if len(f.Rounds) != 1 {
-				t.Fatalf("%s has %d segments", name, len(f.Rounds))
-			}
-			near(t, name+": R", f.Rounds[0].R, want.rounds, 0.03)
+			near(t, name+": R", f.Rounds, want.rounds, 0.03)
 			if !f.Holds || f.Why != "" || f.Spread < 0.01 || f.Spread > 0.04 {
 				t.Errorf("%s: holds %v, %q, spread %g of noise of 0.02", name, f.Holds, f.Why, f.Spread)
 			}
@@ -175,7 +172,7 @@ func TestInvalidTrialsAreInNoFit(t *testing.T) {
 	if b.Points >= a.Points || spoilt.Run.Invalid == 0 {
 		t.Errorf("%d points, %d without invalid ones", a.Points, b.Points)
 	}
-	near(t, "R beside invalid trials", b.Rounds[0].R, 4, 0.03)
+	near(t, "R beside invalid trials", b.Rounds, 4, 0.03)
 	near(t, "A beside invalid trials", b.A, 0.020, 0.06)
 }
 
@@ -183,7 +180,7 @@ func TestRoundTripsAreToldOnlyWhereTheyVary(t *testing.T) {
 	one := strings.Replace(getFile, "[0s, 5ms, 20ms, 40ms]", "20ms", 1)
 	r := costs{file: one}.built(t)
 	f := fitIn(t, r, "tahoe", "get")
-	if len(f.Rounds) != 0 || !strings.Contains(f.Why, "did not vary") {
+	if f.Rounds.Value.Known() || !strings.Contains(f.Why, "did not vary") {
 		t.Errorf("one round trip: %+v, %q", f.Rounds, f.Why)
 	}
 	near(t, "A with the round trips in it", f.A, 0.020+4*0.040, 0.03)
@@ -191,7 +188,7 @@ func TestRoundTripsAreToldOnlyWhereTheyVary(t *testing.T) {
 		t.Errorf("hero %v, verdict %q", r.Hero != nil, r.Verdict.Text)
 	}
 	f = fitIn(t, costs{file: getFile, noLink: true, time: func(c experiment.Cell, _ float64) float64 { return 0.02 + float64(c.Data.Size)/8e6 }}.built(t), "tahoe", "get")
-	if len(f.Rounds) != 0 || f.LineShare.Value.Known() || f.Why == "" {
+	if f.Rounds.Value.Known() || f.LineShare.Value.Known() || f.Why == "" {
 		t.Errorf("no link was measured: %+v, %+v, %q", f.Rounds, f.LineShare, f.Why)
 	}
 }
@@ -234,28 +231,6 @@ func TestTooFewTrialsAreWords(t *testing.T) {
 	}
 	page(t, r)
 	text(t, r, 100)
-}
-
-func TestRoundTripsThatGrowAreSegments(t *testing.T) {
-	r := costs{file: getFile, time: func(c experiment.Cell, rtt float64) float64 {
-		rounds := 4.0
-		if c.Data.Size >= 1e6 {
-			rounds = 24
-		}
-		return 0.02 + rounds*rtt + float64(c.Data.Size)/8e6
-	}}.built(t)
-	f := fitIn(t, summaryJSON(t, r), "tahoe", "get")
-	if len(f.Rounds) != 2 || f.Rounds[1].From != 1e6 {
-		t.Fatalf("segments %+v", f.Rounds)
-	}
-	near(t, "R of small objects", f.Rounds[0].R, 4, 0.08)
-	near(t, "R of large objects", f.Rounds[1].R, 24, 0.08)
-	if r.found("segments") == nil {
-		t.Errorf("findings %+v", r.Findings)
-	}
-	if got := (&f).roundsEntry(); !strings.Contains(got.Note, "from 1 MB") {
-		t.Errorf("the table says %+v", got)
-	}
 }
 
 func TestAModelThatDoesNotHoldSaysSo(t *testing.T) {

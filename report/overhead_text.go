@@ -68,21 +68,17 @@ func wider(e Estimate, unit string) string {
 }
 
 func (f *Fit) roundsText() string {
-	if len(f.Rounds) == 0 {
+	if !f.Rounds.Value.Known() {
 		return "–"
 	}
-	s := decimals(float64(f.main().Value))
-	if n := len(f.Rounds); n > 1 && f.Rounds[n-1].R != f.main() {
-		s += " → " + decimals(float64(f.Rounds[n-1].R.Value))
-	}
-	return s
+	return decimals(float64(f.Rounds.Value))
 }
 
-// roundsWider is the wider half of the interval of a single number of round trips.
+// roundsWider is the wider half of the interval of the number of round trips.
 func (f *Fit) roundsWider() string {
-	if len(f.Rounds) != 1 || !f.main().Lo.Known() || !f.main().Hi.Known() {
+	r := f.Rounds
+	if !r.Lo.Known() || !r.Hi.Known() {
 		return ""
 	}
-	r := f.main()
 	return "± " + decimals(float64(max(r.Hi-r.Value, r.Value-r.Lo)))
 }

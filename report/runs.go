@@ -69,7 +69,7 @@ type ComparedValue struct {
 	Spread SpreadChange `json:"spread"`
 }
 
-// RunRatio is new over base: the ratio of the medians, with a bootstrap interval
+// RunRatio is new over base: the ratio of the medians, with an interval
 // of samples that are not paired; Warn says where a range stands in for it.
 type RunRatio struct {
 	Value Num  `json:"value"`

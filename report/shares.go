@@ -141,10 +141,9 @@ func costStarts(r *Report) []Finding {
 			rtt = max(rtt, p.RTT)
 		}
 		before := f.A
-		if n := len(f.Rounds); n > 0 {
-			last := f.Rounds[n-1]
+		if r := f.Rounds; r.Value.Known() {
 			add := func(a, r Num) Num { return a + r*Num(rtt) }
-			before = Estimate{add(last.A.Value, last.R.Value), add(last.A.Lo, last.R.Lo), add(last.A.Hi, last.R.Hi)}
+			before = Estimate{add(f.A.Value, r.Value), add(f.A.Lo, r.Lo), add(f.A.Hi, r.Hi)}
 		}
 		if !before.Lo.Known() || !before.Hi.Known() {
 			continue

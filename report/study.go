@@ -27,9 +27,9 @@ func (r *Report) studySection() Section {
 		}
 		name := sys.Name + ", " + r.nameOf(f)
 		here := showRange(f.A.Value, f.A.Lo, f.A.Hi, "s")
-		if f.main().Value.Known() {
+		if f.Rounds.Value.Known() {
 			row(name+": sequential round trips", "about 9, by counting messages", f.roundsEntry().Text+" ("+f.roundsEntry().Note+")")
-			here += " without round trips; " + show(float64(f.A.Value+f.main().Value*0.014), "s") + " with those of 14 ms"
+			here += " without round trips; " + show(float64(f.A.Value+f.Rounds.Value*0.014), "s") + " with those of 14 ms"
 		}
 		row(name+": time before the bytes count", "790 ms, round trips of 14 ms included", here)
 		row(name+": rate of the bytes", "23.4 kB/s on 78 kB/s", showRange(f.Rate.Value, f.Rate.Lo, f.Rate.Hi, "B/s"))

@@ -15,14 +15,32 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ipfs/go-cid"
+
+	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // reference is a copy of something of unknown content, to compare with.
 type reference struct {
-	path string
-	size int64
+	path   string
+	size   int64
+	checks string // the note that says how it was checked
+}
+
+// WrongBytesError says that what a server sent before anything was measured cannot be right.
+type WrongBytesError struct{ what string }
+
+func wrongBytes(format string, args ...any) error {
+	return &WrongBytesError{fmt.Sprintf(format, args...)}
+}
+
+func (e *WrongBytesError) Error() string { return "wrong bytes: " + e.what }
+
+// Hint implements the interface that the terminal asks for hints.
+func (e *WrongBytesError) Hint() string {
+	return "the server, or the list of its objects, is wrong: compare with a copy that you trust before you measure this server"
 }
 
 // referenceCopy fetches an object from its URL once, before anything is
@@ -40,22 +58,46 @@ func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, ta
 	}
 	defer f.Close()
 	sum := &prefixHash{Hash: sha256.New(), left: o.payload, all: o.payload == 0}
-	n, err := r.fetch(ctx, target, nil, io.MultiWriter(f, sum))
-	if err != nil {
-		return fail(err)
+	into := []io.Writer{f, sum}
+	piece, isPiece := commp.Parse(target.URL.Path)
+	isPiece = isPiece && target.Encoded == ""
+	var commitment commp.Hash
+	if isPiece {
+		into = append(into, &commitment)
 	}
-	if err := f.Close(); err != nil {
+	n, err := r.fetch(ctx, target, nil, io.MultiWriter(into...))
+	if err != nil {
 		return fail(err)
 	}
 	got := hex.EncodeToString(sum.Sum(nil))
 	if wantHash != "" && !strings.EqualFold(wantHash, got) {
-		return fail(fmt.Errorf("it has SHA-256 %s, its list says %s", got, wantHash))
+		return fail(wrongBytes("it has SHA-256 %s, its list says %s", got, wantHash))
 	}
 	if target.Encoded == "" && o.size >= 0 && o.size != n {
 		return fail(fmt.Errorf("it is said to have %d bytes, %d came", o.size, n))
 	}
-	r.site.Event("phase", "reference copy", fmt.Sprintf("%s: %s, %d bytes, sha256 %s", r.site.Use.Name, o.name, n, got), time.Since(begun))
-	return reference{path, n}, nil
+	checks, how := noteFullCopy, ""
+	switch {
+	case isPiece && !commitment.Is(piece):
+		is, _ := commitment.Piece()
+		return fail(wrongBytes("its piece commitment (CommP) is %s, or that of these bytes and zeros", is))
+	case isPiece:
+		checks, how = noteCommP, ", its piece commitment (CommP) is that of its name"
+	case target.Encoded == "":
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return fail(err)
+		}
+		blocks, why, err := carBlocks(f, func(cid.Cid) {})
+		if err != nil {
+			return fail(err)
+		}
+		if why == "" && blocks > 0 {
+			checks, how = noteBlocks, fmt.Sprintf(", a CAR whose %d blocks agree with their CIDs", blocks)
+		}
+	}
+	what := fmt.Sprintf("%s: %s, %d bytes, sha256 %s%s", r.site.Use.Name, o.name, n, got, how)
+	r.site.Event("phase", "reference copy", what, time.Since(begun))
+	return reference{path, n, checks}, f.Close()
 }
 
 // fetch reads a target, or a part of it, from the client's host, as the load generator

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
@@ -46,18 +47,19 @@ func (o *retrieveObject) place(seed uint64, largest, most int64) {
 // part is a range of an object of so many bytes.
 type part struct{ off, length, of int64 }
 
-// windowCopy fetches the windows of an object twice, by requests that begin elsewhere, into
-// a file of the object's size that has holes between them. It can tell that a server
-// contradicts itself, not that it always sends the same wrong bytes.
-func (r *retrieveRunner) windowCopy(ctx context.Context, o retrieveObject, target system.HTTPTarget) (string, error) {
-	fail := func(err error) (string, error) {
-		return "", fmt.Errorf("%s: reference of %s: %w", r.site.Use.Name, o.name, err)
+// windowCopy fetches the windows of an object into a file of the object's size that has holes
+// between them. Blocks of a CAR are checked by their hashes. Of anything else each window is
+// fetched twice, by requests that begin elsewhere: it can tell that a server contradicts
+// itself, not that it always sends the same wrong bytes.
+func (r *retrieveRunner) windowCopy(ctx context.Context, o *retrieveObject, target system.HTTPTarget, largest int64) error {
+	fail := func(err error) error {
+		return fmt.Errorf("%s: reference of %s: %w", r.site.Use.Name, o.name, err)
 	}
-	what := fmt.Sprintf("%d windows of %d bytes, each twice, of %d bytes", len(o.windows), o.window, o.size)
+	what := fmt.Sprintf("%d windows of %d bytes, of %d bytes", len(o.windows), o.window, o.size)
 	r.site.Say(fmt.Sprintf("%s: fetching a reference of %s: %s", r.site.Use.Name, o.name, what))
 	begun := time.Now()
-	path := r.referencePath()
-	f, err := os.Create(path)
+	o.reference = r.referencePath()
+	f, err := os.Create(o.reference)
 	if err != nil {
 		return fail(err)
 	}
@@ -69,6 +71,29 @@ func (r *retrieveRunner) windowCopy(ctx context.Context, o retrieveObject, targe
 		if _, err := r.fetch(ctx, target, &part{at, o.window, o.size}, io.NewOffsetWriter(f, at)); err != nil {
 			return fail(err)
 		}
+	}
+	blocks, why, err := o.checkBlocks(f, largest)
+	if err != nil {
+		return fail(err)
+	}
+	o.checks = noteBlocks
+	how := fmt.Sprintf("%d blocks of the CAR agree with their CIDs, ranges are drawn from %d bytes of each window", blocks, o.window)
+	if why != "" {
+		o.checks, how = noteConsistent, "each fetched twice: "+why
+		if err := r.fetchAgain(ctx, o, target, f); err != nil {
+			return fail(err)
+		}
+	}
+	if _, isPiece := commp.Parse(target.URL.Path); isPiece {
+		how += "; its piece commitment (CommP) can be checked on the whole piece only"
+	}
+	r.site.Event("phase", "reference windows", fmt.Sprintf("%s: %s, %s: %s", r.site.Use.Name, o.name, what, how), time.Since(begun))
+	return f.Close()
+}
+
+// fetchAgain compares the windows with a second answer.
+func (r *retrieveRunner) fetchAgain(ctx context.Context, o *retrieveObject, target system.HTTPTarget, f *os.File) error {
+	for _, at := range o.windows {
 		// Not half of it, so that these requests are aligned to nothing.
 		cut := o.window/3 + 1
 		for _, p := range []part{{at + cut, o.window - cut, o.size}, {at, cut, o.size}} {
@@ -76,12 +101,11 @@ func (r *retrieveRunner) windowCopy(ctx context.Context, o retrieveObject, targe
 				continue
 			}
 			if _, err := r.fetch(ctx, target, &p, &same{f: f, at: p.off}); err != nil {
-				return fail(err)
+				return err
 			}
 		}
 	}
-	r.site.Event("phase", "reference windows", fmt.Sprintf("%s: %s, %s", r.site.Use.Name, o.name, what), time.Since(begun))
-	return path, f.Close()
+	return nil
 }
 
 // same is a writer that fails at bytes that differ from those of a file.
@@ -97,8 +121,7 @@ func (s *same) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if !bytes.Equal(s.buf, p) {
-		return 0, fmt.Errorf("wrong bytes: two answers differ between the bytes %d and %d; "+
-			"find out which is right before you measure this server", s.at, s.at+int64(len(p)))
+		return 0, wrongBytes("two answers differ between the bytes %d and %d", s.at, s.at+int64(len(p)))
 	}
 	s.at += int64(len(p))
 	return len(p), nil
@@ -106,26 +129,25 @@ func (s *same) Write(p []byte) (int, error) {
 
 // Notes of trials that compare with what the server sent before.
 const (
+	noteCommP      = "content: verified against a full copy whose piece commitment (CommP) was checked"
+	noteBlocks     = "content: verified against blocks of a CAR whose hashes were checked"
 	noteFullCopy   = "content: verified against a full copy, fetched before anything was measured"
 	noteConsistent = "content: ranges verified for consistency only (each fetched twice before, no full copy)"
 	noteWindows    = "ranges are drawn from windows of the large objects, so that no full copy is needed"
 )
 
 // verifiedBy says what answers were compared with, where it came from the same server.
-func verifiedBy(spec httpload.Spec) (notes []string) {
-	var full, windows bool
-	for _, o := range spec.Objects {
-		windows = windows || o.Windows != nil
-		full = full || o.Reference != "" && o.Windows == nil
+func verifiedBy(set []retrieveObject, receive string) (notes []string) {
+	note := func(n string, of bool) {
+		if of && !slices.Contains(notes, n) {
+			notes = append(notes, n)
+		}
 	}
-	if spec.Receive != "drop" && full {
-		notes = append(notes, noteFullCopy)
+	for _, o := range set {
+		note(o.checks, o.checks != "" && receive != "drop")
 	}
-	if spec.Receive != "drop" && windows {
-		notes = append(notes, noteConsistent)
-	}
-	if windows {
-		notes = append(notes, noteWindows)
+	for _, o := range set {
+		note(noteWindows, o.windows != nil)
 	}
 	return notes
 }

@@ -32,7 +32,7 @@ func (p *pieces) Objects(context.Context) ([]system.Object, error) {
 	return []system.Object{p.object}, nil
 }
 func (p *pieces) Target(system.Ref) (system.HTTPTarget, error) {
-	return system.HTTPTarget{URL: p.url}, nil
+	return system.HTTPTarget{URL: p.url, Follow: true}, nil
 }
 
 type dialer struct{ testbed.Host }
@@ -134,7 +134,7 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 				if c.whole {
 					want = []string{noteFullCopy}
 				}
-				if got := verifiedBy(spec); !slices.Equal(got, want) {
+				if got := verifiedBy(set, spec.Receive); !slices.Equal(got, want) {
 					t.Errorf("%q", got)
 				}
 			}

@@ -21,6 +21,7 @@ type retrieveObject struct {
 	payload   int64 // where ranges belong; 0: everywhere
 	content   *workload.Content
 	reference string
+	checks    string  // the note that says how the reference was checked
 	windows   []int64 // where ranges belong and the reference has bytes: window of them each; none: everywhere
 	window    int64
 	moved     bool   // its URL redirects to another
@@ -84,7 +85,7 @@ func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data exp
 			if err != nil {
 				return nil, err
 			}
-			o.reference, o.size = copied.path, copied.size
+			o.reference, o.size, o.checks = copied.path, copied.size, copied.checks
 		}
 		set = append(set, o)
 	}
@@ -124,7 +125,7 @@ func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verif
 		}
 		switch {
 		case o.windows != nil:
-			if o.reference, err = r.windowCopy(ctx, o, target); err != nil {
+			if err := r.windowCopy(ctx, &o, target, largest); err != nil {
 				return nil, err
 			}
 		case verify || o.size < 0:
@@ -134,7 +135,7 @@ func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verif
 			}
 			o.size = copied.size
 			if verify {
-				o.reference = copied.path
+				o.reference, o.checks = copied.path, copied.checks
 			} else if err := os.Remove(copied.path); err != nil {
 				return nil, err
 			}

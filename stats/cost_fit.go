@@ -18,10 +18,8 @@ import (
 // docs/methodology.md): no size dominates. Trials are summarised by cell with
 // an M-estimate, the model is fitted to the cells with an MM-estimate, and the
 // intervals come from the misfit between cells (see intervals), so they are as
-// wide as the model is wrong. One R for all sizes is tried first; when the
-// cells miss it by more than replicates differ, R is made a step function of
-// size (see segment). A, R and B may come out below 0: nothing is cut off that
-// the interval has to include.
+// wide as the model is wrong. A, R and B may come out below 0: nothing is cut off
+// that the interval has to include.
 //
 // A parameter that the cells cannot tell has no interval and says why: R when
 // all round trips are alike, B when all sizes are; A then includes its part,
@@ -38,7 +36,7 @@ func FitCost(points []CostPoint, conf float64) (CostModel, error) {
 	if err != nil {
 		return CostModel{}, err
 	}
-	form := costForm{starts: []float64{cells[0].size}, hasR: rttsVary(cells), hasB: cells[0].size != cells[len(cells)-1].size}
+	form := costForm{hasR: rttsVary(cells), hasB: cells[0].size != cells[len(cells)-1].size}
 	if p := form.parameters(); len(points) < p {
 		return CostModel{}, fmt.Errorf("cost: %d points for the %d parameters of t = A + R·RTT + B·size; more trials are needed", len(points), p)
 	}
@@ -46,7 +44,7 @@ func FitCost(points []CostPoint, conf float64) (CostModel, error) {
 	if err != nil {
 		return CostModel{}, err
 	}
-	return fit.segment().model(points, conf), nil
+	return fit.model(points, conf), nil
 }
 
 // Round trips that differ by no more than this are one round trip, measured
@@ -77,28 +75,14 @@ func (f *costFit) model(points []CostPoint, conf float64) CostModel {
 		m.B = unknown(len(points), "all sizes are alike: B cannot be told from A")
 		within = append(within, fmt.Sprintf("B times the size of %.4g bytes", f.cells[0].size))
 	}
-	if !f.form.hasR {
+	if f.form.hasR {
+		m.R = intervals[1]
+	} else {
+		m.R = unknown(len(points), fmt.Sprintf("all round trips are alike (%.3g ms): R cannot be told from A", 1e3*f.medianRTT()))
 		within = append(within, fmt.Sprintf("R times the round trip of %.3g ms", 1e3*f.medianRTT()))
 	}
 	if len(within) > 0 {
 		m.A.Warn = strings.TrimPrefix(m.A.Warn+"; includes "+strings.Join(within, " and "), "; ")
-	}
-	for k := range f.form.starts {
-		s := CostSegment{From: math.Inf(1), A: m.A, OwnA: f.form.ownA && k == 0}
-		for _, c := range f.cells {
-			if f.form.segment(c.size) == k {
-				s.From, s.To = min(s.From, c.size), max(s.To, c.size)
-			}
-		}
-		if s.OwnA {
-			s.A = intervals[f.form.indexA(k)]
-		}
-		if f.form.hasR {
-			s.R = intervals[f.form.indexR(k)]
-		} else {
-			s.R = unknown(len(points), fmt.Sprintf("all round trips are alike (%.3g ms): R cannot be told from A", 1e3*f.medianRTT()))
-		}
-		m.Segments = append(m.Segments, s)
 	}
 	m.Residual = make([]float64, len(points))
 	for i, p := range points {

@@ -9,22 +9,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// costForm is a model: which parameters it has, in this order: A, the first
-// segment's own A, R of each segment, B.
-type costForm struct {
-	starts []float64 // the smallest size of each segment; the first is of no account
-	ownA   bool
-	hasR   bool
-	hasB   bool
-}
+// costForm is a model: which parameters it has beside A, in this order: R, B.
+type costForm struct{ hasR, hasB bool }
 
 func (f costForm) parameters() int {
 	p := 1
-	if f.ownA {
-		p++
-	}
 	if f.hasR {
-		p += len(f.starts)
+		p++
 	}
 	if f.hasB {
 		p++
@@ -32,34 +23,10 @@ func (f costForm) parameters() int {
 	return p
 }
 
-func (f costForm) segment(size float64) int {
-	k := 0
-	for k+1 < len(f.starts) && size >= f.starts[k+1] {
-		k++
-	}
-	return k
-}
-
-func (f costForm) indexA(segment int) int {
-	if f.ownA && segment == 0 {
-		return 1
-	}
-	return 0
-}
-
-func (f costForm) indexR(segment int) int {
-	if f.ownA {
-		return 2 + segment
-	}
-	return 1 + segment
-}
-
 func (f costForm) row(cell costCell, x []float64) {
-	clear(x)
-	k := f.segment(cell.size)
-	x[f.indexA(k)] = 1
+	x[0] = 1
 	if f.hasR {
-		x[f.indexR(k)] = cell.rtt
+		x[1] = cell.rtt
 	}
 	if f.hasB {
 		x[len(x)-1] = cell.size
@@ -129,10 +96,9 @@ func fitForm(form costForm, noise costNoise, cells []costCell) (*costFit, error)
 
 // expectation is the model's time for a cell, which a step may take below 0.
 func (f *costFit) expectation(g int, beta []float64) float64 {
-	k := f.form.segment(f.cells[g].size)
-	t := beta[f.form.indexA(k)]
+	t := beta[0]
 	if f.form.hasR {
-		t += beta[f.form.indexR(k)] * f.cells[g].rtt
+		t += beta[1] * f.cells[g].rtt
 	}
 	if f.form.hasB {
 		t += beta[len(beta)-1] * f.cells[g].size

@@ -23,12 +23,8 @@ func TestCostOfExactTimes(t *testing.T) {
 	}
 	near(t, "A", m.A.Mid, truth.a)
 	near(t, "B", m.B.Mid, truth.b)
-	if len(m.Segments) != 1 {
-		t.Fatalf("%+v", m.Segments)
-	}
-	s := m.Segments[0]
-	near(t, "R", s.R.Mid, truth.r)
-	if s.From != 1 || s.To != 1e7 || s.A != m.A || s.OwnA || !m.Holds || m.Why != "" || m.Points != 75 || m.Cells != 25 {
+	near(t, "R", m.R.Mid, truth.r)
+	if !m.Holds || m.Why != "" || m.Points != 75 || m.Cells != 25 {
 		t.Errorf("%+v", m)
 	}
 	near(t, "time", m.Predict(0.03, 5e5), 0.02+4*0.03+0.05)
@@ -68,7 +64,7 @@ func TestCostWithoutVariation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := m.Segments[0].R; r.Bounded() || !math.IsNaN(r.Mid) || !strings.Contains(r.Warn, "round trips are alike (10") {
+	if r := m.R; r.Bounded() || !math.IsNaN(r.Mid) || !strings.Contains(r.Warn, "round trips are alike (10") {
 		t.Errorf("one round trip: R %+v", r)
 	}
 	if !m.A.Bounded() || !strings.Contains(m.A.Warn, "includes R") || math.Abs(m.A.Mid/0.06-1) > 0.05 || !m.B.Contains(1e-7) {
@@ -85,7 +81,7 @@ func TestCostWithoutVariation(t *testing.T) {
 	if m.B.Bounded() || !math.IsNaN(m.B.Mid) || !strings.Contains(m.B.Warn, "sizes") || !strings.Contains(m.A.Warn, "1e+06 bytes") {
 		t.Errorf("one size: A %+v, B %+v", m.A, m.B)
 	}
-	if r := m.Segments[0].R; !r.Contains(4) || !r.Bounded() {
+	if r := m.R; !r.Contains(4) || !r.Bounded() {
 		t.Errorf("one size: R %+v", r)
 	}
 }
@@ -97,7 +93,7 @@ func TestCostOfIdenticalPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "A", m.A.Mid, 0.5)
-	if m.B.Bounded() || m.Segments[0].R.Bounded() || m.Holds || !strings.Contains(m.Why, "none is left") {
+	if m.B.Bounded() || m.R.Bounded() || m.Holds || !strings.Contains(m.Why, "none is left") {
 		t.Errorf("%+v", m)
 	}
 }
@@ -155,26 +151,13 @@ func TestCostSaysWhereItDoesNotHold(t *testing.T) {
 		t.Errorf("holds %v: %q", m.Holds, m.Why)
 	}
 	// One cell of forty does not carry the others away.
-	if !m.A.Contains(0.05) || !m.Segments[0].R.Contains(3) || math.Abs(m.B.Mid/1e-7-1) > 0.03 {
+	if !m.A.Contains(0.05) || !m.R.Contains(3) || math.Abs(m.B.Mid/1e-7-1) > 0.03 {
 		t.Errorf("%+v", m)
 	}
 
 	truth.trials = 1
 	if m, err = FitCost(truth.measure(rand.New(rand.NewPCG(9, 9))), 0.95); err != nil || m.Holds || !strings.Contains(m.Why, "no cell was repeated") {
 		t.Errorf("nothing repeated: %v %q (%v)", m.Holds, m.Why, err)
-	}
-}
-
-func TestCostPredictsBySegment(t *testing.T) {
-	m := CostModel{
-		A: Interval{Mid: 10}, B: Interval{Mid: 1},
-		Segments: []CostSegment{
-			{From: 1, To: 50, A: Interval{Mid: 2}, OwnA: true},
-			{From: 200, To: 1000, A: Interval{Mid: 10}, R: Interval{Mid: 3}},
-		},
-	}
-	for _, c := range []struct{ size, want float64 }{{0, 2}, {50, 52}, {100, 102}, {101, 121 - 7}, {200, 213}, {5000, 5013}} {
-		near(t, "time", m.Predict(1, c.size), c.want)
 	}
 }
 
@@ -203,11 +186,7 @@ func TestCostOfAnything(t *testing.T) {
 			continue
 		}
 		fitted++
-		all := []Interval{m.A, m.B}
-		for _, s := range m.Segments {
-			all = append(all, s.A, s.R)
-		}
-		for _, i := range all {
+		for _, i := range []Interval{m.A, m.R, m.B} {
 			if math.IsNaN(i.Lo) || math.IsNaN(i.Hi) || i.Lo > i.Mid || i.Hi < i.Mid || math.IsNaN(i.Mid) && i.Warn == "" || math.IsInf(i.Mid, 0) {
 				t.Fatalf("%+v of %+v", m, points)
 			}

@@ -72,7 +72,7 @@ func TestRatioIntervalCoversAtLeastAsItSays(t *testing.T) {
 	const injected = 1.3
 	constant := func(*rand.Rand) float64 { return 1 }
 	for _, shape := range shapes {
-		for _, n := range []int{5, 7, 11} {
+		for _, n := range []int{5, 7, 11, 30} {
 			t.Run(fmt.Sprint(shape.name, n), func(t *testing.T) {
 				t.Parallel()
 				said := 0.0

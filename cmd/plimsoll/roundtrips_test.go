@@ -125,7 +125,7 @@ func fittedRounds(t *testing.T, dir string) map[string]float64 {
 		Fits []struct {
 			System, Connections string
 			Points              int
-			Rounds              []struct{ R struct{ Value *float64 } }
+			Rounds              struct{ Value *float64 }
 		}
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "summary.json"))
@@ -138,8 +138,8 @@ func fittedRounds(t *testing.T, dir string) map[string]float64 {
 	rounds := map[string]float64{}
 	for _, f := range summary.Fits {
 		t.Logf("fit of %s %s from %d trials: %+v", f.System, f.Connections, f.Points, f.Rounds)
-		if f.Points >= 6 && len(f.Rounds) == 1 && f.Rounds[0].R.Value != nil {
-			rounds[f.System+" "+f.Connections] = *f.Rounds[0].R.Value
+		if f.Points >= 6 && f.Rounds.Value != nil {
+			rounds[f.System+" "+f.Connections] = *f.Rounds.Value
 		}
 	}
 	return rounds

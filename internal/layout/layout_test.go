@@ -26,13 +26,14 @@ var allowed = []struct {
 	folder string
 	may    []string
 }{
-	{"cmd/", []string{"engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "validity", "workload"}},
+	{"cmd/", []string{"analysis", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "validity", "workload"}},
 	{"release/", []string{"internal"}},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
 	{"engine/", []string{"collect", "experiment", "internal", "record", "scenario", "stats", "system", "testbed", "validity"}},
-	{"report/", []string{"collect", "experiment", "record", "report", "scenario", "stats", "system", "validity"}},
+	{"report/", []string{"analysis", "collect", "experiment", "internal", "record", "report", "scenario", "stats", "system", "validity"}},
+	{"analysis/", []string{"experiment", "internal", "record", "stats", "validity"}},
 	{"validity/", []string{"experiment", "record"}},
-	{"scenario/", []string{"collect", "experiment", "httpload", "internal", "record", "stats", "system", "testbed", "workload"}},
+	{"scenario/", []string{"analysis", "collect", "experiment", "httpload", "internal", "record", "stats", "system", "testbed", "workload"}},
 	{"collect/", []string{"record", "system"}},
 	{"system/", []string{"internal", "system", "testbed"}},
 	{"testbed/", []string{"record", "testbed"}},
@@ -42,7 +43,7 @@ var allowed = []struct {
 	{"workload/", nil},
 	{"record/", nil},
 	{"stats/", nil},
-	{"internal/", []string{"internal"}},
+	{"internal/", []string{"internal", "record"}},
 }
 
 func TestDependenciesPointOneWay(t *testing.T) {

@@ -10,8 +10,6 @@ func costs() Group {
 			"Repeat more, or add sizes and round trips."},
 		{"no-fit", in, []Tone{Neutral}, "Operations that could not be fitted.", "Too few cells, or nothing that varies.",
 			"Add sizes (data.size) and round trips (link.delay)."},
-		{"segments", in, []Tone{Neutral}, "Operations whose number of round trips grows with the size.", "Another number of round trips from some size on is shown: each further segment waits for an answer of its own.",
-			"Larger segments or windows, or several under way at once, save round trips."},
 		{"inline", in, []Tone{Neutral}, "Objects that never cross the link.", "At the longest round trip the operation ended within half of it, or the link carried next to nothing of the object.",
 			"Compare larger objects."},
 		{"same-bytes", in, []Tone{Neutral}, "How a system compares with the baseline for the same absolute bytes.", "Whenever both have a fit: what remains is not the price of redundancy.", ""},

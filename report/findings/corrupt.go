@@ -3,7 +3,7 @@ package findings
 import (
 	"fmt"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Corrupt is how many operations of one trial delivered something else than what was

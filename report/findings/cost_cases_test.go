@@ -9,7 +9,7 @@ import (
 // costCases are of the rules that look at what an operation costs.
 func costCases() map[string]example {
 	against := func(all []SameBytes) []Finding { return AgainstSameBytes(all, "sftp") }
-	holds := CostFit{Name: "a, put", Fitted: true, Tested: true, Holds: true, Spread: 0.01, Misfit: 0.01, Rounds: []string{"2 round trips from 1 B"}}
+	holds := CostFit{Name: "a, put", Fitted: true, Tested: true, Holds: true, Spread: 0.01, Misfit: 0.01}
 	fit := func(change func(*CostFit)) []CostFit {
 		f := holds
 		change(&f)
@@ -22,7 +22,6 @@ func costCases() map[string]example {
 		"model-near":     when(CostModels, fit(misses(0.05)), fit(misses(0.3))),
 		"model-untested": when(CostModels, fit(func(f *CostFit) { f.Tested, f.Holds = false, false }), []CostFit{holds}),
 		"no-fit":         when(CostModels, fit(func(f *CostFit) { f.Fitted = false }), []CostFit{holds}),
-		"segments":       when(CostModels, fit(func(f *CostFit) { f.Rounds = []string{"2 from 1 B", "4 from 1 MB"} }), []CostFit{holds}),
 		"inline":         when(Inlined, []Crossing{{"a, get", "up to 55 B nothing crosses"}}, []Crossing{{"a, get", ""}}),
 		"same-bytes":     when(against, []SameBytes{{Name: "a, put", Ratio: Value{2, 1.9, 2.1, 12}}}, []SameBytes{{Name: "a, put"}}),
 		"memory-grows":   when(MemoryGrows, []Peak{{Name: "a", Slope: Value{0.5, 0.4, 0.6, 1}, Grows: "yes"}}, []Peak{{Name: "a", Slope: Value{0.1, 0, 0.6, 1}}}),

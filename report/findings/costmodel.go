@@ -2,9 +2,8 @@ package findings
 
 import (
 	"fmt"
-	"strings"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // NearMisfit is the misfit of its worst cell below which a model that does not
@@ -20,9 +19,6 @@ type CostFit struct {
 	Why    string // it was not fitted, not tested, or does not hold
 	// Residuals, as shares of the times: their spread, and that of the worst cell.
 	Spread, Misfit float64
-	// Rounds are the round trips and the size from which on there are so many: "2.1
-	// round trips from 1 MB". More than one where their number grows.
-	Rounds []string
 }
 
 // near reports whether a model that was tested and does not hold misses by little.
@@ -34,8 +30,6 @@ func CostModels(fits []CostFit) []Finding {
 		Text: fmt.Sprintf("What is left of these times after A + R·RTT + B·size is more than what repeated trials differ by, and in some cell %s or more.", words.Percent(NearMisfit))}
 	near := Finding{Rule: "model-near", Tone: Neutral, Title: "The cost model is not exact",
 		Text: fmt.Sprintf("What is left of these times after A + R·RTT + B·size is more than what repeated trials differ by, but in every cell less than %s: A, R and B are good to that.", words.Percent(NearMisfit))}
-	grows := Finding{Rule: "segments", Tone: Neutral, Title: "Round trips grow with the size",
-		Text: "One number of round trips does not fit all sizes: each further segment, window or block of a large object waits for an answer of its own."}
 	none := Finding{Rule: "no-fit", Tone: Neutral, Title: "Not everything could be fitted", Text: "There is too little to tell what these operations cost."}
 	untested := Finding{Rule: "model-untested", Tone: Neutral, Title: "Whether the cost model holds is not known",
 		Text: "There are too few trials of a cell, or too few cells, to tell a model that misses from trials that differ."}
@@ -53,9 +47,6 @@ func CostModels(fits []CostFit) []Finding {
 		case !f.Holds:
 			bad.Evidence = append(bad.Evidence, misses)
 		}
-		if len(f.Rounds) > 1 {
-			grows.Evidence = append(grows.Evidence, f.Name+": "+strings.Join(f.Rounds, ", "))
-		}
 	}
-	return withEvidence(bad, untested, near, grows, none)
+	return withEvidence(bad, untested, near, none)
 }

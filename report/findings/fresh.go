@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Fresh is what is known of the time of the fresh nodes of one cell. NaN: not known.

@@ -3,7 +3,7 @@ package findings
 import (
 	"math"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // EffectFloor is the smallest change of a ratio that a verdict or a rule speaks of. It

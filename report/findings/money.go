@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Sum is an amount of a system's currency. NaN: not known.

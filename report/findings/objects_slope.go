@@ -3,7 +3,7 @@ package findings
 import (
 	"fmt"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Filling is the time of one operation while objects are added to a system.

@@ -3,7 +3,7 @@ package findings
 import (
 	"fmt"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Recovery is how the nodes of one cell went on after a fault was undone.

@@ -3,8 +3,8 @@ package findings
 import (
 	"fmt"
 
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
 )
 
 // Searched is a run that walked its knobs instead of executing all combinations.

@@ -3,7 +3,7 @@ package findings
 import (
 	"fmt"
 
-	"github.com/plimsoll-project/plimsoll/report/internal/words"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Omitted is a cell that was left out on purpose.

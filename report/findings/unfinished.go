@@ -1,6 +1,6 @@
 package findings
 
-import "github.com/plimsoll-project/plimsoll/report/internal/words"
+import "github.com/plimsoll-project/plimsoll/internal/words"
 
 // Unfinished are the load tests of a run that have not come to an end of their own.
 type Unfinished struct {

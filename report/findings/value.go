@@ -1,6 +1,6 @@
 package findings
 
-import "github.com/plimsoll-project/plimsoll/report/internal/words"
+import "github.com/plimsoll-project/plimsoll/internal/words"
 
 // Value is a figure of one cell with its interval, over N trials. NaN: not known.
 type Value struct {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -84,7 +85,9 @@ func TestPayloadAndPadding(t *testing.T) {
 	if err := n.Get(t.Context(), o[0].Ref, &got); err != nil {
 		t.Fatal(err)
 	}
-	if id, _ := commP(got.Bytes()); id != p.cid {
+	var h commp.Hash
+	h.Write(got.Bytes())
+	if id, _ := h.Piece(); id != p.cid {
 		t.Errorf("the piece's commitment is %s, want %s", id, p.cid)
 	}
 	// A range behind the served end, as a grid over the padded size asks for.
@@ -122,7 +125,7 @@ func TestServerCompressesUnlessAskedNotTo(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	p := newPiece(t, 1000)
 	s := boosterHTTP(t, p)
-	unknown := pieceCID([32]byte{1})
+	unknown := newPiece(t, 2000).cid
 	for want, opt := range map[string]system.Options{
 		`option "url" is required`:  {"list": list(t, p.cid.String())},
 		`option "list" is required`: {"url": s.URL},

@@ -24,6 +24,7 @@ import (
 	"github.com/ipld/go-car/v2"
 	"github.com/ipld/go-car/v2/storage"
 
+	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -73,7 +74,9 @@ func newPiece(t *testing.T, size int64) piece {
 		t.Fatal(err)
 	}
 	p := piece{root: root.Cid(), car: out.Bytes()}
-	id, filled := commP(p.car)
+	var h commp.Hash
+	h.Write(p.car)
+	id, filled := h.Piece()
 	p.cid, p.filled = id, append(bytes.Clone(p.car), make([]byte, filled-int64(len(p.car)))...)
 	return p
 }

@@ -1,0 +1,234 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// EffectFloor is the smallest change that a verdict speaks of.
+const EffectFloor = 0.05
+
+// fewestPairs is the least number of pairs of which a difference is claimed.
+const fewestPairs = 4
+
+// Ratio compares a cell with the baseline's cell of the same group, within blocks.
+type Ratio struct {
+	N           int     `json:"n"` // blocks in which both have a valid trial
+	Value       Num     `json:"value"`
+	Lo          Num     `json:"lo"`
+	Hi          Num     `json:"hi"`
+	Confidence  float64 `json:"confidence"` // of Lo and Hi; less than 0.95 where they are the range of the pairs
+	P           Num     `json:"p"`          // Wilcoxon's signed-rank test over pairs; Student's where Warn says so
+	PHolm       Num     `json:"p_holm"`     // corrected for the comparisons of this metric
+	Significant bool    `json:"shown"`
+	Better      int     `json:"better"` // when significant and above the effect floor: 1 better, −1 worse; else 0
+	Warn        string  `json:"warn,omitempty"`
+}
+
+// Overall is one system's ratio to the baseline over all its cells.
+type Overall struct {
+	System      string  `json:"system"`
+	Metric      string  `json:"metric"`
+	N           int     `json:"n"` // blocks
+	Value       Num     `json:"value"`
+	Lo          Num     `json:"lo"`
+	Hi          Num     `json:"hi"`
+	P           Num     `json:"p"`
+	Significant bool    `json:"shown"`
+	Better      int     `json:"better"`
+	Least       Extreme `json:"least"` // the group with the lowest ratio
+	Most        Extreme `json:"most"`
+}
+
+// Extreme is a group with an extreme ratio.
+type Extreme struct {
+	Where string `json:"where"`
+	Value Num    `json:"value"`
+}
+
+// compare fills each cell's ratios to the baseline's cell of its group, and pools them
+// over groups. Trials are paired by block: what a block does to all alike cancels.
+func (f *Frame) compare() []Overall {
+	overall := []Overall{}
+	bases := map[string]*Cell{}
+	for _, c := range f.Cells {
+		if c.Baseline {
+			bases[c.Pair] = c
+		}
+	}
+	for _, m := range f.Metrics {
+		if !slices.Contains(f.View.Compared, m.Key) {
+			continue
+		}
+		type comparison struct {
+			cell   *Cell
+			xs, ys []float64
+		}
+		var family []comparison
+		tested := 0
+		for _, c := range f.Cells {
+			base := bases[c.Pair]
+			if base == nil || c.Baseline {
+				continue
+			}
+			if xs, ys, _ := f.pairs(m.Key, c, base); len(xs) > 0 {
+				family = append(family, comparison{c, xs, ys})
+				if len(xs) >= fewestPairs {
+					tested++
+				}
+			}
+		}
+		all, ps := make([]Ratio, len(family)), make([]float64, len(family))
+		for i, p := range family {
+			all[i], ps[i] = ratioOf(p.xs, p.ys, tested), math.NaN()
+			if all[i].N >= fewestPairs {
+				ps[i] = float64(all[i].P)
+			}
+		}
+		for i, p := range stats.Holm(ps) {
+			q, c := all[i], family[i].cell
+			q.PHolm = Num(p)
+			q.Significant = q.N >= fewestPairs && p <= alpha
+			q.Better = direction(q.Significant, q.Value, m.Better)
+			if c.Ratios == nil {
+				c.Ratios = map[string]Ratio{}
+			}
+			c.Ratios[m.Key] = q
+		}
+		for _, s := range f.Systems {
+			if o, ok := f.pool(s, m, bases); ok {
+				overall = append(overall, o)
+			}
+		}
+	}
+	return overall
+}
+
+// pairs are the values of a cell and its baseline in the blocks that both have. A
+// system that delivered nothing is 0 times as fast; against a baseline that delivered
+// nothing there is no ratio. None are given when a trial of either is censored: the
+// others alone would flatter it.
+func (f *Frame) pairs(metric string, c, base *Cell) (xs, ys []float64, blocks []int) {
+	if f.View.Alike != nil && !f.View.Alike(metric, c, base) {
+		return nil, nil, nil
+	}
+	a, b := c.Metrics[metric], base.Metrics[metric]
+	if a.Censored+b.Censored > 0 {
+		return nil, nil, nil
+	}
+	for i, block := range a.Blocks {
+		if j := slices.Index(b.Blocks, block); j >= 0 && b.Values[j] > 0 && a.Values[i] >= 0 {
+			xs, ys, blocks = append(xs, a.Values[i]), append(ys, b.Values[j]), append(blocks, block)
+		}
+	}
+	return xs, ys, blocks
+}
+
+// ratioOf is the ratio within pairs. The signed-rank test and its interval decide
+// where they can pass the correction for a family of so many comparisons; fewer pairs
+// have Student's, and fewer than four only the range of their ratios.
+func ratioOf(xs, ys []float64, family int) Ratio {
+	logs := make([]float64, len(xs))
+	for i := range xs {
+		logs[i] = math.Log(xs[i] / ys[i])
+	}
+	n := len(logs)
+	i, p := stats.PairedRatio(logs, Confidence)
+	q := Ratio{N: n}
+	switch {
+	case n < fewestPairs:
+		q.Warn = "too few trials to compare"
+	case stats.LeastPairedP(n)*float64(family) > alpha:
+		if t, tp := stats.StudentRatio(logs, Confidence); t.Bounded() {
+			i, p = t, tp
+		}
+		q.Warn = fmt.Sprintf("%d pairs are too few for a signed-rank test of %s: Student's interval decides",
+			n, words.Plural(int64(family), "comparison", "comparisons"))
+	}
+	q.Value, q.Lo, q.Hi, q.Confidence, q.P, q.PHolm = Num(i.Mid), Num(i.Lo), Num(i.Hi), i.Conf, Num(p), Num(p)
+	if i.Bounded() {
+		return q
+	}
+	q.Lo, q.Hi, q.Confidence = Unknown, Unknown, 0
+	if n > 1 {
+		q.Lo, q.Hi, q.Confidence = Num(math.Exp(slices.Min(logs))), Num(math.Exp(slices.Max(logs))), rangeConfidence(n)
+	}
+	return q
+}
+
+// direction is +1 when a significant ratio is better, −1 when worse, 0 when it is
+// neither, or below the effect floor.
+func direction(significant bool, ratio Num, better record.Better) int {
+	if !significant || math.Abs(math.Log(float64(ratio))) < math.Log1p(EffectFloor) {
+		return 0
+	}
+	up := 1
+	if ratio < 1 {
+		up = -1
+	}
+	switch better {
+	case record.Higher:
+		return up
+	case record.Lower:
+		return -up
+	}
+	return 0
+}
+
+// pool is the geometric mean of a system's ratios, every cell weighing the same.
+// Blocks are the unit, since a system in a block may be slow in all of its cells: test
+// and interval are those of the blocks' means, and fewer than six blocks claim
+// nothing. A single cell needs no pooling.
+func (f *Frame) pool(s System, m record.Metric, bases map[string]*Cell) (Overall, bool) {
+	o := Overall{System: s.Name, Metric: m.Key}
+	var rows [][]float64 // logarithms of the ratios of a cell's pairs, by block
+	var centres []float64
+	var only Ratio
+	for _, c := range f.Cells {
+		base := bases[c.Pair]
+		if c.System != s.Name || base == nil || c.Baseline {
+			continue
+		}
+		xs, ys, blocks := f.pairs(m.Key, c, base)
+		if len(xs) == 0 || !(c.Ratios[m.Key].Value > 0) { // 0 has no place in a geometric mean
+			continue
+		}
+		row := slices.Repeat([]float64{math.NaN()}, slices.Max(blocks)+1)
+		for i, b := range blocks {
+			row[b] = math.Log(xs[i] / ys[i])
+		}
+		only = c.Ratios[m.Key]
+		rows, centres = append(rows, row), append(centres, math.Log(float64(only.Value)))
+		if len(rows) == 1 || only.Value < o.Least.Value {
+			o.Least = Extreme{f.Layout.Where(c), only.Value}
+		}
+		if len(rows) == 1 || only.Value > o.Most.Value {
+			o.Most = Extreme{f.Layout.Where(c), only.Value}
+		}
+	}
+	switch len(rows) {
+	case 0:
+		return o, false
+	case 1:
+		o.N, o.Value, o.Lo, o.Hi, o.P, o.Significant, o.Better = only.N, only.Value, only.Lo, only.Hi, only.P, only.Significant, only.Better
+		return o, true
+	}
+	means := stats.BlockMeans(rows, centres)
+	i, p := stats.PairedRatio(means, Confidence)
+	sum := 0.0
+	for _, c := range centres {
+		sum += c
+	}
+	o.N, o.Value, o.Lo, o.Hi, o.P = len(means), Num(math.Exp(sum/float64(len(centres)))), Unknown, Unknown, Num(p)
+	if i.Bounded() {
+		o.Lo, o.Hi = min(Num(i.Lo), o.Value), max(Num(i.Hi), o.Value)
+	}
+	o.Significant = (o.Lo > 1 || o.Hi < 1) && p <= alpha
+	o.Better = direction(o.Significant, o.Value, m.Better)
+	return o, true
+}

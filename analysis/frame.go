@@ -1,0 +1,253 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Row is one number of one trial.
+type Row struct {
+	Trial  *Trial
+	Entity string // node, operation kind or phase; empty: the whole trial
+	Metric string
+	Value  float64
+	// Censored says that the true value lies beyond what was watched: Value is +Inf, or
+	// −Inf for rates.
+	Censored bool
+	Exact    string // Value without rounding, of an amount of money; else empty
+}
+
+// Series is a number that changes within a trial.
+type Series struct {
+	Trial  *Trial
+	Entity string
+	Metric string
+	Over   string // what the points are over, if not time: "objects stored"
+	Points []Point
+}
+
+// Point is a value at a time; Lo and Hi bound it, NaN where nothing does. A point
+// without a value (NaN) is a gap, over which no line is drawn.
+type Point struct {
+	At            float64 // seconds since the trial's epoch, or so many of what the series is over
+	Value, Lo, Hi float64
+}
+
+// Span is a stretch or, with From = To, a moment in the life of an entity of a trial.
+type Span struct {
+	Trial    *Trial
+	Entity   string
+	Kind     string // "download", "fault", "complete", …
+	From, To float64
+	Note     string
+}
+
+// Frame is the rows of one run or several, with what they belong to.
+type Frame struct {
+	Plan     *experiment.Plan
+	View     *View
+	Run      Run
+	Systems  []System
+	Baseline string // name of a system; empty: none
+	Metrics  []record.Metric
+	Cells    []*Cell
+	Trials   []*Trial // those that count for their cell and block, warm-up included
+	Rows     []Row
+	Series   []Series
+	Spans    []Span
+	Links    []Link
+	Checks   []record.LinkCheck
+	Events   []record.Event
+	Meta     map[string]string
+	Invalid  []InvalidTrial
+	Skipped  []SkippedCell
+	Notes    []string
+	Layout   Layout
+
+	byCell map[rowKey][]Row // rows of valid trials, the whole trial's
+}
+
+type rowKey struct {
+	cell   *Cell
+	metric string
+}
+
+// Run says what was executed.
+type Run struct {
+	Dir      string    `json:"-"` // its base name
+	PlanHash string    `json:"plan_hash"`
+	Seed     uint64    `json:"seed"`
+	State    string    `json:"state"`             // "complete", "partial" or "running"
+	Stopped  string    `json:"stopped,omitempty"` // the exit condition that ended it early
+	Started  time.Time `json:"started,omitzero"`
+	Seconds  float64   `json:"seconds"` // sum over trials, warm-up included
+	Planned  int       `json:"planned"` // trials of the plan, warm-up not counted
+	Done     int       `json:"done"`
+	Valid    int       `json:"valid"`
+	Invalid  int       `json:"invalid"`
+	Failed   int       `json:"failed"`
+	Skipped  int       `json:"skipped"` // left out on purpose; not among Done
+	Warmup   int       `json:"warmup"`
+	// Operations of valid trials.
+	Operations int64 `json:"operations"`
+}
+
+// System is one system under test. Slot numbers its colour and mark; the baseline
+// has slot 0.
+type System struct {
+	Name     string            `json:"name"`
+	Use      string            `json:"use"`
+	Baseline bool              `json:"baseline,omitempty"`
+	Slot     int               `json:"slot"`
+	With     map[string]string `json:"-"` // its options in the plan
+	Mode     string            `json:"-"` // "start" or "attach"
+}
+
+// Factor is one level of a factor.
+type Factor struct {
+	Path   string  `json:"path"`
+	Label  string  `json:"label"`
+	Value  string  `json:"value"`
+	Number float64 `json:"number"`
+	Unit   string  `json:"unit,omitempty"`
+}
+
+// Cell is one combination of factors, with its statistics over valid trials.
+type Cell struct {
+	ID       string             `json:"id"`
+	System   string             `json:"system"`
+	Baseline bool               `json:"baseline,omitempty"`
+	Group    string             `json:"group"` // equal for cells that differ in their system only
+	Factors  []Factor           `json:"factors"`
+	Planned  int                `json:"planned"`
+	Valid    int                `json:"valid"`
+	Invalid  int                `json:"invalid"`
+	Failed   int                `json:"failed"`
+	Skipped  int                `json:"skipped"`
+	Outcomes map[string]int64   `json:"outcomes"` // of the operations of valid trials
+	Classes  map[string]int64   `json:"classes,omitempty"`
+	Success  Proportion         `json:"success"`
+	Metrics  map[string]Summary `json:"metrics"`
+	Ratios   map[string]Ratio   `json:"ratios,omitempty"`  // to the baseline's cell of the same group
+	Reasons  map[string]int     `json:"reasons,omitempty"` // against its invalid trials
+
+	Plan experiment.Cell `json:"-"`
+	Pair string          `json:"-"` // equal for cells that are compared: the group, unless the view arranges it
+}
+
+// Trial is one execution of a cell.
+type Trial struct {
+	record.Trial
+	Info *Cell
+}
+
+// InvalidTrial is a trial that stays out of statistics.
+type InvalidTrial struct {
+	Trial   int64    `json:"trial"`
+	Cell    string   `json:"cell"`
+	System  string   `json:"system"`
+	Where   string   `json:"where"`
+	Block   int      `json:"block"`
+	State   string   `json:"state"`
+	Reasons []string `json:"reasons"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// SkippedCell was left out of the plan, or has trials that were left out of the run,
+// because they would take too long.
+type SkippedCell struct {
+	Cell   string `json:"cell"`
+	System string `json:"system"`
+	Where  string `json:"where"`
+	Trials int    `json:"trials"` // 0: the whole cell
+	Why    string `json:"why"`
+}
+
+// Metric finds a definition.
+func (f *Frame) Metric(key string) (record.Metric, bool) {
+	for _, m := range f.Metrics {
+		if m.Key == key {
+			return m, true
+		}
+	}
+	return record.Metric{Key: key, Name: key, Unit: "1", Better: record.Neither}, false
+}
+
+// Of are the whole-trial rows of a metric in the valid trials of a cell, by block.
+func (f *Frame) Of(c *Cell, metric string) []Row { return f.byCell[rowKey{c, metric}] }
+
+// ValidTrials are those of a cell.
+func (f *Frame) ValidTrials(c *Cell) []*Trial {
+	var all []*Trial
+	for _, t := range f.Trials {
+		if t.Info == c && t.Valid() {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Entities are the rows of a metric in a trial that belong to an entity.
+func (f *Frame) Entities(t *Trial, metric string) []Row {
+	var all []Row
+	for _, r := range f.Rows {
+		if r.Trial == t && r.Metric == metric && r.Entity != "" {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// index sorts the rows of valid trials to their cells.
+func (f *Frame) index() {
+	f.byCell = map[rowKey][]Row{}
+	for _, r := range f.Rows {
+		if r.Entity == "" && r.Trial.Valid() {
+			k := rowKey{r.Trial.Info, r.Metric}
+			f.byCell[k] = append(f.byCell[k], r)
+		}
+	}
+}
+
+// Factor is the cell's level of a factor; false: it has none of that path.
+func (c *Cell) Factor(path string) (Factor, bool) {
+	i := slices.IndexFunc(c.Factors, func(f Factor) bool { return f.Path == path })
+	if i < 0 {
+		return Factor{Path: path}, false
+	}
+	return c.Factors[i], true
+}
+
+// Num is a number that may be unknown: NaN and infinities, which JSON cannot carry,
+// become null.
+type Num float64
+
+// Unknown is a number that is not known.
+var Unknown = Num(math.NaN())
+
+// Known reports whether n is a finite number.
+func (n Num) Known() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
+
+// MarshalJSON writes the shortest decimal that reads back as n, or null.
+func (n Num) MarshalJSON() ([]byte, error) {
+	if !n.Known() {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Num) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*n = Unknown
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	*n = Num(f)
+	return err
+}

@@ -1,0 +1,239 @@
+package analysis
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/validity"
+)
+
+// Link is a verified link: all checks of one kind of link together.
+type Link struct {
+	From       string   `json:"from"`
+	To         string   `json:"to"`
+	Where      string   `json:"where"` // the link factors of the cells that use it
+	Emulator   string   `json:"emulator"`
+	Congestion string   `json:"congestion"`
+	Checks     int      `json:"checks"`
+	Off        int      `json:"off"`
+	WantRTT    Num      `json:"want_rtt"`
+	RTT        Num      `json:"rtt"`       // median over checks, seconds
+	RTTWorst   Num      `json:"rtt_worst"` // of the check farthest from what was asked
+	RTTP99     Num      `json:"rtt_p99"`   // highest
+	WantRate   Num      `json:"want_rate"` // TCP payload, bit/s; 0: unlimited
+	Rate       Num      `json:"rate"`      // median over checks
+	RateWorst  Num      `json:"rate_worst"`
+	WantLoss   Num      `json:"want_loss"`
+	Loss       Num      `json:"loss"`         // null: not measured
+	Lateness   Num      `json:"lateness_p99"` // highest of the emulator's own
+	Tolerance  Num      `json:"tolerance"`
+	Why        []string `json:"why,omitempty"`
+}
+
+// addLinks gathers the checks of links that were asked for alike.
+func (f *Frame) addLinks() {
+	trials := map[int64]*Trial{}
+	for _, t := range f.Trials {
+		trials[t.ID] = t
+	}
+	type kind struct {
+		from, to, emulator, congestion string
+		rtt, rate, loss                float64
+	}
+	checks := map[kind][]record.LinkCheck{}
+	var order []kind
+	for _, l := range f.Checks {
+		k := kind{l.From, l.To, l.Emulator, l.Congestion, l.WantRTT, l.WantRate, l.WantLoss}
+		if checks[k] == nil {
+			order = append(order, k)
+		}
+		checks[k] = append(checks[k], l)
+	}
+	for _, k := range order {
+		all := checks[k]
+		v := Link{From: k.from, To: k.to, Emulator: k.emulator, Congestion: k.congestion, Checks: len(all), WantRTT: Num(k.rtt), WantRate: Num(k.rate),
+			WantLoss: Num(k.loss), RTTWorst: Num(all[0].RTT), RateWorst: Num(all[0].Rate), RTTP99: Unknown, Lateness: Unknown, Tolerance: Num(all[0].Tolerance)}
+		if t := trials[all[0].Trial]; t != nil {
+			v.Where = t.Info.linkFactors()
+		}
+		var rtts, rates, losses []float64
+		for _, l := range all {
+			if !l.OK {
+				v.Off++
+				if l.Why != "" && !slices.Contains(v.Why, l.Why) && len(v.Why) < 5 {
+					v.Why = append(v.Why, l.Why)
+				}
+			}
+			rtts, rates = append(rtts, l.RTT), append(rates, l.Rate)
+			if !math.IsNaN(l.Loss) {
+				losses = append(losses, l.Loss)
+			}
+			v.RTTWorst, v.RateWorst = farther(v.RTTWorst, l.RTT, l.WantRTT), farther(v.RateWorst, l.Rate, l.WantRate)
+			v.RTTP99, v.Lateness = highest(v.RTTP99, l.RTTP99), highest(v.Lateness, l.Lateness)
+		}
+		v.RTT, v.Rate, v.Loss = Num(stats.Median(rtts)), Num(stats.Median(rates)), Num(stats.Median(losses))
+		f.Links = append(f.Links, v)
+	}
+	slices.SortStableFunc(f.Links, func(a, b Link) int {
+		return cmp.Or(cmp.Compare(a.WantRate, b.WantRate), cmp.Compare(a.WantRTT, b.WantRTT), cmp.Compare(a.From, b.From))
+	})
+}
+
+// farther is the value that is farther from what was wanted; where nothing was asked
+// for, the least.
+func farther(have Num, v, want float64) Num {
+	if want == 0 {
+		return min(have, Num(v))
+	}
+	if math.Abs(v-want) > math.Abs(float64(have)-want) {
+		return Num(v)
+	}
+	return have
+}
+
+func highest(have Num, v float64) Num {
+	if math.IsNaN(v) || Num(v) < have {
+		return have
+	}
+	return Num(v)
+}
+
+func (c *Cell) linkFactors() string {
+	var names []string
+	for _, x := range c.Factors {
+		if strings.HasPrefix(x.Path, "link.") {
+			names = append(names, x.Label+" "+x.Text())
+		}
+	}
+	if len(names) == 0 {
+		return "all"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Line is a physical limit at one place of the axis.
+type Line struct {
+	Panel, Where string
+	System       string // whose it is, where the systems' lines differ
+	X, Y         float64
+}
+
+// sameLine is how far the systems' load lines may lie apart to be drawn as one.
+const sameLine = 1.05
+
+// LoadLines are the medians, over the valid trials of each group, of the metric of a
+// load line. One line serves all systems unless theirs differ by more than 5 %.
+func (f *Frame) LoadLines(metric string) []Line {
+	own := f.linesBy(metric, func(c *Cell) string { return c.System })
+	type place struct {
+		panel string
+		x     float64
+	}
+	least, most := map[place]float64{}, map[place]float64{}
+	differ := false
+	for _, l := range own {
+		p := place{l.Panel, l.X}
+		if least[p] == 0 || l.Y < least[p] {
+			least[p] = l.Y
+		}
+		most[p] = max(most[p], l.Y)
+		differ = differ || most[p] > least[p]*sameLine
+	}
+	if differ {
+		return own
+	}
+	return f.linesBy(metric, func(*Cell) string { return "" })
+}
+
+func (f *Frame) linesBy(metric string, system func(*Cell) string) []Line {
+	values := map[Line][]float64{}
+	var all []Line
+	for _, c := range f.Cells {
+		l := Line{Panel: f.Layout.PanelOf(c), Where: f.Layout.Where(c), System: system(c), X: f.Layout.At(c)}
+		for _, r := range f.Of(c, metric) {
+			if !(r.Value > 0) || r.Censored {
+				continue
+			}
+			if values[l] == nil {
+				all = append(all, l)
+			}
+			values[l] = append(values[l], r.Value)
+		}
+	}
+	for i, l := range all {
+		all[i].Y = stats.Median(values[l])
+	}
+	slices.SortStableFunc(all, func(a, b Line) int { return cmp.Compare(a.X, b.X) })
+	return all
+}
+
+// MachineLine is what this machine would allow in a cell if all of its CPUs did
+// nothing but these trials: median over trials; Unknown where CPU use was not recorded.
+// metric is a whole transfer's time or rate.
+func (f *Frame) MachineLine(c *Cell, m record.Metric) Num {
+	var all []float64
+	for _, t := range f.Trials {
+		v, has := t.Metrics[m.Key]
+		share := validity.MachineShare(t.Trial)
+		if t.Info != c || !has || !(v > 0) || !(share > 0) || !t.ValidBut(record.ReasonMachineLimited) {
+			continue
+		}
+		if m.Better == record.Higher {
+			share = 1 / share
+		}
+		all = append(all, v*share)
+	}
+	return Num(stats.Median(all))
+}
+
+// ValidBut reports whether a trial is valid, or would be without this one reason.
+func (t *Trial) ValidBut(reason string) bool {
+	return t.State == record.Done && !t.Warmup && !slices.ContainsFunc(t.Invalid, func(why string) bool { return why != reason })
+}
+
+// Pair is a named value of the environment.
+type Pair struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// environment lays the run's metadata flat: a value that is a JSON object becomes one
+// pair for each of its leaves, "systems.nginx.version".
+func environment(meta map[string]string) []Pair {
+	pairs := []Pair{}
+	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		var v map[string]any
+		if strings.HasPrefix(meta[key], "{") && json.Unmarshal([]byte(meta[key]), &v) == nil {
+			if key == "environment" {
+				key = "" // its keys speak for themselves
+			}
+			pairs = flatten(pairs, key, v)
+			continue
+		}
+		pairs = append(pairs, Pair{key, meta[key]})
+	}
+	return pairs
+}
+
+func flatten(pairs []Pair, path string, v map[string]any) []Pair {
+	for _, key := range slices.Sorted(maps.Keys(v)) {
+		name := strings.TrimPrefix(path+"."+key, ".")
+		switch x := v[key].(type) {
+		case map[string]any:
+			pairs = flatten(pairs, name, x)
+		case nil:
+		default:
+			if s := fmt.Sprint(x); s != "" {
+				pairs = append(pairs, Pair{name, s})
+			}
+		}
+	}
+	return pairs
+}

@@ -1,0 +1,288 @@
+package analysis
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/validity"
+)
+
+// Load reads the frame of a run directory. Its trials are judged by the limits of its
+// plan, changed by --set arguments such as limits.others=none. Memory grows with the
+// number of trials and of what the view reads of each, not with operations.
+func Load(run *record.Reader, view *View, sets ...string) (*Frame, error) {
+	plan, err := ReadPlan(run.Plan(), run.Meta()[planSum])
+	if err != nil {
+		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
+	}
+	if err := plan.Experiment.Limits.Set(sets); err != nil {
+		return nil, err
+	}
+	f := newFrame(plan, view)
+	f.Meta, f.Metrics = run.Meta(), run.Metrics()
+	if dir, err := filepath.Abs(run.Dir()); err == nil {
+		f.Run.Dir = filepath.Base(dir)
+	}
+	trials, err := run.Trials()
+	if err != nil {
+		return nil, err
+	}
+	validity.Judge(plan, trials)
+	for i := range trials {
+		if t := &trials[i]; view.Prepare != nil && t.State != record.Pending {
+			if err := view.Prepare(t, run); err != nil {
+				return nil, fmt.Errorf("trial %d: %w", t.ID, err)
+			}
+		}
+	}
+	if f.Events, err = run.Events(); err != nil {
+		return nil, err
+	}
+	if f.Checks, err = run.Links(); err != nil {
+		return nil, err
+	}
+	f.addTrials(trials)
+	for _, t := range f.Trials {
+		f.addRows(t)
+		if view.Read == nil || t.Warmup || t.State == record.Pending {
+			continue
+		}
+		more, err := view.Read(t, run)
+		if err != nil {
+			return nil, fmt.Errorf("trial %d: %w", t.ID, err)
+		}
+		for _, m := range more.Metrics {
+			if _, has := f.Metric(m.Key); !has {
+				f.Metrics = append(f.Metrics, m)
+			}
+		}
+		f.Rows, f.Series, f.Spans = append(f.Rows, more.Rows...), append(f.Series, more.Series...), append(f.Spans, more.Spans...)
+	}
+	f.index()
+	f.addLinks()
+	f.setState(record.Written(run.Dir()))
+	if len(sets) > 0 {
+		f.Notes = append(f.Notes, "Validity was judged again with "+strings.Join(sets, ", ")+".")
+	}
+	return f, nil
+}
+
+// planSum is the key under which the recorder keeps the SHA-256 of plan.json.
+const planSum = "record.plan_sha256"
+
+// ReadPlan reads a plan that an older or newer version may have written. It is the
+// run's if the sum of its bytes is the recorded one.
+func ReadPlan(raw []byte, sum string) (*experiment.Plan, error) {
+	if got := fmt.Sprintf("%x", sha256.Sum256(raw)); sum != "" && got != sum {
+		return nil, fmt.Errorf("plan.json is not the one that the run began with (its SHA-256 is %.12s, recorded is %.12s)", got, sum)
+	}
+	var plan experiment.Plan
+	if err := json.Unmarshal(raw, &plan); err != nil {
+		return nil, err
+	}
+	if plan.Format > experiment.PlanFormat {
+		return nil, fmt.Errorf("format %d, this program reads up to %d; use the version of plimsoll that wrote it, or a newer one",
+			plan.Format, experiment.PlanFormat)
+	}
+	return &plan, nil
+}
+
+func newFrame(p *experiment.Plan, view *View) *Frame {
+	f := &Frame{Plan: p, View: view}
+	f.Run.PlanHash, f.Run.Seed, f.Run.Planned = p.Hash, p.Experiment.Seed, p.Blocks*len(p.Cells)
+	for _, c := range p.Cells {
+		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group(), Pair: c.Group(), Planned: p.Blocks, Plan: c,
+			Outcomes: map[string]int64{}, Classes: map[string]int64{}, Metrics: map[string]Summary{}, Reasons: map[string]int{}}
+		for _, x := range c.Factors {
+			cell.Factors = append(cell.Factors, Factor(x))
+		}
+		if c.Baseline {
+			f.Baseline = c.System
+		}
+		f.Cells = append(f.Cells, cell)
+	}
+	slot := 1
+	for _, s := range p.Experiment.Systems {
+		sys := System{Name: s.Name, Use: s.Use, Baseline: s.Name == f.Baseline, Slot: slot, With: s.With, Mode: s.Mode}
+		if sys.Baseline {
+			sys.Slot = 0
+		} else {
+			slot++
+		}
+		f.Systems = append(f.Systems, sys)
+	}
+	if view.Arrange != nil {
+		view.Arrange(f)
+	}
+	f.Layout = layoutOf(f.Cells, view.Axis)
+	for _, c := range p.Skipped {
+		cell := Cell{System: c.System}
+		for _, x := range c.Factors {
+			cell.Factors = append(cell.Factors, Factor(x))
+		}
+		f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: cell.factorText(), Why: c.Why})
+	}
+	f.Notes = append(f.Notes, p.Unapplied()...)
+	return f
+}
+
+// superseded is the state of a trial that a resumed run has executed again.
+const superseded = "superseded"
+
+// addTrials counts trials and operations into their cells.
+func (f *Frame) addTrials(trials []record.Trial) {
+	byID := map[string]*Cell{}
+	for _, c := range f.Cells {
+		byID[c.ID] = c
+	}
+	type place struct {
+		cell  string
+		block int
+	}
+	latest := map[place]int64{}
+	for _, t := range trials {
+		p := place{t.Cell, t.Block}
+		latest[p] = max(latest[p], t.ID)
+	}
+	for _, t := range trials {
+		c := byID[t.Cell]
+		if c == nil {
+			continue // only a damaged directory has such
+		}
+		invalid := InvalidTrial{Trial: t.ID, Cell: c.ID, System: c.System, Where: f.Layout.Where(c), Block: t.Block,
+			State: string(t.State), Reasons: t.Invalid, Error: t.Error}
+		if t.ID != latest[place{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 { // wrong bytes stay
+			if !t.Warmup && (t.State == record.Failed || t.State == record.Done) {
+				invalid.State, invalid.Reasons = superseded, append([]string{"executed again"}, t.Invalid...)
+				f.Invalid = append(f.Invalid, invalid)
+			}
+			continue
+		}
+		f.Trials = append(f.Trials, &Trial{Trial: t, Info: c})
+		f.Run.Seconds += t.Seconds
+		if f.Run.Started.IsZero() || t.Epoch.Before(f.Run.Started) {
+			f.Run.Started = t.Epoch
+		}
+		switch {
+		case t.Warmup:
+			f.Run.Warmup++
+			continue
+		case t.State == record.Pending || t.State == record.Running:
+			continue
+		case t.State == record.Skipped:
+			f.skip(c, t)
+			continue
+		}
+		f.Run.Done++
+		if t.Valid() {
+			f.Run.Valid++
+			c.Valid++
+			for o, n := range t.Outcomes {
+				c.Outcomes[o] += n
+				f.Run.Operations += n
+			}
+			for k, n := range t.Classes {
+				c.Classes[k] += n
+			}
+			continue
+		}
+		if t.State == record.Failed {
+			f.Run.Failed++
+			c.Failed++
+			invalid.Reasons = append([]string{"failed"}, t.Invalid...)
+		} else {
+			f.Run.Invalid++
+			c.Invalid++
+		}
+		for _, why := range invalid.Reasons {
+			c.Reasons[why]++
+		}
+		f.Invalid = append(f.Invalid, invalid)
+	}
+}
+
+func (f *Frame) skip(c *Cell, t record.Trial) {
+	f.Run.Skipped++
+	c.Skipped++
+	if i := slices.IndexFunc(f.Skipped, func(s SkippedCell) bool { return s.Cell == c.ID }); i >= 0 {
+		f.Skipped[i].Trials++
+		return
+	}
+	f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: f.Layout.Where(c), Trials: 1, Why: t.Error})
+}
+
+// addRows takes the recorded results of a trial; a number that the experiment cut off
+// is censored.
+func (f *Frame) addRows(t *Trial) {
+	if t.State != record.Done && t.State != record.Running {
+		return
+	}
+	censored := f.View.Censored
+	if censored == nil {
+		censored = cutOff
+	}
+	for _, m := range f.Metrics {
+		v, has := t.Metrics[m.Key]
+		switch {
+		case !Supported(m.Key, t.Trial):
+		case !has && censored(t.Trial, m.Key):
+			f.Rows = append(f.Rows, Row{Trial: t, Metric: m.Key, Value: beyond(m), Censored: true})
+		case has && !math.IsNaN(v) && !math.IsInf(v, 0):
+			f.Rows = append(f.Rows, Row{Trial: t, Metric: m.Key, Value: v})
+		}
+	}
+}
+
+// beyond is the value of a censored row: times are longer than what was watched, and
+// rates lower.
+func beyond(m record.Metric) float64 {
+	if m.Better == record.Higher {
+		return math.Inf(-1)
+	}
+	return math.Inf(1)
+}
+
+// setState says whether the run is complete, from the events that the engine leaves
+// when a session begins and ends. A session without an end whose process no longer
+// writes was killed.
+func (f *Frame) setState(written bool) {
+	ended := true
+	resumed := 0
+	for _, e := range f.Events {
+		if e.Trial != 0 || e.Kind != "phase" {
+			continue
+		}
+		switch e.What {
+		case "run begins":
+			ended = false
+		case "run resumed":
+			ended = false
+			resumed++
+		case "run ends":
+			ended = true
+		}
+	}
+	if resumed > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("The run was interrupted and resumed (%d×).", resumed))
+	}
+	enough := f.Run.Done+f.Run.Skipped >= f.Run.Planned
+	if until := f.Plan.Experiment.Repetitions; !enough && until.Until != nil {
+		enough = !slices.ContainsFunc(f.Cells, func(c *Cell) bool { return c.Valid+c.Invalid+c.Failed+c.Skipped < until.Min })
+	}
+	switch {
+	case !ended && written:
+		f.Run.State = "running"
+	case enough:
+		f.Run.State = "complete"
+	default:
+		f.Run.State = "partial"
+		f.Run.Stopped = f.Meta["stopped"]
+	}
+}

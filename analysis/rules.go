@@ -1,0 +1,146 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// Tone colours a verdict or a finding; it repeats what the words say.
+type Tone string
+
+const (
+	Good    Tone = "good"
+	Neutral Tone = "neutral"
+	Warn    Tone = "warn"
+	Bad     Tone = "bad"
+)
+
+// Rank orders findings: what the reader must know first.
+type Rank int
+
+const (
+	Unreliable Rank = iota // the numbers cannot be believed, or say something else than they seem to
+	Failure                // operations or nodes failed
+	Slow                   // why it is slow
+	Notable                // worth knowing
+)
+
+// Rule is one thing that a run can have found: a condition over the frame, and the
+// words for it.
+type Rule struct {
+	ID   string
+	Rank Rank
+	Tone Tone
+	// Holds returns a case for each place where the condition holds; none: no finding.
+	Holds func(*Result) []Case
+	// Title and Each are templates, over [Hits] and over one [Case]. Each is a line of
+	// evidence. Advice says what to do next; it is a template over Hits.
+	Title, Each, Advice string
+}
+
+// Case is one place where a rule's condition holds. A rule fills what its words need.
+type Case struct {
+	System, Where string
+	Name          string // system and place
+	N, Of         int64
+	Value         Num // with Lo and Hi, in Unit
+	Lo, Hi        Num
+	Limit         Num
+	Unit          string
+	Text          string
+}
+
+// Hits are the cases of a rule in one run.
+type Hits struct {
+	Case         // the first, which the title may name
+	Cases []Case // all
+	Count int
+	Total int64 // sum of N
+}
+
+// Systems are the names of the systems that the cases are of.
+func (h Hits) Systems() string {
+	var all []string
+	for _, c := range h.Cases {
+		if c.System != "" && !slices.Contains(all, c.System) {
+			all = append(all, c.System)
+		}
+	}
+	return words.List(all)
+}
+
+// Finding is one thing worth knowing, with the numbers behind it.
+type Finding struct {
+	Rule     string   `json:"rule"`
+	Tone     Tone     `json:"tone"`
+	Title    string   `json:"title"`
+	Advice   string   `json:"advice,omitempty"`
+	Evidence []string `json:"evidence,omitempty"` // one line for each place
+	Systems  []string `json:"systems,omitempty"`
+}
+
+// mostEvidence is how many lines of evidence a finding keeps.
+const mostEvidence = 12
+
+// find runs rules, in the order of their rank.
+func (r *Result) find(rules []Rule) []Finding {
+	rules = slices.Clone(rules)
+	slices.SortStableFunc(rules, func(a, b Rule) int { return int(a.Rank) - int(b.Rank) })
+	all := []Finding{}
+	for _, rule := range rules {
+		cases := rule.Holds(r)
+		if len(cases) == 0 {
+			continue
+		}
+		h := Hits{Case: cases[0], Cases: cases, Count: len(cases)}
+		f := Finding{Rule: rule.ID, Tone: rule.Tone}
+		for i, c := range cases {
+			h.Total += c.N
+			if c.System != "" && !slices.Contains(f.Systems, c.System) {
+				f.Systems = append(f.Systems, c.System)
+			}
+			if rule.Each != "" && i < mostEvidence {
+				f.Evidence = append(f.Evidence, fill(rule.Each, c))
+			}
+		}
+		f.Title, f.Advice = fill(rule.Title, h), fill(rule.Advice, h)
+		all = append(all, f)
+	}
+	return all
+}
+
+// fill executes a template. Rules are data of ours, and a test executes all of them:
+// one that does not parse is a bug.
+func fill(text string, data any) string {
+	if text == "" {
+		return ""
+	}
+	var b strings.Builder
+	if err := template.Must(template.New("").Funcs(templateFuncs).Parse(text)).Execute(&b, data); err != nil {
+		return "(" + err.Error() + ")"
+	}
+	return b.String()
+}
+
+var templateFuncs = template.FuncMap{
+	"percent":  func(v Num) string { return words.Percent(float64(v)) },
+	"show":     func(v Num, unit string) string { return words.Show(float64(v), unit) },
+	"interval": func(c Case) string { return words.Range(float64(c.Value), float64(c.Lo), float64(c.Hi), c.Unit) },
+	"count":    func(n int64) string { return words.Count(n) },
+	"plural":   func(n int64, one, many string) string { return words.Plural(n, one, many) },
+	"join":     func(all []string) string { return words.Some(all) },
+	"int":      func(n int) int64 { return int64(n) },
+}
+
+func signedPercent(share float64) string { return words.Signed(1+share) + " %" }
+
+// fallText compares two levels of concurrency.
+func fallText(best, top stats.Level, m record.Metric) string {
+	return fill("{{.Best}} at {{.BestN}}, {{.Top}} at {{.TopN}}", map[string]any{"Best": words.Show(best.X, m.Unit), "BestN": best.N,
+		"Top": words.Show(top.X, m.Unit), "TopN": top.N})
+}

@@ -1,0 +1,176 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// Confidence is the level of every interval.
+const Confidence = 0.95
+
+// alpha is the level at which a difference is significant.
+const alpha = 1 - Confidence
+
+// Summary is a metric over the valid trials of a cell. With too few trials for an
+// interval of the median, Lo and Hi are the lowest and highest trial, Exact is
+// false and Confidence is how often that range covers the median.
+type Summary struct {
+	N          int     `json:"n"`
+	Median     Num     `json:"median"`
+	Lo         Num     `json:"lo"`
+	Hi         Num     `json:"hi"`
+	Confidence float64 `json:"confidence"`
+	Exact      bool    `json:"exact"`
+
+	Values   []float64 `json:"-"` // of the trials that came to one
+	Blocks   []int     `json:"-"`
+	Censored int       `json:"-"` // trials whose value is beyond what was watched
+}
+
+// Proportion is a share of operations, with an interval for as many independent
+// operations as they are worth (Korn and Graubard; see stats.ClusteredProportion).
+type Proportion struct {
+	Of       int64 `json:"of"` // operations that finished: ok, or failed by the server
+	OK       int64 `json:"ok"`
+	Value    Num   `json:"value"`
+	Lo       Num   `json:"lo"`
+	Hi       Num   `json:"hi"`
+	Worth    int64 `json:"worth"`
+	Censored int64 `json:"censored"` // starved, deadline, in flight, cancelled: beside the share
+}
+
+// summarise fills each cell's medians, intervals and success rate.
+func (f *Frame) summarise() {
+	for _, c := range f.Cells {
+		count := f.View.Success
+		if count == nil {
+			count = success
+		}
+		c.Success = count(f.ValidTrials(c), Confidence)
+		for _, m := range f.Metrics {
+			if s := summaryOf(f.Of(c, m.Key)); s.Median.Known() {
+				c.Metrics[m.Key] = s
+			}
+		}
+	}
+}
+
+// summaryOf is the median of rows, censored ones counted as beyond all others.
+func summaryOf(rows []Row) Summary {
+	var s Summary
+	var all []float64
+	for _, r := range rows {
+		all = append(all, r.Value)
+		if r.Censored {
+			s.Censored++
+			continue
+		}
+		s.Values, s.Blocks = append(s.Values, r.Value), append(s.Blocks, r.Trial.Block)
+	}
+	i := stats.MedianCI(all, Confidence)
+	s.N, s.Median, s.Lo, s.Hi, s.Confidence, s.Exact = len(all), Num(i.Mid), Num(i.Lo), Num(i.Hi), i.Conf, i.Bounded()
+	if i.Bounded() {
+		return s
+	}
+	s.Lo, s.Hi, s.Confidence = Unknown, Unknown, 0
+	if len(all) > 1 && s.Censored == 0 {
+		s.Lo, s.Hi, s.Confidence = Num(slices.Min(all)), Num(slices.Max(all)), rangeConfidence(len(all))
+	}
+	return s
+}
+
+// rangeConfidence is how often the range of n values covers their population's
+// median: 1 − 2^(1−n).
+func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
+
+// success is the share of finished operations that were ok. Operations of one trial
+// share its fate, so trials are the clusters of the interval; a single trial has none.
+func success(trials []*Trial, conf float64) Proportion {
+	p := Proportion{Value: Unknown, Lo: Unknown, Hi: Unknown}
+	var each []stats.Count
+	for _, t := range trials {
+		ok, of, censored := t.finished()
+		p.OK, p.Of, p.Censored = p.OK+ok, p.Of+of, p.Censored+censored
+		each = append(each, stats.Count{K: float64(ok), N: float64(of)})
+	}
+	if p.Of == 0 {
+		return p
+	}
+	i := stats.ClusteredProportion(each, false, conf)
+	if len(each) == 1 && trials[0].Info.Plan.Upload != nil { // a load test is one trial by design
+		i = stats.Proportion(p.OK, p.Of, conf)
+	}
+	p.Value, p.Worth = Num(i.Mid), int64(i.N)
+	if i.Bounded() {
+		p.Lo, p.Hi = Num(i.Lo), Num(i.Hi)
+	}
+	return p
+}
+
+// finished counts the operations of a trial that came to an end of their own, and
+// those that were cut off. Of a load test only puts count, where the trial has their
+// number: fetches that check what was stored are among the outcomes, too.
+func (t *Trial) finished() (ok, of, censored int64) {
+	for name, n := range t.Outcomes {
+		o, err := record.ParseOutcome(name)
+		switch {
+		case err != nil:
+		case o == record.OK:
+			ok, of = ok+n, of+n
+		case o.Finished():
+			of += n
+		default:
+			censored += n
+		}
+	}
+	if n, has := t.Metrics["puts_ended"]; has {
+		return int64(math.Round(n * t.Metrics["success_rate"])), int64(n), censored
+	}
+	return ok, of, censored
+}
+
+// Supported reports whether a trial has the operations that a percentile needs. The
+// median of few operations is still their middle.
+func Supported(metric string, t record.Trial) bool {
+	at := strings.LastIndex(metric, "_p")
+	if at < 0 || !overOperations(metric[:at]) {
+		return true
+	}
+	q, err := strconv.ParseFloat("0."+metric[at+2:], 64)
+	if err != nil || q == 0.5 {
+		return true
+	}
+	ok, _ := stats.CanTell(t.Outcomes[record.OK.String()], q)
+	return ok
+}
+
+// overOperations reports whether percentiles of this name are over the operations of
+// a trial. Those of nodes are over all nodes there are, however few.
+func overOperations(name string) bool {
+	switch name {
+	case "ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable", "poll":
+		return true
+	}
+	return false
+}
+
+// cutOff is the default of View.Censored: a percentile of times is missing because
+// operations were cut off before they finished.
+func cutOff(t record.Trial, metric string) bool {
+	switch strings.TrimRight(metric, "0123456789") {
+	case "ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p":
+	default:
+		return false
+	}
+	for _, o := range record.Outcomes() {
+		if !o.Finished() && t.Outcomes[o.String()] > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,186 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Verdict is the sentence to remember.
+type Verdict struct {
+	Text string `json:"text"`
+	Tone Tone   `json:"tone"`
+}
+
+// fewValid is the share of valid trials below which a verdict begins with it.
+const fewValid = 2.0 / 3
+
+// verdictWords are the sentences of verdicts, by what they say.
+var verdictWords = map[string]string{
+	"none":    "No trial has ended yet.",
+	"invalid": "No trial is valid: nothing can be said about {{.Systems}}.",
+	"corrupt": "{{.Systems}} served wrong bytes.",
+	"few":     "Only {{.Valid}} of {{.Done}} trials are valid.",
+	"bare":    "Links were not emulated: these are numbers of the bare machine.",
+	"failed":  "{{.Systems}} failed {{plural .Failed .One .Many}} of {{count .Of}}.",
+	"slower":  "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{.Overall}}.",
+	"faster":  "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{.Overall}}.",
+	"mixed":   "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in {{.Better}}{{.Overall}}.",
+	"slower1": "{{.System}} is slower than {{.Baseline}}{{.Overall}}.",
+	"faster1": "{{.System}} is faster than {{.Baseline}}{{.Overall}}.",
+	"same":    "{{.System}}: no significant difference from {{.Baseline}}.",
+	"fewer":   "{{.System}}: too few trials to compare with {{.Baseline}}.",
+	"alone":   "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}.",
+	"drift":   "{{.Metric}} drifted during the run.",
+}
+
+// verdict compares each system with the baseline, after what spoils the comparison.
+func (r *Result) verdict() Verdict {
+	say := func(key string, data map[string]any) string { return fill(verdictWords[key], data) }
+	if corrupt := r.systemsWith(record.WrongBytes); len(corrupt) > 0 {
+		return Verdict{say("corrupt", map[string]any{"Systems": words.List(corrupt)}), Bad}
+	}
+	if r.Run.Done == 0 {
+		return Verdict{say("none", nil), Neutral}
+	}
+	tone := Good
+	var parts []string
+	add := func(t Tone, text string) {
+		parts, tone = append(parts, text), graver(tone, t)
+	}
+	r.gateVerdict(add)
+	if r.Run.Valid == 0 {
+		var names []string
+		for _, s := range r.Systems {
+			names = append(names, s.Name)
+		}
+		add(Bad, say("invalid", map[string]any{"Systems": words.List(names)}))
+		return Verdict{strings.Join(parts, " "), tone}
+	}
+	if float64(r.Run.Valid) < fewValid*float64(r.Run.Done) {
+		add(Warn, say("few", map[string]any{"Valid": r.Run.Valid, "Done": r.Run.Done}))
+	}
+	if r.Found("link-not-emulated") {
+		add(Bad, say("bare", nil))
+	}
+	if own := r.View.Verdict; own != nil {
+		if v := own(r); v != nil {
+			add(v.Tone, v.Text)
+			return Verdict{strings.Join(parts, " "), tone}
+		}
+	}
+	for _, s := range r.Systems {
+		var ok, of int64
+		for _, c := range r.Cells {
+			if c.System == s.Name {
+				ok, of = ok+c.Success.OK, of+c.Success.Of
+			}
+		}
+		if ok < of {
+			add(Warn, say("failed", map[string]any{"Systems": s.Name, "Failed": of - ok, "Of": of, "One": r.View.Operation[0], "Many": r.View.Operation[1]}))
+		}
+	}
+	for _, s := range r.Systems {
+		if s.Baseline {
+			continue
+		}
+		if r.Baseline == "" {
+			if text := r.aloneWords(s); text != "" {
+				add(Good, text)
+			}
+			continue
+		}
+		add(r.comparison(s))
+	}
+	if m, _ := r.Frame.Metric(r.Headline); r.Found("drift") {
+		add(Warn, say("drift", map[string]any{"Metric": words.Capital(m.Name)}))
+	}
+	return Verdict{strings.Join(parts, " "), tone}
+}
+
+// comparison is the sentence that compares a system with the baseline.
+func (r *Result) comparison(s System) (Tone, string) {
+	worse, better, cells, pairs := 0, 0, 0, 0
+	for _, c := range r.Cells {
+		q, ok := c.Ratios[r.Headline]
+		if c.System != s.Name || !ok {
+			continue
+		}
+		cells, pairs = cells+1, max(pairs, q.N)
+		switch {
+		case q.Better < 0:
+			worse++
+		case q.Better > 0:
+			better++
+		}
+	}
+	o, _ := r.OverallOf(s.Name, r.Headline)
+	data := map[string]any{"System": s.Name, "Baseline": r.Baseline, "Worse": worse, "Better": better, "Cells": cells, "Overall": ""}
+	if o.Significant {
+		data["Overall"] = " (" + words.Range(float64(o.Value), float64(o.Lo), float64(o.Hi), "×") + ")"
+	}
+	key, tone := "same", Good
+	switch {
+	case worse > 0 && better > 0:
+		key, tone = "mixed", Neutral
+	case worse > 0 && cells > 1:
+		key, tone = "slower", Neutral
+	case better > 0 && cells > 1:
+		key = "faster"
+	case worse > 0 || o.Better < 0:
+		key, tone = "slower1", Neutral
+	case better > 0 || o.Better > 0:
+		key = "faster1"
+	case pairs < fewestPairs:
+		key, tone = "fewer", Neutral
+	}
+	return tone, fill(verdictWords[key], data)
+}
+
+// aloneWords is what a run without a baseline says of a system: its best cell.
+func (r *Result) aloneWords(s System) string {
+	m, _ := r.Frame.Metric(r.Headline)
+	var best *Cell
+	cells := 0
+	for _, c := range r.Cells {
+		v, ok := c.Metrics[m.Key]
+		if c.System != s.Name || !ok {
+			continue
+		}
+		cells++
+		if best == nil || (v.Median < best.Metrics[m.Key].Median) == (m.Better == record.Lower) {
+			best = c
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	v, where := best.Metrics[m.Key], ""
+	if cells > 1 {
+		where = r.Frame.Layout.Where(best)
+	}
+	return fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where,
+		"Value": words.Range(float64(v.Median), float64(v.Lo), float64(v.Hi), m.Unit)})
+}
+
+// systemsWith are the systems that have an operation of an outcome, in any trial.
+func (r *Result) systemsWith(o record.Outcome) []string {
+	var all []string
+	for _, s := range r.Systems {
+		if slices.ContainsFunc(r.Frame.Trials, func(t *Trial) bool { return t.Info.System == s.Name && t.Outcomes[o.String()] > 0 }) {
+			all = append(all, s.Name)
+		}
+	}
+	return all
+}
+
+// graver is the worse of two tones.
+func graver(a, b Tone) Tone {
+	order := []Tone{Good, Neutral, Warn, Bad}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}

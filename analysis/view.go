@@ -1,0 +1,136 @@
+package analysis
+
+import (
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// View is how the rows of one scenario are read: which metrics answer its question,
+// in which figures and columns. It is data; its functions compute what follows from
+// the facts of one trial (Read) or from the rows of several (Tables).
+type View struct {
+	Scenario string
+	Question string
+	// Operation names what is counted by outcomes: one, and several ("leecher", "leechers").
+	Operation [2]string
+	// Headline is the metric that verdict, ratios over all cells and drift speak of.
+	Headline func(*experiment.Plan) string
+	// Rate is the metric that more concurrency should raise; empty: there is none.
+	Rate string
+	// Axis lists the factors that suit the axis of a figure, best first.
+	Axis []string
+	// Compared are the metrics whose ratios to the baseline are computed.
+	Compared []string
+	// Columns of the main table and of the table of resources (folded).
+	Columns, Resources []Column
+	// Numbers are the metrics of the three numbers on the first screen.
+	Numbers []string
+	Figures []Figure
+	// LoadLine explains the physical limit of this scenario, in one or two sentences.
+	LoadLine string
+	// Rules of its own, beside those of every scenario.
+	Rules []Rule
+	// Censored reports whether a trial that lacks a metric has a value beyond what was
+	// watched; nil: the percentiles of times in trials with operations that were cut off.
+	Censored func(t record.Trial, metric string) bool
+	// Prepare corrects what a recorded trial counts as operations (Outcomes, Classes)
+	// before anything is counted; nil: it is right as it was recorded.
+	Prepare func(t *record.Trial, facts *record.Reader) error
+	// Arrange sets what cells are compared with (Baseline, Pair) where that is not the
+	// baseline system's cell of the same group; nil: it is.
+	Arrange func(*Frame)
+	// Read adds what a trial's table of results does not hold; nil: nothing.
+	Read func(t *Trial, facts *record.Reader) (Facts, error)
+	// Tables are computed from several cells: a cost fit, effects of a factorial.
+	Tables func(*Frame) ([]Table, error)
+	// Verdict stands in for the comparison with the baseline; nil, or none: that.
+	Verdict func(*Result) *Verdict
+	// Polled are the metrics that follow from polls.
+	Polled map[string]Polled
+	// Lasting are the metrics of processes that live through all trials of a run: one
+	// value per run, however many trials read it, so that runs cannot be compared by them.
+	Lasting []string
+	// Success counts what succeeded in trials; nil: operations, by their outcome.
+	Success func(trials []*Trial, conf float64) Proportion
+	// Goals are gates of the scenario's own, which decide no exit status; nil: none.
+	Goals func(*Frame) []gate.Rule
+	// Alike reports whether a metric of two cells compares like with like; nil: always.
+	Alike func(metric string, a, b *Cell) bool
+}
+
+// Facts are what Read found in one trial.
+type Facts struct {
+	Metrics []record.Metric // definitions of the rows and series that no definition of the run has
+	Rows    []Row
+	Series  []Series
+	Spans   []Span
+}
+
+// Column is a metric as a column of a table.
+type Column struct {
+	Metric string // its key; RatioColumn: ratio of the headline to the baseline
+	Head   string
+	Unit   string // to show it in, where that is not the metric's own
+	Narrow bool   // part of the terminal's table of 80 columns
+}
+
+// RatioColumn is the pseudo-metric of the headline's ratio to the baseline.
+const RatioColumn = "ratio"
+
+// FigureKind is one of the five figures.
+type FigureKind string
+
+const (
+	Against      FigureKind = "against"      // a metric against the axis, with its load line, intervals, single trials and panels
+	Bars         FigureKind = "bars"         // labelled bars with intervals: one for each cell, or entity
+	Distribution FigureKind = "distribution" // ECDF of entities' values, or quantiles of operations
+	OverTime     FigureKind = "time"         // a series
+	Timeline     FigureKind = "timeline"     // spans of nodes
+)
+
+// Figure is one figure of a view.
+type Figure struct {
+	ID      string
+	Kind    FigureKind
+	Metric  string // of its rows or series; RatioColumn: the headline's ratio
+	More    []string
+	Line    string // metric of the load line; empty: none
+	Title   string
+	Caption string // one or two sentences
+	Log     bool
+	Folded  bool
+}
+
+// Table is numbers in rows and columns. It is what a scenario shows beyond its cells.
+type Table struct {
+	ID      string        `json:"id"`
+	Title   string        `json:"title"`
+	Caption string        `json:"caption,omitempty"`
+	Head    []TableColumn `json:"head"`
+	Rows    [][]Value     `json:"rows"`
+	Folded  bool          `json:"folded,omitempty"`
+}
+
+// TableColumn heads a column. Unit is that of its numbers; empty: text.
+type TableColumn struct {
+	Key    string `json:"key"` // "a", "b", "rounds"
+	Name   string `json:"name"`
+	Unit   string `json:"unit,omitempty"`
+	Narrow bool   `json:"-"` // part of the terminal's table
+}
+
+// Value is one entry of a table: text, or a number with its interval.
+type Value struct {
+	Text   string `json:"text,omitempty"`
+	Number Num    `json:"value"`
+	Lo     Num    `json:"lo"`
+	Hi     Num    `json:"hi"`
+	Tone   Tone   `json:"tone,omitempty"`
+}
+
+// Text is an entry of words.
+func Text(s string) Value { return Value{Text: s, Number: Unknown, Lo: Unknown, Hi: Unknown} }
+
+// Number is an entry without an interval.
+func Number(v float64) Value { return Value{Number: Num(v), Lo: Unknown, Hi: Unknown} }
