@@ -1,0 +1,340 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// mostDiffers is how many differences of one kind are listed; JSON has all.
+const mostDiffers = 8
+
+// compareTable is one table of a comparison: rows of words, the first of them the head.
+type compareTable struct {
+	title string
+	rows  [][]string
+	asked bool // it is of a metric that was asked for, and not folded
+}
+
+// CompareText writes a comparison for a terminal: the verdict, what differed, all cells
+// together, then cells by metric.
+func CompareText(w io.Writer, c *analysis.Comparison, width int) error {
+	width = cmp.Or(width, plainWidth)
+	var b strings.Builder
+	for _, line := range wrapText(c.Verdict.Text, width) {
+		b.WriteString(line + "\n")
+	}
+	b.WriteString("\n")
+	for _, line := range runLines(c) {
+		b.WriteString(line + "\n")
+	}
+	b.WriteString("\nWhat differed:\n")
+	for _, line := range differLines(c) {
+		for i, part := range wrapText(line, width-4) {
+			b.WriteString([]string{"  ", "    "}[min(i, 1)] + part + "\n")
+		}
+	}
+	for _, t := range compareTables(c) {
+		b.WriteString("\n" + t.title + "\n")
+		var table bytes.Buffer
+		tw := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+		for _, row := range t.rows {
+			fmt.Fprintln(tw, "  "+strings.Join(row, "\t"))
+		}
+		tw.Flush()
+		for _, line := range strings.Split(strings.TrimRight(table.String(), "\n"), "\n") {
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+	}
+	b.WriteString("\n")
+	for _, note := range c.Notes {
+		for _, line := range wrapText(note, width) {
+			b.WriteString(line + "\n")
+		}
+	}
+	GatesText(&b, c.Gates, width)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// GatesText writes gates: each with its state, the cells that decide it below.
+func GatesText(w io.Writer, gates []analysis.Ruling, width int) {
+	for _, g := range gates {
+		for i, line := range wrapText(gateLine(g), cmp.Or(width, plainWidth)-3) {
+			fmt.Fprintln(w, []string{"", "   "}[min(i, 1)]+line)
+		}
+		for _, line := range gateCells(g) {
+			for i, part := range wrapText(line, cmp.Or(width, plainWidth)-6) {
+				fmt.Fprintln(w, []string{"   ", "      "}[min(i, 1)]+part)
+			}
+		}
+	}
+}
+
+func gateLine(g analysis.Ruling) string {
+	kind := "gate"
+	if g.Goal {
+		kind = "goal"
+	}
+	state := map[string]string{analysis.GateOpen: "inconclusive"}[g.State]
+	s := fmt.Sprintf("%s %s: %s", kind, g.Rule, strings.ToUpper(cmp.Or(state, g.State)))
+	if g.Why != "" {
+		s += " (" + g.Why + ")"
+	}
+	return s
+}
+
+// mostCells is how many deciding cells of a gate are listed.
+const mostCells = 6
+
+// gateCells are the cells that fail a gate, then those that are inconclusive.
+func gateCells(g analysis.Ruling) []string {
+	var lines []string
+	for _, state := range []string{analysis.GateFail, analysis.GateOpen} {
+		for _, d := range g.Cells {
+			if d.State == state {
+				lines = append(lines, fmt.Sprintf("%s: %s (%s)", strings.TrimSuffix(d.System+", "+d.Where, ", "),
+					words.Range(float64(d.Value), float64(d.Lo), float64(d.Hi), d.Unit), d.Why))
+			}
+		}
+	}
+	if more := len(lines) - mostCells; more > 0 {
+		lines = append(lines[:mostCells], fmt.Sprintf("and %d more cells", more))
+	}
+	return lines
+}
+
+// CompareMarkdown writes a comparison for a pull request.
+func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s\n\n", markdown(c.Verdict.Text))
+	for _, line := range runLines(c) {
+		fmt.Fprintf(&b, "- %s\n", markdown(line))
+	}
+	b.WriteString("\n**What differed**\n\n")
+	for _, line := range differLines(c) {
+		fmt.Fprintf(&b, "- %s\n", markdown(line))
+	}
+	for _, t := range compareTables(c) {
+		if t.asked {
+			fmt.Fprintf(&b, "\n**%s**\n\n", markdown(t.title))
+		} else {
+			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", markdown(t.title))
+		}
+		for i, row := range t.rows {
+			for k := range row {
+				row[k] = markdown(row[k])
+			}
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+			if i == 0 {
+				b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+			}
+		}
+		if !t.asked {
+			b.WriteString("\n</details>\n")
+		}
+	}
+	if len(c.Gates) > 0 {
+		b.WriteString("\n**Gates**\n\n")
+	}
+	for _, g := range c.Gates {
+		fmt.Fprintf(&b, "- %s\n", markdown(gateLine(g)))
+		for _, line := range gateCells(g) {
+			fmt.Fprintf(&b, "  - %s\n", markdown(line))
+		}
+	}
+	b.WriteString("\n")
+	for _, note := range c.Notes {
+		fmt.Fprintf(&b, "<sub>%s</sub><br>\n", markdown(note))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+var markdownEscapes = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
+
+func markdown(s string) string { return markdownEscapes.Replace(s) }
+
+func runLines(c *analysis.Comparison) []string {
+	line := func(role string, r analysis.ComparedRun) string {
+		s := role + ": " + r.Dir
+		if !r.Run.Started.IsZero() {
+			s += ", " + r.Run.Started.UTC().Format("2006-01-02 15:04") + " UTC"
+		}
+		if r.Plimsoll != "" {
+			s += ", plimsoll " + r.Plimsoll
+		}
+		return s + fmt.Sprintf(", %d of %d trials valid", r.Run.Valid, r.Run.Done)
+	}
+	lines := []string{line("base", c.Base)}
+	for i, r := range c.New {
+		lines = append(lines, line(newName(c, i), r))
+	}
+	return lines
+}
+
+// newName is what a new run is called in tables.
+func newName(c *analysis.Comparison, i int) string {
+	if len(c.New) == 1 {
+		return "new"
+	}
+	return fmt.Sprintf("new %d", i+1)
+}
+
+// differLines list what differed, and which cells are not compared.
+func differLines(c *analysis.Comparison) []string {
+	var lines []string
+	of := map[string]int{}
+	for _, d := range c.Differs {
+		if of[d.Kind]++; of[d.Kind] > mostDiffers {
+			continue
+		}
+		line := d.Kind + ": " + d.What + " " + cmp.Or(d.Base, "–")
+		for _, v := range d.New {
+			line += " → " + cmp.Or(v, "–")
+		}
+		lines = append(lines, line)
+	}
+	for _, kind := range []string{"settings", "system", "machine"} {
+		if more := of[kind] - mostDiffers; more > 0 {
+			lines = append(lines, fmt.Sprintf("%s: and %d more (--json has all)", kind, more))
+		}
+	}
+	unlike := map[string][]string{}
+	for _, u := range c.Unlike {
+		how := "not compared with " + u.New + " because settings differ (--unlike compares them)"
+		if u.Compared {
+			how = "compared with " + u.New + " although settings differ"
+		}
+		unlike[how] = append(unlike[how], strings.TrimSuffix(u.System+", "+u.Where, ", "))
+	}
+	for _, o := range c.Only {
+		how := "only in " + o.In + ", not in " + o.NotIn
+		unlike[how] = append(unlike[how], strings.TrimSuffix(o.System+", "+o.Where, ", "))
+	}
+	for _, how := range slices.Sorted(func(yield func(string) bool) {
+		for how := range unlike {
+			if !yield(how) {
+				return
+			}
+		}
+	}) {
+		lines = append(lines, "cells "+how+": "+words.Some(unlike[how]))
+	}
+	if len(lines) == 0 {
+		lines = []string{"nothing that is recorded: settings, versions, machine, links, CPU used by others"}
+	}
+	return lines
+}
+
+// compareTables are all cells together, then a table for each metric: all cells of the
+// metrics that were asked for, those that changed of the others.
+func compareTables(c *analysis.Comparison) []compareTable {
+	names := map[string]record.Metric{}
+	for _, m := range c.Metrics {
+		names[m.Key] = m
+	}
+	over := compareTable{title: "All cells together (geometric mean of new / base)", asked: true,
+		rows: [][]string{{"metric", "run", "ratio", "95 %", "p (Holm)", "better", "worse", "same"}}}
+	for _, o := range c.Overall {
+		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
+		over.rows = append(over.rows, []string{names[o.Metric].Name, newName(c, k), ratioText(o.Value, o.Significant, o.Better), interval(o.Lo, o.Hi),
+			pText(o.PHolm), fmt.Sprint(o.BetterCells), fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells)})
+	}
+	all := []compareTable{over}
+	if len(c.Overall) == 0 {
+		all = nil
+	}
+	for _, m := range c.Metrics {
+		asked := slices.Contains(c.Asked, m.Key)
+		t := compareTable{title: words.Capital(m.Name) + " (" + m.Key + ")", asked: asked, rows: [][]string{{"cell", "system", "base"}}}
+		if !asked {
+			t.title += ": cells that changed"
+		}
+		for i := range c.New {
+			name := newName(c, i)
+			t.rows[0] = append(t.rows[0], name, name+" / base", "95 %", "p (Holm)")
+		}
+		for _, cell := range c.Cells {
+			v, ok := cell.Metrics[m.Key]
+			changed := slices.ContainsFunc(v.New, func(x *analysis.ComparedValue) bool { return x != nil && x.Ratio.Better != 0 })
+			if !ok || !asked && !changed {
+				continue
+			}
+			row := []string{cell.Where, cell.System, medianText(v.Base, m.Unit)}
+			for _, x := range v.New {
+				if x == nil {
+					row = append(row, "–", "", "", "")
+					continue
+				}
+				ratio := ratioText(x.Ratio.Value, x.Ratio.Significant, x.Ratio.Better)
+				if x.Ratio.CutOff != "" {
+					ratio = map[int]string{1: "better", -1: "worse", 0: "~"}[x.Ratio.Better]
+				}
+				row = append(row, medianText(x.Summary, m.Unit), ratio, interval(x.Ratio.Lo, x.Ratio.Hi), pText(x.Ratio.PHolm))
+			}
+			t.rows = append(t.rows, row)
+		}
+		if len(t.rows) > 1 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// medianText is a median; "cut off" where half of the trials did not come to one.
+func medianText(s analysis.Summary, unit string) string {
+	if !s.Median.Known() && s.Censored > 0 {
+		return "cut off"
+	}
+	return words.Show(float64(s.Median), unit)
+}
+
+// ratioText is "1.05× worse" or, where it is not significant, "~ 1.01×".
+func ratioText(v analysis.Num, significant bool, better int) string {
+	switch {
+	case !v.Known():
+		return "–"
+	case !significant:
+		return "~ " + words.Show(float64(v), "×")
+	}
+	return words.Show(float64(v), "×") + map[int]string{1: " better", -1: " worse"}[better]
+}
+
+func interval(lo, hi analysis.Num) string {
+	if !lo.Known() || !hi.Known() {
+		return ""
+	}
+	return words.Digits(float64(lo), 3) + "–" + words.Digits(float64(hi), 3)
+}
+
+func pText(p analysis.Num) string {
+	switch {
+	case !p.Known():
+		return ""
+	case p < 0.001:
+		return "< 0.001"
+	}
+	return words.Digits(float64(p), 2)
+}
+
+// wrapText breaks words into lines of a width.
+func wrapText(s string, width int) []string {
+	var lines []string
+	line := ""
+	for _, w := range strings.Fields(s) {
+		if line != "" && len([]rune(line))+1+len([]rune(w)) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + w)
+	}
+	return append(lines, line)
+}
