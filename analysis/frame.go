@@ -251,3 +251,26 @@ func (n *Num) UnmarshalJSON(b []byte) error {
 	*n = Num(f)
 	return err
 }
+
+// Value is the cell's level of a factor for machines: the number in its base unit, or
+// the word; empty: it has none.
+func (c *Cell) Value(path string) string {
+	x, ok := c.Factor(path)
+	if ok && x.Unit != "" {
+		return strconv.FormatFloat(x.Number, 'g', -1, 64)
+	}
+	return x.Value
+}
+
+// FactorPaths are the factors that vary, the system left out, in plan order.
+func (f *Frame) FactorPaths() []string {
+	var all []string
+	for _, c := range f.Cells {
+		for _, x := range c.Factors {
+			if x.Path != "system" && !slices.Contains(all, x.Path) {
+				all = append(all, x.Path)
+			}
+		}
+	}
+	return all
+}

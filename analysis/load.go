@@ -18,7 +18,7 @@ import (
 // plan, changed by --set arguments such as limits.others=none. Memory grows with the
 // number of trials and of what the view reads of each, not with operations.
 func Load(run *record.Reader, view *View, sets ...string) (*Frame, error) {
-	plan, err := ReadPlan(run.Plan(), run.Meta()[planSum])
+	plan, err := ReadPlan(run.Plan(), run.Meta()[PlanSum])
 	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
 	}
@@ -74,8 +74,8 @@ func Load(run *record.Reader, view *View, sets ...string) (*Frame, error) {
 	return f, nil
 }
 
-// planSum is the key under which the recorder keeps the SHA-256 of plan.json.
-const planSum = "record.plan_sha256"
+// PlanSum is the key under which the recorder keeps the SHA-256 of plan.json.
+const PlanSum = "record.plan_sha256"
 
 // ReadPlan reads a plan that an older or newer version may have written. It is the
 // run's if the sum of its bytes is the recorded one.

@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -33,8 +35,8 @@ type IndexRun struct {
 	ID       string    `json:"id"` // path below the directory of runs, with slashes
 	Title    string    `json:"title"`
 	Scenario string    `json:"scenario"`
-	Run      Run       `json:"run"`
-	Verdict  Verdict   `json:"verdict"`
+	Run      analysis.Run       `json:"run"`
+	Verdict  analysis.Verdict   `json:"verdict"`
 	Gates    string    `json:"gates,omitempty"` // the gravest state of its gates; empty: it has none, or goes on
 	Plimsoll string    `json:"plimsoll"`
 	Systems  []string  `json:"systems"`
@@ -43,12 +45,10 @@ type IndexRun struct {
 	Changed  time.Time `json:"-"`               // when something was last written into it
 }
 
-// Index lists the runs below a directory, and says how those of the same
-// experiment changed from one to the next.
+// Index lists the runs below a directory.
 type Index struct {
-	Runs   []IndexRun  `json:"runs"` // latest first
-	Trends []RunsTrend `json:"trends"`
-	Notes  []string    `json:"notes"`
+	Runs  []IndexRun `json:"runs"` // latest first
+	Notes []string   `json:"notes"`
 }
 
 // IsRun reports whether a directory is a run directory.
@@ -100,9 +100,8 @@ func FindRuns(root string) (ids []string, more bool, err error) {
 	return ids, more, nil
 }
 
-// indexer keeps what it has read of the runs below a directory for as long as
-// they do not change. Of a run it keeps a row and the headline metric of its
-// cells, nothing that grows with operations. Errors are not kept: what cannot be
+// indexer keeps the rows of the runs below a directory for as long as these do not
+// change. Errors are not kept: what cannot be
 // read now may be read the next time.
 type indexer struct {
 	root    string
@@ -114,10 +113,8 @@ type indexer struct {
 
 // knownRun is what is known of a run; it does not change once others see it.
 type knownRun struct {
-	stamp  stamp
-	row    IndexRun
-	points *trendRun // nil: not read yet
-	why    string    // why there are no points
+	stamp stamp
+	row   IndexRun
 }
 
 // stamp changes when a run's database does, or when its writer ends.
@@ -176,7 +173,7 @@ func (x *indexer) read(ctx context.Context) (*Index, error) {
 	}
 	x.mu.Unlock()
 	slices.SortStableFunc(all, func(a, b *knownRun) int { return b.row.Run.Started.Compare(a.row.Run.Started) })
-	index := &Index{Runs: []IndexRun{}, Trends: []RunsTrend{}, Notes: []string{}}
+	index := &Index{Runs: []IndexRun{}, Notes: []string{}}
 	waiting := 0
 	for _, k := range all {
 		index.Runs = append(index.Runs, k.row)
@@ -185,12 +182,11 @@ func (x *indexer) read(ctx context.Context) (*Index, error) {
 		}
 	}
 	if more {
-		index.Notes = append(index.Notes, fmt.Sprintf("There are more directories than are looked at: these are the first %s.", plural(int64(len(ids)), "run", "runs")))
+		index.Notes = append(index.Notes, fmt.Sprintf("There are more directories than are looked at: these are the first %s.", words.Plural(int64(len(ids)), "run", "runs")))
 	}
 	if waiting > 0 {
-		index.Notes = append(index.Notes, fmt.Sprintf("%s still being read: look again in a moment.", plural(int64(waiting), "run is", "runs are")))
+		index.Notes = append(index.Notes, fmt.Sprintf("%s still being read: look again in a moment.", words.Plural(int64(waiting), "run is", "runs are")))
 	}
-	x.trends(ctx, index, all)
 	return index, nil
 }
 
@@ -215,10 +211,6 @@ func (x *indexer) renew(ctx context.Context, id string) *knownRun {
 	})
 	if err != nil {
 		return x.failed(id, s, err)
-	}
-	// What was kept may have points by now.
-	if k := x.kept(id); k != nil && k.stamp == s {
-		return k
 	}
 	return &knownRun{stamp: s, row: row}
 }
@@ -275,33 +267,18 @@ func rowOf(dir string, s stamp) (IndexRun, error) {
 		return IndexRun{}, err
 	}
 	defer run.Close()
-	in, err := gather(run)
+	r, err := Build(run)
 	if err != nil {
 		return IndexRun{}, err
 	}
-	if r := progressOf(in); r.Run.State == "running" {
-		return rowOfReport(r), nil
-	}
-	rep, err := Build(run)
-	if err != nil {
-		return IndexRun{}, err
-	}
-	return rowOfReport(rep), nil
+	return rowOfResult(r), nil
 }
 
-// progressOf is a report of nothing but how far a run is.
-func progressOf(in *input) *Report {
-	p := in.plan
-	r := &Report{Scenario: p.Scenario, Title: p.Title, Systems: p.Systems, Environment: environment(in.meta), lens: lensOf(p.Scenario)}
-	r.Run.PlanHash, r.Run.Seed = p.Hash, p.Seed
-	r.tally(in)
-	r.state(in)
-	r.Verdict = Verdict{Text: fmt.Sprintf("%d of %s done so far; its page has the numbers.", r.Run.Done, plural(int64(r.Run.Planned), "trial", "trials")), Tone: Neutral}
-	return r
-}
-
-func rowOfReport(r *Report) IndexRun {
-	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Gates: countGates(r.Gates).state(), Plimsoll: r.EnvironmentOf("plimsoll")}
+func rowOfResult(r *analysis.Result) IndexRun {
+	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Plimsoll: r.Environ("plimsoll")}
+	if len(r.Gates) > 0 {
+		row.Gates = analysis.GateState(r.Gates)
+	}
 	for _, s := range r.Systems {
 		row.Systems = append(row.Systems, s.Name)
 	}
@@ -321,28 +298,11 @@ func rowOfSummary(file string, s stamp) (IndexRun, bool) {
 	if err != nil {
 		return IndexRun{}, false
 	}
-	// Only what the row needs, so that the cells are passed over.
-	var r struct {
-		Format      int
-		Scenario    string
-		Title       string
-		Verdict     Verdict
-		Run         Run
-		Systems     []System
-		Environment []Pair
-		Gates       []struct {
-			Rule, State string
-			Goal        bool
-		}
-	}
-	if json.Unmarshal(raw, &r) != nil || r.Format != Format || r.Scenario == "" || r.Run.State == "running" && !s.written {
+	var r analysis.Result
+	if json.Unmarshal(raw, &r) != nil || r.Format != analysis.Format || r.Scenario == "" || r.Run.State == "running" && !s.written {
 		return IndexRun{}, false
 	}
-	short := &Report{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Systems: r.Systems, Environment: r.Environment}
-	for _, g := range r.Gates {
-		short.Gates = append(short.Gates, Ruling{Rule: g.Rule, State: g.State, Goal: g.Goal})
-	}
-	return rowOfReport(short), true
+	return rowOfResult(&r), true
 }
 
 // inTurn does n things, as many at a time as there are CPUs.

@@ -3,8 +3,6 @@ package report
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"net/url"
@@ -13,35 +11,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
-// indexData is what the index's template sees.
-type indexData struct {
-	Index     *Index
-	Dir       string
-	Scenarios []string
-	Scenario  string // that is shown; empty: all
-	Served    bool   // by a server, which filters
-	Held      bool   // a run that is shown has gates
-	Rows      []indexRow
-	Trends    []indexTrend
-	Data      template.JS
-	pageAssets
-}
-
-type indexRow struct {
-	IndexRun
-	Link string
-	Tone Tone // of its gates
-}
-
-type indexTrend struct {
-	RunsTrend
-	Figure  Figure
-	Changes []string
-}
-
-// Runs serves an index of the runs below a directory, with trends, and each
+// Runs serves an index of the runs below a directory and each
 // run's page, live while it goes on. Like [Live] it answers only requests for a
 // loopback name. Only paths of runs that it found itself lead anywhere.
 func Runs(root string) http.Handler {
@@ -149,47 +123,22 @@ func (r IndexRun) link(served bool) string {
 }
 
 func (index *Index) writePage(w io.Writer, root, scenario string, served bool) error {
-	t, err := (&Report{}).pageTemplate()
-	if err != nil {
-		return err
-	}
-	own, err := ownAssets(false)
-	if err != nil {
-		return err
-	}
-	// The directory's name alone: the page may be shown to those whom the rest of
-	// its path does not concern.
+	// The directory's name alone: the page may be read by those whom the rest of its
+	// path does not concern.
 	dir, err := filepath.Abs(root)
 	if err != nil {
 		dir = root
 	}
-	d := indexData{Index: index, Dir: filepath.Base(dir), Scenario: scenario, Served: served, pageAssets: own}
+	d := page.Index{Dir: filepath.Base(dir), Scenario: scenario, Served: served, Notes: index.Notes}
 	for _, r := range index.Runs {
 		if r.Scenario != "" && !slices.Contains(d.Scenarios, r.Scenario) {
 			d.Scenarios = append(d.Scenarios, r.Scenario)
 		}
 		if scenario == "" || r.Scenario == scenario {
-			d.Rows = append(d.Rows, indexRow{r, r.link(served), stateTone(r.Gates)})
-			d.Held = d.Held || r.Gates != ""
+			d.Rows = append(d.Rows, page.IndexRow{ID: r.ID, Link: r.link(served), Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict,
+				Gates: r.Gates, Plimsoll: r.Plimsoll, Systems: r.Systems, Error: r.Error})
 		}
 	}
 	slices.Sort(d.Scenarios)
-	figures := []Figure{}
-	for i, trend := range index.Trends {
-		if scenario != "" && trend.Scenario != scenario {
-			continue
-		}
-		f := trend.figure(fmt.Sprintf("trend-%d", i+1))
-		shown := indexTrend{RunsTrend: trend, Figure: f}
-		for _, c := range trend.Changes {
-			shown.Changes = append(shown.Changes, fmt.Sprintf("%s, after %s: %s", trend.Runs[c.To].ID, trend.Runs[c.From].ID, c.words()))
-		}
-		d.Trends, figures = append(d.Trends, shown), append(figures, f)
-	}
-	data, err := figuresData(figures)
-	if err != nil {
-		return err
-	}
-	d.Data = template.JS(data)
-	return t.ExecuteTemplate(w, "index.html", d)
+	return page.WriteIndex(w, d)
 }

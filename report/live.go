@@ -1,3 +1,6 @@
+// Package report reads run directories and serves them: the page of a run, live while
+// it goes on, an index of runs, and numbers for Prometheus. What it says is made by
+// package analysis and written by package page.
 package report
 
 import (
@@ -12,7 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
 // refresh is how often a run that goes on is looked at.
@@ -85,7 +91,7 @@ func (l *live) due(at time.Time, over bool) bool {
 // view is what there is to show at a moment.
 type view struct {
 	mark     string // changes when the report does
-	report   *Report
+	report   *analysis.Result
 	main     []byte // the page's main element, as a JSON string
 	progress string
 	ended    bool
@@ -124,12 +130,12 @@ func (l *live) look() (view, error) {
 	mark := fmt.Sprint(ended, " ", len(events))
 	if l.now.report == nil || mark != l.now.mark && l.due(time.Now(), over) {
 		begun := time.Now()
-		rep, err := build(run, true)
+		rep, err := Build(run)
 		if err != nil {
 			return view{}, err
 		}
 		var b bytes.Buffer
-		if err := rep.writeMain(&b); err != nil {
+		if err := page.Main(&b, rep); err != nil {
 			return view{}, err
 		}
 		main, err := json.Marshal(b.String())
@@ -140,7 +146,7 @@ func (l *live) look() (view, error) {
 		l.took = l.built.Sub(begun)
 		l.now = view{mark: mark, report: rep, main: main, ended: rep.Run.State != "running"}
 	}
-	l.now.progress = l.now.report.progress(running)
+	l.now.progress = progress(l.now.report, running)
 	if mark != l.now.mark {
 		l.now.progress += "; numbers as of " + l.built.UTC().Format("15:04:05 UTC")
 	}
@@ -149,7 +155,7 @@ func (l *live) look() (view, error) {
 }
 
 // progress says in a line what goes on.
-func (r *Report) progress(running *record.Trial) string {
+func progress(r *analysis.Result, running *record.Trial) string {
 	s := fmt.Sprintf("%d of %d trials", r.Run.Done, r.Run.Planned)
 	if running == nil {
 		return s
@@ -158,10 +164,10 @@ func (r *Report) progress(running *record.Trial) string {
 	for _, n := range running.Outcomes {
 		ops += n
 	}
-	for _, c := range r.cells() {
+	for _, c := range r.Cells {
 		if c.ID == running.Cell {
 			s += "; now " + c.System
-			if where := r.shape.where(c); where != "" {
+			if where := r.Frame.Layout.Where(c); where != "" {
 				s += ", " + where
 			}
 			if running.Warmup {
@@ -170,7 +176,7 @@ func (r *Report) progress(running *record.Trial) string {
 		}
 	}
 	if ops > 0 {
-		s += fmt.Sprintf(": %s, %s", plural(ops, "operation", "operations"), show(float64(running.Bytes), "B"))
+		s += fmt.Sprintf(": %s, %s", words.Plural(ops, "operation", "operations"), words.Show(float64(running.Bytes), "B"))
 	}
 	return s
 }
@@ -182,7 +188,7 @@ func (l *live) page(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	var b bytes.Buffer
-	if err := v.report.writePage(&b, true); err != nil {
+	if err := page.HTML(&b, v.report, page.Options{Live: true}); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

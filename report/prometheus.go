@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -18,7 +19,7 @@ type collector struct {
 	value      *prometheus.Desc
 
 	mu     sync.Mutex
-	report *Report
+	report *analysis.Result
 	ended  int // trials, in it
 }
 
@@ -85,16 +86,16 @@ func (c *collector) collect(out chan<- prometheus.Metric) error {
 	for system, n := range bytes {
 		out <- prometheus.MustNewConstMetric(c.bytes, prometheus.CounterValue, float64(n), system)
 	}
-	for _, cell := range r.cells() {
+	for _, cell := range r.Cells {
 		for key, s := range cell.Metrics {
-			out <- prometheus.MustNewConstMetric(c.value, prometheus.GaugeValue, float64(s.Median), cell.ID, cell.System, r.shape.where(cell), key)
+			out <- prometheus.MustNewConstMetric(c.value, prometheus.GaugeValue, float64(s.Median), cell.ID, cell.System, r.Frame.Layout.Where(cell), key)
 		}
 	}
 	return nil
 }
 
 // look is the report of the trials that have ended.
-func (c *collector) look(run *record.Reader, trials []record.Trial) (*Report, error) {
+func (c *collector) look(run *record.Reader, trials []record.Trial) (*analysis.Result, error) {
 	ended := 0
 	for _, t := range trials {
 		if t.State != record.Running {

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/plimsoll-project/plimsoll/collect"
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -110,7 +111,7 @@ func (c *pollCollector) collect(out chan<- prometheus.Metric) error {
 		return err
 	}
 	defer run.Close()
-	plan, err := LoadPlan(run.Plan(), run.Meta()[PlanSum])
+	plan, err := analysis.ReadPlan(run.Plan(), run.Meta()[analysis.PlanSum])
 	if err != nil {
 		return err
 	}

@@ -10,23 +10,23 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report"
 )
 
 // Benchfmt writes the valid trials in the Go benchmark format, one line
 // per trial, so that a stock benchstat can compare systems, cells and runs:
 //
 //	benchstat -col /system trials.txt
-func Benchfmt(r *report.Report, w io.Writer) error {
+func Benchfmt(r *analysis.Result, w io.Writer) error {
 	out := benchfmt.NewWriter(w)
 	config := []benchfmt.Config{{Key: "scenario", Value: []byte(r.Scenario), File: true}, {Key: "plan", Value: []byte(r.Run.PlanHash), File: true}}
 	for _, key := range []string{"plimsoll", "kernel", "cpu"} {
-		if v := r.EnvironmentOf(key); v != "" && !strings.ContainsAny(v, "\n\r") {
+		if v := r.Environ(key); v != "" && !strings.ContainsAny(v, "\n\r") {
 			config = append(config, benchfmt.Config{Key: key, Value: []byte(v), File: true})
 		}
 	}
-	if !slices.ContainsFunc(r.Trials, func(t report.Trial) bool { return t.Valid() && len(t.Metrics) > 0 }) {
+	if !slices.ContainsFunc(r.Frame.Trials, func(t *analysis.Trial) bool { return t.Valid() && len(t.Metrics) > 0 }) {
 		return errors.New("report: benchfmt is of trials that are over and valid, and this run has none")
 	}
 	for _, m := range r.Metrics {
@@ -38,13 +38,13 @@ func Benchfmt(r *report.Report, w io.Writer) error {
 			return err
 		}
 	}
-	for _, t := range r.Trials {
+	for _, t := range r.Frame.Trials {
 		if !t.Valid() {
 			continue
 		}
 		res := &benchfmt.Result{Config: config, Name: benchfmt.Name(benchName(r.Scenario, t.Info)), Iters: 1}
 		for _, m := range r.Metrics {
-			if v, ok := t.Metrics[m.Key]; ok && !math.IsNaN(v) && !math.IsInf(v, 0) && report.Supported(m.Key, t.Trial) {
+			if v, ok := t.Metrics[m.Key]; ok && !math.IsNaN(v) && !math.IsInf(v, 0) && analysis.Supported(m.Key, t.Trial) {
 				res.Values = append(res.Values, benchfmt.Value{Value: v, Unit: benchUnit(m)})
 			}
 		}
@@ -68,7 +68,7 @@ func benchUnit(m record.Metric) string {
 }
 
 // benchName is "Retrieve/concurrency=8/system=nginx".
-func benchName(scenario string, c *report.Cell) string {
+func benchName(scenario string, c *analysis.Cell) string {
 	name := []rune(scenario)
 	if len(name) > 0 {
 		name[0] = unicode.ToUpper(name[0])

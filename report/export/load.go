@@ -9,7 +9,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report"
 )
 
 // PollRow is one poll of a run; docs/results.md describes the columns. Times are
@@ -122,7 +121,7 @@ var readingTable = tableOf[ReadingRow]{
 	text: func(r *ReadingRow) []string {
 		value := ""
 		if r.Value != nil {
-			value = report.Plain(*r.Value)
+			value = plain(*r.Value)
 		}
 		return []string{integerText(r.Trial), integerText(r.Poll), r.Reading, value, r.Exact, r.Bad}
 	},

@@ -7,13 +7,13 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report"
 )
 
 // Parquet writes one row per trial with the columns of [CSV];
 // numbers that are not known are null.
-func Parquet(r *report.Report, w io.Writer) error {
+func Parquet(r *analysis.Result, w io.Writer) error {
 	text, number, integer, flag := parquet.String(), parquet.Optional(parquet.Leaf(parquet.DoubleType)), parquet.Int(64), parquet.Leaf(parquet.BooleanType)
 	group := parquet.Group{"trial": integer, "cell": text, "system": text, "baseline": flag, "block": integer, "warmup": flag, "state": text, "valid": flag,
 		"invalid": text, "epoch": parquet.Timestamp(parquet.Nanosecond), "seconds": number, "error": text}
@@ -23,7 +23,7 @@ func Parquet(r *report.Report, w io.Writer) error {
 			words[f.Path] = words[f.Path] || f.Unit == ""
 		}
 	}
-	for _, p := range r.FactorPaths() {
+	for _, p := range r.Frame.FactorPaths() {
 		group[p] = number
 		if words[p] {
 			group[p] = text
@@ -37,7 +37,7 @@ func Parquet(r *report.Report, w io.Writer) error {
 	}
 	schema := parquet.NewSchema("trials", group)
 	out := parquet.NewGenericWriter[map[string]any](w, schema, parquet.Compression(&parquet.Zstd))
-	for _, t := range r.Trials {
+	for _, t := range r.Frame.Trials {
 		row := map[string]any{"trial": t.ID, "cell": t.Cell, "system": t.Info.System, "baseline": t.Info.Baseline, "block": int64(t.Block), "warmup": t.Warmup,
 			"state": string(t.State), "valid": t.Valid(), "invalid": strings.Join(t.Invalid, " "), "epoch": t.Epoch.UnixNano(), "error": t.Error}
 		put := func(key string, v float64) {
@@ -46,7 +46,7 @@ func Parquet(r *report.Report, w io.Writer) error {
 			}
 		}
 		put("seconds", t.Seconds)
-		for _, p := range r.FactorPaths() {
+		for _, p := range r.Frame.FactorPaths() {
 			f, ok := t.Info.Factor(p)
 			switch {
 			case words[p]:

@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
@@ -31,7 +31,7 @@ func openShared(t testing.TB) *record.Reader {
 	return r
 }
 
-func sharedReport(t testing.TB) *report.Report {
+func sharedReport(t testing.TB) *analysis.Result {
 	t.Helper()
 	r, err := report.Build(openShared(t))
 	must(t, err)

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -51,7 +51,7 @@ func siaColumns() []struct {
 // in hastings; api_latency is in milliseconds. What a call that failed would
 // have told is empty.
 func SiaMetrics(run *record.Reader, w io.Writer) error {
-	plan, err := report.LoadPlan(run.Plan(), run.Meta()[report.PlanSum])
+	plan, err := analysis.ReadPlan(run.Plan(), run.Meta()[analysis.PlanSum])
 	if err != nil {
 		return fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
 	}

@@ -24,8 +24,8 @@ func TestCSVHasOneLinePerTrial(t *testing.T) {
 	must(t, CSV(r, &b))
 	rows, err := csv.NewReader(&b).ReadAll()
 	must(t, err)
-	if len(rows) != len(r.Trials)+1 || len(r.Trials) != 18*6 {
-		t.Fatalf("%d lines for %d trials", len(rows), len(r.Trials))
+	if len(rows) != len(r.Frame.Trials)+1 || len(r.Trials) != 18*6 {
+		t.Fatalf("%d lines for %d trials", len(rows), len(r.Frame.Trials))
 	}
 	at := map[string]int{}
 	for i, name := range rows[0] {
@@ -68,11 +68,11 @@ func TestParquetHasOneRowPerTrial(t *testing.T) {
 	}
 	rows, err := parquet.Read[row](bytes.NewReader(b.Bytes()), f.Size())
 	must(t, err)
-	if len(rows) != len(r.Trials) {
-		t.Fatalf("%d rows, %d trials", len(rows), len(r.Trials))
+	if len(rows) != len(r.Frame.Trials) {
+		t.Fatalf("%d rows, %d trials", len(rows), len(r.Frame.Trials))
 	}
 	for i, got := range rows {
-		want := r.Trials[i]
+		want := r.Frame.Trials[i]
 		if got.Trial != want.ID || got.System != want.Info.System || got.Valid != want.Valid() || got.OK != want.Outcomes["ok"] || got.Throughput == nil || *got.Throughput != want.Metrics["throughput"] {
 			t.Fatalf("row %d is %+v, the trial %+v", i, got, want)
 		}
@@ -86,8 +86,8 @@ func TestParquetKeepsZeros(t *testing.T) {
 	r := sharedReport(t)
 	metrics := []string{"success_rate", "throughput"}
 	want := [][]*float64{{}, {}, {}}
-	for i := range r.Trials {
-		trial := &r.Trials[i]
+	for i := range r.Frame.Trials {
+		trial := &r.Frame.Trials[i]
 		trial.Metrics = maps.Clone(trial.Metrics)
 		for _, key := range metrics {
 			switch i % 3 {
