@@ -96,6 +96,7 @@ type Figure struct {
 	Metric  string // of its rows or series; RatioColumn: the headline's ratio
 	More    []string
 	Line    string // metric of the load line; empty: none
+	Along   string // what the points of a series lie along, if not time: "objects stored"
 	Title   string
 	Caption string // one or two sentences
 	Log     bool
