@@ -264,7 +264,7 @@ func drift(r *Result) []Case {
 	bases := map[string]*Cell{}
 	for _, c := range r.Cells {
 		if c.Baseline {
-			bases[c.Group] = c
+			bases[c.Pair] = c
 		}
 	}
 	var own, relative []test
@@ -281,7 +281,7 @@ func drift(r *Result) []Case {
 			sum := c.Metrics[r.Headline]
 			row := sum.logs()
 			own = append(own, ask([][]float64{row}, s.Name, r.Frame.Layout.Name(c)))
-			if b := bases[c.Group]; b != nil && b != c {
+			if b := bases[c.Pair]; b != nil && b != c {
 				baseSum := b.Metrics[r.Headline]
 				base := baseSum.logs()
 				ratio := slices.Clone(row[:min(len(row), len(base))])

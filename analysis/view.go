@@ -37,6 +37,12 @@ type View struct {
 	// Censored reports whether a trial that lacks a metric has a value beyond what was
 	// watched; nil: the percentiles of times in trials with operations that were cut off.
 	Censored func(t record.Trial, metric string) bool
+	// Prepare corrects what a recorded trial counts as operations (Outcomes, Classes)
+	// before anything is counted; nil: it is right as it was recorded.
+	Prepare func(t *record.Trial, facts *record.Reader) error
+	// Arrange sets what cells are compared with (Baseline, Pair) where that is not the
+	// baseline system's cell of the same group; nil: it is.
+	Arrange func(*Frame)
 	// Read adds what a trial's table of results does not hold; nil: nothing.
 	Read func(t *Trial, facts *record.Reader) (Facts, error)
 	// Tables are computed from several cells: a cost fit, effects of a factorial.

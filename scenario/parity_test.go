@@ -92,7 +92,7 @@ func TestParity(t *testing.T) {
 				continue
 			}
 			for _, kv := range strings.Fields(values) {
-				if key, _, ok := strings.Cut(kv, "="); !ok || key == "rule" || key == "state" || key == "group" || key == "where" || strings.Contains(key, ".") || strings.HasSuffix(path, "classes") || strings.HasSuffix(path, "reasons") {
+				if key, _, ok := strings.Cut(kv, "="); !ok || key == ">" || key == "rule" || key == "state" || key == "group" || key == "where" || strings.Contains(key, ".") || strings.HasSuffix(path, "classes") || strings.HasSuffix(path, "reasons") {
 					continue // values with spaces
 				}
 				n++

@@ -4,6 +4,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
 // ViewOf is how the numbers of a scenario are read; nil: not yet by package analysis.
@@ -13,6 +14,10 @@ func ViewOf(name string) *analysis.View {
 		return overhead.View()
 	case "retrieve":
 		return retrieve.View()
+	case "upload":
+		return upload.View()
+	case "collect":
+		return upload.CollectView()
 	}
 	return nil
 }
