@@ -4,6 +4,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
+	"github.com/plimsoll-project/plimsoll/scenario/sync"
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
@@ -14,6 +15,8 @@ func ViewOf(name string) *analysis.View {
 		return overhead.View()
 	case "retrieve":
 		return retrieve.View()
+	case "sync":
+		return sync.View()
 	case "upload":
 		return upload.View()
 	case "collect":
