@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
 const (
@@ -240,10 +241,10 @@ func reportAll(dir string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if rep.Run.Operations != recordedOps || len(rep.Figures) == 0 {
-		return 0, fmt.Errorf("the report has %d operations and %d figures", rep.Run.Operations, len(rep.Figures))
+	if rep.Run.Operations != recordedOps || len(rep.Cells) == 0 {
+		return 0, fmt.Errorf("the report has %d operations and %d figures", rep.Run.Operations, len(rep.Cells))
 	}
-	for name, write := range map[string]func(io.Writer) error{"report.html": rep.WriteHTML, "summary.json": rep.WriteJSON} {
+	for name, write := range map[string]func(io.Writer) error{"report.html": func(w io.Writer) error { return page.HTML(w, rep, page.Options{}) }, "summary.json": func(w io.Writer) error { return page.JSON(w, rep) }} {
 		f, err := os.Create(filepath.Join(dir, name))
 		if err != nil {
 			return 0, err

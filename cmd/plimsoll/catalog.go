@@ -6,7 +6,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
-	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -39,7 +39,7 @@ func known() experiment.Known {
 		Preconditions: engine.Skippable(),
 		Metrics: func(name string) []gate.Metric {
 			if s := scenario.ByName(name); s != nil {
-				return report.GateMetrics(s.Metrics())
+				return analysis.GateMetrics(s.Metrics())
 			}
 			return nil
 		},

@@ -1,27 +1,31 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
 // comparison is what the command line asks for.
 type comparison struct {
-	options report.RunOptions
+	options analysis.CompareOptions
 	format  string
 	out     string
 	gates   []string
-	alone   bool // without the rules of the experiment files
+	sets    []string // --set arguments by which all runs are judged again
+	alone   bool     // without the rules of the experiment files
 }
 
 func (p *program) compareCommand() *cobra.Command {
@@ -41,38 +45,39 @@ func (p *program) compareCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
 	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p90(ttfb) < 200ms'")
 	c.Flags().BoolVar(&o.alone, "no-file-gates", false, noFileGates)
-	c.Flags().StringArrayVar(&o.options.Sets, "set", nil, setLimits+"; of all runs")
+	c.Flags().StringArrayVar(&o.sets, "set", nil, setLimits+"; of all runs")
 	c.Flags().StringVar(&o.format, "format", comparisonFormats[0], "one of "+strings.Join(comparisonFormats, ", "))
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c
 }
 
 func (p *program) compare(dirs []string, o comparison) error {
-	if err := errors.Join(notItself(dirs), judgedBy(o.options.Sets)); err != nil {
+	if err := errors.Join(notItself(dirs), judgedBy(o.sets)); err != nil {
 		return err
 	}
-	var runs []*record.Reader
+	var runs []*analysis.Result
+	var names []string
 	for _, dir := range dirs {
 		r, err := openRun(dir)
 		if err != nil {
 			return err
 		}
 		defer r.Close()
-		runs = append(runs, r)
+		result, err := report.Build(r, o.sets...)
+		if err != nil {
+			return fmt.Errorf("compare %s: %w", dir, err)
+		}
+		runs, names = append(runs, result), append(names, filepath.Clean(dir))
 	}
-	c, err := report.CompareRuns(runs[0], runs[1:], o.options)
-	if unknown := (*report.UnknownMetricError)(nil); errors.As(err, &unknown) {
+	c, err := analysis.CompareRuns(runs[0], runs[1:], names, o.options)
+	if unknown := (*analysis.UnknownMetricError)(nil); errors.As(err, &unknown) {
 		return ui.Exit(ui.CodeUsage, err)
-	} else if other := (*report.OtherScenarioError)(nil); errors.As(err, &other) {
+	} else if other := (*analysis.OtherScenarioError)(nil); errors.As(err, &other) {
 		return ui.Exit(ui.CodeInvalid, err)
 	} else if err != nil {
 		return fmt.Errorf("compare %s: %w", dirs[0], err)
 	}
-	hold := c.Hold
-	if o.alone {
-		hold = c.HoldOnly
-	}
-	if err := hold(o.gates); err != nil {
+	if err := c.Hold(o.gates, o.alone); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
 	write, err := p.comparisonWriter(c, o.format)
@@ -106,12 +111,12 @@ func notItself(dirs []string) error {
 }
 
 // gateVerdict is nil when all gates pass.
-func gateVerdict(all []report.Ruling) error {
-	switch report.State(all) {
-	case report.RuleFail:
-		return ui.Exit(ui.CodeGate, errors.New(report.SayGates(all)))
-	case report.RuleOpen:
-		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+report.SayGates(all)), undecidedHint(report.MoreHelps(all))))
+func gateVerdict(all []analysis.Ruling) error {
+	switch analysis.GateState(all) {
+	case analysis.GateFail:
+		return ui.Exit(ui.CodeGate, errors.New(analysis.SayGates(all)))
+	case analysis.GateOpen:
+		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+analysis.SayGates(all)), undecidedHint(analysis.MoreHelps(all))))
 	}
 	return nil
 }
@@ -130,21 +135,23 @@ func undecidedHint(all, some bool) string {
 }
 
 // comparisonFormats are what a comparison can be written as, the default first.
-var comparisonFormats = []string{"text", "markdown", "json", "page"}
+var comparisonFormats = []string{"text", "markdown", "json"}
 
-func (p *program) comparisonWriter(c *report.RunComparison, format string) (func(io.Writer) error, error) {
-	if p.ui.JSON {
-		return c.WriteJSONLine, nil // on one line, like every message
+func (p *program) comparisonWriter(c *analysis.Comparison, format string) (func(io.Writer) error, error) {
+	if p.ui.JSON { // on one line, like every message
+		return func(w io.Writer) error { return json.NewEncoder(w).Encode(c) }, nil
 	}
 	switch format {
 	case "text":
-		return func(w io.Writer) error { return c.WriteText(ui.Plain(w), p.ui.Width()) }, nil
+		return func(w io.Writer) error { return page.CompareText(ui.Plain(w), c, p.ui.Width()) }, nil
 	case "json":
-		return c.WriteJSON, nil
+		return func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", " ")
+			return e.Encode(c)
+		}, nil
 	case "markdown":
-		return func(w io.Writer) error { return c.WriteMarkdown(ui.Plain(w)) }, nil
-	case "page":
-		return c.WriteHTML, nil
+		return func(w io.Writer) error { return page.CompareMarkdown(ui.Plain(w), c) }, nil
 	}
 	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: "+strings.Join(comparisonFormats, ", ")))
 }

@@ -8,10 +8,12 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/report/export"
+	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
 // exportFormats names the formats.
@@ -23,7 +25,7 @@ func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // exporter finds what writes a format, of trials that are judged by sets.
 func exporter(r *record.Reader, format string, sets []string) (func(io.Writer) error, error) {
-	of := func(write func(*report.Report, io.Writer) error) (func(io.Writer) error, error) {
+	of := func(write func(*analysis.Result, io.Writer) error) (func(io.Writer) error, error) {
 		rep, err := report.Build(r, sets...)
 		if err != nil {
 			return nil, err
@@ -36,7 +38,7 @@ func exporter(r *record.Reader, format string, sets []string) (func(io.Writer) e
 	case "parquet":
 		return of(export.Parquet)
 	case "json":
-		return of((*report.Report).WriteJSON)
+		return of(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) })
 	case "benchfmt":
 		return of(export.Benchfmt)
 	case "ops-csv":

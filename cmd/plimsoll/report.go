@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,16 +13,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
 func (p *program) reportCommand() *cobra.Command {
 	var gates, sets []string
-	var alone bool
+	var alone, verbose bool
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "write the report of a run directory again, and print its table; or an index of the runs in a directory",
@@ -30,12 +33,13 @@ func (p *program) reportCommand() *cobra.Command {
 			if n := runsIn(args[0]); n > 0 && len(gates) == 0 && len(sets) == 0 && !alone {
 				return p.reportIndex(args[0], n)
 			}
-			rulings, err := p.writeReport(args[0], alone, sets, gates...)
+			rulings, err := p.writeReport(args[0], alone, verbose, sets, gates...)
 			return errors.Join(err, gateVerdict(rulings))
 		},
 	}
 	c.Flags().StringArrayVar(&gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput within 20% of nginx'")
 	c.Flags().BoolVar(&alone, "no-file-gates", false, noFileGates)
+	c.Flags().BoolVar(&verbose, "verbose", false, "print all findings and all columns, however long")
 	c.Flags().StringArrayVar(&sets, "set", nil, setLimits)
 	return c
 }
@@ -65,7 +69,7 @@ func openRun(dir string) (*record.Reader, error) {
 // table to standard output, and holds the run to gates beside those of its plan, or
 // alone: the files keep those of the plan. Its trials are judged by the limits of the
 // plan and by sets.
-func (p *program) writeReport(dir string, alone bool, sets []string, gates ...string) ([]report.Ruling, error) {
+func (p *program) writeReport(dir string, alone, verbose bool, sets []string, gates ...string) ([]analysis.Ruling, error) {
 	if err := judgedBy(sets); err != nil {
 		return nil, err
 	}
@@ -82,10 +86,10 @@ func (p *program) writeReport(dir string, alone bool, sets []string, gates ...st
 	if err != nil {
 		return nil, ui.Exit(ui.CodeUsage, err)
 	}
-	page := filepath.Join(dir, "report.html")
+	file := filepath.Join(dir, "report.html")
 	if err := errors.Join(
-		atomicfile.Write(filepath.Join(dir, "summary.json"), rep.WriteJSON),
-		atomicfile.Write(page, rep.WriteHTML),
+		atomicfile.Write(filepath.Join(dir, "summary.json"), func(w io.Writer) error { return page.JSON(w, rep) }),
+		atomicfile.Write(file, func(w io.Writer) error { return page.HTML(w, rep, page.Options{}) }),
 	); err != nil {
 		return nil, err
 	}
@@ -97,22 +101,22 @@ func (p *program) writeReport(dir string, alone bool, sets []string, gates ...st
 		for _, g := range all {
 			p.ui.Emit(struct {
 				Type string `json:"type"`
-				report.Ruling
+				analysis.Ruling
 			}{"gate", g})
 		}
 		var b bytes.Buffer
-		if err := rep.WriteJSON(&b); err != nil {
+		if err := page.JSON(&b, rep); err != nil {
 			return nil, err
 		}
 		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
 		return all, nil
 	}
-	if err := rep.WriteText(ui.Plain(p.stdout), p.ui.Width()); err != nil {
+	if err := page.Text(ui.Plain(p.stdout), rep, p.ui.Width(), verbose); err != nil {
 		return nil, err
 	}
 	var b strings.Builder
-	report.WriteRulings(&b, rulings, p.ui.Width())
-	_, err = fmt.Fprintf(ui.Plain(p.stdout), "\nThe page: %s\n%s", page, b.String())
+	page.GatesText(&b, rulings, p.ui.Width())
+	_, err = fmt.Fprintf(ui.Plain(p.stdout), "\nThe page: %s\n%s", file, b.String())
 	return all, err
 }
 
