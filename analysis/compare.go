@@ -55,13 +55,10 @@ type Extreme struct {
 // over groups. Trials are paired by block: what a block does to all alike cancels.
 func (f *Frame) compare() []Overall {
 	overall := []Overall{}
-	if f.Baseline == "" {
-		return overall
-	}
 	bases := map[string]*Cell{}
 	for _, c := range f.Cells {
 		if c.Baseline {
-			bases[c.Group] = c
+			bases[c.Pair] = c
 		}
 	}
 	for _, m := range f.Metrics {
@@ -75,7 +72,7 @@ func (f *Frame) compare() []Overall {
 		var family []comparison
 		tested := 0
 		for _, c := range f.Cells {
-			base := bases[c.Group]
+			base := bases[c.Pair]
 			if base == nil || c.Baseline {
 				continue
 			}
@@ -104,7 +101,7 @@ func (f *Frame) compare() []Overall {
 			c.Ratios[m.Key] = q
 		}
 		for _, s := range f.Systems {
-			if o, ok := f.pool(s, m, bases); ok && !s.Baseline {
+			if o, ok := f.pool(s, m, bases); ok {
 				overall = append(overall, o)
 			}
 		}
@@ -117,7 +114,7 @@ func (f *Frame) compare() []Overall {
 // nothing there is no ratio. None are given when a trial of either is censored: the
 // others alone would flatter it.
 func (f *Frame) pairs(metric string, c, base *Cell) (xs, ys []float64, blocks []int) {
-	if f.View.Alike != nil && !f.View.Alike(metric, c, base) {
+	if f.View.Alike != nil && !f.View.Alike(f, metric, c, base) {
 		return nil, nil, nil
 	}
 	a, b := c.Metrics[metric], base.Metrics[metric]
@@ -193,8 +190,8 @@ func (f *Frame) pool(s System, m record.Metric, bases map[string]*Cell) (Overall
 	var centres []float64
 	var only Ratio
 	for _, c := range f.Cells {
-		base := bases[c.Group]
-		if c.System != s.Name || base == nil {
+		base := bases[c.Pair]
+		if c.System != s.Name || base == nil || c.Baseline {
 			continue
 		}
 		xs, ys, blocks := f.pairs(m.Key, c, base)

@@ -19,6 +19,7 @@ type Row struct {
 	// Censored says that the true value lies beyond what was watched: Value is +Inf, or
 	// −Inf for rates.
 	Censored bool
+	Exact    string // Value without rounding, of an amount of money; else empty
 }
 
 // Series is a number that changes within a trial.
@@ -26,12 +27,14 @@ type Series struct {
 	Trial  *Trial
 	Entity string
 	Metric string
+	Over   string // what the points are over, if not time: "objects stored"
 	Points []Point
 }
 
-// Point is a value at a time; Lo and Hi bound it, NaN where nothing does.
+// Point is a value at a time; Lo and Hi bound it, NaN where nothing does. A point
+// without a value (NaN) is a gap, over which no line is drawn.
 type Point struct {
-	At            float64 // seconds since the trial's epoch
+	At            float64 // seconds since the trial's epoch, or so many of what the series is over
 	Value, Lo, Hi float64
 }
 
@@ -134,6 +137,7 @@ type Cell struct {
 	Reasons  map[string]int     `json:"reasons,omitempty"` // against its invalid trials
 
 	Plan experiment.Cell `json:"-"`
+	Pair string          `json:"-"` // equal for cells that are compared: the group, unless the view arranges it
 }
 
 // Trial is one execution of a cell.

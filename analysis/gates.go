@@ -1,12 +1,27 @@
 package analysis
 
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
 // Ruling is what a run says to a gate.
 type Ruling struct {
 	Rule  string       `json:"rule"`
 	Run   string       `json:"run"` // its directory
 	State string       `json:"state"`
 	Goal  bool         `json:"goal,omitempty"` // the scenario's own: it decides no exit status
-	Why   string       `json:"why,omitempty"`
+	Why   string       `json:"why,omitempty"`  // it is not decided by cells
 	Cells []CellRuling `json:"cells"`
 }
 
@@ -20,8 +35,594 @@ type CellRuling struct {
 	Hi     Num    `json:"hi"`
 	N      int    `json:"n"` // trials, or pairs of trials
 	Why    string `json:"why"`
+
+	Unit string `json:"-"`
+	cell *Cell
+	more bool // of an inconclusive one: more repetitions can decide it
 }
 
-func (r *Result) planGates() []Ruling                       { return nil }
-func (r *Result) gateVerdict(add func(t Tone, text string)) {}
-func commonRules() []Rule                                   { return nil }
+// States of a ruling.
+const (
+	GatePass = "pass"
+	GateFail = "fail"
+	GateOpen = "cannot tell"
+	GateBase = "needs a base run" // plimsoll compare decides it
+)
+
+// gateConfidence is that of a two-sided interval whose ends each hold with
+// Confidence: a gate asks for one side only.
+const gateConfidence = 1 - 2*(1-Confidence)
+
+// successMetrics are shares of what succeeded. They have no effect floor: a link's
+// tolerance is no reason for failures.
+var successMetrics = []string{"success_rate", "ok_rate"}
+
+// Hold decides gates over a run, beside those of its plan.
+func (r *Result) Hold(rules []string) ([]Ruling, error) {
+	return hold(rules, r.gateNames(false), func(rule gate.Rule) []Ruling { return []Ruling{r.decide(rule, r.Run.Dir, nil)} })
+}
+
+// LeaveGates takes the gates of the plan out; the scenario's goal stays.
+func (r *Result) LeaveGates() {
+	r.Gates = slices.DeleteFunc(slices.Clone(r.Gates), func(g Ruling) bool { return !g.Goal })
+	r.Verdict = r.verdict()
+}
+
+// planGates decides the gates of the plan and the goals of the scenario.
+func (r *Result) planGates() []Ruling {
+	var all []Ruling
+	for _, text := range r.Frame.Plan.Experiment.Gates {
+		all = append(all, r.planGate(text, r.Run.Dir, nil))
+	}
+	if r.View.Goals == nil {
+		return all
+	}
+	for _, rule := range r.View.Goals(r.Frame) {
+		g := r.decide(rule, r.Run.Dir, nil)
+		g.Goal = true
+		all = append(all, g)
+	}
+	return all
+}
+
+// planGate decides one gate of the plan; base is nil where there is no base run. A
+// gate that the run knows nothing of is inconclusive.
+func (r *Result) planGate(text, dir string, base *baseCells) Ruling {
+	rule, err := gate.Parse(text, r.gateNames(true), EffectFloor)
+	var wrong *gate.Error
+	switch {
+	case errors.As(err, &wrong):
+		return Ruling{Rule: text, Run: dir, State: GateOpen, Why: wrong.Msg, Cells: []CellRuling{}}
+	case rule.Kind == gate.NoWorse && base == nil:
+		return Ruling{Rule: text, Run: dir, State: GateBase, Why: "plimsoll compare BASE " + dir + " decides it", Cells: []CellRuling{}}
+	}
+	return r.decide(rule, dir, base)
+}
+
+func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]Ruling, error) {
+	var parsed []gate.Rule
+	for _, text := range rules {
+		rule, err := gate.Parse(text, names, EffectFloor)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, rule)
+	}
+	var all []Ruling
+	for _, rule := range parsed {
+		rulings := decide(rule)
+		if !slices.ContainsFunc(rulings, func(g Ruling) bool { return len(g.Cells) > 0 }) {
+			return nil, &gate.Error{Rule: rule.Text, At: 1, Width: 1, Msg: "the rule applies to no cell of the new run, so it is never decided",
+				Fix: "only the base run has such cells; `What differed` lists them"}
+		}
+		all = append(all, rulings...)
+	}
+	return all, nil
+}
+
+// gateNames are what gates over this run may speak of.
+func (r *Result) gateNames(base bool) gate.Names {
+	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Levels: map[string][]string{}, Base: base}
+	for _, c := range r.Cells {
+		levels := map[string]string{"system": c.System}
+		for _, x := range c.Factors {
+			names.AddLevel(x.Path, x.Value)
+			levels[x.Path] = x.Value
+		}
+		names.Cells = append(names.Cells, levels)
+	}
+	return names
+}
+
+// GateMetrics are metrics as gates know them.
+func GateMetrics(metrics []record.Metric) []gate.Metric {
+	all := []gate.Metric{} // not nil: they are known, even when there are none
+	for _, m := range metrics {
+		all = append(all, gate.Metric{Key: m.Key, Unit: m.Unit, Neither: m.Better == record.Neither, Lower: m.Better == record.Lower})
+	}
+	return all
+}
+
+// baseCells is what gates see of a base run.
+type baseCells struct {
+	run  *Result
+	of   map[*Cell]*Cell // its cell to one of the new run
+	gone []CellRuling    // of its cells that are compared with none
+}
+
+// decide decides a gate cell by cell; base is nil where there is no base run.
+func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
+	g := Ruling{Rule: rule.Text, Run: dir, State: GatePass, Cells: []CellRuling{}}
+	m, _ := r.Frame.Metric(rule.Metric)
+	for _, c := range r.Cells {
+		asked, run := c, r
+		if rule.Kind == gate.NoWorse {
+			b := base.of[c]
+			if b == nil {
+				continue
+			}
+			if len(b.Factors) > len(c.Factors) { // a run of one level does not vary it
+				asked, run = b, base.run
+			}
+		}
+		if !run.means(asked, rule) {
+			continue
+		}
+		d := CellRuling{System: c.System, Where: r.Frame.Layout.Where(c), State: GateOpen, Value: Unknown, Lo: Unknown, Hi: Unknown, cell: c, Unit: m.Unit}
+		switch rule.Kind {
+		case gate.Limit:
+			d.limit(r, m, rule)
+		case gate.Within:
+			d.within(r, m, rule)
+		case gate.NoWorse:
+			if slices.Contains(r.View.Lasting, m.Key) {
+				d.Why = lastingText
+				break
+			}
+			d.noWorse(r, base, m, rule)
+		}
+		g.Cells = append(g.Cells, d)
+	}
+	if rule.Kind == gate.NoWorse { // what was not measured again may have become worse
+		for _, d := range base.gone {
+			if base.run.means(d.cell, rule) {
+				g.Cells = append(g.Cells, d)
+			}
+		}
+	}
+	for _, d := range g.Cells {
+		if d.State == GateFail || d.State == GateOpen && g.State == GatePass {
+			g.State = d.State
+		}
+	}
+	if len(g.Cells) == 0 {
+		g.State, g.Why = GateOpen, "the rule applies to no cell"
+	}
+	return g
+}
+
+// means reports whether a gate applies to a cell. It may name a factor of which the
+// run has one level only.
+func (r *Result) means(c *Cell, rule gate.Rule) bool {
+	return rule.Means(func(path string) string {
+		if path == "system" {
+			return c.System
+		}
+		if x, varies := c.Factor(path); varies {
+			return x.Value
+		}
+		return settingText(path, r.settings(c)[path])
+	})
+}
+
+// limit decides by the interval of the median over valid trials; a success rate by
+// that of the share of all operations.
+func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
+	rows := r.Frame.Of(d.cell, m.Key)
+	p := r.Frame.polled(d.cell, m)
+	lo, hi := 0.0, 0.0
+	if slices.Contains(successMetrics, m.Key) {
+		s := success(r.Frame.ValidTrials(d.cell), gateConfidence)
+		if r.View.Success != nil {
+			s = r.View.Success(r.Frame.ValidTrials(d.cell), gateConfidence)
+		}
+		d.N, d.Value, d.Lo, d.Hi = d.cell.Valid, s.Value, s.Lo, s.Hi
+		if s.Of == 0 {
+			d.Why = "no operation of a valid trial finished"
+			return
+		}
+		lo, hi = float64(s.Lo), float64(s.Hi)
+		d.Why = fmt.Sprintf("%s of %s in %s", words.Count(s.OK), words.Plural(s.Of, r.View.Operation[0], r.View.Operation[1]),
+			words.Plural(int64(d.N), "valid trial", "valid trials"))
+		switch {
+		case d.N < gate.FewestTrials && d.cell.Plan.Upload == nil: // operations of a trial share its fate
+			d.Lo, d.Hi = Unknown, Unknown
+			d.few()
+			return
+		case d.N < gate.FewestTrials:
+			d.Lo, d.Hi = Unknown, Unknown
+			d.few()
+			return
+		case s.OK == s.Of && rule.Op == ">=" && rule.Value >= 1:
+			d.Why += "; none failed, which does not prove that none ever fails: ask for less than 100 %"
+			return
+		}
+	} else {
+		xs := values(rows)
+		i := stats.MedianCI(xs, gateConfidence)
+		d.N, d.Value = len(xs), Num(i.Mid)
+		d.Why = words.Plural(int64(len(xs)), "valid trial", "valid trials") + unsupported(r.Frame.ValidTrials(d.cell), m)
+		if len(xs) < gate.FewestTrials {
+			d.few()
+			return
+		}
+		lo, hi = i.Lo, i.Hi
+		d.Lo, d.Hi = Num(p.lower(lo)), Num(p.upper(hi))
+	}
+	d.settle(p, lo, hi, p.lower(lo), p.upper(hi), func(lo, hi float64) (pass, fail bool) {
+		switch rule.Op {
+		case "<":
+			return hi < rule.Value, lo >= rule.Value
+		case "<=":
+			return hi <= rule.Value, lo > rule.Value
+		case ">":
+			return lo > rule.Value, hi <= rule.Value
+		}
+		return lo >= rule.Value, hi < rule.Value
+	})
+	if slices.Contains(successMetrics, m.Key) && r.View.Success == nil {
+		d.late(rule)
+	}
+}
+
+// late takes a pass back that operations past the experiment's own deadline, or
+// starved by the link, would undo if they had failed.
+func (d *CellRuling) late(rule gate.Rule) {
+	n := d.cell.Outcomes[record.Deadline.String()] + d.cell.Outcomes[record.Starved.String()]
+	of := d.cell.Success.Of
+	if d.State != GatePass || n == 0 || rule.Op != ">" && rule.Op != ">=" {
+		return
+	}
+	kept := float64(of) / float64(of+n)
+	if least := float64(d.Lo) * kept; least > rule.Value || rule.Op == ">=" && least >= rule.Value {
+		return
+	}
+	d.State, d.more = GateOpen, false
+	d.Why += fmt.Sprintf("; %d more passed the deadline or were starved, which is no failure: had all failed, it would be %s",
+		n, words.Percent(float64(d.Value)*kept))
+}
+
+// within decides against another system's cell of the same group, paired by block. A
+// trial that never came to the number counts as worse than any. What the other system
+// never came to decides nothing.
+func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
+	d.Unit = "×"
+	at := slices.IndexFunc(r.Cells, func(c *Cell) bool { return c.System == rule.System && c.Group == d.cell.Group })
+	if at < 0 {
+		d.Why = "the run has no such cell of " + rule.System
+		return
+	}
+	other := r.Cells[at]
+	mine, theirs := r.Frame.Of(d.cell, m.Key), r.Frame.Of(other, m.Key)
+	switch {
+	case r.View.Alike != nil && !r.View.Alike(r.Frame, m.Key, d.cell, other):
+		d.Why = "the two do not compare like with like"
+		return
+	case len(mine) == 0:
+		d.Why = "no valid trial has this number" + unsupported(r.Frame.ValidTrials(d.cell), m)
+		return
+	case len(theirs) == 0:
+		d.Why = rule.System + " has no valid trial with this number" + unsupported(r.Frame.ValidTrials(other), m)
+		return
+	case slices.ContainsFunc(theirs, func(x Row) bool { return x.Censored }):
+		d.Why = "some trials of " + rule.System + " were cut off before they came to it"
+		return
+	}
+	base := map[int]float64{}
+	for _, x := range theirs {
+		base[x.Trial.Block] = x.Value
+	}
+	var logs []float64
+	censored := 0
+	for _, x := range mine {
+		if b, ok := base[x.Trial.Block]; ok && b > 0 && (x.Value >= 0 || x.Censored) {
+			logs = append(logs, math.Log(max(0, x.Value)/b))
+			if x.Censored {
+				censored++
+			}
+		}
+	}
+	d.Why = words.Plural(int64(len(logs)), "pair of trials", "pairs of trials")
+	p, q := r.Frame.polled(d.cell, m), r.Frame.polled(other, m)
+	if censored == 0 {
+		i, _ := stats.PairedRatio(logs, gateConfidence)
+		d.ratio(i, len(logs), m, rule.Share, p, q)
+		return
+	}
+	i := stats.MedianCI(logs, gateConfidence)
+	i.Mid, i.Lo, i.Hi = math.Exp(i.Mid), math.Exp(i.Lo), math.Exp(i.Hi)
+	d.Why += fmt.Sprintf(", of which %d were cut off", censored)
+	d.ratio(i, len(logs), m, rule.Share, p, q)
+}
+
+// noWorse decides against the base run's cell. Where half of the new run's trials
+// never came to the number there is no ratio of medians: the rank test decides.
+func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule gate.Rule) {
+	d.Unit = "×"
+	other := base.of[d.cell]
+	xs, ys := values(r.Frame.Of(d.cell, m.Key)), values(base.run.Frame.Of(other, m.Key))
+	n := min(len(xs), len(ys))
+	d.Why = words.Plural(int64(n), "valid trial", "valid trials") + " on either side"
+	if never(xs, ys, m) > 0 && n >= gate.FewestTrials {
+		d.N = n
+		d.Why += "; half or more of the new run's trials never came to it"
+		if stats.MannWhitney(xs, ys) <= alpha {
+			d.State = GateFail
+		}
+		d.more = d.State == GateOpen
+		return
+	}
+	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, m, rule.Share, r.Frame.polled(d.cell, m), base.run.Frame.polled(other, m))
+}
+
+// ratio decides by the interval of a ratio, which may be worse than 1 by a share; p and
+// base are what polls can resolve of its two sides.
+func (d *CellRuling) ratio(i stats.Interval, n int, m record.Metric, share float64, p, base polledRange) {
+	d.N, d.Value = n, Num(i.Mid)
+	if n < gate.FewestTrials {
+		d.few()
+		return
+	}
+	if math.IsNaN(i.Mid) {
+		d.Why = i.Warn
+		return
+	}
+	down, up := p.over(base)
+	d.Lo, d.Hi = Num(i.Lo*down), Num(i.Hi*up)
+	least, most := 1-share, 1+share
+	p.resolution = max(p.resolution, base.resolution)
+	d.settle(p, i.Lo, i.Hi, i.Lo*down, i.Hi*up, func(lo, hi float64) (pass, fail bool) {
+		switch m.Better {
+		case record.Higher:
+			return lo >= least, hi < least
+		case record.Lower:
+			return hi <= most, lo > most
+		}
+		return lo >= least && hi <= most, lo > most || hi < least
+	})
+}
+
+// settle decides a cell from its interval, lo to hi, and from that widened by the
+// resolution of polled times, low to high: only what holds for the wider is decided.
+func (d *CellRuling) settle(p polledRange, lo, hi, low, high float64, decide func(lo, hi float64) (pass, fail bool)) {
+	if p.resolution > 0 {
+		d.Why += "; polls resolve times to " + words.Show(p.resolution, "s")
+	}
+	if pass, fail := decide(low, high); pass {
+		d.State = GatePass
+		return
+	} else if fail {
+		d.State = GateFail
+		return
+	}
+	if pass, fail := decide(lo, hi); pass || fail {
+		d.Why = "the limit lies within the resolution of the polls, which more repetitions do not improve; " + d.Why
+		return
+	}
+	d.more = true
+	d.Why = "the limit lies within the interval; " + d.Why
+}
+
+// few says that a cell has too few trials. Where it has none, more may have none, either.
+func (d *CellRuling) few() {
+	d.Why += fmt.Sprintf("; %d are needed", gate.FewestTrials)
+	d.more = d.N > 0
+}
+
+// unsupported says in how many trials too few operations succeeded for a percentile.
+func unsupported(trials []*Trial, m record.Metric) string {
+	n := 0
+	for _, t := range trials {
+		if !Supported(m.Key, t.Trial) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d of %d trials have too few operations for this percentile", n, len(trials))
+}
+
+func values(rows []Row) []float64 {
+	var xs []float64
+	for _, r := range rows {
+		xs = append(xs, r.Value)
+	}
+	return xs
+}
+
+// GateState is the gravest state of gates; goals, and what needs a base run, decide nothing.
+func GateState(all []Ruling) string {
+	state := GatePass
+	for _, g := range all {
+		if !g.Goal && (g.State == GateFail || g.State == GateOpen && state == GatePass) {
+			state = g.State
+		}
+	}
+	return state
+}
+
+// MoreHelps reports whether more repetitions can decide all inconclusive gates, and any.
+func MoreHelps(all []Ruling) (each, any bool) {
+	each = true
+	for _, g := range all {
+		if g.Goal || g.State != GateOpen {
+			continue
+		}
+		helps := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateOpen && d.more })
+		lost := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateOpen && !d.more })
+		each, any = each && helps && !lost, any || helps && !lost
+	}
+	return each && any, any
+}
+
+// SayGates says which gates fail or are inconclusive, or that all pass. Empty: there
+// are none.
+func SayGates(all []Ruling) string {
+	states := map[string]string{}
+	var rules []string
+	for _, g := range all {
+		if g.Goal {
+			continue
+		}
+		if states[g.Rule] == "" {
+			rules = append(rules, g.Rule)
+		}
+		if grave := []string{"", GateBase, GatePass, GateOpen, GateFail}; slices.Index(grave, g.State) > slices.Index(grave, states[g.Rule]) {
+			states[g.Rule] = g.State
+		}
+	}
+	of := func(state string) (some []string) {
+		for _, rule := range rules {
+			if states[rule] == state {
+				some = append(some, rule)
+			}
+		}
+		return some
+	}
+	data := map[string]any{"All": len(rules), "Fail": of(GateFail), "Open": of(GateOpen), "Base": of(GateBase), "Pass": len(of(GatePass))}
+	if len(rules) == 0 {
+		return ""
+	}
+	return fill(gateTemplate, data)
+}
+
+const gateTemplate = `{{with .Fail}}{{len .}} of {{$.All}} gates failed: {{join .}}.{{end -}}
+{{with .Open}}{{if $.Fail}} {{end}}{{len .}} of {{$.All}} gates inconclusive: {{join .}}.{{end -}}
+{{if not (or .Fail .Open)}}{{if .Pass}}{{.Pass}} of {{.All}} gates passed.{{end}}{{end -}}
+{{with .Base}}{{if or $.Fail $.Open $.Pass}} {{end}}{{len .}} of {{$.All}} gates need a base run (plimsoll compare).{{end}}`
+
+// gateVerdict puts gates that do not pass at the beginning of a verdict.
+func (r *Result) gateVerdict(add func(t Tone, text string)) {
+	if r.Run.State == "running" && GateState(r.Gates) != GateFail {
+		return // what is inconclusive now need not stay so
+	}
+	switch text := SayGates(r.Gates); {
+	case text == "":
+	case GateState(r.Gates) == GateFail:
+		add(Bad, text)
+	case GateState(r.Gates) == GateOpen:
+		add(Warn, text)
+	default:
+		add(Good, text)
+	}
+}
+
+// Polled says how a metric follows from polls. A moment ends with the poll that first
+// saw it: the truth lies up to the metric "resolution" before it, in every trial, and
+// no number of trials makes that smaller.
+type Polled struct {
+	Between bool     // it is a time between two polls
+	Inverse []string // it is proportional to 1 over the first of these times, less the second
+}
+
+// polledRange is how far the truth behind a cell's number may lie.
+type polledRange struct {
+	resolution   float64 // seconds; 0: exact
+	at           float64 // the cell's median
+	lower, upper func(v float64) float64
+}
+
+func (f *Frame) polled(c *Cell, m record.Metric) polledRange {
+	same := func(v float64) float64 { return v }
+	median := func(key string) float64 {
+		if s, has := c.Metrics[key]; has {
+			return float64(s.Median)
+		}
+		return math.NaN()
+	}
+	p := polledRange{resolution: median("resolution"), at: median(m.Key), lower: same, upper: same}
+	how, is := f.View.Polled[m.Key]
+	if !is || !(p.resolution > 0) {
+		return polledRange{lower: same, upper: same}
+	}
+	earlier := func(t float64) float64 { return max(0, t-p.resolution) }
+	later := func(t float64) float64 { return t + p.resolution }
+	if len(how.Inverse) == 0 {
+		p.lower = earlier
+		if how.Between {
+			p.upper = later
+		}
+		return p
+	}
+	time := median(how.Inverse[0])
+	if how.Between {
+		time -= median(how.Inverse[1])
+	}
+	whole := p.at * time
+	if !(whole > 0) || math.IsInf(whole, 0) {
+		if how.Between {
+			return p
+		}
+		return polledRange{lower: same, upper: same}
+	}
+	p.upper = func(v float64) float64 { return whole / earlier(whole/v) }
+	if how.Between {
+		p.lower = func(v float64) float64 { return whole / later(whole/v) }
+	}
+	return p
+}
+
+// over is by which factors a ratio of p to base may be smaller and larger.
+func (p polledRange) over(base polledRange) (down, up float64) {
+	stretch := func(p polledRange) (down, up float64) {
+		if !(p.at > 0) || math.IsInf(p.at, 0) {
+			return 1, 1
+		}
+		return p.lower(p.at) / p.at, p.upper(p.at) / p.at
+	}
+	down, up = stretch(p)
+	below, above := stretch(base)
+	return down / above, up / below
+}
+
+// whereOptions say where a system is, not how it works: the same experiment on another
+// build of it differs in them.
+var whereOptions = []string{"binary", "port", "url", "urls", "server_url", "bucket", "prefix"}
+
+// settings are all that decides about a cell's results: how the system is set up, the
+// resolved link, data and scenario, and the limits of an operation.
+func (r *Result) settings(c *Cell) map[string]string {
+	all := map[string]string{}
+	raw, err := json.Marshal(c.Plan)
+	var cell map[string]any
+	if err != nil || json.Unmarshal(raw, &cell) != nil {
+		return all // a plan that was read can be written
+	}
+	for _, key := range []string{"id", "system", "baseline", "factors", "estimate"} {
+		delete(cell, key)
+	}
+	for _, p := range flatten(nil, "", cell) {
+		all[p.Key] = p.Value
+	}
+	e := r.Frame.Plan.Experiment
+	for _, s := range e.Systems {
+		if s.Name != c.System {
+			continue
+		}
+		all["system.use"], all["system.mode"] = s.Use, s.Mode
+		for key, v := range s.With {
+			if !slices.Contains(whereOptions, key) {
+				all["system.with."+key] = v
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(s.Override)) {
+			all["system.override."+key] = s.Override[key]
+		}
+	}
+	all["limits.deadline"], all["limits.stall"] = e.Limits.Deadline.String(), e.Limits.Stall.String()
+	return all
+}
+
+// lastPart is the last name of a path.
+func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

@@ -35,6 +35,13 @@ func Load(run *record.Reader, view *View, sets ...string) (*Frame, error) {
 		return nil, err
 	}
 	validity.Judge(plan, trials)
+	for i := range trials {
+		if t := &trials[i]; view.Prepare != nil && t.State != record.Pending {
+			if err := view.Prepare(t, run); err != nil {
+				return nil, fmt.Errorf("trial %d: %w", t.ID, err)
+			}
+		}
+	}
 	if f.Events, err = run.Events(); err != nil {
 		return nil, err
 	}
@@ -91,7 +98,7 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 	f := &Frame{Plan: p, View: view}
 	f.Run.PlanHash, f.Run.Seed, f.Run.Planned = p.Hash, p.Experiment.Seed, p.Blocks*len(p.Cells)
 	for _, c := range p.Cells {
-		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group(), Planned: p.Blocks, Plan: c,
+		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group(), Pair: c.Group(), Planned: p.Blocks, Plan: c,
 			Outcomes: map[string]int64{}, Classes: map[string]int64{}, Metrics: map[string]Summary{}, Reasons: map[string]int{}}
 		for _, x := range c.Factors {
 			cell.Factors = append(cell.Factors, Factor(x))
@@ -110,6 +117,9 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 			slot++
 		}
 		f.Systems = append(f.Systems, sys)
+	}
+	if view.Arrange != nil {
+		view.Arrange(f)
 	}
 	f.Layout = layoutOf(f.Cells, view.Axis)
 	for _, c := range p.Skipped {

@@ -47,7 +47,11 @@ type Proportion struct {
 // summarise fills each cell's medians, intervals and success rate.
 func (f *Frame) summarise() {
 	for _, c := range f.Cells {
-		c.Success = success(f.ValidTrials(c), Confidence)
+		count := f.View.Success
+		if count == nil {
+			count = success
+		}
+		c.Success = count(f.ValidTrials(c), Confidence)
 		for _, m := range f.Metrics {
 			if s := summaryOf(f.Of(c, m.Key)); s.Median.Known() {
 				c.Metrics[m.Key] = s

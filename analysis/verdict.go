@@ -19,23 +19,21 @@ const fewValid = 2.0 / 3
 
 // verdictWords are the sentences of verdicts, by what they say.
 var verdictWords = map[string]string{
-	"none":     "No trial has ended yet.",
-	"invalid":  "No trial is valid: nothing can be said about {{.Systems}}.",
-	"corrupt":  "{{.Systems}} served wrong bytes.",
-	"few":      "Only {{.Valid}} of {{.Done}} trials are valid.",
-	"bare":     "Links were not emulated: these are numbers of the bare machine.",
-	"failed":   "{{.Systems}} failed {{plural .Failed .One .Many}} of {{count .Of}}.",
-	"slower":   "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{.Overall}}.",
-	"faster":   "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{.Overall}}.",
-	"mixed":    "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in {{.Better}}{{.Overall}}.",
-	"slower1":  "{{.System}} is slower than {{.Baseline}}{{.Overall}}.",
-	"faster1":  "{{.System}} is faster than {{.Baseline}}{{.Overall}}.",
-	"same":     "{{.System}}: no significant difference from {{.Baseline}}.",
-	"fewer":    "{{.System}}: too few trials to compare with {{.Baseline}}.",
-	"alone":    "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}.",
-	"gatefail": "{{.Failed}} of {{plural .Of \"gate fails\" \"gates fail\"}}: {{.Text}}.",
-	"gateopen": "Inconclusive: {{.Text}}.",
-	"drift":    "{{.Metric}} drifted during the run.",
+	"none":    "No trial has ended yet.",
+	"invalid": "No trial is valid: nothing can be said about {{.Systems}}.",
+	"corrupt": "{{.Systems}} served wrong bytes.",
+	"few":     "Only {{.Valid}} of {{.Done}} trials are valid.",
+	"bare":    "Links were not emulated: these are numbers of the bare machine.",
+	"failed":  "{{.Systems}} failed {{plural .Failed .One .Many}} of {{count .Of}}.",
+	"slower":  "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{.Overall}}.",
+	"faster":  "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{.Overall}}.",
+	"mixed":   "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in {{.Better}}{{.Overall}}.",
+	"slower1": "{{.System}} is slower than {{.Baseline}}{{.Overall}}.",
+	"faster1": "{{.System}} is faster than {{.Baseline}}{{.Overall}}.",
+	"same":    "{{.System}}: no significant difference from {{.Baseline}}.",
+	"fewer":   "{{.System}}: too few trials to compare with {{.Baseline}}.",
+	"alone":   "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}.",
+	"drift":   "{{.Metric}} drifted during the run.",
 }
 
 // verdict compares each system with the baseline, after what spoils the comparison.

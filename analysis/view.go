@@ -1,8 +1,12 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // View is how the rows of one scenario are read: which metrics answer its question,
@@ -15,6 +19,8 @@ type View struct {
 	Operation [2]string
 	// Headline is the metric that verdict, ratios over all cells and drift speak of.
 	Headline func(*experiment.Plan) string
+	// Rate is the metric that more concurrency should raise; empty: there is none.
+	Rate string
 	// Axis lists the factors that suit the axis of a figure, best first.
 	Axis []string
 	// Compared are the metrics whose ratios to the baseline are computed.
@@ -31,14 +37,29 @@ type View struct {
 	// Censored reports whether a trial that lacks a metric has a value beyond what was
 	// watched; nil: the percentiles of times in trials with operations that were cut off.
 	Censored func(t record.Trial, metric string) bool
+	// Prepare corrects what a recorded trial counts as operations (Outcomes, Classes)
+	// before anything is counted; nil: it is right as it was recorded.
+	Prepare func(t *record.Trial, facts *record.Reader) error
+	// Arrange sets what cells are compared with (Baseline, Pair) where that is not the
+	// baseline system's cell of the same group; nil: it is.
+	Arrange func(*Frame)
 	// Read adds what a trial's table of results does not hold; nil: nothing.
 	Read func(t *Trial, facts *record.Reader) (Facts, error)
 	// Tables are computed from several cells: a cost fit, effects of a factorial.
 	Tables func(*Frame) ([]Table, error)
 	// Verdict stands in for the comparison with the baseline; nil, or none: that.
 	Verdict func(*Result) *Verdict
+	// Polled are the metrics that follow from polls.
+	Polled map[string]Polled
+	// Lasting are the metrics of processes that live through all trials of a run: one
+	// value per run, however many trials read it, so that runs cannot be compared by them.
+	Lasting []string
+	// Success counts what succeeded in trials; nil: operations, by their outcome.
+	Success func(trials []*Trial, conf float64) Proportion
+	// Goals are gates of the scenario's own, which decide no exit status; nil: none.
+	Goals func(*Frame) []gate.Rule
 	// Alike reports whether a metric of two cells compares like with like; nil: always.
-	Alike func(metric string, a, b *Cell) bool
+	Alike func(f *Frame, metric string, a, b *Cell) bool
 }
 
 // Facts are what Read found in one trial.
@@ -77,6 +98,7 @@ type Figure struct {
 	Kind    FigureKind
 	Metric  string // of its rows or series; RatioColumn: the headline's ratio
 	More    []string
+	X       string // metric of the horizontal axis, one mark for each trial; empty: the layout's factor
 	Line    string // metric of the load line; empty: none
 	Title   string
 	Caption string // one or two sentences
@@ -111,8 +133,27 @@ type Value struct {
 	Tone   Tone   `json:"tone,omitempty"`
 }
 
+// Get is an entry by its row and the key of its column; Unknown and empty where the
+// table has no such column.
+func (t Table) Get(row int, key string) Value {
+	i := slices.IndexFunc(t.Head, func(c TableColumn) bool { return c.Key == key })
+	if i < 0 {
+		return Text("")
+	}
+	return t.Rows[row][i]
+}
+
 // Text is an entry of words.
 func Text(s string) Value { return Value{Text: s, Number: Unknown, Lo: Unknown, Hi: Unknown} }
 
 // Number is an entry without an interval.
 func Number(v float64) Value { return Value{Number: Num(v), Lo: Unknown, Hi: Unknown} }
+
+// Estimate is an entry with its interval; an end that the data do not bound is unknown.
+func Estimate(i stats.Interval) Value {
+	v := Value{Number: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi)}
+	if !i.Bounded() {
+		v.Lo, v.Hi = Unknown, Unknown
+	}
+	return v
+}

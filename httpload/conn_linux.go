@@ -1,10 +1,12 @@
 package httpload
 
 import (
+	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -38,7 +40,7 @@ type conn struct {
 	generation int32 // tells events of this connection from those of one before it in the slot
 	index      int32 // in loop.conns
 	state      uint8
-	target     int
+	target     netip.AddrPort
 	reused     bool // was idle before this request: the server may have closed it meanwhile
 	lowat      int
 
@@ -47,6 +49,9 @@ type conn struct {
 	last        bool // the run is over: do not start another
 	op          record.Op
 	req         request
+	at          *rawObject // where it is asked for
+	moved       *rawObject // where the answer that is drained redirects to
+	redirects   int        // followed
 	retried     bool
 	heard       bool  // a byte of the answer came
 	quiet       int64 // since when no byte came (of a head: since the request was sent)
@@ -73,16 +78,21 @@ type conn struct {
 // start begins an operation.
 func (l *loop) start(c *conn, req request) {
 	c.busy, c.req, c.retried, c.heard, c.wrong, c.provisional = true, req, false, false, -1, 0
+	c.at, c.moved, c.redirects = &l.objects[req.object], nil, 0
 	c.ops++
 	c.op = newOp(&req, int(c.index)*len(l.loops)+l.id, l.started, l.now)
 	l.tally.begin(&c.op, l.lateFrom(c))
-	target := l.objects[req.object].target
-	if c.fd >= 0 && c.target == target && c.state == idle {
+	l.ask(c)
+}
+
+// ask sends the request on the open connection, or on a new one.
+func (l *loop) ask(c *conn) {
+	if c.fd >= 0 && c.target == c.at.target && c.state == idle {
 		l.request(c)
 		return
 	}
 	l.drop(c, false)
-	l.dial(c, target)
+	l.dial(c, c.at.target)
 }
 
 // lateFrom is when the operation could have started: its intended time, or when
@@ -90,11 +100,11 @@ func (l *loop) start(c *conn, req request) {
 func (l *loop) lateFrom(c *conn) int64 { return max(c.op.Intended, l.freed) }
 
 // dial opens a connection, for the operation at hand if there is one.
-func (l *loop) dial(c *conn, target int) {
+func (l *loop) dial(c *conn, target netip.AddrPort) {
 	l.listenFrom(c)
 	c.target, c.reused, c.lowat = target, false, 1
 	l.tally.dials++
-	fd, errno := connect(l.targets[target])
+	fd, errno := connect(target)
 	if fd < 0 {
 		l.dialFailed(c, errno)
 		return
@@ -154,7 +164,7 @@ func (l *loop) listen(c *conn, events uint32) {
 
 // request sends the operation's request on the slot's open connection.
 func (l *loop) request(c *conn) {
-	l.out = l.objects[c.req.object].appendRequest(l.out[:0], &c.req)
+	l.out = c.at.appendRequest(l.out[:0], &c.req)
 	c.partial = c.partial[:0]
 	c.heard, c.left, c.reuse = false, 0, false
 	c.state = awaitHead
@@ -315,19 +325,21 @@ func (l *loop) takeHead(c *conn, b []byte) {
 
 // begin judges a complete head and starts on the body, of which b came already.
 func (l *loop) begin(c *conn, h *head, b []byte) {
-	object := &l.objects[c.req.object]
 	var length int64
-	c.verdict, c.class, length = judge(h, &c.req, object.size)
+	c.verdict, c.class, length = judge(h, &c.req, c.at.size)
 	c.reuse = !h.close && !l.fresh
 	if h.chunked {
 		l.tally.chunked++
+	}
+	if c.at.follow && redirect.Is(h.status) && h.location != "" {
+		l.redirected(c, h.location)
 	}
 	if c.verdict != record.OK {
 		if h.status == 204 || h.status == 304 {
 			h.length = 0
 		}
 		if h.chunked || h.length < 0 || h.length > maxDrain || !c.reuse {
-			l.finish(c, c.verdict, c.class, false)
+			l.leave(c, false)
 			return
 		}
 		c.state, c.left = drain, h.length
@@ -344,7 +356,7 @@ func (l *loop) begin(c *conn, h *head, b []byte) {
 		c.state = body
 	}
 	if !l.discard {
-		c.compare = object.expected.at(c.req.off)
+		c.compare = c.at.expected.at(c.req.off)
 	}
 	switch {
 	case c.state == bodyChunks:
@@ -468,7 +480,41 @@ func (l *loop) complete(c *conn, extra bool) {
 		l.tally.unsolicited++
 		c.reuse = false
 	}
-	l.finish(c, c.verdict, c.class, c.reuse)
+	l.leave(c, c.reuse)
+}
+
+// redirected notes where an answer redirects to, or why that is not followed.
+func (l *loop) redirected(c *conn, location string) {
+	if c.redirects == redirect.Most {
+		c.class = classNotFollowed
+		return
+	}
+	to, class := l.elsewhere(c.at, location)
+	if c.moved = to; to == nil {
+		c.class = class
+	}
+}
+
+// leave ends an operation with the answer's verdict, or asks where the answer redirects to.
+// The operation goes on, and so do its times.
+func (l *loop) leave(c *conn, reuse bool) {
+	switch {
+	case c.moved == nil:
+		l.finish(c, c.verdict, c.class, reuse)
+		return
+	case c.last:
+		return // abandon ends it
+	}
+	l.tally.redirects++
+	c.redirects++
+	c.at, c.moved = c.moved, nil
+	c.op.Status, c.provisional, c.retried = 0, 0, false
+	if reuse {
+		c.state, c.reused = idle, true
+	} else {
+		l.drop(c, false)
+	}
+	l.ask(c)
 }
 
 // lost ends an operation whose connection ended (errno 0) or broke.
@@ -497,7 +543,7 @@ func (l *loop) lost(c *conn, errno unix.Errno) {
 	}
 	switch {
 	case c.state == drain:
-		l.finish(c, c.verdict, c.class, false)
+		l.leave(c, false)
 	case errno != 0:
 		l.finish(c, record.Error, broken, false)
 	case early && !c.heard:

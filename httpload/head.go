@@ -20,6 +20,7 @@ type head struct {
 	last     int64
 	total    int64 // complete length in Content-Range; -1: "*"
 	encoding string
+	location string // of a redirect
 }
 
 // Errors of parseHead become error classes.
@@ -113,6 +114,11 @@ func (h *head) field(name, value []byte) (relevant bool, err error) {
 					h.close = false
 				}
 			}
+			return true, nil
+		}
+	case len("Location"):
+		if h.status/100 == 3 && equalFold(name, "location") {
+			h.location = string(value)
 			return true, nil
 		}
 	case len("Content-Range"):

@@ -73,6 +73,8 @@ const (
 	classWrong        = "wrong bytes"
 	classChunk        = "malformed chunk"
 	classShortChunks  = "chunks too short"
+	classNotFollowed  = "redirect not followed"
+	classRedirectTLS  = "redirect to https"
 	classNoRoute      = "no route to host"
 	classNoPort       = "local: no free port"
 	classNoFiles      = "local: too many open files"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,35 +13,119 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-type noOps struct{}
+type opsSeen []record.Op
 
-func (noOps) Ops([]record.Op) error { return nil }
+func (o *opsSeen) Ops(ops []record.Op) error {
+	*o = append(*o, ops...)
+	return nil
+}
 
-// Ranges of an object that is served elsewhere are fetched, compared and counted.
+// Ranges of an object that is served elsewhere are fetched, compared and counted, whether that
+// was known before or begins in the trial.
 func TestRedirectsAreFollowed(t *testing.T) {
+	const requests, before = 40, 15
 	content := &workload.Content{Seed: 1, Size: 100_000}
 	data := make([]byte, content.Size)
 	content.ReadAt(data, 0)
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "" {
+			t.Error("another server gets the headers of the first")
+		}
+		time.Sleep(time.Millisecond)
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
-	}))
+	}
+	other := httptest.NewServer(http.HandlerFunc(serve))
 	defer other.Close()
-	one := httptest.NewServer(http.RedirectHandler(other.URL+"/x", http.StatusFound))
-	defer one.Close()
-	for _, follow := range []bool{true, false} {
-		res, err := httpload.Run(t.Context(), httpload.Spec{
-			Objects:     []httpload.Object{{URL: one.URL + "/x", Size: content.Size, Content: content, Follow: follow}},
-			Concurrency: 2, Range: 1000, Requests: 20,
-		}, noOps{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, redirects := "ok", int64(20)
-		if !follow {
-			want, redirects = "error", 0
-		}
-		if res.Outcomes[want] != 20 || res.Redirects != redirects || res.Reconnects != 0 {
-			t.Errorf("follow %v: %v, %d redirects, %d reconnects", follow, res.Outcomes, res.Redirects, res.Reconnects)
-		}
+	secure := httptest.NewTLSServer(http.HandlerFunc(serve))
+	defer secure.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	damaged := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, len(data))))
+	}))
+	defer damaged.Close()
+
+	here := httpload.Object{Follow: true}
+	for name, c := range map[string]struct {
+		location  string
+		body      int // of the redirect; -1: in chunks
+		object    httpload.Object
+		spec      httpload.Spec
+		from      int64  // the requests that are redirected
+		others    string // the outcome of those, and its class; none: ok
+		class     string
+		redirects int64
+		dials     int64 // at most; 0: not looked at
+	}{
+		"known before":      {location: other.URL, object: httpload.Object{Follow: true, Moved: true}, redirects: requests, dials: 4},
+		"not to follow":     {location: other.URL, others: "error", class: "redirect 302"},
+		"from the first":    {location: other.URL, object: here, redirects: requests},
+		"in the trial":      {location: other.URL, object: here, from: before, redirects: requests - before},
+		"with a body":       {location: other.URL, object: here, from: before, body: 5000, redirects: requests - before},
+		"with a long body":  {location: other.URL, object: here, from: before, body: 300 << 10, redirects: requests - before},
+		"with chunks":       {location: other.URL, object: here, from: before, body: -1, redirects: requests - before},
+		"on the same host":  {location: "/there", object: here, from: before, redirects: requests - before, dials: 2},
+		"fresh connections": {location: other.URL, object: here, spec: httpload.Spec{Connections: "fresh"}, from: before, redirects: requests - before},
+		"dropped":           {location: other.URL, object: here, spec: httpload.Spec{Receive: "drop"}, from: before, redirects: requests - before},
+		"in an open loop": {location: other.URL, object: here, from: before, redirects: requests - before,
+			spec: httpload.Spec{Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 400}}},
+		"to https":         {location: secure.URL, object: here, from: before, others: "error", class: "redirect to https"},
+		"to nowhere":       {location: gone.URL, object: here, from: before, others: "refused", class: "connection refused", redirects: requests - before},
+		"to no URL":        {location: "ftp://127.0.0.1/", object: here, from: before, others: "error", class: "redirect not followed"},
+		"in circles":       {location: "/", object: here, from: before, others: "error", class: "redirect not followed", redirects: 5 * (requests - before)},
+		"to damaged bytes": {location: damaged.URL, object: here, from: before, others: "wrong-bytes", class: "wrong bytes", redirects: requests - before},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			one := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/there" || asked.Add(1) <= c.from {
+					if r.Header.Get("X-Key") == "" {
+						t.Error("the first server does not get its headers")
+					}
+					http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+					return
+				}
+				w.Header().Set("Location", c.location)
+				w.WriteHeader(http.StatusFound)
+				if c.body < 0 {
+					w.(http.Flusher).Flush()
+				}
+				w.Write(make([]byte, max(c.body, 10)))
+			}))
+			defer one.Close()
+			s := c.spec
+			c.object.URL, c.object.Size, c.object.Content = one.URL+"/x", content.Size, content
+			c.object.Header = map[string][]string{"X-Key": {"secret"}}
+			s.Objects, s.Range, s.Requests = []httpload.Object{c.object}, 1000, requests
+			if s.Arrivals == nil {
+				s.Concurrency = 2
+			}
+			var ops opsSeen
+			res, err := httpload.Run(t.Context(), s, &ops)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]int64{"ok": requests}
+			if c.others != "" {
+				want = map[string]int64{"ok": c.from, c.others: requests - c.from}
+			}
+			for outcome, n := range want {
+				if res.Outcomes[outcome] != n {
+					t.Errorf("%v %v, want %v", res.Outcomes, res.Examples, want)
+				}
+			}
+			if c.class != "" && res.Classes[c.class] != requests-c.from {
+				t.Errorf("%v, want %q", res.Classes, c.class)
+			}
+			if res.Redirects != c.redirects || res.Reconnects != 0 || res.Unsolicited != 0 || c.dials > 0 && res.Dials > c.dials {
+				t.Errorf("%d redirects, %d reconnects, %d unsolicited, %d dials; want %d, 0, 0, at most %d",
+					res.Redirects, res.Reconnects, res.Unsolicited, res.Dials, c.redirects, c.dials)
+			}
+			for _, op := range ops {
+				if op.Outcome == record.OK && (op.Bytes != 1000 || op.Status != http.StatusPartialContent || op.FirstByte < op.Start) {
+					t.Errorf("%+v", op)
+				}
+			}
+		})
 	}
 }

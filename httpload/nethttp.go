@@ -527,7 +527,7 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 		}
 		return record.Error, errno.Error()
 	case errors.Is(err, redirect.ErrTooMany), strings.HasPrefix(err.Error(), "redirect to "):
-		return record.Error, "redirect not followed"
+		return record.Error, classNotFollowed
 	case strings.Contains(err.Error(), "response headers exceeded"):
 		return record.Error, errHeadTooLarge.Error()
 	case inBody && errors.Is(err, io.ErrUnexpectedEOF):

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/internal/redirect"
 )
 
 const (
@@ -28,7 +30,7 @@ type raw struct {
 	rec      *recorder
 	link     *linkUse
 	objects  []rawObject
-	targets  []netip.AddrPort
+	hosts    hosts
 	epoch    time.Time // with a monotonic reading
 	tick     time.Duration
 	open     bool // open loop
@@ -45,10 +47,13 @@ type raw struct {
 }
 
 type rawObject struct {
-	target   int // index into targets
+	url      *url.URL
+	header   map[string][]string
+	target   netip.AddrPort
 	size     int64
 	lines    []byte
 	expected *expected
+	follow   bool
 }
 
 func (o *rawObject) appendRequest(b []byte, r *request) []byte {
@@ -148,28 +153,68 @@ func sweepTick(s *Spec) time.Duration {
 
 // resolve looks up the servers once, before the clock starts.
 func (r *raw) resolve(ctx context.Context, expected []expected) error {
-	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
-	defer cancel()
-	known := map[string]int{}
 	for i := range r.spec.Objects {
 		o := &r.spec.Objects[i]
 		u, err := url.Parse(o.URL)
 		if err != nil {
 			return fmt.Errorf("httpload: object %d: %w", i, err)
 		}
-		target, ok := known[u.Host]
-		if !ok {
-			addr, err := lookup(ctx, u)
-			if err != nil {
-				return err
-			}
-			target = len(r.targets)
-			known[u.Host] = target
-			r.targets = append(r.targets, addr)
+		target, err := r.hosts.find(ctx, u)
+		if err != nil {
+			return err
 		}
-		r.objects = append(r.objects, rawObject{target: target, size: o.Size, lines: requestLines(u, o.Header, r.fresh), expected: &expected[i]})
+		r.objects = append(r.objects, rawObject{url: u, header: o.Header, target: target, size: o.Size,
+			lines: requestLines(u, o.Header, r.fresh), expected: &expected[i], follow: o.Follow})
 	}
 	return nil
+}
+
+// elsewhere is the object at the URL that an answer redirects to; class says why not.
+func (r *raw) elsewhere(o *rawObject, location string) (to *rawObject, class string) {
+	u, err := redirect.Target(o.url, location)
+	if err != nil {
+		return nil, classNotFollowed
+	}
+	if u.Scheme == "https" {
+		return nil, classRedirectTLS
+	}
+	moved := *o
+	if moved.url = u; u.Host != o.url.Host {
+		moved.header = nil // they may be credentials
+	}
+	// This thread waits, but once for each host.
+	if moved.target, err = r.hosts.find(r.ctx, u); err != nil {
+		return nil, classNotFollowed
+	}
+	moved.lines = requestLines(u, moved.header, r.fresh)
+	return &moved, ""
+}
+
+// hosts are the addresses of servers, each looked up once.
+type hosts struct {
+	mu    sync.Mutex
+	known map[string]found
+}
+
+type found struct {
+	addr netip.AddrPort
+	err  error
+}
+
+func (h *hosts) find(ctx context.Context, u *url.URL) (netip.AddrPort, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f, ok := h.known[u.Host]
+	if !ok {
+		ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+		defer cancel()
+		f.addr, f.err = lookup(ctx, u)
+		if h.known == nil {
+			h.known = map[string]found{}
+		}
+		h.known[u.Host] = f
+	}
+	return f.addr, f.err
 }
 
 func lookup(ctx context.Context, u *url.URL) (netip.AddrPort, error) {

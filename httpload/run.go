@@ -63,8 +63,8 @@ func run(ctx context.Context, s Spec, sink record.OpSink, onProgress func(Progre
 
 	res.Outcomes = map[string]int64{}
 	execute := runRaw
-	follows := slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Follow })
-	if u, _ := url.Parse(s.Objects[0].URL); u.Scheme == "https" || follows {
+	moved := slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Moved })
+	if u, _ := url.Parse(s.Objects[0].URL); u.Scheme == "https" || moved {
 		execute = runNetHTTP
 	}
 	err = execute(ctx, t, &res)

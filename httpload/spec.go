@@ -97,9 +97,12 @@ type Object struct {
 	Reference string            `json:"reference,omitempty"`
 	CAFile    string            `json:"ca_file,omitempty"`  // extra root certificate for https
 	Insecure  bool              `json:"insecure,omitempty"` // do not check the certificate
-	// Follow redirects, at most redirect.Most for a request. The trial then goes through
-	// net/http: the server of an answer is not known before.
+	// Follow redirects, at most redirect.Most for a request.
 	Follow bool `json:"follow,omitempty"`
+	// Moved: its URL is known to redirect. The trial then goes through net/http, which keeps
+	// a connection to each server and speaks TLS. Redirects that begin in a trial over plain
+	// HTTP are followed over plain HTTP, on one connection at a time.
+	Moved bool `json:"moved,omitempty"`
 }
 
 // span is how many bytes ranges may be drawn from.
@@ -224,9 +227,9 @@ func (s *Spec) prepareObjects(bad func(string, ...any)) {
 			bad("object %d: %q: all objects of a trial must have the same scheme (%s)", i, o.URL, scheme)
 		case u.Scheme == "https" && s.Receive == receiveDrop:
 			bad("object %d: %q: the drop path cannot receive TLS (the kernel cannot discard what has to be decrypted); use receive: verify, or http", i, o.URL)
-		case o.Follow && s.Receive == receiveDrop:
+		case o.Moved && s.Receive == receiveDrop:
 			bad("object %d: %q redirects, which the drop path does not follow; use receive: verify, or the URL that it redirects to", i, o.URL)
-		case o.Follow && s.Barrier:
+		case o.Moved && s.Barrier:
 			bad("a barrier needs URLs that do not redirect: net/http cannot open connections ahead")
 		case u.Scheme == "https" && s.Barrier:
 			bad("a barrier needs plain http: net/http cannot open connections ahead")

@@ -72,7 +72,7 @@ func (r *Report) live(in *input) {
 		return
 	}
 	if in.glance && r.Run.State == "running" {
-		r.Notes = append(r.Notes, "While the run goes on this page does not look for leaks of memory, files and threads, which takes reading every sample of every process: it does when the run has ended, and `plimsoll report` does at any time.")
+		r.Notes = append(r.Notes, "While the run goes on this page does not look for leaks of memory, files and threads, which takes reading every sample of every process: it does when the run has ended, and `plimsoll report DIR` does at any time.")
 		return
 	}
 	type key struct {

@@ -174,7 +174,11 @@ func (s simTest) report(t *testing.T, c siasim.Config) (*Report, siasim.Truth) {
 		x.Trial = w.ID()
 		must(t, w.Event(x))
 	}
-	must(t, w.End(record.Trial{Seconds: took, Metrics: load.Metrics, Details: load.Details, Notes: load.Notes}))
+	must(t, run.Flush())
+	trial := record.Trial{ID: w.ID(), Seconds: took, Details: scenario.Details(load, scenario.Usage{}, nil, false), Notes: load.Notes}
+	trial.Metrics, err = scenario.Recompute(scenario.Upload{}, run.Reader, trial, plan.Cells[0], w.Summary())
+	must(t, err)
+	must(t, w.End(trial))
 	must(t, run.Close())
 	return buildDir(t, dir), truth
 }

@@ -129,7 +129,8 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 		}
 		if c.Overhead.Connections == "keep" && alwaysFresh {
 			say("each of its operations connects anew, so there is nothing that connections: keep could keep",
-				fmt.Sprintf("say override: {connections: fresh} for it or, where both are measured, leave these cells out: where: [\"system != %s || overhead.connections != keep\"]", use.Name))
+				fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, where both are measured, "+
+					"leave these cells out: where: [\"system != %s || overhead.connections != keep\"]", use.Use, use.Name, use.Name))
 		}
 	}
 	return problems
@@ -139,11 +140,10 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 func (Overhead) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := numbers(m)
-	for key, v := range in.Load.Metrics {
-		put(key, v)
-	}
 	s, o := in.Summary, in.Cell.Overhead
 	c := s.Counts()
+	overheadOps(&in, put)
+	overheadStored(&in, put)
 	if finished := c.Finished(); finished > 0 {
 		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
 	}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,6 +103,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		path    string
 		padding int
 		late    []byte // what the trial gets; nil: data
+		moves   bool   // the trial is redirected
 		by      string
 		event   string
 		refused string
@@ -112,25 +115,31 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			event: "(CommP) can be checked on the whole piece only"},
 		"large piece, no CAR": {data: plain, path: pieceName(plain), by: noteConsistent,
 			event: "each fetched twice: it is not a CAR; its piece commitment (CommP) can be checked on the whole piece only"},
-		"blocks larger than windows":       {data: carOf(t, plain, 500_000, v1), by: noteConsistent, event: "without a block"},
-		"blocks about as large as windows": {data: carOf(t, plain, 180_000, v1), by: noteConsistent, event: "no blocks in a row"},
-		"plain bytes":                      {data: plain, by: noteConsistent, event: "it is not a CAR"},
-		"first block damaged":              {data: damaged(large, 200), refused: "another hash"},
-		"block of the third window":        {data: damaged(large, third+150_000), refused: "another hash"},
-		"first whole block of a window":    {data: damaged(large, third+21_000), refused: "another hash"},
-		"block between the windows":        {data: damaged(large, third-100_000), by: noteBlocks},
-		"large CAR, damaged in the trial":  {data: large, late: damaged(large, 60_000), by: noteBlocks},
-		"small piece":                      {data: small, path: pieceName(small), by: noteCommP, event: "is that of its name"},
-		"small piece with its padding":     {data: small, padding: 127<<14 - len(small), path: pieceName(small), by: noteCommP},
-		"small piece, damaged":             {data: damaged(small, 300_000), path: pieceName(small), refused: "its piece commitment (CommP) is baga6ea4seaq"},
-		"small CAR":                        {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
-		"small CAR, damaged":               {data: damaged(small, 300_000), refused: "another hash"},
-		"small CAR, cut":                   {data: small[:len(small)-100], by: noteFullCopy},
-		"small CAR, damaged in the trial":  {data: small, late: damaged(small, 300_000), by: noteBlocks},
+		"blocks larger than windows":           {data: carOf(t, plain, 500_000, v1), by: noteConsistent, event: "without a block"},
+		"blocks about as large as windows":     {data: carOf(t, plain, 180_000, v1), by: noteConsistent, event: "no blocks in a row"},
+		"plain bytes":                          {data: plain, by: noteConsistent, event: "it is not a CAR"},
+		"first block damaged":                  {data: damaged(large, 200), refused: "another hash"},
+		"block of the third window":            {data: damaged(large, third+150_000), refused: "another hash"},
+		"first whole block of a window":        {data: damaged(large, third+21_000), refused: "another hash"},
+		"block between the windows":            {data: damaged(large, third-100_000), by: noteBlocks},
+		"large CAR, damaged in the trial":      {data: large, late: damaged(large, 60_000), by: noteBlocks},
+		"small piece":                          {data: small, path: pieceName(small), by: noteCommP, event: "is that of its name"},
+		"small piece with its padding":         {data: small, padding: 127<<14 - len(small), path: pieceName(small), by: noteCommP},
+		"small piece, damaged":                 {data: damaged(small, 300_000), path: pieceName(small), refused: "its piece commitment (CommP) is baga6ea4seaq"},
+		"small CAR":                            {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
+		"small CAR, damaged":                   {data: damaged(small, 300_000), refused: "another hash"},
+		"small piece, redirected in the trial": {data: small, moves: true, path: pieceName(small), by: noteCommP},
+		"small CAR, cut":                       {data: small[:len(small)-100], by: noteFullCopy},
+		"small CAR, damaged in the trial":      {data: small, late: damaged(small, 300_000), by: noteBlocks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
+			var moved atomic.Bool
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if moved.Load() && r.URL.Path != "/moved" {
+					http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
+					return
+				}
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 			}))
 			defer s.Close()
@@ -146,7 +155,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			}}
 			set, err := r.ownObjects(t.Context(), node, true, length)
 			if c.refused != "" {
-				if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "wrong bytes") {
+				if wrong := (*WrongBytesError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.refused) {
 					t.Fatalf("error %v, want one with %q", err, c.refused)
 				}
 				return
@@ -169,9 +178,13 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			if c.late != nil {
 				data = c.late
 			}
+			moved.Store(c.moves)
 			res, err := httpload.Run(context.Background(), spec, ignored{})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if (res.Redirects == 300) != c.moves {
+				t.Errorf("%d redirects", res.Redirects)
 			}
 			if ok := res.Outcomes["ok"]; (ok == 300) == (c.late != nil) || ok+res.Outcomes["wrong-bytes"] != 300 {
 				t.Errorf("%v", res.Outcomes)

@@ -32,7 +32,7 @@ func (p *pieces) Objects(context.Context) ([]system.Object, error) {
 	return []system.Object{p.object}, nil
 }
 func (p *pieces) Target(system.Ref) (system.HTTPTarget, error) {
-	return system.HTTPTarget{URL: p.url}, nil
+	return system.HTTPTarget{URL: p.url, Follow: true}, nil
 }
 
 type dialer struct{ testbed.Host }

@@ -88,7 +88,7 @@ func (Retrieve) Problems(use experiment.SystemUse, info system.Info, cells []exp
 	if dropped && OverTLS(use) {
 		return []system.Problem{{
 			What: "receive: drop does not work over https, because the kernel cannot discard what has to be decrypted",
-			Hint: "use receive: verify for it, for instance with override: {receive: verify}, or plain http",
+			Hint: "use receive: verify for it, for instance under systems with {use: " + use.Use + ", override: {receive: verify}}, or plain http",
 		}}
 	}
 	return nil

@@ -157,6 +157,8 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 	if spec.Bytes > 0 && spec.Range == 0 && spec.Arrivals == nil {
 		spec.Requests, spec.Bytes = burst(set, spec), 0
 	}
+	// A burst is one only when all its requests leave together.
+	spec.Barrier = c.PerWorker == 1 && c.Connections == "keep" && c.Arrivals == nil
 	for _, o := range set {
 		if err := o.fits(c.Range); err != nil {
 			return spec, fmt.Errorf("%s: %w", r.site.Use.Name, err)
@@ -167,10 +169,9 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 		}
 		spec.Objects = append(spec.Objects, httpload.Object{
 			URL: t.URL.String(), Size: o.size, Within: o.payload, Windows: o.windows, Window: o.window, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
-			Content: o.content, Reference: o.reference, Follow: o.moved,
+			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved,
 		})
-		// A burst is one only when all its requests leave together.
-		spec.Barrier = c.PerWorker == 1 && c.Connections == "keep" && c.Arrivals == nil && t.URL.Scheme == "http" && !o.moved
+		spec.Barrier = spec.Barrier && t.URL.Scheme == "http" && !o.moved
 	}
 	return spec, nil
 }

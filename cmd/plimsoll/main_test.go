@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,13 +24,41 @@ func TestMain(m *testing.M) {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	testscript.Main(m, map[string]func(){
-		"plimsoll": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"plimsoll": func() {
+			var printed bytes.Buffer
+			code := run(os.Args[1:], os.Stdin, os.Stdout, io.MultiWriter(os.Stderr, &printed))
+			if err := checkPrinted(printed.String()); err != nil {
+				wrongSuggestion(os.Args[1:], err)
+			}
+			os.Exit(code)
+		},
 	})
+}
+
+// suggestionsVariable names the file for suggestions that do not work.
+const suggestionsVariable = "PLIMSOLL_TEST_SUGGESTIONS"
+
+// wrongSuggestion notes for the test that started this process what it printed.
+func wrongSuggestion(args []string, why error) {
+	f, err := os.OpenFile(os.Getenv(suggestionsVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "plimsoll %v suggests what does not work: %v\n", args, why)
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // TestScripts runs testdata/script/*.txtar, which read as documentation of what
 // the program says and how it ends.
+// Commands that it suggests on the way must work.
 func TestScripts(t *testing.T) {
+	suggestions := filepath.Join(t.TempDir(), "suggestions")
+	t.Cleanup(func() { // after the scripts, which run in parallel
+		if b, _ := os.ReadFile(suggestions); len(b) > 0 {
+			t.Errorf("%s", b)
+		}
+	})
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -61,6 +93,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TMPDIR", e.WorkDir)
+			e.Setenv(suggestionsVariable, suggestions)
 			return nil
 		},
 	})

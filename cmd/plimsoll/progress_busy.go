@@ -52,7 +52,7 @@ func (b *busy) hint(dir string) string {
 	case slices.Equal(b.reasons, []string{record.ReasonBoxBusy}):
 		what += "; or count them, as numbers of the machine as it is: " + suggest.Command("plimsoll", "report", "--set", "limits.others=none", dir)
 	case !slices.Contains(b.reasons, record.ReasonBoxBusy):
-		what += ", or ask for less: a slower link.rate, lower concurrency"
+		what += "; or ask for less: a slower link.rate, lower concurrency"
 	}
 	return fmt.Sprintf("the machine was too busy for %d of %s (%s): %s", b.spoilt, trials(b.of), strings.Join(b.reasons, ", "), what)
 }

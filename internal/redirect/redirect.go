@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 )
 
 // Most redirects are followed for one request.
@@ -13,6 +14,24 @@ const Most = 5
 
 // ErrTooMany is the end of a chain that is longer.
 var ErrTooMany = errors.New("too many redirects")
+
+// Is reports whether an answer of a status redirects by its Location.
+func Is(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// Target is the URL that a Location of an answer from a URL means.
+func Target(from *url.URL, location string) (*url.URL, error) {
+	to, err := from.Parse(location)
+	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" || from.Scheme == "https" && to.Scheme == "http" {
+		return nil, fmt.Errorf("redirect to %q is not followed", location)
+	}
+	return to, nil
+}
 
 // Do makes a GET or HEAD request with do and follows redirects. own are the headers that
 // the user gave: they may be credentials, and another host does not get them.
@@ -23,12 +42,7 @@ func Do(req *http.Request, own http.Header, do func(*http.Request) (*http.Respon
 			return nil, followed, err
 		}
 		location := resp.Header.Get("Location")
-		switch resp.StatusCode {
-		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		default:
-			return resp, followed, nil
-		}
-		if location == "" {
+		if !Is(resp.StatusCode) || location == "" {
 			return resp, followed, nil
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // to its end, or the connection is not kept
@@ -36,9 +50,9 @@ func Do(req *http.Request, own http.Header, do func(*http.Request) (*http.Respon
 		if followed++; followed > Most {
 			return nil, followed, ErrTooMany
 		}
-		to, err := req.URL.Parse(location)
-		if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" || req.URL.Scheme == "https" && to.Scheme == "http" {
-			return nil, followed, fmt.Errorf("redirect to %q is not followed", location)
+		to, err := Target(req.URL, location)
+		if err != nil {
+			return nil, followed, err
 		}
 		next := req.Clone(req.Context())
 		next.URL, next.Host = to, req.Host

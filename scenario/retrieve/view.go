@@ -23,6 +23,8 @@ func View() *analysis.View {
 		Axis: []string{"retrieve.concurrency", "retrieve.arrivals.rate", "data.size", "retrieve.range", "link.delay", "link.rate"},
 		Compared: []string{"throughput", "ttfb_p50", "ttfb_p99", "duration_p50", "duration_p99", "ops_rate", "system_cpu_per_gb",
 			"system_rss_peak"},
+		Rate:    "throughput",
+		Lasting: []string{"system_rss_peak"},
 		Numbers: []string{"throughput", "ttfb_p50", "success_rate"},
 		Columns: []analysis.Column{
 			{Metric: "throughput", Head: "throughput", Narrow: true}, {Metric: analysis.RatioColumn, Head: "ratio", Narrow: true},

@@ -1,0 +1,479 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/validity"
+)
+
+// commonRules are those of every scenario; views add their own.
+func commonRules() []Rule {
+	return []Rule{
+		{ID: "wrong-bytes", Rank: Unreliable, Tone: Bad, Holds: wrongBytes,
+			Title:  `Wrong bytes: {{.Systems}}`,
+			Each:   `{{.Text}}, {{.Name}}: {{plural .N "operation" "operations"}}`,
+			Advice: `Look at these operations in run.db (outcome wrong-bytes) and at the logs of the trial.`},
+		{ID: "not-executed", Rank: Unreliable, Tone: Bad, Holds: notExecuted,
+			Title:  `{{plural (int .Count) "trial" "trials"}} could not be executed`,
+			Each:   `{{.Name}}: {{.Text}}`,
+			Advice: `Read logs/ in the run directory, then go on with plimsoll resume.`},
+		{ID: "link-not-emulated", Rank: Unreliable, Tone: Bad, Holds: noted(record.NoteNotEmulated),
+			Title:  `Links were not emulated: these numbers are of the bare machine`,
+			Each:   `{{.Name}}: {{plural .N "trial" "trials"}}`,
+			Advice: `plimsoll doctor says what this machine lacks; or leave the link out of the experiment.`},
+		{ID: "beyond-line", Rank: Unreliable, Tone: Bad, Holds: beyondLine,
+			Title:  `Faster than the link allows: {{.Systems}}`,
+			Each:   `{{.Name}}: {{.Text}} at {{percent .Value}} of the load line`,
+			Advice: `These cells are left out. Look for caching, compression, or a path around the emulated link.`},
+		{ID: "imported", Rank: Unreliable, Tone: Warn, Holds: imported,
+			Title:  `Another program measured these numbers`,
+			Advice: `Links, load and content were not verified. Repeat the decisive cells with Plimsoll.`},
+		{ID: "link-off", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied),
+			Title:  `Invalid: links outside their tolerance, or emulated late ({{plural .Total "trial" "trials"}})`,
+			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
+			Advice: `See the table of links. A slower link or a quieter machine is easier to emulate.`},
+		{ID: "box-busy", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonBoxBusy),
+			Title:  `Invalid: other processes used the CPU ({{plural .Total "trial" "trials"}})`,
+			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
+			Advice: `Run again on a quiet machine.`},
+		{ID: "machine-limited", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonMachineLimited),
+			Title:  `Invalid: this machine was the bottleneck ({{plural .Total "trial" "trials"}})`,
+			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
+			Advice: `Use fewer nodes or connections, a slower link, or a machine with more CPUs.`},
+		{ID: "generator-bound", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonGeneratorSaturated, record.ReasonGeneratorLate),
+			Title:  `Invalid: the load generator was the bottleneck ({{plural .Total "trial" "trials"}})`,
+			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
+			Advice: `Shape the link, receive with drop, or run on a machine with more CPUs.`},
+		{ID: "trials-invalid", Rank: Unreliable, Tone: Warn, Holds: invalidOtherwise,
+			Title:  `Invalid for other reasons: {{plural .Total "trial" "trials"}}`,
+			Each:   `{{.Name}}: {{.Text}}, {{.N}} of {{plural .Of "trial" "trials"}}`,
+			Advice: `Read the log of such a trial; plimsoll resume --retry-invalid executes them again.`},
+		{ID: "harness-busy", Rank: Unreliable, Tone: Warn, Holds: harnessBusy,
+			Title:  `Plimsoll itself used much of the machine`,
+			Each:   `{{.Name}}: {{.Text}} used {{percent .Value}} of all CPUs`,
+			Advice: `Poll less often, or use fewer nodes or slower links.`},
+		{ID: "coarse", Rank: Unreliable, Tone: Warn, Holds: coarse,
+			Title:  `Polls are too rare for these times`,
+			Each:   `{{.Name}}: polls are {{show .Value "s"}} apart, {{percent .Limit}} of the time`,
+			Advice: `Use larger contents, longer chains or slower links, or poll more often.`},
+		{ID: "drift", Rank: Unreliable, Tone: Warn, Holds: drift,
+			Title:  `Results drifted during the run: {{.Systems}}`,
+			Each:   `{{.Name}}: {{.Text}} from the first block to the last`,
+			Advice: `Look at the figures over time, repeat with more blocks, or add warm-up.`},
+		{ID: "overloaded", Rank: Failure, Tone: Bad, Holds: overloaded,
+			Title:  `The offered load was not sustained: {{.Systems}}`,
+			Each:   `{{.Name}}: {{percent .Value}} of the offered load`,
+			Advice: `Waiting grows with the length of the trial. Offer less to find the highest sustained load.`},
+		{ID: "failures", Rank: Failure, Tone: Bad, Holds: failures,
+			Title:  `Operations failed: {{.Systems}}`,
+			Each:   `{{.Name}}: {{.N}} of {{.Of}} ({{.Text}})`,
+			Advice: `Read the system's log of such a trial, and see at which load it begins.`},
+		{ID: "deadlines", Rank: Failure, Tone: Warn, Holds: deadlines,
+			Title:  `Operations passed the deadline or were starved by a full link: {{.Systems}}`,
+			Each:   `{{.Name}}: {{.N}} of {{.Of}}`,
+			Advice: `The server did not fail. Raise limits.deadline and limits.stall, or ask for less at once.`},
+		{ID: "throughput-falls", Rank: Slow, Tone: Warn, Holds: throughputFalls,
+			Title:  `Throughput falls under load: {{.Systems}}`,
+			Each:   `{{.Name}}: {{.Text}}`,
+			Advice: `Limit concurrency to the best level, and look for what all operations share.`},
+		{ID: "cpu-bound", Rank: Slow, Tone: Neutral, Holds: cpuBound,
+			Title:  `One process kept a CPU busy: {{.Systems}}`,
+			Each:   `{{.Name}}: {{show .Value "1"}} CPUs`,
+			Advice: `A single thread may be the bottleneck. Profile that process.`},
+		{ID: "link-bound", Rank: Slow, Tone: Good, Holds: linkBound,
+			Title: `Near the load line: {{.Systems}}`,
+			Each:  `{{.Name}}: {{percent .Value}} of the line, limited by {{.Text}}`},
+		{ID: "skipped", Rank: Notable, Tone: Neutral, Holds: skipped,
+			Title: `Left out because they would take too long: {{plural (int .Count) "cell" "cells"}}`,
+			Each:  `{{.Name}}: {{.Text}}`},
+		{ID: "not-compared", Rank: Notable, Tone: Neutral, Holds: noted("receive: drop"),
+			Title:  `Contents were not verified (receive: drop)`,
+			Each:   `{{.Name}}: {{plural .N "trial" "trials"}}`,
+			Advice: `Run a few repetitions with receive: verify.`},
+		{ID: "few-trials", Rank: Notable, Tone: Neutral, Holds: fewTrials,
+			Title:  `Too few trials for 95 % intervals: {{plural (int .Count) "cell" "cells"}}`,
+			Advice: `Repeat at least 6 times; with fewer, intervals are the range of the trials.`},
+	}
+}
+
+// Cases makes one case for each cell of which f says so.
+func (r *Result) Cases(f func(c *Cell, x *Case) bool) []Case {
+	var all []Case
+	for _, c := range r.Cells {
+		x := Case{System: c.System, Where: r.Frame.Layout.Where(c), Name: r.Frame.Layout.Name(c), Value: Unknown, Lo: Unknown, Hi: Unknown}
+		if f(c, &x) {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+func wrongBytes(r *Result) []Case {
+	var all []Case
+	for _, t := range r.Frame.Trials {
+		if n := t.Outcomes[record.WrongBytes.String()]; n > 0 {
+			all = append(all, Case{System: t.Info.System, Name: r.Frame.Layout.Name(t.Info), N: n, Text: record.BlockName(t.Block)})
+		}
+	}
+	return all
+}
+
+func notExecuted(r *Result) []Case {
+	var all []Case
+	for _, t := range r.Frame.Trials {
+		if t.State == record.Failed {
+			all = append(all, Case{System: t.Info.System, Name: r.Frame.Layout.Name(t.Info), N: 1, Text: t.Error})
+		}
+	}
+	return all
+}
+
+// noted finds trials with a note that begins so.
+func noted(note string) func(*Result) []Case {
+	return func(r *Result) []Case {
+		return r.Cases(func(c *Cell, x *Case) bool {
+			for _, t := range r.Frame.Trials {
+				if t.Info == c && slices.ContainsFunc(t.Notes, func(n string) bool { return strings.HasPrefix(n, note) }) {
+					x.N++
+				}
+			}
+			return x.N > 0
+		})
+	}
+}
+
+func beyondLine(r *Result) []Case {
+	return r.Cases(func(c *Cell, x *Case) bool {
+		for _, t := range r.Frame.Trials {
+			if t.Info != c || !t.ValidBut(record.ReasonBeyondLine) {
+				continue
+			}
+			for _, s := range validity.LineShares(c.Plan, t.Trial) {
+				if validity.Beyond(s.Share, float64(c.Plan.Link.Tolerance)) && !(x.Value > Num(s.Share)) {
+					m, _ := r.Frame.Metric(s.Metric)
+					x.Value, x.Text = Num(s.Share), m.Name
+				}
+			}
+		}
+		return x.Value.Known()
+	})
+}
+
+func imported(r *Result) []Case {
+	if r.Imported == nil {
+		return nil
+	}
+	return []Case{{}}
+}
+
+// explained are the reasons against trials that have rules of their own.
+var explained = []string{record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied, record.ReasonBoxBusy, record.ReasonMachineLimited,
+	record.ReasonGeneratorSaturated, record.ReasonGeneratorLate, record.ReasonBeyondLine}
+
+func invalidFor(reasons ...string) func(*Result) []Case {
+	return func(r *Result) []Case {
+		return r.Cases(func(c *Cell, x *Case) bool {
+			x.Of = int64(c.Valid + c.Invalid + c.Failed)
+			for _, t := range r.Frame.Trials {
+				if t.Info == c && !t.Warmup && slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(reasons, s) }) {
+					x.N++
+				}
+			}
+			return x.N > 0
+		})
+	}
+}
+
+func invalidOtherwise(r *Result) []Case {
+	return r.Cases(func(c *Cell, x *Case) bool {
+		x.Of = int64(c.Valid + c.Invalid + c.Failed)
+		var why []string
+		for _, t := range r.Frame.Trials {
+			if t.Info != c || t.Warmup || t.State == record.Failed || len(t.Invalid) == 0 ||
+				slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(explained, s) }) {
+				continue
+			}
+			x.N++
+			for _, s := range t.Invalid {
+				if !slices.Contains(why, s) {
+					why = append(why, s)
+				}
+			}
+		}
+		x.Text = strings.Join(why, ", ")
+		return x.N > 0
+	})
+}
+
+// Shares of all CPUs from which on what measures disturbs what is measured.
+const (
+	busyHarness  = 0.05
+	busyEmulator = 0.50
+)
+
+func harnessBusy(r *Result) []Case {
+	return r.Cases(func(c *Cell, x *Case) bool {
+		for _, m := range []struct {
+			key, name string
+			limit     float64
+		}{{"harness_cpu", "plimsoll", busyHarness}, {"emulator_cpu", "the link emulator", busyEmulator}} {
+			if s, ok := c.Metrics[m.key]; ok && float64(s.Median) > m.limit && (s.N == 1 || s.Lo > Num(m.limit) || float64(s.Median) > 1.5*m.limit) {
+				x.Value, x.Text = s.Median, m.name
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// coarsest is the share of a polled time that the polls may lie apart.
+const coarsest = 0.10
+
+func coarse(r *Result) []Case {
+	if _, polled := r.View.Polled[r.Headline]; !polled {
+		return nil
+	}
+	return r.Cases(func(c *Cell, x *Case) bool {
+		gap, of := c.Metrics["resolution"], c.Metrics[r.Headline]
+		if of.N == 0 || gap.N == 0 || !(gap.Median > coarsest*of.Median) {
+			return false
+		}
+		x.Value, x.Limit = gap.Median, gap.Median/of.Median
+		return true
+	})
+}
+
+const (
+	driftFloor = 0.10 // smaller changes matter less than what differs between systems
+	driftAlpha = 0.01 // of runs without drift, fewer than this share are accused
+)
+
+// drift looks for cells whose headline rises or falls from the first block to the last,
+// the baseline's too, by a permutation test over blocks, Holm-corrected for all cells;
+// and for such a change in the ratios to the baseline, over all cells of a system.
+func drift(r *Result) []Case {
+	type test struct {
+		x    Case
+		p    float64
+		size float64
+	}
+	bases := map[string]*Cell{}
+	for _, c := range r.Cells {
+		if c.Baseline {
+			bases[c.Pair] = c
+		}
+	}
+	var own, relative []test
+	ask := func(rows [][]float64, system, name string) test {
+		q := stats.AskBlocks(rows, r.Run.Seed)
+		return test{Case{System: system, Name: name, Text: signedPercent(math.Expm1(q.Change))}, q.PChange, math.Abs(q.Change)}
+	}
+	for _, s := range r.Systems {
+		var ratios [][]float64
+		for _, c := range r.Cells {
+			if c.System != s.Name {
+				continue
+			}
+			sum := c.Metrics[r.Headline]
+			row := sum.logs()
+			own = append(own, ask([][]float64{row}, s.Name, r.Frame.Layout.Name(c)))
+			if b := bases[c.Pair]; b != nil && b != c {
+				baseSum := b.Metrics[r.Headline]
+				base := baseSum.logs()
+				ratio := slices.Clone(row[:min(len(row), len(base))])
+				for i := range ratio {
+					ratio[i] -= base[i]
+				}
+				ratios = append(ratios, ratio)
+			}
+		}
+		if len(ratios) > 0 {
+			relative = append(relative, ask(ratios, s.Name, s.Name+" relative to "+r.Baseline))
+		}
+	}
+	var all []Case
+	for _, family := range [][]test{own, relative} {
+		ps := make([]float64, len(family))
+		for i, t := range family {
+			ps[i] = t.p
+		}
+		for i, p := range stats.Holm(ps) {
+			if p <= driftAlpha && family[i].size > math.Log1p(driftFloor) {
+				all = append(all, family[i].x)
+			}
+		}
+	}
+	return all
+}
+
+// keptUp is the share of the offered load below which it was not sustained.
+const keptUp = 0.95
+
+func overloaded(r *Result) []Case {
+	return r.Cases(func(c *Cell, x *Case) bool {
+		s, ok := c.Metrics["achieved_share"]
+		x.Value = s.Median
+		return ok && s.Median < keptUp
+	})
+}
+
+func failures(r *Result) []Case {
+	return r.Cases(func(c *Cell, x *Case) bool {
+		x.N, x.Of = c.Success.Of-c.Success.OK, c.Success.Of
+		var why []string
+		for _, o := range record.Outcomes() {
+			if n := c.Outcomes[o.String()]; n > 0 && o.ServerFailure() {
+				why = append(why, o.String())
+			}
+		}
+		x.Text = strings.Join(why, ", ")
+		return x.N > 0
+	})
+}
+
+// fewLate is the share of operations cut off by the experiment that is worth a word.
+const fewLate = 0.01
+
+func deadlines(r *Result) []Case {
+	return r.Cases(func(c *Cell, x *Case) bool {
+		x.N = c.Outcomes[record.Deadline.String()] + c.Outcomes[record.Starved.String()]
+		for _, n := range c.Outcomes {
+			x.Of += n
+		}
+		return float64(x.N) >= fewLate*float64(x.Of) && x.N > 0
+	})
+}
+
+// fallAlpha is the significance level of a fall, over all curves.
+const fallAlpha = 0.01
+
+// nearLine is the share of the load line from which on the link is the bottleneck.
+const nearLine = 0.9
+
+// throughputFalls compares the throughput at the highest concurrency with that at each
+// other (Welch's test on logarithms, Holm-corrected). Levels at which the link is the
+// bottleneck are left out: what falls there need not be the system's doing.
+func throughputFalls(r *Result) []Case {
+	if r.View.Rate == "" {
+		return nil
+	}
+	m, _ := r.Frame.Metric(r.View.Rate)
+	type curve struct {
+		x     Case
+		loads []stats.Load
+	}
+	var curves []*curve
+	at := map[string]*curve{}
+	for _, c := range r.Cells {
+		var level float64
+		key := c.System
+		for _, x := range c.Factors {
+			switch {
+			case strings.HasSuffix(x.Path, ".concurrency"):
+				level = x.Number
+			case x.Path != "system":
+				key += ", " + x.Label + " " + x.Text()
+			}
+		}
+		if at[key] == nil {
+			at[key] = &curve{x: Case{System: c.System, Name: key}}
+			curves = append(curves, at[key])
+		}
+		if s, ok := c.Metrics["load_line_share"]; ok && s.Median >= nearLine && r.fillsLink(c) {
+			continue
+		}
+		for _, row := range r.Frame.Of(c, m.Key) {
+			if row.Value > 0 && !row.Censored {
+				at[key].loads = append(at[key].loads, stats.Load{N: level, X: row.Value})
+			}
+		}
+	}
+	ps := make([]float64, len(curves))
+	for i, k := range curves {
+		levels, p, err := stats.Fall(k.loads)
+		ps[i] = p
+		if err != nil {
+			ps[i] = math.NaN()
+			continue
+		}
+		best, top := levels[0], levels[len(levels)-1]
+		for _, l := range levels {
+			if l.P < fallAlpha && (l.X > best.X || best.P >= fallAlpha) {
+				best = l
+			}
+		}
+		k.x.Text = fallText(best, top, m)
+	}
+	var all []Case
+	for i, p := range stats.Holm(ps) {
+		if p < fallAlpha {
+			all = append(all, curves[i].x)
+		}
+	}
+	return all
+}
+
+// oneCPU is what a single busy thread uses.
+const oneCPU = 0.95
+
+func cpuBound(r *Result) []Case {
+	return r.Cases(func(c *Cell, x *Case) bool {
+		s, ok := c.Metrics["busiest_cpu"]
+		x.Value = s.Median
+		return ok && s.N >= 3 && s.Lo >= oneCPU
+	})
+}
+
+func linkBound(r *Result) []Case {
+	return r.Cases(func(c *Cell, x *Case) bool {
+		for _, key := range []string{"load_line_share", "line_share"} {
+			if s, ok := c.Metrics[key]; ok && s.N >= 3 && s.Lo >= nearLine {
+				x.Value, x.Text = s.Median, "round trips"
+				if r.fillsLink(c) {
+					x.Text = "the rate of the link"
+				}
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// fullRate is the share of the link's rate from which on a load line is that of the
+// rate; a lower one is that of round trips.
+const fullRate = 0.90
+
+// fillsLink reports whether the load line of most trials of a cell is the rate of the
+// link, as measured before the trial.
+func (r *Result) fillsLink(c *Cell) bool {
+	full, all := 0, 0
+	for _, t := range r.Frame.ValidTrials(c) {
+		all++
+		for _, l := range r.Frame.Checks {
+			if l.Trial == t.ID && l.Rate > 0 && t.Metrics["load_line"] >= fullRate*l.Rate/8 {
+				full++
+				break
+			}
+		}
+	}
+	return 2*full > all
+}
+
+func skipped(r *Result) []Case {
+	var all []Case
+	for _, s := range r.Skipped {
+		all = append(all, Case{System: s.System, Name: strings.TrimSuffix(s.System+", "+s.Where, ", "), Text: s.Why})
+	}
+	return all
+}
+
+// fewestExact is how many trials an exact 95 % interval of a median needs.
+const fewestExact = 6
+
+func fewTrials(r *Result) []Case {
+	return r.Cases(func(c *Cell, x *Case) bool { return c.Valid > 0 && c.Valid < fewestExact && c.Planned > 1 })
+}

@@ -1,0 +1,147 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+type gateRule = gate.Rule
+
+// Difference is something in which runs differ beside what they measured. New has one
+// entry for each new run.
+type Difference struct {
+	Kind string   `json:"kind"` // "settings", "plan", "plimsoll", "system", "machine", "links", "others" or "trials"
+	What string   `json:"what"`
+	Base string   `json:"base"`
+	New  []string `json:"new"`
+}
+
+// differences lists what differed, in the order of how much it may change a result.
+func (c *Comparison) differences() {
+	type change struct{ path, base, other, in string }
+	count := map[change]int64{}
+	var order []change
+	for _, u := range c.Unlike {
+		for _, s := range u.Settings {
+			k := change{s.Path, settingText(s.Path, s.Base), settingText(s.Path, s.New), u.New}
+			if count[k] == 0 {
+				order = append(order, k)
+			}
+			count[k]++
+		}
+	}
+	for _, k := range order {
+		d := Difference{Kind: "settings", What: fmt.Sprintf("%s (%s)", k.path, words.Plural(count[k], "cell", "cells")), Base: k.base}
+		for _, n := range c.New {
+			v := k.base
+			if n.Dir == k.in {
+				v = k.other
+			}
+			d.New = append(d.New, v)
+		}
+		c.Differs = append(c.Differs, d)
+	}
+	c.differ("plan", "seed", func(r *Result) string { return strconv.FormatUint(r.Run.Seed, 10) })
+	c.differ("plan", "repetitions", func(r *Result) string { return strconv.Itoa(r.Frame.Plan.Blocks) })
+	c.differ("plan", "gates", func(r *Result) string { return strings.Join(r.Frame.Plan.Experiment.Gates, "; ") })
+	c.differ("plan", "state", func(r *Result) string { return r.Run.State })
+	c.differ("plimsoll", "version", func(r *Result) string { return r.Environ("plimsoll") })
+	c.environments("system", "systems.")
+	c.environments("machine", "cpu.", "kernel", "os", "clocksource", "memory.MemTotal", "memory.SwapTotal", "testbed.", "limit.", "link.", "machine.", "host.")
+	c.differ("links", "checks outside the tolerance", func(r *Result) string {
+		off, all := 0, 0
+		for _, l := range r.Links {
+			off, all = off+l.Off, all+l.Checks
+		}
+		return fmt.Sprintf("%d of %d", off, all)
+	})
+	c.differ("others", "CPU used by others, median", othersBusy)
+	c.differ("trials", "valid", func(r *Result) string { return fmt.Sprintf("%d of %d", r.Run.Valid, r.Run.Done) })
+}
+
+func (c *Comparison) differ(kind, what string, value func(*Result) string) {
+	d := Difference{Kind: kind, What: what, Base: value(c.base)}
+	differs := false
+	for _, r := range c.news {
+		v := value(r)
+		d.New = append(d.New, v)
+		differs = differs || v != d.Base
+	}
+	if differs {
+		c.Differs = append(c.Differs, d)
+	}
+}
+
+// environments compares the environment under these names.
+func (c *Comparison) environments(kind string, prefixes ...string) {
+	keys := map[string]bool{}
+	for _, r := range append([]*Result{c.base}, c.news...) {
+		for _, p := range r.Environment {
+			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }) && !momentary(p.Key) {
+				keys[p.Key] = true
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		known := c.base.Environ(key)
+		for _, r := range c.news { // what one run did not record is not known to differ
+			known = cmp.Or(known, r.Environ(key))
+		}
+		c.differ(kind, key, func(r *Result) string { return cmp.Or(r.Environ(key), known) })
+	}
+}
+
+// momentary reports whether a value is of the moment, and never the same twice.
+func momentary(key string) bool {
+	parts := strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return r == '.' || r == ' ' || r == '_' })
+	return slices.ContainsFunc(parts, func(w string) bool {
+		return slices.Contains([]string{"mhz", "pid", "started", "uptime", "port", "address", "dir", "directory"}, w)
+	})
+}
+
+// othersBusy is the CPU that others used, in steps of 5 % of the machine: finer ones
+// differ between any two runs.
+func othersBusy(r *Result) string {
+	var all []float64
+	for _, t := range r.Frame.Trials {
+		if v, ok := t.Metrics["others_busy"]; ok && !t.Warmup {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return "not recorded"
+	}
+	low := min(int(stats.Median(all)*20)*5, 95)
+	return fmt.Sprintf("%d to %d %%", low, low+5)
+}
+
+// settingText is a setting as an experiment file has it: plans keep bytes and seconds
+// as numbers.
+func settingText(path, value string) string {
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return value
+	}
+	switch last := lastPart(path); {
+	case path == "link.rate":
+		return experiment.BitRate(v).String()
+	case last == "range" && v == 0:
+		return "whole"
+	case slices.Contains([]string{"size", "queue", "bytes", "range_of", "range"}, last):
+		return experiment.Bytes(v).String()
+	case slices.Contains([]string{"delay", "jitter", "duration", "time", "longest", "deadline", "stall", "settle"}, last):
+		return experiment.Duration(math.Round(v * float64(time.Second))).String()
+	}
+	return value
+}

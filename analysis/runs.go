@@ -1,0 +1,625 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// Comparison is what runs say against a base run. Its JSON is that of
+// `plimsoll compare --json` (docs/compare.md).
+type Comparison struct {
+	Format   int             `json:"format"`
+	Scenario string          `json:"scenario"`
+	Headline string          `json:"headline"`
+	Verdict  Verdict         `json:"verdict"`
+	Base     ComparedRun     `json:"base"`
+	New      []ComparedRun   `json:"new"`
+	Differs  []Difference    `json:"differs"`
+	Metrics  []record.Metric `json:"metrics"` // the headline first
+	Overall  []OverCells     `json:"overall"`
+	Cells    []*ComparedCell `json:"cells"`
+	Unlike   []UnlikeCell    `json:"unlike"`
+	Only     []OnlyCell      `json:"only"`
+	Notes    []string        `json:"notes"`
+	Gates    []Ruling        `json:"gates,omitempty"`
+
+	Asked []string `json:"-"` // metrics of which all cells are of interest, the headline first
+	base  *Result
+	news  []*Result
+}
+
+// ComparedRun is one of the runs.
+type ComparedRun struct {
+	Dir      string `json:"dir"`
+	Plimsoll string `json:"plimsoll,omitempty"`
+	Run      Run    `json:"run"`
+}
+
+// ComparedCell is a cell that the base run and at least one other have.
+type ComparedCell struct {
+	System  string                    `json:"system"`
+	Where   string                    `json:"where"`
+	Factors []Factor                  `json:"factors"`
+	Metrics map[string]ComparedMetric `json:"metrics"`
+
+	base *Cell
+	news []*Cell // nil: that run does not have it
+}
+
+// ComparedMetric is a metric of a cell. New has one entry for each new run, null where
+// that has not got the cell or the metric.
+type ComparedMetric struct {
+	Base Summary          `json:"base"`
+	New  []*ComparedValue `json:"new"`
+}
+
+// ComparedValue is a metric of a new run's cell, and its ratio to the base run's.
+type ComparedValue struct {
+	Summary
+	Ratio RunRatio `json:"ratio"`
+}
+
+// RunRatio is new over base: the ratio of the medians, with an interval of samples that
+// are not paired.
+type RunRatio struct {
+	Value       Num  `json:"value"`
+	Lo          Num  `json:"lo"`
+	Hi          Num  `json:"hi"`
+	P           Num  `json:"p"`      // Mann–Whitney over trials
+	PHolm       Num  `json:"p_holm"` // over the cells and new runs of this metric
+	Significant bool `json:"shown"`
+	Better      int  `json:"better"` // when significant and above the effect floor: 1 better, −1 worse; else 0
+	// CutOff names the run, "new" or "base", of which half or more of the trials never
+	// came to the number: there is no ratio then, and the rank test alone decides.
+	CutOff string `json:"never,omitempty"`
+	Warn   string `json:"warn,omitempty"`
+}
+
+// OverCells is a metric over all cells that a new run and the base run have: the
+// geometric mean of the cells' ratios.
+type OverCells struct {
+	New         string `json:"new"` // directory of the run
+	Metric      string `json:"metric"`
+	Cells       int    `json:"cells"`
+	Value       Num    `json:"value"`
+	Lo          Num    `json:"lo"`
+	Hi          Num    `json:"hi"`
+	P           Num    `json:"p"`
+	PHolm       Num    `json:"p_holm"` // over the new runs
+	Significant bool   `json:"shown"`
+	Better      int    `json:"better"`
+	BetterCells int    `json:"cells_better"`
+	WorseCells  int    `json:"cells_worse"`
+	SmallCells  int    `json:"cells_below_floor"` // significant, and below the effect floor
+	SameCells   int    `json:"cells_not_shown"`
+	Warn        string `json:"warn,omitempty"` // why nothing is claimed
+}
+
+// OnlyCell is a cell that not both of two runs have.
+type OnlyCell struct {
+	System string `json:"system"`
+	Where  string `json:"where"`
+	In     string `json:"in"`
+	NotIn  string `json:"not_in"`
+}
+
+// UnlikeCell is a cell of the same system and factors as in the base run, with other
+// settings.
+type UnlikeCell struct {
+	System   string    `json:"system"`
+	Where    string    `json:"where"`
+	New      string    `json:"new"`
+	Settings []Setting `json:"settings"`
+	Compared bool      `json:"compared"` // all the same, because that was asked for
+}
+
+// Setting is one that differs.
+type Setting struct {
+	Path string `json:"path"`
+	Base string `json:"base"`
+	New  string `json:"new"`
+}
+
+// CompareOptions say what to compare.
+type CompareOptions struct {
+	Metrics []string // besides those of the view; "all": all that the base run has
+	Unlike  bool     // cells whose settings differ, too
+}
+
+// lastingText says why nothing is claimed of such a metric.
+const lastingText = "one process served all trials of a run, so they are one value, and one against one shows nothing"
+
+// CompareRuns compares results with that of a base run.
+func CompareRuns(base *Result, news []*Result, dirs []string, o CompareOptions) (*Comparison, error) {
+	c := &Comparison{Format: Format, Scenario: base.Scenario, Headline: base.Headline, Differs: []Difference{}, Unlike: []UnlikeCell{}, Only: []OnlyCell{},
+		Notes: []string{}, Overall: []OverCells{}, Cells: []*ComparedCell{}, Metrics: []record.Metric{}, base: base, news: news}
+	for i, r := range append([]*Result{base}, news...) {
+		side := ComparedRun{Dir: dirs[i], Plimsoll: r.Environ("plimsoll"), Run: r.Run}
+		if i == 0 {
+			c.Base = side
+			continue
+		}
+		if r.Scenario != base.Scenario {
+			return nil, &OtherScenarioError{dirs[0], base.Scenario, dirs[i], r.Scenario}
+		}
+		c.New = append(c.New, side)
+	}
+	if err := c.choose(o.Metrics); err != nil {
+		return nil, err
+	}
+	c.match(o.Unlike)
+	c.differences()
+	for _, m := range c.Metrics {
+		c.measure(m)
+		c.over(m)
+	}
+	c.remark()
+	c.Verdict = c.verdict()
+	return c, nil
+}
+
+// Environ is a value of the environment; empty: it was not recorded.
+func (r *Result) Environ(key string) string {
+	for _, p := range r.Environment {
+		if p.Key == key {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+// OtherScenarioError is a new run of another scenario than the base run.
+type OtherScenarioError struct{ Base, BaseScenario, New, NewScenario string }
+
+func (e *OtherScenarioError) Error() string {
+	return fmt.Sprintf("%s is of scenario %s and %s of %s: they cannot be compared", e.New, e.NewScenario, e.Base, e.BaseScenario)
+}
+
+// UnknownMetricError is a metric that a run does not have.
+type UnknownMetricError struct {
+	Key   string
+	Known []record.Metric
+}
+
+func (e *UnknownMetricError) Error() string { return fmt.Sprintf("the run has no metric %q", e.Key) }
+
+// Hint names the metrics that there are.
+func (e *UnknownMetricError) Hint() string {
+	var keys []string
+	for _, m := range e.Known {
+		keys = append(keys, m.Key)
+	}
+	return "metrics: " + strings.Join(keys, ", ")
+}
+
+// choose fills the metrics that are compared.
+func (c *Comparison) choose(more []string) error {
+	c.Asked = append([]string{c.Headline}, more...)
+	wanted := slices.Concat(c.Asked, c.base.View.Compared, successMetrics)
+	for _, key := range more {
+		if _, ok := c.base.Frame.Metric(key); !ok && key != "all" {
+			return &UnknownMetricError{Key: key, Known: c.base.Metrics}
+		}
+		if key == "all" {
+			for _, m := range c.base.Metrics {
+				c.Asked, wanted = append(c.Asked, m.Key), append(wanted, m.Key)
+			}
+		}
+	}
+	measured := func(r *Result, key string) bool {
+		return slices.ContainsFunc(r.Cells, func(cell *Cell) bool { return len(r.Frame.Of(cell, key)) > 0 })
+	}
+	for _, key := range wanted {
+		m, ok := c.base.Frame.Metric(key)
+		if ok && !slices.Contains(c.Metrics, m) && measured(c.base, key) &&
+			slices.ContainsFunc(c.news, func(r *Result) bool { return measured(r, key) }) {
+			c.Metrics = append(c.Metrics, m)
+		}
+	}
+	if len(c.Metrics) == 0 {
+		c.Notes = append(c.Notes, "No metric has a valid trial in the base run and in a new one. `plimsoll report` says why trials are not valid.")
+	}
+	return nil
+}
+
+// match finds the cells that runs have in common: those with the same settings, and
+// those of the same system and factors with other settings.
+func (c *Comparison) match(unlike bool) {
+	type key struct {
+		cell     *Cell
+		settings map[string]string
+	}
+	keysOf := func(r *Result) (all []key) {
+		for _, cell := range r.Cells {
+			all = append(all, key{cell, r.settings(cell)})
+		}
+		return all
+	}
+	same := func(k key) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%q", k.cell.System)
+		for _, path := range slices.Sorted(maps.Keys(k.settings)) {
+			fmt.Fprintf(&b, " %s=%q", path, k.settings[path])
+		}
+		return b.String()
+	}
+	named := func(k key) string { return fmt.Sprintf("%q %s", k.cell.System, k.cell.Group) }
+	base := keysOf(c.base)
+	rows := make([]*ComparedCell, len(base))
+	for i, k := range base {
+		rows[i] = &ComparedCell{System: k.cell.System, Where: c.base.Frame.Layout.Where(k.cell), Factors: k.cell.Factors,
+			Metrics: map[string]ComparedMetric{}, base: k.cell, news: make([]*Cell, len(c.news))}
+	}
+	for n, r := range c.news {
+		news := keysOf(r)
+		taken := make([]bool, len(news))
+		differ := make([]bool, len(base))
+		pair := func(name func(key) string, do func(i, j int)) {
+			at := map[string]int{}
+			for j, k := range news {
+				if !taken[j] {
+					at[name(k)] = j
+				}
+			}
+			for i, k := range base {
+				if j, ok := at[name(k)]; ok && rows[i].news[n] == nil {
+					do(i, j)
+				}
+			}
+		}
+		pair(same, func(i, j int) {
+			rows[i].news[n], taken[j] = news[j].cell, true
+			if len(rows[i].Factors) < len(news[j].cell.Factors) { // what the base run does not vary
+				rows[i].Where, rows[i].Factors = r.Frame.Layout.Where(news[j].cell), news[j].cell.Factors
+			}
+		})
+		pair(named, func(i, j int) {
+			taken[j], differ[i] = true, true
+			c.Unlike = append(c.Unlike, UnlikeCell{System: rows[i].System, Where: rows[i].Where, New: c.New[n].Dir,
+				Settings: changed(base[i].settings, news[j].settings), Compared: unlike})
+			if unlike {
+				rows[i].news[n] = news[j].cell
+			}
+		})
+		for i := range base {
+			if rows[i].news[n] == nil && !differ[i] {
+				c.Only = append(c.Only, OnlyCell{rows[i].System, rows[i].Where, c.Base.Dir, c.New[n].Dir})
+			}
+		}
+		for j, k := range news {
+			if !taken[j] {
+				c.Only = append(c.Only, OnlyCell{k.cell.System, r.Frame.Layout.Where(k.cell), c.New[n].Dir, c.Base.Dir})
+			}
+		}
+	}
+	for _, row := range rows {
+		if slices.ContainsFunc(row.news, func(cell *Cell) bool { return cell != nil }) {
+			c.Cells = append(c.Cells, row)
+		}
+	}
+}
+
+// changed are the settings that differ.
+func changed(base, other map[string]string) []Setting {
+	all := maps.Clone(base)
+	maps.Copy(all, other)
+	var differ []Setting
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		if base[path] != other[path] {
+			differ = append(differ, Setting{path, base[path], other[path]})
+		}
+	}
+	return differ
+}
+
+// measure compares all cells in one metric: by the rank test after Holm's correction,
+// with an interval that agrees.
+func (c *Comparison) measure(m record.Metric) {
+	type task struct {
+		xs, ys []float64 // base, new
+		value  *ComparedValue
+	}
+	var tasks []task
+	for _, cell := range c.Cells {
+		before := c.base.Frame.Of(cell.base, m.Key)
+		if len(before) == 0 {
+			continue
+		}
+		row := ComparedMetric{Base: summaryOf(before), New: make([]*ComparedValue, len(c.news))}
+		for k, other := range cell.news {
+			if other == nil || len(c.news[k].Frame.Of(other, m.Key)) == 0 {
+				continue
+			}
+			after := c.news[k].Frame.Of(other, m.Key)
+			row.New[k] = &ComparedValue{Summary: summaryOf(after)}
+			tasks = append(tasks, task{finite(before, m), finite(after, m), row.New[k]})
+		}
+		cell.Metrics[m.Key] = row
+	}
+	var ps []float64
+	for _, t := range tasks {
+		t.value.Ratio = unpaired(t.ys, t.xs, m)
+		ps = append(ps, float64(t.value.Ratio.P))
+	}
+	ps = stats.Holm(ps)
+	for i, t := range tasks {
+		q := &t.value.Ratio
+		q.PHolm = Num(ps[i])
+		apart := q.Lo > 1 && !math.IsInf(float64(q.Lo), 0) || q.Hi < 1 && !math.IsInf(float64(q.Hi), 0)
+		q.Significant = (apart || q.CutOff != "") && ps[i] <= alpha
+		q.Better = worth(m, q.Significant, q.size(m))
+		if least := stats.MinP(len(t.xs), len(t.ys)); least > alpha {
+			q.Warn = fmt.Sprintf("%d and %d trials are too few to compare: 5 and 5 would do", len(t.xs), len(t.ys))
+		} else if least*float64(len(tasks)) > alpha {
+			q.Warn = fmt.Sprintf("%d and %d trials are too few for %d comparisons", len(t.xs), len(t.ys), len(tasks))
+		}
+		if slices.Contains(c.base.View.Lasting, m.Key) {
+			q.Lo, q.Hi, q.P, q.PHolm, q.Significant, q.Better, q.Warn = Unknown, Unknown, Unknown, Unknown, false, 0, lastingText
+		}
+	}
+}
+
+// finite are the values of rows; censored ones are as far off as there is: infinite,
+// or 0 for a rate.
+func finite(rows []Row, m record.Metric) []float64 {
+	xs := values(rows)
+	for i, r := range rows {
+		if r.Censored {
+			xs[i] = max(beyond(m), 0)
+		}
+	}
+	return xs
+}
+
+// leastRanged is the smallest sample whose range can take the place of an interval: it
+// covers the median in 87.5 %.
+const leastRanged = 4
+
+// unpaired is the ratio of medians of samples that do not belong together. Where they
+// are too few for an interval but a rank test can be significant, the range of the
+// ratios of their values takes its place.
+func unpaired(xs, ys []float64, m record.Metric) RunRatio {
+	i := stats.Ratio(xs, ys, Confidence)
+	if !i.Bounded() && !math.IsNaN(i.Mid) && i.Conf >= 1 && min(len(xs), len(ys)) >= leastRanged && stats.MinP(len(xs), len(ys)) <= alpha {
+		lo, hi := slices.Min(xs)/slices.Max(ys), slices.Max(xs)/slices.Min(ys)
+		if lo >= 0 && hi >= lo && !math.IsInf(hi, 0) {
+			i.Lo, i.Hi = lo, hi
+			i.Warn = fmt.Sprintf("%d and %d values are too few for a 95 %% interval: the range of their ratios takes its place", len(xs), len(ys))
+		}
+	}
+	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(xs, ys)), PHolm: Unknown, Warn: i.Warn}
+	switch never(xs, ys, m) {
+	case 1:
+		q.CutOff = "new"
+	case -1:
+		q.CutOff = "base"
+	}
+	if q.CutOff != "" {
+		q.Value, q.Lo, q.Hi, q.Warn = Unknown, Unknown, Unknown, ""
+	}
+	return q
+}
+
+// never is 1 when half or more of xs never came to a number while those of ys did, −1
+// the other way round, else 0.
+func never(xs, ys []float64, m record.Metric) int {
+	gone := func(all []float64) bool { return len(all) > 0 && stats.Median(all) == max(beyond(m), 0) }
+	if m.Better == record.Higher && !slices.ContainsFunc(append(slices.Clone(xs), ys...), func(x float64) bool { return x == 0 }) {
+		return 0
+	}
+	switch {
+	case gone(xs) && !gone(ys) && len(ys) > 0:
+		return 1
+	case gone(ys) && !gone(xs) && len(xs) > 0:
+		return -1
+	}
+	return 0
+}
+
+// size is the ratio, or how far beyond all ratios it lies.
+func (q RunRatio) size(m record.Metric) Num {
+	far := Num(max(beyond(m), 0))
+	switch q.CutOff {
+	case "new":
+		return far
+	case "base":
+		return 1 / far
+	}
+	return q.Value
+}
+
+// worth is 1 for a change to the better, −1 to the worse, 0 for none that is
+// significant or that is below the effect floor, which success does not have.
+func worth(m record.Metric, significant bool, ratio Num) int {
+	if significant && slices.Contains(successMetrics, m.Key) {
+		return cmp.Compare(ratio, 1)
+	}
+	return direction(significant, ratio, m.Better)
+}
+
+// over takes all cells of a metric together.
+func (c *Comparison) over(m record.Metric) {
+	first := len(c.Overall)
+	var ps []float64
+	for k := range c.news {
+		o := OverCells{New: c.New[k].Dir, Metric: m.Key}
+		var xs, ys [][]float64
+		for _, cell := range c.Cells {
+			row, ok := cell.Metrics[m.Key]
+			if !ok || row.New[k] == nil {
+				continue
+			}
+			v := row.New[k]
+			xs, ys = append(xs, v.logs()), append(ys, row.Base.logs())
+			switch {
+			case !v.Ratio.Significant:
+				o.SameCells++
+			case v.Ratio.Better > 0:
+				o.BetterCells++
+			case v.Ratio.Better < 0:
+				o.WorseCells++
+			default:
+				o.SmallCells++
+			}
+		}
+		if len(xs) == 0 {
+			continue
+		}
+		i, p := stats.RunsRatio(xs, ys, Confidence)
+		o.Cells, o.Value, o.Lo, o.Hi, o.P, o.Warn = i.N, Num(i.Mid), Unknown, Unknown, Num(p), i.Warn
+		if i.Bounded() {
+			o.Lo, o.Hi = Num(i.Lo), Num(i.Hi)
+		}
+		if slices.Contains(c.base.View.Lasting, m.Key) {
+			p = math.NaN()
+			o.Lo, o.Hi, o.P = Unknown, Unknown, Unknown
+		}
+		ps = append(ps, p)
+		c.Overall = append(c.Overall, o)
+	}
+	for i, p := range stats.Holm(ps) {
+		o := &c.Overall[first+i]
+		o.PHolm = Num(p)
+		o.Significant = p <= alpha
+		o.Better = worth(m, o.Significant, o.Value)
+	}
+}
+
+// logs are the logarithms of the values by block, NaN where there is none; nil where
+// some are not positive, or censored.
+func (s Summary) logs() []float64 {
+	if s.Censored > 0 || len(s.Values) == 0 || slices.ContainsFunc(s.Values, func(x float64) bool { return !(x > 0) }) {
+		return nil
+	}
+	row := slices.Repeat([]float64{math.NaN()}, slices.Max(s.Blocks)+1)
+	for i, b := range s.Blocks {
+		row[b] = math.Log(s.Values[i])
+	}
+	return row
+}
+
+// remark says what to know before a difference is believed.
+func (c *Comparison) remark() {
+	for _, cell := range c.Cells {
+		for k, v := range cell.Metrics[c.Headline].New {
+			note := fmt.Sprintf("The baseline %s itself differs in %s: the machine or its links may have changed.", cell.System, c.New[k].Dir)
+			if cell.base.Baseline && v != nil && v.Ratio.Better != 0 && !slices.Contains(c.Notes, note) {
+				c.Notes = append(c.Notes, note)
+			}
+		}
+	}
+	warned := map[string]int64{}
+	for _, cell := range c.Cells {
+		for _, v := range cell.Metrics[c.Headline].New {
+			if v != nil && v.Ratio.Warn != "" {
+				warned[v.Ratio.Warn]++
+			}
+		}
+	}
+	for _, w := range slices.Sorted(maps.Keys(warned)) {
+		c.Notes = append(c.Notes, words.Capital(w)+" ("+words.Plural(warned[w], "comparison", "comparisons")+").")
+	}
+	c.Notes = append(c.Notes, "The runs were not interleaved, so the difference includes what changed between them. To be sure, make both systems of one experiment.")
+}
+
+// verdict says what the headline shows over all cells, run by run.
+func (c *Comparison) verdict() Verdict {
+	m, _ := c.base.Frame.Metric(c.Headline)
+	var parts []string
+	tone := Good
+	for _, o := range c.Overall {
+		if o.Metric != c.Headline {
+			continue
+		}
+		who := "new"
+		if len(c.New) > 1 {
+			who = o.New
+		}
+		cells := o.BetterCells + o.WorseCells + o.SmallCells + o.SameCells
+		text := who + ": no significant difference"
+		switch {
+		case o.BetterCells > 0 && o.WorseCells > 0:
+			text, tone = fmt.Sprintf("%s: better in %d of %d cells, worse in %d", who, o.BetterCells, cells, o.WorseCells), graver(tone, Warn)
+		case o.WorseCells > 0:
+			text, tone = fmt.Sprintf("%s: worse in %d of %d cells", who, o.WorseCells, cells), graver(tone, Bad)
+		case o.BetterCells > 0:
+			text = fmt.Sprintf("%s: better in %d of %d cells", who, o.BetterCells, cells)
+		case o.Better < 0:
+			text, tone = fmt.Sprintf("%s: worse over all cells (%s)", who, words.Show(float64(o.Value), "×")), graver(tone, Bad)
+		case o.Better > 0:
+			text = fmt.Sprintf("%s: better over all cells (%s)", who, words.Show(float64(o.Value), "×"))
+		}
+		parts = append(parts, text)
+	}
+	if parts == nil {
+		return Verdict{words.Capital(m.Name) + ": nothing can be compared.", Neutral}
+	}
+	return Verdict{words.Capital(m.Name) + ", " + strings.Join(parts, "; ") + ".", tone}
+}
+
+// Hold decides gates over each of the new runs, after those of the run's own plan
+// unless alone.
+func (c *Comparison) Hold(rules []string, alone bool) error {
+	names := c.base.gateNames(true)
+	for _, r := range c.news {
+		own := r.gateNames(true)
+		for path, levels := range own.Levels {
+			for _, l := range levels {
+				names.AddLevel(path, l)
+			}
+		}
+		names.Cells = append(names.Cells, own.Cells...)
+	}
+	var all []Ruling
+	if !alone {
+		for k, r := range c.news {
+			for _, text := range r.Frame.Plan.Experiment.Gates {
+				if !slices.Contains(rules, text) {
+					all = append(all, r.planGate(text, c.New[k].Dir, c.against(k)))
+				}
+			}
+		}
+	}
+	asked, err := hold(rules, names, func(rule gateRule) (each []Ruling) {
+		for k, r := range c.news {
+			each = append(each, r.decide(rule, c.New[k].Dir, c.against(k)))
+		}
+		return each
+	})
+	if err != nil {
+		return err
+	}
+	c.Gates = append(all, asked...)
+	return nil
+}
+
+// against finds the base run's cells to those of a new one.
+func (c *Comparison) against(k int) *baseCells {
+	a := &baseCells{run: c.base, of: map[*Cell]*Cell{}}
+	compared := map[*Cell]bool{}
+	for _, row := range c.Cells {
+		if row.news[k] != nil {
+			a.of[row.news[k]], compared[row.base] = row.base, true
+		}
+	}
+	for _, b := range c.base.Cells {
+		if compared[b] {
+			continue
+		}
+		d := CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateOpen, Value: Unknown, Lo: Unknown, Hi: Unknown, cell: b, Unit: "×",
+			Why: "the new run has no such cell"}
+		if slices.ContainsFunc(c.Unlike, func(u UnlikeCell) bool { return u.New == c.New[k].Dir && u.System == d.System && u.Where == d.Where }) {
+			d.Why = "its settings differ from the base run's: they are not compared"
+		}
+		a.gone = append(a.gone, d)
+	}
+	return a
+}

@@ -1,0 +1,278 @@
+package upload
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/collect"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// usualPeriod is the period of an allowance, in blocks of ten minutes, where the system
+// does not tell it: 84 days, as in the study.
+const (
+	usualPeriod  = 84 * blocksPerDay
+	blocksPerDay = 144
+	daysPerMonth = 365.0 / 12
+)
+
+// purposes are in the order of the study; the first two are its cost of storing.
+var purposes = []string{"fees", "storage", "upload", "download"}
+
+// amount adds a row of an amount of the smallest unit, and one at the stated price.
+func (l *loadTest) amount(metric, entity string, v *big.Rat) {
+	if v == nil || l.decimals < 0 {
+		return
+	}
+	v = new(big.Rat).Quo(v, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(l.decimals)), nil)))
+	exact := v.FloatString(l.decimals)
+	if strings.Contains(exact, ".") {
+		exact = strings.TrimRight(strings.TrimRight(exact, "0"), ".")
+	}
+	f, _ := v.Float64()
+	l.out.Rows = append(l.out.Rows, analysis.Row{Trial: l.trial, Entity: entity, Metric: metric, Value: f, Exact: exact})
+	if l.price.Each != nil {
+		g, _ := new(big.Rat).Mul(v, l.price.Each).Float64()
+		l.row(metric+priced, entity, g)
+	}
+}
+
+// priced ends the keys of amounts in the currency of the price.
+const priced = "_priced"
+
+func rat(v *big.Int) *big.Rat {
+	if v == nil {
+		return nil
+	}
+	return new(big.Rat).SetInt(v)
+}
+
+// per is an amount for each of something; nil: not known.
+func per(v *big.Int, by *big.Rat) *big.Rat {
+	if v == nil || by == nil || by.Sign() <= 0 {
+		return nil
+	}
+	return new(big.Rat).Quo(rat(v), by)
+}
+
+// money is what the test cost, from the exact amounts of its first and its last poll.
+// Where nothing was stored or paid before, all of the system's own totals belong to it.
+func (l *loadTest) money(events []record.Event) {
+	if len(l.polls.last) == 0 || l.decimals < 0 {
+		return
+	}
+	// Forming contracts is paid before the first poll, and belongs to the test.
+	for _, e := range events {
+		readings, _ := collect.WithEnded(collect.Before(e))
+		for _, r := range readings {
+			if v, ok := new(big.Int).SetString(r.Exact, 10); ok && e.Trial == l.trial.ID && l.polls.first[r.Name] != nil && r.Bad == "" {
+				l.polls.first[r.Name] = v
+			}
+		}
+	}
+	whole := l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes, system.ReadEnded)
+	since := func(name string) *big.Int {
+		v := l.polls.last[name]
+		if v == nil {
+			return nil
+		}
+		if gone := l.gone[name]; gone != nil {
+			v = plus(v, gone)
+		}
+		if whole {
+			return v
+		}
+		return minus(v, l.polls.first[name])
+	}
+	spent, unspent, gone := since(system.ReadSpent), since(system.ReadUnspent), new(big.Int)
+	for _, v := range l.gone {
+		gone.Add(gone, v)
+	}
+	if spent != nil {
+		spent = plus(spent, gone)
+	}
+	var kinds []string
+	amounts := map[string]*big.Int{}
+	var named, store *big.Int
+	for _, name := range l.kinds() {
+		kind := strings.TrimPrefix(name, system.ReadSpentPrefix)
+		kinds, amounts[kind] = append(kinds, kind), since(name)
+		named = plus(named, amounts[kind])
+		if kind == purposes[0] || kind == purposes[1] {
+			store = plus(store, amounts[kind])
+		}
+	}
+	used := spent
+	switch {
+	case spent != nil && unspent != nil:
+		used = minus(spent, unspent)
+	case named != nil:
+		used = named
+	}
+	if unspent != nil {
+		kinds, amounts[system.ReadUnspent] = append(kinds, system.ReadUnspent), unspent
+	}
+	if spent != nil && unspent != nil && named != nil && used.Cmp(named) != 0 {
+		kinds, amounts["unexplained"] = append(kinds, "unexplained"), minus(used, named)
+	}
+	if spent == nil && named != nil {
+		spent = used
+		if unspent != nil {
+			spent = plus(used, unspent)
+		}
+	}
+	if amounts[purposes[1]] == nil {
+		store = nil // charged within another purpose, as renterd does with uploads
+	}
+	for _, kind := range kinds {
+		l.amount("money", kind, rat(amounts[kind]))
+		if spent != nil && spent.Sign() > 0 {
+			l.row("money_share", kind, float(amounts[kind])/float(spent))
+		}
+	}
+	l.amount("money_spent", "", rat(spent))
+	l.amount("money_used", "", rat(used))
+	l.amount("money_unspent", "", rat(unspent))
+	l.amount("wallet_first", "", rat(l.polls.first[system.ReadBalance]))
+	l.amount("wallet_last", "", rat(l.polls.last[system.ReadBalance]))
+	l.amount("money_per_file", "", per(used, new(big.Rat).SetInt64(l.files)))
+	if gone.Sign() > 0 {
+		l.amount("money_gone", "", rat(gone))
+	}
+	if months := l.months(); months > 0 && l.fileBytes > 0 {
+		l.row("contract_months", "", months)
+		tb := new(big.Rat).SetFloat64(l.fileBytes / 1e12 * months)
+		l.amount("money_per_tb_month", "", per(store, tb))
+		l.amount("money_per_tb_month_all", "", per(used, tb))
+	}
+}
+
+// kinds are the readings of spending by purpose.
+func (l *loadTest) kinds() (names []string) {
+	for name := range l.polls.last {
+		if isPurpose(name) {
+			names = append(names, name)
+		}
+	}
+	at := func(name string) int {
+		if i := slices.Index(purposes, strings.TrimPrefix(name, system.ReadSpentPrefix)); i >= 0 {
+			return i
+		}
+		return len(purposes)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if at(a) != at(b) {
+			return at(a) - at(b)
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}
+
+// months is for how long contracts are bought; 0: the system has none.
+func (l *loadTest) months() float64 {
+	if l.currency != "SC" {
+		return 0
+	}
+	v := l.values[system.ReadPeriod]
+	blocks, at := latest(v, len(v)-1)
+	if at < 0 || blocks <= 0 {
+		blocks = usualPeriod
+	}
+	return blocks / blocksPerDay / daysPerMonth
+}
+
+// Kinds of spans that say which account or counter did what it must not, and what only
+// looks like it.
+const (
+	moneyMissing  = "money missing"
+	moneyCameIn   = "money came in"
+	moneyUnderWay = "money under way"
+	moneyUnnamed  = "spending without a purpose"
+	moneyLeft     = "money of ended contracts"
+	counterFell   = "counter fell"
+)
+
+// invariants are what must hold at every poll: spending is the sum of its parts, wallet
+// and contracts together are constant, totals only grow.
+func (l *loadTest) invariants() {
+	scale := 0.0
+	for _, v := range l.polls.last {
+		scale = max(scale, math.Abs(float(v)))
+	}
+	unit := math.Pow(10, float64(l.decimals))
+	enter := func(kind string, s shift) {
+		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Kind: kind, From: l.start[s.from], To: l.end[s.to],
+			Note: words.Money(float(s.amount)/unit, l.currency) + l.meanwhile(s.from, s.to)})
+	}
+	if v := l.spending.unnamed(); v != nil {
+		l.amount("money_in_step", "", rat(v))
+	}
+	for _, s := range l.spending.shifts(new(big.Int), scale, l.start, l.end) {
+		enter(map[bool]string{true: moneyUnnamed, false: moneyUnderWay}[s.held], s)
+	}
+	var missing *big.Int
+	var waiting []shift
+	for _, s := range l.wealth.shifts(nil, scale, l.start, l.end) {
+		if i := slices.IndexFunc(waiting, func(x shift) bool { return opposite(x.amount, s.amount, scale) }); i >= 0 {
+			waiting = slices.Delete(waiting, i, i+1) // it came back
+			continue
+		}
+		lost := -float(s.amount) / unit
+		least, most := l.left(s.from, s.to)
+		switch {
+		case lost > 0 && l.waiting(s.from, s.to) >= 0.99*lost:
+			waiting = append(waiting, s)
+		case lost > 0 && least > 0 && lost <= 1.01*most:
+			enter(moneyLeft, s)
+		case !s.held:
+			enter(moneyUnderWay, s)
+		case lost < 0:
+			enter(moneyCameIn, s)
+		default:
+			enter(moneyMissing, s)
+			missing = plus(missing, s.amount)
+		}
+	}
+	for _, s := range waiting {
+		enter(moneyLeft, s)
+	}
+	l.amount("money_missing", "", rat(missing))
+	for name, v := range l.values {
+		if !isPurpose(name) && name != system.ReadAbsolute && name != system.ReadHeight {
+			continue
+		}
+		for _, f := range falls(v) {
+			kind := counterFell
+			if isPurpose(name) && !l.contractsTold {
+				kind = moneyLeft
+			}
+			l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: name, Kind: kind, From: l.start[f.from], To: l.end[f.to],
+				Note: fmt.Sprintf("%s fell by %s%s", name, words.Digits(f.amount, 4), l.meanwhile(f.from, f.to))})
+		}
+	}
+}
+
+// meanwhile is what became of the contracts between two polls. One more before and after
+// count, since the calls of a poll are not made at one moment.
+func (w *polls) meanwhile(from, to int) (text string) {
+	for name, say := range map[string]string{system.ReadContracts: "; contracts %s → %s"} {
+		was, i := latest(w.values[name], max(from-1, 0))
+		is, j := latest(w.values[name], to+2)
+		if i >= 0 && j > i {
+			text += fmt.Sprintf(say, words.Digits(was, 6), words.Digits(is, 6))
+		}
+	}
+	was, i := latest(w.values[system.ReadContractBytes], max(from-1, 0))
+	is, j := latest(w.values[system.ReadContractBytes], to+2)
+	if i >= 0 && j > i && is < was*(1-fallShare) {
+		text += fmt.Sprintf(", their size %s → %s (a renewal, perhaps)", words.Show(was, "B"), words.Show(is, "B"))
+	}
+	return text
+}

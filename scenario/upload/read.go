@@ -1,0 +1,505 @@
+package upload
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/collect"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// loadTest is one trial of upload or collect.
+type loadTest struct {
+	*polls
+	*objects
+	trial    *analysis.Trial
+	up       *experiment.ResolvedUpload // nil: collect
+	coding   coding
+	currency string
+	price    experiment.Price
+	priceOf  string
+	out      analysis.Facts
+
+	files                    int64   // stored
+	fileBytes                float64 // of them
+	fileRate, absoluteRate   estimate
+	absolute                 float64 // bytes on the servers since the test began
+	efficiency               estimate
+	copies, padding, perFile float64
+}
+
+// estimate is a value with the bounds that the moments of the polls leave; NaN: unknown.
+type estimate struct{ value, lo, hi float64 }
+
+var nan = math.NaN()
+
+// Read adds what polls, jobs and events say of a trial.
+func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
+	if t.State == record.Skipped {
+		return analysis.Facts{}, nil
+	}
+	l, err := load(t, facts)
+	if err != nil {
+		return analysis.Facts{}, err
+	}
+	return l.out, nil
+}
+
+func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
+	plan, err := analysis.ReadPlan(facts.Plan(), "")
+	if err != nil {
+		return nil, err
+	}
+	l := &loadTest{trial: t, up: t.Info.Plan.Upload, absolute: nan, copies: nan, padding: nan, perFile: nan,
+		fileRate: estimate{nan, nan, nan}, absoluteRate: estimate{nan, nan, nan}, efficiency: estimate{nan, nan, nan}}
+	if l.polls, err = readPolls(facts, t.ID); err != nil {
+		return nil, err
+	}
+	settle, until := 0.0, 0.0
+	if l.up != nil {
+		settle = l.up.Settle.Seconds()
+	}
+	if n := len(l.end); n > 0 {
+		until = l.end[n-1]
+	}
+	if l.objects, err = readObjects(facts, t.ID, settle, plan.Experiment.Limits.Deadline.Seconds(), until); err != nil {
+		return nil, err
+	}
+	l.systemOf(plan, facts.Meta())
+	events, err := facts.Events()
+	if err != nil {
+		return nil, err
+	}
+	l.stored()
+	l.efficient()
+	l.emit()
+	l.money(events)
+	l.invariants()
+	l.series()
+	l.define()
+	return l, l.sessions(events, facts)
+}
+
+// systemOf fills in what is known of the trial's system: how it spreads objects over its
+// servers, by its own word, its options or its kind; and what it is paid in.
+func (l *loadTest) systemOf(plan *experiment.Plan, meta map[string]string) {
+	text := ""
+	switch {
+	case l.up != nil:
+		text = l.up.Price
+	case l.trial.Info.Plan.Collect != nil:
+		text = l.trial.Info.Plan.Collect.Price
+	}
+	l.price, _ = experiment.ParsePrice(text) // none is stated
+	var s experiment.SystemUse
+	if i := slices.IndexFunc(plan.Experiment.Systems, func(s experiment.SystemUse) bool { return s.Name == l.trial.Info.System }); i >= 0 {
+		s = plan.Experiment.Systems[i]
+	}
+	var about map[string]map[string]any
+	_ = json.Unmarshal([]byte(meta["systems"]), &about) // an older run has none
+	said := func(key string) string {
+		if v, ok := about[s.Name][key]; ok {
+			return fmt.Sprint(v)
+		}
+		return ""
+	}
+	of := func(key string) int64 {
+		v := said(key)
+		if v == "" {
+			v = s.With[key]
+		}
+		n, _ := strconv.ParseInt(v, 10, 64)
+		return n
+	}
+	l.currency = map[string]string{"siad": "SC", "renterd": "SC", "mem": "MEM"}[s.Use]
+	if c := said("currency"); c != "" {
+		l.currency = c
+	}
+	for _, d := range l.trial.Details {
+		if d.Kind == "currency" {
+			l.currency = d.Name
+		}
+	}
+	if l.currency == "" {
+		l.currency = "units"
+	}
+	c := &l.coding
+	var a, b int64
+	if n, _ := fmt.Sscanf(said("redundancy"), "%d data + %d parity", &a, &b); n == 2 {
+		c.needed, c.servers = a, a+b
+	} else if n, _ := fmt.Sscanf(said("redundancy"), "%d of %d shards", &a, &b); n == 2 {
+		c.needed, c.servers = a, b
+	} else if s.Use == "siad" && of("data_pieces") > 0 {
+		c.needed, c.servers = of("data_pieces"), of("data_pieces")+of("parity_pieces")
+	} else if s.Use == "tahoe" {
+		c.needed, c.servers = of("needed"), of("total")
+	}
+	c.sector = of("sector")
+	switch { // what their builds have: siad is started with its dev constants only
+	case c.sector > 0:
+	case s.Use == "renterd", s.Use == "siad" && s.Mode == string(system.Attach):
+		c.sector = 4 << 20
+	case s.Use == "siad":
+		c.sector = 256 << 10
+	}
+	if c.needed <= 0 || c.servers < c.needed {
+		*c = coding{}
+	}
+}
+
+// coding is how a system spreads an object over its servers; zero: not known.
+type coding struct {
+	sector  int64 // a piece is rounded up to it; 0: nothing is known to be
+	needed  int64 // pieces that make the object again
+	servers int64 // pieces altogether
+}
+
+// padded is what an object of a size takes once: pieces of whole sectors.
+func (c coding) padded(size int64) int64 {
+	unit := c.sector * c.needed
+	if unit == 0 {
+		return size
+	}
+	return max(1, (size+unit-1)/unit) * unit
+}
+
+// spread is absolute bytes for each file byte, as the client makes them.
+func (c coding) spread() float64 {
+	if c.needed == 0 {
+		return 1
+	}
+	return float64(c.servers) / float64(c.needed)
+}
+
+// fresh reports whether nothing was stored at the first poll.
+func (l *loadTest) fresh() bool {
+	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute)
+}
+
+// empty reports whether readings were zero at the first poll, or are of objects of ours.
+func (l *loadTest) empty(names ...string) bool {
+	if l.up == nil {
+		return true // what was there is what is watched
+	}
+	files := l.values[system.ReadFiles]
+	for _, name := range names {
+		v := l.values[name]
+		first, _ := edge(v)
+		if first < 0 || v[first] == 0 {
+			continue
+		}
+		ours, _ := l.by(l.end[first])
+		if l.began() > l.end[first] || first >= len(files) || !(files[first] <= float64(ours+int64(l.up.Concurrency))) {
+			return false
+		}
+	}
+	return true
+}
+
+// storing is the time from the first put to the last acceptance; of a system that is
+// only watched, that in which something came in.
+func (l *loadTest) storing() (from, to float64) {
+	switch {
+	case len(l.accepted) > 0:
+		return l.began(), l.lastAt
+	case l.up == nil:
+		return l.moving(system.ReadFileBytes, system.ReadAbsolute)
+	}
+	return 0, math.Inf(1)
+}
+
+// stored fills in what is stored, and the bandwidths over the time of storing.
+func (l *loadTest) stored() {
+	l.files, l.fileBytes = l.objects.stored, float64(l.bytes)
+	from, to := l.storing()
+	if l.up != nil {
+		if len(l.accepted) > 0 && to > from {
+			l.fileRate.value = l.fileBytes / (to - from)
+		}
+	} else {
+		l.fileBytes = nan
+		if v, at := latest(l.values[system.ReadFiles], len(l.start)-1); at >= 0 {
+			l.files = int64(v)
+		}
+		v := l.values[system.ReadFileBytes]
+		if first, last := edge(v); first >= 0 {
+			l.fileBytes = v[last]
+			l.fileRate = l.between(v, first, last)
+		}
+	}
+	v := l.values[system.ReadAbsolute]
+	first, last := edge(v)
+	if first < 0 {
+		return
+	}
+	l.absolute = v[last]
+	if !l.fresh() {
+		l.absolute -= v[first]
+	}
+	if l.up == nil {
+		l.absoluteRate = l.between(v, first, last)
+	} else if value, lo, hi, ok := collect.Rate(l.told(v), from, to); ok && !math.IsInf(to, 1) {
+		l.absoluteRate = estimate{value, lo, hi}
+	}
+}
+
+func (w *polls) between(v []float64, i, j int) estimate {
+	if j <= i {
+		return estimate{nan, nan, nan}
+	}
+	value, lo, hi := w.rate(v, i, j)
+	return estimate{value, lo, hi}
+}
+
+// onServers are the file bytes on the servers at a poll, bounded by its start and end.
+// Where the system tells them with the absolute bytes it is those, without what waits in
+// buffers: accepted is not yet on servers.
+func (l *loadTest) onServers(poll int) (lo, hi float64) {
+	told := l.values[system.ReadFileBytes]
+	if l.up == nil {
+		v, _ := latest(told, poll)
+		return v, v
+	}
+	_, lo = l.by(l.start[poll])
+	_, hi = l.by(l.end[poll])
+	base, first := 0.0, -1
+	if !l.fresh() {
+		first, _ = edge(l.values[system.ReadAbsolute])
+		_, base = l.by(l.mid(first))
+	}
+	lo, hi = lo-base, hi-base
+	if poll >= len(told) || math.IsNaN(told[poll]) || l.calls["list"] { // a list is summed up at another moment
+		return lo, hi
+	}
+	buffered := func(poll int) float64 {
+		v, at := latest(l.values["buffered_bytes"], poll)
+		if at < 0 {
+			return 0
+		}
+		return v
+	}
+	v := told[poll] - buffered(poll)
+	if first >= 0 && !math.IsNaN(told[first]) {
+		v -= told[first] - buffered(first)
+	}
+	return min(v, lo), min(v, hi)
+}
+
+// efficient fills in where the absolute bytes come from: file bytes / absolute bytes =
+// padding / copies.
+func (l *loadTest) efficient() {
+	_, last := edge(l.values[system.ReadAbsolute])
+	if !(l.absolute > 0) {
+		return
+	}
+	files := float64(l.files)
+	if l.up == nil {
+		l.efficiency.value = l.fileBytes / l.absolute
+	} else {
+		lo, hi := l.onServers(last)
+		if hi <= 0 {
+			return
+		}
+		l.efficiency = estimate{(lo + hi) / 2 / l.absolute, lo / l.absolute, hi / l.absolute}
+		n, accepted := l.by(l.end[last])
+		skip, base := int64(0), 0.0
+		if !l.fresh() {
+			first, _ := edge(l.values[system.ReadAbsolute])
+			skip, base = l.by(l.mid(first))
+		}
+		share := min(1, (lo+hi)/2/(accepted-base)) // of what was accepted, on servers
+		files = float64(n-skip) * share
+		padded := l.padded(skip, n)
+		if l.coding.sector > 0 && l.absolute < 0.99*padded*share {
+			l.coding = coding{} // another build, or packed objects: the rounding is not known
+		}
+		if l.coding.needed > 0 && padded > 0 && accepted > base {
+			l.padding = (accepted - base) / padded
+			l.copies = l.padding / l.efficiency.value
+		}
+	}
+	if files > 0 {
+		l.perFile = l.absolute / files
+	}
+}
+
+// padded are the bytes of the objects between two, in whole sectors, once.
+func (l *loadTest) padded(from, to int64) (sum float64) {
+	each, _ := l.weight()
+	n := len(l.accepted)
+	for _, x := range l.accepted[min(n, int(float64(from)/each)):min(n, int(math.Round(float64(to)/each)))] {
+		sum += float64(l.coding.padded(x.size))
+	}
+	return sum * each
+}
+
+// row adds a number of the trial, unless it is not known or recorded already.
+func (l *loadTest) row(metric, entity string, v float64) {
+	if _, recorded := l.trial.Metrics[metric]; math.IsNaN(v) || math.IsInf(v, 0) || recorded && entity == "" || !analysis.Supported(metric, l.trial.Trial) {
+		return
+	}
+	l.out.Rows = append(l.out.Rows, analysis.Row{Trial: l.trial, Entity: entity, Metric: metric, Value: v})
+}
+
+func (l *loadTest) bounded(metric string, e estimate) {
+	l.row(metric, "", e.value)
+	if e.lo != e.hi {
+		l.row(metric+"_least", "", e.lo)
+		l.row(metric+"_most", "", e.hi)
+	}
+}
+
+// emit adds the rows of what is stored, of its times and of the polls.
+func (l *loadTest) emit() {
+	l.row("files", "", float64(l.files))
+	l.row("stored_bytes", "", l.fileBytes)
+	l.row("absolute", "", l.absolute)
+	l.bounded("file_bandwidth", l.fileRate)
+	l.bounded("absolute_bandwidth", l.absoluteRate)
+	l.bounded("efficiency", l.efficiency)
+	l.row("padding", "", l.padding)
+	l.row("copies", "", l.copies)
+	l.row("efficiency_line", "", l.padding/l.coding.spread())
+	l.row("absolute_per_file", "", l.perFile)
+	for name, key := range map[string]string{system.ReadContracts: "contracts", system.ReadRedundancyMean: "redundancy_mean", system.ReadBelow: "below_redundancy"} {
+		if v, at := latest(l.values[name], len(l.start)-1); at >= 0 {
+			l.row(key, "", v)
+		}
+	}
+	if v := slices.DeleteFunc(slices.Clone(l.values[system.ReadRedundancyMax]), math.IsNaN); len(v) > 0 {
+		l.row("redundancy_highest", "", slices.Max(v))
+	}
+	if s := l.objects; s.n > 0 {
+		l.row("attempts_per_object", "", float64(s.attempts)/float64(max(1, s.touched)))
+		for state, n := range s.states {
+			l.row("objects_by_state", string(state), float64(n))
+		}
+		l.row("objects_by_state", "adopted", float64(s.adopted))
+		l.row("objects_by_state", "retried", float64(s.retried))
+		if l.up != nil && l.settles() {
+			l.row("objects_by_state", "not durable in time", float64(s.notDurable))
+			l.row("objects_by_state", "durable late", float64(s.late))
+		}
+		l.row("missing", "", float64(s.states[record.JobMissing]))
+		l.row("failed", "", float64(s.states[record.JobFailed]))
+		l.row("refused", "", float64(s.states[record.JobRefused]))
+		l.row("unreadable", "", float64(s.states[record.JobUnreadable]))
+		l.row("no_room", "", float64(s.noRoom))
+	}
+	for key, v := range map[string][]float64{"accept": l.times(func(x object) float64 { return x.took }), "durable": l.times(func(x object) float64 { return x.settled })} {
+		if len(v) > 0 {
+			slices.Sort(v)
+			l.row(key+"_p50", "", stats.Median(v))
+			l.row(key+"_p95", "", v[int(math.Ceil(0.95*float64(len(v))))-1])
+		}
+	}
+	l.row("polls", "", float64(len(l.start)))
+	l.row("poll_every", "", l.every())
+	l.row("polls_missed", "", float64(l.missed))
+	l.row("poll_gaps", "", float64(l.failed))
+	l.row("readings_absurd", "", float64(l.absurd))
+	l.row("polls_timed_out", "", float64(l.timedOut))
+	if took := slices.DeleteFunc(slices.Clone(l.latency), math.IsNaN); len(took) > 0 {
+		l.row("poll_p50", "", stats.Median(took))
+		if q := len(took) / 4; q > 0 {
+			l.row("poll_first_quarter", "", stats.Median(took[:q]))
+			l.row("poll_last_quarter", "", stats.Median(took[len(took)-q:]))
+		}
+	}
+	// The load line: what the link carries, less the redundancy that the client makes.
+	line := nan
+	if v, ok := l.trial.Metrics["bandwidth_line"]; ok {
+		line = v / l.coding.spread()
+	}
+	l.row("load_line", "", line)
+	if share := l.full / (l.fullAt - l.began()) / line; l.fullAt > l.began() {
+		l.row("load_line_share", "", share)
+	} else if share := l.fileRate.value / line; share <= 1 { // what is accepted need not have crossed the link
+		l.row("load_line_share", "", share)
+	}
+}
+
+// settles reports whether the system says when an object is at its full redundancy.
+func (l *loadTest) settles() bool {
+	return l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil || l.values[system.ReadRedundancyMin] != nil
+}
+
+// Kinds of spans of a load test's life.
+const (
+	sessionSpan = "session"
+	endedMark   = "ended"
+	crashMark   = "crash"
+	faultMark   = "fault"
+	killed      = "killed"
+)
+
+// sessions adds how often the trial was taken up again, what died under it, and what
+// ended it. A session that was killed ended with the last that it recorded.
+func (l *loadTest) sessions(events []record.Event, facts *record.Reader) error {
+	begun, left, down := 0.0, -1.0, 0.0
+	n, cut, crashes := 1, 0, 0
+	add := func(kind string, from, to float64, note string) {
+		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Kind: kind, From: max(0, from), To: max(0, to), Note: note})
+	}
+	for _, e := range events {
+		if e.Trial != l.trial.ID {
+			continue
+		}
+		since := e.At.Sub(l.trial.Epoch)
+		at := since.Seconds()
+		switch {
+		case e.Kind == "session" && e.What == "paused":
+			left = at
+		case e.Kind == "session" && e.What == "continued":
+			note := "paused"
+			if left < 0 {
+				last, err := facts.Latest(l.trial.ID, since)
+				if err != nil {
+					return err
+				}
+				left, note = max(begun, last.Seconds()), killed
+				cut++
+			}
+			add(sessionSpan, begun, left, note)
+			down += max(0, at-left)
+			n, begun, left = n+1, at, -1
+		case e.Kind == "mark" && e.What == "daemon died":
+			crashes++
+			add(crashMark, at, at, e.What+": "+e.Detail)
+		case e.Kind == "fault", e.Kind == "mark":
+			add(faultMark, at, at, strings.TrimSuffix(e.What+": "+e.Detail, ": "))
+		case e.Kind == "phase" && e.What == "trial ended":
+			add(endedMark, at, at, e.Detail)
+		}
+	}
+	seconds := max(l.trial.Seconds, l.last())
+	end := seconds
+	if left >= 0 {
+		end = left
+	}
+	add(sessionSpan, begun, max(begun, end), "")
+	ops := int64(0)
+	for _, k := range l.trial.Outcomes {
+		ops += k
+	}
+	l.row("seconds", "", seconds)
+	l.row("sessions", "", float64(n))
+	l.row("sessions_killed", "", float64(cut))
+	l.row("downtime", "", down)
+	l.row("crashes", "", float64(crashes))
+	if fetched := int64(l.trial.Metrics["verified"] + l.trial.Metrics["verify_failed"]); cut > 0 {
+		l.row("attempts_unrecorded", "", float64(max(0, l.attempts-l.states[record.JobPutting]-(ops-fetched))))
+	}
+	return nil
+}
+
+// last is the latest moment of polls and objects.
+func (l *loadTest) last() float64 { return l.objects.last }
