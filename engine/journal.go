@@ -26,20 +26,7 @@ func (j journal) EarlierOps() iter.Seq2[record.Op, error] { return j.read.Ops(j.
 func (j journal) EarlierPolls() iter.Seq2[record.Poll, error] { return j.read.Polls(j.ID()) }
 
 // EarlierEvents implements scenario.Journal.
-func (j journal) EarlierEvents() iter.Seq2[record.Event, error] {
-	return func(yield func(record.Event, error) bool) {
-		all, err := j.read.Events()
-		if err != nil {
-			yield(record.Event{}, err)
-			return
-		}
-		for _, e := range all {
-			if e.Trial == j.ID() && !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
+func (j journal) EarlierEvents() iter.Seq2[record.Event, error] { return j.read.EventsOf(j.ID()) }
 
 // Poll implements scenario.Journal.
 func (j journal) Poll(p record.Poll) error {

@@ -312,16 +312,19 @@ func (t *longTrial) judge(s *scenario.State, cancel context.CancelCauseFunc) {
 }
 
 // measured is the trial as it stands.
-func (t *longTrial) measured(out loaded) record.Trial {
+func (t *longTrial) measured(out loaded) (record.Trial, error) {
 	counts := t.w.Summary().Counts()
 	trial := record.Trial{
 		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.clock.epoch,
 		Seconds:  out.load.Seconds,
-		Metrics:  t.r.cfg.Scenario.Measure(scenario.Measured{Cell: t.cell, Summary: t.w.Summary(), Load: out.load, Usage: out.usage, Link: t.check, TLS: out.tls}),
 		Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Details: append(slices.Clone(out.load.Details), out.footprint...),
-		Invalid: append(longSpoiledBy(out, t.check, counts, t.cell.Collect != nil), out.load.Invalid...),
+		Details: out.details(t.s),
 	}
+	var err error
+	if trial.Metrics, err = t.r.metrics(trial, t.cell, t.w); err != nil {
+		return trial, err
+	}
+	trial.Invalid = append(longSpoiledBy(out, t.check, counts, trial.Metrics, t.cell.Collect != nil), out.load.Invalid...)
 	trial.Invalid = validity.Reasons(t.cell, t.r.plan.Experiment.Limits, trial)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -332,12 +335,12 @@ func (t *longTrial) measured(out loaded) record.Trial {
 	if out.emulatorTrouble != "" {
 		trial.Notes = append(trial.Notes, "link: "+out.emulatorTrouble)
 	}
-	return trial
+	return trial, nil
 }
 
 // longSpoiledBy is spoiledBy for a trial that lasts so long that daemons die in it: that is
 // marked, not held against it. asks: the trial is to poll, and does nothing else.
-func longSpoiledBy(out loaded, check *record.LinkCheck, c record.Counts, asks bool) []string {
+func longSpoiledBy(out loaded, check *record.LinkCheck, c record.Counts, metrics map[string]float64, asks bool) []string {
 	var why []string
 	if check != nil && !check.OK {
 		why = append(why, record.ReasonLinkOff)
@@ -346,7 +349,7 @@ func longSpoiledBy(out loaded, check *record.LinkCheck, c record.Counts, asks bo
 		why = append(why, record.ReasonEmulatorDied)
 	}
 	// The operations of a session's last moment die with it, its jobs do not.
-	if c.Ops == 0 && out.load.Metrics["accepted"] == 0 && (!asks || out.load.Metrics["polls"] == 0) {
+	if c.Ops == 0 && metrics["accepted"] == 0 && (!asks || metrics["polls"] == 0) {
 		why = append(why, record.ReasonNoOperations)
 	}
 	return why
@@ -354,7 +357,10 @@ func longSpoiledBy(out loaded, check *record.LinkCheck, c record.Counts, asks bo
 
 // finish ends the trial for good.
 func (t *longTrial) finish(out loaded, stop *scenario.Stop) (record.Trial, error) {
-	trial := t.measured(out)
+	trial, err := t.measured(out)
+	if err != nil {
+		return record.Trial{}, err
+	}
 	t.mu.Lock()
 	words := natural(t.state)
 	t.mu.Unlock()
@@ -378,7 +384,7 @@ func (t *longTrial) pause(out loaded, cause error) error {
 		why = cause.Error()
 	}
 	t.event("session", "paused", why)
-	if err := t.w.Pause(t.measured(out)); err != nil {
+	if err := t.suspend(out); err != nil {
 		return errors.Join(cause, err)
 	}
 	t.r.paused++
@@ -386,6 +392,15 @@ func (t *longTrial) pause(out loaded, cause error) error {
 		return context.Canceled
 	}
 	return cause
+}
+
+// suspend records the trial as it stands, to go on later.
+func (t *longTrial) suspend(out loaded) error {
+	trial, err := t.measured(out)
+	if err != nil {
+		return err
+	}
+	return t.w.Pause(trial)
 }
 
 // mend brings up again what has died, the link or the system on its data, and
@@ -413,7 +428,7 @@ func (t *longTrial) mend(ctx context.Context, out loaded, times int, link bool) 
 	} else {
 		t.mark("daemon died", what+"; it was brought up again on its data")
 	}
-	if err := t.w.Pause(t.measured(out)); err != nil {
+	if err := t.suspend(out); err != nil {
 		return err
 	}
 	begun := time.Now()

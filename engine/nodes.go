@@ -2,13 +2,10 @@ package engine
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -161,21 +158,11 @@ func swarmTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	return all
 }
 
-// nodeDetails are what the nodes used, one of each kind for each node,
-// in their order; −1: not known.
-func nodeDetails(hosts []testbed.Host, used []scenario.NodeUsage) []record.Detail {
-	var all []record.Detail
-	known := func(v float64) float64 {
-		if math.IsNaN(v) {
-			return -1
-		}
-		return v
+// hostNamesOf are the names of hosts, in their order.
+func hostNamesOf(hosts []testbed.Host) []string {
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.Name()
 	}
-	for i, n := range used {
-		name := hosts[i].Name()
-		all = append(all,
-			record.Detail{Kind: record.DetailNodeCPU, Name: name, Value: known(n.CPU)},
-			record.Detail{Kind: record.DetailNodeRSS, Name: name, Value: known(n.RSSPeak)})
-	}
-	return all
+	return names
 }

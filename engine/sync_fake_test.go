@@ -206,7 +206,13 @@ func (s *syncing) Measure(m scenario.Measured) map[string]float64 {
 		s.usage = map[string][]scenario.Usage{}
 	}
 	s.usage[m.Cell.ID] = append(s.usage[m.Cell.ID], m.Usage)
-	return m.Load.Metrics
+	metrics := map[string]float64{}
+	for _, d := range m.Load.Details {
+		if d.Kind == "test" {
+			metrics[d.Name] = d.Value
+		}
+	}
+	return metrics
 }
 
 func (s *syncing) Close(context.Context) error { return nil }
@@ -214,7 +220,11 @@ func (s *syncing) Close(context.Context) error { return nil }
 func (s *syncing) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
 	metrics, err := s.trial(ctx, s, cell, sink)
 	op := record.Op{Kind: record.OpServe, LastByte: int64(time.Since(sink.Epoch))}
-	return scenario.Load{Seconds: 1, Metrics: metrics}, errors.Join(err, sink.Block(record.AppendBlock(nil, []record.Op{op})))
+	load := scenario.Load{Seconds: 1}
+	for name, v := range metrics {
+		load.Details = append(load.Details, record.Detail{Kind: "test", Name: name, Value: v})
+	}
+	return load, errors.Join(err, sink.Block(record.AppendBlock(nil, []record.Op{op})))
 }
 
 func (s *syncing) node(i int) *chainNode { return s.site.Cluster.Nodes()[i].(*chainNode) }

@@ -94,12 +94,14 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 			return fail(err)
 		}
 	}
-	measured := scenario.Measured{Cell: cell, Summary: w.Summary(), Load: out.load, Usage: out.usage, Link: check, TLS: out.tls}
 	counts := w.Summary().Counts()
 	t := record.Trial{
-		Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
-		Metrics: r.cfg.Scenario.Measure(measured), Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Details: slices.Concat(out.load.Details, nodeDetails(s.hosts, out.usage.Nodes), out.footprint), Invalid: append(spoiledBy(out, check, counts), out.load.Invalid...),
+		ID: w.ID(), Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
+		Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
+		Notes: out.load.Notes, Details: out.details(s), Invalid: append(spoiledBy(out, check, counts), out.load.Invalid...),
+	}
+	if t.Metrics, err = r.metrics(t, cell, w); err != nil {
+		return fail(err)
 	}
 	t.Notes = append(t.Notes, out.notes...)
 	if r.notEmulated(cell) {
@@ -115,8 +117,15 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	}
 	t.Invalid = validity.Reasons(cell, r.plan.Experiment.Limits, t)
 	r.bytes += counts.Bytes
-	t.ID = w.ID()
 	return t, w.End(t)
+}
+
+// metrics computes a trial's metrics from what it has recorded, as a report does later.
+func (r *run) metrics(t record.Trial, cell experiment.Cell, w *record.TrialWriter) (map[string]float64, error) {
+	if err := r.rec.Flush(); err != nil {
+		return nil, err
+	}
+	return scenario.Recompute(r.cfg.Scenario, r.rec.Reader, t, cell, w.Summary())
 }
 
 // getReady lets the scenario do what it does once for a cell. A search has that in
@@ -160,6 +169,11 @@ type loaded struct {
 
 	emulatorTrouble string // why the link was not itself during the load; empty: it was
 	emulatorDied    bool
+}
+
+// details are the facts about it that are recorded as details.
+func (l loaded) details(s *site) []record.Detail {
+	return append(scenario.Details(l.load, l.usage, hostNamesOf(s.hosts), l.tls), l.footprint...)
 }
 
 // load runs the scenario's load with all processes under observation.

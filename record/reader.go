@@ -541,11 +541,18 @@ func (r *Reader) Samples(trial int64) iter.Seq2[Sample, error] {
 }
 
 // Links are the link checks of all trials.
-func (r *Reader) Links() ([]LinkCheck, error) {
+func (r *Reader) Links() ([]LinkCheck, error) { return r.linksWhere("") }
+
+// LinksOf are the link checks of one trial.
+func (r *Reader) LinksOf(trial int64) ([]LinkCheck, error) {
+	return r.linksWhere("WHERE trial = ?", trial)
+}
+
+func (r *Reader) linksWhere(where string, args ...any) ([]LinkCheck, error) {
 	var all []LinkCheck
 	err := r.each(`SELECT trial, from_host, to_host, emulator, congestion,
 			want_rtt, rtt, rtt_p99, want_rate, rate, want_loss, loss, lateness, tolerance, ok, why
-		FROM links ORDER BY id`, nil, func(rows *sql.Rows) error {
+		FROM links `+where+` ORDER BY id`, args, func(rows *sql.Rows) error {
 		var l LinkCheck
 		var v [9]sql.NullFloat64
 		if err := rows.Scan(&l.Trial, &l.From, &l.To, &l.Emulator, &l.Congestion,
@@ -582,6 +589,22 @@ func (r *Reader) Events() ([]Event, error) {
 		return nil, r.errorf("events", err)
 	}
 	return all, nil
+}
+
+// EventsOf streams the events of one trial in the order in which they were recorded.
+func (r *Reader) EventsOf(trial int64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		all, err := r.Events()
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		for _, e := range all {
+			if e.Trial == trial && !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 func orNaN(v sql.NullFloat64) float64 {

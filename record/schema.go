@@ -159,6 +159,7 @@ CREATE TABLE links (
 	ok         INTEGER NOT NULL,
 	why        TEXT NOT NULL
 );
+CREATE INDEX links_by_trial ON links (trial, id);
 
 CREATE TABLE events (
 	id      INTEGER PRIMARY KEY,

@@ -109,6 +109,21 @@ const (
 	DetailPeerRate    = "peer_rate"     // bit/s: rate of its link towards the node; 0: unlimited
 	DetailPeerManner  = "peer_manner"   // 0: honest, 1: silent, 2: a stranger
 	DetailRSSPeak     = "rss_peak"      // bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
+	// What metrics are computed from beside operations, jobs and polls: docs/run-db.md lists their names.
+	DetailLoad        = "load"             // what the load generator says of itself
+	DetailUsage       = "usage"            // what the engine observed of processes
+	DetailHeldBefore  = "held_before"      // what storage servers held before the operations
+	DetailHeldAfter   = "held_after"       // likewise after them
+	DetailFollower    = "follower"         // what a fresh node said of itself, and its chain
+	DetailNodeRead    = "node_read"        // bytes that storage had to read for the node's processes
+	DetailNodeWritten = "node_written"     // bytes that they made storage write
+	DetailCalled      = "called"           // seconds from a leecher's release to the first call that gave it its task
+	DetailGap         = "gap"              // seconds: longest time of a leecher in which something could happen unseen
+	DetailOnDisk      = "on_disk"          // seconds since the epoch: a leecher had all on disk, or the wait for that ended
+	DetailDiskOutcome = "on_disk_outcome"  // how that wait ended: an Outcome
+	DetailPayload     = "payload_received" // payload bytes that a leecher received, by its node's word
+	DetailOutage      = "outage"           // seconds from a fault's beginning to its undoing
+	DetailRecovery    = "recovery"         // seconds from a fault's undoing to a leecher's next verified bytes; −1: none came
 )
 
 // Valid reports whether the trial may enter fits and comparisons.

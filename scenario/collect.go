@@ -53,7 +53,11 @@ func (Collect) Prepare(_ context.Context, site Site, _ []experiment.Cell) (Runne
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
-func (Collect) Measure(in Measured) map[string]float64 { return measurePolled(in) }
+func (Collect) Measure(in Measured) map[string]float64 {
+	m := replayPolls(&in).metrics()
+	putUsage(in.Usage, numbers(m))
+	return m
+}
 
 type collectRunner struct {
 	site Site
@@ -103,7 +107,6 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	if e := end(err != nil); err == nil {
 		err = e
 	}
-	load.Metrics = p.metrics()
 	report()
 	return load, err
 }

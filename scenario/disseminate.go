@@ -112,9 +112,12 @@ func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell
 func (Disseminate) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := numbers(m)
-	for key, v := range in.Load.Metrics {
-		put(key, v)
-	}
+	ops := leecherOps(&in)
+	swarmTimes(ops, m, put)
+	swarmPolls(&in, put)
+	swarmTraffic(&in, ops, put)
+	swarmRecovery(&in, put)
+	swarmLines(&in, m, put)
 	cpu, peak := math.NaN(), math.NaN()
 	for i, n := range in.Usage.Nodes[:min(in.Cell.Disseminate.Nodes, len(in.Usage.Nodes))] {
 		if i == 0 {
@@ -124,12 +127,14 @@ func (Disseminate) Measure(in Measured) map[string]float64 {
 		peak = max(peak, n.RSSPeak)
 	}
 	put("system_cpu", cpu)
-	if received := in.Load.Metrics[contentReceived]; received > 0 {
-		put("system_cpu_per_gb", cpu/(received/1e9))
+	verified := 0.0
+	for _, o := range ops {
+		verified += float64(o.fetch.Bytes)
 	}
-	delete(m, contentReceived)
+	if verified > 0 {
+		put("system_cpu_per_gb", cpu/(verified/1e9))
+	}
 	put("node_rss_peak", peak)
-	swarmLines(in, m, put)
 	put("harness_cpu", in.Usage.HarnessCPU)
 	put("emulator_cpu", in.Usage.EmulatorCPU)
 	put("box_cpu", in.Usage.BoxCPU)
@@ -138,7 +143,3 @@ func (Disseminate) Measure(in Measured) map[string]float64 {
 	put("io_pressure", in.Usage.IOPressure)
 	return m
 }
-
-// contentReceived is the name under which a load hands the content bytes that
-// leechers have verified to Measure. It is no metric.
-const contentReceived = "content_received"

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -108,23 +109,58 @@ func hadAll(op record.Op) int64 {
 func (t *swarmTrial) loaded(cpu float64) Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	seconds := (t.ended - t.released).Seconds()
-	load := Load{Seconds: seconds, CPU: cpu, Metrics: map[string]float64{}, Details: t.details(), Notes: t.notes}
-	put := numbers(load.Metrics)
+	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Details: t.details(), Notes: t.notes}
+	var last, gap float64
+	for _, m := range t.leechers {
+		gap = max(gap, m.leecher.gap.Seconds())
+		if f, _ := t.ops(m); f.Outcome == record.OK {
+			last = max(last, float64(f.LastByte-f.Intended)/1e9)
+		}
+	}
+	if last > 0 && gap > coarse*last {
+		load.Notes = append(load.Notes, fmt.Sprintf("a leecher gave no answer for %.3g s, and the last had all after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, last, 100*gap/last))
+	}
+	if !t.stay.Forever {
+		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
+	}
+	return load
+}
+
+// leecherOp is what became of a leecher: its operation until all was verified, and the
+// same until all was on disk.
+type leecherOp struct {
+	place       int
+	fetch, disk record.Op
+}
+
+// leecherOps are those of the leechers, in the order of the nodes.
+func leecherOps(in *Measured) (all []leecherOp) {
+	at, outcomes := in.each(record.DetailOnDisk), in.each(record.DetailDiskOutcome)
+	for op := range stream(in.Ops) {
+		o := leecherOp{int(op.Worker), op, op}
+		if o.place < len(at) && o.place < len(outcomes) {
+			o.disk.LastByte, o.disk.Outcome = int64(math.Round(at[o.place]*1e9)), record.Outcome(outcomes[o.place])
+		}
+		all = append(all, o)
+	}
+	slices.SortStableFunc(all, func(a, b leecherOp) int { return a.place - b.place })
+	return all
+}
+
+// swarmTimes are the metrics that follow from what became of the leechers.
+func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)) {
 	var fetch, disk, first []stats.Lifetime
 	var all, ok, finished int
 	last, diskLast := 0.0, 0.0
-	for _, m := range t.leechers {
-		l := m.leecher
-		f, d := t.ops(m)
-		took := func(op record.Op) float64 { return float64(op.LastByte-op.Intended) / 1e9 }
+	took := func(op record.Op) float64 { return float64(op.LastByte-op.Intended) / 1e9 }
+	for _, o := range ops {
+		f, d := o.fetch, o.disk
 		fetch = append(fetch, lifetime(f, hadAll(f)))
 		disk = append(disk, lifetime(d, hadAll(d)))
 		first = append(first, lifetime(f, f.FirstByte))
 		if f.Outcome.Finished() || f.Outcome == record.Deadline {
 			finished++
 		}
-		put("resolution", max(load.Metrics["resolution"], l.gap.Seconds()))
 		if f.Outcome == record.Cancelled {
 			continue // the experiment's own doing
 		}
@@ -139,7 +175,6 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 			diskLast = math.NaN()
 		}
 	}
-	size := float64(t.size)
 	if ok == all && all > 0 {
 		put("time_last", last)
 		put("disk_last", diskLast)
@@ -151,69 +186,45 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	put("time_p25", stats.ProductLimit(fetch, 0.25))
 	put("time_p75", stats.ProductLimit(fetch, 0.75))
 	for speed, of := range map[string]string{"speed_median": "time_median", "speed_p25": "time_p75", "speed_p75": "time_p25"} {
-		if at := load.Metrics[of]; at > 0 {
-			put(speed, size/at)
+		if at := m[of]; at > 0 {
+			put(speed, float64(ops[0].fetch.Length)/at)
 		}
 	}
 	put("disk_median", stats.ProductLimit(disk, 0.5))
 	put("first_byte", stats.ProductLimit(first, 0.5))
-	put("start_spread", t.startSpread())
-	put("stalls", float64(t.stalls))
-	put(contentReceived, float64(t.verified))
-	t.lineMetrics(put)
-	t.trafficMetrics(put)
-	t.recoveryMetrics(put)
-	if gap := load.Metrics["resolution"]; last > 0 && gap > coarse*last {
-		load.Notes = append(load.Notes, fmt.Sprintf("a leecher gave no answer for %.3g s, and the last had all after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, last, 100*gap/last))
-	}
-	if !t.stay.Forever {
-		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
-	}
-	return load
 }
 
-// startSpread is that of the leechers' starts in seconds; NaN: none was told of its task.
-func (t *swarmTrial) startSpread() float64 {
-	earliest, latest := math.NaN(), math.NaN()
-	for _, m := range t.leechers {
-		if m.leecher.called == 0 {
-			continue
-		}
-		late := (m.leecher.called - m.leecher.released).Seconds()
-		if math.IsNaN(earliest) {
-			earliest, latest = late, late
-		}
-		earliest, latest = min(earliest, late), max(latest, late)
+// swarmPolls are the metrics of how the leechers were asked.
+func swarmPolls(in *Measured, put func(string, float64)) {
+	known := func(kind string) []float64 { return slices.DeleteFunc(in.each(kind), math.IsNaN) }
+	if called := known(record.DetailCalled); len(called) > 0 {
+		put("start_spread", slices.Max(called)-slices.Min(called))
 	}
-	return latest - earliest
+	if gaps := known(record.DetailGap); len(gaps) > 0 {
+		put("resolution", slices.Max(gaps))
+	}
+	put("stalls", in.load(loadStalls))
 }
 
-func (t *swarmTrial) lineMetrics(put func(string, float64)) {
-	emulated, _ := t.links.emulated()
-	if !emulated || !t.join.Together() || len(t.faults) > 0 {
+// swarmLines are the load lines, corrected by what was measured of a path before the
+// trial, which stands for all of them, and the shares of the times in them.
+func swarmLines(in *Measured, m map[string]float64, put func(string, float64)) {
+	d := in.Cell.Disseminate
+	join, _ := experiment.ParseJoin(d.Join) // what cannot be read the format has refused
+	faults, _ := experiment.ParseFaults(d.Faults)
+	if in.load(loadEmulated) == 0 || !join.Together() || len(faults) > 0 {
 		return
 	}
-	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, t.cell.Link.IPv6) }
-	for key, n := range map[string]int{"line": t.d.Leechers(), "line_median": MedianLeecher(t.d.Leechers())} {
-		if line := t.cell.LoadLineOf(n, payload); line > 0 {
-			put(key, line)
-		}
-	}
-}
-
-// MedianLeecher is how many of n leechers have come to the median: those that have the content
-// when the product-limit estimate first falls to one half.
-func MedianLeecher(n int) int { return (n + 1) / 2 }
-
-// swarmLines corrects the load lines by what was measured of a path before the
-// trial, which stands for all of them, and adds the shares of the times in them.
-func swarmLines(in Measured, m map[string]float64, put func(string, float64)) {
 	factor := 1.0
 	if in.Link != nil {
 		factor, _ = correction(*in.Link, 0)
 	}
-	for _, l := range []struct{ key, share, of string }{{"line", "line_share", "time_last"}, {"line_median", "line_median_share", "time_median"}} {
-		line := m[l.key] / factor
+	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, in.Cell.Link.IPv6) }
+	for _, l := range []struct {
+		key, share, of string
+		leechers       int
+	}{{"line", "line_share", "time_last", d.Leechers()}, {"line_median", "line_median_share", "time_median", MedianLeecher(d.Leechers())}} {
+		line := in.Cell.LoadLineOf(l.leechers, payload) / factor
 		if line <= 0 {
 			continue
 		}
@@ -227,24 +238,38 @@ func swarmLines(in Measured, m map[string]float64, put func(string, float64)) {
 	}
 }
 
-func (t *swarmTrial) trafficMetrics(put func(string, float64)) {
-	var received, content, sent, seeders, payload, of float64
-	for _, m := range t.members {
-		sent += t.crossed(m.place).Sent
-		l := m.leecher
-		if l == nil {
-			seeders += t.crossed(m.place).Sent
+// MedianLeecher is how many of n leechers have come to the median: those that have the content
+// when the product-limit estimate first falls to one half.
+func MedianLeecher(n int) int { return (n + 1) / 2 }
+
+// swarmTraffic are the metrics of what crossed the nodes' links.
+func swarmTraffic(in *Measured, ops []leecherOp, put func(string, float64)) {
+	towards, from, payload := in.each(record.DetailLinkReceived), in.each(record.DetailLinkSent), in.each(record.DetailPayload)
+	at := func(all []float64, place int) float64 {
+		if place < len(all) {
+			return all[place]
+		}
+		return math.NaN()
+	}
+	var sent, seeders, received, content, useful, of float64
+	for place, role := range in.each(record.DetailSeeder) {
+		if math.IsNaN(role) {
+			continue // it took no part
+		}
+		sent += at(from, place)
+		if role == 1 {
+			seeders += at(from, place)
+		}
+	}
+	for _, o := range ops {
+		if o.fetch.Outcome != record.OK {
 			continue
 		}
-		f, _ := t.ops(m)
-		if f.Outcome != record.OK {
-			continue
-		}
-		received += t.crossed(m.place).Received
-		content += float64(t.size)
-		if m.life == 0 && l.last.Received > 0 {
-			payload += float64(l.last.Received)
-			of += float64(t.size)
+		received += at(towards, o.place)
+		content += float64(o.fetch.Length)
+		if v := at(payload, o.place); v > 0 {
+			useful += v
+			of += float64(o.fetch.Length)
 		}
 	}
 	if content > 0 {
@@ -254,32 +279,19 @@ func (t *swarmTrial) trafficMetrics(put func(string, float64)) {
 		put("seeder_share", seeders/sent)
 	}
 	if of > 0 {
-		put("duplicates", payload/of)
+		put("duplicates", useful/of)
 	}
 }
 
-func (t *swarmTrial) recoveryMetrics(put func(string, float64)) {
-	var outages, after []float64
-	for _, f := range t.faults {
-		if f.undone > 0 {
-			outages = append(outages, (f.undone - f.start).Seconds())
-		}
-	}
-	held := 0
-	for _, r := range t.affected {
-		if !r.held() {
-			continue
-		}
-		held++
-		if r.after > 0 {
-			after = append(after, r.after.Seconds())
-		}
-	}
-	if len(outages) > 0 {
+// swarmRecovery are the metrics of faults that were undone.
+func swarmRecovery(in *Measured, put func(string, float64)) {
+	if outages := in.each(record.DetailOutage); len(outages) > 0 {
 		put("outage", slices.Max(outages))
 	}
-	if held > 0 {
-		put("recovered", float64(len(after))/float64(held))
+	held := in.each(record.DetailRecovery)
+	after := slices.DeleteFunc(slices.Clone(held), math.IsNaN)
+	if len(held) > 0 {
+		put("recovered", float64(len(after))/float64(len(held)))
 	}
 	if len(after) > 0 {
 		put("recovery", stats.Median(after))

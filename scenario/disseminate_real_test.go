@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -73,7 +74,8 @@ func TestSwarmOfProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("trial %d: %v", number, load.Metrics)
+		m := Disseminate{}.Measure(Measured{Cell: cell, Load: load, Ops: slices.Values(ops)})
+		t.Logf("trial %d: %v", number, m)
 		if len(ops) != 3 || len(marks) < 30 {
 			t.Fatalf("trial %d: %d operations, %d marks", number, len(ops), len(marks))
 		}
@@ -86,7 +88,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 				t.Errorf("trial %d: node %d: %s: %s %q, %d bytes", number, op.Worker, op.Kind, op.Outcome, op.Class, op.Bytes)
 			}
 		}
-		if d := load.Metrics["duplicates"]; d < 1 || d > 1.5 {
+		if d := m["duplicates"]; d < 1 || d > 1.5 {
 			t.Errorf("trial %d: payload received is %v of the content", number, d)
 		}
 		// Nothing is left behind.

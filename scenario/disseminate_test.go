@@ -144,7 +144,7 @@ func (s *swarmTest) trial(ctx context.Context) error {
 		},
 	})
 	s.load, s.took = load, time.Since(begun)
-	s.m = Disseminate{}.Measure(Measured{Cell: s.cell, Summary: sum, Load: load, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
+	s.m = Disseminate{}.Measure(Measured{Cell: s.cell, Summary: sum, Load: load, Ops: slices.Values(s.ops), Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
 	for _, n := range s.nodes {
 		if h := n.Health(context.Background()); h != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			s.t.Errorf("after the trial: %v", h)
@@ -496,7 +496,8 @@ func TestSwarmStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := trial.startSpread(); !math.IsNaN(got) {
+		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: Load{Details: trial.details()}})
+		if got, has := m["start_spread"]; has {
 			t.Errorf("the spread of no starts is %v", got)
 		}
 	})
@@ -904,9 +905,8 @@ func TestSwarmLinks(t *testing.T) {
 			t.Errorf("load line of half of them %v, of the speed %v", line, s.m["speed_line"])
 		}
 		// A link that was measured slower than asked for carries less.
-		load := Load{Metrics: map[string]float64{"line": 40, "time_last": 50}}
-		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: load, Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6}})
-		if math.Abs(m["line"]-40/0.95) > 1e-9 || math.Abs(m["line_share"]-40/0.95/50) > 1e-9 {
+		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: s.load, Ops: slices.Values(s.ops), Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6}})
+		if math.Abs(m["line"]-s.m["line"]/0.95) > 1e-9 || math.Abs(m["line_share"]-s.m["line"]/0.95/s.m["time_last"]) > 1e-9 {
 			t.Errorf("as measured: load line %v, %v of the time", m["line"], m["line_share"])
 		}
 	})
@@ -933,7 +933,7 @@ func TestSwarmLinks(t *testing.T) {
 func TestSwarmUsage(t *testing.T) {
 	cell := experiment.Cell{Disseminate: &experiment.ResolvedDisseminate{Nodes: 2}}
 	measure := func(nodes ...NodeUsage) map[string]float64 {
-		return Disseminate{}.Measure(Measured{Cell: cell, Load: Load{Metrics: map[string]float64{contentReceived: 2e9}},
+		return Disseminate{}.Measure(Measured{Cell: cell, Ops: slices.Values([]record.Op{{Kind: record.OpFetch, Length: 2e9, Bytes: 2e9}}),
 			Usage: Usage{SystemCPU: 7, SystemRSSPeak: 4e9, Nodes: nodes}})
 	}
 	m := measure(NodeUsage{CPU: 0.5, RSSPeak: 1e6}, NodeUsage{CPU: 1.5, RSSPeak: 2e6}, NodeUsage{CPU: 5, RSSPeak: 4e9})

@@ -140,11 +140,10 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 func (Overhead) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := numbers(m)
-	for key, v := range in.Load.Metrics {
-		put(key, v)
-	}
 	s, o := in.Summary, in.Cell.Overhead
 	c := s.Counts()
+	overheadOps(&in, put)
+	overheadStored(&in, put)
 	if finished := c.Finished(); finished > 0 {
 		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
 	}

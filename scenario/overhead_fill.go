@@ -2,9 +2,9 @@ package scenario
 
 import (
 	"context"
-	"maps"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -15,7 +15,7 @@ import (
 // brought up anew begins at none, and stored_objects says so.
 func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 	size := int64(t.cell.Data.Size)
-	mid := float64(t.held.Load()) + float64(t.o.Objects)/2
+	held := float64(t.held.Load())
 	cpu := selfCPU()
 	defer func() { // also those of a trial that came to nothing
 		t.filled[size] = append(t.filled[size], t.made...)
@@ -44,8 +44,8 @@ func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 		}
 	}
 	load := t.load(cpu)
-	load.Metrics["stored_objects"] = mid
-	t.medians(&load)
+	load.Details = append(load.Details, fact(loadHeld, held))
+	t.noteMedians(&load)
 	if t.tally.failed > 0 || t.unsettled {
 		return load, nil
 	}
@@ -53,27 +53,72 @@ func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 	if err != nil {
 		return load, err
 	}
-	maps.Copy(load.Metrics, storedMetrics(t.before, after))
+	load.Details = append(load.Details, storedDetails(t.before, after)...)
 	return load, nil
 }
 
-// medians are the median times of each kind of operation, those that were cut
-// off taken as longer than they were watched.
-func (t *overheadTrial) medians(load *Load) {
-	for _, k := range []struct {
-		key, what string
-		kind      record.OpKind
-	}{{"put_p50", "put", record.OpPut}, {"get_p50", "get", record.OpGet}, {"stat_p50", "stat", record.OpStat}} {
+// fillMedians are the metrics of a fill that are median times of one kind of operation.
+var fillMedians = [...]struct {
+	key, what string
+	kind      record.OpKind
+}{{"put_p50", "put", record.OpPut}, {"get_p50", "get", record.OpGet}, {"stat_p50", "stat", record.OpStat}}
+
+// medianTime is the median time of operations, those that were cut off taken as longer
+// than they were watched; false: it was not reached.
+func medianTime(s *record.Summary) (float64, bool) {
+	v := s.KaplanMeier(record.Duration, 0.5)
+	return v, s.Count(record.Duration) > 0 && !math.IsInf(v, 0)
+}
+
+// noteMedians notes which kinds of operations have no median time.
+func (t *overheadTrial) noteMedians(load *Load) {
+	for _, k := range fillMedians {
 		s := t.tally.kinds[k.kind]
 		if s == nil {
 			continue
 		}
-		ok, cut := s.Count(record.Duration), s.Censored(record.Duration)
-		if v := s.KaplanMeier(record.Duration, 0.5); ok > 0 && !math.IsInf(v, 0) {
-			load.Metrics[k.key] = v
-		} else if cut > 0 {
-			load.Notes = append(load.Notes, noteNoMedian(k.what, cut, ok+cut))
+		cut := s.Censored(record.Duration)
+		if _, reached := medianTime(s); !reached && cut > 0 {
+			load.Notes = append(load.Notes, noteNoMedian(k.what, cut, s.Count(record.Duration)+cut))
 		}
+	}
+}
+
+// overheadOps are the metrics that follow from the operations one by one, of which
+// there are few.
+func overheadOps(in *Measured, put func(string, float64)) {
+	o, c := in.Cell.Overhead, in.Summary.Counts()
+	fills := o.Operation == "fill"
+	kinds := map[record.OpKind]*record.Summary{}
+	var busy time.Duration
+	for op := range stream(in.Ops) {
+		busy += time.Duration(op.LastByte - op.Start)
+		if !fills {
+			continue
+		}
+		if kinds[op.Kind] == nil {
+			kinds[op.Kind] = record.NewSummary()
+		}
+		_ = kinds[op.Kind].Ops([]record.Op{op}) // never fails
+	}
+	if busy > 0 {
+		put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
+	}
+	if !fills { // operations of several kinds have no common number of bytes
+		if wire, counted := in.detail(record.DetailLoad, loadWire); counted && c.Ops > 0 && in.load(loadGaveUp) == 0 {
+			put("wire_bytes", wire/float64(c.Ops))
+		}
+		return
+	}
+	for _, k := range fillMedians {
+		if s := kinds[k.kind]; s != nil {
+			if v, reached := medianTime(s); reached {
+				put(k.key, v)
+			}
+		}
+	}
+	if held, told := in.detail(record.DetailLoad, loadHeld); told {
+		put("stored_objects", held+float64(o.Objects)/2)
 	}
 }
 

@@ -114,22 +114,19 @@ func (t *overheadTrial) send() error {
 // load is what the trial says of itself. cpu is this process's at its beginning.
 func (t *overheadTrial) load(cpu float64) Load {
 	y := &t.tally
-	load := Load{Seconds: y.last.Sub(y.first).Seconds(), CPU: selfCPU() - cpu, Metrics: map[string]float64{}}
+	load := Load{Seconds: y.last.Sub(y.first).Seconds(), CPU: selfCPU() - cpu}
 	if load.Seconds > 0 {
 		load.AchievedRate = float64(y.count) / load.Seconds
 	}
-	// Operations of several kinds have no common number of bytes.
-	if y.count > 0 && y.kinds == nil && !t.unsettled && !math.IsNaN(y.wire) {
-		load.Metrics["wire_bytes"] = y.wire / float64(y.count)
+	if !math.IsNaN(y.wire) {
+		load.Details = append(load.Details, fact(loadWire, y.wire))
 	}
 	busy := y.took.Seconds()
-	if busy > 0 {
-		load.Metrics["ops_rate"] = float64(y.count-y.failed) / busy * float64(t.o.Concurrency)
-	}
 	for _, name := range y.order {
 		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name, Value: stats.Median(y.phases[name])})
 	}
 	if t.unsettled {
+		load.Details = append(load.Details, fact(loadGaveUp, 1))
 		load.Notes = append(load.Notes, noteUnsettled)
 	}
 	if ended := y.count - y.failed + y.cut; y.kinds == nil && 2*(y.count-y.failed) < ended {

@@ -1,8 +1,12 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"slices"
 
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -31,26 +35,41 @@ func (r *overheadRunner) inventory(ctx context.Context) (*inventory, error) {
 	return &inventory{h, r.held.Load(), r.bytes.Load()}, nil
 }
 
-// storedMetrics is what each object of ours that was added between two
-// inventories cost the servers.
-func storedMetrics(before, after *inventory) map[string]float64 {
+// storedDetails are two inventories, what the system did not tell left out.
+func storedDetails(before, after *inventory) (all []record.Detail) {
 	if before == nil || after == nil {
 		return nil
 	}
-	objects, bytes := float64(after.objects-before.objects), float64(after.bytes-before.bytes)
-	if objects <= 0 {
-		return nil
-	}
-	m := map[string]float64{}
-	put := func(key string, from, to int64, by float64) {
-		if from >= 0 && to >= 0 { // −1: the system does not tell
-			m[key] = float64(to-from) / by
+	for kind, i := range map[string]*inventory{record.DetailHeldBefore: before, record.DetailHeldAfter: after} {
+		for name, v := range map[string]int64{"objects": i.objects, "bytes": i.bytes,
+			"absolute": i.Absolute, "disk": i.Disk, "entries": i.Entries, "inodes": i.Inodes} {
+			if v >= 0 {
+				all = append(all, record.Detail{Kind: kind, Name: name, Value: float64(v)})
+			}
 		}
 	}
-	put("absolute_per_op", before.Absolute, after.Absolute, objects)
-	put("expansion", before.Absolute, after.Absolute, bytes)
-	put("disk_per_byte", before.Disk, after.Disk, bytes)
-	put("entries_per_object", before.Entries, after.Entries, objects)
-	put("inodes_per_object", before.Inodes, after.Inodes, objects)
-	return m
+	slices.SortFunc(all, func(a, b record.Detail) int { return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	return all
+}
+
+// overheadStored are the metrics of what each object that was added between two
+// inventories cost the servers.
+func overheadStored(in *Measured, put func(string, float64)) {
+	grown := func(name string) float64 {
+		before, told := in.detail(record.DetailHeldBefore, name)
+		after, too := in.detail(record.DetailHeldAfter, name)
+		if !told || !too {
+			return math.NaN()
+		}
+		return after - before
+	}
+	objects, bytes := grown("objects"), grown("bytes")
+	if !(objects > 0) {
+		return
+	}
+	put("absolute_per_op", grown("absolute")/objects)
+	put("expansion", grown("absolute")/bytes)
+	put("disk_per_byte", grown("disk")/bytes)
+	put("entries_per_object", grown("entries")/objects)
+	put("inodes_per_object", grown("inodes")/objects)
 }

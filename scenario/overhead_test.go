@@ -113,7 +113,7 @@ func (b *bench) trial(c experiment.Cell) (yield, error) {
 		}
 		return summary.Ops(y.ops[had:])
 	}})
-	y.metrics = Overhead{}.Measure(Measured{Cell: c, Summary: summary, Load: y.load, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}})
+	y.metrics = Overhead{}.Measure(Measured{Cell: c, Summary: summary, Load: y.load, Ops: slices.Values(y.ops), Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}})
 	return y, err
 }
 
@@ -124,6 +124,16 @@ func (b *bench) must(c experiment.Cell) yield {
 		b.t.Fatal(err)
 	}
 	return y
+}
+
+// phasesOf is how many phases a load has told.
+func phasesOf(load Load) (n int) {
+	for _, d := range load.Details {
+		if d.Kind == record.DetailPhase {
+			n++
+		}
+	}
+	return n
 }
 
 // near allows for what a histogram rounds.
@@ -266,7 +276,7 @@ func TestOverheadBounds(t *testing.T) {
 			}
 		}
 		many := cell("put", 1, func(o *experiment.ResolvedOverhead) { o.Concurrency = 4 })
-		if y := b.must(many); len(y.ops) != 20 || !near(y.load.Seconds, 5) || !near(y.metrics["ops_rate"], 4) || len(y.load.Details) != 0 {
+		if y := b.must(many); len(y.ops) != 20 || !near(y.load.Seconds, 5) || !near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
 			t.Errorf("four at once: %d operations in %g s, %v, %v", len(y.ops), y.load.Seconds, y.metrics, y.load.Details)
 		}
 		if h, err := b.node.Stats(t.Context()); err != nil || h.Objects != 0 {
@@ -505,30 +515,38 @@ func TestPickSharesObjects(t *testing.T) {
 // The load line is of what crossed the link, and of nothing where that is not known.
 func TestOverheadLines(t *testing.T) {
 	const size = 1e6
-	base := func(op, connections string, metrics map[string]float64) map[string]float64 {
+	base := func(op, connections string, wire, expansion float64) map[string]float64 {
+		var details []record.Detail
+		if wire > 0 {
+			details = append(details, fact(loadWire, wire))
+		}
+		before, after := &inventory{}, &inventory{objects: 1, bytes: size}
+		if after.Absolute = int64(expansion * size); expansion > 0 {
+			details = append(details, storedDetails(before, after)...)
+		}
 		sum := record.NewSummary()
 		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6, LastByte: 2e9}}); err != nil {
 			t.Fatal(err)
 		}
 		return Overhead{}.Measure(Measured{Cell: experiment.Cell{Data: experiment.ResolvedData{Size: size}, Overhead: &experiment.ResolvedOverhead{Operation: op, Connections: connections, Concurrency: 1}},
-			Summary: sum, Load: Load{Metrics: metrics}, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
+			Summary: sum, Load: Load{Details: details}, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
 			Link: &record.LinkCheck{WantRate: 8e6, Rate: 8e6, WantRTT: 0.1, RTT: 0.1}})
 	}
 	for _, c := range []struct {
 		name, op, connections string
-		metrics               map[string]float64
+		wire, expansion       float64 // 0: not counted
 		line, first           float64 // 0: none
 	}{
-		{"a read", "get", "keep", map[string]float64{"wire_bytes": 1.05e6}, 1.1, 0.1},
-		{"on a fresh connection", "get", "fresh", map[string]float64{"wire_bytes": 1.05e6}, 1.2, 0.2},
-		{"a write with the redundancy made here", "put", "keep", map[string]float64{"wire_bytes": 1.6e6, "expansion": 1.5}, 1.6, 0.1},
-		{"made by the servers", "put", "keep", map[string]float64{"wire_bytes": 1.05e6, "expansion": 1.5}, 1.1, 0.1},
-		{"accepted before it crossed", "put", "keep", map[string]float64{"wire_bytes": 2e4, "expansion": 1.5}, 0, 0},
-		{"nobody counted", "put", "keep", nil, 0, 0},
-		{"no bytes to move", "stat", "keep", map[string]float64{"wire_bytes": 700}, 0.1, 0.1},
-		{"answered here", "stat", "keep", map[string]float64{"wire_bytes": 60}, 0, 0},
+		{"a read", "get", "keep", 1.05e6, 0, 1.1, 0.1},
+		{"on a fresh connection", "get", "fresh", 1.05e6, 0, 1.2, 0.2},
+		{"a write with the redundancy made here", "put", "keep", 1.6e6, 1.5, 1.6, 0.1},
+		{"made by the servers", "put", "keep", 1.05e6, 1.5, 1.1, 0.1},
+		{"accepted before it crossed", "put", "keep", 2e4, 1.5, 0, 0},
+		{"nobody counted", "put", "keep", 0, 0, 0, 0},
+		{"no bytes to move", "stat", "keep", 700, 0, 0.1, 0.1},
+		{"answered here", "stat", "keep", 60, 0, 0, 0},
 	} {
-		m := base(c.op, c.connections, c.metrics)
+		m := base(c.op, c.connections, c.wire, c.expansion)
 		for key, want := range map[string]float64{"line": c.line, "first_byte_line": c.first} {
 			if got, has := m[key]; has != (want > 0) || math.Abs(got-want) > 1e-9 {
 				t.Errorf("%s: %s %v (%v), want %v", c.name, key, got, has, want)

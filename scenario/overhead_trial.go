@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"sync"
 	"time"
 
@@ -99,7 +98,7 @@ func (t *overheadTrial) repeat(ctx context.Context) (Load, error) {
 		if err != nil {
 			return load, err
 		}
-		maps.Copy(load.Metrics, storedMetrics(before, after))
+		load.Details = append(load.Details, storedDetails(before, after)...)
 	}
 	return load, nil
 }

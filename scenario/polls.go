@@ -212,6 +212,16 @@ func (p *polls) sofar(s *State) {
 	}
 }
 
+// gained is by how much the bytes of storage servers grew; −1: fewer than two polls told.
+func (p *polls) gained() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a := p.tally.absolute; len(a.told) > 1 {
+		return int64(a.gained())
+	}
+	return -1
+}
+
 // pollMetrics are those that polls yield.
 func pollMetrics() []record.Metric {
 	return []record.Metric{
@@ -236,15 +246,30 @@ func pollMetrics() []record.Metric {
 	}
 }
 
+// replayPolls adds up the polls of a trial, and what was spent before the first.
+func replayPolls(in *Measured) *pollTally {
+	var y pollTally
+	var paid []record.Reading
+	for e := range stream(in.Events) {
+		if before := collect.Before(e); before != nil {
+			paid = before
+		}
+	}
+	if paid != nil {
+		y.used.Add(paid)
+	}
+	for p := range stream(in.Polls) {
+		y.add(p)
+	}
+	return &y
+}
+
 // metrics are the numbers of pollMetrics.
-func (p *polls) metrics() map[string]float64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	y := &p.tally
+func (y *pollTally) metrics() map[string]float64 {
 	m := map[string]float64{"polls": float64(y.count), "polls_missed": float64(y.missed), "poll_gaps": float64(y.gaps)}
 	if a := y.absolute; len(a.told) > 1 {
 		m["absolute_bytes"] = a.gained()
-		if v, _, _, ok := collect.Rate(a.told, math.Inf(-1), math.Inf(1)); ok && !math.IsNaN(v) {
+		if v, ok := y.bandwidth(math.Inf(-1), math.Inf(1)); ok {
 			m["absolute_bandwidth"] = v
 		}
 	}
@@ -261,11 +286,9 @@ func (p *polls) metrics() map[string]float64 {
 	return m
 }
 
-// bandwidth is that of absolute bytes between two moments, by [collect.Rate];
+// bandwidth is that of absolute bytes between two moments, in seconds, by [collect.Rate];
 // false: too few polls told them, so that they may have come at another time.
-func (p *polls) bandwidth(from, to time.Duration) (float64, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	v, _, _, ok := collect.Rate(p.tally.absolute.told, from.Seconds(), to.Seconds())
+func (y *pollTally) bandwidth(from, to float64) (float64, bool) {
+	v, _, _, ok := collect.Rate(y.absolute.told, from, to)
 	return v, ok && !math.IsNaN(v)
 }

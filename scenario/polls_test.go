@@ -76,7 +76,7 @@ func TestPollLatency(t *testing.T) {
 		for i, calls := range c.polls {
 			p.tally.add(record.Poll{Seq: int64(i), Calls: calls})
 		}
-		m := p.metrics()
+		m := p.tally.metrics()
 		for key, want := range c.want {
 			if got := m[key]; got != want {
 				t.Errorf("%s: %s is %v, want %v", c.name, key, got, want)

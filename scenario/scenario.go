@@ -192,8 +192,7 @@ type Load struct {
 	LagP99       float64 // seconds between intended and actual start
 	Invalid      []string
 	Notes        []string
-	Metrics      map[string]float64 // that only the runner can know; Measure takes them over
-	Details      []record.Detail
+	Details      []record.Detail    // facts for Measure and the report; no metrics
 	Links        []record.LinkCheck // measured by the runner, beside the engine's own
 }
 
@@ -225,16 +224,6 @@ func (e *UnfitError) Hint() string {
 type SkipError struct{ Why string }
 
 func (e *SkipError) Error() string { return e.Why }
-
-// Measured is everything a trial's metrics are computed from.
-type Measured struct {
-	Cell    experiment.Cell
-	Summary *record.Summary
-	Load    Load
-	Usage   Usage
-	Link    *record.LinkCheck // nil when no link was measured for this cell
-	TLS     bool              // the system was reached over TLS
-}
 
 // numbers puts values into m, but for those that are no numbers: metrics that do
 // not apply.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -120,11 +121,8 @@ func chainSpec(s *experiment.ResolvedSync, seed uint64) system.ChainSpec {
 func (Sync) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := numbers(m)
-	for key, v := range in.Load.Metrics {
-		put(key, v)
-	}
-	bytes := m[chainBytes]
-	delete(m, chainBytes)
+	syncFacts(&in, put)
+	bytes, _ := in.detail(record.DetailFollower, followerChainBytes)
 	cpu, peak, written := in.Usage.SystemCPU, in.Usage.SystemRSSPeak, math.NaN()
 	if len(in.Usage.Nodes) > 0 {
 		fresh := in.Usage.Nodes[0]
@@ -139,10 +137,8 @@ func (Sync) Measure(in Measured) map[string]float64 {
 			put("overhead", wire/bytes)
 		}
 	}
-	links := m[emulatedLinks] > 0
-	delete(m, emulatedLinks)
 	if faults, err := experiment.ParseSyncFaults(in.Cell.Sync.Faults); err == nil && len(faults) == 0 {
-		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && links {
+		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && in.load(loadEmulated) > 0 {
 			put("link_line", line)
 			put("wire_line", packetRate(in.Cell, in.Load.Details, in.Link, in.Load.Links))
 		}
@@ -161,10 +157,3 @@ func (Sync) Measure(in Measured) map[string]float64 {
 	put("io_pressure", in.Usage.IOPressure)
 	return m
 }
-
-// Names under which a load hands to Measure what is no metric: the size of its
-// chain, and that its links are emulated.
-const (
-	chainBytes    = "chain_bytes"
-	emulatedLinks = "emulated_links"
-)

@@ -398,7 +398,7 @@ func (w *syncTest) trial(ctx context.Context) error {
 		},
 	})
 	w.load, w.took = load, time.Since(begun)
-	w.m = Sync{}.Measure(Measured{Cell: w.cell, Summary: sum, Load: load, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), Nodes: []NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}}})
+	w.m = Sync{}.Measure(Measured{Cell: w.cell, Summary: sum, Load: load, Ops: slices.Values(w.ops), Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), Nodes: []NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}}})
 	if w.stores != 0 && !w.runner.attached() {
 		w.t.Errorf("%d stores are left", w.stores)
 	}

@@ -106,7 +106,7 @@ func syncOn(t *testing.T, plan *experiment.Plan, opt system.Options) func(cell e
 	}
 	return func(cell experiment.Cell, block int) map[string]float64 {
 		t.Helper()
-		sum := record.NewSummary()
+		var all []record.Op
 		load, err := runner.Trial(t.Context(), cell, 5, Sink{
 			Epoch: time.Now(), Number: block,
 			Block: func(b []byte) error {
@@ -114,14 +114,15 @@ func syncOn(t *testing.T, plan *experiment.Plan, opt system.Options) func(cell e
 				if err != nil {
 					return err
 				}
-				return sum.Ops(ops)
+				all = append(all, ops...)
+				return nil
 			},
 			Marks: func([]record.Mark) error { return nil }, Event: func(record.Event) error { return nil },
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := Sync{}.Measure(Measured{Cell: cell, Summary: sum, Load: load, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
+		m := Sync{}.Measure(Measured{Cell: cell, Load: load, Ops: slices.Values(all), Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
 		if m["ok_rate"] != 1 {
 			t.Fatalf("cell %s, block %d: %v, %q", cell.ID, block, m, load.Notes)
 		}

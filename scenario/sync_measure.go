@@ -88,87 +88,67 @@ func (t *syncTrial) loaded(cpu float64) Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	shares := t.sharesNow()
-	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Metrics: map[string]float64{}, Links: t.checks}
-	put := numbers(load.Metrics)
+	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Links: t.checks}
 	if !t.attached() {
 		load.Details = t.peerDetails(shares)
-		put(chainBytes, float64(t.chain.Bytes))
 	}
-	t.timeMetrics(put)
-	t.peerMetrics(put, shares)
-	n := &t.fresh
-	if commits := addTold(n.commits, n.last.Commits); n.polled && commits >= 0 {
-		put("commits", float64(commits))
+	load.Details = append(load.Details, t.followed(shares)...)
+	if emulated, _ := t.links.emulated(); emulated {
+		load.Details = append(load.Details, fact(loadEmulated, 1))
 	}
-	if n.polled {
-		if timeouts := addTold(n.timedOut, n.last.TimedOut); timeouts >= 0 {
-			put("timeouts", float64(timeouts))
-			if failed := addTold(n.failed, n.last.Failed); failed >= 0 {
-				put("rerequests", float64(timeouts+failed))
-			}
-		}
-	}
-	if t.replayed != nil {
-		put("replay", t.replayed.Seconds)
-		put("replay_cpu", t.replayed.CPU)
-	}
-	switch serve := n.outcome; {
-	case serve == record.OK:
-		put("ok_rate", 1)
-		if n.received >= 0 && !t.attached() {
-			put("wire_bytes", float64(n.received))
-		}
-	case serve.Finished() || serve == record.Deadline:
-		put("ok_rate", 0)
-	}
+	t.noteTimes()
 	t.noteLimits(load)
 	load.Notes = t.notes
 	return load
 }
 
-// timeMetrics are the times, of a node that came to them.
-func (t *syncTrial) timeMetrics(put func(string, float64)) {
+// Names of details of the kind [record.DetailFollower]. What the node does not tell has none.
+const (
+	followerChainBytes = "chain_bytes"    // of the chain that it is to have; none of one that is attached to
+	followerChain      = "chain_blocks"   // likewise
+	followerOpening    = "opening_height" // that the poll told which first told of a block beyond those of its making
+	followerHighest    = "highest_height" // the most that it has told
+	followerGap        = "gap"            // seconds: longest time in which something could have happened unseen
+	followerWire       = "link_received"  // bytes that crossed its link towards it until it could serve
+	followerConnected  = "connected"      // peers, most at a poll
+	followerCommits    = "commits"        // over all its starts, as those that follow
+	followerTimedOut   = "timed_out"      // requests for blocks
+	followerFailed     = "failed"         // requests for blocks, for other reasons
+	followerUseful     = "useful_peers"   // peers that delivered a block
+	followerDelivered  = "delivered"      // blocks of all peers
+	followerMost       = "delivered_most" // blocks of the peer that delivered most
+	followerReplay     = "replay"         // seconds
+	followerReplayCPU  = "replay_cpu"     // seconds
+)
+
+// followed are the facts about the fresh node that its operations do not tell. The lock
+// is the caller's.
+func (t *syncTrial) followed(shares map[string]system.PeerShare) (all []record.Detail) {
 	n := &t.fresh
-	put("resolution", n.gap.Seconds())
-	if t.attached() && n.chain > 0 && n.chain == n.first && n.opening == n.highest {
-		t.notes = append(t.notes, "the node said at the first poll that it is in sync: there was nothing to time")
-		return
+	add := func(name string, v float64) {
+		all = append(all, record.Detail{Kind: record.DetailFollower, Name: name, Value: v})
 	}
-	if n.first > 0 {
-		put("first_block", (n.first - t.released).Seconds())
-	}
-	if n.chain > 0 {
-		put("chain_time", (n.chain - t.released).Seconds())
-		if blocks, took := float64(n.highest-n.opening), (n.chain - n.first).Seconds(); blocks > 0 && took > 0 {
-			put("block_rate", blocks/took)
-			if t.chain.Height > 0 {
-				put("byte_rate", blocks/float64(t.chain.Height)*float64(t.chain.Bytes)/took)
-			}
+	count := func(name string, v int64) {
+		if n.polled && v >= 0 {
+			add(name, float64(v))
 		}
 	}
-	if n.outcome != record.OK {
-		return
+	if !t.attached() {
+		add(followerChainBytes, float64(t.chain.Bytes))
+		add(followerChain, float64(t.chain.Height))
+		if n.received >= 0 {
+			add(followerWire, float64(n.received))
+		}
 	}
-	took := (n.serve - t.released).Seconds()
-	put("sync_time", took)
-	put("net_time", (n.serve - n.first).Seconds())
-	put("index_lag", (n.serve - n.chain).Seconds())
-	if gap := n.gap.Seconds(); gap > coarse*took {
-		t.notes = append(t.notes, fmt.Sprintf("the node gave no answer for %.3g s, and could serve after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, took, 100*gap/took))
-	}
-}
-
-// peerMetrics are what peers were good for.
-func (t *syncTrial) peerMetrics(put func(string, float64), shares map[string]system.PeerShare) {
-	n := &t.fresh
-	if n.polled && n.connected >= 0 {
-		put("peers_connected", float64(n.connected))
-	}
-	if len(shares) == 0 {
-		return
-	}
+	count(followerOpening, n.opening)
+	count(followerHighest, n.highest)
+	add(followerGap, n.gap.Seconds())
+	count(followerConnected, int64(n.connected))
+	count(followerCommits, addTold(n.commits, n.last.Commits))
+	count(followerTimedOut, addTold(n.timedOut, n.last.TimedOut))
+	count(followerFailed, addTold(n.failed, n.last.Failed))
 	var useful, blocks, most int64
-	told := true
+	told := len(shares) > 0
 	for _, s := range shares {
 		told = told && s.Blocks >= 0
 		if s.Blocks > 0 {
@@ -178,24 +158,117 @@ func (t *syncTrial) peerMetrics(put func(string, float64), shares map[string]sys
 		}
 	}
 	if told {
-		put("peers_useful", float64(useful))
-		if len(t.peers) > 0 {
-			put("useful_share", float64(useful)/float64(len(t.peers)))
+		add(followerUseful, float64(useful))
+		add(followerDelivered, float64(blocks))
+		add(followerMost, float64(most))
+	}
+	if t.replayed != nil {
+		add(followerReplay, t.replayed.Seconds)
+		add(followerReplayCPU, t.replayed.CPU)
+	}
+	return all
+}
+
+// syncFacts are the metrics that follow from the node's operations and from what it
+// said of itself.
+func syncFacts(in *Measured, put func(string, float64)) {
+	none := record.Op{Outcome: record.Cancelled}
+	chain, serve := none, none
+	for op := range stream(in.Ops) {
+		switch op.Kind {
+		case record.OpSync:
+			chain = op
+		case record.OpServe:
+			serve = op
 		}
-		put("peer_share_max", float64(most)/float64(blocks))
-		if n.chain > 0 && !t.attached() {
-			put("duplicates", float64(max(0, blocks-t.chain.Height)))
+	}
+	of := func(name string) (float64, bool) { return in.detail(record.DetailFollower, name) }
+	blocks, ours := of(followerChain)
+	syncTimes(in, chain, serve, put)
+	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected, "commits": followerCommits,
+		"timeouts": followerTimedOut, "replay": followerReplay, "replay_cpu": followerReplayCPU} {
+		if v, told := of(name); told {
+			put(key, v)
 		}
+	}
+	if timedOut, told := of(followerTimedOut); told {
+		if failed, told := of(followerFailed); told {
+			put("rerequests", timedOut+failed)
+		}
+	}
+	if useful, told := of(followerUseful); told {
+		delivered, _ := of(followerDelivered)
+		most, _ := of(followerMost)
+		put("peers_useful", useful)
+		if peers := len(in.each(record.DetailPeerRate)); peers > 0 {
+			put("useful_share", useful/float64(peers))
+		}
+		put("peer_share_max", most/delivered)
+		if ours && chain.Outcome == record.OK {
+			put("duplicates", max(0, delivered-blocks))
+		}
+	}
+	switch {
+	case serve.Outcome == record.OK:
+		put("ok_rate", 1)
+		if wire, told := of(followerWire); told {
+			put("wire_bytes", wire)
+		}
+	case serve.Outcome.Finished() || serve.Outcome == record.Deadline:
+		put("ok_rate", 0)
+	}
+}
+
+// syncTimes are the times, of a node that came to them.
+func syncTimes(in *Measured, chain, serve record.Op, put func(string, float64)) {
+	of := func(name string) float64 { v, _ := in.detail(record.DetailFollower, name); return v }
+	took := func(from, to int64) float64 { return float64(to-from) / 1e9 }
+	followed := of(followerHighest) - of(followerOpening)
+	blocks := of(followerChain)
+	if chain.Outcome == record.OK && chain.LastByte == chain.FirstByte && followed == 0 && blocks == 0 {
+		return // one that is attached to, and was in sync already
+	}
+	if serve.FirstByte > 0 {
+		put("first_block", took(serve.Intended, serve.FirstByte))
+	}
+	if chain.Outcome == record.OK {
+		put("chain_time", took(chain.Intended, chain.LastByte))
+		if seconds := took(serve.FirstByte, chain.LastByte); followed > 0 && seconds > 0 {
+			put("block_rate", followed/seconds)
+			if blocks > 0 {
+				put("byte_rate", followed/blocks*of(followerChainBytes)/seconds)
+			}
+		}
+	}
+	if serve.Outcome == record.OK {
+		put("sync_time", took(serve.Intended, serve.LastByte))
+		put("net_time", took(serve.FirstByte, serve.LastByte))
+		put("index_lag", took(chain.LastByte, serve.LastByte))
+	}
+}
+
+// noteTimes notes what a reader of the times should know.
+func (t *syncTrial) noteTimes() {
+	n := &t.fresh
+	if t.attached() && n.chain > 0 && n.chain == n.first && n.opening == n.highest {
+		t.notes = append(t.notes, "the node said at the first poll that it is in sync: there was nothing to time")
+		return
+	}
+	took, gap := (n.serve - t.released).Seconds(), n.gap.Seconds()
+	if n.outcome == record.OK && gap > coarse*took {
+		t.notes = append(t.notes, fmt.Sprintf("the node gave no answer for %.3g s, and could serve after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, took, 100*gap/took))
 	}
 }
 
 // noteLimits notes which of the two bounds is the load line.
 func (t *syncTrial) noteLimits(load Load) {
-	replay, replayed := load.Metrics["replay"]
-	links := 0.0
+	links, replay := 0.0, 0.0
 	if ok, _ := t.links.emulated(); ok {
-		load.Metrics[emulatedLinks] = 1
 		links = linkLine(t.cell, load.Details, float64(t.chain.Bytes), nil, t.checks)
+	}
+	replayed := t.replayed != nil
+	if replayed {
+		replay = t.replayed.Seconds
 	}
 	line := math.Max(replay, links)
 	switch {

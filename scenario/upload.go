@@ -127,9 +127,12 @@ func uploadUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Upload) Measure(in Measured) map[string]float64 {
-	m := measurePolled(in)
+	polls := replayPolls(&in)
+	m := polls.metrics()
+	put := numbers(m)
+	uploadFacts(&in, polls, m, put)
+	putUsage(in.Usage, put)
 	if p, ok := pathOf(in.Link); ok {
-		put := numbers(m)
 		put("bandwidth_line", p.rate)
 		if p.rtt > 0 {
 			put("wait_line", p.rtt)
@@ -138,19 +141,13 @@ func (Upload) Measure(in Measured) map[string]float64 {
 	return m
 }
 
-// measurePolled takes over what the runner knows and adds what the engine saw.
-func measurePolled(in Measured) map[string]float64 {
-	m := map[string]float64{}
-	put := numbers(m)
-	for key, v := range in.Load.Metrics {
-		put(key, v)
-	}
-	put("system_cpu", in.Usage.SystemCPU)
-	put("system_rss_peak", in.Usage.SystemRSSPeak)
-	put("others_busy", in.Usage.OthersBusy)
-	put("box_cpu", in.Usage.BoxCPU)
-	put("emulator_thread", in.Usage.EmulatorThread)
-	put("busiest_cpu", in.Usage.BusiestCPU)
-	put("io_pressure", in.Usage.IOPressure)
-	return m
+// putUsage adds what the engine saw of the processes.
+func putUsage(u Usage, put func(string, float64)) {
+	put("system_cpu", u.SystemCPU)
+	put("system_rss_peak", u.SystemRSSPeak)
+	put("others_busy", u.OthersBusy)
+	put("box_cpu", u.BoxCPU)
+	put("emulator_thread", u.EmulatorThread)
+	put("busiest_cpu", u.BusiestCPU)
+	put("io_pressure", u.IOPressure)
 }

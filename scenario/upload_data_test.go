@@ -209,7 +209,7 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 		if err != nil || time.Since(epoch) != 10*time.Minute {
 			t.Errorf("%v after %v", err, time.Since(epoch))
 		}
-		m := Collect{}.Measure(Measured{Load: load})
+		m := Collect{}.Measure(*measuredFrom(l, cell, load))
 		if n := float64(len(l.polls)); n < 9 || m["polls"] != n || m["polls_missed"] < 1 || m["poll_gaps"] != 0 || states < len(l.polls) {
 			t.Errorf("%d polls, %d states, metrics %v", len(l.polls), states, m)
 		}
@@ -249,8 +249,9 @@ func TestUploadMetricsAreDefined(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(20, 10, func(u *experiment.ResolvedUpload) { u.Verify = 1 }))
 		y := b.must()
-		in := Measured{Load: Load{Metrics: y.metrics}, Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.9e6, WantRTT: 0.02, RTT: 0.021}}
-		if m := (Upload{}).Measure(in); math.Abs(m["bandwidth_line"]-7.9e6/8) > 1e-6 || m["wait_line"] != 0.021 {
+		in := measuredFrom(b.ledger, b.cell, y.load)
+		in.Link = &record.LinkCheck{WantRate: 8e6, Rate: 7.9e6, WantRTT: 0.02, RTT: 0.021}
+		if m := (Upload{}).Measure(*in); math.Abs(m["bandwidth_line"]-7.9e6/8) > 1e-6 || m["wait_line"] != 0.021 {
 			t.Errorf("over a link: %v B/s, %v s", m["bandwidth_line"], m["wait_line"])
 		}
 		for key := range y.metrics {

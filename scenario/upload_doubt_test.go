@@ -274,7 +274,8 @@ func TestUploadCountsGoOn(t *testing.T) {
 		if err := trial.replay(&restored{refs: newHashes()}); err != nil {
 			t.Fatal(err)
 		}
-		if y := trial.tally; y.finished != 20 || y.failures != 0 || y.touched != 20 || y.begun != 40 {
+		y := totalsOf(measuredFrom(b.ledger, b.cell, Load{}))
+		if trial.tally.finished != 20 || y.finished != 20 || y.failures != 0 || y.touched != 25 || y.begun != 55 {
 			t.Errorf("finished %d failures %d touched %d begun %d", y.finished, y.failures, y.touched, y.begun)
 		}
 	})

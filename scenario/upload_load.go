@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -65,66 +64,23 @@ var errNotTried = errors.New("not tried after others hung")
 
 // load is what the trial says of itself. cpu is this process's at its beginning.
 func (t *uploadTrial) load(cpu float64) Load {
-	load := Load{Metrics: map[string]float64{}}
+	absolute := int64(-1)
 	if t.polls != nil {
-		load.Metrics = t.polls.metrics()
+		absolute = t.polls.gained()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	y := &t.tally
-	load.CPU = selfCPU() - cpu
-	load.RSSPeak = selfRSSPeak()
-	load.Notes = slices.Clone(t.notes)
-	load.Details = t.probes
-	m := load.Metrics
-	m["objects"] = float64(t.set.Len())
-	m["accepted"], m["adopted"] = float64(y.accepted), float64(y.adopted)
-	m["failed"], m["refused"], m["unreadable"], m["missing"] = float64(y.failed), float64(y.refused), float64(y.unreadable), float64(y.missing)
-	m["accepted_bytes"] = float64(y.bytes)
-	if t.settler() != nil {
-		m["durable"], m["not_durable"] = float64(y.durable), float64(y.accepted-y.durable)
-	}
-	if t.u.Verify > 0 {
-		m["verified"], m["verify_failed"] = float64(y.verified), float64(y.unverified)
-	}
-	if y.finished > 0 {
-		m["success_rate"], m["puts_ended"] = 1-float64(y.failures)/float64(y.finished), float64(y.finished)
-	}
-	if y.touched > 0 {
-		m["attempts_per_object"] = float64(y.begun) / float64(y.touched)
-	}
-	if s := y.accept; s.Count(record.Duration) > 0 {
-		m["accept_p50"], m["accept_p95"] = s.Quantile(record.Duration, 0.5), s.Quantile(record.Duration, 0.95)
-	}
-	if s := y.settled; s.Count(record.Duration) > 0 {
-		m["durable_p50"], m["durable_p95"] = s.Quantile(record.Duration, 0.5), s.Quantile(record.Duration, 0.95)
-	}
-	if y.session > 0 {
-		m["generator_cpu_per_op"] = load.CPU / float64(y.session)
-	}
-	m["generator_rss_peak"] = load.RSSPeak
-	load.Seconds = (y.last - max(0, y.first)).Seconds()
+	load := Load{Seconds: (y.last - max(0, y.first)).Seconds(), CPU: selfCPU() - cpu, RSSPeak: selfRSSPeak(), Notes: slices.Clone(t.notes)}
 	if y.accepted > 0 && load.Seconds > 0 {
 		load.AchievedRate = float64(y.accepted) / load.Seconds
-		m["file_rate"], m["file_bandwidth"] = load.AchievedRate, float64(y.bytes)/load.Seconds
 	}
-	delete(m, "absolute_bandwidth") // of another window
-	if t.polls != nil {
-		if v, ok := t.polls.bandwidth(max(0, y.first), y.last); ok {
-			m["absolute_bandwidth"] = v
-		}
+	load.Details = append(slices.Clone(t.probes), fact(loadObjects, float64(t.set.Len())), fact(loadAttempts, float64(y.session)), fact(loadNotRead, float64(t.unread)))
+	if t.settler() != nil {
+		load.Details = append(load.Details, fact(loadSettles, 1))
 	}
-	if gained, ok := m["absolute_bytes"]; ok && y.accepted > 0 {
-		if gained == 0 {
-			load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not grown by a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS keeps up to 55 bytes in the capability)", y.accepted))
-		}
-		m["absolute_per_file"] = gained / float64(y.accepted)
-		if y.bytes > 0 {
-			m["expansion"] = gained / float64(y.bytes)
-		}
-		if gained > 0 {
-			m["storage_efficiency"] = float64(y.bytes) / gained
-		}
+	if absolute == 0 && y.accepted > 0 {
+		load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not grown by a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS keeps up to 55 bytes in the capability)", y.accepted))
 	}
 	if t.settler() != nil && y.accepted > y.durable && t.u.Until == "durable" {
 		load.Notes = append(load.Notes, fmt.Sprintf("%d accepted objects were not seen durable: after %s (upload.settle) each gave its slot to the next, and was asked about again at the end", y.accepted-y.durable, t.u.Settle))

@@ -169,7 +169,6 @@ func (t *uploadTrial) adopt(object int, o system.Object) *record.Job {
 	job := t.job(object)
 	if job.Attempts == 0 { // the record of it was lost with the power
 		job.Attempts = 1
-		t.countLost()
 	}
 	job.Adopted, job.SHA256 = true, ""
 	if sum, err := t.hash(object); err == nil {

@@ -66,7 +66,7 @@ func (t *uploadTrial) store(ctx context.Context, worker int, r *readied) error {
 	defer from.close()
 	w := watch(ctx, t.site.Limits)
 	job.Began = t.sink.Now()
-	t.begun(job, r.first)
+	t.begun(job)
 	ref, err := t.node.Put(w.ctx, job.Name, job.Size, w.sendingFrom(from, job.Size))
 	end := t.sink.Now() - w.tidied(err)
 	cause := w.stop()

@@ -88,17 +88,11 @@ func (t *uploadTrial) sameData(begun bool) error {
 		if err != nil {
 			return t.errorf("read the events of earlier sessions", err)
 		}
-		switch {
-		case e.Kind == eventData && e.What == whatSet:
+		if e.Kind == eventData && e.What == whatSet {
 			if e.Detail != now {
 				return t.dataChanged(fmt.Sprintf("it was %s, and is %s", e.Detail, now))
 			}
 			begun = true
-		case e.Kind == eventResume && e.What == whatMissing:
-			var n int64
-			if _, err := fmt.Sscanf(e.Detail, "%d", &n); err == nil {
-				t.tally.missing += n
-			}
 		}
 	}
 	if begun {
@@ -150,26 +144,18 @@ func (t *uploadTrial) replay(r *restored) error {
 }
 
 func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
-	y := &t.tally
-	if job.Attempts > 0 {
-		y.touched++
-		y.begun += int64(job.Attempts)
-		if y.first < 0 || job.Began < y.first {
-			y.first = job.Began
-		}
-	}
+	t.tally.began(&job)
 	switch job.State {
 	case record.JobAccepted, record.JobDurable:
 		r.accepted++
 		r.refs.add(job.Ref, i)
-		y.acceptedJob(&job)
+		t.tally.acceptedJob(&job)
 		t.keepRef(i, &job)
 		if t.toVerify(i) {
 			r.since[i] = job.Accepted
 		}
 		state := objectAccepted
 		if job.State == record.JobDurable {
-			y.durableJob(&job)
 			state = objectDurable
 		} else if t.settler() != nil {
 			t.jobs[i] = &job
@@ -187,14 +173,13 @@ func (t *uploadTrial) replayJob(r *restored, i int, job record.Job) {
 		// at most. So retries are as far apart as if the session had not ended.
 		t.queue.wait(i, job.Began+backoff(t.u.Backoff.Std(), job.Attempts))
 	case record.JobFailed, record.JobRefused:
-		y.givenUp(job.State, 1)
+		t.tally.givenUp(job.State)
 		state := objectFailed
 		if job.State == record.JobRefused {
 			state = objectRefused
 		}
 		t.queue.set(i, state)
 	case record.JobUnreadable, record.JobMissing: // perhaps it can be read now
-		y.untouch(&job)
 		job.Attempts, job.Ref, job.SHA256 = 0, "", ""
 		t.jobs[i] = &job
 		t.queue.first(i)
@@ -344,11 +329,7 @@ func (t *uploadTrial) replace(ctx context.Context, r *restored) error {
 		}
 		y.accepted--
 		y.bytes -= job.Size
-		y.untouch(&job)
-		t.refetch(i)
-		if job.Adopted {
-			y.adopted--
-		}
+		delete(t.fetched, i)
 		if job.State == record.JobDurable {
 			y.durable--
 		}
@@ -358,7 +339,6 @@ func (t *uploadTrial) replace(ctx context.Context, r *restored) error {
 		t.jobs[i] = &again
 		t.queue.first(i)
 	}
-	y.missing += int64(len(jobs))
 	t.recount()
 	detail := fmt.Sprintf("%d of %d accepted objects are not there, or not whole, and are put again; the first: object %d, %s", len(jobs), r.accepted, jobs[0].Object, jobs[0].Name)
 	if err := t.event(eventResume, whatMissing, detail); err != nil {

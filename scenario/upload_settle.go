@@ -53,7 +53,7 @@ func (t *uploadTrial) settleWithin(ctx context.Context, limit time.Duration, wor
 		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), // its bytes are the put's
 		Start: nanos(job.Began), Intended: nanos(job.Began), LastByte: nanos(job.Durable),
 	})
-	t.countDurable(job)
+	t.countDurable()
 	t.queue.set(object, objectDurable)
 	t.forget(object)
 	return true, err

@@ -10,31 +10,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// uploadTally adds up a trial, over all its sessions.
+// uploadTally adds up a trial, over all its sessions, as far as it has to know itself.
 type uploadTally struct {
-	accepted, durable, adopted int64 // objects; adopted ones are accepted, durable ones too
-	failed, refused            int64 // given up
-	unreadable, missing        int64
-	bytes                      int64 // file bytes accepted
-	begun                      int64 // attempts
-	touched                    int64 // objects that an attempt was begun for
-	finished, failures         int64 // attempts
-	verified, unverified       int64
-	session                    int64 // attempts of this session
+	accepted, durable int64 // objects; durable ones are accepted
+	failed, refused   int64 // given up
+	unreadable        int64
+	bytes             int64 // file bytes accepted
+	finished          int64 // attempts
+	failures          int64 // of them
+	session           int64 // attempts of this session
 
-	first, last time.Duration   // first put begun, last acceptance
-	accept      *record.Summary // of puts that were ok
-	settled     *record.Summary // likewise to durable
+	first, last time.Duration // first put begun, last acceptance
 }
 
-func newUploadTally() uploadTally {
-	return uploadTally{first: -1, accept: record.NewSummary(), settled: record.NewSummary()}
-}
-
-// took adds a time to a summary.
-func took(s *record.Summary, from, to time.Duration) {
-	_ = s.Ops([]record.Op{{Start: nanos(from), Intended: nanos(from), LastByte: nanos(to)}}) // never fails
-}
+func newUploadTally() uploadTally { return uploadTally{first: -1} }
 
 // done takes an operation that has ended.
 func (t *uploadTrial) done(op record.Op) error {
@@ -73,14 +62,6 @@ func (y *uploadTally) ended(op record.Op) {
 	}
 }
 
-// untouch takes back the attempts of an object that is begun with anew.
-func (y *uploadTally) untouch(job *record.Job) {
-	if job.Attempts > 0 {
-		y.touched--
-		y.begun -= int64(job.Attempts)
-	}
-}
-
 func (t *uploadTrial) flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,29 +77,19 @@ func (t *uploadTrial) send() error {
 	return err
 }
 
-// begun counts an attempt; first: no earlier session has begun, and counted, it.
-func (t *uploadTrial) begun(job *record.Job, first bool) {
+// begun counts an attempt.
+func (t *uploadTrial) begun(job *record.Job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	y := &t.tally
-	y.session++
-	if first {
-		y.begun++
-	}
-	if first && job.Attempts == 1 {
-		y.touched++
-	}
-	if y.first < 0 {
-		y.first = job.Began
-	}
+	t.tally.session++
+	t.tally.began(job)
 }
 
-// countLost counts the attempt of an object of which nothing was recorded.
-func (t *uploadTrial) countLost() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.tally.begun++
-	t.tally.touched++
+// began notes when an attempt began.
+func (y *uploadTally) began(job *record.Job) {
+	if job.Attempts > 0 && (y.first < 0 || job.Began < y.first) {
+		y.first = job.Began
+	}
 }
 
 func (t *uploadTrial) countAccepted(job *record.Job) {
@@ -143,40 +114,31 @@ func (y *uploadTally) acceptedJob(job *record.Job) {
 	y.accepted++
 	y.bytes += job.Size
 	y.last = max(y.last, job.Accepted)
-	if job.Adopted {
-		y.adopted++
-	} else {
-		took(y.accept, job.Began, job.Accepted)
+	if job.State == record.JobDurable {
+		y.durable++
 	}
 }
 
-func (t *uploadTrial) countDurable(job *record.Job) {
+func (t *uploadTrial) countDurable() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tally.durableJob(job)
-}
-
-func (y *uploadTally) durableJob(job *record.Job) {
-	y.durable++
-	if !job.Adopted {
-		took(y.settled, job.Began, job.Durable)
-	}
+	t.tally.durable++
 }
 
 func (t *uploadTrial) countGivenUp(job *record.Job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tally.givenUp(job.State, 1)
+	t.tally.givenUp(job.State)
 }
 
-func (y *uploadTally) givenUp(state record.JobState, n int64) {
+func (y *uploadTally) givenUp(state record.JobState) {
 	switch state {
 	case record.JobFailed:
-		y.failed += n
+		y.failed++
 	case record.JobRefused:
-		y.refused += n
+		y.refused++
 	case record.JobUnreadable:
-		y.unreadable += n
+		y.unreadable++
 	}
 }
 

@@ -75,6 +75,16 @@ func each[T any](all []T) iter.Seq2[T, error] {
 	}
 }
 
+// measuredFrom is what the metrics of a load test are computed from.
+func measuredFrom(j Journal, cell experiment.Cell, load Load) *Measured {
+	unknown := math.NaN()
+	var err error
+	return &Measured{
+		Cell: cell, Load: load, Usage: Usage{SystemCPU: unknown, SystemRSSPeak: unknown, OthersBusy: unknown},
+		Ops: sound(j.EarlierOps(), &err), Jobs: sound(j.Earlier(), &err), Polls: sound(j.EarlierPolls(), &err), Events: sound(j.EarlierEvents(), &err),
+	}
+}
+
 func (l *ledger) EarlierOps() iter.Seq2[record.Op, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,6 +207,9 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal Journal) (yield, 
 	if err != nil {
 		return yield{}, err
 	}
+	if b.paid != nil { // the engine records it, too
+		b.ledger.events = append(b.ledger.events, *b.paid)
+	}
 	var y yield
 	from := len(b.ops)
 	y.load, err = runner.Trial(ctx, b.cell, 42, Sink{
@@ -218,7 +231,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal Journal) (yield, 
 		},
 	})
 	y.ops = b.ops[from:]
-	y.metrics = Upload{}.Measure(Measured{Cell: b.cell, Load: y.load, Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}})
+	y.metrics = Upload{}.Measure(*measuredFrom(journal, b.cell, y.load))
 	return y, err
 }
 

@@ -34,7 +34,9 @@ type uploadTrial struct {
 	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
 	doubt   map[int]bool        // the latest attempt may have left something in the system
 	refs    map[int]system.Ref  // of those done that are read or removed at the end
-	fetched map[int]bool        // by earlier sessions at their end, and whether it was what was stored
+	fetched map[int]bool        // by earlier sessions at their end
+	unread  int                 // objects that were to be fetched and could not be asked for
+	suspect int                 // objects that this session could not verify
 	late    []int               // accepted, and not durable when the wait for it ended
 	pending []int               // accepted, to be looked at
 	pended  chan struct{}       // closed when that changes

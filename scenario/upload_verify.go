@@ -62,7 +62,7 @@ func (t *uploadTrial) verifyOne(ctx context.Context, worker, object int) error {
 	op := record.Op{Kind: record.OpGet, Worker: uint32(worker), Object: uint32(object), Length: size}
 	ref, ok := t.refOf(object)
 	if !ok {
-		return t.unverified(object, "its ref is not known any more")
+		return t.notRead(object, "its ref is not known any more")
 	}
 	w := watch(ctx, t.site.Limits)
 	start, at := t.sink.Now(), time.Now()
@@ -76,7 +76,7 @@ func (t *uploadTrial) verifyOne(ctx context.Context, worker, object int) error {
 	}
 	var ours *unreadableError
 	if errors.As(err, &ours) {
-		return t.unverified(object, "its own data could not be read: "+ours.Error())
+		return t.notRead(object, "its own data could not be read: "+ours.Error())
 	}
 	op.Outcome, op.Class, op.Status = outcomeOf(err, cause)
 	if errors.Is(err, errWrongBytes) {
@@ -89,11 +89,7 @@ func (t *uploadTrial) verifyOne(ctx context.Context, worker, object int) error {
 		return err
 	}
 	switch {
-	case op.Outcome == record.OK:
-		t.mu.Lock()
-		t.tally.verified++
-		t.mu.Unlock()
-	case op.Outcome == record.Cancelled:
+	case op.Outcome == record.OK, op.Outcome == record.Cancelled:
 	default:
 		return t.unverified(object, fmt.Sprintf("%s: %s", op.Outcome, shorten(err)))
 	}
@@ -102,35 +98,24 @@ func (t *uploadTrial) verifyOne(ctx context.Context, worker, object int) error {
 
 // fetchedBefore takes a fetch of an earlier session.
 func (t *uploadTrial) fetchedBefore(op record.Op) {
-	object := int(op.Object)
-	if _, known := t.fetched[object]; known || op.Outcome == record.Cancelled {
-		return
-	}
-	t.fetched[object] = op.Outcome == record.OK
-	t.countFetched(object, 1)
-}
-
-// refetch has an object fetched again, which has to be put again.
-func (t *uploadTrial) refetch(object int) {
-	if _, known := t.fetched[object]; known {
-		t.countFetched(object, -1)
-		delete(t.fetched, object)
+	if op.Outcome != record.Cancelled {
+		t.fetched[int(op.Object)] = true
 	}
 }
 
-func (t *uploadTrial) countFetched(object int, n int64) {
-	if t.fetched[object] {
-		t.tally.verified += n
-	} else {
-		t.tally.unverified += n
-	}
+// notRead notes an object that could not be asked for: there is no operation of it.
+func (t *uploadTrial) notRead(object int, why string) error {
+	t.mu.Lock()
+	t.unread++
+	t.mu.Unlock()
+	return t.unverified(object, why)
 }
 
 // unverified notes an object that is not what was stored.
 func (t *uploadTrial) unverified(object int, why string) error {
 	t.mu.Lock()
-	t.tally.unverified++
-	n := t.tally.unverified
+	t.suspect++
+	n := t.suspect
 	t.mu.Unlock()
 	if n > unreadableEvents {
 		return nil

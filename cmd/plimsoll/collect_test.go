@@ -119,6 +119,9 @@ func TestCollect(t *testing.T) {
 	if gaps == 0 || gaps == len(rows)-1 {
 		t.Errorf("%d gaps in %d polls", gaps, len(rows)-1)
 	}
+	if recomputed(t, dir) != 1 {
+		t.Error("there are no metrics")
+	}
 	holdsNot(t, dir, password, base64.StdEncoding.EncodeToString([]byte(":"+password)))
 	w := httptest.NewRecorder()
 	report.Metrics(dir).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

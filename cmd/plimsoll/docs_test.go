@@ -125,6 +125,10 @@ func executeDoc(t *testing.T, doc string) {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
 	}
+	runs, _ := filepath.Glob(filepath.Join(dir, "runs/*/run.db"))
+	for _, db := range runs {
+		recomputed(t, filepath.Dir(db))
+	}
 	if n < 2 {
 		t.Errorf("only %d commands were found in %s", n, doc)
 	}

@@ -85,6 +85,9 @@ func (s *session) end() ui.Code {
 		s.t.Fatalf("plimsoll hangs:\n%s", s.output())
 	}
 	nothingLeft(s.t, s.tmp, s.dir)
+	if _, err := os.Stat(filepath.Join(s.dir, "run.db")); err == nil {
+		recomputed(s.t, s.dir)
+	}
 	return ui.Code(s.cmd.ProcessState.ExitCode())
 }
 

@@ -41,6 +41,7 @@ func (s *session) resume() (ui.Code, string) {
 	watchdog := time.AfterFunc(2*time.Minute, func() { c.Process.Kill() })
 	defer watchdog.Stop()
 	out, _ := c.CombinedOutput() // the status is what counts
+	recomputed(s.t, s.dir)
 	return ui.Code(c.ProcessState.ExitCode()), string(out)
 }
 

@@ -107,6 +107,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	if _, err := os.Stat(filepath.Join(dir, "nodes")); err == nil {
 		t.Error("the deployment is still there")
 	}
+	recomputed(t, dir)
 	r, err := record.Open(dir)
 	if err != nil {
 		t.Fatal(err)

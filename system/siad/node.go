@@ -2,6 +2,7 @@ package siad
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -38,6 +40,9 @@ type node struct {
 	unwatch      func()
 	stores       []string   // the hosts' storage folders
 	stored       sia.Stored // what an attached node may delete
+	session      string     // tells apart what the sessions of a run move aside
+	moved        atomic.Int64
+	cutOff       sia.Stored // what failed puts left, moved aside
 }
 
 // provider is a renter that is attached to for reading: its files were there.
@@ -51,7 +56,7 @@ func newNode(a *api, opt system.Options) *node {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &node{api: a, space: sia.Space{System: name, Prefix: prefix}, unwatch: func() {}}
+	return &node{api: a, space: sia.Space{System: name, Prefix: prefix}, session: rand.Text()[:10] + "-", unwatch: func() {}}
 }
 
 // Put implements system.Node. It returns at redundancy 1: each chunk is on as
@@ -95,9 +100,16 @@ func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 	return err
 }
 
-// discard removes what a failed upload left behind. Nothing else can be there:
+// aside is the folder for what failed puts leave behind. No object has such a
+// name: "=" begins an escape in hexadecimal.
+func (n *node) aside() string { return n.space.Prefix + n.space.Mark + "=cut-off/" }
+
+// discard takes away what a failed upload left behind. Nothing else can be there:
 // the path begins with a mark of this run, or the network is ours. It is kept
 // when an earlier put made it, or one at the same time may have.
+//
+// It is moved aside and not deleted: a piece that arrives for a deleted file makes
+// siad 1.5.9 drop all chunks which wait for that host, and puts of other files fail.
 func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	if _, ours := n.stored.Size(ref); ours || strings.Contains(failure.Error(), "already exists") {
 		return
@@ -110,14 +122,33 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
+	to := n.aside() + n.session + strconv.FormatInt(n.moved.Add(1), 10)
 	// A renter that has not answered may not have seen yet that nothing more
 	// comes, and makes a file of what came only then.
 	for end := time.Now().Add(noticeTime); ; time.Sleep(noticeTime / 20) {
-		err := n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil)
-		if answered || !errors.Is(err, system.ErrNotFound) || time.Now().After(end) {
+		err := n.api.post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}}, nil)
+		if !errors.Is(err, system.ErrNotFound) {
+			n.cutOff.Add(system.Ref(to), -1) // also when no answer came: it may be there
+			return
+		}
+		if answered || time.Now().After(end) {
 			return // often there is nothing
 		}
 	}
+}
+
+// removeCutOff deletes what was moved aside in a renter that goes on without us.
+func (n *node) removeCutOff(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanTime)
+	defer cancel()
+	for _, ref := range n.cutOff.Refs() {
+		err := n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil)
+		if err != nil && !errors.Is(err, system.ErrNotFound) {
+			return fmt.Errorf("siad: remove what failed puts left in folder %s: %w", n.aside(), err)
+		}
+		n.cutOff.Remove(ref)
+	}
+	return nil
 }
 
 // file asks the renter what it knows of a file.
@@ -249,7 +280,9 @@ func (n *node) files(ctx context.Context, each func(file) error) error {
 		if err := d.Decode(&f); err != nil {
 			return err
 		}
-		visited = each(f)
+		if !strings.HasPrefix(f.SiaPath, n.aside()) {
+			visited = each(f)
+		}
 		return visited
 	})
 	if visited != nil {
@@ -339,9 +372,12 @@ func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.base)} 
 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
+	errs := make([]error, len(n.procs)+1)
+	if n.attached {
+		errs[len(n.procs)] = n.removeCutOff(ctx)
+	}
 	n.api.close()
 	n.unwatch()
-	errs := make([]error, len(n.procs))
 	var wg sync.WaitGroup
 	for i, p := range n.procs {
 		wg.Go(func() { errs[i] = p.Stop(ctx) })

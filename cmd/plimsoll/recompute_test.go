@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+// recomputed checks that the metrics of a run's trials follow from what its directory
+// holds, and says of how many trials that is so.
+func recomputed(t *testing.T, dir string) (n int) {
+	t.Helper()
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	plan, err := experiment.LoadPlan(r.Plan())
+	check(t, err)
+	trials, err := r.Trials()
+	check(t, err)
+	cells := map[string]experiment.Cell{}
+	for _, c := range plan.Cells {
+		cells[c.ID] = c
+	}
+	for _, trial := range trials {
+		if len(trial.Metrics) == 0 {
+			continue
+		}
+		n++
+		got, err := scenario.Recompute(scenario.ByName(plan.Experiment.Scenario), r, trial, cells[trial.Cell], nil)
+		check(t, err)
+		keys := maps.Clone(got)
+		maps.Copy(keys, trial.Metrics)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			stored, was := trial.Metrics[key]
+			again, is := got[key]
+			if was != is || math.Abs(again-stored) > 1e-9*math.Abs(stored) {
+				t.Errorf("%s: trial %d (%s): %s is stored as %v (there: %v), and computed as %v (there: %v)", dir, trial.ID, trial.Cell, key, stored, was, again, is)
+			}
+		}
+	}
+	return n
+}
+
+// Every metric of every scenario follows from what was recorded; the other tests that
+// execute runs check it of theirs.
+func TestMetricsFollowFromTheRecord(t *testing.T) {
+	const rest = "warmup: 0\nrepetitions: 1\nlimits: {others: none, machine: none, deadline: 20s}\nskip: [machine]\n"
+	for name, text := range map[string]string{
+		"retrieve": `
+systems: [static, boxo]
+link: {rate: 100Mbit, delay: 5ms}
+data: {size: 1MiB}
+retrieve: {range: 64KiB, concurrency: [1, 4], duration: 300ms}
+`,
+		"retrieve at a rate": `
+systems: [{use: static, with: {tls: true}}]
+data: {size: 1MiB}
+retrieve: {range: 16KiB, duration: 500ms, arrivals: {process: poisson, rate: 200/s}}
+`,
+		"overhead": `
+systems: [static]
+link: {rate: 100Mbit, delay: 5ms}
+data: {size: [1B, 10kB]}
+overhead: {operation: [put, get, fill], objects: 20, count: 5, time: 1s}
+`,
+		"upload": `
+systems: [static]
+link: {delay: 2ms}
+data: {objects: 60, size: 2kB}
+upload: {concurrency: 3, poll: 100ms, verify: 50%}
+`,
+		"disseminate": `
+systems: [bittorrent]
+link: {rate: 100Mbit, delay: 2ms}
+data: {size: 4MiB}
+disseminate: {nodes: 4, seeders: 1, faults: ["none", "crash 1 leechers at 20% for 1s"]}
+`,
+		"sync": `
+systems: [sia-chain]
+link: {rate: 50Mbit, delay: 5ms}
+sync: {blocks: 100, transactions: 1, peers: 2}
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var scenario string
+			fmt.Sscan(name, &scenario)
+			s := startRun(t, "scenario: "+scenario+text+rest)
+			if code := s.end(); code != ui.CodeOK && code != ui.CodeInvalid {
+				t.Fatalf("status %d:\n%s", code, s.output())
+			}
+			if recomputed(t, s.dir) == 0 {
+				t.Errorf("no trial has metrics:\n%s", s.output())
+			}
+		})
+	}
+}
+
+// A run of a version that recorded less keeps the metrics that it stored.
+func TestOldMetricsStay(t *testing.T) {
+	dir := unpackRun(t, "testdata/facts/retrieve")
+	r, err := record.Open(dir)
+	check(t, err)
+	defer r.Close()
+	trials, err := r.Trials()
+	check(t, err)
+	if _, err := scenario.Recompute(scenario.Retrieve{}, r, trials[0], experiment.Cell{}, nil); !errors.Is(err, scenario.ErrNoFacts) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,237 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// Measured is everything a trial's metrics are computed from: all of it is in run.db.
+type Measured struct {
+	Cell    experiment.Cell
+	Summary *record.Summary
+	Load    Load // its Details are all that the trial recorded
+	Usage   Usage
+	Link    *record.LinkCheck // nil when no link was measured for this cell
+	TLS     bool              // the system was reached over TLS
+
+	// Streams of what the trial recorded; nil: nothing.
+	Ops    iter.Seq[record.Op]
+	Jobs   iter.Seq[record.Job]
+	Polls  iter.Seq[record.Poll]
+	Events iter.Seq[record.Event]
+}
+
+// ErrNoFacts says that a trial recorded its metrics and not all that they are computed
+// from, as older versions did and as imported trials do: the stored ones remain.
+var ErrNoFacts = errors.New("the trial did not record what its metrics are computed from")
+
+// Recompute computes a trial's metrics from what a run directory holds of it. The engine
+// does so when a trial ends, with the details that it is about to store and the summary
+// that it has; a nil summary is read. Memory is constant but for polls.
+func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment.Cell, summary *record.Summary) (map[string]float64, error) {
+	in, runners, known := factsOf(trial.Details)
+	if !known {
+		return nil, ErrNoFacts
+	}
+	fail := func(err error) (map[string]float64, error) {
+		return nil, fmt.Errorf("compute the metrics of trial %d: %w", trial.ID, err)
+	}
+	links, err := r.LinksOf(trial.ID)
+	if err != nil {
+		return fail(err)
+	}
+	if own := len(links) - runners; own > 0 {
+		in.Link = &links[own-1]
+		in.Load.Links = links[own:]
+	} else {
+		in.Load.Links = links
+	}
+	if summary == nil {
+		if summary, err = r.Summary(trial.ID); err != nil {
+			return fail(err)
+		}
+	}
+	in.Cell, in.Summary = cell, summary
+	in.Ops, in.Jobs = sound(r.Ops(trial.ID), &err), sound(r.Jobs(trial.ID), &err)
+	in.Polls, in.Events = sound(r.Polls(trial.ID), &err), sound(r.EventsOf(trial.ID), &err)
+	m := s.Measure(in)
+	if err != nil {
+		return fail(err)
+	}
+	return m, nil
+}
+
+// sound is a stream without errors: the first ends it, and is kept.
+func sound[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for x, err := range all {
+			if err != nil {
+				*failed = errors.Join(*failed, err)
+				return
+			}
+			if !yield(x) {
+				return
+			}
+		}
+	}
+}
+
+// stream is a stream that may be nil.
+func stream[T any](all iter.Seq[T]) iter.Seq[T] {
+	if all == nil {
+		return func(func(T) bool) {}
+	}
+	return all
+}
+
+// loadFields and usageFields are what is stored of Load and Usage under the kinds
+// [record.DetailLoad] and [record.DetailUsage], and nodeFields what is of each node.
+func loadFields(l *Load) map[string]*float64 {
+	return map[string]*float64{
+		"seconds": &l.Seconds, "warmed": &l.Warmed, "cpu": &l.CPU, "rss_peak": &l.RSSPeak,
+		"offered_rate": &l.OfferedRate, "achieved_rate": &l.AchievedRate, "lag_p99": &l.LagP99,
+	}
+}
+
+func usageFields(u *Usage) map[string]*float64 {
+	return map[string]*float64{
+		"system_cpu": &u.SystemCPU, "system_rss_peak": &u.SystemRSSPeak, "others_busy": &u.OthersBusy, "harness_cpu": &u.HarnessCPU,
+		"box_cpu": &u.BoxCPU, "emulator_cpu": &u.EmulatorCPU, "emulator_thread": &u.EmulatorThread,
+		"busiest_cpu": &u.BusiestCPU, "io_pressure": &u.IOPressure,
+	}
+}
+
+func nodeFields(n *NodeUsage) map[string]*float64 {
+	return map[string]*float64{
+		record.DetailNodeCPU: &n.CPU, record.DetailNodeRSS: &n.RSSPeak, record.DetailNodeRead: &n.Read, record.DetailNodeWritten: &n.Written,
+	}
+}
+
+// Names of details of the kind [record.DetailLoad] that are no fields of Load.
+const (
+	loadSeconds  = "seconds"      // every trial has it
+	loadTLS      = "tls"          // 1: the system was reached over TLS
+	loadLinks    = "links"        // link checks of the runner's own: the last of the trial
+	loadEmulated = "emulated"     // 1: links between nodes are emulated
+	loadWire     = "wire"         // bytes through the client's interface in all operations
+	loadGaveUp   = "gave_up"      // 1: the wait until objects were durable was given up
+	loadHeld     = "held"         // objects there before the trial's own
+	loadStalls   = "stalls"       // times that a node got no further
+	loadObjects  = "objects"      // of the data set
+	loadSettles  = "settles"      // 1: the system says when an object is durable
+	loadAttempts = "attempts"     // of the last session
+	loadNotRead  = "not_compared" // objects that were to be fetched at the end and could not be asked for
+)
+
+// Details are the facts about a trial's load that are stored as details: those of the
+// runner, and what the engine observed. names are those of the nodes that usage is of.
+func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
+	all := append([]record.Detail{}, load.Details...)
+	for i := range usage.Nodes {
+		fields := nodeFields(&usage.Nodes[i])
+		for _, kind := range [...]string{record.DetailNodeCPU, record.DetailNodeRSS, record.DetailNodeRead, record.DetailNodeWritten} {
+			v := *fields[kind]
+			if math.IsNaN(v) {
+				v = -1
+			}
+			all = append(all, record.Detail{Kind: kind, Name: names[i], Value: v})
+		}
+	}
+	add := func(kind, name string, v float64) { all = append(all, record.Detail{Kind: kind, Name: name, Value: v}) }
+	for _, name := range slices.Sorted(maps.Keys(loadFields(&load))) {
+		if v := *loadFields(&load)[name]; v != 0 && !math.IsNaN(v) || name == loadSeconds {
+			add(record.DetailLoad, name, v)
+		}
+	}
+	if tls {
+		add(record.DetailLoad, loadTLS, 1)
+	}
+	if n := len(load.Links); n > 0 {
+		add(record.DetailLoad, loadLinks, float64(n))
+	}
+	for _, name := range slices.Sorted(maps.Keys(usageFields(&usage))) {
+		if v := *usageFields(&usage)[name]; !math.IsNaN(v) {
+			add(record.DetailUsage, name, v)
+		}
+	}
+	return all
+}
+
+// factsOf is what details say of a trial; false: an older version has stored them.
+// runners is how many of its link checks are the runner's.
+func factsOf(details []record.Detail) (in Measured, runners int, known bool) {
+	in.Load.Details = details
+	usage := usageFields(&in.Usage)
+	for _, field := range usage {
+		*field = math.NaN()
+	}
+	load, at := loadFields(&in.Load), map[string]int{}
+	for _, d := range details {
+		switch d.Kind {
+		case record.DetailLoad:
+			if field := load[d.Name]; field != nil {
+				*field = d.Value
+			}
+			known = known || d.Name == loadSeconds
+		case record.DetailUsage:
+			if field := usage[d.Name]; field != nil {
+				*field = d.Value
+			}
+		case record.DetailNodeCPU, record.DetailNodeRSS, record.DetailNodeRead, record.DetailNodeWritten:
+			i := at[d.Kind]
+			at[d.Kind]++
+			if i == len(in.Usage.Nodes) {
+				in.Usage.Nodes = append(in.Usage.Nodes, NodeUsage{})
+			}
+			*nodeFields(&in.Usage.Nodes[i])[d.Kind] = orNaN(d.Value)
+		}
+	}
+	in.TLS = in.load(loadTLS) > 0
+	return in, int(in.load(loadLinks)), known
+}
+
+// detail is a number that the trial recorded.
+func (in *Measured) detail(kind, name string) (v float64, known bool) {
+	for _, d := range in.Load.Details {
+		if d.Kind == kind && d.Name == name {
+			return d.Value, true
+		}
+	}
+	return 0, false
+}
+
+// load is one of those of the load; 0: it was not recorded.
+func (in *Measured) load(name string) float64 {
+	v, _ := in.detail(record.DetailLoad, name)
+	return v
+}
+
+// each are those of a kind, of all nodes in their order; NaN: not known.
+func (in *Measured) each(kind string) (all []float64) {
+	for _, d := range in.Load.Details {
+		if d.Kind == kind {
+			all = append(all, orNaN(d.Value))
+		}
+	}
+	return all
+}
+
+// orNaN is a number of which −1 says that it is not known.
+func orNaN(v float64) float64 {
+	if v == -1 {
+		return math.NaN()
+	}
+	return v
+}
+
+// fact is a detail of the load.
+func fact(name string, v float64) record.Detail {
+	return record.Detail{Kind: record.DetailLoad, Name: name, Value: v}
+}

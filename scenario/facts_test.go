@@ -1,0 +1,60 @@
+package scenario
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// What a load and its usage say comes back from the details, NaN as NaN.
+func TestFactsComeBack(t *testing.T) {
+	unknown := math.NaN()
+	load := Load{
+		Seconds: 1.5, Warmed: 2, CPU: 0.25, RSSPeak: 3, OfferedRate: 4, AchievedRate: 5, LagP99: 6,
+		Links: make([]record.LinkCheck, 2), Details: []record.Detail{{Kind: record.DetailPhase, Name: "connect", Value: 7}},
+	}
+	usage := Usage{
+		SystemCPU: 1, SystemRSSPeak: 2, OthersBusy: 0, HarnessCPU: unknown, BoxCPU: 5, EmulatorCPU: 6, EmulatorThread: unknown, BusiestCPU: 8, IOPressure: 9,
+		Nodes: []NodeUsage{{1, 2, 3, 4}, {unknown, unknown, unknown, unknown}, {5, 6, 7, 8}},
+	}
+	details := Details(load, usage, []string{"a-01", "a-02", "a-03"}, true)
+	in, runners, known := factsOf(details)
+	if !known || runners != 2 || !in.TLS {
+		t.Errorf("known %v, %d links, TLS %v", known, runners, in.TLS)
+	}
+	load.Links, load.Details = nil, details
+	if !reflect.DeepEqual(in.Load, load) {
+		t.Errorf("load %+v, want %+v", in.Load, load)
+	}
+	if got, want := numbersOf(in.Usage), numbersOf(usage); !reflect.DeepEqual(got, want) {
+		t.Errorf("usage %v, want %v", got, want)
+	}
+	if _, err := Recompute(Retrieve{}, nil, record.Trial{Details: details[:1]}, experiment.Cell{}, nil); !errors.Is(err, ErrNoFacts) {
+		t.Errorf("an old trial: %v", err)
+	}
+}
+
+// numbersOf are the numbers of a usage, NaN as −1: a node of which nothing is known
+// has its place.
+func numbersOf(u Usage) (all []float64) {
+	add := func(v float64) {
+		if math.IsNaN(v) {
+			v = -1
+		}
+		all = append(all, v)
+	}
+	for _, v := range []float64{u.SystemCPU, u.SystemRSSPeak, u.OthersBusy, u.HarnessCPU, u.BoxCPU, u.EmulatorCPU, u.EmulatorThread, u.BusiestCPU, u.IOPressure} {
+		add(v)
+	}
+	for _, n := range u.Nodes {
+		add(n.CPU)
+		add(n.RSSPeak)
+		add(n.Read)
+		add(n.Written)
+	}
+	return all
+}
