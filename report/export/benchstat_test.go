@@ -52,7 +52,7 @@ func TestBenchstatAgreesWithCompare(t *testing.T) {
 		must(t, os.WriteFile(file, b.Bytes(), 0o644))
 		runs, files = append(runs, run), append(files, file)
 	}
-	c, err := report.CompareRuns(runs[0], runs[1:], report.RunOptions{})
+	c, err := analysis.CompareRuns(results[0], results[1:], dirs, analysis.CompareOptions{})
 	must(t, err)
 	out, err := exec.Command(exe, files...).Output()
 	must(t, err)

@@ -45,7 +45,7 @@ func JSON(w io.Writer, r *analysis.Result) error {
 }
 
 func write(w io.Writer, name string, r *analysis.Result, o Options) error {
-	t, err := template.New("").Funcs(funcs(r)).ParseFS(files, "templates/*.html")
+	t, err := template.New("").Funcs(funcs(r)).ParseFS(files, "templates/page.html")
 	if err != nil {
 		return err
 	}
