@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -124,7 +125,7 @@ func TestSwarmOfWrongBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(rep.Findings, func(f report.Finding) bool { return f.Rule == "wrong-bytes" })
+	i := slices.IndexFunc(rep.Findings, func(f analysis.Finding) bool { return f.Rule == "wrong-bytes" })
 	if i < 0 || !strings.Contains(strings.Join(rep.Findings[i].Evidence, "; "), "bittorrent") {
 		t.Errorf("the report does not say so: %+v", rep.Findings)
 	}
