@@ -32,17 +32,17 @@ const (
 
 // IndexRun is a run as a row of the index.
 type IndexRun struct {
-	ID       string    `json:"id"` // path below the directory of runs, with slashes
-	Title    string    `json:"title"`
-	Scenario string    `json:"scenario"`
-	Run      analysis.Run       `json:"run"`
-	Verdict  analysis.Verdict   `json:"verdict"`
-	Gates    string    `json:"gates,omitempty"` // the gravest state of its gates; empty: it has none, or goes on
-	Plimsoll string    `json:"plimsoll"`
-	Systems  []string  `json:"systems"`
-	Error    string    `json:"error,omitempty"` // why it cannot be read
-	Waits    bool      `json:"waits,omitempty"` // it is not read yet
-	Changed  time.Time `json:"-"`               // when something was last written into it
+	ID       string           `json:"id"` // path below the directory of runs, with slashes
+	Title    string           `json:"title"`
+	Scenario string           `json:"scenario"`
+	Run      analysis.Run     `json:"run"`
+	Verdict  analysis.Verdict `json:"verdict"`
+	Gates    string           `json:"gates,omitempty"` // the gravest state of its gates; empty: it has none, or goes on
+	Plimsoll string           `json:"plimsoll"`
+	Systems  []string         `json:"systems"`
+	Error    string           `json:"error,omitempty"` // why it cannot be read
+	Waits    bool             `json:"waits,omitempty"` // it is not read yet
+	Changed  time.Time        `json:"-"`               // when something was last written into it
 }
 
 // Index lists the runs below a directory.

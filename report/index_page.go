@@ -137,6 +137,7 @@ func (index *Index) writePage(w io.Writer, root, scenario string, served bool) e
 		if scenario == "" || r.Scenario == scenario {
 			d.Rows = append(d.Rows, page.IndexRow{ID: r.ID, Link: r.link(served), Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict,
 				Gates: r.Gates, Plimsoll: r.Plimsoll, Systems: r.Systems, Error: r.Error})
+			d.Held = d.Held || r.Gates != ""
 		}
 	}
 	slices.Sort(d.Scenarios)

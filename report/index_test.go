@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -18,10 +19,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
+	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
 const indexFile = `
@@ -89,7 +91,7 @@ func (o written) write(t testing.TB, dir string) {
 	}
 	must(t, run.Close())
 	if o.summary {
-		must(t, atomicfile.Write(filepath.Join(dir, "summary.json"), buildDir(t, dir).WriteJSON))
+		must(t, atomicfile.Write(filepath.Join(dir, "summary.json"), func(w io.Writer) error { return page.JSON(w, buildDir(t, dir)) }))
 	}
 }
 
@@ -120,8 +122,8 @@ func TestIndexOfRuns(t *testing.T) {
 	x := newIndexer(root)
 	index, err := x.read(t.Context())
 	must(t, err)
-	if len(index.Runs) != 10 || len(index.Trends) != 1 {
-		t.Fatalf("%d runs, want 10: %+v; %d trends, want 1", len(index.Runs), index.Runs, len(index.Trends))
+	if len(index.Runs) != 10 {
+		t.Fatalf("%d runs, want 10: %+v", len(index.Runs), index.Runs)
 	}
 	first := index.Runs[0]
 	if first.ID != "now & then" || first.Run.State != "running" || first.Scenario != "retrieve" || first.Plimsoll != "v2" || len(first.Systems) != 2 {
@@ -135,22 +137,6 @@ func TestIndexOfRuns(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	trend := index.Trends[0]
-	if len(trend.Runs) != 8 || len(trend.Cells) != 6 || trend.Overall != 14 || trend.Single != 42 || trend.Runs[0].ID != "nightly/run-0" {
-		t.Fatalf("%d runs, %d cells, %d and %d comparisons", len(trend.Runs), len(trend.Cells), trend.Overall, trend.Single)
-	}
-	if len(trend.Changes) == 0 {
-		t.Fatal("a fall by a fifth is not found")
-	}
-	for _, c := range trend.Changes {
-		if c.System != "boxo" || c.To != 5 || c.From != 4 || c.Better != -1 || c.Lo > 0.8 || c.Hi < 0.8 {
-			t.Errorf("a change that was not made: %+v", c)
-		}
-	}
-	if c := trend.Changes[0]; c.Where != "" || c.Cells != 3 {
-		t.Errorf("not over all cells: %+v", c)
-	}
-
 	// What did not change is not read again, what did is.
 	rows := map[string]*knownRun{}
 	for id, k := range x.known {
@@ -171,7 +157,7 @@ func TestIndexOfRuns(t *testing.T) {
 // or computed, and alone where there are gates.
 func TestIndexTellsGates(t *testing.T) {
 	root := t.TempDir()
-	rules := map[string]string{RulePass: "throughput > 1kB/s", RuleFail: "throughput > 1GB/s", RuleOpen: "throughput > 8MB/s where concurrency == 8 and system == nginx", RuleBase: "no worse than BASE by 5%"}
+	rules := map[string]string{analysis.GatePass: "throughput > 1kB/s", analysis.GateFail: "throughput > 1GB/s", analysis.GateOpen: "throughput > 8MB/s where concurrency == 8 and system == nginx", analysis.GateBase: "no worse than BASE by 5%"}
 	for state, rule := range rules {
 		for _, summary := range []bool{true, false} {
 			written{title: state, version: "v1", gate: rule, summary: summary}.write(t, filepath.Join(root, state, fmt.Sprint("summary-", summary)))
@@ -183,7 +169,7 @@ func TestIndexTellsGates(t *testing.T) {
 		t.Fatalf("%d runs", len(index.Runs))
 	}
 	for _, r := range index.Runs {
-		if r.Gates != r.Title || strings.Contains(r.Verdict.Text, rules[r.Title]) != (r.Title != RulePass) {
+		if r.Gates != r.Title || strings.Contains(r.Verdict.Text, rules[r.Title]) != (r.Title != analysis.GatePass) {
 			t.Errorf("%s: gates %q, verdict %q", r.ID, r.Gates, r.Verdict.Text)
 		}
 	}
@@ -200,54 +186,6 @@ func TestIndexTellsGates(t *testing.T) {
 	if strings.Contains(page(), `>gates</th>`) {
 		t.Error("a column of nothing")
 	}
-}
-
-// An error is told, also by the trend, and gone as soon as its reason is.
-func TestIndexForgetsErrors(t *testing.T) {
-	root := t.TempDir()
-	for i := range 4 {
-		written{title: "Nightly", at: i, failed: i == 3, summary: true}.write(t, filepath.Join(root, fmt.Sprintf("run-%d", i)))
-	}
-	db := filepath.Join(root, "run-1", "run.db")
-	x := newIndexer(root)
-	look := func(trend int, note string) {
-		t.Helper()
-		index, err := x.read(t.Context())
-		must(t, err)
-		if len(index.Trends) != 1 || len(index.Trends[0].Runs) != trend || !slices.Contains(index.Notes, "The trend of Nightly lacks "+note+".") {
-			t.Errorf("trends %+v, notes %q", index.Trends, index.Notes)
-		}
-	}
-	info, err := os.Stat(db)
-	must(t, err)
-	raw, err := os.ReadFile(db)
-	must(t, err)
-	// The summary tells the row, so the trend alone finds the database broken; the
-	// stamp of the database is the same before and after.
-	must(t, os.WriteFile(db, bytes.Repeat([]byte("no"), len(raw)/2), 0o644))
-	must(t, os.Chtimes(db, info.ModTime(), info.ModTime()))
-	index, err := x.read(t.Context())
-	must(t, err)
-	if len(index.Notes) != 1 || !strings.Contains(index.Notes[0], "run-1 (cannot be read: ") || strings.Contains(index.Notes[0], root) || !strings.Contains(index.Notes[0], "run-3 (no trial is valid)") {
-		t.Errorf("notes %q", index.Notes)
-	}
-	must(t, os.WriteFile(db, raw, 0o644))
-	must(t, os.Chtimes(db, info.ModTime(), info.ModTime()))
-	look(3, "run-3 (no trial is valid)")
-
-	// A row likewise.
-	must(t, os.Remove(filepath.Join(root, "run-1", "summary.json")))
-	must(t, os.WriteFile(db, bytes.Repeat([]byte("no"), len(raw)/2), 0o644))
-	later := info.ModTime().Add(time.Minute)
-	must(t, os.Chtimes(db, later, later))
-	index, err = x.read(t.Context())
-	must(t, err)
-	if !slices.ContainsFunc(index.Runs, func(r IndexRun) bool { return r.ID == "run-1" && r.Error != "" && !strings.Contains(r.Error, root) }) {
-		t.Errorf("%+v", index.Runs)
-	}
-	must(t, os.WriteFile(db, raw, 0o644))
-	must(t, os.Chtimes(db, later, later))
-	look(3, "run-3 (no trial is valid)")
 }
 
 // Of a run that goes on nothing is computed but its counts, and a viewer who is
@@ -317,175 +255,6 @@ func TestIndexMistrustsAnOldSummary(t *testing.T) {
 	}
 }
 
-// A run in which half of the trials or more never came to the number is the worst
-// change that there is, and not a gap.
-func TestTrendOfWhatNeverEnds(t *testing.T) {
-	root := t.TempDir()
-	for i := range 4 {
-		s := swarmTruth{later: time.Duration(i) * time.Hour}
-		if i == 2 {
-			s.leechers = func(c *experiment.Cell, _ int, line float64, all []leech) {
-				for j := range all {
-					if c.System == "boxo" {
-						all[j] = leech{took: 4 * line, got: 0.5, outcome: record.Deadline}
-					}
-				}
-			}
-		}
-		must(t, os.Rename(s.write(t), filepath.Join(root, fmt.Sprintf("run-%d", i))))
-	}
-	index, err := newIndexer(root).read(t.Context())
-	must(t, err)
-	if len(index.Trends) != 1 {
-		t.Fatalf("%d trends", len(index.Trends))
-	}
-	trend := index.Trends[0]
-	if len(trend.Changes) != 2 {
-		t.Fatalf("changes %+v, want one to the outage and one from it", trend.Changes)
-	}
-	gone, back := trend.Changes[0], trend.Changes[1]
-	if gone.System != "boxo" || gone.From != 1 || gone.To != 2 || gone.Better != -1 || gone.Never != "later" || gone.Value.Known() {
-		t.Errorf("to the outage: %+v", gone)
-	}
-	if back.From != 2 || back.To != 3 || back.Better != 1 || back.Never != "earlier" {
-		t.Errorf("from the outage: %+v", back)
-	}
-	f := trend.figure("x")
-	crosses := 0
-	for _, p := range f.Panels {
-		for _, v := range p.Spec["data"].(spec)["values"].([]spec) {
-			if v["kind"] == "never" && v["y"].(float64) > 0 && v["x"] == 2 {
-				crosses++
-			}
-		}
-	}
-	if crosses != 1 || f.Legend[len(f.Legend)-1].Mark != "never" {
-		t.Errorf("%d crosses, legend %+v", crosses, f.Legend)
-	}
-	for _, row := range f.Table.Rows {
-		if want := row[0].Text == "run-2" && row[3].Text == "boxo"; (row[5].Text == "never") != want {
-			t.Errorf("row %+v", row)
-		}
-	}
-	var b bytes.Buffer
-	must(t, WriteIndex(&b, root))
-	if !strings.Contains(b.String(), "half or more of the trials never came to it, worse") {
-		t.Error("the page does not tell")
-	}
-}
-
-// nullSeries are runs in which nothing changes.
-func nullSeries(seed uint64, runs, trials int) []*knownRun {
-	rng := rand.New(rand.NewPCG(seed, 9))
-	var all []*knownRun
-	for range runs {
-		k := &knownRun{row: IndexRun{Title: "null", Scenario: "retrieve"}, points: &trendRun{metric: record.Metric{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher}}}
-		for cell := range 6 {
-			var s Summary
-			for block := range trials {
-				s.values, s.blocks = append(s.values, math.Exp(0.2*rng.NormFloat64())), append(s.blocks, block)
-			}
-			s.N, s.Median = trials, Num(middle(s.values))
-			k.points.cells = append(k.points.cells, trendCell{key: [32]byte{byte(cell)}, system: []string{"a", "b"}[cell%2], where: fmt.Sprint(cell / 2), summary: s})
-		}
-		all = append(all, k)
-	}
-	return all
-}
-
-// Runs in which nothing changes show a change in few of their steps: of each of
-// the two families, all cells of a system and cell by cell, in up to 5 %. A test
-// without correction would show one in every third.
-func TestTrendsOfNothing(t *testing.T) {
-	single, overall, steps := 0, 0, 0
-	for seed := range uint64(40) {
-		trend := trendOf(nullSeries(seed, 20, 8))
-		steps += len(trend.Runs) - 1
-		ofCells, ofSystems := map[int]bool{}, map[int]bool{}
-		for _, c := range trend.Changes {
-			if c.Where == "" {
-				ofSystems[c.To] = true
-			} else {
-				ofCells[c.To] = true
-			}
-		}
-		single, overall = single+len(ofCells), overall+len(ofSystems)
-	}
-	// 38 of 760 on average at most; 58 or more come once in a thousand times.
-	if single > 57 || overall > 57 {
-		t.Errorf("of %d steps in which nothing changes %d show a change of a cell, %d of a system", steps, single, overall)
-	}
-}
-
-// What is shown of a step stays shown, however many runs come after it.
-func TestTrendsAreNotRewritten(t *testing.T) {
-	runs := nullSeries(1, 40, 8)
-	for i, k := range runs {
-		if i >= 2 {
-			s := &k.points.cells[3].summary
-			for j := range s.values {
-				s.values[j] *= 0.4
-			}
-			s.Median = Num(middle(s.values))
-		}
-	}
-	early, late := trendOf(runs[:3]).Changes, trendOf(runs).Changes
-	if !slices.ContainsFunc(early, func(c TrendChange) bool { return c.Where == "1" && c.System == "b" && c.To == 2 }) {
-		t.Fatalf("a fall to 0.4 is not shown: %+v", early)
-	}
-	if len(late) < len(early) {
-		t.Fatalf("%d changes of 3 runs, %d of 40", len(early), len(late))
-	}
-	for i, c := range early {
-		if late[i] != c {
-			t.Errorf("change %d was %+v, is %+v", i, c, late[i])
-		}
-	}
-}
-
-// A run without a cell of another has no place in the figure, and runs of one
-// minute are told apart by their names.
-func TestTrendHasOnlyRunsThatShareACell(t *testing.T) {
-	runs := nullSeries(4, 3, 8)
-	for i, k := range runs {
-		k.row.ID, k.row.Plimsoll = fmt.Sprintf("ab/run-%d", i), "v1"
-	}
-	for i := range runs[1].points.cells {
-		runs[1].points.cells[i].key[1] = 1
-	}
-	trend := trendOf(runs)
-	if len(trend.Runs) != 2 || trend.Overall != 2 || trend.Single != 6 {
-		t.Fatalf("%d runs, %d and %d comparisons", len(trend.Runs), trend.Overall, trend.Single)
-	}
-	if notes := leftOutOfTrend(runs, trend); len(notes) != 1 || !strings.HasPrefix(notes[0], "The trend of null lacks ab/run-1 (no cell") {
-		t.Errorf("notes %q", notes)
-	}
-	if f := trend.figure("x"); f.N != "n = 96 valid trials of 2 runs" || !slices.Equal(trend.labels(), []string{"run-0", "run-2"}) {
-		t.Errorf("%s; labels %q", f.N, trend.labels())
-	}
-}
-
-// Where the trials are too few for a ring, the figure says so.
-func TestTrendsSayWhatTheyCannotShow(t *testing.T) {
-	for trials, want := range map[int]int{5: 2, 8: 0} { // 6 × 0.008 = 0.048 passes; of 7 cells nothing would
-		runs := nullSeries(2, 3, trials)
-		for _, k := range runs {
-			more := k.points.cells[5]
-			more.key = [32]byte{9}
-			more.where = "3"
-			k.points.cells = append(k.points.cells, more)
-		}
-		trend := trendOf(runs)
-		if len(trend.Blind) != want {
-			t.Errorf("%d trials: steps %v cannot show a cell, want %d of them", trials, trend.Blind, want)
-		}
-		f := trend.figure("x")
-		if said := strings.Contains(f.Reads, "In 2 of the 2 steps the trials are too few"); said != (want > 0) {
-			t.Errorf("%d trials: %s", trials, f.Reads)
-		}
-	}
-}
-
 func TestRunsAreServed(t *testing.T) {
 	root := someRuns(t)
 	h := Runs(root)
@@ -547,20 +316,6 @@ func TestIndexAsAFile(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s", want)
 		}
-	}
-}
-
-func TestIndexInChromium(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "index.html")
-	var b bytes.Buffer
-	must(t, WriteIndex(&b, someRuns(t)))
-	must(t, os.WriteFile(path, b.Bytes(), 0o644))
-	s := look(t, "file://"+path)
-	for _, n := range append(append(s.Noise, s.Nameless...), s.Unfocused...) {
-		t.Error(n)
-	}
-	if s.Figures != 1 || s.Pictures != s.Plots || s.Widths["360"] != 360 || s.Sideways != 0 {
-		t.Errorf("%d figures, %d of %d pictures, widths %v, the list of runs is %d px wider than a phone", s.Figures, s.Pictures, s.Plots, s.Widths, s.Sideways)
 	}
 }
 

@@ -192,3 +192,14 @@ func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
 		t.Errorf("numbers of before: %q", v.progress)
 	}
 }
+
+const smallFile = `
+scenario: retrieve
+question: Which?
+systems: [nginx, boxo]
+baseline: %s
+link: {rate: 1Gbit, delay: 20ms}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 8], range: 1MiB, requests: 60}
+repetitions: %d
+`

@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
@@ -37,7 +38,8 @@ func TestBenchstatAgreesWithCompare(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", exe, "golang.org/x/perf/cmd/benchstat").CombinedOutput(); err != nil {
 		t.Skipf("benchstat cannot be built here: %v\n%s", err, out)
 	}
-	var runs []*record.Reader
+	var runs []*analysis.Result
+	var dirs []string
 	files := []string{"-format", "csv"}
 	for i, slower := range []float64{1, 0.97} {
 		d, _ := synthetic.Run{File: twoSystems, Blocks: 9, Seed: uint64(i), Own: func(string, float64) float64 { return 40e6 * slower }}.Write(t)
@@ -50,9 +52,9 @@ func TestBenchstatAgreesWithCompare(t *testing.T) {
 		must(t, Benchfmt(rep, &b))
 		file := filepath.Join(dir, fmt.Sprint("run", i))
 		must(t, os.WriteFile(file, b.Bytes(), 0o644))
-		runs, files = append(runs, run), append(files, file)
+		runs, dirs, files = append(runs, rep), append(dirs, d), append(files, file)
 	}
-	c, err := report.CompareRuns(runs[0], runs[1:], report.RunOptions{})
+	c, err := analysis.CompareRuns(runs[0], runs[1:], dirs, analysis.CompareOptions{})
 	must(t, err)
 	out, err := exec.Command(exe, files...).Output()
 	must(t, err)
@@ -90,7 +92,7 @@ func TestBenchstatAgreesWithCompare(t *testing.T) {
 			if want := fmt.Sprintf("%+.2f%%", 100*(float64(q.Value)-1)); row[5] != "~" && row[5] != want {
 				t.Errorf("%s: benchstat says %q, compare %s", row[0], row[5], want)
 			}
-			if q.Shown {
+			if q.Significant {
 				shown++
 				if row[5] == "~" {
 					t.Errorf("%s: shown by compare alone: %+v", row[0], q)

@@ -16,6 +16,7 @@ type Index struct {
 	Served    bool   // by a server, which filters
 	Notes     []string
 	Rows      []IndexRow
+	Held      bool // some of them have gates
 	Style     template.CSS
 }
 
