@@ -32,7 +32,7 @@ func View() *analysis.View {
 		Figures: append(figures(), analysis.Figure{ID: "store-time", Kind: analysis.OverTime, Metric: "accept_time", More: []string{"durable_time"},
 			Title: "Time to store", Along: "objects stored",
 			Caption: "Median time from a put to its acceptance, and to full redundancy, of neighbouring objects."}),
-		Read: read,
+		Rules: rules(), Read: read, Tables: tables, Verdict: verdict,
 	}
 }
 
