@@ -358,8 +358,7 @@ const nearLine = 0.9
 // other (Welch's test on logarithms, Holm-corrected). Levels at which the link is the
 // bottleneck are left out: what falls there need not be the system's doing.
 func throughputFalls(r *Result) []Case {
-	a := r.Frame.Layout.Axis
-	if a == nil || !strings.HasSuffix(a.Path, ".concurrency") || r.View.Rate == "" {
+	if r.View.Rate == "" {
 		return nil
 	}
 	m, _ := r.Frame.Metric(r.View.Rate)
@@ -370,9 +369,18 @@ func throughputFalls(r *Result) []Case {
 	var curves []*curve
 	at := map[string]*curve{}
 	for _, c := range r.Cells {
-		key := c.System + "\x00" + r.Frame.Layout.PanelOf(c)
+		var level float64
+		key := c.System
+		for _, x := range c.Factors {
+			switch {
+			case strings.HasSuffix(x.Path, ".concurrency"):
+				level = x.Number
+			case x.Path != "system":
+				key += ", " + x.Label + " " + x.Text()
+			}
+		}
 		if at[key] == nil {
-			at[key] = &curve{x: Case{System: c.System, Name: strings.TrimSuffix(c.System+", "+r.Frame.Layout.panelName(c), ", ")}}
+			at[key] = &curve{x: Case{System: c.System, Name: key}}
 			curves = append(curves, at[key])
 		}
 		if s, ok := c.Metrics["load_line_share"]; ok && s.Median >= nearLine && r.fillsLink(c) {
@@ -380,7 +388,7 @@ func throughputFalls(r *Result) []Case {
 		}
 		for _, row := range r.Frame.Of(c, m.Key) {
 			if row.Value > 0 && !row.Censored {
-				at[key].loads = append(at[key].loads, stats.Load{N: r.Frame.Layout.At(c), X: row.Value})
+				at[key].loads = append(at[key].loads, stats.Load{N: level, X: row.Value})
 			}
 		}
 	}

@@ -107,6 +107,7 @@ func TestParity(t *testing.T) {
 				}
 			}
 		}
+		compareTables(t, name, res)
 		for _, f := range res.Findings {
 			t.Logf("   [%s] %s: %s %v // %s", f.Tone, f.Rule, f.Title, f.Evidence, f.Advice)
 		}

@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 	"github.com/plimsoll-project/plimsoll/scenario/sync"
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
@@ -10,6 +12,10 @@ import (
 // ViewOf is how the numbers of a scenario are read; nil: not yet by package analysis.
 func ViewOf(name string) *analysis.View {
 	switch name {
+	case "disseminate":
+		return disseminate.View()
+	case "overhead":
+		return overhead.View()
 	case "retrieve":
 		return retrieve.View()
 	case "sync":
