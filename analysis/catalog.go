@@ -100,8 +100,8 @@ func commonRules() []Rule {
 	}
 }
 
-// cases makes one case for each cell of which f says so.
-func cases(r *Result, f func(c *Cell, x *Case) bool) []Case {
+// Cases makes one case for each cell of which f says so.
+func (r *Result) Cases(f func(c *Cell, x *Case) bool) []Case {
 	var all []Case
 	for _, c := range r.Cells {
 		x := Case{System: c.System, Where: r.Frame.Layout.Where(c), Name: r.Frame.Layout.Name(c), Value: Unknown, Lo: Unknown, Hi: Unknown}
@@ -135,7 +135,7 @@ func notExecuted(r *Result) []Case {
 // noted finds trials with a note that begins so.
 func noted(note string) func(*Result) []Case {
 	return func(r *Result) []Case {
-		return cases(r, func(c *Cell, x *Case) bool {
+		return r.Cases(func(c *Cell, x *Case) bool {
 			for _, t := range r.Frame.Trials {
 				if t.Info == c && slices.ContainsFunc(t.Notes, func(n string) bool { return strings.HasPrefix(n, note) }) {
 					x.N++
@@ -147,7 +147,7 @@ func noted(note string) func(*Result) []Case {
 }
 
 func beyondLine(r *Result) []Case {
-	return cases(r, func(c *Cell, x *Case) bool {
+	return r.Cases(func(c *Cell, x *Case) bool {
 		for _, t := range r.Frame.Trials {
 			if t.Info != c || !t.ValidBut(record.ReasonBeyondLine) {
 				continue
@@ -176,7 +176,7 @@ var explained = []string{record.ReasonLinkOff, record.ReasonEmulatorLate, record
 
 func invalidFor(reasons ...string) func(*Result) []Case {
 	return func(r *Result) []Case {
-		return cases(r, func(c *Cell, x *Case) bool {
+		return r.Cases(func(c *Cell, x *Case) bool {
 			x.Of = int64(c.Valid + c.Invalid + c.Failed)
 			for _, t := range r.Frame.Trials {
 				if t.Info == c && !t.Warmup && slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(reasons, s) }) {
@@ -189,7 +189,7 @@ func invalidFor(reasons ...string) func(*Result) []Case {
 }
 
 func invalidOtherwise(r *Result) []Case {
-	return cases(r, func(c *Cell, x *Case) bool {
+	return r.Cases(func(c *Cell, x *Case) bool {
 		x.Of = int64(c.Valid + c.Invalid + c.Failed)
 		var why []string
 		for _, t := range r.Frame.Trials {
@@ -216,7 +216,7 @@ const (
 )
 
 func harnessBusy(r *Result) []Case {
-	return cases(r, func(c *Cell, x *Case) bool {
+	return r.Cases(func(c *Cell, x *Case) bool {
 		for _, m := range []struct {
 			key, name string
 			limit     float64
@@ -237,7 +237,7 @@ func coarse(r *Result) []Case {
 	if _, polled := r.View.Polled[r.Headline]; !polled {
 		return nil
 	}
-	return cases(r, func(c *Cell, x *Case) bool {
+	return r.Cases(func(c *Cell, x *Case) bool {
 		gap, of := c.Metrics["resolution"], c.Metrics[r.Headline]
 		if of.N == 0 || gap.N == 0 || !(gap.Median > coarsest*of.Median) {
 			return false
@@ -314,7 +314,7 @@ func drift(r *Result) []Case {
 const keptUp = 0.95
 
 func overloaded(r *Result) []Case {
-	return cases(r, func(c *Cell, x *Case) bool {
+	return r.Cases(func(c *Cell, x *Case) bool {
 		s, ok := c.Metrics["achieved_share"]
 		x.Value = s.Median
 		return ok && s.Median < keptUp
@@ -322,7 +322,7 @@ func overloaded(r *Result) []Case {
 }
 
 func failures(r *Result) []Case {
-	return cases(r, func(c *Cell, x *Case) bool {
+	return r.Cases(func(c *Cell, x *Case) bool {
 		x.N, x.Of = c.Success.Of-c.Success.OK, c.Success.Of
 		var why []string
 		for _, o := range record.Outcomes() {
@@ -339,7 +339,7 @@ func failures(r *Result) []Case {
 const fewLate = 0.01
 
 func deadlines(r *Result) []Case {
-	return cases(r, func(c *Cell, x *Case) bool {
+	return r.Cases(func(c *Cell, x *Case) bool {
 		x.N = c.Outcomes[record.Deadline.String()] + c.Outcomes[record.Starved.String()]
 		for _, n := range c.Outcomes {
 			x.Of += n
@@ -358,8 +358,7 @@ const nearLine = 0.9
 // other (Welch's test on logarithms, Holm-corrected). Levels at which the link is the
 // bottleneck are left out: what falls there need not be the system's doing.
 func throughputFalls(r *Result) []Case {
-	a := r.Frame.Layout.Axis
-	if a == nil || !strings.HasSuffix(a.Path, ".concurrency") || r.View.Rate == "" {
+	if r.View.Rate == "" {
 		return nil
 	}
 	m, _ := r.Frame.Metric(r.View.Rate)
@@ -370,9 +369,18 @@ func throughputFalls(r *Result) []Case {
 	var curves []*curve
 	at := map[string]*curve{}
 	for _, c := range r.Cells {
-		key := c.System + "\x00" + r.Frame.Layout.PanelOf(c)
+		var level float64
+		key := c.System
+		for _, x := range c.Factors {
+			switch {
+			case strings.HasSuffix(x.Path, ".concurrency"):
+				level = x.Number
+			case x.Path != "system":
+				key += ", " + x.Label + " " + x.Text()
+			}
+		}
 		if at[key] == nil {
-			at[key] = &curve{x: Case{System: c.System, Name: strings.TrimSuffix(c.System+", "+r.Frame.Layout.panelName(c), ", ")}}
+			at[key] = &curve{x: Case{System: c.System, Name: key}}
 			curves = append(curves, at[key])
 		}
 		if s, ok := c.Metrics["load_line_share"]; ok && s.Median >= nearLine && r.fillsLink(c) {
@@ -380,7 +388,7 @@ func throughputFalls(r *Result) []Case {
 		}
 		for _, row := range r.Frame.Of(c, m.Key) {
 			if row.Value > 0 && !row.Censored {
-				at[key].loads = append(at[key].loads, stats.Load{N: r.Frame.Layout.At(c), X: row.Value})
+				at[key].loads = append(at[key].loads, stats.Load{N: level, X: row.Value})
 			}
 		}
 	}
@@ -413,7 +421,7 @@ func throughputFalls(r *Result) []Case {
 const oneCPU = 0.95
 
 func cpuBound(r *Result) []Case {
-	return cases(r, func(c *Cell, x *Case) bool {
+	return r.Cases(func(c *Cell, x *Case) bool {
 		s, ok := c.Metrics["busiest_cpu"]
 		x.Value = s.Median
 		return ok && s.N >= 3 && s.Lo >= oneCPU
@@ -421,7 +429,7 @@ func cpuBound(r *Result) []Case {
 }
 
 func linkBound(r *Result) []Case {
-	return cases(r, func(c *Cell, x *Case) bool {
+	return r.Cases(func(c *Cell, x *Case) bool {
 		for _, key := range []string{"load_line_share", "line_share"} {
 			if s, ok := c.Metrics[key]; ok && s.N >= 3 && s.Lo >= nearLine {
 				x.Value, x.Text = s.Median, "round trips"
@@ -467,5 +475,5 @@ func skipped(r *Result) []Case {
 const fewestExact = 6
 
 func fewTrials(r *Result) []Case {
-	return cases(r, func(c *Cell, x *Case) bool { return c.Valid > 0 && c.Valid < fewestExact && c.Planned > 1 })
+	return r.Cases(func(c *Cell, x *Case) bool { return c.Valid > 0 && c.Valid < fewestExact && c.Planned > 1 })
 }

@@ -114,7 +114,7 @@ func (f *Frame) compare() []Overall {
 // nothing there is no ratio. None are given when a trial of either is censored: the
 // others alone would flatter it.
 func (f *Frame) pairs(metric string, c, base *Cell) (xs, ys []float64, blocks []int) {
-	if f.View.Alike != nil && !f.View.Alike(metric, c, base) {
+	if f.View.Alike != nil && !f.View.Alike(f, metric, c, base) {
 		return nil, nil, nil
 	}
 	a, b := c.Metrics[metric], base.Metrics[metric]

@@ -305,7 +305,7 @@ func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 	other := r.Cells[at]
 	mine, theirs := r.Frame.Of(d.cell, m.Key), r.Frame.Of(other, m.Key)
 	switch {
-	case r.View.Alike != nil && !r.View.Alike(m.Key, d.cell, other):
+	case r.View.Alike != nil && !r.View.Alike(r.Frame, m.Key, d.cell, other):
 		d.Why = "the two do not compare like with like"
 		return
 	case len(mine) == 0:

@@ -71,6 +71,16 @@ func (r *Result) Found(rule string) bool {
 	return false
 }
 
+// Table finds one by its id; it is empty if there is none.
+func (r *Result) Table(id string) Table {
+	for _, t := range r.Tables {
+		if t.ID == id {
+			return t
+		}
+	}
+	return Table{}
+}
+
 // System finds one by its name.
 func (r *Result) System(name string) System {
 	for _, s := range r.Systems {

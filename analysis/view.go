@@ -1,9 +1,12 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // View is how the rows of one scenario are read: which metrics answer its question,
@@ -56,7 +59,7 @@ type View struct {
 	// Goals are gates of the scenario's own, which decide no exit status; nil: none.
 	Goals func(*Frame) []gate.Rule
 	// Alike reports whether a metric of two cells compares like with like; nil: always.
-	Alike func(metric string, a, b *Cell) bool
+	Alike func(f *Frame, metric string, a, b *Cell) bool
 }
 
 // Facts are what Read found in one trial.
@@ -95,7 +98,9 @@ type Figure struct {
 	Kind    FigureKind
 	Metric  string // of its rows or series; RatioColumn: the headline's ratio
 	More    []string
+	X       string // metric of the horizontal axis, one mark for each trial; empty: the layout's factor
 	Line    string // metric of the load line; empty: none
+	Along   string // what the points of a series lie along, if not time: "objects stored"
 	Title   string
 	Caption string // one or two sentences
 	Log     bool
@@ -129,8 +134,27 @@ type Value struct {
 	Tone   Tone   `json:"tone,omitempty"`
 }
 
+// Get is an entry by its row and the key of its column; Unknown and empty where the
+// table has no such column.
+func (t Table) Get(row int, key string) Value {
+	i := slices.IndexFunc(t.Head, func(c TableColumn) bool { return c.Key == key })
+	if i < 0 {
+		return Text("")
+	}
+	return t.Rows[row][i]
+}
+
 // Text is an entry of words.
 func Text(s string) Value { return Value{Text: s, Number: Unknown, Lo: Unknown, Hi: Unknown} }
 
 // Number is an entry without an interval.
 func Number(v float64) Value { return Value{Number: Num(v), Lo: Unknown, Hi: Unknown} }
+
+// Estimate is an entry with its interval; an end that the data do not bound is unknown.
+func Estimate(i stats.Interval) Value {
+	v := Value{Number: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi)}
+	if !i.Bounded() {
+		v.Lo, v.Hi = Unknown, Unknown
+	}
+	return v
+}

@@ -12,14 +12,9 @@ import (
 // nullUpload: a load test that runs evenly from its beginning to its end.
 func nullUpload() nullScenario {
 	return nullScenario{name: "upload", has: map[string]string{
-		"ended neutral":              "it ends",
-		"latency-flat neutral":       "it is flat",
-		"store-time-flat neutral":    "it is flat",
-		"bandwidth-flat neutral":     "it is flat",
-		"latency-unclear neutral":    "that no growth is excluded is no claim of one",
-		"store-time-unclear neutral": "that no growth is excluded is no claim of one",
-		"bandwidth-unclear neutral":  "that no fall is excluded is no claim of one",
-		"money-unspent neutral":      "contracts are bought for more than is stored",
+		"ended neutral":         "it ends",
+		"flat neutral":          "it is flat",
+		"money-unspent neutral": "contracts are bought for more than is stored",
 	}, run: func(t testing.TB, seed uint64) *input {
 		n := noiseOf(seed, 0)
 		s := plainLoad(seed)

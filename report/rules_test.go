@@ -33,12 +33,8 @@ func TestRulesSpeakWhereTheyShould(t *testing.T) {
 		change(&s)
 		return s.report
 	}
-	rise := func(s *loadTruth) {
-		s.put = func(_, hours float64) float64 { return 3 + 3*hours }
-		s.rate = func(share float64) float64 { return 1 / (1 + 4*share) }
-	}
+	brief := func(s *loadTruth) { s.hours, s.objects = 1, 24 }
 	steady := func(*loadTruth) {}
-	few := func(s *loadTruth) { s.hours, s.objects = 3, 24 }
 	for rule, run := range map[string]struct{ is, isNot func(testing.TB) *Report }{
 		"leechers-unfinished-faults": {swarm(func(c *experiment.Cell, block int, line float64, all []leech) {
 			if c.System == "boxo" && block == 1 {
@@ -51,14 +47,10 @@ func TestRulesSpeakWhereTheyShould(t *testing.T) {
 				f.outcome, f.class, f.height = record.Stalled, "no further block", 0.5
 			}
 		}), fresh(trouble, 0.02, 0.1, nil)},
-		"start-up":           {fresh("", 0.02, 0.5, nil), fresh("", 0.02, 0.1, nil)},
-		"cannot-tell":        {fresh("", 0.2, 0.1, nil), fresh("", 0.001, 0.1, nil)},
-		"model-untested":     {costing("repetitions: 6", "repetitions: 1"), costing()},
-		"store-time-flat":    {loaded(steady), loaded(rise)},
-		"store-time-unclear": {loaded(few), loaded(steady)},
-		"bandwidth-flat":     {loaded(steady), loaded(rise)},
-		"bandwidth-unclear":  {loaded(few), loaded(steady)},
-		"not-attributed":     {loaded(rise), loaded(steady)},
+		"start-up":       {fresh("", 0.02, 0.5, nil), fresh("", 0.02, 0.1, nil)},
+		"cannot-tell":    {fresh("", 0.2, 0.1, nil), fresh("", 0.001, 0.1, nil)},
+		"model-untested": {costing("repetitions: 6", "repetitions: 1"), costing()},
+		"flat":           {loaded(steady), loaded(brief)},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()

@@ -51,7 +51,6 @@ type LoadTest struct {
 	Stalls       []Stall     `json:"stalls"`
 	Unnamed      *Unnamed    `json:"unnamed,omitempty"`
 	Growth       []Growth    `json:"growth"`
-	Attribution  []Cause     `json:"attribution"`
 
 	info     *Cell
 	watch    *watch
@@ -131,7 +130,7 @@ func (r *Report) load(in *input) {
 }
 
 func (r *Report) loadTest(in *input, t *Trial) (*LoadTest, error) {
-	l := &LoadTest{Trial: t.ID, Cell: t.Cell, System: t.Info.System, Where: r.shape.where(t.Info), State: string(t.State), info: t.Info, Breaks: []Break{}, Growth: []Growth{}, Attribution: []Cause{}}
+	l := &LoadTest{Trial: t.ID, Cell: t.Cell, System: t.Info.System, Where: r.shape.where(t.Info), State: string(t.State), info: t.Info, Breaks: []Break{}, Growth: []Growth{}}
 	if in.plan.Blocks > 1 {
 		l.Where = strings.TrimPrefix(l.Where+", repetition "+strconv.Itoa(t.Block+1), ", ")
 	}

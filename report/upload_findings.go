@@ -1,11 +1,7 @@
 package report
 
 import (
-	"math"
-	"slices"
 	"strings"
-
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/plimsoll-project/plimsoll/report/findings"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -152,86 +148,21 @@ func (r *Report) polled() []findings.Polled {
 func pollGaps(r *Report) []Finding       { return findings.Gaps(r.polled()) }
 func absurdReadings(r *Report) []Finding { return findings.Absurd(r.polled()) }
 
-// growths are the growths of something against time, or where that does not
-// vary, against what does.
-func (r *Report) growths(what func(*LoadTest, string) bool) (all []*Growth, of []*LoadTest) {
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		for j := range l.Growth {
-			if g := &l.Growth[j]; what(l, g.What) && g.Against == "hours" {
-				all, of = append(all, g), append(of, l)
-			}
-		}
-	}
-	return all, of
-}
-
 // growing is a growth as rules look at it.
 func (g *Growth) growing() findings.Growing {
-	x := findings.Growing{What: g.What, Unit: g.Unit, N: g.N, Class: g.Class, Best: g.Best, Fits: g.Fits, Level: float64(g.Level), First: float64(g.First), Last: float64(g.Last),
-		Change: float64(g.Change.Value), Lo: float64(g.Change.Lo), Hi: float64(g.Change.Hi), Shown: g.Shown, Why: g.Why}
-	return x
+	return findings.Growing{What: g.What, Unit: g.Unit, N: g.N, First: float64(g.First.Value), Last: float64(g.Last.Value),
+		Change: float64(g.Change.Value), Lo: float64(g.Change.Lo), Hi: float64(g.Change.Hi), Shown: g.Shown}
 }
 
-// growing are the growths of a load test against time.
-func (l *LoadTest) growing() (all []findings.Growing) {
-	for i := range l.Growth {
-		g := &l.Growth[i]
-		if g.Against != "hours" {
-			continue
-		}
-		x := g.growing()
-		x.Name = l.name()
-		for j := range l.Growth {
-			if o := &l.Growth[j]; o.What == g.What && o.Against != g.Against && o.Class != g.Class {
-				x.Else = append(x.Else, o.Against+": "+findings.ClassWords(o.Best, o.Class, o.Fits))
-			}
-		}
-		all = append(all, x)
-	}
-	return all
-}
-
-func (r *Report) growing() (all []findings.Growing) {
+// slowing looks at what changes from the first quarter of a load test to its last.
+func slowing(r *Report) []Finding {
+	var all []findings.Growing
 	for i := range r.Loads {
-		all = append(all, r.Loads[i].growing()...)
-	}
-	return all
-}
-
-func latencyGrowth(r *Report) []Finding   { return findings.LatencyGrows(r.growing()) }
-func storeGrowth(r *Report) []Finding     { return findings.StoreTimeGrows(r.growing()) }
-func bandwidthGrowth(r *Report) []Finding { return findings.BandwidthFalls(r.growing()) }
-
-// origin says which of files, bytes and time it is, or that it cannot be told.
-func origin(r *Report) []Finding {
-	var all []findings.Origin
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		o := findings.Origin{Name: l.name(), Designed: l.designed(), Growths: l.growing()}
-		for _, c := range l.Attribution {
-			o.Causes = append(o.Causes, findings.Cause{What: c.What, By: c.By, Told: c.Told, Why: c.Why, Call: strings.HasPrefix(c.What, "latency of")})
-		}
-		if !o.Designed && slices.ContainsFunc(o.Growths, func(g findings.Growing) bool { return g.Moves() }) {
-			o.Correlation, o.N = l.together()
-		}
-		all = append(all, o)
-	}
-	return findings.Origins(all)
-}
-
-// together is how closely files, bytes and time rose together: the least of their
-// correlations, over so many polls; 0: there are too few.
-func (l *LoadTest) together() (least float64, n int) {
-	p := l.polled("", "s", l.watch.latency)
-	if len(p.y) < leastGrowth {
-		return math.NaN(), 0
-	}
-	least = 1
-	for i := range p.x {
-		for j := range i {
-			least = min(least, stat.Correlation(p.x[i], p.x[j], nil))
+		for j := range r.Loads[i].Growth {
+			g := r.Loads[i].Growth[j].growing()
+			g.Name = r.Loads[i].name()
+			all = append(all, g)
 		}
 	}
-	return least, len(p.y)
+	return findings.Slowing(all)
 }

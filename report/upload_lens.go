@@ -31,7 +31,7 @@ func watchedLens() lens {
 			{"generator_rss_peak", "generator memory, peak", ""}, {"others_busy", "CPU of others", ""}},
 		text:       func(*Report) []textMetric { return []textMetric{{"file_bandwidth", "file bandwidth", 0}} },
 		work:       (*Report).load,
-		rules:      []rule{whatBounds, latencyGrowth, storeGrowth, bandwidthGrowth, origin, contractsLeft, moneyUnspent, moneyUnnamed, moneyUnderWay, moneyCameIn, pollGaps, absurdReadings},
+		rules:      []rule{whatBounds, slowing, contractsLeft, moneyUnspent, moneyUnnamed, moneyUnderWay, moneyCameIn, pollGaps, absurdReadings},
 		judge:      (*Report).judgeLoads,
 		answers:    (*Report).loadAnswers,
 		draw:       (*Report).drawLoads,

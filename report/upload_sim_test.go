@@ -199,7 +199,7 @@ func TestFaultsOfASimulatedSiadAreFound(t *testing.T) {
 	with := func(rules ...string) []string { return append(rules, money...) }
 	// The first objects share the uplink with fewer than the later ones, so that
 	// the time to store one does grow.
-	quiet := slices.DeleteFunc(slices.Clone(alarms), func(rule string) bool { return rule == "store-time-grows" })
+	quiet := slices.DeleteFunc(slices.Clone(alarms), func(rule string) bool { return rule == "slows-down" })
 	base := map[string]siasim.Latency{"/renter/files": {Base: time.Second, Jitter: 0.1}}
 	for _, c := range []struct {
 		name   string
@@ -217,7 +217,7 @@ func TestFaultsOfASimulatedSiadAreFound(t *testing.T) {
 			FormationLeak:    &siasim.Loss{At: 2 * simDay, Amount: siasim.SC(2_033_000)},
 			PrematureRenewal: &siasim.Loss{At: 3 * simDay, Amount: siasim.SC(69_300)},
 			Overfund:         &siasim.Loss{At: 4 * simDay, Amount: siasim.SC(1_000_000)},
-		}, []string{"money-sum", "money-came-in", "redundancy-fell", "latency-grows", "more-than-asked"}, func(t *testing.T, r *Report, truth siasim.Truth) {
+		}, []string{"money-sum", "money-came-in", "redundancy-fell", "more-than-asked"}, func(t *testing.T, r *Report, truth siasim.Truth) {
 			for amount, at := range map[string]time.Duration{"-2033": 2 * simDay, "-69.3": 3 * simDay} {
 				if !slices.ContainsFunc(r.Loads[0].Breaks, func(b Break) bool {
 					return b.Law == "wealth" && b.Held && b.Amount.Exact == amount && b.about(at)
@@ -231,20 +231,20 @@ func TestFaultsOfASimulatedSiadAreFound(t *testing.T) {
 				t.Errorf("unspent %s, truth %s: %s", have, unspent, r.evidence("money-unspent"))
 			}
 		}},
-		{"dead host", siasim.Faults{DeadHost: &siasim.DeadHost{At: 2 * simDay, Host: 7, Fall: simDay}}, with("redundancy-repaired", "objects-missing", "latency-grows", "more-than-asked"), func(t *testing.T, r *Report, truth siasim.Truth) {
+		{"dead host", siasim.Faults{DeadHost: &siasim.DeadHost{At: 2 * simDay, Host: 7, Fall: simDay}}, with("redundancy-repaired", "objects-missing", "more-than-asked"), func(t *testing.T, r *Report, truth siasim.Truth) {
 			below := r.Loads[0].below()
 			all := below.Lacks()
 			if len(all) != 1 || !all[0].Open || int(all[0].Objects) != truth.Below || all[0].From < 3*simDay.Seconds() || all[0].From > (3*simDay+15*time.Minute).Seconds() || !strings.Contains(r.evidence("redundancy-fell"), "not repaired") {
 				t.Errorf("below %+v, truth %d: %s", all, truth.Below, r.evidence("redundancy-fell"))
 			}
 		}},
-		{"overshoot", siasim.Faults{Overshoot: &siasim.Overshoot{Mean: 5.3, Max: 11.3}}, with("redundancy-fell", "latency-grows"), func(t *testing.T, r *Report, truth siasim.Truth) {
+		{"overshoot", siasim.Faults{Overshoot: &siasim.Overshoot{Mean: 5.3, Max: 11.3}}, with("redundancy-fell"), func(t *testing.T, r *Report, truth siasim.Truth) {
 			e := r.Loads[0].Efficiency
 			if e == nil || !about(e.Copies, truth.RedundancyMean, 0.02) || !about(e.HighestTold, truth.RedundancyMax, 0.01) || !strings.Contains(r.evidence("more-than-asked"), "instead of 3.00×") {
 				t.Errorf("efficiency %+v, truth %v and %v: %s", e, truth.RedundancyMean, truth.RedundancyMax, r.evidence("more-than-asked"))
 			}
 		}},
-		{"a stall", siasim.Faults{Stall: []siasim.Window{{From: 2 * simDay, For: 2 * simDay}}}, with("storage-full", "latency-grows", "redundancy-fell", "more-than-asked"), func(t *testing.T, r *Report, truth siasim.Truth) {
+		{"a stall", siasim.Faults{Stall: []siasim.Window{{From: 2 * simDay, For: 2 * simDay}}}, with("storage-full", "redundancy-fell", "more-than-asked"), func(t *testing.T, r *Report, truth siasim.Truth) {
 			l := r.Loads[0]
 			if len(l.Stalls) != 1 || !l.Stalls[0].spans(2*simDay, 4*simDay) || l.Stalls[0].Objects != 5 || l.Objects.Durable != objects {
 				t.Errorf("stalls %+v, %+v", l.Stalls, l.Objects)
@@ -314,52 +314,4 @@ func TestFullStorageOfASimulatedSiadIsFound(t *testing.T) {
 
 func about(have Num, want, off float64) bool {
 	return float64(have) > want*(1-off) && float64(have) < want*(1+off)
-}
-
-// What makes the API slow is told, by the designed experiment.
-func TestCauseOfASimulatedSiadIsTold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs load tests of days in virtual time")
-	}
-	// Files of a byte are padded: to be told from files, bytes must be many more
-	// than the padding, and sectors of 4 MiB would make that 100 GB. A slot is held
-	// until an object is durable: of one that is accepted two thirds are still to
-	// be sent, in phases in which nothing else happens.
-	const sector, absolute = 1 << 10, 6 * 3 * 10e6
-	bulk := siasim.Config{Sector: sector, Up: siasim.Bandwidth{Start: absolute / (simDays * simDay).Seconds()}}
-	for by, x := range map[string]struct {
-		test    simTest
-		conf    siasim.Config
-		latency siasim.Latency
-	}{
-		"files":   {simTest{objects: 300}, siasim.Config{}, siasim.Latency{Base: time.Second, PerFile: 20 * time.Millisecond, Jitter: 0.05}},
-		"hours":   {simTest{objects: 300}, siasim.Config{}, siasim.Latency{Base: time.Second, PerSecond: 5 / (simDays * simDay).Seconds(), Jitter: 0.05}},
-		"bytes":   {simTest{objects: 60, size: "1MB", slot: "durable"}, bulk, siasim.Latency{Base: time.Second, PerByte: 5 / absolute, Jitter: 0.05}},
-		"nothing": {simTest{objects: 60, size: "1MB", slot: "durable"}, bulk, siasim.Latency{Base: time.Second, Jitter: 0.05}},
-	} {
-		t.Run(by, func(t *testing.T) {
-			x.test.design, x.conf.LatencyOf = true, map[string]siasim.Latency{"/renter/files": x.latency}
-			r, truth := x.test.report(t, x.conf)
-			if l := r.Loads[0]; float64(l.Absolute) != float64(truth.Absolute) {
-				t.Errorf("absolute %v, truth %d", l.Absolute, truth.Absolute)
-			}
-			told, rule := by, "attributed"
-			if by == "nothing" {
-				told, rule = "", "attributed-none"
-			}
-			for _, a := range r.Loads[0].Attribution {
-				if a.What == "API latency" && (!a.Told || strings.Join(a.By, " ") != told) {
-					t.Errorf("%+v", a)
-				}
-				for _, e := range a.Effects {
-					if a.What == "API latency" && by == "bytes" && e.Name == by && (e.Moves.Lo > 5 || e.Moves.Hi < 5) {
-						t.Errorf("bytes move it by %+v, the truth is 5 s", e.Moves)
-					}
-				}
-			}
-			if !strings.Contains(r.evidence(rule), "API latency") || r.found("stalled") != nil {
-				t.Errorf("findings %+v", r.Findings)
-			}
-		})
-	}
 }

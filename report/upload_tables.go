@@ -333,44 +333,17 @@ func (r *Report) objectTable() Table {
 }
 
 func (r *Report) growthTable() Table {
-	t := Table{Head: []Column{{"load test", false}, {"what", false}, {"against", false}, {"points", true}, {"level", true}, {"begins at", true}, {"ends at", true}, {"change", true}, {"class", false}, {"next best", false}, {"why", false}}}
+	t := Table{Head: []Column{{"load test", false}, {"what", false}, {"points", true}, {"first quarter", true}, {"last quarter", true}, {"change", true}, {"per hour", true}}}
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		for _, g := range l.Growth {
-			change := g.growing()
-			class := Entry{Text: g.Class, Raw: g.Class}
+			x := g.growing()
+			change := Entry{Text: x.ChangeWords(), Raw: Plain(float64(g.Change.Value))}
 			if !g.Shown {
-				class.Note = "~ no change shown"
+				change.Note = "~ no change shown"
 			}
-			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: g.What, Raw: g.What}, {Text: g.Against, Raw: g.Against}, integer(g.N), number(g.Level, g.Unit), number(g.First, g.Unit), number(g.Last, g.Unit),
-				{Text: change.ChangeWords(), Raw: Plain(float64(g.Change.Value))}, class, {Text: g.Second, Raw: g.Second}, {Text: g.Why, Raw: g.Why}})
-		}
-	}
-	return t
-}
-
-func (r *Report) causeTable() Table {
-	t := Table{Head: []Column{{"load test", false}, {"what", false}, {"quantity", false}, {"moves it by", true}, {"p", true}, {"explains it", false}, {"why", false}}}
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		for _, c := range l.Attribution {
-			by := strings.Join(c.By, " ")
-			for _, e := range c.Effects {
-				yes := "no"
-				switch {
-				case !c.Told:
-					yes = "cannot be told"
-				case strings.Contains(" "+by+" ", " "+e.Name+" "):
-					yes = "yes"
-				}
-				unit := "s"
-				if strings.HasSuffix(c.What, "bandwidth") {
-					unit = "B/s"
-				} else if strings.HasSuffix(c.What, "efficiency") {
-					unit = "ratio"
-				}
-				t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: c.What, Raw: c.What}, {Text: e.Name, Raw: e.Name}, estimated(e.Moves, unit), number(e.P, "1"), {Text: yes, Raw: yes}, {Text: c.Why}})
-			}
+			t.Rows = append(t.Rows, []Entry{{Text: l.name(), Raw: l.name()}, {Text: g.What, Raw: g.What}, integer(g.N),
+				estimated(g.First, g.Unit), estimated(g.Last, g.Unit), change, estimated(g.Slope, g.Unit)})
 		}
 	}
 	return t
@@ -401,8 +374,7 @@ func (r *Report) loadSections() []Section {
 	add(Section{"objects", "Objects", "What became of the objects of the data set. Durable ones are accepted, too; adopted ones were found stored after a session that ended while they were under way.", r.objectTable()})
 	add(Section{"money", "Spending", "Exact amounts by the system's own account, at the last poll that told them.", r.spendingTable()})
 	add(Section{"laws", "What must hold", fmt.Sprintf("Accounts and counters of the system that did what they must not. What moved between neighbouring polls is allowed for, and a change counts when it held for %d polls and %s.", heldPolls, moment(heldSeconds)), r.breakTable()})
-	add(Section{"growth", "Growth", "How each series changes with files, bytes and hours: the class by information criterion, allowing for points that depend on their neighbours; the change from the beginning to the end, in percent, with its 95 % interval. Where no growth is shown there is a level, and the change is what is not excluded. What no class describes is given by the medians of its first and its last tenth, and the range by their middle halves.", r.growthTable()})
-	add(Section{"causes", "Files, bytes or time", "What each does to a series while the others are held, over its whole range in this test, with its 95 % interval; p is corrected for the number of quantities (Holm).", r.causeTable()})
+	add(Section{"growth", "Growth", "Medians of the first and the last quarter of each series, the change from one to the other and the slope (Theil–Sen), with 95 % intervals over medians of 24 blocks.", r.growthTable()})
 	return all
 }
 

@@ -2,9 +2,8 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/plimsoll-project/plimsoll/report/findings"
 )
 
 // judgeLoads is the sentence to remember of load tests: what came of them, what
@@ -43,7 +42,7 @@ func (r *Report) judgeLoads() *Verdict {
 		{"link-not-emulated", "links were not emulated: these are numbers of the bare machine"},
 		{"money-missing", "money is missing"}, {"money-sum", "its account of the spending does not add up"},
 		{"objects-missing", "accepted objects went missing"}, {"objects-failed", ""}, {"objects-refused", ""}, {"objects-unreadable", ""}, {"redundancy-fell", "redundancy fell and was not repaired"},
-		{"not-durable", "not every object became durable in time"}, {"latency-grows", r.grew("API latency")}, {"store-time-grows", r.grew("time to store an object")}, {"bandwidth-falls", "bandwidth falls"}} {
+		{"not-durable", "not every object became durable in time"}, {"slows-down", r.slows()}} {
 		for _, f := range r.Findings {
 			if f.Rule == v.rule {
 				worse(f.Tone)
@@ -52,9 +51,6 @@ func (r *Report) judgeLoads() *Verdict {
 				}
 			}
 		}
-	}
-	if s := r.origins(); s != "" {
-		parts = append(parts, s)
 	}
 	text := capital(strings.Join(parts, "; ")) + "."
 	if going > 0 {
@@ -122,45 +118,32 @@ func (r *Report) outcomes() string {
 
 // grew says in a clause how something grew where it did most.
 func (r *Report) grew(what string) string {
-	all, of := r.growths(func(_ *LoadTest, s string) bool { return s == what })
 	var most *Growth
 	where := ""
-	for i, g := range all {
-		if g.Shown && g.Change.Value >= findings.LeastChange && (most == nil || g.Change.Value > most.Change.Value) {
-			most = g
-			if len(r.Loads) > 1 {
-				where = " of " + of[i].name()
+	for i := range r.Loads {
+		for j := range r.Loads[i].Growth {
+			g := &r.Loads[i].Growth[j]
+			if x := g.growing(); g.What == what && x.Slows() && (most == nil || g.Change.Value > most.Change.Value) {
+				most = g
+				if len(r.Loads) > 1 {
+					where = " of " + r.Loads[i].name()
+				}
 			}
 		}
 	}
 	if most == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s%s grew from %s to %s", what, where, show(float64(most.First), most.Unit), show(float64(most.Last), most.Unit))
+	return fmt.Sprintf("%s%s grew from %s to %s", what, where, show(float64(most.First.Value), most.Unit), show(float64(most.Last.Value), most.Unit))
 }
 
-// origins says in a clause what makes it slower.
-func (r *Report) origins() string {
-	if r.finding("not-attributed") && (r.finding("latency-grows") || r.finding("store-time-grows")) {
-		return "whether files, bytes or time do that, this run cannot tell"
+// slows says in a clause what slows down.
+func (r *Report) slows() string {
+	parts := slices.DeleteFunc([]string{r.grew("API latency"), r.grew("time to store an object")}, func(s string) bool { return s == "" })
+	if len(parts) == 0 {
+		return "it slows down with load"
 	}
-	var words []string
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		for _, c := range l.Attribution {
-			if c.Told && len(c.By) > 0 && !strings.HasPrefix(c.What, "latency of") {
-				s := c.What + " goes with " + list(c.By)
-				if len(r.Loads) > 1 {
-					s = l.name() + "'s " + s
-				}
-				words = append(words, s)
-			}
-		}
-	}
-	if len(words) > 3 {
-		words = words[:3]
-	}
-	return strings.Join(words, ", ")
+	return strings.Join(parts, "; ")
 }
 
 // loadAnswers say of each system what its load tests did.

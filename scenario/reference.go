@@ -29,6 +29,20 @@ type reference struct {
 	checks string // the note that says how it was checked
 }
 
+// WrongBytesError says that what a server sent before anything was measured cannot be right.
+type WrongBytesError struct{ what string }
+
+func wrongBytes(format string, args ...any) error {
+	return &WrongBytesError{fmt.Sprintf(format, args...)}
+}
+
+func (e *WrongBytesError) Error() string { return "wrong bytes: " + e.what }
+
+// Hint implements the interface that the terminal asks for hints.
+func (e *WrongBytesError) Hint() string {
+	return "the server, or the list of its objects, is wrong: compare with a copy that you trust before you measure this server"
+}
+
 // referenceCopy fetches an object from its URL once, before anything is
 // measured. wantHash, when not empty, is the SHA-256 of the object's payload.
 func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, target system.HTTPTarget, wantHash string) (reference, error) {
@@ -57,7 +71,7 @@ func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, ta
 	}
 	got := hex.EncodeToString(sum.Sum(nil))
 	if wantHash != "" && !strings.EqualFold(wantHash, got) {
-		return fail(fmt.Errorf("it has SHA-256 %s, its list says %s", got, wantHash))
+		return fail(wrongBytes("it has SHA-256 %s, its list says %s", got, wantHash))
 	}
 	if target.Encoded == "" && o.size >= 0 && o.size != n {
 		return fail(fmt.Errorf("it is said to have %d bytes, %d came", o.size, n))
@@ -66,7 +80,7 @@ func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, ta
 	switch {
 	case isPiece && !commitment.Is(piece):
 		is, _ := commitment.Piece()
-		return fail(fmt.Errorf("wrong bytes: its piece commitment (CommP) is %s, or that of these bytes and zeros", is))
+		return fail(wrongBytes("its piece commitment (CommP) is %s, or that of these bytes and zeros", is))
 	case isPiece:
 		checks, how = noteCommP, ", its piece commitment (CommP) is that of its name"
 	case target.Encoded == "":

@@ -40,7 +40,7 @@ func carBlocks(r io.Reader, each func(cid.Cid)) (blocks int, why string, err err
 			return blocks, fmt.Sprintf("its block %s cannot be checked: %v", b.Cid(), err), nil
 		}
 		if !sum.Equals(b.Cid()) {
-			return blocks, "", fmt.Errorf("wrong bytes: the block that has the CID %s has another hash", b.Cid())
+			return blocks, "", wrongBytes("the block that has the CID %s has another hash", b.Cid())
 		}
 		each(b.Cid())
 	}
@@ -72,7 +72,7 @@ func (o *retrieveObject) checkBlocks(f io.ReaderAt, largest int64) (blocks int, 
 		}
 		from, to, n, wrong := longestRun(buf, shapes)
 		if wrong >= 0 {
-			return 0, "", fmt.Errorf("wrong bytes: the block at byte %d of the CAR has another hash than its CID", at+int64(wrong))
+			return 0, "", wrongBytes("the block at byte %d of the CAR has another hash than its CID", at+int64(wrong))
 		}
 		if int64(to-from) < largest {
 			return 0, fmt.Sprintf("it is a CAR, but the window at byte %d has no blocks in a row that hold a range", at), nil

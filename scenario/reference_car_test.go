@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -154,7 +155,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			}}
 			set, err := r.ownObjects(t.Context(), node, true, length)
 			if c.refused != "" {
-				if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "wrong bytes") {
+				if wrong := (*WrongBytesError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.refused) {
 					t.Fatalf("error %v, want one with %q", err, c.refused)
 				}
 				return

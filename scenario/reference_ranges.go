@@ -121,8 +121,7 @@ func (s *same) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if !bytes.Equal(s.buf, p) {
-		return 0, fmt.Errorf("wrong bytes: two answers differ between the bytes %d and %d; "+
-			"find out which is right before you measure this server", s.at, s.at+int64(len(p)))
+		return 0, wrongBytes("two answers differ between the bytes %d and %d", s.at, s.at+int64(len(p)))
 	}
 	s.at += int64(len(p))
 	return len(p), nil

@@ -3,7 +3,7 @@
 // that say "nothing shown" when nothing is. It makes no assumption about the
 // shape of a distribution, since measurements of computers are skewed and
 // heavy-tailed, and it knows nothing of storage. Where a model is fitted (costs,
-// growth, factorial experiments) its intervals are Student's; how often they cover
+// factorial experiments) its intervals are Student's; how often they cover
 // with other noise is found by simulation, and tested.
 //
 // The unit of every interval is that of its values. Whatever limits a result

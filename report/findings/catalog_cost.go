@@ -26,24 +26,11 @@ func costs() Group {
 
 func loads() Group {
 	in := []string{upload, collect}
-	growth := "A change to the worse is shown by the fit of growth classes over the whole test, whose noise may be correlated and come in bursts."
-	flat := "A change to the worse beyond 10 % is excluded, or it changed to the better."
-	open := "Neither a change to the worse is shown, nor one beyond 10 % excluded."
-	longer := "Go on for longer: the run is too short for it, or the values too uneven."
-	return Group{"How a load test goes on", "Growth over days, and what it is due to.", []Rule{
-		{"latency-grows", in, []Tone{Warn}, "An API whose calls take longer and longer.", growth, "Run with upload.attribution: true to tell whether files, bytes or time do it."},
-		{"latency-flat", in, []Tone{Neutral}, "An API that does not get slower.", flat, ""},
-		{"latency-unclear", in, []Tone{Neutral}, "An API that may or may not get slower.", open, longer},
-		{"store-time-grows", in, []Tone{Warn}, "Objects that take longer and longer to store.", growth, "Run with upload.attribution: true to tell whether files, bytes or time do it."},
-		{"store-time-flat", in, []Tone{Neutral}, "Objects that do not take longer to store with time.", flat, ""},
-		{"store-time-unclear", in, []Tone{Neutral}, "Objects that may or may not take longer to store.", open, longer},
-		{"bandwidth-falls", in, []Tone{Warn}, "Bandwidth that falls during the test.", growth, "See whether the time to store grows with it, or the system is idle in between; then vary upload.concurrency."},
-		{"bandwidth-flat", in, []Tone{Neutral}, "Bandwidth that does not fall.", flat, ""},
-		{"bandwidth-unclear", in, []Tone{Neutral}, "Bandwidth that may or may not fall.", open, longer},
-		{"attributed", in, []Tone{Warn}, "Whether files, bytes or time make it slower.", "A designed experiment (upload.attribution) shows the effect of one while the others are held.", "Spare what does it: larger objects for files, removing old ones for bytes, restarts for time."},
-		{"attributed-none", in, []Tone{Good}, "Files, bytes and time that do not make it slower.", "A designed experiment excludes it.", ""},
-		{"attribution-unclear", in, []Tone{Neutral}, "Designed experiments that do not tell.", "What is left is too little, or too noisy, to name one.", "Make the phases of the design longer (more objects)."},
-		{"not-attributed", in, []Tone{Neutral}, "Growth that cannot be attributed because files, bytes and time rose together.", "A change of 5 % or more is shown in a test that was not designed to tell them apart.", "Run again with upload.attribution: true, which varies them separately."},
+	return Group{"How a load test goes on", "Growth over days.", []Rule{
+		{"slows-down", in, []Tone{Warn}, "A load test that gets slower: the latency of the API, the time to store an object, or the bandwidth.",
+			"The last quarter is worse than the first by 5 % or more, and the intervals of that change and of the slope (Theil–Sen) exclude none.",
+			"See what else changed by then: load, contracts, free space. Larger objects spare files, removing old ones spares bytes."},
+		{"flat", in, []Tone{Neutral}, "A load test that does not get slower.", "A change of 10 % in either direction is excluded.", ""},
 		{"counter-fell", in, []Tone{Warn}, "Totals that fell although they only grow.", "By more than 0.1 %, and they stayed below: a daemon that began to count anew, or data that were lost.", "Look for restarts of the daemon at that moment."},
 	}}
 }

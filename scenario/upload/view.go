@@ -30,9 +30,9 @@ func View() *analysis.View {
 		LoadLine: "The load line of the file bandwidth is what the link carried before the test, divided by the redundancy that the client makes. " +
 			"That of the efficiency is what whole sectors and the wanted redundancy allow.",
 		Figures: append(figures(), analysis.Figure{ID: "store-time", Kind: analysis.OverTime, Metric: "accept_time", More: []string{"durable_time"},
-			Title:   "Time to store, over objects stored",
+			Title: "Time to store", Along: "objects stored",
 			Caption: "Median time from a put to its acceptance, and to full redundancy, of neighbouring objects."}),
-		Read: read,
+		Rules: rules(), Read: read, Tables: tables, Verdict: verdict,
 	}
 }
 

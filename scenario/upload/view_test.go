@@ -61,10 +61,10 @@ func result(t *testing.T, name string) *analysis.Result {
 // names maps facts of a load test to the rows that carry them now: metric, or metric:entity.
 var names = map[string]string{
 	".absolute": "absolute", ".bytes": "stored_bytes", ".contracts": "contracts", ".crashes": "crashes", ".cut_off": "sessions_killed",
-	".downtime": "downtime", ".files": "files", ".seconds": "seconds", ".sessions": "sessions", ".unrecorded": "attempts_unrecorded",
+	".downtime": "downtime", ".files": "files", ".seconds": "duration", ".sessions": "sessions", ".unrecorded": "attempts_unrecorded",
 	".absolute_rate.value": "absolute_bandwidth", ".absolute_rate.lo": "absolute_bandwidth_least", ".absolute_rate.hi": "absolute_bandwidth_most",
-	".file_rate.value": "computed", ".file_rate.lo": "file_bandwidth_least", ".file_rate.hi": "file_bandwidth_most",
-	".accept.value": "accept_p50", ".durable.value": "durable_p50",
+	".file_rate.value": "computed",
+	".accept.value":    "accept_p50", ".durable.value": "durable_p50",
 	".efficiency.value.value": "efficiency", ".efficiency.copies": "copies", ".efficiency.highest": "redundancy_highest",
 	".efficiency.mean": "redundancy_mean", ".efficiency.line": "efficiency_line", ".efficiency.padding": "padding", ".efficiency.per_file": "absolute_per_file",
 	".objects.accepted": "files", ".objects.bytes": "stored_bytes", ".objects.durable": "objects_by_state:durable", ".objects.adopted": "objects_by_state:adopted",
@@ -107,7 +107,7 @@ func TestFacts(t *testing.T) {
 		l, err := load(r.Frame.Trials[0], unpack(t, name))
 		check(t, err)
 		// The recorded file bandwidth of these runs is made up: it is not the objects'.
-		rows["computed"] = analysis.Row{Value: l.fileRate.value}
+		rows["computed"] = analysis.Row{Value: l.fileRate}
 		n := 0
 		for _, line := range strings.Split(string(text), "\n") {
 			path, values, ok := strings.Cut(strings.TrimPrefix(line, "loads[1]"), ": ")
@@ -137,5 +137,26 @@ func TestFacts(t *testing.T) {
 			t.Errorf("%s: only %d facts compared", name, n)
 		}
 		t.Logf("%s: %d facts", name, n)
+	}
+}
+
+// TestFindings holds what the committed load tests are said to have found.
+func TestFindings(t *testing.T) {
+	for name, want := range map[string]struct {
+		own  string
+		tone analysis.Tone
+	}{"upload": {"", analysis.Good}, "upload-killed": {"poll-gaps", analysis.Good}, "upload-leak": {"money-unexplained", analysis.Bad}, "collect": {"", analysis.Good}} {
+		r := result(t, name)
+		var own []string
+		for _, f := range r.Findings {
+			for _, rule := range rules() {
+				if rule.ID == f.Rule {
+					own = append(own, f.Rule)
+				}
+			}
+		}
+		if got := strings.Join(own, " "); got != want.own || r.Verdict.Tone != want.tone {
+			t.Errorf("%s: found %q, verdict %+v", name, got, r.Verdict)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package siad
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -25,6 +27,9 @@ const (
 	// noticeTime is how long a renter is given to see that a put was cut off. Removing
 	// what a put has left takes no longer once its context has ended.
 	noticeTime = time.Second
+	// sendTime is how long after its put an object's last pieces are waited for before
+	// it is deleted: no longer, since a host may be gone.
+	sendTime = 20 * time.Second
 )
 
 // node is a renter.
@@ -38,6 +43,10 @@ type node struct {
 	unwatch      func()
 	stores       []string   // the hosts' storage folders
 	stored       sia.Stored // what an attached node may delete
+	sending      sync.Map   // time of the put of each object (system.Ref) not known to be at full redundancy
+	session      string     // tells apart what the sessions of a run move aside
+	moved        atomic.Int64
+	cutOff       sia.Stored // what failed puts left, moved aside
 }
 
 // provider is a renter that is attached to for reading: its files were there.
@@ -51,7 +60,7 @@ func newNode(a *api, opt system.Options) *node {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &node{api: a, space: sia.Space{System: name, Prefix: prefix}, unwatch: func() {}}
+	return &node{api: a, space: sia.Space{System: name, Prefix: prefix}, session: rand.Text()[:10] + "-", unwatch: func() {}}
 }
 
 // Put implements system.Node. It returns at redundancy 1: each chunk is on as
@@ -72,6 +81,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 		return "", fmt.Errorf("siad: put %q: %w", name, err)
 	}
 	n.stored.Add(ref, size)
+	n.sending.Store(ref, time.Now())
 	return ref, nil
 }
 
@@ -95,9 +105,16 @@ func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 	return err
 }
 
-// discard removes what a failed upload left behind. Nothing else can be there:
+// aside is the folder for what failed puts leave behind. No object has such a
+// name: "=" begins an escape in hexadecimal.
+func (n *node) aside() string { return n.space.Prefix + n.space.Mark + "=cut-off/" }
+
+// discard takes away what a failed upload left behind. Nothing else can be there:
 // the path begins with a mark of this run, or the network is ours. It is kept
 // when an earlier put made it, or one at the same time may have.
+//
+// It is moved aside and not deleted: a piece that arrives for a deleted file makes
+// siad 1.5.9 drop all chunks which wait for that host, and puts of other files fail.
 func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	if _, ours := n.stored.Size(ref); ours || strings.Contains(failure.Error(), "already exists") {
 		return
@@ -110,14 +127,33 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
+	to := n.aside() + n.session + strconv.FormatInt(n.moved.Add(1), 10)
 	// A renter that has not answered may not have seen yet that nothing more
 	// comes, and makes a file of what came only then.
 	for end := time.Now().Add(noticeTime); ; time.Sleep(noticeTime / 20) {
-		err := n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil)
-		if answered || !errors.Is(err, system.ErrNotFound) || time.Now().After(end) {
+		err := n.api.post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}}, nil)
+		if !errors.Is(err, system.ErrNotFound) {
+			n.cutOff.Add(system.Ref(to), -1) // also when no answer came: it may be there
+			return
+		}
+		if answered || time.Now().After(end) {
 			return // often there is nothing
 		}
 	}
+}
+
+// removeCutOff deletes what was moved aside in a renter that goes on without us.
+func (n *node) removeCutOff(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanTime)
+	defer cancel()
+	for _, ref := range n.cutOff.Refs() {
+		err := n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil)
+		if err != nil && !errors.Is(err, system.ErrNotFound) {
+			return fmt.Errorf("siad: remove what failed puts left in folder %s: %w", n.aside(), err)
+		}
+		n.cutOff.Remove(ref)
+	}
+	return nil
 }
 
 // file asks the renter what it knows of a file.
@@ -203,7 +239,8 @@ func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
 func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, o.Size) }
 
 // Delete implements system.Deleter. An attached renter loses only what this
-// node has put there.
+// node has put there. It waits for pieces that are on their way ([node.sent]); one
+// whose caller has settled the object, as those that are measured, asks nothing before.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	path, err := n.space.Path(ref)
 	if err != nil {
@@ -212,11 +249,24 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	if _, ours := n.stored.Size(ref); n.attached && !ours {
 		return fmt.Errorf("siad: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
 	}
+	n.sent(ctx, ref)
 	if err := n.api.post(ctx, "/renter/delete/"+path, nil, nil); err != nil {
 		return err
 	}
 	n.stored.Remove(ref)
 	return nil
+}
+
+// sent waits until nothing of an object is on its way any more, or sendTime after its
+// put: a delete would cost other objects pieces, or their puts (see discard).
+func (n *node) sent(ctx context.Context, ref system.Ref) {
+	put, ours := n.sending.LoadAndDelete(ref)
+	if !ours {
+		return
+	}
+	ctx, cancel := context.WithDeadline(ctx, put.(time.Time).Add(sendTime))
+	defer cancel()
+	_ = n.Settle(ctx, ref) // what does not come is deleted without it
 }
 
 // List implements system.Lister.
@@ -249,7 +299,9 @@ func (n *node) files(ctx context.Context, each func(file) error) error {
 		if err := d.Decode(&f); err != nil {
 			return err
 		}
-		visited = each(f)
+		if !strings.HasPrefix(f.SiaPath, n.aside()) {
+			visited = each(f)
+		}
 		return visited
 	})
 	if visited != nil {
@@ -280,6 +332,9 @@ func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	})
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: not repaired in %v", err, time.Since(from).Round(time.Millisecond))
+	}
+	if err == nil {
+		n.sending.Delete(ref)
 	}
 	return err
 }
@@ -339,9 +394,12 @@ func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.base)} 
 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
+	errs := make([]error, len(n.procs)+1)
+	if n.attached {
+		errs[len(n.procs)] = n.removeCutOff(ctx)
+	}
 	n.api.close()
 	n.unwatch()
-	errs := make([]error, len(n.procs))
 	var wg sync.WaitGroup
 	for i, p := range n.procs {
 		wg.Go(func() { errs[i] = p.Stop(ctx) })

@@ -19,7 +19,7 @@ func needPort(t *testing.T, s system.System) {
 
 func testPortInUse(t *testing.T, s Suite) {
 	needPort(t, s.System)
-	hosts := Hosts(t, 2)
+	hosts := s.hosts(t)
 	port := freeOnAll(t, hosts)
 	l, err := hosts[0].Listen(Context(t), "tcp", system.JoinPort(hosts[0], port))
 	if err != nil {

@@ -17,7 +17,7 @@ func testRevive(t *testing.T, s Suite) {
 	if !ok {
 		t.Skip("a deployment cannot be brought up again")
 	}
-	hosts := Hosts(t, 2)
+	hosts := s.hosts(t)
 	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: s.Options}
 	if _, err := reviver.Revive(Context(t), d); err == nil {
 		t.Fatal("an empty directory is revived")

@@ -29,6 +29,8 @@ type Suite struct {
 	// started one as far as they need no processes.
 	Write  bool
 	Truths Truths
+	// Namespaces: its nodes are started in network namespaces only.
+	Namespaces bool
 }
 
 // writes says whether the system takes objects.
@@ -96,11 +98,17 @@ func Run(t *testing.T, s Suite) {
 // start brings up a deployment of its own and stops it with the test.
 func start(t *testing.T, s Suite, more system.Options) system.Cluster {
 	t.Helper()
-	c, err := tryStart(t, s, more, Hosts(t, 2))
+	c, err := tryStart(t, s, more, s.hosts(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// hosts are a server and a client.
+func (s Suite) hosts(t *testing.T) []testbed.Host {
+	t.Helper()
+	return HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 2)
 }
 
 // tryStart uses the last of hosts as the client, the others as servers.

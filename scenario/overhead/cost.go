@@ -1,0 +1,354 @@
+package overhead
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// fit is what an operation costs, t = A + R·RTT + B·size, over the valid trials with one
+// operation under way at a time.
+type fit struct {
+	task
+	trials    []*analysis.Trial
+	model     stats.CostModel // Points 0: nothing was fitted
+	notes     []string
+	tested    bool // there are trials and cells enough to say whether the model holds
+	misfit    float64
+	lineShare analysis.Value
+	inline    *inline
+}
+
+// fits are those of all operations.
+func (r *reading) fits() []*fit {
+	var all []*fit
+	for _, k := range r.tasks() {
+		if f := r.fit(k); f != nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// fit is nil where no trial of a task is valid. Sizes that never cross the link are left
+// out, unless all of them stay.
+func (r *reading) fit(k task) *fit {
+	f := &fit{task: k, misfit: math.NaN(), lineShare: analysis.Text("")}
+	if in, ok := r.inlines[k]; ok {
+		f.inline = &in
+	}
+	late := 0
+	for _, row := range r.Rows {
+		c := row.Trial.Info
+		if row.Metric != "duration_p50" || row.Entity != "" || !row.Trial.Valid() || !sequential(c) || taskOf(c) != k ||
+			f.inline != nil && !f.inline.whole && size(c) <= f.inline.stays {
+			continue
+		}
+		if row.Censored {
+			late++
+		} else if row.Value > 0 {
+			f.trials = append(f.trials, row.Trial)
+		}
+	}
+	if len(f.trials)+late == 0 {
+		if f.inline == nil {
+			return nil
+		}
+		f.note("only sizes that do not cross the link have valid trials")
+		return f
+	}
+	unchecked := func(t *analysis.Trial) bool { _, ok := r.checks[t.ID]; return !ok }
+	all := len(f.trials)
+	if slices.ContainsFunc(f.trials, func(t *analysis.Trial) bool { return !unchecked(t) }) { // else the round trip is left out
+		f.trials = slices.DeleteFunc(f.trials, unchecked)
+	}
+	cells := map[*analysis.Cell]int{}
+	var points []stats.CostPoint
+	for _, t := range f.trials {
+		if _, ok := cells[t.Info]; !ok {
+			cells[t.Info] = len(cells)
+		}
+		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info), Time: t.Metrics["duration_p50"], Cell: cells[t.Info]})
+	}
+	m, err := stats.FitCost(points, analysis.Confidence)
+	if err != nil {
+		f.note(strings.TrimPrefix(err.Error(), "cost: "))
+		return f
+	}
+	f.model = m
+	f.note(m.Why)
+	parameters := 3
+	if math.IsNaN(m.R.Mid) {
+		parameters--
+		f.note("the round trip did not vary: A contains the round trips")
+	}
+	if math.IsNaN(m.B.Mid) {
+		parameters--
+		f.note("the size did not vary: A contains the bytes")
+	}
+	f.tested = len(f.trials) > len(cells) && len(cells) > parameters
+	if late > 0 {
+		f.note(words.Plural(int64(late), "trial", "trials") + " took longer than the deadline and could not be fitted")
+	}
+	if n := all - len(f.trials); n > 0 {
+		f.note(words.Plural(int64(n), "trial", "trials") + " without a measured round trip could not be fitted")
+	}
+	residuals := make([][]float64, len(cells))
+	for i, t := range f.trials {
+		residuals[cells[t.Info]] = append(residuals[cells[t.Info]], m.Residual[i])
+	}
+	f.misfit = 0
+	for _, xs := range residuals {
+		f.misfit = max(f.misfit, math.Abs(stats.Median(xs)))
+	}
+	f.lineShare = r.lineShare(f)
+	if f.lineShare.Lo > 1+analysis.EffectFloor {
+		f.note("1/B is more than the link carries: these sizes cannot separate bytes from round trips")
+	}
+	return f
+}
+
+func (f *fit) note(s string) {
+	if s != "" {
+		f.notes = append(f.notes, s)
+	}
+}
+
+func (f *fit) local() bool { return f.inline != nil && f.inline.whole }
+
+// rate is 1/B; an end that B does not keep from 0 is unknown.
+func (f *fit) rate() analysis.Value {
+	b := analysis.Estimate(f.model.B)
+	inverse := func(v analysis.Num) analysis.Num {
+		if !(v > 0) || !v.Known() {
+			return analysis.Unknown
+		}
+		return 1 / v
+	}
+	return analysis.Value{Number: inverse(b.Number), Lo: inverse(b.Hi), Hi: inverse(b.Lo)}
+}
+
+// lineShare is the rate of a file's bytes as a share of what the link, as measured, can
+// carry of them: its rate, divided for a write by the expansion at the largest size.
+func (r *reading) lineShare(f *fit) analysis.Value {
+	largest := size(slices.MaxFunc(f.trials, func(a, b *analysis.Trial) int { return cmp.Compare(size(a.Info), size(b.Info)) }).Info)
+	var rates, expansions []float64
+	for _, t := range f.trials {
+		if l := r.checks[t.ID]; l.WantRate > 0 && l.Rate > 0 {
+			rates = append(rates, l.Rate/8)
+		}
+		if x := t.Metrics["expansion"]; size(t.Info) == largest && x > 1 && writes(f.operation) {
+			expansions = append(expansions, x)
+		}
+	}
+	v := f.rate()
+	if len(rates) == 0 || f.local() {
+		return analysis.Text("")
+	}
+	line := stats.Median(rates)
+	if len(expansions) > 0 {
+		line /= stats.Median(expansions)
+	}
+	scale := analysis.Num(1 / line)
+	return analysis.Value{Number: v.Number * scale, Lo: v.Lo * scale, Hi: v.Hi * scale}
+}
+
+// against is an operation's time divided by what the baseline's fit gives for the same
+// absolute bytes and round trip: the geometric mean over cells of each cell's median.
+func (r *reading) against(f *fit, fits []*fit) analysis.Value {
+	none := analysis.Text("")
+	if f.system == r.Baseline || f.model.Points == 0 || f.local() {
+		return none
+	}
+	equal := []string{f.operation}
+	if f.operation != "put" && writes(f.operation) {
+		equal = append(equal, "put") // moves the same bytes
+	}
+	var base *fit
+	for _, op := range equal {
+		if i := slices.IndexFunc(fits, func(b *fit) bool {
+			return b.task == task{r.Baseline, op, f.connections} && b.model.Points > 0
+		}); i >= 0 && base == nil {
+			base = fits[i]
+		}
+	}
+	rounds := func(f *fit) bool { return !math.IsNaN(f.model.R.Mid) }
+	if base == nil || base.local() || rounds(base) != rounds(f) { // two models of one link
+		return none
+	}
+	var cells []*analysis.Cell
+	ratios := map[*analysis.Cell][]float64{}
+	rows := map[*analysis.Cell][]float64{}
+	for _, t := range f.trials {
+		rtt, expansion := 0.0, 1.0
+		if rounds(f) {
+			rtt = r.checks[t.ID].RTT
+		}
+		if x := t.Metrics["expansion"]; writes(f.operation) && x > 0 {
+			expansion = x
+		}
+		want := base.model.Predict(rtt, expansion*size(t.Info))
+		if !(want > 0) {
+			continue
+		}
+		c, ratio := t.Info, t.Metrics["duration_p50"]/want
+		if ratios[c] == nil {
+			cells = append(cells, c)
+		}
+		ratios[c] = append(ratios[c], ratio)
+		for len(rows[c]) <= t.Block {
+			rows[c] = append(rows[c], math.NaN())
+		}
+		rows[c][t.Block] = math.Log(ratio)
+	}
+	if len(cells) == 0 {
+		return none
+	}
+	var logs [][]float64
+	var centres []float64
+	sum := 0.0
+	for _, c := range cells {
+		centre := math.Log(stats.Median(ratios[c]))
+		logs, centres, sum = append(logs, rows[c]), append(centres, centre), sum+centre
+	}
+	i, _ := stats.PairedRatio(stats.BlockMeans(logs, centres), analysis.Confidence)
+	v := analysis.Estimate(i)
+	v.Number = analysis.Num(math.Exp(sum / float64(len(centres))))
+	if i.Bounded() {
+		v.Lo, v.Hi = min(v.Lo, v.Number), max(v.Hi, v.Number)
+	}
+	return v
+}
+
+// unsettled is the misfit of a cell from which on a test that rejects nothing shows
+// nothing either: the trials are too noisy.
+const unsettled = 0.25
+
+func (f *fit) holds() analysis.Value {
+	switch {
+	case f.model.Points == 0:
+		return analysis.Text("no fit")
+	case !f.model.Holds && !f.tested, f.model.Holds && f.misfit > unsettled:
+		return analysis.Text("not known")
+	case f.model.Holds:
+		return analysis.Text("yes")
+	}
+	no := analysis.Text("no")
+	if f.misfit >= misfit {
+		no.Tone = analysis.Warn
+	}
+	return no
+}
+
+// costTable is what every operation costs.
+func (r *reading) costTable() analysis.Table {
+	t := analysis.Table{ID: "cost", Title: "What an operation costs",
+		Caption: "Time = A + R·RTT + B·size, fitted to valid trials with one operation under way: A is explained by neither distance nor size, R is the number of sequential round trips. At the size A/B, half of the time without distance is A.",
+		Head: []analysis.TableColumn{{Key: "system", Name: "system", Narrow: true}, {Key: "operation", Name: "operation", Narrow: true},
+			{Key: "connections", Name: "connections"}, {Key: "a", Name: "A", Unit: "s", Narrow: true}, {Key: "rounds", Name: "R, round trips", Unit: "1", Narrow: true},
+			{Key: "b", Name: "B", Unit: "s/B"}, {Key: "rate", Name: "1/B", Unit: "B/s", Narrow: true}, {Key: "half", Name: "A/B", Unit: "B"},
+			{Key: "line_share", Name: "1/B of the load line", Unit: "ratio"}}}
+	if r.Baseline != "" {
+		t.Head = append(t.Head, analysis.TableColumn{Key: "against", Name: "× " + r.Baseline + ", same bytes", Unit: "×", Narrow: true})
+	}
+	t.Head = append(t.Head, []analysis.TableColumn{{Key: "from", Name: "smallest size", Unit: "B"}, {Key: "to", Name: "largest size", Unit: "B"},
+		{Key: "stays", Name: "does not cross the link up to", Unit: "B"}, {Key: "misfit", Name: "worst cell off by", Unit: "ratio"},
+		{Key: "n", Name: "trials", Unit: "1"}, {Key: "holds", Name: "holds", Narrow: true}, {Key: "note", Name: "note"}}...)
+	fits := r.fits()
+	for _, f := range fits {
+		m, half, stays := f.model, analysis.Text(""), analysis.Text("")
+		a, rounds, b, rate := analysis.Text(""), analysis.Text(""), analysis.Text(""), analysis.Text("")
+		if m.Points > 0 {
+			a, rounds, b, rate = analysis.Estimate(m.A), analysis.Estimate(m.R), analysis.Estimate(m.B), f.rate()
+			if a.Number > 0 && b.Lo > 0 {
+				half = analysis.Number(m.A.Mid / m.B.Mid)
+			}
+		}
+		if f.inline != nil {
+			stays = analysis.Number(f.inline.stays)
+		}
+		row := []analysis.Value{analysis.Text(f.system), analysis.Text(f.operation), analysis.Text(f.connections), a, rounds, b, rate, half, f.lineShare}
+		if r.Baseline != "" {
+			row = append(row, r.against(f, fits))
+		}
+		from, to := analysis.Unknown, analysis.Unknown
+		for i, x := range f.trials {
+			n := analysis.Num(size(x.Info))
+			if i == 0 {
+				from, to = n, n
+			}
+			from, to = min(from, n), max(to, n)
+		}
+		t.Rows = append(t.Rows, append(row, analysis.Number(float64(from)), analysis.Number(float64(to)), stays, analysis.Number(f.misfit),
+			analysis.Number(float64(len(f.trials))), f.holds(), analysis.Text(strings.Join(f.notes, "; "))))
+	}
+	return t
+}
+
+// phaseTable is what each phase of an operation takes by the system's own account, and
+// its round trips by ours: the slope of its time over the measured round trip.
+func (r *reading) phaseTable() analysis.Table {
+	type key struct {
+		task
+		size  float64
+		phase string
+	}
+	type point struct{ rtt, took float64 }
+	points := map[key][]point{}
+	var order []key
+	for _, t := range r.Trials {
+		if !t.Valid() || !sequential(t.Info) {
+			continue
+		}
+		for _, d := range t.Details {
+			if d.Kind != record.DetailPhase {
+				continue
+			}
+			k := key{taskOf(t.Info), size(t.Info), d.Name}
+			if points[k] == nil {
+				order = append(order, k)
+			}
+			p := point{math.NaN(), d.Value}
+			if l, ok := r.checks[t.ID]; ok {
+				p.rtt = l.RTT
+			}
+			points[k] = append(points[k], p)
+		}
+	}
+	tasks := r.tasks()
+	slices.SortStableFunc(order, func(a, b key) int {
+		return cmp.Or(slices.Index(tasks, a.task)-slices.Index(tasks, b.task), cmp.Compare(a.size, b.size))
+	})
+	t := analysis.Table{ID: "phases", Title: "Phases of an operation", Folded: true,
+		Caption: "Time of each phase by the system's own account at the shortest round trip, and its round trips: the slope over the measured round trip. Phases may overlap.",
+		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "operation", Name: "operation"}, {Key: "connections", Name: "connections"},
+			{Key: "size", Name: "size", Unit: "B"}, {Key: "phase", Name: "phase"}, {Key: "rtt", Name: "RTT", Unit: "s"}, {Key: "took", Name: "time", Unit: "s"},
+			{Key: "rounds", Name: "round trips", Unit: "1"}, {Key: "n", Name: "trials", Unit: "1"}}}
+	for _, k := range order {
+		var rtts, took, at, first []float64
+		shortest := math.Inf(1)
+		for _, p := range points[k] {
+			if !math.IsNaN(p.rtt) {
+				rtts, took, shortest = append(rtts, p.rtt), append(took, p.took), min(shortest, p.rtt)
+			}
+		}
+		for _, p := range points[k] {
+			if len(rtts) == 0 || p.rtt <= shortest+leastRTT/2 {
+				at, first = append(at, p.rtt), append(first, p.took)
+			}
+		}
+		rounds := analysis.Text("")
+		if len(rtts) > 0 && slices.Max(rtts) > shortest+leastRTT {
+			rounds = analysis.Estimate(stats.Slope(rtts, took, analysis.Confidence))
+		}
+		t.Rows = append(t.Rows, []analysis.Value{analysis.Text(k.system), analysis.Text(k.operation), analysis.Text(k.connections), analysis.Number(k.size),
+			analysis.Text(k.phase), analysis.Number(stats.Median(at)), analysis.Number(stats.Median(first)), rounds, analysis.Number(float64(len(points[k])))})
+	}
+	return t
+}

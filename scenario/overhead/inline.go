@@ -1,0 +1,167 @@
+package overhead
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// task is one operation of one system.
+type task struct{ system, operation, connections string }
+
+func taskOf(c *analysis.Cell) task {
+	return task{c.System, c.Plan.Overhead.Operation, c.Plan.Overhead.Connections}
+}
+
+// size is that of a cell's objects, in bytes.
+func size(c *analysis.Cell) float64 { return float64(c.Plan.Data.Size) }
+
+// sequential reports whether a cell's times are those of single operations.
+func sequential(c *analysis.Cell) bool {
+	o := c.Plan.Overhead
+	return o.Concurrency <= 1 && o.Operation != "fill"
+}
+
+// writes are the operations that send a file's bytes to storage nodes.
+func writes(operation string) bool {
+	return slices.Contains([]string{"put", "put-durable", "put-dir", "update"}, operation)
+}
+
+// view remembers what several of its functions need of the same frame.
+type view struct{ last *reading }
+
+// reading is a frame with its links by trial, and what never crosses them.
+type reading struct {
+	*analysis.Frame
+	checks  map[int64]record.LinkCheck
+	inlines map[task]inline
+}
+
+func (v *view) read(f *analysis.Frame) *reading {
+	if v.last != nil && v.last.Frame == f {
+		return v.last
+	}
+	r := &reading{f, map[int64]record.LinkCheck{}, map[task]inline{}}
+	for _, l := range f.Checks {
+		r.checks[l.Trial] = l
+	}
+	rtts := map[*analysis.Cell][]float64{}
+	for _, t := range f.Trials {
+		if l, ok := r.checks[t.ID]; ok && t.Valid() {
+			rtts[t.Info] = append(rtts[t.Info], l.RTT)
+		}
+	}
+	for _, k := range r.tasks() {
+		if in, ok := r.inline(k, rtts); ok {
+			r.inlines[k] = in
+		}
+	}
+	v.last = r
+	return r
+}
+
+// tasks are the operations that are fitted, by operation, connections and system.
+func (r *reading) tasks() []task {
+	var all []task
+	operation := map[string]int{}
+	system := map[string]int{}
+	for i, s := range r.Systems {
+		system[s.Name] = i
+	}
+	for i, c := range r.Cells {
+		if _, seen := operation[c.Plan.Overhead.Operation]; !seen && sequential(c) {
+			operation[c.Plan.Overhead.Operation] = i
+		}
+		if sequential(c) && !slices.Contains(all, taskOf(c)) {
+			all = append(all, taskOf(c))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b task) int {
+		return cmp.Or(operation[a.operation]-operation[b.operation], -cmp.Compare(a.connections, b.connections), system[a.system]-system[b.system])
+	})
+	return all
+}
+
+// inline is up to which size an operation's bytes never cross the link.
+type inline struct {
+	stays float64
+	whole bool // no size of the plan crosses: the operation is local
+}
+
+const (
+	noRound    = 0.5   // share of its round trip within which an operation waited for no answer
+	leastRTT   = 0.004 // seconds: the shortest round trip that shows whether one was waited for
+	idleBytes  = 128   // on the link: the noise of connections that stay open
+	quietShare = 0.5   // of an object's bytes on the link is not the object
+	// absentShare of an object of tellingSize or more is the talk of daemons: the object
+	// stayed, however long that took.
+	absentShare, tellingSize = 0.1, 10_000
+)
+
+// inline finds the sizes whose bytes never cross the link. At the longest round trip,
+// where waiting for one shows best, either the operation ended sooner than that allows
+// while the link carried nothing to speak of, or the link carried too little of a large
+// object.
+func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (inline, bool) {
+	stays, longest := map[float64]bool{}, map[float64]float64{}
+	carried := map[float64]float64{} // by size: the most bytes on the link
+	planned := 0.0
+	moves := k.operation != "stat" && k.operation != "delete"
+	for _, c := range r.Cells {
+		if !sequential(c) || taskOf(c) != k {
+			continue
+		}
+		n := size(c)
+		planned = max(planned, n)
+		took, ok := c.Metrics["duration_p50"]
+		if !ok {
+			continue
+		}
+		wire, measured := c.Metrics["wire_bytes"]
+		if measured && moves && n >= tellingSize {
+			carried[n] = max(carried[n], float64(wire.Median))
+		}
+		rtt := stats.Median(rtts[c])
+		if !(rtt >= max(leastRTT, longest[n])) {
+			continue
+		}
+		crossed := measured && moves && float64(wire.Median) > max(idleBytes, quietShare*n)
+		longest[n], stays[n] = rtt, float64(took.Median) < noRound*rtt && !crossed
+	}
+	absent := 0.0 // smaller sizes stay with it
+	for n, bytes := range carried {
+		if bytes < absentShare*n {
+			absent, stays[n] = max(absent, n), true
+		}
+	}
+	var in inline
+	found := false
+	for _, n := range slices.Sorted(maps.Keys(stays)) {
+		if !stays[n] && n > absent {
+			break
+		}
+		in.stays, found = n, true
+	}
+	in.whole = in.stays >= planned
+	return in, found
+}
+
+// local reports whether the bytes of a cell's objects stay where they are.
+func (r *reading) local(c *analysis.Cell) bool {
+	k := taskOf(c)
+	if k.operation == "fill" {
+		k.operation = "put" // what it times first
+	}
+	in, ok := r.inlines[k]
+	return ok && size(c) <= in.stays
+}
+
+// alike: the time of what crosses the link says nothing of one that does not.
+func (v *view) alike(f *analysis.Frame, metric string, a, b *analysis.Cell) bool {
+	r := v.read(f)
+	return metric == "system_rss_peak" || r.local(a) == r.local(b)
+}

@@ -1,0 +1,344 @@
+package overhead
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// tables are what several cells say together.
+func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
+	r := v.read(f)
+	var all []analysis.Table
+	for _, t := range []analysis.Table{r.costTable(), r.memoryTable(), r.objectsTable(), r.phaseTable()} {
+		if len(t.Rows) > 0 {
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
+
+// riseAlpha is the share of runs without any slope in which one may be significant,
+// whatever the number of slopes.
+const riseAlpha = 0.01
+
+// objectsTable is how the time of an operation changes with the number of objects that
+// the servers hold.
+func (r *reading) objectsTable() analysis.Table {
+	t := analysis.Table{ID: "objects", Title: "Objects per server",
+		Caption: "How the time of an operation changes with the number of objects stored: the median of the slopes between any two trials (Theil–Sen).",
+		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cells"}, {Key: "operation", Name: "operation"},
+			{Key: "from", Name: "objects, from", Unit: "1"}, {Key: "to", Name: "to", Unit: "1"}, {Key: "median", Name: "median", Unit: "s"},
+			{Key: "slope", Name: "per 1,000 objects", Unit: "s"}, {Key: "change", Name: "change"}, {Key: "n", Name: "trials", Unit: "1"},
+			{Key: "cut", Name: "cut off", Unit: "1"}}}
+	type series struct {
+		x, y []float64
+		row  int
+	}
+	var sloped []series
+	stat := map[string]bool{} // systems that can be asked for their objects
+	for _, row := range r.Rows {
+		stat[row.Trial.Info.System] = stat[row.Trial.Info.System] || row.Metric == "stat_p50" && row.Trial.Valid() && !row.Censored
+	}
+	for _, c := range r.Cells {
+		if c.Plan.Overhead.Operation != "fill" {
+			continue
+		}
+		for _, op := range []string{"put", "get", "stat"} {
+			s, cut := series{row: len(t.Rows)}, 0
+			for _, row := range r.Of(c, op+"_p50") {
+				stored, known := row.Trial.Metrics["stored_objects"]
+				switch {
+				case row.Censored:
+					cut++
+				case known:
+					s.x, s.y = append(s.x, stored/1000), append(s.y, row.Value)
+				}
+			}
+			if op == "stat" && !stat[c.System] {
+				cut = 0
+			}
+			if len(s.x)+cut == 0 {
+				continue
+			}
+			from, to, slope, change := math.NaN(), math.NaN(), analysis.Text(""), analysis.Text("too few trials")
+			if len(s.x) > 0 {
+				from, to = 1000*slices.Min(s.x), 1000*slices.Max(s.x)
+			}
+			if len(s.x) > 2 && to > from {
+				slope = analysis.Estimate(stats.Slope(s.x, s.y, analysis.Confidence))
+				sloped = append(sloped, s)
+			}
+			t.Rows = append(t.Rows, []analysis.Value{analysis.Text(c.System), analysis.Text(r.Layout.Where(c)), analysis.Text(op), analysis.Number(from),
+				analysis.Number(to), analysis.Number(stats.Median(s.y)), slope, change, analysis.Number(float64(len(s.x))), analysis.Number(float64(cut))})
+		}
+	}
+	for _, s := range sloped { // each end of the interval is for one direction
+		q, change := stats.Slope(s.x, s.y, 1-2*riseAlpha/float64(len(sloped))), "not significant"
+		switch {
+		case q.Lo > 0:
+			change = "slower"
+		case q.Hi < 0:
+			change = "faster"
+		}
+		t.Rows[s.row][7] = analysis.Text(change)
+	}
+	return t
+}
+
+// memory is what a system's processes of one kind take.
+type memory struct {
+	system, process    string
+	processes          int
+	rest, pss, between []float64
+	peaks              []peak
+}
+
+// peak is the highest resident memory of one kind of process in one trial.
+type peak struct {
+	size        float64
+	concurrency int
+	bytes       float64
+	own         bool // nothing larger had been handled before, whose memory might still be held
+}
+
+var numbered = regexp.MustCompile(`-[0-9]+$`)
+
+// details are a trial's values of one kind, by kind of process: "tahoe/storage-2" is of
+// the kind "storage".
+func details(t *analysis.Trial, kind string) map[string][]float64 {
+	all := map[string][]float64{}
+	for _, d := range t.Details {
+		if d.Kind == kind && !math.IsNaN(d.Value) {
+			name := d.Name[strings.LastIndex(d.Name, "/")+1:]
+			name = numbered.ReplaceAllString(strings.TrimPrefix(name, t.Info.System+"-"), "")
+			all[name] = append(all[name], d.Value)
+		}
+	}
+	return all
+}
+
+// upload is the operation whose memory is reported of a system; empty: it has none.
+func (r *reading) upload(system string) string {
+	for _, op := range []string{"put", "put-durable"} {
+		if slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool {
+			return c.System == system && c.Plan.Overhead.Operation == op && c.Valid > 0
+		}) {
+			return op
+		}
+	}
+	return ""
+}
+
+// memories gathers what the processes take: at rest, before anything was stored;
+// between loads; and at the peak of uploads.
+func (r *reading) memories() []*memory {
+	var all []*memory
+	each := func(t *analysis.Trial, do func(m *memory, v float64), kinds ...string) {
+		for _, kind := range kinds {
+			values := details(t, kind)
+			for name, xs := range values {
+				i := slices.IndexFunc(all, func(m *memory) bool { return m.system == t.Info.System && m.process == name })
+				if i < 0 {
+					i, all = len(all), append(all, &memory{system: t.Info.System, process: name})
+				}
+				all[i].processes = max(all[i].processes, len(xs))
+				do(all[i], stats.Median(xs))
+			}
+			if len(values) > 0 {
+				return // the kinds that follow stand in for it
+			}
+		}
+	}
+	first, own := r.lives()
+	for _, t := range r.Trials {
+		if first[t] {
+			each(t, func(m *memory, v float64) { m.rest = append(m.rest, v) }, record.DetailRSSStart, record.DetailRSSRest)
+			each(t, func(m *memory, v float64) { m.pss = append(m.pss, v) }, record.DetailPSSStart, record.DetailPSSRest)
+		}
+		if !t.Valid() {
+			continue
+		}
+		each(t, func(m *memory, v float64) { m.between = append(m.between, v) }, record.DetailRSSRest)
+		if o := t.Info.Plan.Overhead; o.Operation == r.upload(t.Info.System) {
+			each(t, func(m *memory, v float64) {
+				m.peaks = append(m.peaks, peak{size(t.Info), max(1, o.Concurrency), v, own[t]})
+			}, record.DetailRSSPeak)
+		}
+	}
+	system := func(name string) int {
+		return slices.IndexFunc(r.Systems, func(s analysis.System) bool { return s.Name == name })
+	}
+	slices.SortFunc(all, func(a, b *memory) int {
+		return cmp.Or(system(a.system)-system(b.system), strings.Compare(a.process, b.process))
+	})
+	return all
+}
+
+// lives follows the processes of each system through the run. first are the trials with
+// the first numbers of new processes, own those before which nothing larger was handled.
+func (r *reading) lives() (first, own map[*analysis.Trial]bool) {
+	type life struct {
+		pids map[float64]bool // empty: not known
+		most float64          // bytes handled at once
+		seen bool             // a trial had numbers
+	}
+	now := map[string]*life{}
+	first, own = map[*analysis.Trial]bool{}, map[*analysis.Trial]bool{}
+	trials := slices.DeleteFunc(slices.Clone(r.Trials), func(t *analysis.Trial) bool { return t.State == record.Skipped })
+	slices.SortStableFunc(trials, func(a, b *analysis.Trial) int { return cmp.Compare(a.ID, b.ID) })
+	for _, t := range trials {
+		system := t.Info.System
+		l := now[system]
+		pids, same := map[float64]bool{}, false
+		for _, d := range t.Details {
+			if d.Kind == record.DetailPID {
+				pids[d.Value] = true
+				same = same || l != nil && l.pids[d.Value]
+			}
+		}
+		if l == nil || len(pids) > 0 && len(l.pids) > 0 && !same {
+			l = &life{most: r.prepared(system)}
+			now[system] = l
+		}
+		if len(pids) > 0 {
+			l.pids = pids
+		}
+		if !l.seen && len(details(t, record.DetailRSSRest)) > 0 {
+			l.seen, first[t] = true, true
+		}
+		if bytes := size(t.Info) * float64(max(1, t.Info.Plan.Overhead.Concurrency)); bytes >= l.most {
+			l.most, own[t] = bytes, true
+		}
+	}
+	return first, own
+}
+
+// prepared is the largest object that is stored through a system's processes before
+// their first trial.
+func (r *reading) prepared(system string) float64 {
+	most := 0.0
+	for _, c := range r.Cells {
+		switch o := c.Plan.Overhead; {
+		case c.System != system:
+		case o.Operation == "range":
+			most = max(most, float64(o.RangeOf))
+		case slices.Contains([]string{"get", "stat", "update"}, o.Operation):
+			most = max(most, size(c))
+		}
+	}
+	return most
+}
+
+// largest are the peaks at so many uploads at once, of their largest size.
+func (m *memory) largest(concurrency int) (peaks []float64, of float64) {
+	for _, p := range m.peaks {
+		if p.concurrency != concurrency || p.size < of {
+			continue
+		}
+		if p.size > of {
+			peaks, of = nil, p.size
+		}
+		peaks = append(peaks, p.bytes)
+	}
+	return peaks, of
+}
+
+const (
+	growthFloor = 0.1  // of each file byte that a process must keep for its memory to grow with the file
+	growthSizes = 0.01 // of the largest size from which on objects enter the slope
+)
+
+// growth is the slope of the peak of one upload over its size. What a process still
+// holds of an earlier, larger object makes it too flat: so all trials may show growth,
+// but its absence only those before which nothing larger was handled, or the little that
+// the largest upload had above rest.
+func (m *memory) growth(one []float64, largest float64) (slope analysis.Value, grows, note string) {
+	if len(one) == 0 || !(largest > 0) {
+		return analysis.Text(""), "", ""
+	}
+	atMost := math.NaN()
+	if len(m.rest) > 0 {
+		atMost = max(0, slices.Max(one)-stats.Median(m.rest)) / largest
+	}
+	own, all := m.slope(true, largest), m.slope(false, largest)
+	bounded := own.Lo.Known() && own.Hi.Known()
+	switch {
+	case bounded && own.Lo > growthFloor:
+		return own, "yes", ""
+	case bounded && own.Hi < growthFloor:
+		return own, "no", ""
+	case atMost < growthFloor:
+		return analysis.Text(""), "no", "the largest upload was hardly above rest"
+	case all.Lo > growthFloor:
+		return all, "yes", "at least so much: what earlier loads left behind hides some of it"
+	case bounded:
+		return own, "not known", "the interval is too wide"
+	}
+	return analysis.Text(""), "not known", "too few trials before which nothing larger was handled"
+}
+
+// slope leaves objects out that are far smaller than the largest, unless there are no
+// others.
+func (m *memory) slope(own bool, largest float64) analysis.Value {
+	for _, from := range []float64{growthSizes * largest, 0} {
+		var x, y []float64
+		for _, p := range m.peaks {
+			if p.concurrency == 1 && p.size >= from && (p.own || !own) {
+				x, y = append(x, p.size), append(y, p.bytes)
+			}
+		}
+		if len(x) > 0 && slices.Min(x) < slices.Max(x) {
+			return analysis.Estimate(stats.Slope(x, y, analysis.Confidence))
+		}
+	}
+	return analysis.Text("")
+}
+
+func (r *reading) memoryTable() analysis.Table {
+	t := analysis.Table{ID: "memory", Title: "Memory",
+		Caption: "Each process of its kind: resident (RSS) and proportional (PSS) memory before anything was stored, between loads, and the highest during uploads of the largest size.",
+		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "process", Name: "process"}, {Key: "processes", Name: "of them", Unit: "1"},
+			{Key: "rest", Name: "at rest, RSS", Unit: "B"}, {Key: "pss", Name: "at rest, PSS", Unit: "B"}, {Key: "between", Name: "between loads", Unit: "B"},
+			{Key: "operation", Name: "operation"}, {Key: "one", Name: "peak, one upload", Unit: "B"}, {Key: "one_size", Name: "of size", Unit: "B"},
+			{Key: "several", Name: "peak, several", Unit: "B"}, {Key: "at_once", Name: "at once", Unit: "1"}, {Key: "growth", Name: "per file byte", Unit: "B"},
+			{Key: "grows", Name: "grows"}, {Key: "note", Name: "note"}}}
+	for _, m := range r.memories() {
+		one, largest := m.largest(1)
+		most := 1
+		for _, p := range m.peaks {
+			most = max(most, p.concurrency)
+		}
+		several, atOnce, operation := analysis.Text(""), analysis.Text(""), ""
+		if most > 1 {
+			xs, _ := m.largest(most)
+			several, atOnce = median(xs), analysis.Number(float64(most))
+		}
+		if len(m.peaks) > 0 {
+			operation = r.upload(m.system)
+		}
+		size := analysis.Text("")
+		if len(one) > 0 {
+			size = analysis.Number(largest)
+		}
+		slope, grows, note := m.growth(one, largest)
+		t.Rows = append(t.Rows, []analysis.Value{analysis.Text(m.system), analysis.Text(m.process), analysis.Number(float64(m.processes)), median(m.rest),
+			median(m.pss), median(m.between), analysis.Text(operation), median(one), size, several, atOnce, slope, analysis.Text(grows), analysis.Text(note)})
+	}
+	return t
+}
+
+// median has its exact interval, or the range of too few values for one.
+func median(xs []float64) analysis.Value {
+	v := analysis.Estimate(stats.MedianCI(xs, analysis.Confidence))
+	if len(xs) > 1 && !v.Lo.Known() {
+		v.Lo, v.Hi = analysis.Num(slices.Min(xs)), analysis.Num(slices.Max(xs))
+	}
+	return v
+}
