@@ -12,12 +12,16 @@ import (
 
 // Build judges a run directory, by the limits of its plan changed by --set arguments
 // such as limits.others=none. The same directory gives the same result.
-func Build(run *record.Reader, sets ...string) (*analysis.Result, error) { return build(run, false, sets) }
+func Build(run *record.Reader, sets ...string) (*analysis.Result, error) {
+	return build(run, false, sets)
+}
 
 // Rebuild is Build, but for the metrics of trials that recorded what they follow from:
 // those are computed again by this version's definitions. It reads operations and jobs
 // where a metric needs them, some 2 s for each million.
-func Rebuild(run *record.Reader, sets ...string) (*analysis.Result, error) { return build(run, true, sets) }
+func Rebuild(run *record.Reader, sets ...string) (*analysis.Result, error) {
+	return build(run, true, sets)
+}
 
 func build(run *record.Reader, again bool, sets []string) (*analysis.Result, error) {
 	plan, err := analysis.ReadPlan(run.Plan(), run.Meta()[analysis.PlanSum])
