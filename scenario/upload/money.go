@@ -224,7 +224,8 @@ func (l *loadTest) invariants() {
 		enter(kind, "", from, to, words.Money(math.Abs(value), l.currency))
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.values)) {
-		if from, to, fell := falls(l.values[name]); fell && (isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight) {
+		grows := isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight
+		if from, to, fell := falls(l.values[name]); fell && grows {
 			enter(counterFell, name, from, to, name)
 		}
 	}

@@ -256,7 +256,8 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 // tables are money by purpose, objects by state, and sessions with what did not hold.
 func tables(f *analysis.Frame) ([]analysis.Table, error) {
 	column := func(key, name, unit string) analysis.TableColumn {
-		return analysis.TableColumn{Key: key, Name: name, Unit: unit, Narrow: key != "test" && key != "exact" && key != "note"}
+		wide := key == "test" || key == "exact" || key == "note"
+		return analysis.TableColumn{Key: key, Name: name, Unit: unit, Narrow: !wide}
 	}
 	test := column("test", "load test", "")
 	money := analysis.Table{ID: "money", Title: "Money by purpose", Folded: true,
