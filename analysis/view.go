@@ -100,6 +100,7 @@ type Figure struct {
 	More    []string
 	X       string // metric of the horizontal axis, one mark for each trial; empty: the layout's factor
 	Line    string // metric of the load line; empty: none
+	Along   string // what the points of a series lie along, if not time: "objects stored"
 	Title   string
 	Caption string // one or two sentences
 	Log     bool

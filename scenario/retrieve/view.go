@@ -21,6 +21,7 @@ func View() *analysis.View {
 			return "throughput"
 		},
 		Axis: []string{"retrieve.concurrency", "retrieve.arrivals.rate", "data.size", "retrieve.range", "link.delay", "link.rate"},
+		Read: readThroughput,
 		Compared: []string{"throughput", "ttfb_p50", "ttfb_p99", "duration_p50", "duration_p99", "ops_rate", "system_cpu_per_gb",
 			"system_rss_peak"},
 		Rate:    "throughput",
@@ -46,8 +47,8 @@ func View() *analysis.View {
 				Caption: "Requests that ended ok, of those that the server ended."},
 			{ID: "ratio", Kind: analysis.Bars, Metric: analysis.RatioColumn, Title: "Ratio to the baseline",
 				Caption: "Headline metric relative to the baseline in the same block. Intervals that cross 1 are not significant."},
-			{ID: "time", Kind: analysis.OverTime, Metric: "throughput", Title: "Throughput over time",
-				Caption: "File bytes received per second within each trial."},
+			{ID: "time", Kind: analysis.OverTime, Metric: "throughput", Line: "load_line", Title: "Throughput over time",
+				Caption: "File bytes received per second, in the trial of each cell that is nearest to its median."},
 			{ID: "resources", Kind: analysis.Against, Metric: "system_cpu_per_gb", More: []string{"system_rss_peak"}, Title: "Server resources",
 				Caption: "CPU seconds per GB received, and peak memory of the server's processes.", Folded: true},
 		},

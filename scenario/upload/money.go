@@ -2,6 +2,7 @@ package upload
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -43,6 +44,9 @@ func (l *loadTest) amount(metric, entity string, v *big.Rat) {
 	}
 }
 
+// unnamed is the purpose of money that the system names none of.
+const unnamed = "unexplained"
+
 // priced ends the keys of amounts in the currency of the price.
 const priced = "_priced"
 
@@ -71,32 +75,25 @@ func (l *loadTest) money(events []record.Event) {
 	for _, e := range events {
 		readings, _ := collect.WithEnded(collect.Before(e))
 		for _, r := range readings {
-			if v, ok := new(big.Int).SetString(r.Exact, 10); ok && e.Trial == l.trial.ID && l.polls.first[r.Name] != nil && r.Bad == "" {
+			v, ok := new(big.Int).SetString(r.Exact, 10)
+			if ok && e.Trial == l.trial.ID && l.polls.first[r.Name] != nil && r.Bad == "" {
 				l.polls.first[r.Name] = v
 			}
 		}
 	}
-	whole := l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes, system.ReadEnded)
+	whole := l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes,
+		system.ReadEnded)
 	since := func(name string) *big.Int {
 		v := l.polls.last[name]
 		if v == nil {
 			return nil
-		}
-		if gone := l.gone[name]; gone != nil {
-			v = plus(v, gone)
 		}
 		if whole {
 			return v
 		}
 		return minus(v, l.polls.first[name])
 	}
-	spent, unspent, gone := since(system.ReadSpent), since(system.ReadUnspent), new(big.Int)
-	for _, v := range l.gone {
-		gone.Add(gone, v)
-	}
-	if spent != nil {
-		spent = plus(spent, gone)
-	}
+	spent, unspent := since(system.ReadSpent), since(system.ReadUnspent)
 	var kinds []string
 	amounts := map[string]*big.Int{}
 	var named, store *big.Int
@@ -119,7 +116,7 @@ func (l *loadTest) money(events []record.Event) {
 		kinds, amounts[system.ReadUnspent] = append(kinds, system.ReadUnspent), unspent
 	}
 	if spent != nil && unspent != nil && named != nil && used.Cmp(named) != 0 {
-		kinds, amounts["unexplained"] = append(kinds, "unexplained"), minus(used, named)
+		kinds, amounts[unnamed] = append(kinds, unnamed), minus(used, named)
 	}
 	if spent == nil && named != nil {
 		spent = used
@@ -142,9 +139,6 @@ func (l *loadTest) money(events []record.Event) {
 	l.amount("wallet_first", "", rat(l.polls.first[system.ReadBalance]))
 	l.amount("wallet_last", "", rat(l.polls.last[system.ReadBalance]))
 	l.amount("money_per_file", "", per(used, new(big.Rat).SetInt64(l.files)))
-	if gone.Sign() > 0 {
-		l.amount("money_gone", "", rat(gone))
-	}
 	if months := l.months(); months > 0 && l.fileBytes > 0 {
 		l.row("contract_months", "", months)
 		tb := new(big.Rat).SetFloat64(l.fileBytes / 1e12 * months)
@@ -188,91 +182,51 @@ func (l *loadTest) months() float64 {
 	return blocks / blocksPerDay / daysPerMonth
 }
 
-// Kinds of spans that say which account or counter did what it must not, and what only
-// looks like it.
+// Kinds of spans that say what did not hold, between which polls.
 const (
 	moneyMissing  = "money missing"
 	moneyCameIn   = "money came in"
 	moneyUnderWay = "money under way"
-	moneyUnnamed  = "spending without a purpose"
-	moneyLeft     = "money of ended contracts"
+	moneyEnded    = "money of ended contracts"
 	counterFell   = "counter fell"
 )
 
-// invariants are what must hold at every poll: spending is the sum of its parts, wallet
-// and contracts together are constant, totals only grow.
+// invariants are what must hold: wallet and contracts together are constant, totals only
+// grow. What ended contracts had not used comes back later.
 func (l *loadTest) invariants() {
-	scale := 0.0
-	for _, v := range l.polls.last {
-		scale = max(scale, math.Abs(float(v)))
-	}
-	unit := math.Pow(10, float64(l.decimals))
-	enter := func(kind string, s shift) {
-		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Kind: kind, From: l.start[s.from], To: l.end[s.to],
-			Note: words.Money(float(s.amount)/unit, l.currency) + l.meanwhile(s.from, s.to)})
-	}
-	if v := l.spending.unnamed(); v != nil {
-		l.amount("money_in_step", "", rat(v))
-	}
-	for _, s := range l.spending.shifts(new(big.Int), scale, l.start, l.end) {
-		enter(map[bool]string{true: moneyUnnamed, false: moneyUnderWay}[s.held], s)
-	}
-	var missing *big.Int
-	var waiting []shift
-	for _, s := range l.wealth.shifts(nil, scale, l.start, l.end) {
-		if i := slices.IndexFunc(waiting, func(x shift) bool { return opposite(x.amount, s.amount, scale) }); i >= 0 {
-			waiting = slices.Delete(waiting, i, i+1) // it came back
-			continue
-		}
-		lost := -float(s.amount) / unit
-		least, most := l.left(s.from, s.to)
-		switch {
-		case lost > 0 && l.waiting(s.from, s.to) >= 0.99*lost:
-			waiting = append(waiting, s)
-		case lost > 0 && least > 0 && lost <= 1.01*most:
-			enter(moneyLeft, s)
-		case !s.held:
-			enter(moneyUnderWay, s)
-		case lost < 0:
-			enter(moneyCameIn, s)
-		default:
-			enter(moneyMissing, s)
-			missing = plus(missing, s.amount)
-		}
-	}
-	for _, s := range waiting {
-		enter(moneyLeft, s)
-	}
-	l.amount("money_missing", "", rat(missing))
-	for name, v := range l.values {
-		if !isPurpose(name) && name != system.ReadAbsolute && name != system.ReadHeight {
-			continue
-		}
-		for _, f := range falls(v) {
-			kind := counterFell
-			if isPurpose(name) && !l.contractsTold {
-				kind = moneyLeft
+	enter := func(kind, name string, from, to int, note string) {
+		for _, s := range []struct{ reading, unit string }{{system.ReadContracts, "1"}, {system.ReadContractBytes, "B"}} {
+			v := l.values[s.reading]
+			was, i := latest(v, max(from-1, 0)) // a poll more, since its calls are not made at one moment
+			if is, j := latest(v, to+2); i >= 0 && j > i {
+				note += fmt.Sprintf("; %s %s → %s", s.reading, words.Show(was, s.unit), words.Show(is, s.unit))
 			}
-			l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: name, Kind: kind, From: l.start[f.from], To: l.end[f.to],
-				Note: fmt.Sprintf("%s fell by %s%s", name, words.Digits(f.amount, 4), l.meanwhile(f.from, f.to))})
+		}
+		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: name, Kind: kind, From: l.start[from],
+			To: l.end[to], Note: note})
+	}
+	if amount, from, to, held := l.change(); amount != nil {
+		value := float(amount) / math.Pow(10, float64(l.decimals))
+		ended := l.values[system.ReadEndedUnspent]
+		was, i := latest(ended, from)
+		is, j := latest(ended, to+1)
+		kind := moneyMissing
+		switch {
+		case value < 0 && i >= 0 && j > i && is-was >= -0.99*value:
+			kind = moneyEnded
+		case !held:
+			kind = moneyUnderWay
+		case value > 0:
+			kind = moneyCameIn
+		default:
+			l.amount("money_missing", "", rat(minus(new(big.Int), amount)))
+		}
+		enter(kind, "", from, to, words.Money(math.Abs(value), l.currency))
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.values)) {
+		grows := isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight
+		if from, to, fell := falls(l.values[name]); fell && grows {
+			enter(counterFell, name, from, to, name)
 		}
 	}
-}
-
-// meanwhile is what became of the contracts between two polls. One more before and after
-// count, since the calls of a poll are not made at one moment.
-func (w *polls) meanwhile(from, to int) (text string) {
-	for name, say := range map[string]string{system.ReadContracts: "; contracts %s → %s"} {
-		was, i := latest(w.values[name], max(from-1, 0))
-		is, j := latest(w.values[name], to+2)
-		if i >= 0 && j > i {
-			text += fmt.Sprintf(say, words.Digits(was, 6), words.Digits(is, 6))
-		}
-	}
-	was, i := latest(w.values[system.ReadContractBytes], max(from-1, 0))
-	is, j := latest(w.values[system.ReadContractBytes], to+2)
-	if i >= 0 && j > i && is < was*(1-fallShare) {
-		text += fmt.Sprintf(", their size %s → %s (a renewal, perhaps)", words.Show(was, "B"), words.Show(is, "B"))
-	}
-	return text
 }

@@ -3,7 +3,6 @@ package upload
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -14,15 +13,14 @@ import (
 // object is one that the system accepted. Times are seconds since the trial's epoch;
 // NaN: not known.
 type object struct {
-	at, took      float64 // of the acceptance, and since its last put began
-	full, settled float64 // of the full redundancy, likewise
-	size          int64
-	index         int64
+	at, took float64 // of the acceptance, and since its last put began
+	settled  float64 // until its full redundancy
+	size     int64
 }
 
 // objects is what became of the objects of a trial.
 type objects struct {
-	accepted []object // of more than mostObjects a sample, in the order of acceptance
+	accepted []object // in the order of acceptance: what memory grows with, 40 bytes each
 	sum      []int64  // bytes of the accepted ones up to each
 	states   map[record.JobState]int64
 
@@ -34,16 +32,11 @@ type objects struct {
 	first, last                            float64 // the first put; the latest moment
 }
 
-// mostObjects is how many are kept. The times of so many tell a median to a few
-// thousandths of their spread.
-const mostObjects = 1 << 17
-
 // readObjects reads a trial's jobs. settle is how long an object may take to its full
 // redundancy; until is the end of what was watched.
 func readObjects(facts *record.Reader, trial int64, settle, deadline, until float64) (*objects, error) {
 	s := &objects{states: map[record.JobState]int64{}, last: until}
 	var open []float64 // accepted then, and not durable
-	skip := 0
 	for j, err := range facts.Jobs(trial) {
 		if err != nil {
 			return nil, err
@@ -66,7 +59,8 @@ func readObjects(facts *record.Reader, trial int64, settle, deadline, until floa
 			s.adopted++
 		}
 		if j.State != record.JobAccepted && j.State != record.JobDurable {
-			if j.State != record.JobUnreadable && j.State != record.JobMissing && strings.Contains(j.Error, system.ErrQuota.Error()) {
+			known := j.State != record.JobUnreadable && j.State != record.JobMissing
+			if known && strings.Contains(j.Error, system.ErrQuota.Error()) {
 				s.noRoom++
 			}
 			continue
@@ -74,27 +68,21 @@ func readObjects(facts *record.Reader, trial int64, settle, deadline, until floa
 		s.stored++
 		s.bytes += j.Size
 		s.lastAt = max(s.lastAt, at)
-		x := object{at: at, took: at - began, full: math.NaN(), settled: math.NaN(), size: j.Size, index: j.Object}
+		x := object{at: at, took: at - began, settled: nan, size: j.Size}
 		switch {
 		case j.State == record.JobAccepted:
 			open = append(open, at)
 		case !j.Adopted:
-			x.full, x.settled = full, full-began
+			x.settled = full - began
 			s.full, s.fullAt = s.full+float64(j.Size), max(s.fullAt, full)
 			if full-at > settle {
 				s.late++
 			}
 		}
 		if j.Adopted {
-			x.took = math.NaN() // its times are those of the finding
+			x.took = nan // its times are those of the finding
 		}
-		if mixed(j.Object) < skip {
-			continue
-		}
-		for s.accepted = append(s.accepted, x); len(s.accepted) > mostObjects; {
-			skip++
-			s.accepted = slices.DeleteFunc(s.accepted, func(x object) bool { return mixed(x.index) < skip })
-		}
+		s.accepted = append(s.accepted, x)
 	}
 	for _, at := range open {
 		if s.last-at > settle {
@@ -108,15 +96,6 @@ func readObjects(facts *record.Reader, trial int64, settle, deadline, until floa
 		s.sum = append(s.sum, total)
 	}
 	return s, s.firstPut(facts, trial, deadline)
-}
-
-// mixed is how many zeros a well mixed index ends in (the finalizer of SplitMix64), so
-// that a sample by it agrees with no pattern in the sizes of a data set.
-func mixed(index int64) int {
-	z := uint64(index) + 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return bits.TrailingZeros64(z ^ z>>31)
 }
 
 // firstPut corrects when the first put began: of an object that was tried again its job
@@ -143,15 +122,6 @@ func (s *objects) firstPut(facts *record.Reader, trial int64, deadline float64) 
 	return nil
 }
 
-// weight is how many objects, and bytes for a byte, each of the sample is worth.
-func (s *objects) weight() (objects, bytes float64) {
-	n := len(s.accepted)
-	if int64(n) == s.stored || n == 0 {
-		return 1, 1
-	}
-	return float64(s.stored) / float64(n), float64(s.bytes) / float64(max(1, s.sum[n-1]))
-}
-
 // by is how many objects were accepted by a moment, and their bytes.
 func (s *objects) by(at float64) (objects int64, bytes float64) {
 	n, _ := slices.BinarySearchFunc(s.accepted, at, func(x object, at float64) int {
@@ -163,8 +133,7 @@ func (s *objects) by(at float64) (objects int64, bytes float64) {
 	if n == 0 {
 		return 0, 0
 	}
-	each, size := s.weight()
-	return int64(math.Round(each * float64(n))), size * float64(s.sum[n-1])
+	return int64(n), float64(s.sum[n-1])
 }
 
 // began is when the first put did.
@@ -181,12 +150,15 @@ func (s *objects) began() float64 {
 	return at
 }
 
-// times are those of the accepted objects that have one, in the order of acceptance.
-func (s *objects) times(of func(object) float64) (all []float64) {
-	for _, x := range s.accepted {
+// times are those that are known, in the order of acceptance.
+func times(all []object, of func(object) float64) (known []float64) {
+	for _, x := range all {
 		if v := of(x); !math.IsNaN(v) {
-			all = append(all, v)
+			known = append(known, v)
 		}
 	}
-	return all
+	return known
 }
+
+func accepting(x object) float64 { return x.took }
+func settling(x object) float64  { return x.settled }

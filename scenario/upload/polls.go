@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -16,46 +17,46 @@ import (
 // where it is missing. A reading is the state at some moment between the start and the
 // end of its poll, in seconds since the trial's epoch.
 type polls struct {
-	start, end []float64
-	values     map[string][]float64
-	latency    []float64 // of all calls of a poll together; NaN: one failed, or was left out
-	timedOut   int64     // of those, polls with a call that timed out: they took that long at least
-	calls      map[string]bool
-	missed     int64 // polls of the schedule that were left out
-	failed     int64 // calls without an answer
-	absurd     int64 // readings that make no sense
+	start, end  []float64
+	values      map[string][]float64
+	latency     []float64 // of all calls of a poll together; NaN: one failed, or was left out
+	timedOut    int64     // of those, polls with a call that timed out: they took that long at least
+	calls       map[string]bool
+	missed      int64               // polls of the schedule that were left out
+	failed      int64               // calls without an answer
+	decimals    int                 // of the currency; −1: not known
+	first, last map[string]*big.Int // amounts of money
+	wealth      []entry
+}
 
-	decimals      int                 // of the currency; −1: not known
-	first, last   map[string]*big.Int // amounts of money
-	before        map[string]*big.Int
-	spending      account                     // the total less its parts
-	wealth        account                     // wallet and contracts
-	contractsTold bool                        // the system tells what contracts that are over had used
-	drops         map[string]map[int]*big.Int // by how much spending for a purpose fell, at a poll
-	gone          map[string]*big.Int         // of that, what contracts took with them, at least
+// entry is wallet and contracts at a poll: their sum is constant in a closed system.
+type entry struct {
+	poll  int
+	level *big.Int // smallest unit
+	moved float64  // by how much its parts changed since the poll before, without their signs
 }
 
 func readPolls(facts *record.Reader, trial int64) (*polls, error) {
-	w := &polls{values: map[string][]float64{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{}, last: map[string]*big.Int{},
-		before: map[string]*big.Int{}, drops: map[string]map[int]*big.Int{}, gone: map[string]*big.Int{}}
+	w := &polls{values: map[string][]float64{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
+		last: map[string]*big.Int{}}
 	for p, err := range facts.Polls(trial) {
 		if err != nil {
 			return nil, err
 		}
 		w.add(&p)
 	}
-	for name, v := range w.values {
-		w.values[name] = put(v, len(w.start), 0)[:len(w.start)]
+	for name := range w.values {
+		w.values[name] = gaps(w.values[name], len(w.start))
 	}
-	for name, drops := range w.drops {
-		for _, f := range falls(w.values[name]) {
-			if by := drops[f.to]; by != nil {
-				w.gone[name] = plus(w.gone[name], by)
-			}
-		}
-	}
-	w.spending, w.wealth = w.spending.whole(), w.wealth.whole()
 	return w, nil
+}
+
+// gaps makes values as long as n, with NaN.
+func gaps(values []float64, n int) []float64 {
+	for len(values) < n {
+		values = append(values, nan)
+	}
+	return values
 }
 
 func (w *polls) add(p *record.Poll) {
@@ -75,92 +76,48 @@ func (w *polls) add(p *record.Poll) {
 	}
 	// A poll that left out an expensive call, or was refused one, is no faster.
 	if timed == 0 || timed < len(w.calls) {
-		took = math.NaN()
+		took = nan
 	} else if open {
 		w.timedOut++
 	}
 	w.latency = append(w.latency, took)
-	readings, told := collect.WithEnded(p.Readings)
-	w.contractsTold = w.contractsTold || told
-	amounts := map[string]*big.Int{}
+	wealth, moved, parts := new(big.Int), 0.0, 0
+	readings, _ := collect.WithEnded(p.Readings)
 	for _, r := range readings {
 		if r.Bad != "" {
-			w.absurd++
 			continue
 		}
-		w.values[r.Name] = put(w.values[r.Name], n, r.Value)
+		w.values[r.Name] = append(gaps(w.values[r.Name], n)[:n], r.Value)
 		exact, ok := new(big.Int).SetString(r.Exact, 10)
 		if !ok {
 			continue
 		}
-		amounts[r.Name] = exact
 		if d, known := system.Decimals(exact, r.Value); known && w.decimals < 0 {
 			w.decimals = d
 		}
-		if was := w.last[r.Name]; was == nil {
+		if w.first[r.Name] == nil {
 			w.first[r.Name] = exact
-		} else if exact.Cmp(was) < 0 && isPurpose(r.Name) {
-			if w.drops[r.Name] == nil {
-				w.drops[r.Name] = map[int]*big.Int{}
+		}
+		if sign := partsOfWealth[r.Name]; sign != 0 {
+			wealth.Add(wealth, new(big.Int).Mul(exact, big.NewInt(sign)))
+			if was := w.last[r.Name]; was != nil {
+				moved += math.Abs(float(minus(exact, was)))
 			}
-			w.drops[r.Name][n] = minus(was, exact)
+			if r.Name == system.ReadBalance || r.Name == system.ReadSpent {
+				parts++
+			}
 		}
 		w.last[r.Name] = exact
 	}
-	w.enter(n, amounts)
+	if parts == 2 {
+		w.wealth = append(w.wealth, entry{n, wealth, moved})
+	}
 }
 
-// put sets the n-th value, with gaps before it.
-func put(values []float64, n int, v float64) []float64 {
-	for len(values) < n {
-		values = append(values, math.NaN())
-	}
-	return append(values[:n], v)
-}
-
-// ofData are the purposes of money that is spent in step with data.
-var ofData = []string{"storage", "upload", "download"}
-
-// enter adds a poll's amounts to the accounts.
-func (w *polls) enter(n int, amounts map[string]*big.Int) {
-	moved := map[string]float64{}
-	for name, now := range amounts {
-		if was := w.before[name]; was != nil {
-			moved[name] = math.Abs(float(minus(now, was)))
-		}
-		w.before[name] = now
-	}
-	spent := amounts[system.ReadSpent]
-	if spent == nil {
-		return
-	}
-	e := entry{poll: n, level: new(big.Int).Set(spent), moved: moved[system.ReadSpent]}
-	for name, v := range amounts {
-		if name == system.ReadUnspent || isPurpose(name) {
-			e.level.Sub(e.level, v)
-			e.moved += moved[name]
-			e.parts++
-			if slices.Contains(ofData, strings.TrimPrefix(name, system.ReadSpentPrefix)) {
-				e.sent += float(v)
-			}
-		}
-	}
-	if e.parts > 1 { // a single part is the total by another name
-		w.spending = append(w.spending, e)
-	}
-	if amounts[system.ReadBalance] == nil {
-		return
-	}
-	e = entry{poll: n, level: new(big.Int)}
-	for name, sign := range map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1, system.ReadSpent: 1} {
-		if v := amounts[name]; v != nil {
-			e.level.Add(e.level, new(big.Int).Mul(v, big.NewInt(sign)))
-			e.moved += moved[name]
-			e.parts++
-		}
-	}
-	w.wealth = append(w.wealth, e)
-}
+// partsOfWealth are the amounts that a closed system neither makes nor loses, and the
+// sign with which they count.
+var partsOfWealth = map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1,
+	system.ReadSpent: 1}
 
 func isPurpose(name string) bool { return strings.HasPrefix(name, system.ReadSpentPrefix) }
 
@@ -171,13 +128,19 @@ func latest(v []float64, poll int) (float64, int) {
 			return v[i], i
 		}
 	}
-	return math.NaN(), -1
+	return nan, -1
+}
+
+// now is the last value of a reading; NaN: none.
+func (w *polls) now(name string) float64 {
+	v, _ := latest(w.values[name], len(w.start))
+	return v
 }
 
 // edge is the first and the last poll with a reading; −1: none.
 func edge(v []float64) (first, last int) {
 	first = slices.IndexFunc(v, func(x float64) bool { return !math.IsNaN(x) })
-	_, last = latest(v, len(v)-1)
+	_, last = latest(v, len(v))
 	return first, last
 }
 
@@ -185,16 +148,20 @@ func (w *polls) mid(i int) float64 { return (w.start[i] + w.end[i]) / 2 }
 
 // rate is the change of a value per second between two polls, with the bounds that the
 // unknown moments of reading leave.
-func (w *polls) rate(v []float64, i, j int) (rate, lo, hi float64) {
+func (w *polls) rate(v []float64, i, j int) (p analysis.Point) {
+	p = analysis.Point{At: w.mid(j), Value: nan, Lo: nan, Hi: nan}
+	if j <= i {
+		return p
+	}
 	change := v[j] - v[i]
-	lo, hi = change/(w.end[j]-w.start[i]), math.NaN()
+	p.Value, p.Lo = change/(w.mid(j)-w.mid(i)), change/(w.end[j]-w.start[i])
 	if shortest := w.start[j] - w.end[i]; shortest > 0 {
-		hi = change / shortest
+		p.Hi = change / shortest
 	}
 	if change < 0 {
-		lo, hi = hi, lo
+		p.Lo, p.Hi = p.Hi, p.Lo
 	}
-	return change / (w.mid(j) - w.mid(i)), lo, hi
+	return p
 }
 
 // told are a reading's values in the form of package collect.
@@ -207,27 +174,6 @@ func (w *polls) told(v []float64) (all []collect.Told) {
 	return all
 }
 
-// moving is the time in which any of some readings changed; all of it, if none did.
-func (w *polls) moving(names ...string) (from, to float64) {
-	from, to = math.Inf(1), math.Inf(-1)
-	for _, name := range names {
-		before, v := -1, w.values[name]
-		for i := range v {
-			if math.IsNaN(v[i]) {
-				continue
-			}
-			if before >= 0 && v[i] != v[before] {
-				from, to = min(from, w.mid(before)), max(to, w.mid(i))
-			}
-			before = i
-		}
-	}
-	if from > to {
-		return 0, math.Inf(1)
-	}
-	return from, to
-}
-
 // every is the usual time from one poll to the next, in seconds.
 func (w *polls) every() float64 {
 	var d []float64
@@ -237,49 +183,127 @@ func (w *polls) every() float64 {
 	return stats.Median(d)
 }
 
-// stretch is two polls that a point of a series rests on; gap: it is the time without
-// values before the next.
-type stretch struct {
-	i, j int
-	gap  bool
-}
-
-// gapPolls is how many polls in a row may be missing before a line is broken.
+// gapPolls is how many times the usual distance of two values breaks a line.
 const gapPolls = 3
 
-// stretches divides the polls that know a value into at most so many of about equal
-// length, none of which reaches over a gap.
-func (w *polls) stretches(v []float64, most int) (all []stretch) {
+// points are a series of the polls that know a value: a point for each stretch of them,
+// and one without a value in each gap.
+func (w *polls) points(v []float64, of func(i, j int) analysis.Point) (all []analysis.Point) {
 	var known []int
 	var apart []float64
 	for i, x := range v {
-		if math.IsNaN(x) {
-			continue
-		}
-		if n := len(known); n > 0 {
+		if n := len(known); n > 0 && !math.IsNaN(x) {
 			apart = append(apart, w.start[i]-w.start[known[n-1]])
 		}
-		known = append(known, i)
+		if !math.IsNaN(x) {
+			known = append(known, i)
+		}
 	}
-	if len(known) < 2 {
-		return nil
-	}
-	width := (w.end[known[len(known)-1]] - w.start[known[0]]) / float64(most)
-	gap := gapPolls * max(w.every(), stats.Median(apart))
-	i := known[0]
-	for n, k := range known[1:] {
-		before := known[n]
+	gap, i := gapPolls*stats.Median(apart), 0
+	each := (len(known) + mostPoints - 1) / mostPoints // polls of a stretch
+	for n := 1; n < len(known); n++ {
 		switch {
-		case apart[n] > gap:
-			if before > i {
-				all = append(all, stretch{i: i, j: before})
-			}
-			all = append(all, stretch{i: before, j: k, gap: true})
-			i = k
-		case w.start[k]-w.start[i] >= width || n == len(known)-2:
-			all = append(all, stretch{i: i, j: k})
-			i = k
+		case apart[n-1] > gap:
+			all = append(all, analysis.Point{At: w.mid(known[n]), Value: nan, Lo: nan, Hi: nan})
+			i = n
+		case n-i >= each || n == len(known)-1:
+			all = append(all, of(known[i], known[n]))
+			i = n
 		}
 	}
 	return all
+}
+
+const (
+	// A change counts when it lasts for so many polls and so long: a transaction waits
+	// for its block, and the calls of a poll are not made at once.
+	heldPolls   = 5
+	heldSeconds = 30 * 60
+	// slack is how much of what moved between neighbouring polls one poll may see twice,
+	// or not at all; rounding is the share of the amounts that is never a change.
+	slack    = 2
+	rounding = 1e-9
+	// noisy is how many times the usual movement a poll may have and still show a level.
+	noisy = 3
+	// fallShare is the share by which a counter may fall: systems round.
+	fallShare = 1e-3
+)
+
+// change is by how much wallet and contracts together differ at the end from the
+// beginning, and between which polls they left that level; nil: not at all. held: for
+// long enough to be no money under way.
+func (w *polls) change() (amount *big.Int, from, to int, held bool) {
+	scale, off := 0.0, make([]float64, len(w.wealth))
+	for _, v := range w.last {
+		scale = max(scale, math.Abs(float(v)))
+	}
+	for i, e := range w.wealth {
+		off[i] = slack*e.moved + rounding*scale
+		if i+1 < len(w.wealth) {
+			off[i] += slack * w.wealth[i+1].moved
+		}
+	}
+	usual := stats.Median(off)
+	var calm []entry // while more moves than usual, there is no level
+	var within []float64
+	for i, e := range w.wealth {
+		if off[i] <= noisy*usual {
+			calm, within = append(calm, e), append(within, off[i])
+		}
+	}
+	n := len(calm)
+	if n < 2*heldPolls {
+		return nil, 0, 0, false
+	}
+	level := typical(calm[:heldPolls])
+	same := func(i int) bool { return math.Abs(float(minus(calm[i].level, level))) <= within[i] }
+	i := n
+	for i > 0 && !same(i-1) {
+		i--
+	}
+	if i == n || i == 0 {
+		return nil, 0, 0, false
+	}
+	held = n-i >= heldPolls && w.end[calm[n-1].poll]-w.start[calm[i].poll] >= heldSeconds
+	return minus(typical(calm[max(i, n-heldPolls):]), level), calm[i-1].poll, calm[i].poll, held
+}
+
+// typical is the median level.
+func typical(all []entry) *big.Int {
+	all = slices.SortedFunc(slices.Values(all), func(a, b entry) int { return a.level.Cmp(b.level) })
+	return all[len(all)/2].level
+}
+
+// falls reports between which polls a counter fell, and stayed below for long enough.
+func falls(values []float64) (from, to int, fell bool) {
+	top, at, below := math.Inf(-1), 0, 0
+	for i, v := range values {
+		switch {
+		case math.IsNaN(v):
+		case v >= top-fallShare*math.Abs(top):
+			top, at, below = max(top, v), i, 0
+		default:
+			if below++; below == 1 {
+				to = i
+			}
+			if below == heldPolls {
+				return at, to, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+func plus(a, b *big.Int) *big.Int {
+	if a == nil {
+		return b
+	}
+	return new(big.Int).Add(a, b)
+}
+
+func minus(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
+
+func float(v *big.Int) float64 {
+	f, _ := new(big.Float).SetInt(v).Float64()
+	return f
 }

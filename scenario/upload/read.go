@@ -3,6 +3,7 @@ package upload
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -25,19 +26,13 @@ type loadTest struct {
 	coding   coding
 	currency string
 	price    experiment.Price
-	priceOf  string
 	out      analysis.Facts
 
-	files                    int64   // stored
-	fileBytes                float64 // of them
-	fileRate, absoluteRate   estimate
-	absolute                 float64 // bytes on the servers since the test began
-	efficiency               estimate
-	copies, padding, perFile float64
+	files     int64   // stored
+	fileBytes float64 // of them; NaN: not known
+	fileRate  float64
+	absolute  float64 // bytes on the servers since the test began
 }
-
-// estimate is a value with the bounds that the moments of the polls leave; NaN: unknown.
-type estimate struct{ value, lo, hi float64 }
 
 var nan = math.NaN()
 
@@ -58,8 +53,7 @@ func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loadTest{trial: t, up: t.Info.Plan.Upload, absolute: nan, copies: nan, padding: nan, perFile: nan,
-		fileRate: estimate{nan, nan, nan}, absoluteRate: estimate{nan, nan, nan}, efficiency: estimate{nan, nan, nan}}
+	l := &loadTest{trial: t, up: t.Info.Plan.Upload, absolute: nan, fileRate: nan}
 	if l.polls, err = readPolls(facts, t.ID); err != nil {
 		return nil, err
 	}
@@ -100,7 +94,8 @@ func (l *loadTest) systemOf(plan *experiment.Plan, meta map[string]string) {
 	}
 	l.price, _ = experiment.ParsePrice(text) // none is stated
 	var s experiment.SystemUse
-	if i := slices.IndexFunc(plan.Experiment.Systems, func(s experiment.SystemUse) bool { return s.Name == l.trial.Info.System }); i >= 0 {
+	if i := slices.IndexFunc(plan.Experiment.Systems,
+		func(s experiment.SystemUse) bool { return s.Name == l.trial.Info.System }); i >= 0 {
 		s = plan.Experiment.Systems[i]
 	}
 	var about map[string]map[string]any
@@ -137,17 +132,13 @@ func (l *loadTest) systemOf(plan *experiment.Plan, meta map[string]string) {
 		c.needed, c.servers = a, a+b
 	} else if n, _ := fmt.Sscanf(said("redundancy"), "%d of %d shards", &a, &b); n == 2 {
 		c.needed, c.servers = a, b
-	} else if s.Use == "siad" && of("data_pieces") > 0 {
-		c.needed, c.servers = of("data_pieces"), of("data_pieces")+of("parity_pieces")
-	} else if s.Use == "tahoe" {
-		c.needed, c.servers = of("needed"), of("total")
+	} else { // by its options
+		c.needed, c.servers = of("data_pieces")+of("needed"), of("data_pieces")+of("parity_pieces")+of("total")
 	}
-	c.sector = of("sector")
-	switch { // what their builds have: siad is started with its dev constants only
-	case c.sector > 0:
-	case s.Use == "renterd", s.Use == "siad" && s.Mode == string(system.Attach):
+	switch c.sector = of("sector"); { // else what its builds have: siad is started with its dev constants only
+	case c.sector == 0 && (s.Use == "renterd" || s.Use == "siad" && s.Mode == string(system.Attach)):
 		c.sector = 4 << 20
-	case s.Use == "siad":
+	case c.sector == 0 && s.Use == "siad":
 		c.sector = 256 << 10
 	}
 	if c.needed <= 0 || c.servers < c.needed {
@@ -204,59 +195,44 @@ func (l *loadTest) empty(names ...string) bool {
 	return true
 }
 
-// storing is the time from the first put to the last acceptance; of a system that is
-// only watched, that in which something came in.
-func (l *loadTest) storing() (from, to float64) {
-	switch {
-	case len(l.accepted) > 0:
-		return l.began(), l.lastAt
-	case l.up == nil:
-		return l.moving(system.ReadFileBytes, system.ReadAbsolute)
-	}
-	return 0, math.Inf(1)
-}
-
-// stored fills in what is stored, and the bandwidths over the time of storing.
+// stored adds what is stored, and the bandwidths over the time of storing.
 func (l *loadTest) stored() {
 	l.files, l.fileBytes = l.objects.stored, float64(l.bytes)
-	from, to := l.storing()
-	if l.up != nil {
-		if len(l.accepted) > 0 && to > from {
-			l.fileRate.value = l.fileBytes / (to - from)
-		}
-	} else {
-		l.fileBytes = nan
-		if v, at := latest(l.values[system.ReadFiles], len(l.start)-1); at >= 0 {
-			l.files = int64(v)
-		}
-		v := l.values[system.ReadFileBytes]
-		if first, last := edge(v); first >= 0 {
-			l.fileBytes = v[last]
-			l.fileRate = l.between(v, first, last)
-		}
-	}
 	v := l.values[system.ReadAbsolute]
 	first, last := edge(v)
-	if first < 0 {
-		return
-	}
-	l.absolute = v[last]
-	if !l.fresh() {
-		l.absolute -= v[first]
-	}
 	if l.up == nil {
-		l.absoluteRate = l.between(v, first, last)
-	} else if value, lo, hi, ok := collect.Rate(l.told(v), from, to); ok && !math.IsInf(to, 1) {
-		l.absoluteRate = estimate{value, lo, hi}
+		bytes := l.values[system.ReadFileBytes]
+		from, to := edge(bytes)
+		l.fileBytes, l.fileRate = l.now(system.ReadFileBytes), l.rate(bytes, from, to).Value
+		if n := l.now(system.ReadFiles); !math.IsNaN(n) {
+			l.files = int64(n)
+		}
+		if first >= 0 {
+			l.absolute = v[last]
+			l.bandwidth(l.rate(v, first, last))
+		}
+	} else if from, to := l.began(), l.lastAt; len(l.accepted) > 0 && to > from {
+		l.fileRate = l.fileBytes / (to - from)
+		if value, lo, hi, ok := collect.Rate(l.told(v), from, to); ok {
+			l.bandwidth(analysis.Point{Value: value, Lo: lo, Hi: hi})
+		}
 	}
+	if l.up != nil && first >= 0 {
+		if l.absolute = v[last]; !l.fresh() {
+			l.absolute -= v[first]
+		}
+	}
+	l.row("files", "", float64(l.files))
+	l.row("stored_bytes", "", l.fileBytes)
+	l.row("absolute", "", l.absolute)
+	l.row("file_bandwidth", "", l.fileRate)
 }
 
-func (w *polls) between(v []float64, i, j int) estimate {
-	if j <= i {
-		return estimate{nan, nan, nan}
-	}
-	value, lo, hi := w.rate(v, i, j)
-	return estimate{value, lo, hi}
+// bandwidth adds that of absolute bytes, with the bounds that the polls leave.
+func (l *loadTest) bandwidth(p analysis.Point) {
+	l.row("absolute_bandwidth", "", p.Value)
+	l.row("absolute_bandwidth_least", "", p.Lo)
+	l.row("absolute_bandwidth_most", "", p.Hi)
 }
 
 // onServers are the file bytes on the servers at a poll, bounded by its start and end.
@@ -293,99 +269,67 @@ func (l *loadTest) onServers(poll int) (lo, hi float64) {
 	return min(v, lo), min(v, hi)
 }
 
-// efficient fills in where the absolute bytes come from: file bytes / absolute bytes =
+// efficient adds where the absolute bytes come from: file bytes / absolute bytes =
 // padding / copies.
 func (l *loadTest) efficient() {
-	_, last := edge(l.values[system.ReadAbsolute])
+	v := l.values[system.ReadAbsolute]
+	first, last := edge(v)
 	if !(l.absolute > 0) {
 		return
 	}
-	files := float64(l.files)
-	if l.up == nil {
-		l.efficiency.value = l.fileBytes / l.absolute
-	} else {
-		lo, hi := l.onServers(last)
-		if hi <= 0 {
-			return
-		}
-		l.efficiency = estimate{(lo + hi) / 2 / l.absolute, lo / l.absolute, hi / l.absolute}
-		n, accepted := l.by(l.end[last])
-		skip, base := int64(0), 0.0
-		if !l.fresh() {
-			first, _ := edge(l.values[system.ReadAbsolute])
-			skip, base = l.by(l.mid(first))
-		}
-		share := min(1, (lo+hi)/2/(accepted-base)) // of what was accepted, on servers
-		files = float64(n-skip) * share
-		padded := l.padded(skip, n)
-		if l.coding.sector > 0 && l.absolute < 0.99*padded*share {
-			l.coding = coding{} // another build, or packed objects: the rounding is not known
-		}
-		if l.coding.needed > 0 && padded > 0 && accepted > base {
-			l.padding = (accepted - base) / padded
-			l.copies = l.padding / l.efficiency.value
-		}
+	lo, hi := l.onServers(last)
+	if l.row("efficiency", "", (lo+hi)/2/l.absolute); l.up == nil {
+		l.row("absolute_per_file", "", l.absolute/float64(l.files))
+		return
 	}
-	if files > 0 {
-		l.perFile = l.absolute / files
+	n, accepted := l.by(l.end[last])
+	skip, base := int64(0), 0.0
+	if !l.fresh() {
+		skip, base = l.by(l.mid(first))
 	}
-}
-
-// padded are the bytes of the objects between two, in whole sectors, once.
-func (l *loadTest) padded(from, to int64) (sum float64) {
-	each, _ := l.weight()
-	n := len(l.accepted)
-	for _, x := range l.accepted[min(n, int(float64(from)/each)):min(n, int(math.Round(float64(to)/each)))] {
-		sum += float64(l.coding.padded(x.size))
+	share := min(1, (lo+hi)/2/(accepted-base)) // of what was accepted, on servers
+	l.row("absolute_per_file", "", l.absolute/(float64(n-skip)*share))
+	padded := 0.0
+	for _, x := range l.accepted[skip:n] {
+		padded += float64(l.coding.padded(x.size))
 	}
-	return sum * each
+	if l.coding.sector > 0 && l.absolute < 0.99*padded*share {
+		l.coding = coding{} // another build, or packed objects: the rounding is not known
+	}
+	if l.coding.needed > 0 && padded > 0 && accepted > base {
+		padding := (accepted - base) / padded
+		l.row("padding", "", padding)
+		l.row("copies", "", padding/((lo+hi)/2/l.absolute))
+		l.row("efficiency_line", "", padding/l.coding.spread())
+	}
 }
 
 // row adds a number of the trial, unless it is not known or recorded already.
 func (l *loadTest) row(metric, entity string, v float64) {
-	if _, recorded := l.trial.Metrics[metric]; math.IsNaN(v) || math.IsInf(v, 0) || recorded && entity == "" || !analysis.Supported(metric, l.trial.Trial) {
+	if _, recorded := l.trial.Metrics[metric]; math.IsNaN(v) || math.IsInf(v, 0) || recorded && entity == "" ||
+		!analysis.Supported(metric, l.trial.Trial) {
 		return
 	}
 	l.out.Rows = append(l.out.Rows, analysis.Row{Trial: l.trial, Entity: entity, Metric: metric, Value: v})
 }
 
-func (l *loadTest) bounded(metric string, e estimate) {
-	l.row(metric, "", e.value)
-	if e.lo != e.hi {
-		l.row(metric+"_least", "", e.lo)
-		l.row(metric+"_most", "", e.hi)
-	}
-}
-
 // emit adds the rows of what is stored, of its times and of the polls.
 func (l *loadTest) emit() {
-	l.row("files", "", float64(l.files))
-	l.row("stored_bytes", "", l.fileBytes)
-	l.row("absolute", "", l.absolute)
-	l.bounded("file_bandwidth", l.fileRate)
-	l.bounded("absolute_bandwidth", l.absoluteRate)
-	l.bounded("efficiency", l.efficiency)
-	l.row("padding", "", l.padding)
-	l.row("copies", "", l.copies)
-	l.row("efficiency_line", "", l.padding/l.coding.spread())
-	l.row("absolute_per_file", "", l.perFile)
-	for name, key := range map[string]string{system.ReadContracts: "contracts", system.ReadRedundancyMean: "redundancy_mean", system.ReadBelow: "below_redundancy"} {
-		if v, at := latest(l.values[name], len(l.start)-1); at >= 0 {
-			l.row(key, "", v)
-		}
-	}
+	l.row("contracts", "", l.now(system.ReadContracts))
+	l.row("redundancy_mean", "", l.now(system.ReadRedundancyMean))
+	l.row("below_redundancy", "", l.now(system.ReadBelow))
 	if v := slices.DeleteFunc(slices.Clone(l.values[system.ReadRedundancyMax]), math.IsNaN); len(v) > 0 {
 		l.row("redundancy_highest", "", slices.Max(v))
 	}
 	if s := l.objects; s.n > 0 {
 		l.row("attempts_per_object", "", float64(s.attempts)/float64(max(1, s.touched)))
-		for state, n := range s.states {
-			l.row("objects_by_state", string(state), float64(n))
+		for _, state := range slices.Sorted(maps.Keys(s.states)) {
+			l.row("objects_by_state", string(state), float64(s.states[state]))
 		}
 		l.row("objects_by_state", "adopted", float64(s.adopted))
 		l.row("objects_by_state", "retried", float64(s.retried))
 		if l.up != nil && l.settles() {
-			l.row("objects_by_state", "not durable in time", float64(s.notDurable))
+			l.row("objects_by_state", lateState, float64(s.notDurable))
 			l.row("objects_by_state", "durable late", float64(s.late))
 		}
 		l.row("missing", "", float64(s.states[record.JobMissing]))
@@ -394,18 +338,12 @@ func (l *loadTest) emit() {
 		l.row("unreadable", "", float64(s.states[record.JobUnreadable]))
 		l.row("no_room", "", float64(s.noRoom))
 	}
-	for key, v := range map[string][]float64{"accept": l.times(func(x object) float64 { return x.took }), "durable": l.times(func(x object) float64 { return x.settled })} {
-		if len(v) > 0 {
-			slices.Sort(v)
-			l.row(key+"_p50", "", stats.Median(v))
-			l.row(key+"_p95", "", v[int(math.Ceil(0.95*float64(len(v))))-1])
-		}
-	}
+	l.times("accept", times(l.accepted, accepting))
+	l.times("durable", times(l.accepted, settling))
 	l.row("polls", "", float64(len(l.start)))
 	l.row("poll_every", "", l.every())
 	l.row("polls_missed", "", float64(l.missed))
 	l.row("poll_gaps", "", float64(l.failed))
-	l.row("readings_absurd", "", float64(l.absurd))
 	l.row("polls_timed_out", "", float64(l.timedOut))
 	if took := slices.DeleteFunc(slices.Clone(l.latency), math.IsNaN); len(took) > 0 {
 		l.row("poll_p50", "", stats.Median(took))
@@ -422,14 +360,27 @@ func (l *loadTest) emit() {
 	l.row("load_line", "", line)
 	if share := l.full / (l.fullAt - l.began()) / line; l.fullAt > l.began() {
 		l.row("load_line_share", "", share)
-	} else if share := l.fileRate.value / line; share <= 1 { // what is accepted need not have crossed the link
+	} else if share := l.fileRate / line; share <= 1 { // what is accepted need not have crossed the link
 		l.row("load_line_share", "", share)
 	}
 }
 
+// times adds the median and the 95th percentile of some times.
+func (l *loadTest) times(key string, all []float64) {
+	if len(all) > 0 {
+		slices.Sort(all)
+		l.row(key+"_p50", "", stats.Median(all))
+		l.row(key+"_p95", "", all[int(math.Ceil(0.95*float64(len(all))))-1])
+	}
+}
+
+// lateState is of objects that were accepted and not at their full redundancy in time.
+const lateState = "not durable in time"
+
 // settles reports whether the system says when an object is at its full redundancy.
 func (l *loadTest) settles() bool {
-	return l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil || l.values[system.ReadRedundancyMin] != nil
+	return l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil ||
+		l.values[system.ReadRedundancyMin] != nil
 }
 
 // Kinds of spans of a load test's life.
@@ -447,7 +398,8 @@ func (l *loadTest) sessions(events []record.Event, facts *record.Reader) error {
 	begun, left, down := 0.0, -1.0, 0.0
 	n, cut, crashes := 1, 0, 0
 	add := func(kind string, from, to float64, note string) {
-		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Kind: kind, From: max(0, from), To: max(0, to), Note: note})
+		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Kind: kind, From: max(0, from), To: max(0, to),
+			Note: note})
 	}
 	for _, e := range events {
 		if e.Trial != l.trial.ID {
@@ -480,7 +432,7 @@ func (l *loadTest) sessions(events []record.Event, facts *record.Reader) error {
 			add(endedMark, at, at, e.Detail)
 		}
 	}
-	seconds := max(l.trial.Seconds, l.last())
+	seconds := max(l.trial.Seconds, l.objects.last)
 	end := seconds
 	if left >= 0 {
 		end = left
@@ -490,7 +442,7 @@ func (l *loadTest) sessions(events []record.Event, facts *record.Reader) error {
 	for _, k := range l.trial.Outcomes {
 		ops += k
 	}
-	l.row("seconds", "", seconds)
+	l.row("duration", "", seconds)
 	l.row("sessions", "", float64(n))
 	l.row("sessions_killed", "", float64(cut))
 	l.row("downtime", "", down)
@@ -500,6 +452,3 @@ func (l *loadTest) sessions(events []record.Event, facts *record.Reader) error {
 	}
 	return nil
 }
-
-// last is the latest moment of polls and objects.
-func (l *loadTest) last() float64 { return l.objects.last }

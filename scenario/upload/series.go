@@ -2,6 +2,7 @@ package upload
 
 import (
 	"math"
+	"slices"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -21,85 +22,65 @@ func (l *loadTest) addSeries(metric, over string, points []analysis.Point) {
 	}
 }
 
-// points are a series of polls: a point for each stretch of them, and one without a
-// value in each gap.
-func (l *loadTest) points(v []float64, of func(s stretch) (value, lo, hi float64)) (all []analysis.Point) {
-	for _, s := range l.stretches(v, mostPoints) {
-		p := analysis.Point{At: l.mid(s.j), Value: nan, Lo: nan, Hi: nan}
-		if !s.gap {
-			p.Value, p.Lo, p.Hi = of(s)
-		}
-		all = append(all, p)
-	}
-	return all
-}
-
 // levels are a reading at the end of each stretch.
 func (l *loadTest) levels(v []float64) []analysis.Point {
-	return l.points(v, func(s stretch) (float64, float64, float64) { return v[s.j], nan, nan })
+	return l.points(v, func(_, j int) analysis.Point {
+		return analysis.Point{At: l.mid(j), Value: v[j], Lo: nan, Hi: nan}
+	})
+}
+
+// rates are its growth per second in each.
+func (l *loadTest) rates(v []float64) []analysis.Point {
+	return l.points(v, func(i, j int) analysis.Point { return l.rate(v, i, j) })
 }
 
 // series adds what changes within the trial.
 func (l *loadTest) series() {
-	latency := l.latency
-	l.addSeries("api_latency", "", l.points(latency, func(s stretch) (float64, float64, float64) {
-		var all []float64
-		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, x := range latency[s.i : s.j+1] {
-			if !math.IsNaN(x) {
-				all, lo, hi = append(all, x), min(lo, x), max(hi, x)
-			}
-		}
-		return stats.Median(all), lo, hi
+	l.addSeries("api_latency", "", l.points(l.latency, func(i, j int) analysis.Point {
+		took := slices.DeleteFunc(slices.Clone(l.latency[i:j+1]), math.IsNaN)
+		return analysis.Point{At: l.mid(j), Value: stats.Median(took), Lo: slices.Min(took), Hi: slices.Max(took)}
 	}))
-	absolute := l.values[system.ReadAbsolute]
-	l.addSeries("absolute", "", l.levels(absolute))
-	l.addSeries("absolute_bandwidth", "", l.points(absolute, func(s stretch) (float64, float64, float64) { return l.rate(absolute, s.i, s.j) }))
+	l.addSeries("absolute", "", l.levels(l.values[system.ReadAbsolute]))
+	l.addSeries("absolute_bandwidth", "", l.rates(l.values[system.ReadAbsolute]))
 	l.addSeries("money_used", "", l.levels(l.used()))
-	if l.up == nil {
-		bytes := l.values[system.ReadFileBytes]
-		l.addSeries("files", "", l.levels(l.values[system.ReadFiles]))
-		l.addSeries("stored_bytes", "", l.levels(bytes))
-		l.addSeries("file_bandwidth", "", l.points(bytes, func(s stretch) (float64, float64, float64) { return l.rate(bytes, s.i, s.j) }))
+	if l.up != nil {
+		l.ofObjects()
 		return
 	}
-	l.addSeries("file_bandwidth", "", l.points(l.start, func(s stretch) (float64, float64, float64) {
-		_, before := l.by(l.mid(s.i))
-		_, after := l.by(l.mid(s.j))
-		return (after - before) / (l.mid(s.j) - l.mid(s.i)), nan, nan
-	}))
-	l.ofObjects()
+	l.addSeries("files", "", l.levels(l.values[system.ReadFiles]))
+	l.addSeries("stored_bytes", "", l.levels(l.values[system.ReadFileBytes]))
+	l.addSeries("file_bandwidth", "", l.rates(l.values[system.ReadFileBytes]))
 }
 
 // ofObjects adds the series of objects, each point of an equal number of them.
 func (l *loadTest) ofObjects() {
 	n := len(l.accepted)
-	parts := min(n, mostPoints)
-	each, weight := l.weight()
-	point := func(at, v float64) analysis.Point { return analysis.Point{At: at, Value: v, Lo: nan, Hi: nan} }
-	var files, bytes, speed, accept, durable []analysis.Point
-	before, sum := l.began(), int64(0)
-	for i := range parts {
-		part := l.accepted[i*n/parts : (i+1)*n/parts]
-		end := part[len(part)-1].at
-		count, stored := each*float64((i+1)*n/parts), l.sum[(i+1)*n/parts-1]
-		files, bytes = append(files, point(end, count)), append(bytes, point(end, weight*float64(stored)))
-		if end > before {
-			speed = append(speed, point(count, weight*float64(stored-sum)/(end-before)))
-		}
-		before, sum = end, stored
-		if v := (&objects{accepted: part}).times(func(x object) float64 { return x.took }); v != nil {
-			accept = append(accept, point(count, stats.Median(v)))
-		}
-		if v := (&objects{accepted: part}).times(func(x object) float64 { return x.settled }); v != nil {
-			durable = append(durable, point(count, stats.Median(v)))
+	all := map[string][]analysis.Point{}
+	add := func(metric string, at, v float64) {
+		if !math.IsNaN(v) {
+			all[metric] = append(all[metric], analysis.Point{At: at, Value: v, Lo: nan, Hi: nan})
 		}
 	}
-	l.addSeries("files", "", files)
-	l.addSeries("stored_bytes", "", bytes)
-	l.addSeries("throughput", overObjects, speed)
-	l.addSeries("accept_time", overObjects, accept)
-	l.addSeries("durable_time", overObjects, durable)
+	before, sum := l.began(), 0.0
+	for i := range min(n, mostPoints) {
+		from, to := i*n/min(n, mostPoints), (i+1)*n/min(n, mostPoints)
+		part, end, count, bytes := l.accepted[from:to], l.accepted[to-1].at, float64(to), float64(l.sum[to-1])
+		add("files", end, count)
+		add("stored_bytes", end, bytes)
+		if end > before {
+			add("file_bandwidth", end, (bytes-sum)/(end-before))
+			add("throughput", count, (bytes-sum)/(end-before))
+		}
+		add("accept_time", count, stats.Median(times(part, accepting)))
+		add("durable_time", count, stats.Median(times(part, settling)))
+		before, sum = end, bytes
+	}
+	for _, metric := range []string{"files", "stored_bytes", "file_bandwidth"} {
+		l.addSeries(metric, "", all[metric])
+	}
+	for _, metric := range []string{"throughput", "accept_time", "durable_time"} {
+		l.addSeries(metric, overObjects, all[metric])
+	}
 }
 
 // used is the money used up at each poll: the total less the unspent or, without a
@@ -142,42 +123,62 @@ func (l *loadTest) define() {
 }
 
 var metrics = []record.Metric{
-	{Key: "files", Name: "objects stored", Unit: "1", Better: record.Higher, Help: "objects that the system has accepted; of collect, those that it lists"},
+	{Key: "files", Name: "objects stored", Unit: "1", Better: record.Higher,
+		Help: "objects that the system has accepted; of collect, those that it lists"},
 	{Key: "stored_bytes", Name: "file bytes stored", Unit: "B", Better: record.Higher, Help: "sum of their sizes"},
-	{Key: "absolute", Name: "absolute bytes", Unit: "B", Better: record.Neither, Help: "bytes on the storage servers since the test began, padding, metadata and redundancy included"},
-	{Key: "file_bandwidth_least", Name: "file bandwidth, at least", Unit: "B/s", Better: record.Higher, Help: "bound that the moments of the polls leave"},
-	{Key: "file_bandwidth_most", Name: "file bandwidth, at most", Unit: "B/s", Better: record.Higher, Help: "likewise"},
-	{Key: "absolute_bandwidth_least", Name: "absolute bandwidth, at least", Unit: "B/s", Better: record.Higher, Help: "likewise"},
-	{Key: "absolute_bandwidth_most", Name: "absolute bandwidth, at most", Unit: "B/s", Better: record.Higher, Help: "likewise"},
-	{Key: "efficiency", Name: "storage efficiency", Unit: "ratio", Better: record.Higher, Help: "file bytes on the servers divided by absolute bytes, at the last poll"},
-	{Key: "efficiency_least", Name: "storage efficiency, at least", Unit: "ratio", Better: record.Higher, Help: "bound that the moments of the poll leave"},
-	{Key: "efficiency_most", Name: "storage efficiency, at most", Unit: "ratio", Better: record.Higher, Help: "likewise"},
-	{Key: "efficiency_line", Name: "load line of the storage efficiency", Unit: "ratio", Better: record.Neither, Help: "padding times n/k of the code: the most that whole sectors and the wanted redundancy allow"},
-	{Key: "padding", Name: "file bytes per padded byte", Unit: "ratio", Better: record.Higher, Help: "file bytes divided by the objects' sizes in whole sectors"},
-	{Key: "copies", Name: "redundancy on the servers", Unit: "×", Better: record.Neither, Help: "absolute bytes divided by the objects' sizes in whole sectors"},
-	{Key: "redundancy_mean", Name: "redundancy, mean", Unit: "×", Better: record.Neither, Help: "of the files that are whole, by the system's account, at the last poll"},
-	{Key: "redundancy_highest", Name: "redundancy, highest", Unit: "×", Better: record.Neither, Help: "of a file, by the system's account, at any poll"},
-	{Key: "below_redundancy", Name: "files below their redundancy", Unit: "1", Better: record.Lower, Help: "files that had their full redundancy and no longer have it, at the last poll"},
-	{Key: "contracts", Name: "contracts", Unit: "1", Better: record.Neither, Help: "with storage servers, at the last poll"},
+	{Key: "absolute", Name: "absolute bytes", Unit: "B", Better: record.Neither,
+		Help: "bytes on the storage servers since the test began, padding, metadata and redundancy included"},
+	{Key: "absolute_bandwidth_least", Name: "absolute bandwidth, at least", Unit: "B/s", Better: record.Higher,
+		Help: "bound that the moments of the polls leave"},
+	{Key: "absolute_bandwidth_most", Name: "absolute bandwidth, at most", Unit: "B/s", Better: record.Higher,
+		Help: "likewise"},
+	{Key: "efficiency", Name: "storage efficiency", Unit: "ratio", Better: record.Higher,
+		Help: "file bytes on the servers divided by absolute bytes, at the last poll"},
+	{Key: "efficiency_line", Name: "load line of the storage efficiency", Unit: "ratio", Better: record.Neither,
+		Help: "padding times n/k of the code: the most that whole sectors and the wanted redundancy allow"},
+	{Key: "padding", Name: "file bytes per padded byte", Unit: "ratio", Better: record.Higher,
+		Help: "file bytes divided by the objects' sizes in whole sectors"},
+	{Key: "copies", Name: "redundancy on the servers", Unit: "×", Better: record.Neither,
+		Help: "absolute bytes divided by the objects' sizes in whole sectors"},
+	{Key: "redundancy_mean", Name: "redundancy, mean", Unit: "×", Better: record.Neither,
+		Help: "of the files that are whole, by the system's account, at the last poll"},
+	{Key: "redundancy_highest", Name: "redundancy, highest", Unit: "×", Better: record.Neither,
+		Help: "of a file, by the system's account, at any poll"},
+	{Key: "below_redundancy", Name: "files below their redundancy", Unit: "1", Better: record.Lower,
+		Help: "files that had their full redundancy and no longer have it, at the last poll"},
+	{Key: "contracts", Name: "contracts", Unit: "1", Better: record.Neither,
+		Help: "with storage servers, at the last poll"},
 	{Key: "objects_by_state", Name: "objects by state", Unit: "1", Better: record.Neither, Help: "at the end of the test"},
-	{Key: "no_room", Name: "objects without room", Unit: "1", Better: record.Lower, Help: "objects that were not stored because the system had no room for them, by its own word"},
-	{Key: "throughput", Name: "file bandwidth", Unit: "B/s", Better: record.Higher, Help: "file bytes accepted per second, over the objects stored before"},
-	{Key: "accept_time", Name: "time to store an object", Unit: "s", Better: record.Lower, Help: "median of neighbouring objects, over the objects stored before"},
+	{Key: "no_room", Name: "objects without room", Unit: "1", Better: record.Lower,
+		Help: "objects that were not stored because the system had no room for them, by its own word"},
+	{Key: "throughput", Name: "file bandwidth", Unit: "B/s", Better: record.Higher,
+		Help: "file bytes accepted per second, over the objects stored before"},
+	{Key: "accept_time", Name: "time to store an object", Unit: "s", Better: record.Lower,
+		Help: "median of neighbouring objects, over the objects stored before"},
 	{Key: "durable_time", Name: "time to full redundancy", Unit: "s", Better: record.Lower, Help: "likewise"},
-	{Key: "api_latency", Name: "API latency", Unit: "s", Better: record.Lower, Help: "time that all calls of a poll took together"},
+	{Key: "api_latency", Name: "API latency", Unit: "s", Better: record.Lower,
+		Help: "time that all calls of a poll took together"},
 	{Key: "poll_every", Name: "interval of the polls", Unit: "s", Better: record.Neither, Help: "median"},
-	{Key: "polls_timed_out", Name: "polls with a call that timed out", Unit: "1", Better: record.Lower, Help: "their latency is at least what is recorded"},
-	{Key: "readings_absurd", Name: "readings that make no sense", Unit: "1", Better: record.Lower, Help: "they are recorded and in no number"},
-	{Key: "seconds", Name: "duration", Unit: "s", Better: record.Neither, Help: "from the beginning of the test to the last moment recorded"},
-	{Key: "sessions", Name: "sessions", Unit: "1", Better: record.Neither, Help: "how often Plimsoll was started for the test"},
-	{Key: "sessions_killed", Name: "sessions killed", Unit: "1", Better: record.Lower, Help: "they ended with the last that they recorded"},
-	{Key: "downtime", Name: "time between sessions", Unit: "s", Better: record.Lower, Help: "it is in the duration and in the bandwidths"},
+	{Key: "polls_timed_out", Name: "polls with a call that timed out", Unit: "1", Better: record.Lower,
+		Help: "their latency is at least what is recorded"},
+	{Key: "duration", Name: "duration", Unit: "s", Better: record.Neither,
+		Help: "from the beginning of the test to the last moment recorded"},
+	{Key: "sessions", Name: "sessions", Unit: "1", Better: record.Neither,
+		Help: "how often Plimsoll was started for the test"},
+	{Key: "sessions_killed", Name: "sessions killed", Unit: "1", Better: record.Lower,
+		Help: "they ended with the last that they recorded"},
+	{Key: "downtime", Name: "time between sessions", Unit: "s", Better: record.Lower,
+		Help: "it is in the duration and in the bandwidths"},
 	{Key: "crashes", Name: "crashes", Unit: "1", Better: record.Lower, Help: "ends of the system's own processes"},
-	{Key: "attempts_unrecorded", Name: "attempts without a record", Unit: "1", Better: record.Lower, Help: "attempts that a killed session left no operation of, at least; what became of the objects is known"},
-	{Key: "load_line", Name: "load line of the file bandwidth", Unit: "B/s", Better: record.Neither, Help: "what the link carried before the trial, divided by the redundancy that the client makes"},
-	{Key: "load_line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher, Help: "of objects at their full redundancy, or of accepted ones where the system does not say when that is"},
+	{Key: "attempts_unrecorded", Name: "attempts without a record", Unit: "1", Better: record.Lower,
+		Help: "attempts that a killed session left no operation of, at least; what became of the objects is known"},
+	{Key: "load_line", Name: "load line of the file bandwidth", Unit: "B/s", Better: record.Neither,
+		Help: "what the link carried before the trial, divided by the redundancy that the client makes"},
+	{Key: "load_line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
+		Help: "of objects at their full redundancy, or of accepted ones where the system does not say when that is"},
 	{Key: "money_share", Name: "share of the money spent", Unit: "ratio", Better: record.Neither, Help: "by purpose"},
-	{Key: "contract_months", Name: "length of a contract in months", Unit: "1", Better: record.Neither, Help: "the allowance's period; 84 days where the system does not tell it"},
+	{Key: "contract_months", Name: "length of a contract in months", Unit: "1", Better: record.Neither,
+		Help: "the allowance's period; 84 days where the system does not tell it"},
 }
 
 // amounts are in the currency of the system.
@@ -187,10 +188,9 @@ var amounts = []record.Metric{
 	{Key: "money_used", Name: "money used", Help: "money spent less what lies unspent in contracts"},
 	{Key: "money_unspent", Name: "money unspent in contracts", Help: "it comes back when they end"},
 	{Key: "money_per_file", Name: "money used per object", Help: "money used divided by objects stored"},
-	{Key: "money_per_tb_month", Name: "cost of storing a TB for a month", Help: "fees and storage alone, for 10^12 file bytes and each month of a contract"},
+	{Key: "money_per_tb_month", Name: "cost of storing a TB for a month",
+		Help: "fees and storage alone, for 10^12 file bytes and each month of a contract"},
 	{Key: "money_per_tb_month_all", Name: "cost of a TB·month with bandwidth", Help: "all money used, likewise"},
-	{Key: "money_gone", Name: "money in ended contracts", Help: "what contracts that ended had used, at least: amounts are then lower bounds"},
-	{Key: "money_in_step", Name: "spending without a purpose in step with data", Help: "what the total grew by more than its parts, in step with data: siad pays a little more than it enters"},
 	{Key: "money_missing", Name: "money missing", Help: "by which wallet and contracts together fell for good"},
 	{Key: "wallet_first", Name: "wallet at the beginning", Help: "at the first poll"},
 	{Key: "wallet_last", Name: "wallet at the end", Help: "at the last poll"},

@@ -6,6 +6,9 @@ export interface Panel { title: string; spec: Spec }
 export interface Legend { label: string; colour: string; mark: string }
 export interface FigureData { id: string; title: string; reads: string; n: string; better: string; choose: string; panels: Panel[]; legend: Legend[] }
 
+/** Plots are at least so wide, in CSS pixels. */
+const narrowest = 40;
+
 interface Drawn { finalize(): void }
 
 export class Figure {
@@ -41,6 +44,11 @@ export class Figure {
     return box.bottom > 0 && box.top < innerHeight;
   }
 
+  /** Whether the figure has a place on the page, which those in closed details have not, and is not drawn. */
+  waits(): boolean {
+    return this.views.length === 0 && this.plots().some((plot) => plot.clientWidth >= narrowest);
+  }
+
   /** Draws the figure unless it is drawn. */
   ensure(): void {
     if (this.views.length === 0) this.draw();
@@ -53,7 +61,7 @@ export class Figure {
     for (const plot of this.plots()) {
       const panel = this.panelOf(plot);
       const width = Math.floor(plot.clientWidth);
-      if (panel === undefined || width < 40) continue;
+      if (panel === undefined || width < narrowest) continue;
       const view = viewOf({ ...sized(panel.spec, width, this.root.closest(".hero") !== null) }, style, plot);
       view.tooltip(tooltip);
       view.run();

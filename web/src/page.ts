@@ -28,6 +28,24 @@ async function start(): Promise<void> {
   await drawSeen();
   watch();
   document.documentElement.dataset["drawn"] = String(figures.length);
+  setTimeout(drawIdle, idleAfter);
+}
+
+/** How long the reader has the machine for himself, in ms, before the rest is drawn. */
+const idleAfter = 700;
+
+/** Draws what is out of sight, one figure at a time while nothing else is to do: a picture of the whole page has all. */
+function drawIdle(): void {
+  const rest = figures.values();
+  const step = (): void => {
+    for (const figure of rest) {
+      if (!figure.waits()) continue;
+      figure.ensure();
+      requestIdleCallback(step, { timeout: 200 });
+      return;
+    }
+  };
+  step();
 }
 
 /** A figure as the page has it: parts that all panels share, or panels of another figure, stand once. */

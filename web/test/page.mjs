@@ -40,6 +40,10 @@ try {
   // What is out of sight is not drawn until it comes near.
   seen.early = await page.locator(".plot svg").count();
   seen.fold = await page.evaluate(() => Object.fromEntries(["h1", ".verdict", ".hero .plot"].map((s) => [s, Math.round(document.querySelector(s)?.getBoundingClientRect().bottom ?? -1)])));
+  // The rest is drawn while nothing else is to do, so that a picture of the whole page has all.
+  seen.whole = await page.waitForFunction(() => [...document.querySelectorAll(".plot")].every((p) => p.clientWidth < 40 || p.querySelector("svg") !== null), { timeout: 20_000 })
+    .then(() => true, () => false);
+  await page.evaluate(() => document.querySelectorAll("details:has(figure)").forEach((d) => d.setAttribute("open", "")));
   for (const figure of await page.locator("figure").all()) {
     await figure.scrollIntoViewIfNeeded();
     await figure.locator(".plot svg").first().waitFor({ timeout: 20_000 });

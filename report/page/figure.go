@@ -1,0 +1,444 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// figure is a figure of a view, drawn: a Vega-Lite template that all its panels share,
+// and the rows of each.
+type figure struct {
+	ID      string   `json:"id"`
+	Title   string   `json:"title"`
+	Caption string   `json:"reads"`
+	N       string   `json:"n"`      // what it rests on
+	Better  string   `json:"better"` // which way is better
+	Choose  string   `json:"choose"` // not empty: one panel at a time, chosen by this label
+	First   int      `json:"first"`  // the panel that is seen first then
+	Panels  []*panel `json:"panels"`
+	Legend  []legend `json:"legend"`
+	Shared  spec     `json:"shared"`
+
+	Table     table `json:"-"` // the same numbers, to read
+	Hero      bool  `json:"-"` // it is on the first screen
+	folded    bool
+	ownScales bool
+}
+
+// panel is one Vega-Lite view of a figure. What its specification has goes before what
+// the figure's panels share.
+type panel struct {
+	Title string `json:"title"`
+	Spec  spec   `json:"spec"`
+
+	key  string
+	rows []row
+}
+
+// row is one mark.
+type row struct {
+	Kind   string `json:"k"`           // the layer that draws it
+	Series string `json:"s,omitempty"` // decides colour and shape
+	Line   string `json:"l,omitempty"` // rows of one line
+	X      any    `json:"x"`           // short, or a label
+	X2     any    `json:"x2,omitempty"`
+	Y      any    `json:"y"`
+	Lo     any    `json:"lo,omitempty"`
+	Hi     any    `json:"hi,omitempty"`
+	Tip    string `json:"tip,omitempty"`
+
+	at    string // where it is, in the table; empty: not there
+	value any    // its value in the table
+}
+
+// spec is a part of a Vega-Lite specification. Colours are CSS variables, "var(--s1)",
+// which the page resolves for its theme.
+type spec map[string]any
+
+// legend is one entry of a figure's legend.
+type legend struct {
+	Label  string `json:"label"`
+	Colour string `json:"colour"`
+	Mark   string `json:"mark"` // a Vega point shape, "line", "dash", "bar" or "hollow"
+}
+
+// short is a number with the digits that a figure can show.
+type short float64
+
+func (s short) MarshalJSON() ([]byte, error) {
+	if v := float64(s); math.IsNaN(v) || math.IsInf(v, 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(s), 'g', 6, 64), nil
+}
+
+const (
+	vegaLite = "https://vega.github.io/schema/vega-lite/v6.json" // a name; nothing is loaded from there
+	// manyPanels is from how many panels on a figure shows one at a time.
+	manyPanels = 6
+	// mostPanels bounds the panels of figures over time, and manyTrials and mostPoints
+	// the marks of any figure, for the page's size.
+	mostPanels = 48
+	manyTrials = 1000
+	mostPoints = 8_000
+)
+
+// shapes are the marks of systems by slot: colour never carries a meaning alone.
+var shapes = []string{"square", "circle", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "stroke"}
+
+func slotColour(slot int) string { return "var(--s" + strconv.Itoa(slot%8) + ")" }
+func slotShape(slot int) string  { return shapes[slot%len(shapes)] }
+
+// drawer draws the figures of one result.
+type drawer struct {
+	*analysis.Result
+	trials map[string][]analysis.Row // whole-trial rows that are numbers, by metric
+}
+
+func newDrawer(r *analysis.Result) *drawer {
+	d := &drawer{r, map[string][]analysis.Row{}}
+	for _, x := range r.Frame.Rows {
+		if x.Entity == "" && !x.Trial.Warmup && !x.Censored && !math.IsNaN(x.Value) && !math.IsInf(x.Value, 0) {
+			d.trials[x.Metric] = append(d.trials[x.Metric], x)
+		}
+	}
+	return d
+}
+
+// figures are those of the view that have something to show. The first leads the page.
+func (d *drawer) figures() ([]*figure, error) {
+	var all []*figure
+	for _, v := range d.View.Figures {
+		m, _ := d.metric(v.Metric)
+		f := &figure{ID: v.ID, Title: v.Title, Caption: v.Caption, Better: betterWords[m.Better], Shared: spec{"$schema": vegaLite}, folded: v.Folded}
+		switch v.Kind {
+		case analysis.Against:
+			d.against(f, v)
+		case analysis.Bars:
+			d.bars(f, v)
+		case analysis.Distribution:
+			d.distribution(f, v)
+		case analysis.OverTime:
+			d.overTime(f, v)
+		case analysis.Timeline:
+			d.timeline(f, v)
+		default:
+			return nil, fmt.Errorf("figure %q is of kind %q, which is none of the five", v.ID, v.Kind)
+		}
+		f.Panels = slices.DeleteFunc(f.Panels, func(p *panel) bool { return len(p.rows) == 0 })
+		if len(f.Panels) == 0 {
+			continue
+		}
+		if len(f.Panels) > manyPanels {
+			f.Choose = "cells"
+		}
+		f.tabulate()
+		if len(all) == 0 {
+			f.Hero, f.folded = true, false
+			if len(f.Panels) > 1 {
+				f.Choose, f.First = "cells", d.mostDifferent(f.Panels)
+			}
+		}
+		if f.ownScales && f.Choose == "" {
+			f.N = "Each panel has its own scale; " + f.N
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+var betterWords = map[record.Better]string{record.Higher: "higher is better", record.Lower: "lower is better"}
+
+// mostDifferent is the panel in which the systems differ most in the headline.
+func (d *drawer) mostDifferent(panels []*panel) int {
+	best, widest := 0, 0.0
+	for i, p := range panels {
+		for _, c := range d.Cells {
+			if q := c.Ratios[d.Headline]; d.Frame.Layout.PanelOf(c) == p.key && q.Value > 0 {
+				if x := math.Abs(math.Log(float64(q.Value))); x > widest {
+					best, widest = i, x
+				}
+			}
+		}
+	}
+	return best
+}
+
+// metric finds a metric; that of the pseudo-metric of ratios is a ratio of the headline's.
+func (d *drawer) metric(key string) (record.Metric, bool) {
+	if key != analysis.RatioColumn {
+		return d.Frame.Metric(key)
+	}
+	m, ok := d.Frame.Metric(d.Headline)
+	m.Key, m.Name, m.Unit = key, "ratio to "+d.Baseline, "×"
+	return m, ok && d.Baseline != ""
+}
+
+// of is a metric of a cell, or its ratio to the baseline.
+func (d *drawer) of(c *analysis.Cell, key string) (analysis.Summary, bool) {
+	if key != analysis.RatioColumn {
+		s, ok := c.Metrics[key]
+		return s, ok && s.Median.Known()
+	}
+	q, ok := c.Ratios[d.Headline]
+	return analysis.Summary{N: q.N, Median: q.Value, Lo: q.Lo, Hi: q.Hi}, ok && q.Value.Known()
+}
+
+// panels are empty panels for the layout's, or one for each name.
+func (d *drawer) panels(prefix string) map[string]*panel {
+	all := map[string]*panel{}
+	for _, p := range d.Frame.Layout.Panels {
+		title := p.Name
+		if prefix != "" {
+			title = prefix
+			if p.Name != "" {
+				title += ", " + p.Name
+			}
+		}
+		all[p.Key] = &panel{Title: title, key: p.Key, Spec: spec{}}
+	}
+	return all
+}
+
+// inOrder appends panels in the order of the layout.
+func (f *figure) inOrder(l analysis.Layout, all map[string]*panel) {
+	for _, p := range l.Panels {
+		f.Panels = append(f.Panels, all[p.Key])
+	}
+}
+
+// add puts a row into a panel.
+func (p *panel) add(r row) { p.rows = append(p.rows, r) }
+
+// finish gives a panel its rows and channels.
+func (p *panel) finish(title string, encoding spec) {
+	if p.Title != "" {
+		title += ", " + p.Title
+	}
+	p.Spec["description"], p.Spec["data"], p.Spec["encoding"] = title, spec{"values": p.rows}, encoding
+}
+
+// layer draws the rows of one kind.
+func layer(kind string, mark, encoding spec) spec {
+	return spec{"transform": []spec{{"filter": spec{"field": "k", "equal": kind}}}, "mark": mark, "encoding": encoding}
+}
+
+// bySystem are the channels of colour and shape of systems, with their legend.
+func (d *drawer) bySystem() (colour, shape spec, all []legend) {
+	var names, colours, marks []string
+	for _, s := range d.Systems {
+		names, colours, marks = append(names, s.Name), append(colours, slotColour(s.Slot)), append(marks, slotShape(s.Slot))
+		label := s.Name
+		if s.Baseline {
+			label += " (baseline)"
+		}
+		all = append(all, legend{label, slotColour(s.Slot), slotShape(s.Slot)})
+	}
+	return nominal("s", names, colours), nominal("s", names, marks), all
+}
+
+// bySeries is the channel of colour of series that are no systems, with their legend.
+func bySeries(names []string, mark string) (colour spec, all []legend) {
+	var colours []string
+	for i, n := range names {
+		colours = append(colours, slotColour(1+i%7))
+		all = append(all, legend{n, slotColour(1 + i%7), mark})
+	}
+	return nominal("s", names, colours), all
+}
+
+func nominal(field string, domain, values []string) spec {
+	return spec{"field": field, "type": "nominal", "scale": spec{"domain": domain, "range": values}, "legend": nil}
+}
+
+func quantitative(field string) spec { return spec{"field": field, "type": "quantitative"} }
+
+var tip = spec{"field": "tip", "type": "nominal"}
+
+// factorAxis is the axis from left to right: the layout's factor, or the systems beside
+// one another. Vega's interpreter runs the expression of its labels, never eval.
+func (d *drawer) factorAxis() spec {
+	a := d.Frame.Layout.Axis
+	if a == nil {
+		var names []string
+		for _, s := range d.Systems {
+			names = append(names, s.Name)
+		}
+		return spec{"field": "x", "type": "nominal", "scale": spec{"domain": names}, "axis": spec{"title": nil, "labelAngle": 0}}
+	}
+	lo, hi := a.Values[0], a.Values[len(a.Values)-1]
+	pad := (hi - lo) * 0.06
+	scale := spec{"type": "linear", "domain": []float64{lo - pad, hi + pad}, "nice": false}
+	if a.Log {
+		pad = math.Pow(hi/lo, 0.06)
+		scale["type"], scale["domain"] = "log", []float64{lo / pad, hi * pad}
+	}
+	expr := "''"
+	for i, v := range slices.Backward(a.Values) {
+		label, _ := json.Marshal(a.Labels[i])
+		expr = fmt.Sprintf("datum.value == %s ? %s : %s", strconv.FormatFloat(v, 'g', -1, 64), label, expr)
+	}
+	return spec{"field": "x", "type": "quantitative", "scale": scale,
+		"axis": spec{"title": a.Label, "values": a.Values, "labelExpr": expr, "grid": false, "labelAngle": 0}}
+}
+
+// place is where a cell's mark is. Systems lie a little beside one another, so that
+// intervals do not hide each other, and trials beside their median.
+func (d *drawer) place(c *analysis.Cell, beside float64) any {
+	a := d.Frame.Layout.Axis
+	if a == nil {
+		return c.System
+	}
+	at := slices.IndexFunc(d.Systems, func(s analysis.System) bool { return s.Name == c.System })
+	step := (float64(at) - float64(len(d.Systems)-1)/2 + beside) * 0.022
+	x, lo, hi := d.Frame.Layout.At(c), a.Values[0], a.Values[len(a.Values)-1]
+	if a.Log {
+		return short(x * math.Pow(hi/lo, step))
+	}
+	return short(x + (hi-lo)*step)
+}
+
+// valueChannel is an axis of values with the prefixes of their unit. least and most are
+// of all that is drawn.
+func valueChannel(field, unit, title string, log bool, least, most float64) spec {
+	scale := spec{"domain": []short{short(min(0, least*1.06)), short(max(most*1.06, math.SmallestNonzeroFloat32))}, "nice": true}
+	if log && least > 0 {
+		scale = spec{"type": "log", "domain": []short{short(least / 1.25), short(most * 1.25)}, "nice": false, "clamp": true}
+	}
+	axis := spec{"title": nil, "tickCount": 5, "labelExpr": unitLabels(unit)}
+	if title != "" {
+		axis["title"] = title
+	}
+	return spec{"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+}
+
+// unitLabels is the expression that writes an axis' labels in a unit.
+func unitLabels(unit string) string {
+	switch unit {
+	case "ratio":
+		return "format(datum.value * 100, '.3~g') + ' %'"
+	case "×":
+		return "format(datum.value, '.3~g') + '×'"
+	case "1":
+		return "format(datum.value, ',.4~g')"
+	case "s", "B", "B/s", "bit/s", "1/s":
+	default:
+		label, _ := json.Marshal(" " + unit)
+		return "format(datum.value, ',.4~g') + " + string(label)
+	}
+	expr := "'0'"
+	for _, p := range slices.Backward(words.Prefixes(unit)) {
+		suffix := " " + p.Name + unit
+		if unit == "1/s" {
+			suffix = " " + p.Name + "/s"
+		}
+		expr = fmt.Sprintf("abs(datum.value) >= %s ? format(datum.value / %s, '.3~g') + '%s' : %s",
+			strconv.FormatFloat(p.Scale*0.9995, 'g', -1, 64), strconv.FormatFloat(p.Scale, 'g', -1, 64), suffix, expr)
+	}
+	return expr
+}
+
+// extent is the range of numbers that rows show.
+func extent(panels ...*panel) (least, most float64) {
+	least, most = math.Inf(1), math.Inf(-1)
+	for _, p := range panels {
+		for _, r := range p.rows {
+			for _, v := range []any{r.Y, r.Lo, r.Hi} {
+				if x, ok := v.(short); ok && !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) {
+					least, most = min(least, float64(x)), max(most, float64(x))
+				}
+			}
+		}
+	}
+	if most < least {
+		return 0, 1
+	}
+	return least, most
+}
+
+// apart is how far the largest values of panels may differ before one scale for all
+// would flatten some of them.
+const apart = 2.5
+
+// scales are the value channels of panels: the same for all if their values are alike.
+// On a logarithmic axis what is not positive is a gap.
+func (f *figure) scales(panels []*panel, unit string, log bool) map[*panel]spec {
+	if log {
+		positive(panels)
+	}
+	low, high := math.Inf(1), 0.0
+	for _, p := range panels {
+		if _, most := extent(p); len(p.rows) > 0 {
+			low, high = min(low, most), max(high, most)
+		}
+	}
+	channels := map[*panel]spec{}
+	least, most := extent(panels...)
+	for _, p := range panels {
+		if high > apart*low {
+			least, most = extent(p)
+		}
+		channels[p] = valueChannel("y", unit, "", log, least, most)
+	}
+	f.ownScales = f.ownScales || high > apart*low && len(panels) > 1
+	return channels
+}
+
+// positive takes out what a logarithmic axis has no place for.
+func positive(panels []*panel) {
+	for _, p := range panels {
+		for i, r := range p.rows {
+			if y, ok := r.Y.(short); ok && y <= 0 {
+				p.rows[i].Y, p.rows[i].Lo, p.rows[i].Hi = short(math.NaN()), nil, nil
+			} else if lo, ok := r.Lo.(short); ok && lo <= 0 {
+				p.rows[i].Lo = y
+			}
+		}
+	}
+}
+
+// spread calls for a logarithmic axis.
+func spread(panels []*panel) bool {
+	least, most := extent(panels...)
+	return least > 0 && most > 20*least
+}
+
+// show is a number with its unit; large amounts of a currency are in words.
+func show(v float64, unit string) string {
+	switch unit {
+	case "ratio", "s", "s/GB", "1/s", "B", "B/s", "bit/s", "×", "1":
+		return words.Show(v, unit)
+	}
+	if math.Abs(v) >= 1e4 && !math.IsInf(v, 0) {
+		return words.Money(v, unit)
+	}
+	return words.Show(v, unit)
+}
+
+// tabulate makes the table of a figure from its rows.
+func (f *figure) tabulate() {
+	f.Table.Head = []head{{Name: "panel"}, {Name: "series"}, {Name: "at"}, {Name: "value", Numeric: true}, {Name: "low", Numeric: true}, {Name: "high", Numeric: true}}
+	number := func(v any) entry {
+		s, ok := v.(short)
+		if !ok {
+			return entry{}
+		}
+		b, _ := s.MarshalJSON()
+		return entry{Text: strings.Replace(string(b), "null", "–", 1)}
+	}
+	for _, p := range f.Panels {
+		for _, r := range p.rows {
+			if r.at != "" {
+				f.Table.Rows = append(f.Table.Rows, []entry{{Text: p.Title}, {Text: r.Series}, {Text: r.at}, number(r.value), number(r.Lo), number(r.Hi)})
+			}
+		}
+	}
+}

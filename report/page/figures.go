@@ -1,0 +1,386 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// leastMachineShare is the share of a machine line that a rate must reach for the line
+// to be drawn: one far above all marks would flatten them.
+const leastMachineShare = 0.5
+
+// against draws medians with their intervals against the layout's axis, with single
+// trials, load lines and machine lines.
+func (d *drawer) against(f *figure, v analysis.Figure) {
+	colour, shape, key := d.bySystem()
+	valid, invalid, lines, machine := 0, 0, 0, 0
+	many := len(d.Frame.Trials) > manyTrials
+	for _, name := range append([]string{v.Metric}, v.More...) {
+		m, ok := d.metric(name)
+		if !ok {
+			continue
+		}
+		title := ""
+		if len(v.More) > 0 {
+			title = words.Capital(m.Name)
+		}
+		panels := d.panels(title)
+		of := func(c *analysis.Cell) *panel { return panels[d.Frame.Layout.PanelOf(c)] }
+		for _, x := range d.trials[name] {
+			c := x.Trial.Info
+			r := row{Kind: "trial", Series: c.System, X: d.place(c, 0.45), Y: short(x.Value)}
+			if !x.Trial.Valid() {
+				r.Kind, r.Tip = "invalid", fmt.Sprintf("%s: %s; invalid: %s", d.Frame.Layout.Name(c), show(x.Value, m.Unit), words.List(x.Trial.Invalid))
+				invalid++
+			} else if valid++; many {
+				continue
+			}
+			of(c).add(r)
+		}
+		for _, c := range d.Cells {
+			if y := d.Frame.MachineLine(c, m); v.Line != "" && name == v.Metric && y.Known() && !(m.Better == record.Higher && c.Metrics[name].Median < leastMachineShare*y) {
+				of(c).add(row{Kind: "machine", Series: c.System, X: d.place(c, 0), Y: short(y), Tip: d.Frame.Layout.Name(c) + ": machine line " + show(float64(y), m.Unit)})
+				machine++
+			}
+			if s, ok := d.of(c, name); ok {
+				of(c).add(d.median(c, s, m))
+			} else if n := c.Metrics[name].Censored + censored(d.Frame.Of(c, name)); n > 0 {
+				of(c).add(row{Kind: "censored", Series: c.System, X: d.place(c, 0), Tip: fmt.Sprintf("%s: beyond what was watched in %s of %d", d.Frame.Layout.Name(c), words.Plural(int64(n), "trial", "trials"), c.Valid)})
+			}
+		}
+		if v.Line != "" && name == v.Metric {
+			lines += d.loadLines(panels, v.Line, m.Unit)
+		}
+		var all []*panel
+		for _, p := range d.Frame.Layout.Panels {
+			all = append(all, panels[p.Key])
+		}
+		f.Panels = append(f.Panels, all...)
+		for p, y := range f.scales(all, m.Unit, v.Log) {
+			p.finish(v.Title, spec{"x": d.factorAxis(), "y": y})
+		}
+	}
+	f.N += "n = " + words.Plural(int64(valid), "valid trial", "valid trials")
+	f.Legend = key
+	for _, extra := range []struct {
+		n int
+		l legend
+	}{{lines, legend{"load line", "var(--ink)", "dash"}}, {machine, legend{"machine line", "var(--ink)", "bar"}}, {invalid, legend{"invalid trial", "var(--ink)", "hollow"}}} {
+		if extra.n > 0 {
+			f.Legend = append(f.Legend, extra.l)
+		}
+	}
+	across := spec{"tooltip": tip}
+	if d.Frame.Layout.Axis == nil { // systems lie beside one another: there is no line between them
+		across = spec{"tooltip": tip, "x": spec{"value": 0}, "x2": spec{"value": "width"}}
+	}
+	dashed := spec{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "opacity": 0.8, "point": d.Frame.Layout.Axis != nil && len(d.Frame.Layout.Axis.Values) == 1}
+	if d.Frame.Layout.Axis == nil {
+		dashed["type"] = "rule"
+	}
+	common, own := with(dashed, "color", "var(--ink)"), with(across, "color", colour)
+	low := spec{"color": colour, "shape": shape, "tooltip": tip, "y": spec{"value": "height"}}
+	if strings.HasPrefix(f.Better, "lower") {
+		low["y"] = spec{"value": 4}
+	}
+	f.Shared["layer"] = []spec{layer("line", common, across), layer("own line", dashed, own),
+		layer("median", spec{"type": "line", "strokeWidth": 1.75, "opacity": 0.75}, spec{"color": colour}),
+		layer("median", spec{"type": "rule", "strokeWidth": 1.75}, spec{"color": colour, "y": quantitative("lo"), "y2": spec{"field": "hi"}}),
+		layer("machine", spec{"type": "tick", "orient": "horizontal", "thickness": 2, "size": 18}, spec{"color": colour, "tooltip": tip}),
+		layer("trial", spec{"type": "point", "filled": true, "size": 14, "opacity": 0.45}, spec{"color": colour, "shape": shape}),
+		layer("invalid", spec{"type": "point", "filled": false, "size": 60, "strokeWidth": 1.5}, spec{"color": colour, "shape": shape, "tooltip": tip}),
+		layer("censored", spec{"type": "point", "filled": false, "size": 60, "strokeWidth": 1.5, "strokeDash": []int{2, 2}}, low),
+		layer("median", spec{"type": "point", "filled": true, "size": 64, "opacity": 1, "stroke": "var(--paper)", "strokeWidth": 1}, spec{"color": colour, "shape": shape, "tooltip": tip})}
+}
+
+// median is the mark of a cell's median.
+func (d *drawer) median(c *analysis.Cell, s analysis.Summary, m record.Metric) row {
+	r := row{Kind: "median", Series: c.System, X: d.place(c, 0), Y: short(s.Median), value: short(s.Median), at: d.at(c),
+		Tip: fmt.Sprintf("%s: %s, %s", d.Frame.Layout.Name(c), words.Range(float64(s.Median), float64(s.Lo), float64(s.Hi), m.Unit), words.Plural(int64(s.N), "trial", "trials"))}
+	if s.Lo.Known() && s.Hi.Known() && s.N > 1 {
+		r.Lo, r.Hi = short(s.Lo), short(s.Hi)
+	}
+	return r
+}
+
+// at is a cell's place on the axis in words.
+func (d *drawer) at(c *analysis.Cell) string {
+	if a := d.Frame.Layout.Axis; a != nil {
+		x, _ := c.Factor(a.Path)
+		return a.Label + " " + x.Text()
+	}
+	return "all"
+}
+
+func censored(rows []analysis.Row) (n int) {
+	for _, r := range rows {
+		if r.Censored {
+			n++
+		}
+	}
+	return n
+}
+
+func with(s spec, key string, v any) spec {
+	c := spec{key: v}
+	for k, x := range s {
+		if k != key {
+			c[k] = x
+		}
+	}
+	return c
+}
+
+// loadLines adds the rows of a load line, and counts them.
+func (d *drawer) loadLines(panels map[string]*panel, metric, unit string) int {
+	all := d.Frame.LoadLines(metric)
+	for _, l := range all {
+		kind, what := "line", "load line"
+		if l.System != "" {
+			kind, what = "own line", "load line of "+l.System
+		}
+		r := row{Kind: kind, Series: l.System, X: short(l.X), Y: short(l.Y), Tip: what + ": " + show(l.Y, unit)}
+		if d.Frame.Layout.Axis == nil {
+			r.X = nil
+		}
+		panels[l.Panel].add(r)
+	}
+	return len(all)
+}
+
+// mostBars is how many bars one panel has before the layout's panels part them.
+const mostBars = 24
+
+// bars draws one bar with its interval for each cell or, of a metric of entities, for
+// each entity of a cell. Ratios are marks about 1.
+func (d *drawer) bars(f *figure, v analysis.Figure) {
+	m, ok := d.metric(v.Metric)
+	if !ok {
+		return
+	}
+	byEntity := slices.ContainsFunc(d.Frame.Rows, func(r analysis.Row) bool { return r.Metric == v.Metric && r.Entity != "" })
+	layout := d.Frame.Layout
+	one := &panel{Spec: spec{}}
+	parted, all := d.panels(""), []*panel{one}
+	drawn, series := 0, []string{}
+	for _, c := range d.Cells {
+		p := one
+		if len(d.Cells) > mostBars {
+			p = parted[layout.PanelOf(c)]
+		}
+		bar := func(label, name string, s analysis.Summary, unit string) {
+			r := row{Kind: "median", Series: name, X: short(s.Median), Y: label, value: short(s.Median), at: label, Tip: fmt.Sprintf("%s, %s: %s", name, label, words.Range(float64(s.Median), float64(s.Lo), float64(s.Hi), unit))}
+			if s.Lo.Known() && s.Hi.Known() && s.N > 1 {
+				r.Lo, r.Hi = short(s.Lo), short(s.Hi)
+			}
+			p.add(r)
+			drawn = max(drawn, s.N)
+			if !slices.Contains(series, name) {
+				series = append(series, name)
+			}
+		}
+		label := layout.Where(c)
+		if p != one {
+			label = strings.TrimPrefix(d.at(c), "all")
+		}
+		switch {
+		case byEntity:
+			for _, e := range d.entities(c, v.Metric) {
+				if label != "" {
+					e.name += ", " + label
+				}
+				bar(e.name, c.System, e.Summary, m.Unit)
+			}
+		case len(v.More) > 0:
+			for _, name := range append([]string{v.Metric}, v.More...) {
+				if s, ok := d.of(c, name); ok {
+					x, _ := d.metric(name)
+					bar(layout.Name(c), x.Name, s, x.Unit)
+				}
+			}
+		default:
+			if s, ok := d.of(c, v.Metric); ok {
+				bar(label, c.System, s, m.Unit)
+			}
+		}
+	}
+	if len(d.Cells) > mostBars {
+		all = nil
+		for _, p := range layout.Panels {
+			all = append(all, parted[p.Key])
+		}
+	}
+	colour, shape, key := d.bySystem()
+	if len(v.More) > 0 && !byEntity {
+		colour, key = bySeries(series, "bar")
+		shape = spec{"value": "circle"}
+	}
+	f.Legend = slices.DeleteFunc(key, func(l legend) bool { return !slices.Contains(series, strings.TrimSuffix(l.Label, " (baseline)")) })
+	f.N = fmt.Sprintf("n = up to %s each", words.Plural(int64(drawn), "trial", "trials"))
+	for _, p := range all {
+		labels := map[any]bool{}
+		for _, r := range p.rows {
+			labels[r.Y] = true
+		}
+		least, most := acrossExtent(p)
+		log := v.Log && least > 0
+		if v.Metric == analysis.RatioColumn {
+			least, most, log = min(least, 0.9), max(most, 1.1), least > 0
+		}
+		x := valueChannel("x", m.Unit, "", log, least, most)
+		y := spec{"field": "y", "type": "nominal", "sort": nil, "axis": spec{"title": nil, "ticks": false, "labelLimit": 180}}
+		p.Spec["height"] = len(labels)*max(len(series)*11, 18) + 10
+		p.finish(v.Title, spec{"x": x, "y": y, "yOffset": spec{"field": "s", "type": "nominal", "sort": series}})
+	}
+	f.Panels = all
+	layers := []spec{layer("median", spec{"type": "rule", "strokeWidth": 2}, spec{"color": colour, "x": quantitative("lo"), "x2": spec{"field": "hi"}}),
+		layer("median", spec{"type": "point", "filled": true, "size": 60, "opacity": 1}, spec{"color": colour, "shape": shape, "tooltip": tip})}
+	if v.Metric == analysis.RatioColumn {
+		layers = append([]spec{{"data": spec{"values": []spec{{"x": 1}}}, "mark": spec{"type": "rule", "strokeDash": []int{2, 3}, "color": "var(--soft)"},
+			"encoding": spec{"x": quantitative("x"), "y": spec{"value": 0}, "y2": spec{"value": "height"}, "yOffset": nil}}}, layers...)
+	} else if !v.Log {
+		layers[0] = layer("median", spec{"type": "rule", "strokeWidth": 1.5, "color": "var(--ink)"}, spec{"x": quantitative("lo"), "x2": spec{"field": "hi"}})
+		layers[1] = layer("median", spec{"type": "bar", "opacity": 0.75}, spec{"color": colour, "tooltip": tip})
+		slices.Reverse(layers)
+	}
+	f.Shared["layer"] = layers
+}
+
+// acrossExtent is the range of a panel whose values lie from left to right.
+func acrossExtent(p *panel) (least, most float64) {
+	turned := &panel{}
+	for _, r := range p.rows {
+		turned.rows = append(turned.rows, row{Y: r.X, Lo: r.Lo, Hi: r.Hi}, row{Y: r.X2})
+	}
+	return extent(turned)
+}
+
+// entity is a metric of an entity over the trials of a cell.
+type entity struct {
+	name string
+	analysis.Summary
+}
+
+// entities are those of a cell that have a metric, in the order of their appearance.
+func (d *drawer) entities(c *analysis.Cell, metric string) []entity {
+	values, names := map[string][]float64{}, []string{}
+	for _, t := range d.Frame.ValidTrials(c) {
+		for _, r := range d.Frame.Entities(t, metric) {
+			if values[r.Entity] == nil {
+				names = append(names, r.Entity)
+			}
+			values[r.Entity] = append(values[r.Entity], r.Value)
+		}
+	}
+	var all []entity
+	for _, n := range names {
+		i := stats.MedianCI(values[n], analysis.Confidence)
+		if e := (entity{n, analysis.Summary{N: len(values[n]), Median: analysis.Num(i.Mid), Lo: analysis.Num(i.Lo), Hi: analysis.Num(i.Hi)}}); e.Median.Known() {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// distribution draws quantiles against the axis, or, of a metric of entities, the share
+// of them that is at or below each value.
+func (d *drawer) distribution(f *figure, v analysis.Figure) {
+	m, ok := d.metric(v.Metric)
+	if !ok {
+		return
+	}
+	if slices.ContainsFunc(d.Frame.Rows, func(r analysis.Row) bool { return r.Metric == v.Metric && r.Entity != "" }) {
+		d.ecdf(f, v, m)
+		return
+	}
+	panels, names, n := d.panels(""), []string{}, 0
+	dashes := [][]int{{1, 0}, {6, 3}, {2, 3}, {8, 3, 2, 3}}
+	for _, name := range append([]string{v.Metric}, v.More...) {
+		x, ok := d.metric(name)
+		if !ok || len(names) == len(dashes) {
+			continue
+		}
+		label := x.Name
+		if at := strings.LastIndex(name, "_p"); at >= 0 {
+			label = name[at+1:]
+		}
+		for _, c := range d.Cells {
+			if s, ok := d.of(c, name); ok {
+				if !slices.Contains(names, label) {
+					names = append(names, label)
+				}
+				r := d.median(c, s, x)
+				r.Line, r.Tip, r.at = label, label+", "+r.Tip, label+", "+r.at
+				panels[d.Frame.Layout.PanelOf(c)].add(r)
+				n = max(n, s.N)
+			}
+		}
+	}
+	f.inOrder(d.Frame.Layout, panels)
+	for p, y := range f.scales(f.Panels, m.Unit, v.Log || spread(f.Panels)) {
+		p.finish(v.Title, spec{"x": d.factorAxis(), "y": y})
+	}
+	colour, shape, key := d.bySystem()
+	f.Legend, f.N = key, f.N+fmt.Sprintf("n = up to %s each", words.Plural(int64(n), "trial", "trials"))
+	for i, name := range names {
+		f.Legend = append(f.Legend, legend{name, "var(--ink)", []string{"line", "dash", "dots", "dash"}[i]})
+	}
+	dash := spec{"field": "l", "type": "nominal", "scale": spec{"domain": names, "range": dashes[:len(names)]}, "legend": nil}
+	f.Shared["layer"] = []spec{layer("median", spec{"type": "line", "strokeWidth": 1.75, "opacity": 0.8}, spec{"color": colour, "strokeDash": dash}),
+		layer("median", spec{"type": "rule", "strokeWidth": 1.5, "opacity": 0.7}, spec{"color": colour, "y": quantitative("lo"), "y2": spec{"field": "hi"}}),
+		layer("median", spec{"type": "point", "filled": true, "size": 45, "opacity": 1}, spec{"color": colour, "shape": shape, "tooltip": tip})}
+}
+
+// mostSteps is how many points a curve of a distribution has at most.
+const mostSteps = 100
+
+// ecdf draws the share of entities at or below each value, a panel for each group. A
+// curve ends below 1 where values are beyond what was watched.
+func (d *drawer) ecdf(f *figure, v analysis.Figure, m record.Metric) {
+	panels, order, n := map[string]*panel{}, []*panel{}, 0
+	for _, c := range d.Cells {
+		var values []float64
+		of := 0
+		for _, t := range d.Frame.ValidTrials(c) {
+			for _, r := range d.Frame.Entities(t, v.Metric) {
+				if of++; !r.Censored && !math.IsNaN(r.Value) && !math.IsInf(r.Value, 0) {
+					values = append(values, r.Value)
+				}
+			}
+		}
+		if panels[c.Group] == nil {
+			panels[c.Group] = &panel{Title: d.Frame.Layout.Where(c), key: d.Frame.Layout.PanelOf(c), Spec: spec{}}
+			order = append(order, panels[c.Group])
+		}
+		slices.Sort(values)
+		n += of
+		step := max(len(values)/mostSteps, 1)
+		for i := 0; i < len(values); i += step {
+			share := float64(i+1) / float64(of)
+			panels[c.Group].add(row{Kind: "median", Series: c.System, X: short(values[i]), Y: short(share), value: short(share), at: show(values[i], m.Unit),
+				Tip: fmt.Sprintf("%s: %s within %s", c.System, words.Percent(share), show(values[i], m.Unit))})
+			if i+step >= len(values) && i < len(values)-1 {
+				step = len(values) - 1 - i
+			}
+		}
+	}
+	for _, p := range order {
+		least, most := math.Inf(1), 0.0
+		for _, r := range p.rows {
+			x := float64(r.X.(short))
+			least, most = min(least, x), max(most, x)
+		}
+		p.finish(v.Title, spec{"x": valueChannel("x", m.Unit, m.Name, v.Log, least, most), "y": valueChannel("y", "ratio", "", false, 0, 1)})
+	}
+	colour, shape, key := d.bySystem()
+	f.Panels, f.Legend, f.N, f.Better = order, key, fmt.Sprintf("n = %s", words.Count(int64(n))), ""
+	f.Shared["layer"] = []spec{layer("median", spec{"type": "line", "interpolate": "step-after", "strokeWidth": 1.75}, spec{"color": colour}),
+		layer("median", spec{"type": "point", "filled": true, "size": 20, "opacity": 0.8}, spec{"color": colour, "shape": shape, "tooltip": tip})}
+}

@@ -1,0 +1,314 @@
+// Package page writes what an analysis found: the page of a run, its summary on a
+// terminal, and summary.json. It reads an [analysis.Result] and nothing else.
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+)
+
+//go:embed templates/*.html page.css bundle.js
+var files embed.FS
+
+// Options of a page.
+type Options struct {
+	Live bool // it is served while the run goes on, and listens to its server
+}
+
+// mostFindings is how many findings are in sight.
+const mostFindings = 7
+
+// HTML writes the page of a run: one file that is complete and asks nothing of any
+// network.
+func HTML(w io.Writer, r *analysis.Result, o Options) error { return write(w, "page", r, o) }
+
+// Main writes the part of a live page that changes while a run goes on.
+func Main(w io.Writer, r *analysis.Result) error { return write(w, "main", r, Options{Live: true}) }
+
+// JSON writes summary.json.
+func JSON(w io.Writer, r *analysis.Result) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(r)
+}
+
+func write(w io.Writer, name string, r *analysis.Result, o Options) error {
+	t, err := template.New("").Funcs(funcs(r)).ParseFS(files, "templates/*.html")
+	if err != nil {
+		return err
+	}
+	p, err := newPage(r, o)
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	var b bytes.Buffer // a page is whole or not at all
+	if err := t.ExecuteTemplate(&b, name, p); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// page is what the template sees.
+type page struct {
+	*analysis.Result
+	Live                    bool
+	Policy                  string
+	Style                   template.CSS
+	Script, Data            template.JS
+	Facts                   []string
+	NumbersWhere            string
+	Numbers                 []keyNumber
+	First, Other            []analysis.Finding
+	Hero                    *figure
+	Figures, Folded         []*figure
+	Cells, Resources        table
+	Links, Invalid, Skipped table
+	OwnTables, OwnFolded    []ownTableView
+	GateViews               []gateView
+	Plan                    string
+	Version                 string
+	AnyRatio, AnyTilde      bool
+}
+
+type ownTableView struct {
+	ID, Title, Caption string
+	Table              table
+}
+
+func newPage(r *analysis.Result, o Options) (*page, error) {
+	script, err := files.ReadFile("bundle.js")
+	if err != nil {
+		return nil, err
+	}
+	style, err := files.ReadFile("page.css")
+	if err != nil {
+		return nil, err
+	}
+	script = bytes.TrimSpace(script)
+	figures, err := newDrawer(r).figures()
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(append([]*figure{}, figures...)) // its escapes cannot end the script element
+	if err != nil {
+		return nil, err
+	}
+	p := &page{Result: r, Live: o.Live, Policy: policy(script, o.Live), Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data),
+		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false), Links: linkTable(r),
+		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r), Plan: planText(r)}
+	p.NumbersWhere, p.Numbers = keyNumbers(r)
+	for _, f := range figures {
+		switch {
+		case f.Hero:
+			p.Hero = f
+		case f.folded:
+			p.Folded = append(p.Folded, f)
+		default:
+			p.Figures = append(p.Figures, f)
+		}
+	}
+	for _, f := range r.Findings {
+		if (f.Tone == analysis.Warn || f.Tone == analysis.Bad) && len(p.First) < mostFindings {
+			p.First = append(p.First, f)
+		} else {
+			p.Other = append(p.Other, f)
+		}
+	}
+	for _, t := range r.Tables {
+		v := ownTableView{t.ID, t.Title, t.Caption, ownTable(t)}
+		if t.Folded {
+			p.OwnFolded = append(p.OwnFolded, v)
+		} else {
+			p.OwnTables = append(p.OwnTables, v)
+		}
+	}
+	for _, e := range r.Environment {
+		if e.Key == "plimsoll" {
+			p.Version = e.Value
+		}
+	}
+	for _, c := range r.Cells {
+		if q, ok := c.Ratios[r.Headline]; ok {
+			p.AnyRatio, p.AnyTilde = true, p.AnyTilde || !q.Significant
+		}
+	}
+	return p, nil
+}
+
+// policy forbids the page every request; only its own script may run. The live page may
+// listen to where it came from.
+func policy(script []byte, live bool) string {
+	sum := sha256.Sum256(script)
+	connect := "'none'"
+	if live {
+		connect = "'self'"
+	}
+	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; style-src 'unsafe-inline'; img-src data: blob:; connect-src " + connect + "; base-uri 'none'; form-action 'none'"
+}
+
+// facts are what was executed, in a few words each.
+func facts(r *analysis.Result) []string {
+	run := r.Run
+	all := []string{fmt.Sprintf("%d of %s valid", run.Valid, words.Plural(int64(run.Done), "trial", "trials")),
+		words.Plural(run.Operations, r.View.Operation[0], r.View.Operation[1]), words.Span(run.Seconds) + " under load"}
+	if !run.Started.IsZero() {
+		all = append(all, run.Started.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	if run.State != "complete" {
+		state := run.State
+		if run.Done < run.Planned {
+			state += fmt.Sprintf(", %d of %d trials", run.Done, run.Planned)
+		}
+		all = slices.Insert(all, 0, state)
+	}
+	return all
+}
+
+// keyNumber is a metric of the first screen, with what each system has of it.
+type keyNumber struct {
+	Name   string
+	Values []systemValue
+}
+
+type systemValue struct {
+	System   analysis.System
+	Value    string
+	Interval string
+}
+
+// keyNumbers are the view's numbers where the first system that is not the baseline is
+// at its best, and of every other system there.
+func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
+	m, _ := r.Frame.Metric(r.Headline)
+	var best *analysis.Cell
+	for _, c := range r.Cells {
+		s, ok := c.Metrics[r.Headline]
+		switch {
+		case !ok, best != nil && c.System != best.System:
+		case c.Baseline && slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { return !c.Baseline && c.Metrics[r.Headline].N > 0 }):
+		case best == nil, (s.Median < best.Metrics[r.Headline].Median) == (m.Better == "lower"):
+			best = c
+		}
+	}
+	if best == nil {
+		return "", nil
+	}
+	for _, key := range r.View.Numbers {
+		m, _ := r.Frame.Metric(key)
+		n := keyNumber{Name: m.Name}
+		for _, sys := range r.Systems {
+			for _, c := range r.Cells {
+				if s, ok := c.Metrics[key]; ok && c.Group == best.Group && c.System == sys.Name {
+					v := systemValue{System: sys, Value: show(float64(s.Median), m.Unit)}
+					if m.Unit == "ratio" {
+						v.Value = words.Percent(float64(s.Median))
+					}
+					if s.Exact && s.Lo < s.Hi {
+						v.Interval = plusMinus(s, m.Unit)
+					}
+					n.Values = append(n.Values, v)
+				}
+			}
+		}
+		if len(n.Values) > 0 {
+			all = append(all, n)
+		}
+	}
+	return r.Frame.Layout.Where(best), all
+}
+
+// gateView is a gate with its cells.
+type gateView struct {
+	analysis.Ruling
+	Tone  analysis.Tone
+	Count string // "5 pass, 2 fail"
+	Table table
+}
+
+func gateViews(r *analysis.Result) []gateView {
+	var all []gateView
+	for _, g := range r.Gates {
+		v := gateView{Ruling: g, Tone: gateTone(g.State), Count: gateCount(g)}
+		v.Table.Head = []head{{Name: "system"}, {Name: "cell"}, {Name: "state"}, {Name: "n", Numeric: true}, {Name: "why"}}
+		for _, c := range g.Cells {
+			v.Table.Rows = append(v.Table.Rows, []entry{{Text: c.System}, {Text: c.Where}, {Text: c.State, Tone: gateTone(c.State)}, integer(c.N), {Text: c.Why}})
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func gateTone(state string) analysis.Tone {
+	switch state {
+	case "pass":
+		return analysis.Good
+	case "fail":
+		return analysis.Bad
+	}
+	return analysis.Warn
+}
+
+// gateCount says in how many cells a gate is in which state.
+func gateCount(g analysis.Ruling) string {
+	counts, order := map[string]int{}, []string{}
+	for _, c := range g.Cells {
+		if counts[c.State]++; counts[c.State] == 1 {
+			order = append(order, c.State)
+		}
+	}
+	tones := []analysis.Tone{analysis.Bad, analysis.Warn, analysis.Good}
+	slices.SortStableFunc(order, func(a, b string) int { return slices.Index(tones, gateTone(a)) - slices.Index(tones, gateTone(b)) })
+	var parts []string
+	for _, s := range order {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[s], s))
+	}
+	return cmp.Or(strings.Join(parts, ", "), g.Why)
+}
+
+type labelled struct {
+	Label string
+	Table table
+}
+
+func funcs(r *analysis.Result) template.FuncMap {
+	return template.FuncMap{
+		"labelled": func(label string, t table) labelled { return labelled{label, t} },
+		"slot": func(s analysis.System) legend {
+			return legend{Colour: slotColour(s.Slot), Mark: slotShape(s.Slot)}
+		},
+		"colour": func(s string) template.CSS { return template.CSS(s) },
+		"mark":   func(s string) template.HTML { return template.HTML(marks[s]) },
+		"join":   func(s []string) string { return strings.Join(s, " · ") },
+	}
+}
+
+// marks draws a legend's mark in a box of 20 × 12.
+var marks = map[string]string{
+	"circle":         `<circle cx="10" cy="6" r="4.5" stroke="none"/>`,
+	"square":         `<rect x="6" y="2" width="8" height="8" stroke="none"/>`,
+	"triangle-up":    `<path d="M10 1l5 9.5H5z" stroke="none"/>`,
+	"triangle-down":  `<path d="M10 11L5 1.5h10z" stroke="none"/>`,
+	"triangle-right": `<path d="M15 6L5.5 11V1z" stroke="none"/>`,
+	"diamond":        `<path d="M10 .5L15 6l-5 5.5L5 6z" stroke="none"/>`,
+	"cross":          `<path d="M8.3 1h3.4v3.3H15v3.4h-3.3V11H8.3V7.7H5V4.3h3.3z" stroke="none"/>`,
+	"stroke":         `<path d="M4 6h12" stroke-width="3"/>`,
+	"bar":            `<rect x="3" y="1.5" width="14" height="9" rx="1" stroke="none"/>`,
+	"line":           `<path d="M0 6h20" stroke-width="2"/>`,
+	"dash":           `<path d="M0 6h20" stroke-width="2" stroke-dasharray="5 3"/>`,
+	"dots":           `<path d="M0 6h20" stroke-width="2" stroke-dasharray="2 3"/>`,
+	"hollow":         `<circle cx="10" cy="6" r="4" fill="none" stroke-width="1.6"/>`,
+}

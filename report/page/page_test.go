@@ -1,0 +1,320 @@
+package page_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
+	"github.com/plimsoll-project/plimsoll/report/page"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+// facts are the committed runs, by name.
+const facts = "../../cmd/plimsoll/testdata/facts"
+
+// result analyses a committed run; it skips one whose scenario has no view.
+func result(t testing.TB, name string) *analysis.Result {
+	t.Helper()
+	from, dir := filepath.Join(facts, name), t.TempDir()
+	plan, err := os.ReadFile(filepath.Join(from, "plan.json"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "plan.json"), plan, 0o644))
+	packed, err := os.Open(filepath.Join(from, "run.db.gz"))
+	must(t, err)
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	must(t, err)
+	db, err := io.ReadAll(z)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "run.db"), db, 0o644))
+	return analyse(t, dir)
+}
+
+func analyse(t testing.TB, dir string) *analysis.Result {
+	t.Helper()
+	run, err := record.Open(dir)
+	must(t, err)
+	t.Cleanup(func() { run.Close() })
+	p, err := analysis.ReadPlan(run.Plan(), "")
+	must(t, err)
+	view := scenario.ViewOf(p.Experiment.Scenario)
+	if view == nil {
+		t.Skipf("%s has no view yet", p.Experiment.Scenario)
+	}
+	f, err := analysis.Load(run, view)
+	must(t, err)
+	r, err := analysis.Analyse(f)
+	must(t, err)
+	return r
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t testing.TB, r *analysis.Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, page.HTML(&b, r, page.Options{}))
+	return b.String()
+}
+
+func text(t testing.TB, r *analysis.Result, width int, verbose bool) string {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, page.Text(&b, r, width, verbose))
+	return b.String()
+}
+
+// views calls a function with the result of every committed run that has a view.
+func views(t *testing.T, do func(t *testing.T, r *analysis.Result)) {
+	runs, err := filepath.Glob(facts + "/*/plan.json")
+	if err != nil || len(runs) == 0 {
+		t.Fatalf("no runs: %v", err)
+	}
+	for _, p := range runs {
+		name := filepath.Base(filepath.Dir(p))
+		t.Run(name, func(t *testing.T) { do(t, result(t, name)) })
+	}
+}
+
+// parsed is what a test looks at in a page.
+type parsed struct {
+	words   int // in sight: not of figures, not in closed details
+	text    string
+	figures []struct {
+		ID     string
+		Title  string
+		Reads  string
+		Shared map[string]any
+		Panels []struct {
+			Title string
+			Spec  struct {
+				Data struct{ Values []map[string]any }
+			}
+		}
+	}
+	plots int
+}
+
+func parse(t testing.TB, src string) parsed {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(src))
+	must(t, err)
+	var p parsed
+	var walk func(n *html.Node, sight bool)
+	walk = func(n *html.Node, sight bool) {
+		class := ""
+		for _, a := range n.Attr {
+			if a.Key == "class" {
+				class = a.Val
+			}
+			if a.Key == "id" && a.Val == "figures-data" {
+				must(t, json.Unmarshal([]byte(n.FirstChild.Data), &p.figures))
+			}
+		}
+		switch {
+		case n.Type == html.TextNode && sight:
+			p.words += len(strings.Fields(n.Data))
+			p.text += n.Data + "\n"
+		case n.Data == "script" || n.Data == "style" || n.Data == "head" || n.Data == "option":
+			return
+		case class == "aside" || class == "skip":
+			sight = false
+		case class == "plot":
+			p.plots++
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c, sight && !(n.Data == "details" && c.Data != "summary"))
+		}
+	}
+	walk(doc, true)
+	return p
+}
+
+// The page of every run asks nothing of any network, has data for every figure, at most
+// six in sight beside that of the first screen, and few words.
+func TestPage(t *testing.T) {
+	loads := regexp.MustCompile(`(?i)(src|href|action|poster|data)\s*=\s*["']?\s*(https?:|//)|url\(\s*["']?\s*(https?:|//)|@import`)
+	views(t, func(t *testing.T, r *analysis.Result) {
+		src := write(t, r)
+		script := regexp.MustCompile(`(?s)<script>.*?</script>`) // its policy lets it load nothing
+		if at := loads.FindString(script.ReplaceAllString(src, "")); at != "" {
+			t.Errorf("the page would load something: %s", at)
+		}
+		if policy := html.UnescapeString(src[:2000]); !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "connect-src 'none'") {
+			t.Error("no policy forbids requests")
+		}
+		p := parse(t, src)
+		for _, f := range p.figures {
+			for _, panel := range f.Panels {
+				if len(panel.Spec.Data.Values) == 0 {
+					t.Errorf("figure %s, panel %q has no data", f.ID, panel.Title)
+				}
+			}
+			if f.Shared["layer"] == nil || strings.Count(f.Reads, ". ") > 1 {
+				t.Errorf("figure %s: caption %q, %d parts", f.ID, f.Reads, len(f.Shared))
+			}
+		}
+		if len(p.figures) == 0 || p.plots == 0 {
+			t.Error("no figure is drawn")
+		}
+		if p.words > 800 {
+			t.Errorf("%d words in sight, more than 800", p.words)
+		}
+		if !strings.Contains(p.text, r.Verdict.Text) {
+			t.Error("the verdict is not in sight")
+		}
+		t.Logf("%d words, %d figures, %d bytes", p.words, len(p.figures), len(src))
+		keep(t, src)
+	})
+}
+
+// Every figure of the view is drawn for a run that has all that it needs.
+func TestFiguresOfRetrieve(t *testing.T) {
+	r := result(t, "retrieve")
+	p := parse(t, write(t, r))
+	var want, got []string
+	for _, f := range r.View.Figures {
+		want = append(want, f.ID)
+	}
+	for _, f := range p.figures {
+		got = append(got, f.ID)
+	}
+	if !slices.Equal(want, got) {
+		t.Fatalf("figures %v, want %v", got, want)
+	}
+	// The marks are the numbers of the analysis: every cell's median and interval.
+	marks := map[string][][3]float64{}
+	for _, panel := range p.figures[0].Panels {
+		for _, v := range panel.Spec.Data.Values {
+			if v["k"] == "median" {
+				key := fmt.Sprint(v["s"])
+				marks[key] = append(marks[key], [3]float64{v["y"].(float64), v["lo"].(float64), v["hi"].(float64)})
+			}
+		}
+	}
+	for _, c := range r.Cells {
+		s := c.Metrics["throughput"]
+		near := func(m [3]float64) bool {
+			return math.Abs(m[0]/float64(s.Median)-1)+math.Abs(m[1]/float64(s.Lo)-1)+math.Abs(m[2]/float64(s.Hi)-1) < 1e-5
+		}
+		if !slices.ContainsFunc(marks[c.System], near) {
+			t.Errorf("no mark for %s: %v", c.ID, s)
+		}
+	}
+	// The series adds up to the bytes of the trial, up to the second that is cut off.
+	for _, s := range r.Frame.Series {
+		sum := 0.0
+		for _, x := range s.Points {
+			sum += x.Value
+		}
+		if mean := sum / float64(len(s.Points)); s.Trial.Valid() && math.Abs(mean/s.Trial.Metrics["throughput"]-1) > 0.5 {
+			t.Errorf("trial %d: mean of the series %g B/s, throughput %g B/s", s.Trial.ID, mean, s.Trial.Metrics["throughput"])
+		}
+	}
+}
+
+// Names that others chose are text, on the page and on the terminal.
+func TestHostileNames(t *testing.T) {
+	const evil = `</script><script>alert("x")</script><img src=x onerror=alert(1)>` + "\x1b[31m\u009b2J\t'\"`"
+	r := result(t, "retrieve")
+	r.Title, r.Question, r.Verdict.Text = evil, evil, evil
+	r.Notes, r.Environment = []string{evil}, []analysis.Pair{{Key: evil, Value: evil}}
+	r.Findings = []analysis.Finding{{Rule: "x", Tone: analysis.Bad, Title: evil, Advice: evil, Evidence: []string{evil}}}
+	r.Gates = []analysis.Ruling{{Rule: evil, State: "fail", Cells: []analysis.CellRuling{{System: evil, Where: evil, State: "fail", Why: evil}}}}
+	r.Tables = []analysis.Table{{ID: "own", Title: evil, Caption: evil, Head: []analysis.TableColumn{{Name: evil}}, Rows: [][]analysis.Value{{analysis.Text(evil)}}}}
+	r.Systems[1].Name = evil
+	for _, c := range r.Cells {
+		if c.System == "boxo" {
+			c.System = evil
+		}
+	}
+	for i := range r.Frame.Layout.Axis.Labels {
+		r.Frame.Layout.Axis.Labels[i] = evil
+	}
+	src := write(t, r)
+	if strings.Contains(src, "<script>alert") || strings.Contains(src, "<img") {
+		t.Error("a name became markup")
+	}
+	if got := strings.Count(src, "<script"); got != 2 {
+		t.Errorf("%d script elements, want 2", got)
+	}
+	if p := parse(t, src); len(p.figures) == 0 {
+		t.Error("the figures' data cannot be read")
+	}
+	t.Setenv("NO_COLOR", "1")
+	for _, verbose := range []bool{false, true} {
+		if s := text(t, r, 80, verbose); strings.ContainsAny(s, "\x1b\u009b") {
+			t.Errorf("a name commands the terminal: %q", s)
+		}
+	}
+}
+
+// summary.json is the result, and reads back.
+func TestJSON(t *testing.T) {
+	r := result(t, "retrieve")
+	var b bytes.Buffer
+	must(t, page.JSON(&b, r))
+	var back analysis.Result
+	must(t, json.Unmarshal(b.Bytes(), &back))
+	if back.Format != analysis.Format || len(back.Cells) != len(r.Cells) || back.Verdict != r.Verdict {
+		t.Errorf("read back: %+v", back.Verdict)
+	}
+}
+
+// The page of a run of many cells is small enough to be sent and opened: 4 MB for 500.
+func TestPageOfManyCells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 500 trials")
+	}
+	const file = `
+scenario: retrieve
+title: Many cells
+question: What does the page of many cells weigh?
+systems: [nginx, boxo]
+baseline: nginx
+link: {rate: [100Mbit, 200Mbit, 400Mbit, 700Mbit, 1Gbit], delay: [2ms, 10ms, 20ms, 40ms, 60ms]}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 4, 8, 16, 64], range: 1MiB, requests: 4}
+repetitions: 2
+warmup: 0
+limits: {deadline: 20s}
+`
+	dir, _ := synthetic.Run{File: file, Blocks: 2}.Write(t)
+	r := analyse(t, dir)
+	src := write(t, r)
+	t.Logf("%d bytes", len(src))
+	const bundle = 900_000 // what every page brings with itself
+	if len(r.Cells) != 250 || len(src) > bundle+(4_000_000-bundle)/2 {
+		t.Errorf("the page of %d cells has %d bytes, which makes more than 4 MB for 500", len(r.Cells), len(src))
+	}
+	if n := strings.Count(text(t, r, 80, false), "\n"); n > 22 {
+		t.Errorf("its summary has %d lines", n)
+	}
+	keep(t, src)
+}
+
+// keep writes a page where PLIMSOLL_KEEP says, to look at.
+func keep(t testing.TB, src string) {
+	if dir := os.Getenv("PLIMSOLL_KEEP"); dir != "" {
+		must(t, os.WriteFile(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+".html"), []byte(src), 0o644))
+	}
+}

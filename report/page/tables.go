@@ -1,0 +1,275 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// table is numbers in rows and columns, in words.
+type table struct {
+	Head []head
+	Rows [][]entry
+}
+
+type head struct {
+	Name    string
+	Numeric bool
+	narrow  bool // part of the terminal's table
+}
+
+// entry is one cell of a table.
+type entry struct {
+	Text string
+	Note string // small, after the text
+	Raw  string // the plain number behind the text
+	Tone analysis.Tone
+}
+
+func number(v analysis.Num, unit string) entry {
+	if !v.Known() {
+		return entry{Text: "–"}
+	}
+	return entry{Text: show(float64(v), unit), Raw: strconv.FormatFloat(float64(v), 'g', -1, 64)}
+}
+
+func integer(n int) entry { return entry{Text: words.Count(int64(n)), Raw: strconv.Itoa(n)} }
+
+// plusMinus is the wider half of an interval as a share of its middle, or in percentage
+// points of a share.
+func plusMinus(s analysis.Summary, unit string) string {
+	half := float64(max(s.Hi-s.Median, s.Median-s.Lo))
+	if s.N < 2 || !s.Lo.Known() || !s.Hi.Known() {
+		return ""
+	}
+	if unit != "ratio" {
+		if s.Median == 0 {
+			return ""
+		}
+		half /= math.Abs(float64(s.Median))
+	}
+	return "±" + strconv.Itoa(int(math.Ceil(half*100-1e-9))) + "%"
+}
+
+// cellTable is a row for each cell: its factors, its system, and columns of metrics.
+func cellTable(r *analysis.Result, columns []analysis.Column, validity bool) table {
+	d := &drawer{Result: r}
+	var t table
+	if len(r.Cells) == 0 {
+		return t
+	}
+	for _, x := range r.Cells[0].Factors {
+		if x.Path != "system" {
+			t.Head = append(t.Head, head{x.Label, x.Unit != "", true})
+		}
+	}
+	t.Head = append(t.Head, head{"system", false, true})
+	var used []analysis.Column
+	some := false
+	for _, col := range columns {
+		for _, c := range r.Cells {
+			if _, ok := d.of(c, col.Metric); ok {
+				used = append(used, col)
+				t.Head = append(t.Head, head{col.Head, true, col.Narrow})
+				break
+			}
+		}
+	}
+	for _, c := range r.Cells {
+		some = some || c.Success.Of > 0
+	}
+	if validity && some {
+		t.Head = append(t.Head, head{"success", true, true})
+	}
+	if validity {
+		t.Head = append(t.Head, head{"valid", true, true})
+	}
+	for _, c := range r.Cells {
+		var line []entry
+		for _, x := range r.Cells[0].Factors {
+			if x.Path != "system" {
+				own, _ := c.Factor(x.Path)
+				line = append(line, entry{Text: own.Text(), Raw: own.Value})
+			}
+		}
+		line = append(line, entry{Text: c.System})
+		for _, col := range used {
+			line = append(line, d.entry(c, col))
+		}
+		if validity && some {
+			line = append(line, success(c))
+		}
+		if validity {
+			line = append(line, valid(c))
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
+func (d *drawer) entry(c *analysis.Cell, col analysis.Column) entry {
+	if col.Metric == analysis.RatioColumn {
+		return ratio(c, d.Headline)
+	}
+	m, _ := d.Frame.Metric(col.Metric)
+	if col.Unit != "" {
+		m.Unit = col.Unit
+	}
+	s, ok := c.Metrics[col.Metric]
+	if !ok {
+		if rows := d.Frame.Of(c, col.Metric); censored(rows) > 0 {
+			return entry{Text: "not reached", Tone: analysis.Warn}
+		}
+		return entry{Text: "–"}
+	}
+	e := number(s.Median, m.Unit)
+	e.Note = plusMinus(s, m.Unit)
+	return e
+}
+
+// ratio is a cell's ratio to the baseline, with "~" where it is not significant.
+func ratio(c *analysis.Cell, metric string) entry {
+	if c.Baseline {
+		return entry{Text: "baseline", Tone: analysis.Neutral}
+	}
+	q, ok := c.Ratios[metric]
+	if !ok || !q.Value.Known() {
+		return entry{Text: "–"}
+	}
+	e := number(q.Value, "×")
+	if q.Lo.Known() && q.Hi.Known() {
+		e.Note = words.Digits(float64(q.Lo), 3) + "–" + words.Digits(float64(q.Hi), 3)
+	}
+	switch {
+	case !q.Significant:
+		e.Text, e.Tone = "~"+e.Text, analysis.Neutral
+	case q.Better > 0:
+		e.Tone = analysis.Good
+	case q.Better < 0:
+		e.Tone = analysis.Bad
+	}
+	return e
+}
+
+func success(c *analysis.Cell) entry {
+	if !c.Success.Value.Known() {
+		return entry{Text: "–"}
+	}
+	e := number(c.Success.Value, "ratio")
+	e.Text = words.Percent(float64(c.Success.Value))
+	if c.Success.OK < c.Success.Of {
+		e.Tone = analysis.Bad
+	}
+	if n := c.Success.Censored; n > 0 {
+		e.Note = words.Count(n) + " cut off"
+	}
+	return e
+}
+
+func valid(c *analysis.Cell) entry {
+	e := entry{Text: fmt.Sprintf("%d/%d", c.Valid, c.Planned), Raw: strconv.Itoa(c.Valid)}
+	if c.Invalid+c.Failed > 0 {
+		e.Tone = analysis.Warn
+	}
+	if c.Skipped > 0 {
+		e.Note = fmt.Sprintf("%d skipped", c.Skipped)
+	}
+	return e
+}
+
+// ownTable is a scenario's table in words.
+func ownTable(x analysis.Table) table {
+	var t table
+	for _, h := range x.Head {
+		t.Head = append(t.Head, head{h.Name, h.Unit != "", h.Narrow})
+	}
+	for _, values := range x.Rows {
+		var line []entry
+		for i, v := range values {
+			e := entry{Text: v.Text, Tone: v.Tone}
+			if v.Text == "" && i < len(x.Head) {
+				e = number(v.Number, x.Head[i].Unit)
+				e.Tone = v.Tone
+				if v.Lo.Known() && v.Hi.Known() {
+					e.Note = "(" + show(float64(v.Lo), x.Head[i].Unit) + "–" + show(float64(v.Hi), x.Head[i].Unit) + ")"
+				}
+			}
+			line = append(line, e)
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
+func linkTable(r *analysis.Result) table {
+	t := table{Head: []head{{Name: "link"}, {Name: "cells"}, {Name: "emulator"}, {Name: "checks", Numeric: true}, {Name: "RTT wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true},
+		{Name: "p99", Numeric: true}, {Name: "rate wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true}, {Name: "loss", Numeric: true}, {Name: "lateness p99", Numeric: true}, {Name: "off", Numeric: true}}}
+	for _, l := range r.Links {
+		rtt, rate, want, off := number(l.RTT, "s"), number(l.Rate, "bit/s"), entry{Text: "unlimited"}, integer(l.Off)
+		rtt.Note, rate.Note = "("+show(float64(l.RTTWorst), "s")+")", "("+show(float64(l.RateWorst), "bit/s")+")"
+		if l.WantRate > 0 {
+			want = number(l.WantRate, "bit/s")
+		}
+		if l.Off > 0 {
+			off.Tone, off.Note = analysis.Warn, strings.Join(l.Why, "; ")
+		}
+		loss := number(l.Loss, "ratio")
+		if l.WantLoss > 0 {
+			loss.Note = "of " + words.Percent(float64(l.WantLoss))
+		}
+		t.Rows = append(t.Rows, []entry{{Text: l.From + " → " + l.To}, {Text: l.Where}, {Text: l.Emulator, Note: l.Congestion}, integer(l.Checks),
+			number(l.WantRTT, "s"), rtt, number(l.RTTP99, "s"), want, rate, loss, number(l.Lateness, "s"), off})
+	}
+	return t
+}
+
+func invalidTable(r *analysis.Result) table {
+	t := table{Head: []head{{Name: "trial", Numeric: true}, {Name: "system"}, {Name: "cell"}, {Name: "block", Numeric: true}, {Name: "why"}}}
+	for _, v := range r.Invalid {
+		why := strings.Join(v.Reasons, ", ")
+		if v.Error != "" {
+			why += ": " + v.Error
+		}
+		block := entry{Text: record.BlockName(v.Block)}
+		if v.Block >= 0 {
+			block = integer(v.Block + 1)
+		}
+		t.Rows = append(t.Rows, []entry{integer(int(v.Trial)), {Text: v.System}, {Text: v.Where}, block, {Text: why}})
+	}
+	return t
+}
+
+func skippedTable(r *analysis.Result) table {
+	t := table{Head: []head{{Name: "system"}, {Name: "cell"}, {Name: "trials", Numeric: true}, {Name: "why"}}}
+	for _, s := range r.Skipped {
+		trials := entry{Text: "all"}
+		if s.Trials > 0 {
+			trials = integer(s.Trials)
+		}
+		t.Rows = append(t.Rows, []entry{{Text: s.System}, {Text: s.Where}, trials, {Text: s.Why}})
+	}
+	return t
+}
+
+// mostPlanCells is from how many cells on a plan is shown without them: they follow
+// from the experiment.
+const mostPlanCells = 100
+
+// planText is the plan for people to read.
+func planText(r *analysis.Result) string {
+	plan := *r.Frame.Plan
+	if len(plan.Cells) > mostPlanCells {
+		plan.Cells = nil
+	}
+	b, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}

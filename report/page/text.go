@@ -1,0 +1,300 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/internal/words"
+)
+
+const (
+	// plainWidth is the width where there is no terminal, and widestProse that of lines
+	// of words on a wide one.
+	plainWidth, widestProse = 80, 100
+	// mostLines is the screen that a summary fits, less what its caller adds: a blank
+	// line and where the page is.
+	mostLines = 22
+	// mostWarnings and mostGates are how many of them a summary names.
+	mostWarnings, mostGates = 3, 3
+)
+
+// Text writes the summary of a run for a terminal of a width; 0: it is none, and has no
+// colours. What others wrote commands no terminal. With verbose it is as long as it must
+// be, and has all columns and findings.
+func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
+	t := &text{r: r, width: cmp.Or(width, plainWidth), verbose: verbose,
+		colour: width > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	t.prose(r.Verdict.Tone, "", r.Verdict.Text)
+	t.line("", "")
+	head := len(t.lines)
+	t.warnings()
+	t.gates()
+	t.validity()
+	foot := slices.Clone(t.lines[head:])
+	t.lines = t.lines[:head]
+	room := mostLines - head - len(foot)
+	for _, own := range r.Tables {
+		if !own.Folded || verbose {
+			room -= t.table(ownTable(own), own.Title, room/2)
+		}
+	}
+	t.cells(room)
+	t.lines = append(t.lines, foot...)
+	_, err := io.WriteString(w, strings.TrimRight(strings.Join(t.lines, "\n"), "\n")+"\n")
+	return err
+}
+
+type text struct {
+	r       *analysis.Result
+	width   int
+	verbose bool
+	colour  bool
+	lines   []string
+}
+
+// sgr are the colours of tones.
+var sgr = map[analysis.Tone]string{analysis.Good: "\x1b[32m", analysis.Warn: "\x1b[33m", analysis.Bad: "\x1b[31m"}
+
+// line adds a line, cut to the width.
+func (t *text) line(tone analysis.Tone, s string) {
+	var b strings.Builder
+	ui.Plain(&b).Write([]byte(s))
+	s = strings.TrimRight(b.String(), " ")
+	if !t.verbose {
+		s = words.Clip(s, t.width)
+	}
+	if c := sgr[tone]; c != "" && t.colour {
+		s = c + s + "\x1b[0m"
+	}
+	t.lines = append(t.lines, s)
+}
+
+// prose adds words in as many lines as they take; later ones are indented as the first.
+func (t *text) prose(tone analysis.Tone, mark, s string) {
+	indent := strings.Repeat(" ", utf8.RuneCountInString(mark))
+	line := mark
+	for i, word := range strings.Fields(s) {
+		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > min(t.width, widestProse) {
+			t.line(tone, line)
+			line = indent
+		} else if i > 0 {
+			line += " "
+		}
+		line += word
+	}
+	t.line(tone, line)
+}
+
+// most keeps the first lines that were added since from.
+func (t *text) most(from, n int) {
+	if len(t.lines)-from > n && !t.verbose {
+		t.lines = t.lines[:from+n]
+		last := &t.lines[len(t.lines)-1]
+		if end, ok := strings.CutSuffix(*last, "\x1b[0m"); ok {
+			*last = words.Clip(end+"…", t.width+len("\x1b[00m")) + "\x1b[0m"
+		} else {
+			*last = words.Clip(*last+"…", t.width)
+		}
+	}
+}
+
+// warnings are what spoils the numbers and what failed; with verbose all findings.
+func (t *text) warnings() {
+	n, left := 0, 0
+	for _, f := range t.r.Findings {
+		serious := f.Tone == analysis.Warn || f.Tone == analysis.Bad
+		switch {
+		case !t.verbose && !serious:
+			continue
+		case !t.verbose && n == mostWarnings:
+			left++
+			continue
+		}
+		n++
+		from := len(t.lines)
+		t.prose(f.Tone, map[analysis.Tone]string{analysis.Bad: "!! ", analysis.Warn: "!  "}[f.Tone], f.Title)
+		t.most(from, 2)
+		if t.verbose {
+			for _, e := range f.Evidence {
+				t.prose("", "   - ", e)
+			}
+			if f.Advice != "" {
+				t.prose("", "   ", f.Advice)
+			}
+		}
+	}
+	if left > 0 {
+		t.line("", fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(left), "more finding", "more findings")))
+	}
+}
+
+// gates are one line each, those that fail first.
+func (t *text) gates() {
+	all := gateViews(t.r)
+	order := []analysis.Tone{analysis.Bad, analysis.Warn, analysis.Good}
+	slices.SortStableFunc(all, func(a, b gateView) int { return slices.Index(order, a.Tone) - slices.Index(order, b.Tone) })
+	for i, g := range all {
+		if i == mostGates && !t.verbose {
+			t.line("", fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(len(all)-i), "more gate", "more gates")))
+			return
+		}
+		what := map[bool]string{true: "goal", false: "gate"}[g.Goal]
+		s := fmt.Sprintf("%s %s: %s", what, g.Rule, strings.ToUpper(g.State))
+		if g.Count != "" {
+			s += " (" + g.Count + ")"
+		}
+		t.line(g.Tone, s)
+		for _, c := range g.Cells {
+			if t.verbose && c.State != "pass" {
+				t.prose("", "   - ", fmt.Sprintf("%s, %s: %s; %s", c.System, c.Where, c.State, c.Why))
+			}
+		}
+	}
+}
+
+// validity says what no finding says: that the run is not complete.
+func (t *text) validity() {
+	if run := t.r.Run; run.State != "complete" {
+		t.prose("", "   ", fmt.Sprintf("The run is %s: %d of %d trials.", run.State, run.Done, run.Planned))
+	}
+	for _, note := range t.r.Notes {
+		if t.verbose {
+			t.prose("", "   ", note)
+		}
+	}
+}
+
+// cells is the table of cells in at most so many lines: where they do not fit, the
+// groups with the largest differences.
+func (t *text) cells(room int) {
+	columns := slices.Clone(t.r.View.Columns)
+	if t.verbose {
+		columns = append(columns, t.r.View.Resources...)
+	}
+	all := cellTable(t.r, columns, true)
+	if n := len(all.Rows); n > max(room-3, 1) && !t.verbose {
+		all.Rows = t.largest(all.Rows, max(room-3, 1))
+		defer func() {
+			t.lines[len(t.lines)-1] = fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(n-len(all.Rows)), "more cell", "more cells"))
+			t.line("", "")
+		}()
+	}
+	t.table(all, "", 0)
+}
+
+// largest are n rows of the table of cells, in its order: those of the groups with the
+// largest differences from the baseline.
+func (t *text) largest(rows [][]entry, n int) [][]entry {
+	differs := map[string]float64{}
+	for _, c := range t.r.Cells {
+		if q := c.Ratios[t.r.Headline]; q.Value > 0 {
+			differs[c.Group] = max(differs[c.Group], math.Abs(math.Log(float64(q.Value))))
+		}
+	}
+	at := make([]int, len(rows))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(a, b int) int {
+		return cmp.Compare(differs[t.r.Cells[b].Group], differs[t.r.Cells[a].Group])
+	})
+	at = at[:n]
+	slices.Sort(at)
+	var kept [][]entry
+	for _, i := range at {
+		kept = append(kept, rows[i])
+	}
+	return kept
+}
+
+// table adds a table with its title and a blank line, and returns how many lines it
+// took. Unless verbose, intervals and then columns from the right go until it fits
+// the width, and it has at most so many lines; 0: any number.
+func (t *text) table(all table, title string, most int) int {
+	from := len(t.lines)
+	if len(all.Rows) == 0 {
+		return 0
+	}
+	if title != "" {
+		t.line("", title)
+	}
+	left := 0
+	if n := max(most-4, 2); most > 0 && len(all.Rows) > n && !t.verbose {
+		left, all.Rows = len(all.Rows)-n, all.Rows[:n]
+	}
+	var columns []int
+	for i, h := range all.Head {
+		if h.narrow || t.verbose {
+			columns = append(columns, i)
+		}
+	}
+	if columns == nil { // nothing is marked as narrow: what fits
+		for i := range all.Head {
+			columns = append(columns, i)
+		}
+	}
+	notes := len(columns)
+	lines, wide := align(all, columns, notes)
+	for wide > t.width && len(columns) > 2 && !t.verbose {
+		switch {
+		case notes > 1:
+			notes = 1
+		case notes == 1:
+			notes = 0
+		default:
+			columns = slices.Delete(columns, len(columns)-2, len(columns)-1) // the last is validity
+		}
+		lines, wide = align(all, columns, notes)
+	}
+	for _, l := range lines {
+		t.line("", l)
+	}
+	if left > 0 {
+		t.line("", fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(left), "more row", "more rows")))
+	}
+	t.line("", "")
+	return len(t.lines) - from
+}
+
+// align lays columns of a table in lines, with the intervals of the first few that have
+// them, and returns how wide they are.
+func align(t table, columns []int, notes int) (lines []string, wide int) {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, c := range columns {
+		fmt.Fprint(w, t.Head[c].Name, "\t")
+	}
+	fmt.Fprintln(w)
+	noted := map[int]bool{}
+	for _, c := range columns {
+		if len(noted) < notes && slices.ContainsFunc(t.Rows, func(r []entry) bool { return strings.HasPrefix(r[c].Note, "±") }) {
+			noted[c] = true
+		}
+	}
+	for _, r := range t.Rows {
+		for _, c := range columns {
+			s := strings.ReplaceAll(r[c].Text, "\t", " ")
+			if noted[c] && strings.HasPrefix(r[c].Note, "±") {
+				s += " " + r[c].Note
+			}
+			fmt.Fprint(w, s, "\t")
+		}
+		fmt.Fprintln(w)
+	}
+	w.Flush()
+	for l := range strings.Lines(b.String()) {
+		l = strings.TrimRight(l, " \n")
+		lines, wide = append(lines, l), max(wide, utf8.RuneCountInString(l))
+	}
+	return lines, wide
+}

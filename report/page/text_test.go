@@ -1,0 +1,82 @@
+package page_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+)
+
+// The summary of every run fits a screen of 80 columns and 24 lines, of which its caller
+// needs two, and begins with the verdict.
+func TestText(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	views(t, func(t *testing.T, r *analysis.Result) {
+		s := text(t, r, 80, false)
+		lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+		if len(lines) > 22 {
+			t.Errorf("%d lines", len(lines))
+		}
+		for _, l := range lines {
+			if utf8.RuneCountInString(l) > 80 {
+				t.Errorf("%d columns: %s", utf8.RuneCountInString(l), l)
+			}
+		}
+		if first := strings.Fields(r.Verdict.Text)[0]; !strings.HasPrefix(s, first) {
+			t.Errorf("it begins with %q, not with the verdict", lines[0])
+		}
+		for _, word := range strings.Fields(r.Verdict.Text) {
+			if !strings.Contains(s, word) {
+				t.Errorf("the verdict's %q is cut off", word)
+			}
+		}
+		long := strings.Join(strings.Fields(text(t, r, 80, true)), " ")
+		for _, f := range r.Findings {
+			for _, want := range append([]string{f.Title}, f.Evidence...) {
+				if !strings.Contains(long, strings.Join(strings.Fields(want), " ")) {
+					t.Errorf("not told with verbose: %s", want)
+				}
+			}
+		}
+		t.Log("\n" + s)
+	})
+}
+
+// With many findings, gates and cells the summary still fits.
+func TestTextOfMuch(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	r := result(t, "retrieve")
+	long := strings.Repeat("words ", 60)
+	for range 9 {
+		r.Findings = append(r.Findings, analysis.Finding{Tone: analysis.Warn, Title: long, Evidence: []string{long}})
+		r.Gates = append(r.Gates, analysis.Ruling{Rule: long, State: "fail"})
+	}
+	r.Cells = slices.Repeat(r.Cells, 9)
+	s := text(t, r, 80, false)
+	if n := strings.Count(s, "\n"); n > 22 {
+		t.Errorf("%d lines:\n%s", n, s)
+	}
+	for _, want := range []string{"more findings", "6 more gates", "more cells", "concurrency"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("no %q in\n%s", want, s)
+		}
+	}
+}
+
+// A terminal has colours unless its user wants none; a file has none.
+func TestTextColour(t *testing.T) {
+	r := result(t, "retrieve")
+	t.Setenv("TERM", "xterm")
+	for _, c := range []struct {
+		no    string
+		width int
+		want  bool
+	}{{"", 80, true}, {"1", 80, false}, {"", 0, false}} {
+		t.Setenv("NO_COLOR", c.no)
+		if got := strings.Contains(text(t, r, c.width, false), "\x1b["); got != c.want {
+			t.Errorf("NO_COLOR=%q, width %d: coloured %v", c.no, c.width, got)
+		}
+	}
+}

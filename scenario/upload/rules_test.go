@@ -1,0 +1,172 @@
+package upload
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// wallets are polls ten minutes apart of a system whose wallet and contracts add up to these.
+func wallets(levels ...int64) *polls {
+	w := &polls{last: map[string]*big.Int{system.ReadBalance: big.NewInt(1000)}}
+	for i, v := range levels {
+		w.start, w.end = append(w.start, float64(600*i)), append(w.end, float64(600*i+1))
+		w.wealth = append(w.wealth, entry{poll: i, level: big.NewInt(v)})
+	}
+	return w
+}
+
+func times10(v int64) []int64 { return []int64{v, v, v, v, v, v, v, v, v, v} }
+
+func TestMoneyThatDoesNotComeBackIsMissing(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		levels   []int64
+		amount   int64
+		from, to int
+		held     bool
+	}{
+		{"constant", append(times10(1000), times10(1000)...), 0, 0, 0, false},
+		{"lost", append(times10(1000), times10(960)...), -40, 9, 10, true},
+		{"lost twice", append(append(times10(1000), times10(960)...), times10(900)...), -100, 9, 10, true},
+		{"came back", append(append(times10(1000), times10(960)...), times10(1000)...), 0, 0, 0, false},
+		{"under way at the end", append(times10(1000), 1000, 960, 960), -40, 10, 11, false},
+		{"came in", append(times10(1000), times10(1100)...), 100, 9, 10, true},
+		{"too few polls", []int64{1000, 960, 960}, 0, 0, 0, false},
+	} {
+		amount, from, to, held := wallets(c.levels...).change()
+		if amount == nil {
+			amount = new(big.Int)
+		}
+		if amount.Int64() != c.amount || from != c.from || to != c.to || held != c.held {
+			t.Errorf("%s: %d from poll %d to %d, held %v", c.name, amount, from, to, held)
+		}
+	}
+	// What moves between two calls of a poll is no loss.
+	w := wallets(append(times10(1000), times10(990)...)...)
+	for i := range w.wealth {
+		w.wealth[i].moved = 10
+	}
+	if amount, _, _, _ := w.change(); amount != nil {
+		t.Errorf("10 of 10 that moved are missing: %d", amount)
+	}
+}
+
+func TestCounters(t *testing.T) {
+	for _, c := range []struct {
+		values   []float64
+		from, to int
+		fell     bool
+	}{
+		{[]float64{1, 2, 3, 3, 4, 5, 6, 7}, 0, 0, false},
+		{[]float64{100, 200, nan, 50, 60, 70, 80, 90}, 1, 3, true},
+		{[]float64{100, 200, 50, 210, 220, 230, 240, 250}, 0, 0, false}, // one poll saw less
+		{[]float64{100, 200, 50, 60}, 0, 0, false},                      // too short
+		{[]float64{1e6, 1e6 - 1, 1e6 - 1, 1e6 - 1, 1e6 - 1, 1e6 - 1, 1e6 - 1}, 0, 0, false},
+	} {
+		if from, to, fell := falls(c.values); from != c.from || to != c.to || fell != c.fell {
+			t.Errorf("%v: fell %v from %d to %d", c.values, fell, from, to)
+		}
+	}
+}
+
+// line is n points of a line with autocorrelated noise of 5 %.
+func line(n int, from, to float64, seed uint64) []analysis.Point {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var all []analysis.Point
+	e := 0.0
+	for i := range n {
+		e = 0.5*e + 0.05*r.NormFloat64()
+		all = append(all, analysis.Point{At: float64(i), Value: (from + (to-from)*float64(i)/float64(n-1)) * (1 + e)})
+	}
+	return all
+}
+
+func TestSlowingDown(t *testing.T) {
+	wrong := 0
+	for seed := range uint64(200) {
+		if _, _, worse := gets(line(200, 1, 2, seed), 1); !worse {
+			t.Errorf("seed %d: twice as slow is not seen", seed)
+		}
+		if _, _, worse := gets(line(200, 2, 1, seed), -1); !worse {
+			t.Errorf("seed %d: half the bandwidth is not seen", seed)
+		}
+		if _, _, worse := gets(line(200, 2, 1, seed), 1); worse {
+			t.Errorf("seed %d: faster passes for slower", seed)
+		}
+		if _, _, worse := gets(line(200, 1, 1, seed), 1); worse {
+			wrong++
+		}
+	}
+	if wrong > 4 {
+		t.Errorf("%d of 200 series that do not change pass for slower", wrong)
+	}
+	if _, _, worse := gets(line(8, 1, 9, 1), 1); worse {
+		t.Error("8 points suffice")
+	}
+}
+
+func TestPointsStopAtGaps(t *testing.T) {
+	w := &polls{}
+	var v []float64
+	for i := range 1000 {
+		if i >= 300 && i < 400 {
+			continue
+		}
+		w.start, w.end, v = append(w.start, float64(60*i)), append(w.end, float64(60*i+2)), append(v, float64(120*i))
+	}
+	v[10], v[11] = nan, nan // two polls that failed are no gap
+	points := w.points(v, func(i, j int) analysis.Point { return w.rate(v, i, j) })
+	none := 0
+	for _, p := range points {
+		if math.IsNaN(p.Value) {
+			none++
+		} else if math.Abs(p.Value-2) > 1e-9 || !(p.Lo < 2 && p.Hi > 2) {
+			t.Errorf("%+v", p)
+		}
+	}
+	if len(points) > mostPoints || none != 1 {
+		t.Errorf("%d points, %d without a value", len(points), none)
+	}
+}
+
+// TestEveryRule executes the words of each rule on a load test that has all troubles.
+func TestEveryRule(t *testing.T) {
+	cell := &analysis.Cell{ID: "c001", System: "siad", Plan: experiment.Cell{Upload: &experiment.ResolvedUpload{}}}
+	trial := &analysis.Trial{Trial: record.Trial{ID: 1, State: record.Done}, Info: cell}
+	f := &analysis.Frame{View: View(), Plan: &experiment.Plan{Blocks: 1}, Run: analysis.Run{Done: 1, Valid: 1},
+		Trials: []*analysis.Trial{trial}, Cells: []*analysis.Cell{cell}, Metrics: metrics,
+		Series: []analysis.Series{{Trial: trial, Metric: "accept_time", Over: overObjects, Points: line(100, 1, 3, 1)}},
+		Spans: []analysis.Span{{Trial: trial, Kind: moneyMissing, From: 600, To: 1200, Note: "40 SC"},
+			{Trial: trial, Kind: endedMark, Note: "storage_full: no contract is good for uploads"}}}
+	for k, v := range map[key]float64{{"files", ""}: 100, {"missing", ""}: 1, {"failed", ""}: 2,
+		{"objects_by_state", lateState}: 3, {"no_room", ""}: 2,
+		{"stored_bytes", ""}: 1e6, {"polls", ""}: 10, {"polls_missed", ""}: 5, {"money", unnamed}: 30,
+		{"money_used", ""}: 100} {
+		f.Rows = append(f.Rows, analysis.Row{Trial: trial, Metric: k.metric, Entity: k.entity, Value: v})
+	}
+	r, err := analysis.Analyse(f)
+	check(t, err)
+	for _, rule := range rules() {
+		want := map[string]int{"money-unexplained": 2, "objects-lost": 2}[rule.ID]
+		if n := len(rule.Holds(r)); n != max(1, want) {
+			t.Errorf("%s: %d cases", rule.ID, n)
+		}
+	}
+	for _, f := range r.Findings {
+		if text := f.Title + f.Advice + strings.Join(f.Evidence, " "); strings.Contains(text, "template:") ||
+			strings.Contains(text, "<") || len(f.Evidence) == 0 {
+			t.Errorf("%s: %s", f.Rule, text)
+		}
+	}
+	if !strings.Contains(r.Verdict.Text, "ended by storage_full") || r.Verdict.Tone != analysis.Bad {
+		t.Errorf("%+v", r.Verdict)
+	}
+}
