@@ -62,7 +62,11 @@ func (r *Report) alone(system string) []string {
 		}
 		text += ")"
 		switch last := levels[len(levels)-1]; {
+		case r.unmeasuredAbove(last):
+			text += ", higher concurrency has no valid trial"
 		case len(levels) == 1:
+		case at == last && !(at.Metrics["throughput"].Lo > 0): // too few trials for an interval
+			text += "; where throughput stops growing needs more repetitions"
 		case at == last:
 			text += ", still growing at the highest concurrency"
 		default:
@@ -71,6 +75,14 @@ func (r *Report) alone(system string) []string {
 		out = append(out, text)
 	}
 	return out
+}
+
+// unmeasuredAbove reports whether the plan has a cell like this one at a higher
+// concurrency, of which no trial counts.
+func (r *Report) unmeasuredAbove(c *Cell) bool {
+	return slices.ContainsFunc(r.cells(), func(o *Cell) bool {
+		return o.System == c.System && o.without(retrieveConcurrency) == c.without(retrieveConcurrency) && o.plan.Retrieve.Concurrency > c.plan.Retrieve.Concurrency
+	})
 }
 
 // ourLimits are the reasons against a trial that our own side slowed down: what it

@@ -56,3 +56,31 @@ repetitions: 3
 		}
 	}
 }
+
+// Where the highest concurrency has no valid trial, throughput is not said to grow there.
+func TestEndpointWithoutItsHighestLevel(t *testing.T) {
+	const file = `
+scenario: retrieve
+title: Endpoint
+systems: [nginx]
+baseline: none
+link: {rate: 1Gbit, delay: 20ms}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 40}
+repetitions: 6
+`
+	for _, c := range []struct {
+		invalid int // concurrency; 0: none
+		want    string
+	}{{64, "higher concurrency has no valid trial"}, {0, "at higher concurrency"}} {
+		r := built(t, synthetic.Run{File: file, Blocks: 6, Change: func(cell experiment.Cell, tr *record.Trial) {
+			if cell.Retrieve.Concurrency == c.invalid {
+				tr.Invalid = []string{record.ReasonGeneratorSaturated}
+			}
+			tr.Metrics["throughput"] = 50e6 + float64(tr.ID)
+		}})
+		if !strings.Contains(r.Verdict.Text, c.want) || strings.Contains(r.Verdict.Text, "still growing") {
+			t.Errorf("concurrency %d invalid: %s", c.invalid, r.Verdict.Text)
+		}
+	}
+}

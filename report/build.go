@@ -3,6 +3,7 @@ package report
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -27,12 +28,21 @@ import (
 //
 // Its trials are judged by the limits of its plan, changed by --set arguments such as
 // limits.others=none.
-func Build(run *record.Reader, sets ...string) (*Report, error) { return build(run, false, sets...) }
+func Build(run *record.Reader, sets ...string) (*Report, error) {
+	return build(run, false, false, sets...)
+}
+
+// Rebuild is Build, but for the metrics of trials that recorded what they follow from:
+// those are computed again by this version's definitions. It reads operations and jobs
+// where a metric needs them, some 2 s for each million.
+func Rebuild(run *record.Reader, sets ...string) (*Report, error) {
+	return build(run, false, true, sets...)
+}
 
 // build computes it; at a glance it leaves out what only the end of a run tells, and
-// what takes reading every sample.
-func build(run *record.Reader, glance bool, sets ...string) (*Report, error) {
-	in, err := gather(run, sets...)
+// what takes reading every sample; again as [Rebuild] does.
+func build(run *record.Reader, glance, again bool, sets ...string) (*Report, error) {
+	in, err := gather(run, again, sets...)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +57,9 @@ func build(run *record.Reader, glance bool, sets ...string) (*Report, error) {
 	return r, in.err
 }
 
-// gather reads what a report is computed from, and judges which trials count.
-func gather(run *record.Reader, sets ...string) (*input, error) {
+// gather reads what a report is computed from, and judges which trials count. again
+// computes their metrics once more.
+func gather(run *record.Reader, again bool, sets ...string) (*input, error) {
 	meta := run.Meta()
 	plan, err := LoadPlan(run.Plan(), meta[PlanSum])
 	if err != nil {
@@ -60,6 +71,11 @@ func gather(run *record.Reader, sets ...string) (*input, error) {
 	in := &input{meta: meta, plan: viewOf(plan), raw: run.Plan(), metrics: run.Metrics(), sets: sets}
 	if in.trials, err = run.Trials(); err != nil {
 		return nil, err
+	}
+	if again {
+		if err := recompute(run, plan, in.trials); err != nil {
+			return nil, err
+		}
 	}
 	validity.Judge(plan, in.trials)
 	if in.events, err = run.Events(); err != nil {
@@ -79,6 +95,35 @@ func gather(run *record.Reader, sets ...string) (*input, error) {
 	}
 	in.name = filepath.Base(in.name)
 	return in, nil
+}
+
+// recompute computes the metrics of trials that are over from what they recorded, by
+// this version's definitions; of those that did not record enough the stored ones stay.
+func recompute(run *record.Reader, plan *experiment.Plan, trials []record.Trial) error {
+	s := scenario.ByName(plan.Experiment.Scenario)
+	if s == nil {
+		return nil
+	}
+	cells := make(map[string]experiment.Cell, len(plan.Cells))
+	for _, c := range plan.Cells {
+		cells[c.ID] = c
+	}
+	for i := range trials {
+		t := &trials[i]
+		cell, planned := cells[t.Cell]
+		if t.State != record.Done || !planned {
+			continue
+		}
+		m, err := scenario.Recompute(s, run, *t, cell, nil)
+		if errors.Is(err, scenario.ErrNoFacts) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("report: %s: %w", run.Dir(), err)
+		}
+		t.Metrics = m
+	}
+	return nil
 }
 
 // PlanSum is the key under which the recorder keeps the SHA-256 of plan.json.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // exports are the forms in which equal reports are equal bytes.
@@ -28,6 +31,35 @@ func TestBuildIsAPureFunctionOfTheDirectory(t *testing.T) {
 		must(t, write(sharedReport(t), &b))
 		if !bytes.Equal(a.Bytes(), b.Bytes()) {
 			t.Errorf("%s differs between two builds of one directory", name)
+		}
+	}
+}
+
+// A run whose metrics were stored wrong is put right where it recorded what they follow
+// from; where it did not, they stay.
+func TestRebuildComputesMetricsAgain(t *testing.T) {
+	for _, facts := range []bool{true, false} {
+		dir, _ := synthetic.Run{Blocks: 2, Change: func(_ experiment.Cell, trial *record.Trial) {
+			trial.Metrics["throughput"] *= 2
+			if facts {
+				trial.Details = scenario.Details(scenario.Load{Seconds: trial.Seconds}, scenario.Usage{}, nil, false)
+			}
+		}}.Write(t)
+		run, err := record.Open(dir)
+		must(t, err)
+		defer run.Close()
+		stored, err := Build(run)
+		must(t, err)
+		again, err := Rebuild(run)
+		must(t, err)
+		want := 1.0
+		if facts {
+			want = 0.5
+		}
+		for i, trial := range again.Trials {
+			if got, was := trial.Metrics["throughput"], stored.Trials[i].Metrics["throughput"]; math.Abs(got/was-want) > 1e-9 {
+				t.Errorf("facts recorded %v, trial %d: throughput %v, stored is %v", facts, trial.ID, got, was)
+			}
 		}
 	}
 }

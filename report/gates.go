@@ -295,7 +295,7 @@ func (r *Report) inGroup(system, group string) *Cell {
 // by that of the share of all operations, of a load test of all puts.
 func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) {
 	lo, hi := 0.0, 0.0
-	p := c.pollBounds(m)
+	p, lumped := c.pollBounds(m), false
 	if slices.Contains(successMetrics, m.Key) {
 		s := c.Success
 		if r.swarms == nil && r.syncs == nil {
@@ -307,6 +307,7 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 			}
 			s = successWith(valid, gateConfidence)
 		}
+		lumped = s.lumped
 		d.N, d.Value, d.Lo, d.Hi = c.Valid, s.Value, s.Lo, s.Hi
 		if s.Of == 0 {
 			d.Why = "no operation of a valid trial finished"
@@ -349,6 +350,10 @@ func (d *CellRuling) limit(r *Report, c *Cell, m record.Metric, rule gate.Rule) 
 		return lo >= rule.Value, hi < rule.Value, lo
 	}, "the limit", rule.Value)
 	if slices.Contains(successMetrics, m.Key) && r.swarms == nil && r.syncs == nil {
+		if lumped && d.State == RulePass {
+			d.State = RuleOpen
+			d.Why += "; one trial holds most of the failures, and too few trials say how often such a trial comes"
+		}
 		d.late(c, rule)
 	}
 }

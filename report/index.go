@@ -275,7 +275,7 @@ func rowOf(dir string, s stamp) (IndexRun, error) {
 		return IndexRun{}, err
 	}
 	defer run.Close()
-	in, err := gather(run)
+	in, err := gather(run, false)
 	if err != nil {
 		return IndexRun{}, err
 	}

@@ -88,7 +88,7 @@ func readTrendRun(dir string) (*trendRun, error) {
 		return nil, err
 	}
 	defer run.Close()
-	in, err := gather(run)
+	in, err := gather(run, false)
 	if err != nil {
 		return nil, err
 	}

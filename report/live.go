@@ -124,7 +124,7 @@ func (l *live) look() (view, error) {
 	mark := fmt.Sprint(ended, " ", len(events))
 	if l.now.report == nil || mark != l.now.mark && l.due(time.Now(), over) {
 		begun := time.Now()
-		rep, err := build(run, true)
+		rep, err := build(run, true, false)
 		if err != nil {
 			return view{}, err
 		}

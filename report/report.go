@@ -196,7 +196,8 @@ type Proportion struct {
 	Worth    int64 `json:"worth"`    // independent operations that they are worth, by the spread between trials
 	Censored int64 `json:"censored"` // starved, deadline, in flight, cancelled: beside, not in, the share
 
-	puts bool // of a load test: only its puts are counted
+	puts   bool // of a load test: only its puts are counted
+	lumped bool // one trial holds most of the failures
 }
 
 // Summary is a metric over the valid trials of a cell.

@@ -158,7 +158,7 @@ func CompareRuns(base *record.Reader, news []*record.Reader, o RunOptions) (*Run
 	var ins []*input
 	var dirs []string
 	for _, run := range append([]*record.Reader{base}, news...) {
-		in, err := gather(run, o.Sets...)
+		in, err := gather(run, false, o.Sets...)
 		if err != nil {
 			return nil, err
 		}

@@ -192,6 +192,7 @@ func successWith(trials []Trial, conf float64) Proportion {
 	if p.Of == 0 {
 		return p
 	}
+	p.lumped = stats.Concentrated(each)
 	i := stats.ClusteredProportion(each, false, conf)
 	if len(each) == 1 && trials[0].Info.plan.Upload != nil { // its puts are taken as independent
 		i = stats.Proportion(p.OK, p.Of, conf)

@@ -73,23 +73,22 @@ title: Simulated load
 question: What does a load test of a known siad tell?
 systems: [{use: siad, mode: attach}]
 data: {%s, objects: %d}
-upload: {concurrency: 5, slot: %s, poll: 3m, settle: 2h, retries: 2, attribution: %v, price: "0.014 USD (2018-06-01)"}
+upload: {concurrency: 5, slot: %s, poll: 3m, settle: 2h, retries: 2, price: "0.014 USD (2018-06-01)"}
 allow: [write, spend]
 `
 
 // simTest is a load test against a siad of which all is known.
 type simTest struct {
 	objects int
-	size    string // of each; empty: 1 B
-	mix     string // of sizes, in its place
-	slot    string // empty: accepted
-	design  bool
+	size    string        // of each; empty: 1 B
+	mix     string        // of sizes, in its place
+	slot    string        // empty: accepted
 	stop    time.Duration // an exit condition ends it then; 0: none does
 }
 
-func simulated(t *testing.T, objects int, design bool, c siasim.Config) (*Report, siasim.Truth) {
+func simulated(t *testing.T, objects int, c siasim.Config) (*Report, siasim.Truth) {
 	t.Helper()
-	return simTest{objects: objects, design: design}.report(t, c)
+	return simTest{objects: objects}.report(t, c)
 }
 
 // report is that of a load test: the scenario runs in virtual time, what it
@@ -100,7 +99,7 @@ func (s simTest) report(t *testing.T, c siasim.Config) (*Report, siasim.Truth) {
 	if s.mix != "" {
 		data = fmt.Sprintf("mix: %q", s.mix)
 	}
-	e, err := experiment.Parse("sim.yaml", fmt.Appendf(nil, simFile, data, s.objects, cmp.Or(s.slot, "accepted"), s.design), nil, experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
+	e, err := experiment.Parse("sim.yaml", fmt.Appendf(nil, simFile, data, s.objects, cmp.Or(s.slot, "accepted")), nil, experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)
@@ -263,7 +262,7 @@ func TestFaultsOfASimulatedSiadAreFound(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, truth := simulated(t, objects, false, siasim.Config{Faults: c.faults, LatencyOf: base})
+			r, truth := simulated(t, objects, siasim.Config{Faults: c.faults, LatencyOf: base})
 			for _, rule := range c.not {
 				if r.found(rule) != nil {
 					t.Errorf("%s: %s", rule, r.evidence(rule))

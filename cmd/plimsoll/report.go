@@ -21,22 +21,23 @@ import (
 
 func (p *program) reportCommand() *cobra.Command {
 	var gates, sets []string
-	var alone bool
+	var alone, again bool
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "write the report of a run directory again, and print its table; or an index of the runs in a directory",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if n := runsIn(args[0]); n > 0 && len(gates) == 0 && len(sets) == 0 && !alone {
+			if n := runsIn(args[0]); n > 0 && len(gates) == 0 && len(sets) == 0 && !alone && !again {
 				return p.reportIndex(args[0], n)
 			}
-			rulings, err := p.writeReport(args[0], alone, sets, gates...)
+			rulings, err := p.writeReport(args[0], alone, again, sets, gates...)
 			return errors.Join(err, gateVerdict(rulings))
 		},
 	}
 	c.Flags().StringArrayVar(&gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput within 20% of nginx'")
 	c.Flags().BoolVar(&alone, "no-file-gates", false, noFileGates)
 	c.Flags().StringArrayVar(&sets, "set", nil, setLimits)
+	c.Flags().BoolVar(&again, "recompute", false, "compute the metrics again from what was recorded, by this version's definitions")
 	return c
 }
 
@@ -64,8 +65,8 @@ func openRun(dir string) (*record.Reader, error) {
 // writeReport writes summary.json and report.html into the run directory and the
 // table to standard output, and holds the run to gates beside those of its plan, or
 // alone: the files keep those of the plan. Its trials are judged by the limits of the
-// plan and by sets.
-func (p *program) writeReport(dir string, alone bool, sets []string, gates ...string) ([]report.Ruling, error) {
+// plan and by sets; again computes their metrics once more.
+func (p *program) writeReport(dir string, alone, again bool, sets []string, gates ...string) ([]report.Ruling, error) {
 	if err := judgedBy(sets); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,11 @@ func (p *program) writeReport(dir string, alone bool, sets []string, gates ...st
 		return nil, err
 	}
 	defer r.Close()
-	rep, err := report.Build(r, sets...)
+	build := report.Build
+	if again {
+		build = report.Rebuild
+	}
+	rep, err := build(r, sets...)
 	if err != nil {
 		return nil, fmt.Errorf("report on %s: %w", dir, err)
 	}
