@@ -505,7 +505,7 @@ func SayGates(all []Ruling) string {
 const gateTemplate = `{{with .Fail}}{{len .}} of {{$.All}} gates failed: {{join .}}.{{end -}}
 {{with .Open}}{{if $.Fail}} {{end}}{{len .}} of {{$.All}} gates inconclusive: {{join .}}.{{end -}}
 {{if not (or .Fail .Open)}}{{if .Pass}}{{.Pass}} of {{.All}} gates passed.{{end}}{{end -}}
-{{with .Base}}{{if or $.Fail $.Open $.Pass}} {{end}}{{len .}} of {{$.All}} gates need a base run (plimsoll compare).{{end}}`
+{{with .Base}}{{if or $.Fail $.Open $.Pass}} {{end}}{{len .}} of {{$.All}} gates need a base run (plimsoll compare): {{join .}}.{{end}}`
 
 // gateVerdict puts gates that do not pass at the beginning of a verdict.
 func (r *Result) gateVerdict(add func(t Tone, text string)) {
