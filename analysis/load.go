@@ -18,6 +18,12 @@ import (
 // plan, changed by --set arguments such as limits.others=none. Memory grows with the
 // number of trials and of what the view reads of each, not with operations.
 func Load(run *record.Reader, view *View, sets ...string) (*Frame, error) {
+	return LoadAgain(run, view, nil, sets...)
+}
+
+// LoadAgain is Load, but for the metrics of trials that are over: recompute may compute
+// them again from what was recorded; nil: they stay as they were stored.
+func LoadAgain(run *record.Reader, view *View, recompute func(*record.Trial, experiment.Cell) error, sets ...string) (*Frame, error) {
 	plan, err := ReadPlan(run.Plan(), run.Meta()[PlanSum])
 	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
@@ -33,6 +39,16 @@ func Load(run *record.Reader, view *View, sets ...string) (*Frame, error) {
 	trials, err := run.Trials()
 	if err != nil {
 		return nil, err
+	}
+	for i := range trials {
+		t := &trials[i]
+		at := slices.IndexFunc(plan.Cells, func(c experiment.Cell) bool { return c.ID == t.Cell })
+		if recompute == nil || t.State != record.Done || at < 0 {
+			continue
+		}
+		if err := recompute(t, plan.Cells[at]); err != nil {
+			return nil, fmt.Errorf("trial %d: %w", t.ID, err)
+		}
 	}
 	validity.Judge(plan, trials)
 	for i := range trials {

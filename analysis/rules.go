@@ -41,6 +41,8 @@ type Rule struct {
 	// Title and Each are templates, over [Hits] and over one [Case]. Each is a line of
 	// evidence. Advice says what to do next; it is a template over Hits.
 	Title, Each, Advice string
+	// Replaces are rules of every scenario that this one of a view says better.
+	Replaces []string
 }
 
 // Case is one place where a rule's condition holds. A rule fills what its words need.
@@ -89,7 +91,11 @@ const mostEvidence = 12
 
 // find runs rules, in the order of their rank.
 func (r *Result) find(rules []Rule) []Finding {
-	rules = slices.Clone(rules)
+	var replaced []string
+	for _, rule := range rules {
+		replaced = append(replaced, rule.Replaces...)
+	}
+	rules = slices.DeleteFunc(slices.Clone(rules), func(rule Rule) bool { return slices.Contains(replaced, rule.ID) })
 	slices.SortStableFunc(rules, func(a, b Rule) int { return int(a.Rank) - int(b.Rank) })
 	all := []Finding{}
 	for _, rule := range rules {

@@ -51,9 +51,6 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if e.Sync != nil && e.Sync.Search != nil {
 		t.wrap("search", p.searchText())
 	}
-	if u := e.Upload; u != nil && u.Attribution && p.Cells[0].Data.Known() {
-		t.wrap("", "("+attributed(p.Cells[0].Data, p.Cells[0].Upload.Concurrency)+")")
-	}
 	if u := e.Upload; u != nil && u.Need.text() != "" {
 		t.wrap("need", u.Need.text())
 	}

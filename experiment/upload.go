@@ -13,7 +13,7 @@ type Upload struct {
 	Poll        Duration  `json:"poll" default:"1m" min:"100ms" doc:"Interval at which the system is asked how it is: contracts, files, money, storage. On an absolute schedule. An answer is waited for during ten intervals, for ten minutes at least and an hour at most."`
 	Verify      Fraction  `json:"verify" default:"0%" doc:"Share of the stored objects that are fetched and compared at the end, chosen by the seed. Fetching costs money on systems that are paid."`
 	After       string    `json:"after" default:"keep" enum:"keep,remove" doc:"What happens in an attached system to the stored objects when the test is done: they stay, or are removed where the system can. An interrupted test removes nothing; one that an exit condition ended does."`
-	Attribution bool      `json:"attribution" default:"false" doc:"Instead of the data set alone, vary the number of files, the bytes and the idle time apart from each other, so that the report can tell which of them makes the system slower. Only the sums of objects and bytes count then; plan shows the sequence. Not with a directory or a trace."`
+	Attribution bool      `json:"attribution" default:"false" doc:"Gone: only false, as in plans of older releases."`
 	Need        Need      `json:"need" doc:"What must hold before the first upload."`
 	Price       string    `json:"price,omitempty" form:"price" doc:"What one unit of the system's currency costs, with its date or source, such as \"0.014 USD (2018-06-01)\": the report states costs in it, too."`
 }
@@ -37,7 +37,7 @@ type ResolvedUpload struct {
 	Poll        Duration `json:"poll"`
 	Verify      Fraction `json:"verify"`
 	After       string   `json:"after"`
-	Attribution bool     `json:"attribution"`
+	Attribution bool     `json:"attribution"` // of plans of older releases
 	Need        Need     `json:"need"`
 	Price       string   `json:"price,omitempty"`
 }

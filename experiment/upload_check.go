@@ -105,7 +105,10 @@ func (d *decoder) dataSource(e *Experiment) {
 			d.fail("data."+key, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty", key)
 		}
 	}
-	d.attribution(e, source)
+	if e.Upload != nil && e.Upload.Attribution {
+		d.fail("upload.attribution", d.first("upload.attribution", "upload"), "take it away: the report compares the last quarter of a load test with the first",
+			"`upload.attribution` is gone: files, bytes and idle time are no longer varied apart")
+	}
 	d.tooMuch(e, source)
 	if d.ok("data") && e.Data.Copies > maxCopied/max(1, e.Data.Objects) {
 		d.fail("data.copies", d.first("data.copies", "data"), fmt.Sprintf("at most %d in all", int64(maxCopied)), "%d copies of %d objects are too many", e.Data.Copies, e.Data.Objects)

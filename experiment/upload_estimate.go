@@ -22,9 +22,6 @@ func estimateUpload(c *Cell, goodput float64) CellEstimate {
 	if objects == 0 {
 		return CellEstimate{Bound: Unknown}
 	}
-	if c.Upload.Attribution {
-		return estimateAttributed(c, objects, bytes, goodput)
-	}
 	each := bytes / objects / goodput
 	latency := 2*c.Link.Delay.Seconds() + leastWork + each
 	rounds := objects / float64(c.Upload.Concurrency) * latency

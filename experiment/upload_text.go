@@ -48,9 +48,6 @@ func (u *Upload) text() string {
 	if u.Verify > 0 {
 		parts = append(parts, u.Verify.String()+" fetched and compared at the end")
 	}
-	if u.Attribution {
-		parts = append(parts, "files, bytes and idle time varied apart")
-	}
 	if u.After == "remove" {
 		parts = append(parts, "objects removed at the end")
 	}

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
@@ -11,15 +13,37 @@ import (
 // Build judges a run directory, by the limits of its plan changed by --set arguments
 // such as limits.others=none. The same directory gives the same result.
 func Build(run *record.Reader, sets ...string) (*analysis.Result, error) {
+	return build(run, false, sets)
+}
+
+// Rebuild is Build, but for the metrics of trials that recorded what they follow from:
+// those are computed again by this version's definitions. It reads operations and jobs
+// where a metric needs them, some 2 s for each million.
+func Rebuild(run *record.Reader, sets ...string) (*analysis.Result, error) {
+	return build(run, true, sets)
+}
+
+func build(run *record.Reader, again bool, sets []string) (*analysis.Result, error) {
 	plan, err := analysis.ReadPlan(run.Plan(), run.Meta()[analysis.PlanSum])
 	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
 	}
-	view := scenario.ViewOf(plan.Experiment.Scenario)
-	if view == nil {
+	s, view := scenario.ByName(plan.Experiment.Scenario), scenario.ViewOf(plan.Experiment.Scenario)
+	if view == nil || s == nil {
 		return nil, fmt.Errorf("%s: unknown scenario %q; use the version of plimsoll that wrote it", run.Dir(), plan.Experiment.Scenario)
 	}
-	f, err := analysis.Load(run, view, sets...)
+	var recompute func(*record.Trial, experiment.Cell) error
+	if again {
+		recompute = func(t *record.Trial, cell experiment.Cell) error {
+			m, err := scenario.Recompute(s, run, *t, cell, nil)
+			if errors.Is(err, scenario.ErrNoFacts) {
+				return nil
+			}
+			t.Metrics = m
+			return err
+		}
+	}
+	f, err := analysis.LoadAgain(run, view, recompute, sets...)
 	if err != nil {
 		return nil, err
 	}

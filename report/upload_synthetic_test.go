@@ -23,7 +23,7 @@ title: Synthetic load
 question: What does it take to store a million bytes, and when does it slow down?
 systems: [{use: siad, mode: attach}]
 data: {size: %s, objects: %d}
-upload: {concurrency: 5, poll: %s, settle: 2h, attribution: %v, price: "0.014 USD (2018-06-01)"}
+upload: {concurrency: 5, poll: %s, settle: 2h, price: "0.014 USD (2018-06-01)"}
 allow: [write, spend]
 `
 
@@ -84,7 +84,7 @@ func (s loadTruth) plan(t testing.TB) *experiment.Plan {
 	if s.every >= 60 {
 		every = fmt.Sprintf("%dm", int(s.every/60))
 	}
-	file := fmt.Sprintf(uploadFile, fmt.Sprintf("%dB", s.size), s.objects, every, s.design)
+	file := fmt.Sprintf(uploadFile, fmt.Sprintf("%dB", s.size), s.objects, every)
 	if s.collect {
 		file = "scenario: collect\ntitle: Synthetic polls\nsystems: [{use: siad, mode: attach}]\ncollect: {every: " + every + "}\n"
 	}

@@ -3,6 +3,9 @@ package scenario
 import (
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,5 +74,66 @@ func compareTables(t *testing.T, name string, res *analysis.Result) {
 			}
 		}
 	}
+	n += compareSwarms(t, name, string(want), res, show)
 	t.Logf("%s: %d values of tables", name, n)
+}
+
+var swarmLine = regexp.MustCompile(`^swarms\[(\d+)\]\.(leecher|together|traffic|outcomes)[.\[](\w+)\]?$`)
+
+// compareSwarms does so for the lines of swarms, which lie in three tables.
+func compareSwarms(t *testing.T, name, want string, res *analysis.Result, show func(analysis.Num) string) (n int) {
+	t.Helper()
+	for _, line := range strings.Split(want, "\n") {
+		path, values, _ := strings.Cut(line, ": ")
+		m := swarmLine.FindStringSubmatch(path)
+		if m == nil || m[2] == "outcomes" && m[3] == "ok" {
+			continue
+		}
+		swarm, _ := strconv.Atoi(m[1])
+		fact := map[string]string{}
+		for _, kv := range strings.Fields(values) {
+			k, v, _ := strings.Cut(kv, "=")
+			fact[k] = v
+		}
+		check := func(key string, got analysis.Num) {
+			if n++; show(got) != fact[key] {
+				t.Errorf("%s: %s.%s = %s, the new table has %s", name, path, key, fact[key], show(got))
+			}
+		}
+		if m[2] == "leecher" || m[2] == "together" {
+			row := 2 * swarm
+			if m[2] == "together" {
+				row++
+			}
+			share, _ := strconv.ParseFloat(fact["share"], 64)
+			v := res.Table("completion").Get(row, fmt.Sprintf("at_%.0f", 100*share))
+			check("median", v.Number)
+			check("lo", v.Lo)
+			check("hi", v.Hi)
+			continue
+		}
+		id, value := "nodes", fact["kind"]
+		if m[2] == "outcomes" {
+			id, value = "ends", m[3]
+		}
+		table := res.Table(id)
+		row := slices.IndexFunc(table.Rows, func(r []analysis.Value) bool { return r[0].Text == res.Cells[swarm].System && r[2].Text == value })
+		if row < 0 {
+			t.Errorf("%s: %s: no row of %s in table %s", name, path, value, id)
+			continue
+		}
+		if id == "nodes" {
+			for _, key := range []string{"nodes", "received", "sent", "sent_most", "cpu", "rss", "rss_most"} {
+				check(key, table.Get(row, key).Number)
+			}
+			continue
+		}
+		v := table.Get(row, "share")
+		check("value", v.Number)
+		check("lo", v.Lo)
+		check("hi", v.Hi)
+		check("n", table.Get(row, "n").Number)
+		check("of", table.Get(row, "of").Number)
+	}
+	return n
 }

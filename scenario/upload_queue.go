@@ -31,14 +31,13 @@ type queue struct {
 	mu    sync.Mutex
 	state []objectState
 	next  int // none before it is new
-	limit int // none from here on is given out
 	retry retries
 	under int           // given out, and not back
 	again chan struct{} // closed when something changes
 }
 
 func newQueue(n int, now func() time.Duration) *queue {
-	return &queue{now: now, state: make([]objectState, n), limit: n, again: make(chan struct{})}
+	return &queue{now: now, state: make([]objectState, n), again: make(chan struct{})}
 }
 
 // take gives the next object, which is then under way. While one may come it
@@ -78,10 +77,10 @@ func (q *queue) pick() (object int, wait time.Duration, ok bool) {
 	case len(q.retry) > 0 && wait <= 0:
 		object, ok = heap.Pop(&q.retry).(retryAt).object, true
 	default:
-		for q.next < q.limit && q.state[q.next] != objectNew {
+		for q.next < len(q.state) && q.state[q.next] != objectNew {
 			q.next++
 		}
-		if q.next < q.limit {
+		if q.next < len(q.state) {
 			object, ok = q.next, true
 		}
 	}
@@ -100,14 +99,6 @@ func (q *queue) unpick(object int) {
 	q.state[object] = objectWaiting
 	q.under--
 	heap.Push(&q.retry, retryAt{0, object})
-	q.changed()
-}
-
-// until has only objects before limit given out.
-func (q *queue) until(limit int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.limit = limit
 	q.changed()
 }
 

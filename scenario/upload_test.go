@@ -249,9 +249,6 @@ func (b *uploadBench) set() workload.Set {
 	b.t.Helper()
 	r := &uploadRunner{site: Site{Use: experiment.SystemUse{Mode: b.mode}, Run: "0123abcd"}}
 	set, err := DataSet(b.cell.Data, r.dataSeed(42), b.base)
-	if err == nil && b.cell.Upload.Attribution {
-		set, err = (&uploadTrial{uploadRunner: r, u: b.cell.Upload, seed: 42}).attributed(set)
-	}
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -49,7 +49,6 @@ type uploadTrial struct {
 	full    string
 	quotas  int // attempts in a row that it had no room for
 	idle    bool
-	design  *design         // nil: the data set is stored in its order
 	probing bool            // what is put now is a probe
 	probed  []float64       // seconds of its puts
 	probes  []record.Detail // medians
@@ -164,9 +163,6 @@ func (t *uploadTrial) pollLate() bool {
 
 // put stores what is left of the objects.
 func (t *uploadTrial) put(ctx context.Context) error {
-	if t.design != nil {
-		return t.workPhases(ctx)
-	}
 	return t.workers(ctx, t.u.Concurrency)
 }
 
@@ -196,7 +192,7 @@ func (t *uploadTrial) workers(ctx context.Context, n int) error {
 func (t *uploadTrial) open() error {
 	set, err := t.data()
 	if err == nil && t.u.Attribution {
-		set, err = t.attributed(set)
+		err = errors.New("this run varies files, bytes and idle time apart (upload.attribution), which this release no longer does: it can be reported, not resumed")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: data set: %w", t.site.Use.Name, err)

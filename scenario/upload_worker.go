@@ -52,7 +52,7 @@ func (t *uploadTrial) worker(ctx context.Context, worker int, waits func()) erro
 // readiesAhead reports whether an object is made ready while the one before it
 // is still put: the system then never waits for the journal. Not where an object
 // that is accepted keeps its place for long, nor where the order matters.
-func (t *uploadTrial) readiesAhead() bool { return t.settler() == nil && t.design == nil }
+func (t *uploadTrial) readiesAhead() bool { return t.settler() == nil }
 
 type ahead struct {
 	*readied

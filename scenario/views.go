@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 	"github.com/plimsoll-project/plimsoll/scenario/sync"
@@ -11,6 +12,8 @@ import (
 // ViewOf is how the numbers of a scenario are read; nil: not yet by package analysis.
 func ViewOf(name string) *analysis.View {
 	switch name {
+	case "disseminate":
+		return disseminate.View()
 	case "overhead":
 		return overhead.View()
 	case "retrieve":

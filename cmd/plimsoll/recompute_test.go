@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -100,6 +102,11 @@ sync: {blocks: 100, transactions: 1, peers: 2}
 			}
 			if recomputed(t, s.dir) == 0 {
 				t.Errorf("no trial has metrics:\n%s", s.output())
+			}
+			var out bytes.Buffer
+			code := ui.Code(run([]string{"report", s.dir, "--recompute"}, strings.NewReader(""), &out, &out))
+			if code != ui.CodeOK && code != ui.CodeInvalid {
+				t.Errorf("report --recompute: status %d:\n%s", code, out.String())
 			}
 		})
 	}

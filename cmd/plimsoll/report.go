@@ -23,25 +23,33 @@ import (
 )
 
 func (p *program) reportCommand() *cobra.Command {
-	var gates, sets []string
-	var alone, verbose bool
+	var o reportOptions
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "write the report of a run directory again, and print its table; or an index of the runs in a directory",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if n := runsIn(args[0]); n > 0 && len(gates) == 0 && len(sets) == 0 && !alone {
+			if n := runsIn(args[0]); n > 0 && len(o.gates) == 0 && len(o.sets) == 0 && !o.alone && !o.again {
 				return p.reportIndex(args[0], n)
 			}
-			rulings, err := p.writeReport(args[0], alone, verbose, sets, gates...)
+			rulings, err := p.writeReport(args[0], o)
 			return errors.Join(err, gateVerdict(rulings))
 		},
 	}
-	c.Flags().StringArrayVar(&gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput within 20% of nginx'")
-	c.Flags().BoolVar(&alone, "no-file-gates", false, noFileGates)
-	c.Flags().BoolVar(&verbose, "verbose", false, "print all findings and all columns, however long")
-	c.Flags().StringArrayVar(&sets, "set", nil, setLimits)
+	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput within 20% of nginx'")
+	c.Flags().BoolVar(&o.alone, "no-file-gates", false, noFileGates)
+	c.Flags().BoolVar(&o.again, "recompute", false, "compute the metrics again from what was recorded, by this version's definitions")
+	c.Flags().BoolVar(&o.verbose, "verbose", false, "print all findings and all columns, however long")
+	c.Flags().StringArrayVar(&o.sets, "set", nil, setLimits)
 	return c
+}
+
+// reportOptions are the flags of report.
+type reportOptions struct {
+	gates, sets []string
+	alone       bool // gates alone, without those of the plan
+	again       bool // metrics are computed again
+	verbose     bool
 }
 
 // setLimits is the help of a flag.
@@ -69,8 +77,8 @@ func openRun(dir string) (*record.Reader, error) {
 // table to standard output, and holds the run to gates beside those of its plan, or
 // alone: the files keep those of the plan. Its trials are judged by the limits of the
 // plan and by sets.
-func (p *program) writeReport(dir string, alone, verbose bool, sets []string, gates ...string) ([]analysis.Ruling, error) {
-	if err := judgedBy(sets); err != nil {
+func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, error) {
+	if err := judgedBy(o.sets); err != nil {
 		return nil, err
 	}
 	r, err := openRun(dir)
@@ -78,11 +86,15 @@ func (p *program) writeReport(dir string, alone, verbose bool, sets []string, ga
 		return nil, err
 	}
 	defer r.Close()
-	rep, err := report.Build(r, sets...)
+	build := report.Build
+	if o.again {
+		build = report.Rebuild
+	}
+	rep, err := build(r, o.sets...)
 	if err != nil {
 		return nil, fmt.Errorf("report on %s: %w", dir, err)
 	}
-	rulings, err := rep.Hold(gates)
+	rulings, err := rep.Hold(o.gates)
 	if err != nil {
 		return nil, ui.Exit(ui.CodeUsage, err)
 	}
@@ -93,7 +105,7 @@ func (p *program) writeReport(dir string, alone, verbose bool, sets []string, ga
 	); err != nil {
 		return nil, err
 	}
-	if alone {
+	if o.alone {
 		rep.LeaveGates()
 	}
 	all := slices.Concat(rep.Gates, rulings)
@@ -111,7 +123,7 @@ func (p *program) writeReport(dir string, alone, verbose bool, sets []string, ga
 		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
 		return all, nil
 	}
-	if err := page.Text(ui.Plain(p.stdout), rep, p.ui.Width(), verbose); err != nil {
+	if err := page.Text(ui.Plain(p.stdout), rep, p.ui.Width(), o.verbose); err != nil {
 		return nil, err
 	}
 	var b strings.Builder

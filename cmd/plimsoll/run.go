@@ -160,7 +160,7 @@ func (p *program) execute(ctx context.Context, cfg engine.Config) error {
 		return errors.Join(err, interruptedError(res, dir))
 	}
 	// The report of a partial run is worth as much as its trials.
-	rulings, e := p.writeReport(dir, false, false, nil)
+	rulings, e := p.writeReport(dir, reportOptions{})
 	if hint := progress.busy.hint(dir); hint != "" {
 		p.ui.Say("hint: %s", hint)
 	}
@@ -176,7 +176,7 @@ func (p *program) unrecorded(err *record.WriteError, res engine.Result, dir stri
 		return err
 	}
 	if res.Trials+res.Failed > 0 {
-		if _, e := p.writeReport(dir, false, false, nil); e != nil {
+		if _, e := p.writeReport(dir, reportOptions{}); e != nil {
 			p.ui.Say("note: no report was written: %v", e)
 		}
 	}

@@ -24,7 +24,7 @@ func TestCSVHasOneLinePerTrial(t *testing.T) {
 	must(t, CSV(r, &b))
 	rows, err := csv.NewReader(&b).ReadAll()
 	must(t, err)
-	if len(rows) != len(r.Frame.Trials)+1 || len(r.Trials) != 18*6 {
+	if len(rows) != len(r.Frame.Trials)+1 || len(r.Frame.Trials) != 18*6 {
 		t.Fatalf("%d lines for %d trials", len(rows), len(r.Frame.Trials))
 	}
 	at := map[string]int{}

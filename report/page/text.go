@@ -43,8 +43,8 @@ func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 	foot := slices.Clone(t.lines[head:])
 	t.lines = t.lines[:head]
 	room := mostLines - head - len(foot)
-	for _, own := range r.Tables {
-		if !own.Folded || verbose {
+	for i, own := range r.Tables {
+		if i == 0 && !own.Folded || verbose {
 			room -= t.table(ownTable(own), own.Title, room/2)
 		}
 	}
@@ -192,8 +192,8 @@ func (t *text) cells(room int) {
 	t.table(all, "", 0)
 }
 
-// largest are n rows of the table of cells, in its order: those of the groups with the
-// largest differences from the baseline.
+// largest are at most n rows of the table of cells, in its order: those of the groups with the
+// largest differences from the baseline, whole groups if there is room for one.
 func (t *text) largest(rows [][]entry, n int) [][]entry {
 	differs := map[string]float64{}
 	for _, c := range t.r.Cells {
@@ -201,17 +201,25 @@ func (t *text) largest(rows [][]entry, n int) [][]entry {
 			differs[c.Group] = max(differs[c.Group], math.Abs(math.Log(float64(q.Value))))
 		}
 	}
-	at := make([]int, len(rows))
-	for i := range at {
-		at[i] = i
+	var groups []string
+	members := map[string][]int{}
+	for i, c := range t.r.Cells {
+		if members[c.Group] == nil {
+			groups = append(groups, c.Group)
+		}
+		members[c.Group] = append(members[c.Group], i)
 	}
-	slices.SortStableFunc(at, func(a, b int) int {
-		return cmp.Compare(differs[t.r.Cells[b].Group], differs[t.r.Cells[a].Group])
-	})
-	at = at[:n]
+	slices.SortStableFunc(groups, func(a, b string) int { return cmp.Compare(differs[b], differs[a]) })
+	var at []int
+	for _, g := range groups {
+		if len(at) > 0 && len(at)+len(members[g]) > n {
+			break
+		}
+		at = append(at, members[g]...)
+	}
 	slices.Sort(at)
 	var kept [][]entry
-	for _, i := range at {
+	for _, i := range at[:min(len(at), n)] {
 		kept = append(kept, rows[i])
 	}
 	return kept

@@ -2,6 +2,7 @@ package upload
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -74,12 +75,14 @@ func (l *loadTest) money(events []record.Event) {
 	for _, e := range events {
 		readings, _ := collect.WithEnded(collect.Before(e))
 		for _, r := range readings {
-			if v, ok := new(big.Int).SetString(r.Exact, 10); ok && e.Trial == l.trial.ID && l.polls.first[r.Name] != nil && r.Bad == "" {
+			v, ok := new(big.Int).SetString(r.Exact, 10)
+			if ok && e.Trial == l.trial.ID && l.polls.first[r.Name] != nil && r.Bad == "" {
 				l.polls.first[r.Name] = v
 			}
 		}
 	}
-	whole := l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes, system.ReadEnded)
+	whole := l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes,
+		system.ReadEnded)
 	since := func(name string) *big.Int {
 		v := l.polls.last[name]
 		if v == nil {
@@ -199,7 +202,8 @@ func (l *loadTest) invariants() {
 				note += fmt.Sprintf("; %s %s → %s", s.reading, words.Show(was, s.unit), words.Show(is, s.unit))
 			}
 		}
-		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: name, Kind: kind, From: l.start[from], To: l.end[to], Note: note})
+		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: name, Kind: kind, From: l.start[from],
+			To: l.end[to], Note: note})
 	}
 	if amount, from, to, held := l.change(); amount != nil {
 		value := float(amount) / math.Pow(10, float64(l.decimals))
@@ -219,8 +223,9 @@ func (l *loadTest) invariants() {
 		}
 		enter(kind, "", from, to, words.Money(math.Abs(value), l.currency))
 	}
-	for name, v := range l.values {
-		if from, to, fell := falls(v); fell && (isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight) {
+	for _, name := range slices.Sorted(maps.Keys(l.values)) {
+		grows := isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight
+		if from, to, fell := falls(l.values[name]); fell && grows {
 			enter(counterFell, name, from, to, name)
 		}
 	}

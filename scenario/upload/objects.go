@@ -59,7 +59,8 @@ func readObjects(facts *record.Reader, trial int64, settle, deadline, until floa
 			s.adopted++
 		}
 		if j.State != record.JobAccepted && j.State != record.JobDurable {
-			if j.State != record.JobUnreadable && j.State != record.JobMissing && strings.Contains(j.Error, system.ErrQuota.Error()) {
+			known := j.State != record.JobUnreadable && j.State != record.JobMissing
+			if known && strings.Contains(j.Error, system.ErrQuota.Error()) {
 				s.noRoom++
 			}
 			continue

@@ -37,7 +37,8 @@ type entry struct {
 }
 
 func readPolls(facts *record.Reader, trial int64) (*polls, error) {
-	w := &polls{values: map[string][]float64{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{}, last: map[string]*big.Int{}}
+	w := &polls{values: map[string][]float64{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
+		last: map[string]*big.Int{}}
 	for p, err := range facts.Polls(trial) {
 		if err != nil {
 			return nil, err
@@ -115,7 +116,8 @@ func (w *polls) add(p *record.Poll) {
 
 // partsOfWealth are the amounts that a closed system neither makes nor loses, and the
 // sign with which they count.
-var partsOfWealth = map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1, system.ReadSpent: 1}
+var partsOfWealth = map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1,
+	system.ReadSpent: 1}
 
 func isPurpose(name string) bool { return strings.HasPrefix(name, system.ReadSpentPrefix) }
 

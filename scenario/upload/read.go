@@ -94,7 +94,8 @@ func (l *loadTest) systemOf(plan *experiment.Plan, meta map[string]string) {
 	}
 	l.price, _ = experiment.ParsePrice(text) // none is stated
 	var s experiment.SystemUse
-	if i := slices.IndexFunc(plan.Experiment.Systems, func(s experiment.SystemUse) bool { return s.Name == l.trial.Info.System }); i >= 0 {
+	if i := slices.IndexFunc(plan.Experiment.Systems,
+		func(s experiment.SystemUse) bool { return s.Name == l.trial.Info.System }); i >= 0 {
 		s = plan.Experiment.Systems[i]
 	}
 	var about map[string]map[string]any
@@ -305,7 +306,8 @@ func (l *loadTest) efficient() {
 
 // row adds a number of the trial, unless it is not known or recorded already.
 func (l *loadTest) row(metric, entity string, v float64) {
-	if _, recorded := l.trial.Metrics[metric]; math.IsNaN(v) || math.IsInf(v, 0) || recorded && entity == "" || !analysis.Supported(metric, l.trial.Trial) {
+	if _, recorded := l.trial.Metrics[metric]; math.IsNaN(v) || math.IsInf(v, 0) || recorded && entity == "" ||
+		!analysis.Supported(metric, l.trial.Trial) {
 		return
 	}
 	l.out.Rows = append(l.out.Rows, analysis.Row{Trial: l.trial, Entity: entity, Metric: metric, Value: v})
@@ -313,9 +315,9 @@ func (l *loadTest) row(metric, entity string, v float64) {
 
 // emit adds the rows of what is stored, of its times and of the polls.
 func (l *loadTest) emit() {
-	for name, key := range map[string]string{system.ReadContracts: "contracts", system.ReadRedundancyMean: "redundancy_mean", system.ReadBelow: "below_redundancy"} {
-		l.row(key, "", l.now(name))
-	}
+	l.row("contracts", "", l.now(system.ReadContracts))
+	l.row("redundancy_mean", "", l.now(system.ReadRedundancyMean))
+	l.row("below_redundancy", "", l.now(system.ReadBelow))
 	if v := slices.DeleteFunc(slices.Clone(l.values[system.ReadRedundancyMax]), math.IsNaN); len(v) > 0 {
 		l.row("redundancy_highest", "", slices.Max(v))
 	}
@@ -336,13 +338,8 @@ func (l *loadTest) emit() {
 		l.row("unreadable", "", float64(s.states[record.JobUnreadable]))
 		l.row("no_room", "", float64(s.noRoom))
 	}
-	for key, v := range map[string][]float64{"accept": times(l.accepted, accepting), "durable": times(l.accepted, settling)} {
-		if len(v) > 0 {
-			slices.Sort(v)
-			l.row(key+"_p50", "", stats.Median(v))
-			l.row(key+"_p95", "", v[int(math.Ceil(0.95*float64(len(v))))-1])
-		}
-	}
+	l.times("accept", times(l.accepted, accepting))
+	l.times("durable", times(l.accepted, settling))
 	l.row("polls", "", float64(len(l.start)))
 	l.row("poll_every", "", l.every())
 	l.row("polls_missed", "", float64(l.missed))
@@ -368,12 +365,22 @@ func (l *loadTest) emit() {
 	}
 }
 
+// times adds the median and the 95th percentile of some times.
+func (l *loadTest) times(key string, all []float64) {
+	if len(all) > 0 {
+		slices.Sort(all)
+		l.row(key+"_p50", "", stats.Median(all))
+		l.row(key+"_p95", "", all[int(math.Ceil(0.95*float64(len(all))))-1])
+	}
+}
+
 // lateState is of objects that were accepted and not at their full redundancy in time.
 const lateState = "not durable in time"
 
 // settles reports whether the system says when an object is at its full redundancy.
 func (l *loadTest) settles() bool {
-	return l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil || l.values[system.ReadRedundancyMin] != nil
+	return l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil ||
+		l.values[system.ReadRedundancyMin] != nil
 }
 
 // Kinds of spans of a load test's life.
@@ -391,7 +398,8 @@ func (l *loadTest) sessions(events []record.Event, facts *record.Reader) error {
 	begun, left, down := 0.0, -1.0, 0.0
 	n, cut, crashes := 1, 0, 0
 	add := func(kind string, from, to float64, note string) {
-		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Kind: kind, From: max(0, from), To: max(0, to), Note: note})
+		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Kind: kind, From: max(0, from), To: max(0, to),
+			Note: note})
 	}
 	for _, e := range events {
 		if e.Trial != l.trial.ID {

@@ -18,7 +18,7 @@ func rules() []analysis.Rule {
 		{ID: "money-unexplained", Rank: analysis.Unreliable, Tone: analysis.Bad, Holds: unexplained,
 			Title:  `Money is missing, or a total fell: {{.Systems}}`,
 			Each:   `{{.Name}}: {{.Text}}`,
-			Advice: `Compare the wallet's transactions of that time with the contracts. If a daemon began to count anew, its log says so.`},
+			Advice: `Compare the wallet's transactions of that time with the contracts. See the daemon's log for a restart.`},
 		{ID: "objects-lost", Rank: analysis.Failure, Tone: analysis.Bad, Holds: objectsThat(lost...),
 			Title:  `{{plural .Total "object was" "objects were"}} lost or not stored: {{.Systems}}`,
 			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} {{.Text}}`,
@@ -101,9 +101,12 @@ var (
 	lost       = []key{{"missing", ""}, {"failed", ""}, {"refused", ""}, {"unreadable", ""}, {"verify_failed", ""}}
 	notDurable = []key{{"objects_by_state", lateState}, {"below_redundancy", ""}}
 	// happened says of objects what became of them.
-	happened = map[key]string{lost[0]: "were accepted and found missing later", lost[1]: "failed as often as upload.retries allows",
-		lost[2]: "were refused as often as upload.retries allows", lost[3]: "could not be read from the data set", lost[4]: "could not be fetched back unchanged",
-		notDurable[0]: "were accepted, and not at their full redundancy within upload.settle", notDurable[1]: "had their full redundancy and no longer have it"}
+	happened = map[key]string{lost[0]: "were accepted and found missing later",
+		lost[1]: "failed as often as upload.retries allows",
+		lost[2]: "were refused as often as upload.retries allows", lost[3]: "could not be read from the data set",
+		lost[4]:       "could not be fetched back unchanged",
+		notDurable[0]: "were accepted, and not at their full redundancy within upload.settle",
+		notDurable[1]: "had their full redundancy and no longer have it"}
 )
 
 // objectsThat finds objects that something happened to.
@@ -235,7 +238,8 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 		parts = append(parts, text+".")
 	})
 	for _, f := range r.Findings {
-		if slices.ContainsFunc(rules(), func(own analysis.Rule) bool { return own.ID == f.Rule }) && (f.Tone == analysis.Bad || f.Tone == analysis.Warn) {
+		own := slices.ContainsFunc(rules(), func(own analysis.Rule) bool { return own.ID == f.Rule })
+		if own && (f.Tone == analysis.Bad || f.Tone == analysis.Warn) {
 			parts = append(parts, f.Title+".")
 			if v.Tone != analysis.Bad {
 				v.Tone = f.Tone
@@ -251,29 +255,35 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 
 // tables are money by purpose, objects by state, and sessions with what did not hold.
 func tables(f *analysis.Frame) ([]analysis.Table, error) {
-	test := analysis.TableColumn{Key: "test", Name: "load test"}
+	column := func(key, name, unit string) analysis.TableColumn {
+		wide := key == "test" || key == "exact" || key == "note"
+		return analysis.TableColumn{Key: key, Name: name, Unit: unit, Narrow: !wide}
+	}
+	test := column("test", "load test", "")
 	money := analysis.Table{ID: "money", Title: "Money by purpose", Folded: true,
 		Caption: "By the system's account at the last poll. Unspent money lies in contracts and comes back when they end.",
-		Head: []analysis.TableColumn{test, {Key: "purpose", Name: "purpose", Narrow: true}, {Key: "amount", Name: "amount", Narrow: true},
-			{Key: "exact", Name: "exact"}, {Key: "share", Name: "share", Unit: "ratio", Narrow: true}, {Key: "priced", Name: "at the stated price"}}}
+		Head: []analysis.TableColumn{test, column("purpose", "purpose", ""), column("amount", "amount", ""),
+			column("exact", "exact", ""), column("share", "share", "ratio"), column("priced", "at the stated price", "")}}
 	states := analysis.Table{ID: "objects", Title: "Objects by state", Folded: true,
-		Caption: "Adopted ones were found stored after a session that ended while they were under way. Retried ones needed more than one attempt.",
-		Head:    []analysis.TableColumn{test, {Key: "state", Name: "state", Narrow: true}, {Key: "objects", Name: "objects", Unit: "1", Narrow: true}}}
+		Caption: "Adopted ones were found stored by a later session. Retried ones needed more than one attempt.",
+		Head:    []analysis.TableColumn{test, column("state", "state", ""), column("objects", "objects", "1")}}
 	life := analysis.Table{ID: "sessions", Title: "Sessions and events", Folded: true,
 		Caption: "A killed session ends with the last that it recorded.",
-		Head: []analysis.TableColumn{test, {Key: "what", Name: "what", Narrow: true}, {Key: "from", Name: "from", Unit: "s", Narrow: true},
-			{Key: "to", Name: "to", Unit: "s", Narrow: true}, {Key: "note", Name: "note"}}}
+		Head: []analysis.TableColumn{test, column("what", "what", ""), column("from", "from", "s"), column("to", "to", "s"),
+			column("note", "note", "")}}
 	tests(f, func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
 		say := func(metric string, row analysis.Row) analysis.Value {
 			m, _ := f.Metric(metric)
-			return analysis.Value{Text: words.Money(row.Value, m.Unit), Number: analysis.Num(row.Value), Lo: analysis.Unknown, Hi: analysis.Unknown}
+			return analysis.Value{Text: words.Money(row.Value, m.Unit), Number: analysis.Num(row.Value), Lo: analysis.Unknown,
+				Hi: analysis.Unknown}
 		}
 		add := func(k key, purpose string) {
 			row, ok := rows[k]
 			if !ok {
 				return
 			}
-			line := []analysis.Value{analysis.Text(x.Name), analysis.Text(purpose), say(k.metric, row), analysis.Text(row.Exact), analysis.Text(""), analysis.Text("")}
+			line := []analysis.Value{analysis.Text(x.Name), analysis.Text(purpose), say(k.metric, row),
+				analysis.Text(row.Exact), analysis.Text(""), analysis.Text("")}
 			if share, ok := rows[key{"money_share", k.entity}]; ok {
 				line[4] = analysis.Number(share.Value)
 			}
@@ -289,13 +299,16 @@ func tables(f *analysis.Frame) ([]analysis.Table, error) {
 			add(key{m.Key, ""}, m.Name)
 		}
 		for _, r := range f.Entities(t, "objects_by_state") {
-			states.Rows = append(states.Rows, []analysis.Value{analysis.Text(x.Name), analysis.Text(r.Entity), analysis.Number(r.Value)})
+			states.Rows = append(states.Rows, []analysis.Value{analysis.Text(x.Name), analysis.Text(r.Entity),
+				analysis.Number(r.Value)})
 		}
 		for _, s := range f.Spans {
 			if s.Trial == t {
-				life.Rows = append(life.Rows, []analysis.Value{analysis.Text(x.Name), analysis.Text(s.Kind), analysis.Number(s.From), analysis.Number(s.To), analysis.Text(s.Note)})
+				life.Rows = append(life.Rows, []analysis.Value{analysis.Text(x.Name), analysis.Text(s.Kind),
+					analysis.Number(s.From), analysis.Number(s.To), analysis.Text(s.Note)})
 			}
 		}
 	})
-	return slices.DeleteFunc([]analysis.Table{money, states, life}, func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
+	return slices.DeleteFunc([]analysis.Table{money, states, life},
+		func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
 }

@@ -141,23 +141,28 @@ func TestPointsStopAtGaps(t *testing.T) {
 func TestEveryRule(t *testing.T) {
 	cell := &analysis.Cell{ID: "c001", System: "siad", Plan: experiment.Cell{Upload: &experiment.ResolvedUpload{}}}
 	trial := &analysis.Trial{Trial: record.Trial{ID: 1, State: record.Done}, Info: cell}
-	f := &analysis.Frame{View: View(), Plan: &experiment.Plan{Blocks: 1}, Run: analysis.Run{Done: 1, Valid: 1}, Trials: []*analysis.Trial{trial}, Cells: []*analysis.Cell{cell}, Metrics: metrics,
+	f := &analysis.Frame{View: View(), Plan: &experiment.Plan{Blocks: 1}, Run: analysis.Run{Done: 1, Valid: 1},
+		Trials: []*analysis.Trial{trial}, Cells: []*analysis.Cell{cell}, Metrics: metrics,
 		Series: []analysis.Series{{Trial: trial, Metric: "accept_time", Over: overObjects, Points: line(100, 1, 3, 1)}},
 		Spans: []analysis.Span{{Trial: trial, Kind: moneyMissing, From: 600, To: 1200, Note: "40 SC"},
 			{Trial: trial, Kind: endedMark, Note: "storage_full: no contract is good for uploads"}}}
-	for k, v := range map[key]float64{{"files", ""}: 100, {"missing", ""}: 1, {"failed", ""}: 2, {"objects_by_state", lateState}: 3, {"no_room", ""}: 2,
-		{"stored_bytes", ""}: 1e6, {"polls", ""}: 10, {"polls_missed", ""}: 5, {"money", unnamed}: 30, {"money_used", ""}: 100} {
+	for k, v := range map[key]float64{{"files", ""}: 100, {"missing", ""}: 1, {"failed", ""}: 2,
+		{"objects_by_state", lateState}: 3, {"no_room", ""}: 2,
+		{"stored_bytes", ""}: 1e6, {"polls", ""}: 10, {"polls_missed", ""}: 5, {"money", unnamed}: 30,
+		{"money_used", ""}: 100} {
 		f.Rows = append(f.Rows, analysis.Row{Trial: trial, Metric: k.metric, Entity: k.entity, Value: v})
 	}
 	r, err := analysis.Analyse(f)
 	check(t, err)
 	for _, rule := range rules() {
-		if n, want := len(rule.Holds(r)), map[string]int{"money-unexplained": 2, "objects-lost": 2}[rule.ID]; n != max(1, want) {
+		want := map[string]int{"money-unexplained": 2, "objects-lost": 2}[rule.ID]
+		if n := len(rule.Holds(r)); n != max(1, want) {
 			t.Errorf("%s: %d cases", rule.ID, n)
 		}
 	}
 	for _, f := range r.Findings {
-		if text := f.Title + f.Advice + strings.Join(f.Evidence, " "); strings.Contains(text, "template:") || strings.Contains(text, "<") || len(f.Evidence) == 0 {
+		if text := f.Title + f.Advice + strings.Join(f.Evidence, " "); strings.Contains(text, "template:") ||
+			strings.Contains(text, "<") || len(f.Evidence) == 0 {
 			t.Errorf("%s: %s", f.Rule, text)
 		}
 	}

@@ -21,15 +21,20 @@ func View() *analysis.View {
 			{Metric: "files", Head: "objects", Narrow: true}, {Metric: "file_bandwidth", Head: "file bandwidth", Narrow: true},
 			{Metric: analysis.RatioColumn, Head: "ratio"}, {Metric: "absolute_bandwidth", Head: "absolute"},
 			{Metric: "efficiency", Head: "efficiency", Narrow: true}, {Metric: "accept_p50", Head: "store p50", Narrow: true},
-			{Metric: "accept_p95", Head: "p95"}, {Metric: "durable_p50", Head: "full redundancy p50"}, {Metric: "durable_p95", Head: "p95"},
+			{Metric: "accept_p95", Head: "p95"}, {Metric: "durable_p50", Head: "full redundancy p50"},
+			{Metric: "durable_p95", Head: "p95"},
 			{Metric: "attempts_per_object", Head: "attempts"}, {Metric: "money_used", Head: "used", Narrow: true},
 			{Metric: "money_per_tb_month", Head: "per TB·month"}},
-		Resources: append([]analysis.Column{{Metric: "system_cpu", Head: "system CPU"}, {Metric: "system_rss_peak", Head: "system memory, peak"},
-			{Metric: "generator_cpu_per_op", Head: "generator CPU per attempt"}, {Metric: "generator_rss_peak", Head: "generator memory, peak"},
+		Resources: append([]analysis.Column{
+			{Metric: "system_cpu", Head: "system CPU"}, {Metric: "system_rss_peak", Head: "system memory, peak"},
+			{Metric: "generator_cpu_per_op", Head: "generator CPU per attempt"},
+			{Metric: "generator_rss_peak", Head: "generator memory, peak"},
 			{Metric: "others_busy", Head: "CPU of others"}}, watched...),
-		LoadLine: "The load line of the file bandwidth is what the link carried before the test, divided by the redundancy that the client makes. " +
+		LoadLine: "The load line of the file bandwidth is what the link carried before the test, divided by the " +
+			"redundancy that the client makes. " +
 			"That of the efficiency is what whole sectors and the wanted redundancy allow.",
-		Figures: append(figures(), analysis.Figure{ID: "store-time", Kind: analysis.OverTime, Metric: "accept_time", More: []string{"durable_time"},
+		Figures: append(figures(), analysis.Figure{ID: "store-time", Kind: analysis.OverTime, Metric: "accept_time",
+			More:  []string{"durable_time"},
 			Title: "Time to store", Along: "objects stored",
 			Caption: "Median time from a put to its acceptance, and to full redundancy, of neighbouring objects."}),
 		Rules: rules(), Read: read, Tables: tables, Verdict: verdict,
@@ -46,21 +51,28 @@ func CollectView() *analysis.View {
 	v.Columns = []analysis.Column{
 		{Metric: "files", Head: "objects", Narrow: true}, {Metric: "stored_bytes", Head: "file bytes", Narrow: true},
 		{Metric: "absolute", Head: "absolute bytes", Narrow: true}, {Metric: "efficiency", Head: "efficiency", Narrow: true},
-		{Metric: "poll_p50", Head: "API latency"}, {Metric: "money_used", Head: "used", Narrow: true}, {Metric: "money_per_tb_month", Head: "per TB·month"}}
+		{Metric: "poll_p50", Head: "API latency"}, {Metric: "money_used", Head: "used", Narrow: true},
+		{Metric: "money_per_tb_month", Head: "per TB·month"}}
 	return v
 }
 
 // watched are the columns of the polls and of the system's own state.
-var watched = []analysis.Column{{Metric: "poll_first_quarter", Head: "API latency, first quarter"}, {Metric: "poll_last_quarter", Head: "last quarter"},
-	{Metric: "polls_missed", Head: "polls missed"}, {Metric: "poll_gaps", Head: "calls failed"}, {Metric: "contracts", Head: "contracts"},
-	{Metric: "copies", Head: "redundancy"}, {Metric: "absolute_per_file", Head: "absolute bytes per object"}, {Metric: "crashes", Head: "crashes"}}
+var watched = []analysis.Column{{Metric: "poll_first_quarter", Head: "API latency, first quarter"},
+	{Metric: "poll_last_quarter", Head: "last quarter"},
+	{Metric: "polls_missed", Head: "polls missed"}, {Metric: "poll_gaps", Head: "calls failed"}, {Metric: "contracts",
+		Head: "contracts"},
+	{Metric: "copies", Head: "redundancy"}, {Metric: "absolute_per_file", Head: "absolute bytes per object"},
+	{Metric: "crashes", Head: "crashes"}}
 
 func figures() []analysis.Figure {
 	return []analysis.Figure{
-		{ID: "files", Kind: analysis.OverTime, Metric: "files", Title: "Objects stored", Caption: "Objects that the system has accepted."},
-		{ID: "bytes", Kind: analysis.OverTime, Metric: "stored_bytes", More: []string{"absolute"}, Log: true, Title: "Bytes stored",
+		{ID: "files", Kind: analysis.OverTime, Metric: "files", Title: "Objects stored",
+			Caption: "Objects that the system has accepted."},
+		{ID: "bytes", Kind: analysis.OverTime, Metric: "stored_bytes", More: []string{"absolute"}, Log: true,
+			Title:   "Bytes stored",
 			Caption: "File bytes, and absolute bytes on the storage servers. Their distance is padding and redundancy."},
-		{ID: "bandwidth", Kind: analysis.OverTime, Metric: "file_bandwidth", More: []string{"absolute_bandwidth"}, Log: true, Title: "Bandwidth",
+		{ID: "bandwidth", Kind: analysis.OverTime, Metric: "file_bandwidth", More: []string{"absolute_bandwidth"}, Log: true,
+			Title:   "Bandwidth",
 			Caption: "File bytes and absolute bytes per second. The band is what the moments of the polls leave open."},
 		{ID: "latency", Kind: analysis.OverTime, Metric: "api_latency", Title: "API latency",
 			Caption: "Time that all calls of a poll took together: median of neighbouring polls, and their range."},

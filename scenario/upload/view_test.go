@@ -60,31 +60,40 @@ func result(t *testing.T, name string) *analysis.Result {
 
 // names maps facts of a load test to the rows that carry them now: metric, or metric:entity.
 var names = map[string]string{
-	".absolute": "absolute", ".bytes": "stored_bytes", ".contracts": "contracts", ".crashes": "crashes", ".cut_off": "sessions_killed",
-	".downtime": "downtime", ".files": "files", ".seconds": "duration", ".sessions": "sessions", ".unrecorded": "attempts_unrecorded",
-	".absolute_rate.value": "absolute_bandwidth", ".absolute_rate.lo": "absolute_bandwidth_least", ".absolute_rate.hi": "absolute_bandwidth_most",
-	".file_rate.value": "computed",
-	".accept.value":    "accept_p50", ".durable.value": "durable_p50",
+	".absolute": "absolute", ".bytes": "stored_bytes", ".contracts": "contracts", ".crashes": "crashes",
+	".cut_off":  "sessions_killed",
+	".downtime": "downtime", ".files": "files", ".seconds": "duration", ".sessions": "sessions",
+	".unrecorded":          "attempts_unrecorded",
+	".absolute_rate.value": "absolute_bandwidth", ".absolute_rate.lo": "absolute_bandwidth_least",
+	".absolute_rate.hi": "absolute_bandwidth_most",
+	".file_rate.value":  "computed",
+	".accept.value":     "accept_p50", ".durable.value": "durable_p50",
 	".efficiency.value.value": "efficiency", ".efficiency.copies": "copies", ".efficiency.highest": "redundancy_highest",
-	".efficiency.mean": "redundancy_mean", ".efficiency.line": "efficiency_line", ".efficiency.padding": "padding", ".efficiency.per_file": "absolute_per_file",
-	".objects.accepted": "files", ".objects.bytes": "stored_bytes", ".objects.durable": "objects_by_state:durable", ".objects.adopted": "objects_by_state:adopted",
-	".objects.retried": "objects_by_state:retried", ".objects.failed": "failed", ".objects.refused": "refused", ".objects.missing": "missing",
-	".objects.unreadable": "unreadable", ".objects.not_durable": "objects_by_state:not durable in time", ".objects.late": "objects_by_state:durable late",
-	".polls.every": "poll_every", ".polls.failed": "poll_gaps", ".polls.missed": "polls_missed", ".polls.n": "polls",
+	".efficiency.mean": "redundancy_mean", ".efficiency.line": "efficiency_line", ".efficiency.padding": "padding",
+	".efficiency.per_file": "absolute_per_file",
+	".objects.accepted":    "files", ".objects.bytes": "stored_bytes", ".objects.durable": "objects_by_state:durable",
+	".objects.adopted": "objects_by_state:adopted",
+	".objects.retried": "objects_by_state:retried", ".objects.failed": "failed", ".objects.refused": "refused",
+	".objects.missing":    "missing",
+	".objects.unreadable": "unreadable", ".objects.not_durable": "objects_by_state:not durable in time",
+	".objects.late": "objects_by_state:durable late",
+	".polls.every":  "poll_every", ".polls.failed": "poll_gaps", ".polls.missed": "polls_missed", ".polls.n": "polls",
 	".money.months": "contract_months",
 }
 
 // rowNames are names with those of money.
 func rowNames() map[string]string {
 	names := maps.Clone(names)
-	for old, now := range map[string]string{"begun": "wallet_first", "wallet": "wallet_last", "per_file": "money_per_file", "per_tb_month": "money_per_tb_month",
+	for old, now := range map[string]string{"begun": "wallet_first", "wallet": "wallet_last",
+		"per_file": "money_per_file", "per_tb_month": "money_per_tb_month",
 		"per_tb_month_with_bandwidth": "money_per_tb_month_all", "spent": "money_spent", "used": "money_used"} {
 		names[".money."+old+".exact"], names[".money."+old+".value"], names[".money."+old+".in"] = now, now, now+priced
 	}
 	for i, kind := range []string{"fees", "storage", "upload", "download", "unspent"} {
 		at := fmt.Sprintf(".money.kinds[%d]", i)
 		names[at+".share"] = "money_share:" + kind
-		names[at+".amount.exact"], names[at+".amount.value"], names[at+".amount.in"] = "money:"+kind, "money:"+kind, "money"+priced+":"+kind
+		names[at+".amount.exact"], names[at+".amount.value"], names[at+".amount.in"] = "money:"+kind, "money:"+kind,
+			"money"+priced+":"+kind
 	}
 	return names
 }
@@ -145,7 +154,8 @@ func TestFindings(t *testing.T) {
 	for name, want := range map[string]struct {
 		own  string
 		tone analysis.Tone
-	}{"upload": {"", analysis.Good}, "upload-killed": {"poll-gaps", analysis.Good}, "upload-leak": {"money-unexplained", analysis.Bad}, "collect": {"", analysis.Good}} {
+	}{"upload": {"", analysis.Good}, "upload-killed": {"poll-gaps", analysis.Good}, "upload-leak": {"money-unexplained",
+		analysis.Bad}, "collect": {"", analysis.Good}} {
 		r := result(t, name)
 		var own []string
 		for _, f := range r.Findings {

@@ -27,6 +27,9 @@ const (
 	// noticeTime is how long a renter is given to see that a put was cut off. Removing
 	// what a put has left takes no longer once its context has ended.
 	noticeTime = time.Second
+	// sendTime is how long after its put an object's last pieces are waited for before
+	// it is deleted: no longer, since a host may be gone.
+	sendTime = 20 * time.Second
 )
 
 // node is a renter.
@@ -40,6 +43,7 @@ type node struct {
 	unwatch      func()
 	stores       []string   // the hosts' storage folders
 	stored       sia.Stored // what an attached node may delete
+	sending      sync.Map   // time of the put of each object (system.Ref) not known to be at full redundancy
 	session      string     // tells apart what the sessions of a run move aside
 	moved        atomic.Int64
 	cutOff       sia.Stored // what failed puts left, moved aside
@@ -77,6 +81,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 		return "", fmt.Errorf("siad: put %q: %w", name, err)
 	}
 	n.stored.Add(ref, size)
+	n.sending.Store(ref, time.Now())
 	return ref, nil
 }
 
@@ -234,7 +239,8 @@ func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
 func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, o.Size) }
 
 // Delete implements system.Deleter. An attached renter loses only what this
-// node has put there.
+// node has put there. It waits for pieces that are on their way ([node.sent]); one
+// whose caller has settled the object, as those that are measured, asks nothing before.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	path, err := n.space.Path(ref)
 	if err != nil {
@@ -243,11 +249,24 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	if _, ours := n.stored.Size(ref); n.attached && !ours {
 		return fmt.Errorf("siad: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
 	}
+	n.sent(ctx, ref)
 	if err := n.api.post(ctx, "/renter/delete/"+path, nil, nil); err != nil {
 		return err
 	}
 	n.stored.Remove(ref)
 	return nil
+}
+
+// sent waits until nothing of an object is on its way any more, or sendTime after its
+// put: a delete would cost other objects pieces, or their puts (see discard).
+func (n *node) sent(ctx context.Context, ref system.Ref) {
+	put, ours := n.sending.LoadAndDelete(ref)
+	if !ours {
+		return
+	}
+	ctx, cancel := context.WithDeadline(ctx, put.(time.Time).Add(sendTime))
+	defer cancel()
+	_ = n.Settle(ctx, ref) // what does not come is deleted without it
 }
 
 // List implements system.Lister.
@@ -313,6 +332,9 @@ func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	})
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: not repaired in %v", err, time.Since(from).Round(time.Millisecond))
+	}
+	if err == nil {
+		n.sending.Delete(ref)
 	}
 	return err
 }

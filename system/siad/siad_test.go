@@ -205,6 +205,33 @@ func TestAcceptedIsNotDurable(t *testing.T) {
 	}
 }
 
+// TestDeleteWaitsForWhatIsOnItsWay: an object that was just put is deleted when all of
+// it has arrived; one that was settled is deleted without a question before.
+func TestDeleteWaitsForWhatIsOnItsWay(t *testing.T) {
+	rec := replay.Load(t, "testdata/files.jsonl")
+	content := replay.Made("siad", 1<<20)
+	states := replay.Poll(replay.Steps(rec, "poll file mib40 until uploadprogress 100 and redundancy 3"))
+	remove := slices.Clone(replay.Steps(rec, "missing file: delete"))
+	remove[0].Path = "/renter/delete/streamed"
+	remove[0] = remove[0].JSON(http.StatusNoContent, nil)
+	for _, settled := range []bool{false, true} {
+		n := attached(t, replay.Chain(replay.Steps(rec, uploadStep), replay.Steps(rec, rightAfter), states, remove),
+			replay.Instead(uploadedSum, content), replay.Let("/renter/file/mib40", "/renter/file/streamed"))
+		ref, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if settled {
+			if err := n.Settle(systemtest.Context(t), ref); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := n.Delete(t.Context(), ref); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestNotRepairedInTime: a host died and its pieces are not made anew.
 func TestNotRepairedInTime(t *testing.T) {
 	n := attached(t, replay.Poll(replay.Steps(replay.Load(t, "testdata/killed.jsonl"), "poll file mib1"))[1:])
