@@ -220,12 +220,13 @@ func (r *Result) means(c *Cell, rule gate.Rule) bool {
 func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 	rows := r.Frame.Of(d.cell, m.Key)
 	p := r.Frame.polled(d.cell, m)
-	lo, hi := 0.0, 0.0
+	lo, hi, lumped := 0.0, 0.0, false
 	if slices.Contains(successMetrics, m.Key) {
 		s := success(r.Frame.ValidTrials(d.cell), gateConfidence)
 		if r.View.Success != nil {
 			s = r.View.Success(r.Frame.ValidTrials(d.cell), gateConfidence)
 		}
+		lumped = s.lumped
 		d.N, d.Value, d.Lo, d.Hi = d.cell.Valid, s.Value, s.Lo, s.Hi
 		if s.Of == 0 {
 			d.Why = "no operation of a valid trial finished"
@@ -270,6 +271,10 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		}
 		return lo >= rule.Value, hi < rule.Value
 	})
+	if lumped && d.State == GatePass {
+		d.State = GateOpen
+		d.Why += "; one trial holds most of the failures, and too few trials say how often such a trial comes"
+	}
 	if slices.Contains(successMetrics, m.Key) && r.View.Success == nil {
 		d.late(rule)
 	}
@@ -500,7 +505,7 @@ func SayGates(all []Ruling) string {
 const gateTemplate = `{{with .Fail}}{{len .}} of {{$.All}} gates failed: {{join .}}.{{end -}}
 {{with .Open}}{{if $.Fail}} {{end}}{{len .}} of {{$.All}} gates inconclusive: {{join .}}.{{end -}}
 {{if not (or .Fail .Open)}}{{if .Pass}}{{.Pass}} of {{.All}} gates passed.{{end}}{{end -}}
-{{with .Base}}{{if or $.Fail $.Open $.Pass}} {{end}}{{len .}} of {{$.All}} gates need a base run (plimsoll compare).{{end}}`
+{{with .Base}}{{if or $.Fail $.Open $.Pass}} {{end}}{{len .}} of {{$.All}} gates need a base run (plimsoll compare): {{join .}}.{{end}}`
 
 // gateVerdict puts gates that do not pass at the beginning of a verdict.
 func (r *Result) gateVerdict(add func(t Tone, text string)) {

@@ -225,7 +225,7 @@ func (c *Comparison) choose(more []string) error {
 		}
 	}
 	if len(c.Metrics) == 0 {
-		c.Notes = append(c.Notes, "No metric has a valid trial in the base run and in a new one. `plimsoll report` says why trials are not valid.")
+		c.Notes = append(c.Notes, "No metric has a valid trial in the base run and in a new one. `plimsoll report DIR` says why trials are not valid.")
 	}
 	return nil
 }

@@ -42,6 +42,8 @@ type Proportion struct {
 	Hi       Num   `json:"hi"`
 	Worth    int64 `json:"worth"`
 	Censored int64 `json:"censored"` // starved, deadline, in flight, cancelled: beside the share
+
+	lumped bool // one trial holds most of the failures
 }
 
 // summarise fills each cell's medians, intervals and success rate.
@@ -101,6 +103,7 @@ func success(trials []*Trial, conf float64) Proportion {
 	if p.Of == 0 {
 		return p
 	}
+	p.lumped = stats.Concentrated(each)
 	i := stats.ClusteredProportion(each, false, conf)
 	if len(each) == 1 && trials[0].Info.Plan.Upload != nil { // a load test is one trial by design
 		i = stats.Proportion(p.OK, p.Of, conf)

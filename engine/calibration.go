@@ -77,7 +77,7 @@ func saveCalibration(systems map[string]float64) error {
 }
 
 // calibrate saves what the swarms of a run cost this machine, for the next plan.
-func calibrate(plan *experiment.Plan, trials []record.Trial) error {
+func calibrate(plan *experiment.Plan, trials []record.Trial) (systems map[string]float64, err error) {
 	validity.Judge(plan, trials)
 	cells, kinds := map[string]experiment.Cell{}, map[string]string{}
 	for _, use := range swarms(plan) {
@@ -98,14 +98,14 @@ func calibrate(plan *experiment.Plan, trials []record.Trial) error {
 			costs[kinds[c.ID]] = append(costs[kinds[c.ID]], seconds/delivered(&c))
 		}
 	}
-	systems := map[string]float64{}
+	systems = map[string]float64{}
 	for name, all := range costs {
 		systems[name] = stats.Median(all)
 	}
 	if len(systems) == 0 {
-		return nil
+		return nil, nil
 	}
-	return saveCalibration(systems)
+	return systems, saveCalibration(systems)
 }
 
 // delivered is how many GB all leechers of a cell receive of the content.

@@ -67,7 +67,8 @@ repetitions: 3
 			t.Fatal(err)
 		}
 	}
-	must(calibrate(past, trials))
+	_, err := calibrate(past, trials)
+	must(err)
 	known, err := readCalibration()
 	must(err)
 	for cpus, systems := range known {
@@ -89,7 +90,7 @@ repetitions: 3
 	if n, _ := warned(plan("2", "")); n != 1 {
 		t.Errorf("a broken file: %d warnings", n)
 	}
-	if err := calibrate(past, trials); err == nil {
+	if _, err := calibrate(past, trials); err == nil {
 		t.Error("a broken file is replaced without a word")
 	}
 }

@@ -276,8 +276,14 @@ func rowOf(dir string, s stamp) (IndexRun, error) {
 
 func rowOfResult(r *analysis.Result) IndexRun {
 	row := IndexRun{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Plimsoll: r.Environ("plimsoll")}
-	if len(r.Gates) > 0 {
-		row.Gates = analysis.GateState(r.Gates)
+	switch gates := slices.DeleteFunc(slices.Clone(r.Gates), func(g analysis.Ruling) bool { return g.Goal }); {
+	case r.Run.State == "running":
+		row.Verdict = analysis.Verdict{Text: fmt.Sprintf("%d of %d trials done so far.", r.Run.Done, r.Run.Planned), Tone: analysis.Neutral}
+	case len(gates) == 0:
+	case !slices.ContainsFunc(gates, func(g analysis.Ruling) bool { return g.State != analysis.GateBase }):
+		row.Gates = analysis.GateBase
+	default:
+		row.Gates = analysis.GateState(gates)
 	}
 	for _, s := range r.Systems {
 		row.Systems = append(row.Systems, s.Name)

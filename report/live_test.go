@@ -115,7 +115,7 @@ func TestLiveFollowsARun(t *testing.T) {
 	if len(mains) < 2 || names[len(names)-1] != "end" {
 		t.Fatalf("events %v", names)
 	}
-	if !strings.Contains(mains[0], ">running<") || strings.Contains(mains[len(mains)-1], ">running<") || !strings.Contains(mains[len(mains)-1], ">partial<") {
+	if !strings.Contains(mains[0], ">running, ") || strings.Contains(mains[len(mains)-1], ">running, ") || !strings.Contains(mains[len(mains)-1], ">partial, ") {
 		t.Error("the page did not follow the run's state")
 	}
 }

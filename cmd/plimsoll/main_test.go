@@ -17,13 +17,27 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 )
 
+// ownCache runs tests with a cache that is not the user's: runs save what their swarms
+// cost this machine, for plan.
+type ownCache struct{ *testing.M }
+
+func (m ownCache) Run() int {
+	dir, err := os.MkdirTemp("", "plimsoll-test-cache-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("PLIMSOLL_CACHE", dir)
+	return m.M.Run()
+}
+
 // TestMain makes the test binary be the program as well: scripts call it as
 // plimsoll, and the parts that a run starts as `SELF node NAME` are served too.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "node" || os.Getenv("PLIMSOLL_TEST_MAIN") != "" {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(ownCache{m}, map[string]func(){
 		"plimsoll": func() {
 			var printed bytes.Buffer
 			code := run(os.Args[1:], os.Stdin, os.Stdout, io.MultiWriter(os.Stderr, &printed))

@@ -78,7 +78,7 @@ func (p *program) writeMachineLines(cfg engine.Config) {
 		}
 	}
 	if len(unknown) > 0 {
-		p.ui.Say("note: the machine line of %s is unknown until the first run on this machine", strings.Join(unknown, ", "))
+		p.ui.Say("note: the machine line of %s is unknown until their first run on this machine; plimsoll doctor --measure measures that of bittorrent and boxo", strings.Join(unknown, ", "))
 	}
 }
 

@@ -87,7 +87,7 @@ func TestParquetKeepsZeros(t *testing.T) {
 	metrics := []string{"success_rate", "throughput"}
 	want := [][]*float64{{}, {}, {}}
 	for i := range r.Frame.Trials {
-		trial := &r.Frame.Trials[i]
+		trial := r.Frame.Trials[i]
 		trial.Metrics = maps.Clone(trial.Metrics)
 		for _, key := range metrics {
 			switch i % 3 {
@@ -155,7 +155,7 @@ func duckdb(t *testing.T) string {
 func TestOpsAreStreamedWhole(t *testing.T) {
 	run := openShared(t)
 	want := int64(0)
-	for _, trial := range sharedReport(t).Trials {
+	for _, trial := range sharedReport(t).Frame.Trials {
 		for _, n := range trial.Outcomes {
 			want += n
 		}

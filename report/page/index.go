@@ -37,7 +37,7 @@ func WriteIndex(w io.Writer, d Index) error {
 		return err
 	}
 	d.Style = template.CSS(style)
-	t, err := template.New("").Funcs(template.FuncMap{"list": func(all []string) string { return join(all) }}).ParseFS(files, "templates/index.html")
+	t, err := template.New("").Funcs(template.FuncMap{"list": join, "gateTone": gateTone}).ParseFS(files, "templates/index.html")
 	if err != nil {
 		return err
 	}

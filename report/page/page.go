@@ -258,9 +258,9 @@ func gateViews(r *analysis.Result) []gateView {
 
 func gateTone(state string) analysis.Tone {
 	switch state {
-	case "pass":
+	case analysis.GatePass:
 		return analysis.Good
-	case "fail":
+	case analysis.GateFail:
 		return analysis.Bad
 	}
 	return analysis.Warn
