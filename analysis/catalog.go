@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/validity"
 )
 
-// commonRules are those of every scenario; views add their own.
-func commonRules() []Rule {
+// CommonRules are those of every scenario; views add their own.
+func CommonRules() []Rule {
 	return []Rule{
 		{ID: "wrong-bytes", Rank: Unreliable, Tone: Bad, Holds: wrongBytes,
 			Title:  `Wrong bytes: {{.Systems}}`,
