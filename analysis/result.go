@@ -56,7 +56,7 @@ func Analyse(f *Frame) (*Result, error) {
 		}
 	}
 	r.Gates = r.planGates()
-	r.Findings = r.find(append(commonRules(), f.View.Rules...))
+	r.Findings = r.find(append(CommonRules(), f.View.Rules...))
 	r.Verdict = r.verdict()
 	return r, nil
 }

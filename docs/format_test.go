@@ -4,12 +4,15 @@ package docs
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
+	"regexp"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/presets"
-	"github.com/plimsoll-project/plimsoll/report/findings"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
@@ -40,7 +43,43 @@ func TestExperimentFormat(t *testing.T) {
 	generated(t, "experiment-format.md", got)
 }
 
-func TestFindings(t *testing.T) { generated(t, "findings.md", findings.Markdown()) }
+// TestFindings makes the tables of rules from the rules.
+func TestFindings(t *testing.T) {
+	seen := map[string]bool{}
+	table := func(rules []analysis.Rule) string {
+		b := []byte("| rule | tone | title | what to do |\n|---|---|---|---|\n")
+		for _, r := range rules {
+			b = fmt.Appendf(b, "| `%s` | %s | %s | %s |\n", r.ID, r.Tone, readable(r.Title), readable(r.Advice))
+			if seen[r.ID] {
+				t.Errorf("there are two rules %s", r.ID)
+			}
+			seen[r.ID] = true
+		}
+		return string(b)
+	}
+	parts := map[string]string{"common": table(analysis.CommonRules())}
+	for _, s := range scenario.All() {
+		v := scenario.ViewOf(s.Name())
+		if v == nil {
+			t.Errorf("scenario %s has no view", s.Name())
+			continue
+		}
+		if len(v.Rules) > 0 && s.Name() != "collect" { // those of upload
+			parts[s.Name()] = table(v.Rules)
+		}
+	}
+	generate(t, "findings.md", parts)
+}
+
+var (
+	plural   = regexp.MustCompile(`{{plural [^"]*"[^"]*" "([^"]*)"}}`)
+	variable = regexp.MustCompile(`{{[^}]*}}`)
+)
+
+// readable is a rule's template for people: "N trials" for a count, "…" for the rest.
+func readable(template string) string {
+	return cell(variable.ReplaceAllString(plural.ReplaceAllString(template, "N $1"), "…"))
+}
 
 // generated compares a page with what it is made from.
 func generated(t *testing.T, page string, got []byte) {

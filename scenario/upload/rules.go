@@ -34,7 +34,7 @@ func rules() []analysis.Rule {
 		{ID: "slows-down", Rank: analysis.Slow, Tone: analysis.Warn, Holds: slowing,
 			Title:  `It slows down with load: {{.Systems}}`,
 			Each:   `{{.Name}}: {{.Text}}, {{show .Limit .Unit}} in the first quarter and {{show .Value .Unit}} in the last`,
-			Advice: `Run with upload.attribution to see whether files, bytes or time do it.`},
+			Advice: `See in the figures over time when it began, and what else changed then.`},
 		{ID: "poll-gaps", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: pollGaps,
 			Title:  `Not every poll was answered: {{.Systems}}`,
 			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} polls missed, or with a call that failed`,
