@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
 // The summary of every run fits a screen of 80 columns and 24 lines, of which its caller
@@ -85,7 +86,7 @@ func TestTextColour(t *testing.T) {
 func TestGatesNameTheirRun(t *testing.T) {
 	text := func(gates ...analysis.Ruling) string {
 		var b strings.Builder
-		GatesText(&b, gates, 80)
+		page.GatesText(&b, gates, 80)
 		return b.String()
 	}
 	a := analysis.Ruling{Rule: "x > 1", Run: "run-a", State: analysis.GatePass}
