@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/validity"
@@ -274,6 +276,7 @@ func drift(r *Result) []Case {
 	}
 	for _, s := range r.Systems {
 		var ratios [][]float64
+		var centres []float64
 		for _, c := range r.Cells {
 			if c.System != s.Name {
 				continue
@@ -288,11 +291,14 @@ func drift(r *Result) []Case {
 				for i := range ratio {
 					ratio[i] -= base[i]
 				}
-				ratios = append(ratios, ratio)
+				known := slices.DeleteFunc(slices.Clone(ratio), math.IsNaN)
+				if len(known) > 0 {
+					ratios, centres = append(ratios, ratio), append(centres, stat.Mean(known, nil))
+				}
 			}
 		}
-		if len(ratios) > 0 {
-			relative = append(relative, ask(ratios, s.Name, s.Name+" relative to "+r.Baseline))
+		if len(ratios) > 0 { // a block hits all cells of a system alike, so blocks are what is permuted
+			relative = append(relative, ask([][]float64{stats.BlockMeans(ratios, centres)}, s.Name, s.Name+" relative to "+r.Baseline))
 		}
 	}
 	var all []Case

@@ -1,0 +1,19 @@
+package analysis
+
+import (
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// FrameOf is a frame of trials that nobody executed.
+func FrameOf(p *experiment.Plan, view *View, metrics []record.Metric, trials []record.Trial) *Frame {
+	f := newFrame(p, view)
+	f.Metrics = metrics
+	f.addTrials(trials)
+	for _, t := range f.Trials {
+		f.addRows(t)
+	}
+	f.index()
+	f.setState(false)
+	return f
+}

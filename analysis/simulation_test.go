@@ -1,0 +1,198 @@
+package analysis_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
+)
+
+const simulated = `
+scenario: retrieve
+systems: [nginx, boxo]
+baseline: nginx
+link: {rate: 1Gbit, delay: 1ms}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 400}
+repetitions: 8
+warmup: 0
+`
+
+var simulatedMetrics = []record.Metric{
+	{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher},
+	{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher},
+	{Key: "busiest_cpu", Name: "CPU of the busiest process", Unit: "1", Better: record.Neither},
+}
+
+// noises are three models of what repeated trials differ by, on the logarithmic scale.
+var noises = map[string]func(rng *rand.Rand) func() float64{
+	"normal": func(rng *rand.Rand) func() float64 { return func() float64 { return 0.03 * rng.NormFloat64() } },
+	"heavy-tailed": func(rng *rand.Rand) func() float64 {
+		t := distuv.StudentsT{Sigma: 0.03, Nu: 3, Src: rng}
+		return t.Rand
+	},
+	"autocorrelated": func(rng *rand.Rand) func() float64 {
+		last := 0.0
+		return func() float64 {
+			last = 0.5*last + 0.03*math.Sqrt(1-0.25)*rng.NormFloat64()
+			return last
+		}
+	},
+}
+
+// simulate makes the result of one run: boxo is ratio times as fast as nginx, and each
+// system has a good or bad block now and then in all of its cells.
+func simulate(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64, ratio, systemByBlock float64) *analysis.Result {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	next := noise(rng)
+	var trials []record.Trial
+	for block := range plan.Blocks {
+		effect := map[string]float64{}
+		for _, i := range rng.Perm(len(plan.Cells)) {
+			c := plan.Cells[i]
+			if _, has := effect[c.System]; !has {
+				effect[c.System] = systemByBlock * rng.NormFloat64()
+			}
+			x := 40e6 * math.Exp(next()+effect[c.System])
+			if c.System == "boxo" {
+				x *= ratio
+			}
+			trials = append(trials, record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block, State: record.Done, Seconds: 10,
+				Outcomes: map[string]int64{"ok": 400}, Metrics: map[string]float64{"throughput": x, "success_rate": 1, "busiest_cpu": 0.5}})
+		}
+	}
+	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), simulatedMetrics, trials))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func simulatedPlan(t testing.TB) *experiment.Plan {
+	t.Helper()
+	var catalog experiment.Catalog
+	for _, name := range []string{"nginx", "boxo"} {
+		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"}, Summary: name, HTTP: true})
+	}
+	e, err := experiment.Parse("simulated.yaml", []byte(simulated), nil, catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// Of runs in which nothing differs and nothing is wrong, a rule may speak in one of a
+// hundred, and a difference may be significant over all cells in one of twenty.
+func TestNullRuns(t *testing.T) {
+	const runs = 100
+	plan := simulatedPlan(t)
+	for name, noise := range noises {
+		t.Run(name, func(t *testing.T) {
+			spoke, differ := map[string]int{}, 0
+			for seed := range uint64(runs) {
+				r := simulate(t, plan, seed, noise, 1, 0.05)
+				for _, f := range r.Findings {
+					spoke[f.Rule]++
+				}
+				if o, ok := r.OverallOf("boxo", "throughput"); ok && o.Significant {
+					differ++
+				}
+			}
+			for rule, n := range spoke {
+				if n > 4 { // 1 % of 100 gives 5 or more in fewer than 4 of a thousand
+					t.Errorf("%s spoke in %d of %d runs", rule, n, runs)
+				}
+			}
+			if differ > 12 { // 5 % of 100 gives 13 or more in fewer than 2 of a thousand
+				t.Errorf("a difference is significant in %d of %d runs", differ, runs)
+			}
+		})
+	}
+}
+
+// The interval of the ratio over all cells covers the truth in 93 % or more, with
+// effects of system and block together.
+func TestOverallCovers(t *testing.T) {
+	const runs, truth = 300, 0.9
+	plan := simulatedPlan(t)
+	for name, noise := range noises {
+		t.Run(name, func(t *testing.T) {
+			covers, found := 0, 0
+			for seed := range uint64(runs) {
+				r := simulate(t, plan, 1000+seed, noise, truth, 0.05)
+				o, _ := r.OverallOf("boxo", "throughput")
+				if o.Lo <= truth && truth <= o.Hi {
+					covers++
+				}
+				if o.Better < 0 {
+					found++
+				}
+			}
+			t.Logf("covers in %d, slower found in %d of %d", covers, found, runs)
+			if covers < 272 { // 93 %, less what chance takes from 95 % in a thousand
+				t.Errorf("covers in %d of %d", covers, runs)
+			}
+		})
+	}
+}
+
+// What is wrong is found: a failing server, drift, a fall under load, wrong bytes.
+func TestPlantedTruths(t *testing.T) {
+	plan := simulatedPlan(t)
+	for rule, spoil := range map[string]func(c experiment.Cell, t *record.Trial){
+		"failures": func(c experiment.Cell, t *record.Trial) {
+			if c.System == "boxo" {
+				t.Outcomes = map[string]int64{"ok": 390, "error": 10}
+			}
+		},
+		"deadlines": func(c experiment.Cell, t *record.Trial) { t.Outcomes = map[string]int64{"ok": 390, "deadline": 10} },
+		"wrong-bytes": func(c experiment.Cell, t *record.Trial) {
+			if c.System == "boxo" && t.Block == 3 {
+				t.Outcomes = map[string]int64{"ok": 399, "wrong-bytes": 1}
+			}
+		},
+		"drift": func(c experiment.Cell, t *record.Trial) { t.Metrics["throughput"] *= math.Pow(0.9, float64(t.Block)) },
+		"throughput-falls": func(c experiment.Cell, t *record.Trial) {
+			t.Metrics["throughput"] /= math.Sqrt(float64(c.Retrieve.Concurrency))
+		},
+		"cpu-bound":    func(c experiment.Cell, t *record.Trial) { t.Metrics["busiest_cpu"] = 0.99 },
+		"box-busy":     func(c experiment.Cell, t *record.Trial) { t.Invalid = []string{record.ReasonBoxBusy} },
+		"not-executed": func(c experiment.Cell, t *record.Trial) { t.State, t.Error = record.Failed, "no space left on device" },
+		"skipped":      func(c experiment.Cell, t *record.Trial) { t.State, t.Error = record.Skipped, "it would take an hour" },
+		"not-compared": func(c experiment.Cell, t *record.Trial) { t.Notes = []string{"receive: drop (content not compared)"} },
+	} {
+		t.Run(rule, func(t *testing.T) {
+			r := simulate(t, plan, 7, noises["normal"], 1, 0)
+			if r.Found(rule) {
+				t.Fatal("it speaks of a run without it")
+			}
+			var trials []record.Trial
+			for _, x := range r.Frame.Trials {
+				trial := x.Trial
+				i := slices.IndexFunc(plan.Cells, func(c experiment.Cell) bool { return c.ID == trial.Cell })
+				spoil(plan.Cells[i], &trial)
+				trials = append(trials, trial)
+			}
+			spoiled, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), simulatedMetrics, trials))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !spoiled.Found(rule) {
+				t.Errorf("findings %s", fmt.Sprint(spoiled.Findings))
+			}
+		})
+	}
+}
