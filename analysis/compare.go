@@ -100,6 +100,9 @@ func (f *Frame) compare() []Overall {
 			}
 			c.Ratios[m.Key] = q
 		}
+		if f.View.Arrange != nil { // configurations of one system: their mean means nothing
+			continue
+		}
 		for _, s := range f.Systems {
 			if o, ok := f.pool(s, m, bases); ok {
 				overall = append(overall, o)

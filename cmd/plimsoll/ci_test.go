@@ -86,10 +86,8 @@ func TestExamplesOfCIAreExecuted(t *testing.T) {
 						t.Errorf("%s: step %d ends with status %d, the job with %d:\n%s", rule, i+1, status, want, out)
 					}
 				}
-				for file, words := range map[string]string{"comment.md": rule, "runs/compare.html": "<!doctype html>"} {
-					if got := string(mustRead(t, filepath.Join(job.dir, file))); !strings.Contains(got, words) {
-						t.Errorf("%s: %s lacks %q", rule, file, words)
-					}
+				if got := string(mustRead(t, filepath.Join(job.dir, "comment.md"))); !strings.Contains(got, rule) {
+					t.Errorf("comment.md lacks %q", rule)
 				}
 			}
 			if c.service == "GitHub Actions" && !strings.Contains(string(mustRead(t, filepath.Join(job.dir, "summary"))), "**Gates**") {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report"
 )
 
 // Every format that a comparison can be written in is offered, and only those.
@@ -24,13 +24,13 @@ func TestFormatsOfCompareAreCompleted(t *testing.T) {
 		t.Fatal("nothing is offered")
 	}
 	offered, _ := offer(compare, nil, "")
-	for _, format := range []string{"text", "markdown", "json", "page"} {
+	for _, format := range []string{"text", "markdown", "json"} {
 		if !slices.Contains(offered, format) {
 			t.Errorf("%s is not offered", format)
 		}
 	}
 	for _, format := range offered {
-		if _, err := p.comparisonWriter(&report.RunComparison{}, format); err != nil {
+		if _, err := p.comparisonWriter(&analysis.Comparison{}, format); err != nil {
 			t.Errorf("%s is offered: %v", format, err)
 		}
 	}

@@ -23,7 +23,7 @@ var prose = map[string]bool{
 	"text": true, "title": true, "question": true, "description": true, "why": true, "warn": true, "words": true,
 	"notes": true, "answer": true, "environment": true, "advice": true, "action": true, "evidence": true, "load_line": true, "help": true,
 	"name": true, "dir": true, "started": true, "plan_hash": true, "stopped": true, "metrics_doc": true, "differs": true,
-	"label": true, "numbers": true, "factors": true, "plimsoll": true, "say": true, "what": true, "try": true, "new_dir": true,
+	"label": true, "factors": true, "plimsoll": true, "what": true, "new_dir": true, "caption": true,
 }
 
 // TestFacts holds what a report claims, not how it says it: numbers with their
@@ -113,6 +113,10 @@ func facts(lines *[]string, path string, v any) {
 		}
 		return
 	}
+	if head, rows := m["head"], m["rows"]; head != nil {
+		tableFacts(lines, path, head.([]any), rows)
+		return
+	}
 	var values, below []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		switch x := m[k].(type) {
@@ -137,6 +141,36 @@ func facts(lines *[]string, path string, v any) {
 		if !prose[k] && !(path == "" && k == "metrics") { // those are the metrics' documentation
 			facts(lines, strings.TrimPrefix(path+"."+k, "."), m[k])
 		}
+	}
+}
+
+// tableFacts appends a line for each row of a table: what its columns hold, numbers
+// with their interval.
+func tableFacts(lines *[]string, path string, head []any, rows any) {
+	all, _ := rows.([]any)
+	for i, row := range all {
+		line := fmt.Sprintf("%s.rows[%d]:", path, i)
+		for j, entry := range row.([]any) {
+			e := entry.(map[string]any)
+			number := func(k string) string {
+				if v, ok := e[k].(float64); ok {
+					return fmt.Sprintf("%.6g", v)
+				}
+				return ""
+			}
+			text, _ := e["text"].(string)
+			value := text + number("value")
+			if lo, hi := number("lo"), number("hi"); lo+hi != "" {
+				value += "[" + lo + "," + hi + "]"
+			}
+			if tone, ok := e["tone"]; ok {
+				value += fmt.Sprintf("(%v)", tone)
+			}
+			if value != "" {
+				line += fmt.Sprintf(" %v=%s", head[j].(map[string]any)["key"], value)
+			}
+		}
+		*lines = append(*lines, line)
 	}
 }
 

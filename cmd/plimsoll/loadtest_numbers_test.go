@@ -25,8 +25,8 @@ limits: {others: none, machine: none}
 skip: [machine]
 `
 
-// The page and the metrics of a load test tell one bandwidth, of the time in which
-// it stored.
+// Report and metrics of a load test have one bandwidth, of the time in which it
+// stored.
 func TestBandwidthOfSparsePolls(t *testing.T) {
 	systemtest.Need(t, "sshd", sftp.System{}.Check(t.Context(), nil))
 	s := startRun(t, sparsePolls)
@@ -42,16 +42,15 @@ func TestBandwidthOfSparsePolls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, l := r.Trials[0].Metrics, r.Loads[0]
-	for _, c := range []struct {
-		name         string
-		metric, page float64
-	}{
-		{"file bandwidth", m["file_bandwidth"], float64(l.FileRate.Value)},
-		{"absolute bandwidth", m["absolute_bandwidth"], float64(l.AbsoluteRate.Value)},
-	} {
-		if !(c.metric > 0) || math.Abs(c.page/c.metric-1) > 1e-6 {
-			t.Errorf("%s: the metric is %v, the page says %v", c.name, c.metric, c.page)
+	cell, m := r.Cells[0].Metrics, r.Frame.Trials[0].Metrics
+	for _, key := range []string{"file_bandwidth", "absolute_bandwidth"} {
+		at := float64(cell[key].Median)
+		if !(m[key] > 0) || math.Abs(at/m[key]-1) > 1e-6 {
+			t.Errorf("%s: the metric is %v, the report says %v", key, m[key], at)
+		}
+		least, bounded := cell[key+"_least"]
+		if most := cell[key+"_most"]; bounded && (float64(least.Median) > at*(1+1e-6) || float64(most.Median) < at*(1-1e-6)) {
+			t.Errorf("%s is %v, and between %v and %v", key, at, least.Median, most.Median)
 		}
 	}
 	if ratio := m["absolute_bandwidth"] / m["file_bandwidth"]; math.Abs(ratio-m["expansion"]) > 1e-6 {

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -121,26 +119,23 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 // valid trials support.
 func fittedRounds(t *testing.T, dir string) map[string]float64 {
 	t.Helper()
-	var summary struct {
-		Fits []struct {
-			System, Connections string
-			Points              int
-			Rounds              struct{ Value *float64 }
-		}
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &summary); err != nil {
-		t.Fatal(err)
-	}
+	run, err := record.Open(dir)
+	check(t, err)
+	defer run.Close()
+	r, err := report.Build(run)
+	check(t, err)
+	cost := r.Table("cost")
 	rounds := map[string]float64{}
-	for _, f := range summary.Fits {
-		t.Logf("fit of %s %s from %d trials: %+v", f.System, f.Connections, f.Points, f.Rounds)
-		if f.Points >= 6 && f.Rounds.Value != nil {
-			rounds[f.System+" "+f.Connections] = *f.Rounds.Value
+	for i := range cost.Rows {
+		what := cost.Get(i, "system").Text + " " + cost.Get(i, "connections").Text
+		trials, fitted := cost.Get(i, "n").Number, cost.Get(i, "rounds").Number
+		t.Logf("fit of %s from %v trials: %v round trips", what, trials, fitted)
+		if trials >= 6 && fitted.Known() {
+			rounds[what] = float64(fitted)
 		}
+	}
+	if len(rounds) == 0 {
+		t.Log("too few trials are valid for a fit")
 	}
 	return rounds
 }

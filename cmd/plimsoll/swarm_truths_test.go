@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -54,7 +55,7 @@ type swarmRun struct {
 	plan   *experiment.Plan
 	rec    *record.Reader
 	trials []swarmTrial
-	report *report.Report
+	report *analysis.Result
 }
 
 // swarmTrial is a trial with its cell and its leechers' fetches.
