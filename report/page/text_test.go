@@ -80,3 +80,20 @@ func TestTextColour(t *testing.T) {
 		}
 	}
 }
+
+// Gates of several runs name their run; those of one need not.
+func TestGatesNameTheirRun(t *testing.T) {
+	text := func(gates ...analysis.Ruling) string {
+		var b strings.Builder
+		GatesText(&b, gates, 80)
+		return b.String()
+	}
+	a := analysis.Ruling{Rule: "x > 1", Run: "run-a", State: analysis.GatePass}
+	b := analysis.Ruling{Rule: "x > 1", Run: "run-b", State: analysis.GateFail}
+	if got := text(a); strings.Contains(got, "run-a") {
+		t.Errorf("one run: %q", got)
+	}
+	if got := text(a, b); !strings.Contains(got, "run-a") || !strings.Contains(got, "run-b") {
+		t.Errorf("two runs: %q", got)
+	}
+}
