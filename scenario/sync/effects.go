@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,6 +169,9 @@ func (t *tuning) fit(f *analysis.Frame) error {
 		x.name = strings.Join(names, " × ")
 		x.significant = e.Ratio.Bounded() && (e.Ratio.Lo > 1 || e.Ratio.Hi < 1) && e.PHolm <= alpha
 		t.effects = append(t.effects, x)
+		if len(e.AliasedWith) > 0 {
+			t.warnings = append(t.warnings, x.name+" cannot be told from "+words.List(e.AliasedWith))
+		}
 	}
 	t.doubt(obs, never, longest)
 	if len(whole) == 0 {
@@ -272,6 +276,21 @@ func (t *tuning) compareBest(obs []stats.FactorialObs) error {
 	}
 	t.gain = g.Ratio
 	return nil
+}
+
+// limits are what the effects of knobs do not say: those that the design or lost trials
+// mix with each other, and where the model does not describe the trials.
+func limits(r *analysis.Result) (cases []analysis.Case) {
+	tunings, err := tune(r.Frame)
+	if err != nil {
+		return nil // Tables reports it
+	}
+	for _, t := range tunings {
+		for _, w := range t.warnings {
+			cases = append(cases, analysis.Case{Where: t.name, Name: cmp.Or(t.name, "effects"), Text: w})
+		}
+	}
+	return cases
 }
 
 // tables are the effects of the knobs and the best configurations.
