@@ -68,7 +68,7 @@ func CompareText(w io.Writer, c *analysis.Comparison, width int) error {
 // GatesText writes gates: each with its state, the cells that decide it below.
 func GatesText(w io.Writer, gates []analysis.Ruling, width int) {
 	for _, g := range gates {
-		for i, line := range wrapText(gateLine(g), cmp.Or(width, plainWidth)-3) {
+		for i, line := range wrapText(kind(g)+" "+g.Rule+": "+gateState(g, gates), cmp.Or(width, plainWidth)-3) {
 			fmt.Fprintln(w, []string{"", "   "}[min(i, 1)]+line)
 		}
 		for _, line := range gateCells(g) {
@@ -79,13 +79,20 @@ func GatesText(w io.Writer, gates []analysis.Ruling, width int) {
 	}
 }
 
-func gateLine(g analysis.Ruling) string {
-	kind := "gate"
+func kind(g analysis.Ruling) string {
 	if g.Goal {
-		kind = "goal"
+		return "goal"
 	}
+	return "gate"
+}
+
+// gateState names the run where gates are of several.
+func gateState(g analysis.Ruling, all []analysis.Ruling) string {
 	state := map[string]string{analysis.GateOpen: "inconclusive"}[g.State]
-	s := fmt.Sprintf("%s %s: %s", kind, g.Rule, strings.ToUpper(cmp.Or(state, g.State)))
+	s := strings.ToUpper(cmp.Or(state, g.State))
+	if slices.ContainsFunc(all, func(o analysis.Ruling) bool { return o.Run != g.Run }) {
+		s += " in " + g.Run
+	}
 	if g.Why != "" {
 		s += " (" + g.Why + ")"
 	}
@@ -146,7 +153,7 @@ func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
 		b.WriteString("\n**Gates**\n\n")
 	}
 	for _, g := range c.Gates {
-		fmt.Fprintf(&b, "- %s\n", markdown(gateLine(g)))
+		fmt.Fprintf(&b, "- %s `%s`: %s\n", kind(g), strings.ReplaceAll(g.Rule, "`", "'"), markdown(gateState(g, c.Gates)))
 		for _, line := range gateCells(g) {
 			fmt.Fprintf(&b, "  - %s\n", markdown(line))
 		}

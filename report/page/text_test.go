@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
 // The summary of every run fits a screen of 80 columns and 24 lines, of which its caller
@@ -78,5 +79,22 @@ func TestTextColour(t *testing.T) {
 		if got := strings.Contains(text(t, r, c.width, false), "\x1b["); got != c.want {
 			t.Errorf("NO_COLOR=%q, width %d: coloured %v", c.no, c.width, got)
 		}
+	}
+}
+
+// Gates of several runs name their run; those of one need not.
+func TestGatesNameTheirRun(t *testing.T) {
+	text := func(gates ...analysis.Ruling) string {
+		var b strings.Builder
+		page.GatesText(&b, gates, 80)
+		return b.String()
+	}
+	a := analysis.Ruling{Rule: "x > 1", Run: "run-a", State: analysis.GatePass}
+	b := analysis.Ruling{Rule: "x > 1", Run: "run-b", State: analysis.GateFail}
+	if got := text(a); strings.Contains(got, "run-a") {
+		t.Errorf("one run: %q", got)
+	}
+	if got := text(a, b); !strings.Contains(got, "run-a") || !strings.Contains(got, "run-b") {
+		t.Errorf("two runs: %q", got)
 	}
 }
