@@ -177,9 +177,9 @@ func (d *drawer) metric(key string) (record.Metric, bool) {
 	if key != analysis.RatioColumn {
 		return d.Frame.Metric(key)
 	}
-	m, ok := d.Frame.Metric(d.Headline)
-	m.Key, m.Name, m.Unit = key, "ratio to "+d.Baseline, "×"
-	return m, ok && d.Baseline != ""
+	m, _ := d.Frame.Metric(d.Headline)
+	m.Key, m.Name, m.Unit = key, "ratio to the baseline", "×"
+	return m, slices.ContainsFunc(d.Cells, func(c *analysis.Cell) bool { return len(c.Ratios) > 0 })
 }
 
 // of is a metric of a cell, or its ratio to the baseline.

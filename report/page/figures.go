@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,6 +20,10 @@ const leastMachineShare = 0.5
 // against draws medians with their intervals against the layout's axis, with single
 // trials, load lines and machine lines.
 func (d *drawer) against(f *figure, v analysis.Figure) {
+	if v.X != "" {
+		d.scatter(f, v)
+		return
+	}
 	colour, shape, key := d.bySystem()
 	valid, invalid, lines, machine := 0, 0, 0, 0
 	many := len(d.Frame.Trials) > manyTrials
@@ -100,6 +105,39 @@ func (d *drawer) against(f *figure, v analysis.Figure) {
 		layer("median", spec{"type": "point", "filled": true, "size": 64, "opacity": 1, "stroke": "var(--paper)", "strokeWidth": 1}, spec{"color": colour, "shape": shape, "tooltip": tip})}
 }
 
+// scatter draws each valid trial at its value of another metric.
+func (d *drawer) scatter(f *figure, v analysis.Figure) {
+	across, ok := d.metric(v.X)
+	n := 0
+	for _, name := range append([]string{v.Metric}, v.More...) {
+		m, has := d.metric(name)
+		if !ok || !has {
+			continue
+		}
+		title := ""
+		if len(v.More) > 0 {
+			title = words.Capital(m.Name)
+		}
+		p, turned := &panel{Title: title, Spec: spec{}}, &panel{}
+		for _, x := range d.trials[name] {
+			at, has := x.Trial.Metrics[v.X]
+			if !has || !x.Trial.Valid() {
+				continue
+			}
+			n++
+			p.add(row{Kind: "median", Series: x.Trial.Info.System, X: short(at), Y: short(x.Value), value: short(x.Value), at: show(at, across.Unit),
+				Tip: fmt.Sprintf("%s, at %s: %s", d.Frame.Layout.Name(x.Trial.Info), show(at, across.Unit), show(x.Value, m.Unit))})
+			turned.add(row{Y: short(at)})
+		}
+		least, most := extent(turned)
+		f.Panels = append(f.Panels, p)
+		p.finish(v.Title, spec{"x": valueChannel("x", across.Unit, across.Name, false, least, most), "y": f.scales([]*panel{p}, m.Unit, v.Log)[p]})
+	}
+	colour, shape, key := d.bySystem()
+	f.Legend, f.N = key, "n = "+words.Plural(int64(n), "valid trial", "valid trials")
+	f.Shared["layer"] = []spec{layer("median", spec{"type": "point", "filled": true, "size": 36, "opacity": 0.8}, spec{"color": colour, "shape": shape, "tooltip": tip})}
+}
+
 // median is the mark of a cell's median.
 func (d *drawer) median(c *analysis.Cell, s analysis.Summary, m record.Metric) row {
 	r := row{Kind: "median", Series: c.System, X: d.place(c, 0), Y: short(s.Median), value: short(s.Median), at: d.at(c),
@@ -159,98 +197,99 @@ func (d *drawer) loadLines(panels map[string]*panel, metric, unit string) int {
 const mostBars = 24
 
 // bars draws one bar with its interval for each cell or, of a metric of entities, for
-// each entity of a cell. Ratios are marks about 1.
+// each entity of a cell. Several metrics of one unit lie beside one another, those of
+// several units have a panel each. Ratios are marks about 1.
 func (d *drawer) bars(f *figure, v analysis.Figure) {
-	m, ok := d.metric(v.Metric)
-	if !ok {
-		return
+	var metrics []record.Metric
+	for _, name := range append([]string{v.Metric}, v.More...) {
+		if m, ok := d.metric(name); ok {
+			metrics = append(metrics, m)
+		}
 	}
-	byEntity := slices.ContainsFunc(d.Frame.Rows, func(r analysis.Row) bool { return r.Metric == v.Metric && r.Entity != "" })
-	layout := d.Frame.Layout
-	one := &panel{Spec: spec{}}
-	parted, all := d.panels(""), []*panel{one}
-	drawn, series := 0, []string{}
-	for _, c := range d.Cells {
-		p := one
+	groups := slices.Collect(slices.Chunk(metrics, 1))
+	if !slices.ContainsFunc(metrics, func(m record.Metric) bool { return m.Unit != metrics[0].Unit }) && len(metrics) > 1 {
+		groups = [][]record.Metric{metrics}
+	}
+	layout, series, drawn, lines := d.Frame.Layout, []string{}, 0, 0
+	for _, group := range groups {
+		title := ""
+		if len(groups) > 1 {
+			title = words.Capital(group[0].Name)
+		}
+		one := &panel{Title: title, Spec: spec{}}
+		parted, all := d.panels(title), []*panel{one}
 		if len(d.Cells) > mostBars {
-			p = parted[layout.PanelOf(c)]
-		}
-		bar := func(label, name string, s analysis.Summary, unit string) {
-			r := row{Kind: "median", Series: name, X: short(s.Median), Y: label, value: short(s.Median), at: label, Tip: fmt.Sprintf("%s, %s: %s", name, label, words.Range(float64(s.Median), float64(s.Lo), float64(s.Hi), unit))}
-			if s.Lo.Known() && s.Hi.Known() && s.N > 1 {
-				r.Lo, r.Hi = short(s.Lo), short(s.Hi)
-			}
-			p.add(r)
-			drawn = max(drawn, s.N)
-			if !slices.Contains(series, name) {
-				series = append(series, name)
+			all = nil
+			for _, p := range layout.Panels {
+				all = append(all, parted[p.Key])
 			}
 		}
-		label := layout.Where(c)
-		if p != one {
-			label = strings.TrimPrefix(d.at(c), "all")
-		}
-		switch {
-		case byEntity:
-			for _, e := range d.entities(c, v.Metric) {
-				if label != "" {
-					e.name += ", " + label
+		for _, c := range d.Cells {
+			p, label := one, layout.Where(c)
+			if len(d.Cells) > mostBars {
+				p, label = parted[layout.PanelOf(c)], strings.TrimPrefix(d.at(c), "all")
+			}
+			for _, m := range group {
+				name := c.System
+				if len(group) > 1 {
+					name, label = m.Name, layout.Name(c)
 				}
-				bar(e.name, c.System, e.Summary, m.Unit)
-			}
-		case len(v.More) > 0:
-			for _, name := range append([]string{v.Metric}, v.More...) {
-				if s, ok := d.of(c, name); ok {
-					x, _ := d.metric(name)
-					bar(layout.Name(c), x.Name, s, x.Unit)
+				for _, e := range d.barsOf(c, m.Key) {
+					r := row{Kind: "median", Series: name, X: short(e.Median), value: short(e.Median), Y: strings.Trim(e.name+", "+label, ", ")}
+					r.at = cmp.Or(fmt.Sprint(r.Y), "all")
+					r.Tip = fmt.Sprintf("%s, %s: %s", name, r.at, words.Range(float64(e.Median), float64(e.Lo), float64(e.Hi), m.Unit))
+					if e.Lo.Known() && e.Hi.Known() && e.N > 1 {
+						r.Lo, r.Hi = short(e.Lo), short(e.Hi)
+					}
+					p.add(r)
+					if drawn = max(drawn, e.N); !slices.Contains(series, name) {
+						series = append(series, name)
+					}
+					if l, ok := c.Metrics[v.Line]; ok && m.Key == v.Metric {
+						p.add(row{Kind: "line", Series: name, X: short(l.Median), Y: r.Y, Tip: r.at + ": load line " + show(float64(l.Median), m.Unit)})
+						lines++
+					}
 				}
 			}
-		default:
-			if s, ok := d.of(c, v.Metric); ok {
-				bar(label, c.System, s, m.Unit)
+		}
+		for _, p := range all {
+			labels := map[any]bool{}
+			for _, r := range p.rows {
+				labels[r.Y] = true
 			}
+			least, most := acrossExtent(p)
+			log := v.Log
+			if v.Metric == analysis.RatioColumn {
+				least, most, log = min(least, 0.9), max(most, 1.1), true
+			}
+			p.Spec["height"] = len(labels)*max(len(series)*11, 18) + 10
+			p.finish(v.Title, spec{"x": valueChannel("x", group[0].Unit, "", log, least, most), "yOffset": spec{"field": "s", "type": "nominal", "sort": series},
+				"y": spec{"field": "y", "type": "nominal", "sort": nil, "axis": spec{"title": nil, "ticks": false, "labelLimit": 230}}})
 		}
-	}
-	if len(d.Cells) > mostBars {
-		all = nil
-		for _, p := range layout.Panels {
-			all = append(all, parted[p.Key])
-		}
+		f.Panels = append(f.Panels, all...)
 	}
 	colour, shape, key := d.bySystem()
-	if len(v.More) > 0 && !byEntity {
+	if len(metrics) > 1 && len(groups) == 1 {
 		colour, key = bySeries(series, "bar")
 		shape = spec{"value": "circle"}
 	}
 	f.Legend = slices.DeleteFunc(key, func(l legend) bool { return !slices.Contains(series, strings.TrimSuffix(l.Label, " (baseline)")) })
 	f.N = fmt.Sprintf("n = up to %s each", words.Plural(int64(drawn), "trial", "trials"))
-	for _, p := range all {
-		labels := map[any]bool{}
-		for _, r := range p.rows {
-			labels[r.Y] = true
-		}
-		least, most := acrossExtent(p)
-		log := v.Log && least > 0
-		if v.Metric == analysis.RatioColumn {
-			least, most, log = min(least, 0.9), max(most, 1.1), least > 0
-		}
-		x := valueChannel("x", m.Unit, "", log, least, most)
-		y := spec{"field": "y", "type": "nominal", "sort": nil, "axis": spec{"title": nil, "ticks": false, "labelLimit": 180}}
-		p.Spec["height"] = len(labels)*max(len(series)*11, 18) + 10
-		p.finish(v.Title, spec{"x": x, "y": y, "yOffset": spec{"field": "s", "type": "nominal", "sort": series}})
+	if lines > 0 {
+		f.Legend = append(f.Legend, legend{"load line", "var(--ink)", "stroke"})
 	}
-	f.Panels = all
-	layers := []spec{layer("median", spec{"type": "rule", "strokeWidth": 2}, spec{"color": colour, "x": quantitative("lo"), "x2": spec{"field": "hi"}}),
-		layer("median", spec{"type": "point", "filled": true, "size": 60, "opacity": 1}, spec{"color": colour, "shape": shape, "tooltip": tip})}
+	line := layer("line", spec{"type": "tick", "orient": "vertical", "thickness": 2, "color": "var(--ink)"}, spec{"tooltip": tip})
+	if v.Metric == analysis.RatioColumn || v.Log {
+		f.Shared["layer"] = []spec{layer("median", spec{"type": "rule", "strokeWidth": 2}, spec{"color": colour, "x": quantitative("lo"), "x2": spec{"field": "hi"}}),
+			layer("median", spec{"type": "point", "filled": true, "size": 60, "opacity": 1}, spec{"color": colour, "shape": shape, "tooltip": tip}), line}
+	} else {
+		f.Shared["layer"] = []spec{layer("median", spec{"type": "bar", "opacity": 0.75}, spec{"color": colour, "tooltip": tip}),
+			layer("median", spec{"type": "rule", "strokeWidth": 1.5, "color": "var(--ink)"}, spec{"x": quantitative("lo"), "x2": spec{"field": "hi"}}), line}
+	}
 	if v.Metric == analysis.RatioColumn {
-		layers = append([]spec{{"data": spec{"values": []spec{{"x": 1}}}, "mark": spec{"type": "rule", "strokeDash": []int{2, 3}, "color": "var(--soft)"},
-			"encoding": spec{"x": quantitative("x"), "y": spec{"value": 0}, "y2": spec{"value": "height"}, "yOffset": nil}}}, layers...)
-	} else if !v.Log {
-		layers[0] = layer("median", spec{"type": "rule", "strokeWidth": 1.5, "color": "var(--ink)"}, spec{"x": quantitative("lo"), "x2": spec{"field": "hi"}})
-		layers[1] = layer("median", spec{"type": "bar", "opacity": 0.75}, spec{"color": colour, "tooltip": tip})
-		slices.Reverse(layers)
+		f.Shared["layer"] = append([]spec{{"data": spec{"values": []spec{{"x": 1}}}, "mark": spec{"type": "rule", "strokeDash": []int{2, 3}, "color": "var(--soft)"},
+			"encoding": spec{"x": quantitative("x"), "y": spec{"value": 0}, "y2": spec{"value": "height"}, "yOffset": nil}}}, f.Shared["layer"].([]spec)...)
 	}
-	f.Shared["layer"] = layers
 }
 
 // acrossExtent is the range of a panel whose values lie from left to right.
@@ -268,8 +307,9 @@ type entity struct {
 	analysis.Summary
 }
 
-// entities are those of a cell that have a metric, in the order of their appearance.
-func (d *drawer) entities(c *analysis.Cell, metric string) []entity {
+// barsOf are the entities of a cell that have a metric, in the order of their
+// appearance; of a metric of whole trials the cell itself, which has no name.
+func (d *drawer) barsOf(c *analysis.Cell, metric string) []entity {
 	values, names := map[string][]float64{}, []string{}
 	for _, t := range d.Frame.ValidTrials(c) {
 		for _, r := range d.Frame.Entities(t, metric) {
@@ -285,6 +325,9 @@ func (d *drawer) entities(c *analysis.Cell, metric string) []entity {
 		if e := (entity{n, analysis.Summary{N: len(values[n]), Median: analysis.Num(i.Mid), Lo: analysis.Num(i.Lo), Hi: analysis.Num(i.Hi)}}); e.Median.Known() {
 			all = append(all, e)
 		}
+	}
+	if s, ok := d.of(c, metric); ok && all == nil {
+		all = []entity{{"", s}}
 	}
 	return all
 }

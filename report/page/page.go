@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 //go:embed templates/*.html page.css bundle.js
@@ -194,17 +195,18 @@ type systemValue struct {
 	Interval string
 }
 
-// keyNumbers are the view's numbers where the first system that is not the baseline is
-// at its best, and of every other system there.
+// keyNumbers are the view's numbers in one group of cells: where the first system that
+// is compared with the baseline, or else has the headline, is at its best.
 func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 	m, _ := r.Frame.Metric(r.Headline)
+	compared := slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { return len(c.Ratios) > 0 })
 	var best *analysis.Cell
 	for _, c := range r.Cells {
 		s, ok := c.Metrics[r.Headline]
+		_, has := c.Ratios[r.Headline]
 		switch {
-		case !ok, best != nil && c.System != best.System:
-		case c.Baseline && slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { return !c.Baseline && c.Metrics[r.Headline].N > 0 }):
-		case best == nil, (s.Median < best.Metrics[r.Headline].Median) == (m.Better == "lower"):
+		case !ok, compared && !has, best != nil && c.System != best.System:
+		case best == nil, (s.Median < best.Metrics[r.Headline].Median) == (m.Better == record.Lower):
 			best = c
 		}
 	}

@@ -197,7 +197,8 @@ func ownTable(x analysis.Table) table {
 				e = number(v.Number, x.Head[i].Unit)
 				e.Tone = v.Tone
 				if v.Lo.Known() && v.Hi.Known() {
-					e.Note = "(" + show(float64(v.Lo), x.Head[i].Unit) + "–" + show(float64(v.Hi), x.Head[i].Unit) + ")"
+					f := words.Conversion(float64(v.Number), x.Head[i].Unit)
+					e.Note = "(" + words.Digits(float64(v.Lo)*f, 3) + "–" + words.Digits(float64(v.Hi)*f, 3) + ")"
 				}
 			}
 			line = append(line, e)

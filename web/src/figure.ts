@@ -13,6 +13,7 @@ interface Drawn { finalize(): void }
 
 export class Figure {
   private views: Drawn[] = [];
+  private stale = false; // drawn for another width or theme
 
   constructor(readonly root: HTMLElement, readonly data: FigureData) {
     const select = root.querySelector("select");
@@ -46,17 +47,23 @@ export class Figure {
 
   /** Whether the figure has a place on the page, which those in closed details have not, and is not drawn. */
   waits(): boolean {
-    return this.views.length === 0 && this.plots().some((plot) => plot.clientWidth >= narrowest);
+    return (this.views.length === 0 || this.stale) && this.plots().some((plot) => plot.clientWidth >= narrowest);
   }
 
   /** Draws the figure unless it is drawn. */
   ensure(): void {
-    if (this.views.length === 0) this.draw();
+    if (this.views.length === 0 || this.stale) this.draw();
+  }
+
+  /** Says that the drawing no longer fits; it stays until there is another. */
+  spoil(): void {
+    this.stale = true;
   }
 
   /** Draws all panels anew. Data are at hand, so nothing has to be awaited. */
   draw(): void {
     this.clear();
+    this.stale = false;
     const style = getComputedStyle(this.root);
     for (const plot of this.plots()) {
       const panel = this.panelOf(plot);

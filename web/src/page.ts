@@ -60,8 +60,7 @@ function unpack(packed: PackedFigure[]): FigureData[] {
 /** Draws what is in the window; the rest waits until it comes near. */
 async function drawSeen(): Promise<void> {
   for (const figure of figures) {
-    if (figure.seen()) figure.draw();
-    else figure.clear();
+    if (figure.seen()) figure.ensure();
     await new Promise((next) => setTimeout(next)); // let the page breathe between figures
   }
 }
@@ -77,8 +76,10 @@ function watch(): void {
 
 async function again(): Promise<void> {
   near?.disconnect();
+  for (const figure of figures) figure.spoil();
   await drawSeen();
   watch();
+  drawIdle();
 }
 
 let width = innerWidth;
