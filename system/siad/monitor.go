@@ -122,6 +122,9 @@ func (n *node) readFiles(ctx context.Context) ([]system.Reading, error) {
 		if err := d.Decode(&f); err != nil {
 			return err
 		}
+		if n.isAside(f.SiaPath) {
+			return nil
+		}
 		files++
 		whole := f.Progress >= 100
 		if !whole {

@@ -30,6 +30,9 @@ const (
 	// sendTime is how long after its put an object's last pieces are waited for before
 	// it is deleted: no longer, since a host may be gone.
 	sendTime = 20 * time.Second
+	// cutOffTime is how long what a failed put left is kept: its last pieces have
+	// reached their hosts by then, and a load test of weeks does not pay for it.
+	cutOffTime = time.Hour
 )
 
 // node is a renter.
@@ -46,7 +49,7 @@ type node struct {
 	sending      sync.Map   // time of the put of each object (system.Ref) not known to be at full redundancy
 	session      string     // tells apart what the sessions of a run move aside
 	moved        atomic.Int64
-	cutOff       sia.Stored // what failed puts left, moved aside
+	cutOff       sync.Map // when each file (system.Ref) that was moved aside is deleted (*time.Timer)
 }
 
 // provider is a renter that is attached to for reading: its files were there.
@@ -133,7 +136,7 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	for end := time.Now().Add(noticeTime); ; time.Sleep(noticeTime / 20) {
 		err := n.api.post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}}, nil)
 		if !errors.Is(err, system.ErrNotFound) {
-			n.cutOff.Add(system.Ref(to), -1) // also when no answer came: it may be there
+			n.removeLater(system.Ref(to)) // also when no answer came: it may be there
 			return
 		}
 		if answered || time.Now().After(end) {
@@ -142,18 +145,49 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	}
 }
 
-// removeCutOff deletes what was moved aside in a renter that goes on without us.
-func (n *node) removeCutOff(ctx context.Context) error {
+// isAside reports whether a file is what a failed put left. One that a session which was
+// killed has left is seen here first, and is deleted like those of this session.
+func (n *node) isAside(path string) bool {
+	if !strings.HasPrefix(path, n.aside()) {
+		return false
+	}
+	n.removeLater(system.Ref(path))
+	return true
+}
+
+// removeLater has a file that was moved aside deleted after cutOffTime, or by Stop, in
+// a renter that goes on without us.
+func (n *node) removeLater(ref system.Ref) {
+	if !n.attached || !n.write {
+		return
+	}
+	later := time.AfterFunc(cutOffTime, func() { _ = n.removeCutOff(context.Background(), ref) }) // else Stop tries again
+	if _, known := n.cutOff.LoadOrStore(ref, later); known {
+		later.Stop()
+	}
+}
+
+func (n *node) removeCutOff(ctx context.Context, ref system.Ref) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanTime)
 	defer cancel()
-	for _, ref := range n.cutOff.Refs() {
-		err := n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil)
-		if err != nil && !errors.Is(err, system.ErrNotFound) {
-			return fmt.Errorf("siad: remove what failed puts left in folder %s: %w", n.aside(), err)
-		}
-		n.cutOff.Remove(ref)
+	err := n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil)
+	if err != nil && !errors.Is(err, system.ErrNotFound) {
+		return fmt.Errorf("siad: remove %s, which a failed put left: %w", ref, err)
 	}
+	n.cutOff.Delete(ref)
 	return nil
+}
+
+// removeAllCutOff stops at the first that cannot be deleted: a renter may be gone.
+func (n *node) removeAllCutOff(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, cleanTime)
+	defer cancel()
+	n.cutOff.Range(func(ref, later any) bool {
+		later.(*time.Timer).Stop()
+		err = n.removeCutOff(ctx, ref.(system.Ref))
+		return err == nil
+	})
+	return err
 }
 
 // file asks the renter what it knows of a file.
@@ -299,7 +333,7 @@ func (n *node) files(ctx context.Context, each func(file) error) error {
 		if err := d.Decode(&f); err != nil {
 			return err
 		}
-		if !strings.HasPrefix(f.SiaPath, n.aside()) {
+		if !n.isAside(f.SiaPath) {
 			visited = each(f)
 		}
 		return visited
@@ -395,9 +429,7 @@ func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.base)} 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
 	errs := make([]error, len(n.procs)+1)
-	if n.attached {
-		errs[len(n.procs)] = n.removeCutOff(ctx)
-	}
+	errs[len(n.procs)] = n.removeAllCutOff(ctx)
 	n.api.close()
 	n.unwatch()
 	var wg sync.WaitGroup

@@ -379,6 +379,41 @@ func TestFailedPutIsMovedAside(t *testing.T) {
 	}
 }
 
+// TestLeftByAKilledSession: what an earlier session of this run moved aside is in no
+// reading and is deleted by this one, from a renter that is written to only.
+func TestLeftByAKilledSession(t *testing.T) {
+	const left = "MARK-=cut-off/EARLIER-1"
+	for _, write := range []bool{true, false} {
+		steps := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")
+		if write {
+			remove := slices.Clone(replay.Steps(replay.Load(t, "testdata/files.jsonl"), "missing file: delete"))
+			remove[0].Path = "/renter/delete/" + left
+			remove[0] = remove[0].JSON(http.StatusNoContent, nil)
+			steps = replay.Chain(steps, remove)
+		}
+		all := filesRead(t, steps)
+		n := attached(t, steps, replay.Let(`"mib1"`, `"`+left+`"`))
+		n.space.Mark, n.write = "MARK-", write
+		readings, err := n.readFiles(t.Context())
+		if err != nil || readings[0].Name != system.ReadFiles || readings[0].Value != float64(all-1) {
+			t.Errorf("write %v: %v, %v; the renter has %d files", write, readings, err, all)
+		}
+		if err := n.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// filesRead is how many files a recorded list has.
+func filesRead(t *testing.T, steps []replay.Exchange) int {
+	t.Helper()
+	readings, err := attached(t, steps[:1]).readFiles(t.Context())
+	if err != nil || readings[0].Value < 2 {
+		t.Fatalf("%v, %v", readings, err)
+	}
+	return int(readings[0].Value)
+}
+
 // TestFailedPutRemovesOnlyItsOwn: a failed upload, begun or not, leaves no part
 // of a file, and takes away none that is there. The strict replay fails on a
 // rename that is not expected, and on one that does not come.

@@ -1,8 +1,6 @@
 package sia
 
 import (
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -38,13 +36,6 @@ func (s *Stored) Size(ref system.Ref) (size int64, there bool) {
 	defer s.mu.Unlock()
 	size, there = s.sizes[ref]
 	return size, there
-}
-
-// Refs are all that there are, in no order.
-func (s *Stored) Refs() []system.Ref {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.sizes))
 }
 
 // Len is how many there are.
