@@ -49,11 +49,10 @@ const (
 
 // costs says what a synthetic run of the scenario overhead is to contain.
 type costs struct {
-	file     string
-	trial    func(c experiment.Cell, t *record.Trial) // changes a trial before it is recorded
-	time     func(c experiment.Cell, rtt float64) float64
-	noLink   bool                                   // no link was measured
-	outcomes func(t *record.Trial) map[string]int64 // nil: all ok
+	file   string
+	trial  func(c experiment.Cell, t *record.Trial) // changes a trial before it is recorded
+	time   func(c experiment.Cell, rtt float64) float64
+	noLink bool // no link was measured
 }
 
 // plan is that of the synthetic experiment.

@@ -30,7 +30,6 @@ allow: [write, spend]
 // loadTruth is what a synthetic load test is to contain: the truth that a report of
 // it has to find.
 type loadTruth struct {
-	glance  bool // the page is looked at while the run goes on
 	seed    uint64
 	hours   float64
 	every   float64 // seconds from poll to poll
@@ -67,8 +66,7 @@ type loadTruth struct {
 	put                func(files, hours float64) float64 // seconds to store an object; nil: 3
 	fixed              []float64                          // when the objects are accepted, seconds; nil: see times
 	collect            bool
-	samples            func(yield func(record.Sample) bool) // of processes
-	link               map[string]float64                   // what the trial says of its link
+	link               map[string]float64 // what the trial says of its link
 }
 
 // plainLoad is a load test in which nothing is wrong.
@@ -420,22 +418,6 @@ func (s loadTruth) jobs() iter.Seq[record.Job] {
 	}
 }
 
-// latest is what [record.Reader.Latest] tells.
-func (s loadTruth) latest(_ int64, until time.Duration) (last time.Duration, _ error) {
-	see := func(at time.Duration) {
-		if at <= until {
-			last = max(last, at)
-		}
-	}
-	for p := range s.polls() {
-		see(p.End)
-	}
-	for j := range s.jobs() {
-		see(j.Accepted)
-	}
-	return last, nil
-}
-
 func (s loadTruth) events(trial int64) []record.Event {
 	all := []record.Event{{At: loadBegun, Kind: "phase", What: "run begins"}}
 	at := func(h float64) time.Time { return loadBegun.Add(dur(h * 3600)) }
@@ -465,21 +447,6 @@ func (s loadTruth) trial(plan *experiment.Plan) record.Trial {
 		t.State = record.Running
 	}
 	return t
-}
-
-// with makes a stream of what cannot fail.
-func with[T any](s iter.Seq[T]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for v := range s {
-			if !yield(v, nil) {
-				return
-			}
-		}
-	}
-}
-
-func streams(s loadTruth) func(int64) iter.Seq2[record.Poll, error] {
-	return func(int64) iter.Seq2[record.Poll, error] { return with(s.polls()) }
 }
 
 var siadMeta = map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run sia-worst-case",

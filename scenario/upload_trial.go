@@ -238,16 +238,6 @@ func (t *uploadTrial) note(text string) {
 	t.notes = append(t.notes, text)
 }
 
-// setProbing says that what is put from now on is a probe, or is none any more,
-// and gives the seconds that the probe's puts took.
-func (t *uploadTrial) setProbing(probing bool) []float64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	took := t.probed
-	t.probing, t.probed = probing, nil
-	return took
-}
-
 func (t *uploadTrial) setIdle(idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
