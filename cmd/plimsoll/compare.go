@@ -135,7 +135,7 @@ func undecidedHint(all, some bool) string {
 }
 
 // comparisonFormats are what a comparison can be written as, the default first.
-var comparisonFormats = []string{"text", "markdown", "json"}
+var comparisonFormats = []string{"text", "markdown", "json", "page"}
 
 func (p *program) comparisonWriter(c *analysis.Comparison, format string) (func(io.Writer) error, error) {
 	if p.ui.JSON { // on one line, like every message
@@ -150,6 +150,8 @@ func (p *program) comparisonWriter(c *analysis.Comparison, format string) (func(
 			e.SetIndent("", " ")
 			return e.Encode(c)
 		}, nil
+	case "page":
+		return func(w io.Writer) error { return page.CompareHTML(w, c) }, nil
 	case "markdown":
 		return func(w io.Writer) error { return page.CompareMarkdown(ui.Plain(w), c) }, nil
 	}

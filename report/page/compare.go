@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -166,6 +167,50 @@ func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
 	return err
 }
 
+// CompareHTML writes a comparison as one page that asks nothing of any network: the
+// verdict, gates, all cells together, then cells by metric and what differed.
+func CompareHTML(w io.Writer, c *analysis.Comparison) error {
+	style, err := files.ReadFile("page.css")
+	if err != nil {
+		return err
+	}
+	type gateView struct {
+		Tone  analysis.Tone
+		Line  string
+		Cells []string
+	}
+	type tableView struct {
+		Title string
+		Asked bool
+		Head  []string
+		Rows  [][]string
+	}
+	d := struct {
+		Style  template.CSS
+		C      *analysis.Comparison
+		Runs   []string
+		Differ []string
+		Gates  []gateView
+		Tables []tableView
+	}{Style: template.CSS(style), C: c, Runs: runLines(c), Differ: differLines(c)}
+	for _, g := range c.Gates {
+		d.Gates = append(d.Gates, gateView{gateTone(g.State), g.Rule + ": " + gateState(g, c.Gates), gateCells(g)})
+	}
+	for _, t := range compareTables(c) {
+		d.Tables = append(d.Tables, tableView{t.title, t.asked, t.rows[0], t.rows[1:]})
+	}
+	t, err := template.ParseFS(files, "templates/compare.html")
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, d); err != nil {
+		return err
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
 var markdownEscapes = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
 
 func markdown(s string) string { return markdownEscapes.Replace(s) }
@@ -255,6 +300,11 @@ func compareTables(c *analysis.Comparison) []compareTable {
 		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
 		over.rows = append(over.rows, []string{names[o.Metric].Name, newName(c, k), ratioText(o.Value, o.Significant, o.Better), interval(o.Lo, o.Hi),
 			pText(o.PHolm), fmt.Sprint(o.BetterCells), fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells)})
+	}
+	if len(c.New) == 1 { // the column of runs would say the same in every row
+		for i, row := range over.rows {
+			over.rows[i] = slices.Delete(row, 1, 2)
+		}
 	}
 	all := []compareTable{over}
 	if len(c.Overall) == 0 {

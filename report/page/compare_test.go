@@ -1,0 +1,43 @@
+package page_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/report/page"
+)
+
+// A comparison says the same as text, Markdown and page: its verdict, each gate and each
+// cell of the headline; names from a run directory command no browser.
+func TestComparison(t *testing.T) {
+	base, slower := result(t, "retrieve"), result(t, "retrieve-slower")
+	c, err := analysis.CompareRuns(base, []*analysis.Result{slower}, []string{"base", "<script>new"}, analysis.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const gate = "no worse than BASE by 5%"
+	if err := c.Hold([]string{gate}, false); err != nil {
+		t.Fatal(err)
+	}
+	var text, markdown, html bytes.Buffer
+	for _, err := range []error{page.CompareText(&text, c, 80), page.CompareMarkdown(&markdown, c), page.CompareHTML(&html, c)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.HasPrefix(text.String(), c.Verdict.Text) {
+		t.Errorf("the text begins with %.80q", text.String())
+	}
+	for name, b := range map[string]string{"text": text.String(), "Markdown": markdown.String(), "page": html.String()} {
+		for _, want := range []string{c.Verdict.Text, gate, "FAIL", "0.175×", "67.6 MB/s", "11.8 MB/s"} {
+			if !strings.Contains(b, want) {
+				t.Errorf("%s lacks %q", name, want)
+			}
+		}
+	}
+	if strings.Contains(html.String(), "<script") || strings.Contains(markdown.String(), "<script") {
+		t.Error("a name is a script")
+	}
+}
