@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func CommonRules() []Rule {
 			Advice: `A single thread may be the bottleneck. Profile that process.`},
 		{ID: "link-bound", Rank: Slow, Tone: Good, Holds: linkBound,
 			Title: `Near the load line: {{.Systems}}`,
-			Each:  `{{.Name}}: {{percent .Value}} of the line, limited by {{.Text}}`},
+			Each:  `{{.Name}}: {{percent .Value}} of the line{{.Text}}`},
 		{ID: "skipped", Rank: Notable, Tone: Neutral, Holds: skipped,
 			Title: `Left out because they would take too long: {{plural (int .Count) "cell" "cells"}}`,
 			Each:  `{{.Name}}: {{.Text}}`},
@@ -298,7 +299,7 @@ func drift(r *Result) []Case {
 			}
 		}
 		if len(ratios) > 0 { // a block hits all cells of a system alike, so blocks are what is permuted
-			relative = append(relative, ask([][]float64{stats.BlockMeans(ratios, centres)}, s.Name, s.Name+" relative to "+r.Baseline))
+			relative = append(relative, ask([][]float64{stats.BlockMeans(ratios, centres)}, s.Name, s.Name+" relative to "+cmp.Or(r.Baseline, "the default")))
 		}
 	}
 	var all []Case
@@ -423,14 +424,14 @@ func throughputFalls(r *Result) []Case {
 	return all
 }
 
-// oneCPU is what a single busy thread uses.
-const oneCPU = 0.95
+// A single busy thread uses about one CPU.
+const oneCPU, oneCPUMost = 0.95, 1.10
 
 func cpuBound(r *Result) []Case {
 	return r.Cases(func(c *Cell, x *Case) bool {
 		s, ok := c.Metrics["busiest_cpu"]
 		x.Value = s.Median
-		return ok && s.N >= 3 && s.Lo >= oneCPU
+		return ok && s.N >= 3 && s.Lo >= oneCPU && s.Hi <= oneCPUMost
 	})
 }
 
@@ -438,9 +439,12 @@ func linkBound(r *Result) []Case {
 	return r.Cases(func(c *Cell, x *Case) bool {
 		for _, key := range []string{"load_line_share", "line_share"} {
 			if s, ok := c.Metrics[key]; ok && s.N >= 3 && s.Lo >= nearLine {
-				x.Value, x.Text = s.Median, "round trips"
-				if r.fillsLink(c) {
-					x.Text = "the rate of the link"
+				x.Value = s.Median
+				if key == "load_line_share" && r.View.Rate != "" { // else the line is another one
+					x.Text = ", limited by round trips"
+					if r.fillsLink(c) {
+						x.Text = ", limited by the rate of the link"
+					}
 				}
 				return true
 			}

@@ -249,7 +249,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 			return
 		}
 	} else {
-		xs := values(rows)
+		xs := finite(rows, m)
 		i := stats.MedianCI(xs, gateConfidence)
 		d.N, d.Value = len(xs), Num(i.Mid)
 		d.Why = words.Plural(int64(len(xs)), "valid trial", "valid trials") + unsupported(r.Frame.ValidTrials(d.cell), m)
@@ -272,7 +272,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		return lo >= rule.Value, hi < rule.Value
 	})
 	if lumped && d.State == GatePass {
-		d.State = GateOpen
+		d.State, d.more = GateOpen, true
 		d.Why += "; one trial holds most of the failures, and too few trials say how often such a trial comes"
 	}
 	if slices.Contains(successMetrics, m.Key) && r.View.Success == nil {
@@ -355,10 +355,11 @@ func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule gate.Rule) {
 	d.Unit = "×"
 	other := base.of[d.cell]
-	xs, ys := values(r.Frame.Of(d.cell, m.Key)), values(base.run.Frame.Of(other, m.Key))
+	mine, theirs := r.Frame.Of(d.cell, m.Key), base.run.Frame.Of(other, m.Key)
+	xs, ys := finite(mine, m), finite(theirs, m)
 	n := min(len(xs), len(ys))
 	d.Why = words.Plural(int64(n), "valid trial", "valid trials") + " on either side"
-	if never(xs, ys, m) > 0 && n >= gate.FewestTrials {
+	if never(mine, theirs) > 0 && n >= gate.FewestTrials {
 		d.N = n
 		d.Why += "; half or more of the new run's trials never came to it"
 		if stats.MannWhitney(xs, ys) <= alpha {

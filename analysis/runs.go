@@ -325,6 +325,7 @@ func changed(base, other map[string]string) []Setting {
 func (c *Comparison) measure(m record.Metric) {
 	type task struct {
 		xs, ys []float64 // base, new
+		never  int       // see never, of new against base
 		value  *ComparedValue
 	}
 	var tasks []task
@@ -340,13 +341,13 @@ func (c *Comparison) measure(m record.Metric) {
 			}
 			after := c.news[k].Frame.Of(other, m.Key)
 			row.New[k] = &ComparedValue{Summary: summaryOf(after)}
-			tasks = append(tasks, task{finite(before, m), finite(after, m), row.New[k]})
+			tasks = append(tasks, task{finite(before, m), finite(after, m), never(after, before), row.New[k]})
 		}
 		cell.Metrics[m.Key] = row
 	}
 	var ps []float64
 	for _, t := range tasks {
-		t.value.Ratio = unpaired(t.ys, t.xs, m)
+		t.value.Ratio = unpaired(t.ys, t.xs, t.never)
 		ps = append(ps, float64(t.value.Ratio.P))
 	}
 	ps = stats.Holm(ps)
@@ -386,7 +387,7 @@ const leastRanged = 4
 // unpaired is the ratio of medians of samples that do not belong together. Where they
 // are too few for an interval but a rank test can be significant, the range of the
 // ratios of their values takes its place.
-func unpaired(xs, ys []float64, m record.Metric) RunRatio {
+func unpaired(xs, ys []float64, never int) RunRatio {
 	i := stats.Ratio(xs, ys, Confidence)
 	if !i.Bounded() && !math.IsNaN(i.Mid) && i.Conf >= 1 && min(len(xs), len(ys)) >= leastRanged && stats.MinP(len(xs), len(ys)) <= alpha {
 		lo, hi := slices.Min(xs)/slices.Max(ys), slices.Max(xs)/slices.Min(ys)
@@ -396,7 +397,7 @@ func unpaired(xs, ys []float64, m record.Metric) RunRatio {
 		}
 	}
 	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(xs, ys)), PHolm: Unknown, Warn: i.Warn}
-	switch never(xs, ys, m) {
+	switch never {
 	case 1:
 		q.CutOff = "new"
 	case -1:
@@ -408,12 +409,17 @@ func unpaired(xs, ys []float64, m record.Metric) RunRatio {
 	return q
 }
 
-// never is 1 when half or more of xs never came to a number while those of ys did, −1
-// the other way round, else 0.
-func never(xs, ys []float64, m record.Metric) int {
-	gone := func(all []float64) bool { return len(all) > 0 && stats.Median(all) == max(beyond(m), 0) }
-	if m.Better == record.Higher && !slices.ContainsFunc(append(slices.Clone(xs), ys...), func(x float64) bool { return x == 0 }) {
-		return 0
+// never is 1 when half or more of the trials of xs were cut off before they came to a
+// number while those of ys came to it, −1 the other way round, else 0.
+func never(xs, ys []Row) int {
+	gone := func(rows []Row) bool {
+		n := 0
+		for _, r := range rows {
+			if r.Censored {
+				n++
+			}
+		}
+		return len(rows) > 0 && 2*n > len(rows)-1
 	}
 	switch {
 	case gone(xs) && !gone(ys) && len(ys) > 0:
@@ -511,7 +517,7 @@ func (c *Comparison) remark() {
 	for _, cell := range c.Cells {
 		for k, v := range cell.Metrics[c.Headline].New {
 			note := fmt.Sprintf("The baseline %s itself differs in %s: the machine or its links may have changed.", cell.System, c.New[k].Dir)
-			if cell.base.Baseline && v != nil && v.Ratio.Better != 0 && !slices.Contains(c.Notes, note) {
+			if c.base.Baseline != "" && cell.base.Baseline && v != nil && v.Ratio.Better != 0 && !slices.Contains(c.Notes, note) {
 				c.Notes = append(c.Notes, note)
 			}
 		}
@@ -554,6 +560,10 @@ func (c *Comparison) verdict() Verdict {
 			text = fmt.Sprintf("%s: better in %d of %d cells", who, o.BetterCells, cells)
 		case o.Better < 0:
 			text, tone = fmt.Sprintf("%s: worse over all cells (%s)", who, words.Show(float64(o.Value), "×")), graver(tone, Bad)
+		case o.SmallCells > 0:
+			text = fmt.Sprintf("%s: only differences of less than %s", who, words.Percent(EffectFloor))
+		case o.Better == 0 && c.undecidable(o.New):
+			text, tone = who+": too few trials to compare", graver(tone, Neutral)
 		case o.Better > 0:
 			text = fmt.Sprintf("%s: better over all cells (%s)", who, words.Show(float64(o.Value), "×"))
 		}
@@ -563,6 +573,16 @@ func (c *Comparison) verdict() Verdict {
 		return Verdict{words.Capital(m.Name) + ": nothing can be compared.", Neutral}
 	}
 	return Verdict{words.Capital(m.Name) + ", " + strings.Join(parts, "; ") + ".", tone}
+}
+
+// undecidable reports whether no comparison of a new run's headline has the trials to be
+// significant.
+func (c *Comparison) undecidable(dir string) bool {
+	k := slices.IndexFunc(c.New, func(r ComparedRun) bool { return r.Dir == dir })
+	return !slices.ContainsFunc(c.Cells, func(cell *ComparedCell) bool {
+		v := cell.Metrics[c.Headline].New
+		return k < len(v) && v[k] != nil && v[k].Ratio.Warn == ""
+	})
 }
 
 // Hold decides gates over each of the new runs, after those of the run's own plan

@@ -196,3 +196,55 @@ func TestPlantedTruths(t *testing.T) {
 		})
 	}
 }
+
+// Trials that were cut off count against a gate on a rate: they are no reason to pass.
+func TestGatesCountWhatWasCutOff(t *testing.T) {
+	plan := simulatedPlan(t)
+	view := retrieve.View()
+	view.Censored = func(tr record.Trial, metric string) bool {
+		return metric == "throughput" && tr.Outcomes["deadline"] > 0
+	}
+	view.Polled = map[string]analysis.Polled{"throughput": {Between: true, Inverse: []string{"late", "early"}}}
+	metrics := append([]record.Metric{{Key: "resolution", Unit: "s"}, {Key: "late", Unit: "s"}, {Key: "early", Unit: "s"}}, simulatedMetrics...)
+	cut := func(share int) *analysis.Result {
+		r := simulate(t, plan, 3, noises["normal"], 1, 0)
+		var trials []record.Trial
+		for _, x := range r.Frame.Trials {
+			trial := x.Trial
+			trial.Metrics["resolution"], trial.Metrics["late"], trial.Metrics["early"] = 0.1, 10, 1
+			if trial.Block < share {
+				delete(trial.Metrics, "throughput")
+				trial.Outcomes = map[string]int64{"deadline": 400}
+			}
+			trials = append(trials, trial)
+		}
+		result, err := analysis.Analyse(analysis.FrameOf(plan, view, metrics, trials))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	for _, c := range []struct {
+		cut  int // blocks
+		want string
+	}{{0, analysis.GatePass}, {3, analysis.GateOpen}, {8, analysis.GateFail}} {
+		gates, err := cut(c.cut).Hold([]string{"throughput > 30MB/s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gates[0].State != c.want {
+			t.Errorf("with %d of 8 blocks cut off: %s, want %s: %+v", c.cut, gates[0].State, c.want, gates[0].Cells[0])
+		}
+	}
+	base := cut(0)
+	c, err := analysis.CompareRuns(base, []*analysis.Result{cut(6)}, []string{"a", "b"}, analysis.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Hold([]string{"no worse than BASE by 5%"}, true); err != nil {
+		t.Fatal(err)
+	}
+	if c.Gates[0].State != analysis.GateFail {
+		t.Errorf("no worse than BASE: %s: %+v", c.Gates[0].State, c.Gates[0].Cells[0])
+	}
+}

@@ -31,6 +31,9 @@ var verdictWords = map[string]string{
 	"slower1": "{{.System}} is slower than {{.Baseline}}{{.Overall}}.",
 	"faster1": "{{.System}} is faster than {{.Baseline}}{{.Overall}}.",
 	"same":    "{{.System}}: no significant difference from {{.Baseline}}.",
+	"small":   "{{.System}} differs from {{.Baseline}} by less than 5 %.",
+	"cut":     "{{.System}}: not compared with {{.Baseline}}, because trials were cut off before they came to the number.",
+	"never":   "{{.System}}: {{.Metric}} was not reached in any valid trial.",
 	"fewer":   "{{.System}}: too few trials to compare with {{.Baseline}}.",
 	"alone":   "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}.",
 	"drift":   "{{.Metric}} drifted during the run.",
@@ -89,6 +92,9 @@ func (r *Result) verdict() Verdict {
 		if r.Baseline == "" {
 			if text := r.aloneWords(s); text != "" {
 				add(Good, text)
+			} else {
+				m, _ := r.Frame.Metric(r.Headline)
+				add(Bad, say("never", map[string]any{"System": s.Name, "Metric": m.Name}))
 			}
 			continue
 		}
@@ -102,7 +108,7 @@ func (r *Result) verdict() Verdict {
 
 // comparison is the sentence that compares a system with the baseline.
 func (r *Result) comparison(s System) (Tone, string) {
-	worse, better, cells, pairs := 0, 0, 0, 0
+	worse, better, small, cells, pairs := 0, 0, 0, 0, 0
 	for _, c := range r.Cells {
 		q, ok := c.Ratios[r.Headline]
 		if c.System != s.Name || !ok {
@@ -114,8 +120,14 @@ func (r *Result) comparison(s System) (Tone, string) {
 			worse++
 		case q.Better > 0:
 			better++
+		case q.Significant:
+			small++
 		}
 	}
+	cut := slices.ContainsFunc(r.Cells, func(c *Cell) bool {
+		return (c.System == s.Name || c.Baseline) &&
+			slices.ContainsFunc(r.Frame.Of(c, r.Headline), func(x Row) bool { return x.Censored })
+	})
 	o, _ := r.OverallOf(s.Name, r.Headline)
 	data := map[string]any{"System": s.Name, "Baseline": r.Baseline, "Worse": worse, "Better": better, "Cells": cells, "Overall": ""}
 	if o.Significant {
@@ -133,6 +145,10 @@ func (r *Result) comparison(s System) (Tone, string) {
 		key, tone = "slower1", Neutral
 	case better > 0 || o.Better > 0:
 		key = "faster1"
+	case small > 0 || o.Significant:
+		key = "small"
+	case cells == 0 && cut:
+		key, tone = "cut", Warn
 	case pairs < fewestPairs:
 		key, tone = "fewer", Neutral
 	}

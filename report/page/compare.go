@@ -211,7 +211,7 @@ func CompareHTML(w io.Writer, c *analysis.Comparison) error {
 	return err
 }
 
-var markdownEscapes = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
+var markdownEscapes = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "|", "\\|", "<", "&lt;", ">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
 
 func markdown(s string) string { return markdownEscapes.Replace(s) }
 

@@ -129,7 +129,9 @@ func (d *drawer) entry(c *analysis.Cell, col analysis.Column) entry {
 		return entry{Text: "–"}
 	}
 	e := number(s.Median, m.Unit)
-	e.Note = plusMinus(s, m.Unit)
+	if s.Exact { // else it is the range of the trials
+		e.Note = plusMinus(s, m.Unit)
+	}
 	return e
 }
 

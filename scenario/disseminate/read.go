@@ -119,7 +119,9 @@ func (v *view) read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, er
 	}
 	s.follow(marks)
 	v.swarms[t] = s
-	return s.facts(t), nil
+	out := s.facts(t)
+	s.progress = nil // the tables need none of it, and there is a point for every poll
+	return out, nil
 }
 
 func leecherOf(op record.Op) leecher {

@@ -56,7 +56,7 @@ func tune(f *analysis.Frame) ([]*tuning, error) {
 		t.cells = append(t.cells, c)
 	}
 	for _, t := range all {
-		t.setFactors()
+		t.setFactors(f)
 		if err := t.fit(f); err != nil {
 			return nil, err
 		}
@@ -89,15 +89,16 @@ func configuration(c *analysis.Cell) string {
 	return strings.Join(names, ", ")
 }
 
-// setFactors takes the knobs that vary, their levels in the order of the plan.
-func (t *tuning) setFactors() {
+// setFactors takes the knobs that vary, their levels in the order of the plan: the first
+// cell of the system has every default, also where these cells lack it.
+func (t *tuning) setFactors(f *analysis.Frame) {
 	type level struct{ value, text string }
 	var paths []string
 	labels, levels := map[string]string{}, map[string][]level{}
-	for _, c := range t.cells {
+	for _, c := range f.Cells {
 		for _, x := range c.Factors {
 			l := level{x.Value, x.Text()}
-			if !knob(x.Path) {
+			if !knob(x.Path) || c.System != t.cells[0].System {
 				continue
 			}
 			if levels[x.Path] == nil {
@@ -109,7 +110,10 @@ func (t *tuning) setFactors() {
 			}
 		}
 	}
-	paths = slices.DeleteFunc(paths, func(p string) bool { return len(levels[p]) < 2 })
+	paths = slices.DeleteFunc(paths, func(p string) bool {
+		first, _ := t.cells[0].Factor(p)
+		return !slices.ContainsFunc(t.cells, func(c *analysis.Cell) bool { x, _ := c.Factor(p); return x.Value != first.Value })
+	})
 	for _, p := range paths {
 		x := stats.FactorialFactor{Name: labels[p]}
 		for _, l := range levels[p] {
@@ -157,7 +161,8 @@ func (t *tuning) fit(f *analysis.Frame) error {
 	}
 	model, err := stats.Factorial(t.factors, obs, analysis.Confidence)
 	if err != nil {
-		return fmt.Errorf("effects: %w", err)
+		t.warnings = append(t.warnings, "effects could not be computed: "+err.Error())
+		return nil
 	}
 	t.warnings = model.Warnings
 	for _, e := range model.Effects {
@@ -247,7 +252,8 @@ func (e *effect) lost(all, never []stats.FactorialObs) float64 {
 func (t *tuning) compareBest(obs []stats.FactorialObs) error {
 	best, err := stats.Best(t.factors, obs, analysis.Confidence)
 	if err != nil {
-		return fmt.Errorf("best configuration: %w", err)
+		t.warnings = append(t.warnings, "configurations could not be compared: "+err.Error())
+		return nil
 	}
 	at := func(levels []int) *analysis.Cell {
 		for _, c := range t.cells {
@@ -272,7 +278,8 @@ func (t *tuning) compareBest(obs []stats.FactorialObs) error {
 	}
 	g, err := stats.BestGain(t.factors, obs, gainConfidence)
 	if err != nil {
-		return fmt.Errorf("gain of the best configuration: %w", err)
+		t.warnings = append(t.warnings, "the best could not be compared with the default: "+err.Error())
+		return nil
 	}
 	t.gain = g.Ratio
 	return nil
@@ -323,8 +330,11 @@ func tables(f *analysis.Frame) ([]analysis.Table, error) {
 			tied = append(tied, configuration(c))
 		}
 		gain := analysis.Value{Number: analysis.Num(t.gain.Mid), Lo: analysis.Num(t.gain.Lo), Hi: analysis.Num(t.gain.Hi)}
-		if t.gain.N == 0 {
+		switch {
+		case t.best == t.base:
 			gain = analysis.Text("the default itself")
+		case t.gain.N == 0:
+			gain = analysis.Text("unknown: not all trials of the default served")
 		}
 		best.Rows = append(best.Rows, []analysis.Value{analysis.Text(t.name), analysis.Text(configuration(t.best)), gain, analysis.Text(strings.Join(tied, "; "))})
 	}
@@ -374,6 +384,8 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 			tone = analysis.Good
 			parts = append(parts, fmt.Sprintf("%s%s is fastest: %s of the default's time", where, configuration(t.best),
 				words.Range(t.gain.Mid, t.gain.Lo, t.gain.Hi, "×")))
+		case t.best != t.base && t.gain.N == 0:
+			parts = append(parts, where+configuration(t.best)+" is fastest; the default has no time to compare with")
 		default:
 			parts = append(parts, where+"no configuration is significantly faster than the default")
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // times are missing where the node never came to them: longer than what was watched,
@@ -55,12 +56,14 @@ func View() *analysis.View {
 			return slices.Contains(times, metric) && t.Outcomes[record.OK.String()] == 0 && len(t.Outcomes) > 0
 		},
 		Prepare: outcome,
+		Success: success,
 		Arrange: arrange,
 		Read:    heights,
 		Tables:  tables,
 		Verdict: verdict,
 		Rules: []analysis.Rule{
-			{ID: "never-served", Rank: analysis.Failure, Tone: analysis.Bad, Holds: neverServed,
+			{ID: "never-served", Replaces: []string{"failures", "deadlines"}, Rank: analysis.Failure, Tone: analysis.Bad,
+				Holds:  neverServed,
 				Title:  `Nodes never came to serve ({{plural .Total "trial" "trials"}})`,
 				Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}{{.Text}}`,
 				Advice: `Read the node's log of such a trial; allow more time (limits) if it was still getting blocks.`},
@@ -134,6 +137,36 @@ func outcome(t *record.Trial, facts *record.Reader) error {
 		t.Classes = map[string]int64{last.Class: 1}
 	}
 	return nil
+}
+
+// success counts a node that came to its deadline as one that did not come to serve.
+func success(trials []*analysis.Trial, conf float64) analysis.Proportion {
+	p := analysis.Proportion{Value: analysis.Unknown, Lo: analysis.Unknown, Hi: analysis.Unknown}
+	var each []stats.Count
+	for _, t := range trials {
+		for o, n := range t.Outcomes {
+			switch o {
+			case record.Cancelled.String(), record.InFlight.String():
+				p.Censored += n
+				continue
+			case record.OK.String():
+				p.OK += n
+				each = append(each, stats.Count{K: float64(n), N: float64(n)})
+			default:
+				each = append(each, stats.Count{N: float64(n)})
+			}
+			p.Of += n
+		}
+	}
+	if p.Of == 0 {
+		return p
+	}
+	i := stats.ClusteredProportion(each, false, conf)
+	p.Value, p.Worth = analysis.Num(i.Mid), int64(i.N)
+	if i.Bounded() {
+		p.Lo, p.Hi = analysis.Num(i.Lo), analysis.Num(i.Hi)
+	}
+	return p
 }
 
 // mostPoints is how many points of a trial are drawn.

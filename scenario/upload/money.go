@@ -65,10 +65,29 @@ func per(v *big.Int, by *big.Rat) *big.Rat {
 	return new(big.Rat).Quo(rat(v), by)
 }
 
+// left reports whether contracts left the system's account during the test, of a system
+// that does not say what those had used: the test cost more than its totals say.
+func (l *loadTest) left() bool {
+	if l.endedTold {
+		return false
+	}
+	for name, values := range l.values {
+		if _, _, fell := falls(values); fell && isPurpose(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// whole reports whether nothing was stored or paid before the test.
+func (l *loadTest) whole() bool {
+	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes, system.ReadEnded)
+}
+
 // money is what the test cost, from the exact amounts of its first and its last poll.
 // Where nothing was stored or paid before, all of the system's own totals belong to it.
 func (l *loadTest) money(events []record.Event) {
-	if len(l.polls.last) == 0 || l.decimals < 0 {
+	if len(l.polls.last) == 0 || l.decimals < 0 || l.left() {
 		return
 	}
 	// Forming contracts is paid before the first poll, and belongs to the test.
@@ -81,8 +100,7 @@ func (l *loadTest) money(events []record.Event) {
 			}
 		}
 	}
-	whole := l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes,
-		system.ReadEnded)
+	whole := l.whole()
 	since := func(name string) *big.Int {
 		v := l.polls.last[name]
 		if v == nil {
@@ -189,6 +207,7 @@ const (
 	moneyUnderWay = "money under way"
 	moneyEnded    = "money of ended contracts"
 	counterFell   = "counter fell"
+	contractsLeft = "contracts left the account"
 )
 
 // invariants are what must hold: wallet and contracts together are constant, totals only
@@ -216,6 +235,8 @@ func (l *loadTest) invariants() {
 			kind = moneyEnded
 		case !held:
 			kind = moneyUnderWay
+		case value < 0 && l.left():
+			kind = contractsLeft
 		case value > 0:
 			kind = moneyCameIn
 		default:
@@ -226,7 +247,11 @@ func (l *loadTest) invariants() {
 	for _, name := range slices.Sorted(maps.Keys(l.values)) {
 		grows := isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight
 		if from, to, fell := falls(l.values[name]); fell && grows {
-			enter(counterFell, name, from, to, name)
+			kind := counterFell
+			if isPurpose(name) && l.left() {
+				kind = contractsLeft
+			}
+			enter(kind, name, from, to, name)
 		}
 	}
 }

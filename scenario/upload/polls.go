@@ -27,6 +27,7 @@ type polls struct {
 	decimals    int                 // of the currency; −1: not known
 	first, last map[string]*big.Int // amounts of money
 	wealth      []entry
+	endedTold   bool // the system says what contracts that are over had used
 }
 
 // entry is wallet and contracts at a poll: their sum is constant in a closed system.
@@ -82,7 +83,8 @@ func (w *polls) add(p *record.Poll) {
 	}
 	w.latency = append(w.latency, took)
 	wealth, moved, parts := new(big.Int), 0.0, 0
-	readings, _ := collect.WithEnded(p.Readings)
+	readings, told := collect.WithEnded(p.Readings)
+	w.endedTold = w.endedTold || told
 	for _, r := range readings {
 		if r.Bad != "" {
 			continue

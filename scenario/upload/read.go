@@ -213,6 +213,7 @@ func (l *loadTest) stored() {
 		}
 	} else if from, to := l.began(), l.lastAt; len(l.accepted) > 0 && to > from {
 		l.fileRate = l.fileBytes / (to - from)
+		l.row("storing", "", to-from)
 		if value, lo, hi, ok := collect.Rate(l.told(v), from, to); ok {
 			l.bandwidth(analysis.Point{Value: value, Lo: lo, Hi: hi})
 		}
@@ -278,6 +279,9 @@ func (l *loadTest) efficient() {
 		return
 	}
 	lo, hi := l.onServers(last)
+	if l.up != nil && !(hi > 0) { // sectors are taken, and nothing is accepted yet
+		return
+	}
 	if l.row("efficiency", "", (lo+hi)/2/l.absolute); l.up == nil {
 		l.row("absolute_per_file", "", l.absolute/float64(l.files))
 		return

@@ -217,8 +217,12 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 	var parts []string
 	tests(r.Frame, func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
 		of := func(metric string) analysis.Row { return rows[key{metric, ""}] }
+		took := of("duration").Value
+		if storing, ok := rows[key{"storing", ""}]; ok {
+			took = storing.Value
+		}
 		text := fmt.Sprintf("%s: %s (%s) stored in %s", x.Name, words.Plural(int64(of("files").Value), "object", "objects"),
-			words.Show(of("stored_bytes").Value, "B"), words.Moment(of("duration").Value))
+			words.Show(of("stored_bytes").Value, "B"), words.Moment(took))
 		if e, ok := rows[key{"efficiency", ""}]; ok {
 			text += fmt.Sprintf(" at an efficiency of %s %%", words.Digits(100*e.Value, 3))
 		}
@@ -232,7 +236,7 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 		}
 		if t.State == record.Running {
 			v.Tone, text = analysis.Warn, "So far, "+text
-		} else if why := ended(r.Frame, t); why != "" && why != "all done" {
+		} else if why := ended(r.Frame, t); why != "" && !strings.HasPrefix(why, "all done") && !strings.HasPrefix(why, "durable too") {
 			text += "; ended by " + why
 		}
 		parts = append(parts, text+".")

@@ -86,11 +86,17 @@ func (l *loadTest) ofObjects() {
 // used is the money used up at each poll: the total less the unspent or, without a
 // total, the sum over purposes.
 func (l *loadTest) used() []float64 {
+	before := func(name string) float64 { // the test began
+		if v := l.polls.first[name]; v != nil && !l.whole() && l.decimals >= 0 {
+			return float(v) / math.Pow(10, float64(l.decimals))
+		}
+		return 0
+	}
 	spent, unspent := l.values[system.ReadSpent], l.values[system.ReadUnspent]
 	all := make([]float64, len(l.start))
 	if spent != nil && unspent != nil {
 		for i := range all {
-			all[i] = spent[i] - unspent[i]
+			all[i] = spent[i] - before(system.ReadSpent) - (unspent[i] - before(system.ReadUnspent))
 		}
 		return all
 	}
@@ -100,7 +106,7 @@ func (l *loadTest) used() []float64 {
 	}
 	for _, name := range kinds {
 		for i, v := range l.values[name] {
-			all[i] += v
+			all[i] += v - before(name)
 		}
 	}
 	return all
@@ -109,6 +115,9 @@ func (l *loadTest) used() []float64 {
 // define says what the rows and series are that no definition of the run covers.
 func (l *loadTest) define() {
 	l.out.Metrics = append(l.out.Metrics, metrics...)
+	if len(l.polls.last) == 0 || l.decimals < 0 {
+		return // without money, its unit is for another system of the run to say
+	}
 	for _, m := range amounts {
 		m.Unit, m.Better = l.currency, record.Lower
 		if m.Key == "wallet_first" || m.Key == "wallet_last" {
@@ -125,6 +134,8 @@ func (l *loadTest) define() {
 var metrics = []record.Metric{
 	{Key: "files", Name: "objects stored", Unit: "1", Better: record.Higher,
 		Help: "objects that the system has accepted; of collect, those that it lists"},
+	{Key: "storing", Name: "time of storing", Unit: "s", Better: record.Neither,
+		Help: "from the first put to the last acceptance: without waiting for redundancy, and without verifying"},
 	{Key: "stored_bytes", Name: "file bytes stored", Unit: "B", Better: record.Higher, Help: "sum of their sizes"},
 	{Key: "absolute", Name: "absolute bytes", Unit: "B", Better: record.Neither,
 		Help: "bytes on the storage servers since the test began, padding, metadata and redundancy included"},
