@@ -219,9 +219,11 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 		previous := latest
 		latest = name
 		recorded := map[string]record.JobState{}
+		b.ledger.mu.Lock() // the next object may be made ready meanwhile
 		for _, j := range b.ledger.jobs {
 			recorded[j.Name] = j.State
 		}
+		b.ledger.mu.Unlock()
 		all, _ := b.mem.List(t.Context())
 		for _, o := range all {
 			state := recorded[o.Name]
