@@ -11,12 +11,9 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
-
-type gateRule = gate.Rule
 
 // Difference is something in which runs differ beside what they measured. New has one
 // entry for each new run.

@@ -236,11 +236,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		d.Why = fmt.Sprintf("%s of %s in %s", words.Count(s.OK), words.Plural(s.Of, r.View.Operation[0], r.View.Operation[1]),
 			words.Plural(int64(d.N), "valid trial", "valid trials"))
 		switch {
-		case d.N < gate.FewestTrials && d.cell.Plan.Upload == nil: // operations of a trial share its fate
-			d.Lo, d.Hi = Unknown, Unknown
-			d.few()
-			return
-		case d.N < gate.FewestTrials:
+		case d.N < gate.FewestTrials: // operations of a trial share its fate
 			d.Lo, d.Hi = Unknown, Unknown
 			d.few()
 			return

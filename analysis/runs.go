@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -608,7 +609,7 @@ func (c *Comparison) Hold(rules []string, alone bool) error {
 			}
 		}
 	}
-	asked, err := hold(rules, names, func(rule gateRule) (each []Ruling) {
+	asked, err := hold(rules, names, func(rule gate.Rule) (each []Ruling) {
 		for k, r := range c.news {
 			each = append(each, r.decide(rule, c.New[k].Dir, c.against(k)))
 		}

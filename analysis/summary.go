@@ -93,26 +93,43 @@ func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 // success is the share of finished operations that were ok. Operations of one trial
 // share its fate, so trials are the clusters of the interval; a single trial has none.
 func success(trials []*Trial, conf float64) Proportion {
-	p := Proportion{Value: Unknown, Lo: Unknown, Hi: Unknown}
 	var each []stats.Count
+	cut := int64(0)
 	for _, t := range trials {
 		ok, of, censored := t.finished()
-		p.OK, p.Of, p.Censored = p.OK+ok, p.Of+of, p.Censored+censored
+		cut += censored
 		each = append(each, stats.Count{K: float64(ok), N: float64(of)})
 	}
+	p := Share(each, false, conf)
+	p.Censored = cut
 	if p.Of == 0 {
 		return p
 	}
 	p.lumped = stats.Concentrated(each)
-	i := stats.ClusteredProportion(each, false, conf)
 	if len(each) == 1 && trials[0].Info.Plan.Upload != nil { // a load test is one trial by design
-		i = stats.Proportion(p.OK, p.Of, conf)
+		p.estimate(stats.Proportion(p.OK, p.Of, conf))
 	}
+	return p
+}
+
+// Share is the proportion of the counts of several trials, with the interval of
+// stats.ClusteredProportion.
+func Share(trials []stats.Count, oneFate bool, conf float64) Proportion {
+	p := Proportion{Value: Unknown, Lo: Unknown, Hi: Unknown}
+	for _, t := range trials {
+		p.OK, p.Of = p.OK+int64(t.K), p.Of+int64(t.N)
+	}
+	if p.Of > 0 {
+		p.estimate(stats.ClusteredProportion(trials, oneFate, conf))
+	}
+	return p
+}
+
+func (p *Proportion) estimate(i stats.Interval) {
 	p.Value, p.Worth = Num(i.Mid), int64(i.N)
 	if i.Bounded() {
 		p.Lo, p.Hi = Num(i.Lo), Num(i.Hi)
 	}
-	return p
 }
 
 // finished counts the operations of a trial that came to an end of their own, and

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -170,10 +169,6 @@ func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
 // CompareHTML writes a comparison as one page that asks nothing of any network: the
 // verdict, gates, all cells together, then cells by metric and what differed.
 func CompareHTML(w io.Writer, c *analysis.Comparison) error {
-	style, err := files.ReadFile("page.css")
-	if err != nil {
-		return err
-	}
 	type gateView struct {
 		Tone  analysis.Tone
 		Line  string
@@ -186,29 +181,19 @@ func CompareHTML(w io.Writer, c *analysis.Comparison) error {
 		Rows  [][]string
 	}
 	d := struct {
-		Style  template.CSS
 		C      *analysis.Comparison
 		Runs   []string
 		Differ []string
 		Gates  []gateView
 		Tables []tableView
-	}{Style: template.CSS(style), C: c, Runs: runLines(c), Differ: differLines(c)}
+	}{C: c, Runs: runLines(c), Differ: differLines(c)}
 	for _, g := range c.Gates {
 		d.Gates = append(d.Gates, gateView{gateTone(g.State), g.Rule + ": " + gateState(g, c.Gates), gateCells(g)})
 	}
 	for _, t := range compareTables(c) {
 		d.Tables = append(d.Tables, tableView{t.title, t.asked, t.rows[0], t.rows[1:]})
 	}
-	t, err := template.ParseFS(files, "templates/compare.html")
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, d); err != nil {
-		return err
-	}
-	_, err = w.Write(b.Bytes())
-	return err
+	return writePlain(w, "compare.html", d)
 }
 
 var markdownEscapes = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "|", "\\|", "<", "&lt;", ">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")

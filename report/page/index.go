@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"html/template"
 	"io"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 )
@@ -17,7 +18,6 @@ type Index struct {
 	Notes     []string
 	Rows      []IndexRow
 	Held      bool // some of them have gates
-	Style     template.CSS
 }
 
 // IndexRow is a run.
@@ -32,30 +32,24 @@ type IndexRow struct {
 
 // WriteIndex writes an index as one page that asks nothing of any network.
 func WriteIndex(w io.Writer, d Index) error {
+	return writePlain(w, "index.html", d)
+}
+
+// writePlain writes a page without figures, whole or not at all.
+func writePlain(w io.Writer, name string, data any) error {
 	style, err := files.ReadFile("page.css")
 	if err != nil {
 		return err
 	}
-	d.Style = template.CSS(style)
-	t, err := template.New("").Funcs(template.FuncMap{"list": join, "gateTone": gateTone}).ParseFS(files, "templates/index.html")
+	t, err := template.New("").Funcs(template.FuncMap{"gateTone": gateTone, "list": func(all []string) string { return strings.Join(all, ", ") },
+		"style": func() template.CSS { return template.CSS(style) }}).ParseFS(files, "templates/"+name)
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, "index.html", d); err != nil {
+	if err := t.ExecuteTemplate(&b, name, data); err != nil {
 		return err
 	}
 	_, err = w.Write(b.Bytes())
 	return err
-}
-
-func join(all []string) string {
-	s := ""
-	for i, x := range all {
-		if i > 0 {
-			s += ", "
-		}
-		s += x
-	}
-	return s
 }

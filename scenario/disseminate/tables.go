@@ -58,7 +58,7 @@ func (v *view) ended(f *analysis.Frame, c *analysis.Cell, o record.Outcome) (p a
 		}
 		parts = append(parts, n)
 	}
-	if p = share(parts, analysis.Confidence); p.OK == 0 {
+	if p = analysis.Share(parts, true, analysis.Confidence); p.OK == 0 {
 		return p, ""
 	}
 	var notes []string

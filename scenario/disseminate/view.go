@@ -86,24 +86,6 @@ func sum(counts map[string]int64) (n int64) {
 // it was not taken away on purpose.
 func wanted(o record.Outcome) bool { return o != record.Cancelled && o != record.InFlight }
 
-// share is that of leechers over trials, of which each has so many. Leechers of one trial
-// share seeders, links and faults: often all of them fail or none.
-func share(trials []stats.Count, conf float64) analysis.Proportion {
-	p := analysis.Proportion{Value: analysis.Unknown, Lo: analysis.Unknown, Hi: analysis.Unknown}
-	for _, t := range trials {
-		p.OK, p.Of = p.OK+int64(t.K), p.Of+int64(t.N)
-	}
-	if p.Of == 0 {
-		return p
-	}
-	i := stats.ClusteredProportion(trials, true, conf)
-	p.Value, p.Worth = analysis.Num(i.Mid), int64(i.N)
-	if i.Bounded() {
-		p.Lo, p.Hi = analysis.Num(i.Lo), analysis.Num(i.Hi)
-	}
-	return p
-}
-
 // success is the share of the leechers that got everything. One that ran out of time
 // counts: here the time is the question, and its limit the same for all systems.
 func success(trials []*analysis.Trial, conf float64) analysis.Proportion {
@@ -116,7 +98,7 @@ func success(trials []*analysis.Trial, conf float64) analysis.Proportion {
 			parts = append(parts, stats.Count{K: float64(t.Outcomes[record.OK.String()]), N: float64(all - away)})
 		}
 	}
-	p := share(parts, conf)
+	p := analysis.Share(parts, true, conf)
 	p.Censored = censored
 	return p
 }

@@ -141,31 +141,22 @@ func outcome(t *record.Trial, facts *record.Reader) error {
 
 // success counts a node that came to its deadline as one that did not come to serve.
 func success(trials []*analysis.Trial, conf float64) analysis.Proportion {
-	p := analysis.Proportion{Value: analysis.Unknown, Lo: analysis.Unknown, Hi: analysis.Unknown}
 	var each []stats.Count
+	cut := int64(0)
 	for _, t := range trials {
 		for o, n := range t.Outcomes {
 			switch o {
 			case record.Cancelled.String(), record.InFlight.String():
-				p.Censored += n
-				continue
+				cut += n
 			case record.OK.String():
-				p.OK += n
 				each = append(each, stats.Count{K: float64(n), N: float64(n)})
 			default:
 				each = append(each, stats.Count{N: float64(n)})
 			}
-			p.Of += n
 		}
 	}
-	if p.Of == 0 {
-		return p
-	}
-	i := stats.ClusteredProportion(each, false, conf)
-	p.Value, p.Worth = analysis.Num(i.Mid), int64(i.N)
-	if i.Bounded() {
-		p.Lo, p.Hi = analysis.Num(i.Lo), analysis.Num(i.Hi)
-	}
+	p := analysis.Share(each, false, conf)
+	p.Censored = cut
 	return p
 }
 
