@@ -44,7 +44,7 @@ type effect struct {
 
 // tune fits the model of main effects and interactions of two for each system and set
 // of conditions, and finds the best configuration.
-func tune(f *analysis.Frame) ([]*tuning, error) {
+func tune(f *analysis.Frame) []*tuning {
 	var all []*tuning
 	at := map[string]*tuning{}
 	for _, c := range f.Cells {
@@ -57,11 +57,9 @@ func tune(f *analysis.Frame) ([]*tuning, error) {
 	}
 	for _, t := range all {
 		t.setFactors(f)
-		if err := t.fit(f); err != nil {
-			return nil, err
-		}
+		t.fit(f)
 	}
-	return all, nil
+	return all
 }
 
 // condition names the system and the conditions of a cell, as far as they vary.
@@ -134,7 +132,7 @@ func (t *tuning) setFactors(f *analysis.Frame) {
 
 // fit computes effects, the best configuration and its gain. Cells with a trial that
 // never came to serve are not considered for the best: their others would flatter them.
-func (t *tuning) fit(f *analysis.Frame) error {
+func (t *tuning) fit(f *analysis.Frame) {
 	var obs, whole, never []stats.FactorialObs
 	longest := 0.0
 	for _, c := range t.cells {
@@ -157,12 +155,12 @@ func (t *tuning) fit(f *analysis.Frame) error {
 		}
 	}
 	if len(t.factors) == 0 || len(obs) == 0 {
-		return nil
+		return
 	}
 	model, err := stats.Factorial(t.factors, obs, analysis.Confidence)
 	if err != nil {
 		t.warnings = append(t.warnings, "effects could not be computed: "+err.Error())
-		return nil
+		return
 	}
 	t.warnings = model.Warnings
 	for _, e := range model.Effects {
@@ -179,10 +177,9 @@ func (t *tuning) fit(f *analysis.Frame) error {
 		}
 	}
 	t.doubt(obs, never, longest)
-	if len(whole) == 0 {
-		return nil
+	if len(whole) > 0 {
+		t.compareBest(whole)
 	}
-	return t.compareBest(whole)
 }
 
 // doubt takes back effects that hold only of the trials that came to serve: a knob that
@@ -249,11 +246,11 @@ func (e *effect) lost(all, never []stats.FactorialObs) float64 {
 
 // compareBest finds the best configuration, its gain over the default, and those that
 // are not significantly worse (multiple comparisons with the best).
-func (t *tuning) compareBest(obs []stats.FactorialObs) error {
+func (t *tuning) compareBest(obs []stats.FactorialObs) {
 	best, err := stats.Best(t.factors, obs, analysis.Confidence)
 	if err != nil {
 		t.warnings = append(t.warnings, "configurations could not be compared: "+err.Error())
-		return nil
+		return
 	}
 	at := func(levels []int) *analysis.Cell {
 		for _, c := range t.cells {
@@ -274,25 +271,20 @@ func (t *tuning) compareBest(obs []stats.FactorialObs) error {
 		}
 	}
 	if t.base == nil || t.best == nil || t.base == t.best || !slices.ContainsFunc(obs, func(o stats.FactorialObs) bool { return slices.Equal(o.Levels, t.levels[t.base]) }) {
-		return nil
+		return
 	}
 	g, err := stats.BestGain(t.factors, obs, gainConfidence)
 	if err != nil {
 		t.warnings = append(t.warnings, "the best could not be compared with the default: "+err.Error())
-		return nil
+		return
 	}
 	t.gain = g.Ratio
-	return nil
 }
 
 // limits are what the effects of knobs do not say: those that the design or lost trials
 // mix with each other, and where the model does not describe the trials.
-func limits(r *analysis.Result) (cases []analysis.Case) {
-	tunings, err := tune(r.Frame)
-	if err != nil {
-		return nil // Tables reports it
-	}
-	for _, t := range tunings {
+func (v *view) limits(*analysis.Result) (cases []analysis.Case) {
+	for _, t := range v.tunings {
 		for _, w := range t.warnings {
 			cases = append(cases, analysis.Case{Where: t.name, Name: cmp.Or(t.name, "effects"), Text: w})
 		}
@@ -301,11 +293,8 @@ func limits(r *analysis.Result) (cases []analysis.Case) {
 }
 
 // tables are the effects of the knobs and the best configurations.
-func tables(f *analysis.Frame) ([]analysis.Table, error) {
-	tunings, err := tune(f)
-	if err != nil {
-		return nil, err
-	}
+func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
+	v.tunings = tune(f)
 	effects := analysis.Table{ID: "effects", Title: "What each knob buys",
 		Caption: "Factor by which a level multiplies the time, over all levels of the other knobs; an interaction is what two levels together add to that. Least squares on ln(time), Holm-corrected.",
 		Head: []analysis.TableColumn{{Key: "where", Name: "under"}, {Key: "effect", Name: "change", Narrow: true}, {Key: "kind", Name: "kind"},
@@ -313,7 +302,7 @@ func tables(f *analysis.Frame) ([]analysis.Table, error) {
 	best := analysis.Table{ID: "best", Title: "Best configuration", Caption: "The fastest whose trials all came to serve, its time relative to the default (99 % interval), and those not significantly slower.",
 		Head: []analysis.TableColumn{{Key: "where", Name: "under"}, {Key: "best", Name: "best", Narrow: true}, {Key: "gain", Name: "time", Unit: "×", Narrow: true},
 			{Key: "tied", Name: "not significantly slower", Narrow: true}}}
-	for _, t := range tunings {
+	for _, t := range v.tunings {
 		for _, e := range t.effects {
 			ratio := analysis.Value{Number: analysis.Num(e.Ratio.Mid), Lo: analysis.Unknown, Hi: analysis.Unknown}
 			if e.Ratio.Bounded() {
@@ -364,14 +353,13 @@ func (e *effect) result() analysis.Value {
 }
 
 // verdict names the best configuration of each system and set of conditions.
-func verdict(r *analysis.Result) *analysis.Verdict {
-	tunings, err := tune(r.Frame)
-	if err != nil || !slices.ContainsFunc(tunings, func(t *tuning) bool { return len(t.factors) > 0 && t.best != nil }) {
+func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
+	if !slices.ContainsFunc(v.tunings, func(t *tuning) bool { return len(t.factors) > 0 && t.best != nil }) {
 		return nil
 	}
 	tone := analysis.Neutral
 	var parts []string
-	for _, t := range tunings {
+	for _, t := range v.tunings {
 		if t.best == nil {
 			continue
 		}

@@ -16,8 +16,12 @@ import (
 // or slower than any.
 var times = []string{"sync_time", "chain_time", "net_time", "first_block", "index_lag", "block_rate", "byte_rate"}
 
+// view keeps what is computed once of a frame: findings and verdict follow the tables.
+type view struct{ tunings []*tuning }
+
 // View is how the numbers of sync are read.
 func View() *analysis.View {
+	v := &view{}
 	return &analysis.View{
 		Scenario:  "sync",
 		Question:  "How long until a fresh node is in sync and can serve?",
@@ -59,15 +63,15 @@ func View() *analysis.View {
 		Success: success,
 		Arrange: arrange,
 		Read:    heights,
-		Tables:  tables,
-		Verdict: verdict,
+		Tables:  v.tables,
+		Verdict: v.verdict,
 		Rules: []analysis.Rule{
 			{ID: "never-served", Replaces: []string{"failures", "deadlines"}, Rank: analysis.Failure, Tone: analysis.Bad,
 				Holds:  neverServed,
 				Title:  `Nodes never came to serve ({{plural .Total "trial" "trials"}})`,
 				Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}{{.Text}}`,
 				Advice: `Read the node's log of such a trial; allow more time (limits) if it was still getting blocks.`},
-			{ID: "effects-limits", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: limits,
+			{ID: "effects-limits", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: v.limits,
 				Title:  `What the effects of knobs do not say`,
 				Each:   `{{.Name}}: {{.Text}}`,
 				Advice: `Repeat more often, or run all combinations (sync.design: full).`},
