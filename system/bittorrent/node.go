@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -28,9 +29,6 @@ type node struct {
 
 var errNoClient = errors.New("bittorrent: a swarm has no node at the client that could put or get")
 
-// Address implements system.Connector: IP:PORT.
-func (n *node) Address(context.Context) (string, error) { return n.peer, nil }
-
 // Seed implements system.Seeder.
 func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return n.Publish(ctx, name, size, r)
@@ -50,7 +48,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 		return "", err
 	}
 	// The client's node knows to whom it serves: either may end.
-	ctx, done := n.whileAlive(ctx)
+	ctx, done := member.WhileAlive(ctx, &n.Process, &n.client.Process)
 	defer done()
 	return ref, n.await(ctx, ref)
 }
@@ -67,9 +65,9 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err := n.client.Fetch(ctx, ref, []string{n.peer}); err != nil {
 		return err
 	}
-	ctx, done := n.whileAlive(ctx)
+	ctx, done := member.WhileAlive(ctx, &n.Process, &n.client.Process)
 	defer done()
-	err := n.client.Read(ctx, streamPath, ref, w)
+	err := n.client.Stream(ctx, ref, w)
 	if gone := n.Alive(); err != nil && gone != nil {
 		err = gone
 	}
@@ -80,24 +78,9 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 func (n *node) holds(ctx context.Context, ref system.Ref) error {
 	f, err := n.Fetched(ctx, ref)
 	if err == nil && !f.Complete {
-		err = fmt.Errorf("bittorrent: %s has %d of %d bytes of %s: %w", n.Label(), f.Verified, f.Size, ref, system.ErrNotFound)
+		err = fmt.Errorf("bittorrent: %s has %d of %d bytes of %s: %w", n.Label, f.Verified, f.Size, ref, system.ErrNotFound)
 	}
 	return err
-}
-
-// whileAlive is ctx, ended when one of the two processes does.
-func (n *node) whileAlive(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-ctx.Done():
-		case <-n.ended():
-			cancel(n.Alive())
-		case <-n.client.ended():
-			cancel(n.client.Alive())
-		}
-	}()
-	return ctx, func() { cancel(nil) }
 }
 
 // Cool implements system.Cooler: the client's node forgets ref, and then knows

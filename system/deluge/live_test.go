@@ -167,18 +167,18 @@ func TestTransportsDoNotMix(t *testing.T) {
 }
 
 // TestOnlyItsOwnAddress: a daemon listens nowhere but at its host's address, on
-// the port of the peers and that of the RPC.
+// the port of the peers and that of the API.
 func TestOnlyItsOwnAddress(t *testing.T) {
 	nodes := startOn(t, systemtest.Hosts(t, 3), system.Options{"transport": "both"})
 	for _, n := range nodes {
-		sockets := listening(t, n.proc.PID())
+		sockets := listening(t, n.Processes()[0].PID())
 		for _, at := range sockets {
-			if !strings.HasPrefix(at, n.host.Addr().String()+":") {
-				t.Errorf("%s has a socket at %s, its address is %s", n.label, at, n.host.Addr())
+			if !strings.HasPrefix(at, n.Host.Addr().String()+":") {
+				t.Errorf("%s has a socket at %s, its address is %s", n.Label, at, n.Host.Addr())
 			}
 		}
-		if len(sockets) < 3 { // peers TCP and UDP, RPC
-			t.Errorf("%s has the sockets %v: expected are three", n.label, sockets)
+		if len(sockets) != 3 { // peers TCP and UDP, the API
+			t.Errorf("%s has the sockets %v: expected are three", n.Label, sockets)
 		}
 	}
 }
@@ -188,14 +188,14 @@ func TestOnlyItsOwnAddress(t *testing.T) {
 func TestKilledDaemonIsNamed(t *testing.T) {
 	n := startOn(t, systemtest.Hosts(t, 2), nil)[0]
 	ref := publish(t, n, systemtest.Bytes("ended", 100_000))
-	if err := syscall.Kill(n.proc.PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(n.Processes()[0].PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	<-n.proc.Done()
+	<-n.Processes()[0].Done()
 	if _, err := n.Fetched(systemtest.Context(t), ref); err == nil || errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("fetched: %v", err)
 	}
-	if err := n.Health(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), n.label) {
+	if err := n.Health(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), n.Label) {
 		t.Errorf("health: %v", err)
 	}
 }

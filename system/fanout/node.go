@@ -2,11 +2,8 @@ package fanout
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -20,41 +17,18 @@ var (
 
 // node is a server and a downloader on a host.
 type node struct {
+	system.Storeless
 	*member.Daemon
 	serves string // address of the content's server
 	index  int
 	known  *registry
 }
 
-var errAsk = errors.New("fanout: contents are published and fetched by its nodes, not put and got by a client; scenario `disseminate` does so")
-
-// Address implements system.Connector: IP:PORT of the content's server.
-func (n *node) Address(context.Context) (string, error) { return n.serves, nil }
-
-func checkAddress(a string) error {
-	if _, err := netip.ParseAddrPort(a); err != nil {
-		return fmt.Errorf("fanout: %q is no address of a seeder, IP:PORT: %w", a, err)
-	}
-	return nil
-}
-
-// Connect implements system.Connector: a seeder for every content of this node.
-func (n *node) Connect(ctx context.Context, address string) error {
-	if err := checkAddress(address); err != nil {
-		return err
-	}
-	return n.Daemon.Connect(ctx, address)
-}
-
 // Publish implements system.Spreader.
 func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	said, err := n.Daemon.Publish(ctx, name, size, r)
-	if err != nil {
-		return "", err
-	}
 	var m manifest
-	if err := json.Unmarshal(said, &m); err != nil {
-		return "", fmt.Errorf("fanout: publish %q: %w: %w", name, system.ErrAnswer, err)
+	if err := n.Daemon.Publish(ctx, name, size, r, &m); err != nil {
+		return "", err
 	}
 	ref := system.Ref(m.ref())
 	n.known.add(ref, m, n.index, n.serves)
@@ -66,16 +40,11 @@ func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := checkRef(string(ref)); err != nil {
 		return fmt.Errorf("fanout: %q is no ref (%w): %w", ref, err, system.ErrBadRef)
 	}
-	for _, a := range from {
-		if err := checkAddress(a); err != nil {
-			return err
-		}
-	}
 	t, err := n.known.task(ref, n.index, from)
 	if err != nil {
 		return err
 	}
-	return n.Daemon.Fetch(ctx, ref, t)
+	return n.Daemon.Fetch(ctx, ref, from, t)
 }
 
 // Forget implements system.Spreader.
@@ -95,11 +64,3 @@ func (n *node) Restart(ctx context.Context, keep bool) error {
 	}
 	return n.Daemon.Restart(ctx, keep)
 }
-
-// Put implements system.Node.
-func (n *node) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
-	return "", fmt.Errorf("%w: %w", errAsk, system.ErrReadOnly)
-}
-
-// Get implements system.Node.
-func (n *node) Get(context.Context, system.Ref, io.Writer) error { return errAsk }
