@@ -248,9 +248,9 @@ func (h *held) counts() (s torrent.TorrentStats, last bool) {
 	}
 }
 
-// Fetched implements member.Node. The library keeps all of it as counts.
-func (p *peer) Fetched(ref string) (system.Fetched, error) {
-	f := system.Fetched{Size: -1}
+// Progress implements member.Node. The library keeps all of it as counts.
+func (p *peer) Progress(ref string) (system.Progress, error) {
+	f := system.Progress{Size: -1}
 	t, _, err := p.of(ref)
 	if err != nil {
 		return f, err

@@ -215,8 +215,8 @@ func addressOf(a string) (*peer.AddrInfo, error) {
 	return peer.AddrInfoFromP2pAddr(at)
 }
 
-// Fetched implements member.Node.
-func (m *node) Fetched(ref string) (f system.Fetched, err error) {
+// Progress implements member.Node.
+func (m *node) Progress(ref string) (f system.Progress, err error) {
 	d, err := m.of(ref)
 	if err != nil {
 		return f, err

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	_ system.Spreader  = (*peerNode)(nil)
+	_ system.Member    = (*peerNode)(nil)
 	_ system.Restarter = (*peerNode)(nil)
 	_ system.Healther  = (*peerNode)(nil)
 )
@@ -30,7 +30,6 @@ var (
 // peerNode is a node of a swarm of any size. The tool speaks to it on its own
 // host alone: what crosses links is bitswap.
 type peerNode struct {
-	system.Storeless
 	*member.Daemon
 }
 
@@ -61,7 +60,7 @@ func startMember(ctx context.Context, d system.Deployment, h testbed.Host, port 
 	}
 	kind := member.Kind{
 		Name: name, Empty: true,
-		Ref: func(ref string) error { _, err := cid.Decode(ref); return err },
+		Ref:  func(ref string) error { _, err := cid.Decode(ref); return err },
 		Peer: func(a string) error { _, err := peer.AddrInfoFromString(a); return err },
 	}
 	n := &peerNode{}
@@ -107,7 +106,7 @@ func swarmAddress(listen string, id peer.ID) (string, error) {
 	return address.String() + "/p2p/" + id.String(), nil
 }
 
-// Publish implements system.Spreader: an import. The ref is a CID, which follows
+// Publish implements system.Member: an import. The ref is a CID, which follows
 // from the bytes and the options chunk, raw_leaves and cid_version.
 func (n *peerNode) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	var id string
@@ -115,7 +114,7 @@ func (n *peerNode) Publish(ctx context.Context, name string, size int64, r io.Re
 	return system.Ref(id), err
 }
 
-// Fetch implements system.Spreader.
+// Fetch implements system.Member.
 func (n *peerNode) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	return n.Daemon.Fetch(ctx, ref, from, task{From: from})
 }

@@ -35,7 +35,7 @@ func seed(t *testing.T, n *pairNode, data []byte) system.Ref {
 // sent is how many bytes of blocks the storage node has sent.
 func sent(t *testing.T, n *pairNode) int64 {
 	t.Helper()
-	f, err := n.storage.Fetched(systemtest.Context(t), n.probe)
+	f, err := n.storage.Progress(systemtest.Context(t), n.probe)
 	if err != nil {
 		t.Fatal(err)
 	}

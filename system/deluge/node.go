@@ -17,7 +17,6 @@ import (
 
 // node is one daemon.
 type node struct {
-	system.Storeless
 	*member.Controlled
 	config
 	dir      string // all that it keeps

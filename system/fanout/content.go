@@ -151,10 +151,10 @@ func (c *content) next(turn int) (from string, first, end int, sources int) {
 }
 
 // fetched is how far the node is.
-func (c *content) fetched() system.Fetched {
+func (c *content) progress() system.Progress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := system.Fetched{
+	f := system.Progress{
 		Size: c.task.Manifest.Size, Verified: c.verified, Written: c.verified, Complete: c.missing == 0,
 		Received: c.received.Load(), Sent: c.sent.Load(), Peers: int(c.peers.Load()),
 	}

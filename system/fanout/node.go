@@ -10,21 +10,20 @@ import (
 )
 
 var (
-	_ system.Spreader  = (*node)(nil)
+	_ system.Member    = (*node)(nil)
 	_ system.Restarter = (*node)(nil)
 	_ system.Healther  = (*node)(nil)
 )
 
 // node is a server and a downloader on a host.
 type node struct {
-	system.Storeless
 	*member.Daemon
 	serves string // address of the content's server
 	index  int
 	known  *registry
 }
 
-// Publish implements system.Spreader.
+// Publish implements system.Member.
 func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	var m manifest
 	if err := n.Daemon.Publish(ctx, name, size, r, &m); err != nil {
@@ -35,7 +34,7 @@ func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader
 	return ref, nil
 }
 
-// Fetch implements system.Spreader.
+// Fetch implements system.Member.
 func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := checkRef(string(ref)); err != nil {
 		return fmt.Errorf("fanout: %q is no ref (%w): %w", ref, err, system.ErrBadRef)
@@ -47,7 +46,7 @@ func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	return n.Daemon.Fetch(ctx, ref, from, t)
 }
 
-// Forget implements system.Spreader.
+// Forget implements system.Member.
 func (n *node) Forget(ctx context.Context, ref system.Ref) error {
 	if err := n.Daemon.Forget(ctx, ref); err != nil {
 		return err

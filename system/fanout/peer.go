@@ -57,13 +57,13 @@ func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 	return p.take(ref, t)
 }
 
-// Fetched implements member.Node.
-func (p *peer) Fetched(ref string) (f system.Fetched, err error) {
+// Progress implements member.Node.
+func (p *peer) Progress(ref string) (f system.Progress, err error) {
 	c, err := p.of(ref)
 	if err != nil {
 		return f, err
 	}
-	return c.fetched(), nil
+	return c.progress(), nil
 }
 
 // ReadBack implements member.Node: the file as it is.

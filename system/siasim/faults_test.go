@@ -17,7 +17,7 @@ import (
 )
 
 // visible is what the wallet and the contracts that siad lists add up to.
-func visible(t *testing.T, n system.Node) *big.Int {
+func visible(t *testing.T, n system.Store) *big.Int {
 	t.Helper()
 	c, err := n.(system.Coster).Costs(t.Context())
 	if err != nil {
@@ -153,16 +153,16 @@ func TestOvershoot(t *testing.T) {
 func TestBadDaemons(t *testing.T) {
 	t.Setenv(variable, siasim.Defaults().Password)
 	hour := []siasim.Window{{From: time.Hour, For: time.Hour}}
-	list := func(n system.Node) error {
+	list := func(n system.Store) error {
 		_, err := n.(system.Lister).List(context.Background())
 		return err
 	}
-	costs := func(n system.Node) error {
+	costs := func(n system.Store) error {
 		_, err := n.(system.Coster).Costs(context.Background())
 		return err
 	}
-	put := func(name string) func(system.Node) error {
-		return func(n system.Node) error {
+	put := func(name string) func(system.Store) error {
+		return func(n system.Store) error {
 			_, err := n.Put(context.Background(), name, 1, strings.NewReader("x"))
 			return err
 		}
@@ -170,7 +170,7 @@ func TestBadDaemons(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		faults siasim.Faults
-		do     func(n system.Node) error
+		do     func(n system.Store) error
 		says   string
 		is     error
 	}{

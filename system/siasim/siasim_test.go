@@ -23,7 +23,7 @@ import (
 const variable = "PLIMSOLL_TEST_SIASIM"
 
 // attach attaches siad's adapter to a simulator for writing.
-func attach(t *testing.T, s *siasim.Sim, more system.Options) system.Node {
+func attach(t *testing.T, s *siasim.Sim, more system.Options) system.Store {
 	t.Helper()
 	opt := system.Options{"url": s.SiadURL(), "password": variable}
 	for k, v := range more {
@@ -38,7 +38,7 @@ func attach(t *testing.T, s *siasim.Sim, more system.Options) system.Node {
 			t.Errorf("stop: %v", err)
 		}
 	})
-	return c.Nodes()[0]
+	return c.Nodes()[0].(system.Store)
 }
 
 // start makes a simulator that ends with the test.
@@ -249,7 +249,7 @@ func TestRenterdsAdapterLivesOnIt(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		n := c.Nodes()[0]
+		n := c.Nodes()[0].(system.Store)
 		content := bytes.Repeat([]byte("x"), 300<<10)
 		first, err := n.Put(t.Context(), "a", int64(len(content)), bytes.NewReader(content))
 		if err != nil {
@@ -289,7 +289,7 @@ func TestRenterdsAdapterLivesOnIt(t *testing.T) {
 func TestSlowAPI(t *testing.T) {
 	t.Setenv(variable, siasim.Defaults().Password)
 	for _, test := range []struct {
-		system system.System
+		system system.Attacher
 		url    func(*siasim.Sim) string
 	}{{siad.System{}, (*siasim.Sim).SiadURL}, {renterd.System{}, (*siasim.Sim).RenterdURL}} {
 		t.Run(test.system.Info().Name, func(t *testing.T) {
