@@ -78,6 +78,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		if err != nil {
 			return nil, fmt.Errorf("bittorrent: %w", err)
 		}
+		if d.Swarm {
+			return at, nil
+		}
 		return &node{daemon: at, client: c.client, first: i == 0}, nil
 	})
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 )
 
 var (
-	_ system.Member    = (*node)(nil)
-	_ system.Restarter = (*node)(nil)
+	_ system.Member    = (*daemon)(nil)
+	_ system.Restarter = (*daemon)(nil)
 	_ system.Healther  = (*node)(nil)
+	_ system.Store     = (*node)(nil)
 	_ system.Seeder    = (*node)(nil)
 	_ system.Cooler    = (*node)(nil)
 )
@@ -23,11 +24,9 @@ var (
 // tool speaks to either on its own host alone: what crosses links is BitTorrent.
 type node struct {
 	*daemon
-	client *daemon // the same for all nodes; nil in scenario disseminate
+	client *daemon // the same for all nodes
 	first  bool    // among whose processes the client's is counted
 }
-
-var errNoClient = errors.New("bittorrent: a swarm has no node at the client that could put or get")
 
 // Seed implements system.Seeder.
 func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
@@ -37,9 +36,6 @@ func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (
 // Put implements system.Node: the client's node publishes, and this one fetches
 // from it. The client's node keeps its copy until it is cooled.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if n.client == nil {
-		return "", errNoClient
-	}
 	ref, err := n.client.Publish(ctx, name, size, r)
 	if err != nil {
 		return "", err
@@ -56,9 +52,6 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 // Get implements system.Node: the client's node fetches what it has not got, and
 // its bytes are read as they come.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	if n.client == nil {
-		return errNoClient
-	}
 	if err := n.holds(ctx, ref); err != nil {
 		return err
 	}
@@ -86,9 +79,6 @@ func (n *node) holds(ctx context.Context, ref system.Ref) error {
 // Cool implements system.Cooler: the client's node forgets ref, and then knows
 // nothing of it.
 func (n *node) Cool(ctx context.Context, ref system.Ref) error {
-	if n.client == nil {
-		return errNoClient
-	}
 	if err := n.holds(ctx, ref); err != nil {
 		return err
 	}
@@ -103,19 +93,13 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 
 // Health implements system.Healther.
 func (n *node) Health(ctx context.Context) error {
-	if n.client != nil {
-		if err := n.client.Health(ctx); err != nil {
-			return err
-		}
-	}
-	return n.daemon.Health(ctx)
+	return errors.Join(n.client.Health(ctx), n.daemon.Health(ctx))
 }
 
 // Processes implements system.Node.
 func (n *node) Processes() []*testbed.Process {
-	own := n.daemon.Processes()
-	if n.first && n.client != nil {
-		return append(n.client.Processes(), own...)
+	if n.first {
+		return append(n.client.Processes(), n.daemon.Processes()...)
 	}
-	return own
+	return n.daemon.Processes()
 }

@@ -148,7 +148,7 @@ func (n *pairNode) Cool(ctx context.Context, ref system.Ref) error {
 		return fmt.Errorf("boxo: cool %s: the storage node has not got it: %w", ref, system.ErrNotFound)
 	}
 	if !here {
-		return nil
+		return ctx.Err()
 	}
 	if err := n.client.Forget(ctx, ref); err != nil {
 		return fmt.Errorf("boxo: cool %s: %w", ref, err)

@@ -48,7 +48,7 @@ func TestLiveColdReads(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				before, err := n.near.repoSize(systemtest.Context(t))
+				before, err := n.Near().Used(systemtest.Context(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -56,7 +56,7 @@ func TestLiveColdReads(t *testing.T) {
 				if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 					t.Fatalf("get: %d bytes, %v", got.Len(), err)
 				}
-				if after, err := n.near.repoSize(systemtest.Context(t)); err != nil || after-before < size {
+				if after, err := n.Near().Used(systemtest.Context(t)); err != nil || after-before < size {
 					t.Errorf("the client's repo grew by %d bytes when it read %d that it did not have (%v)", after-before, size, err)
 				}
 			}
@@ -90,7 +90,7 @@ func TestLiveUnknown(t *testing.T) {
 			if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
 				t.Errorf("get: %v", err)
 			}
-			if took := time.Since(from); took > n.notFoundAfter*2/3 {
+			if took := time.Since(from); took > n.NotFoundAfter*2/3 {
 				t.Errorf("took %v, though the nodes know that none of them has it", took)
 			}
 		})
@@ -105,14 +105,14 @@ func TestLiveServerKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(-n.procs[0].PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(-n.Processes()[0].PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	from := time.Now()
 	if err := n.Get(systemtest.Context(t), ref, io.Discard); err == nil || !strings.Contains(err.Error(), "kubo/storage-1 has ended") {
 		t.Errorf("%v", err)
 	}
-	if took := time.Since(from); took > n.notFoundAfter*2/3 {
+	if took := time.Since(from); took > n.NotFoundAfter*2/3 {
 		t.Errorf("took %v to notice", took)
 	}
 }
