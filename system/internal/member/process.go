@@ -1,3 +1,6 @@
+// Package member is the base of systems whose nodes are processes that are ended and
+// started again, and get contents from each other: members of a swarm. The tool speaks
+// to each on its own host, so that only what nodes say to each other crosses a link.
 package member
 
 import (
