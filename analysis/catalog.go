@@ -256,24 +256,24 @@ const (
 )
 
 // drift looks for cells whose headline rises or falls from the first block to the last,
-// the baseline's too, by a permutation test over blocks, Holm-corrected for all cells;
-// and for such a change in the ratios to the baseline, over all cells of a system.
+// the baseline's too, and for such a change in the ratios to the baseline, over all
+// cells of a system: by permutation tests over blocks, Holm-corrected, and with half of
+// driftAlpha for each of the two families.
 func drift(r *Result) []Case {
-	type test struct {
-		x    Case
-		p    float64
-		size float64
-	}
 	bases := map[string]*Cell{}
 	for _, c := range r.Cells {
 		if c.Baseline {
 			bases[c.Pair] = c
 		}
 	}
+	type test struct {
+		Case
+		p, size float64
+	}
 	var own, relative []test
-	ask := func(rows [][]float64, system, name string) test {
-		q := stats.AskBlocks(rows, r.Run.Seed)
-		return test{Case{System: system, Name: name, Text: signedPercent(math.Expm1(q.Change))}, q.PChange, math.Abs(q.Change)}
+	ask := func(blocks []float64, system, name string) test {
+		change, p := stats.Change(blocks, r.Run.Seed)
+		return test{Case{System: system, Name: name, Text: signedPercent(math.Expm1(change))}, p, math.Abs(change)}
 	}
 	for _, s := range r.Systems {
 		var ratios [][]float64
@@ -284,7 +284,7 @@ func drift(r *Result) []Case {
 			}
 			sum := c.Metrics[r.Headline]
 			row := sum.logs()
-			own = append(own, ask([][]float64{row}, s.Name, r.Frame.Layout.Name(c)))
+			own = append(own, ask(row, s.Name, r.Frame.Layout.Name(c)))
 			if b := bases[c.Pair]; b != nil && b != c {
 				baseSum := b.Metrics[r.Headline]
 				base := baseSum.logs()
@@ -299,7 +299,7 @@ func drift(r *Result) []Case {
 			}
 		}
 		if len(ratios) > 0 { // a block hits all cells of a system alike, so blocks are what is permuted
-			relative = append(relative, ask([][]float64{stats.BlockMeans(ratios, centres)}, s.Name, s.Name+" relative to "+cmp.Or(r.Baseline, "the default")))
+			relative = append(relative, ask(stats.BlockMeans(ratios, centres), s.Name, s.Name+" relative to "+cmp.Or(r.Baseline, "the default")))
 		}
 	}
 	var all []Case
@@ -309,8 +309,8 @@ func drift(r *Result) []Case {
 			ps[i] = t.p
 		}
 		for i, p := range stats.Holm(ps) {
-			if p <= driftAlpha && family[i].size > math.Log1p(driftFloor) {
-				all = append(all, family[i].x)
+			if p <= driftAlpha/2 && family[i].size > math.Log1p(driftFloor) {
+				all = append(all, family[i].Case)
 			}
 		}
 	}
