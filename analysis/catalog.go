@@ -35,26 +35,10 @@ func CommonRules() []Rule {
 		{ID: "imported", Rank: Unreliable, Tone: Warn, Holds: imported,
 			Title:  `Another program measured these numbers`,
 			Advice: `Links, load and content were not verified. Repeat the decisive cells with Plimsoll.`},
-		{ID: "link-off", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied),
-			Title:  `Invalid: links outside their tolerance, or emulated late ({{plural .Total "trial" "trials"}})`,
-			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `See the table of links. A slower link or a quieter machine is easier to emulate.`},
-		{ID: "box-busy", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonBoxBusy),
-			Title:  `Invalid: other processes used the CPU ({{plural .Total "trial" "trials"}})`,
-			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `Run again on a quiet machine.`},
-		{ID: "machine-limited", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonMachineLimited),
-			Title:  `Invalid: this machine was the bottleneck ({{plural .Total "trial" "trials"}})`,
-			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `Use fewer nodes or connections, a slower link, or a machine with more CPUs.`},
-		{ID: "generator-bound", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonGeneratorSaturated, record.ReasonGeneratorLate),
-			Title:  `Invalid: the load generator was the bottleneck ({{plural .Total "trial" "trials"}})`,
-			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `Shape the link, receive with drop, or run on a machine with more CPUs.`},
-		{ID: "trials-invalid", Rank: Unreliable, Tone: Warn, Holds: invalidOtherwise,
-			Title:  `Invalid for other reasons: {{plural .Total "trial" "trials"}}`,
-			Each:   `{{.Name}}: {{.Text}}, {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `Read the log of such a trial; plimsoll resume --retry-invalid executes them again.`},
+		{ID: "trials-invalid", Rank: Unreliable, Tone: Warn, Holds: invalidTrials,
+			Title:  `Invalid: {{plural .Total "trial" "trials"}} ({{.Texts}})`,
+			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}, {{.Text}}`,
+			Advice: `{{.Hints}}`},
 		{ID: "harness-busy", Rank: Unreliable, Tone: Warn, Holds: harnessBusy,
 			Title:  `Plimsoll itself used much of the machine`,
 			Each:   `{{.Name}}: {{.Text}} used {{percent .Value}} of all CPUs`,
@@ -173,43 +157,55 @@ func imported(r *Result) []Case {
 	return []Case{{}}
 }
 
-// explained are the reasons against trials that have rules of their own.
-var explained = []string{record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied, record.ReasonBoxBusy, record.ReasonMachineLimited,
-	record.ReasonGeneratorSaturated, record.ReasonGeneratorLate, record.ReasonBeyondLine}
-
-func invalidFor(reasons ...string) func(*Result) []Case {
-	return func(r *Result) []Case {
-		return r.Cases(func(c *Cell, x *Case) bool {
-			x.Of = int64(c.Valid + c.Invalid + c.Failed)
-			for _, t := range r.Frame.Trials {
-				if t.Info == c && !t.Warmup && slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(reasons, s) }) {
-					x.N++
-				}
-			}
-			return x.N > 0
-		})
-	}
+// invalidity is why trials are invalid, and what to do.
+type invalidity struct {
+	reasons    []string // none: all that no other has
+	text, hint string
 }
 
-func invalidOtherwise(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool {
-		x.Of = int64(c.Valid + c.Invalid + c.Failed)
-		var why []string
-		for _, t := range r.Frame.Trials {
-			if t.Info != c || t.Warmup || t.State == record.Failed || len(t.Invalid) == 0 ||
-				slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(explained, s) }) {
-				continue
-			}
-			x.N++
-			for _, s := range t.Invalid {
-				if !slices.Contains(why, s) {
-					why = append(why, s)
+var invalidities = []invalidity{
+	{[]string{record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied}, "links outside their tolerance, or emulated late",
+		"See the table of links: a slower link or a quieter machine is easier to emulate."},
+	{[]string{record.ReasonBoxBusy}, "other processes used the CPU", "Run again on a quiet machine."},
+	{[]string{record.ReasonMachineLimited}, "this machine was the bottleneck",
+		"Use fewer nodes or connections, a slower link, or a machine with more CPUs."},
+	{[]string{record.ReasonGeneratorSaturated, record.ReasonGeneratorLate}, "the load generator was the bottleneck",
+		"Shape the link, receive with drop, or run on a machine with more CPUs."},
+	{nil, "other reasons", "Read the log of such a trial; plimsoll resume --retry-invalid executes it again."},
+}
+
+func (v invalidity) of(t *Trial) bool {
+	return v.reasons == nil || slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(v.reasons, s) })
+}
+
+// invalidTrials makes a case of each cell and the first that explains its trials. What
+// is beyond the load line has a rule of its own, and so has what was not executed.
+func invalidTrials(r *Result) []Case {
+	first := func(t *Trial) int {
+		if t.Warmup || t.State == record.Failed || len(t.Invalid) == 0 || slices.Contains(t.Invalid, record.ReasonBeyondLine) {
+			return -1
+		}
+		return slices.IndexFunc(invalidities, func(v invalidity) bool { return v.of(t) })
+	}
+	var all []Case
+	for i, v := range invalidities {
+		all = append(all, r.Cases(func(c *Cell, x *Case) bool {
+			x.Of, x.Text, x.Hint = int64(c.Valid+c.Invalid+c.Failed), v.text, v.hint
+			var why []string
+			for _, t := range r.Frame.Trials {
+				if t.Info == c && first(t) == i {
+					x.N++
+					why = append(why, t.Invalid...)
 				}
 			}
-		}
-		x.Text = strings.Join(why, ", ")
-		return x.N > 0
-	})
+			if v.reasons == nil {
+				slices.Sort(why)
+				x.Text = strings.Join(slices.Compact(why), ", ")
+			}
+			return x.N > 0
+		})...)
+	}
+	return all
 }
 
 // Shares of all CPUs from which on what measures disturbs what is measured.
@@ -463,11 +459,10 @@ func (r *Result) fillsLink(c *Cell) bool {
 	full, all := 0, 0
 	for _, t := range r.Frame.ValidTrials(c) {
 		all++
-		for _, l := range r.Frame.Checks {
-			if l.Trial == t.ID && l.Rate > 0 && t.Metrics["load_line"] >= fullRate*l.Rate/8 {
-				full++
-				break
-			}
+		if slices.ContainsFunc(r.Frame.checksOf[t.ID], func(l record.LinkCheck) bool {
+			return l.Rate > 0 && t.Metrics["load_line"] >= fullRate*l.Rate/8
+		}) {
+			full++
 		}
 	}
 	return 2*full > all

@@ -169,11 +169,11 @@ func TestPlantedTruths(t *testing.T) {
 		"throughput-falls": func(c experiment.Cell, t *record.Trial) {
 			t.Metrics["throughput"] /= math.Sqrt(float64(c.Retrieve.Concurrency))
 		},
-		"cpu-bound":    func(c experiment.Cell, t *record.Trial) { t.Metrics["busiest_cpu"] = 0.99 },
-		"box-busy":     func(c experiment.Cell, t *record.Trial) { t.Invalid = []string{record.ReasonBoxBusy} },
-		"not-executed": func(c experiment.Cell, t *record.Trial) { t.State, t.Error = record.Failed, "no space left on device" },
-		"skipped":      func(c experiment.Cell, t *record.Trial) { t.State, t.Error = record.Skipped, "it would take an hour" },
-		"not-compared": func(c experiment.Cell, t *record.Trial) { t.Notes = []string{"receive: drop (content not compared)"} },
+		"cpu-bound":      func(c experiment.Cell, t *record.Trial) { t.Metrics["busiest_cpu"] = 0.99 },
+		"trials-invalid": func(c experiment.Cell, t *record.Trial) { t.Invalid = []string{record.ReasonBoxBusy} },
+		"not-executed":   func(c experiment.Cell, t *record.Trial) { t.State, t.Error = record.Failed, "no space left on device" },
+		"skipped":        func(c experiment.Cell, t *record.Trial) { t.State, t.Error = record.Skipped, "it would take an hour" },
+		"not-compared":   func(c experiment.Cell, t *record.Trial) { t.Notes = []string{"receive: drop (content not compared)"} },
 	} {
 		t.Run(rule, func(t *testing.T) {
 			r := simulate(t, plan, 7, noises["normal"], 1, 0)
@@ -228,7 +228,7 @@ func TestGatesCountWhatWasCutOff(t *testing.T) {
 	for _, c := range []struct {
 		cut  int // blocks
 		want string
-	}{{0, analysis.GatePass}, {3, analysis.GateOpen}, {8, analysis.GateFail}} {
+	}{{0, analysis.GatePass}, {3, analysis.GateInconclusive}, {8, analysis.GateFail}} {
 		gates, err := cut(c.cut).Hold([]string{"throughput > 30MB/s"})
 		if err != nil {
 			t.Fatal(err)
