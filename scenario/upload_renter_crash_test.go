@@ -17,7 +17,7 @@ import (
 
 // renter is what the nodes of both Sia renters can do.
 type renter interface {
-	system.Node
+	system.Store
 	system.Namer
 	system.Adopter
 	system.Deleter
@@ -65,7 +65,7 @@ func TestUploadToRentersSurvivesAnyCrash(t *testing.T) {
 	t.Setenv(simPassword, siasim.Password)
 	for _, dialect := range []struct {
 		name   string
-		system system.System
+		system system.Attacher
 		url    func(*siasim.Sim) string
 		more   system.Options
 	}{

@@ -54,7 +54,7 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 	}}, set...)...)
 	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: testLimits, mode: "attach"}
 	b.limits.Deadline, b.limits.Stall = experiment.Duration(30*day), experiment.Duration(30*day)
-	b.name, b.node, b.epoch = "siad", cluster.Nodes()[0], time.Now()
+	b.name, b.node, b.epoch = "siad", cluster.Nodes()[0].(system.Store), time.Now()
 	b.state = func(State) { b.states = b.states[:0] } // one a second of 25 days
 	return &weeks{b, sim}
 }
