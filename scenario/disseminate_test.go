@@ -882,7 +882,7 @@ func TestSwarmFresh(t *testing.T) {
 		if n.Load() != 3 {
 			t.Errorf("3 nodes were started %d times", n.Load())
 		}
-		if _, err := s.nodes[0].Fetched(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
+		if _, err := s.nodes[0].Progress(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
 			t.Errorf("what was there: %v", err)
 		}
 	})

@@ -23,7 +23,7 @@ type swarmRunner struct {
 type swarmNode struct {
 	place     int
 	name      string
-	node      system.Spreader
+	node      system.Member
 	restarter system.Restarter // nil: it cannot be started again
 	stale     bool             // it has to be started anew before it is used again
 }

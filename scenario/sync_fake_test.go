@@ -51,7 +51,6 @@ type fakeChains struct {
 
 // fakeFollower is a node of it. All is under the cluster's lock.
 type fakeFollower struct {
-	system.Storeless
 	c     *fakeChains
 	place int
 
