@@ -835,9 +835,9 @@ type starts struct {
 // restarting replaces how a node is started again.
 func restarting(n *Node, by func(system.Restarter) system.Restarter) {
 	n.System = struct {
-		system.Spreader
+		system.Member
 		system.Restarter
-	}{n.System.(system.Spreader), by(n.System.(system.Restarter))}
+	}{n.System.(system.Member), by(n.System.(system.Restarter))}
 }
 
 func (r starts) Restart(ctx context.Context, keep bool) error {
@@ -865,7 +865,7 @@ func TestSwarmFresh(t *testing.T) {
 		if n.Load() != 3 {
 			t.Errorf("3 nodes were started %d times", n.Load())
 		}
-		if _, err := s.nodes[0].Fetched(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
+		if _, err := s.nodes[0].Progress(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
 			t.Errorf("what was there: %v", err)
 		}
 	})

@@ -134,7 +134,7 @@ func (t *swarmTrial) ready(ctx context.Context) error {
 		return t.Failed("shape the links", err)
 	}
 	err = t.Each(ctx, t.Nodes, "its address", t.Starting, func(ctx context.Context, n *Node) (err error) {
-		t.addresses[n.Place], err = spreader(n).Address(ctx)
+		t.addresses[n.Place], err = member(n).Address(ctx)
 		return err
 	})
 	if err != nil {
@@ -166,7 +166,7 @@ func (t *swarmTrial) publish(ctx context.Context, seeders ...*Node) error {
 			return err
 		}
 		defer content.Close()
-		ref, err := spreader(n).Publish(ctx, t.title, t.Goal, content)
+		ref, err := member(n).Publish(ctx, t.title, t.Goal, content)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (t *swarmTrial) publish(ctx context.Context, seeders ...*Node) error {
 	})
 }
 
-func spreader(n *Node) system.Spreader { return n.System.(system.Spreader) }
+func member(n *Node) system.Member { return n.System.(system.Member) }
 
 // restart starts the node's daemon again.
 func restart(ctx context.Context, n *Node, keep bool) error {
@@ -198,7 +198,7 @@ func restart(ctx context.Context, n *Node, keep bool) error {
 
 // Start tells a leecher of its task, and implements NodeActions.
 func (t *swarmTrial) Start(ctx context.Context, n *Node) error {
-	return spreader(n).Fetch(ctx, t.ref, t.peers(n))
+	return member(n).Fetch(ctx, t.ref, t.peers(n))
 }
 
 // peers are the addresses that a leecher is told: those of all seeders and of all
@@ -224,7 +224,7 @@ func (t *swarmTrial) peers(n *Node) []string {
 
 // Poll implements NodeActions.
 func (t *swarmTrial) Poll(ctx context.Context, n *Node) (Answer, error) {
-	f, err := spreader(n).Fetched(ctx, t.ref)
+	f, err := member(n).Progress(ctx, t.ref)
 	if f.Complete && f.Verified < 0 {
 		f.Verified = t.Goal
 	}

@@ -83,7 +83,7 @@ func (t *swarmTrial) readBack(ctx context.Context, n *Node) (wrong bool, err err
 	ctx, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std())
 	defer cancel()
 	to := &comparing{to: check}
-	err = spreader(n).ReadBack(ctx, t.ref, to)
+	err = member(n).ReadBack(ctx, t.ref, to)
 	short := check.Close()
 	if to.wrong || err == nil && short != nil { // less than the content, and no error
 		return true, nil
@@ -126,7 +126,7 @@ func (t *swarmTrial) leave(n *Node, at time.Duration) {
 		return
 	}
 	begun := t.Now()
-	err := within(t.Load, t.Starting, func(ctx context.Context) error { return spreader(n).Forget(ctx, t.ref) })
+	err := within(t.Load, t.Starting, func(ctx context.Context) error { return member(n).Forget(ctx, t.ref) })
 	now := t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -157,7 +157,7 @@ func (t *swarmTrial) clean(ctx context.Context) {
 			case n.Stale || t.ref == "" || n.Left:
 				return nil
 			}
-			if err := spreader(n).Forget(ctx, t.ref); err != nil && !errors.Is(err, system.ErrNotFound) {
+			if err := member(n).Forget(ctx, t.ref); err != nil && !errors.Is(err, system.ErrNotFound) {
 				n.Stale = true
 				t.Event("node", "content not forgotten", n.Name+": "+shorten(err), t.Now(), 0)
 			}
