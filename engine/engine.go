@@ -58,10 +58,7 @@ type Result struct {
 	Paused     int            // trials that a resumed run goes on with
 	Interrupt  bool           // the user stopped it
 	Invalid    *InvalidBlock  // why it stopped after the first block, if it did
-	// Calibrated is what the run saved of its swarms for the next plan: seconds of the
-	// machine line for each GB delivered, by kind of system.
-	Calibrated map[string]float64
-	Complete   bool // it was complete before it was resumed: nothing was executed
+	Complete   bool           // it was complete before it was resumed: nothing was executed
 }
 
 // cleanupTime bounds what is done after a run ended, wished or not. Removing from
@@ -107,10 +104,6 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		err = nil
 	}
 	res = r.result()
-	calibrated, e := calibrate(r.plan, slices.Collect(maps.Values(r.done)))
-	if res.Calibrated = calibrated; e != nil {
-		r.say.Note(fmt.Sprintf("what swarms cost this machine is not saved for the next plan: %v", e))
-	}
 	res.Invalid = invalid
 	res.Stopped = stopped
 	// Nobody goes on with it: what its deployments hold is of no more use.
@@ -192,7 +185,6 @@ type run struct {
 	over       bool // no session will follow
 	stillborn  bool // it could not begin: nothing was executed
 
-	hunt hunt // of a plan that searches for the best combination
 }
 
 type trialKey struct {
@@ -270,6 +262,9 @@ func (r *run) openRecord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s := r.plan.Experiment.Sync; s != nil && s.Search != nil {
+		return &PreconditionError{[]Problem{{What: "an older version began this run as a search for the best configuration, which was removed", Hint: "start a new run", Blocking: true}}}
+	}
 	if r.cfg.Resume {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
 	} else {
@@ -302,7 +297,6 @@ func (r *run) openRecord(ctx context.Context) error {
 			delete(r.done, trialKey{t.Cell, t.Block})
 		case record.Failed:
 			delete(r.done, trialKey{t.Cell, t.Block})
-			r.hunt.failed(trialKey{t.Cell, t.Block})
 		case record.Skipped:
 			r.skipped[t.Cell] = t.Error
 		case record.Done:
@@ -322,7 +316,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
-	r.hunt.remember(events)
 	if r.cfg.RetryInvalid {
 		if err := r.retryInvalid(); err != nil {
 			return err
@@ -341,9 +334,6 @@ func (r *run) openRecord(ctx context.Context) error {
 // retryInvalid forgets the trials that are not valid, so that they are executed
 // again. What they recorded stays; of the trials of a cell and block the newest counts.
 func (r *run) retryInvalid() error {
-	if r.searches() {
-		return &PreconditionError{[]Problem{{What: "a search has chosen by its trials what to execute next, so none is executed again", Hint: "start a new run", Blocking: true}}}
-	}
 	for key, t := range r.done {
 		cell, _, ok := r.cellAndUse(t.Cell)
 		if !ok || t.Warmup || t.State != record.Done || t.Valid() {

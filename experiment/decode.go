@@ -151,7 +151,16 @@ func expandShort(n *node, tab table) *node {
 	return &m
 }
 
+// removed are keys that earlier versions had.
+var removed = map[string]string{
+	"sync.design": "removed: all combinations are executed, at most 64 cells; choose fewer knobs or levels",
+	"sync.search": "removed: all combinations are executed, at most 64 cells; choose fewer knobs or levels",
+}
+
 func unknownKeyHint(key, path string, tab table) string {
+	if hint := removed[join(path, key)]; hint != "" {
+		return hint
+	}
 	if c := suggest.Nearest(key, tab.keys()); c != "" {
 		return "did you mean `" + c + "`?"
 	}

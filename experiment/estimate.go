@@ -75,9 +75,6 @@ func (p *Plan) estimate() {
 		Bytes:   math.Round(bytes * blocks),
 		Bound:   boundOf(p.Cells),
 	}
-	if e.Sync != nil && e.Sync.Search != nil {
-		p.Estimate.Seconds = math.Min(p.Estimate.Seconds, e.Sync.Search.Budget.Seconds())
-	}
 	p.Estimate.How = p.how()
 }
 

@@ -13,6 +13,7 @@ import (
 const (
 	maxCombinations = 1_000_000 // before `where`
 	maxTrials       = 100_000
+	maxSyncCells    = 64 // of a full factorial of knobs and conditions
 )
 
 // axisRef is one field that may be a factor.
@@ -142,11 +143,7 @@ func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 	seen := map[string]bool{}
 	c := combination{e: e, axes: axes, levels: make([]int, len(axes))}
 	blocks, count := e.Repetitions.Max+e.Warmup.Trials, 0
-	design := e.fraction(axes)
 	c.each(0, func() {
-		if !design.has(c.levels) {
-			return
-		}
 		for i := range e.Systems {
 			c.system = &e.Systems[i]
 			if slices.ContainsFunc(conditions, func(keep condition) bool { return !keep(c.level) }) {
@@ -168,6 +165,9 @@ func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 	switch {
 	case count == 0:
 		return nil, []*cellError{{path: "where", msg: "no cell is left: `where` excludes every combination of the factors"}}
+	case e.Scenario == "sync" && count > maxSyncCells:
+		return nil, []*cellError{{path: longest.path, msg: fmt.Sprintf("%d cells: all combinations of the knobs and conditions are executed; at most %d are possible", count, maxSyncCells),
+			hint: "choose fewer knobs or levels, or leave combinations out with `where`"}}
 	case count*blocks > maxTrials:
 		return nil, []*cellError{{path: longest.path, msg: fmt.Sprintf("%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks, plural(count, "cell"), blocks, maxTrials), hint: "shorten the lists, narrow them with `where`, or repeat less"}}
 	}

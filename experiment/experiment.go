@@ -19,7 +19,7 @@ type Experiment struct {
 	Disseminate *Disseminate `json:"disseminate,omitempty" scenario:"disseminate" doc:"Settings of the scenario disseminate: spread content from some nodes of a swarm to all others."`
 	Sync        *Sync        `json:"sync,omitempty" scenario:"sync" doc:"Settings of the scenario sync: a fresh node gets a chain of blocks from its peers."`
 	Repetitions Repetitions  `json:"repetitions" doc:"How often each cell is measured; once in the scenarios upload and collect, where nothing else is said. Each repetition is a block that executes every cell once, in an order shuffled by the seed."`
-	Warmup      Warmup       `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic. None in the scenarios upload and collect, where nothing else is said, and in a search."`
+	Warmup      Warmup       `json:"warmup" doc:"Blocks executed before the measured ones: recorded, never part of a statistic. None in the scenarios upload and collect, where nothing else is said."`
 	Limits      Limits       `json:"limits" doc:"Deadlines. Nothing waits for ever."`
 	Exit        Exit         `json:"exit" doc:"When to stop the whole run early, with what has been measured so far."`
 	Allow       []string     `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems beyond reading what costs nothing: write objects (removed at the end where the system can; what stays is said), spend money (systems that pay for what they do, such as Sia, pay for reading, too)."`

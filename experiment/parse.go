@@ -227,8 +227,6 @@ func (d *decoder) repetitions(e *Experiment) {
 		d.fail("repetitions.min", at, "", "`repetitions.min` is %d, more than `repetitions.max`, which is %d", r.Min, r.Max)
 	case r.Until != nil && r.Min < 2:
 		d.fail("repetitions.min", at, "", "an interval needs at least 2 repetitions, not %d", r.Min)
-	case e.Scenario == "sync" && e.Sync != nil && e.Sync.Search != nil:
-		// A race ends between the two by itself.
 	case r.Until == nil && r.Min != r.Max && minGiven == nil:
 		r.Min = r.Max
 	case r.Until == nil && r.Min != r.Max:

@@ -1,5 +1,7 @@
 package experiment
 
+import "encoding/json"
+
 // Sync is the section of the scenario sync: a fresh node gets a chain of blocks
 // from its peers. The first value of a list is what the node is compared with: the
 // default; the others are what is tried.
@@ -13,20 +15,10 @@ type Sync struct {
 	Storage      Axis[string]      `json:"storage,omitempty" default:"disk" enum:"disk,ram" label:"storage" doc:"Where the fresh node has its store: on the disk, or on a RAM disk made for the trial."`
 	Faults       Axis[string]      `json:"faults,omitempty" default:"none" form:"syncfaults" label:"faults" doc:"What goes wrong, and when."`
 	Vary         map[string]Varied `json:"vary,omitempty" doc:"Options of the systems as factors: each with a list of its values, the first the default, or, for options that change together, a name of your own with a list of named sets."`
-	Design       string            `json:"design" default:"full" enum:"full,1/2,1/4,1/8" doc:"Which combinations are executed: all (full), or a regular fraction of those of the factors with two values, chosen so that main effects are mixed with as few others as possible."`
-	Search       *Search           `json:"search,omitempty" onoff:"yes" doc:"Walk the factors one by one, from the default to the best that is found, instead of executing all combinations."`
+	Design       string            `json:"design,omitempty" yaml:"-"` // in plans of older versions only, like Search
+	Search       json.RawMessage   `json:"search,omitempty" yaml:"-"`
 	Replay       bool              `json:"replay" default:"true" doc:"Validate the chain locally, without a network, for the load line."`
 	Poll         Duration          `json:"poll" default:"auto" zero:"auto" min:"5ms" max:"10s" doc:"Interval at which the fresh node is asked how far it is, on an absolute schedule."`
-}
-
-// Search is how the best combination is looked for: coordinate descent. From
-// where it stands, each other value of one factor at a time races against the
-// present one, in interleaved repetitions that are executed anew for both, until one
-// is faster beyond the interval or the repetitions are used up; the walk ends when no
-// factor gains any more, or when the budget is used up.
-type Search struct {
-	_      struct{} `short:"budget"`
-	Budget Duration `json:"budget" default:"30m" min:"1s" doc:"Time the search may take, set-up and replays included."`
 }
 
 // ResolvedSync is a [Sync] with one value for each field.

@@ -14,8 +14,6 @@ func (d *decoder) sync(e *Experiment) {
 	d.followers(e)
 	d.vary(e)
 	d.emulatedSync(e)
-	d.design(e)
-	d.search(e)
 	d.watched(e)
 }
 
@@ -43,19 +41,8 @@ func (d *decoder) followers(e *Experiment) {
 	}
 }
 
-// search checks what is walked, and for how long.
-func (d *decoder) search(e *Experiment) {
-	if e.Sync.Search == nil {
-		return
-	}
-	if n := d.first("repetitions.until"); n != nil {
-		d.fail("repetitions.until", n, "take it away, and give `min` and `max`", "`sync.search` decides itself when a race is over")
-	}
-	e.Warmup.Trials = 0 // the cells are not executed all together
-}
-
 // unwatched are the keys that say what is done to a node.
-var unwatched = []string{"blocks", "transactions", "form", "peers", "speeds", "trouble", "storage", "faults", "vary", "design", "search"}
+var unwatched = []string{"blocks", "transactions", "form", "peers", "speeds", "trouble", "storage", "faults", "vary"}
 
 // watched asks of an attached node only what can be asked of it: it follows the
 // chain that it has, once.

@@ -186,9 +186,6 @@ func (p *Plan) howSync() string {
 			break
 		}
 	}
-	if search := p.Experiment.Sync.Search; search != nil {
-		text = "at most: the search ends by itself, or after " + search.Budget.String() + "; " + text
-	}
 	return text
 }
 

@@ -89,16 +89,19 @@ func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 
 // Files that mean the same have the same plan.
 func TestASyncIsCanonical(t *testing.T) {
-	a := mustPlan(t, following, "sync.vary={cache: [64MiB, 1GiB], sync_interval: [5s, 500ms]}", "sync.trouble=1 silent; 25% at 100kbit", "sync.search=true")
-	b := mustPlan(t, following, "sync.vary={sync_interval: [5000ms, 0.5s], cache: [67108864, 1024MiB]}", "sync.trouble=1  silent;25.0% at 100000bit", "sync.search=30m")
+	a := mustPlan(t, following, "sync.vary={cache: [64MiB, 1GiB], sync_interval: [5s, 500ms]}", "sync.trouble=1 silent; 25% at 100kbit")
+	b := mustPlan(t, following, "sync.vary={sync_interval: [5000ms, 0.5s], cache: [67108864, 1024MiB]}", "sync.trouble=1  silent;25.0% at 100000bit")
 	if a.Hash != b.Hash {
 		t.Errorf("two plans: %+v, %+v", a.Cells[0].Sync, b.Cells[0].Sync)
 	}
-	if c := mustPlan(t, following, "sync.vary={cache: [1GiB, 64MiB], sync_interval: [5s, 500ms]}", "sync.trouble=1 silent; 25% at 100kbit", "sync.search=true"); c.Hash == a.Hash {
+	if c := mustPlan(t, following, "sync.vary={cache: [1GiB, 64MiB], sync_interval: [5s, 500ms]}", "sync.trouble=1 silent; 25% at 100kbit"); c.Hash == a.Hash {
 		t.Error("another default, the same plan")
 	}
-	if d := mustPlan(t, following, "sync.search=false"); d.Hash != mustPlan(t, following).Hash {
-		t.Error("no search is something else than false")
+	// Plans of older versions have keys that were removed, and stay what they are.
+	old := *a
+	old.Experiment.Sync.Design, old.Experiment.Sync.Search = "1/2", []byte(`{"budget": 1800}`)
+	if p, err := old.seal(); err != nil || p.Hash == a.Hash {
+		t.Errorf("an old plan: %v", err)
 	}
 }
 
@@ -172,21 +175,6 @@ func TestSyncSetup(t *testing.T) {
 		if got := p.Estimate.Seconds - trials; math.Abs(got-want) > 0.11 {
 			t.Errorf("%s: %g s before the trials, want %g", set, got, want)
 		}
-	}
-}
-
-// A search takes no longer than its budget, has no warm-up, and bounds of its
-// races.
-func TestSearchOfAPlan(t *testing.T) {
-	p := mustPlan(t, following, "sync.search.budget=1m", "repetitions={min: 3, max: 8}")
-	if p.Estimate.Seconds != 60 || p.Warmup != 0 || p.Blocks != 8 || p.Experiment.Repetitions.Min != 3 || len(p.Cells) != 2 {
-		t.Errorf("%+v, warm-up %d, %d blocks, %+v", p.Estimate, p.Warmup, p.Blocks, p.Experiment.Repetitions)
-	}
-	if w := p.Warnings(); len(w) != 0 {
-		t.Errorf("warnings: %s", w)
-	}
-	if w := strings.Join(mustPlan(t, following, "sync.vary=", "sync.search=true").Warnings(), "|"); !strings.Contains(w, "nothing to search") {
-		t.Errorf("warnings: %s", w)
 	}
 }
 

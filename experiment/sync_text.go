@@ -86,31 +86,18 @@ func (p *Plan) syncMachineText() string {
 	return text
 }
 
-// searchText says what a search executes.
-func (p *Plan) searchText() string {
-	s, r := p.Experiment.Sync.Search, p.Experiment.Repetitions
-	races := plural(r.Max, "repetition")
-	if r.Min != r.Max {
-		races = fmt.Sprintf("%d to %s", r.Min, races)
-	}
-	return fmt.Sprintf("from the first values, one factor after the other; each race takes %s; not all cells are executed, and none after %s", races, s.Budget)
-}
-
 // syncWarnings are what a reader of the plan of a sync should think about.
 func (p *Plan) syncWarnings() (warnings []string) {
 	s := p.Experiment.Sync
 	if s == nil {
 		return nil
 	}
-	if s.Search != nil && len(p.knobs()) == len(p.Experiment.Systems) {
-		warnings = append(warnings, "there is nothing to search: links, chains, speeds, trouble and faults are conditions, and each system has one configuration; give `sync.peers`, `sync.storage`, or options in `sync.vary`, several values")
-	}
 	for _, name := range slices.Sorted(maps.Keys(s.Vary)) {
 		if len(s.Vary[name].Levels) == 1 {
 			warnings = append(warnings, fmt.Sprintf("sync.vary.%s has one value, which all nodes have: it is no factor; give it another, or write it in `with` of the systems", name))
 		}
 	}
-	if !p.Experiment.attached() && s.Design == "full" {
+	if !p.Experiment.attached() {
 		for _, use := range p.Experiment.Systems {
 			if !slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.System == use.Name && s.isDefault(c.Sync) }) {
 				warnings = append(warnings, fmt.Sprintf("no cell of %s has the first value of all knobs (peers, storage, vary), which everything is compared with: the report has no gains; change `where`", use.Name))
@@ -139,16 +126,6 @@ func (p *Plan) syncWarnings() (warnings []string) {
 		warnings = append(warnings, fmt.Sprintf("in %s (%s) all peers are gone for good after a fault: no sync ends well, and the report tells how nodes take it", plural(len(dry), "cell"), few(dry, 6)))
 	}
 	return warnings
-}
-
-// knobs are the configurations of all systems, each with its system: what differs in
-// conditions alone is the same one.
-func (p *Plan) knobs() map[string]bool {
-	all := map[string]bool{}
-	for _, c := range p.Cells {
-		all[fmt.Sprint(c.System, c.Sync.Peers, c.Sync.Storage, c.Sync.Vary)] = true
-	}
-	return all
 }
 
 // isDefault reports whether a cell has the first value of each knob.

@@ -45,22 +45,12 @@ func (p *Plan) WriteText(w io.Writer) error {
 	default:
 		t.wrap(e.Scenario, p.scenarioText())
 	}
-	if f, ok := p.Fractions(); ok {
-		t.wrap("design", f.text(len(p.Cells), len(p.Cells[0].Factors)-1 > len(f.Factors)))
-	}
-	if e.Sync != nil && e.Sync.Search != nil {
-		t.wrap("search", p.searchText())
-	}
 	if u := e.Upload; u != nil && u.Need.text() != "" {
 		t.wrap("need", u.Need.text())
 	}
 	t.wrap("limits", p.limitsText())
-	atMost := ""
-	if e.Sync != nil && e.Sync.Search != nil {
-		atMost = "at most "
-	}
-	t.wrap("trials", fmt.Sprintf("%s%d = %s × (%s + %s), blocks shuffled by seed %d",
-		atMost, p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
+	t.wrap("trials", fmt.Sprintf("%d = %s × (%s + %s), blocks shuffled by seed %d",
+		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
 	if u := e.Repetitions.Until; u != nil {
 		t.wrap("until", fmt.Sprintf("%s is known within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
 	}

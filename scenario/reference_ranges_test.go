@@ -23,7 +23,7 @@ import (
 
 // pieces is a server of one large object.
 type pieces struct {
-	system.Node
+	system.Store
 	url    *url.URL
 	object system.Object
 }

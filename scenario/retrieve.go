@@ -81,7 +81,7 @@ func (Retrieve) Metrics() []record.Metric {
 
 // Problems implements Scenario.
 func (Retrieve) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	if !slices.Contains(info.Can, "http") {
+	if !info.Able("http") {
 		return []system.Problem{{What: "its objects cannot be fetched over HTTP, which the scenario retrieve needs"}}
 	}
 	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })

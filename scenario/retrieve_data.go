@@ -54,6 +54,10 @@ func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data exp
 	if data.Size == 0 {
 		return r.ownObjects(ctx, node, verify, largest)
 	}
+	store, ok := node.(system.Store)
+	if !ok {
+		return nil, fmt.Errorf("%s: objects cannot be stored in it, and data.objects asks for %d", r.site.Use.Name, data.Objects)
+	}
 	set := make([]retrieveObject, 0, data.Objects)
 	for i := range data.Objects {
 		// The seed is mixed with the size, so that two data sets have no byte in common.
@@ -64,7 +68,7 @@ func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data exp
 		}
 		begun := time.Now()
 		var err error
-		o.ref, err = system.Seed(ctx, node, o.name, content.Size, content.Reader())
+		o.ref, err = system.Seed(ctx, store, o.name, content.Size, content.Reader())
 		r.ours.own(o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, data.Size, err)

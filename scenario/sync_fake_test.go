@@ -51,7 +51,6 @@ type fakeChains struct {
 
 // fakeFollower is a node of it. All is under the cluster's lock.
 type fakeFollower struct {
-	system.Storeless
 	c     *fakeChains
 	place int
 
@@ -378,7 +377,7 @@ func (w *syncTest) trial(ctx context.Context) error {
 	w.ops, w.marks, w.events = nil, nil, nil
 	w.c.nodes[0].delivered = map[string]float64{}
 	sum := record.NewSummary()
-	if _, err := w.runner.Ready(ctx, w.cell); err != nil {
+	if err := w.runner.Ready(ctx, w.cell); err != nil {
 		return err
 	}
 	begun := time.Now()

@@ -88,7 +88,7 @@ func (n *mortal) Delete(ctx context.Context, ref system.Ref) error {
 
 // unsettled is what a node can do of which accepted is all there is to know.
 type unsettled interface {
-	system.Node
+	system.Store
 	system.Namer
 	system.Deleter
 	system.Lister
@@ -347,7 +347,7 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 // marked is a system whose attached node puts a mark of the session before the
 // names of what it stores, as that of a Sia renter does, and tells no ref by name.
 type marked struct {
-	system.Node
+	system.Store
 	of   *mem.Node
 	mark string
 }

@@ -39,7 +39,7 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	truncated, lost := 0, 0
 	for round := 0; ; round++ {
-		b.node = b.cluster.Nodes()[0]
+		b.node = b.cluster.Nodes()[0].(system.Store)
 		b.truth = b.node.(store)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stopAt := (round + 1) * 50
@@ -123,7 +123,7 @@ func TestUploadCostsLittleBesidesPuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.cluster.Stop(context.Background()) })
-	b.node = b.cluster.Nodes()[0]
+	b.node = b.cluster.Nodes()[0].(system.Store)
 	j := newRecorded(t)
 	b.epoch = time.Now()
 	y, err := b.sessionWith(t.Context(), j)

@@ -143,7 +143,7 @@ func (l *ledger) count(state record.JobState) (n int) {
 
 // store is what the tests look into.
 type store interface {
-	system.Node
+	system.Store
 	system.Lister
 }
 
@@ -152,8 +152,8 @@ type uploadBench struct {
 	t       testing.TB
 	name    string
 	mem     *mem.Node
-	node    system.Node // what the scenario sees
-	truth   store       // what there is
+	node    system.Store // what the scenario sees
+	truth   store        // what there is
 	cluster system.Cluster
 	cell    experiment.Cell
 	ledger  *ledger
@@ -526,7 +526,7 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 			f := b.faulty(nil)
 			if c.listing {
 				b.node = struct {
-					system.Node
+					system.Store
 					system.Lister
 					system.Deleter
 				}{f, f, f}

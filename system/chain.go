@@ -1,0 +1,135 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Chains is a cluster of a system whose nodes hold a chain of blocks and get it
+// from each other. Its nodes are [Follower]s, one on each of Deployment.Hosts, in
+// their order; nothing runs on a host before Serve or Follow is called there.
+type Chains interface {
+	Cluster
+	// Chain makes sure that a chain is there to be served, and describes it. One
+	// that was made before is taken from Deployment.Cache; one that was made by
+	// another version, or is damaged, is made again, and Chain.Note says so. It
+	// takes as long as the chain is long, and tells how far it is.
+	Chain(ctx context.Context, spec ChainSpec, say func(text string)) (Chain, error)
+	// Replay validates the chain once more on the first host, from a local file, as
+	// fast as the machine can: no network, no waits, the same blocks, the same
+	// consensus code and the same store in task.Dir as by Follow. The process is
+	// ended when it returns. Options that concern the network (Option.Network) do not
+	// matter. A system that gets blocks from peers only says [ErrNoReplay].
+	Replay(ctx context.Context, task FollowTask) (Replayed, error)
+}
+
+// ErrNoReplay is that of a [Chains] without a Replay.
+var ErrNoReplay = errors.New("the system cannot validate a chain without a network")
+
+// ChainSpec says which chain is wanted. The same spec gives the same blocks.
+type ChainSpec struct {
+	Blocks       int    // after the first, which both sides know (genesis)
+	Transactions int    // in each block
+	Form         string // of blocks and transactions, in the system's words: "v1", "v2"
+	Seed         uint64
+}
+
+// Chain is one that is there.
+type Chain struct {
+	ID           string // names it towards the cluster
+	Tip          string // identity of its last block, as Following.Tip says it
+	Height       int64  // of its last block; that of the first is 0
+	Bytes        int64  // of its blocks as they are sent, framing aside
+	Transactions int64  // in all of its blocks
+	Disk         int64  // bytes of a node's store that has all of it, at most: what a RAM disk must hold; 0: not known
+	Built        bool   // it was made just now
+	Note         string // what the user should know: why a cached one was made again
+}
+
+// Follower is a node of a [Chains] cluster.
+type Follower interface {
+	Node
+	// Serve makes the node a peer that has the whole chain, and returns when it can
+	// be connected to. Where it serves the same with the same settings already, it
+	// goes on; else it is started anew.
+	Serve(ctx context.Context, task ServeTask) error
+	// Follow starts the node on what is in task.Dir, which is empty for a fresh one,
+	// and tells it of its peers. It returns as soon as the node answers Following,
+	// which may be before it has a peer. A store that is damaged is an error that
+	// names it; it stays as it is.
+	Follow(ctx context.Context, task FollowTask) error
+	// Following is how far the node is. Cheap: it is asked many times a second.
+	Following(ctx context.Context) (Following, error)
+	// Address is where peers reach the node that serves.
+	Address(ctx context.Context) (string, error)
+	// Halt ends the node's process in its own way, Kill at once (SIGKILL). Both are
+	// no error when nothing runs.
+	Halt(ctx context.Context) error
+	Kill(ctx context.Context) error
+}
+
+// Manners of a peer.
+const (
+	Honest   = ""         // it does as the protocol says
+	Silent   = "silent"   // it takes connections and answers nothing
+	Stranger = "stranger" // it has another chain, from another first block
+)
+
+// ServeTask is what a peer does.
+type ServeTask struct {
+	Chain    Chain
+	Manner   string  // one of the constants
+	Settings Options // of the system; what concerns a fresh node does not matter
+}
+
+// FollowTask is what a fresh node does.
+type FollowTask struct {
+	Chain    Chain
+	Dir      string // of the node's store; exists
+	Peers    []string
+	Settings Options // of the system; what concerns peers does not matter
+}
+
+// Following is how far a node is. What a system does not tell is −1.
+type Following struct {
+	Height    int64  // of its best block
+	Tip       string // identity of that block
+	Target    int64  // height of the best header that it knows of; −1
+	Indexed   int64  // height up to which everything that subscribes to the chain has followed; −1: nothing subscribes
+	Synced    bool   // the node says that it is; false where it does not tell
+	Connected int    // peers
+	Commits   int64  // transactions that its stores have committed, each at least one fsync where those are on; −1
+	Peers     []PeerShare
+	// Requests for blocks that timed out, and that failed for other reasons, of all
+	// peers: also those of which it is not known whose they were; −1.
+	TimedOut, Failed int64
+	Trouble          string // the node's own words of what keeps it from going on; empty: nothing
+}
+
+// PeerShare is what a node has got from one of its peers. −1: not told.
+type PeerShare struct {
+	Address  string
+	Blocks   int64         // that it delivered; those that came twice count once where the node tells them apart
+	Bytes    int64         // received from it, the protocol included
+	Busy     time.Duration // it took to deliver them
+	Requests int64         // for blocks
+	TimedOut int64         // of them
+	Failed   int64         // of them, for other reasons
+	Trouble  string        // why it is of no use, in the node's words; empty: it is
+}
+
+// Replayed is what validating a whole chain took.
+type Replayed struct {
+	Seconds float64 // from the first block to the last, subscribers included
+	CPU     float64 // seconds, in that time
+	Blocks  int64
+}
+
+// Constant is a number that decides about results and cannot be set: it is in the
+// code of the system. Reports say it instead of leaving it out.
+type Constant struct {
+	Name  string `json:"name"`  // "blocks per request"
+	Value string `json:"value"` // "100"
+	What  string `json:"what"`  // what it decides, and where it stands: one sentence
+}
