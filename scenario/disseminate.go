@@ -101,9 +101,8 @@ func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell
 		if problems := swarmUnfit(site.Use, system.Abilities(n), cells); len(problems) > 0 {
 			return nil, &UnfitError{site.Use.Name, problems}
 		}
-		m := &swarmNode{place: i, name: fmt.Sprintf("%s-%02d", site.Use.Name, i+1), node: n.(system.Member)}
-		m.restarter, _ = n.(system.Restarter)
-		r.nodes = append(r.nodes, m)
+		name := fmt.Sprintf("%s-%02d", site.Use.Name, i+1)
+		r.nodes, r.names = append(r.nodes, &Node{Place: i, Name: name, System: n}), append(r.names, name)
 	}
 	return r, nil
 }

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -103,27 +102,6 @@ func hadAll(op record.Op) int64 {
 		return 0
 	}
 	return op.LastByte
-}
-
-// loaded is what the trial says of itself. cpu is that of this process in the load.
-func (t *swarmTrial) loaded(cpu float64) Load {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Details: t.details(), Notes: t.notes}
-	var last, gap float64
-	for _, m := range t.leechers {
-		gap = max(gap, m.leecher.gap.Seconds())
-		if f, _ := t.ops(m); f.Outcome == record.OK {
-			last = max(last, float64(f.LastByte-f.Intended)/1e9)
-		}
-	}
-	if last > 0 && gap > coarse*last {
-		load.Notes = append(load.Notes, fmt.Sprintf("a leecher gave no answer for %.3g s, and the last had all after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, last, 100*gap/last))
-	}
-	if !t.stay.Forever {
-		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
-	}
-	return load
 }
 
 // leecherOp is what became of a leecher: its operation until all was verified, and the

@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/workload"
 )
 
 // roles is who does what in a trial, by the nodes' places: chosen by seeds that
@@ -54,3 +56,22 @@ func draw(from []int, n int, seed uint64) []int {
 }
 
 func shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, 1)).Perm(n) }
+
+// arrivals are when n leechers begin, since the release, in their order.
+func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {
+	at := make([]time.Duration, n)
+	switch {
+	case j.Wave > 0:
+		for i := range at {
+			at[i] = time.Duration(i/j.Wave) * j.Every
+		}
+	case j.Rate > 0:
+		// The first comes at once: before it there is nothing to see.
+		p := workload.Poisson{PerSecond: j.Rate, Seed: seed}
+		for i := 1; i < n; i++ {
+			gap, _ := p.Pace(at[i-1], uint64(i))
+			at[i] = at[i-1] + gap
+		}
+	}
+	return at
+}
