@@ -58,7 +58,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	d.Options = opt
 	identity := map[string]string{
 		"version":   version("github.com/anacrolix/torrent"),
-		"discovery": "none: peers are told",
+		"discovery": "none: peers are named",
 		"pex":       "off",
 	}
 	for _, k := range []string{"transport", "piece", "metainfo", "storage", "max_connections", "encryption", "upload_limit", "download_limit"} {

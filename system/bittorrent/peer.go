@@ -41,7 +41,7 @@ func parse(ref string) (h hash, err error) {
 
 func hashOf(info []byte) hash { return metainfo.HashBytes(info) }
 
-// redial is how often the peers that an incomplete torrent was told of are
+// redial is how often the known peers of an incomplete torrent are
 // dialled again when they are not connected. The library forgets the address of
 // a peer that is gone; a tracker would give it again.
 const redial = 2 * time.Second

@@ -135,7 +135,7 @@ func (n *gatewayNode) Stat(ctx context.Context, ref system.Ref) (system.Object, 
 	return system.Object{Ref: ref, Size: size}, err
 }
 
-// Stats implements system.Stats: what is kept on disk. The CAR tells no objects, and
+// Stats implements system.Stats: what is kept on disk. The CAR counts no objects, and
 // what is written to it once stays.
 func (n *gatewayNode) Stats(ctx context.Context) (system.Holdings, error) {
 	h, err := disk.Usage(n.dir)

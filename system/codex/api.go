@@ -195,7 +195,7 @@ func (a *api) Address(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if i.ID == "" || len(i.Addrs) == 0 {
-		return "", fmt.Errorf("codex: GET /debug/info on %s: tells no id or no address", a.base.Host)
+		return "", fmt.Errorf("codex: GET /debug/info on %s: it has no id or no address", a.base.Host)
 	}
 	return i.Addrs[0] + "/p2p/" + i.ID, nil
 }
@@ -278,7 +278,7 @@ func (a *api) Store(ctx context.Context, name string, size int64, body io.Reader
 	return ref, nil
 }
 
-// orQuota tells an upload that failed because the quota is full, which shows as
+// orQuota recognizes an upload that failed because the quota is full, which shows as
 // "Unable to store block", or as a connection that breaks while we send.
 func (a *api) orQuota(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

@@ -20,7 +20,7 @@ var (
 	_ system.Healther  = (*peer)(nil)
 )
 
-// peer is a node of a swarm. It tells how many blocks it holds and not of what,
+// peer is a node of a swarm. It says how many blocks it holds and not of what,
 // so that it is given one content at a time to fetch.
 type peer struct {
 	*daemon
@@ -102,7 +102,7 @@ func (p *peer) busy(but system.Ref) error {
 	defer p.mu.Unlock()
 	for ref, c := range p.contents {
 		if ref != but && !c.complete() {
-			return fmt.Errorf("codex: %s is still fetching %s: it does not tell whose the blocks are that come, so that there is one content at a time", p.Label, ref)
+			return fmt.Errorf("codex: %s is still fetching %s: it does not say whose the blocks are that come, so there is one content at a time", p.Label, ref)
 		}
 	}
 	return nil
@@ -179,7 +179,7 @@ func (p *peer) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 }
 
 // Progress implements system.Member, by the number of blocks in the store. The
-// node tells neither what was received nor what was sent.
+// node counts neither what it received nor what it sent.
 func (p *peer) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
 	c, err := p.of(ref)
 	if err != nil {

@@ -76,7 +76,7 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 		}
 	}
 	if err := p.Fetch(systemtest.Context(t), medium, nil); err == nil {
-		t.Error("two contents at a time, which nobody could tell apart")
+		t.Error("two contents at a time, whose blocks look alike")
 	}
 	var verified []int64
 	for range polls {
@@ -112,7 +112,7 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 		t.Errorf("read back: %v", err)
 	}
 	if took := time.Since(begin); took > brief {
-		t.Errorf("%v for what nobody has", took)
+		t.Errorf("%v for what no node has", took)
 	}
 	for end := time.Now().Add(brief); ; time.Sleep(time.Millisecond) {
 		f, err := p.Progress(systemtest.Context(t), unknown)
@@ -129,7 +129,7 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 	p.pause()
 }
 
-// TestLostPeersAreReported: a node that finds nobody with the rest, as one in a DHT that
+// TestLostPeersAreReported: a node that finds no other with the rest, as one in a DHT that
 // was killed and started again, is never complete and says why all the time.
 func TestLostPeersAreReported(t *testing.T) {
 	mux := http.NewServeMux()

@@ -106,7 +106,7 @@ func (c config) settings(addr netip.Addr, port int) map[string]any {
 		"enable_outgoing_utp": utp, "enable_incoming_utp": utp,
 		// Every peer has an address of its own.
 		"allow_multiple_connections_per_ip": false,
-		// No tracker would tell again of a peer that was given up.
+		// No tracker would name again a peer that was given up.
 		"min_reconnect_time": int(c.reconnect / time.Second), "max_failcount": 1 << 20,
 	}
 }

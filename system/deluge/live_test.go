@@ -85,8 +85,8 @@ func wantBack(t *testing.T, n *node, ref system.Ref, data []byte) {
 	}
 }
 
-// TestWrongBytesAreFound: a daemon claims what it was told to have without a
-// look; reading back tells, and no leecher ever takes it.
+// TestWrongBytesAreFound: a daemon claims what it is said to have without a
+// look; reading back shows it, and no leecher ever takes it.
 func TestWrongBytesAreFound(t *testing.T) {
 	nodes := startOn(t, systemtest.Hosts(t, 3), nil)
 	data := systemtest.Bytes("wrong", 1<<20)

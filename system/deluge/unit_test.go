@@ -72,8 +72,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestNothingLooksForPeers: whatever the options, a daemon is told of its peers
-// by us alone, and its limits hold on every network.
+// TestNothingLooksForPeers: whatever the options, we alone name its peers to a daemon, and its limits hold on every network.
 func TestNothingLooksForPeers(t *testing.T) {
 	for _, transport := range []string{"tcp", "utp", "both"} {
 		full, err := System{}.Info().Fill(system.Options{"transport": transport, "upload": "1024000"})

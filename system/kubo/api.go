@@ -65,7 +65,7 @@ func (r *rpc) send(ctx context.Context, command string, args url.Values, with we
 	return resp, classify(err)
 }
 
-// classify tells errors apart by the daemon's words, since every status is 500.
+// classify distinguishes errors by the daemon's words, since every status is 500.
 func classify(err error) error {
 	var e *web.StatusError
 	if !errors.As(err, &e) {
@@ -127,7 +127,7 @@ func (r *rpc) decode(command string, resp *http.Response, next func(*json.Decode
 	return nil
 }
 
-// quiet makes a call whose answer only tells that it is done.
+// quiet makes a call whose answer only says that it is done.
 func (r *rpc) quiet(ctx context.Context, command string, args url.Values) error {
 	resp, err := r.call(ctx, command, args)
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *rpc) Address(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(i.Addresses) == 0 {
-		return "", fmt.Errorf("kubo: id on %s: tells no address", r.base.Host)
+		return "", fmt.Errorf("kubo: id on %s: it has no address", r.base.Host)
 	}
 	return i.Addresses[0], nil
 }

@@ -93,7 +93,7 @@ func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 // emptyDirectory is pinned in every repo from the start.
 const emptyDirectory = "QmUNLLsPACCz1vLxQVkXqqLX5R1X345qqfHbsf67hvA3Nn"
 
-// List implements system.Lister: what is pinned. The node tells no sizes and
+// List implements system.Lister: what is pinned. The node gives no sizes and
 // seldom names, so only what was stored through us has them.
 func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	seen := map[string]bool{emptyDirectory: true}

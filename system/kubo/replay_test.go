@@ -133,7 +133,7 @@ func TestStreamErrorOn200(t *testing.T) {
 	}
 }
 
-// TestBytesAreCounted: without a trailer only X-Content-Length tells that bytes
+// TestBytesAreCounted: without a trailer only X-Content-Length shows that bytes
 // are missing, and without that nothing does.
 func TestBytesAreCounted(t *testing.T) {
 	for name, change := range map[string]func(*replay.Answer){
@@ -335,7 +335,7 @@ func TestFailureIn200(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if err := n.Connect(ctx, "/ip4/127.0.0.1/tcp/14009/p2p/12D3KooWD9zAMznEjy8jJmPnAQww6hpZtJURorXbCG7j3yGBcHzt"); err == nil {
-		t.Error("connected to where nobody listens")
+		t.Error("connected to an address without a listener")
 	}
 }
 

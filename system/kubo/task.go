@@ -111,7 +111,7 @@ func (t *task) dial(ctx context.Context) {
 	}
 }
 
-// pin has the daemon fetch what is missing, which tells its progress twice a
+// pin has the daemon fetch what is missing, which reports its progress twice a
 // second, and learns the size from the root as soon as that is there.
 func (t *task) pin(ctx context.Context) error {
 	r := t.node.rpc
