@@ -106,3 +106,44 @@ func (j journal) EarlierPolls() iter.Seq2[record.Poll, error] { return j.read.Po
 
 // EarlierEvents implements scenario.Journal.
 func (j journal) EarlierEvents() iter.Seq2[record.Event, error] { return j.read.EventsOf(j.ID()) }
+
+// The events with which a session begins.
+const (
+	runBegins  = "run begins"
+	runResumed = "run resumed"
+)
+
+// earlierSeconds is how long the earlier sessions of a run lasted: each from its
+// first event to the last that is known of it, an event or the end of a trial's
+// load, because one that was killed left no event of its end. A trial that went
+// on in a later session tells nothing of the end of its first one: its seconds
+// span the time between them. last is that of the latest session.
+func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64, last time.Time) {
+	var begun time.Time
+	seen := func(at time.Time) {
+		if at.After(last) {
+			last = at
+		}
+	}
+	end := func(before time.Time) {
+		if begun.IsZero() {
+			return
+		}
+		for _, t := range trials {
+			ended := t.Epoch.Add(time.Duration(t.Seconds * float64(time.Second)))
+			if !t.Epoch.Before(begun) && (before.IsZero() || ended.Before(before)) {
+				seen(ended)
+			}
+		}
+		sum += last.Sub(begun).Seconds()
+	}
+	for _, e := range events {
+		if e.Kind == "phase" && (e.What == runBegins || e.What == runResumed) {
+			end(e.At)
+			begun, last = e.At, e.At
+		}
+		seen(e.At)
+	}
+	end(time.Time{})
+	return sum, last
+}
