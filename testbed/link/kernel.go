@@ -11,25 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Netem shapes hosts with the kernel's netem. Each host is one end of a veth pair
-// whose other end hangs on a hub: a bridge that joins all hosts. netem works where
-// packets leave: on the host's end for its uplink, on the hub's end for its
-// downlink.
+// Disciplines of the kernel that shape links.
+const (
+	NetemDiscipline = "netem" // rate, delay, jitter, loss
+	TBFDiscipline   = "tbf"   // token bucket filter: a rate alone
+)
+
+// Kernel shapes hosts with a queueing discipline of the kernel. Each host is one end
+// of a veth pair whose other end hangs on a hub: a bridge that joins all hosts. It
+// works where packets leave: on the host's end for its uplink, on the hub's end for
+// its downlink.
 //
-// It differs from the TUN emulator in these ways, which the measurement of a link
+// netem differs from the TUN emulator in these ways, which the measurement of a link
 // shows when they matter: it decides on losses before the rate, and per packet as
 // it was sent, so hosts with losses may not send super-packets; its queue counts
 // packets, so a queue of super-packets holds more bytes than asked for; and paths
 // between two hosts cannot be shaped on their own.
-type Netem struct {
-	hosts map[string]*netemHost
+type Kernel struct {
+	discipline string
+	hosts      map[string]*kernelHost
 }
 
-type netemHost struct{ up, down netemPort }
+type kernelHost struct{ up, down kernelPort }
 
-type netemPort struct {
-	nl     *netlink.Handle
-	device string
+type kernelPort struct {
+	nl         *netlink.Handle
+	device     string
+	discipline string
 }
 
 // Port is an Ethernet device in a namespace.
@@ -38,17 +46,19 @@ type Port struct {
 	Device string
 }
 
-// NewNetem returns an emulator without hosts.
-func NewNetem() *Netem { return &Netem{hosts: map[string]*netemHost{}} }
+// NewKernel returns an emulator without hosts that uses NetemDiscipline or TBFDiscipline.
+func NewKernel(discipline string) *Kernel {
+	return &Kernel{discipline: discipline, hosts: map[string]*kernelHost{}}
+}
 
 // AddHost adds a host by the two ends of its veth pair.
-func (n *Netem) AddHost(name string, host, hub Port) error {
-	open := func(p Port) (netemPort, error) {
+func (n *Kernel) AddHost(name string, host, hub Port) error {
+	open := func(p Port) (kernelPort, error) {
 		h, err := netlink.NewHandleAt(netns.NsHandle(p.Netns), unix.NETLINK_ROUTE)
 		if err != nil {
-			return netemPort{}, fmt.Errorf("link: netlink for %s of %s: %w", p.Device, name, err)
+			return kernelPort{}, fmt.Errorf("link: netlink for %s of %s: %w", p.Device, name, err)
 		}
-		return netemPort{h, p.Device}, nil
+		return kernelPort{h, p.Device, n.discipline}, nil
 	}
 	up, err := open(host)
 	if err != nil {
@@ -59,18 +69,21 @@ func (n *Netem) AddHost(name string, host, hub Port) error {
 		up.nl.Close()
 		return err
 	}
-	n.hosts[name] = &netemHost{up, down}
+	n.hosts[name] = &kernelHost{up, down}
 	return nil
 }
 
 // Shape applies a topology. Packets in a queue that changes are kept; a host that
 // is no longer shaped loses its queue and what was in it.
-func (n *Netem) Shape(t Topology) error {
+func (n *Kernel) Shape(t Topology) error {
 	if err := t.Validate(); err != nil {
 		return err
 	}
 	if len(t.Pairs) > 0 {
-		return errors.New("link: netem cannot shape single pairs of hosts; use emulator: tun")
+		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: tun", n.discipline)
+	}
+	if n.discipline == TBFDiscipline && !t.RateOnly() {
+		return errors.New("link: tbf can give links a rate alone, no delay, jitter or loss; use emulator: tun")
 	}
 	names := make([]string, 0, len(n.hosts))
 	for name := range n.hosts {
@@ -105,7 +118,7 @@ func (n *Netem) Shape(t Topology) error {
 	return nil
 }
 
-func (p netemPort) apply(params Params, segs int, fastest float64) error {
+func (p kernelPort) apply(params Params, segs int, fastest float64) error {
 	dev, err := p.nl.LinkByName(p.device)
 	if err != nil {
 		return err
@@ -115,16 +128,34 @@ func (p netemPort) apply(params Params, segs int, fastest float64) error {
 	}
 	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
 	if !params.Shaped() {
-		err := p.nl.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "netem"})
+		err := p.nl.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: p.discipline})
 		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
-			return fmt.Errorf("remove netem: %w", err)
+			return fmt.Errorf("remove %s: %w", p.discipline, err)
 		}
 		return nil
 	}
-	if err := p.nl.QdiscReplace(netlink.NewNetem(attrs, netemAttrs(params, fastest))); err != nil {
-		return fmt.Errorf("netem on %s: %w", p.device, err)
+	var qdisc netlink.Qdisc = netlink.NewNetem(attrs, netemAttrs(params, fastest))
+	if p.discipline == TBFDiscipline {
+		qdisc = tbf(attrs, params, segs)
+	}
+	if err := p.nl.QdiscReplace(qdisc); err != nil {
+		return fmt.Errorf("%s on %s: %w", p.discipline, p.device, err)
 	}
 	return nil
+}
+
+// tbf is a token bucket that holds one super-packet of segs segments, the most that
+// may pass at once, and as many as the timers of the kernel may come late (see
+// tc-tbf(8): a bucket below rate / HZ never fills).
+func tbf(attrs netlink.QdiscAttrs, p Params, segs int) *netlink.Tbf {
+	bucket := max(float64(min(segs, largestBurst)+1)*FullFrame, p.Rate/8*250e-6)
+	return &netlink.Tbf{
+		QdiscAttrs: attrs,
+		Rate:       uint64(math.Round(p.Rate / 8)),
+		Limit:      uint32(min(float64(p.Queue)+bucket, math.MaxUint32)),
+		// In ticks of 64 ns (PSCHED_SHIFT): how long the bucket's bytes take.
+		Buffer: uint32(min(math.Ceil(bucket/(p.Rate/8)*1e9/64), math.MaxUint32)),
+	}
 }
 
 // orderRate is the rate given to netem where there is none but jitter: only a
@@ -161,12 +192,12 @@ func microseconds(d time.Duration) uint32 {
 	return uint32(min(d.Round(time.Microsecond).Microseconds(), math.MaxUint32))
 }
 
-// Close takes netem off every device and lets go of them. What it cannot undo
+// Close takes the discipline off every device and lets go of them. What it cannot undo
 // because the device is gone is no error.
-func (n *Netem) Close() error {
+func (n *Kernel) Close() error {
 	var errs []error
 	for name, h := range n.hosts {
-		for _, p := range []netemPort{h.up, h.down} {
+		for _, p := range []kernelPort{h.up, h.down} {
 			err := p.apply(Params{}, segmentsPerBurst(0), 0)
 			var gone netlink.LinkNotFoundError
 			if err != nil && !errors.As(err, &gone) && !errors.Is(err, unix.ENODEV) {
@@ -175,6 +206,6 @@ func (n *Netem) Close() error {
 			p.nl.Close()
 		}
 	}
-	n.hosts = map[string]*netemHost{}
+	n.hosts = map[string]*kernelHost{}
 	return errors.Join(errs...)
 }

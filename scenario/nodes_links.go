@@ -11,19 +11,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 )
 
-// courseLinks are the links of a trial: what the cell says, rates of single nodes,
+// NodeLinks are the links of a trial: what the cell says, rates of single nodes,
 // and the faults that are under way, composed. Of two faults that change the rate
 // of one node, that which began later counts; nodes that are cut away at the same
 // time, by whichever fault, are on one side together.
-type courseLinks struct {
+type NodeLinks struct {
 	network  Network       // nil: the nodes have no links of their own
-	rates    map[int]Rates // of nodes whose links differ from what the cell says, by place
+	Rates    map[int]Rates // of nodes whose links differ from what the cell says, by place
 	changing sync.Mutex    // one change at a time
-	faults   []*courseFault
-	cut      atomic.Pointer[[]int] // places of the nodes that are cut away
+	faults   []*NodeFault
+	cut      atomic.Pointer[[]*Node] // that are cut away
 }
 
-func (l *courseLinks) emulated() (bool, string) {
+func (l *NodeLinks) emulated() (bool, string) {
 	if l.network == nil {
 		return false, "the nodes share one network"
 	}
@@ -34,50 +34,52 @@ func (l *courseLinks) emulated() (bool, string) {
 const linkLimit = time.Minute
 
 // begin and end put a fault into force and take it back.
-func (l *courseLinks) begin(ctx context.Context, f *courseFault) error {
+func (l *NodeLinks) begin(ctx context.Context, f *NodeFault) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.faults = append(l.faults, f)
 	return l.change(ctx)
 }
 
-func (l *courseLinks) end(ctx context.Context, f *courseFault) error {
+func (l *NodeLinks) end(ctx context.Context, f *NodeFault) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	l.faults = slices.DeleteFunc(l.faults, func(g *courseFault) bool { return g == f })
+	l.faults = slices.DeleteFunc(l.faults, func(g *NodeFault) bool { return g == f })
 	return l.change(ctx)
 }
 
-// apply makes the links what they are when no fault is under way.
-func (l *courseLinks) apply(ctx context.Context) error {
+// Apply makes the links what they are when no fault is under way.
+func (l *NodeLinks) Apply(ctx context.Context) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.faults = nil
-	if len(l.rates) == 0 {
+	if len(l.Rates) == 0 {
 		return nil
 	}
 	return l.change(ctx)
 }
 
-// apart are the nodes that are cut away now, by place.
-func (l *courseLinks) apart() []int {
+// apart are the nodes that are cut away now.
+func (l *NodeLinks) apart() []*Node {
 	if p := l.cut.Load(); p != nil {
 		return *p
 	}
 	return nil
 }
 
-func (l *courseLinks) change(ctx context.Context) error {
+func (l *NodeLinks) change(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
 	c := NetworkChange{Rates: map[int]Rates{}}
-	maps.Copy(c.Rates, l.rates)
+	var apart []*Node
+	maps.Copy(c.Rates, l.Rates)
 	for _, f := range l.faults {
-		for _, place := range f.places {
+		for _, n := range f.Victims {
 			if f.Kind == experiment.FaultRate {
-				c.Rates[place] = Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
-			} else if !slices.Contains(c.Apart, place) {
-				c.Apart = append(c.Apart, place)
+				c.Rates[n.Place] = Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
+			} else if !slices.Contains(apart, n) {
+				apart = append(apart, n)
+				c.Apart = append(c.Apart, n.Place)
 			}
 		}
 	}
@@ -85,15 +87,15 @@ func (l *courseLinks) change(ctx context.Context) error {
 	if err := l.network.Change(ctx, c); err != nil {
 		return err
 	}
-	l.cut.Store(&c.Apart)
+	l.cut.Store(&apart)
 	return nil
 }
 
 // restore takes back everything that the trial has changed.
-func (l *courseLinks) restore(ctx context.Context) error {
+func (l *NodeLinks) restore(ctx context.Context) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	if len(l.faults) == 0 && len(l.rates) == 0 {
+	if len(l.faults) == 0 && len(l.Rates) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
@@ -102,8 +104,8 @@ func (l *courseLinks) restore(ctx context.Context) error {
 	return l.network.Change(ctx, NetworkChange{})
 }
 
-// traffic is what has crossed the nodes' links; nil: it cannot be told.
-func (l *courseLinks) traffic(ctx context.Context) []Traffic {
+// traffic is what has crossed the nodes' links; nil: not known.
+func (l *NodeLinks) traffic(ctx context.Context) []Traffic {
 	if l.network == nil {
 		return nil
 	}
