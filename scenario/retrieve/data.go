@@ -1,4 +1,4 @@
-package scenario
+package retrieve
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// retrieveObject is an object that can be fetched, with what is needed to tell
+// object is an object that can be fetched, with what is needed to tell
 // whether the right bytes came: its seeded content, or a reference copy.
-type retrieveObject struct {
+type object struct {
 	name      string
 	ref       system.Ref
 	size      int64 // as it is served; -1: unknown
@@ -29,7 +30,7 @@ type retrieveObject struct {
 }
 
 // fits reports why ranges of a size cannot be fetched of the object.
-func (o retrieveObject) fits(size experiment.RangeSize) error {
+func (o object) fits(size experiment.RangeSize) error {
 	span := o.size
 	if o.payload > 0 {
 		span = o.payload
@@ -38,7 +39,7 @@ func (o retrieveObject) fits(size experiment.RangeSize) error {
 	case size == 0:
 		return nil
 	case o.whole != "":
-		return &UnfitError{System: o.name, Problems: []system.Problem{{What: "ranges cannot be fetched: " + o.whole + "; use range: whole", Hint: "set retrieve.range to whole, or serve the object from a server that answers ranges"}}}
+		return &scenario.UnfitError{System: o.name, Problems: []system.Problem{{What: "ranges cannot be fetched: " + o.whole + "; use range: whole", Hint: "set retrieve.range to whole, or serve the object from a server that answers ranges"}}}
 	case span < 0:
 		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
 	case span < int64(size):
@@ -50,7 +51,7 @@ func (o retrieveObject) fits(size experiment.RangeSize) error {
 // dataSet stores the objects of a data set in the system or, when the system
 // has objects of its own, finds them. verify says whether any cell compares
 // what it receives, largest is the largest range; 0: some cell fetches the whole.
-func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data experiment.ResolvedData, verify bool, largest int64) ([]retrieveObject, error) {
+func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.ResolvedData, verify bool, largest int64) ([]object, error) {
 	if data.Size == 0 {
 		return r.ownObjects(ctx, node, verify, largest)
 	}
@@ -58,18 +59,18 @@ func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data exp
 	if !ok {
 		return nil, fmt.Errorf("%s: objects cannot be stored in it, and data.objects asks for %d", r.site.Use.Name, data.Objects)
 	}
-	set := make([]retrieveObject, 0, data.Objects)
+	set := make([]object, 0, data.Objects)
 	for i := range data.Objects {
 		// The seed is mixed with the size, so that two data sets have no byte in common.
 		content := &workload.Content{Seed: r.site.Seed ^ uint64(data.Size), Index: uint64(i), Size: int64(data.Size)}
-		o := retrieveObject{
+		o := object{
 			name: fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, int64(data.Size), i),
 			size: content.Size, content: content,
 		}
 		begun := time.Now()
 		var err error
 		o.ref, err = system.Seed(ctx, store, o.name, content.Size, content.Reader())
-		r.ours.own(o.ref)
+		r.ours.Add(o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, data.Size, err)
 		}
@@ -98,7 +99,7 @@ func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data exp
 
 // ownObjects lists the objects that were there before us. To compare what comes
 // later, each is fetched once before anything is measured, of large ones only windows.
-func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verify bool, largest int64) ([]retrieveObject, error) {
+func (r *runner) ownObjects(ctx context.Context, node system.Node, verify bool, largest int64) ([]object, error) {
 	provider, ok := node.(system.Provider)
 	if !ok {
 		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: [write] when it is attached", r.site.Use.Name)
@@ -110,9 +111,9 @@ func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verif
 	if len(objects) == 0 {
 		return nil, fmt.Errorf("%s: it lists no objects", r.site.Use.Name)
 	}
-	var set []retrieveObject
+	var set []object
 	for _, listed := range objects {
-		o := retrieveObject{name: listed.Name, ref: listed.Ref, size: listed.Size, payload: listed.Payload, moved: listed.Moved}
+		o := object{name: listed.Name, ref: listed.Ref, size: listed.Size, payload: listed.Payload, moved: listed.Moved}
 		target, err := r.server.Target(o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
@@ -149,7 +150,7 @@ func (r *retrieveRunner) ownObjects(ctx context.Context, node system.Node, verif
 	return set, nil
 }
 
-func (r *retrieveRunner) referencePath() string {
+func (r *runner) referencePath() string {
 	r.references++
 	return filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
 }

@@ -12,27 +12,27 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// belongings are the objects that a run has stored in an attached system: it
+// CreatedObjects are the objects that a run has stored in an attached system: it
 // outlives the run, and they are to be removed from it. Of a started system,
 // which goes as a whole, nothing is noted.
-type belongings struct {
+type CreatedObjects struct {
 	mu   sync.Mutex
 	came int
 	refs map[system.Ref]int // in the order in which they came
 	lost int                // operations that failed, and may have left an object
 }
 
-func newBelongings(use experiment.SystemUse) *belongings {
+func NewCreatedObjects(use experiment.SystemUse) *CreatedObjects {
 	if use.Mode != string(system.Attach) {
 		return nil
 	}
-	return &belongings{refs: map[system.Ref]int{}}
+	return &CreatedObjects{refs: map[system.Ref]int{}}
 }
 
-// own notes an object that is there, or may be: with the ref of an operation
+// Add notes an object that is there, or may be: with the ref of an operation
 // that failed after it had one, too. Of one that gave an empty ref nobody knows
 // what it has left.
-func (b *belongings) own(ref system.Ref) {
+func (b *CreatedObjects) Add(ref system.Ref) {
 	if b == nil {
 		return
 	}
@@ -48,8 +48,8 @@ func (b *belongings) own(ref system.Ref) {
 	}
 }
 
-// gone notes that an object was removed.
-func (b *belongings) gone(ref system.Ref) {
+// Removed notes that an object was removed.
+func (b *CreatedObjects) Removed(ref system.Ref) {
 	if b == nil {
 		return
 	}
@@ -59,7 +59,7 @@ func (b *belongings) gone(ref system.Ref) {
 }
 
 // newestFirst: what is in a directory goes before the directory.
-func (b *belongings) newestFirst() []system.Ref {
+func (b *CreatedObjects) newestFirst() []system.Ref {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	refs := make([]system.Ref, 0, len(b.refs))
@@ -73,13 +73,13 @@ func (b *belongings) newestFirst() []system.Ref {
 // The removal of one object is given up after removeOneTimeout, that of all the
 // others after so many hangs: the server is not there any more.
 const (
-	removeOneTimeout = 30 * time.Second
-	removeHangs      = 3
+	RemoveOneTimeout = 30 * time.Second
+	RemoveHangs      = 3
 )
 
-// clear deletes what is left, until ctx ends. Its error says how much stays
+// RemoveAll deletes what is left, until ctx ends. Its error says how much stays
 // there, and why.
-func (b *belongings) clear(ctx context.Context, node system.Node) error {
+func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error {
 	if b == nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (b *belongings) clear(ctx context.Context, node system.Node) error {
 	return err
 }
 
-func (b *belongings) clearKnown(ctx context.Context, node system.Node) error {
+func (b *CreatedObjects) clearKnown(ctx context.Context, node system.Node) error {
 	refs := b.newestFirst()
 	if len(refs) == 0 {
 		return nil
@@ -102,21 +102,21 @@ func (b *belongings) clearKnown(ctx context.Context, node system.Node) error {
 	var why error
 	stay, hangs := 0, 0
 	for i, ref := range refs {
-		one, cancel := context.WithTimeout(ctx, removeOneTimeout)
+		one, cancel := context.WithTimeout(ctx, RemoveOneTimeout)
 		err := d.Delete(one, ref)
 		if err != nil && one.Err() != nil {
 			hangs++
 		}
 		cancel()
 		if err == nil || errors.Is(err, system.ErrNotFound) {
-			b.gone(ref)
+			b.Removed(ref)
 			continue
 		}
 		stay++
 		if why == nil {
 			why = err
 		}
-		if ctx.Err() != nil || hangs >= removeHangs {
+		if ctx.Err() != nil || hangs >= RemoveHangs {
 			stay += len(refs) - i - 1
 			break
 		}
@@ -126,3 +126,6 @@ func (b *belongings) clearKnown(ctx context.Context, node system.Node) error {
 	}
 	return nil
 }
+
+// removeTimeout bounds the removal of one trial's objects.
+const RemoveTimeout = time.Minute

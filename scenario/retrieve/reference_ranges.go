@@ -1,4 +1,4 @@
-package scenario
+package retrieve
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ const (
 // place restricts the ranges of an object to windows, so that a reference does not need
 // all of it. Together they have half of most, since each is fetched twice; one holds two
 // of the largest ranges where that allows it. A smaller object keeps its full copy.
-func (o *retrieveObject) place(seed uint64, largest, most int64) {
+func (o *object) place(seed uint64, largest, most int64) {
 	span := o.size
 	if o.payload > 0 {
 		span = o.payload
@@ -51,7 +51,7 @@ type part struct{ off, length, of int64 }
 // between them. Blocks of a CAR are checked by their hashes. Of anything else each window is
 // fetched twice, by requests that begin elsewhere: it can tell that a server contradicts
 // itself, not that it always sends the same wrong bytes.
-func (r *retrieveRunner) windowCopy(ctx context.Context, o *retrieveObject, target system.HTTPTarget, largest int64) error {
+func (r *runner) windowCopy(ctx context.Context, o *object, target system.HTTPTarget, largest int64) error {
 	fail := func(err error) error {
 		return fmt.Errorf("%s: reference of %s: %w", r.site.Use.Name, o.name, err)
 	}
@@ -92,7 +92,7 @@ func (r *retrieveRunner) windowCopy(ctx context.Context, o *retrieveObject, targ
 }
 
 // fetchAgain compares the windows with a second answer.
-func (r *retrieveRunner) fetchAgain(ctx context.Context, o *retrieveObject, target system.HTTPTarget, f *os.File) error {
+func (r *runner) fetchAgain(ctx context.Context, o *object, target system.HTTPTarget, f *os.File) error {
 	for _, at := range o.windows {
 		// Not half of it, so that these requests are aligned to nothing.
 		cut := o.window/3 + 1
@@ -137,7 +137,7 @@ const (
 )
 
 // verifiedBy says what answers were compared with, where it came from the same server.
-func verifiedBy(set []retrieveObject, receive string) (notes []string) {
+func verifiedBy(set []object, receive string) (notes []string) {
 	note := func(n string, of bool) {
 		if of && !slices.Contains(notes, n) {
 			notes = append(notes, n)

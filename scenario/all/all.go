@@ -1,7 +1,9 @@
-package scenario
+// Package all lists every scenario.
+package all
 
 import (
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
@@ -9,7 +11,29 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
-// ViewOf is how the numbers of a scenario are read; nil: not yet by package analysis.
+// All lists the scenarios in their order of display.
+func All() []scenario.Scenario {
+	return []scenario.Scenario{
+		retrieve.Scenario{},
+		scenario.Overhead{},
+		scenario.Upload{},
+		scenario.Collect{},
+		scenario.Disseminate{},
+		scenario.Sync{},
+	}
+}
+
+// ByName finds a scenario; nil when there is none of that name.
+func ByName(name string) scenario.Scenario {
+	for _, s := range All() {
+		if s.Name() == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// ViewOf is how the numbers of a scenario are read.
 func ViewOf(name string) *analysis.View {
 	switch name {
 	case "disseminate":

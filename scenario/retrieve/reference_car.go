@@ -1,4 +1,4 @@
-package scenario
+package retrieve
 
 import (
 	"bufio"
@@ -49,7 +49,7 @@ func carBlocks(r io.Reader, each func(cid.Cid)) (blocks int, why string, err err
 // checkBlocks checks the blocks in the windows of a CAR and narrows the windows to them, so
 // that every byte of a range is in a checked block. why says why it cannot be done; the
 // windows are then as they were.
-func (o *retrieveObject) checkBlocks(f io.ReaderAt, largest int64) (blocks int, why string, err error) {
+func (o *object) checkBlocks(f io.ReaderAt, largest int64) (blocks int, why string, err error) {
 	var shapes [][]byte // how the CIDs of this CAR begin, up to the digest
 	_, why, err = carBlocks(io.NewSectionReader(f, 0, o.window), func(c cid.Cid) {
 		shape := c.Bytes()[:c.ByteLen()-max(c.Prefix().MhLength, 0)]

@@ -1,4 +1,4 @@
-package scenario
+package retrieve
 
 import (
 	"bytes"
@@ -18,10 +18,10 @@ import (
 	"github.com/ipfs/go-cid"
 	"github.com/ipld/go-car/v2"
 	"github.com/ipld/go-car/v2/storage"
-
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/internal/commp"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
@@ -95,7 +95,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		b[at] ^= 1
 		return b
 	}
-	asked := retrieveObject{size: int64(len(large))}
+	asked := object{size: int64(len(large))}
 	asked.place(7, length, most)
 	third := int(asked.windows[2])
 	for name, c := range map[string]struct {
@@ -149,7 +149,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				node.object.Payload = int64(len(c.data))
 			}
 			var events []string
-			r := &retrieveRunner{node: node, server: node, copyMost: most, site: Site{
+			r := &runner{node: node, server: node, copyMost: most, site: scenario.Site{
 				Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
 				Event: func(_, _, what string, _ time.Duration) { events = append(events, what) },
 			}}
@@ -170,7 +170,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				t.Errorf("%q, want %q", by, c.by)
 			}
 			cell := experiment.Cell{Retrieve: &experiment.ResolvedRetrieve{Concurrency: 2, Range: length, Order: "random", Requests: 300}}
-			r.sets = map[experiment.ResolvedData][]retrieveObject{cell.Data: set}
+			r.sets = map[experiment.ResolvedData][]object{cell.Data: set}
 			spec, err := r.spec(cell, 11)
 			if err != nil {
 				t.Fatal(err)

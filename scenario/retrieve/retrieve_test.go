@@ -1,4 +1,4 @@
-package scenario
+package retrieve
 
 import (
 	"math"
@@ -6,23 +6,24 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 const ms = int64(1e6)
 
 // measured builds a trial of one second from operations.
-func measured(t *testing.T, ops []record.Op) Measured {
+func measured(t *testing.T, ops []record.Op) scenario.Measured {
 	t.Helper()
 	s := record.NewSummary()
 	if err := s.Ops(ops); err != nil {
 		t.Fatal(err)
 	}
-	return Measured{
+	return scenario.Measured{
 		Cell: experiment.Cell{
 			Data:     experiment.ResolvedData{Objects: 1, Size: 1 << 20},
 			Retrieve: &experiment.ResolvedRetrieve{Concurrency: 2, Range: 100_000, Connections: "keep"},
 		},
-		Summary: s, Load: Load{Seconds: 1, CPU: 0.002}, Usage: Usage{SystemCPU: 0.004, SystemRSSPeak: 5e6, OthersBusy: math.NaN()},
+		Summary: s, Load: scenario.Load{Seconds: 1, CPU: 0.002}, Usage: scenario.Usage{SystemCPU: 0.004, SystemRSSPeak: 5e6, OthersBusy: math.NaN()},
 	}
 }
 
@@ -31,7 +32,7 @@ func get(outcome record.Outcome, bytes, first, last int64) record.Op {
 }
 
 func TestMeasureKnownTruth(t *testing.T) {
-	m := Retrieve{}.Measure(measured(t, []record.Op{
+	m := Scenario{}.Measure(measured(t, []record.Op{
 		get(record.OK, 100_000, 10, 20),
 		get(record.OK, 100_000, 20, 40),
 		get(record.OK, 100_000, 30, 60),
@@ -62,7 +63,7 @@ func TestMeasureKnownTruth(t *testing.T) {
 }
 
 func TestMeasureRefusesAMedianThatWasCutOff(t *testing.T) {
-	m := Retrieve{}.Measure(measured(t, []record.Op{
+	m := Scenario{}.Measure(measured(t, []record.Op{
 		get(record.OK, 100_000, 10, 20),
 		get(record.Deadline, 70_000, 0, 900), get(record.Deadline, 70_000, 0, 900),
 		get(record.Deadline, 70_000, 0, 900),
@@ -78,7 +79,7 @@ func TestMeasureRefusesAMedianThatWasCutOff(t *testing.T) {
 func TestMeasureAgainstTheLoadLine(t *testing.T) {
 	in := measured(t, []record.Op{get(record.OK, 100_000, 10, 20)})
 	in.Link = &record.LinkCheck{WantRate: 8e6, WantRTT: 0.1, Rate: 8e6, RTT: 0.1} // 1 MB/s of payload, 100 ms
-	m := Retrieve{}.Measure(in)
+	m := Scenario{}.Measure(in)
 	// Two connections, each 0.1 s of waiting and 0.1 s of receiving: 1 MB/s, the link's rate.
 	if m["load_line"] != 1e6 || math.Abs(m["load_line_share"]-0.1) > 1e-9 {
 		t.Errorf("load line %g B/s, share %g; want 1e6 and 0.1", m["load_line"], m["load_line_share"])
@@ -86,14 +87,14 @@ func TestMeasureAgainstTheLoadLine(t *testing.T) {
 	in.Cell.Retrieve.Connections, in.TLS, in.Cell.Retrieve.Concurrency = "fresh", true, 1
 	// Three round trips, and two more in which slow start waits: 29.2 and 58.4 kB come
 	// before the last 12.4 kB.
-	m = Retrieve{}.Measure(in)
+	m = Scenario{}.Measure(in)
 	for key, want := range map[string]float64{"load_line": 100_000 / 0.5124, "duration_line": 0.5124, "duration_line_share": 0.5124 / 0.020, "ttfb_line": 0.3, "ttfb_line_share": 0.3 / 0.010} {
 		if math.Abs(m[key]-want) > 0.002*want {
 			t.Errorf("one fresh TLS connection: %s is %g, want %g", key, m[key], want)
 		}
 	}
 	in.Cell.Retrieve.Arrivals = &experiment.ResolvedArrivals{Process: "constant", Rate: 1}
-	m = Retrieve{}.Measure(in)
+	m = Scenario{}.Measure(in)
 	if v, ok := m["load_line"]; ok {
 		t.Errorf("an open loop has a load line of %g", v)
 	}
@@ -105,7 +106,7 @@ func TestMeasureAgainstTheLoadLine(t *testing.T) {
 func TestMeasureOfNothing(t *testing.T) {
 	in := measured(t, nil)
 	in.Load.Seconds = 0
-	for key, v := range (Retrieve{}).Measure(in) {
+	for key, v := range (Scenario{}).Measure(in) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			t.Errorf("%s is %g", key, v)
 		}
@@ -127,7 +128,7 @@ func TestLoadLineOfLinksWithoutARate(t *testing.T) {
 	} {
 		in := measured(t, []record.Op{get(record.OK, 100_000, 10, 20)})
 		in.Link = &c.link
-		got, ok := Retrieve{}.Measure(in)["load_line"]
+		got, ok := Scenario{}.Measure(in)["load_line"]
 		if ok == math.IsNaN(c.line) || ok && math.Abs(got-c.line) > 1e-9*c.line {
 			t.Errorf("%s: load line %v (%v), want %v", name, got, ok, c.line)
 		}

@@ -1,4 +1,4 @@
-package scenario
+package retrieve
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/ipfs/go-cid"
-
 	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -45,7 +44,7 @@ func (e *WrongBytesError) Hint() string {
 
 // referenceCopy fetches an object from its URL once, before anything is
 // measured. wantHash, when not empty, is the SHA-256 of the object's payload.
-func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, target system.HTTPTarget, wantHash string) (reference, error) {
+func (r *runner) referenceCopy(ctx context.Context, o object, target system.HTTPTarget, wantHash string) (reference, error) {
 	fail := func(err error) (reference, error) {
 		return reference{}, fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.name, err)
 	}
@@ -102,7 +101,7 @@ func (r *retrieveRunner) referenceCopy(ctx context.Context, o retrieveObject, ta
 
 // fetch reads a target, or a part of it, from the client's host, as the load generator
 // will.
-func (r *retrieveRunner) fetch(ctx context.Context, target system.HTTPTarget, part *part, w io.Writer) (int64, error) {
+func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part *part, w io.Writer) (int64, error) {
 	transport := &http.Transport{DialContext: r.site.Client.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: target.Insecure}, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	if target.CAFile != "" {

@@ -1,4 +1,4 @@
-package scenario
+package retrieve
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -99,7 +100,7 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 			defer s.Close()
 			u, _ := url.Parse(s.URL + "/piece")
 			node := &pieces{url: u, object: system.Object{Name: "piece", Size: size}}
-			r := &retrieveRunner{node: node, server: node, copyMost: most, site: Site{
+			r := &runner{node: node, server: node, copyMost: most, site: scenario.Site{
 				Client: dialer{}, Dir: t.TempDir(), Seed: 7,
 				Say: func(string) {}, Event: func(string, string, string, time.Duration) {},
 			}}
@@ -118,7 +119,7 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 				cell := experiment.Cell{Retrieve: &experiment.ResolvedRetrieve{
 					Concurrency: 2, Range: length, Order: order, Requests: 300,
 				}}
-				r.sets = map[experiment.ResolvedData][]retrieveObject{cell.Data: set}
+				r.sets = map[experiment.ResolvedData][]object{cell.Data: set}
 				spec, err := r.spec(cell, 11)
 				if err != nil {
 					t.Fatal(err)

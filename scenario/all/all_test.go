@@ -1,10 +1,11 @@
-package scenario
+package all
 
 import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // By these a report tells what limits: each scenario that measures a system's speed has
@@ -12,16 +13,16 @@ import (
 func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
 	cell := experiment.Cell{Retrieve: &experiment.ResolvedRetrieve{}, Overhead: &experiment.ResolvedOverhead{}, Upload: &experiment.ResolvedUpload{}, Disseminate: &experiment.ResolvedDisseminate{}, Sync: &experiment.ResolvedSync{}}
 	for _, s := range All() {
-		if s.Name() == (Collect{}).Name() {
+		if s.Name() == (scenario.Collect{}).Name() {
 			continue // it offers nothing whose speed something could limit
 		}
-		m := s.Measure(Measured{Cell: cell, Summary: record.NewSummary(), Usage: Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1, IOPressure: 0.9}})
+		m := s.Measure(scenario.Measured{Cell: cell, Summary: record.NewSummary(), Usage: scenario.Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1, IOPressure: 0.9}})
 		told := map[string]bool{}
 		for _, d := range s.Metrics() {
 			told[d.Key] = true
 		}
 		want := map[string]float64{"box_cpu": 0.97, "emulator_thread": 0.5, "io_pressure": 0.9}
-		if s.Name() != (Disseminate{}).Name() && s.Name() != (Sync{}).Name() { // these have the CPU of each node
+		if s.Name() != (scenario.Disseminate{}).Name() && s.Name() != (scenario.Sync{}).Name() { // these have the CPU of each node
 			want["busiest_cpu"] = 1
 		}
 		for key, v := range want {

@@ -1,4 +1,4 @@
-package scenario
+package retrieve
 
 import (
 	"context"
@@ -6,30 +6,26 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Retrieve asks how retrieval over HTTP holds up under concurrency. It follows
+// Scenario asks how retrieval over HTTP holds up under concurrency. It follows
 // "HTTP Retrieval Benchmarks with Boost": whole objects and ranges of them, at
 // rising concurrency, over links of known rate and delay, beside a raw baseline
 // over the same link.
-type Retrieve struct{}
+type Scenario struct{}
 
-func (Retrieve) Name() string { return "retrieve" }
-
-func (Retrieve) Question() string {
-	return "How does retrieval over HTTP hold up under concurrency?"
-}
+func (Scenario) Name() string { return "retrieve" }
 
 // Metrics of a trial. Times of operations are from the intended start, which in
 // a closed loop is the start.
-func (Retrieve) Metrics() []record.Metric {
+func (Scenario) Metrics() []record.Metric {
 	return []record.Metric{
 		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
 			Help: "operations that ended ok, divided by those that came to an end of their own: starved ones, deadlines, operations in flight at the end of the window and cancelled ones are in neither"},
@@ -75,17 +71,17 @@ func (Retrieve) Metrics() []record.Metric {
 			Help: "largest resident set size of the load generator"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		boxCPU(), emulatorThread(), busiestCPU(), ioPressure(),
+		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
 	}
 }
 
 // Problems implements Scenario.
-func (Retrieve) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
 	if !info.Able("http") {
 		return []system.Problem{{What: "its objects cannot be fetched over HTTP, which the scenario retrieve needs"}}
 	}
 	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
-	if dropped && OverTLS(use) {
+	if dropped && scenario.OverTLS(use) {
 		return []system.Problem{{
 			What: "receive: drop does not work over https, because the kernel cannot discard what has to be decrypted",
 			Hint: "use receive: verify for it, for instance under systems with {use: " + use.Use + ", override: {receive: verify}}, or plain http",
@@ -94,21 +90,8 @@ func (Retrieve) Problems(use experiment.SystemUse, info system.Info, cells []exp
 	return nil
 }
 
-// OverTLS reports whether a system's options say that it is reached over https.
-func OverTLS(use experiment.SystemUse) bool {
-	if use.With["tls"] == "true" {
-		return true
-	}
-	for _, key := range []string{"url", "urls", "endpoint"} {
-		if strings.HasPrefix(strings.TrimSpace(use.With[key]), "https:") {
-			return true
-		}
-	}
-	return false
-}
-
 // Prepares implements Scenario.
-func (Retrieve) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	sets := map[experiment.ResolvedData]bool{}
 	for _, c := range cells {
 		if data := c.Data; data.Size > 0 && !sets[data] { // else it has its own objects
@@ -121,7 +104,7 @@ func (Retrieve) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 }
 
 // Prepare stores the data sets of the cells, or finds the objects that are there.
-func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (runner Runner, err error) {
+func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner, err error) {
 	nodes := site.Cluster.Nodes()
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
@@ -130,10 +113,10 @@ func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 	if !ok {
 		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
 	}
-	r := &retrieveRunner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: newBelongings(site.Use), sets: map[experiment.ResolvedData][]retrieveObject{}}
+	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: scenario.NewCreatedObjects(site.Use), sets: map[experiment.ResolvedData][]object{}}
 	defer func() {
 		if err != nil {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
 			defer cancel()
 			err = errors.Join(err, r.Close(ctx))
 		}
@@ -177,9 +160,9 @@ func largestRange(cells []experiment.Cell, data experiment.ResolvedData) (larges
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
-func (Retrieve) Measure(in Measured) map[string]float64 {
+func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := numbers(m)
+	put := scenario.Numbers(m)
 	s := in.Summary
 	c := s.Counts()
 	if finished := c.Finished(); finished > 0 {
@@ -205,7 +188,7 @@ func (Retrieve) Measure(in Measured) map[string]float64 {
 		put("offered_rate", in.Load.OfferedRate)
 		put("achieved_share", in.Load.AchievedRate/in.Load.OfferedRate)
 	}
-	retrieveLines(in, m, put)
+	loadLines(in, m, put)
 	// Bytes of operations that came to nothing cost as much as the others.
 	if received := float64(c.Bytes); received > 0 {
 		// What the processes used is of the whole trial, warm-up included.
@@ -234,15 +217,15 @@ func enough(n int64, q float64) bool {
 
 // retrieveLines are the load lines of the trial, and the shares of what was
 // measured in them.
-func retrieveLines(in Measured, m map[string]float64, put func(string, float64)) {
-	p, ok := pathOf(in.Link)
+func loadLines(in scenario.Measured, m map[string]float64, put func(string, float64)) {
+	p, ok := scenario.PathOf(in.Link)
 	if !ok {
 		return
 	}
 	spec := in.Cell.Retrieve
-	q := request{size: float64(spec.Range), fresh: spec.Connections == "fresh", tls: in.TLS}
-	if q.size == 0 {
-		q.size = float64(in.Cell.Data.Size)
+	q := scenario.Request{Size: float64(spec.Range), Fresh: spec.Connections == "fresh", TLS: in.TLS}
+	if q.Size == 0 {
+		q.Size = float64(in.Cell.Data.Size)
 	}
 	add := func(key, share string, line float64, of string) {
 		if line <= 0 {
@@ -253,10 +236,10 @@ func retrieveLines(in Measured, m map[string]float64, put func(string, float64))
 			put(share, line/took)
 		}
 	}
-	add("ttfb_line", "ttfb_line_share", p.wait(q), "ttfb_p50")
-	add("duration_line", "duration_line_share", p.time(q), "duration_p50")
+	add("ttfb_line", "ttfb_line_share", p.Wait(q), "ttfb_p50")
+	add("duration_line", "duration_line_share", p.Time(q), "duration_p50")
 	// In an open loop it is the offered load that bounds the throughput.
-	if line := p.loadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {
+	if line := p.LoadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {
 		put("load_line", line)
 		put("load_line_share", m["throughput"]/line)
 	}

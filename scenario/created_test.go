@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +117,7 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
 			t.Errorf("a node that hangs: %v", err)
 		}
-		if took := time.Since(begun); took != removeHangs*removeOneTimeout {
+		if took := time.Since(begun); took != RemoveHangs*RemoveOneTimeout {
 			t.Errorf("a node that hangs was waited for for %s", took)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -166,48 +165,17 @@ func (n *fullNode) Seed(ctx context.Context, name string, size int64, r io.Reade
 	return n.Node.Seed(ctx, name, size, r)
 }
 
-// served is a node whose objects have URLs, which nobody fetches.
-type served struct{ *fullNode }
-
-func (served) Target(ref system.Ref) (system.HTTPTarget, error) {
-	u, err := url.Parse("http://127.0.0.1:1/" + url.PathEscape(string(ref)))
-	return system.HTTPTarget{URL: u}, err
-}
-
-func retrieveCell(objects int) experiment.Cell {
-	return experiment.Cell{Data: experiment.ResolvedData{Objects: objects, Size: 1000}, Retrieve: &experiment.ResolvedRetrieve{Concurrency: 1}}
-}
-
 // A preparation that fails leaves nothing in an attached system.
 func TestFailedPrepareLeavesNothing(t *testing.T) {
-	for s, c := range map[Scenario]experiment.Cell{
-		Overhead{}: cell("get", 1000, func(o *experiment.ResolvedOverhead) { o.Concurrency = 4 }),
-		Retrieve{}: retrieveCell(4),
-	} {
-		virtual(t, func(t *testing.T) {
-			n := served{&fullNode{memNode(t, nil), 3}}
-			_, err := s.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{c})
-			if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
-				t.Errorf("%s: %v", s.Name(), err)
-			}
-			if n.room != -1 || held(t, n.Node) != 0 {
-				t.Errorf("%s: room for %d, %d objects are left", s.Name(), n.room, held(t, n.Node))
-			}
-		})
-	}
-}
-
-func TestRetrieveCloseRemovesItsData(t *testing.T) {
+	c := cell("get", 1000, func(o *experiment.ResolvedOverhead) { o.Concurrency = 4 })
 	virtual(t, func(t *testing.T) {
-		for mode, want := range map[system.Mode]int{system.Attach: 0, system.Start: 4} {
-			n := served{&fullNode{memNode(t, nil), 100}}
-			runner, err := Retrieve{}.Prepare(t.Context(), siteOf(mode, given{node: n}), []experiment.Cell{retrieveCell(4), retrieveCell(4)})
-			if err != nil || held(t, n.Node) != 4 {
-				t.Fatalf("%s: %v, %d objects", mode, err, held(t, n.Node))
-			}
-			if err := runner.Close(t.Context()); err != nil || held(t, n.Node) != want {
-				t.Errorf("%s: %v, %d objects are left, want %d", mode, err, held(t, n.Node), want)
-			}
+		n := &fullNode{memNode(t, nil), 3}
+		_, err := Overhead{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{c})
+		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
+			t.Error(err)
+		}
+		if n.room != -1 || held(t, n.Node) != 0 {
+			t.Errorf("room for %d, %d objects are left", n.room, held(t, n.Node))
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package scenario
+package retrieve
 
 import (
 	"context"
@@ -12,18 +12,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// retrieveRunner is one prepared system.
-type retrieveRunner struct {
-	site   Site
+// runner is one prepared system.
+type runner struct {
+	site   scenario.Site
 	node   system.Node
 	server system.HTTPServer // the same
-	ours   *belongings
-	sets   map[experiment.ResolvedData][]retrieveObject
+	ours   *scenario.CreatedObjects
+	sets   map[experiment.ResolvedData][]object
 
 	references int   // copies made so far
 	copyMost   int64 // bytes of an object that are fetched for reference, unless cells fetch the whole
@@ -31,32 +32,32 @@ type retrieveRunner struct {
 
 // Trial runs the load generator as a process of its own on the client's host,
 // so that what it costs is measured apart and its sockets are behind the link.
-func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error) {
+func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
 	spec, err := r.spec(cell, seed)
 	if err != nil {
-		return Load{}, err
+		return scenario.Load{}, err
 	}
 	spec.Epoch = sink.Epoch
-	p, _ := pathOf(sink.Link)
-	if !math.IsInf(p.rate, 1) {
-		spec.Rate = p.rate
+	p, _ := scenario.PathOf(sink.Link)
+	if !math.IsInf(p.Rate, 1) {
+		spec.Rate = p.Rate
 	}
 	if c := cell.Retrieve; c.Arrivals == nil && c.Connections == "keep" {
-		spec.Warmup = p.warmup(c.Concurrency)
+		spec.Warmup = p.Warmup(c.Concurrency)
 	}
 	in, err := json.Marshal(spec)
 	if err != nil {
-		return Load{}, fmt.Errorf("load generator: %w", err)
+		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	stdin, feed, err := os.Pipe()
 	if err != nil {
-		return Load{}, fmt.Errorf("load generator: %w", err)
+		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	defer stdin.Close()
 	defer feed.Close()
 	stream, stdout, err := os.Pipe()
 	if err != nil {
-		return Load{}, fmt.Errorf("load generator: %w", err)
+		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	defer stream.Close()
 	defer stdout.Close()
@@ -66,7 +67,7 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 		Dir: r.site.Dir, Stdin: stdin, Stdout: stdout,
 	})
 	if err != nil {
-		return Load{}, err
+		return scenario.Load{}, err
 	}
 	stdout.Close() // the generator holds the only other end: its death ends the stream
 	defer proc.Stop(context.WithoutCancel(ctx))
@@ -88,7 +89,7 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			return Load{}, ctx.Err()
+			return scenario.Load{}, ctx.Err()
 		}
 		select {
 		case <-proc.Done():
@@ -97,7 +98,7 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 		if died := proc.Err(); died != nil {
 			err = fmt.Errorf("%w (the process ended: %v; see %s)", err, died, proc.LogPath())
 		}
-		return Load{}, fmt.Errorf("load generator: %w", err)
+		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	load := loadOf(result)
 	load.Notes = append(load.Notes, verifiedBy(r.sets[cell.Data], cell.Retrieve.Receive)...)
@@ -105,10 +106,10 @@ func (r *retrieveRunner) Trial(ctx context.Context, cell experiment.Cell, seed u
 }
 
 // Close implements Runner.
-func (r *retrieveRunner) Close(ctx context.Context) error { return r.ours.clear(ctx, r.node) }
+func (r *runner) Close(ctx context.Context) error { return r.ours.RemoveAll(ctx, r.node) }
 
-func loadOf(res httpload.Result) Load {
-	l := Load{
+func loadOf(res httpload.Result) scenario.Load {
+	l := scenario.Load{
 		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU, RSSPeak: float64(res.MaxRSS),
 		AchievedRate: res.AchievedRate, LagP99: res.Lag.P99,
 		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
@@ -132,7 +133,7 @@ func loadOf(res httpload.Result) Load {
 }
 
 // spec is what the load generator is told to do in one trial.
-func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) {
+func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) {
 	c := cell.Retrieve
 	limits := r.site.Limits
 	spec := httpload.Spec{
@@ -178,7 +179,7 @@ func (r *retrieveRunner) spec(cell experiment.Cell, seed uint64) (httpload.Spec,
 
 // burst is how many requests for whole objects a bound in bytes stands for: at least
 // one for every worker, as the plan has it where it knows the sizes.
-func burst(set []retrieveObject, spec httpload.Spec) int64 {
+func burst(set []object, spec httpload.Spec) int64 {
 	var sum int64
 	for _, o := range set {
 		sum += max(1, o.size)
