@@ -49,7 +49,7 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 }
 
 func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
-	plan, err := analysis.ReadPlan(facts.Plan(), "")
+	plan, err := analysis.ReadPlan(facts)
 	if err != nil {
 		return nil, err
 	}
