@@ -284,7 +284,11 @@ func (r *run) prepareTime(s *site) time.Duration {
 		return r.plan.Experiment.Limits.Deadline.Std() + wait
 	}
 	if follows(cells) {
-		return r.plan.Experiment.Limits.Deadline.Std() + chainsTime(cells, r.plan.Experiment.Limits)
+		all := r.plan.Experiment.Limits.Deadline.Std()
+		for _, c := range cells { // as if no two had the same chain
+			all += chainTime(c, r.plan.Experiment.Limits)
+		}
+		return all
 	}
 	objects, bytes := r.cfg.Scenario.Prepares(cells)
 	seconds := float64(objects) + float64(bytes)/1e6
@@ -325,10 +329,10 @@ func (r *run) clear(ctx context.Context) {
 	}
 }
 
-// attached reports whether it runs elsewhere.
 // writes reports whether attached systems may be written to.
 func (r *run) writes() bool { return slices.Contains(r.plan.Experiment.Allow, "write") }
 
+// attached reports whether it runs elsewhere.
 func (s *site) attached() bool { return len(s.hosts) == 0 }
 
 // stopSite ends a system and removes what it stored here. A process that crashes

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -386,25 +385,18 @@ func (r *run) close(ctx context.Context) error {
 // vacate leaves nothing of a run that could not begin but the logs of the processes
 // that were started, if there are any.
 func (r *run) vacate() error {
-	logs := filepath.Join(r.cfg.Dir, record.LogsDir)
-	said := false
-	err := filepath.WalkDir(logs, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			info, e := d.Info()
-			said, err = said || e == nil && info.Size() > 0, e
-		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	var errs []error
 	for _, dir := range []string{"nodes", "data"} {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(r.cfg.Dir, dir)))
+		errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.Dir, dir)))
 	}
-	if !said {
-		err = errors.Join(err, os.RemoveAll(logs))
+	logs, _ := filepath.Glob(filepath.Join(r.cfg.Dir, record.LogsDir, "*"))
+	for _, log := range logs {
+		if info, err := os.Stat(log); err == nil && info.Size() == 0 {
+			errs = append(errs, os.Remove(log))
+		}
 	}
-	return errors.Join(err, r.rec.Discard())
+	_ = os.Remove(filepath.Join(r.cfg.Dir, record.LogsDir)) // unless there are some
+	return errors.Join(append(errs, r.rec.Discard())...)
 }
 
 func (r *run) result() Result {

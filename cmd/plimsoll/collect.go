@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -73,7 +71,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		if loopbackOnly(address) == nil {
 			handler = report.Live(out)
 		}
-		stop, err := p.listen(ctx, handler, address, open)
+		stop, err := p.listen(ctx, handler, address, open, "metrics for Prometheus: http://ADDRESS/metricsTOKEN")
 		if err != nil {
 			return ui.Exit(ui.CodeUsage, err)
 		}
@@ -122,24 +120,4 @@ func inHours(duration string) string {
 		}
 	}
 	return duration
-}
-
-// listen serves handler until ctx ends or stop is called.
-func (p *program) listen(ctx context.Context, handler http.Handler, address string, open bool) (stop func(), err error) {
-	handler, query := guarded(handler, open)
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT, or serve nothing with --listen none")
-	}
-	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		srv.Serve(l)
-	}()
-	p.ui.Say("metrics for Prometheus: http://%s/metrics%s", l.Addr(), query)
-	return func() {
-		srv.Close()
-		<-over
-	}, nil
 }
