@@ -17,7 +17,8 @@ import (
 )
 
 // exportFormats names the formats.
-const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, marks; sia-metrics (of a siad, as sia_metrics_collector wrote them)"
+const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, " +
+	"marks; sia-metrics (of a siad, as sia_metrics_collector wrote them)"
 
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 

@@ -75,13 +75,16 @@ func (p *program) serve(ctx context.Context, dir, address string, open bool) err
 
 // listen serves handler until stop is called, and says where: ADDRESS and TOKEN stand
 // for what is known only then.
-func (p *program) listen(ctx context.Context, handler http.Handler, address string, open bool, where string) (stop func(), err error) {
+func (p *program) listen(
+	ctx context.Context, handler http.Handler, address string, open bool, where string,
+) (stop func(), err error) {
 	handler, query := guarded(handler, open)
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT")
 	}
-	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
