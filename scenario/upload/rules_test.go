@@ -170,3 +170,26 @@ func TestEveryRule(t *testing.T) {
 		t.Errorf("%+v", r.Verdict)
 	}
 }
+
+// Of more objects than are kept, sums at the moments of polls are exact, and what is
+// kept is spread evenly.
+func TestManyObjects(t *testing.T) {
+	const n = 500_000
+	s := &objects{step: 1, up: []stored{{at: 100}, {at: 250_000}, {at: n}}}
+	for i := range n {
+		s.accept(object{at: float64(i), took: float64(i % 1000), settled: nan, size: 7}, 10)
+	}
+	for i, want := range []int64{101, 249_900, 249_999} {
+		if got := s.up[i]; got.objects != want || got.bytes != 7*float64(want) || got.rounded != 10*float64(want) {
+			t.Errorf("moment %d: %+v, want %d objects more", i, got, want)
+		}
+	}
+	if s.stored != n || s.bytes != 7*n || len(s.sample) > mostObjects || len(s.sample) < mostObjects/2 {
+		t.Errorf("%d stored, %d bytes, %d kept", s.stored, s.bytes, len(s.sample))
+	}
+	for i, x := range s.sample {
+		if x.at != float64(int64(i)*s.step) {
+			t.Fatalf("kept object %d was accepted at %v, with a step of %d", i, x.at, s.step)
+		}
+	}
+}
