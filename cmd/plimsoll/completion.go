@@ -44,7 +44,7 @@ func complete(root *cobra.Command) {
 		"compare --metric": completeMetrics, "compare --gate": completeGates, "report --gate": completeGates,
 		"set": completeSet, "system": systems,
 		"export --format": words("csv", "parquet", "json", "benchfmt", "ops-csv", "jobs-csv", "polls-csv", "calls-csv", "readings-csv", "marks-csv",
-			"ops-parquet", "jobs-parquet", "polls-parquet", "calls-parquet", "readings-parquet", "marks-parquet", "sia-metrics"),
+			"ops-parquet", "jobs-parquet", "polls-parquet", "calls-parquet", "readings-parquet", "marks-parquet"),
 		"compare --format": words(comparisonFormats...),
 	}
 	eachCommand(root, func(c *cobra.Command) {
