@@ -58,10 +58,7 @@ type Result struct {
 	Paused     int            // trials that a resumed run goes on with
 	Interrupt  bool           // the user stopped it
 	Invalid    *InvalidBlock  // why it stopped after the first block, if it did
-	// Calibrated is what the run saved of its swarms for the next plan: seconds of the
-	// machine line for each GB delivered, by kind of system.
-	Calibrated map[string]float64
-	Complete   bool // it was complete before it was resumed: nothing was executed
+	Complete   bool           // it was complete before it was resumed: nothing was executed
 }
 
 // cleanupTime bounds what is done after a run ended, wished or not. Removing from
@@ -107,12 +104,11 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		err = nil
 	}
 	res = r.result()
-	calibrated, e := calibrate(r.plan, slices.Collect(maps.Values(r.done)))
-	if res.Calibrated = calibrated; e != nil {
-		r.say.Note(fmt.Sprintf("what swarms cost this machine is not saved for the next plan: %v", e))
-	}
 	res.Invalid = invalid
 	res.Stopped = stopped
+	if e := calibrate(r.plan, slices.Collect(maps.Values(r.done))); e != nil {
+		r.say.Note(fmt.Sprintf("what swarms cost this machine is not saved for the next plan: %v", e))
+	}
 	// Nobody goes on with it: what its deployments hold is of no more use.
 	r.over = err == nil && invalid == nil && ctx.Err() == nil && (stopped != nil || r.complete())
 	return res, r.interrupted(ctx, &res, err)
@@ -289,6 +285,26 @@ func (r *run) openRecord(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
+	if err := r.readEarlier(); err != nil {
+		return err
+	}
+	if r.cfg.RetryInvalid {
+		if err := r.retryInvalid(); err != nil {
+			return err
+		}
+	}
+	if !r.complete() {
+		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
+		for _, why := range r.lost {
+			r.event("note", "trial begins anew", why, 0)
+			r.say.Note(why)
+		}
+	}
+	return nil
+}
+
+// readEarlier takes what earlier sessions of the run have executed.
+func (r *run) readEarlier() error {
 	r.done, r.skipped, r.kept = map[trialKey]record.Trial{}, map[string]string{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
 	if err != nil {
@@ -323,18 +339,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
-	if r.cfg.RetryInvalid {
-		if err := r.retryInvalid(); err != nil {
-			return err
-		}
-	}
-	if !r.complete() {
-		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
-		for _, why := range r.lost {
-			r.event("note", "trial begins anew", why, 0)
-			r.say.Note(why)
-		}
-	}
 	return nil
 }
 
