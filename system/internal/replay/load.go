@@ -107,7 +107,7 @@ func parse(text []byte) (e Exchange, isExchange bool, err error) {
 	return e, true, err
 }
 
-// end tells how the answer ended from what the recorder wrote of it.
+// end is how the answer ended, from what the recorder wrote of it.
 func end(l line) (End, error) {
 	said := l.Error + l.Response.Error
 	switch {
