@@ -123,7 +123,7 @@ func (p *program) root() *cobra.Command {
 // exitStatusTopic is `plimsoll help exit-status`.
 func exitStatusTopic() *cobra.Command {
 	var b strings.Builder
-	b.WriteString("What the program's exit status means; docs/scripting.md tells more.\n\n")
+	b.WriteString("What the program's exit status means; docs/scripting.md says more.\n\n")
 	for _, m := range ui.Meanings() {
 		fmt.Fprintf(&b, "%5d  %s\n", m.Code, m.Words)
 	}
