@@ -47,7 +47,7 @@ type View struct {
 	Read func(t *Trial, facts *record.Reader) (Facts, error)
 	// Tables are computed from several cells: a cost fit, effects of a factorial.
 	Tables func(*Frame) ([]Table, error)
-	// Verdict stands in for the comparison with the baseline; nil, or none: that.
+	// Verdict replaces the comparison with the baseline; nil, or none: that.
 	Verdict func(*Result) *Verdict
 	// Polled are the metrics that follow from polls.
 	Polled map[string]Polled
@@ -56,6 +56,8 @@ type View struct {
 	Lasting []string
 	// Success counts what succeeded in trials; nil: operations, by their outcome.
 	Success func(trials []*Trial, conf float64) Proportion
+	// OneTrial says that a run is one long trial of each cell by design.
+	OneTrial bool
 	// Goals are gates of the scenario's own, which decide no exit status; nil: none.
 	Goals func(*Frame) []gate.Rule
 	// Alike reports whether a metric of two cells compares like with like; nil: always.

@@ -77,7 +77,7 @@ func saveCalibration(systems map[string]float64) error {
 }
 
 // calibrate saves what the swarms of a run cost this machine, for the next plan.
-func calibrate(plan *experiment.Plan, trials []record.Trial) (systems map[string]float64, err error) {
+func calibrate(plan *experiment.Plan, trials []record.Trial) error {
 	validity.Judge(plan, trials)
 	cells, kinds := map[string]experiment.Cell{}, map[string]string{}
 	for _, use := range swarms(plan) {
@@ -98,14 +98,14 @@ func calibrate(plan *experiment.Plan, trials []record.Trial) (systems map[string
 			costs[kinds[c.ID]] = append(costs[kinds[c.ID]], seconds/delivered(&c))
 		}
 	}
-	systems = map[string]float64{}
+	systems := map[string]float64{}
 	for name, all := range costs {
 		systems[name] = stats.Median(all)
 	}
 	if len(systems) == 0 {
-		return nil, nil
+		return nil
 	}
-	return systems, saveCalibration(systems)
+	return saveCalibration(systems)
 }
 
 // delivered is how many GB all leechers of a cell receive of the content.
@@ -142,27 +142,13 @@ func checkMachineLine(_ context.Context, cfg Config) []Problem {
 				names += ", …"
 			}
 			all = append(all, Problem{
-				What: fmt.Sprintf("%s: this machine is expected to be the limit in %d of %d cells (%s), whose trials would be invalid (machine-limited): earlier runs took %.3g s of its CPUs per GB delivered", use.Name, len(slow), len(cells), names, cost),
+				What: fmt.Sprintf("%s: this machine is expected to be the limit in %d of %d cells (%s), whose trials would be "+
+					"invalid (machine-limited): earlier runs took %.3g s of its CPUs per GB delivered", use.Name, len(slow), len(cells), names, cost),
 				Hint: "lower link.rate or disseminate.nodes, or use a machine with more CPUs",
 			})
 		}
 	}
 	return all
-}
-
-// MachineLines are the warnings of a plan about this machine, and the started swarm
-// systems that no earlier run on it tells of.
-func MachineLines(cfg Config) (warnings []Problem, unknown []string) {
-	if slices.Contains(cfg.Plan.Experiment.Skip, machineLine) {
-		return nil, nil
-	}
-	known, _ := readCalibration() // an error is among the warnings
-	for _, use := range swarms(cfg.Plan) {
-		if _, ok := known[testbed.CPUs()][use.Use]; !ok {
-			unknown = append(unknown, use.Name)
-		}
-	}
-	return checkMachineLine(context.Background(), cfg), unknown
 }
 
 // machineLine is the name of the precondition.
@@ -173,5 +159,6 @@ func swarms(plan *experiment.Plan) (all []experiment.SystemUse) {
 	if plan.Experiment.Disseminate == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(plan.Experiment.Systems), func(s experiment.SystemUse) bool { return s.Mode == string(system.Attach) })
+	return slices.DeleteFunc(slices.Clone(plan.Experiment.Systems),
+		func(s experiment.SystemUse) bool { return s.Mode == string(system.Attach) })
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,17 +27,17 @@ repetitions: 3
 	plan := func(nodes string, limits string) *experiment.Plan {
 		return swarmPlan(t, strings.Replace(file, "NODES", nodes, 1)+limits)
 	}
-	warned := func(p *experiment.Plan) (cells int, unknown []string) {
-		warnings, unknown := MachineLines(Config{Plan: p})
+	warned := func(p *experiment.Plan) int {
+		warnings := problems(t.Context(), Config{Plan: p}, func(c precondition) bool { return c.name == machineLine })
 		for _, w := range warnings {
 			if w.Blocking || len(p.Cells) == 2 && (strings.Contains(w.What, p.Cells[0].ID) || !strings.Contains(w.What, p.Cells[1].ID)) {
 				t.Errorf("it blocks, or names the wrong cells: %+v", w)
 			}
 		}
-		return len(warnings), unknown
+		return len(warnings)
 	}
-	if n, unknown := warned(plan("8", "")); n != 0 || !slices.Equal(unknown, []string{"bittorrent"}) {
-		t.Fatalf("before the first run: %d warnings, unknown %v", n, unknown)
+	if n := warned(plan("8", "")); n != 0 {
+		t.Fatalf("before the first run: %d warnings", n)
 	}
 
 	past := plan("8", "")
@@ -67,8 +66,7 @@ repetitions: 3
 			t.Fatal(err)
 		}
 	}
-	_, err := calibrate(past, trials)
-	must(err)
+	must(calibrate(past, trials))
 	known, err := readCalibration()
 	must(err)
 	for cpus, systems := range known {
@@ -80,17 +78,17 @@ repetitions: 3
 		nodes, limits string
 		want          int
 	}{{"8", "", 1}, {"2", "", 0}, {"[2, 8]", "", 1}, {"8", "limits: {machine: none}\n", 0}, {"8", "skip: [machine-line]\n", 0}} {
-		if n, unknown := warned(plan(c.nodes, c.limits)); n != c.want || len(unknown) > 0 {
-			t.Errorf("%s nodes, %s: %d warnings, want %d; unknown %v", c.nodes, c.limits, n, c.want, unknown)
+		if n := warned(plan(c.nodes, c.limits)); n != c.want {
+			t.Errorf("%s nodes, %s: %d warnings, want %d", c.nodes, c.limits, n, c.want)
 		}
 	}
 
 	path := filepath.Join(cache, "plimsoll", calibrationFile)
 	must(os.WriteFile(path, []byte("{"), 0o644))
-	if n, _ := warned(plan("2", "")); n != 1 {
+	if n := warned(plan("2", "")); n != 1 {
 		t.Errorf("a broken file: %d warnings", n)
 	}
-	if _, err := calibrate(past, trials); err == nil {
+	if err := calibrate(past, trials); err == nil {
 		t.Error("a broken file is replaced without a word")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 )
 
 // Build judges a run directory, by the limits of its plan changed by --set arguments
@@ -24,11 +25,11 @@ func Rebuild(run *record.Reader, sets ...string) (*analysis.Result, error) {
 }
 
 func build(run *record.Reader, again bool, sets []string) (*analysis.Result, error) {
-	plan, err := analysis.ReadPlan(run.Plan(), run.Meta()[analysis.PlanSum])
+	plan, err := analysis.ReadPlan(run)
 	if err != nil {
-		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
+		return nil, err
 	}
-	s, view := scenario.ByName(plan.Experiment.Scenario), scenario.ViewOf(plan.Experiment.Scenario)
+	s, view := scenarios.ByName(plan.Experiment.Scenario), scenarios.ViewOf(plan.Experiment.Scenario)
 	if view == nil || s == nil {
 		return nil, fmt.Errorf("%s: unknown scenario %q; use the version of plimsoll that wrote it", run.Dir(), plan.Experiment.Scenario)
 	}
@@ -43,7 +44,7 @@ func build(run *record.Reader, again bool, sets []string) (*analysis.Result, err
 			return err
 		}
 	}
-	f, err := analysis.LoadAgain(run, view, recompute, sets...)
+	f, err := analysis.Load(run, plan, view, recompute, sets...)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func TestSwarmOutage(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 5s for 4s" }, nil)
 		for _, n := range s.runner.nodes {
-			n.restarter = &slowly{Restarter: n.restarter, takes: 6 * time.Second}
+			restarting(n, func(r system.Restarter) system.Restarter { return &slowly{Restarter: r, takes: 6 * time.Second} })
 		}
 		s.run()
 		s.about("outage", s.m["outage"], 10)
@@ -88,7 +88,7 @@ func TestSwarmNeverBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		bad := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
-		bad.restarter = &slowly{Restarter: bad.restarter, fails: system.ErrAnswer}
+		restarting(bad, func(r system.Restarter) system.Restarter { return &slowly{Restarter: r, fails: system.ErrAnswer} })
 		s.run()
 		if s.outcomes() != "map[error not started again:1 ok:3]" || s.m["recovered"] != 0.5 {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)

@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/workload"
 )
 
 // roles is who does what in a trial, by the nodes' places: chosen by seeds that
@@ -24,11 +26,11 @@ func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, s
 	if k := d.SeederSets; k > 0 {
 		set = ((number % k) + k) % k // warm-up is numbered from −1 down
 	}
-	all := shuffled(d.Nodes, mix(seed, "seeders", int64(set)))
+	all := shuffled(d.Nodes, MixSeed(seed, "seeders", int64(set)))
 	r := roles{seeders: all[:d.Seeders]}
 	rest := all[d.Seeders:]
-	r.slow = draw(rest, experiment.SlowLeechers(len(rest), d.Slow), mix(seed, "slow", int64(set)))
-	r.leechers = draw(rest, len(rest), mix(trial, "order", 0))
+	r.slow = draw(rest, experiment.SlowLeechers(len(rest), d.Slow), MixSeed(seed, "slow", int64(set)))
+	r.leechers = draw(rest, len(rest), MixSeed(trial, "order", 0))
 	for i, f := range faults {
 		var from []int
 		switch f.Who {
@@ -39,7 +41,7 @@ func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, s
 		default:
 			from = all
 		}
-		r.victims = append(r.victims, draw(from, min(f.Of(len(from)), len(from)), mix(trial, "victims", int64(i))))
+		r.victims = append(r.victims, draw(from, min(f.Of(len(from)), len(from)), MixSeed(trial, "victims", int64(i))))
 	}
 	return r
 }
@@ -54,3 +56,22 @@ func draw(from []int, n int, seed uint64) []int {
 }
 
 func shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, 1)).Perm(n) }
+
+// arrivals are when n leechers begin, since the release, in their order.
+func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {
+	at := make([]time.Duration, n)
+	switch {
+	case j.Wave > 0:
+		for i := range at {
+			at[i] = time.Duration(i/j.Wave) * j.Every
+		}
+	case j.Rate > 0:
+		// The first comes at once: before it there is nothing to see.
+		p := workload.Poisson{PerSecond: j.Rate, Seed: seed}
+		for i := 1; i < n; i++ {
+			gap, _ := p.Pace(at[i-1], uint64(i))
+			at[i] = at[i-1] + gap
+		}
+	}
+	return at
+}

@@ -465,10 +465,10 @@ func TestSwarmLostBeforeItCame(t *testing.T) {
 		t.Errorf("none was lost before it came: %+v", s.fetches())
 	}
 
-	l := &leecher{released: 30 * time.Second}
-	l.lost(10*time.Second, record.Error, classDied)
-	if l.started != l.released || l.ended != l.released {
-		t.Errorf("one that was to come at %v began at %v and ended at %v", l.released, l.started, l.ended)
+	p := &Progress{Released: 30 * time.Second}
+	p.lost(10*time.Second, record.Error, classDied)
+	if p.Started != p.Released || p.Ended != p.Released {
+		t.Errorf("one that was to come at %v began at %v and ended at %v", p.Released, p.Started, p.Ended)
 	}
 }
 
@@ -496,7 +496,7 @@ func TestSwarmStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: Load{Details: trial.details()}})
+		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: trial.loaded(0)})
 		if got, has := m["start_spread"]; has {
 			t.Errorf("the spread of no starts is %v", got)
 		}
@@ -514,8 +514,8 @@ func TestSwarmNotRecovered(t *testing.T) {
 		}
 		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
 		var n atomic.Int64
-		healthy := m.restarter
-		m.restarter = starts{healthy, &n, errors.New("its store is broken")}
+		healthy := m.System.(system.Restarter)
+		restarting(m, func(r system.Restarter) system.Restarter { return starts{r, &n, errors.New("its store is broken")} })
 		time.AfterFunc(25*time.Second, func() { _ = healthy.Restart(t.Context(), true) }) // for the test's own look
 		_ = s.trial(t.Context())
 		if s.outcomes() != "map[error not started again:1 ok:3]" || s.m["recovered"] != 0.5 {
@@ -724,7 +724,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 func TestSwarmBlind(t *testing.T) {
 	for slow, want := range map[time.Duration][]string{
 		0:               nil,
-		4 * time.Second: {"was due at 50 % of the leechers' content and came at 8", "gave no answer for 8"},
+		4 * time.Second: {"was due at 50 % and came at 8", "gave no answer for 8"},
 	} {
 		virtual(t, func(t *testing.T) {
 			s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
@@ -743,13 +743,13 @@ func TestSwarmBlind(t *testing.T) {
 			}
 		})
 	}
-	trial := &course{released: time.Minute, every: 50 * time.Millisecond}
-	f := &courseFault{Fault: experiment.Fault{At: 10 * time.Second, Part: math.NaN()}}
-	if late := trial.late(f, 70*time.Second+500*time.Millisecond, 0, "it", "the release"); late != "" {
-		t.Errorf("a fault half a second late: %s", late)
+	trial := &NodeTrial{Released: time.Minute, every: 50 * time.Millisecond}
+	f := &NodeFault{Fault: experiment.Fault{At: 10 * time.Second, Part: math.NaN()}}
+	if trial.noteLate(f, 70*time.Second+500*time.Millisecond); len(trial.Notes) != 0 {
+		t.Errorf("a fault half a second late: %q", trial.Notes)
 	}
-	if late := trial.late(f, 75*time.Second, 0, "it", "the release"); !strings.Contains(late, "15 s after the release, 5 s late") {
-		t.Errorf("a fault 5 s late: %q", late)
+	if trial.noteLate(f, 75*time.Second); !strings.Contains(strings.Join(trial.Notes, ""), "15 s after the start, 5 s late") {
+		t.Errorf("a fault 5 s late: %q", trial.Notes)
 	}
 }
 
@@ -779,31 +779,6 @@ func TestSwarmDeadline(t *testing.T) {
 	})
 }
 
-// TestSwarmLastWords: what a leecher verifies after its deadline is no progress of
-// the trial; what its node has received by then counts.
-func TestSwarmLastWords(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, nil, nil)
-		s.runner.site.Limits.Deadline = experiment.Duration(8 * time.Second)
-		for _, n := range s.nodes {
-			n.SetTrouble(mem.Trouble{Slow: time.Second})
-		}
-		s.run()
-		op, last := s.fetches()[0], record.Mark{}
-		for _, m := range s.marks {
-			if m.Node == int(op.Worker) {
-				last = m
-			}
-		}
-		if op.Outcome != record.Deadline || int64(last.End) <= op.LastByte {
-			t.Fatalf("%+v, last words %+v", op, last)
-		}
-		if last.Verified != op.Bytes || last.Complete || last.Received <= op.Bytes {
-			t.Errorf("last words %+v of a leecher that had %d bytes at its end", last, op.Bytes)
-		}
-	})
-}
-
 // TestSwarmInterrupted: when the user cancels the run, the links are restored, and
 // nothing else is done for trials to come; one that comes nevertheless is sound.
 func TestSwarmInterrupted(t *testing.T) {
@@ -813,7 +788,7 @@ func TestSwarmInterrupted(t *testing.T) {
 		}, nil)
 		var n atomic.Int64
 		for _, m := range s.runner.nodes {
-			m.restarter = starts{m.restarter, &n, nil}
+			restarting(m, func(r system.Restarter) system.Restarter { return starts{r, &n, nil} })
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(5*time.Second, cancel)
@@ -857,6 +832,14 @@ type starts struct {
 	fail error
 }
 
+// restarting replaces how a node is started again.
+func restarting(n *Node, by func(system.Restarter) system.Restarter) {
+	n.System = struct {
+		system.Member
+		system.Restarter
+	}{n.System.(system.Member), by(n.System.(system.Restarter))}
+}
+
 func (r starts) Restart(ctx context.Context, keep bool) error {
 	r.n.Add(1)
 	if r.fail != nil {
@@ -876,7 +859,7 @@ func TestSwarmFresh(t *testing.T) {
 		}
 		var n atomic.Int64
 		for _, m := range s.runner.nodes {
-			m.restarter = starts{m.restarter, &n, nil}
+			restarting(m, func(r system.Restarter) system.Restarter { return starts{r, &n, nil} })
 		}
 		s.run()
 		if n.Load() != 3 {

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"strings"
-
-	"github.com/spf13/cobra"
-
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system/all"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) planCommand() *cobra.Command {
@@ -29,13 +26,14 @@ func (p *program) planCommand() *cobra.Command {
 				return err
 			}
 			cfg := engine.Config{
-				Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario), Base: baseOf(args[0]),
+				Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(args[0]),
 			}
-			p.writeMachineLines(cfg)
-			problems := engine.Blocking(engine.PlanProblems(c.Context(), cfg))
 			var wrong []engine.Problem
-			for _, pr := range problems {
+			for _, pr := range engine.PlanProblems(c.Context(), cfg) {
 				switch {
+				case pr.Name == "machine-line" && !p.ui.JSON:
+					p.ui.Say("warning: %s\nhint: %s", pr.What, pr.Hint)
+				case !pr.Blocking:
 				case !pr.Here:
 					wrong = append(wrong, pr)
 				case !p.ui.JSON: // the plan may be meant for another machine, or for later
@@ -63,23 +61,6 @@ func (p *program) writePlan(plan *experiment.Plan) error {
 	}
 	_, err = p.stdout.Write(append(b, '\n'))
 	return err
-}
-
-// writeMachineLines says in which cells this machine would be the limit.
-func (p *program) writeMachineLines(cfg engine.Config) {
-	if p.ui.JSON { // the plan is the only object; doctor --json has the warnings
-		return
-	}
-	warnings, unknown := engine.MachineLines(cfg)
-	for _, w := range warnings {
-		p.ui.Say("warning: %s", w.What)
-		if w.Hint != "" {
-			p.ui.Say("hint: %s", w.Hint)
-		}
-	}
-	if len(unknown) > 0 {
-		p.ui.Say("note: the machine line of %s is unknown until their first run on this machine; plimsoll doctor --measure measures that of bittorrent and boxo", strings.Join(unknown, ", "))
-	}
 }
 
 func (p *program) presetsCommand() *cobra.Command {

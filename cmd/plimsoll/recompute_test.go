@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 )
 
 // recomputed checks that the metrics of a run's trials follow from what its directory
@@ -38,7 +40,7 @@ func recomputed(t *testing.T, dir string) (n int) {
 			continue
 		}
 		n++
-		got, err := scenario.Recompute(scenario.ByName(plan.Experiment.Scenario), r, trial, cells[trial.Cell], nil)
+		got, err := scenario.Recompute(scenarios.ByName(plan.Experiment.Scenario), r, trial, cells[trial.Cell], nil)
 		check(t, err)
 		keys := maps.Clone(got)
 		maps.Copy(keys, trial.Metrics)
@@ -114,13 +116,13 @@ sync: {blocks: 100, transactions: 1, peers: 2}
 
 // A run of a version that recorded less keeps the metrics that it stored.
 func TestOldMetricsStay(t *testing.T) {
-	dir := unpackRun(t, "testdata/facts/retrieve")
+	dir := facts.Unpack(t, "retrieve")
 	r, err := record.Open(dir)
 	check(t, err)
 	defer r.Close()
 	trials, err := r.Trials()
 	check(t, err)
-	if _, err := scenario.Recompute(scenario.Retrieve{}, r, trials[0], experiment.Cell{}, nil); !errors.Is(err, scenario.ErrNoFacts) {
+	if _, err := scenario.Recompute(nil, r, trials[0], experiment.Cell{}, nil); !errors.Is(err, scenario.ErrNoFacts) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -32,7 +32,8 @@ func (p *program) systemsCommand() *cobra.Command {
 				for _, s := range all.All() {
 					names = append(names, s.Info().Name)
 				}
-				return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("there is no system %q", args[0]), "systems: "+strings.Join(names, ", ")))
+				return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("there is no system %q", args[0]),
+					"systems: "+strings.Join(names, ", ")))
 			}
 			return writeSystem(p.stdout, s, statusOf(c.Context(), s))
 		},
@@ -63,13 +64,14 @@ func (p *program) listSystems(ctx context.Context) error {
 		}
 		return nil
 	}
-	writeSystems(p.stdout, list, p.ui.Width())
+	writeSystems(p.stdout, list)
 	return nil
 }
 
 func statusOf(ctx context.Context, s system.System) status {
 	info := s.Info()
-	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded, Install: info.Install}
+	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded,
+		Install: info.Install}
 	if opt, err := info.Fill(nil); err == nil && info.Has(system.Start) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
@@ -78,33 +80,19 @@ func statusOf(ctx context.Context, s system.System) status {
 	return st
 }
 
-// writeSystems is a table no wider than width, 100 where there is none: what a system
-// can do is broken into lines.
-func writeSystems(w io.Writer, list []status, width int) {
-	if width == 0 {
-		width = 100
-	}
-	rows := [][3]string{{"SYSTEM", "HOW", "HERE"}}
+// writeSystems is a table of about 100 columns: what a system can do is broken into lines.
+func writeSystems(w io.Writer, list []status) {
+	const canWidth = 58
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(tw, "SYSTEM\tHOW\tHERE\tCAN")
 	for _, st := range list {
-		rows = append(rows, [3]string{st.Name, joinModes(st.Modes), here(st)})
-	}
-	var wide [3]int
-	for _, r := range rows {
-		for i, text := range r {
-			wide[i] = max(wide[i], len(text))
-		}
-	}
-	left := wide[0] + wide[1] + wide[2] + 6
-	for i, r := range rows {
-		can := []string{"CAN"}
-		if i > 0 {
-			can = fold(list[i-1].Can, width-left)
-		}
-		fmt.Fprintf(w, "%-*s  %-*s  %-*s  %s\n", wide[0], r[0], wide[1], r[1], wide[2], r[2], can[0])
+		can := fold(st.Can, canWidth)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", st.Name, joinModes(st.Modes), here(st), can[0])
 		for _, more := range can[1:] {
-			fmt.Fprintf(w, "%*s%s\n", left, "", more)
+			fmt.Fprintf(tw, "\t\t\t%s\n", more)
 		}
 	}
+	tw.Flush()
 	for _, st := range list {
 		for _, m := range st.Missing {
 			fmt.Fprintf(w, "\n%s: %s", st.Name, strings.TrimPrefix(m.What, st.Name+": "))
@@ -114,7 +102,7 @@ func writeSystems(w io.Writer, list []status, width int) {
 			fmt.Fprintln(w)
 		}
 	}
-	fmt.Fprintln(w, "\nplimsoll systems NAME tells what one is, how to get it and its options.")
+	fmt.Fprintln(w, "\nplimsoll systems NAME: what one is, how to get it and its options.")
 }
 
 // fold breaks words into lines of at most width, and at least one word.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,9 @@ type entry struct {
 	Raw  string // the plain number behind the text
 	Tone analysis.Tone
 }
+
+// Long reports whether the entry is better broken into lines.
+func (e entry) Long() bool { return len(e.Text) > 32 }
 
 func number(v analysis.Num, unit string) entry {
 	if !v.Known() {
@@ -207,6 +211,14 @@ func ownTable(x analysis.Table) table {
 		}
 		t.Rows = append(t.Rows, line)
 	}
+	for i := len(t.Head) - 1; i >= 0; i-- { // the place of cells where there is one
+		if !slices.ContainsFunc(t.Rows, func(r []entry) bool { return strings.Trim(r[i].Text, "–") != "" }) {
+			t.Head = slices.Delete(t.Head, i, i+1)
+			for k, r := range t.Rows {
+				t.Rows[k] = slices.Delete(r, i, i+1)
+			}
+		}
+	}
 	return t
 }
 
@@ -260,7 +272,7 @@ func skippedTable(r *analysis.Result) table {
 	return t
 }
 
-// mostPlanCells is from how many cells on a plan is shown without them: they follow
+// mostPlanCells is from how many cells on a plan is printed without them: they follow
 // from the experiment.
 const mostPlanCells = 100
 

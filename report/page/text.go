@@ -82,17 +82,31 @@ func (t *text) line(tone analysis.Tone, s string) {
 // prose adds words in as many lines as they take; later ones are indented as the first.
 func (t *text) prose(tone analysis.Tone, mark, s string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(mark))
-	line := mark
+	for _, line := range wrap(mark, indent, s, min(t.width, widestProse)) {
+		t.line(tone, line)
+	}
+}
+
+// wrap breaks words into lines of a width, the first and the later ones with a mark
+// before them.
+func wrap(first, later, s string, width int) []string {
+	var lines []string
+	line := first
 	for i, word := range strings.Fields(s) {
-		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > min(t.width, widestProse) {
-			t.line(tone, line)
-			line = indent
+		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), later
 		} else if i > 0 {
 			line += " "
 		}
 		line += word
 	}
-	t.line(tone, line)
+	return append(lines, line)
+}
+
+func writeWrapped(w io.Writer, first, later, s string, width int) {
+	for _, line := range wrap(first, later, s, width) {
+		fmt.Fprintln(w, line)
+	}
 }
 
 // most keeps the first lines that were added since from.
@@ -140,23 +154,17 @@ func (t *text) warnings() {
 
 // gates are one line each, those that fail first.
 func (t *text) gates() {
-	all := gateViews(t.r)
-	order := []analysis.Tone{analysis.Bad, analysis.Warn, analysis.Good}
-	slices.SortStableFunc(all, func(a, b gateView) int { return slices.Index(order, a.Tone) - slices.Index(order, b.Tone) })
+	all := gateViews(t.r.Gates)
+	slices.SortStableFunc(all, func(a, b gateView) int { return slices.Index(gateTones, a.Tone) - slices.Index(gateTones, b.Tone) })
 	for i, g := range all {
 		if i == mostGates && !t.verbose {
 			t.line("", fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(len(all)-i), "more gate", "more gates")))
 			return
 		}
-		what := map[bool]string{true: "goal", false: "gate"}[g.Goal]
-		s := fmt.Sprintf("%s %s: %s", what, g.Rule, strings.ToUpper(g.State))
-		if g.Count != "" {
-			s += " (" + g.Count + ")"
-		}
-		t.line(g.Tone, s)
-		for _, c := range g.Cells {
-			if t.verbose && c.State != "pass" {
-				t.prose("", "   - ", fmt.Sprintf("%s, %s: %s; %s", c.System, c.Where, c.State, c.Why))
+		t.line(g.Tone, g.Kind+" "+g.Rule+": "+g.Outcome)
+		for _, line := range g.Deciding {
+			if t.verbose {
+				t.prose("", "   - ", line)
 			}
 		}
 	}
@@ -226,8 +234,8 @@ func (t *text) largest(rows [][]entry, n int) [][]entry {
 }
 
 // table adds a table with its title and a blank line, and returns how many lines it
-// took. Unless verbose, intervals and then columns from the right go until it fits
-// the width, and it has at most so many lines; 0: any number.
+// took. Unless verbose, long words are cut, and intervals and then columns from the
+// right go until it fits the width, and it has at most so many lines; 0: any number.
 func (t *text) table(all table, title string, most int) int {
 	from := len(t.lines)
 	if len(all.Rows) == 0 {
@@ -251,18 +259,24 @@ func (t *text) table(all table, title string, most int) int {
 			columns = append(columns, i)
 		}
 	}
-	notes := len(columns)
-	lines, wide := align(all, columns, notes)
+	notes, clip := len(columns), 0
+	lines, wide := align(all, columns, notes, clip)
 	for wide > t.width && len(columns) > 2 && !t.verbose {
 		switch {
+		case clip == 0:
+			clip = mostWords
 		case notes > 1:
 			notes = 1
 		case notes == 1:
 			notes = 0
 		default:
-			columns = slices.Delete(columns, len(columns)-2, len(columns)-1) // the last is validity
+			last := len(columns) - 1
+			if title == "" { // the last is validity
+				last--
+			}
+			columns = slices.Delete(columns, last, last+1)
 		}
-		lines, wide = align(all, columns, notes)
+		lines, wide = align(all, columns, notes, clip)
 	}
 	for _, l := range lines {
 		t.line("", l)
@@ -274,9 +288,13 @@ func (t *text) table(all table, title string, most int) int {
 	return len(t.lines) - from
 }
 
+// mostWords is how many characters of words a column has where a table is too wide.
+const mostWords = 24
+
 // align lays columns of a table in lines, with the intervals of the first few that have
-// them, and returns how wide they are.
-func align(t table, columns []int, notes int) (lines []string, wide int) {
+// them and words of at most so many characters (0: any number), and returns how wide
+// they are.
+func align(t table, columns []int, notes, clip int) (lines []string, wide int) {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, c := range columns {
@@ -292,6 +310,9 @@ func align(t table, columns []int, notes int) (lines []string, wide int) {
 	for _, r := range t.Rows {
 		for _, c := range columns {
 			s := strings.ReplaceAll(r[c].Text, "\t", " ")
+			if clip > 0 && !t.Head[c].Numeric {
+				s = words.Clip(s, clip)
+			}
 			if noted[c] && strings.HasPrefix(r[c].Note, "±") {
 				s += " " + r[c].Note
 			}

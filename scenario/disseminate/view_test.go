@@ -103,7 +103,7 @@ func analysed(t *testing.T) *analysis.Result {
 	r, err := record.Open(dir)
 	must(err)
 	defer r.Close()
-	f, err := analysis.Load(r, disseminate.View())
+	f, err := analysis.Load(r, plan, disseminate.View(), nil)
 	must(err)
 	res, err := analysis.Analyse(f)
 	must(err)
