@@ -94,4 +94,3 @@ func TestABuilderThatIsKilled(t *testing.T) {
 		t.Errorf("left: %+v", all)
 	}
 }
-
