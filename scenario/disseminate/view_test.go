@@ -30,7 +30,7 @@ const size = 8 << 20
 // their time, and all after 1, 2, 3 and 4 seconds. With faults that takes twice as long,
 // and in the first block the second leecher is stalled at half and the last one is
 // cancelled; in the last block the fault does not come.
-func analysed(t *testing.T) *analysis.Result {
+func analysed(t *testing.T, file string) *analysis.Result {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -111,7 +111,7 @@ func analysed(t *testing.T) *analysis.Result {
 }
 
 func TestSyntheticSwarm(t *testing.T) {
-	r := analysed(t)
+	r := analysed(t, file)
 	calm, faulty := r.Cells[0], r.Cells[1]
 	if faulty.Plan.Disseminate.Faults == "none" {
 		calm, faulty = faulty, calm
@@ -159,7 +159,7 @@ func TestSyntheticSwarm(t *testing.T) {
 }
 
 func TestLeechersOfATrial(t *testing.T) {
-	r := analysed(t)
+	r := analysed(t, file)
 	var first *analysis.Trial // with faults
 	for _, x := range r.Frame.Trials {
 		if x.Block == 0 && x.Info.Plan.Disseminate.Faults != "none" {
