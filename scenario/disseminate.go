@@ -21,10 +21,6 @@ var _ Scenario = Disseminate{}
 
 func (Disseminate) Name() string { return "disseminate" }
 
-func (Disseminate) Question() string {
-	return "How fast does content spread from its seeders to everybody else?"
-}
-
 // Problems implements Scenario.
 func (Disseminate) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
 	return swarmUnfit(use, info.Can, cells)
@@ -110,7 +106,7 @@ func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Disseminate) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := numbers(m)
+	put := Numbers(m)
 	ops := leecherOps(&in)
 	swarmTimes(ops, m, put)
 	swarmPolls(&in, put)

@@ -75,10 +75,10 @@ func (Disseminate) Metrics() []record.Metric {
 			Help: "likewise of the link emulator, where it is a process of its own"},
 		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
 			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
-		emulatorThread(),
+		EmulatorThread(),
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		ioPressure(),
+		IOPressure(),
 	}
 }
 
@@ -113,8 +113,8 @@ type leecherOp struct {
 
 // leecherOps are those of the leechers, in the order of the nodes.
 func leecherOps(in *Measured) (all []leecherOp) {
-	at, outcomes := in.each(record.DetailOnDisk), in.each(record.DetailDiskOutcome)
-	for op := range stream(in.Ops) {
+	at, outcomes := in.EachDetail(record.DetailOnDisk), in.EachDetail(record.DetailDiskOutcome)
+	for op := range Stream(in.Ops) {
 		o := leecherOp{int(op.Worker), op, op}
 		if o.place < len(at) && o.place < len(outcomes) {
 			o.disk.LastByte, o.disk.Outcome = int64(math.Round(at[o.place]*1e9)), record.Outcome(outcomes[o.place])
@@ -174,14 +174,14 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 
 // swarmPolls are the metrics of how the leechers were asked.
 func swarmPolls(in *Measured, put func(string, float64)) {
-	known := func(kind string) []float64 { return slices.DeleteFunc(in.each(kind), math.IsNaN) }
+	known := func(kind string) []float64 { return slices.DeleteFunc(in.EachDetail(kind), math.IsNaN) }
 	if called := known(record.DetailCalled); len(called) > 0 {
 		put("start_spread", slices.Max(called)-slices.Min(called))
 	}
 	if gaps := known(record.DetailGap); len(gaps) > 0 {
 		put("resolution", slices.Max(gaps))
 	}
-	put("stalls", in.load(loadStalls))
+	put("stalls", in.LoadDetail(LoadStalls))
 }
 
 // swarmLines are the load lines, corrected by what was measured of a path before the
@@ -190,7 +190,7 @@ func swarmLines(in *Measured, m map[string]float64, put func(string, float64)) {
 	d := in.Cell.Disseminate
 	join, _ := experiment.ParseJoin(d.Join) // what cannot be read the format has refused
 	faults, _ := experiment.ParseFaults(d.Faults)
-	if in.load(loadEmulated) == 0 || !join.Together() || len(faults) > 0 {
+	if in.LoadDetail(LoadEmulated) == 0 || !join.Together() || len(faults) > 0 {
 		return
 	}
 	factor := 1.0
@@ -222,7 +222,7 @@ func MedianLeecher(n int) int { return (n + 1) / 2 }
 
 // swarmTraffic are the metrics of what crossed the nodes' links.
 func swarmTraffic(in *Measured, ops []leecherOp, put func(string, float64)) {
-	towards, from, payload := in.each(record.DetailLinkReceived), in.each(record.DetailLinkSent), in.each(record.DetailPayload)
+	towards, from, payload := in.EachDetail(record.DetailLinkReceived), in.EachDetail(record.DetailLinkSent), in.EachDetail(record.DetailPayload)
 	at := func(all []float64, place int) float64 {
 		if place < len(all) {
 			return all[place]
@@ -230,7 +230,7 @@ func swarmTraffic(in *Measured, ops []leecherOp, put func(string, float64)) {
 		return math.NaN()
 	}
 	var sent, seeders, received, content, useful, of float64
-	for place, role := range in.each(record.DetailSeeder) {
+	for place, role := range in.EachDetail(record.DetailSeeder) {
 		if math.IsNaN(role) {
 			continue // it took no part
 		}
@@ -263,10 +263,10 @@ func swarmTraffic(in *Measured, ops []leecherOp, put func(string, float64)) {
 
 // swarmRecovery are the metrics of faults that were undone.
 func swarmRecovery(in *Measured, put func(string, float64)) {
-	if outages := in.each(record.DetailOutage); len(outages) > 0 {
+	if outages := in.EachDetail(record.DetailOutage); len(outages) > 0 {
 		put("outage", slices.Max(outages))
 	}
-	held := in.each(record.DetailRecovery)
+	held := in.EachDetail(record.DetailRecovery)
 	after := slices.DeleteFunc(slices.Clone(held), math.IsNaN)
 	if len(held) > 0 {
 		put("recovered", float64(len(after))/float64(len(held)))

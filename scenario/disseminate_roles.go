@@ -26,11 +26,11 @@ func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, s
 	if k := d.SeederSets; k > 0 {
 		set = ((number % k) + k) % k // warm-up is numbered from −1 down
 	}
-	all := shuffled(d.Nodes, mix(seed, "seeders", int64(set)))
+	all := shuffled(d.Nodes, MixSeed(seed, "seeders", int64(set)))
 	r := roles{seeders: all[:d.Seeders]}
 	rest := all[d.Seeders:]
-	r.slow = draw(rest, experiment.SlowLeechers(len(rest), d.Slow), mix(seed, "slow", int64(set)))
-	r.leechers = draw(rest, len(rest), mix(trial, "order", 0))
+	r.slow = draw(rest, experiment.SlowLeechers(len(rest), d.Slow), MixSeed(seed, "slow", int64(set)))
+	r.leechers = draw(rest, len(rest), MixSeed(trial, "order", 0))
 	for i, f := range faults {
 		var from []int
 		switch f.Who {
@@ -41,7 +41,7 @@ func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, s
 		default:
 			from = all
 		}
-		r.victims = append(r.victims, draw(from, min(f.Of(len(from)), len(from)), mix(trial, "victims", int64(i))))
+		r.victims = append(r.victims, draw(from, min(f.Of(len(from)), len(from)), MixSeed(trial, "victims", int64(i))))
 	}
 	return r
 }

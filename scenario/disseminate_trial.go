@@ -89,17 +89,17 @@ func (r *swarmRunner) trial(cell experiment.Cell, seed uint64, sink Sink) (*swar
 	}
 	data := cell.Data
 	data.Objects = 1
-	if t.set, err = DataSet(data, mix(seed, "content", 0), r.site.Base); err != nil {
+	if t.set, err = DataSet(data, MixSeed(seed, "content", 0), r.site.Base); err != nil {
 		return fail(err)
 	}
-	t.title = fmt.Sprintf("plimsoll-%016x", mix(seed, "name", 0))
+	t.title = fmt.Sprintf("plimsoll-%016x", MixSeed(seed, "name", 0))
 	t.Goal = t.set.Object(0).Size
 	t.Bytes = t.Goal * int64(len(who.leechers))
 	t.Add(r.nodes[:d.Nodes]...)
 	for _, i := range who.seeders {
 		t.seeders = append(t.seeders, t.Nodes[i])
 	}
-	offsets := arrivals(join, len(who.leechers), mix(seed, "arrivals", 0))
+	offsets := arrivals(join, len(who.leechers), MixSeed(seed, "arrivals", 0))
 	for k, i := range who.leechers {
 		t.Time(t.Nodes[i], offsets[k])
 	}
@@ -267,7 +267,7 @@ func (t *swarmTrial) op(n *Node) record.Op {
 	op := t.Op(n, record.OpFetch)
 	op.Length, op.Bytes = t.Goal, min(n.Verified, t.Goal)
 	if n.All > 0 {
-		op.LastByte, op.Bytes = nanos(n.All), t.Goal
+		op.LastByte, op.Bytes = Nanos(n.All), t.Goal
 		op.Outcome, op.Class = t.verdict(n)
 	}
 	return op

@@ -53,7 +53,7 @@ func (t *swarmTrial) verdict(n *Node) (record.Outcome, string) {
 	case c.wrong:
 		return record.WrongBytes, ""
 	case c.err != nil:
-		outcome, class, _ := outcomeOf(c.err, nil)
+		outcome, class, _ := OutcomeOf(c.err, nil)
 		return outcome, "read back: " + cmp.Or(class, outcome.String())
 	}
 	return record.OK, ""
@@ -101,7 +101,7 @@ func (c *comparing) Write(p []byte) (int, error) {
 	n, err := c.to.Write(p)
 	if err != nil {
 		c.wrong = true
-		return n, errWrongBytes
+		return n, ErrWrongBytes
 	}
 	return n, nil
 }
@@ -134,7 +134,7 @@ func (t *swarmTrial) leave(n *Node, at time.Duration) {
 	case t.Load.Err() != nil || !n.Serving():
 		return
 	case err != nil:
-		t.Event("node", "not left", n.Name+": "+shorten(err), now, now-begun)
+		t.Event("node", "not left", n.Name+": "+ShortError(err), now, now-begun)
 	default:
 		n.Left = true
 		t.Event("node", "left", n.Name, begun, now-begun)
@@ -159,7 +159,7 @@ func (t *swarmTrial) clean(ctx context.Context) {
 			}
 			if err := member(n).Forget(ctx, t.ref); err != nil && !errors.Is(err, system.ErrNotFound) {
 				n.Stale = true
-				t.Event("node", "content not forgotten", n.Name+": "+shorten(err), t.Now(), 0)
+				t.Event("node", "content not forgotten", n.Name+": "+ShortError(err), t.Now(), 0)
 			}
 			return nil
 		})

@@ -179,9 +179,9 @@ func (t *NodeTrial) Run(ctx context.Context) (cpu float64, err error) {
 	if t.Sink.Begin != nil {
 		t.Sink.Begin()
 	}
-	before := selfCPU()
+	before := SelfCPU()
 	err = t.run(ctx)
-	cpu = selfCPU() - before
+	cpu = SelfCPU() - before
 	now := t.Links.traffic(context.WithoutCancel(ctx))
 	for i := range t.traffic {
 		since := Traffic{math.NaN(), math.NaN()}
@@ -315,7 +315,7 @@ func (t *NodeTrial) watchProcesses(n *Node) {
 			if n.died = p.Err(); n.died == nil {
 				n.died = errors.New("it ended")
 			}
-			t.Event("node", classDied, n.Name+": "+shorten(n.died), now, 0)
+			t.Event("node", classDied, n.Name+": "+ShortError(n.died), now, 0)
 			switch {
 			case !n.timed:
 				t.Note("%s died %.3g s after the start", n.Name, (now - t.Released).Seconds())
@@ -356,7 +356,7 @@ func (t *NodeTrial) Clean(ctx context.Context, clean func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
 	if err := t.Links.restore(ctx); err != nil {
-		t.Event("error", "links not restored", shorten(err), t.Now(), 0)
+		t.Event("error", "links not restored", ShortError(err), t.Now(), 0)
 	}
 	clean(ctx)
 }
@@ -424,8 +424,8 @@ func ended(all []*testbed.Process) error {
 // Op is what became of a node that is timed, of a kind of operation. With the lock.
 func (t *NodeTrial) Op(n *Node, kind record.OpKind) record.Op {
 	op := record.Op{
-		Kind: kind, Worker: uint32(n.Place), Intended: nanos(n.Released), Start: nanos(n.Started), FirstByte: n.First.Nanoseconds(),
-		LastByte: nanos(n.Ended), Outcome: n.Outcome, Class: n.Class,
+		Kind: kind, Worker: uint32(n.Place), Intended: Nanos(n.Released), Start: Nanos(n.Started), FirstByte: n.First.Nanoseconds(),
+		LastByte: Nanos(n.Ended), Outcome: n.Outcome, Class: n.Class,
 	}
 	op.FirstByte = min(op.FirstByte, op.LastByte)
 	return op
@@ -454,9 +454,9 @@ func (t *NodeTrial) Loaded(cpu float64, names []string) Load {
 		NodeDetails(record.DetailLinkSent, names, func(i int) float64 { return t.crossed(i).Sent }),
 		t.faultDetails())
 	if emulated, _ := t.Links.emulated(); emulated {
-		load.Details = append(load.Details, fact(loadEmulated, 1))
+		load.Details = append(load.Details, Fact(LoadEmulated, 1))
 	}
-	load.Details = append(load.Details, fact(loadStalls, float64(t.stalls)))
+	load.Details = append(load.Details, Fact(LoadStalls, float64(t.stalls)))
 	var last, gap float64
 	for _, n := range t.Timed {
 		gap = max(gap, n.Gap.Seconds())

@@ -210,11 +210,11 @@ func (t *NodeTrial) revive(f *NodeFault) {
 		now := t.Now()
 		t.Mu.Lock()
 		if err != nil {
-			t.Event("node", classAgain, n.Name+": "+shorten(err), now, now-begun)
+			t.Event("node", classAgain, n.Name+": "+ShortError(err), now, now-begun)
 			if n.timed {
 				n.lost(now, record.Error, classAgain)
 			} else {
-				t.Note("%s was not started again: %s", n.Name, shorten(err))
+				t.Note("%s was not started again: %s", n.Name, ShortError(err))
 			}
 			t.wake()
 			t.Mu.Unlock()

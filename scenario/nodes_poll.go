@@ -170,14 +170,14 @@ func (t *NodeTrial) start(n *Node) bool {
 		return false
 	}
 	if err != nil {
-		outcome, class, _ := outcomeOf(err, nil)
+		outcome, class, _ := OutcomeOf(err, nil)
 		what := "task refused"
 		var own *ClassError
 		if errors.As(err, &own) {
 			outcome, class, what = record.Error, own.Class, own.Class
 		}
 		n.end(now, outcome, class)
-		t.Event("node", what, n.Name+": "+shorten(err), now, now-begun)
+		t.Event("node", what, n.Name+": "+ShortError(err), now, now-begun)
 	} else {
 		n.tasked, n.stalled, n.asked, n.news = true, false, now, now
 		t.watchProcesses(n)
@@ -235,7 +235,7 @@ func (t *NodeTrial) poll(n *Node, starts int) {
 	if err != nil {
 		if n.silent == nil {
 			last := n.Last
-			last.Verified, last.Trouble = n.Verified, classSilent+": "+shorten(err)
+			last.Verified, last.Trouble = n.Verified, classSilent+": "+ShortError(err)
 			t.mark(n, start, end, last)
 		}
 		n.silent = err
@@ -384,7 +384,7 @@ func (t *NodeTrial) decide(n *Node, at time.Duration) {
 	case !n.stalled:
 		n.end(at, record.Deadline, "")
 	case n.silent != nil && !errors.Is(n.silent, context.DeadlineExceeded):
-		outcome, class, _ := outcomeOf(n.silent, nil)
+		outcome, class, _ := OutcomeOf(n.silent, nil)
 		n.end(at, outcome, class)
 	default:
 		n.end(at, record.Stalled, n.why())

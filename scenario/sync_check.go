@@ -32,7 +32,7 @@ func (t *syncTrial) checkPeer(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(own)
-	place := draw(own, 1, mix(t.site.Seed, "check", int64(t.Sink.Number)))[0]
+	place := draw(own, 1, MixSeed(t.site.Seed, "check", int64(t.Sink.Number)))[0]
 	path := peerPath{t.Sink.Number, place, t.peers[place-1].rate, t.cell.Link}
 	check, done := t.checked[path]
 	if !done {

@@ -71,10 +71,10 @@ func (Sync) Metrics() []record.Metric {
 			Help: "likewise of the link emulator, where it is a process of its own"},
 		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
 			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
-		emulatorThread(),
+		EmulatorThread(),
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		ioPressure(),
+		IOPressure(),
 	}
 }
 
@@ -102,7 +102,7 @@ const (
 func syncFacts(in *Measured, put func(string, float64)) {
 	none := record.Op{Outcome: record.Cancelled}
 	chain, serve := none, none
-	for op := range stream(in.Ops) {
+	for op := range Stream(in.Ops) {
 		switch op.Kind {
 		case record.OpSync:
 			chain = op
@@ -110,7 +110,7 @@ func syncFacts(in *Measured, put func(string, float64)) {
 			serve = op
 		}
 	}
-	of := func(name string) (float64, bool) { return in.detail(record.DetailFollower, name) }
+	of := func(name string) (float64, bool) { return in.Detail(record.DetailFollower, name) }
 	blocks, ours := of(followerChain)
 	syncTimes(in, chain, serve, put)
 	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected, "commits": followerCommits,
@@ -128,7 +128,7 @@ func syncFacts(in *Measured, put func(string, float64)) {
 		delivered, _ := of(followerDelivered)
 		most, _ := of(followerMost)
 		put("peers_useful", useful)
-		if peers := len(in.each(record.DetailPeerRate)); peers > 0 {
+		if peers := len(in.EachDetail(record.DetailPeerRate)); peers > 0 {
 			put("useful_share", useful/float64(peers))
 		}
 		put("peer_share_max", most/delivered)
@@ -149,7 +149,7 @@ func syncFacts(in *Measured, put func(string, float64)) {
 
 // syncTimes are the times, of a node that came to them.
 func syncTimes(in *Measured, chain, serve record.Op, put func(string, float64)) {
-	of := func(name string) float64 { v, _ := in.detail(record.DetailFollower, name); return v }
+	of := func(name string) float64 { v, _ := in.Detail(record.DetailFollower, name); return v }
 	took := func(from, to int64) float64 { return float64(to-from) / 1e9 }
 	followed := of(followerHighest) - of(followerOpening)
 	blocks := of(followerChain)

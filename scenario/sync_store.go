@@ -49,7 +49,7 @@ func (t *syncTrial) keep() (stays bool) {
 		}
 	}
 	if err != nil {
-		t.Event("error", "store not kept", t.store.Path+": "+shorten(err), t.Now(), 0)
+		t.Event("error", "store not kept", t.store.Path+": "+ShortError(err), t.Now(), 0)
 		return t.s.Storage != "ram" // memory is given back
 	}
 	t.Event("note", "store kept", fmt.Sprintf("the store of %s is in %s", t.fresh.Name, to), begun, t.Now()-begun)

@@ -97,7 +97,7 @@ func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) 
 	if err != nil {
 		return fail(err)
 	}
-	for i, places := range victimsOf(faults, s.Peers, mix(r.site.Seed, "sync", int64(sink.Number))) {
+	for i, places := range victimsOf(faults, s.Peers, MixSeed(r.site.Seed, "sync", int64(sink.Number))) {
 		t.AddFault(faults[i], places)
 	}
 	return t, nil
@@ -290,7 +290,7 @@ func (t *syncTrial) ops() (chain, serve record.Op) {
 	chain = serve
 	chain.Kind = record.OpSync
 	if t.fresh.All > 0 {
-		chain.Bytes, chain.LastByte, chain.Outcome, chain.Class = t.chain.Bytes, nanos(t.fresh.All), record.OK, ""
+		chain.Bytes, chain.LastByte, chain.Outcome, chain.Class = t.chain.Bytes, Nanos(t.fresh.All), record.OK, ""
 	}
 	return chain, serve
 }
@@ -407,16 +407,16 @@ func (t *syncTrial) clean(ctx context.Context) {
 			}
 		}
 		if err := within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
-			t.Event("node", "not halted", t.fresh.Name+": "+shorten(err), t.Now(), 0)
+			t.Event("node", "not halted", t.fresh.Name+": "+ShortError(err), t.Now(), 0)
 			if err := within(ctx, t.Starting, follower(t.fresh).Kill); err != nil {
-				t.Event("error", "node not killed", t.fresh.Name+": "+shorten(err), t.Now(), 0)
+				t.Event("error", "node not killed", t.fresh.Name+": "+ShortError(err), t.Now(), 0)
 			}
 		}
 		if t.store.Remove == nil || t.keep() {
 			return
 		}
 		if err := t.store.Remove(); err != nil {
-			t.Event("error", "store not removed", t.store.Path+": "+shorten(err), t.Now(), 0)
+			t.Event("error", "store not removed", t.store.Path+": "+ShortError(err), t.Now(), 0)
 		}
 	})
 }
