@@ -9,7 +9,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 )
 
@@ -45,7 +44,7 @@ func analysed(t *testing.T, file string) *analysis.Result {
 	raw, err := plan.Marshal()
 	must(err)
 	dir := filepath.Join(t.TempDir(), "run")
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, scenario.Disseminate{}.Metrics())
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, disseminate.Scenario{}.Metrics())
 	must(err)
 	epoch := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for block := range plan.Blocks {

@@ -1,4 +1,4 @@
-package scenario
+package disseminate
 
 import (
 	"testing"
