@@ -1,4 +1,4 @@
-package scenario
+package disseminate
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -15,19 +17,19 @@ import (
 // follows the study of Codex against Deluge of 2024 (all leechers start together,
 // all are timed at one place), and goes on to leechers that come and go, and to
 // faults.
-type Disseminate struct{}
+type Scenario struct{}
 
-var _ Scenario = Disseminate{}
+var _ scenario.Scenario = Scenario{}
 
-func (Disseminate) Name() string { return "disseminate" }
+func (Scenario) Name() string { return "disseminate" }
 
 // Problems implements Scenario.
-func (Disseminate) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	return swarmUnfit(use, info.Can, cells)
+func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	return unfit(use, info.Can, cells)
 }
 
 // swarmUnfit says why cells cannot be executed on a system with these abilities.
-func swarmUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
+func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
 	if use.Mode == string(system.Attach) {
 		return []system.Problem{{
 			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and kills some: it cannot attach to nodes that run",
@@ -71,7 +73,7 @@ func swarmUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell)
 
 // Prepares implements Scenario. Nothing is stored before the trials; what the
 // largest of them stores needs room: the content on each of its nodes.
-func (Disseminate) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	for _, c := range cells {
 		n := int64(c.Disseminate.Nodes)
 		if all := n * int64(c.Data.Size); all > bytes {
@@ -83,8 +85,8 @@ func (Disseminate) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 
 // Prepare implements Scenario: it looks whether the nodes are there and can do
 // what the cells ask.
-func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell) (Runner, error) {
-	r := &swarmRunner{site: site}
+func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
+	r := &runner{site: site}
 	need := 0
 	for _, c := range cells {
 		need = max(need, c.Disseminate.Nodes)
@@ -94,19 +96,19 @@ func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell
 		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name, len(all), need)
 	}
 	for i, n := range all {
-		if problems := swarmUnfit(site.Use, system.Abilities(n), cells); len(problems) > 0 {
-			return nil, &UnfitError{site.Use.Name, problems}
+		if problems := unfit(site.Use, system.Abilities(n), cells); len(problems) > 0 {
+			return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
 		}
 		name := fmt.Sprintf("%s-%02d", site.Use.Name, i+1)
-		r.nodes, r.names = append(r.nodes, &Node{Place: i, Name: name, System: n}), append(r.names, name)
+		r.nodes, r.names = append(r.nodes, &nodes.Node{Place: i, Name: name, System: n}), append(r.names, name)
 	}
 	return r, nil
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
-func (Disseminate) Measure(in Measured) map[string]float64 {
+func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := Numbers(m)
+	put := scenario.Numbers(m)
 	ops := leecherOps(&in)
 	swarmTimes(ops, m, put)
 	swarmPolls(&in, put)

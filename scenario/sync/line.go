@@ -1,10 +1,11 @@
-package scenario
+package sync
 
 import (
 	"math"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -60,11 +61,11 @@ func towardsNode(cell experiment.Cell, details []record.Detail, check *record.Li
 	rtt = 2 * cell.Link.Delay.Seconds()
 	ours, theirs := 1.0, 1.0
 	if check != nil {
-		ours, rtt = correction(*check, rtt)
+		ours, rtt = nodes.Correction(*check, rtt)
 	}
 	if len(peer) > 0 {
 		of := rtt
-		if theirs, of = correction(peer[0], rtt); check == nil {
+		if theirs, of = nodes.Correction(peer[0], rtt); check == nil {
 			rtt = of
 		}
 	}
@@ -97,17 +98,4 @@ func towardsNode(cell experiment.Cell, details []record.Detail, check *record.Li
 		wire = math.Min(wire, ours*float64(cell.Link.Rate))
 	}
 	return wire, rtt
-}
-
-// correction is what was measured of a rate over what was asked for, and the round
-// trip; 1, and the one that was asked for, where it was not.
-func correction(c record.LinkCheck, asked float64) (factor, rtt float64) {
-	factor, rtt = 1, asked
-	if c.WantRate > 0 && c.Rate > 0 {
-		factor = c.Rate / c.WantRate
-	}
-	if c.RTT > 0 {
-		rtt = c.RTT
-	}
-	return factor, rtt
 }

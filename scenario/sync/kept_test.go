@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"errors"
@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // TestSyncKept: the store of a node that does not start again is kept, whatever it
 // says of the reason, and no more than a few of them.
 func TestSyncKept(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash node at 50% for 2s" })
 		w.c.nodes[0].follow = func(task system.FollowTask) error {
 			if _, err := os.ReadFile(filepath.Join(task.Dir, "blocks")); err == nil {

@@ -1,4 +1,4 @@
-package scenario
+package nodes
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 // recovery is a node that is timed and that a fault has struck which is to be undone.
 type recovery struct {
-	fault  *NodeFault
+	fault  *Fault
 	node   *Node
 	undone time.Duration // the fault, for this node; 0: not yet
 	beyond int64         // what it had verified then
@@ -21,7 +21,7 @@ type recovery struct {
 // struck are the nodes that a fault stops: those that it kills, and those that
 // it keeps from one that has what they are to get, by killing that or by a cut that runs
 // between the two. A rate that changes stops nobody.
-func (t *NodeTrial) struck(f *NodeFault) (all []*Node) {
+func (t *Trial) struck(f *Fault) (all []*Node) {
 	hits := func(n *Node) bool {
 		return slices.Contains(f.killed, n) || slices.ContainsFunc(f.killed, func(k *Node) bool { return !k.timed })
 	}
@@ -45,7 +45,7 @@ func (t *NodeTrial) struck(f *NodeFault) (all []*Node) {
 
 // awaitUndoing notes whom a fault that is to be undone has struck before they had
 // all. With the lock.
-func (t *NodeTrial) awaitUndoing(f *NodeFault) {
+func (t *Trial) awaitUndoing(f *Fault) {
 	if f.For == 0 {
 		return
 	}
@@ -61,7 +61,7 @@ func (t *NodeTrial) awaitUndoing(f *NodeFault) {
 
 // recovering is what is under way of a node's recovery: one that two faults
 // strike at a time recovers once, from the last that is undone.
-func (t *NodeTrial) recovering(n *Node) *recovery {
+func (t *Trial) recovering(n *Node) *recovery {
 	for _, r := range t.affected {
 		if r.node == n && r.after == 0 {
 			return r
@@ -71,7 +71,7 @@ func (t *NodeTrial) recovering(n *Node) *recovery {
 }
 
 // awaitRecovery counts from now on for nodes: what kept them is undone. With the lock.
-func (t *NodeTrial) awaitRecovery(now time.Duration, of ...*Node) {
+func (t *Trial) awaitRecovery(now time.Duration, of ...*Node) {
 	for _, n := range of {
 		if r := t.recovering(n); r != nil && n.Ended == 0 && !n.down {
 			r.undone, r.beyond = now, n.Verified
@@ -80,7 +80,7 @@ func (t *NodeTrial) awaitRecovery(now time.Duration, of ...*Node) {
 }
 
 // recover notes that a node has more than before. With the lock.
-func (t *NodeTrial) recover(n *Node, at time.Duration) {
+func (t *Trial) recover(n *Node, at time.Duration) {
 	if r := t.recovering(n); r != nil && r.undone > 0 && n.Verified > r.beyond {
 		r.after = at - r.undone
 	}
@@ -101,7 +101,7 @@ func (r *recovery) held() bool {
 
 // faultDetails are how long faults lasted that were undone, and how long the nodes that
 // they had held up took to go on.
-func (t *NodeTrial) faultDetails() (all []record.Detail) {
+func (t *Trial) faultDetails() (all []record.Detail) {
 	for i, f := range t.Faults {
 		fault := fmt.Sprintf("fault %d", i+1)
 		if f.undone > 0 {

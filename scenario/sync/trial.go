@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"context"
@@ -10,22 +10,24 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // syncTrial is one trial under way: a fresh node, at place 0, and its peers, at the
 // places that follow.
-type syncTrial struct {
-	*syncRunner
-	*NodeTrial
+type trial struct {
+	*runner
+	*nodes.Trial
 	cell     experiment.Cell
 	s        *experiment.ResolvedSync
 	chain    system.Chain // zero: attached
 	replayed *system.Replayed
 	settings system.Options
-	fresh    *Node
-	peers    []*syncPeer
-	store    StoreDir
+	fresh    *nodes.Node
+	peers    []*peer
+	store    scenario.StoreDir
 	checks   []record.LinkCheck
 
 	opened int64 // height of the first answer; −1: there was none
@@ -36,21 +38,21 @@ type syncTrial struct {
 }
 
 // syncPeer is a peer of a trial.
-type syncPeer struct {
+type peer struct {
 	peerPlan
-	*Node
+	*nodes.Node
 	address string
 }
 
 // Trial implements Runner.
-func (r *syncRunner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink Sink) (Load, error) {
+func (r *runner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
 	t, err := r.trial(cell, sink)
 	if err != nil {
-		return Load{}, err
+		return scenario.Load{}, err
 	}
 	defer t.clean(ctx)
 	if err := t.ready(ctx); err != nil {
-		return Load{}, err
+		return scenario.Load{}, err
 	}
 	cpu, err := t.Run(ctx)
 	chain, serve := t.ops()
@@ -58,12 +60,12 @@ func (r *syncRunner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, 
 }
 
 // trial lays out a trial: what its peers are like, and what is to go wrong.
-func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) {
+func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) (*trial, error) {
 	s := cell.Sync
-	fail := func(err error) (*syncTrial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
-	rates := map[int]Rates{}
-	t := &syncTrial{syncRunner: r, cell: cell, s: s, fresh: r.nodes[0], opened: -1, shares: map[string]system.PeerShare{}}
-	t.NodeTrial = NewNodeTrial(r.site, sink, cell.PollEvery(), rates, t)
+	fail := func(err error) (*trial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
+	rates := map[int]scenario.Rates{}
+	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0], opened: -1, shares: map[string]system.PeerShare{}}
+	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
 	t.Add(t.fresh)
 	t.Time(t.fresh, 0)
 	if r.attached() {
@@ -88,16 +90,16 @@ func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) 
 	for i, p := range plan {
 		n := r.nodes[i+1]
 		t.Add(n)
-		t.peers = append(t.peers, &syncPeer{peerPlan: p, Node: n})
+		t.peers = append(t.peers, &peer{peerPlan: p, Node: n})
 		if p.rate > 0 {
-			rates[n.Place] = Rates{Up: float64(p.rate)}
+			rates[n.Place] = scenario.Rates{Up: float64(p.rate)}
 		}
 	}
 	faults, err := experiment.ParseSyncFaults(s.Faults)
 	if err != nil {
 		return fail(err)
 	}
-	for i, places := range victimsOf(faults, s.Peers, MixSeed(r.site.Seed, "sync", int64(sink.Number))) {
+	for i, places := range victimsOf(faults, s.Peers, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number))) {
 		t.AddFault(faults[i], places)
 	}
 	return t, nil
@@ -105,7 +107,7 @@ func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) 
 
 // ready brings everything to where the clock can start: the peers serve, the links
 // are what they are to be, and there is an empty directory for the store.
-func (t *syncTrial) ready(ctx context.Context) error {
+func (t *trial) ready(ctx context.Context) error {
 	if t.attached() {
 		return nil
 	}
@@ -113,10 +115,10 @@ func (t *syncTrial) ready(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if t.store, err = t.syncRunner.store(ctx, t.chain, t.s.Storage); err != nil {
+	if t.store, err = t.runner.store(ctx, t.chain, t.s.Storage); err != nil {
 		return err
 	}
-	if err := within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
+	if err := nodes.Within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
 		return t.Failed("halt the node of an earlier trial", err)
 	}
 	if err := t.serve(ctx); err != nil {
@@ -128,22 +130,22 @@ func (t *syncTrial) ready(ctx context.Context) error {
 	return t.checkPeer(ctx)
 }
 
-func follower(n *Node) system.Follower { return n.System.(system.Follower) }
+func follower(n *nodes.Node) system.Follower { return n.System.(system.Follower) }
 
 // serve makes the peers of the trial serve, a few at a time. Those that serve the
 // same already go on; whether a setting matters to them the system knows. Others,
 // of earlier trials, that serve another chain are halted: they would take memory
 // for nothing; those that serve this one wait for trials to come.
-func (t *syncTrial) serve(ctx context.Context) error {
+func (t *trial) serve(ctx context.Context) error {
 	begun := t.Now()
-	var idle []*Node
+	var idle []*nodes.Node
 	for _, n := range t.nodes[1+len(t.peers):] {
 		if chain := t.serving[n.Place]; chain != "" && chain != t.chain.ID {
 			idle = append(idle, n)
 			delete(t.serving, n.Place)
 		}
 	}
-	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting, func(ctx context.Context, n *Node) error { return follower(n).Halt(ctx) })
+	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting, func(ctx context.Context, n *nodes.Node) error { return follower(n).Halt(ctx) })
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func (t *syncTrial) serve(ctx context.Context) error {
 }
 
 // serveOne makes one peer serve, and learns its address.
-func (t *syncTrial) serveOne(ctx context.Context, n *Node) error {
+func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	p := t.peers[n.Place-1]
 	err := follower(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner, Settings: t.settings})
 	if err != nil {
@@ -176,7 +178,7 @@ func (t *syncTrial) serveOne(ctx context.Context, n *Node) error {
 }
 
 // Start starts the fresh node, and implements NodeActions.
-func (t *syncTrial) Start(ctx context.Context, n *Node) error {
+func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	if t.attached() {
 		return nil
 	}
@@ -195,9 +197,9 @@ func (t *syncTrial) Start(ctx context.Context, n *Node) error {
 	case damaged(err, t.store.Path):
 		class = classDamaged
 	case n.Killed():
-		class = classAgain
+		class = nodes.ClassAgain
 	}
-	return &ClassError{class, err}
+	return &nodes.ClassError{Class: class, Err: err}
 }
 
 // strays is how many answers in turn have to tell another tip at the height of the
@@ -206,13 +208,13 @@ func (t *syncTrial) Start(ctx context.Context, n *Node) error {
 const strays = 3
 
 // Poll implements NodeActions. Of a node that is attached to, its own word counts.
-func (t *syncTrial) Poll(ctx context.Context, n *Node) (Answer, error) {
+func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	f, err := follower(n).Following(ctx)
 	if err != nil {
-		return Answer{}, err
+		return nodes.Answer{}, err
 	}
 	height := max(0, f.Height)
-	a := Answer{Goal: t.chain.Height, First: height > 0, All: height >= t.chain.Height && f.Tip == t.chain.Tip, Own: f}
+	a := nodes.Answer{Goal: t.chain.Height, First: height > 0, All: height >= t.chain.Height && f.Tip == t.chain.Tip, Own: f}
 	goal := t.chain.Height
 	if t.attached() {
 		if t.opened < 0 {
@@ -234,13 +236,13 @@ func (t *syncTrial) Poll(ctx context.Context, n *Node) (Answer, error) {
 }
 
 // Kill implements NodeActions.
-func (t *syncTrial) Kill(ctx context.Context, n *Node) error { return follower(n).Kill(ctx) }
+func (t *trial) Kill(ctx context.Context, n *nodes.Node) error { return follower(n).Kill(ctx) }
 
 // Restart implements NodeActions: peers serve what they had, the fresh node is started
 // by its task.
-func (t *syncTrial) Restart(ctx context.Context, n *Node, drop bool) error {
+func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	if n != t.fresh {
-		return within(ctx, t.Starting, func(ctx context.Context) error { return t.serveOne(ctx, n) })
+		return nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return t.serveOne(ctx, n) })
 	}
 	t.Mu.Lock()
 	t.commits, t.timedOut, t.failed, t.shares = t.counted()
@@ -254,7 +256,7 @@ func (t *syncTrial) Restart(ctx context.Context, n *Node, drop bool) error {
 
 // counted is what the daemons of the fresh node have counted in all its lives. With the
 // lock.
-func (t *syncTrial) counted() (commits, timedOut, failed int64, shares map[string]system.PeerShare) {
+func (t *trial) counted() (commits, timedOut, failed int64, shares map[string]system.PeerShare) {
 	f, _ := t.fresh.Last.Own.(system.Following)
 	shares = maps.Clone(t.shares)
 	for _, s := range f.Peers {
@@ -278,7 +280,7 @@ func addTold[N int64 | time.Duration](a, b N) N {
 
 // ops are the node's operation until it had the chain, and the same until all that
 // subscribes to it had followed.
-func (t *syncTrial) ops() (chain, serve record.Op) {
+func (t *trial) ops() (chain, serve record.Op) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	serve = t.Op(t.fresh, record.OpServe)
@@ -290,13 +292,13 @@ func (t *syncTrial) ops() (chain, serve record.Op) {
 	chain = serve
 	chain.Kind = record.OpSync
 	if t.fresh.All > 0 {
-		chain.Bytes, chain.LastByte, chain.Outcome, chain.Class = t.chain.Bytes, Nanos(t.fresh.All), record.OK, ""
+		chain.Bytes, chain.LastByte, chain.Outcome, chain.Class = t.chain.Bytes, scenario.Nanos(t.fresh.All), record.OK, ""
 	}
 	return chain, serve
 }
 
 // loaded is what the trial says of itself. cpu is that of this process in the load.
-func (t *syncTrial) loaded(cpu float64) Load {
+func (t *trial) loaded(cpu float64) scenario.Load {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	load := t.Loaded(cpu, t.names)
@@ -314,16 +316,16 @@ func (t *syncTrial) loaded(cpu float64) Load {
 }
 
 // peerDetails are the numbers of the peers, in their order. With the lock.
-func (t *syncTrial) peerDetails(shares map[string]system.PeerShare) (all []record.Detail) {
+func (t *trial) peerDetails(shares map[string]system.PeerShare) (all []record.Detail) {
 	names := make([]string, len(t.peers))
 	for i, p := range t.peers {
 		names[i] = p.Name
 	}
-	add := func(kind string, of func(*syncPeer) float64) {
-		all = append(all, NodeDetails(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
+	add := func(kind string, of func(*peer) float64) {
+		all = append(all, nodes.Details(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
 	}
 	share := func(kind string, of func(system.PeerShare) float64) {
-		add(kind, func(p *syncPeer) float64 {
+		add(kind, func(p *peer) float64 {
 			if s, known := shares[p.address]; known && of(s) >= 0 {
 				return of(s)
 			}
@@ -335,25 +337,25 @@ func (t *syncTrial) peerDetails(shares map[string]system.PeerShare) (all []recor
 	share(record.DetailPeerBusy, func(s system.PeerShare) float64 { return s.Busy.Seconds() })
 	share(record.DetailPeerTimeout, func(s system.PeerShare) float64 { return float64(s.TimedOut) })
 	share(record.DetailPeerFailed, func(s system.PeerShare) float64 { return float64(s.Failed) })
-	add(record.DetailPeerRate, func(p *syncPeer) float64 {
+	add(record.DetailPeerRate, func(p *peer) float64 {
 		if p.rate > 0 {
 			return float64(p.rate)
 		}
 		return float64(t.cell.Link.Rate)
 	})
-	add(record.DetailPeerManner, func(p *syncPeer) float64 { return mannerNumber(p.manner) })
+	add(record.DetailPeerManner, func(p *peer) float64 { return mannerNumber(p.manner) })
 	return all
 }
 
 // followed are the facts about the fresh node that its operations do not tell. With the
 // lock.
-func (t *syncTrial) followed(shares map[string]system.PeerShare) (all []record.Detail) {
+func (t *trial) followed(shares map[string]system.PeerShare) (all []record.Detail) {
 	n := t.fresh
 	add := func(name string, v float64) {
 		all = append(all, record.Detail{Kind: record.DetailFollower, Name: name, Value: v})
 	}
 	count := func(name string, v int64) {
-		if n.polled && v >= 0 {
+		if n.Polled && v >= 0 {
 			add(name, float64(v))
 		}
 	}
@@ -396,7 +398,7 @@ func (t *syncTrial) followed(shares map[string]system.PeerShare) (all []record.D
 
 // clean takes back what the trial has done, whatever has become of it: the node is
 // ended and its store removed, also when the user has cancelled the run.
-func (t *syncTrial) clean(ctx context.Context) {
+func (t *trial) clean(ctx context.Context) {
 	if t.attached() {
 		return
 	}
@@ -406,17 +408,17 @@ func (t *syncTrial) clean(ctx context.Context) {
 				delete(t.serving, p.Place)
 			}
 		}
-		if err := within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
-			t.Event("node", "not halted", t.fresh.Name+": "+ShortError(err), t.Now(), 0)
-			if err := within(ctx, t.Starting, follower(t.fresh).Kill); err != nil {
-				t.Event("error", "node not killed", t.fresh.Name+": "+ShortError(err), t.Now(), 0)
+		if err := nodes.Within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
+			t.Event("node", "not halted", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
+			if err := nodes.Within(ctx, t.Starting, follower(t.fresh).Kill); err != nil {
+				t.Event("error", "node not killed", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
 			}
 		}
 		if t.store.Remove == nil || t.keep() {
 			return
 		}
 		if err := t.store.Remove(); err != nil {
-			t.Event("error", "store not removed", t.store.Path+": "+ShortError(err), t.Now(), 0)
+			t.Event("error", "store not removed", t.store.Path+": "+scenario.ShortError(err), t.Now(), 0)
 		}
 	})
 }

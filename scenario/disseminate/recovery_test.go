@@ -1,4 +1,4 @@
-package scenario
+package disseminate
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -29,7 +31,7 @@ func (r *slowly) Restart(ctx context.Context, keep bool) error {
 // TestSwarmRecoveryOfTheOtherSide: a cut that takes the seeder away with some of
 // the leechers strikes those that stay behind.
 func TestSwarmRecoveryOfTheOtherSide(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 6, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 50% of nodes at 20s for 20s" }, nil)
 		faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
 		if err != nil {
@@ -64,7 +66,7 @@ func TestSwarmRecoveryOfTheOtherSide(t *testing.T) {
 // TestSwarmOutage: what a fault took away is away until it is ready again, which
 // is later than the fault says.
 func TestSwarmOutage(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 5s for 4s" }, nil)
 		for _, n := range s.runner.nodes {
 			restarting(n, func(r system.Restarter) system.Restarter { return &slowly{Restarter: r, takes: 6 * time.Second} })
@@ -81,7 +83,7 @@ func TestSwarmOutage(t *testing.T) {
 
 // TestSwarmNeverBack: one that cannot be started again has not recovered.
 func TestSwarmNeverBack(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 5s for 4s" }, nil)
 		faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
 		if err != nil {
@@ -98,7 +100,7 @@ func TestSwarmNeverBack(t *testing.T) {
 
 // TestSwarmNotUndone: the load is over before a fault is undone.
 func TestSwarmNotUndone(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
 			d.Faults = "rate 4Mbit of seeders at 50% for 1h"
 		}, nil)
@@ -119,7 +121,7 @@ type tardy struct {
 	lag time.Duration
 }
 
-func (l *tardy) Change(ctx context.Context, c NetworkChange) error {
+func (l *tardy) Change(ctx context.Context, c scenario.NetworkChange) error {
 	if len(c.Apart) == 0 {
 		time.AfterFunc(l.lag, func() { _ = l.memLinks.Change(context.WithoutCancel(ctx), c) })
 		return nil
@@ -130,7 +132,7 @@ func (l *tardy) Change(ctx context.Context, c NetworkChange) error {
 // TestSwarmPatienceAfterHealing: nodes that stalled in a cut and need longer than
 // limits.stall after it to find each other are not given up as they begin.
 func TestSwarmPatienceAfterHealing(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut seeders at 10s for 1m" }, nil)
 		s.runner.site.Network = &tardy{s.links(), 45 * time.Second}
 		s.run()

@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
@@ -39,7 +41,7 @@ func syncPlan(t *testing.T, src string) *experiment.Plan {
 // followerLinks are the links of mem's followers as a [Network].
 type followerLinks struct{ nodes []*mem.Follower }
 
-func (l *followerLinks) Change(_ context.Context, c NetworkChange) error {
+func (l *followerLinks) Change(_ context.Context, c scenario.NetworkChange) error {
 	links := mem.Links{Up: map[int]float64{}, Down: map[int]float64{}, Apart: c.Apart}
 	for i, r := range c.Rates {
 		if r.Up > 0 {
@@ -57,10 +59,10 @@ func (*followerLinks) Check(context.Context, int, int) (record.LinkCheck, error)
 	return record.LinkCheck{OK: true}, nil
 }
 
-func (l *followerLinks) Traffic(context.Context) (all []Traffic) {
+func (l *followerLinks) Traffic(context.Context) (all []scenario.Traffic) {
 	for _, n := range l.nodes {
 		received, sent := n.Moved()
-		all = append(all, Traffic{received, sent})
+		all = append(all, scenario.Traffic{Received: received, Sent: sent})
 	}
 	return all
 }
@@ -94,11 +96,11 @@ func syncOn(t *testing.T, plan *experiment.Plan, opt system.Options) func(cell e
 	}
 	dir := t.TempDir()
 	use.With = all
-	runner, err := Sync{}.Prepare(t.Context(), Site{
+	runner, err := Scenario{}.Prepare(t.Context(), scenario.Site{
 		Use: use, Cluster: cluster, Network: links, Seed: 1, Dir: dir, Limits: plan.Experiment.Limits,
-		Disk: func(context.Context) (StoreDir, error) {
+		Disk: func(context.Context) (scenario.StoreDir, error) {
 			d, err := os.MkdirTemp(dir, "store")
-			return StoreDir{Path: d, On: "disk", Remove: func() error { return os.RemoveAll(d) }}, err
+			return scenario.StoreDir{Path: d, On: "disk", Remove: func() error { return os.RemoveAll(d) }}, err
 		},
 	}, plan.Cells)
 	if err != nil {
@@ -107,7 +109,7 @@ func syncOn(t *testing.T, plan *experiment.Plan, opt system.Options) func(cell e
 	return func(cell experiment.Cell, block int) map[string]float64 {
 		t.Helper()
 		var all []record.Op
-		load, err := runner.Trial(t.Context(), cell, 5, Sink{
+		load, err := runner.Trial(t.Context(), cell, 5, scenario.Sink{
 			Epoch: time.Now(), Number: block,
 			Block: func(b []byte) error {
 				ops, err := record.DecodeBlock(b, nil)
@@ -122,7 +124,7 @@ func syncOn(t *testing.T, plan *experiment.Plan, opt system.Options) func(cell e
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := Sync{}.Measure(Measured{Cell: cell, Load: load, Ops: slices.Values(all), Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
+		m := Scenario{}.Measure(scenario.Measured{Cell: cell, Load: load, Ops: slices.Values(all), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
 		if m["ok_rate"] != 1 {
 			t.Fatalf("cell %s, block %d: %v, %q", cell.ID, block, m, load.Notes)
 		}
@@ -182,7 +184,7 @@ func TestSyncEffectsAreRecovered(t *testing.T) {
 	}
 	covered := map[string]int{}
 	faster, kept, false5 := 0, 0, 0
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(6, 6))
 		for n := range experiments {
 			between := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
@@ -278,7 +280,7 @@ sync:
   speeds: [list 1Mbit, list 4Mbit 16Mbit]
   vary: {f1: [low, high]}
 `)
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		trial := syncOn(t, plan, nil)
 		for _, c := range plan.Cells {
 			for b := range 5 {
@@ -317,7 +319,7 @@ sync:
 `)
 	_, levels := varied(plan)
 	times := make([][]float64, 4)
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		trial := syncOn(t, plan, nil)
 		for b := range 5 {
 			for _, c := range plan.Cells {

@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -21,7 +23,7 @@ type peerPath struct {
 // what the engine measures are the links as the cell says. Which one the block
 // draws, the same for all cells that have the same peers. Like those it is measured
 // once a block, and recorded with each trial.
-func (t *syncTrial) checkPeer(ctx context.Context) error {
+func (t *trial) checkPeer(ctx context.Context) error {
 	var own []int
 	for place := range t.Links.Rates {
 		if p := t.peers[place-1]; p.manner == system.Honest && p.rate != t.cell.Link.Rate {
@@ -32,7 +34,7 @@ func (t *syncTrial) checkPeer(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(own)
-	place := draw(own, 1, MixSeed(t.site.Seed, "check", int64(t.Sink.Number)))[0]
+	place := nodes.Draw(own, 1, scenario.MixSeed(t.site.Seed, "check", int64(t.Sink.Number)))[0]
 	path := peerPath{t.Sink.Number, place, t.peers[place-1].rate, t.cell.Link}
 	check, done := t.checked[path]
 	if !done {

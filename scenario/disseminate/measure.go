@@ -1,4 +1,4 @@
-package scenario
+package disseminate
 
 import (
 	"math"
@@ -6,12 +6,14 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // Metrics of a trial. The trial is the unit: its leechers are summed up first.
-func (Disseminate) Metrics() []record.Metric {
+func (Scenario) Metrics() []record.Metric {
 	return []record.Metric{
 		{Key: "time_last", Name: "time until all have it", Unit: "s", Better: record.Lower,
 			Help: "longest time of a leecher from its release to the end of the poll that first told that its last byte is verified; absent unless all are ok, those left out that were crashed or cut away on purpose"},
@@ -75,10 +77,10 @@ func (Disseminate) Metrics() []record.Metric {
 			Help: "likewise of the link emulator, where it is a process of its own"},
 		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
 			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
-		EmulatorThread(),
+		scenario.EmulatorThread(),
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		IOPressure(),
+		scenario.IOPressure(),
 	}
 }
 
@@ -112,9 +114,9 @@ type leecherOp struct {
 }
 
 // leecherOps are those of the leechers, in the order of the nodes.
-func leecherOps(in *Measured) (all []leecherOp) {
+func leecherOps(in *scenario.Measured) (all []leecherOp) {
 	at, outcomes := in.EachDetail(record.DetailOnDisk), in.EachDetail(record.DetailDiskOutcome)
-	for op := range Stream(in.Ops) {
+	for op := range scenario.Stream(in.Ops) {
 		o := leecherOp{int(op.Worker), op, op}
 		if o.place < len(at) && o.place < len(outcomes) {
 			o.disk.LastByte, o.disk.Outcome = int64(math.Round(at[o.place]*1e9)), record.Outcome(outcomes[o.place])
@@ -173,7 +175,7 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 }
 
 // swarmPolls are the metrics of how the leechers were asked.
-func swarmPolls(in *Measured, put func(string, float64)) {
+func swarmPolls(in *scenario.Measured, put func(string, float64)) {
 	known := func(kind string) []float64 { return slices.DeleteFunc(in.EachDetail(kind), math.IsNaN) }
 	if called := known(record.DetailCalled); len(called) > 0 {
 		put("start_spread", slices.Max(called)-slices.Min(called))
@@ -181,21 +183,21 @@ func swarmPolls(in *Measured, put func(string, float64)) {
 	if gaps := known(record.DetailGap); len(gaps) > 0 {
 		put("resolution", slices.Max(gaps))
 	}
-	put("stalls", in.LoadDetail(LoadStalls))
+	put("stalls", in.LoadDetail(scenario.LoadStalls))
 }
 
 // swarmLines are the load lines, corrected by what was measured of a path before the
 // trial, which stands for all of them, and the shares of the times in them.
-func swarmLines(in *Measured, m map[string]float64, put func(string, float64)) {
+func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, float64)) {
 	d := in.Cell.Disseminate
 	join, _ := experiment.ParseJoin(d.Join) // what cannot be read the format has refused
 	faults, _ := experiment.ParseFaults(d.Faults)
-	if in.LoadDetail(LoadEmulated) == 0 || !join.Together() || len(faults) > 0 {
+	if in.LoadDetail(scenario.LoadEmulated) == 0 || !join.Together() || len(faults) > 0 {
 		return
 	}
 	factor := 1.0
 	if in.Link != nil {
-		factor, _ = correction(*in.Link, 0)
+		factor, _ = nodes.Correction(*in.Link, 0)
 	}
 	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, in.Cell.Link.IPv6) }
 	for _, l := range []struct {
@@ -221,7 +223,7 @@ func swarmLines(in *Measured, m map[string]float64, put func(string, float64)) {
 func MedianLeecher(n int) int { return (n + 1) / 2 }
 
 // swarmTraffic are the metrics of what crossed the nodes' links.
-func swarmTraffic(in *Measured, ops []leecherOp, put func(string, float64)) {
+func swarmTraffic(in *scenario.Measured, ops []leecherOp, put func(string, float64)) {
 	towards, from, payload := in.EachDetail(record.DetailLinkReceived), in.EachDetail(record.DetailLinkSent), in.EachDetail(record.DetailPayload)
 	at := func(all []float64, place int) float64 {
 		if place < len(all) {
@@ -262,7 +264,7 @@ func swarmTraffic(in *Measured, ops []leecherOp, put func(string, float64)) {
 }
 
 // swarmRecovery are the metrics of faults that were undone.
-func swarmRecovery(in *Measured, put func(string, float64)) {
+func swarmRecovery(in *scenario.Measured, put func(string, float64)) {
 	if outages := in.EachDetail(record.DetailOutage); len(outages) > 0 {
 		put("outage", slices.Max(outages))
 	}

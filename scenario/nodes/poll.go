@@ -1,4 +1,4 @@
-package scenario
+package nodes
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // Answer is what a node says when it is asked how far it is. The mark lacks the node and
@@ -41,7 +42,7 @@ type Progress struct {
 	Class   string
 
 	tasked  bool          // it has its task, in its daemon's present life
-	polled  bool          // there was an answer
+	Polled  bool          // there was an answer
 	asked   time.Duration // start of the latest poll that was answered, or when it got its task
 	silent  error         // why the latest poll had no answer; nil: it had
 	percent int64         // of the goal, when it last left a mark
@@ -52,11 +53,11 @@ type Progress struct {
 // Classes of nodes that the experiment itself has ended, which are no failures of the
 // system, and of those that ended by themselves.
 const (
-	classCrashed = "crashed on purpose"
-	classCut     = "cut away on purpose"
-	classDied    = "daemon died"
+	ClassCrashed = "crashed on purpose"
+	ClassCut     = "cut away on purpose"
+	ClassDied    = "daemon died"
 	classSilent  = "no answer"
-	classAgain   = "not started again"
+	ClassAgain   = "not started again"
 )
 
 // ClassError is an error of a start that has a class of its own.
@@ -108,7 +109,7 @@ func (p *Progress) why() string {
 
 // tells reports whether an answer leaves a mark.
 func (p *Progress) tells(a *Answer) bool {
-	return !p.polled || a.percent() > p.percent || a.First && p.First == 0 || a.All && p.All == 0 || a.Done && p.DoneAt == 0 ||
+	return !p.Polled || a.percent() > p.percent || a.First && p.First == 0 || a.All && p.All == 0 || a.Done && p.DoneAt == 0 ||
 		a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 || a.Trouble != "" && a.Trouble != p.Last.Trouble
 }
 
@@ -122,7 +123,7 @@ func (a *Answer) percent() int64 {
 // accompany takes a node through the trial, from its arrival on. All nodes are polled at
 // the same interval, over which they are spread evenly, so that the polls of many do not
 // meet.
-func (t *NodeTrial) accompany(i int, n *Node) {
+func (t *Trial) accompany(i int, n *Node) {
 	if n.Offset > 0 && !t.Until(n.Released) {
 		return
 	}
@@ -155,14 +156,14 @@ func (t *NodeTrial) accompany(i int, n *Node) {
 }
 
 // start gives a node its task, and says whether it has it.
-func (t *NodeTrial) start(n *Node) bool {
+func (t *Trial) start(n *Node) bool {
 	t.Mu.Lock()
 	starts, begun := n.starts, t.Now()
 	if n.Called == 0 {
 		n.Called = begun
 	}
 	t.Mu.Unlock()
-	err := within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Start(ctx, n) })
+	err := Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Start(ctx, n) })
 	now := t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -170,14 +171,14 @@ func (t *NodeTrial) start(n *Node) bool {
 		return false
 	}
 	if err != nil {
-		outcome, class, _ := OutcomeOf(err, nil)
+		outcome, class, _ := scenario.OutcomeOf(err, nil)
 		what := "task refused"
 		var own *ClassError
 		if errors.As(err, &own) {
 			outcome, class, what = record.Error, own.Class, own.Class
 		}
 		n.end(now, outcome, class)
-		t.Event("node", what, n.Name+": "+ShortError(err), now, now-begun)
+		t.Event("node", what, n.Name+": "+scenario.ShortError(err), now, now-begun)
 	} else {
 		n.tasked, n.stalled, n.asked, n.news = true, false, now, now
 		t.watchProcesses(n)
@@ -189,7 +190,7 @@ func (t *NodeTrial) start(n *Node) bool {
 // polls calls ask at moments of one absolute schedule, one at a time, until the
 // load is over or ask says that it is enough. Those that come while one is under
 // way drop out.
-func (t *NodeTrial) polls(first time.Duration, ask func() (enough bool)) {
+func (t *Trial) polls(first time.Duration, ask func() (enough bool)) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -211,7 +212,7 @@ func (t *NodeTrial) polls(first time.Duration, ask func() (enough bool)) {
 }
 
 // poll asks a node how far it is.
-func (t *NodeTrial) poll(n *Node, starts int) {
+func (t *Trial) poll(n *Node, starts int) {
 	ctx, cancel := context.WithTimeout(t.Load, t.patience)
 	defer cancel()
 	start := t.Now()
@@ -228,14 +229,14 @@ func (t *NodeTrial) poll(n *Node, starts int) {
 	if err != nil && t.Load.Err() != nil || n.starts != starts || !n.Serving() || n.Ended > 0 {
 		return
 	}
-	if err == nil && !n.polled && a.Verified > 0 { // it may have come while the node was given its task
+	if err == nil && !n.Polled && a.Verified > 0 { // it may have come while the node was given its task
 		n.asked = n.Started
 	}
 	n.Gap = max(n.Gap, end-n.asked)
 	if err != nil {
 		if n.silent == nil {
 			last := n.Last
-			last.Verified, last.Trouble = n.Verified, classSilent+": "+ShortError(err)
+			last.Verified, last.Trouble = n.Verified, classSilent+": "+scenario.ShortError(err)
 			t.mark(n, start, end, last)
 		}
 		n.silent = err
@@ -247,7 +248,7 @@ func (t *NodeTrial) poll(n *Node, starts int) {
 }
 
 // saw takes the answer of a poll. With the lock.
-func (t *NodeTrial) saw(n *Node, start, end time.Duration, a Answer) {
+func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 	if n.tells(&a) {
 		t.mark(n, start, end, a)
 		n.percent = max(n.percent, a.percent())
@@ -257,7 +258,7 @@ func (t *NodeTrial) saw(n *Node, start, end time.Duration, a Answer) {
 	if first {
 		n.First = end
 	}
-	if first || !n.polled {
+	if first || !n.Polled {
 		n.Opening = a.Verified
 	}
 	if a.All && n.All == 0 {
@@ -267,7 +268,7 @@ func (t *NodeTrial) saw(n *Node, start, end time.Duration, a Answer) {
 		n.DoneAt = end
 	}
 	n.Verified, n.Most, n.MostPeers = a.Verified, max(n.Most, a.Verified), max(n.MostPeers, a.Peers)
-	n.silent, n.Last, n.polled, n.asked = nil, a, true, start
+	n.silent, n.Last, n.Polled, n.asked = nil, a, true, start
 	t.most = max(t.most, t.share())
 	if news {
 		n.news = end
@@ -289,14 +290,14 @@ func (t *NodeTrial) saw(n *Node, start, end time.Duration, a Answer) {
 }
 
 // mark keeps what a poll told. With the lock.
-func (t *NodeTrial) mark(n *Node, start, end time.Duration, a Answer) {
+func (t *Trial) mark(n *Node, start, end time.Duration, a Answer) {
 	m := a.Mark
 	m.Node, m.Before, m.Start, m.End = n.Place, min(start, n.asked), start, end
 	t.marks = append(t.marks, m)
 }
 
 // moved is what has crossed a node's link since the load began; −1: not known.
-func (t *NodeTrial) moved(ctx context.Context, place int) (received, sent int64) {
+func (t *Trial) moved(ctx context.Context, place int) (received, sent int64) {
 	all := t.Links.traffic(ctx)
 	if place >= len(all) || place >= len(t.traffic) {
 		return -1, -1
@@ -312,7 +313,7 @@ func (t *NodeTrial) moved(ctx context.Context, place int) (received, sent int64)
 
 // judge decides about nodes by the clock, and says whether the load is over; if not,
 // when to judge again. With the lock.
-func (t *NodeTrial) judge(now time.Duration) (over bool, next time.Duration) {
+func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
 	next = now + time.Hour
 	at := func(moment time.Duration) { next = min(next, moment) }
 	unfinished, waiting := false, t.pending > 0
@@ -358,7 +359,7 @@ func (t *NodeTrial) judge(now time.Duration) (over bool, next time.Duration) {
 // is to get: one that serves is left on the other side, alone. Where those were taken
 // away from all that are timed, it is for the system to go on without them, as when they
 // are dead. With the lock.
-func (t *NodeTrial) cutOff(n *Node) bool {
+func (t *Trial) cutOff(n *Node) bool {
 	apart := t.Links.apart()
 	if !slices.Contains(apart, n) {
 		return false
@@ -377,14 +378,14 @@ func (t *NodeTrial) cutOff(n *Node) bool {
 }
 
 // decide ends a node that has come to a standstill, or to its deadline. With the lock.
-func (t *NodeTrial) decide(n *Node, at time.Duration) {
+func (t *Trial) decide(n *Node, at time.Duration) {
 	switch {
 	case t.cutOff(n):
-		n.end(at, record.Cancelled, classCut)
+		n.end(at, record.Cancelled, ClassCut)
 	case !n.stalled:
 		n.end(at, record.Deadline, "")
 	case n.silent != nil && !errors.Is(n.silent, context.DeadlineExceeded):
-		outcome, class, _ := OutcomeOf(n.silent, nil)
+		outcome, class, _ := scenario.OutcomeOf(n.silent, nil)
 		n.end(at, outcome, class)
 	default:
 		n.end(at, record.Stalled, n.why())
@@ -393,7 +394,7 @@ func (t *NodeTrial) decide(n *Node, at time.Duration) {
 
 // conclude decides about the nodes that are left when the load is over. whole: it has
 // come to its end, and was not cut short.
-func (t *NodeTrial) conclude(whole bool) {
+func (t *Trial) conclude(whole bool) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	for _, n := range t.Timed {

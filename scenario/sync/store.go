@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 )
 
 // classDamaged is the class of a node that does not start on its store because that is
@@ -25,9 +27,9 @@ const keptStores = 3
 
 // keep moves the store of a node that did not start on it, or that ended by itself, to
 // where it can be looked at. It says whether it stays where it is, because that failed.
-func (t *syncTrial) keep() (stays bool) {
+func (t *trial) keep() (stays bool) {
 	class := t.fresh.Class
-	if class != classDamaged && class != classDied && class != classAgain {
+	if class != classDamaged && class != nodes.ClassDied && class != nodes.ClassAgain {
 		return false
 	}
 	if t.kept == keptStores {
@@ -49,7 +51,7 @@ func (t *syncTrial) keep() (stays bool) {
 		}
 	}
 	if err != nil {
-		t.Event("error", "store not kept", t.store.Path+": "+ShortError(err), t.Now(), 0)
+		t.Event("error", "store not kept", t.store.Path+": "+scenario.ShortError(err), t.Now(), 0)
 		return t.s.Storage != "ram" // memory is given back
 	}
 	t.Event("note", "store kept", fmt.Sprintf("the store of %s is in %s", t.fresh.Name, to), begun, t.Now()-begun)

@@ -1,10 +1,11 @@
-package scenario
+package disseminate
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -26,11 +27,11 @@ func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, s
 	if k := d.SeederSets; k > 0 {
 		set = ((number % k) + k) % k // warm-up is numbered from −1 down
 	}
-	all := shuffled(d.Nodes, MixSeed(seed, "seeders", int64(set)))
+	all := nodes.Shuffled(d.Nodes, scenario.MixSeed(seed, "seeders", int64(set)))
 	r := roles{seeders: all[:d.Seeders]}
 	rest := all[d.Seeders:]
-	r.slow = draw(rest, experiment.SlowLeechers(len(rest), d.Slow), MixSeed(seed, "slow", int64(set)))
-	r.leechers = draw(rest, len(rest), MixSeed(trial, "order", 0))
+	r.slow = nodes.Draw(rest, experiment.SlowLeechers(len(rest), d.Slow), scenario.MixSeed(seed, "slow", int64(set)))
+	r.leechers = nodes.Draw(rest, len(rest), scenario.MixSeed(trial, "order", 0))
 	for i, f := range faults {
 		var from []int
 		switch f.Who {
@@ -41,21 +42,10 @@ func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, s
 		default:
 			from = all
 		}
-		r.victims = append(r.victims, draw(from, min(f.Of(len(from)), len(from)), MixSeed(trial, "victims", int64(i))))
+		r.victims = append(r.victims, nodes.Draw(from, min(f.Of(len(from)), len(from)), scenario.MixSeed(trial, "victims", int64(i))))
 	}
 	return r
 }
-
-// draw takes n of some places, in an order of chance.
-func draw(from []int, n int, seed uint64) []int {
-	out := make([]int, 0, n)
-	for _, i := range shuffled(len(from), seed)[:n] {
-		out = append(out, from[i])
-	}
-	return out
-}
-
-func shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, 1)).Perm(n) }
 
 // arrivals are when n leechers begin, since the release, in their order.
 func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {

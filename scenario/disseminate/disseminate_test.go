@@ -1,4 +1,4 @@
-package scenario
+package disseminate
 
 import (
 	"context"
@@ -14,6 +14,9 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -30,7 +33,7 @@ const (
 type swarmTest struct {
 	t      *testing.T
 	nodes  []*mem.Node
-	runner *swarmRunner
+	runner *runner
 	cell   experiment.Cell
 	number int
 	seed   uint64
@@ -39,7 +42,7 @@ type swarmTest struct {
 	ops    []record.Op
 	marks  []record.Mark
 	events []record.Event
-	load   Load
+	load   scenario.Load
 	edges  int // how often it was told that the load begins or ends
 	took   time.Duration
 	m      map[string]float64
@@ -48,12 +51,12 @@ type swarmTest struct {
 // memLinks are the links of mem's nodes as a Network.
 type memLinks struct {
 	nodes   []*mem.Node
-	changes []NetworkChange
+	changes []scenario.NetworkChange
 	none    string
 	fail    error
 }
 
-func (l *memLinks) Change(_ context.Context, c NetworkChange) error {
+func (l *memLinks) Change(_ context.Context, c scenario.NetworkChange) error {
 	if l.fail != nil {
 		return l.fail
 	}
@@ -74,10 +77,10 @@ func (l *memLinks) Change(_ context.Context, c NetworkChange) error {
 func (l *memLinks) Check(context.Context, int, int) (record.LinkCheck, error) {
 	return record.LinkCheck{OK: true}, nil
 }
-func (l *memLinks) Traffic(context.Context) (all []Traffic) {
+func (l *memLinks) Traffic(context.Context) (all []scenario.Traffic) {
 	for _, n := range l.nodes {
 		received, sent := n.Moved()
-		all = append(all, Traffic{received, sent})
+		all = append(all, scenario.Traffic{Received: received, Sent: sent})
 	}
 	return all
 }
@@ -106,7 +109,7 @@ func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Resolve
 	for _, n := range c.Nodes() {
 		s.nodes = append(s.nodes, n.(*mem.Node))
 	}
-	r, err := Disseminate{}.Prepare(t.Context(), Site{
+	r, err := Scenario{}.Prepare(t.Context(), scenario.Site{
 		Use: experiment.SystemUse{Name: "mem", Mode: "start"}, Cluster: c, Network: &memLinks{nodes: s.nodes}, Seed: 1,
 		Limits: experiment.Limits{
 			Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second), Start: experiment.Duration(time.Minute),
@@ -115,7 +118,7 @@ func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Resolve
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.runner = r.(*swarmRunner)
+	s.runner = r.(*runner)
 	return s
 }
 
@@ -127,7 +130,7 @@ func (s *swarmTest) trial(ctx context.Context) error {
 	s.ops, s.marks, s.events, s.edges = nil, nil, nil, 0
 	sum := record.NewSummary()
 	begun := time.Now()
-	load, err := s.runner.Trial(ctx, s.cell, s.seed, Sink{
+	load, err := s.runner.Trial(ctx, s.cell, s.seed, scenario.Sink{
 		Epoch: begun, Number: s.number,
 		Begin: func() { s.edges++ }, End: func() { s.edges++ },
 		Block: func(b []byte) error {
@@ -144,7 +147,7 @@ func (s *swarmTest) trial(ctx context.Context) error {
 		},
 	})
 	s.load, s.took = load, time.Since(begun)
-	s.m = Disseminate{}.Measure(Measured{Cell: s.cell, Summary: sum, Load: load, Ops: slices.Values(s.ops), Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
+	s.m = Scenario{}.Measure(scenario.Measured{Cell: s.cell, Summary: sum, Load: load, Ops: slices.Values(s.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
 	for _, n := range s.nodes {
 		if h := n.Health(context.Background()); h != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			s.t.Errorf("after the trial: %v", h)
@@ -208,7 +211,7 @@ func TestSwarmTimes(t *testing.T) {
 		down           string
 		want           float64
 	}{{2, 1, "0", 10}, {4, 1, "0", 30}, {17, 1, "0", 160}, {8, 4, "0", 10}, {8, 4, "500000", 20}} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			s := newSwarmTest(t, c.nodes, c.seeders, nil, system.Options{"down": c.down})
 			s.run()
 			if want := fmt.Sprintf("map[ok:%d]", c.nodes-c.seeders); s.outcomes() != want {
@@ -275,7 +278,7 @@ func (s *swarmTest) wantMarks() {
 // TestSwarmArrivals: those of a wave share the seeder with those that have not
 // ended yet; of a Poisson process the moments are the same again.
 func TestSwarmArrivals(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		// Two alone until 10 s have half of it, then four share: 0.5 each needs 20 s
 		// more; those of the second wave have half then, and need 10 s more.
 		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 2 every 10s" }, nil)
@@ -292,7 +295,7 @@ func TestSwarmArrivals(t *testing.T) {
 			t.Error("a load line of leechers that do not begin together")
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		var first []int64
 		for range 2 {
 			s := newSwarmTest(t, 9, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "poisson 0.1/s" }, nil)
@@ -321,7 +324,7 @@ func TestSwarmArrivals(t *testing.T) {
 // TestSwarmDeadSeeder: the only seeder dies at a half. All leechers stall, and the
 // trial ends.
 func TestSwarmDeadSeeder(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 50%" }, nil)
 		for range 2 { // the second trial finds the seeder alive
 			s.run()
@@ -354,7 +357,7 @@ func TestSwarmDeadSeeder(t *testing.T) {
 
 // TestSwarmStallPasses: the seeder comes back after two minutes.
 func TestSwarmStallPasses(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 10s for 2m" }, nil)
 		s.run()
 		if s.outcomes() != "map[ok:3]" || s.m["stalls"] != 3 {
@@ -386,7 +389,7 @@ func TestSwarmCrash(t *testing.T) {
 		{"crash 1 leechers at 10s", "map[cancelled crashed on purpose:1 ok:1]", [2]float64{15, 0}},
 		{"crash 1 leechers at 10s; cut 50% of nodes at 25%", "", [2]float64{}}, // only that it ends
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = c.faults }, nil)
 			s.run()
 			if c.outcomes == "" {
@@ -418,7 +421,7 @@ func TestSwarmCrash(t *testing.T) {
 // TestSwarmCrashOfTheComplete: a leecher that dies after it had all is verified
 // nevertheless; one that was still to come never does.
 func TestSwarmCrashOfTheComplete(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
 			d.Join, d.Faults = "waves of 2 every 30s", "crash 3 leechers at 25s"
 		}, nil)
@@ -464,12 +467,6 @@ func TestSwarmLostBeforeItCame(t *testing.T) {
 	if late == 0 {
 		t.Errorf("none was lost before it came: %+v", s.fetches())
 	}
-
-	p := &Progress{Released: 30 * time.Second}
-	p.lost(10*time.Second, record.Error, classDied)
-	if p.Started != p.Released || p.Ended != p.Released {
-		t.Errorf("one that was to come at %v began at %v and ended at %v", p.Released, p.Started, p.Ended)
-	}
 }
 
 // TestSwarmStarts: their spread is that of the calls that there were. One that comes
@@ -480,7 +477,7 @@ func TestSwarmStarts(t *testing.T) {
 		"crash leechers at 1s for 4s": 3, // one told at once, two at 5 s that came at 2 s and at 4 s
 		"crash leechers at 1s":        0,
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
 				d.Join, d.Faults = "waves of 1 every 2s", faults
 			}, nil)
@@ -490,13 +487,13 @@ func TestSwarmStarts(t *testing.T) {
 			}
 		})
 	}
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "none" }, nil)
-		trial, err := s.runner.trial(s.cell, 1, Sink{})
+		trial, err := s.runner.trial(s.cell, 1, scenario.Sink{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: trial.loaded(0)})
+		m := Scenario{}.Measure(scenario.Measured{Cell: s.cell, Load: trial.loaded(0)})
 		if got, has := m["start_spread"]; has {
 			t.Errorf("the spread of no starts is %v", got)
 		}
@@ -506,7 +503,7 @@ func TestSwarmStarts(t *testing.T) {
 // TestSwarmNotRecovered: leechers that do not live to see the end of a fault have
 // not recovered from it; those that have all by then had nothing to recover from.
 func TestSwarmNotRecovered(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 10s for 10s" }, nil)
 		faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
 		if err != nil {
@@ -522,7 +519,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut seeders at 10s for 2m" }, nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(time.Minute)
 		s.run()
@@ -533,7 +530,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 			t.Error("nobody recovered, and nothing is said")
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 2, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 1 seeders at 2s for 20s" }, nil)
 		s.run()
 		if v, has := s.m["recovered"]; has || s.outcomes() != "map[ok:2]" {
@@ -544,7 +541,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 2 leechers at 20s for 1m" }, nil)
 		s.run()
 		// 5 MB each at 20 s; the two that are left have all at 30 s, the others
@@ -558,7 +555,7 @@ func TestSwarmCut(t *testing.T) {
 			t.Errorf("changes %+v", c)
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 2 leechers at 20s" }, nil)
 		s.run()
 		if s.outcomes() != "map[cancelled cut away on purpose:2 ok:2]" {
@@ -574,7 +571,7 @@ func TestSwarmCut(t *testing.T) {
 // more than with seeders that are dead.
 func TestSwarmSeedersCut(t *testing.T) {
 	for _, faults := range []string{"cut seeders at 15s", "crash seeders at 15s"} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Join, d.Faults = "waves of 1 every 11s", faults }, nil)
 			s.run()
 			if s.outcomes() != "map[ok:1 stalled:3]" || s.m["ok_rate"] != 0.25 {
@@ -590,7 +587,7 @@ func TestSwarmSeedersCut(t *testing.T) {
 // TestSwarmRate: half the rate at half the time doubles what is left; two faults
 // at a time compose.
 func TestSwarmRate(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
 		s.run()
 		s.about("all", s.m["time_last"], 15)
@@ -598,7 +595,7 @@ func TestSwarmRate(t *testing.T) {
 			t.Errorf("outcomes %s", s.outcomes())
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) {
 			d.Faults = "rate 4Mbit at 2s for 8s; cut seeders at 4s for 2s; rate 2Mbit at 8s for 4s"
 		}, nil)
@@ -615,7 +612,7 @@ func TestSwarmRate(t *testing.T) {
 // TestSwarmLeaves: with stay: leave the first to be done are gone, and verified.
 func TestSwarmLeaves(t *testing.T) {
 	for _, stay := range []string{"leave", "5s"} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) {
 				d.Stay, d.Join = stay, "waves of 1 every 20s"
 			}, system.Options{"pass": "true"})
@@ -649,7 +646,7 @@ func TestSwarmBadNodes(t *testing.T) {
 		"has words": {mem.Trouble{Says: "a tracker does not answer"}, "map[ok:3]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
+			scenariotest.Virtual(t, func(t *testing.T) {
 				s := newSwarmTest(t, 4, 1, nil, nil)
 				bad := chooseRoles(s.cell.Disseminate, nil, 1, s.seed, 0).leechers[1]
 				s.nodes[bad].SetTrouble(c.trouble)
@@ -692,7 +689,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 		"stop":   {mem.Trouble{Stop: 0.3}, median},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
+			scenariotest.Virtual(t, func(t *testing.T) {
 				s := newSwarmTest(t, 5, 1, nil, nil)
 				who := chooseRoles(s.cell.Disseminate, nil, 1, s.seed, 0).leechers
 				for _, bad := range who[:3] {
@@ -713,7 +710,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 			})
 		})
 	}
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 1s" }, nil)
 		s.run()
 		s.about("the one that was left alone", s.m["time_median"], s.m["time_last"])
@@ -726,7 +723,7 @@ func TestSwarmBlind(t *testing.T) {
 		0:               nil,
 		4 * time.Second: {"was due at 50 % and came at 8", "gave no answer for 8"},
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
 			for _, n := range s.nodes {
 				n.SetTrouble(mem.Trouble{Slow: slow})
@@ -743,19 +740,11 @@ func TestSwarmBlind(t *testing.T) {
 			}
 		})
 	}
-	trial := &NodeTrial{Released: time.Minute, every: 50 * time.Millisecond}
-	f := &NodeFault{Fault: experiment.Fault{At: 10 * time.Second, Part: math.NaN()}}
-	if trial.noteLate(f, 70*time.Second+500*time.Millisecond); len(trial.Notes) != 0 {
-		t.Errorf("a fault half a second late: %q", trial.Notes)
-	}
-	if trial.noteLate(f, 75*time.Second); !strings.Contains(strings.Join(trial.Notes, ""), "15 s after the start, 5 s late") {
-		t.Errorf("a fault 5 s late: %q", trial.Notes)
-	}
 }
 
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
 func TestSwarmDeadline(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 1 every 8s" }, nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second)
 		s.run()
@@ -782,7 +771,7 @@ func TestSwarmDeadline(t *testing.T) {
 // TestSwarmInterrupted: when the user cancels the run, the links are restored, and
 // nothing else is done for trials to come; one that comes nevertheless is sound.
 func TestSwarmInterrupted(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
 			d.Faults = "crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"
 		}, nil)
@@ -807,7 +796,7 @@ func TestSwarmInterrupted(t *testing.T) {
 // TestSwarmCancelled: it ends at once, cleans up, and the next trial is none the
 // worse.
 func TestSwarmCancelled(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
 			d.Faults = "crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"
 		}, nil)
@@ -833,7 +822,7 @@ type starts struct {
 }
 
 // restarting replaces how a node is started again.
-func restarting(n *Node, by func(system.Restarter) system.Restarter) {
+func restarting(n *nodes.Node, by func(system.Restarter) system.Restarter) {
 	n.System = struct {
 		system.Member
 		system.Restarter
@@ -851,7 +840,7 @@ func (r starts) Restart(ctx context.Context, keep bool) error {
 // TestSwarmFresh: nodes are started anew before the trial, once, and nothing that
 // was there is.
 func TestSwarmFresh(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Fresh = true }, nil)
 		ref, err := s.nodes[0].Publish(t.Context(), "old", 3, strings.NewReader("old"))
 		if err != nil {
@@ -874,7 +863,7 @@ func TestSwarmFresh(t *testing.T) {
 // TestSwarmLinks: slow leechers are slow; what needs links is left out without.
 func TestSwarmLinks(t *testing.T) {
 	slow := func(d *experiment.ResolvedDisseminate) { d.Slow, d.SlowDown = 0.25, 2_000_000 }
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 8, 4, slow, nil)
 		s.cell.Link.Rate = 8_000_000
 		s.run()
@@ -888,18 +877,18 @@ func TestSwarmLinks(t *testing.T) {
 			t.Errorf("load line of half of them %v, of the speed %v", line, s.m["speed_line"])
 		}
 		// A link that was measured slower than asked for carries less.
-		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: s.load, Ops: slices.Values(s.ops), Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6}})
+		m := Scenario{}.Measure(scenario.Measured{Cell: s.cell, Load: s.load, Ops: slices.Values(s.ops), Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6}})
 		if math.Abs(m["line"]-s.m["line"]/0.95) > 1e-9 || math.Abs(m["line_share"]-s.m["line"]/0.95/s.m["time_last"]) > 1e-9 {
 			t.Errorf("as measured: load line %v, %v of the time", m["line"], m["line_share"])
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		for _, set := range []func(*experiment.ResolvedDisseminate){
 			slow, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 1 leechers at 1s" },
 		} {
 			s := newSwarmTest(t, 8, 4, set, nil)
 			s.links().none = "no root"
-			var skip *SkipError
+			var skip *scenario.SkipError
 			if err := s.trial(t.Context()); !errors.As(err, &skip) || !strings.Contains(skip.Why, "no root") {
 				t.Errorf("without links: %v", err)
 			}
@@ -915,15 +904,15 @@ func TestSwarmLinks(t *testing.T) {
 // TestSwarmUsage: nodes of the deployment that take no part are not the cell's.
 func TestSwarmUsage(t *testing.T) {
 	cell := experiment.Cell{Disseminate: &experiment.ResolvedDisseminate{Nodes: 2}}
-	measure := func(nodes ...NodeUsage) map[string]float64 {
-		return Disseminate{}.Measure(Measured{Cell: cell, Ops: slices.Values([]record.Op{{Kind: record.OpFetch, Length: 2e9, Bytes: 2e9}}),
-			Usage: Usage{SystemCPU: 7, SystemRSSPeak: 4e9, Nodes: nodes}})
+	measure := func(nodes ...scenario.NodeUsage) map[string]float64 {
+		return Scenario{}.Measure(scenario.Measured{Cell: cell, Ops: slices.Values([]record.Op{{Kind: record.OpFetch, Length: 2e9, Bytes: 2e9}}),
+			Usage: scenario.Usage{SystemCPU: 7, SystemRSSPeak: 4e9, Nodes: nodes}})
 	}
-	m := measure(NodeUsage{CPU: 0.5, RSSPeak: 1e6}, NodeUsage{CPU: 1.5, RSSPeak: 2e6}, NodeUsage{CPU: 5, RSSPeak: 4e9})
+	m := measure(scenario.NodeUsage{CPU: 0.5, RSSPeak: 1e6}, scenario.NodeUsage{CPU: 1.5, RSSPeak: 2e6}, scenario.NodeUsage{CPU: 5, RSSPeak: 4e9})
 	if m["system_cpu"] != 2 || m["system_cpu_per_gb"] != 1 || m["node_rss_peak"] != 2e6 {
 		t.Errorf("metrics %v", m)
 	}
-	m = measure(NodeUsage{CPU: 0.5, RSSPeak: 1e6}, NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN()})
+	m = measure(scenario.NodeUsage{CPU: 0.5, RSSPeak: 1e6}, scenario.NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN()})
 	for _, key := range []string{"system_cpu", "system_cpu_per_gb", "node_rss_peak"} {
 		if v, has := m[key]; has {
 			t.Errorf("%s is %v, and a node of two was not seen", key, v)
@@ -978,7 +967,7 @@ func TestSwarmProblems(t *testing.T) {
 		{"start", "", []string{"spread"}, cell("cut 1 leechers at 2s", false)},
 		{"start", "", []string{"spread", "restart"}, cell("crash seeders at 50%", true)},
 	} {
-		p := Disseminate{}.Problems(experiment.SystemUse{Name: "x", Mode: c.mode}, system.Info{Can: c.can}, c.cells)
+		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: c.mode}, system.Info{Can: c.can}, c.cells)
 		if c.want == "" && len(p) > 0 || c.want != "" && (len(p) != 1 || !strings.Contains(p[0].What, c.want) || p[0].Hint == "") {
 			t.Errorf("%+v: %v", c, p)
 		}

@@ -1,16 +1,17 @@
-package scenario
+package sync
 
 import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // TestSyncDuplicates: what peers delivered beyond the chain came twice.
 func TestSyncDuplicates(t *testing.T) {
 	for faults, want := range map[string]float64{"none": 200, "crash peers at 50%": -1} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faults })
 			w.c.nodes[0].answer = func(f *system.Following) error {
 				for i := range f.Peers {
@@ -46,7 +47,7 @@ func TestSyncCountsOfTheNode(t *testing.T) {
 		{"none", -1, -1, -1, -1},
 		{"none", 5, -1, 5, -1},
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = c.faults })
 			w.c.nodes[0].answer = func(f *system.Following) error {
 				f.TimedOut, f.Failed = c.timedOut, c.failed

@@ -1,4 +1,4 @@
-package scenario
+package nodes
 
 import (
 	"context"
@@ -9,10 +9,11 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// NodeFault is a fault of a trial, with whom it strikes.
-type NodeFault struct {
+// Fault is a fault of a trial, with whom it strikes.
+type Fault struct {
 	experiment.Fault
 	Victims []*Node
 
@@ -24,8 +25,8 @@ type NodeFault struct {
 }
 
 // AddFault lets a fault strike nodes, by place.
-func (t *NodeTrial) AddFault(f experiment.Fault, places []int) {
-	all := &NodeFault{Fault: f, part: make(chan struct{})}
+func (t *Trial) AddFault(f experiment.Fault, places []int) {
+	all := &Fault{Fault: f, part: make(chan struct{})}
 	for _, n := range t.Nodes {
 		for _, place := range places {
 			if n.Place == place {
@@ -37,12 +38,12 @@ func (t *NodeTrial) AddFault(f experiment.Fault, places []int) {
 }
 
 // byShare reports whether it begins when the load has come to a share of all.
-func (f *NodeFault) byShare() bool { return !math.IsNaN(f.Part) }
+func (f *Fault) byShare() bool { return !math.IsNaN(f.Part) }
 
 // plan lets a fault happen at its moment, and be undone at its end. A trial waits
 // for a fault that has a moment; one that comes with progress may never come. With the
 // lock.
-func (t *NodeTrial) plan(f *NodeFault) {
+func (t *Trial) plan(f *Fault) {
 	moment := t.Released + f.At
 	if !f.byShare() {
 		t.pending++
@@ -70,7 +71,7 @@ func (t *NodeTrial) plan(f *NodeFault) {
 }
 
 // reached begins faults whose share the load has. With the lock.
-func (t *NodeTrial) reached() {
+func (t *Trial) reached() {
 	for _, f := range t.Faults {
 		if f.byShare() && !f.begun && t.share() >= f.Part {
 			f.begun = true
@@ -81,7 +82,7 @@ func (t *NodeTrial) reached() {
 }
 
 // begin lets a fault happen.
-func (t *NodeTrial) begin(f *NodeFault) {
+func (t *Trial) begin(f *Fault) {
 	t.Mu.Lock()
 	at := t.Now()
 	t.noteLate(f, at)
@@ -104,7 +105,7 @@ func (t *NodeTrial) begin(f *NodeFault) {
 
 // undo takes a fault back. Those that it had killed recover each from when they run
 // again.
-func (t *NodeTrial) undo(f *NodeFault) {
+func (t *Trial) undo(f *Fault) {
 	at := t.Now()
 	var err error
 	if f.Kind == experiment.FaultCrash {
@@ -134,7 +135,7 @@ const coarse = 0.1
 
 // noteLate notes by how much a fault comes later than it was due, when that is more than
 // coarse. With the lock.
-func (t *NodeTrial) noteLate(f *NodeFault, at time.Duration) {
+func (t *Trial) noteLate(f *Fault, at time.Duration) {
 	share, by := t.share(), at-t.Released-f.At
 	switch {
 	case f.byShare() && share > f.Part+coarse:
@@ -151,7 +152,7 @@ const afterUndoing = 2
 
 // concluded records the beginning or the end of a fault, and for how long those
 // that have stalled may go on now. With the lock.
-func (t *NodeTrial) concluded(f *NodeFault, what string, at, took, patience time.Duration, err error) {
+func (t *Trial) concluded(f *Fault, what string, at, took, patience time.Duration, err error) {
 	if err != nil {
 		if t.Load.Err() == nil {
 			t.fail(t.Failed(f.String()+" "+what, err))
@@ -164,7 +165,7 @@ func (t *NodeTrial) concluded(f *NodeFault, what string, at, took, patience time
 
 // crash kills nodes, all at once: that is what a rack without power looks like. One that
 // is down already, or has left, is none of the fault's.
-func (t *NodeTrial) crash(f *NodeFault) error {
+func (t *Trial) crash(f *Fault) error {
 	t.Mu.Lock()
 	for _, n := range f.Victims {
 		if n.Serving() {
@@ -178,7 +179,7 @@ func (t *NodeTrial) crash(f *NodeFault) error {
 	var group sync.WaitGroup
 	for i, n := range f.killed {
 		group.Go(func() {
-			errs[i] = within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) })
+			errs[i] = Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) })
 		})
 	}
 	group.Wait()
@@ -190,7 +191,7 @@ func (t *NodeTrial) crash(f *NodeFault) error {
 			return fmt.Errorf("kill %s: %w", n.Name, errs[i])
 		}
 		if n.timed && f.For == 0 {
-			n.lost(now, record.Cancelled, classCrashed)
+			n.lost(now, record.Cancelled, ClassCrashed)
 		}
 	}
 	t.wake()
@@ -200,7 +201,7 @@ func (t *NodeTrial) crash(f *NodeFault) error {
 // revive starts the nodes that a fault has killed again, a few at a time; those that are
 // timed and have not got all get their task again. What goes wrong with one is its own
 // affair.
-func (t *NodeTrial) revive(f *NodeFault) {
+func (t *Trial) revive(f *Fault) {
 	_ = t.Each(t.Load, f.killed, "start it again", t.Starting+t.deadline, func(ctx context.Context, n *Node) error {
 		begun := t.Now()
 		err := t.actions.Restart(ctx, n, f.Empty)
@@ -210,11 +211,11 @@ func (t *NodeTrial) revive(f *NodeFault) {
 		now := t.Now()
 		t.Mu.Lock()
 		if err != nil {
-			t.Event("node", classAgain, n.Name+": "+ShortError(err), now, now-begun)
+			t.Event("node", ClassAgain, n.Name+": "+scenario.ShortError(err), now, now-begun)
 			if n.timed {
-				n.lost(now, record.Error, classAgain)
+				n.lost(now, record.Error, ClassAgain)
 			} else {
-				t.Note("%s was not started again: %s", n.Name, ShortError(err))
+				t.Note("%s was not started again: %s", n.Name, scenario.ShortError(err))
 			}
 			t.wake()
 			t.Mu.Unlock()

@@ -1,4 +1,4 @@
-package scenario
+package nodes
 
 import (
 	"context"
@@ -9,21 +9,23 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// NodeLinks are the links of a trial: what the cell says, rates of single nodes,
+// Links are the links of a trial: what the cell says, rates of single nodes,
 // and the faults that are under way, composed. Of two faults that change the rate
 // of one node, that which began later counts; nodes that are cut away at the same
 // time, by whichever fault, are on one side together.
-type NodeLinks struct {
-	network  Network       // nil: the nodes have no links of their own
-	Rates    map[int]Rates // of nodes whose links differ from what the cell says, by place
-	changing sync.Mutex    // one change at a time
-	faults   []*NodeFault
+type Links struct {
+	network  scenario.Network       // nil: the nodes have no links of their own
+	Rates    map[int]scenario.Rates // of nodes whose links differ from what the cell says, by place
+	changing sync.Mutex             // one change at a time
+	faults   []*Fault
 	cut      atomic.Pointer[[]*Node] // that are cut away
 }
 
-func (l *NodeLinks) emulated() (bool, string) {
+func (l *Links) emulated() (bool, string) {
 	if l.network == nil {
 		return false, "the nodes share one network"
 	}
@@ -34,22 +36,22 @@ func (l *NodeLinks) emulated() (bool, string) {
 const linkLimit = time.Minute
 
 // begin and end put a fault into force and take it back.
-func (l *NodeLinks) begin(ctx context.Context, f *NodeFault) error {
+func (l *Links) begin(ctx context.Context, f *Fault) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.faults = append(l.faults, f)
 	return l.change(ctx)
 }
 
-func (l *NodeLinks) end(ctx context.Context, f *NodeFault) error {
+func (l *Links) end(ctx context.Context, f *Fault) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	l.faults = slices.DeleteFunc(l.faults, func(g *NodeFault) bool { return g == f })
+	l.faults = slices.DeleteFunc(l.faults, func(g *Fault) bool { return g == f })
 	return l.change(ctx)
 }
 
 // Apply makes the links what they are when no fault is under way.
-func (l *NodeLinks) Apply(ctx context.Context) error {
+func (l *Links) Apply(ctx context.Context) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.faults = nil
@@ -60,23 +62,23 @@ func (l *NodeLinks) Apply(ctx context.Context) error {
 }
 
 // apart are the nodes that are cut away now.
-func (l *NodeLinks) apart() []*Node {
+func (l *Links) apart() []*Node {
 	if p := l.cut.Load(); p != nil {
 		return *p
 	}
 	return nil
 }
 
-func (l *NodeLinks) change(ctx context.Context) error {
+func (l *Links) change(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
-	c := NetworkChange{Rates: map[int]Rates{}}
+	c := scenario.NetworkChange{Rates: map[int]scenario.Rates{}}
 	var apart []*Node
 	maps.Copy(c.Rates, l.Rates)
 	for _, f := range l.faults {
 		for _, n := range f.Victims {
 			if f.Kind == experiment.FaultRate {
-				c.Rates[n.Place] = Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
+				c.Rates[n.Place] = scenario.Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
 			} else if !slices.Contains(apart, n) {
 				apart = append(apart, n)
 				c.Apart = append(c.Apart, n.Place)
@@ -92,7 +94,7 @@ func (l *NodeLinks) change(ctx context.Context) error {
 }
 
 // restore takes back everything that the trial has changed.
-func (l *NodeLinks) restore(ctx context.Context) error {
+func (l *Links) restore(ctx context.Context) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	if len(l.faults) == 0 && len(l.Rates) == 0 {
@@ -101,15 +103,28 @@ func (l *NodeLinks) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
 	l.faults = nil
-	return l.network.Change(ctx, NetworkChange{})
+	return l.network.Change(ctx, scenario.NetworkChange{})
 }
 
 // traffic is what has crossed the nodes' links; nil: not known.
-func (l *NodeLinks) traffic(ctx context.Context) []Traffic {
+func (l *Links) traffic(ctx context.Context) []scenario.Traffic {
 	if l.network == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
 	return l.network.Traffic(ctx)
+}
+
+// Correction is what was measured of a rate over what was asked for, and the round
+// trip; 1, and the one that was asked for, where it was not.
+func Correction(c record.LinkCheck, asked float64) (factor, rtt float64) {
+	factor, rtt = 1, asked
+	if c.WantRate > 0 && c.Rate > 0 {
+		factor = c.Rate / c.WantRate
+	}
+	if c.RTT > 0 {
+		rtt = c.RTT
+	}
+	return factor, rtt
 }

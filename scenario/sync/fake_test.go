@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -38,7 +39,7 @@ type fakeChains struct {
 	opens  time.Duration // Follow takes it
 	waits  time.Duration // from Follow's return to the first request
 	lag    time.Duration // of what subscribes; negative: nothing does
-	links  NetworkChange
+	links  scenario.NetworkChange
 	down   float64 // bytes per second of the fresh node; 0: no limit
 	replay float64 // seconds; 0: a thousandth for each block
 
@@ -279,7 +280,7 @@ func (n *fakeFollower) Kill(context.Context) error {
 }
 
 // Change, Check, Traffic and Emulated make it its own [Network].
-func (c *fakeChains) Change(_ context.Context, change NetworkChange) error {
+func (c *fakeChains) Change(_ context.Context, change scenario.NetworkChange) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.advance()
@@ -291,11 +292,11 @@ func (c *fakeChains) Check(context.Context, int, int) (record.LinkCheck, error) 
 	return record.LinkCheck{OK: true}, nil
 }
 
-func (c *fakeChains) Traffic(context.Context) []Traffic {
+func (c *fakeChains) Traffic(context.Context) []scenario.Traffic {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.advance()
-	all := make([]Traffic, len(c.nodes))
+	all := make([]scenario.Traffic, len(c.nodes))
 	got := 0.0
 	for _, blocks := range c.nodes[0].delivered {
 		got += blocks
@@ -310,8 +311,8 @@ func (c *fakeChains) Emulated() (bool, string) { return true, "" }
 type syncTest struct {
 	t      *testing.T
 	c      *fakeChains
-	site   Site
-	runner *syncRunner
+	site   scenario.Site
+	runner *runner
 	cell   experiment.Cell
 	number int
 
@@ -320,7 +321,7 @@ type syncTest struct {
 	marks  []record.Mark
 	events []record.Event
 	said   []string // events and words of the preparation
-	load   Load
+	load   scenario.Load
 	m      map[string]float64
 	took   time.Duration
 	stores int // made, and not removed
@@ -333,18 +334,18 @@ func newSyncTest(t *testing.T, peers int, set func(*fakeChains, *experiment.Cell
 		Blocks: fakeBlocks, Transactions: 1, Form: "v2", Peers: peers, Speeds: "link", Trouble: "none", Storage: "disk", Faults: "none",
 		Replay: true, Poll: experiment.Duration(fakePoll),
 	}}}
-	dir := func(on string) (StoreDir, error) {
+	dir := func(on string) (scenario.StoreDir, error) {
 		d, err := os.MkdirTemp(t.TempDir(), "store")
 		w.stores++
-		return StoreDir{Path: d, On: on, Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
+		return scenario.StoreDir{Path: d, On: on, Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
 	}
-	w.site = Site{
+	w.site = scenario.Site{
 		Use: experiment.SystemUse{Name: "fake", Mode: "start"}, Cluster: w.c, Network: w.c, Seed: 1, Dir: t.TempDir(), Kept: filepath.Join(t.TempDir(), "data"),
 		Limits: experiment.Limits{
 			Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second), Start: experiment.Duration(time.Minute),
 		},
-		Disk:  func(context.Context) (StoreDir, error) { return dir("disk") },
-		RAM:   func(context.Context, int64) (StoreDir, error) { return dir("ram") },
+		Disk:  func(context.Context) (scenario.StoreDir, error) { return dir("disk") },
+		RAM:   func(context.Context, int64) (scenario.StoreDir, error) { return dir("ram") },
 		Say:   func(text string) { w.said = append(w.said, text) },
 		Event: func(kind, what, detail string, _ time.Duration) { w.said = append(w.said, kind+" "+what+": "+detail) },
 	}
@@ -359,9 +360,9 @@ func (w *syncTest) prepare(cells ...experiment.Cell) error {
 	if len(cells) == 0 {
 		cells = []experiment.Cell{w.cell}
 	}
-	r, err := Sync{}.Prepare(w.t.Context(), w.site, cells)
+	r, err := Scenario{}.Prepare(w.t.Context(), w.site, cells)
 	if err == nil {
-		w.runner = r.(*syncRunner)
+		w.runner = r.(*runner)
 	}
 	return err
 }
@@ -381,7 +382,7 @@ func (w *syncTest) trial(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	load, err := w.runner.Trial(ctx, w.cell, 5, Sink{
+	load, err := w.runner.Trial(ctx, w.cell, 5, scenario.Sink{
 		Epoch: begun, Number: w.number,
 		Block: func(b []byte) error {
 			ops, err := record.DecodeBlock(b, nil)
@@ -397,7 +398,7 @@ func (w *syncTest) trial(ctx context.Context) error {
 		},
 	})
 	w.load, w.took = load, time.Since(begun)
-	w.m = Sync{}.Measure(Measured{Cell: w.cell, Summary: sum, Load: load, Ops: slices.Values(w.ops), Usage: Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), Nodes: []NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}}})
+	w.m = Scenario{}.Measure(scenario.Measured{Cell: w.cell, Summary: sum, Load: load, Ops: slices.Values(w.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), Nodes: []scenario.NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}}})
 	if w.stores != 0 && !w.runner.attached() {
 		w.t.Errorf("%d stores are left", w.stores)
 	}

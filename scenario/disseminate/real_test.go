@@ -1,4 +1,4 @@
-package scenario
+package disseminate
 
 import (
 	"slices"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -35,7 +37,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.ResolvedData{Objects: 1, Size: size}, Disseminate: &experiment.ResolvedDisseminate{
 		Nodes: 4, Seeders: 1, Join: "together", Stay: "forever", Faults: "none", Cache: "warm", Poll: experiment.Duration(50 * time.Millisecond),
 	}}
-	r, err := Disseminate{}.Prepare(t.Context(), Site{
+	r, err := Scenario{}.Prepare(t.Context(), scenario.Site{
 		Use: experiment.SystemUse{Name: "bittorrent", Mode: "start"}, Cluster: c, Seed: 1,
 		Limits: experiment.Limits{
 			Deadline: experiment.Duration(time.Minute), Stall: experiment.Duration(20 * time.Second), Start: experiment.Duration(30 * time.Second),
@@ -49,7 +51,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		var ops []record.Op
 		var marks []record.Mark
 		var once sync.Once
-		load, err := r.Trial(systemtest.Context(t), cell, uint64(number), Sink{
+		load, err := r.Trial(systemtest.Context(t), cell, uint64(number), scenario.Sink{
 			Epoch: time.Now(), Number: number,
 			Block: func(b []byte) error {
 				all, err := record.DecodeBlock(b, nil)
@@ -74,7 +76,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := Disseminate{}.Measure(Measured{Cell: cell, Load: load, Ops: slices.Values(ops)})
+		m := Scenario{}.Measure(scenario.Measured{Cell: cell, Load: load, Ops: slices.Values(ops)})
 		t.Logf("trial %d: %v", number, m)
 		if len(ops) != 3 || len(marks) < 30 {
 			t.Fatalf("trial %d: %d operations, %d marks", number, len(ops), len(marks))
@@ -82,7 +84,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		for _, op := range ops {
 			want, class := record.OK, ""
 			if number == 1 && int(op.Worker) == victim {
-				want, class = record.Error, classDied
+				want, class = record.Error, nodes.ClassDied
 			}
 			if op.Outcome != want || op.Class != class || want == record.OK && op.Bytes != size {
 				t.Errorf("trial %d: node %d: %s: %s %q, %d bytes", number, op.Worker, op.Kind, op.Outcome, op.Class, op.Bytes)

@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 )
 
 // halved is a network on which every path has half of its rate.
@@ -49,7 +51,7 @@ func TestSyncCheck(t *testing.T) {
 		{2, cells, "list 1Mbit 100Mbit", "none", engine, true, 0.75 * cells, 0.04},
 		{2, cells, "list 8Mbit", "none", engine, false, 0.75 * cells, 0.04},
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, c.peers, func(f *fakeChains, cell *experiment.Cell) {
 				cell.Link.Rate, cell.Link.Delay = c.rate, experiment.Duration(20*time.Millisecond)
 				cell.Sync.Speeds, cell.Sync.Trouble = c.speeds, c.trouble
@@ -64,7 +66,7 @@ func TestSyncCheck(t *testing.T) {
 					t.Errorf("%+v: %d checks are recorded", c, got)
 				}
 			}
-			got := Sync{}.Measure(Measured{Cell: w.cell, Load: w.load, Link: c.check})["link_line"]
+			got := Scenario{}.Measure(scenario.Measured{Cell: w.cell, Load: w.load, Link: c.check})["link_line"]
 			// 1448 of the 1514 bytes of a frame are payload.
 			if want := fakeBytes*8/(c.wire*1448/1514) + c.rtt; math.Abs(got/want-1) > 0.01 {
 				t.Errorf("%+v: load line %v, want %v", c, got, want)
@@ -88,7 +90,7 @@ func TestSyncCheck(t *testing.T) {
 			}
 		})
 	}
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Speeds = "list 1Mbit" })
 		w.site.Network = &halved{fakeChains: w.c, fails: 2}
 		if err := w.trial(t.Context()); err == nil {

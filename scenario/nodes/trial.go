@@ -1,10 +1,13 @@
-package scenario
+// Package nodes is what trials have in common whose nodes are polled for how far they are
+// while faults come and go: a node's life, its polls, faults, links and recovery.
+package nodes
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -13,12 +16,13 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// NodeActions are what a scenario does with a node of its trial.
-type NodeActions interface {
+// Actions are what a scenario does with a node of its trial.
+type Actions interface {
 	// Start gives a node that is timed its task: from when it returns it is polled.
 	Start(ctx context.Context, n *Node) error
 	// Poll asks a node that is timed how far it is.
@@ -30,15 +34,15 @@ type NodeActions interface {
 	Restart(ctx context.Context, n *Node, empty bool) error
 }
 
-// NodeTrial is a trial in which nodes are polled for how far they are while faults
+// Trial is a trial in which nodes are polled for how far they are while faults
 // come and go. What changes in the load is under its lock.
-type NodeTrial struct {
-	Site     Site
-	Sink     Sink
-	Links    *NodeLinks
+type Trial struct {
+	Site     scenario.Site
+	Sink     scenario.Sink
+	Links    *Links
 	Nodes    []*Node // that take part
 	Timed    []*Node // of them, in the order in which they come
-	Faults   []*NodeFault
+	Faults   []*Fault
 	Goal     int64       // what each that is timed is to get, in the unit of its answers; 0: not known before
 	Bytes    int64       // that this stands for, of all of them
 	Done     func(*Node) // is called with the lock when one has all that it is to get; nil: nothing follows from it
@@ -50,17 +54,17 @@ type NodeTrial struct {
 	Ended    time.Duration   // of the load
 	Notes    []string
 
-	actions  NodeActions
+	actions  Actions
 	every    time.Duration // from poll to poll of a node
 	patience time.Duration // for the answer to one
 	stall    time.Duration
 	deadline time.Duration
 	Starting time.Duration // what a node may take to start
 	group    sync.WaitGroup
-	changed  chan struct{} // something to judge has happened
-	traffic  []Traffic     // what had crossed each node's link when the load began, then what has since
-	pending  int           // faults that have a moment and are not over, and their undoings
-	hope     time.Duration // until when those that stall may go on: a fault came or was undone
+	changed  chan struct{}      // something to judge has happened
+	traffic  []scenario.Traffic // what had crossed each node's link when the load began, then what has since
+	pending  int                // faults that have a moment and are not over, and their undoings
+	hope     time.Duration      // until when those that stall may go on: a fault came or was undone
 	marks    []record.Mark
 	progress time.Time // of the last report
 	stalls   int
@@ -101,12 +105,12 @@ const longestQuestion = 10 * time.Second
 // limits.start.
 const startMargin = 15 * time.Second
 
-// NewNodeTrial lays out a trial whose nodes are polled at an interval. rates are those
+// New lays out a trial whose nodes are polled at an interval. rates are those
 // of nodes whose links differ from what the cell says, by place.
-func NewNodeTrial(site Site, sink Sink, every time.Duration, rates map[int]Rates, actions NodeActions) *NodeTrial {
+func New(site scenario.Site, sink scenario.Sink, every time.Duration, rates map[int]scenario.Rates, actions Actions) *Trial {
 	limits := site.Limits
-	t := &NodeTrial{
-		Site: site, Sink: sink, Links: &NodeLinks{network: site.Network, Rates: rates}, actions: actions,
+	t := &Trial{
+		Site: site, Sink: sink, Links: &Links{network: site.Network, Rates: rates}, actions: actions,
 		changed: make(chan struct{}, 1), every: every,
 		// Nothing can be said of less time than a few polls take.
 		stall: max(limits.Stall.Std(), 3*every), deadline: limits.Deadline.Std(), Starting: limits.Start.Std() + startMargin,
@@ -116,7 +120,7 @@ func NewNodeTrial(site Site, sink Sink, every time.Duration, rates map[int]Rates
 }
 
 // Add makes nodes take part, as they are at the beginning of a trial.
-func (t *NodeTrial) Add(all ...*Node) {
+func (t *Trial) Add(all ...*Node) {
 	for _, n := range all {
 		*n = Node{Place: n.Place, Name: n.Name, System: n.System, Stale: n.Stale, watched: map[*testbed.Process]bool{}}
 		t.Nodes = append(t.Nodes, n)
@@ -124,17 +128,17 @@ func (t *NodeTrial) Add(all ...*Node) {
 }
 
 // Time makes a node of the trial one that is timed, from some time after the release on.
-func (t *NodeTrial) Time(n *Node, offset time.Duration) {
+func (t *Trial) Time(n *Node, offset time.Duration) {
 	n.timed, n.Offset = true, offset
 	t.Timed = append(t.Timed, n)
 }
 
 // Now is the time since the epoch. It is never 0, which says of a moment that it
 // has not come.
-func (t *NodeTrial) Now() time.Duration { return max(1, time.Since(t.Sink.Epoch)) }
+func (t *Trial) Now() time.Duration { return max(1, time.Since(t.Sink.Epoch)) }
 
 // Event records something that happened in the trial, at a moment since the epoch.
-func (t *NodeTrial) Event(kind, what, detail string, at, took time.Duration) {
+func (t *Trial) Event(kind, what, detail string, at, took time.Duration) {
 	if t.Sink.Event == nil {
 		return
 	}
@@ -145,24 +149,24 @@ func (t *NodeTrial) Event(kind, what, detail string, at, took time.Duration) {
 }
 
 // Note keeps a sentence for the report. With the lock.
-func (t *NodeTrial) Note(format string, args ...any) {
+func (t *Trial) Note(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
 // Failed is why the trial cannot be executed.
-func (t *NodeTrial) Failed(what string, err error) error {
+func (t *Trial) Failed(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", t.Site.Use.Name, what, err)
 }
 
 // fail ends the trial: it could not be executed, or not be recorded. It may be
 // called with the lock or without.
-func (t *NodeTrial) fail(err error) {
+func (t *Trial) fail(err error) {
 	t.failure.CompareAndSwap(nil, &err)
 	t.wake()
 }
 
 // wake lets the trial be judged anew.
-func (t *NodeTrial) wake() {
+func (t *Trial) wake() {
 	select {
 	case t.changed <- struct{}{}:
 	default:
@@ -170,23 +174,23 @@ func (t *NodeTrial) wake() {
 }
 
 // errOver ends what goes on beside the load when that is over.
-var errOver = errors.New("the trial's load is over")
+var ErrOver = errors.New("the trial's load is over")
 
 // Run executes the load: it releases the nodes that are timed and returns when it is
 // decided what becomes of each. cpu is what it took of this process, in seconds.
-func (t *NodeTrial) Run(ctx context.Context) (cpu float64, err error) {
+func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 	t.traffic = t.Links.traffic(ctx)
 	if t.Sink.Begin != nil {
 		t.Sink.Begin()
 	}
-	before := SelfCPU()
+	before := scenario.SelfCPU()
 	err = t.run(ctx)
-	cpu = SelfCPU() - before
+	cpu = scenario.SelfCPU() - before
 	now := t.Links.traffic(context.WithoutCancel(ctx))
 	for i := range t.traffic {
-		since := Traffic{math.NaN(), math.NaN()}
+		since := scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
 		if i < len(now) {
-			since = Traffic{now[i].Received - t.traffic[i].Received, now[i].Sent - t.traffic[i].Sent}
+			since = scenario.Traffic{Received: now[i].Received - t.traffic[i].Received, Sent: now[i].Sent - t.traffic[i].Sent}
 		}
 		t.traffic[i] = since
 	}
@@ -197,7 +201,7 @@ func (t *NodeTrial) Run(ctx context.Context) (cpu float64, err error) {
 	return cpu, err
 }
 
-func (t *NodeTrial) run(ctx context.Context) error {
+func (t *Trial) run(ctx context.Context) error {
 	load, cancel := context.WithCancelCause(ctx)
 	t.Mu.Lock()
 	t.Load = load
@@ -220,19 +224,19 @@ func (t *NodeTrial) run(ctx context.Context) error {
 	t.Mu.Lock()
 	t.Ended = t.Now()
 	t.Mu.Unlock()
-	cancel(errOver)
+	cancel(ErrOver)
 	t.group.Wait()
 	return err
 }
 
 // Go does something beside the load; with the lock, before the load is over.
-func (t *NodeTrial) Go(do func()) { t.group.Go(do) }
+func (t *Trial) Go(do func()) { t.group.Go(do) }
 
 // progressEvery is how often the user learns how far the nodes are.
 const progressEvery = 200 * time.Millisecond
 
 // await returns when the load is over.
-func (t *NodeTrial) await() error {
+func (t *Trial) await() error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -268,7 +272,7 @@ func (t *NodeTrial) await() error {
 }
 
 // Until waits for a moment of the trial; false: the load was over before.
-func (t *NodeTrial) Until(moment time.Duration) bool {
+func (t *Trial) Until(moment time.Duration) bool {
 	timer := time.NewTimer(moment - t.Now())
 	defer timer.Stop()
 	select {
@@ -280,7 +284,7 @@ func (t *NodeTrial) Until(moment time.Duration) bool {
 }
 
 // share is what the nodes have got of all that they are to get. With the lock.
-func (t *NodeTrial) share() float64 {
+func (t *Trial) share() float64 {
 	if t.Goal <= 0 {
 		return 0
 	}
@@ -292,7 +296,7 @@ func (t *NodeTrial) share() float64 {
 }
 
 // watchProcesses notes it when a node's daemon ends by itself. With the lock.
-func (t *NodeTrial) watchProcesses(n *Node) {
+func (t *Trial) watchProcesses(n *Node) {
 	starts := n.starts
 	for _, p := range n.System.Processes() {
 		if n.watched[p] {
@@ -315,12 +319,12 @@ func (t *NodeTrial) watchProcesses(n *Node) {
 			if n.died = p.Err(); n.died == nil {
 				n.died = errors.New("it ended")
 			}
-			t.Event("node", classDied, n.Name+": "+ShortError(n.died), now, 0)
+			t.Event("node", ClassDied, n.Name+": "+scenario.ShortError(n.died), now, 0)
 			switch {
 			case !n.timed:
 				t.Note("%s died %.3g s after the start", n.Name, (now - t.Released).Seconds())
 			case !n.Left:
-				n.lost(now, record.Error, classDied)
+				n.lost(now, record.Error, ClassDied)
 			}
 			t.wake()
 		})
@@ -329,7 +333,7 @@ func (t *NodeTrial) watchProcesses(n *Node) {
 
 // NeedLinks is why a trial is left out whose links are changed, by slow (empty: they are
 // not) or by a fault; nil: it is not.
-func (t *NodeTrial) NeedLinks(slow string) error {
+func (t *Trial) NeedLinks(slow string) error {
 	what := ""
 	if len(t.Links.Rates) > 0 {
 		what = slow
@@ -343,7 +347,7 @@ func (t *NodeTrial) NeedLinks(slow string) error {
 		return nil
 	}
 	if ok, why := t.Links.emulated(); !ok {
-		return &SkipError{fmt.Sprintf("%s changes links, and they are not emulated here: %s", what, why)}
+		return &scenario.SkipError{Why: fmt.Sprintf("%s changes links, and they are not emulated here: %s", what, why)}
 	}
 	return nil
 }
@@ -352,11 +356,11 @@ func (t *NodeTrial) NeedLinks(slow string) error {
 const cleanLimit = 5 * time.Minute
 
 // Clean restores the links, whatever has become of the trial, and lets clean do the rest.
-func (t *NodeTrial) Clean(ctx context.Context, clean func(context.Context)) {
+func (t *Trial) Clean(ctx context.Context, clean func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
 	if err := t.Links.restore(ctx); err != nil {
-		t.Event("error", "links not restored", ShortError(err), t.Now(), 0)
+		t.Event("error", "links not restored", scenario.ShortError(err), t.Now(), 0)
 	}
 	clean(ctx)
 }
@@ -367,7 +371,7 @@ const atOnce = 4
 
 // Each does something with nodes, a few at a time, each within a limit. Its error is the
 // first failure, after all have ended.
-func (t *NodeTrial) Each(ctx context.Context, all []*Node, what string, limit time.Duration, do func(context.Context, *Node) error) error {
+func (t *Trial) Each(ctx context.Context, all []*Node, what string, limit time.Duration, do func(context.Context, *Node) error) error {
 	errs := make([]error, len(all))
 	places := make(chan struct{}, atOnce)
 	var group sync.WaitGroup
@@ -379,7 +383,7 @@ func (t *NodeTrial) Each(ctx context.Context, all []*Node, what string, limit ti
 				errs[i] = context.Cause(ctx)
 				return
 			}
-			errs[i] = within(ctx, limit, func(ctx context.Context) error { return do(ctx, n) })
+			errs[i] = Within(ctx, limit, func(ctx context.Context) error { return do(ctx, n) })
 		})
 	}
 	group.Wait()
@@ -391,7 +395,7 @@ func (t *NodeTrial) Each(ctx context.Context, all []*Node, what string, limit ti
 	return nil
 }
 
-func within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+func Within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return do(ctx)
@@ -407,7 +411,7 @@ func Names(all []*Node) string {
 }
 
 // ended is how one of a node's processes ended; nil: all run.
-func ended(all []*testbed.Process) error {
+func Ended(all []*testbed.Process) error {
 	for _, p := range all {
 		select {
 		case <-p.Done():
@@ -422,17 +426,17 @@ func ended(all []*testbed.Process) error {
 }
 
 // Op is what became of a node that is timed, of a kind of operation. With the lock.
-func (t *NodeTrial) Op(n *Node, kind record.OpKind) record.Op {
+func (t *Trial) Op(n *Node, kind record.OpKind) record.Op {
 	op := record.Op{
-		Kind: kind, Worker: uint32(n.Place), Intended: Nanos(n.Released), Start: Nanos(n.Started), FirstByte: n.First.Nanoseconds(),
-		LastByte: Nanos(n.Ended), Outcome: n.Outcome, Class: n.Class,
+		Kind: kind, Worker: uint32(n.Place), Intended: scenario.Nanos(n.Released), Start: scenario.Nanos(n.Started), FirstByte: n.First.Nanoseconds(),
+		LastByte: scenario.Nanos(n.Ended), Outcome: n.Outcome, Class: n.Class,
 	}
 	op.FirstByte = min(op.FirstByte, op.LastByte)
 	return op
 }
 
 // Record hands over operations and marks.
-func (t *NodeTrial) Record(ops []record.Op) error {
+func (t *Trial) Record(ops []record.Op) error {
 	slices.SortStableFunc(ops, func(a, b record.Op) int { return int(a.LastByte - b.LastByte) })
 	var errs []error
 	for part := range slices.Chunk(ops, record.BlockSize) {
@@ -447,16 +451,16 @@ func (t *NodeTrial) Record(ops []record.Op) error {
 
 // Loaded is what the trial says of itself: what all such trials have in common. With the
 // lock.
-func (t *NodeTrial) Loaded(cpu float64, names []string) Load {
-	load := Load{Seconds: (t.Ended - t.Released).Seconds(), CPU: cpu}
+func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
+	load := scenario.Load{Seconds: (t.Ended - t.Released).Seconds(), CPU: cpu}
 	load.Details = slices.Concat(
-		NodeDetails(record.DetailLinkReceived, names, func(i int) float64 { return t.crossed(i).Received }),
-		NodeDetails(record.DetailLinkSent, names, func(i int) float64 { return t.crossed(i).Sent }),
+		Details(record.DetailLinkReceived, names, func(i int) float64 { return t.crossed(i).Received }),
+		Details(record.DetailLinkSent, names, func(i int) float64 { return t.crossed(i).Sent }),
 		t.faultDetails())
 	if emulated, _ := t.Links.emulated(); emulated {
-		load.Details = append(load.Details, Fact(LoadEmulated, 1))
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadEmulated, 1))
 	}
-	load.Details = append(load.Details, Fact(LoadStalls, float64(t.stalls)))
+	load.Details = append(load.Details, scenario.Fact(scenario.LoadStalls, float64(t.stalls)))
 	var last, gap float64
 	for _, n := range t.Timed {
 		gap = max(gap, n.Gap.Seconds())
@@ -472,16 +476,16 @@ func (t *NodeTrial) Loaded(cpu float64, names []string) Load {
 }
 
 // crossed is what has crossed the link of the node at a place in the load; NaN: not known.
-func (t *NodeTrial) crossed(place int) Traffic {
+func (t *Trial) crossed(place int) scenario.Traffic {
 	if place < len(t.traffic) {
 		return t.traffic[place]
 	}
-	return Traffic{math.NaN(), math.NaN()}
+	return scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
 }
 
-// NodeDetails are numbers of all nodes, in their order, those of which nothing is
+// Details are numbers of all nodes, in their order, those of which nothing is
 // known as −1. A kind of which nothing is known of any node is left out.
-func NodeDetails(kind string, names []string, of func(place int) float64) []record.Detail {
+func Details(kind string, names []string, of func(place int) float64) []record.Detail {
 	known := false
 	each := make([]record.Detail, len(names))
 	for i, name := range names {
@@ -495,3 +499,15 @@ func NodeDetails(kind string, names []string, of func(place int) float64) []reco
 	}
 	return each
 }
+
+// Draw takes n of some places, in an order of chance.
+func Draw(from []int, n int, seed uint64) []int {
+	out := make([]int, 0, n)
+	for _, i := range Shuffled(len(from), seed)[:n] {
+		out = append(out, from[i])
+	}
+	return out
+}
+
+// Shuffled are the first n numbers in an order of chance.
+func Shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, 1)).Perm(n) }

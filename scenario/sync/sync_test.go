@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"cmp"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -27,7 +29,7 @@ func TestSyncTimes(t *testing.T) {
 		lag   time.Duration
 		net   float64
 	}{{1, -1, 10}, {1, 0, 10}, {4, 3 * time.Second, 2.5}, {20, -1, 1}} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, c.peers, func(f *fakeChains, cell *experiment.Cell) { f.lag = c.lag })
 			w.run()
 			w.want(allOK)
@@ -72,7 +74,7 @@ func TestSyncTimes(t *testing.T) {
 			if asked := w.c.nodes[0].asked; asked > int(w.m["sync_time"]/fakePoll.Seconds())+1 {
 				t.Errorf("%d polls in %v s", asked, w.m["sync_time"])
 			}
-			for _, m := range (Sync{}).Metrics() {
+			for _, m := range (Scenario{}).Metrics() {
 				delete(w.m, m.Key)
 			}
 			if len(w.m) > 0 {
@@ -116,7 +118,7 @@ func TestSyncLine(t *testing.T) {
 		{4, 8e6, "link", "2 at 500kbit", 8e6},
 		{2, 8e6, "link", "2 at 500kbit", 1e6},
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, c.peers, func(f *fakeChains, cell *experiment.Cell) {
 				cell.Link.Rate, cell.Link.Delay = c.rate, experiment.Duration(20*time.Millisecond)
 				cell.Sync.Speeds, cell.Sync.Trouble = c.speeds, c.trouble
@@ -135,13 +137,13 @@ func TestSyncLine(t *testing.T) {
 			half := record.LinkCheck{WantRate: 1e6, Rate: 0.5e6, RTT: 0.04}
 			load := w.load
 			load.Links = []record.LinkCheck{half}
-			slow := Sync{}.Measure(Measured{Cell: w.cell, Load: load, Link: &half})
+			slow := Scenario{}.Measure(scenario.Measured{Cell: w.cell, Load: load, Link: &half})
 			if got := slow["link_line"]; math.Abs((got-0.04)/(line-0.04)-2) > 1e-6 {
 				t.Errorf("at half the rate %v, at the whole %v", got, line)
 			}
 		})
 	}
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(f *fakeChains, cell *experiment.Cell) {
 			cell.Link.Rate, f.down = 8e6, 1e6
 			cell.Sync.Replay = false
@@ -214,7 +216,7 @@ func TestSyncDraws(t *testing.T) {
 
 // TestSyncSourceDies: of the only source at half height; with others it goes on.
 func TestSyncSourceDies(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash peers at 50%" })
 		for range 2 { // the second trial finds the peer alive
 			w.run()
@@ -253,7 +255,7 @@ func TestSyncSourceDies(t *testing.T) {
 		"crash node at 50% for 2s":              3.7 + 2 + 1.2 + 2.5,
 		"crash node at 50% for 2s without data": 3.7 + 2 + 1.2 + 5,
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faults })
 			w.run()
 			w.want(allOK)
@@ -276,7 +278,7 @@ func TestSyncSourceDies(t *testing.T) {
 
 // TestSyncTakenAway: what the experiment itself ends is no failure of the system.
 func TestSyncTakenAway(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "cut node at 50% for 1h" })
 		w.site.Limits.Deadline = experiment.Duration(20 * time.Second)
 		w.run()
@@ -297,7 +299,7 @@ func TestSyncUnhappened(t *testing.T) {
 		"rate 4Mbit of peers at 50% for 1h":         "was not undone",
 		"crash 1 peer at 99.9%; crash peers at 50%": "never came: the nodes had 5",
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faults })
 			w.run()
 			if notes := strings.Join(w.load.Notes, "|"); !strings.Contains(notes, cmp.Or(want, "never came")) {
@@ -309,7 +311,7 @@ func TestSyncUnhappened(t *testing.T) {
 
 // TestSyncSilent: a question that hangs is given up, and asked again.
 func TestSyncSilent(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, nil)
 		var begun time.Time
 		w.c.nodes[0].hang = func() bool {
@@ -327,7 +329,7 @@ func TestSyncSilent(t *testing.T) {
 			t.Errorf("notes %q", n)
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, nil)
 		w.c.nodes[0].hang = func() bool { return true }
 		w.run()
@@ -335,11 +337,11 @@ func TestSyncSilent(t *testing.T) {
 		if w.took > 35*time.Second {
 			t.Errorf("after %v: %v", w.took, w.m)
 		}
-		if n := len(w.marks); n != 1 || !strings.HasPrefix(w.marks[0].Trouble, classSilent) {
+		if n := len(w.marks); n != 1 || !strings.HasPrefix(w.marks[0].Trouble, "no answer") {
 			t.Errorf("marks %+v", w.marks)
 		}
 	})
-	virtual(t, func(t *testing.T) { // its process is gone, and nobody knows
+	scenariotest.Virtual(t, func(t *testing.T) { // its process is gone, and nobody knows
 		w := newSyncTest(t, 1, nil)
 		time.AfterFunc(8*time.Second, func() { _ = w.c.nodes[0].Kill(t.Context()) })
 		w.run()
@@ -354,7 +356,7 @@ func TestSyncLies(t *testing.T) {
 		"higher than the chain": func(f *system.Following) { f.Height, f.Tip = fakeBlocks+1, "another" },
 		"no tip":                func(f *system.Following) { f.Tip = "" },
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, 1, nil)
 			w.c.nodes[0].answer = func(f *system.Following) error {
 				if f.Height == fakeBlocks {
@@ -372,7 +374,7 @@ func TestSyncLies(t *testing.T) {
 			}
 		})
 	}
-	virtual(t, func(t *testing.T) { // height and tip from either side of a block, once
+	scenariotest.Virtual(t, func(t *testing.T) { // height and tip from either side of a block, once
 		w := newSyncTest(t, 1, nil)
 		torn := false
 		w.c.nodes[0].answer = func(f *system.Following) error {
@@ -384,7 +386,7 @@ func TestSyncLies(t *testing.T) {
 		w.run()
 		w.want(allOK)
 	})
-	virtual(t, func(t *testing.T) { // synced is its word, and no proof
+	scenariotest.Virtual(t, func(t *testing.T) { // synced is its word, and no proof
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash peers at 50%" })
 		w.c.nodes[0].answer = func(f *system.Following) error {
 			f.Synced, f.Target, f.Trouble = true, f.Height, "no peers"
@@ -393,7 +395,7 @@ func TestSyncLies(t *testing.T) {
 		w.run()
 		w.want("sync stalled no peers;serve stalled no peers;")
 	})
-	virtual(t, func(t *testing.T) { // the chain is there, and what subscribes stands still
+	scenariotest.Virtual(t, func(t *testing.T) { // the chain is there, and what subscribes stands still
 		w := newSyncTest(t, 1, func(f *fakeChains, _ *experiment.Cell) { f.lag = time.Hour })
 		w.run()
 		w.want("sync ok ;serve stalled ;")
@@ -406,7 +408,7 @@ func TestSyncLies(t *testing.T) {
 
 // TestSyncAtOnce: all was there at the first poll.
 func TestSyncAtOnce(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, nil)
 		w.c.nodes[0].answer = func(f *system.Following) error { f.Height, f.Tip = fakeBlocks, "tip"; return nil }
 		w.run()
@@ -426,7 +428,7 @@ func TestSyncAtOnce(t *testing.T) {
 
 // TestSyncDeadline: what was reached by then is told.
 func TestSyncDeadline(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, nil)
 		w.site.Limits.Deadline = experiment.Duration(6 * time.Second)
 		w.run()
@@ -440,7 +442,7 @@ func TestSyncDeadline(t *testing.T) {
 // TestSyncDamaged: a node that does not start on its store again is an error, and
 // the store is kept; one that does not start at all leaves nothing to keep.
 func TestSyncDamaged(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash node at 50% for 2s" })
 		w.c.nodes[0].follow = func(task system.FollowTask) error {
 			if b, err := os.ReadFile(filepath.Join(task.Dir, "blocks")); err == nil {
@@ -459,7 +461,7 @@ func TestSyncDamaged(t *testing.T) {
 			t.Errorf("%s: %q, %v", dir, b, err)
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, nil)
 		w.c.nodes[0].follow = func(system.FollowTask) error { return errors.New("fake: no such program") }
 		w.run()
@@ -473,7 +475,7 @@ func TestSyncDamaged(t *testing.T) {
 // TestSyncCancelled: it ends at once, cleans up, and the next trial is none the
 // worse.
 func TestSyncCancelled(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "cut node at 1s for 1m" })
 		if err := w.prepare(); err != nil {
 			t.Fatal(err)
@@ -499,7 +501,7 @@ func TestSyncCancelled(t *testing.T) {
 // TestSyncPeersGoOn: from trial to trial, while they serve the same; those that are
 // not needed are halted when they serve another chain, and not for a setting.
 func TestSyncPeersGoOn(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 3, nil)
 		few, other := w.cell, w.cell
 		one := *w.cell.Sync
@@ -537,7 +539,7 @@ func TestSyncPeersGoOn(t *testing.T) {
 			}
 		}
 	})
-	virtual(t, func(t *testing.T) { // one that comes back elsewhere is never found
+	scenariotest.Virtual(t, func(t *testing.T) { // one that comes back elsewhere is never found
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash peers at 50% for 1s" })
 		time.AfterFunc(6500*time.Millisecond+3*time.Second, func() { w.c.nodes[1].connect = "0" })
 		w.run()
@@ -552,7 +554,7 @@ func TestSyncPeersGoOn(t *testing.T) {
 // first trial; each that is replayed with something that matters to it, or elsewhere,
 // is so once in all sessions, in three runs where they are short.
 func TestSyncPrepare(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Network = []string{"interval"} })
 		cells := []experiment.Cell{w.cell}
 		add := func(set func(*experiment.ResolvedSync)) {
@@ -632,13 +634,13 @@ func TestSyncPrepare(t *testing.T) {
 		if err := w.runner.Ready(t.Context(), w.cell); err != nil || len(w.c.replays) != 1 {
 			t.Errorf("%d replays of 5 s, %v", len(w.c.replays), err)
 		}
-		if _, bytes := (Sync{}).Prepares([]experiment.Cell{{Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}, {Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}}); bytes != 200+int64(experiment.StoreBytes(100)) {
+		if _, bytes := (Scenario{}).Prepares([]experiment.Cell{{Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}, {Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}}); bytes != 200+int64(experiment.StoreBytes(100)) {
 			t.Errorf("one chain of 100 bytes needs %d", bytes)
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Vary = map[string]string{"refused": "1"} })
-		var unfit *UnfitError
+		var unfit *scenario.UnfitError
 		if err := w.trial(t.Context()); !errors.As(err, &unfit) || !strings.Contains(err.Error(), `option "refused"`) || unfit.Hint() == "" {
 			t.Errorf("settings that are refused: %v", err)
 		}
@@ -647,14 +649,14 @@ func TestSyncPrepare(t *testing.T) {
 			t.Errorf("a chain that is not made: %v", err)
 		}
 		w = newSyncTest(t, 1, nil)
-		w.site.RAM = func(_ context.Context, size int64) (StoreDir, error) {
+		w.site.RAM = func(_ context.Context, size int64) (scenario.StoreDir, error) {
 			if size < 3*fakeBytes {
 				t.Errorf("a RAM disk of %d bytes for a store of %d", size, 3*fakeBytes)
 			}
-			return StoreDir{}, errors.New("2 MiB are free")
+			return scenario.StoreDir{}, errors.New("2 MiB are free")
 		}
 		w.cell.Sync.Storage = "ram"
-		var skip *SkipError
+		var skip *scenario.SkipError
 		if err := w.trial(t.Context()); !errors.As(err, &skip) || !strings.Contains(skip.Why, "2 MiB are free") {
 			t.Errorf("no memory: %v", err)
 		}
@@ -675,7 +677,7 @@ func TestSyncAttached(t *testing.T) {
 		w.c.nodes[0].answer = func(f *system.Following) error { f.Synced = f.Height == fakeBlocks; return nil }
 		return w
 	}
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := attached(t)
 		time.Sleep(6 * time.Second) // it has 500 blocks: 1 s of waiting, 5 s at 100 a second
 		w.run()
@@ -696,7 +698,7 @@ func TestSyncAttached(t *testing.T) {
 			t.Errorf("%v, %q", w.m, w.load.Notes)
 		}
 	})
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		w := attached(t)
 		time.AfterFunc(3*time.Second, func() { _ = w.c.nodes[1].Kill(t.Context()) })
 		w.run()
@@ -720,7 +722,7 @@ func TestSyncProblemsOfChains(t *testing.T) {
 		{cell(1, 1, "v1", "1 silent; 25% stranger"), []string{"1 transactions", "a stranger one"}},
 	} {
 		info := system.Info{Can: []string{"follow"}, Chains: limits}
-		p := Sync{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell, c.cell})
+		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell, c.cell})
 		if len(p) != len(c.want) {
 			t.Errorf("%+v: %v", c.cell.Sync, p)
 			continue
@@ -730,11 +732,11 @@ func TestSyncProblemsOfChains(t *testing.T) {
 				t.Errorf("%+v: %v", c.cell.Sync, p)
 			}
 		}
-		if p := (Sync{}).Problems(experiment.SystemUse{Name: "x", Mode: "attach"}, info, []experiment.Cell{c.cell}); len(p) > 0 && strings.Contains(p[0].What, "it has no chain") {
+		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "attach"}, info, []experiment.Cell{c.cell}); len(p) > 0 && strings.Contains(p[0].What, "it has no chain") {
 			t.Errorf("the chain of one that is attached to is its own: %v", p)
 		}
 		info.Chains = system.ChainLimits{}
-		if p := (Sync{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell}); len(p) > 0 {
+		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell}); len(p) > 0 {
 			t.Errorf("without limits: %v", p)
 		}
 	}
@@ -761,7 +763,7 @@ func TestSyncProblems(t *testing.T) {
 		{"attach", "sync.vary", []string{"follow"}, cells(func(s *experiment.ResolvedSync) { s.Vary = map[string]string{"a": "b"} })},
 		{"attach", "2 cells", []string{"follow"}, append(cells(nil), cells(nil)...)},
 	} {
-		p := Sync{}.Problems(experiment.SystemUse{Name: "x", Mode: c.mode}, system.Info{Can: c.can}, c.cells)
+		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: c.mode}, system.Info{Can: c.can}, c.cells)
 		if c.want == "" && len(p) > 0 || c.want != "" && (len(p) != 1 || !strings.Contains(p[0].What, c.want) || p[0].Hint == "") {
 			t.Errorf("%+v: %v", c, p)
 		}

@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -27,7 +28,7 @@ const (
 )
 
 // replayedWith are the options that decide about a cell's replay.
-func (r *syncRunner) replayedWith(s *experiment.ResolvedSync) system.Options {
+func (r *runner) replayedWith(s *experiment.ResolvedSync) system.Options {
 	opt := r.settingsOf(s)
 	maps.DeleteFunc(opt, func(name, _ string) bool { return slices.Contains(s.Network, name) })
 	return opt
@@ -35,13 +36,13 @@ func (r *syncRunner) replayedWith(s *experiment.ResolvedSync) system.Options {
 
 // replayKey is the same for cells that have the same replay, also in later sessions
 // if the system is what it was.
-func (r *syncRunner) replayKey(s *experiment.ResolvedSync) string {
+func (r *runner) replayKey(s *experiment.ResolvedSync) string {
 	return fmt.Sprintf("%s: %s in %s with %s", settingsText(r.site.Cluster.Identity()), r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, settingsText(r.replayedWith(s)))
 }
 
 // Ready implements Readier: it validates the chain of a cell locally, unless that
 // was done for this cell or for one that differs in nothing that matters to it.
-func (r *syncRunner) Ready(ctx context.Context, c experiment.Cell) error {
+func (r *runner) Ready(ctx context.Context, c experiment.Cell) error {
 	if r.attached() || !c.Sync.Replay {
 		return nil
 	}
@@ -60,7 +61,7 @@ func (r *syncRunner) Ready(ctx context.Context, c experiment.Cell) error {
 // replay is the median of a few replays, where they are short. One that does not
 // fit into memory is left out, as the trials are that need it; so is that of a
 // system which has none.
-func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) (*system.Replayed, error) {
+func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replayed, error) {
 	s := c.Sync
 	chain := r.chains[chainSpec(s, r.site.Seed)]
 	with := "in " + s.Storage
@@ -73,7 +74,7 @@ func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) (*system.Rep
 	var seconds, cpu []float64
 	for range soonReplays {
 		one, err := r.replayOnce(ctx, chain, s)
-		var skip *SkipError
+		var skip *scenario.SkipError
 		switch {
 		case errors.As(err, &skip):
 			r.tell("note", "replay left out", skip.Why, 0)
@@ -99,7 +100,7 @@ func (r *syncRunner) replay(ctx context.Context, c experiment.Cell) (*system.Rep
 }
 
 // replayOnce does it into a store that is removed at once.
-func (r *syncRunner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.ResolvedSync) (out system.Replayed, err error) {
+func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.ResolvedSync) (out system.Replayed, err error) {
 	store, err := r.store(ctx, chain, s.Storage)
 	if err != nil {
 		return out, err
@@ -110,7 +111,7 @@ func (r *syncRunner) replayOnce(ctx context.Context, chain system.Chain, s *expe
 
 // replaysFile is where a later session of the run finds what was replayed; empty:
 // there is none.
-func (r *syncRunner) replaysFile() string {
+func (r *runner) replaysFile() string {
 	if r.site.Kept == "" {
 		return ""
 	}
@@ -119,7 +120,7 @@ func (r *syncRunner) replaysFile() string {
 
 // earlierReplays are those of the sessions before, so that all trials of a cell are
 // held to the same. What cannot be read is made again.
-func (r *syncRunner) earlierReplays() replays {
+func (r *runner) earlierReplays() replays {
 	all := replays{}
 	if file := r.replaysFile(); file != "" {
 		if b, err := os.ReadFile(file); err == nil && json.Unmarshal(b, &all) != nil {
@@ -130,7 +131,7 @@ func (r *syncRunner) earlierReplays() replays {
 	return all
 }
 
-func (r *syncRunner) keepReplays() error {
+func (r *runner) keepReplays() error {
 	file := r.replaysFile()
 	if file == "" {
 		return nil

@@ -1,11 +1,12 @@
-package scenario
+package sync
 
 import (
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // Metrics of a trial.
-func (Sync) Metrics() []record.Metric {
+func (Scenario) Metrics() []record.Metric {
 	return []record.Metric{
 		{Key: "sync_time", Name: "time until it can serve", Unit: "s", Better: record.Lower,
 			Help: "from the moment before the fresh node is started to the end of the first poll that told that its best block is the chain's last and that everything that subscribes to the chain has followed; of an attached node, from the start of the watch to its own word; absent unless it is ok"},
@@ -71,10 +72,10 @@ func (Sync) Metrics() []record.Metric {
 			Help: "likewise of the link emulator, where it is a process of its own"},
 		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
 			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
-		EmulatorThread(),
+		scenario.EmulatorThread(),
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		IOPressure(),
+		scenario.IOPressure(),
 	}
 }
 
@@ -99,10 +100,10 @@ const (
 
 // syncFacts are the metrics that follow from the node's operations and from what it
 // said of itself.
-func syncFacts(in *Measured, put func(string, float64)) {
+func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	none := record.Op{Outcome: record.Cancelled}
 	chain, serve := none, none
-	for op := range Stream(in.Ops) {
+	for op := range scenario.Stream(in.Ops) {
 		switch op.Kind {
 		case record.OpSync:
 			chain = op
@@ -148,7 +149,7 @@ func syncFacts(in *Measured, put func(string, float64)) {
 }
 
 // syncTimes are the times, of a node that came to them.
-func syncTimes(in *Measured, chain, serve record.Op, put func(string, float64)) {
+func syncTimes(in *scenario.Measured, chain, serve record.Op, put func(string, float64)) {
 	of := func(name string) float64 { v, _ := in.Detail(record.DetailFollower, name); return v }
 	took := func(from, to int64) float64 { return float64(to-from) / 1e9 }
 	followed := of(followerHighest) - of(followerOpening)

@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"path/filepath"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -35,7 +36,7 @@ func TestSyncDeaths(t *testing.T) {
 		}()
 		w.run()
 		w.want(want)
-		e := w.happened(classDied)
+		e := w.happened(nodes.ClassDied)
 		if len(e) != 1 || !strings.HasPrefix(e[0].Detail, w.runner.names[place]+": ") {
 			t.Errorf("%+v", w.events)
 		}

@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -15,15 +16,15 @@ import (
 // and can serve. It follows the study of Sia's synchronization of 2018 (which of a
 // few settings buys how much), and goes on to peers of different speeds, peers of
 // no use, and faults.
-type Sync struct{}
+type Scenario struct{}
 
-var _ Scenario = Sync{}
+var _ scenario.Scenario = Scenario{}
 
-func (Sync) Name() string { return "sync" }
+func (Scenario) Name() string { return "sync" }
 
 // Problems implements Scenario.
-func (Sync) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	if all := syncUnfit(use, info.Can, cells); len(all) > 0 || use.Mode == string(system.Attach) {
+func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	if all := unfit(use, info.Can, cells); len(all) > 0 || use.Mode == string(system.Attach) {
 		return all
 	}
 	return chainUnfit(info.Chains, cells)
@@ -47,7 +48,7 @@ func chainUnfit(limits system.ChainLimits, cells []experiment.Cell) (all []syste
 }
 
 // syncUnfit says why cells cannot be executed on a system with these abilities.
-func syncUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
+func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
 	if !slices.Contains(can, "follow") {
 		return []system.Problem{{
 			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability \"follow\"; it can: %s)", strings.Join(can, ", ")),
@@ -91,7 +92,7 @@ func syncUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell) 
 // Prepares implements Scenario. No objects are stored. The bytes are those of the
 // chains, by the estimate of their cells, each twice (what is served from, and what
 // is replayed), and of the largest store of a fresh node.
-func (Sync) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	chains := map[system.ChainSpec]int64{}
 	var largest int64
 	for _, c := range cells {
@@ -114,9 +115,9 @@ func chainSpec(s *experiment.ResolvedSync, seed uint64) system.ChainSpec {
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
-func (Sync) Measure(in Measured) map[string]float64 {
+func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := Numbers(m)
+	put := scenario.Numbers(m)
 	syncFacts(&in, put)
 	bytes, _ := in.Detail(record.DetailFollower, followerChainBytes)
 	cpu, peak, written := in.Usage.SystemCPU, in.Usage.SystemRSSPeak, math.NaN()
@@ -134,7 +135,7 @@ func (Sync) Measure(in Measured) map[string]float64 {
 		}
 	}
 	if faults, err := experiment.ParseSyncFaults(in.Cell.Sync.Faults); err == nil && len(faults) == 0 {
-		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && in.LoadDetail(LoadEmulated) > 0 {
+		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && in.LoadDetail(scenario.LoadEmulated) > 0 {
 			put("link_line", line)
 			put("wire_line", packetRate(in.Cell, in.Load.Details, in.Link, in.Load.Links))
 		}

@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 )
 
 // peerPlan is what a peer of a trial is like.
@@ -28,11 +30,11 @@ func planPeers(s *experiment.ResolvedSync, seed uint64, block int) ([]peerPlan, 
 		return nil, err
 	}
 	peers := make([]peerPlan, s.Peers)
-	rng := rand.New(rand.NewPCG(MixSeed(seed, "speeds", int64(block)), 1))
+	rng := rand.New(rand.NewPCG(scenario.MixSeed(seed, "speeds", int64(block)), 1))
 	for i, rate := range speeds.Draw(s.Peers, rng.Float64) {
 		peers[i].rate = rate
 	}
-	order := shuffled(s.Peers, MixSeed(seed, "trouble", int64(block)))
+	order := nodes.Shuffled(s.Peers, scenario.MixSeed(seed, "trouble", int64(block)))
 	for _, t := range trouble {
 		n := t.Of(s.Peers)
 		if n > len(order) {
@@ -59,7 +61,7 @@ func victimsOf(faults []experiment.Fault, peers int, trial uint64) [][]int {
 		for k := range places {
 			places[k] = k + 1
 		}
-		all[i] = slices.Sorted(slices.Values(draw(places, min(f.Of(peers), peers), MixSeed(trial, "victims", int64(i)))))
+		all[i] = slices.Sorted(slices.Values(nodes.Draw(places, min(f.Of(peers), peers), scenario.MixSeed(trial, "victims", int64(i)))))
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package scenario
+package disseminate
 
 import (
 	"cmp"
@@ -9,14 +9,16 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // verify compares what leechers that have all, by their own word, have on their
 // disks with the content, after the load. One that was killed when it had all is
 // started again for it.
-func (t *swarmTrial) verify(ctx context.Context) error {
-	var whole []*Node
+func (t *trial) verify(ctx context.Context) error {
+	var whole []*nodes.Node
 	for _, n := range t.Timed {
 		if n.All > 0 && t.checked[n] == nil {
 			whole = append(whole, n)
@@ -24,9 +26,9 @@ func (t *swarmTrial) verify(ctx context.Context) error {
 	}
 	begun := t.Now()
 	// What went wrong with one is its outcome.
-	_ = t.Each(ctx, whole, "verify", t.site.Limits.Deadline.Std()+t.Starting, func(ctx context.Context, n *Node) error {
-		if !n.Serving() || ended(n.System.Processes()) != nil {
-			err := within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, true) })
+	_ = t.Each(ctx, whole, "verify", t.site.Limits.Deadline.Std()+t.Starting, func(ctx context.Context, n *nodes.Node) error {
+		if !n.Serving() || nodes.Ended(n.System.Processes()) != nil {
+			err := nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, true) })
 			if err != nil {
 				t.Mu.Lock()
 				defer t.Mu.Unlock()
@@ -46,23 +48,23 @@ func (t *swarmTrial) verify(ctx context.Context) error {
 
 // verdict is the outcome of a leecher that has all, from what was read back. With the
 // lock.
-func (t *swarmTrial) verdict(n *Node) (record.Outcome, string) {
+func (t *trial) verdict(n *nodes.Node) (record.Outcome, string) {
 	switch c := t.checked[n]; {
 	case c == nil: // the trial was cut short
 		return record.Cancelled, ""
 	case c.wrong:
 		return record.WrongBytes, ""
 	case c.err != nil:
-		outcome, class, _ := OutcomeOf(c.err, nil)
+		outcome, class, _ := scenario.OutcomeOf(c.err, nil)
 		return outcome, "read back: " + cmp.Or(class, outcome.String())
 	}
 	return record.OK, ""
 }
 
 // check reads back what a leecher has, and compares it.
-func (t *swarmTrial) check(ctx context.Context, n *Node) {
+func (t *trial) check(ctx context.Context, n *nodes.Node) {
 	wrong, err := t.readBack(ctx, n)
-	if err != nil && ctx.Err() != nil && context.Cause(ctx) == errOver {
+	if err != nil && ctx.Err() != nil && context.Cause(ctx) == nodes.ErrOver {
 		return // it is verified after the load
 	}
 	t.Mu.Lock()
@@ -75,7 +77,7 @@ func (t *swarmTrial) check(ctx context.Context, n *Node) {
 
 // readBack says whether a leecher has other bytes than the content, or why that is not
 // known.
-func (t *swarmTrial) readBack(ctx context.Context, n *Node) (wrong bool, err error) {
+func (t *trial) readBack(ctx context.Context, n *nodes.Node) (wrong bool, err error) {
 	check, err := t.set.Check(0)
 	if err != nil {
 		return false, err
@@ -101,7 +103,7 @@ func (c *comparing) Write(p []byte) (int, error) {
 	n, err := c.to.Write(p)
 	if err != nil {
 		c.wrong = true
-		return n, ErrWrongBytes
+		return n, scenario.ErrWrongBytes
 	}
 	return n, nil
 }
@@ -111,7 +113,7 @@ func (c *comparing) Write(p []byte) (int, error) {
 // other node any more. That is not how a user quits (its daemon runs on, with nothing to
 // give), but it is what every system can do, and no crash. To compare takes CPU in
 // the middle of the load.
-func (t *swarmTrial) leave(n *Node, at time.Duration) {
+func (t *trial) leave(n *nodes.Node, at time.Duration) {
 	if !t.Until(at) {
 		return
 	}
@@ -126,7 +128,7 @@ func (t *swarmTrial) leave(n *Node, at time.Duration) {
 		return
 	}
 	begun := t.Now()
-	err := within(t.Load, t.Starting, func(ctx context.Context) error { return member(n).Forget(ctx, t.ref) })
+	err := nodes.Within(t.Load, t.Starting, func(ctx context.Context) error { return member(n).Forget(ctx, t.ref) })
 	now := t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -134,7 +136,7 @@ func (t *swarmTrial) leave(n *Node, at time.Duration) {
 	case t.Load.Err() != nil || !n.Serving():
 		return
 	case err != nil:
-		t.Event("node", "not left", n.Name+": "+ShortError(err), now, now-begun)
+		t.Event("node", "not left", n.Name+": "+scenario.ShortError(err), now, now-begun)
 	default:
 		n.Left = true
 		t.Event("node", "left", n.Name, begun, now-begun)
@@ -145,12 +147,12 @@ func (t *swarmTrial) leave(n *Node, at time.Duration) {
 // has become of it. A node that cannot forget the content is started anew before
 // it is used again. When the user has cancelled the run nodes are not used again: only
 // the links, which are the machine's, are restored.
-func (t *swarmTrial) clean(ctx context.Context) {
+func (t *trial) clean(ctx context.Context) {
 	cancelled := errors.Is(ctx.Err(), context.Canceled)
 	t.Clean(ctx, func(ctx context.Context) {
-		_ = t.Each(ctx, t.Nodes, "clean", time.Minute, func(ctx context.Context, n *Node) error {
+		_ = t.Each(ctx, t.Nodes, "clean", time.Minute, func(ctx context.Context, n *nodes.Node) error {
 			_, restarts := n.System.(system.Restarter)
-			n.Stale = n.Stale || cancelled || ended(n.System.Processes()) != nil
+			n.Stale = n.Stale || cancelled || nodes.Ended(n.System.Processes()) != nil
 			switch {
 			case n.Stale && restarts && !cancelled:
 				return restart(ctx, n, false)
@@ -159,7 +161,7 @@ func (t *swarmTrial) clean(ctx context.Context) {
 			}
 			if err := member(n).Forget(ctx, t.ref); err != nil && !errors.Is(err, system.ErrNotFound) {
 				n.Stale = true
-				t.Event("node", "content not forgotten", n.Name+": "+ShortError(err), t.Now(), 0)
+				t.Event("node", "content not forgotten", n.Name+": "+scenario.ShortError(err), t.Now(), 0)
 			}
 			return nil
 		})

@@ -1,4 +1,4 @@
-package scenario
+package sync
 
 import (
 	"context"
@@ -12,15 +12,17 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // syncRunner is one prepared deployment: its chains are there. Peers live from
 // trial to trial.
-type syncRunner struct {
-	site    Site
+type runner struct {
+	site    scenario.Site
 	cluster system.Chains // nil: attached
-	nodes   []*Node
+	nodes   []*nodes.Node
 	names   []string
 	chains  map[system.ChainSpec]system.Chain
 	replays replays
@@ -31,8 +33,8 @@ type syncRunner struct {
 
 // Prepare implements Scenario: it makes the chains. They are replayed cell by cell,
 // see Ready.
-func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
-	r := &syncRunner{
+func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
+	r := &runner{
 		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{},
 		checked: map[peerPath]record.LinkCheck{},
 	}
@@ -53,13 +55,13 @@ func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Ru
 
 // Close implements Runner: what was started goes as a whole, and to what was
 // attached to nothing was done.
-func (*syncRunner) Close(context.Context) error { return nil }
+func (*runner) Close(context.Context) error { return nil }
 
-func (r *syncRunner) attached() bool { return r.site.Use.Mode == string(system.Attach) }
+func (r *runner) attached() bool { return r.site.Use.Mode == string(system.Attach) }
 
 // findNodes takes the nodes of the deployment, and looks whether they are what the
 // cells ask for.
-func (r *syncRunner) findNodes(cells []experiment.Cell) error {
+func (r *runner) findNodes(cells []experiment.Cell) error {
 	name := r.site.Use.Name
 	need := 1
 	for _, c := range cells {
@@ -73,13 +75,13 @@ func (r *syncRunner) findNodes(cells []experiment.Cell) error {
 	}
 	for i, n := range all {
 		_, ok := n.(system.Follower)
-		if problems := syncUnfit(r.site.Use, system.Abilities(n), cells); len(problems) > 0 {
-			return &UnfitError{name, problems}
+		if problems := unfit(r.site.Use, system.Abilities(n), cells); len(problems) > 0 {
+			return &scenario.UnfitError{System: name, Problems: problems}
 		} else if !ok {
 			return fmt.Errorf("%s: node %d is a %T, which follows no chain", name, i+1, n)
 		}
 		own := fmt.Sprintf("%s-%02d", name, i+1)
-		r.nodes, r.names = append(r.nodes, &Node{Place: i, Name: own, System: n}), append(r.names, own)
+		r.nodes, r.names = append(r.nodes, &nodes.Node{Place: i, Name: own, System: n}), append(r.names, own)
 	}
 	if r.attached() {
 		return nil
@@ -92,7 +94,7 @@ func (r *syncRunner) findNodes(cells []experiment.Cell) error {
 }
 
 // settingsOf are the options of a cell's nodes.
-func (r *syncRunner) settingsOf(s *experiment.ResolvedSync) system.Options {
+func (r *runner) settingsOf(s *experiment.ResolvedSync) system.Options {
 	opt := system.Options{}
 	maps.Copy(opt, r.site.Use.With)
 	maps.Copy(opt, s.Vary)
@@ -109,7 +111,7 @@ func settingsText(opt system.Options) string {
 }
 
 // makeChain makes the chain of a cell, unless it is there.
-func (r *syncRunner) makeChain(ctx context.Context, s *experiment.ResolvedSync) error {
+func (r *runner) makeChain(ctx context.Context, s *experiment.ResolvedSync) error {
 	spec := chainSpec(s, r.site.Seed)
 	if _, there := r.chains[spec]; there {
 		return nil
@@ -136,13 +138,13 @@ func (r *syncRunner) makeChain(ctx context.Context, s *experiment.ResolvedSync) 
 	return nil
 }
 
-func (r *syncRunner) say(text string) {
+func (r *runner) say(text string) {
 	if r.site.Say != nil {
 		r.site.Say(r.site.Use.Name + ": " + text)
 	}
 }
 
-func (r *syncRunner) tell(kind, what, detail string, took time.Duration) {
+func (r *runner) tell(kind, what, detail string, took time.Duration) {
 	if r.site.Event != nil {
 		r.site.Event(kind, what, r.site.Use.Name+": "+detail, took)
 	}
@@ -150,9 +152,9 @@ func (r *syncRunner) tell(kind, what, detail string, took time.Duration) {
 
 // unfit is why something that a cell asks for could not be done. Settings that the
 // system refuses make it unfit; all of them name the option (see system.Options).
-func (r *syncRunner) unfit(what string, err error) error {
+func (r *runner) unfit(what string, err error) error {
 	if strings.Contains(err.Error(), `option "`) {
-		return &UnfitError{r.site.Use.Name, []system.Problem{{
+		return &scenario.UnfitError{System: r.site.Use.Name, Problems: []system.Problem{{
 			What: fmt.Sprintf("%s: %v", what, err), Hint: "change the option, or its values in sync.vary; `plimsoll systems " + r.site.Use.Name + "` lists what there is",
 		}}}
 	}
@@ -170,20 +172,20 @@ func storeSize(chain system.Chain) int64 {
 
 // store makes the directory of a fresh node's store. Where there is no memory for
 // it the trial is left out.
-func (r *syncRunner) store(ctx context.Context, chain system.Chain, storage string) (StoreDir, error) {
+func (r *runner) store(ctx context.Context, chain system.Chain, storage string) (scenario.StoreDir, error) {
 	make := r.site.Disk
 	if storage == "ram" {
-		make = func(ctx context.Context) (StoreDir, error) {
+		make = func(ctx context.Context) (scenario.StoreDir, error) {
 			if r.site.RAM == nil {
-				return StoreDir{}, errors.New("there are no RAM disks here")
+				return scenario.StoreDir{}, errors.New("there are no RAM disks here")
 			}
 			return r.site.RAM(ctx, storeSize(chain))
 		}
 	}
 	if make == nil {
-		make = func(context.Context) (StoreDir, error) {
+		make = func(context.Context) (scenario.StoreDir, error) {
 			dir, err := os.MkdirTemp(r.site.Dir, "store-")
-			return StoreDir{Path: dir, On: "the disk of " + r.site.Dir, Remove: func() error { return os.RemoveAll(dir) }}, err
+			return scenario.StoreDir{Path: dir, On: "the disk of " + r.site.Dir, Remove: func() error { return os.RemoveAll(dir) }}, err
 		}
 	}
 	dir, err := make(ctx)
@@ -193,7 +195,7 @@ func (r *syncRunner) store(ctx context.Context, chain system.Chain, storage stri
 	case ctx.Err() != nil:
 		return dir, context.Cause(ctx)
 	case storage == "ram":
-		return dir, &SkipError{fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v", experiment.RoughBytes(float64(storeSize(chain))), err)}
+		return dir, &scenario.SkipError{Why: fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v", experiment.RoughBytes(float64(storeSize(chain))), err)}
 	}
 	return dir, fmt.Errorf("%s: make a directory for the store: %w", r.site.Use.Name, err)
 }
