@@ -9,29 +9,32 @@ import (
 // ParseData reads a data set from the values of keys of the section data, as
 // upload takes them. Its errors call a key by name, as messages of a command
 // line call its flag.
-func ParseData(values map[string]string, name func(key string) string) (ResolvedData, error) {
+func ParseData(values map[string]string, name func(key string) string) (Data, error) {
 	const file = "scenario: upload\nsystems: [any]\nupload: {}\n"
 	var set []string
 	for _, f := range Keys() {
 		key, is := strings.CutPrefix(f, "data.")
 		if text, given := values[key]; is && given {
-			// In quotes, so that nothing in it is taken for more than a text.
-			set = append(set, f+"='"+strings.ReplaceAll(text, "'", "''")+"'")
+			if key != "mix" && key != "spread" {
+				// In quotes, so that nothing in it is taken for more than a text.
+				text = "'" + strings.ReplaceAll(text, "'", "''") + "'"
+			}
+			set = append(set, f+"="+text)
 		}
 	}
 	e, err := Parse("", []byte(file), set, Catalog{{Name: "any", Modes: []string{"start"}}})
 	var all Errors
 	switch {
 	case errors.As(err, &all):
-		return ResolvedData{}, flagErrors(all, name)
+		return Data{}, flagErrors(all, name)
 	case err != nil:
-		return ResolvedData{}, err
-	case len(e.Data.Size) > 1:
-		return ResolvedData{}, badUnit("", "`%s` takes one size, not %d", name("size"), len(e.Data.Size))
+		return Data{}, err
+	case e.Factors[dataSizePath] != nil:
+		return Data{}, badUnit("", "`%s` takes one size", name("size"))
 	}
 	p, err := e.Plan()
 	if err != nil {
-		return ResolvedData{}, err
+		return Data{}, err
 	}
 	return p.Cells[0].Data, nil
 }

@@ -74,9 +74,6 @@ func (s *schemaMaker) field(f field) object {
 		}
 	case f.section() != nil:
 		o = s.section(f.section())
-		if f.onOff {
-			o = object{"anyOf": []any{object{"type": "boolean"}, o}}
-		}
 	case f.axis:
 		one := s.value(f)
 		o = object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "uniqueItems": true}}}

@@ -175,21 +175,6 @@ func TestSyncSetup(t *testing.T) {
 	}
 }
 
-// A search takes no longer than its budget, has no warm-up, and bounds of its
-// races.
-func TestSearchOfAPlan(t *testing.T) {
-	p := mustPlan(t, following, "sync.search.budget=1m", "repetitions={min: 3, max: 8}")
-	if p.Estimate.Seconds != 60 || p.Warmup != 0 || p.Blocks != 8 || p.Experiment.Repetitions.Min != 3 || len(p.Cells) != 2 {
-		t.Errorf("%+v, warm-up %d, %d blocks, %+v", p.Estimate, p.Warmup, p.Blocks, p.Experiment.Repetitions)
-	}
-	if w := p.Warnings(); len(w) != 0 {
-		t.Errorf("warnings: %s", w)
-	}
-	if w := strings.Join(mustPlan(t, following, "sync.vary=", "sync.search=true").Warnings(), "|"); !strings.Contains(w, "nothing to search") {
-		t.Errorf("warnings: %s", w)
-	}
-}
-
 func TestPollsOfASync(t *testing.T) {
 	for _, c := range []struct {
 		set  []string
