@@ -16,8 +16,7 @@ import (
 )
 
 // blocks executes the plan: warm-up blocks first, then measured blocks, each
-// with every cell once; or, where the best combination is searched for, what the
-// search asks for. It goes on where an earlier session ended.
+// with every cell once. It goes on where an earlier session ended.
 func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	conditions := exitConditions(r.plan.Experiment.Exit)
 	// A run that an exit condition has ended stays ended: its plan, and the
@@ -37,7 +36,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	first := firstBlock{}
 	for job := range r.schedule() {
 		cell, block := job.cell, job.block
-		if stop := first.over(block); stop != nil && r.cfg.StopInvalid && !r.searches() {
+		if stop := first.over(block); stop != nil && r.cfg.StopInvalid {
 			r.event("phase", "stopped", stop.Error(), 0)
 			return nil, stop
 		}
@@ -50,7 +49,6 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		if r.cfg.continues(cell) {
 			execute = r.long
 		}
-		begun := time.Now()
 		trial, err := execute(ctx, cell, block)
 		if err != nil {
 			return nil, err
@@ -66,9 +64,6 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			consecutive = 0
 			first.count(trial)
 			r.done[trialKey{cell.ID, block}] = trial
-		}
-		if err := r.searched(cell, block, trial, time.Since(begun)); err != nil {
-			return nil, err
 		}
 		s := r.stoppedBy
 		if s != nil && endsTrialOnly(s) {
@@ -89,7 +84,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			return s, errors.Join(r.rec.Meta("stopped", s.Error()))
 		}
 	}
-	return met, r.tellSearches()
+	return met, nil
 }
 
 // InvalidBlock is the first block of a session when no trial of it is valid: the
@@ -147,12 +142,9 @@ type job struct {
 	block    int
 }
 
-// schedule is what is left to execute, in its order. It is told of each trial by
-// what the run has done by then.
+// schedule is what is left to execute, in its order. What the run has done by then
+// can make a trial unnecessary.
 func (r *run) schedule() iter.Seq[job] {
-	if r.searches() {
-		return r.walks()
-	}
 	return func(yield func(job) bool) {
 		total, n := len(r.plan.Cells)*(r.plan.Warmup+r.plan.Blocks), 0
 		for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {

@@ -174,9 +174,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	if s.chains && !s.attached() {
 		at.Disk, at.RAM = r.diskStore, r.ramStore
 	}
-	preparation := time.Now()
 	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, r.cellsOf(name))
-	r.prepared(name, time.Since(preparation))
 	return err
 }
 

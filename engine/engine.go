@@ -192,7 +192,6 @@ type run struct {
 	over       bool // no session will follow
 	stillborn  bool // it could not begin: nothing was executed
 
-	hunt hunt // of a plan that searches for the best combination
 }
 
 type trialKey struct {
@@ -270,6 +269,9 @@ func (r *run) openRecord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s := r.plan.Experiment.Sync; s != nil && s.Search != nil {
+		return &PreconditionError{[]Problem{{What: "an older version began this run as a search for the best configuration, which was removed", Hint: "start a new run", Blocking: true}}}
+	}
 	if r.cfg.Resume {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
 	} else {
@@ -302,7 +304,6 @@ func (r *run) openRecord(ctx context.Context) error {
 			delete(r.done, trialKey{t.Cell, t.Block})
 		case record.Failed:
 			delete(r.done, trialKey{t.Cell, t.Block})
-			r.hunt.failed(trialKey{t.Cell, t.Block})
 		case record.Skipped:
 			r.skipped[t.Cell] = t.Error
 		case record.Done:
@@ -322,7 +323,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
-	r.hunt.remember(events)
 	if r.cfg.RetryInvalid {
 		if err := r.retryInvalid(); err != nil {
 			return err
@@ -341,9 +341,6 @@ func (r *run) openRecord(ctx context.Context) error {
 // retryInvalid forgets the trials that are not valid, so that they are executed
 // again. What they recorded stays; of the trials of a cell and block the newest counts.
 func (r *run) retryInvalid() error {
-	if r.searches() {
-		return &PreconditionError{[]Problem{{What: "a search has chosen by its trials what to execute next, so none is executed again", Hint: "start a new run", Blocking: true}}}
-	}
 	for key, t := range r.done {
 		cell, _, ok := r.cellAndUse(t.Cell)
 		if !ok || t.Warmup || t.State != record.Done || t.Valid() {

@@ -190,7 +190,7 @@ type syncing struct {
 func (s *syncing) Name() string     { return "sync" }
 func (s *syncing) Question() string { return "How long?" }
 func (s *syncing) Metrics() []record.Metric {
-	return []record.Metric{{Key: searchMetric, Name: "time", Unit: "s", Better: record.Lower}}
+	return []record.Metric{{Key: "sync_time", Name: "time", Unit: "s", Better: record.Lower}}
 }
 func (s *syncing) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
 	return nil

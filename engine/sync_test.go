@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -70,7 +67,7 @@ func TestSync(t *testing.T) {
 			peers[s.node(1+i).p.PID()] = true
 		}
 		sink.Progress(100, 1000)
-		return map[string]float64{searchMetric: 1}, errorsOf(s.node(0).stop(ctx), store.Remove())
+		return map[string]float64{"sync_time": 1}, errorsOf(s.node(0).stop(ctx), store.Remove())
 	}
 	var got system.Deployment
 	cfg := syncConfig(t, s, ", peers: [1, 2], storage: [disk, ram], speeds: list 5Mbit", "1")
@@ -282,139 +279,14 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 	}
 }
 
-// A run that searches executes what the search asks for, tells its path, and when it
-// is cut off goes on as it would have.
-func TestSearchingRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for some seconds")
+// A run that an older version began as a search does not go on as something else.
+func TestSearchIsNotResumed(t *testing.T) {
+	cfg := syncConfig(t, &syncing{}, "", "1")
+	cfg.Plan.Experiment.Sync.Search, cfg.Resume = []byte(`{"budget": 60}`), true
+	var refused *PreconditionError
+	if _, err := Run(t.Context(), cfg); !errors.As(err, &refused) || !strings.Contains(err.Error(), "search") {
+		t.Errorf("resumed: %v", err)
 	}
-	executed := map[string]int{}
-	var order []string
-	cut := -1
-	var cancel context.CancelFunc
-	s := &syncing{}
-	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
-		if cut--; cut == 0 {
-			cancel()
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		key := fmt.Sprint(cell.ID, "/", sink.Number)
-		executed[key]++
-		order = append(order, key)
-		v := 10.0
-		if cell.Sync.Peers == 2 {
-			v *= 0.8
-		}
-		if cell.Sync.Storage == ramStorage {
-			v *= 0.5
-		}
-		noise := float64(trialSeed(7, cell.ID, sink.Number)%1000) / 1e5
-		return map[string]float64{searchMetric: v * (1 + noise)}, nil
-	}
-	config := func() Config {
-		cfg := syncConfig(t, s, ", peers: [1, 2], storage: [disk, ram], search: {budget: 1h}", "{min: 3, max: 5}")
-		// A link that measures off, or is late, would make a trial invalid.
-		cfg.Plan.Experiment.Link.Emulator = "none"
-		cfg.Plan.Experiment.Limits.Others = math.MaxInt16 // in an instant others may seem to use more than all of the machine
-		for i := range cfg.Plan.Cells {
-			cfg.Plan.Cells[i].Link = experiment.ResolvedLink{Tolerance: 100, Emulator: "none"}
-		}
-		return cfg
-	}
-	whole := config()
-	progress := &loads{}
-	whole.Progress = progress
-	if res, err := Run(t.Context(), whole); err != nil || res.Failed > 0 || res.Complete {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	want, wantOrder := searchOf(t, whole.Dir), order
-	needValid(t, whole.Dir)
-	best, _, _ := (&run{plan: whole.Plan}).cellAndUse(want.Best)
-	if best.Sync == nil || best.Sync.Peers != 2 || best.Sync.Storage != ramStorage || want.Ended != record.SearchNoGain || len(want.Races) != 4 || want.Trials != len(order) {
-		t.Errorf("found %+v", want)
-	}
-	if n := len(wantOrder); n < 18 || n > 26 || len(progress.total) != n || slices.Min(progress.total) < n {
-		t.Errorf("%d trials, of at most %v", n, progress.total)
-	}
-	if !slices.ContainsFunc(progress.notes, func(n string) bool { return strings.Contains(n, "sync.storage ram against disk: faster, 0.5") }) {
-		t.Errorf("told %q", progress.notes)
-	}
-
-	executed, order, cut = map[string]int{}, nil, 6
-	cfg := config()
-	for session := range 3 {
-		ctx, stop := context.WithCancel(t.Context())
-		cancel = stop
-		res, err := Run(ctx, cfg)
-		stop()
-		if err != nil || res.Interrupt != (session == 0) || res.Complete != (session == 2) {
-			t.Fatalf("session %d: %+v, %v", session, res, err)
-		}
-		cfg.Resume = true
-	}
-	got := searchOf(t, cfg.Dir)
-	needValid(t, cfg.Dir)
-	if !slices.Equal(order, wantOrder) {
-		t.Errorf("executed %v, without a cut %v", order, wantOrder)
-	}
-	got.Spent = want.Spent
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	rec, err := record.Open(cfg.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
-	events, err := rec.Events()
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]int{}
-	for _, e := range events {
-		if e.Kind == searchEvent {
-			seen[e.What]++
-		}
-	}
-	if want := map[string]int{searchTrial: len(order), searchRace: len(got.Races), searchEnded: 1, searchPreparation: 1}; !cmp.Equal(seen, want) {
-		t.Errorf("events %v, want %v", seen, want)
-	}
-}
-
-// needValid ends a test whose trials the machine has spoilt: what follows from them
-// is not what is tested.
-func needValid(t *testing.T, dir string) {
-	t.Helper()
-	rec, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
-	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, trial := range trials {
-		if len(trial.Invalid) > 0 {
-			t.Skipf("the machine is too busy: %s, block %d is invalid: %v", trial.Cell, trial.Block, trial.Invalid)
-		}
-	}
-}
-
-func searchOf(t *testing.T, dir string) record.Search {
-	t.Helper()
-	rec, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
-	all, err := rec.Search()
-	if err != nil || len(all) != 1 {
-		b, _ := json.Marshal(all)
-		t.Fatalf("%s, %v", b, err)
-	}
-	return all[0]
 }
 
 // What the machine has is compared with what the plan asks for, before anything runs.

@@ -44,7 +44,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		restarted, unready = r.healthy(ctx, s)
 	}
 	if unready == nil {
-		unready = r.getReady(ctx, s, cell)
+		unready = getReady(ctx, s, cell)
 	}
 	var unfit *scenario.UnfitError
 	if errors.As(unready, &unfit) { // so are all trials to come
@@ -128,19 +128,13 @@ func (r *run) metrics(t record.Trial, cell experiment.Cell, w *record.TrialWrite
 	return scenario.Recompute(r.cfg.Scenario, r.rec.Reader, t, cell, w.Summary())
 }
 
-// getReady lets the scenario do what it does once for a cell. A search has that in
-// its budget, but does not take it for a part of what the cell's trials take.
-func (r *run) getReady(ctx context.Context, s *site, cell experiment.Cell) error {
+// getReady lets the scenario do what it does once for a cell.
+func getReady(ctx context.Context, s *site, cell experiment.Cell) error {
 	readier, ok := s.runner.(scenario.Readier)
 	if !ok {
 		return nil
 	}
-	begun := time.Now()
-	did, err := readier.Ready(ctx, cell)
-	if did {
-		r.readied(cell, time.Since(begun))
-	}
-	return err
+	return readier.Ready(ctx, cell)
 }
 
 // skipped records a trial that is left out on purpose.

@@ -160,8 +160,8 @@ func expandShort(n *node, tab table) *node {
 
 // removed are keys that earlier versions had.
 var removed = map[string]string{
-	"sync.design": "removed: all combinations are executed; take the key away, and choose fewer knobs or levels if they are too many",
-	"sync.search": "removed: all combinations are executed; take the key away, and choose fewer knobs or levels if they are too many",
+	"sync.design": "removed: all combinations are executed, at most 64 cells; choose fewer knobs or levels",
+	"sync.search": "removed: all combinations are executed, at most 64 cells; choose fewer knobs or levels",
 }
 
 func unknownKeyHint(key, path string, tab table) string {

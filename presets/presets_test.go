@@ -430,14 +430,6 @@ func TestSiaSyncScales(t *testing.T) {
 	if p := plan(t, "sia-sync", "sync.blocks=1000", "repetitions=3"); p.Estimate.Seconds > 5*60 || len(p.Cells) != 8 {
 		t.Errorf("%d cells, %.0f s", len(p.Cells), p.Estimate.Seconds)
 	}
-	p := plan(t, "sia-sync", "sync.design=1/2")
-	if f, ok := p.Fractions(); len(p.Cells) != 4 || !ok || f.Resolution != 3 {
-		t.Errorf("%d cells, %+v", len(p.Cells), f)
-	}
-	p = plan(t, "sia-sync", "sync.search=40m", "sync.peers=4,8", "sync.vary.db_sync=on,off")
-	if len(p.Cells) != 32 || p.Warmup != 0 || p.Estimate.Seconds > 2400 {
-		t.Errorf("%d cells, %d warm-ups, %.0f s", len(p.Cells), p.Warmup, p.Estimate.Seconds)
-	}
 	if p := plan(t, "sia-sync", "sync.form=v1"); p.Cells[0].Sync.Form != "v1" {
 		t.Errorf("%+v", p.Cells[0].Sync)
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -68,8 +67,6 @@ type syncTruth struct {
 	noise   float64                          // standard deviation of ln(time) within blocks; 0: 0.02
 	node    func(c *experiment.Cell, block int, f *newcomer)
 	metrics func(c *experiment.Cell, m map[string]float64)
-	search  []record.Search
-	only    func(c *experiment.Cell) bool // nil: all cells are executed
 }
 
 func (s syncTruth) plan(t testing.TB) *experiment.Plan {
@@ -129,16 +126,9 @@ func (s syncTruth) write(t testing.TB) string {
 		for _, i := range rng.Perm(len(plan.Cells)) {
 			c := &plan.Cells[i]
 			noise := math.Exp(s.noise * rng.NormFloat64())
-			if s.only == nil || s.only(c) {
-				s.one(t, run, c, block, at, common*noise)
-			}
+			s.one(t, run, c, block, at, common*noise)
 			at = at.Add(time.Minute)
 		}
-	}
-	if s.search != nil {
-		b, err := json.Marshal(s.search)
-		must(t, err)
-		must(t, run.Meta(record.KeySearch, string(b)))
 	}
 	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run ends"}))
 	must(t, run.Close())

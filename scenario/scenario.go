@@ -53,10 +53,9 @@ type Runner interface {
 
 // Readier is a Runner with something to do once for a cell, before the first trial
 // that a session executes of it, which cells that are never executed do not need.
-// It is outside of what is measured. did says that it took time; an UnfitError ends
-// the run.
+// It is outside of what is measured. An UnfitError ends the run.
 type Readier interface {
-	Ready(ctx context.Context, cell experiment.Cell) (did bool, err error)
+	Ready(ctx context.Context, cell experiment.Cell) error
 }
 
 // Site is a deployment that a scenario works on.

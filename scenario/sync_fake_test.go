@@ -378,7 +378,7 @@ func (w *syncTest) trial(ctx context.Context) error {
 	w.ops, w.marks, w.events = nil, nil, nil
 	w.c.nodes[0].delivered = map[string]float64{}
 	sum := record.NewSummary()
-	if _, err := w.runner.Ready(ctx, w.cell); err != nil {
+	if err := w.runner.Ready(ctx, w.cell); err != nil {
 		return err
 	}
 	begun := time.Now()

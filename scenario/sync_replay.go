@@ -41,20 +41,20 @@ func (r *syncRunner) replayKey(s *experiment.ResolvedSync) string {
 
 // Ready implements Readier: it validates the chain of a cell locally, unless that
 // was done for this cell or for one that differs in nothing that matters to it.
-func (r *syncRunner) Ready(ctx context.Context, c experiment.Cell) (did bool, err error) {
+func (r *syncRunner) Ready(ctx context.Context, c experiment.Cell) error {
 	if r.attached() || !c.Sync.Replay {
-		return false, nil
+		return nil
 	}
 	key := r.replayKey(c.Sync)
 	if _, tried := r.replays[key]; tried {
-		return false, nil
+		return nil
 	}
 	one, err := r.replay(ctx, c)
 	if err != nil {
-		return true, err
+		return err
 	}
 	r.replays[key] = one
-	return true, r.keepReplays()
+	return r.keepReplays()
 }
 
 // replay is the median of a few replays, where they are short. One that does not

@@ -39,14 +39,10 @@ type FactorialEffect struct {
 	// level 0: a geometric mean over all combinations of the other factors' levels,
 	// each with the same weight. That of an interaction is by what the one ratio
 	// is multiplied when the other factor is at its level instead of level 0;
-	// below 1, the two together gain more than each promises alone.
+	// below 1, the two together gain more than each promises alone. Where lost trials
+	// mix it with other effects it has no interval, and P is NaN.
 	Ratio    Interval
-	P, PHolm float64 // that Ratio is 1, two-sided; Holm over all effects that are told
-	// AliasedWith are the terms that the trials cannot tell from this one, by the
-	// names of their factors: "storage × timeout". A main effect is told as if
-	// they were not there. An effect that is given up in favour of what it is mixed
-	// with has no interval, and P is NaN.
-	AliasedWith []string
+	P, PHolm float64 // that Ratio is 1, two-sided; Holm over all effects that are estimated
 }
 
 // FactorialFit is a multiplicative model of two-factor interactions.
@@ -77,11 +73,10 @@ const maxCombinations = 1 << 16
 //
 // fitted by least squares (Box, Hunter and Hunter, Statistics for Experimenters,
 // 2nd ed., 2005, ch. 5 and 6; Montgomery, Design and Analysis of Experiments, 9th
-// ed., 2017, ch. 5 to 8). Factors have any number of levels, trials may be lost,
-// and combinations left out on purpose: what is then mixed with what follows from
-// the trials at hand (the alias matrix of Box and Wilson 1951; Montgomery §10.7),
-// and is said. Blocks are constants of the model where the trials allow it; they
-// are left out, with a warning, where a main effect could not be told from them.
+// ed., 2017, ch. 5 to 8). Factors have any number of levels, and trials may be lost:
+// an effect that the rest mix with others is not estimated. Blocks are constants of
+// the model where the trials allow it; they are left out, with a warning, where main
+// effects would be mixed with them.
 //
 // Intervals are Student's with a standard error that does not ask for the same
 // noise everywhere (a RAM disk may have less than a disk); see [linearFit]. With
@@ -116,6 +111,9 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 	}
 	for i, p := range Holm(ps) {
 		fit.Effects[i].PHolm = p
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(ps), func(p float64) bool { return !math.IsNaN(p) })); n > 0 && model.freedom > 0 {
+		fit.Warnings = append(fit.Warnings, fmt.Sprintf("%d of %d effects are not estimated, as combinations of levels have no trials", n, len(ps)))
 	}
 	fit.Warnings = append(fit.Warnings, model.warnings()...)
 	if fit.LackOfFit < lackOfFit {
@@ -196,19 +194,8 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs, conf float64) (*de
 // term is one part of the model: nothing, one factor, or two.
 type term []int
 
-func (d *design) name(t term) string {
-	if len(t) == 0 {
-		return "the mean of all"
-	}
-	names := make([]string, len(t))
-	for i, f := range t {
-		names[i] = d.factors[f].Name
-	}
-	return strings.Join(names, " × ")
-}
-
-// terms of the model, in the order in which they are preferred where the trials
-// cannot tell them apart.
+// terms of the model, in the order in which they are preferred where trials do not
+// separate them.
 func (d *design) terms() []term {
 	all := []term{{}}
 	for f := range d.factors {

@@ -11,12 +11,8 @@ type factorModel struct {
 	*linearFit
 	*design
 	blocked bool
-	of      []term         // of each column; those of blocks have none
 	at      map[string]int // first column of a term
 }
-
-// isBlock says whether a column is one of a block.
-func (m *factorModel) isBlock(column int) bool { return column > 0 && column < m.at[termKey(term{0})] }
 
 func termKey(t term) string { return cellKey(t) }
 
@@ -24,7 +20,7 @@ func termKey(t term) string { return cellKey(t) }
 func (d *design) model() *factorModel {
 	if len(d.blocks) > 1 {
 		with, without := d.modelWith(true), d.modelWith(false)
-		if with.told() == without.told() && (with.freedom > 0 || without.freedom == 0) {
+		if with.estimated() == without.estimated() && (with.freedom > 0 || without.freedom == 0) {
 			return with
 		}
 		return without
@@ -32,8 +28,8 @@ func (d *design) model() *factorModel {
 	return d.modelWith(false)
 }
 
-// told counts the main effects that are not mixed with the blocks.
-func (m *factorModel) told() int {
+// estimated counts the main effects that are mixed with nothing.
+func (m *factorModel) estimated() int {
 	n := 0
 	for _, e := range m.effects() {
 		if e.Kind != MainEffect {
@@ -43,8 +39,7 @@ func (m *factorModel) told() int {
 		if c == nil {
 			continue
 		}
-		w := m.weights(c)
-		if !slices.ContainsFunc(m.foreign(c, w), func(j int) bool { return m.isBlock(j) || slices.Equal(m.of[j], e.Factors) }) {
+		if len(m.foreign(c, m.weights(c))) == 0 {
 			n++
 		}
 	}
@@ -54,31 +49,31 @@ func (m *factorModel) told() int {
 func (d *design) modelWith(blocked bool) *factorModel {
 	m := &factorModel{design: d, blocked: blocked, at: map[string]int{}}
 	var columns [][]float64
-	add := func(t term, value func(i int) float64) {
+	add := func(value func(i int) float64) {
 		column := make([]float64, len(d.obs))
 		for i := range column {
 			column[i] = value(i)
 		}
-		columns, m.of = append(columns, column), append(m.of, t)
+		columns = append(columns, column)
 	}
 	for _, t := range d.terms() {
 		m.at[termKey(t)] = len(columns)
 		switch len(t) {
 		case 0:
-			add(t, func(int) float64 { return 1 })
+			add(func(int) float64 { return 1 })
 			if blocked {
 				for b := 1; b < len(d.blocks); b++ {
-					add(nil, func(i int) float64 { return deviation(d.block[i], b, len(d.blocks)) })
+					add(func(i int) float64 { return deviation(d.block[i], b, len(d.blocks)) })
 				}
 			}
 		case 1:
 			for k := 1; k < len(d.seen[t[0]]); k++ {
-				add(t, func(i int) float64 { return d.coded(d.obs[i].Levels, t[0], k) })
+				add(func(i int) float64 { return d.coded(d.obs[i].Levels, t[0], k) })
 			}
 		case 2:
 			for k := 1; k < len(d.seen[t[0]]); k++ {
 				for l := 1; l < len(d.seen[t[1]]); l++ {
-					add(t, func(i int) float64 {
+					add(func(i int) float64 {
 						return d.coded(d.obs[i].Levels, t[0], k) * d.coded(d.obs[i].Levels, t[1], l)
 					})
 				}
@@ -110,7 +105,7 @@ func (d *design) coded(levels []int, f, k int) float64 {
 // combine gives the sum of the coefficients that is the effect of levels of one
 // factor or two against their levels 0; nil when one of them has no trial.
 func (m *factorModel) combine(factors, levels []int) []float64 {
-	c := make([]float64, len(m.of))
+	c := make([]float64, len(m.columns))
 	step := make([][]float64, len(factors)) // what the level's coded columns have more than those of level 0
 	for i, f := range factors {
 		if !slices.Contains(m.seen[f], 0) || !slices.Contains(m.seen[f], levels[i]) {
@@ -145,52 +140,13 @@ func (m *factorModel) effect(e FactorialEffect, conf float64) FactorialEffect {
 		return e
 	}
 	w := m.weights(c)
-	foreign := m.foreign(c, w)
-	lost := slices.ContainsFunc(foreign, func(j int) bool { return slices.Equal(m.of[j], e.Factors) })
-	if lost {
-		// Its own columns depend on others': these are what it is mixed with.
-		foreign = m.mixed(e.Factors)
-	}
-	for _, j := range foreign {
-		name := "the blocks"
-		if !m.isBlock(j) {
-			name = m.name(m.of[j])
-		}
-		if !slices.Equal(m.of[j], e.Factors) && !slices.Contains(e.AliasedWith, name) {
-			e.AliasedWith = append(e.AliasedWith, name)
-		}
-	}
-	if lost {
-		e.Ratio = unknown(len(m.y), "the trials do not tell it from others")
+	if len(m.foreign(c, w)) > 0 {
+		e.Ratio = unknown(len(m.y), "mixed with other effects")
 		return e
 	}
 	r := m.ratio(w)
 	e.Ratio, e.P = r.interval(conf, (1-conf)/2), r.differs()
 	return e
-}
-
-// mixed gives the columns that a term's columns which are not kept depend on.
-func (m *factorModel) mixed(t term) []int {
-	var all []int
-	for j, column := range m.columns {
-		if !slices.Equal(m.of[j], t) || m.isBlock(j) || slices.Contains(m.kept, j) {
-			continue
-		}
-		// The coefficients of this column in those that are kept: R·b = Qᵀcolumn.
-		b := make([]float64, len(m.q))
-		for k := len(m.q) - 1; k >= 0; k-- {
-			b[k] = dot(m.q[k], column)
-			for l := k + 1; l < len(m.q); l++ {
-				b[k] -= m.r[l][k] * b[l]
-			}
-			b[k] /= m.r[k][k]
-			if math.Abs(b[k]) > 1e-6 {
-				all = append(all, m.kept[k])
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // blockSD is the standard deviation between blocks, what the noise within them
@@ -199,7 +155,7 @@ func (m *factorModel) blockSD() float64 {
 	b := len(m.blocks)
 	sum, squares, noise := 0.0, 0.0, 0.0
 	for k := range b {
-		c := make([]float64, len(m.of))
+		c := make([]float64, len(m.columns))
 		for j := 1; j < b; j++ {
 			c[j] = deviation(k, j, b)
 		}

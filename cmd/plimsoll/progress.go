@@ -56,11 +56,7 @@ func (p *progress) Start() {
 		p.ui.Say("%s: going on in %s; the plan has %s of %s", p.title(), dir, trials(e.Trials), strings.Join(systems, ", "))
 		return
 	}
-	if p.searches() {
-		p.ui.Say("%s: a search among %d cells of %s, for at most %s", p.title(), len(p.p.Cells), strings.Join(systems, ", "), experiment.RoughDuration(p.p.Experiment.Sync.Search.Budget.Seconds()))
-	} else {
-		p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", p.title(), trials(e.Trials), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
-	}
+	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", p.title(), trials(e.Trials), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
 	p.ui.Say("estimate: %s; recorded in %s", p.p.EstimateText(), dir)
 	if n := len(p.p.Skipped); n > 0 {
 		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
@@ -110,12 +106,7 @@ func (p *progress) Begin(n, total int, cell experiment.Cell, block int, warmup b
 	if cell.Sync != nil {
 		p.blocks = cell.Sync.Blocks
 	}
-	switch {
-	case p.searches():
-		if !p.ui.Terminal() && !p.ui.JSON {
-			p.ui.Say("trial %d of at most %d: %s", n, total, p.current)
-		}
-	case block != p.block:
+	if block != p.block {
 		p.block = block
 		if !p.ui.Terminal() && !p.ui.JSON {
 			p.ui.Say("%s", p.blockLine(block))
@@ -129,12 +120,6 @@ func (p *progress) blockLine(block int) string {
 		return fmt.Sprintf("warm-up block %d of %d", block+p.p.Warmup+1, p.p.Warmup)
 	}
 	return fmt.Sprintf("block %d of %d%s", block+1, p.p.Blocks, p.left(" (", " left)"))
-}
-
-// searches reports whether it is not known before which cells are executed how often.
-func (p *progress) searches() bool {
-	s := p.p.Experiment.Sync
-	return s != nil && s.Search != nil
 }
 
 func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
@@ -181,11 +166,7 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 const maxInvalidLines = 5
 
 func (p *progress) draw(tail string) {
-	of := "/"
-	if p.searches() {
-		of = " of at most "
-	}
-	p.ui.Progress(fmt.Sprintf("%3d%s%d  %s%s%s", p.n, of, p.total, p.current, tail, p.left("  ", " left")))
+	p.ui.Progress(fmt.Sprintf("%3d/%d  %s%s%s", p.n, p.total, p.current, tail, p.left("  ", " left")))
 }
 
 // left is the time still to go, from the trials so far or else from the plan,

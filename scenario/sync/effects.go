@@ -172,9 +172,6 @@ func (t *tuning) fit(f *analysis.Frame) {
 		x.name = strings.Join(names, " × ")
 		x.significant = e.Ratio.Bounded() && (e.Ratio.Lo > 1 || e.Ratio.Hi < 1) && e.PHolm <= alpha
 		t.effects = append(t.effects, x)
-		if len(e.AliasedWith) > 0 {
-			t.warnings = append(t.warnings, x.name+" cannot be told from "+words.List(e.AliasedWith))
-		}
 	}
 	t.doubt(obs, never, longest)
 	if len(whole) > 0 {
@@ -281,8 +278,8 @@ func (t *tuning) compareBest(obs []stats.FactorialObs) {
 	t.gain = g.Ratio
 }
 
-// limits are what the effects of knobs do not say: those that the design or lost trials
-// mix with each other, and where the model does not describe the trials.
+// limits are what the effects of knobs do not say: those that lost trials mix
+// with each other, and where the model does not describe the trials.
 func (v *view) limits(*analysis.Result) (cases []analysis.Case) {
 	for _, t := range v.tunings {
 		for _, w := range t.warnings {
@@ -339,6 +336,8 @@ func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
 func (e *effect) result() analysis.Value {
 	v := analysis.Text("not significant")
 	switch {
+	case !e.Ratio.Bounded():
+		v.Text = "inconclusive"
 	case e.note != "":
 		v.Text = e.note
 	case e.significant && e.Ratio.Mid < 1:

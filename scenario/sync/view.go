@@ -74,7 +74,7 @@ func View() *analysis.View {
 			{ID: "effects-limits", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: v.limits,
 				Title:  `What the effects of knobs do not say`,
 				Each:   `{{.Name}}: {{.Text}}`,
-				Advice: `Repeat more often, or run all combinations (sync.design: full).`},
+				Advice: `Repeat more often, or run the combinations without valid trials again.`},
 			{ID: "useless-peers", Rank: analysis.Slow, Tone: analysis.Warn, Holds: uselessPeers,
 				Title:  `Connected peers delivered nothing`,
 				Each:   `{{.Name}}: {{percent .Value}} of the connections were useful`,

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 const devVersion = "siad v1.5.9-dev"
@@ -26,7 +27,7 @@ const devVersion = "siad v1.5.9-dev"
 func TestFakeChains(t *testing.T) {
 	systemtest.RunChains(t, systemtest.Chains{
 		System: System{}, Options: system.Options{"modules": "gct", "binary": fakeChainBinary(t, devVersion)}, Spec: system.ChainSpec{Blocks: 40, Form: "v1", Seed: 1},
-		Store: "consensus/consensus.db", NoStranger: true, NoReplay: true,
+		Store: "consensus/consensus.db", NoStranger: true, NoReplay: true, Namespaces: true,
 	})
 }
 
@@ -49,7 +50,7 @@ func fakeChainBinary(t *testing.T, version string) string {
 // fakeChains are chains of stand-ins.
 func fakeChains(t *testing.T, version, cache string) (*chains, error) {
 	t.Helper()
-	hosts := systemtest.Hosts(t, 2)
+	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
 	c, err := System{}.Start(systemtest.Context(t), system.Deployment{
 		Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: true, Cache: cache, Options: system.Options{"binary": fakeChainBinary(t, version)},
 	})
@@ -242,7 +243,7 @@ func TestModules(t *testing.T) {
 			t.Errorf("%q: %v, want %q", all, err, want)
 		}
 	}
-	c, err := System{}.Start(t.Context(), system.Deployment{Hosts: systemtest.Hosts(t, 1), Follow: true, Options: system.Options{"modules": "gcw", "binary": fakeBinary(t, "chain")}})
+	c, err := System{}.Start(t.Context(), system.Deployment{Hosts: systemtest.HostsOf(t, testbed.Options{}, 1), Follow: true, Options: system.Options{"modules": "gcw", "binary": fakeBinary(t, "chain")}})
 	if err == nil || !strings.Contains(err.Error(), "modules") {
 		t.Errorf("%v, %v", c, err)
 	}

@@ -68,6 +68,11 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if len(d.Hosts) == 0 {
 		return nil, errors.New("siad: no server host to start storage hosts on")
 	}
+	for _, h := range d.Hosts {
+		if err := ownNetwork(h); err != nil {
+			return nil, err
+		}
+	}
 	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)

@@ -107,7 +107,20 @@ type launch struct {
 	alone   bool   // it neither looks for peers that its code knows nor for blocks until it is connected
 }
 
+// ownNetwork refuses hosts that share this machine's network. siad 1.5.9 ignores
+// --upnp=false: it multicasts for a router and has it forward its port.
+func ownNetwork(h testbed.Host) error {
+	if !h.Addr().IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("siad: host %s has no network namespace of its own, and siad would ask the router of this machine's network to forward a port "+
+		"(1.5.9 ignores --upnp=false): permit network namespaces (`plimsoll doctor` says how), or attach to a running siad", h.Name())
+}
+
 func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error) {
+	if err := ownNetwork(h); err != nil {
+		return nil, err
+	}
 	addresses, err := freeAddresses(ctx, h, 5)
 	if err != nil {
 		return nil, fmt.Errorf("siad: %s: %w", l.role, err)
@@ -127,12 +140,10 @@ func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error)
 		l.bin, "--upnp=false", "-M", l.modules, "-d", l.root,
 		"--api-addr", addresses[0], "--rpc-addr", addresses[1], "--host-addr", addresses[2],
 		"--siamux-addr", addresses[3], "--siamux-addr-ws", addresses[4],
+		"--disable-api-security", // else it wants the API on loopback; the password stays required
 	}
 	if l.alone {
 		args = append(args, "--no-bootstrap")
-	}
-	if !h.Addr().IsLoopback() { // else it wants the API on loopback; the password stays required
-		args = append(args, "--disable-api-security")
 	}
 	one.proc, err = h.Start(ctx, testbed.Command{
 		Name: name + "/" + l.role, Role: "system", Dir: l.root, Args: args,

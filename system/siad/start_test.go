@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // fakeEnv makes the test binary a process that looks like siad until it is
@@ -69,7 +70,7 @@ func TestDaemonThatDies(t *testing.T) {
 		"dies":    "panic: consensus.db: no space left on device", // while the network forms
 	} {
 		t.Run(kind, func(t *testing.T) {
-			hosts := systemtest.Hosts(t, 2)
+			hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
 			dir, from := t.TempDir(), time.Now()
 			_, err := System{}.Start(systemtest.Context(t), system.Deployment{
 				Hosts: hosts[:1], Client: hosts[1], Dir: dir,
@@ -91,5 +92,30 @@ func TestDaemonThatDies(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSharedNetwork: without a namespace of its own, siad 1.5.9 would ask the
+// router of this machine's network to forward a port.
+func TestSharedNetwork(t *testing.T) {
+	hosts := systemtest.Hosts(t, 2)
+	ran := filepath.Join(t.TempDir(), "ran")
+	bin := filepath.Join(t.TempDir(), "siad")
+	if err := os.WriteFile(bin, []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, follow := range []bool{false, true} {
+		_, err := System{}.Start(t.Context(), system.Deployment{
+			Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: follow, Options: system.Options{"binary": bin},
+		})
+		if err == nil || !strings.Contains(err.Error(), "no network namespace") || !strings.Contains(err.Error(), "plimsoll doctor") {
+			t.Errorf("follow %v: %v", follow, err)
+		}
+	}
+	if _, err := startDaemon(t.Context(), hosts[0], launch{bin: bin, role: "host", root: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no network namespace") {
+		t.Errorf("start of a daemon: %v", err)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the program was run")
 	}
 }
