@@ -173,6 +173,12 @@ func (f *Fault) check() error {
 			kinds++
 		}
 	}
+	if f.Count.Share == 1 { // written in one way
+		f.Count = Part{}
+	}
+	if f.Whose == "nodes" {
+		f.Whose = ""
+	}
 	who := f.Who()
 	switch {
 	case kinds != 1:
@@ -187,7 +193,7 @@ func (f *Fault) check() error {
 		return badUnit("add `for: 10s`, or take `without_data` away", "nothing is started again, with or without data")
 	case f.WithoutData && who != "leechers" && who != WhoNode:
 		return badUnit("crash leechers or the fresh node without data", "%s would come back without anything to give", who)
-	case f.Cut == "nodes" && f.Count == Part{}, f.Cut == "nodes" && f.Count.Share == 1:
+	case f.Cut == "nodes" && f.Count == Part{}:
 		return badUnit("cut a part of them: `count: 50%`", "all nodes are cut off from nobody")
 	case who == WhoNode && f.Kind() != FaultRate && f.For == 0:
 		return badUnit("add `for: 2s`", "the fresh node never goes on")
@@ -203,7 +209,7 @@ func (f Fault) String() string {
 		who = "1 " + strings.TrimSuffix(who, "s")
 	case f.Count.Count > 0:
 		who = fmt.Sprintf("%d %s", f.Count.Count, who)
-	case f.Count.Share > 0 && f.Count.Share < 1:
+	case f.Count.Share > 0:
 		who = f.Count.String() + " of " + who
 	}
 	text := string(f.Kind())

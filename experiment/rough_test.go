@@ -30,8 +30,8 @@ func TestTooMuchData(t *testing.T) {
 	for _, values := range []map[string]string{
 		{"objects": "16384", "size": "1PiB"},
 		{"objects": "100000", "size": "1PiB"},
-		{"objects": "1000000", "mix": "100% 1PiB"},
-		{"objects": "1000", "spread": "900TiB..1PiB", "copies": "1000"},
+		{"objects": "1000000", "mix": "[{share: 100%, size: 1PiB}]"},
+		{"objects": "1000", "spread": "{from: 900TiB, to: 1PiB}", "copies": "1000"},
 	} {
 		if _, err := ParseData(values, flag); err == nil || !strings.Contains(err.Error(), "PB is more than a data set can have") {
 			t.Errorf("%v: %v", values, err)

@@ -24,7 +24,7 @@ func (r SizeRange) String() string { return r.From.String() + ".." + r.To.String
 // SizeShare is a part of a mix of sizes.
 type SizeShare struct {
 	Share Fraction `json:"share" required:"true" min:"0.0000001%" doc:"Of the objects."`
-	Size  Bytes    `json:"size,omitempty" min:"1B" max:"1PiB" doc:"Their size. Or from and to:"`
+	Size  Bytes    `json:"size,omitempty" min:"1B" max:"1PiB" doc:"Their size, where all have the same."`
 	From  Bytes    `json:"from,omitempty" min:"1B" max:"1PiB" doc:"The smallest of sizes that are log-uniform."`
 	To    Bytes    `json:"to,omitempty" min:"1B" max:"1PiB" doc:"The largest of them."`
 }

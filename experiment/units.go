@@ -74,7 +74,7 @@ var (
 			"k": "binary or decimal? write `%KiB` or `%kB`", "m": "binary or decimal? write `%MiB` or `%MB`", "g": "binary or decimal? write `%GiB` or `%GB`",
 			"t": "binary or decimal? write `%TiB` or `%TB`", "p": "binary or decimal? write `%PiB` or `%PB`",
 		},
-		most: "8191PiB",
+		most: "9223372036854775807B",
 	}
 	rateQuantity = &quantity{
 		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s", pattern: `^[0-9]+(\.[0-9]+)?(bit|[kKMGT]bit|bit/s|[kKMGT]bit/s|bps|[kKMGT]bps)$`,
@@ -90,7 +90,7 @@ var (
 		meant: map[string]string{
 			"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`", "days": "days are written in hours: `24h`", "day": "days are written in hours: `24h`",
 			"sec": "did you mean `%s`?", "secs": "did you mean `%s`?", "seconds": "did you mean `%s`?", "min": "did you mean `%m`?", "mins": "did you mean `%m`?",
-			"minutes": "did you mean `%m`?", "msec": "did you mean `%ms`?", "millis": "did you mean `%ms`?",
+			"minutes": "did you mean `%m`?", "msec": "did you mean `%ms`?", "msecs": "did you mean `%ms`?", "millis": "did you mean `%ms`?",
 		},
 		sums: true, most: "2562047h",
 	}
@@ -104,7 +104,7 @@ var (
 			doc: "Operations per second, minute or hour: `100/s`, `90/m`, `12/h`."},
 		units: []unitSize{{"/s", 3600}, {"/m", 60}, {"/h", 1}}, per: 3600,
 		meant: map[string]string{"": "write `%/s`, `%/m` or `%/h`", "rps": "write `%/s`", "qps": "write `%/s`"},
-		least: "0.01/h", most: "1000000000/s",
+		least: "0.000001/s", most: "1000000000/s",
 	}
 )
 

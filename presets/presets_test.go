@@ -265,7 +265,7 @@ func TestSiaScales(t *testing.T) {
 	}{
 		{"sia-worst-case", []string{"systems=tahoe", "data.objects=500", "data.size=56B"}, 500 * 56},
 		{"sia-worst-case", []string{"systems=s3", "data.objects=500"}, 500},
-		{"sia-real-data", []string{"systems=tahoe", "data.objects=50", "data.mix=50% 10kB..100kB, 40% 1MB..5MB, 10% 20MB"}, 200e6},
+		{"sia-real-data", []string{"systems=tahoe", "data.objects=50", "data.mix=[{share: 50%, from: 10kB, to: 100kB}, {share: 40%, from: 1MB, to: 5MB}, {share: 10%, size: 20MB}]"}, 200e6},
 		{"sia-best-case", []string{"systems=s3", "data.objects=25"}, 1.1e9},
 	} {
 		p := plan(t, c.name, append(c.set, small...)...)
@@ -340,7 +340,7 @@ func TestCodexDisseminationScales(t *testing.T) {
 	if len(p.Cells) != 3*39+13 || p.Experiment.Systems[0].With["transport"] != "both" {
 		t.Errorf("%d cells, %+v", len(p.Cells), p.Experiment.Systems[0])
 	}
-	p = plan(t, "codex-dissemination", "disseminate.seeders=1", "disseminate.faults=none,crash seeders at 50% for 1m")
+	p = plan(t, "codex-dissemination", "disseminate.seeders=1", "disseminate.faults=[none, [{crash: seeders, at: 50%, for: 1m}]]")
 	if len(p.Cells) != 2*4*(4*3+1) {
 		t.Errorf("%d cells", len(p.Cells))
 	}
@@ -433,7 +433,7 @@ func TestSiaSyncScales(t *testing.T) {
 	if p := plan(t, "sia-sync", "sync.form=v1"); p.Cells[0].Sync.Form != "v1" {
 		t.Errorf("%+v", p.Cells[0].Sync)
 	}
-	if p := plan(t, "sia-sync", "sync.faults=none,crash node at 50% for 2s"); len(p.Cells) != 16 || len(p.Warnings()) > 0 {
+	if p := plan(t, "sia-sync", "sync.faults=[none, [{crash: node, at: 50%, for: 2s}]]"); len(p.Cells) != 16 || len(p.Warnings()) > 0 {
 		t.Errorf("%d cells, %s", len(p.Cells), p.Warnings())
 	}
 }
@@ -463,7 +463,7 @@ func TestSiaTimeouts(t *testing.T) {
 			t.Errorf("%s: %d cells", set, len(p.Cells))
 		}
 	}
-	if p = plan(t, "sia-timeouts", "sync.speeds=lognormal 500kbit x1.5,lognormal 500kbit x3,lognormal 500kbit x10"); len(p.Cells) != 12 {
+	if p = plan(t, "sia-timeouts", "sync.speeds=[{lognormal: 500kbit, spread: 1.5}, {lognormal: 500kbit, spread: 3}, {lognormal: 500kbit, spread: 10}]"); len(p.Cells) != 12 {
 		t.Errorf("%d cells", len(p.Cells))
 	}
 }

@@ -275,7 +275,7 @@ sync:
   blocks: 500
   transactions: 1
   peers: [1, 3]
-  speeds: [list 1Mbit, list 4Mbit 16Mbit]
+  speeds: [{list: [1Mbit]}, {list: [4Mbit, 16Mbit]}]
   vary: {f1: [low, high]}
 `)
 	virtual(t, func(t *testing.T) {
@@ -310,7 +310,7 @@ sync:
   blocks: 300
   transactions: 1
   peers: 2
-  trouble: 1 silent
+  trouble: [{silent: 1}]
   replay: false
   poll: 50ms
   vary: {timeout: [2s, 50ms, 150ms, 400ms]}
