@@ -35,26 +35,10 @@ func CommonRules() []Rule {
 		{ID: "imported", Rank: Unreliable, Tone: Warn, Holds: imported,
 			Title:  `Another program measured these numbers`,
 			Advice: `Links, load and content were not verified. Repeat the decisive cells with Plimsoll.`},
-		{ID: "link-off", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied),
-			Title:  `Invalid: links outside their tolerance, or emulated late ({{plural .Total "trial" "trials"}})`,
-			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `See the table of links. A slower link or a quieter machine is easier to emulate.`},
-		{ID: "box-busy", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonBoxBusy),
-			Title:  `Invalid: other processes used the CPU ({{plural .Total "trial" "trials"}})`,
-			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `Run again on a quiet machine.`},
-		{ID: "machine-limited", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonMachineLimited),
-			Title:  `Invalid: this machine was the bottleneck ({{plural .Total "trial" "trials"}})`,
-			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `Use fewer nodes or connections, a slower link, or a machine with more CPUs.`},
-		{ID: "generator-bound", Rank: Unreliable, Tone: Warn, Holds: invalidFor(record.ReasonGeneratorSaturated, record.ReasonGeneratorLate),
-			Title:  `Invalid: the load generator was the bottleneck ({{plural .Total "trial" "trials"}})`,
-			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `Shape the link, receive with drop, or run on a machine with more CPUs.`},
-		{ID: "trials-invalid", Rank: Unreliable, Tone: Warn, Holds: invalidOtherwise,
-			Title:  `Invalid for other reasons: {{plural .Total "trial" "trials"}}`,
-			Each:   `{{.Name}}: {{.Text}}, {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `Read the log of such a trial; plimsoll resume --retry-invalid executes them again.`},
+		{ID: "trials-invalid", Rank: Unreliable, Tone: Warn, Holds: invalidTrials,
+			Title:  `Invalid: {{plural .Total "trial" "trials"}} ({{.Texts}})`,
+			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}, {{.Text}}`,
+			Advice: `{{.Hints}}`},
 		{ID: "harness-busy", Rank: Unreliable, Tone: Warn, Holds: harnessBusy,
 			Title:  `Plimsoll itself used much of the machine`,
 			Each:   `{{.Name}}: {{.Text}} used {{percent .Value}} of all CPUs`,
@@ -173,43 +157,55 @@ func imported(r *Result) []Case {
 	return []Case{{}}
 }
 
-// explained are the reasons against trials that have rules of their own.
-var explained = []string{record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied, record.ReasonBoxBusy, record.ReasonMachineLimited,
-	record.ReasonGeneratorSaturated, record.ReasonGeneratorLate, record.ReasonBeyondLine}
-
-func invalidFor(reasons ...string) func(*Result) []Case {
-	return func(r *Result) []Case {
-		return r.Cases(func(c *Cell, x *Case) bool {
-			x.Of = int64(c.Valid + c.Invalid + c.Failed)
-			for _, t := range r.Frame.Trials {
-				if t.Info == c && !t.Warmup && slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(reasons, s) }) {
-					x.N++
-				}
-			}
-			return x.N > 0
-		})
-	}
+// invalidity is why trials are invalid, and what to do.
+type invalidity struct {
+	reasons    []string // none: all that no other has
+	text, hint string
 }
 
-func invalidOtherwise(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool {
-		x.Of = int64(c.Valid + c.Invalid + c.Failed)
-		var why []string
-		for _, t := range r.Frame.Trials {
-			if t.Info != c || t.Warmup || t.State == record.Failed || len(t.Invalid) == 0 ||
-				slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(explained, s) }) {
-				continue
-			}
-			x.N++
-			for _, s := range t.Invalid {
-				if !slices.Contains(why, s) {
-					why = append(why, s)
+var invalidities = []invalidity{
+	{[]string{record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied}, "links outside their tolerance, or emulated late",
+		"See the table of links: a slower link or a quieter machine is easier to emulate."},
+	{[]string{record.ReasonBoxBusy}, "other processes used the CPU", "Run again on a quiet machine."},
+	{[]string{record.ReasonMachineLimited}, "this machine was the bottleneck",
+		"Use fewer nodes or connections, a slower link, or a machine with more CPUs."},
+	{[]string{record.ReasonGeneratorSaturated, record.ReasonGeneratorLate}, "the load generator was the bottleneck",
+		"Shape the link, receive with drop, or run on a machine with more CPUs."},
+	{nil, "other reasons", "Read the log of such a trial; plimsoll resume --retry-invalid executes it again."},
+}
+
+func (v invalidity) of(t *Trial) bool {
+	return v.reasons == nil || slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(v.reasons, s) })
+}
+
+// invalidTrials makes a case of each cell and the first that explains its trials. What
+// is beyond the load line has a rule of its own, and so has what was not executed.
+func invalidTrials(r *Result) []Case {
+	first := func(t *Trial) int {
+		if t.Warmup || t.State == record.Failed || len(t.Invalid) == 0 || slices.Contains(t.Invalid, record.ReasonBeyondLine) {
+			return -1
+		}
+		return slices.IndexFunc(invalidities, func(v invalidity) bool { return v.of(t) })
+	}
+	var all []Case
+	for i, v := range invalidities {
+		all = append(all, r.Cases(func(c *Cell, x *Case) bool {
+			x.Of, x.Text, x.Hint = int64(c.Valid+c.Invalid+c.Failed), v.text, v.hint
+			var why []string
+			for _, t := range r.Frame.Trials {
+				if t.Info == c && first(t) == i {
+					x.N++
+					why = append(why, t.Invalid...)
 				}
 			}
-		}
-		x.Text = strings.Join(why, ", ")
-		return x.N > 0
-	})
+			if v.reasons == nil {
+				slices.Sort(why)
+				x.Text = strings.Join(slices.Compact(why), ", ")
+			}
+			return x.N > 0
+		})...)
+	}
+	return all
 }
 
 // Shares of all CPUs from which on what measures disturbs what is measured.
@@ -256,24 +252,24 @@ const (
 )
 
 // drift looks for cells whose headline rises or falls from the first block to the last,
-// the baseline's too, by a permutation test over blocks, Holm-corrected for all cells;
-// and for such a change in the ratios to the baseline, over all cells of a system.
+// the baseline's too, and for such a change in the ratios to the baseline, over all
+// cells of a system: by permutation tests over blocks, Holm-corrected, and with half of
+// driftAlpha for each of the two families.
 func drift(r *Result) []Case {
-	type test struct {
-		x    Case
-		p    float64
-		size float64
-	}
 	bases := map[string]*Cell{}
 	for _, c := range r.Cells {
 		if c.Baseline {
 			bases[c.Pair] = c
 		}
 	}
+	type test struct {
+		Case
+		p, size float64
+	}
 	var own, relative []test
-	ask := func(rows [][]float64, system, name string) test {
-		q := stats.AskBlocks(rows, r.Run.Seed)
-		return test{Case{System: system, Name: name, Text: signedPercent(math.Expm1(q.Change))}, q.PChange, math.Abs(q.Change)}
+	ask := func(blocks []float64, system, name string) test {
+		change, p := stats.Change(blocks, r.Run.Seed)
+		return test{Case{System: system, Name: name, Text: signedPercent(math.Expm1(change))}, p, math.Abs(change)}
 	}
 	for _, s := range r.Systems {
 		var ratios [][]float64
@@ -284,7 +280,7 @@ func drift(r *Result) []Case {
 			}
 			sum := c.Metrics[r.Headline]
 			row := sum.logs()
-			own = append(own, ask([][]float64{row}, s.Name, r.Frame.Layout.Name(c)))
+			own = append(own, ask(row, s.Name, r.Frame.Layout.Name(c)))
 			if b := bases[c.Pair]; b != nil && b != c {
 				baseSum := b.Metrics[r.Headline]
 				base := baseSum.logs()
@@ -299,7 +295,7 @@ func drift(r *Result) []Case {
 			}
 		}
 		if len(ratios) > 0 { // a block hits all cells of a system alike, so blocks are what is permuted
-			relative = append(relative, ask([][]float64{stats.BlockMeans(ratios, centres)}, s.Name, s.Name+" relative to "+cmp.Or(r.Baseline, "the default")))
+			relative = append(relative, ask(stats.BlockMeans(ratios, centres), s.Name, s.Name+" relative to "+cmp.Or(r.Baseline, "the default")))
 		}
 	}
 	var all []Case
@@ -309,8 +305,8 @@ func drift(r *Result) []Case {
 			ps[i] = t.p
 		}
 		for i, p := range stats.Holm(ps) {
-			if p <= driftAlpha && family[i].size > math.Log1p(driftFloor) {
-				all = append(all, family[i].x)
+			if p <= driftAlpha/2 && family[i].size > math.Log1p(driftFloor) {
+				all = append(all, family[i].Case)
 			}
 		}
 	}
@@ -463,11 +459,10 @@ func (r *Result) fillsLink(c *Cell) bool {
 	full, all := 0, 0
 	for _, t := range r.Frame.ValidTrials(c) {
 		all++
-		for _, l := range r.Frame.Checks {
-			if l.Trial == t.ID && l.Rate > 0 && t.Metrics["load_line"] >= fullRate*l.Rate/8 {
-				full++
-				break
-			}
+		if slices.ContainsFunc(r.Frame.checksOf[t.ID], func(l record.LinkCheck) bool {
+			return l.Rate > 0 && t.Metrics["load_line"] >= fullRate*l.Rate/8
+		}) {
+			full++
 		}
 	}
 	return 2*full > all

@@ -69,7 +69,8 @@ type Frame struct {
 	Notes    []string
 	Layout   Layout
 
-	byCell map[rowKey][]Row // rows of valid trials, the whole trial's
+	byCell   map[rowKey][]Row // rows of valid trials, the whole trial's
+	checksOf map[int64][]record.LinkCheck
 }
 
 type rowKey struct {
@@ -205,7 +206,10 @@ func (f *Frame) Entities(t *Trial, metric string) []Row {
 
 // index sorts the rows of valid trials to their cells.
 func (f *Frame) index() {
-	f.byCell = map[rowKey][]Row{}
+	f.byCell, f.checksOf = map[rowKey][]Row{}, map[int64][]record.LinkCheck{}
+	for _, l := range f.Checks {
+		f.checksOf[l.Trial] = append(f.checksOf[l.Trial], l)
+	}
 	for _, r := range f.Rows {
 		if r.Entity == "" && r.Trial.Valid() {
 			k := rowKey{r.Trial.Info, r.Metric}

@@ -43,10 +43,10 @@ type CellRuling struct {
 
 // States of a ruling.
 const (
-	GatePass = "pass"
-	GateFail = "fail"
-	GateOpen = "cannot tell"
-	GateBase = "needs a base run" // plimsoll compare decides it
+	GatePass         = "pass"
+	GateFail         = "fail"
+	GateInconclusive = "inconclusive"
+	GateBase         = "needs a base run" // plimsoll compare decides it
 )
 
 // gateConfidence is that of a two-sided interval whose ends each hold with
@@ -92,7 +92,7 @@ func (r *Result) planGate(text, dir string, base *baseCells) Ruling {
 	var wrong *gate.Error
 	switch {
 	case errors.As(err, &wrong):
-		return Ruling{Rule: text, Run: dir, State: GateOpen, Why: wrong.Msg, Cells: []CellRuling{}}
+		return Ruling{Rule: text, Run: dir, State: GateInconclusive, Why: wrong.Msg, Cells: []CellRuling{}}
 	case rule.Kind == gate.NoWorse && base == nil:
 		return Ruling{Rule: text, Run: dir, State: GateBase, Why: "plimsoll compare BASE " + dir + " decides it", Cells: []CellRuling{}}
 	}
@@ -168,7 +168,7 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 		if !run.means(asked, rule) {
 			continue
 		}
-		d := CellRuling{System: c.System, Where: r.Frame.Layout.Where(c), State: GateOpen, Value: Unknown, Lo: Unknown, Hi: Unknown, cell: c, Unit: m.Unit}
+		d := CellRuling{System: c.System, Where: r.Frame.Layout.Where(c), State: GateInconclusive, Value: Unknown, Lo: Unknown, Hi: Unknown, cell: c, Unit: m.Unit}
 		switch rule.Kind {
 		case gate.Limit:
 			d.limit(r, m, rule)
@@ -191,12 +191,12 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 		}
 	}
 	for _, d := range g.Cells {
-		if d.State == GateFail || d.State == GateOpen && g.State == GatePass {
+		if d.State == GateFail || d.State == GateInconclusive && g.State == GatePass {
 			g.State = d.State
 		}
 	}
 	if len(g.Cells) == 0 {
-		g.State, g.Why = GateOpen, "the rule applies to no cell"
+		g.State, g.Why = GateInconclusive, "the rule applies to no cell"
 	}
 	return g
 }
@@ -222,10 +222,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 	p := r.Frame.polled(d.cell, m)
 	lo, hi, lumped := 0.0, 0.0, false
 	if slices.Contains(successMetrics, m.Key) {
-		s := success(r.Frame.ValidTrials(d.cell), gateConfidence)
-		if r.View.Success != nil {
-			s = r.View.Success(r.Frame.ValidTrials(d.cell), gateConfidence)
-		}
+		s := r.Frame.success(d.cell, gateConfidence)
 		lumped = s.lumped
 		d.N, d.Value, d.Lo, d.Hi = d.cell.Valid, s.Value, s.Lo, s.Hi
 		if s.Of == 0 {
@@ -268,7 +265,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		return lo >= rule.Value, hi < rule.Value
 	})
 	if lumped && d.State == GatePass {
-		d.State, d.more = GateOpen, true
+		d.State, d.more = GateInconclusive, true
 		d.Why += "; one trial holds most of the failures, and too few trials say how often such a trial comes"
 	}
 	if slices.Contains(successMetrics, m.Key) && r.View.Success == nil {
@@ -288,7 +285,7 @@ func (d *CellRuling) late(rule gate.Rule) {
 	if least := float64(d.Lo) * kept; least > rule.Value || rule.Op == ">=" && least >= rule.Value {
 		return
 	}
-	d.State, d.more = GateOpen, false
+	d.State, d.more = GateInconclusive, false
 	d.Why += fmt.Sprintf("; %d more passed the deadline or were starved, which is no failure: had all failed, it would be %s",
 		n, words.Percent(float64(d.Value)*kept))
 }
@@ -361,7 +358,7 @@ func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule g
 		if stats.MannWhitney(xs, ys) <= alpha {
 			d.State = GateFail
 		}
-		d.more = d.State == GateOpen
+		d.more = d.State == GateInconclusive
 		return
 	}
 	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, m, rule.Share, r.Frame.polled(d.cell, m), base.run.Frame.polled(other, m))
@@ -447,7 +444,7 @@ func values(rows []Row) []float64 {
 func GateState(all []Ruling) string {
 	state := GatePass
 	for _, g := range all {
-		if !g.Goal && (g.State == GateFail || g.State == GateOpen && state == GatePass) {
+		if !g.Goal && (g.State == GateFail || g.State == GateInconclusive && state == GatePass) {
 			state = g.State
 		}
 	}
@@ -458,11 +455,11 @@ func GateState(all []Ruling) string {
 func MoreHelps(all []Ruling) (each, any bool) {
 	each = true
 	for _, g := range all {
-		if g.Goal || g.State != GateOpen {
+		if g.Goal || g.State != GateInconclusive {
 			continue
 		}
-		helps := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateOpen && d.more })
-		lost := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateOpen && !d.more })
+		helps := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateInconclusive && d.more })
+		lost := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateInconclusive && !d.more })
 		each, any = each && helps && !lost, any || helps && !lost
 	}
 	return each && any, any
@@ -480,7 +477,7 @@ func SayGates(all []Ruling) string {
 		if states[g.Rule] == "" {
 			rules = append(rules, g.Rule)
 		}
-		if grave := []string{"", GateBase, GatePass, GateOpen, GateFail}; slices.Index(grave, g.State) > slices.Index(grave, states[g.Rule]) {
+		if grave := []string{"", GateBase, GatePass, GateInconclusive, GateFail}; slices.Index(grave, g.State) > slices.Index(grave, states[g.Rule]) {
 			states[g.Rule] = g.State
 		}
 	}
@@ -492,7 +489,7 @@ func SayGates(all []Ruling) string {
 		}
 		return some
 	}
-	data := map[string]any{"All": len(rules), "Fail": of(GateFail), "Open": of(GateOpen), "Base": of(GateBase), "Pass": len(of(GatePass))}
+	data := map[string]any{"All": len(rules), "Fail": of(GateFail), "Open": of(GateInconclusive), "Base": of(GateBase), "Pass": len(of(GatePass))}
 	if len(rules) == 0 {
 		return ""
 	}
@@ -513,7 +510,7 @@ func (r *Result) gateVerdict(add func(t Tone, text string)) {
 	case text == "":
 	case GateState(r.Gates) == GateFail:
 		add(Bad, text)
-	case GateState(r.Gates) == GateOpen:
+	case GateState(r.Gates) == GateInconclusive:
 		add(Warn, text)
 	default:
 		add(Good, text)

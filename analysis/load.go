@@ -14,20 +14,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/validity"
 )
 
-// Load reads the frame of a run directory. Its trials are judged by the limits of its
-// plan, changed by --set arguments such as limits.others=none. Memory grows with the
-// number of trials and of what the view reads of each, not with operations.
-func Load(run *record.Reader, view *View, sets ...string) (*Frame, error) {
-	return LoadAgain(run, view, nil, sets...)
-}
-
-// LoadAgain is Load, but for the metrics of trials that are over: recompute may compute
-// them again from what was recorded; nil: they stay as they were stored.
-func LoadAgain(run *record.Reader, view *View, recompute func(*record.Trial, experiment.Cell) error, sets ...string) (*Frame, error) {
-	plan, err := ReadPlan(run.Plan(), run.Meta()[PlanSum])
-	if err != nil {
-		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
-	}
+// Load reads the frame of a run directory with its plan. Trials are judged by the
+// plan's limits, changed by --set arguments such as limits.others=none. recompute may
+// compute the metrics of trials that are over again from what was recorded; nil: they
+// stay as they were stored. Memory grows with the number of trials and of what the view
+// reads of each, not with operations.
+func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(*record.Trial, experiment.Cell) error, sets ...string) (*Frame, error) {
 	if err := plan.Experiment.Limits.Set(sets); err != nil {
 		return nil, err
 	}
@@ -90,22 +82,23 @@ func LoadAgain(run *record.Reader, view *View, recompute func(*record.Trial, exp
 	return f, nil
 }
 
-// PlanSum is the key under which the recorder keeps the SHA-256 of plan.json.
-const PlanSum = "record.plan_sha256"
+// planSum is the key under which the recorder keeps the SHA-256 of plan.json.
+const planSum = "record.plan_sha256"
 
-// ReadPlan reads a plan that an older or newer version may have written. It is the
-// run's if the sum of its bytes is the recorded one.
-func ReadPlan(raw []byte, sum string) (*experiment.Plan, error) {
+// ReadPlan reads the plan of a run, which an older or newer version may have written.
+func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
+	raw, sum := run.Plan(), run.Meta()[planSum]
 	if got := fmt.Sprintf("%x", sha256.Sum256(raw)); sum != "" && got != sum {
-		return nil, fmt.Errorf("plan.json is not the one that the run began with (its SHA-256 is %.12s, recorded is %.12s)", got, sum)
+		return nil, fmt.Errorf("plan of %s: plan.json is not the one that the run began with (its SHA-256 is %.12s, recorded is %.12s)",
+			run.Dir(), got, sum)
 	}
 	var plan experiment.Plan
 	if err := json.Unmarshal(raw, &plan); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
 	}
 	if plan.Format > experiment.PlanFormat {
-		return nil, fmt.Errorf("format %d, this program reads up to %d; use the version of plimsoll that wrote it, or a newer one",
-			plan.Format, experiment.PlanFormat)
+		return nil, fmt.Errorf("plan of %s: format %d, this program reads up to %d; use the version of plimsoll that wrote it, or a newer one",
+			run.Dir(), plan.Format, experiment.PlanFormat)
 	}
 	return &plan, nil
 }

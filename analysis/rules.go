@@ -55,6 +55,7 @@ type Case struct {
 	Limit         Num
 	Unit          string
 	Text          string
+	Hint          string // what to do, where that depends on the case
 }
 
 // Hits are the cases of a rule in one run.
@@ -74,6 +75,22 @@ func (h Hits) Systems() string {
 		}
 	}
 	return words.List(all)
+}
+
+// Texts are the different texts of the cases.
+func (h Hits) Texts() string { return h.distinct("; ", func(c Case) string { return c.Text }) }
+
+// Hints are the different hints of the cases.
+func (h Hits) Hints() string { return h.distinct(" ", func(c Case) string { return c.Hint }) }
+
+func (h Hits) distinct(between string, of func(Case) string) string {
+	var all []string
+	for _, c := range h.Cases {
+		if s := of(c); !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return strings.Join(all, between)
 }
 
 // Finding is one thing worth knowing, with the numbers behind it.

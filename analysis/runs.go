@@ -635,7 +635,7 @@ func (c *Comparison) against(k int) *baseCells {
 		if compared[b] {
 			continue
 		}
-		d := CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateOpen, Value: Unknown, Lo: Unknown, Hi: Unknown, cell: b, Unit: "×",
+		d := CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateInconclusive, Value: Unknown, Lo: Unknown, Hi: Unknown, cell: b, Unit: "×",
 			Why: "the new run has no such cell"}
 		if slices.ContainsFunc(c.Unlike, func(u UnlikeCell) bool { return u.New == c.New[k].Dir && u.System == d.System && u.Where == d.Where }) {
 			d.Why = "its settings differ from the base run's: they are not compared"

@@ -49,11 +49,7 @@ type Proportion struct {
 // summarise fills each cell's medians, intervals and success rate.
 func (f *Frame) summarise() {
 	for _, c := range f.Cells {
-		count := f.View.Success
-		if count == nil {
-			count = success
-		}
-		c.Success = count(f.ValidTrials(c), Confidence)
+		c.Success = f.success(c, Confidence)
 		for _, m := range f.Metrics {
 			if s := summaryOf(f.Of(c, m.Key)); s.Median.Known() {
 				c.Metrics[m.Key] = s
@@ -90,9 +86,14 @@ func summaryOf(rows []Row) Summary {
 // median: 1 − 2^(1−n).
 func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 
-// success is the share of finished operations that were ok. Operations of one trial
-// share its fate, so trials are the clusters of the interval; a single trial has none.
-func success(trials []*Trial, conf float64) Proportion {
+// success is the share of finished operations of a cell that were ok. Operations of one
+// trial share its fate, so trials are the clusters of the interval; a single trial has
+// none, unless the view says that it is all there is.
+func (f *Frame) success(c *Cell, conf float64) Proportion {
+	trials := f.ValidTrials(c)
+	if f.View.Success != nil {
+		return f.View.Success(trials, conf)
+	}
 	var each []stats.Count
 	cut := int64(0)
 	for _, t := range trials {
@@ -106,7 +107,7 @@ func success(trials []*Trial, conf float64) Proportion {
 		return p
 	}
 	p.lumped = stats.Concentrated(each)
-	if len(each) == 1 && trials[0].Info.Plan.Upload != nil { // a load test is one trial by design
+	if len(each) == 1 && f.View.OneTrial {
 		p.estimate(stats.Proportion(p.OK, p.Of, conf))
 	}
 	return p

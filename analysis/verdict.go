@@ -25,9 +25,9 @@ var verdictWords = map[string]string{
 	"few":     "Only {{.Valid}} of {{.Done}} trials are valid.",
 	"bare":    "Links were not emulated: these are numbers of the bare machine.",
 	"failed":  "{{.Systems}} failed {{plural .Failed .One .Many}} of {{count .Of}}.",
-	"slower":  "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{.Overall}}.",
-	"faster":  "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{.Overall}}.",
-	"mixed":   "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in {{.Better}}{{.Overall}}.",
+	"slower":  "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{with .Overall}}, over all{{.}}{{end}}.",
+	"faster":  "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{with .Overall}}, over all{{.}}{{end}}.",
+	"mixed":   "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in {{.Better}}{{with .Overall}}, over all{{.}}{{end}}.",
 	"slower1": "{{.System}} is slower than {{.Baseline}}{{.Overall}}.",
 	"faster1": "{{.System}} is faster than {{.Baseline}}{{.Overall}}.",
 	"same":    "{{.System}}: no significant difference from {{.Baseline}}.",
@@ -131,7 +131,7 @@ func (r *Result) comparison(s System) (Tone, string) {
 	o, _ := r.OverallOf(s.Name, r.Headline)
 	data := map[string]any{"System": s.Name, "Baseline": r.Baseline, "Worse": worse, "Better": better, "Cells": cells, "Overall": ""}
 	if o.Significant {
-		data["Overall"] = " (" + words.Range(float64(o.Value), float64(o.Lo), float64(o.Hi), "×") + ")"
+		data["Overall"] = ": " + words.Range(float64(o.Value), float64(o.Lo), float64(o.Hi), "×")
 	}
 	key, tone := "same", Good
 	switch {

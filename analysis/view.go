@@ -56,6 +56,8 @@ type View struct {
 	Lasting []string
 	// Success counts what succeeded in trials; nil: operations, by their outcome.
 	Success func(trials []*Trial, conf float64) Proportion
+	// OneTrial says that a run is one long trial of each cell by design.
+	OneTrial bool
 	// Goals are gates of the scenario's own, which decide no exit status; nil: none.
 	Goals func(*Frame) []gate.Rule
 	// Alike reports whether a metric of two cells compares like with like; nil: always.

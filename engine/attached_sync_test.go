@@ -18,7 +18,6 @@ import (
 // climbing is somebody's node that is on its way to the end of its chain.
 type climbing struct {
 	chains
-	system.Storeless
 	asked system.Deployment
 	since time.Time
 }

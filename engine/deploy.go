@@ -129,9 +129,12 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 		d.Run = r.rec.ID()
 	}
 	begun := time.Now()
-	bring := s.sys.Start
+	mode := system.Start
+	bring := func(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+		return d.Begin(ctx, s.sys, mode)
+	}
 	if s.attached() {
-		bring = s.sys.Attach
+		mode = system.Attach
 		r.say.Phase("attaching to " + name)
 	} else {
 		d.Hosts = s.hosts

@@ -58,10 +58,7 @@ type Result struct {
 	Paused     int            // trials that a resumed run goes on with
 	Interrupt  bool           // the user stopped it
 	Invalid    *InvalidBlock  // why it stopped after the first block, if it did
-	// Calibrated is what the run saved of its swarms for the next plan: seconds of the
-	// machine line for each GB delivered, by kind of system.
-	Calibrated map[string]float64
-	Complete   bool // it was complete before it was resumed: nothing was executed
+	Complete   bool           // it was complete before it was resumed: nothing was executed
 }
 
 // cleanupTime bounds what is done after a run ended, wished or not. Removing from
@@ -107,10 +104,6 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		err = nil
 	}
 	res = r.result()
-	calibrated, e := calibrate(r.plan, slices.Collect(maps.Values(r.done)))
-	if res.Calibrated = calibrated; e != nil {
-		r.say.Note(fmt.Sprintf("what swarms cost this machine is not saved for the next plan: %v", e))
-	}
 	res.Invalid = invalid
 	res.Stopped = stopped
 	// Nobody goes on with it: what its deployments hold is of no more use.
@@ -269,8 +262,8 @@ func (r *run) openRecord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s := r.plan.Experiment.Sync; s != nil && s.Search != nil {
-		return &PreconditionError{[]Problem{{What: "an older version began this run as a search for the best configuration, which was removed", Hint: "start a new run", Blocking: true}}}
+	if key := r.plan.Removed; key != "" {
+		return &PreconditionError{[]Problem{{What: "an older version began this run with " + key + ", which was removed: it can be reported, not resumed", Hint: "start a new run", Blocking: true}}}
 	}
 	if r.cfg.Resume {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)

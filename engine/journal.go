@@ -11,7 +11,6 @@ import (
 type journal struct {
 	*record.TrialWriter
 	read *record.Reader
-	say  Progress
 }
 
 var _ scenario.Journal = journal{}
@@ -27,9 +26,3 @@ func (j journal) EarlierPolls() iter.Seq2[record.Poll, error] { return j.read.Po
 
 // EarlierEvents implements scenario.Journal.
 func (j journal) EarlierEvents() iter.Seq2[record.Event, error] { return j.read.EventsOf(j.ID()) }
-
-// Poll implements scenario.Journal.
-func (j journal) Poll(p record.Poll) error {
-	j.say.Poll(p)
-	return j.TrialWriter.Poll(p)
-}

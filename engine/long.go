@@ -221,7 +221,7 @@ func (t *longTrial) load(parent context.Context) (out loaded, end, err error) {
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
 		Epoch:   t.clock.epoch,
 		Block:   t.w.Block,
-		Journal: journal{t.w, r.rec.Reader, r.say},
+		Journal: journal{t.w, r.rec.Reader},
 		Paid:    t.paid,
 		Now:     t.clock.Now,
 		State:   func(s scenario.State) { t.seen(s, cancel) },

@@ -258,7 +258,7 @@ func Needs(ctx context.Context, cfg Config) []Problem {
 		cells := cellsOf(cfg.Plan, use.Name)
 		sys := findSystem(cfg.Systems, use.Use)
 		if sys == nil || use.Mode != string(system.Attach) || len(cells) == 0 || cells[0].Upload == nil ||
-			!slices.Contains(sys.Info().Can, "monitor") && !slices.Contains(sys.Info().Can, "cost") {
+			!sys.Info().Able("monitor") && !sys.Info().Able("cost") {
 			continue
 		}
 		s, err := glance(ctx, cfg, sys, use)
@@ -301,7 +301,8 @@ func look(ctx context.Context, cfg Config, sys system.System, use experiment.Sys
 	if err != nil {
 		return err
 	}
-	c, err := sys.Attach(ctx, system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))})
+	d := system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))}
+	c, err := d.Begin(ctx, sys, system.Attach)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestSettingsThatTheRunChanges(t *testing.T) {
 	for _, allow := range [][]string{nil, {"write"}} {
 		cfg := Config{Systems: []system.System{settable{}}, Plan: &experiment.Plan{
 			Experiment: experiment.Experiment{Systems: []experiment.SystemUse{{Name: "mem", Use: "mem", Mode: "attach"}}, Allow: allow},
-			Cells:      []experiment.Cell{{System: "mem", Upload: &experiment.ResolvedUpload{}}},
+			Cells:      []experiment.Cell{{System: "mem", Upload: &experiment.Upload{}}},
 		}}
 		got := Needs(t.Context(), cfg)
 		if len(got) != 1 || got[0].Blocking != (allow == nil) {

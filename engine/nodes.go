@@ -51,19 +51,17 @@ func hostNames(system string, cells []experiment.Cell) []string {
 // changesLinks reports whether a cell needs links that can be emulated, and cuts
 // whether it parts nodes from each other.
 func changesLinks(cell experiment.Cell) (changes, cuts bool) {
-	var faults []experiment.Fault
-	switch d, s := cell.Disseminate, cell.Sync; { // what cannot be read the format has refused
+	var faults experiment.Faults
+	switch d, s := cell.Disseminate, cell.Sync; {
 	case d != nil:
 		changes = d.Up > 0 || d.Slow > 0 && (d.SlowUp > 0 || d.SlowDown > 0)
-		faults, _ = experiment.ParseFaults(d.Faults)
+		faults = d.Faults
 	case s != nil:
-		speeds, _ := experiment.ParseSpeeds(s.Speeds)
-		trouble, _ := experiment.ParseTrouble(s.Trouble)
-		changes = speeds.Kind != "link" || slices.ContainsFunc(trouble, func(t experiment.Trouble) bool { return t.Rate > 0 })
-		faults, _ = experiment.ParseSyncFaults(s.Faults)
+		changes = s.Speeds.Given() || slices.ContainsFunc(s.Trouble, func(t experiment.Trouble) bool { return t.Rate > 0 })
+		faults = s.Faults
 	}
 	for _, f := range faults {
-		switch f.Kind {
+		switch f.Kind() {
 		case experiment.FaultCut:
 			changes, cuts = true, true
 		case experiment.FaultRate:
@@ -113,9 +111,8 @@ func chainTime(c experiment.Cell, limits experiment.Limits) time.Duration {
 // before the first that needs it.
 func syncTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	starts := nodesOf(cell)
-	faults, _ := experiment.ParseSyncFaults(cell.Sync.Faults) // what cannot be read the format has refused
-	for _, f := range faults {
-		if f.Kind == experiment.FaultCrash {
+	for _, f := range cell.Sync.Faults {
+		if f.Kind() == experiment.FaultCrash {
 			starts += cell.Sync.Peers
 		}
 	}
@@ -138,23 +135,19 @@ func swarmTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	if d.Fresh {
 		all += limits.Start.Std()
 	}
-	join, _ := experiment.ParseJoin(d.Join) // what cannot be read the format has refused
-	switch {
+	switch join := d.Join; {
 	case join.Wave > 0:
-		all += time.Duration(d.Leechers()/join.Wave) * join.Every
-	case join.Rate > 0: // three times the mean of the last arrival: it is later once in a thousand trials of many leechers
-		all += time.Duration(3 * float64(d.Leechers()) / join.Rate * float64(time.Second))
+		all += time.Duration(d.Leechers()/join.Wave) * join.Every.Std()
+	case join.Poisson > 0: // three times the mean of the last arrival: it is later once in a thousand trials of many leechers
+		all += time.Duration(3 * float64(d.Leechers()) / float64(join.Poisson) * float64(time.Second))
 	}
-	faults, _ := experiment.ParseFaults(d.Faults)
-	for _, f := range faults {
-		all += f.At + f.For
-		if f.Kind == experiment.FaultCrash {
+	for _, f := range d.Faults {
+		all += f.At.After.Std() + f.For.Std()
+		if f.Kind() == experiment.FaultCrash {
 			all += limits.Start.Std() + limits.Deadline.Std()
 		}
 	}
-	if stay, _ := experiment.ParseStay(d.Stay); stay.For > 0 {
-		all += stay.For
-	}
+	all += d.Stay.For
 	return all
 }
 

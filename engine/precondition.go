@@ -28,7 +28,6 @@ func preconditions() []precondition {
 	return []precondition{
 		{"skip", checkSkip, false},
 		{"machine", checkMachine, true},
-		{"open-files", checkFiles, true},
 		{"systems", checkSystems, false},
 		{"scenario", checkScenario, false},
 		{"links", checkLinks, false},
@@ -38,7 +37,6 @@ func preconditions() []precondition {
 		{"balance", checkBalance, false},
 		{"contracts", checkContracts, false},
 		{"memory", checkMemory, true},
-		{machineLine, checkMachineLine, true},
 		{"cache", checkCache, true},
 		{"storage", checkStorage, true},
 		{"chains", checkChains, true},

@@ -25,7 +25,7 @@ func checkBudget(_ context.Context, cfg Config) []Problem {
 		if sys == nil || e.Upload == nil || use.Mode != string(system.Attach) {
 			continue
 		}
-		pays := slices.Contains(sys.Info().Can, "cost")
+		pays := sys.Info().Able("cost")
 		switch {
 		case pays && e.Exit.MaxSpend == "":
 			all = append(all, Problem{
@@ -65,7 +65,7 @@ func namesOf(uses []experiment.SystemUse) string {
 func pays(cfg Config) bool {
 	return slices.ContainsFunc(cfg.Plan.Experiment.Systems, func(use experiment.SystemUse) bool {
 		sys := findSystem(cfg.Systems, use.Use)
-		return sys != nil && slices.Contains(sys.Info().Can, "cost")
+		return sys != nil && sys.Info().Able("cost")
 	})
 }
 
@@ -93,7 +93,7 @@ func untold(cfg Config, key, zero string, abilities ...string) []Problem {
 	var all []Problem
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys := findSystem(cfg.Systems, use.Use)
-		if sys == nil || slices.ContainsFunc(abilities, func(a string) bool { return slices.Contains(sys.Info().Can, a) }) {
+		if sys == nil || slices.ContainsFunc(abilities, func(a string) bool { return sys.Info().Able(a) }) {
 			continue
 		}
 		all = append(all, Problem{
@@ -127,7 +127,7 @@ func checkAllowance(_ context.Context, cfg Config) []Problem {
 		})
 	}
 	for _, use := range e.Systems {
-		if sys := findSystem(cfg.Systems, use.Use); sys != nil && !slices.Contains(sys.Info().Can, "allow") {
+		if sys := findSystem(cfg.Systems, use.Use); sys != nil && !sys.Info().Able("allow") {
 			all = append(all, Problem{
 				Name:     "allowance",
 				What:     fmt.Sprintf("%s: upload.need.allowance sets a budget, and this system has none that can be set", use.Name),

@@ -62,8 +62,8 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 		for _, p := range cfg.Scenario.Problems(use, sys.Info(), cellsOf(cfg.Plan, use.Name)) {
 			all = append(all, Problem{What: use.Name + ": " + p.What, Hint: p.Hint, Blocking: true})
 		}
-		writable := slices.Contains(sys.Info().Can, "put") // else it has objects of its own
-		if use.Mode == string(system.Attach) && writable && cfg.Plan.Experiment.Data.Size != nil && !slices.Contains(cfg.Plan.Experiment.Allow, "write") {
+		writable := sys.Info().Able("put") // else it has objects of its own
+		if use.Mode == string(system.Attach) && writable && cfg.Plan.Experiment.Data.Size > 0 && !slices.Contains(cfg.Plan.Experiment.Allow, "write") {
 			all = append(all, Problem{
 				What:     use.Name + ": data would be written to an attached system, which the experiment does not allow",
 				Hint:     "leave data.size out to measure the objects that are there, or say allow: [write]",
@@ -71,7 +71,7 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 			})
 		}
 		asksOnly := cfg.Plan.Experiment.Collect != nil
-		if use.Mode == string(system.Attach) && slices.Contains(sys.Info().Can, "cost") && !asksOnly && !slices.Contains(cfg.Plan.Experiment.Allow, "spend") {
+		if use.Mode == string(system.Attach) && sys.Info().Able("cost") && !asksOnly && !slices.Contains(cfg.Plan.Experiment.Allow, "spend") {
 			all = append(all, Problem{
 				What:     use.Name + ": it pays for what it does, for reading as for writing, and the experiment does not allow to spend money",
 				Hint:     "say allow: [write, spend] if it may write and pay, allow: [spend] if it may only read",

@@ -21,8 +21,6 @@ type Progress interface {
 	Load(ops, bytes int64, elapsed time.Duration)
 	// State is called while a trial that goes on for long runs.
 	State(s scenario.State, cell experiment.Cell)
-	// Poll is called for each poll of a system in such a trial.
-	Poll(p record.Poll)
 	End(trial record.Trial, cell experiment.Cell)
 }
 
@@ -34,5 +32,4 @@ func (silent) Note(string)                                {}
 func (silent) Begin(int, int, experiment.Cell, int, bool) {}
 func (silent) Load(int64, int64, time.Duration)           {}
 func (silent) State(scenario.State, experiment.Cell)      {}
-func (silent) Poll(record.Poll)                           {}
 func (silent) End(record.Trial, experiment.Cell)          {}

@@ -85,7 +85,7 @@ func (s *swarm) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink 
 	return scenario.Load{Seconds: 1}, errors.Join(err, sink.Block(record.AppendBlock(nil, []record.Op{op})))
 }
 
-func (s *swarm) node(i int) system.Spreader { return s.site.Cluster.Nodes()[i].(system.Spreader) }
+func (s *swarm) node(i int) system.Member { return s.site.Cluster.Nodes()[i].(system.Member) }
 
 // publish puts content of its own on node 0 and tells the others to fetch it.
 func (s *swarm) publish(ctx context.Context, cell experiment.Cell, block int, leechers ...int) (ref system.Ref, content []byte, err error) {
@@ -109,7 +109,7 @@ func (s *swarm) fetch(ctx context.Context, ref system.Ref, leechers ...int) erro
 // has waits until a node has so many bytes.
 func (s *swarm) has(ctx context.Context, i int, ref system.Ref, n int64) error {
 	for {
-		f, err := s.node(i).Fetched(ctx, ref)
+		f, err := s.node(i).Progress(ctx, ref)
 		if err != nil || f.Verified >= n {
 			return err
 		}
@@ -175,7 +175,7 @@ func TestSwarm(t *testing.T) {
 		if err := s.has(ctx, 1, ref, size); err != nil {
 			return err
 		}
-		if f, err := s.node(2).Fetched(ctx, ref); err != nil || f.Verified > 0 {
+		if f, err := s.node(2).Progress(ctx, ref); err != nil || f.Verified > 0 {
 			t.Errorf("node 2 was cut off, and has %d bytes (%v)", f.Verified, err)
 		}
 		// A change replaces the one before: the rate of node 0 is the cell's again.

@@ -35,7 +35,7 @@ func (c *spoiltCluster) Nodes() []system.Node { return c.nodes }
 
 // spoiltNode is a node of bittorrent with what scenario disseminate asks of it.
 type spoiltNode struct {
-	system.Spreader
+	system.Member
 	system.Restarter
 	system.Healther
 
@@ -50,14 +50,14 @@ func (s spoilt) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	c := &spoiltCluster{Cluster: inner, done: map[system.Ref]bool{}}
 	for i, n := range inner.Nodes() {
-		c.nodes = append(c.nodes, &spoiltNode{n.(system.Spreader), n.(system.Restarter), n.(system.Healther), c, filepath.Join(d.Dir, fmt.Sprintf("node-%d", i+1))})
+		c.nodes = append(c.nodes, &spoiltNode{n.(system.Member), n.(system.Restarter), n.(system.Healther), c, filepath.Join(d.Dir, fmt.Sprintf("node-%d", i+1))})
 	}
 	return c, nil
 }
 
-// Fetched implements system.Spreader.
-func (n *spoiltNode) Fetched(ctx context.Context, ref system.Ref) (system.Fetched, error) {
-	f, err := n.Spreader.Fetched(ctx, ref)
+// Progress implements system.Member.
+func (n *spoiltNode) Progress(ctx context.Context, ref system.Ref) (system.Progress, error) {
+	f, err := n.Member.Progress(ctx, ref)
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	if err != nil || !f.Complete || f.Received <= 0 || n.cluster.done[ref] {

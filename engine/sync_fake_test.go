@@ -81,10 +81,6 @@ func (chains) Info() system.Info {
 
 func (chains) Check(context.Context, system.Options) []system.Problem { return nil }
 
-func (chains) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("not here")
-}
-
 func (c chains) Start(_ context.Context, d system.Deployment) (system.Cluster, error) {
 	if c.got != nil {
 		*c.got = d
@@ -115,7 +111,6 @@ func (c *chainCluster) Stop(ctx context.Context) (err error) {
 }
 
 type chainNode struct {
-	system.Storeless
 	d    system.Deployment
 	host testbed.Host
 	p    *testbed.Process

@@ -132,7 +132,7 @@ func TestDisseminateWarnings(t *testing.T) {
 	if got := warnings("disseminate.join=[{wave: 3, every: 1m}, {poisson: 0.000001/s}]"); !strings.Contains(got, "in 1 cell (c002) leechers come further apart than their deadline") {
 		t.Errorf("a leecher in eleven days: %q", got)
 	}
-	if got := warnings("data.size=10GB"); !strings.Contains(got, "deadline of 10m") {
+	if got := warnings("data.size=10GB"); !strings.Contains(got, "its deadline") {
 		t.Errorf("10 GB in ten minutes: %q", got)
 	}
 }

@@ -161,9 +161,9 @@ func TestLoadPlanRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for change, want := range map[[2]string]string{
-		{`"seed": 1`, `"seed": 2`}:            "it was changed",
-		{`"format": 2`, `"format": 3`}:        "format 3",
-		{`{`, `[`}:                            "plan: read",
+		{`"seed": 1`, `"seed": 2`}:     "it was changed",
+		{`"format": 2`, `"format": 3`}: "format 3",
+		{`{`, `[`}:                     "plan: read",
 	} {
 		changed := strings.Replace(string(b), change[0], change[1], 1)
 		if changed == string(b) {

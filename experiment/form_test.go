@@ -71,28 +71,3 @@ func TestTotal(t *testing.T) {
 		}
 	}
 }
-
-// What a command line says of a data set is read like a file.
-func TestParseData(t *testing.T) {
-	flag := func(key string) string { return "--" + key }
-	d, err := ParseData(map[string]string{"objects": "7", "mix": "[{share: 100%, size: 1kB}]", "copies": "2", "duplicate": "10%"}, flag)
-	if err != nil || d.Objects != 7 || d.Mix.String() != "100% 1kB" || d.Copies != 2 || d.Duplicate != 0.1 {
-		t.Errorf("%+v, %v", d, err)
-	}
-	if d, err := ParseData(map[string]string{"trace": "it's, [odd].csv"}, flag); err != nil || d.Trace != "it's, [odd].csv" {
-		t.Errorf("%+v, %v", d, err)
-	}
-	for _, c := range []struct {
-		values map[string]string
-		want   string
-	}{
-		{map[string]string{"size": "10M"}, "`--size`"},
-		{map[string]string{"size": "1B", "mix": "[{share: 100%, size: 1B}]"}, "`--size` and `--mix`"},
-		{map[string]string{"objects": "5"}, "`--size`"},
-		{map[string]string{"size": "1B", "objects": "0"}, "`--objects`: 0 is out of limits"},
-	} {
-		if d, err := ParseData(c.values, flag); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "`data.") {
-			t.Errorf("%v: %+v, %v, want %s", c.values, d, err, c.want)
-		}
-	}
-}

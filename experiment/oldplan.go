@@ -15,12 +15,12 @@ import (
 // that knows them.
 
 // upgrade turns a plan of format 1 into one of this format.
-func upgrade(data []byte) ([]byte, error) {
+func upgrade(data []byte) (upgraded []byte, removed string, err error) {
 	var plan object
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber() // seeds have 64 bits
 	if err := dec.Decode(&plan); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	plan["format"] = PlanFormat
 	experiment := section(plan, "experiment")
@@ -36,9 +36,8 @@ func upgrade(data []byte) ([]byte, error) {
 			continue
 		}
 		for i := range levels {
-			var err error
 			if levels[i], err = typed(path, levels[i]); err != nil {
-				return nil, err
+				return nil, "", err
 			}
 		}
 		if at[key] = levels[0]; len(levels) > 1 {
@@ -62,29 +61,32 @@ func upgrade(data []byte) ([]byte, error) {
 			if !is {
 				continue
 			}
-			var err error
 			if at[key], err = typed(path, value); err != nil {
-				return nil, err
+				return nil, "", err
 			}
 		}
 	}
 	for _, at := range sections {
-		delete(section(at, "upload"), "attribution")
-		delete(section(at, "sync"), "design")
-		delete(section(at, "sync"), "search")
+		for _, path := range []string{"upload.attribution", "sync.design", "sync.search"} {
+			name, key, _ := strings.Cut(path, ".")
+			if value := section(at, name)[key]; value != nil && value != false && value != "full" {
+				removed = path
+			}
+			delete(section(at, name), key)
+		}
 		data := section(at, "data")
 		for _, key := range []string{"mix", "spread"} {
 			value, is := data[key]
 			if !is {
 				continue
 			}
-			var err error
 			if data[key], err = typed("data."+key, value); err != nil {
-				return nil, err
+				return nil, "", err
 			}
 		}
 	}
-	return json.Marshal(plan)
+	upgraded, err = json.Marshal(plan)
+	return upgraded, removed, err
 }
 
 // section is the object of that name in another; an empty one where there is none.

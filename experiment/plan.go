@@ -21,6 +21,9 @@ type Plan struct {
 	// Imported is set when the run was not executed by Plimsoll.
 	Imported *Imported `json:"imported,omitempty"`
 
+	// Removed is a key that an older release executed and this one can only report.
+	Removed string `json:"-"`
+
 	old []byte // as an older release wrote it
 }
 

@@ -45,7 +45,7 @@ func LoadPlan(data []byte) (*Plan, error) {
 	if head.Format == 1 {
 		p.old = bytes.Clone(data)
 		var err error
-		if data, err = upgrade(data); err != nil {
+		if data, p.Removed, err = upgrade(data); err != nil {
 			return nil, fmt.Errorf("plan: read format 1: %w", err)
 		}
 	}

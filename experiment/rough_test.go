@@ -23,23 +23,28 @@ func TestRoughNumbers(t *testing.T) {
 	}
 }
 
-// A data set whose bytes cannot be counted is refused where it is said, and by
-// the flags of `data generate` as well.
+// A data set whose bytes cannot be counted is refused where it is said.
 func TestTooMuchData(t *testing.T) {
-	flag := func(key string) string { return "--" + key }
-	for _, values := range []map[string]string{
-		{"objects": "16384", "size": "1PiB"},
-		{"objects": "100000", "size": "1PiB"},
-		{"objects": "1000000", "mix": "[{share: 100%, size: 1PiB}]"},
-		{"objects": "1000", "spread": "{from: 900TiB, to: 1PiB}", "copies": "1000"},
+	const file = "scenario: upload\nsystems: [any]\nupload: {}\n"
+	any := Catalog{{Name: "any", Modes: []string{"start"}}}
+	for _, set := range [][]string{
+		{"data.objects=16384", "data.size=1PiB"},
+		{"data.objects=1000000", "data.mix=[{share: 100%, size: 1PiB}]"},
+		{"data.objects=1000", "data.spread={from: 900TiB, to: 1PiB}", "data.copies=1000"},
 	} {
-		if _, err := ParseData(values, flag); err == nil || !strings.Contains(err.Error(), "PB is more than a data set can have") {
-			t.Errorf("%v: %v", values, err)
+		if _, err := Parse("", []byte(file), set, any); err == nil || !strings.Contains(err.Error(), "PB is more than a data set can have") {
+			t.Errorf("%v: %v", set, err)
 		}
 	}
-	if d, err := ParseData(map[string]string{"objects": "4096", "size": "1PiB"}, flag); err != nil {
-		t.Error(err)
-	} else if _, bytes := d.Total(); bytes != 4096*(1<<50) {
+	e, err := Parse("", []byte(file), []string{"data.objects=4096", "data.size=1PiB"}, any)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, bytes := p.Cells[0].Data.Total(); bytes != 4096*(1<<50) {
 		t.Errorf("%g bytes", bytes)
 	}
 }

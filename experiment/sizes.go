@@ -80,6 +80,9 @@ func logUniformMean(from, to Bytes) float64 {
 	return (b - a) / math.Log(b/a)
 }
 
+// Key is the same for the same data set.
+func (d Data) Key() string { return fmt.Sprintf("%+v", d) }
+
 // Known reports whether the sizes follow from the experiment alone; those of a
 // directory or a trace are known once they are read.
 func (d Data) Known() bool { return d.Directory == "" && d.Trace == "" }

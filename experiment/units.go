@@ -74,7 +74,6 @@ var (
 			"k": "binary or decimal? write `%KiB` or `%kB`", "m": "binary or decimal? write `%MiB` or `%MB`", "g": "binary or decimal? write `%GiB` or `%GB`",
 			"t": "binary or decimal? write `%TiB` or `%TB`", "p": "binary or decimal? write `%PiB` or `%PB`",
 		},
-		most: "9223372036854775807B",
 	}
 	rateQuantity = &quantity{
 		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s", pattern: `^[0-9]+(\.[0-9]+)?(bit|[kKMGT]bit|bit/s|[kKMGT]bit/s|bps|[kKMGT]bps)$`,
@@ -247,6 +246,9 @@ func (b *Bytes) parse(s string) error {
 	}
 	if !v.IsInt() {
 		return badUnit("", "%q is not a whole number of bytes", s)
+	}
+	if !v.Num().IsInt64() {
+		return badUnit("at most 8191PiB", "%q is too large", s)
 	}
 	*b = Bytes(v.Num().Int64())
 	return nil

@@ -277,7 +277,7 @@ func TestSiaScales(t *testing.T) {
 		}
 	}
 	p := plan(t, "sia-real-data", "data={directory: /srv/films, copies: 3}", "upload.need.allowance=all")
-	if d := p.Cells[0].Data; d.Directory != "/srv/films" || d.Copies != 3 || d.Mix != "" || p.Estimate.Bound != experiment.Unknown {
+	if d := p.Cells[0].Data; d.Directory != "/srv/films" || d.Copies != 3 || d.Mix != nil || p.Estimate.Bound != experiment.Unknown {
 		t.Errorf("%+v", d)
 	}
 	if p := plan(t, "sia-worst-case", "data.objects=250000"); p.Cells[0].Data.Objects != 250_000 {
@@ -292,7 +292,7 @@ func TestCodexDissemination(t *testing.T) {
 	for _, c := range p.Cells {
 		d := c.Disseminate
 		got[fmt.Sprintf("%s %s %d/%d", c.System, c.Data.Size, d.Seeders, d.Nodes)] = true
-		if d.Join != "together" || d.Stay != "forever" || d.Faults != "none" || d.SeederSets != 2 || d.Gate != 0.2 || c.Data.Objects != 1 {
+		if !d.Join.Together() || !d.Stay.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 || c.Data.Objects != 1 {
 			t.Errorf("%s: %+v", c.ID, d)
 		}
 		if least := c.Estimate.Operation; least > p.Experiment.Limits.Deadline.Seconds()/4 {
@@ -353,15 +353,15 @@ func TestSiaSync(t *testing.T) {
 	waits := 0.0
 	for _, c := range p.Cells {
 		s := c.Sync
-		got[s.Storage+" "+s.Vary["subscriber"]+" "+s.Vary["send_block_timeout"]+" "+s.Vary["send_blocks_timeout"]] = true
-		if s.Peers != 4 || s.Trouble != "1 silent" || s.Form != "v2" || !s.Replay {
+		got[s.Storage+" "+s.Options["subscriber"]+" "+s.Options["send_block_timeout"]+" "+s.Options["send_blocks_timeout"]] = true
+		if s.Peers != 4 || s.Trouble.String() != "1 silent" || s.Form != "v2" || !s.Replay {
 			t.Errorf("%s: %+v", c.ID, s)
 		}
 		if c.Estimate.Operation+60 > p.Experiment.Limits.Deadline.Seconds()/2 {
 			t.Errorf("%s: a sync takes %.0f s and a timeout, too near its deadline", c.ID, c.Estimate.Operation)
 		}
 		wait := 30.0 // for headers, a constant of the library
-		if s.Vary["send_block_timeout"] == "1m0s" {
+		if s.Options["send_block_timeout"] == "1m0s" {
 			wait = 60
 		}
 		waits += wait * float64(p.Blocks)
@@ -377,7 +377,7 @@ func TestSiaSync(t *testing.T) {
 	}
 	// The default, which all are compared with, is the first.
 	first := p.Cells[0]
-	if len(p.Cells) != 8 || len(got) != 8 || first.Sync.Storage != "disk" || first.Sync.Vary["subscriber"] != "full" || first.Sync.Vary["send_block_timeout"] != "1m0s" || p.Blocks != 3 {
+	if len(p.Cells) != 8 || len(got) != 8 || first.Sync.Storage != "disk" || first.Sync.Options["subscriber"] != "full" || first.Sync.Options["send_block_timeout"] != "1m0s" || p.Blocks != 3 {
 		t.Errorf("%d cells, %d different, first %+v, %d blocks", len(p.Cells), len(got), first.Sync, p.Blocks)
 	}
 	if minutes := (p.Estimate.Seconds + waits) / 60; minutes < 20 || minutes > 30 {
@@ -392,7 +392,7 @@ func TestSiaSync(t *testing.T) {
 func checkTimeoutsMatter(t *testing.T, p *experiment.Plan) {
 	t.Helper()
 	for _, c := range p.Cells {
-		if c.Sync.Blocks <= 10_000 || !strings.Contains(c.Sync.Trouble, "silent") {
+		if c.Sync.Blocks <= 10_000 || !strings.Contains(c.Sync.Trouble.String(), "silent") {
 			t.Errorf("%s: %d blocks, trouble %s: no timeout decides about anything", c.ID, c.Sync.Blocks, c.Sync.Trouble)
 		}
 	}
@@ -448,10 +448,10 @@ func TestSiaTimeouts(t *testing.T) {
 			t.Errorf("%s: %+v", c.ID, f)
 		}
 		last = f.Number
-		block, err := time.ParseDuration(c.Sync.Vary["send_block_timeout"])
-		blocks, err2 := time.ParseDuration(c.Sync.Vary["send_blocks_timeout"])
+		block, err := time.ParseDuration(c.Sync.Options["send_block_timeout"])
+		blocks, err2 := time.ParseDuration(c.Sync.Options["send_blocks_timeout"])
 		if err != nil || err2 != nil || block.Seconds() != f.Number || blocks != 2*block {
-			t.Errorf("%s is called %g s", c.Sync.Vary, f.Number)
+			t.Errorf("%s is called %g s", c.Sync.Options, f.Number)
 		}
 	}
 	if minutes := p.Estimate.Seconds / 60; len(p.Cells) != 4 || p.Blocks != 6 || minutes > 20 {

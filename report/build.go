@@ -24,9 +24,9 @@ func Rebuild(run *record.Reader, sets ...string) (*analysis.Result, error) {
 }
 
 func build(run *record.Reader, again bool, sets []string) (*analysis.Result, error) {
-	plan, err := analysis.ReadPlan(run.Plan(), run.Meta()[analysis.PlanSum])
+	plan, err := analysis.ReadPlan(run)
 	if err != nil {
-		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
+		return nil, err
 	}
 	s, view := scenario.ByName(plan.Experiment.Scenario), scenario.ViewOf(plan.Experiment.Scenario)
 	if view == nil || s == nil {
@@ -43,7 +43,7 @@ func build(run *record.Reader, again bool, sets []string) (*analysis.Result, err
 			return err
 		}
 	}
-	f, err := analysis.LoadAgain(run, view, recompute, sets...)
+	f, err := analysis.Load(run, plan, view, recompute, sets...)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (c *pollCollector) collect(out chan<- prometheus.Metric) error {
 		return err
 	}
 	defer run.Close()
-	plan, err := analysis.ReadPlan(run.Plan(), run.Meta()[analysis.PlanSum])
+	plan, err := analysis.ReadPlan(run)
 	if err != nil {
 		return err
 	}

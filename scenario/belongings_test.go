@@ -93,7 +93,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 }
 
 func TestCloseSaysWhatStays(t *testing.T) {
-	cells := []experiment.Cell{cell("get", 1000, func(o *experiment.ResolvedOverhead) { o.Concurrency = 4 })}
+	cells := []experiment.Cell{cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })}
 	prepared := func(t *testing.T, n system.Node) Runner {
 		t.Helper()
 		runner, err := Overhead{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), cells)
@@ -175,13 +175,13 @@ func (served) Target(ref system.Ref) (system.HTTPTarget, error) {
 }
 
 func retrieveCell(objects int) experiment.Cell {
-	return experiment.Cell{Data: experiment.ResolvedData{Objects: objects, Size: 1000}, Retrieve: &experiment.ResolvedRetrieve{Concurrency: 1}}
+	return experiment.Cell{Data: experiment.Data{Objects: objects, Size: 1000}, Retrieve: &experiment.Retrieve{Concurrency: 1}}
 }
 
 // A preparation that fails leaves nothing in an attached system.
 func TestFailedPrepareLeavesNothing(t *testing.T) {
 	for s, c := range map[Scenario]experiment.Cell{
-		Overhead{}: cell("get", 1000, func(o *experiment.ResolvedOverhead) { o.Concurrency = 4 }),
+		Overhead{}: cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 }),
 		Retrieve{}: retrieveCell(4),
 	} {
 		virtual(t, func(t *testing.T) {

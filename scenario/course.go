@@ -255,7 +255,7 @@ func details(kind string, names []string, of func(place int) float64) []record.D
 func (c *course) needsLinks(slow string, faults []experiment.Fault) error {
 	what := slow
 	for _, f := range faults {
-		if what == "" && f.Kind != experiment.FaultCrash {
+		if what == "" && f.Kind() != experiment.FaultCrash {
 			what = fmt.Sprintf("the fault %q", f)
 		}
 	}

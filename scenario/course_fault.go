@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -31,13 +30,13 @@ func newCourseFault(f experiment.Fault, places []int, names []string) courseFaul
 }
 
 // byShare reports whether it begins when the load has come to a share of all.
-func (f *courseFault) byShare() bool { return !math.IsNaN(f.Part) }
+func (f *courseFault) byShare() bool { return !f.At.Timed }
 
 // plan lets a fault happen at its moment, and be undone at its end. A trial waits
 // for a fault that has a moment; one that comes with progress may never come. The
 // lock is the caller's.
 func (c *course) plan(f *courseFault, begin, undo func()) {
-	moment := c.released + f.At
+	moment := c.released + f.At.After.Std()
 	if !f.byShare() {
 		c.pending++
 	}
@@ -53,7 +52,7 @@ func (c *course) plan(f *courseFault, begin, undo func()) {
 		}
 		began := c.now()
 		begin()
-		if f.For > 0 && c.until(began+f.For) {
+		if f.For > 0 && c.until(began+f.For.Std()) {
 			undo()
 		}
 		c.mu.Lock()
@@ -65,7 +64,7 @@ func (c *course) plan(f *courseFault, begin, undo func()) {
 
 // come lets a fault begin whose share the load has. The lock is the caller's.
 func (c *course) come(f *courseFault, share float64) {
-	if f.byShare() && !f.begun && share >= f.Part {
+	if f.byShare() && !f.begun && share >= float64(f.At.Share) {
 		f.begun = true
 		c.pending++
 		close(f.part)
@@ -83,7 +82,7 @@ func (c *course) strike(f *courseFault, late func(at time.Duration) string, cras
 	}
 	c.mu.Unlock()
 	var err error
-	if f.Kind == experiment.FaultCrash {
+	if f.Kind() == experiment.FaultCrash {
 		err = crash()
 	} else {
 		err = c.links.begin(c.load, f)
@@ -103,7 +102,7 @@ func (c *course) strike(f *courseFault, late func(at time.Duration) string, cras
 func (c *course) takeBack(f *courseFault, revive func() error, undone func(now time.Duration)) {
 	at := c.now()
 	var err error
-	if f.Kind == experiment.FaultCrash {
+	if f.Kind() == experiment.FaultCrash {
 		err = revive()
 	} else {
 		err = c.links.end(c.load, f)
@@ -125,13 +124,13 @@ func (c *course) takeBack(f *courseFault, revive func() error, undone func(now t
 // coarse: share is what the load has, and of what. The lock is the caller's.
 func (c *course) late(f *courseFault, at time.Duration, share float64, of, since string) string {
 	if f.byShare() {
-		if share > f.Part+coarse {
-			return fmt.Sprintf("the fault %q was due at %.3g %% of %s and came at %.3g %%: no answer in between", f.Fault, 100*f.Part, of, 100*share)
+		if share > float64(f.At.Share)+coarse {
+			return fmt.Sprintf("the fault %q was due at %.3g %% of %s and came at %.3g %%: no answer in between", f.Fault, 100*float64(f.At.Share), of, 100*share)
 		}
 		return ""
 	}
-	if by := at - c.released - f.At; by > c.every && by.Seconds() > coarse*f.At.Seconds() {
-		return fmt.Sprintf("the fault %q came %.3g s after %s, %.3g s late", f.Fault, (f.At + by).Seconds(), since, by.Seconds())
+	if by := at - c.released - f.At.After.Std(); by > c.every && by.Seconds() > coarse*f.At.After.Seconds() {
+		return fmt.Sprintf("the fault %q came %.3g s after %s, %.3g s late", f.Fault, (f.At.After.Std() + by).Seconds(), since, by.Seconds())
 	}
 	return ""
 }
@@ -155,7 +154,7 @@ func (c *course) concluded(f *courseFault, what string, at, took, patience time.
 		return
 	}
 	c.hope = max(c.hope, c.now()+patience)
-	c.event("fault", string(f.Kind)+" "+what, f.String()+": "+f.whom, at, took)
+	c.event("fault", string(f.Kind())+" "+what, f.String()+": "+f.whom, at, took)
 }
 
 // unhappened notes what the load was over before: a fault that never began, as it

@@ -74,7 +74,7 @@ func (l *courseLinks) change(ctx context.Context) error {
 	maps.Copy(c.Rates, l.rates)
 	for _, f := range l.faults {
 		for _, place := range f.places {
-			if f.Kind == experiment.FaultRate {
+			if f.Kind() == experiment.FaultRate {
 				c.Rates[place] = Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
 			} else if !slices.Contains(c.Apart, place) {
 				c.Apart = append(c.Apart, place)

@@ -55,12 +55,7 @@ func swarmUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell)
 	restarts := slices.Contains(can, "restart")
 	for _, c := range cells {
 		d := c.Disseminate
-		faults, err := experiment.ParseFaults(d.Faults)
-		if err != nil {
-			say("disseminate.faults: "+err.Error(), "see the file format's reference")
-			continue
-		}
-		crash := slices.ContainsFunc(faults, func(f experiment.Fault) bool { return f.Kind == experiment.FaultCrash })
+		crash := slices.ContainsFunc(d.Faults, func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCrash })
 		if crash && !restarts {
 			say(`its nodes cannot be killed and started again, which faults of the kind crash need (it has no ability "restart")`,
 				fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]", use.Name))
@@ -101,7 +96,7 @@ func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell
 		if problems := swarmUnfit(site.Use, system.Abilities(n), cells); len(problems) > 0 {
 			return nil, &UnfitError{site.Use.Name, problems}
 		}
-		m := &swarmNode{place: i, name: fmt.Sprintf("%s-%02d", site.Use.Name, i+1), node: n.(system.Spreader)}
+		m := &swarmNode{place: i, name: fmt.Sprintf("%s-%02d", site.Use.Name, i+1), node: n.(system.Member)}
 		m.restarter, _ = n.(system.Restarter)
 		r.nodes = append(r.nodes, m)
 	}

@@ -43,7 +43,7 @@ func (t *swarmTrial) begin(f *swarmFault) {
 func (t *swarmTrial) undo(f *swarmFault) {
 	revive := func() error { t.revive(f); return nil }
 	t.takeBack(&f.courseFault, revive, func(now time.Duration) {
-		if f.Kind != experiment.FaultCrash {
+		if f.Kind() != experiment.FaultCrash {
 			t.awaitUndoing(f) // of those that came meanwhile, too
 			t.awaitRecovery(now, t.struck(f)...)
 		}
@@ -93,8 +93,8 @@ func (t *swarmTrial) revive(f *swarmFault) {
 	// What went wrong with a node is its own affair.
 	_ = t.eachMember(t.load, f.killed, "start it again", t.starting+t.deadline, func(ctx context.Context, m *member) error {
 		begun := t.now()
-		err := within(ctx, t.starting, func(ctx context.Context) error { return m.restart(ctx, !f.Empty) })
-		if err == nil && m.leecher == nil && !f.Empty {
+		err := within(ctx, t.starting, func(ctx context.Context) error { return m.restart(ctx, !f.WithoutData) })
+		if err == nil && m.leecher == nil && !f.WithoutData {
 			err = t.publish(ctx, m)
 		}
 		if t.load.Err() != nil {
@@ -118,7 +118,7 @@ func (t *swarmTrial) revive(f *swarmFault) {
 		t.event("node", "started again", m.name, now, now-begun)
 		tell := false
 		if l != nil {
-			if f.Empty {
+			if f.WithoutData {
 				t.again(l)
 			}
 			if l.started > 0 {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -120,7 +119,7 @@ func (t *swarmTrial) loaded(cpu float64) Load {
 	if last > 0 && gap > coarse*last {
 		load.Notes = append(load.Notes, fmt.Sprintf("a leecher gave no answer for %.3g s, and the last had all after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, last, 100*gap/last))
 	}
-	if !t.stay.Forever {
+	if !t.d.Stay.Forever {
 		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
 	}
 	return load
@@ -210,9 +209,7 @@ func swarmPolls(in *Measured, put func(string, float64)) {
 // trial, which stands for all of them, and the shares of the times in them.
 func swarmLines(in *Measured, m map[string]float64, put func(string, float64)) {
 	d := in.Cell.Disseminate
-	join, _ := experiment.ParseJoin(d.Join) // what cannot be read the format has refused
-	faults, _ := experiment.ParseFaults(d.Faults)
-	if in.load(loadEmulated) == 0 || !join.Together() || len(faults) > 0 {
+	if in.load(loadEmulated) == 0 || !d.Join.Together() || len(d.Faults) > 0 {
 		return
 	}
 	factor := 1.0

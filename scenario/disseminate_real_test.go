@@ -32,8 +32,8 @@ func TestSwarmOfProcesses(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.ResolvedData{Objects: 1, Size: size}, Disseminate: &experiment.ResolvedDisseminate{
-		Nodes: 4, Seeders: 1, Join: "together", Stay: "forever", Faults: "none", Cache: "warm", Poll: experiment.Duration(50 * time.Millisecond),
+	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.Data{Objects: 1, Size: size}, Disseminate: &experiment.Disseminate{
+		Nodes: 4, Seeders: 1, Stay: experiment.Stay{Forever: true}, Cache: "warm", Poll: experiment.Duration(50 * time.Millisecond),
 	}}
 	r, err := Disseminate{}.Prepare(t.Context(), Site{
 		Use: experiment.SystemUse{Name: "bittorrent", Mode: "start"}, Cluster: c, Seed: 1,
@@ -45,7 +45,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for number := range 3 {
-		victim := chooseRoles(cell.Disseminate, nil, 1, uint64(number), number).leechers[0]
+		victim := chooseRoles(cell.Disseminate, 1, uint64(number), number).leechers[0]
 		var ops []record.Op
 		var marks []record.Mark
 		var once sync.Once

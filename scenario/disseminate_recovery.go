@@ -23,7 +23,7 @@ type recovery struct {
 func (t *swarmTrial) struck(f *swarmFault) (all []*member) {
 	for _, m := range t.leechers {
 		hit := false
-		switch f.Kind {
+		switch f.Kind() {
 		case experiment.FaultCrash:
 			hit = slices.Contains(f.killed, m) || slices.ContainsFunc(f.killed, func(k *member) bool { return k.leecher == nil })
 		case experiment.FaultCut:
@@ -45,7 +45,7 @@ func (t *swarmTrial) awaitUndoing(f *swarmFault) {
 	}
 	for _, m := range t.struck(f) {
 		l := m.leecher
-		loses := f.Empty && slices.Contains(f.killed, m) && l.outcome == record.OK
+		loses := f.WithoutData && slices.Contains(f.killed, m) && l.outcome == record.OK
 		known := slices.ContainsFunc(t.affected, func(r *recovery) bool { return r.leecher == l && (r.fault == f || r.after == 0) })
 		if l.started == 0 || l.ended > 0 && !loses || known {
 			continue

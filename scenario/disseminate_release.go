@@ -18,11 +18,11 @@ func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {
 	switch {
 	case j.Wave > 0:
 		for i := range at {
-			at[i] = time.Duration(i/j.Wave) * j.Every
+			at[i] = time.Duration(i/j.Wave) * j.Every.Std()
 		}
-	case j.Rate > 0:
+	case j.Poisson > 0:
 		// The first comes at once: before it there is nothing to see.
-		p := workload.Poisson{PerSecond: j.Rate, Seed: seed}
+		p := workload.Poisson{PerSecond: float64(j.Poisson), Seed: seed}
 		for i := 1; i < n; i++ {
 			gap, _ := p.Pace(at[i-1], uint64(i))
 			at[i] = at[i-1] + gap

@@ -19,7 +19,7 @@ type roles struct {
 // and on the seeder set alone: the same for all sizes of content, so that trials
 // that differ in nothing else are pairs. The order of the leechers and the victims
 // depend on the trial's seed, too.
-func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, seed, trial uint64, number int) roles {
+func chooseRoles(d *experiment.Disseminate, seed, trial uint64, number int) roles {
 	set := number
 	if k := d.SeederSets; k > 0 {
 		set = ((number % k) + k) % k // warm-up is numbered from −1 down
@@ -29,9 +29,9 @@ func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, s
 	rest := all[d.Seeders:]
 	r.slow = draw(rest, experiment.SlowLeechers(len(rest), d.Slow), mix(seed, "slow", int64(set)))
 	r.leechers = draw(rest, len(rest), mix(trial, "order", 0))
-	for i, f := range faults {
+	for i, f := range d.Faults {
 		var from []int
-		switch f.Who {
+		switch f.Who() {
 		case "seeders":
 			from = r.seeders
 		case "leechers":

@@ -32,10 +32,10 @@ type leecher struct {
 	called   time.Duration // its first call of Fetch began
 	told     bool          // Fetch has returned: it has its task, in its daemon's present life
 
-	last     system.Fetched // latest answer
-	asked    time.Duration  // start of the latest poll that was answered, or of its Fetch
-	gap      time.Duration  // longest time in which something could have happened unseen
-	silent   error          // why the latest poll had no answer; nil: it had
+	last     system.Progress // latest answer
+	asked    time.Duration   // start of the latest poll that was answered, or of its Fetch
+	gap      time.Duration   // longest time in which something could have happened unseen
+	silent   error           // why the latest poll had no answer; nil: it had
 	verified int64
 	percent  int64 // of the content, when it last left a mark
 	trouble  string
@@ -80,7 +80,7 @@ func (t *swarmTrial) again(l *leecher) {
 		l.ended = 0
 	}
 	t.verified -= l.verified
-	l.verified, l.percent, l.last = 0, 0, system.Fetched{}
+	l.verified, l.percent, l.last = 0, 0, system.Progress{}
 	l.all, l.disk = 0, 0
 }
 
@@ -94,7 +94,7 @@ const (
 )
 
 // saw takes the answer of a poll. The lock is the caller's.
-func (t *swarmTrial) saw(m *member, start, end time.Duration, f system.Fetched, err error) {
+func (t *swarmTrial) saw(m *member, start, end time.Duration, f system.Progress, err error) {
 	l := m.leecher
 	if l.asked > 0 {
 		l.gap = max(l.gap, end-l.asked)
@@ -218,7 +218,7 @@ func (l *leecher) why() string {
 // completed is called when a leecher has all. The lock is the caller's.
 func (t *swarmTrial) completed(m *member) {
 	t.done++
-	if !t.stay.Forever {
-		t.group.Go(func() { t.leave(m, m.leecher.ended+t.stay.For) })
+	if !t.d.Stay.Forever {
+		t.group.Go(func() { t.leave(m, m.leecher.ended+t.d.Stay.For) })
 	}
 }

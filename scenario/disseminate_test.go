@@ -84,7 +84,7 @@ func (l *memLinks) Traffic(context.Context) (all []Traffic) {
 func (l *memLinks) Emulated() (bool, string) { return l.none == "", l.none }
 
 // newSwarmTest starts nodes and prepares them for a cell, which set changes.
-func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.ResolvedDisseminate), opt system.Options) *swarmTest {
+func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Disseminate), opt system.Options) *swarmTest {
 	t.Helper()
 	all := system.Options{"nodes": fmt.Sprint(nodes), "up": fmt.Sprint(swarmUp)}
 	for k, v := range opt {
@@ -94,14 +94,14 @@ func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Resolve
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &experiment.ResolvedDisseminate{
-		Nodes: nodes, Seeders: seeders, Join: "together", Stay: "forever", Faults: "none", Cache: "warm", Poll: experiment.Duration(swarmPoll),
+	d := &experiment.Disseminate{
+		Nodes: nodes, Seeders: seeders, Stay: experiment.Stay{Forever: true}, Cache: "warm", Poll: experiment.Duration(swarmPoll),
 	}
 	if set != nil {
 		set(d)
 	}
 	s := &swarmTest{t: t, seed: 5, cell: experiment.Cell{
-		ID: "c001", System: "mem", Disseminate: d, Data: experiment.ResolvedData{Objects: 1, Size: swarmSize},
+		ID: "c001", System: "mem", Disseminate: d, Data: experiment.Data{Objects: 1, Size: swarmSize},
 	}}
 	for _, n := range c.Nodes() {
 		s.nodes = append(s.nodes, n.(*mem.Node))
@@ -278,7 +278,7 @@ func TestSwarmArrivals(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		// Two alone until 10 s have half of it, then four share: 0.5 each needs 20 s
 		// more; those of the second wave have half then, and need 10 s more.
-		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 2 every 10s" }, nil)
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Join = joinOf("waves of 2 every 10s") }, nil)
 		s.run()
 		var took []float64
 		for _, op := range s.fetches() {
@@ -295,7 +295,7 @@ func TestSwarmArrivals(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var first []int64
 		for range 2 {
-			s := newSwarmTest(t, 9, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "poisson 0.1/s" }, nil)
+			s := newSwarmTest(t, 9, 1, func(d *experiment.Disseminate) { d.Join = joinOf("poisson 0.1/s") }, nil)
 			s.run()
 			var at []int64
 			for _, op := range s.fetches() {
@@ -322,7 +322,7 @@ func TestSwarmArrivals(t *testing.T) {
 // trial ends.
 func TestSwarmDeadSeeder(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 50%" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 50%") }, nil)
 		for range 2 { // the second trial finds the seeder alive
 			s.run()
 			if s.outcomes() != "map[stalled:3]" {
@@ -355,7 +355,7 @@ func TestSwarmDeadSeeder(t *testing.T) {
 // TestSwarmStallPasses: the seeder comes back after two minutes.
 func TestSwarmStallPasses(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 10s for 2m" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 10s for 2m") }, nil)
 		s.run()
 		if s.outcomes() != "map[ok:3]" || s.m["stalls"] != 3 {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
@@ -387,7 +387,7 @@ func TestSwarmCrash(t *testing.T) {
 		{"crash 1 leechers at 10s; cut 50% of nodes at 25%", "", [2]float64{}}, // only that it ends
 	} {
 		virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = c.faults }, nil)
+			s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf(c.faults) }, nil)
 			s.run()
 			if c.outcomes == "" {
 				return
@@ -419,8 +419,8 @@ func TestSwarmCrash(t *testing.T) {
 // nevertheless; one that was still to come never does.
 func TestSwarmCrashOfTheComplete(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
-			d.Join, d.Faults = "waves of 2 every 30s", "crash 3 leechers at 25s"
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
+			d.Join, d.Faults = joinOf("waves of 2 every 30s"), faultsOf("crash 3 leechers at 25s")
 		}, nil)
 		s.run()
 		if s.outcomes() != "map[cancelled crashed on purpose:1 ok:2]" {
@@ -433,16 +433,12 @@ func TestSwarmCrashOfTheComplete(t *testing.T) {
 // TestSwarmLostBeforeItCame: a leecher whose node is gone before its arrival ends
 // when it would have begun. In real time, in which a moment is never met exactly.
 func TestSwarmLostBeforeItCame(t *testing.T) {
-	s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) {
-		d.Join, d.Faults = "waves of 1 every 150ms", "crash 50% of leechers at 100ms"
+	s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) {
+		d.Join, d.Faults = joinOf("waves of 1 every 150ms"), faultsOf("crash 50% of leechers at 100ms")
 	}, system.Options{"up": fmt.Sprint(100 * swarmUp)})
 	s.runner.site.Limits.Stall = experiment.Duration(500 * time.Millisecond)
-	faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for { // the second is lost, and the last comes
-		r := chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0)
+		r := chooseRoles(s.cell.Disseminate, 1, s.seed, 0)
 		if slices.Contains(r.victims[0], r.leechers[1]) && !slices.Contains(r.victims[0], r.leechers[3]) {
 			break
 		}
@@ -481,8 +477,8 @@ func TestSwarmStarts(t *testing.T) {
 		"crash leechers at 1s":        0,
 	} {
 		virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
-				d.Join, d.Faults = "waves of 1 every 2s", faults
+			s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
+				d.Join, d.Faults = joinOf("waves of 1 every 2s"), faultsOf(faults)
 			}, nil)
 			s.run()
 			if got := s.m["start_spread"]; math.Abs(got-want) > 1e-6 {
@@ -491,7 +487,7 @@ func TestSwarmStarts(t *testing.T) {
 		})
 	}
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "none" }, nil)
+		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("none") }, nil)
 		trial, err := s.runner.trial(s.cell, 1, Sink{})
 		if err != nil {
 			t.Fatal(err)
@@ -507,12 +503,8 @@ func TestSwarmStarts(t *testing.T) {
 // not recovered from it; those that have all by then had nothing to recover from.
 func TestSwarmNotRecovered(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 10s for 10s" }, nil)
-		faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 10s for 10s") }, nil)
+		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, 1, s.seed, 0).victims[0][0]]
 		var n atomic.Int64
 		healthy := m.restarter
 		m.restarter = starts{healthy, &n, errors.New("its store is broken")}
@@ -523,7 +515,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 		}
 	})
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut seeders at 10s for 2m" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut seeders at 10s for 2m") }, nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(time.Minute)
 		s.run()
 		if s.outcomes() != "map[stalled:3]" && s.outcomes() != "map[deadline:3]" || s.m["recovered"] != 0 {
@@ -534,7 +526,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 		}
 	})
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 2, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 1 seeders at 2s for 20s" }, nil)
+		s := newSwarmTest(t, 4, 2, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 1 seeders at 2s for 20s") }, nil)
 		s.run()
 		if v, has := s.m["recovered"]; has || s.outcomes() != "map[ok:2]" {
 			t.Errorf("outcomes %s, recovered %v of those that went on", s.outcomes(), v)
@@ -545,7 +537,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 2 leechers at 20s for 1m" }, nil)
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s for 1m") }, nil)
 		s.run()
 		// 5 MB each at 20 s; the two that are left have all at 30 s, the others
 		// from 80 s on likewise.
@@ -559,7 +551,7 @@ func TestSwarmCut(t *testing.T) {
 		}
 	})
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 2 leechers at 20s" }, nil)
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s") }, nil)
 		s.run()
 		if s.outcomes() != "map[cancelled cut away on purpose:2 ok:2]" {
 			t.Errorf("outcomes %s", s.outcomes())
@@ -575,7 +567,7 @@ func TestSwarmCut(t *testing.T) {
 func TestSwarmSeedersCut(t *testing.T) {
 	for _, faults := range []string{"cut seeders at 15s", "crash seeders at 15s"} {
 		virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Join, d.Faults = "waves of 1 every 11s", faults }, nil)
+			s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Join, d.Faults = joinOf("waves of 1 every 11s"), faultsOf(faults) }, nil)
 			s.run()
 			if s.outcomes() != "map[ok:1 stalled:3]" || s.m["ok_rate"] != 0.25 {
 				t.Errorf("%s: outcomes %s, metrics %v", faults, s.outcomes(), s.m)
@@ -591,7 +583,7 @@ func TestSwarmSeedersCut(t *testing.T) {
 // at a time compose.
 func TestSwarmRate(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
+		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("rate 4Mbit at 50%") }, nil)
 		s.run()
 		s.about("all", s.m["time_last"], 15)
 		if s.outcomes() != "map[ok:1]" {
@@ -599,8 +591,8 @@ func TestSwarmRate(t *testing.T) {
 		}
 	})
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) {
-			d.Faults = "rate 4Mbit at 2s for 8s; cut seeders at 4s for 2s; rate 2Mbit at 8s for 4s"
+		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) {
+			d.Faults = faultsOf("rate 4Mbit at 2s for 8s; cut seeders at 4s for 2s; rate 2Mbit at 8s for 4s")
 		}, nil)
 		s.run()
 		// 2 MB; 1 MB in 2 s; nothing; 1 MB in 2 s; 0.5 MB in 2 s, twice (the later
@@ -614,10 +606,10 @@ func TestSwarmRate(t *testing.T) {
 
 // TestSwarmLeaves: with stay: leave the first to be done are gone, and verified.
 func TestSwarmLeaves(t *testing.T) {
-	for _, stay := range []string{"leave", "5s"} {
+	for _, stay := range []experiment.Stay{{}, {For: 5 * time.Second}} {
 		virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) {
-				d.Stay, d.Join = stay, "waves of 1 every 20s"
+			s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) {
+				d.Stay, d.Join = stay, joinOf("waves of 1 every 20s")
 			}, system.Options{"pass": "true"})
 			s.run()
 			// Each is alone with those that are done: if they stayed, the later ones
@@ -651,7 +643,7 @@ func TestSwarmBadNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
 				s := newSwarmTest(t, 4, 1, nil, nil)
-				bad := chooseRoles(s.cell.Disseminate, nil, 1, s.seed, 0).leechers[1]
+				bad := chooseRoles(s.cell.Disseminate, 1, s.seed, 0).leechers[1]
 				s.nodes[bad].SetTrouble(c.trouble)
 				s.run()
 				if s.outcomes() != c.outcomes {
@@ -694,7 +686,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
 				s := newSwarmTest(t, 5, 1, nil, nil)
-				who := chooseRoles(s.cell.Disseminate, nil, 1, s.seed, 0).leechers
+				who := chooseRoles(s.cell.Disseminate, 1, s.seed, 0).leechers
 				for _, bad := range who[:3] {
 					s.nodes[bad].SetTrouble(c.trouble)
 				}
@@ -714,7 +706,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 		})
 	}
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 1s" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 1s") }, nil)
 		s.run()
 		s.about("the one that was left alone", s.m["time_median"], s.m["time_last"])
 	})
@@ -727,7 +719,7 @@ func TestSwarmBlind(t *testing.T) {
 		4 * time.Second: {"was due at 50 % of the leechers' content and came at 8", "gave no answer for 8"},
 	} {
 		virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
+			s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("rate 4Mbit at 50%") }, nil)
 			for _, n := range s.nodes {
 				n.SetTrouble(mem.Trouble{Slow: slow})
 			}
@@ -744,7 +736,7 @@ func TestSwarmBlind(t *testing.T) {
 		})
 	}
 	trial := &course{released: time.Minute, every: 50 * time.Millisecond}
-	f := &courseFault{Fault: experiment.Fault{At: 10 * time.Second, Part: math.NaN()}}
+	f := &courseFault{Fault: experiment.Fault{At: experiment.When{Timed: true, After: experiment.Duration(10 * time.Second)}}}
 	if late := trial.late(f, 70*time.Second+500*time.Millisecond, 0, "it", "the release"); late != "" {
 		t.Errorf("a fault half a second late: %s", late)
 	}
@@ -756,7 +748,7 @@ func TestSwarmBlind(t *testing.T) {
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
 func TestSwarmDeadline(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 1 every 8s" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Join = joinOf("waves of 1 every 8s") }, nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second)
 		s.run()
 		if !strings.Contains(s.outcomes(), "deadline:") {
@@ -808,8 +800,8 @@ func TestSwarmLastWords(t *testing.T) {
 // nothing else is done for trials to come; one that comes nevertheless is sound.
 func TestSwarmInterrupted(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
-			d.Faults = "crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
+			d.Faults = faultsOf("crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m")
 		}, nil)
 		var n atomic.Int64
 		for _, m := range s.runner.nodes {
@@ -823,7 +815,7 @@ func TestSwarmInterrupted(t *testing.T) {
 		if c := s.links().changes; s.took != 5*time.Second || n.Load() != 0 || len(c[len(c)-1].Apart) != 0 {
 			t.Errorf("after %v: %d nodes started, links %+v", s.took, n.Load(), c)
 		}
-		s.cell.Disseminate.Faults = "none"
+		s.cell.Disseminate.Faults = faultsOf("none")
 		s.run()
 		s.about("all", s.m["time_last"], 30)
 	})
@@ -833,8 +825,8 @@ func TestSwarmInterrupted(t *testing.T) {
 // worse.
 func TestSwarmCancelled(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
-			d.Faults = "crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
+			d.Faults = faultsOf("crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m")
 		}, nil)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, context.Canceled)
 		defer cancel()
@@ -844,7 +836,7 @@ func TestSwarmCancelled(t *testing.T) {
 		if s.took != 5*time.Second || s.outcomes() != "map[cancelled:3]" {
 			t.Errorf("after %v: outcomes %s", s.took, s.outcomes())
 		}
-		s.cell.Disseminate.Faults = "none"
+		s.cell.Disseminate.Faults = faultsOf("none")
 		s.run()
 		s.about("all", s.m["time_last"], 30)
 	})
@@ -869,7 +861,7 @@ func (r starts) Restart(ctx context.Context, keep bool) error {
 // was there is.
 func TestSwarmFresh(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Fresh = true }, nil)
+		s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Fresh = true }, nil)
 		ref, err := s.nodes[0].Publish(t.Context(), "old", 3, strings.NewReader("old"))
 		if err != nil {
 			t.Fatal(err)
@@ -882,7 +874,7 @@ func TestSwarmFresh(t *testing.T) {
 		if n.Load() != 3 {
 			t.Errorf("3 nodes were started %d times", n.Load())
 		}
-		if _, err := s.nodes[0].Fetched(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
+		if _, err := s.nodes[0].Progress(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
 			t.Errorf("what was there: %v", err)
 		}
 	})
@@ -890,7 +882,7 @@ func TestSwarmFresh(t *testing.T) {
 
 // TestSwarmLinks: slow leechers are slow; what needs links is left out without.
 func TestSwarmLinks(t *testing.T) {
-	slow := func(d *experiment.ResolvedDisseminate) { d.Slow, d.SlowDown = 0.25, 2_000_000 }
+	slow := func(d *experiment.Disseminate) { d.Slow, d.SlowDown = 0.25, 2_000_000 }
 	virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 8, 4, slow, nil)
 		s.cell.Link.Rate = 8_000_000
@@ -911,8 +903,8 @@ func TestSwarmLinks(t *testing.T) {
 		}
 	})
 	virtual(t, func(t *testing.T) {
-		for _, set := range []func(*experiment.ResolvedDisseminate){
-			slow, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 1 leechers at 1s" },
+		for _, set := range []func(*experiment.Disseminate){
+			slow, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 1 leechers at 1s") },
 		} {
 			s := newSwarmTest(t, 8, 4, set, nil)
 			s.links().none = "no root"
@@ -921,7 +913,7 @@ func TestSwarmLinks(t *testing.T) {
 				t.Errorf("without links: %v", err)
 			}
 		}
-		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 1 leechers at 1s" }, nil)
+		s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 1 leechers at 1s") }, nil)
 		s.links().fail = errors.New("tc died")
 		if err := s.trial(t.Context()); err == nil || !strings.Contains(err.Error(), "tc died") {
 			t.Errorf("a link that cannot be changed: %v", err)
@@ -931,7 +923,7 @@ func TestSwarmLinks(t *testing.T) {
 
 // TestSwarmUsage: nodes of the deployment that take no part are not the cell's.
 func TestSwarmUsage(t *testing.T) {
-	cell := experiment.Cell{Disseminate: &experiment.ResolvedDisseminate{Nodes: 2}}
+	cell := experiment.Cell{Disseminate: &experiment.Disseminate{Nodes: 2}}
 	measure := func(nodes ...NodeUsage) map[string]float64 {
 		return Disseminate{}.Measure(Measured{Cell: cell, Ops: slices.Values([]record.Op{{Kind: record.OpFetch, Length: 2e9, Bytes: 2e9}}),
 			Usage: Usage{SystemCPU: 7, SystemRSSPeak: 4e9, Nodes: nodes}})
@@ -950,14 +942,10 @@ func TestSwarmUsage(t *testing.T) {
 
 // TestSwarmRoles: the same choices for all systems; seeder sets repeat.
 func TestSwarmRoles(t *testing.T) {
-	d := &experiment.ResolvedDisseminate{Nodes: 16, Seeders: 3, SeederSets: 2, Slow: 0.5}
-	faults, err := experiment.ParseFaults("crash 2 seeders at 1s; crash 25% of leechers at 50%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := &experiment.Disseminate{Nodes: 16, Seeders: 3, SeederSets: 2, Slow: 0.5, Faults: faultsOf("crash 2 seeders at 1s; crash 25% of leechers at 50%")}
 	sets := map[string]int{}
 	for number := -2; number < 6; number++ {
-		r := chooseRoles(d, faults, 1, uint64(number), number)
+		r := chooseRoles(d, 1, uint64(number), number)
 		sets[fmt.Sprint(r.seeders)]++
 		if len(r.leechers) != 13 || len(r.slow) != 7 || len(r.victims[0]) != 2 || len(r.victims[1]) != 4 {
 			t.Errorf("%+v", r)
@@ -981,7 +969,7 @@ func TestSwarmRoles(t *testing.T) {
 
 func TestSwarmProblems(t *testing.T) {
 	cell := func(faults string, fresh bool) []experiment.Cell {
-		return []experiment.Cell{{Disseminate: &experiment.ResolvedDisseminate{Nodes: 3, Seeders: 1, Faults: faults, Fresh: fresh}}}
+		return []experiment.Cell{{Disseminate: &experiment.Disseminate{Nodes: 3, Seeders: 1, Faults: faultsOf(faults), Fresh: fresh}}}
 	}
 	for _, c := range []struct {
 		mode, want string

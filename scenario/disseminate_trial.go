@@ -23,7 +23,7 @@ type swarmRunner struct {
 type swarmNode struct {
 	place     int
 	name      string
-	node      system.Spreader
+	node      system.Member
 	restarter system.Restarter // nil: it cannot be started again
 	stale     bool             // it has to be started anew before it is used again
 }
@@ -33,13 +33,11 @@ type swarmTrial struct {
 	*swarmRunner
 	*course
 	cell   experiment.Cell
-	d      *experiment.ResolvedDisseminate
+	d      *experiment.Disseminate
 	set    workload.Set // of one object
 	size   int64
 	title  string // of the content
 	ref    system.Ref
-	join   experiment.Join
-	stay   experiment.Stay
 	faults []*swarmFault
 
 	members  []*member // by place
@@ -80,11 +78,7 @@ func (r *swarmRunner) trial(cell experiment.Cell, seed uint64, sink Sink) (*swar
 	if d.Nodes > len(r.nodes) || d.Leechers() < 1 || d.Seeders < 1 {
 		return fail(fmt.Errorf("a swarm of %d nodes with %d seeders, of which %d are there", d.Nodes, d.Seeders, len(r.nodes)))
 	}
-	faults, err := experiment.ParseFaults(d.Faults)
-	if err != nil {
-		return fail(err)
-	}
-	who := chooseRoles(d, faults, r.site.Seed, seed, sink.Number)
+	who := chooseRoles(d, r.site.Seed, seed, sink.Number)
 	rates := map[int]Rates{}
 	if slowly := (Rates{Up: float64(d.SlowUp), Down: float64(d.SlowDown)}); slowly != (Rates{}) {
 		for _, i := range who.slow {
@@ -92,14 +86,9 @@ func (r *swarmRunner) trial(cell experiment.Cell, seed uint64, sink Sink) (*swar
 		}
 	}
 	t := &swarmTrial{swarmRunner: r, course: newCourse(r.site, sink, cell.PollEvery(), rates), cell: cell, d: d}
-	if t.join, err = experiment.ParseJoin(d.Join); err != nil {
-		return fail(err)
-	}
-	if t.stay, err = experiment.ParseStay(d.Stay); err != nil {
-		return fail(err)
-	}
 	data := cell.Data
 	data.Objects = 1
+	var err error
 	if t.set, err = DataSet(data, mix(seed, "content", 0), r.site.Base); err != nil {
 		return fail(err)
 	}
@@ -111,12 +100,12 @@ func (r *swarmRunner) trial(cell experiment.Cell, seed uint64, sink Sink) (*swar
 	for _, i := range who.seeders {
 		t.seeders = append(t.seeders, t.members[i])
 	}
-	offsets := arrivals(t.join, len(who.leechers), mix(seed, "arrivals", 0))
+	offsets := arrivals(d.Join, len(who.leechers), mix(seed, "arrivals", 0))
 	for k, i := range who.leechers {
 		t.members[i].leecher = &leecher{offset: offsets[k]}
 		t.leechers = append(t.leechers, t.members[i])
 	}
-	for i, f := range faults {
+	for i, f := range d.Faults {
 		places := slices.Sorted(slices.Values(who.victims[i]))
 		s := &swarmFault{courseFault: newCourseFault(f, places, r.names())}
 		for _, v := range places {

@@ -138,7 +138,7 @@ func (t *swarmTrial) lastWords(ctx context.Context) {
 			return nil
 		}
 		start := t.now()
-		f, err := m.node.Fetched(ctx, t.ref)
+		f, err := m.node.Progress(ctx, t.ref)
 		end := t.now()
 		if err != nil {
 			return nil

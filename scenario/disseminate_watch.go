@@ -31,7 +31,7 @@ func (t *swarmTrial) ask(m *member, life int) {
 	one, cancel := context.WithTimeout(t.load, t.patience)
 	defer cancel()
 	start := t.now()
-	f, err := m.node.Fetched(one, t.ref)
+	f, err := m.node.Progress(one, t.ref)
 	end := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -113,7 +113,7 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 			say("the scenario overhead measures objects that it stores, and may not write to this system", "say allow: [write] if it may")
 			return problems
 		}
-		if use.Mode == string(system.Attach) && !slices.Contains(can, "put") {
+		if !slices.Contains(can, "put") {
 			say("objects cannot be stored in it, which the scenario overhead needs", "take it out of the experiment")
 			return problems
 		}

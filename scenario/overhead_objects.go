@@ -23,7 +23,7 @@ type object struct {
 type overheadRunner struct {
 	*belongings
 	site  Site
-	node  system.Node
+	node  system.Store
 	notes []string
 
 	sized   map[int64][]object // by size, for get and stat
@@ -93,13 +93,14 @@ func (Overhead) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
 	}
+	node, _ := nodes[0].(system.Store) // else unfit
 	r := &overheadRunner{
 		belongings: newBelongings(site.Use),
-		site:       site, node: nodes[0], slow: map[slowKey]slowest{},
+		site:       site, node: node, slow: map[slowKey]slowest{},
 		sized: map[int64][]object{}, mutable: map[int64][]object{}, filled: map[int64][]object{},
 	}
 	// What its options leave of what the kind of system can do.
-	can := append(system.Abilities(r.node), "put")
+	can := system.Abilities(nodes[0])
 	alwaysFresh := r.onlyFresh()
 	if alwaysFresh {
 		can = append(can, "fresh")

@@ -23,7 +23,7 @@ import (
 
 // pieces is a server of one large object.
 type pieces struct {
-	system.Node
+	system.Store
 	url    *url.URL
 	object system.Object
 }
@@ -115,10 +115,10 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 			}
 			trial.Store(true)
 			for _, order := range []string{"random", "aligned", "sequential"} {
-				cell := experiment.Cell{Retrieve: &experiment.ResolvedRetrieve{
+				cell := experiment.Cell{Retrieve: &experiment.Retrieve{
 					Concurrency: 2, Range: length, Order: order, Requests: 300,
 				}}
-				r.sets = map[experiment.ResolvedData][]retrieveObject{cell.Data: set}
+				r.sets = map[string][]retrieveObject{cell.Data.Key(): set}
 				spec, err := r.spec(cell, 11)
 				if err != nil {
 					t.Fatal(err)

@@ -81,7 +81,7 @@ func (Retrieve) Metrics() []record.Metric {
 
 // Problems implements Scenario.
 func (Retrieve) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	if !slices.Contains(info.Can, "http") {
+	if !info.Able("http") {
 		return []system.Problem{{What: "its objects cannot be fetched over HTTP, which the scenario retrieve needs"}}
 	}
 	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
@@ -109,10 +109,10 @@ func OverTLS(use experiment.SystemUse) bool {
 
 // Prepares implements Scenario.
 func (Retrieve) Prepares(cells []experiment.Cell) (objects, bytes int64) {
-	sets := map[experiment.ResolvedData]bool{}
+	sets := map[string]bool{}
 	for _, c := range cells {
-		if data := c.Data; data.Size > 0 && !sets[data] { // else it has its own objects
-			sets[data] = true
+		if data := c.Data; data.Size > 0 && !sets[data.Key()] { // else it has its own objects
+			sets[data.Key()] = true
 			objects += int64(data.Objects)
 			bytes += int64(data.Objects) * int64(data.Size)
 		}
@@ -130,7 +130,7 @@ func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 	if !ok {
 		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
 	}
-	r := &retrieveRunner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: newBelongings(site.Use), sets: map[experiment.ResolvedData][]retrieveObject{}}
+	r := &retrieveRunner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: newBelongings(site.Use), sets: map[string][]retrieveObject{}}
 	defer func() {
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
@@ -139,13 +139,13 @@ func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 		}
 	}()
 	for _, c := range cells {
-		set, done := r.sets[c.Data]
+		set, done := r.sets[c.Data.Key()]
 		if !done {
 			begun := time.Now()
 			if set, err = r.dataSet(ctx, nodes[0], c.Data, verifies(cells, c.Data), largestRange(cells, c.Data)); err != nil {
 				return nil, err
 			}
-			r.sets[c.Data] = set
+			r.sets[c.Data.Key()] = set
 			site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size), time.Since(begun))
 		}
 		for _, o := range set {
@@ -158,18 +158,18 @@ func (Retrieve) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 }
 
 // verifies reports whether any cell on a data set compares what it receives.
-func verifies(cells []experiment.Cell, data experiment.ResolvedData) bool {
+func verifies(cells []experiment.Cell, data experiment.Data) bool {
 	return slices.ContainsFunc(cells, func(c experiment.Cell) bool {
-		return c.Data == data && c.Retrieve.Receive != "drop"
+		return c.Data.Key() == data.Key() && c.Retrieve.Receive != "drop"
 	})
 }
 
 // largestRange of the cells on a data set; 0: some fetch whole objects.
-func largestRange(cells []experiment.Cell, data experiment.ResolvedData) (largest int64) {
+func largestRange(cells []experiment.Cell, data experiment.Data) (largest int64) {
 	for _, c := range cells {
-		if c.Data == data && c.Retrieve.Range == 0 {
+		if c.Data.Key() == data.Key() && c.Retrieve.Range == 0 {
 			return 0
-		} else if c.Data == data {
+		} else if c.Data.Key() == data.Key() {
 			largest = max(largest, int64(c.Retrieve.Range))
 		}
 	}

@@ -29,7 +29,7 @@ type retrieveObject struct {
 }
 
 // fits reports why ranges of a size cannot be fetched of the object.
-func (o retrieveObject) fits(size experiment.RangeSize) error {
+func (o retrieveObject) fits(size experiment.Bytes) error {
 	span := o.size
 	if o.payload > 0 {
 		span = o.payload
@@ -50,9 +50,13 @@ func (o retrieveObject) fits(size experiment.RangeSize) error {
 // dataSet stores the objects of a data set in the system or, when the system
 // has objects of its own, finds them. verify says whether any cell compares
 // what it receives, largest is the largest range; 0: some cell fetches the whole.
-func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data experiment.ResolvedData, verify bool, largest int64) ([]retrieveObject, error) {
+func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data experiment.Data, verify bool, largest int64) ([]retrieveObject, error) {
 	if data.Size == 0 {
 		return r.ownObjects(ctx, node, verify, largest)
+	}
+	store, ok := node.(system.Store)
+	if !ok {
+		return nil, fmt.Errorf("%s: objects cannot be stored in it, and data.objects asks for %d", r.site.Use.Name, data.Objects)
 	}
 	set := make([]retrieveObject, 0, data.Objects)
 	for i := range data.Objects {
@@ -64,7 +68,7 @@ func (r *retrieveRunner) dataSet(ctx context.Context, node system.Node, data exp
 		}
 		begun := time.Now()
 		var err error
-		o.ref, err = system.Seed(ctx, node, o.name, content.Size, content.Reader())
+		o.ref, err = system.Seed(ctx, store, o.name, content.Size, content.Reader())
 		r.ours.own(o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, data.Size, err)

@@ -122,7 +122,7 @@ func (t *syncTrial) revive(f *syncFault) error {
 	if restart {
 		n.last.Height, n.last.Indexed = 0, -1
 		n.chain, n.serve, n.astray = 0, 0, 0
-		if f.Empty {
+		if f.WithoutData {
 			n.percent, n.height = 0, 0
 		}
 	}
@@ -130,7 +130,7 @@ func (t *syncTrial) revive(f *syncFault) error {
 	if !restart {
 		return nil
 	}
-	if f.Empty {
+	if f.WithoutData {
 		if err := empty(t.store.Path); err != nil {
 			return err
 		}

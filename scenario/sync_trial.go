@@ -18,7 +18,7 @@ type syncTrial struct {
 	*syncRunner
 	*course
 	cell     experiment.Cell
-	s        *experiment.ResolvedSync
+	s        *experiment.Sync
 	chain    system.Chain // zero: attached
 	replayed *system.Replayed
 	settings system.Options
@@ -90,12 +90,8 @@ func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) 
 			rates[place] = Rates{Up: float64(p.rate)}
 		}
 	}
-	faults, err := experiment.ParseSyncFaults(s.Faults)
-	if err != nil {
-		return fail(err)
-	}
-	for i, places := range victimsOf(faults, s.Peers, mix(r.site.Seed, "sync", int64(sink.Number))) {
-		f := &syncFault{courseFault: newCourseFault(faults[i], places, r.names)}
+	for i, places := range victimsOf(s.Faults, s.Peers, mix(r.site.Seed, "sync", int64(sink.Number))) {
+		f := &syncFault{courseFault: newCourseFault(s.Faults[i], places, r.names)}
 		for _, place := range places {
 			if place > 0 {
 				f.peers = append(f.peers, t.peers[place-1])

@@ -111,7 +111,7 @@ func uploadUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell
 			return []system.Problem{{What: "the scenario upload stores objects, and may not write to this system", Hint: "say allow: [write] if it may"}}
 		}
 	}
-	if use.Mode == string(system.Attach) && !slices.Contains(can, "put") {
+	if !slices.Contains(can, "put") {
 		return []system.Problem{{What: "objects cannot be stored in it, which the scenario upload needs", Hint: "take it out of the experiment"}}
 	}
 	for _, c := range cells {

@@ -88,7 +88,7 @@ func (n *mortal) Delete(ctx context.Context, ref system.Ref) error {
 
 // unsettled is what a node can do of which accepted is all there is to know.
 type unsettled interface {
-	system.Node
+	system.Store
 	system.Namer
 	system.Deleter
 	system.Lister
@@ -205,7 +205,7 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 // crashTwice says whether the first, and the second session was over before it
 // was killed.
 func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*testing.T, *uploadBench)) (firstOver, secondOver bool, steps []string) {
-	cell := uploadCell(3, 100, func(u *experiment.ResolvedUpload) { u.Concurrency = 1; u.Verify = 1 })
+	cell := uploadCell(3, 100, func(u *experiment.Upload) { u.Concurrency = 1; u.Verify = 1 })
 	options, done := system.Options{"a": "1s"}, record.JobAccepted
 	if settles {
 		options["settle"], done = "5s", record.JobDurable
@@ -347,7 +347,7 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 // marked is a system whose attached node puts a mark of the session before the
 // names of what it stores, as that of a Sia renter does, and tells no ref by name.
 type marked struct {
-	system.Node
+	system.Store
 	of   *mem.Node
 	mark string
 }

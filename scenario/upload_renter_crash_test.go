@@ -17,7 +17,7 @@ import (
 
 // renter is what the nodes of both Sia renters can do.
 type renter interface {
-	system.Node
+	system.Store
 	system.Namer
 	system.Adopter
 	system.Deleter
@@ -62,10 +62,10 @@ func (n mortalRenter) Delete(ctx context.Context, ref system.Ref) error {
 // next; the third leaves each object in the renter once, and no byte of it was
 // sent to hosts twice but of puts that the kill itself cut off.
 func TestUploadToRentersSurvivesAnyCrash(t *testing.T) {
-	t.Setenv(simPassword, siasim.Defaults().Password)
+	t.Setenv(simPassword, siasim.Password)
 	for _, dialect := range []struct {
 		name   string
-		system system.System
+		system system.Attacher
 		url    func(*siasim.Sim) string
 		more   system.Options
 	}{
@@ -76,7 +76,7 @@ func TestUploadToRentersSurvivesAnyCrash(t *testing.T) {
 			adopted := 0
 			for first, over := 1, false; !over; first++ {
 				virtual(t, func(t *testing.T) {
-					sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Up: siasim.Bandwidth{Start: 1 << 20}})
+					sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Rate: 1 << 20})
 					t.Cleanup(sim.Close)
 					opt := system.Options{"url": dialect.url(sim), "password": simPassword}
 					for k, v := range dialect.more {
@@ -139,7 +139,7 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 		}
 	}()
 	if s.bench == nil {
-		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(), limits: testLimits, epoch: time.Now(), cell: uploadCell(renterObjects, 1000, func(u *experiment.ResolvedUpload) {
+		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(), limits: testLimits, epoch: time.Now(), cell: uploadCell(renterObjects, 1000, func(u *experiment.Upload) {
 			u.Concurrency, u.Slot, u.Verify = 1, "accepted", 1
 		})}
 	}
@@ -201,7 +201,7 @@ func (s *renterSessions) crashTwice(first, second int) (over bool) {
 	for i, j := range s.bench.ledger.jobs {
 		found := 0
 		for path, o := range stored {
-			if path == j.Ref || path == "default/"+j.Ref {
+			if path == j.Ref {
 				found++
 				delete(stored, path)
 				if o.Size != 1000 || o.SHA256 != j.SHA256 {

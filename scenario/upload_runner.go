@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -13,7 +12,7 @@ import (
 // uploadRunner is one prepared system.
 type uploadRunner struct {
 	site Site
-	node system.Node
+	node system.Store
 }
 
 // Prepares implements Scenario. Nothing is stored before the trials, but what
@@ -33,11 +32,10 @@ func (Upload) Prepare(_ context.Context, site Site, cells []experiment.Cell) (Ru
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
 	}
-	r := &uploadRunner{site: site, node: nodes[0]}
-	if problems := uploadUnfit(site.Use, append(system.Abilities(r.node), "put"), cells); len(problems) > 0 {
+	if problems := uploadUnfit(site.Use, system.Abilities(nodes[0]), cells); len(problems) > 0 {
 		return nil, &UnfitError{site.Use.Name, problems}
 	}
-	return r, nil
+	return &uploadRunner{site: site, node: nodes[0].(system.Store)}, nil
 }
 
 // Close implements Runner. What an upload has stored is removed at the end of
@@ -92,11 +90,12 @@ func (r *uploadRunner) dataSeed(seed uint64) uint64 {
 }
 
 // slotDurable reports whether an object is under way until it is durable.
-func (r *uploadRunner) slotDurable(u *experiment.ResolvedUpload) bool {
+func (r *uploadRunner) slotDurable(u *experiment.Upload) bool {
 	return u.Slot != "accepted" && r.settler() != nil
 }
 
 // lists reports whether the node says what is there.
 func (r *uploadRunner) lists() bool {
-	return slices.Contains(system.Abilities(r.node), "list")
+	_, lists := r.node.(system.Lister)
+	return lists
 }

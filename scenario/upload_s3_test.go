@@ -25,10 +25,10 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 	systemtest.Need(t, "versitygw", sys.Check(t.Context(), nil))
 	hosts := systemtest.Hosts(t, 2)
 	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()}
-	cell := uploadCell(300, 0, func(u *experiment.ResolvedUpload) {
+	cell := uploadCell(300, 0, func(u *experiment.Upload) {
 		u.Concurrency, u.Verify, u.Poll = 5, 1, experiment.Duration(200*time.Millisecond)
 	})
-	cell.Data.Spread = "1B..100kB"
+	cell.Data.Spread = experiment.SizeRange{From: 1, To: 100e3}
 	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: testLimits, mode: "start", epoch: time.Now()}
 	pre := (&uploadRunner{site: Site{Run: "0123abcd"}}).trialNames(cell, 42)
 	var err error
@@ -39,7 +39,7 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	truncated, lost := 0, 0
 	for round := 0; ; round++ {
-		b.node = b.cluster.Nodes()[0]
+		b.node = b.cluster.Nodes()[0].(system.Store)
 		b.truth = b.node.(store)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stopAt := (round + 1) * 50
@@ -123,7 +123,7 @@ func TestUploadCostsLittleBesidesPuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.cluster.Stop(context.Background()) })
-	b.node = b.cluster.Nodes()[0]
+	b.node = b.cluster.Nodes()[0].(system.Store)
 	j := newRecorded(t)
 	b.epoch = time.Now()
 	y, err := b.sessionWith(t.Context(), j)

@@ -7,67 +7,49 @@ import (
 	"time"
 )
 
-// Optional abilities of a node, found by type assertion. Info.Can names them
-// before anything is started; the conformance suite holds the two together.
-//
-//	range      Ranger       directory  Directory    durable  Settler    cost     Coster
-//	delete     Deleter      update     Updater      cold     Cooler     connect  Connector
-//	list       Lister       stat       Stater       stats    Stats      phases   Phaser
-//	put        writes       fresh      Redialer*    http     HTTPServer  monitor  Monitored
-//	allow      Allower      spread     Spreader   restart  Restarter
-//	follow     Follower
-//
-// (* or Identity says "connections": "fresh")
-//
-// and of the protocol: https, h2, car.
+// abilities are the words of Info.Can that a node's type says, in their order of
+// display. Info.Can has them before anything is started, and beside them those of
+// the protocol (https, h2, car) and "fresh" where every operation connects anew; the
+// conformance suite holds the two together.
+var abilities = []struct {
+	word string
+	has  func(Node) bool
+}{
+	{"http", is[HTTPServer]},
+	{"put", is[Store]},
+	{"range", is[Ranger]},
+	{"delete", is[Deleter]},
+	{"list", is[Lister]},
+	{"stat", is[Stater]},
+	{"update", is[Updater]},
+	{"directory", is[Directory]},
+	{"durable", is[Settler]},
+	{"cold", is[Cooler]},
+	{"fresh", is[Redialer]},
+	{"stats", is[Stats]},
+	{"phases", is[Phaser]},
+	{"cost", is[Coster]},
+	{"connect", is[Connector]},
+	{"monitor", is[Monitored]},
+	{"allow", is[Allower]},
+	{"spread", is[Member]},
+	{"restart", is[Restarter]},
+	{"follow", is[Follower]},
+}
 
-// Abilities are the words of Info.Can that a node's type says: all of the table
-// but "put", which every node has in form, and those of the protocol.
+func is[T any](n Node) bool {
+	_, ok := n.(T)
+	return ok
+}
+
+// Abilities are the words of Info.Can that the type of n says.
 func Abilities(n Node) []string {
 	var words []string
-	add := func(word string, has bool) {
-		if has {
-			words = append(words, word)
+	for _, a := range abilities {
+		if a.has(n) {
+			words = append(words, a.word)
 		}
 	}
-	_, is := n.(HTTPServer)
-	add("http", is)
-	_, is = n.(Ranger)
-	add("range", is)
-	_, is = n.(Deleter)
-	add("delete", is)
-	_, is = n.(Lister)
-	add("list", is)
-	_, is = n.(Stater)
-	add("stat", is)
-	_, is = n.(Updater)
-	add("update", is)
-	_, is = n.(Directory)
-	add("directory", is)
-	_, is = n.(Settler)
-	add("durable", is)
-	_, is = n.(Cooler)
-	add("cold", is)
-	_, is = n.(Redialer)
-	add("fresh", is)
-	_, is = n.(Stats)
-	add("stats", is)
-	_, is = n.(Phaser)
-	add("phases", is)
-	_, is = n.(Coster)
-	add("cost", is)
-	_, is = n.(Connector)
-	add("connect", is)
-	_, is = n.(Monitored)
-	add("monitor", is)
-	_, is = n.(Allower)
-	add("allow", is)
-	_, is = n.(Spreader)
-	add("spread", is)
-	_, is = n.(Restarter)
-	add("restart", is)
-	_, is = n.(Follower)
-	add("follow", is)
 	return words
 }
 

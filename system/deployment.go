@@ -10,6 +10,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+// Begin starts the system, or attaches to it.
+func (d Deployment) Begin(ctx context.Context, s System, mode Mode) (Cluster, error) {
+	starter, starts := s.(Starter)
+	attacher, attaches := s.(Attacher)
+	switch {
+	case mode == Start && starts:
+		return starter.Start(ctx, d)
+	case mode == Attach && attaches:
+		return attacher.Attach(ctx, d)
+	}
+	return nil, fmt.Errorf("%s: it has no mode %s", s.Info().Name, mode)
+}
+
 // Node is the command that runs an embedded system: `plimsoll node NAME ARG…`.
 func (d Deployment) Node(name string, args ...string) ([]string, error) {
 	self := d.Self

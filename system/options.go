@@ -35,6 +35,9 @@ func (i Info) Fill(o Options) (Options, error) {
 // Has reports whether the system can be had in mode m.
 func (i Info) Has(m Mode) bool { return slices.Contains(i.Modes, m) }
 
+// Able reports whether nodes of the system have an ability: a word of Can.
+func (i Info) Able(word string) bool { return slices.Contains(i.Can, word) }
+
 // Bool is the value of a "bool" option; absent is false.
 func (o Options) Bool(name string) bool { return o[name] == "true" }
 

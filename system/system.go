@@ -15,16 +15,24 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// System is a kind of storage system.
+// System is a kind of storage system: a [Starter], an [Attacher] or both.
 type System interface {
 	Info() Info
 	// Check says what is missing on this machine to start (or, when opt names
 	// an endpoint, to attach to) the system. It changes nothing.
 	Check(ctx context.Context, opt Options) []Problem
-	// Start brings up a fresh deployment, ready to serve.
+}
+
+// Starter is a system that brings up a fresh deployment, ready to serve.
+type Starter interface {
+	System
 	Start(ctx context.Context, d Deployment) (Cluster, error)
-	// Attach connects to someone's running nodes. It never writes unless the
-	// experiment allows it.
+}
+
+// Attacher is a system that connects to someone's running nodes. It never writes
+// unless the experiment allows it.
+type Attacher interface {
+	System
 	Attach(ctx context.Context, d Deployment) (Cluster, error)
 }
 
@@ -100,7 +108,7 @@ type Deployment struct {
 	Dir     string         // scratch directory of this deployment, removed by the engine
 	Options Options
 	Write   bool // the experiment allows writing to an attached system
-	// Swarm asks for a [Spreader] on each host. A system that has no other nodes
+	// Swarm asks for a [Member] on each host. A system that has no other nodes
 	// starts them anyway.
 	Swarm bool
 	// Follow asks for a [Chains] cluster, with a [Follower] on each host.
@@ -147,17 +155,29 @@ var (
 	ErrStalled  = errors.New("stalled")                             // no byte came for a limit of the system's own, though the object is there
 )
 
-// Node is one node of a cluster.
+// Node is one node of a cluster: a [Store], a [Member] of a swarm, or a
+// [Follower] of a chain. What it can do beside that it says by further interfaces
+// (see [Abilities]).
 type Node interface {
+	// Processes are observed by the engine; empty when the node is remote.
+	Processes() []*testbed.Process
+}
+
+// Getter is a node with objects that clients read.
+type Getter interface {
+	Node
+	// Get writes the whole object to w. An unknown ref is ErrNotFound, soon.
+	Get(ctx context.Context, ref Ref, w io.Writer) error
+}
+
+// Store is a node that takes objects from clients.
+type Store interface {
+	Getter
 	// Put stores an object as a client does: its bytes cross the client's link.
 	// It returns at acceptance, reads r once and never buffers it whole. One that
 	// ends in an error leaves what was there by that name, or the whole object:
 	// never a part of it, unless Identity says so ([PutsTear]).
 	Put(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
-	// Get writes the whole object to w. An unknown ref is ErrNotFound, soon.
-	Get(ctx context.Context, ref Ref, w io.Writer) error
-	// Processes are observed by the engine; empty when the node is remote.
-	Processes() []*testbed.Process
 }
 
 // Healther is a node that can say whether it still serves: the probe between cells.
@@ -173,7 +193,7 @@ type Seeder interface {
 }
 
 // Seed places an object on n in the quickest way that n has.
-func Seed(ctx context.Context, n Node, name string, size int64, r io.Reader) (Ref, error) {
+func Seed(ctx context.Context, n Store, name string, size int64, r io.Reader) (Ref, error) {
 	if s, ok := n.(Seeder); ok {
 		return s.Seed(ctx, name, size, r)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -19,8 +17,8 @@ func catalog() experiment.Catalog {
 		info := s.Info()
 		spec := experiment.SystemSpec{
 			Name: info.Name, Summary: info.Summary, Baseline: info.Baseline,
-			HTTP: slices.Contains(info.Can, "http"), Spreads: slices.Contains(info.Can, "spread"),
-			Follows: slices.Contains(info.Can, "follow"),
+			HTTP: info.Able("http"), Spreads: info.Able("spread"),
+			Follows: info.Able("follow"),
 		}
 		for _, m := range info.Modes {
 			spec.Modes = append(spec.Modes, string(m))

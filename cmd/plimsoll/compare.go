@@ -115,7 +115,7 @@ func gateVerdict(all []analysis.Ruling) error {
 	switch analysis.GateState(all) {
 	case analysis.GateFail:
 		return ui.Exit(ui.CodeGate, errors.New(analysis.SayGates(all)))
-	case analysis.GateOpen:
+	case analysis.GateInconclusive:
 		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+analysis.SayGates(all)), undecidedHint(analysis.MoreHelps(all))))
 	}
 	return nil

@@ -15,30 +15,26 @@ import (
 
 func (p *program) doctorCommand() *cobra.Command {
 	var set []string
-	var measure bool
 	c := &cobra.Command{
 		Use:   "doctor [PRESET|FILE]",
 		Short: "check this machine, and what an experiment needs, before anything runs",
 		Long: `Checks the machine and, for the given experiment (default: quickstart), every
 precondition that plimsoll run checks first. It changes nothing, except that it
-removes what a dead run left behind. With --measure it first measures, in a minute,
-what swarms cost this machine's CPUs, and saves it: plan then warns of experiments
-of which this machine, and not their links, would be the limit.`,
+removes what a dead run left behind.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			arg := "quickstart"
 			if len(args) == 1 {
 				arg = args[0]
 			}
-			return p.doctor(c.Context(), arg, set, measure)
+			return p.doctor(c.Context(), arg, set)
 		},
 	}
 	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
-	c.Flags().BoolVar(&measure, "measure", false, "measure what swarms cost this machine, for the warnings of plan")
 	return c
 }
 
-func (p *program) doctor(ctx context.Context, arg string, set []string, measure bool) error {
+func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 	plan, _, err := p.loadPlan(arg, set)
 	if err != nil {
 		return err
@@ -52,11 +48,6 @@ func (p *program) doctor(ctx context.Context, arg string, set []string, measure 
 	}
 	for _, r := range removed {
 		p.ui.Say("removed what a dead run left: %s", r)
-	}
-	if measure {
-		if err := p.measure(ctx, plan.Experiment.Limits.Others); err != nil {
-			return withStatus(err)
-		}
 	}
 	cfg := engine.Config{
 		Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario), Base: baseOf(arg),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-project/plimsoll/internal/facts"
 )
 
 var updateFacts = flag.Bool("update-facts", false, "write testdata/facts/*.txt anew")
@@ -31,14 +32,9 @@ var prose = map[string]bool{
 // that are committed. A change of internals must leave every line as it is; a
 // change of a number is accepted with -update-facts and explained in its commit.
 func TestFacts(t *testing.T) {
-	runs, err := filepath.Glob("testdata/facts/*/plan.json")
-	if err != nil || len(runs) == 0 {
-		t.Fatalf("no runs: %v", err)
-	}
 	dirs := map[string]string{}
-	for _, plan := range runs {
-		name := filepath.Base(filepath.Dir(plan))
-		dirs[name] = unpackRun(t, filepath.Dir(plan))
+	for _, name := range facts.Names(t) {
+		dirs[name] = facts.Unpack(t, name)
 		t.Run(name, func(t *testing.T) {
 			status := run([]string{"report", dirs[name]}, strings.NewReader(""), io.Discard, io.Discard)
 			b, err := os.ReadFile(filepath.Join(dirs[name], "summary.json"))
@@ -58,24 +54,6 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// unpackRun makes a run directory of a committed one.
-func unpackRun(t *testing.T, from string) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), filepath.Base(from))
-	plan, err := os.ReadFile(filepath.Join(from, "plan.json"))
-	check(t, err)
-	packed, err := os.ReadFile(filepath.Join(from, "run.db.gz"))
-	check(t, err)
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	check(t, err)
-	db, err := io.ReadAll(z)
-	check(t, err)
-	check(t, os.Mkdir(dir, 0o755))
-	check(t, os.WriteFile(filepath.Join(dir, "plan.json"), plan, 0o644))
-	check(t, os.WriteFile(filepath.Join(dir, "run.db"), db, 0o644))
-	return dir
-}
-
 func checkFacts(t *testing.T, name string, status int, doc []byte) {
 	t.Helper()
 	lines := []string{fmt.Sprintf("exit status %d", status)}
@@ -86,7 +64,7 @@ func checkFacts(t *testing.T, name string, status int, doc []byte) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		facts(&lines, "", v)
+		factsOf(&lines, "", v)
 	}
 	got := strings.Join(lines, "\n") + "\n"
 	path := filepath.Join("testdata", "facts", name+".txt")
@@ -102,14 +80,14 @@ func checkFacts(t *testing.T, name string, status int, doc []byte) {
 	}
 }
 
-// facts appends a line for each object below v: its path, and its values that are
+// factsOf appends a line for each object below v: its path, and its values that are
 // no objects themselves; numbers have six digits.
-func facts(lines *[]string, path string, v any) {
+func factsOf(lines *[]string, path string, v any) {
 	m, ok := v.(map[string]any)
 	if !ok {
 		list, _ := v.([]any)
 		for i, x := range list {
-			facts(lines, path+"["+factsKey(i, x)+"]", x)
+			factsOf(lines, path+"["+factsKey(i, x)+"]", x)
 		}
 		return
 	}
@@ -139,7 +117,7 @@ func facts(lines *[]string, path string, v any) {
 	}
 	for _, k := range below {
 		if !prose[k] && !(path == "" && k == "metrics") { // those are the metrics' documentation
-			facts(lines, strings.TrimPrefix(path+"."+k, "."), m[k])
+			factsOf(lines, strings.TrimPrefix(path+"."+k, "."), m[k])
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (p *program) root() *cobra.Command {
 	}{
 		{"measure", "Measure:", []*cobra.Command{p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(), p.doctorCommand(), p.collectCommand()}},
 		{"read", "Read results:", []*cobra.Command{p.reportCommand(), p.compareCommand(), p.serveCommand(), p.exportCommand(), p.importCommand()}},
-		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.dataCommand(), p.schemaCommand()}},
+		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.schemaCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.verbs {
@@ -116,7 +116,6 @@ func (p *program) root() *cobra.Command {
 		}
 	}
 	root.AddCommand(p.nodeCommand(), exitStatusTopic())
-	root.SetHelpCommand(helpCommand(root))
 	complete(root)
 	return root
 }
@@ -149,4 +148,10 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		}
 		return usageError(c, what)
 	}
+}
+
+func usageError(c *cobra.Command, what string) error {
+	return ui.Exit(ui.CodeUsage, ui.WithHint(
+		fmt.Errorf("%s wants %s", c.CommandPath(), what),
+		strings.TrimSuffix(c.UseLine(), " [flags]")+"; see "+c.CommandPath()+" --help"))
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/engine"
@@ -31,7 +29,6 @@ func (p *program) planCommand() *cobra.Command {
 			cfg := engine.Config{
 				Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario), Base: baseOf(args[0]),
 			}
-			p.writeMachineLines(cfg)
 			problems := engine.Blocking(engine.PlanProblems(c.Context(), cfg))
 			var wrong []engine.Problem
 			for _, pr := range problems {
@@ -63,23 +60,6 @@ func (p *program) writePlan(plan *experiment.Plan) error {
 	}
 	_, err = p.stdout.Write(append(b, '\n'))
 	return err
-}
-
-// writeMachineLines says in which cells this machine would be the limit.
-func (p *program) writeMachineLines(cfg engine.Config) {
-	if p.ui.JSON { // the plan is the only object; doctor --json has the warnings
-		return
-	}
-	warnings, unknown := engine.MachineLines(cfg)
-	for _, w := range warnings {
-		p.ui.Say("warning: %s", w.What)
-		if w.Hint != "" {
-			p.ui.Say("hint: %s", w.Hint)
-		}
-	}
-	if len(unknown) > 0 {
-		p.ui.Say("note: the machine line of %s is unknown until their first run on this machine; plimsoll doctor --measure measures that of bittorrent and boxo", strings.Join(unknown, ", "))
-	}
 }
 
 func (p *program) presetsCommand() *cobra.Command {

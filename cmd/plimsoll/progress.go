@@ -2,36 +2,52 @@ package main
 
 import (
 	"fmt"
+	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+const (
+	maxInvalidLines = 5               // keeps a busy machine from filling the terminal
+	rateOver        = 5 * time.Minute // a rate is that of the last minutes
+	lineEvery       = time.Minute     // plain lines and JSON objects of a long trial, at most
 )
 
 // progress shows a run: one redrawn line on a terminal, a plain line per block
 // elsewhere, one object per trial with --json.
 type progress struct {
-	ui *ui.UI
-	p  *experiment.Plan
+	ui      *ui.UI
+	p       *experiment.Plan
+	dir     string
+	resumed bool
 
 	mu       sync.Mutex
 	n, total int
 	current  string
-	blocks   int           // of the chain that the trial follows; 0: it follows none
-	perTrial time.Duration // running mean of a trial with all that surrounds it
+	chain    int // blocks of the chain that the trial follows; 0: it follows none
+	block    int
 	trials   int
 	first    time.Time
-	block    int
-	invalid  int
 	skipped  map[string]bool // cells, by ID
-	dir      string
-	busy     busy
-	far      far // of a trial that goes on for long
-	resumed  bool
+	invalid  int
+
+	measured, spoilt int // trials, and those that a busy machine made invalid
+	busyReasons      []string
+
+	// Of a trial that lasts long: its latest state, some of the last rateOver, and
+	// when the last plain line was written.
+	state  scenario.State
+	points []scenario.State
+	said   time.Time
 }
 
 var _ engine.Progress = (*progress)(nil)
@@ -40,24 +56,27 @@ func newProgress(u *ui.UI, plan *experiment.Plan, dir string, resumed bool) *pro
 	return &progress{ui: u, p: plan, dir: dir, resumed: resumed, block: -1 << 30, skipped: map[string]bool{}}
 }
 
-// Start says what is about to happen.
+// Start implements engine.Progress.
 func (p *progress) Start() {
-	dir := p.dir
 	e := p.p.Estimate
 	var systems []string
 	for _, s := range p.p.Experiment.Systems {
 		systems = append(systems, s.Name)
 	}
+	title := p.p.Experiment.Title
+	if title == "" {
+		title = p.p.Experiment.Scenario
+	}
 	if p.ui.JSON {
-		p.ui.Emit(map[string]any{"type": "plan", "dir": dir, "cells": len(p.p.Cells), "estimate": e, "hash": p.p.Hash})
+		p.ui.Emit(map[string]any{"type": "plan", "dir": p.dir, "cells": len(p.p.Cells), "estimate": e, "hash": p.p.Hash})
 		return
 	}
 	if p.resumed { // the whole run's estimate would mislead
-		p.ui.Say("%s: going on in %s; the plan has %s of %s", p.title(), dir, trials(e.Trials), strings.Join(systems, ", "))
+		p.ui.Say("%s: going on in %s; the plan has %s of %s", title, p.dir, trials(e.Trials), strings.Join(systems, ", "))
 		return
 	}
-	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", p.title(), trials(e.Trials), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
-	p.ui.Say("estimate: %s; recorded in %s", p.p.EstimateText(), dir)
+	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", title, trials(e.Trials), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
+	p.ui.Say("estimate: %s; recorded in %s", p.p.EstimateText(), p.dir)
 	if n := len(p.p.Skipped); n > 0 {
 		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
 	}
@@ -73,13 +92,7 @@ func trials(n int) string {
 	return fmt.Sprintf("%d trials", n)
 }
 
-func (p *progress) title() string {
-	if t := p.p.Experiment.Title; t != "" {
-		return t
-	}
-	return p.p.Experiment.Scenario
-}
-
+// Phase implements engine.Progress.
 func (p *progress) Phase(what string) {
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "phase", "text": what})
@@ -91,65 +104,59 @@ func (p *progress) Phase(what string) {
 	p.ui.Progress(what)
 }
 
+// Note implements engine.Progress.
 func (p *progress) Note(text string) { p.ui.Say("note: %s", text) }
 
+// Begin implements engine.Progress.
 func (p *progress) Begin(n, total int, cell experiment.Cell, block int, warmup bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
 	if p.first.IsZero() {
-		p.first = now
+		p.first = time.Now()
 	}
-	p.n, p.total = n, total
-	p.current = describeCell(cell)
-	p.blocks = 0
+	p.n, p.total, p.current, p.chain = n, total, describeCell(cell), 0
 	if cell.Sync != nil {
-		p.blocks = cell.Sync.Blocks
+		p.chain = cell.Sync.Blocks
 	}
-	if block != p.block {
-		p.block = block
-		if !p.ui.Terminal() && !p.ui.JSON {
-			p.ui.Say("%s", p.blockLine(block))
+	if block != p.block && !p.ui.Terminal() && !p.ui.JSON {
+		if block < 0 {
+			p.ui.Say("warm-up block %d of %d", block+p.p.Warmup+1, p.p.Warmup)
+		} else {
+			p.ui.Say("block %d of %d%s", block+1, p.p.Blocks, p.left(" (", " left)"))
 		}
 	}
+	p.block = block
 	p.draw("")
 }
 
-func (p *progress) blockLine(block int) string {
-	if block < 0 {
-		return fmt.Sprintf("warm-up block %d of %d", block+p.p.Warmup+1, p.p.Warmup)
-	}
-	return fmt.Sprintf("block %d of %d%s", block+1, p.p.Blocks, p.left(" (", " left)"))
-}
-
+// Load implements engine.Progress.
 func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.blocks > 0 {
-		p.draw(fmt.Sprintf(" · block %d of %d, %s", ops, p.blocks, experiment.RoughBytes(float64(bytes))))
-		return
+	done := fmt.Sprintf("%d ops", ops)
+	if p.chain > 0 {
+		done = fmt.Sprintf("block %d of %d", ops, p.chain)
 	}
-	p.draw(fmt.Sprintf(" · %d ops, %s", ops, experiment.RoughBytes(float64(bytes))))
+	p.draw(" · " + done + ", " + experiment.RoughBytes(float64(bytes)))
 }
 
+// End implements engine.Progress.
 func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trials++
-	p.perTrial = time.Since(p.first) / time.Duration(p.trials)
-	p.endFar(t, cell)
-	p.busy.count(t)
+	p.endLong(t)
+	p.countBusy(t)
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "trial", "cell": cell.ID, "factors": cell.Factors, "trial": t})
 		return
 	}
 	switch {
 	case t.State == record.Skipped:
-		if p.skipped[cell.ID] {
-			return // it stays skipped, and has been said
+		if !p.skipped[cell.ID] {
+			p.ui.Say("%s is skipped: %s", p.current, t.Error)
 		}
 		p.skipped[cell.ID] = true
-		p.ui.Say("%s is skipped: %s", p.current, t.Error)
 	case t.State == record.Failed:
 		p.ui.Say("%s could not be executed: %s", p.current, t.Error)
 	case len(t.Invalid) > 0:
@@ -162,19 +169,17 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	}
 }
 
-// maxInvalidLines keeps a busy machine from filling the terminal.
-const maxInvalidLines = 5
-
 func (p *progress) draw(tail string) {
 	p.ui.Progress(fmt.Sprintf("%3d/%d  %s%s%s", p.n, p.total, p.current, tail, p.left("  ", " left")))
 }
 
 // left is the time still to go, from the trials so far or else from the plan,
-// between before and after; empty when the plan cannot tell.
+// between before and after; empty when neither says.
 func (p *progress) left(before, after string) string {
 	switch e := p.p.Estimate; {
 	case p.trials >= 2:
-		return before + experiment.RoughDuration((time.Duration(p.total-p.n+1) * p.perTrial).Seconds()) + after
+		each := time.Since(p.first) / time.Duration(p.trials)
+		return before + experiment.RoughDuration((time.Duration(p.total-p.n+1) * each).Seconds()) + after
 	case e.Bound == experiment.Exact:
 		return before + experiment.RoughDuration(e.Seconds) + after
 	}
@@ -191,4 +196,151 @@ func describeCell(c experiment.Cell) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// countBusy counts measured trials, and those that a quieter machine would have made valid.
+func (p *progress) countBusy(t record.Trial) {
+	if t.Warmup || t.State != record.Done {
+		return
+	}
+	p.measured++
+	spoilt := false
+	for _, why := range t.Invalid {
+		switch why {
+		case record.ReasonBoxBusy, record.ReasonGeneratorLate, record.ReasonGeneratorSaturated, record.ReasonEmulatorLate, record.ReasonMachineLimited:
+			spoilt = true
+			if !slices.Contains(p.busyReasons, why) {
+				p.busyReasons = append(p.busyReasons, why)
+			}
+		}
+	}
+	if spoilt {
+		p.spoilt++
+	}
+}
+
+// busyHint is what to do when a third of the trials or more are invalid because the
+// machine was busy; else empty.
+func (p *progress) busyHint() string {
+	if p.measured == 0 || 3*p.spoilt < p.measured {
+		return ""
+	}
+	what := "when nothing else uses the CPUs (plimsoll doctor looks), execute them again: " + suggest.Command("plimsoll", "resume", "--retry-invalid", p.dir)
+	if slices.Equal(p.busyReasons, []string{record.ReasonBoxBusy}) {
+		what += "; or count them, as numbers of the machine as it is: " + suggest.Command("plimsoll", "report", "--set", "limits.others=none", p.dir)
+	} else if !slices.Contains(p.busyReasons, record.ReasonBoxBusy) {
+		what += "; or ask for less: a slower link.rate, lower concurrency"
+	}
+	return fmt.Sprintf("the machine was too busy for %d of %s (%s): %s", p.spoilt, trials(p.measured), strings.Join(p.busyReasons, ", "), what)
+}
+
+// State implements engine.Progress.
+func (p *progress) State(s scenario.State, cell experiment.Cell) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.points); n > 0 && (s.At < p.points[n-1].At || s.Objects != p.state.Objects) {
+		p.points = nil // another trial
+	}
+	p.state = s
+	if n := len(p.points); n == 0 || s.At-p.points[n-1].At >= rateOver/60 {
+		p.points = append(p.points, s)
+	}
+	for len(p.points) > 2 && s.At-p.points[1].At >= rateOver {
+		p.points = p.points[1:]
+	}
+	if p.ui.Terminal() && !p.ui.JSON {
+		p.ui.Progress(p.current + "  " + p.longLine())
+		return
+	}
+	if now := time.Now(); now.Sub(p.said) >= lineEvery {
+		p.said = now
+		p.sayLong(cell)
+	}
+}
+
+// rates are objects and bytes accepted per second over the last minutes; 0 when
+// there is nothing to compute them from.
+func (p *progress) rates() (objects, bytes float64) {
+	first := p.points[0]
+	seconds := (p.state.At - first.At).Seconds()
+	if seconds < 1 {
+		return 0, 0
+	}
+	return float64(p.state.Accepted-first.Accepted) / seconds, float64(p.state.Bytes-first.Bytes) / seconds
+}
+
+// longLine is the state of a long trial on one line.
+func (p *progress) longLine() string {
+	s := p.state
+	parts := []string{"for " + experiment.RoughDuration(s.At.Seconds())}
+	objects, bytes := p.rates()
+	if s.Objects > 0 {
+		parts = []string{fmt.Sprintf("%d of %d objects accepted", s.Accepted, s.Objects)}
+		if s.Durable > 0 {
+			parts = append(parts, fmt.Sprintf("%d durable", s.Durable))
+		}
+		if n := s.Failed + s.Refused; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d given up", n))
+		}
+		parts = append(parts, experiment.RoughBytes(float64(s.Bytes)))
+		if bytes > 0 {
+			parts = append(parts, experiment.RoughBytes(bytes)+"/s")
+		}
+	}
+	if s.Spent != nil && s.Spent.Sign() != 0 {
+		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.Decimals)), nil)
+		parts = append(parts, "spent "+new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
+	}
+	if rest := s.Objects - s.Accepted - s.Failed - s.Refused; rest > 0 && objects > 0 {
+		parts = append(parts, experiment.RoughDuration(float64(rest)/objects)+" left")
+	} else if rest <= 0 && s.Objects > 0 {
+		parts = append(parts, "all are stored")
+	}
+	return strings.Join(parts, " · ")
+}
+
+func (p *progress) sayLong(cell experiment.Cell) {
+	if !p.ui.JSON {
+		p.ui.Say("%s: %s", p.current, p.longLine())
+		return
+	}
+	s := p.state
+	objects, bytes := p.rates()
+	line := map[string]any{
+		"type": "state", "cell": cell.ID, "seconds": s.At.Seconds(), "objects": s.Objects, "accepted": s.Accepted, "durable": s.Durable,
+		"failed": s.Failed, "refused": s.Refused, "bytes": s.Bytes, "objects_per_second": objects, "bytes_per_second": bytes,
+	}
+	if s.Spent != nil {
+		line["spent"], line["decimals"] = s.Spent.String(), s.Decimals
+	}
+	p.ui.Emit(line)
+}
+
+// endLong is the last line of a trial that lasted long.
+func (p *progress) endLong(t record.Trial) {
+	s := p.state
+	p.state, p.points, p.said = scenario.State{}, nil, time.Time{}
+	if s.At == 0 || p.ui.JSON {
+		return
+	}
+	ended := ""
+	for _, n := range t.Notes {
+		if why, ok := strings.CutPrefix(n, record.NoteEnded); ok {
+			ended = " ended: " + why
+		}
+	}
+	switch {
+	case s.Objects > 0:
+		durable := ""
+		if s.Settles {
+			durable = fmt.Sprintf(" %d durable,", s.Durable)
+		}
+		if ended != "" {
+			ended = " ·" + ended
+		}
+		p.ui.Say("%s: %d objects: %d accepted,%s %d failed, %d refused; %s in %s%s", p.current, s.Objects, s.Accepted, durable, s.Failed, s.Refused,
+			experiment.RoughBytes(float64(s.Bytes)), experiment.RoughDuration(s.At.Seconds()), ended)
+	case ended != "":
+		p.ui.Say("%s:%s", p.current, ended)
+	}
 }

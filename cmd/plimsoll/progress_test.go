@@ -26,11 +26,11 @@ func TestBusyMachineIsToldOnce(t *testing.T) {
 		{[]record.Trial{late, late, quiet}, "too busy for 2 of 3 trials (generator-saturated): when nothing else uses the CPUs (plimsoll doctor looks), execute them again: plimsoll resume --retry-invalid run; or ask for less"},
 		{[]record.Trial{late, busyBox, quiet}, "(generator-saturated, box-busy)"},
 	} {
-		var b busy
+		b := newProgress(nil, nil, "run", false)
 		for _, t := range c.trials {
-			b.count(t)
+			b.countBusy(t)
 		}
-		if got := b.hint("run"); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+		if got := b.busyHint(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.trials, got, c.want)
 		}
 	}

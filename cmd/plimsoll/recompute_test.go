@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -114,7 +115,7 @@ sync: {blocks: 100, transactions: 1, peers: 2}
 
 // A run of a version that recorded less keeps the metrics that it stored.
 func TestOldMetricsStay(t *testing.T) {
-	dir := unpackRun(t, "testdata/facts/retrieve")
+	dir := facts.Unpack(t, "retrieve")
 	r, err := record.Open(dir)
 	check(t, err)
 	defer r.Close()

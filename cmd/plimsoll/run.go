@@ -161,7 +161,7 @@ func (p *program) execute(ctx context.Context, cfg engine.Config) error {
 	}
 	// The report of a partial run is worth as much as its trials.
 	rulings, e := p.writeReport(dir, reportOptions{})
-	if hint := progress.busy.hint(dir); hint != "" {
+	if hint := progress.busyHint(); hint != "" {
 		p.ui.Say("hint: %s", hint)
 	}
 	// How the run ended is graver than its gates, which then have less to go by: the

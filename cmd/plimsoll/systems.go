@@ -63,7 +63,7 @@ func (p *program) listSystems(ctx context.Context) error {
 		}
 		return nil
 	}
-	writeSystems(p.stdout, list, p.ui.Width())
+	writeSystems(p.stdout, list)
 	return nil
 }
 
@@ -78,33 +78,19 @@ func statusOf(ctx context.Context, s system.System) status {
 	return st
 }
 
-// writeSystems is a table no wider than width, 100 where there is none: what a system
-// can do is broken into lines.
-func writeSystems(w io.Writer, list []status, width int) {
-	if width == 0 {
-		width = 100
-	}
-	rows := [][3]string{{"SYSTEM", "HOW", "HERE"}}
+// writeSystems is a table of about 100 columns: what a system can do is broken into lines.
+func writeSystems(w io.Writer, list []status) {
+	const canWidth = 58
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(tw, "SYSTEM\tHOW\tHERE\tCAN")
 	for _, st := range list {
-		rows = append(rows, [3]string{st.Name, joinModes(st.Modes), here(st)})
-	}
-	var wide [3]int
-	for _, r := range rows {
-		for i, text := range r {
-			wide[i] = max(wide[i], len(text))
-		}
-	}
-	left := wide[0] + wide[1] + wide[2] + 6
-	for i, r := range rows {
-		can := []string{"CAN"}
-		if i > 0 {
-			can = fold(list[i-1].Can, width-left)
-		}
-		fmt.Fprintf(w, "%-*s  %-*s  %-*s  %s\n", wide[0], r[0], wide[1], r[1], wide[2], r[2], can[0])
+		can := fold(st.Can, canWidth)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", st.Name, joinModes(st.Modes), here(st), can[0])
 		for _, more := range can[1:] {
-			fmt.Fprintf(w, "%*s%s\n", left, "", more)
+			fmt.Fprintf(tw, "\t\t\t%s\n", more)
 		}
 	}
+	tw.Flush()
 	for _, st := range list {
 		for _, m := range st.Missing {
 			fmt.Fprintf(w, "\n%s: %s", st.Name, strings.TrimPrefix(m.What, st.Name+": "))

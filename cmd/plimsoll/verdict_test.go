@@ -84,7 +84,7 @@ warmup: 0
 // Gates that do not pass are named, and more repetitions are not asked for where they
 // decide nothing.
 func TestVerdictOfGates(t *testing.T) {
-	pass, open, fail := analysis.Ruling{Rule: "a", State: analysis.GatePass}, analysis.Ruling{Rule: "b", State: analysis.GateOpen, Why: "no cell is meant"}, analysis.Ruling{Rule: "c", State: analysis.GateFail}
+	pass, open, fail := analysis.Ruling{Rule: "a", State: analysis.GatePass}, analysis.Ruling{Rule: "b", State: analysis.GateInconclusive, Why: "no cell is meant"}, analysis.Ruling{Rule: "c", State: analysis.GateFail}
 	for _, c := range []struct {
 		all   []analysis.Ruling
 		want  ui.Code

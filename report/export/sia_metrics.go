@@ -51,9 +51,9 @@ func siaColumns() []struct {
 // in hastings; api_latency is in milliseconds. What a call that failed would
 // have told is empty.
 func SiaMetrics(run *record.Reader, w io.Writer) error {
-	plan, err := analysis.ReadPlan(run.Plan(), run.Meta()[analysis.PlanSum])
+	plan, err := analysis.ReadPlan(run)
 	if err != nil {
-		return fmt.Errorf("report: plan of %s: %w", run.Dir(), err)
+		return err
 	}
 	siad := map[string]bool{}
 	for _, cell := range plan.Cells {

@@ -29,18 +29,14 @@ type compareTable struct {
 func CompareText(w io.Writer, c *analysis.Comparison, width int) error {
 	width = cmp.Or(width, plainWidth)
 	var b strings.Builder
-	for _, line := range wrapText(c.Verdict.Text, width) {
-		b.WriteString(line + "\n")
-	}
+	writeWrapped(&b, "", "", c.Verdict.Text, width)
 	b.WriteString("\n")
 	for _, line := range runLines(c) {
 		b.WriteString(line + "\n")
 	}
 	b.WriteString("\nWhat differed:\n")
 	for _, line := range differLines(c) {
-		for i, part := range wrapText(line, width-4) {
-			b.WriteString([]string{"  ", "    "}[min(i, 1)] + part + "\n")
-		}
+		writeWrapped(&b, "  ", "    ", line, width)
 	}
 	for _, t := range compareTables(c) {
 		b.WriteString("\n" + t.title + "\n")
@@ -56,67 +52,11 @@ func CompareText(w io.Writer, c *analysis.Comparison, width int) error {
 	}
 	b.WriteString("\n")
 	for _, note := range c.Notes {
-		for _, line := range wrapText(note, width) {
-			b.WriteString(line + "\n")
-		}
+		writeWrapped(&b, "", "", note, width)
 	}
 	GatesText(&b, c.Gates, width)
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// GatesText writes gates: each with its state, the cells that decide it below.
-func GatesText(w io.Writer, gates []analysis.Ruling, width int) {
-	for _, g := range gates {
-		for i, line := range wrapText(kind(g)+" "+g.Rule+": "+gateState(g, gates), cmp.Or(width, plainWidth)-3) {
-			fmt.Fprintln(w, []string{"", "   "}[min(i, 1)]+line)
-		}
-		for _, line := range gateCells(g) {
-			for i, part := range wrapText(line, cmp.Or(width, plainWidth)-6) {
-				fmt.Fprintln(w, []string{"   ", "      "}[min(i, 1)]+part)
-			}
-		}
-	}
-}
-
-func kind(g analysis.Ruling) string {
-	if g.Goal {
-		return "goal"
-	}
-	return "gate"
-}
-
-// gateState names the run where gates are of several.
-func gateState(g analysis.Ruling, all []analysis.Ruling) string {
-	state := map[string]string{analysis.GateOpen: "inconclusive"}[g.State]
-	s := strings.ToUpper(cmp.Or(state, g.State))
-	if slices.ContainsFunc(all, func(o analysis.Ruling) bool { return o.Run != g.Run }) {
-		s += " in " + g.Run
-	}
-	if g.Why != "" {
-		s += " (" + g.Why + ")"
-	}
-	return s
-}
-
-// mostCells is how many deciding cells of a gate are listed.
-const mostCells = 6
-
-// gateCells are the cells that fail a gate, then those that are inconclusive.
-func gateCells(g analysis.Ruling) []string {
-	var lines []string
-	for _, state := range []string{analysis.GateFail, analysis.GateOpen} {
-		for _, d := range g.Cells {
-			if d.State == state {
-				lines = append(lines, fmt.Sprintf("%s: %s (%s)", strings.TrimSuffix(d.System+", "+d.Where, ", "),
-					words.Range(float64(d.Value), float64(d.Lo), float64(d.Hi), d.Unit), d.Why))
-			}
-		}
-	}
-	if more := len(lines) - mostCells; more > 0 {
-		lines = append(lines[:mostCells], fmt.Sprintf("and %d more cells", more))
-	}
-	return lines
 }
 
 // CompareMarkdown writes a comparison for a pull request.
@@ -152,9 +92,9 @@ func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
 	if len(c.Gates) > 0 {
 		b.WriteString("\n**Gates**\n\n")
 	}
-	for _, g := range c.Gates {
-		fmt.Fprintf(&b, "- %s `%s`: %s\n", kind(g), strings.ReplaceAll(g.Rule, "`", "'"), markdown(gateState(g, c.Gates)))
-		for _, line := range gateCells(g) {
+	for _, g := range gateViews(c.Gates) {
+		fmt.Fprintf(&b, "- %s `%s`: %s\n", g.Kind, strings.ReplaceAll(g.Rule, "`", "'"), markdown(g.Outcome))
+		for _, line := range g.Deciding {
 			fmt.Fprintf(&b, "  - %s\n", markdown(line))
 		}
 	}
@@ -169,11 +109,6 @@ func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
 // CompareHTML writes a comparison as one page that asks nothing of any network: the
 // verdict, gates, all cells together, then cells by metric and what differed.
 func CompareHTML(w io.Writer, c *analysis.Comparison) error {
-	type gateView struct {
-		Tone  analysis.Tone
-		Line  string
-		Cells []string
-	}
 	type tableView struct {
 		Title string
 		Asked bool
@@ -186,10 +121,7 @@ func CompareHTML(w io.Writer, c *analysis.Comparison) error {
 		Differ []string
 		Gates  []gateView
 		Tables []tableView
-	}{C: c, Runs: runLines(c), Differ: differLines(c)}
-	for _, g := range c.Gates {
-		d.Gates = append(d.Gates, gateView{gateTone(g.State), g.Rule + ": " + gateState(g, c.Gates), gateCells(g)})
-	}
+	}{C: c, Runs: runLines(c), Differ: differLines(c), Gates: gateViews(c.Gates)}
 	for _, t := range compareTables(c) {
 		d.Tables = append(d.Tables, tableView{t.title, t.asked, t.rows[0], t.rows[1:]})
 	}
@@ -366,17 +298,4 @@ func pText(p analysis.Num) string {
 		return "< 0.001"
 	}
 	return words.Digits(float64(p), 2)
-}
-
-// wrapText breaks words into lines of a width.
-func wrapText(s string, width int) []string {
-	var lines []string
-	line := ""
-	for _, w := range strings.Fields(s) {
-		if line != "" && len([]rune(line))+1+len([]rune(w)) > width {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + w)
-	}
-	return append(lines, line)
 }

@@ -25,7 +25,7 @@ func (d *drawer) against(f *figure, v analysis.Figure) {
 		return
 	}
 	colour, shape, key := d.bySystem()
-	valid, invalid, lines, machine := 0, 0, 0, 0
+	valid, invalid, lines, machine := map[int64]bool{}, map[int64]bool{}, 0, 0
 	many := len(d.Frame.Trials) > manyTrials
 	for _, name := range append([]string{v.Metric}, v.More...) {
 		m, ok := d.metric(name)
@@ -43,8 +43,8 @@ func (d *drawer) against(f *figure, v analysis.Figure) {
 			r := row{Kind: "trial", Series: c.System, X: d.place(c, 0.45), Y: short(x.Value)}
 			if !x.Trial.Valid() {
 				r.Kind, r.Tip = "invalid", fmt.Sprintf("%s: %s; invalid: %s", d.Frame.Layout.Name(c), show(x.Value, m.Unit), words.List(x.Trial.Invalid))
-				invalid++
-			} else if valid++; many {
+				invalid[x.Trial.ID] = true
+			} else if valid[x.Trial.ID] = true; many {
 				continue
 			}
 			of(c).add(r)
@@ -72,12 +72,12 @@ func (d *drawer) against(f *figure, v analysis.Figure) {
 			p.finish(v.Title, spec{"x": d.factorAxis(), "y": y})
 		}
 	}
-	f.N += "n = " + words.Plural(int64(valid), "valid trial", "valid trials")
+	f.N += "n = " + words.Plural(int64(len(valid)), "valid trial", "valid trials")
 	f.Legend = key
 	for _, extra := range []struct {
 		n int
 		l legend
-	}{{lines, legend{"load line", "var(--ink)", "dash"}}, {machine, legend{"machine line", "var(--ink)", "bar"}}, {invalid, legend{"invalid trial", "var(--ink)", "hollow"}}} {
+	}{{lines, legend{"load line", "var(--ink)", "dash"}}, {machine, legend{"machine line", "var(--ink)", "bar"}}, {len(invalid), legend{"invalid trial", "var(--ink)", "hollow"}}} {
 		if extra.n > 0 {
 			f.Legend = append(f.Legend, extra.l)
 		}

@@ -4,7 +4,6 @@ package page
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -113,7 +112,7 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 	}
 	p := &page{Result: r, Live: o.Live, Policy: policy(script, o.Live), Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data),
 		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false), Links: linkTable(r),
-		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r), Plan: planText(r)}
+		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r)}
 	p.NumbersWhere, p.Numbers = keyNumbers(r)
 	for _, f := range figures {
 		switch {
@@ -235,54 +234,6 @@ func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 		}
 	}
 	return r.Frame.Layout.Where(best), all
-}
-
-// gateView is a gate with its cells.
-type gateView struct {
-	analysis.Ruling
-	Tone  analysis.Tone
-	Count string // "5 pass, 2 fail"
-	Table table
-}
-
-func gateViews(r *analysis.Result) []gateView {
-	var all []gateView
-	for _, g := range r.Gates {
-		v := gateView{Ruling: g, Tone: gateTone(g.State), Count: gateCount(g)}
-		v.Table.Head = []head{{Name: "system"}, {Name: "cell"}, {Name: "state"}, {Name: "n", Numeric: true}, {Name: "why"}}
-		for _, c := range g.Cells {
-			v.Table.Rows = append(v.Table.Rows, []entry{{Text: c.System}, {Text: c.Where}, {Text: c.State, Tone: gateTone(c.State)}, integer(c.N), {Text: c.Why}})
-		}
-		all = append(all, v)
-	}
-	return all
-}
-
-func gateTone(state string) analysis.Tone {
-	switch state {
-	case analysis.GatePass:
-		return analysis.Good
-	case analysis.GateFail:
-		return analysis.Bad
-	}
-	return analysis.Warn
-}
-
-// gateCount says in how many cells a gate is in which state.
-func gateCount(g analysis.Ruling) string {
-	counts, order := map[string]int{}, []string{}
-	for _, c := range g.Cells {
-		if counts[c.State]++; counts[c.State] == 1 {
-			order = append(order, c.State)
-		}
-	}
-	tones := []analysis.Tone{analysis.Bad, analysis.Warn, analysis.Good}
-	slices.SortStableFunc(order, func(a, b string) int { return slices.Index(tones, gateTone(a)) - slices.Index(tones, gateTone(b)) })
-	var parts []string
-	for _, s := range order {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[s], s))
-	}
-	return cmp.Or(strings.Join(parts, ", "), g.Why)
 }
 
 type labelled struct {

@@ -2,10 +2,8 @@ package page_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,31 +15,17 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/report/page"
-	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// facts are the committed runs, by name.
-const facts = "../../cmd/plimsoll/testdata/facts"
-
-// result analyses a committed run; it skips one whose scenario has no view.
+// result analyses a committed run.
 func result(t testing.TB, name string) *analysis.Result {
 	t.Helper()
-	from, dir := filepath.Join(facts, name), t.TempDir()
-	plan, err := os.ReadFile(filepath.Join(from, "plan.json"))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "plan.json"), plan, 0o644))
-	packed, err := os.Open(filepath.Join(from, "run.db.gz"))
-	must(t, err)
-	defer packed.Close()
-	z, err := gzip.NewReader(packed)
-	must(t, err)
-	db, err := io.ReadAll(z)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "run.db"), db, 0o644))
-	return analyse(t, dir)
+	return analyse(t, facts.Unpack(t, name))
 }
 
 func analyse(t testing.TB, dir string) *analysis.Result {
@@ -49,15 +33,7 @@ func analyse(t testing.TB, dir string) *analysis.Result {
 	run, err := record.Open(dir)
 	must(t, err)
 	t.Cleanup(func() { run.Close() })
-	p, err := analysis.ReadPlan(run.Plan(), "")
-	must(t, err)
-	view := scenario.ViewOf(p.Experiment.Scenario)
-	if view == nil {
-		t.Skipf("%s has no view yet", p.Experiment.Scenario)
-	}
-	f, err := analysis.Load(run, view)
-	must(t, err)
-	r, err := analysis.Analyse(f)
+	r, err := report.Build(run)
 	must(t, err)
 	return r
 }
@@ -83,14 +59,9 @@ func text(t testing.TB, r *analysis.Result, width int, verbose bool) string {
 	return b.String()
 }
 
-// views calls a function with the result of every committed run that has a view.
+// views calls a function with the result of every committed run.
 func views(t *testing.T, do func(t *testing.T, r *analysis.Result)) {
-	runs, err := filepath.Glob(facts + "/*/plan.json")
-	if err != nil || len(runs) == 0 {
-		t.Fatalf("no runs: %v", err)
-	}
-	for _, p := range runs {
-		name := filepath.Base(filepath.Dir(p))
+	for _, name := range facts.Names(t) {
 		t.Run(name, func(t *testing.T) { do(t, result(t, name)) })
 	}
 }

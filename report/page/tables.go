@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -206,6 +207,14 @@ func ownTable(x analysis.Table) table {
 			line = append(line, e)
 		}
 		t.Rows = append(t.Rows, line)
+	}
+	for i := len(t.Head) - 1; i >= 0; i-- { // the place of cells where there is one
+		if !slices.ContainsFunc(t.Rows, func(r []entry) bool { return strings.Trim(r[i].Text, "–") != "" }) {
+			t.Head = slices.Delete(t.Head, i, i+1)
+			for k, r := range t.Rows {
+				t.Rows[k] = slices.Delete(r, i, i+1)
+			}
+		}
 	}
 	return t
 }

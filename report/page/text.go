@@ -82,17 +82,31 @@ func (t *text) line(tone analysis.Tone, s string) {
 // prose adds words in as many lines as they take; later ones are indented as the first.
 func (t *text) prose(tone analysis.Tone, mark, s string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(mark))
-	line := mark
+	for _, line := range wrap(mark, indent, s, min(t.width, widestProse)) {
+		t.line(tone, line)
+	}
+}
+
+// wrap breaks words into lines of a width, the first and the later ones with a mark
+// before them.
+func wrap(first, later, s string, width int) []string {
+	var lines []string
+	line := first
 	for i, word := range strings.Fields(s) {
-		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > min(t.width, widestProse) {
-			t.line(tone, line)
-			line = indent
+		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), later
 		} else if i > 0 {
 			line += " "
 		}
 		line += word
 	}
-	t.line(tone, line)
+	return append(lines, line)
+}
+
+func writeWrapped(w io.Writer, first, later, s string, width int) {
+	for _, line := range wrap(first, later, s, width) {
+		fmt.Fprintln(w, line)
+	}
 }
 
 // most keeps the first lines that were added since from.
@@ -140,23 +154,17 @@ func (t *text) warnings() {
 
 // gates are one line each, those that fail first.
 func (t *text) gates() {
-	all := gateViews(t.r)
-	order := []analysis.Tone{analysis.Bad, analysis.Warn, analysis.Good}
-	slices.SortStableFunc(all, func(a, b gateView) int { return slices.Index(order, a.Tone) - slices.Index(order, b.Tone) })
+	all := gateViews(t.r.Gates)
+	slices.SortStableFunc(all, func(a, b gateView) int { return slices.Index(gateTones, a.Tone) - slices.Index(gateTones, b.Tone) })
 	for i, g := range all {
 		if i == mostGates && !t.verbose {
 			t.line("", fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(len(all)-i), "more gate", "more gates")))
 			return
 		}
-		what := map[bool]string{true: "goal", false: "gate"}[g.Goal]
-		s := fmt.Sprintf("%s %s: %s", what, g.Rule, strings.ToUpper(g.State))
-		if g.Count != "" {
-			s += " (" + g.Count + ")"
-		}
-		t.line(g.Tone, s)
-		for _, c := range g.Cells {
-			if t.verbose && c.State != "pass" {
-				t.prose("", "   - ", fmt.Sprintf("%s, %s: %s; %s", c.System, c.Where, c.State, c.Why))
+		t.line(g.Tone, g.Kind+" "+g.Rule+": "+g.Outcome)
+		for _, line := range g.Deciding {
+			if t.verbose {
+				t.prose("", "   - ", line)
 			}
 		}
 	}

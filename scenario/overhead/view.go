@@ -84,12 +84,6 @@ func rules() []analysis.Rule {
 			Title:  `Slows down with the number of objects: {{.Systems}}`,
 			Each:   `{{.Name}}: {{interval .}} per 1,000 objects`,
 			Advice: `Profile the servers with many objects stored; the slope goes on beyond what was stored here.`},
-		{ID: "same-bytes", Rank: analysis.Notable, Tone: analysis.Neutral,
-			Holds: rows("cost", func(t analysis.Table, i int, x *analysis.Case) bool {
-				return x.Value.Known()
-			}),
-			Title: `Compared with the baseline for the same absolute bytes: {{.Systems}}`,
-			Each:  `{{.Name}}: {{interval .}} of the baseline's time`},
 	}
 }
 

@@ -79,10 +79,6 @@ func View() *analysis.View {
 				Title:  `Connected peers delivered nothing`,
 				Each:   `{{.Name}}: {{percent .Value}} of the connections were useful`,
 				Advice: `Find out why: they may be silent, on another network, or never asked.`},
-			{ID: "startup", Rank: analysis.Slow, Tone: analysis.Neutral, Holds: startUp,
-				Title:  `Much of the time passes before the first block`,
-				Each:   `{{.Name}}: {{percent .Value}} of the time`,
-				Advice: `Look at connecting, and at waits before the first request.`},
 		},
 	}
 }
@@ -205,7 +201,7 @@ func neverServed(r *analysis.Result) []analysis.Case {
 				x.N += n
 			}
 		}
-		if s := c.Plan.Sync; s != nil && (s.Faults != "" && s.Faults != "none" || s.Trouble != "" && s.Trouble != "none") {
+		if s := c.Plan.Sync; s != nil && len(s.Faults)+len(s.Trouble) > 0 {
 			x.Text = ", with faults or useless peers"
 		}
 		return x.N > 0
@@ -220,16 +216,5 @@ func uselessPeers(r *analysis.Result) []analysis.Case {
 		s, ok := c.Metrics["useful_share"]
 		x.Value = s.Median
 		return ok && s.Median < fewUseful
-	})
-}
-
-// longStart is the share of the time before the first block that is worth a word.
-const longStart = 0.25
-
-func startUp(r *analysis.Result) []analysis.Case {
-	return r.Cases(func(c *analysis.Cell, x *analysis.Case) bool {
-		first, all := c.Metrics["first_block"], c.Metrics["sync_time"]
-		x.Value = first.Median / all.Median
-		return c.Baseline && first.N > 2 && all.N > 2 && x.Value > longStart
 	})
 }

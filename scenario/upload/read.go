@@ -22,7 +22,7 @@ type loadTest struct {
 	*polls
 	*objects
 	trial    *analysis.Trial
-	up       *experiment.ResolvedUpload // nil: collect
+	up       *experiment.Upload // nil: collect
 	coding   coding
 	currency string
 	price    experiment.Price
@@ -49,7 +49,7 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 }
 
 func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
-	plan, err := analysis.ReadPlan(facts.Plan(), "")
+	plan, err := analysis.ReadPlan(facts)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ func View() *analysis.View {
 		Scenario:  "upload",
 		Question:  "What does it take to store a whole data set, and when does it slow down?",
 		Operation: [2]string{"attempt", "attempts"},
+		OneTrial:  true,
 		Headline:  func(*experiment.Plan) string { return "file_bandwidth" },
 		Axis:      []string{"upload.concurrency", "data.size", "link.delay", "link.rate"},
 		Compared:  []string{"file_bandwidth", "accept_p50", "durable_p50", "efficiency", "money_per_tb_month"},
@@ -44,7 +45,7 @@ func View() *analysis.View {
 // CollectView is how the numbers of collect are read.
 func CollectView() *analysis.View {
 	v := View()
-	v.Scenario, v.Question = "collect", "How is the system, and how does that change?"
+	v.Scenario, v.Question, v.OneTrial = "collect", "How is the system, and how does that change?", false
 	v.LoadLine = "Nothing is moved here, so no time and no rate has a load line."
 	v.Compared, v.Resources, v.Figures = []string{"file_bandwidth", "efficiency"}, v.Resources[:2:2], figures()
 	v.Resources = append(v.Resources, watched...)

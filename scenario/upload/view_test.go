@@ -1,11 +1,8 @@
 package upload
 
 import (
-	"bytes"
-	"compress/gzip"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,29 +10,16 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
 var update = flag.Bool("update", false, "write testdata/rows/*.txt anew")
 
-const facts = "../../cmd/plimsoll/testdata/facts/"
-
-// unpack makes a run directory of a committed one.
+// unpack opens a committed run.
 func unpack(t *testing.T, name string) *record.Reader {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), name)
-	plan, err := os.ReadFile(filepath.Join(facts, name, "plan.json"))
-	check(t, err)
-	packed, err := os.ReadFile(filepath.Join(facts, name, "run.db.gz"))
-	check(t, err)
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	check(t, err)
-	db, err := io.ReadAll(z)
-	check(t, err)
-	check(t, os.Mkdir(dir, 0o755))
-	check(t, os.WriteFile(filepath.Join(dir, "plan.json"), plan, 0o644))
-	check(t, os.WriteFile(filepath.Join(dir, "run.db"), db, 0o644))
-	r, err := record.Open(dir)
+	r, err := record.Open(facts.Unpack(t, name))
 	check(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -54,7 +38,10 @@ func result(t *testing.T, name string) *analysis.Result {
 	if name == "collect" {
 		v = CollectView()
 	}
-	f, err := analysis.Load(unpack(t, name), v)
+	run := unpack(t, name)
+	plan, err := analysis.ReadPlan(run)
+	check(t, err)
+	f, err := analysis.Load(run, plan, v, nil)
 	check(t, err)
 	r, err := analysis.Analyse(f)
 	check(t, err)

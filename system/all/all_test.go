@@ -58,20 +58,13 @@ func TestInfos(t *testing.T) {
 	}
 }
 
-// TestOtherModesAreRefused: a mode that is not in Info is refused with a
-// hint at the one that is, and never with a panic.
-func TestOtherModesAreRefused(t *testing.T) {
+// TestModes holds Info.Modes to what the systems are.
+func TestModes(t *testing.T) {
 	for _, s := range All() {
-		for mode, bring := range map[system.Mode]func() (system.Cluster, error){
-			system.Start:  func() (system.Cluster, error) { return s.Start(t.Context(), system.Deployment{}) },
-			system.Attach: func() (system.Cluster, error) { return s.Attach(t.Context(), system.Deployment{}) },
-		} {
-			if s.Info().Has(mode) {
-				continue
-			}
-			if _, err := bring(); err == nil || !strings.HasPrefix(err.Error(), s.Info().Name+": ") {
-				t.Errorf("%s: %s: %v", s.Info().Name, mode, err)
-			}
+		_, starts := s.(system.Starter)
+		_, attaches := s.(system.Attacher)
+		if starts != s.Info().Has(system.Start) || attaches != s.Info().Has(system.Attach) {
+			t.Errorf("%s: modes %v, but starts: %v, attaches: %v", s.Info().Name, s.Info().Modes, starts, attaches)
 		}
 	}
 }

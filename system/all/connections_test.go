@@ -67,18 +67,19 @@ func TestConnections(t *testing.T) {
 				systemtest.Need(t, daemon(i.Name), s.Check(t.Context(), opt))
 				hosts := systemtest.Hosts(t, 2)
 				client := &counting{Host: hosts[1]}
-				c, err := s.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: client, Dir: t.TempDir(), Options: opt})
+				d := system.Deployment{Hosts: hosts[:1], Client: client, Dir: t.TempDir(), Options: opt}
+				c, err := d.Begin(systemtest.Context(t), s, system.Start)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer c.Stop(t.Context())
-				testConnections(t, c.Nodes()[0], client)
+				testConnections(t, c.Nodes()[0].(system.Store), client)
 			})
 		}
 	}
 }
 
-func testConnections(t *testing.T, n system.Node, link *counting) {
+func testConnections(t *testing.T, n system.Store, link *counting) {
 	const size = 500_000
 	ctx := systemtest.Context(t)
 	object := func(seed string) *bytes.Reader { return bytes.NewReader(systemtest.Bytes(seed, size)) }

@@ -36,7 +36,8 @@ func TestInNamespaces(t *testing.T) {
 				systemtest.Need(t, daemon(i.Name), s.Check(t.Context(), opt))
 				hosts := systemtest.HostsOf(t, testbed.Options{IPv6: true}, 3)
 				follows := slices.Equal(i.Can, []string{"follow"})
-				c, err := s.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt, Follow: follows, Cache: t.TempDir()})
+				d := system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt, Follow: follows, Cache: t.TempDir()}
+				c, err := d.Begin(systemtest.Context(t), s, system.Start)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,24 +54,24 @@ func TestInNamespaces(t *testing.T) {
 					followsIn(t, c.(system.Chains))
 					return
 				}
-				if !slices.Contains(i.Can, "put") { // a swarm
+				if !i.Able("put") { // a swarm
 					spreads(t, c)
 					return
 				}
 				for k, n := range c.Nodes() {
 					name := i.Name + string(rune('a'+k))
 					data := systemtest.Bytes(name, 400_000)
-					put, err := n.Put(systemtest.Context(t), "put", 400_000, bytes.NewReader(data))
+					put, err := n.(system.Store).Put(systemtest.Context(t), "put", 400_000, bytes.NewReader(data))
 					if err != nil {
 						t.Fatal(err)
 					}
-					seeded, err := system.Seed(systemtest.Context(t), n, "seed", 400_000, bytes.NewReader(data))
+					seeded, err := system.Seed(systemtest.Context(t), n.(system.Store), "seed", 400_000, bytes.NewReader(data))
 					if err != nil {
 						t.Fatal(err)
 					}
 					for _, ref := range []system.Ref{put, seeded} {
 						var got bytes.Buffer
-						if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+						if err := n.(system.Store).Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 							t.Errorf("get: %d bytes, %v", got.Len(), err)
 						}
 					}
@@ -86,7 +87,7 @@ func TestInNamespaces(t *testing.T) {
 // spreads hands an object from the first node of a swarm to the second.
 func spreads(t *testing.T, c system.Cluster) {
 	t.Helper()
-	from, to := c.Nodes()[0].(system.Spreader), c.Nodes()[1].(system.Spreader)
+	from, to := c.Nodes()[0].(system.Member), c.Nodes()[1].(system.Member)
 	data := systemtest.Bytes("spread", 400_000)
 	ref, err := from.Publish(systemtest.Context(t), "spread", 400_000, bytes.NewReader(data))
 	if err != nil {
@@ -100,7 +101,7 @@ func spreads(t *testing.T, c system.Cluster) {
 		t.Fatal(err)
 	}
 	for ctx := systemtest.Context(t); ; time.Sleep(100 * time.Millisecond) {
-		f, err := to.Fetched(ctx, ref)
+		f, err := to.Progress(ctx, ref)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,11 +43,6 @@ func (s System) options(opt system.Options) (system.Options, error) {
 	return opt, nil
 }
 
-// Attach implements system.System.
-func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("bittorrent: can only be started")
-}
-
 const (
 	minPiece = 16 << 10 // one request
 	maxPiece = 16 << 20

@@ -57,7 +57,7 @@ func startDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label
 	return n, err
 }
 
-// Publish implements system.Spreader. The metainfo is left where the other nodes'
+// Publish implements system.Member. The metainfo is left where the other nodes'
 // Fetch finds it.
 func (n *daemon) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, error) {
 	said, err := n.Daemon.Publish(ctx, title, size, r)
@@ -75,7 +75,7 @@ func (n *daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	return ref, nil
 }
 
-// Fetch implements system.Spreader.
+// Fetch implements system.Member.
 func (n *daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if _, err := parse(string(ref)); err != nil {
 		return fmt.Errorf("bittorrent: %q is no info-hash (%w): %w", ref, err, system.ErrBadRef)
@@ -114,7 +114,7 @@ func (n *daemon) Connect(ctx context.Context, address string) error {
 // await returns when the node has all of ref.
 func (n *daemon) await(ctx context.Context, ref system.Ref) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		f, err := n.Fetched(ctx, ref)
+		f, err := n.Progress(ctx, ref)
 		if err != nil || f.Complete {
 			return err
 		}

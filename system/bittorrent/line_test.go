@@ -88,7 +88,7 @@ func TestLoadLine(t *testing.T) {
 		if took < best {
 			best, starved = took, wait
 		}
-		f, err := leecher.Fetched(systemtest.Context(t), ref)
+		f, err := leecher.Progress(systemtest.Context(t), ref)
 		if err != nil {
 			t.Fatal(err)
 		}

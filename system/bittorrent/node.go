@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	_ system.Spreader  = (*node)(nil)
+	_ system.Member    = (*node)(nil)
 	_ system.Restarter = (*node)(nil)
 	_ system.Healther  = (*node)(nil)
 	_ system.Seeder    = (*node)(nil)
@@ -78,7 +78,7 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 
 // holds says whether this node has all of ref, or ErrNotFound.
 func (n *node) holds(ctx context.Context, ref system.Ref) error {
-	f, err := n.Fetched(ctx, ref)
+	f, err := n.Progress(ctx, ref)
 	if err == nil && !f.Complete {
 		err = fmt.Errorf("bittorrent: %s has %d of %d bytes of %s: %w", n.Label(), f.Verified, f.Size, ref, system.ErrNotFound)
 	}
@@ -112,7 +112,7 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 	if err := n.client.Forget(ctx, ref); err != nil && !errors.Is(err, system.ErrNotFound) {
 		return err
 	}
-	if f, err := n.client.Fetched(ctx, ref); !errors.Is(err, system.ErrNotFound) {
+	if f, err := n.client.Progress(ctx, ref); !errors.Is(err, system.ErrNotFound) {
 		return fmt.Errorf("bittorrent: cool %s: the client's node still has %d bytes (%v): %w", ref, f.Verified, err, system.ErrWarm)
 	}
 	return nil

@@ -276,8 +276,8 @@ func (h *held) counts() (s torrent.TorrentStats, last bool) {
 }
 
 // fetched is how far a torrent is. The library keeps all of it as counts.
-func (p *peer) fetched(h hash) (system.Fetched, error) {
-	f := system.Fetched{Size: -1}
+func (p *peer) fetched(h hash) (system.Progress, error) {
+	f := system.Progress{Size: -1}
 	p.mu.Lock()
 	t, err := p.of(h)
 	p.mu.Unlock()

@@ -118,8 +118,8 @@ func (c controlled) Fetch(ref string, raw json.RawMessage) error {
 	})
 }
 
-// Fetched implements member.Node.
-func (c controlled) Fetched(ref string) (f system.Fetched, err error) {
+// Progress implements member.Node.
+func (c controlled) Progress(ref string) (f system.Progress, err error) {
 	err = of(ref, func(h hash) error {
 		f, err = c.p.fetched(h)
 		return err

@@ -33,12 +33,6 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return web.Unreachable(ctx, name, n.Endpoints())
 }
 
-// Start implements system.System: booster-http needs a Lotus node, a miner and
-// a piece index, which no test machine has.
-func (System) Start(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("boost: cannot be started, only attached to (mode: attach)")
-}
-
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)

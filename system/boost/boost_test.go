@@ -75,7 +75,7 @@ func TestPayloadAndPadding(t *testing.T) {
 	if got := c.Identity()["version"]; got != "booster-http 0.3.0" {
 		t.Errorf("version %q", got)
 	}
-	n := c.Nodes()[0]
+	n := c.Nodes()[0].(system.Getter)
 	o, err := n.(system.Provider).Objects(t.Context())
 	if err != nil || o[0].Size != int64(len(p.filled)) || o[0].Payload != int64(len(p.car)) || o[0].NoRange {
 		t.Errorf("objects %+v, %v; want %d bytes, of them %d payload", o, err, len(p.filled), len(p.car))

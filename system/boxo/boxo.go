@@ -2,7 +2,6 @@ package boxo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
@@ -35,11 +34,6 @@ func (s System) options(opt system.Options) (system.Options, error) {
 		return nil, fmt.Errorf("boxo: option \"upload_limit\" is 0 or more, not %q", opt["upload_limit"])
 	}
 	return opt, nil
-}
-
-// Attach implements system.System.
-func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("boxo: can only be started; to measure a gateway of yours use system http")
 }
 
 // Start implements system.System: one gateway on each host, without links to

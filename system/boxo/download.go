@@ -140,11 +140,11 @@ func (m *member) traffic() (received, sent uint64) {
 	return s.DataReceived, s.DataSent
 }
 
-func (d *download) fetched() (system.Fetched, error) {
+func (d *download) fetched() (system.Progress, error) {
 	received, sent := d.member.traffic()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := system.Fetched{
+	f := system.Progress{
 		Size: d.size, Verified: d.verified, Written: d.verified, Complete: d.complete,
 		Received: int64(received - d.received), Sent: int64(sent - d.sent), Trouble: d.trouble,
 	}

@@ -263,8 +263,8 @@ func addressOf(a string) (*peer.AddrInfo, error) {
 	return peer.AddrInfoFromP2pAddr(at)
 }
 
-// Fetched implements member.Node.
-func (m *member) Fetched(ref string) (f system.Fetched, err error) {
+// Progress implements member.Node.
+func (m *member) Progress(ref string) (f system.Progress, err error) {
 	d, err := m.of(ref)
 	if err != nil {
 		return f, err

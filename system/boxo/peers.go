@@ -3,7 +3,6 @@ package boxo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -17,7 +16,7 @@ import (
 )
 
 var (
-	_ system.Spreader  = (*peerNode)(nil)
+	_ system.Member    = (*peerNode)(nil)
 	_ system.Restarter = (*peerNode)(nil)
 	_ system.Healther  = (*peerNode)(nil)
 )
@@ -58,8 +57,6 @@ func startPeer(ctx context.Context, d system.Deployment, h testbed.Host) (group.
 	return n, nil
 }
 
-var errAsk = errors.New("boxo: in a swarm, contents are published and fetched by the nodes, not put and got by a client; scenario `disseminate` does so")
-
 // Address implements system.Connector: a multiaddress with the node's id.
 func (n *peerNode) Address(context.Context) (string, error) { return n.address, nil }
 
@@ -71,7 +68,7 @@ func (n *peerNode) Connect(ctx context.Context, address string) error {
 	return n.Daemon.Connect(ctx, address)
 }
 
-// Publish implements system.Spreader: an import. The ref is a CID, which follows
+// Publish implements system.Member: an import. The ref is a CID, which follows
 // from the bytes and the options chunk, raw_leaves and cid_version.
 func (n *peerNode) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	said, err := n.Daemon.Publish(ctx, name, size, r)
@@ -85,7 +82,7 @@ func (n *peerNode) Publish(ctx context.Context, name string, size int64, r io.Re
 	return system.Ref(id), nil
 }
 
-// Fetch implements system.Spreader.
+// Fetch implements system.Member.
 func (n *peerNode) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	for _, a := range from {
 		if _, err := addressOf(a); err != nil {
@@ -94,11 +91,3 @@ func (n *peerNode) Fetch(ctx context.Context, ref system.Ref, from []string) err
 	}
 	return n.Daemon.Fetch(ctx, ref, spread{From: from})
 }
-
-// Put implements system.Node.
-func (n *peerNode) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
-	return "", fmt.Errorf("%w: %w", errAsk, system.ErrReadOnly)
-}
-
-// Get implements system.Node.
-func (n *peerNode) Get(context.Context, system.Ref, io.Writer) error { return errAsk }

@@ -33,11 +33,11 @@ func TestPassedOnMidway(t *testing.T) {
 		}
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		last, err := nodes[2].Fetched(systemtest.Context(t), ref)
+		last, err := nodes[2].Progress(systemtest.Context(t), ref)
 		if err != nil {
 			t.Fatal(err)
 		}
-		middle, err := nodes[1].Fetched(systemtest.Context(t), ref)
+		middle, err := nodes[1].Progress(systemtest.Context(t), ref)
 		if err != nil {
 			t.Fatal(err)
 		}

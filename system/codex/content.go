@@ -55,10 +55,10 @@ func (c *content) hold(blocks int64) {
 	}
 }
 
-func (c *content) fetched() system.Fetched {
+func (c *content) fetched() system.Progress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := system.Fetched{Size: c.size, Verified: c.verified, Written: c.verified, Complete: c.size >= 0 && c.verified == c.size, Received: -1, Sent: -1, Peers: -1}
+	f := system.Progress{Size: c.size, Verified: c.verified, Written: c.verified, Complete: c.size >= 0 && c.verified == c.size, Received: -1, Sent: -1, Peers: -1}
 	if !f.Complete {
 		f.Trouble = c.trouble
 	}
@@ -134,7 +134,7 @@ func (c *content) ask(ctx context.Context) {
 			if !sleep(ctx, c.peer.quiet) {
 				return
 			}
-			if _, err := c.peer.Fetched(ctx, c.ref); err != nil && ctx.Err() == nil {
+			if _, err := c.peer.Progress(ctx, c.ref); err != nil && ctx.Err() == nil {
 				c.tell(err)
 			}
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	_ system.Spreader  = (*peer)(nil)
+	_ system.Member    = (*peer)(nil)
 	_ system.Restarter = (*peer)(nil)
 	_ system.Healther  = (*peer)(nil)
 )
@@ -107,7 +107,7 @@ func (p *peer) Connect(ctx context.Context, address string) error {
 	return a.connect(ctx, address)
 }
 
-// Publish implements system.Spreader. The CID depends on the name, too.
+// Publish implements system.Member. The CID depends on the name, too.
 func (p *peer) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	a, err := p.alive()
 	if err != nil {
@@ -126,7 +126,7 @@ func (p *peer) Publish(ctx context.Context, name string, size int64, r io.Reader
 	return ref, nil
 }
 
-// Fetch implements system.Spreader.
+// Fetch implements system.Member.
 func (p *peer) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := valid(ref); err != nil {
 		return err
@@ -162,9 +162,9 @@ func (p *peer) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	return nil
 }
 
-// Fetched implements system.Spreader, by the number of blocks in the store. The
+// Progress implements system.Member, by the number of blocks in the store. The
 // node tells neither what was received nor what was sent.
-func (p *peer) Fetched(ctx context.Context, ref system.Ref) (f system.Fetched, err error) {
+func (p *peer) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
 	c, err := p.of(ref)
 	if err != nil {
 		return f, err
@@ -185,10 +185,10 @@ func (p *peer) Fetched(ctx context.Context, ref system.Ref) (f system.Fetched, e
 	return c.fetched(), nil
 }
 
-// ReadBack implements system.Spreader. What is not all there is not asked for:
+// ReadBack implements system.Member. What is not all there is not asked for:
 // the node would fetch the rest.
 func (p *peer) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
-	f, err := p.Fetched(ctx, ref)
+	f, err := p.Progress(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (p *peer) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error 
 	return nil
 }
 
-// Forget implements system.Spreader. A fetch that is under way goes on whatever
+// Forget implements system.Member. A fetch that is under way goes on whatever
 // is deleted: the node is started again to end it.
 func (p *peer) Forget(ctx context.Context, ref system.Ref) error {
 	c, err := p.of(ref)
@@ -314,16 +314,6 @@ func empty(dir string) error {
 	}
 	return err
 }
-
-var errAsk = errors.New("codex: in a swarm, contents are published and fetched by the nodes, not put and got by a client; scenario `disseminate` does so")
-
-// Put implements system.Node.
-func (p *peer) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
-	return "", fmt.Errorf("%w: %w", errAsk, system.ErrReadOnly)
-}
-
-// Get implements system.Node.
-func (p *peer) Get(context.Context, system.Ref, io.Writer) error { return errAsk }
 
 // Health implements system.Healther.
 func (p *peer) Health(ctx context.Context) error {

@@ -68,7 +68,7 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 	}
 	var verified []int64
 	for range polls {
-		f, err := p.Fetched(systemtest.Context(t), background)
+		f, err := p.Progress(systemtest.Context(t), background)
 		if err != nil || f.Size != size || f.Complete != (f.Verified == size) || f.Received != -1 {
 			t.Fatalf("%+v, %v", f, err)
 		}
@@ -92,7 +92,7 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 	if err := p.Fetch(systemtest.Context(t), unknown, nil); err != nil {
 		t.Fatal(err)
 	}
-	f, err := p.Fetched(systemtest.Context(t), unknown)
+	f, err := p.Progress(systemtest.Context(t), unknown)
 	if err != nil || f.Size != -1 || f.Verified != 0 || f.Complete {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -103,7 +103,7 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 		t.Errorf("%v for what nobody has", took)
 	}
 	for end := time.Now().Add(brief); ; time.Sleep(time.Millisecond) {
-		f, err := p.Fetched(systemtest.Context(t), unknown)
+		f, err := p.Progress(systemtest.Context(t), unknown)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestLostPeersAreTold(t *testing.T) {
 		}
 	}
 	for range 100 {
-		f, err := p.Fetched(systemtest.Context(t), background)
+		f, err := p.Progress(systemtest.Context(t), background)
 		if err != nil || f.Complete || f.Verified != 0 || f.Trouble == "" {
 			t.Fatalf("%+v, %v", f, err)
 		}
@@ -175,13 +175,13 @@ func TestPublishThenForget(t *testing.T) {
 	if err != nil || ref != medium {
 		t.Fatalf("%q, %v", ref, err)
 	}
-	if f, err := p.Fetched(systemtest.Context(t), ref); err != nil || !f.Complete || f.Verified != 1<<20 {
+	if f, err := p.Progress(systemtest.Context(t), ref); err != nil || !f.Complete || f.Verified != 1<<20 {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if err := p.Forget(systemtest.Context(t), ref); err != nil {
 		t.Error(err)
 	}
-	if _, err := p.Fetched(systemtest.Context(t), ref); !errors.Is(err, system.ErrNotFound) {
+	if _, err := p.Progress(systemtest.Context(t), ref); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("fetched of what was forgotten: %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func hello(t *testing.T) []replay.Exchange {
 
 // attach attaches to recorded nodes: the client's and, when it is not nil, the
 // server's.
-func attach(t *testing.T, near, far *replay.Server, write bool) system.Node {
+func attach(t *testing.T, near, far *replay.Server, write bool) system.Store {
 	t.Helper()
 	opt := system.Options{"url": near.URL, "not_found_after": "30s", "stall_after": "30s"}
 	if far != nil {
@@ -62,7 +62,7 @@ func attach(t *testing.T, near, far *replay.Server, write bool) system.Node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(context.Background()) })
-	return c.Nodes()[0]
+	return c.Nodes()[0].(system.Store)
 }
 
 // one attaches to a single node that has these exchanges after the greeting.

@@ -18,7 +18,7 @@ type System struct{}
 
 var (
 	_ system.System    = System{}
-	_ system.Spreader  = (*node)(nil)
+	_ system.Member    = (*node)(nil)
 	_ system.Restarter = (*node)(nil)
 	_ system.Healther  = (*node)(nil)
 )
@@ -44,11 +44,6 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 	}
 	return nil
-}
-
-// Attach implements system.System.
-func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("deluge: can only be started: a daemon that runs already has settings and peers of its own")
 }
 
 // Start implements system.System: a daemon on each host, all at once. They know

@@ -63,9 +63,9 @@ func fetch(t *testing.T, n *node, ref system.Ref, from ...*node) {
 	}
 }
 
-func fetched(t *testing.T, n *node, ref system.Ref) system.Fetched {
+func fetched(t *testing.T, n *node, ref system.Ref) system.Progress {
 	t.Helper()
-	f, err := n.Fetched(systemtest.Context(t), ref)
+	f, err := n.Progress(systemtest.Context(t), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func fetched(t *testing.T, n *node, ref system.Ref) system.Fetched {
 }
 
 // completes polls until n has all of ref, or the limit passes.
-func completes(t *testing.T, n *node, ref system.Ref, limit time.Duration) (f system.Fetched, ok bool) {
+func completes(t *testing.T, n *node, ref system.Ref, limit time.Duration) (f system.Progress, ok bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !f.Complete && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		f = fetched(t, n, ref)
@@ -192,7 +192,7 @@ func TestKilledDaemonIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-n.proc.Done()
-	if _, err := n.Fetched(systemtest.Context(t), ref); err == nil || errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "killed") {
+	if _, err := n.Progress(systemtest.Context(t), ref); err == nil || errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("fetched: %v", err)
 	}
 	if err := n.Health(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), n.label) {

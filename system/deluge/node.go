@@ -2,9 +2,7 @@ package deluge
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"path/filepath"
 	"sync"
@@ -45,17 +43,6 @@ func (t *task) path() string { return filepath.Join(t.dir, t.name) }
 
 func (n *node) configDir() string { return filepath.Join(n.dir, "config") }
 func (n *node) dataDir() string   { return filepath.Join(n.dir, "data") }
-
-// errAsk is that of Put and Get: a peer has no clients.
-var errAsk = errors.New("deluge: no client stores or reads through a peer; its content is published, fetched and read back (scenario disseminate)")
-
-// Put implements system.Node.
-func (n *node) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
-	return "", fmt.Errorf("%w: %w", errAsk, system.ErrReadOnly)
-}
-
-// Get implements system.Node.
-func (n *node) Get(context.Context, system.Ref, io.Writer) error { return errAsk }
 
 // Processes implements system.Node.
 func (n *node) Processes() []*testbed.Process {

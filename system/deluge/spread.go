@@ -20,7 +20,7 @@ import (
 // is not connected to, in the place of a tracker.
 const nudge = 5 * time.Second
 
-// Publish implements system.Spreader: the file is hashed as it is written, and
+// Publish implements system.Member: the file is hashed as it is written, and
 // the daemon takes our word for it (seed_mode).
 func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	doing := fmt.Sprintf("publish %q", name)
@@ -166,7 +166,7 @@ func (n *node) add(ctx context.Context, t *task, seed bool) error {
 	return err
 }
 
-// Fetch implements system.Spreader.
+// Fetch implements system.Member.
 func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	doing := "fetch " + string(ref)
 	if err := parseRef(ref); err != nil {
@@ -239,19 +239,19 @@ func (n *node) remind(ctx context.Context, ref system.Ref, peers []netip.AddrPor
 	}
 }
 
-// Fetched implements system.Spreader.
-func (n *node) Fetched(ctx context.Context, ref system.Ref) (system.Fetched, error) {
+// Progress implements system.Member.
+func (n *node) Progress(ctx context.Context, ref system.Ref) (system.Progress, error) {
 	doing := "ask about " + string(ref)
 	t, err := n.known(ref)
 	if err != nil {
-		return system.Fetched{}, err
+		return system.Progress{}, err
 	}
 	s, err := n.status(ctx, ref)
 	if err != nil {
-		return system.Fetched{}, n.explain(doing, err)
+		return system.Progress{}, n.explain(doing, err)
 	}
 	done := s.complete() && s.have == t.size
-	f := system.Fetched{
+	f := system.Progress{
 		Size: t.size, Verified: s.have, Written: -1, Complete: done,
 		Received: s.received, Sent: s.sent, Peers: int(s.peers),
 	}
@@ -276,7 +276,7 @@ func (n *node) known(ref system.Ref) (*task, error) {
 	return t, nil
 }
 
-// ReadBack implements system.Spreader.
+// ReadBack implements system.Member.
 func (n *node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
 	t, err := n.known(ref)
 	if err != nil {
@@ -310,7 +310,7 @@ func (u *untilDone) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
-// Forget implements system.Spreader.
+// Forget implements system.Member.
 func (n *node) Forget(ctx context.Context, ref system.Ref) error {
 	t, err := n.known(ref)
 	if err != nil {

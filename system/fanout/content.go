@@ -181,11 +181,11 @@ func (c *content) more(from []string) {
 	}
 }
 
-// fetched implements the answer of system.Spreader.
-func (c *content) fetched() system.Fetched {
+// fetched implements the answer of system.Member.
+func (c *content) fetched() system.Progress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := system.Fetched{
+	f := system.Progress{
 		Size: c.task.Manifest.Size, Verified: c.verified, Written: c.verified, Complete: c.missing == 0,
 		Received: c.received.Load(), Sent: c.sent.Load(), Peers: int(c.peers.Load()),
 	}

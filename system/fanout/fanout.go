@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 
@@ -18,11 +17,6 @@ var _ system.Embedded = System{}
 
 // Check implements system.System: nothing can be missing.
 func (System) Check(context.Context, system.Options) []system.Problem { return nil }
-
-// Attach implements system.System.
-func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("fanout: can only be started")
-}
 
 // Start implements system.System: one node on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {

@@ -17,7 +17,7 @@ type lab struct {
 	t     *testing.T
 	tb    *testbed.Testbed
 	names []string
-	nodes []system.Spreader
+	nodes []system.Member
 }
 
 func newLab(t *testing.T, n int, opt system.Options) *lab {
@@ -55,7 +55,7 @@ func newLab(t *testing.T, n int, opt system.Options) *lab {
 		}
 	})
 	for _, node := range c.Nodes() {
-		l.nodes = append(l.nodes, node.(system.Spreader))
+		l.nodes = append(l.nodes, node.(system.Member))
 	}
 	return l
 }
@@ -103,7 +103,7 @@ func (l *lab) last(seeders, leechers int, size int64) time.Duration {
 		}
 		for _, n := range there {
 			for {
-				f, err := n.Fetched(ctx, ref)
+				f, err := n.Progress(ctx, ref)
 				if err != nil {
 					l.t.Fatal(err)
 				}

@@ -3,7 +3,6 @@ package fanout
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -13,7 +12,7 @@ import (
 )
 
 var (
-	_ system.Spreader  = (*node)(nil)
+	_ system.Member    = (*node)(nil)
 	_ system.Restarter = (*node)(nil)
 	_ system.Healther  = (*node)(nil)
 )
@@ -25,8 +24,6 @@ type node struct {
 	index  int
 	known  *registry
 }
-
-var errAsk = errors.New("fanout: contents are published and fetched by its nodes, not put and got by a client; scenario `disseminate` does so")
 
 // Address implements system.Connector: IP:PORT of the content's server.
 func (n *node) Address(context.Context) (string, error) { return n.serves, nil }
@@ -46,7 +43,7 @@ func (n *node) Connect(ctx context.Context, address string) error {
 	return n.Daemon.Connect(ctx, address)
 }
 
-// Publish implements system.Spreader.
+// Publish implements system.Member.
 func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	said, err := n.Daemon.Publish(ctx, name, size, r)
 	if err != nil {
@@ -61,7 +58,7 @@ func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader
 	return ref, nil
 }
 
-// Fetch implements system.Spreader.
+// Fetch implements system.Member.
 func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := checkRef(string(ref)); err != nil {
 		return fmt.Errorf("fanout: %q is no ref (%w): %w", ref, err, system.ErrBadRef)
@@ -78,7 +75,7 @@ func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	return n.Daemon.Fetch(ctx, ref, t)
 }
 
-// Forget implements system.Spreader.
+// Forget implements system.Member.
 func (n *node) Forget(ctx context.Context, ref system.Ref) error {
 	if err := n.Daemon.Forget(ctx, ref); err != nil {
 		return err
@@ -95,11 +92,3 @@ func (n *node) Restart(ctx context.Context, keep bool) error {
 	}
 	return n.Daemon.Restart(ctx, keep)
 }
-
-// Put implements system.Node.
-func (n *node) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
-	return "", fmt.Errorf("%w: %w", errAsk, system.ErrReadOnly)
-}
-
-// Get implements system.Node.
-func (n *node) Get(context.Context, system.Ref, io.Writer) error { return errAsk }

@@ -84,8 +84,8 @@ func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 	return p.take(t)
 }
 
-// Fetched implements member.Node.
-func (p *peer) Fetched(ref string) (f system.Fetched, err error) {
+// Progress implements member.Node.
+func (p *peer) Progress(ref string) (f system.Progress, err error) {
 	c, err := p.of(ref)
 	if err != nil {
 		return f, err

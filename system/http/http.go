@@ -36,11 +36,6 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return web.Unreachable(ctx, name, n.Endpoints())
 }
 
-// Start implements system.System.
-func (System) Start(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("http: cannot be started, only attached to (mode: attach)")
-}
-
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	n, err := s.node(d.Options)

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	_ system.Spreader  = (*member)(nil)
+	_ system.Member    = (*member)(nil)
 	_ system.Restarter = (*member)(nil)
 	_ system.Healther  = (*member)(nil)
 )
@@ -70,16 +70,6 @@ func startSwarm(ctx context.Context, d system.Deployment, bin string, l layout, 
 	})
 }
 
-var errNoClient = errors.New("kubo: a swarm has no node at the client that could put or get")
-
-// Put implements system.Node.
-func (m *member) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
-	return "", errNoClient
-}
-
-// Get implements system.Node.
-func (m *member) Get(context.Context, system.Ref, io.Writer) error { return errNoClient }
-
 // Address implements system.Connector.
 func (m *member) Address(context.Context) (string, error) { return m.address, nil }
 
@@ -113,7 +103,7 @@ func peerOf(address string) (string, error) {
 	return at.ID.String(), nil
 }
 
-// Publish implements system.Spreader: an import, pinned.
+// Publish implements system.Member: an import, pinned.
 func (m *member) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, error) {
 	if err := m.alive(); err != nil {
 		return "", err
@@ -138,7 +128,7 @@ func (m *member) Publish(ctx context.Context, title string, size int64, r io.Rea
 	return ref, nil
 }
 
-// Fetch implements system.Spreader: pin/add, which walks the graph and keeps
+// Fetch implements system.Member: pin/add, which walks the graph and keeps
 // every block.
 func (m *member) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := valid(ref); err != nil {
@@ -181,8 +171,8 @@ func (m *member) of(ref system.Ref) (*task, error) {
 	return t, nil
 }
 
-// Fetched implements system.Spreader.
-func (m *member) Fetched(ctx context.Context, ref system.Ref) (f system.Fetched, err error) {
+// Progress implements system.Member.
+func (m *member) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
 	if err := m.daemon.alive(); err != nil {
 		return f, err
 	}
@@ -209,7 +199,7 @@ func (m *member) traffic(ctx context.Context) (s traffic, err error) {
 	return s, m.rpc.json(ctx, "bitswap/stat", nil, &s)
 }
 
-// ReadBack implements system.Spreader: from the node's own blocks. The daemon
+// ReadBack implements system.Member: from the node's own blocks. The daemon
 // does not hash what it reads there.
 func (m *member) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err := m.alive(); err != nil {
@@ -233,7 +223,7 @@ func (m *member) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) erro
 	return nil
 }
 
-// Forget implements system.Spreader: pin/rm and repo/gc. When it was the last
+// Forget implements system.Member: pin/rm and repo/gc. When it was the last
 // content the connections are closed: the next begins with new ones.
 func (m *member) Forget(ctx context.Context, ref system.Ref) error {
 	t, err := m.of(ref)

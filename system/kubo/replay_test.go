@@ -51,14 +51,14 @@ func limits(near *replay.Server) system.Options {
 	return system.Options{"url": near.URL, "gateway": near.URL, "not_found_after": "30s", "stall_after": "30s"}
 }
 
-func joined(t *testing.T, opt system.Options, write bool) system.Node {
+func joined(t *testing.T, opt system.Options, write bool) system.Store {
 	t.Helper()
 	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(context.Background()) })
-	return c.Nodes()[0]
+	return c.Nodes()[0].(system.Store)
 }
 
 // one attaches to a single node that has these exchanges after the greeting.

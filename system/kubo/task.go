@@ -186,10 +186,10 @@ func (t *task) published(size int64) {
 	t.size, t.verified, t.complete, t.trouble = size, size, true, ""
 }
 
-func (t *task) fetched(now traffic) system.Fetched {
+func (t *task) fetched(now traffic) system.Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := system.Fetched{
+	f := system.Progress{
 		Size: t.size, Verified: t.verified, Written: t.verified, Complete: t.complete,
 		Received: now.DataReceived - t.before.DataReceived, Sent: now.DataSent - t.before.DataSent,
 		Peers: len(now.Peers), Trouble: t.trouble,

@@ -18,7 +18,6 @@ import (
 
 // Follower is a node that follows a chain of blocks, or serves one.
 type Follower struct {
-	system.Storeless
 	cluster *chains
 	place   int
 	address string

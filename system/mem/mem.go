@@ -32,7 +32,7 @@ var (
 	_ system.Connector = (*Node)(nil)
 	_ system.Namer     = (*Node)(nil)
 	_ system.Walker    = (*Node)(nil)
-	_ system.Spreader  = (*Node)(nil)
+	_ system.Member    = (*Node)(nil)
 	_ system.Restarter = (*Node)(nil)
 	_ system.Chains    = (*chains)(nil)
 	_ system.Follower  = (*Follower)(nil)
@@ -43,11 +43,6 @@ var ErrInjected = errors.New("an error that was asked for")
 
 // Check implements system.System: nothing can be missing.
 func (System) Check(context.Context, system.Options) []system.Problem { return nil }
-
-// Attach implements system.System.
-func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("mem: can only be started: it is in this process")
-}
 
 // Start implements system.System. It uses no hosts; nodes that follow a chain are as
 // many as these, or, where there are none, as option nodes says.

@@ -48,7 +48,7 @@ type Trouble struct {
 	Stop   float64       // share of a content at which it goes no further; 0: it does
 	Slow   time.Duration // what it takes to say how far it is
 	Mute   bool          // it never says how far it is
-	Says   string        // the words of Fetched
+	Says   string        // the words of Progress
 }
 
 // peer is what a node is in the swarm.
@@ -259,7 +259,7 @@ func (n *Node) in(ctx context.Context, what string) (s *swarm, out func(), err e
 	return s, s.mu.Unlock, nil
 }
 
-// Publish implements system.Spreader: it takes no time.
+// Publish implements system.Member: it takes no time.
 func (n *Node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	if size < 0 {
 		return "", fmt.Errorf("mem: publish %q: %d bytes", name, size)
@@ -290,7 +290,7 @@ func validSpread(ref system.Ref) error {
 	return nil
 }
 
-// Fetch implements system.Spreader.
+// Fetch implements system.Member.
 func (n *Node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := validSpread(ref); err != nil {
 		return err
@@ -319,14 +319,14 @@ func (n *Node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	return nil
 }
 
-// Fetched implements system.Spreader.
-func (n *Node) Fetched(ctx context.Context, ref system.Ref) (system.Fetched, error) {
+// Progress implements system.Member.
+func (n *Node) Progress(ctx context.Context, ref system.Ref) (system.Progress, error) {
 	if err := validSpread(ref); err != nil {
-		return system.Fetched{}, err
+		return system.Progress{}, err
 	}
 	s, out, err := n.in(ctx, "fetched")
 	if err != nil {
-		return system.Fetched{}, err
+		return system.Progress{}, err
 	}
 	n.peer.asked++
 	trouble := n.peer.trouble
@@ -341,15 +341,15 @@ func (n *Node) Fetched(ctx context.Context, ref system.Ref) (system.Fetched, err
 			err = ctx.Err()
 		}
 		if err != nil {
-			return system.Fetched{}, fmt.Errorf("mem: fetched: no answer: %w", err)
+			return system.Progress{}, fmt.Errorf("mem: fetched: no answer: %w", err)
 		}
 	}
 	defer out()
 	t := n.peer.tasks[ref]
 	if t == nil {
-		return system.Fetched{}, fmt.Errorf("mem: fetched %s: %w", ref, system.ErrNotFound)
+		return system.Progress{}, fmt.Errorf("mem: fetched %s: %w", ref, system.ErrNotFound)
 	}
-	f := system.Fetched{
+	f := system.Progress{
 		Size: t.of.size, Verified: int64(math.Floor(t.have)), Written: int64(math.Floor(t.have)), Complete: t.complete(),
 		Received: int64(t.received), Sent: int64(t.sent), Trouble: n.peer.trouble.Says,
 	}
@@ -361,7 +361,7 @@ func (n *Node) Fetched(ctx context.Context, ref system.Ref) (system.Fetched, err
 	return f, nil
 }
 
-// ReadBack implements system.Spreader.
+// ReadBack implements system.Member.
 func (n *Node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err := validSpread(ref); err != nil {
 		return err
@@ -393,7 +393,7 @@ func (n *Node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error 
 	return nil
 }
 
-// Forget implements system.Spreader.
+// Forget implements system.Member.
 func (n *Node) Forget(ctx context.Context, ref system.Ref) error {
 	if err := validSpread(ref); err != nil {
 		return err

@@ -51,7 +51,7 @@ func TestSwarm(t *testing.T) {
 		want := func(when string, verified ...int64) {
 			t.Helper()
 			for i, v := range verified {
-				f, err := nodes[i+1].Fetched(t.Context(), ref)
+				f, err := nodes[i+1].Progress(t.Context(), ref)
 				if err != nil || f.Verified < v-1 || f.Verified > v || f.Complete != (v == 10_000) {
 					t.Errorf("%s: node %d: %+v, %v; want %d bytes", when, i+1, f, err, v)
 				}
@@ -72,7 +72,7 @@ func TestSwarm(t *testing.T) {
 		if err := nodes[0].Kill(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := nodes[0].Fetched(t.Context(), ref); err == nil {
+		if _, err := nodes[0].Progress(t.Context(), ref); err == nil {
 			t.Error("a dead node answers")
 		}
 		time.Sleep(time.Minute)
@@ -83,7 +83,7 @@ func TestSwarm(t *testing.T) {
 		if err := nodes[3].Restart(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := nodes[3].Fetched(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
+		if _, err := nodes[3].Progress(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
 			t.Errorf("without its data: %v", err)
 		}
 		nodes[0].SetLinks(Links{Down: map[int]float64{1: 100}})
@@ -110,7 +110,7 @@ func TestSwarm(t *testing.T) {
 		nodes[1].SetTrouble(Trouble{Mute: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := nodes[1].Fetched(ctx, ref); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := nodes[1].Progress(ctx, ref); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a mute node: %v", err)
 		}
 	})

@@ -2,7 +2,6 @@ package nginx
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"os/user"
@@ -92,11 +91,6 @@ func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster
 		}
 	}
 	return s.Start(ctx, d)
-}
-
-// Attach implements system.System.
-func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("nginx: can only be started; to measure a server of yours use system http")
 }
 
 // options are opt with its defaults, checked.

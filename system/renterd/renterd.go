@@ -46,11 +46,6 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return web.Unreachable(ctx, name, []string{web.HostPort(base)})
 }
 
-// Start implements system.System.
-func (System) Start(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("renterd: it is not started here: it needs a chain, funds and hosts around it; run one, and name it with mode: attach")
-}
-
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)

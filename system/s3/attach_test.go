@@ -41,14 +41,14 @@ func server(t *testing.T) (c system.Cluster, opt system.Options) {
 	}
 }
 
-func attach(t *testing.T, opt system.Options, write bool) (system.Node, error) {
+func attach(t *testing.T, opt system.Options, write bool) (system.Store, error) {
 	t.Helper()
 	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() { c.Stop(t.Context()) })
-	return c.Nodes()[0], nil
+	return c.Nodes()[0].(system.Store), nil
 }
 
 func TestAttachConformance(t *testing.T) {

@@ -74,11 +74,6 @@ func flag(protocol string) string {
 	return "-s"
 }
 
-// Attach implements system.System.
-func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("scp: can only be started; to measure a server of yours use system sftp")
-}
-
 func program(opt system.Options) (string, error) {
 	return system.Program(name, opt, "scp", "PLIMSOLL_SCP", "scp")
 }

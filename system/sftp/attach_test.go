@@ -61,7 +61,7 @@ func TestAttachForReading(t *testing.T) {
 	if v := c.Identity()["version"]; !strings.Contains(v, "OpenSSH") {
 		t.Errorf("version %q", v)
 	}
-	n := c.Nodes()[0]
+	n := c.Nodes()[0].(system.Store)
 	objects, err := n.(system.Provider).Objects(t.Context())
 	if err != nil || len(objects) != 3 { // the probe is the server's, and so an object to who attaches
 		t.Fatalf("objects %+v, %v", objects, err)
@@ -93,7 +93,7 @@ func TestAttachChangesOnlyItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := c.Nodes()[0]
+	n := c.Nodes()[0].(system.Store)
 	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("delete of someone's file: %v", err)
 	}

@@ -16,7 +16,6 @@ import (
 
 // node implements system.Follower: at most one process, which serves or follows.
 type node struct {
-	system.Storeless
 	*member.Process
 	gateway string // its address of the gateway protocol, the same for its life
 

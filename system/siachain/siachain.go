@@ -33,11 +33,6 @@ func (System) Check(_ context.Context, opt system.Options) []system.Problem {
 	return nil
 }
 
-// Attach implements system.System.
-func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("sia-chain: can only be started")
-}
-
 // Start implements system.System: a node on each host, on which nothing runs yet.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)

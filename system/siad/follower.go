@@ -19,7 +19,6 @@ import (
 // follower is a siad that may run on a host, as a peer or as the fresh node. Its
 // calls come one after another, but for Following.
 type follower struct {
-	system.Storeless
 	c    *chains
 	host testbed.Host
 	role string

@@ -154,7 +154,7 @@ func TestLockedWallet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := c.Nodes()[0]
+	n := c.Nodes()[0].(system.Store)
 	if mark := n.(provider).space.Mark; mark != "" {
 		t.Errorf("a node for reading has mark %q", mark)
 	}

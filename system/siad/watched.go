@@ -12,7 +12,6 @@ import (
 
 // watched is somebody's siad whose way to the end of its chain is watched.
 type watched struct {
-	system.Storeless
 	api *api
 }
 

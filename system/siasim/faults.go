@@ -1,19 +1,18 @@
 package siasim
 
 import (
-	"fmt"
+	"math"
 	"math/big"
 	"time"
 )
 
-// Faults are what can be switched on. Moments are since the simulator began.
+// Faults are what goes wrong. Moments are since the simulator began.
 type Faults struct {
 	FormationLeak    *Loss      // forming contracts takes money that no contract has: it vanishes
 	PrematureRenewal *Loss      // a contract is replaced and so much of what it had not spent vanishes
-	Overfund         *Loss      // contracts are bought with so much in them, which is not needed
+	Overfund         *Loss      // contracts are bought with hosts that had none, with so much in them
 	DeadHost         *DeadHost  // a host dies
 	Overshoot        *Overshoot // files get more pieces than asked for
-	Upgrade          *Upgrade   // the daemon is another version from then on
 
 	Down      []Window // the daemon is being restarted: connections are refused
 	HTML      []Window // every answer is a web page, with status 200
@@ -23,22 +22,35 @@ type Faults struct {
 	Swallow   []Window // uploads are answered 204 and stored nowhere
 }
 
-// Window is a stretch of time; For 0: without an end.
+// Window is a stretch of time; For 0: without an end. Those of a fault do not
+// overlap.
 type Window struct {
 	From, For time.Duration
 }
 
-func (w Window) holds(at time.Duration) bool {
-	return at >= w.From && (w.For == 0 || at < w.From+w.For)
+// until is when a window ends that has begun before at; at, when it lasts.
+func (w Window) until(at time.Duration) time.Duration {
+	if w.For == 0 {
+		return at
+	}
+	return min(at, w.From+w.For)
 }
 
-func within(all []Window, at time.Duration) bool {
+// within reports whether a moment is in one of the windows, and how long that
+// lasts; 0: for ever.
+func within(all []Window, at time.Duration) (bool, time.Duration) {
 	for _, w := range all {
-		if w.holds(at) {
-			return true
+		if at >= w.From && (w.For == 0 || at < w.From+w.For) {
+			return true, max(w.From+w.For-at, 0)
 		}
 	}
-	return false
+	return false, 0
+}
+
+// has reports whether a fault is on.
+func (s *Sim) has(fault []Window) bool {
+	on, _ := within(fault, s.now)
+	return on
 }
 
 // Loss is an amount at a moment.
@@ -47,14 +59,13 @@ type Loss struct {
 	Amount *big.Int // hastings
 }
 
-// DeadHost is the end of a host that has a contract. Downloads go on. hostdb
-// drops it after Drop; redundancy falls when its contract ends: after Fall, or,
-// when that is 0, when the contract's period does. It is never repaired.
+// DeadHost is the end of a host that has a contract. hostdb drops it three
+// minutes later, as was recorded; redundancy falls when its contract ends. It is
+// never repaired.
 type DeadHost struct {
 	At   time.Duration
 	Host int
-	Drop time.Duration // 0: 180 s, as recorded
-	Fall time.Duration
+	Fall time.Duration // from then to the end of its contract
 }
 
 // Overshoot is redundancy beyond the one asked for: each file gets as much as is
@@ -63,119 +74,60 @@ type Overshoot struct {
 	Mean, Max float64
 }
 
-// Upgrade is a new version of the daemon.
-type Upgrade struct {
-	At      time.Duration
-	Version string
+func (o Overshoot) draw(nominal, u float64) float64 {
+	return nominal + (o.Max-nominal)*math.Pow(u, (o.Max-nominal)/(o.Mean-nominal)-1)
 }
 
-// moments are the faults of one moment with what they do, by name.
-func (s *Sim) moments() []moment {
-	f := s.faults
-	var all []moment
+type moment struct {
+	at time.Duration
+	do func()
+}
+
+// moments are the faults of one moment with what they do.
+func (f Faults) moments(s *Sim) (all []moment) {
 	if l := f.FormationLeak; l != nil {
-		all = append(all, moment{"formation leak", l.At, func(at time.Duration) { s.leak(at, l.Amount) }})
+		all = append(all, moment{l.At, func() { s.vanish(l.Amount) }})
 	}
 	if l := f.PrematureRenewal; l != nil {
-		all = append(all, moment{"premature renewal", l.At, func(at time.Duration) { s.renewEarly(at, l.Amount) }})
+		all = append(all, moment{l.At, func() {
+			c := s.active()[0]
+			if s.form(c.host, SC(contractFunds)) {
+				s.contracts[len(s.contracts)-1].size = c.size
+				s.end(c, refreshed)
+				s.vanish(l.Amount)
+			}
+		}})
 	}
 	if l := f.Overfund; l != nil {
-		all = append(all, moment{"overfunded contracts", l.At, func(at time.Duration) { s.overfund(at, l.Amount) }})
+		all = append(all, moment{l.At, func() {
+			spare := s.spare()
+			for _, h := range spare {
+				s.form(h, new(big.Int).Quo(l.Amount, big.NewInt(int64(len(spare)))))
+			}
+		}})
 	}
-	if d := f.DeadHost; d != nil && d.Host < len(s.hosts) {
+	if d := f.DeadHost; d != nil {
 		h := s.hosts[d.Host]
-		drop := d.Drop
-		or(&drop, 180*time.Second)
 		all = append(all,
-			moment{"host dead", d.At, func(at time.Duration) { h.dead = true; s.event(at, "host dead", nil, h.address) }},
-			moment{"host dropped", d.At + drop, func(at time.Duration) { h.dropped = true; s.event(at, "host dropped", nil, h.address) }})
-		if d.Fall > 0 {
-			all = append(all, moment{"redundancy falls", d.At + d.Fall, func(at time.Duration) { s.endContracts(at, h) }})
-		}
-	}
-	if u := f.Upgrade; u != nil {
-		all = append(all, moment{"upgrade", u.At, func(at time.Duration) { s.conf.Version = u.Version; s.event(at, "upgrade", nil, u.Version) }})
+			moment{d.At, func() { h.dead = true }},
+			moment{d.At + 180*time.Second, func() { h.dropped = true }},
+			moment{d.At + d.Fall, func() { s.lose(h) }})
 	}
 	return all
 }
 
-type moment struct {
-	name string
-	at   time.Duration
-	do   func(at time.Duration)
-}
-
-// leak takes money out of the wallet that no contract gets.
-func (s *Sim) leak(at time.Duration, amount *big.Int) {
-	if !s.wallet.pay(amount, s.nextBlock(at)) {
-		s.event(at, "formation leak", new(big.Int), "the wallet had less than "+amount.String())
-		return
-	}
-	s.lost.Add(s.lost, amount)
-	s.event(at, "formation leak", amount, "")
-}
-
-// renewEarly replaces the active contract that has spent least.
-func (s *Sim) renewEarly(at time.Duration, amount *big.Int) {
-	var c *contract
-	for _, one := range s.active() {
-		if c == nil || one.funds.Cmp(c.funds) > 0 {
-			c = one
+// lose ends the contract with a host for good: what lay there counts no more. As
+// recorded, a host that had no contract gets one.
+func (s *Sim) lose(h *host) {
+	for _, c := range s.contracts {
+		if c.host == h && c.state == active {
+			s.end(c, expired)
 		}
 	}
-	if c == nil {
-		s.event(at, "premature renewal", new(big.Int), "there is no contract")
-		return
+	for _, f := range s.files {
+		f.lost += f.on[h]
 	}
-	rest := new(big.Int).Set(c.funds)
-	if !s.renew(at, c, s.conf.ContractFunds) {
-		s.event(at, "premature renewal", new(big.Int), "the wallet could not pay for the new contract")
-		return
+	if spare := s.spare(); len(spare) > 0 {
+		s.form(spare[0], SC(contractFunds))
 	}
-	lost := rest
-	if amount != nil && amount.Cmp(rest) < 0 {
-		lost = amount
-	}
-	// Of what it gave back, so much does not come back.
-	s.wallet.lose(lost)
-	s.lost.Add(s.lost, lost)
-	s.event(at, "premature renewal", lost, c.id)
-}
-
-// overfund buys contracts with hosts that have none, or else replaces active
-// ones, and spreads money over them that nobody needs.
-func (s *Sim) overfund(at time.Duration, amount *big.Int) {
-	var spare []*host
-	for _, h := range s.hosts {
-		if !h.dead && !s.contracted(h) {
-			spare = append(spare, h)
-		}
-	}
-	old := s.active()
-	n := len(spare)
-	if n == 0 {
-		n = len(old)
-	}
-	if n == 0 {
-		s.event(at, "overfunded contracts", new(big.Int), "there is no host")
-		return
-	}
-	each, first := new(big.Int).QuoRem(amount, big.NewInt(int64(n)), new(big.Int))
-	bought := new(big.Int)
-	for i := range n {
-		more := new(big.Int).Set(each)
-		if i == 0 {
-			more.Add(more, first)
-		}
-		ok := false
-		if len(spare) > 0 {
-			ok = s.form(spare[i], more) != nil
-		} else {
-			ok = s.renew(at, old[i], new(big.Int).Add(s.conf.ContractFunds, more))
-		}
-		if ok {
-			bought.Add(bought, more)
-		}
-	}
-	s.event(at, "overfunded contracts", bought, fmt.Sprintf("%d contracts", n))
 }

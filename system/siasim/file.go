@@ -1,34 +1,80 @@
 package siasim
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"math"
+	"net/http"
+	"strconv"
 	"time"
 )
 
-// file is an object that was put. Its pieces go through the uplink in order: of
-// a stream first those that rebuild every chunk, then, chunk by chunk, the
-// others; of a source on the renter's disk chunk by chunk.
+// file is an object that was put. Its sectors go through the uplink in order:
+// renterd's chunk by chunk, siad's first those that rebuild every chunk, then,
+// chunk by chunk, the others.
 type file struct {
 	path       string
 	serial     int
 	size       int64
 	sum        string // SHA-256 of the content, lower-case hex
-	md5        string
-	content    []byte // nil: it was not kept
-	local      string // source on the renter's disk
-	mime       string
-	made       time.Duration
-	changed    time.Duration
-	incomplete bool // its content did not come to an end
-	data, full int  // pieces of a chunk that rebuild it; that were asked for
-	pieces     int  // of a chunk that there will be: full, or more
+	content    []byte // nil: it was too large to be kept
+	incomplete bool   // its content did not come to an end
+	data, full int    // pieces of a chunk that rebuild it; that were asked for
+	pieces     int    // of a chunk that there will be: full, or more
 	chunks     int
-	stream     bool
-	placed     int         // sectors on hosts, counted and paid
-	on         map[int]int // sectors by host
-	lost       int         // sectors on hosts that are gone
-	was        bool        // it had its full redundancy
-	slabs      []part      // renterd: where its bytes are; nil: siad's file
+	accept     int // sectors on hosts before the put is answered
+	placed     int // sectors on hosts, counted and paid
+	on         map[*host]int
+	lost       int // sectors on hosts that are gone
+}
+
+// receive makes a file of a body. It is not in the renter yet.
+func (s *Sim) receive(path string, r io.Reader) *file {
+	f := &file{path: path, data: s.conf.Data, full: s.conf.Data + s.conf.Parity, on: map[*host]int{}}
+	f.pieces = f.full
+	hash := sha256.New()
+	content, err := io.ReadAll(io.TeeReader(io.LimitReader(r, keepEach), hash))
+	f.size = int64(len(content))
+	if f.size < keepEach {
+		f.content = content
+	} else if err == nil {
+		content = nil
+		var more int64
+		more, err = io.Copy(hash, r)
+		f.size += more
+	}
+	f.sum, f.incomplete = hex.EncodeToString(hash.Sum(nil)), err != nil
+	chunk := int64(f.data) * s.conf.Sector
+	f.chunks = int((f.size + chunk - 1) / chunk)
+	return f
+}
+
+// add enters a file, and sends it through the uplink after all others if it is whole.
+func (s *Sim) add(f *file) {
+	s.serial++
+	f.serial = s.serial
+	s.files[f.path] = f
+	if f.incomplete {
+		return
+	}
+	begin := max(s.carried(s.now), s.tail)
+	s.tail = begin + float64(f.chunks*f.pieces)*float64(s.conf.Sector)
+	s.jobs = append(s.jobs, &job{f, begin})
+}
+
+// remove forgets a file; what is not uploaded yet is not uploaded any more.
+func (s *Sim) remove(f *file) {
+	delete(s.files, f.path)
+	s.gone += int64(f.placed)
+	for i, j := range s.jobs {
+		if j.file == f {
+			s.jobs = append(s.jobs[:i:i], s.jobs[i+1:]...)
+			return
+		}
+	}
 }
 
 // job is a file on its way through the uplink.
@@ -37,96 +83,116 @@ type job struct {
 	begin float64 // what the uplink will have carried before its first byte
 }
 
-// newFile makes a file and queues it. Its size is known by now.
-func (s *Sim) newFile(path string, size int64, data, parity int, stream bool) *file {
-	s.serial++
-	f := &file{
-		path: path, serial: s.serial, size: size, made: s.now, changed: s.now,
-		data: data, full: data + parity, pieces: data + parity, stream: stream, on: map[int]int{},
-	}
-	chunk := int64(data) * s.conf.Sector
-	f.chunks = int((size + chunk - 1) / chunk)
-	if o := s.faults.Overshoot; o != nil {
-		f.pieces = max(f.full, int(math.Round(o.draw(float64(f.full)/float64(data), s.rand.Float64())*float64(data))))
-	}
-	s.files[path] = f
-	return f
-}
-
-// draw is the redundancy that a number u from 0 to 1 stands for.
-func (o Overshoot) draw(nominal, u float64) float64 {
-	if o.Max <= nominal || o.Mean <= nominal {
-		return nominal
-	}
-	return nominal + (o.Max-nominal)*math.Pow(u, (o.Max-nominal)/(o.Mean-nominal)-1)
-}
-
-// queue sends a file's pieces through the uplink after all others.
-func (s *Sim) queue(f *file) {
-	f.was = f.sectors() == 0
-	begin := max(s.link.carried(s.now, s.faults.Stall), s.link.tail)
-	s.link.tail = begin + float64(f.sectors())*float64(s.conf.Sector)
-	s.jobs = append(s.jobs, &job{file: f, begin: begin})
-}
-
-// sectors are all that will be on hosts.
-func (f *file) sectors() int { return f.chunks * f.pieces }
-
-// worst is how many pieces the chunk that is worst off has.
-func (f *file) worst() int {
-	done := f.placed
-	if f.stream {
-		if first := f.chunks * f.data; done >= first {
-			return f.data + max(0, done-first-(f.chunks-1)*(f.pieces-f.data))
+// carried is what the uplink could have carried until t, in bytes.
+func (s *Sim) carried(t time.Duration) float64 {
+	moving := t
+	for _, windows := range [][]Window{s.conf.Faults.Stall, s.conf.Faults.Full} {
+		for _, w := range windows {
+			moving -= max(w.until(t)-w.From, 0)
 		}
-		return max(0, done-(f.chunks-1)*f.data)
 	}
-	return max(0, done-(f.chunks-1)*f.pieces)
+	return moving.Seconds() * s.conf.Rate
 }
 
-// redundancy is that of the chunk that is worst off, without what is lost.
+// epsilon makes up for rounding in sums of bytes, in sectors.
+const epsilon = 1e-6
+
+// upload stores what has gone through the uplink until a moment.
+func (s *Sim) upload(at time.Duration) {
+	carried, left := s.carried(at), s.jobs[:0]
+	for _, j := range s.jobs {
+		through := min(int((carried-j.begin)/float64(s.conf.Sector)+epsilon), j.file.chunks*j.file.pieces)
+		for j.file.placed < through && s.store(j.file) {
+		}
+		if j.file.placed < j.file.chunks*j.file.pieces {
+			left = append(left, j)
+		}
+	}
+	clear(s.jobs[len(left):])
+	s.jobs = left
+}
+
+// accepted waits until enough of a file is on hosts. It reports whether the file
+// still is there.
+func (s *Sim) accepted(ctx context.Context, f *file) bool {
+	for {
+		unlock := s.lock()
+		there, done, wait := s.files[f.path] == f, f.placed >= f.accept, time.Millisecond
+		for _, j := range s.jobs {
+			if j.file == f {
+				bytes := j.begin + float64(f.accept)*float64(s.conf.Sector) - s.carried(s.now)
+				wait = max(time.Duration(bytes/s.conf.Rate*float64(time.Second)), wait)
+			}
+		}
+		for _, fault := range [][]Window{s.conf.Faults.Stall, s.conf.Faults.Full} {
+			if on, left := within(fault, s.now); on {
+				wait = max(left, blockTime)
+			}
+		}
+		down := s.has(s.conf.Faults.Down)
+		unlock()
+		if down && done {
+			panic(http.ErrAbortHandler) // there is no way for the answer
+		}
+		if done || !there {
+			return there
+		}
+		if sleep(ctx, min(wait, blockTime)) != nil {
+			return false
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// overshoot has a file get more pieces than asked for.
+func (s *Sim) overshoot(f *file) {
+	if o := s.conf.Faults.Overshoot; o != nil {
+		nominal := float64(f.full) / float64(f.data)
+		f.pieces = max(f.full, int(math.Round(o.draw(nominal, s.rand.Float64())*float64(f.data))))
+	}
+}
+
+// redundancy is siad's: that of the chunk that is worst off, without what is lost.
 func (f *file) redundancy() float64 {
-	if f.chunks == 0 {
-		if f.incomplete {
-			return 0
-		}
+	switch {
+	case f.incomplete:
+		return 0
+	case f.chunks == 0:
 		return float64(f.full) / float64(f.data)
 	}
-	lost := float64(f.lost) / float64(f.chunks)
-	return max(0, float64(f.worst())-lost) / float64(f.data)
-}
-
-// accepted is how many sectors must be on hosts before an upload is answered.
-func (f *file) accepted() int {
-	if f.stream {
-		return f.chunks * f.data
+	worst := max(0, f.placed-(f.chunks-1)*f.data)
+	if first := f.chunks * f.data; f.placed >= first {
+		worst = f.data + max(0, f.placed-first-(f.chunks-1)*(f.pieces-f.data))
 	}
-	return 0
+	return max(0, float64(worst)-float64(f.lost)/float64(f.chunks)) / float64(f.data)
 }
 
-// health is siad's: 0 at full redundancy, 1 when the next loss is fatal, more
-// below that.
-func (f *file) health() float64 {
-	good := min(f.redundancy()*float64(f.data), float64(f.full))
-	return 1 - (good-float64(f.data))/float64(f.full-f.data)
-}
+// whole reports whether a file has ever had its full redundancy.
+func (f *file) whole() bool { return !f.incomplete && f.placed >= f.chunks*f.full }
 
-// missing is how many sectors a repair would make.
-func (f *file) missing() int {
-	return max(0, f.chunks*f.full-(f.placed-f.lost))
-}
-
-// remove forgets a file; what is not uploaded yet is not uploaded any more.
-func (s *Sim) remove(f *file) {
-	delete(s.files, f.path)
-	s.keep -= int64(len(f.content))
-	for i, j := range s.jobs {
-		if j.file == f {
-			s.jobs = append(s.jobs[:i:i], s.jobs[i+1:]...)
-			break
-		}
+// send answers with a part of a file's content, for which a host is paid.
+func (s *Sim) send(w http.ResponseWriter, f *file, off, length int64, status int) bool {
+	unlock := s.lock()
+	paid := s.payDownload(length)
+	unlock()
+	var content io.Reader = bytes.NewReader(f.content)
+	if f.content == nil {
+		content = s.conf.Content(f.path, f.size)
 	}
-	s.gone.files++
-	s.gone.bytes += f.size
-	s.gone.sectors += int64(f.placed)
+	if _, err := io.CopyN(io.Discard, content, off); err != nil || !paid {
+		return false
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
+	w.WriteHeader(status)
+	_, _ = io.CopyN(w, content, length)
+	return true
 }

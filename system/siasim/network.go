@@ -2,8 +2,9 @@ package siasim
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -25,7 +26,41 @@ func (s *Sim) SiadURL() string    { return "http://" + siadAddress }
 func (s *Sim) RenterdURL() string { return "http://" + renterdAddress }
 
 // Host is the client's: Dial reaches the simulator, and nothing else.
-func (s *Sim) Host() testbed.Host { return client{s.net} }
+func (s *Sim) Host() testbed.Host { return client{net: s.net} }
+
+// outer is what happens to every request, whatever it asks for.
+func (s *Sim) outer(inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sleep(r.Context(), latency) != nil {
+			return
+		}
+		unlock := s.lock()
+		down, html := s.has(s.conf.Faults.Down), s.has(s.conf.Faults.HTML)
+		unlock()
+		switch {
+		case down:
+			panic(http.ErrAbortHandler) // a connection from before
+		case html:
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = io.WriteString(w, "<!DOCTYPE html>\n<title>Maintenance</title><h1>We'll be back soon</h1>\n")
+		default:
+			inner.ServeHTTP(w, r)
+		}
+	})
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// report answers with a state.
+func (s *Sim) report(state func() any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		defer s.lock()()
+		answer(w, state())
+	}
+}
 
 // network is what lies between the client and the two daemons.
 //
@@ -42,7 +77,7 @@ type network struct {
 func newNetwork(s *Sim) *network {
 	n := &network{sim: s, doors: map[string]*door{}}
 	for address, handler := range map[string]http.Handler{siadAddress: s.Siad(), renterdAddress: s.Renterd()} {
-		d := &door{address: address, conns: make(chan net.Conn), closed: make(chan struct{})}
+		d := &door{conns: make(chan net.Conn), closed: make(chan struct{})}
 		server := &http.Server{Handler: handler, ConnState: n.count}
 		n.doors[address] = d
 		n.servers = append(n.servers, server)
@@ -69,10 +104,9 @@ func (n *network) close() {
 
 // door is where a daemon accepts connections.
 type door struct {
-	address string
-	conns   chan net.Conn
-	closed  chan struct{}
-	once    sync.Once
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
 }
 
 func (d *door) Accept() (net.Conn, error) {
@@ -89,14 +123,13 @@ func (d *door) Close() error {
 	return nil
 }
 
-func (d *door) Addr() net.Addr {
-	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(d.address))
+func (d *door) Addr() net.Addr { return &net.TCPAddr{} }
+
+// client is the host that requests come from. It can do nothing but dial.
+type client struct {
+	testbed.Host
+	net *network
 }
-
-// client is the host that requests come from.
-type client struct{ net *network }
-
-var errNone = errors.New("siasim: a simulated host can only dial")
 
 func (client) Name() string     { return "client" }
 func (client) Addr() netip.Addr { return netip.MustParseAddr("198.51.100.2") }
@@ -104,8 +137,11 @@ func (client) Addr() netip.Addr { return netip.MustParseAddr("198.51.100.2") }
 // Dial connects to the simulator.
 func (c client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	refused := &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	unlock := c.net.sim.lock()
+	down := c.net.sim.has(c.net.sim.conf.Faults.Down)
+	unlock()
 	d := c.net.doors[address]
-	if d == nil || c.net.sim.down() {
+	if d == nil || down {
 		return nil, refused
 	}
 	ours, theirs := net.Pipe()
@@ -118,10 +154,3 @@ func (c client) Dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, fmt.Errorf("dial %s: %w", address, context.Cause(ctx))
 	}
 }
-
-func (client) Start(context.Context, testbed.Command) (*testbed.Process, error) { return nil, errNone }
-func (client) Listen(context.Context, string, string) (net.Listener, error)     { return nil, errNone }
-func (client) ListenPacket(context.Context, string, string) (net.PacketConn, error) {
-	return nil, errNone
-}
-func (client) FreePort(context.Context) (int, error) { return 0, errNone }

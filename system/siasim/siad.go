@@ -1,596 +1,282 @@
 package siasim
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"math/big"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// route is what siad does with a path. The part of it behind a prefix route's
-// name is rest.
-type route struct {
-	method    string
-	path      string // ends with a slash: a prefix
-	protected bool   // refused without the password; reports are not
-	serve     func(w http.ResponseWriter, r *http.Request, rest string)
-}
+// object is one of JSON.
+type object = map[string]any
 
-// find is the route of a request and what its path has behind it. A request that
-// has none is answered: by unknown, or because the path takes other methods.
-func find(w http.ResponseWriter, r *http.Request, table []route, unknown func()) (*route, string) {
-	var methods []string
-	for i := range table {
-		one := &table[i]
-		rest, prefix := strings.CutPrefix(r.URL.Path, one.path)
-		if r.URL.Path != one.path && (!prefix || !strings.HasSuffix(one.path, "/")) {
-			continue
-		}
-		if methods = append(methods, one.method); one.method == r.Method {
-			return one, rest
-		}
-	}
-	if methods == nil {
-		unknown()
-		return nil, ""
-	}
-	w.Header().Set("Allow", strings.Join(append(methods, "OPTIONS"), ", "))
-	http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
-	return nil, ""
-}
-
-func (s *Sim) siadTable() []route {
-	return []route{
-		{"GET", "/consensus", false, s.consensus},
-		{"GET", "/daemon/version", false, s.version},
-		{"GET", "/daemon/alerts", false, s.alerts},
-		{"GET", "/daemon/constants", false, s.constants},
-		{"GET", "/gateway", false, s.gateway},
-		{"GET", "/hostdb", false, s.hostdb},
-		{"GET", "/hostdb/active", false, s.hostdbActive},
-		{"GET", "/hostdb/all", false, s.hostdbAll},
-		{"GET", "/tpool/fee", false, s.fee},
-		{"GET", "/wallet", false, s.siadWallet},
-		{"GET", "/wallet/address", true, s.walletAddress},
-		{"POST", "/wallet/unlock", true, s.unlock},
-		{"POST", "/wallet/lock", true, s.lock},
-		{"GET", "/renter", false, s.renter},
-		{"POST", "/renter", true, s.allow},
-		{"GET", "/renter/contracts", false, s.contracts},
-		{"GET", "/renter/prices", false, s.prices},
-		{"GET", "/renter/uploadready", false, s.uploadready},
-		{"GET", "/renter/downloads", false, s.downloads},
-		{"GET", "/renter/files", false, s.filesAnswer},
-		{"GET", "/renter/file/", false, s.fileAnswer},
-		{"GET", "/renter/download/", true, s.download},
-		{"GET", "/renter/stream/", false, s.stream},
-		{"POST", "/renter/uploadstream/", true, s.uploadstream},
-		{"POST", "/renter/upload/", true, s.uploadSource},
-		{"POST", "/renter/delete/", true, s.deleteFile},
-		{"POST", "/renter/rename/", true, s.renameFile},
-	}
-}
-
+// siadRoutes are those that the adapter uses. As siad's, reports need no password.
 func (s *Sim) siadRoutes() http.Handler {
-	table := s.siadTable()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.UserAgent(), "Sia-Agent") {
-			siadError(w, http.StatusBadRequest, "Browser access disabled due to security vulnerability. Use Sia-UI or siac.")
-			return
-		}
-		one, rest := find(w, r, table, func() { siadError(w, 491, "491 Module disabled - Refer to API.md") })
-		if one == nil {
-			return
-		}
-		if _, password, _ := r.BasicAuth(); one.protected && password != s.conf.Password {
-			w.Header().Set("Www-Authenticate", `Basic realm="SiaAPI"`)
-			siadError(w, http.StatusUnauthorized, "API authentication failed.")
-			return
-		}
-		one.serve(w, r, rest)
-	})
-}
-
-const siadType = "application/json; charset=utf-8"
-
-func siadError(w http.ResponseWriter, status int, format string, args ...any) {
-	var body bytes.Buffer
-	e := json.NewEncoder(&body)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(map[string]string{"message": fmt.Sprintf(format, args...)})
-	w.Header().Set("Content-Type", siadType)
-	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes())
-}
-
-// report answers with what state tells, in the middle of the call.
-func (s *Sim) report(w http.ResponseWriter, state func() any) {
-	s.mu.Lock()
-	s.advance()
-	v := state()
-	s.mu.Unlock()
-	answerJSON(w, siadType, v)
-}
-
-func (s *Sim) consensus(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any { return s.consensusAnswer() })
-}
-
-func (s *Sim) version(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any { return versionAnswer{Version: s.conf.Version} })
-}
-
-func (s *Sim) alerts(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any { return s.alertsAnswer() })
-}
-
-func (s *Sim) constants(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any {
-		return map[string]any{"blockfrequency": int64(s.conf.BlockTime.Seconds()), "siacoinprecision": "1000000000000000000000000"}
-	})
-}
-
-func (s *Sim) gateway(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any {
-		a := gatewayAnswer{Address: "198.51.100.1:9981", Peers: []peerAnswer{}, Online: true}
-		for i := range s.conf.Peers {
-			a.Peers = append(a.Peers, peerAnswer{Inbound: i%4 == 3, Address: fmt.Sprintf("203.0.113.%d:9981", 1+i%250), Version: "1.5.4"})
-		}
-		return a
-	})
-}
-
-func (s *Sim) hostdb(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any { return map[string]bool{"initialscancomplete": true} })
-}
-
-func (s *Sim) hostdbActive(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any { return s.hostsAnswer(func(h *host) bool { return !h.dropped }) })
-}
-
-func (s *Sim) hostdbAll(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any { return s.hostsAnswer(func(*host) bool { return true }) })
-}
-
-func (s *Sim) fee(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any {
-		return map[string]string{"minimum": "10000000000000000000", "maximum": "30000000000000000000"}
-	})
-}
-
-func (s *Sim) siadWallet(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any { return s.walletAnswer() })
-}
-
-func (s *Sim) walletAddress(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.mu.Lock()
-	locked := s.wallet.locked
-	s.mu.Unlock()
-	if locked {
-		siadError(w, http.StatusBadRequest, "error when calling /wallet/addresses: wallet must be unlocked before it can be used")
-		return
-	}
-	answerJSON(w, siadType, map[string]string{"address": strings.Repeat("0", 76)})
-}
-
-func (s *Sim) unlock(w http.ResponseWriter, r *http.Request, _ string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	switch {
-	case !s.wallet.locked:
-		siadError(w, http.StatusBadRequest, "error when calling /wallet/unlock: wallet has already been unlocked")
-	case r.FormValue("encryptionpassword") != s.conf.WalletPassword:
-		siadError(w, http.StatusBadRequest, "error when calling /wallet/unlock: [cipher: message authentication failed; [failed to decrypt key; provided encryption key is incorrect]]")
-	default:
-		s.wallet.locked = false
-		s.wantContracts()
-		w.WriteHeader(http.StatusNoContent)
-	}
-}
-
-func (s *Sim) lock(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	s.wallet.locked = true
-	w.WriteHeader(http.StatusNoContent)
-}
-
-func (s *Sim) renter(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any { return s.renterAnswer() })
-}
-
-// allow sets the allowance. 204 says that it was taken, not that the wallet,
-// locked or empty, can pay for contracts.
-func (s *Sim) allow(w http.ResponseWriter, r *http.Request, _ string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	a := s.allowance
-	if text := r.FormValue("funds"); text != "" {
-		funds, ok := new(big.Int).SetString(text, 10)
-		if !ok {
-			siadError(w, http.StatusBadRequest, "unable to parse funds")
-			return
-		}
-		a.Funds = hastings{funds}
-	}
-	for name, field := range map[string]*int64{
-		"hosts": &a.Hosts, "period": &a.Period, "renewwindow": &a.RenewWindow,
-		"expectedstorage": &a.ExpectedStorage, "expectedupload": &a.ExpectedUpload, "expecteddownload": &a.ExpectedDownload, "maxperiodchurn": &a.MaxPeriodChurn,
+	mux := http.NewServeMux()
+	for path, report := range map[string]func() any{
+		"/consensus": func() any { return object{"synced": true, "height": s.height()} },
+		"/daemon/version": func() any {
+			return object{"version": "1.5.9"}
+		},
+		"/gateway":            func() any { return object{"peers": make([]object, 8)} },
+		"/hostdb/active":      func() any { return object{"hosts": make([]object, s.known())} },
+		"/wallet":             s.siadWallet,
+		"/renter":             s.renter,
+		"/renter/contracts":   s.siadContracts,
+		"/renter/prices":      s.prices,
+		"/renter/uploadready": s.ready,
+		"/renter/files":       s.siadFiles,
 	} {
-		if text := r.FormValue(name); text != "" {
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				siadError(w, http.StatusBadRequest, "unable to parse %s", name)
+		mux.HandleFunc("GET "+path, s.report(report))
+	}
+	mux.HandleFunc("GET /renter/file/{path...}", func(w http.ResponseWriter, r *http.Request) {
+		defer s.lock()()
+		if f := s.siadFind(w, r); f != nil {
+			answer(w, object{"file": s.siadFile(f)})
+		}
+	})
+	for route, serve := range map[string]http.HandlerFunc{
+		"GET /renter/download/{path...}":      s.download,
+		"POST /renter/uploadstream/{path...}": s.uploadstream,
+		"POST /renter/delete/{path...}": func(w http.ResponseWriter, r *http.Request) {
+			defer s.lock()()
+			if f := s.siadFind(w, r); f != nil {
+				s.remove(f)
+				w.WriteHeader(http.StatusNoContent)
+			}
+		},
+		"POST /renter/rename/{path...}": func(w http.ResponseWriter, r *http.Request) {
+			defer s.lock()()
+			if f := s.siadFind(w, r); f != nil {
+				delete(s.files, f.path)
+				f.path = r.FormValue("newsiapath")
+				s.files[f.path] = f
+				w.WriteHeader(http.StatusNoContent)
+			}
+		},
+	} {
+		mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
+			if _, password, _ := r.BasicAuth(); password != Password {
+				siadError(w, http.StatusUnauthorized, "API authentication failed.")
 				return
 			}
-			*field = n
-		}
+			serve(w, r)
+		})
 	}
-	switch {
-	case r.FormValue("hosts") == "0":
-		siadError(w, http.StatusBadRequest, "hosts must be non-zero")
-		return
-	case a.Period == 0:
-		siadError(w, http.StatusBadRequest, "period needs to be set if it hasn't been set before")
-		return
-	}
-	s.allowance = a
-	s.wantContracts()
-	w.WriteHeader(http.StatusNoContent)
+	return mux
 }
 
-func (s *Sim) contracts(w http.ResponseWriter, r *http.Request, _ string) {
-	q := r.URL.Query()
-	s.report(w, func() any { return s.contractsAnswer(q) })
+func siadError(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"message": message})
 }
 
-func (s *Sim) prices(w http.ResponseWriter, _ *http.Request, _ string) {
-	if len(s.hosts) == 0 {
-		siadError(w, http.StatusBadRequest, "[could not generate estimate, could not get random hosts; initial hostdb scan is not yet completed]")
-		return
-	}
-	s.report(w, func() any { return s.pricesAnswer() })
-}
-
-func (s *Sim) uploadready(w http.ResponseWriter, r *http.Request, _ string) {
-	data, parity, ok := s.asked(w, r.URL.Query())
-	if !ok {
-		return
-	}
-	s.report(w, func() any {
-		good := int64(len(s.good(s.now)))
-		return readyAnswer{Ready: good >= int64(data+parity), Needed: int64(data + parity), Active: good, Data: int64(data), Parity: int64(parity)}
-	})
-}
-
-// asked are the pieces of an upload.
-func (s *Sim) asked(w http.ResponseWriter, q url.Values) (data, parity int, ok bool) {
-	d, p := q.Get("datapieces"), q.Get("paritypieces")
-	if d == "" && p == "" {
-		return s.conf.Data, s.conf.Parity, true
-	}
-	if d == "" || p == "" {
-		siadError(w, http.StatusBadRequest, "unable to parse erasure code settings: must provide both the datapieces parameter and the paritypieces parameter if specifying erasure coding parameters")
-		return 0, 0, false
-	}
-	data, err1 := strconv.Atoi(d)
-	parity, err2 := strconv.Atoi(p)
-	if err1 != nil || err2 != nil || data < 1 || parity < 1 {
-		siadError(w, http.StatusBadRequest, "unable to parse erasure code settings: unable to read parameter 'datapieces'")
-		return 0, 0, false
-	}
-	return data, parity, true
-}
-
-func (s *Sim) downloads(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any { return map[string]any{"downloads": nil} })
-}
-
-func (s *Sim) filesAnswer(w http.ResponseWriter, _ *http.Request, _ string) {
-	s.report(w, func() any {
-		var a struct {
-			Files []fileJSON `json:"files"` // null when there are none
-		}
-		for _, path := range s.paths() {
-			a.Files = append(a.Files, s.fileJSON(s.files[path]))
-		}
-		if len(a.Files) > 0 && within(s.faults.Underflow, s.now) {
-			a.Files[0].Uploaded = math.MaxUint64 - a.Files[0].Uploaded
-		}
-		return a
-	})
-}
-
-func (s *Sim) paths() []string {
-	var all []string
-	for path := range s.files {
-		if !strings.HasPrefix(path, bucketMark) {
-			all = append(all, path)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-func (s *Sim) fileAnswer(w http.ResponseWriter, _ *http.Request, path string) {
-	s.mu.Lock()
-	s.advance()
-	f, there := s.files[path]
-	if !there {
-		s.mu.Unlock()
+// siadFind is the file that a request names; nil: there is none, which is answered.
+func (s *Sim) siadFind(w http.ResponseWriter, r *http.Request) *file {
+	f := s.files[r.PathValue("path")]
+	if f == nil {
 		siadError(w, http.StatusBadRequest, "[unable to get the fileinfo from the filesystem; path does not exist]")
-		return
 	}
-	a := map[string]fileJSON{"file": s.fileJSON(f)}
-	s.mu.Unlock()
-	answerJSON(w, siadType, a)
+	return f
 }
 
-// badPath is why a path cannot be a file's; empty: it can.
-func badPath(path string) string {
+// known is how many hosts hostdb takes for active.
+func (s *Sim) known() (n int) {
+	for _, h := range s.hosts {
+		if !h.dropped {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Sim) siadWallet() any {
+	return object{
+		"encrypted": true, "unlocked": true, "confirmedsiacoinbalance": s.wallet.String(),
+		"unconfirmedoutgoingsiacoins": "0", "unconfirmedincomingsiacoins": "0",
+	}
+}
+
+// sum is of an amount of all contracts that there ever were.
+func (s *Sim) sum(of func(c *contract) *big.Int) *big.Int {
+	total := new(big.Int)
+	for _, c := range s.contracts {
+		total.Add(total, of(c))
+	}
+	return total
+}
+
+func (s *Sim) renter() any {
+	upload := s.sum(func(c *contract) *big.Int { return c.upload })
+	if s.has(s.conf.Faults.Underflow) {
+		upload.Not(upload)
+	}
+	return object{
+		"settings": object{"allowance": object{"funds": SC(initialWallet).String(), "hosts": s.conf.Contracts, "period": period, "renewwindow": period / 3}},
+		"financialmetrics": object{
+			"contractfees": s.sum(func(c *contract) *big.Int { return c.fees }).String(), "uploadspending": upload.String(),
+			"storagespending":  s.sum(func(c *contract) *big.Int { return c.storage }).String(),
+			"downloadspending": s.sum(func(c *contract) *big.Int { return c.download }).String(),
+		},
+	}
+}
+
+// siadContracts are all, by the lists that siad has of them; the first has those
+// in use.
+func (s *Sim) siadContracts() any {
+	lists := map[string][]object{"contracts": nil, string(active): nil, string(refreshed): nil, string(expired): nil} // null when empty
+	absurd := s.has(s.conf.Faults.Underflow)
+	for _, c := range s.contracts {
+		one := object{
+			"id": c.id, "size": c.size, "goodforupload": c.state == active && !s.has(s.conf.Faults.Full), "totalcost": c.total.String(), "renterfunds": c.funds.String(),
+			"fees": c.fees.String(), "storagespending": c.storage.String(), "uploadspending": c.upload.String(), "downloadspending": c.download.String(), "fundaccountspending": "0",
+			"maintenancespending": object{"accountbalancecost": "0", "fundaccountcost": "0", "updatepricetablecost": "0"},
+		}
+		if absurd && c.state == active {
+			one["size"], one["renterfunds"] = math.MaxUint64-uint64(c.size), "-1"
+			absurd = false
+		}
+		if c.state == active {
+			lists["contracts"] = append(lists["contracts"], one)
+		}
+		lists[string(c.state)] = append(lists[string(c.state)], one)
+	}
+	return lists
+}
+
+// prices are siad's estimates: hosts' prices, times the usual redundancy of 3
+// where they are for data that is stored, and a margin of a fifth.
+func (s *Sim) prices() any {
+	terabytes := func(price, fifths int64) string {
+		p := new(big.Int).Mul(big.NewInt(price), big.NewInt(1e12*fifths/5))
+		return p.String()
+	}
+	return object{
+		"downloadterabyte": terabytes(downloadPrice, 6), "uploadterabyte": terabytes(uploadPrice, 18), "storageterabytemonth": terabytes(storagePrice*4320, 18),
+		"formcontracts": SC(contractFees * int64(s.conf.Contracts)).String(), "hosts": s.conf.Contracts,
+	}
+}
+
+// good is how many contracts take sectors.
+func (s *Sim) good() int {
+	if s.has(s.conf.Faults.Full) {
+		return 0
+	}
+	return len(s.active())
+}
+
+func (s *Sim) ready() any {
+	need := s.conf.Data + s.conf.Parity
+	return object{
+		"ready": s.good() >= need, "contractsneeded": need, "numactivecontracts": s.good(),
+		"datapieces": s.conf.Data, "paritypieces": s.conf.Parity,
+	}
+}
+
+func (s *Sim) siadFiles() any {
+	var all []object // null when there are none
+	for _, f := range s.files {
+		all = append(all, s.siadFile(f))
+	}
+	slices.SortFunc(all, func(a, b object) int { return strings.Compare(a["siapath"].(string), b["siapath"].(string)) })
+	if len(all) > 0 && s.has(s.conf.Faults.Underflow) {
+		all[0]["uploadedbytes"] = uint64(math.MaxUint64)
+	}
+	return object{"files": all}
+}
+
+func (s *Sim) siadFile(f *file) object {
+	progress := 100.0
 	switch {
-	case path == "":
-		return "[invalid SiaPath; path must be a nonempty string]"
-	case strings.HasPrefix(path, "../"):
-		return "[invalid SiaPath; path cannot begin with ../]"
+	case f.incomplete:
+		progress = 0
+	case f.chunks > 0:
+		progress = min(100, 100*float64(f.placed)/float64(f.chunks*f.full))
 	}
-	for part := range strings.SplitSeq(path, "/") {
-		if part == "" || part == "." || part == ".." {
-			return fmt.Sprintf("[invalid SiaPath; path has the part %q]", part)
-		}
+	redundancy := f.redundancy()
+	pieces := min(redundancy*float64(f.data), float64(f.full))
+	return object{
+		"siapath": f.path, "filesize": f.size, "uploadedbytes": int64(f.placed) * s.conf.Sector, "uploadprogress": progress,
+		"redundancy": redundancy, "available": redundancy >= 1, "health": 1 - (pieces-float64(f.data))/float64(f.full-f.data),
 	}
-	return ""
-}
-
-// needs is how many contracts an upload needs; uploadready wants more.
-func needs(data, parity int) int { return data + parity/2 }
-
-// refused answers an upload that is not taken at all. Under s.mu.
-func (s *Sim) refused(w http.ResponseWriter, path string, data, parity int, force bool, wrap string) bool {
-	if why := badPath(path); why != "" {
-		siadError(w, http.StatusBadRequest, "%s", why)
-		return true
-	}
-	if old, taken := s.files[path]; taken {
-		if !force {
-			siadError(w, http.StatusInternalServerError, "upload failed: [could not create a new sia file; a file or folder already exists at the specified path]")
-			return true
-		}
-		s.remove(old)
-	}
-	if got, need := len(s.good(s.now)), needs(data, parity); got < need {
-		siadError(w, http.StatusInternalServerError, wrap, fmt.Sprintf("not enough contracts to upload file: got %d, needed %d", got, need))
-		return true
-	}
-	return false
-}
-
-// swallowed says that an upload is answered 204 and stored nowhere: the wallet
-// is locked or has run dry.
-func (s *Sim) swallowed() bool {
-	return s.wallet.locked || !s.solvent(s.now) || within(s.faults.Swallow, s.now)
 }
 
 // uploadstream stores the body. It answers when every chunk can be rebuilt.
-func (s *Sim) uploadstream(w http.ResponseWriter, r *http.Request, path string) {
-	q := r.URL.Query()
-	data, parity, ok := s.asked(w, q)
-	if !ok {
+func (s *Sim) uploadstream(w http.ResponseWriter, r *http.Request) {
+	path := r.PathValue("path")
+	const exists = "upload failed: [could not create a new sia file; a file or folder already exists at the specified path]"
+	refusal := func() string {
+		switch {
+		case s.files[path] != nil:
+			return exists
+		case s.good() < s.conf.Data+s.conf.Parity/2:
+			return fmt.Sprintf("upload failed: [unable to stream an upload from a reader; not enough contracts to upload file: got %d, needed %d]", s.good(), s.conf.Data+s.conf.Parity/2)
+		}
+		return ""
+	}
+	unlock := s.lock()
+	refused := refusal()
+	unlock()
+	if refused != "" {
+		siadError(w, http.StatusInternalServerError, refused)
 		return
 	}
-	s.mu.Lock()
-	s.advance()
-	refused := s.refused(w, path, data, parity, q.Get("force") == "true", "upload failed: [unable to stream an upload from a reader; %s]")
-	s.mu.Unlock()
-	if refused {
-		return
+	f := s.receive(path, r.Body)
+	f.accept = f.chunks * f.data
+	unlock = s.lock()
+	switch {
+	case s.files[path] != nil:
+		refused = exists
+	case f.incomplete: // what there is stays, and is not uploaded
+		refused = "upload failed: [unable to stream an upload from a reader; unexpected EOF]"
+		s.add(f)
+	case !s.has(s.conf.Faults.Swallow):
+		s.overshoot(f)
+		s.add(f)
+		unlock()
+		if !s.accepted(r.Context(), f) {
+			refused = "upload failed: [unable to stream an upload from a reader; file was deleted]"
+		}
+		unlock = s.lock()
 	}
-	got := receive(r.Body, s.conf.KeepEach)
-	s.mu.Lock()
-	s.advance()
-	if got.err == nil && s.swallowed() {
-		s.mu.Unlock()
-		w.WriteHeader(http.StatusNoContent)
+	unlock()
+	if refused != "" {
+		siadError(w, http.StatusInternalServerError, refused)
 		return
-	}
-	if _, taken := s.files[path]; taken {
-		s.mu.Unlock()
-		siadError(w, http.StatusInternalServerError, "upload failed: [could not create a new sia file; a file or folder already exists at the specified path]")
-		return
-	}
-	f := s.newFile(path, got.size, data, parity, true)
-	s.take(f, got)
-	if got.err != nil { // what there is stays, and is not uploaded
-		s.mu.Unlock()
-		siadError(w, http.StatusInternalServerError, "upload failed: [unable to stream an upload from a reader; %v]", got.err)
-		return
-	}
-	s.queue(f)
-	s.mu.Unlock()
-	if !s.stored(r.Context(), f) {
-		siadError(w, http.StatusInternalServerError, "upload failed: [unable to stream an upload from a reader; file was deleted]")
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// uploadSource queues a file of the renter's disk and answers at once.
-func (s *Sim) uploadSource(w http.ResponseWriter, r *http.Request, path string) {
-	if err := r.ParseForm(); err != nil {
-		siadError(w, http.StatusBadRequest, "unable to parse form")
-		return
-	}
-	data, parity, ok := s.asked(w, r.Form)
-	if !ok {
-		return
-	}
-	source := r.Form.Get("source")
-	if why := badPath(path); why != "" {
-		siadError(w, http.StatusBadRequest, "%s", why)
-		return
-	}
-	if !filepath.IsAbs(source) {
-		siadError(w, http.StatusBadRequest, "source must be an absolute path")
-		return
-	}
-	in, err := os.Open(source)
-	if err != nil {
-		siadError(w, http.StatusInternalServerError, "upload failed: [unable to stat input file; stat %s: no such file or directory]", source)
-		return
-	}
-	got := receive(in, s.conf.KeepEach)
-	_ = in.Close()
-	if got.err != nil {
-		siadError(w, http.StatusInternalServerError, "upload failed: [unable to open the source file; %v]", got.err)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	if s.refused(w, path, data, parity, r.Form.Get("force") == "true", "upload failed: %s") {
-		return
-	}
-	if !s.swallowed() {
-		f := s.newFile(path, got.size, data, parity, false)
-		f.local = source
-		s.take(f, got)
-		s.queue(f)
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
 // download answers with the content, or with why not.
-func (s *Sim) download(w http.ResponseWriter, r *http.Request, path string) {
+func (s *Sim) download(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	fail := func(why string) { siadError(w, http.StatusInternalServerError, "download creation failed: %s", why) }
+	unlock := s.lock()
+	f := s.files[r.PathValue("path")]
+	why := ""
 	switch {
-	case q.Get("httpresp") != "true" && q.Get("destination") == "":
-		fail("destination not supplied")
-		return
 	case q.Get("httpresp") != "true":
-		fail("the simulator writes no files")
-		return
-	case q.Get("destination") != "":
-		fail("destination cannot be specified when downloading to http response")
-		return
-	}
-	f, r2, why := s.open(path)
-	if why != "" {
-		fail(why)
-		return
-	}
-	off, length := int64(0), f.size
-	if text := q.Get("offset"); text != "" {
-		off, _ = strconv.ParseInt(text, 10, 64)
-		length = f.size - off
-	}
-	if text := q.Get("length"); text != "" {
-		length, _ = strconv.ParseInt(text, 10, 64)
-	}
-	if off < 0 || length < 0 || off+length > f.size {
-		fail("offset and length combination invalid, max byte is at index " + strconv.FormatInt(f.size-1, 10))
-		return
-	}
-	s.send(w, r2, off, length, http.StatusOK)
-}
-
-// open finds a file and its content.
-func (s *Sim) open(path string) (*file, io.Reader, string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	f, there := s.files[path]
-	switch {
-	case !there:
-		return nil, nil, "path does not exist"
+		why = "destination not supplied"
+	case f == nil:
+		why = "path does not exist"
 	case f.redundancy() < 1:
-		return nil, nil, "not enough workers to complete download"
+		why = "not enough workers to complete download"
 	}
-	content, kept := s.content(f)
-	if !kept {
-		return nil, nil, "the simulator has not kept the content"
+	unlock()
+	if why == "" {
+		off, _ := strconv.ParseInt(q.Get("offset"), 10, 64)
+		length := f.size - off
+		if text := q.Get("length"); text != "" {
+			length, _ = strconv.ParseInt(text, 10, 64)
+		}
+		if s.send(w, f, off, length, http.StatusOK) {
+			return
+		}
+		why = "not enough workers to complete download"
 	}
-	if !s.payDownload(f.size) {
-		return nil, nil, "not enough workers to complete download"
-	}
-	return f, content, ""
-}
-
-func (s *Sim) send(w http.ResponseWriter, r io.Reader, off, length int64, status int) {
-	part, err := span(r, off, length)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
-	if w.Header().Get("Content-Type") == "" {
-		w.Header().Set("Content-Type", "application/octet-stream")
-	}
-	w.WriteHeader(status)
-	if h, ok := w.(*held); ok {
-		h.release()
-	}
-	_, _ = io.Copy(w, part)
-}
-
-// stream is download without a password and without paying attention to where
-// the content comes from; it knows ranges.
-func (s *Sim) stream(w http.ResponseWriter, r *http.Request, path string) {
-	f, content, why := s.open(path)
-	if why != "" {
-		siadError(w, http.StatusInternalServerError, "failed to create download streamer: %s", why)
-		return
-	}
-	body, err := io.ReadAll(content)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, "", s.epoch.Add(f.changed), bytes.NewReader(body))
-}
-
-func (s *Sim) deleteFile(w http.ResponseWriter, _ *http.Request, path string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	f, there := s.files[path]
-	if !there {
-		siadError(w, http.StatusBadRequest, "[unable to delete siafile from filesystem; path does not exist; stat /renter/fs/home/user/%s.sia: no such file or directory]", path)
-		return
-	}
-	s.remove(f)
-	w.WriteHeader(http.StatusNoContent)
-}
-
-func (s *Sim) renameFile(w http.ResponseWriter, r *http.Request, path string) {
-	to := strings.TrimPrefix(r.FormValue("newsiapath"), "/")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	f, there := s.files[path]
-	_, taken := s.files[to]
-	switch {
-	case !there:
-		siadError(w, http.StatusBadRequest, "path does not exist")
-	case badPath(to) != "":
-		siadError(w, http.StatusBadRequest, "%s", badPath(to))
-	case taken:
-		siadError(w, http.StatusBadRequest, "a file or folder already exists at the specified path")
-	default:
-		delete(s.files, path)
-		f.path = to
-		s.files[to] = f
-		w.WriteHeader(http.StatusNoContent)
-	}
+	siadError(w, http.StatusInternalServerError, "download creation failed: "+why)
 }

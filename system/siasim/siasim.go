@@ -1,11 +1,11 @@
 // Package siasim is a simulator of a Sia renter for tests: it is never a system
 // under measurement, and nothing that it answers is a result.
 //
-// One model (a chain, hosts, contracts, a wallet, an uplink, files whose
-// redundancy grows) is served in two dialects, siad's and renterd's, whose
-// statuses, headers, bodies and oddities are those of recorded exchanges. The
-// model keeps exact accounts, knows what its switchable faults did and when, and
-// tells it (Truth), so that what a report finds can be held to it.
+// One model (hosts, contracts, a wallet, an uplink, files whose redundancy grows)
+// is served in two dialects, siad's and renterd's, as far as the adapters ask.
+// What recorded exchanges show is tested with those. The model keeps exact
+// accounts, has switchable faults, and Truth says what is so, for tests that hold
+// the journal and the polls of a load test to it.
 //
 // The model's time is the process's: within a bubble of testing/synctest weeks
 // pass in seconds. Host is a testbed.Host from which the simulator is reached
@@ -14,11 +14,36 @@
 package siasim
 
 import (
+	"cmp"
+	"io"
 	"math/big"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
+)
+
+// Config says what is simulated. Of pieces, hosts, contracts and Sector, zero
+// stands for the main network's.
+type Config struct {
+	Hosts        int
+	Contracts    int // with the first so many hosts
+	Data, Parity int // pieces of a chunk
+	Sector       int64
+	Rate         float64 // of the uplink: bytes/s, padding and redundancy included
+	// Content is asked for the content of an object larger than what is kept.
+	Content func(path string, size int64) io.Reader
+	Faults  Faults
+}
+
+const (
+	Password  = "simulated" // of both APIs
+	keepEach  = 6 << 20     // bytes of the largest object whose content is kept
+	latency   = 2 * time.Millisecond
+	blockTime = 10 * time.Minute
+	height    = 300_000 // of the chain at the beginning
+	period    = 12_960  // blocks
 )
 
 // Sim is a simulated renter. It is safe for concurrent use.
@@ -26,52 +51,40 @@ type Sim struct {
 	conf  Config
 	epoch time.Time
 
-	mu       sync.Mutex
-	now      time.Duration // since epoch, up to where the model has gone
-	rand     *rand.Rand
-	initial  *big.Int // all the money there is
-	wallet   wallet
-	hosts    []*host
-	contract []*contract // all there ever were, in their order
-	link     uplink
-	jobs     []*job // not finished, in their order
-	files    map[string]*file
-	keep     int64 // bytes of content kept
-	serial   int   // of files, contracts
-	faults   Faults
-	done     map[string]bool // faults of one moment that have happened
-	events   []Event
-	lost     *big.Int // money that faults made vanish
-	gone     counts   // of files that were deleted
-	renterd  renterdState
-
-	allowance allowanceJSON
-	forming   time.Duration // when contracts are formed that the allowance asks for; 0: none are
+	mu        sync.Mutex
+	now       time.Duration // since epoch, up to where the model has gone
+	rand      *rand.Rand
+	wallet    *big.Int
+	lost      *big.Int // money that faults made vanish
+	hosts     []*host
+	contracts []*contract // all there ever were, in their order
+	jobs      []*job      // not finished, in their order
+	tail      float64     // what the uplink will have carried when all jobs are through
+	files     map[string]*file
+	serial    int
+	gone      int64 // sectors of files that were deleted
+	moments   []moment
 
 	net *network
 }
 
 // New makes a simulator whose contracts are formed and whose clock begins now.
-// Zero values of c are replaced by those of Defaults.
 func New(c Config) *Sim {
-	c = c.filled()
+	c.Hosts, c.Contracts = cmp.Or(c.Hosts, 60), cmp.Or(c.Contracts, 50)
+	c.Data, c.Parity = cmp.Or(c.Data, 10), cmp.Or(c.Parity, 20)
+	c.Sector = cmp.Or(c.Sector, 4<<20)
 	s := &Sim{
-		conf: c, epoch: time.Now(), rand: rand.New(rand.NewPCG(c.Seed, 0x51a)),
-		initial: new(big.Int).Set(c.Wallet), wallet: wallet{confirmed: new(big.Int).Set(c.Wallet), locked: c.Locked},
-		files: map[string]*file{}, done: map[string]bool{}, lost: new(big.Int), faults: c.Faults,
+		conf: c, epoch: time.Now(), rand: rand.New(rand.NewPCG(0, 0x51a)),
+		wallet: SC(initialWallet), lost: new(big.Int), files: map[string]*file{},
 	}
-	s.link = uplink{bw: c.Up}
-	s.allowance = newAllowance(c)
 	for i := range c.Hosts {
-		s.hosts = append(s.hosts, newHost(c.Seed, i))
+		s.hosts = append(s.hosts, &host{index: i})
 	}
 	for i := range c.Contracts {
-		if i < len(s.hosts) {
-			s.form(s.hosts[i], c.ContractFunds)
-		}
+		s.form(s.hosts[i], SC(contractFunds))
 	}
-	s.wallet.settle() // they were formed long ago
-	s.renterd.init(c)
+	s.moments = c.Faults.moments(s)
+	slices.SortStableFunc(s.moments, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
 	s.net = newNetwork(s)
 	return s
 }
@@ -80,44 +93,26 @@ func New(c Config) *Sim {
 // bubble of testing/synctest requires.
 func (s *Sim) Close() { s.net.close() }
 
-// Began is when its clock began.
-func (s *Sim) Began() time.Time { return s.epoch }
-
 // Siad is the API of siad.
 func (s *Sim) Siad() http.Handler { return s.outer(s.siadRoutes()) }
 
 // Renterd is the API of renterd.
 func (s *Sim) Renterd() http.Handler { return s.outer(s.renterdRoutes()) }
 
-// Switch changes the faults while the simulator runs. A moment that has passed
-// already counts as now.
-func (s *Sim) Switch(change func(f *Faults)) {
+// lock locks the model, brought up to now. What has gone through the uplink by a
+// moment at which a fault acts is stored before.
+func (s *Sim) lock() (unlock func()) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	change(&s.faults)
-	s.advance()
+	now := max(time.Since(s.epoch), s.now)
+	for len(s.moments) > 0 && s.moments[0].at <= now {
+		m := s.moments[0]
+		s.moments = s.moments[1:]
+		s.upload(m.at)
+		m.do()
+	}
+	s.upload(now)
+	s.now = now
+	return s.mu.Unlock
 }
 
-// Deposit adds money from outside to the wallet, confirmed in the next block.
-func (s *Sim) Deposit(amount *big.Int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	s.initial.Add(s.initial, amount)
-	s.wallet.receive(amount, s.nextBlock(s.now))
-	s.event(s.now, "deposit", amount, "")
-}
-
-// height is the chain's height at a moment.
-func (s *Sim) height(at time.Duration) int64 { return s.conf.Height + int64(at/s.conf.BlockTime) }
-
-// nextBlock is when the block after a moment comes.
-func (s *Sim) nextBlock(at time.Duration) time.Duration {
-	return (at/s.conf.BlockTime + 1) * s.conf.BlockTime
-}
-
-// when is the moment at which the chain reaches a height.
-func (s *Sim) when(height int64) time.Duration {
-	return time.Duration(height-s.conf.Height) * s.conf.BlockTime
-}
+func (s *Sim) height() int64 { return height + int64(s.now/blockTime) }

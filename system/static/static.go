@@ -2,7 +2,6 @@ package static
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"strconv"
 
@@ -57,9 +56,4 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		}
 		return fileserver.Start(ctx, name, d, p, testbed.Command{Args: cmd}, false)
 	})
-}
-
-// Attach implements system.System.
-func (System) Attach(context.Context, system.Deployment) (system.Cluster, error) {
-	return nil, errors.New("static: can only be started; to measure a server of yours use system http")
 }

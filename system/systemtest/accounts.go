@@ -12,7 +12,7 @@ import (
 
 // testStats checks that what the servers are said to hold grows by what they
 // are given. A system may take a moment to count.
-func testStats(t *testing.T, n system.Node) {
+func testStats(t *testing.T, n system.Store) {
 	st, ok := n.(system.Stats)
 	if !ok {
 		t.Skip("the system does not tell what its servers hold")
@@ -59,7 +59,7 @@ func testStats(t *testing.T, n system.Node) {
 	}
 }
 
-func testPhases(t *testing.T, n system.Node) {
+func testPhases(t *testing.T, n system.Store) {
 	p, ok := n.(system.Phaser)
 	if !ok {
 		t.Skip("the system keeps no account of where time goes")
@@ -85,7 +85,7 @@ func testPhases(t *testing.T, n system.Node) {
 	want("get")
 }
 
-func testCosts(t *testing.T, n system.Node) {
+func testCosts(t *testing.T, n system.Getter) {
 	c, ok := n.(system.Coster)
 	if !ok {
 		t.Skip("the system is not paid for")

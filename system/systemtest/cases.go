@@ -25,7 +25,7 @@ const mib = 1 << 20
 // from what waiting for a time-out would take.
 const soon = 20 * time.Second
 
-func put(t *testing.T, n system.Node, name string, data []byte) system.Ref {
+func put(t *testing.T, n system.Store, name string, data []byte) system.Ref {
 	t.Helper()
 	ref, err := n.Put(Context(t), name, int64(len(data)), bytes.NewReader(data))
 	if err != nil {
@@ -37,7 +37,7 @@ func put(t *testing.T, n system.Node, name string, data []byte) system.Ref {
 	return ref
 }
 
-func wantObject(t *testing.T, n system.Node, ref system.Ref, want []byte) {
+func wantObject(t *testing.T, n system.Store, ref system.Ref, want []byte) {
 	t.Helper()
 	var got bytes.Buffer
 	if err := n.Get(Context(t), ref, &got); err != nil {
@@ -47,7 +47,7 @@ func wantObject(t *testing.T, n system.Node, ref system.Ref, want []byte) {
 	}
 }
 
-func testSizes(t *testing.T, s Suite, n system.Node) {
+func testSizes(t *testing.T, s Suite, n system.Store) {
 	for _, size := range []int64{0, 1, 55, 56, 1 << 10, 256<<10 - 1, 256 << 10, 256<<10 + 1, 5 * mib} {
 		name := fmt.Sprintf("size-%d", size)
 		if size < s.Truths.MinSize {
@@ -67,7 +67,7 @@ func testSizes(t *testing.T, s Suite, n system.Node) {
 	}
 }
 
-func testRanges(t *testing.T, n system.Node) {
+func testRanges(t *testing.T, n system.Store) {
 	r, ok := n.(system.Ranger)
 	if !ok {
 		t.Skip("the system reads no ranges")
@@ -111,7 +111,7 @@ func wantRanges(t *testing.T, r system.Ranger, ref system.Ref, data []byte) {
 	}
 }
 
-func testNames(t *testing.T, s Suite, n system.Node) {
+func testNames(t *testing.T, s Suite, n system.Store) {
 	refs := map[system.Ref]string{}
 	data := map[system.Ref][]byte{}
 	for _, name := range []string{
@@ -142,13 +142,13 @@ var errReader = errors.New("the reader broke")
 // storer is Put, or Seed in its form.
 type storer func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
 
-func seed(n system.Node) storer {
+func seed(n system.Store) storer {
 	return func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 		return system.Seed(ctx, n, name, size, r)
 	}
 }
 
-func testBadReaders(t *testing.T, n system.Node) {
+func testBadReaders(t *testing.T, n system.Store) {
 	testBadReadersOf(t, n.Put)
 	testBadReadersOf(t, seed(n))
 	// The server is none the worse for it.
@@ -186,7 +186,7 @@ type brokenReader struct{}
 func (brokenReader) Read([]byte) (int, error) { return 0, errReader }
 
 // testStreams puts an object much larger than what may be held in memory.
-func testStreams(t *testing.T, s Suite, n system.Node) {
+func testStreams(t *testing.T, s Suite, n system.Store) {
 	size := s.size(48*mib, 16*mib)
 	for _, how := range []struct {
 		name  string
@@ -251,7 +251,7 @@ func held() int64 {
 }
 
 // peakRSS is VmHWM of each process of n, in bytes.
-func peakRSS(n system.Node) map[int]int64 {
+func peakRSS(n system.Getter) map[int]int64 {
 	peaks := map[int]int64{}
 	for _, p := range n.Processes() {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
@@ -268,7 +268,7 @@ func peakRSS(n system.Node) map[int]int64 {
 	return peaks
 }
 
-func testCancel(t *testing.T, s Suite, n system.Node) {
+func testCancel(t *testing.T, s Suite, n system.Store) {
 	size := s.size(32*mib, 16*mib)
 	ref, err := system.Seed(Context(t), n, "cancel", size, Content("cancel", size))
 	if err != nil {
@@ -309,7 +309,7 @@ func (c *cancelAfter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func testConcurrent(t *testing.T, s Suite, n system.Node) {
+func testConcurrent(t *testing.T, s Suite, n system.Store) {
 	g, ctx := errgroup.WithContext(Context(t))
 	for i := range s.size(8, 4) {
 		g.Go(func() error {
@@ -336,7 +336,7 @@ func testConcurrent(t *testing.T, s Suite, n system.Node) {
 	}
 }
 
-func testListDelete(t *testing.T, s Suite, n system.Node) {
+func testListDelete(t *testing.T, s Suite, n system.Store) {
 	data := Bytes("listed", 1234)
 	ref := put(t, n, "listed", data)
 	if l, ok := n.(system.Lister); ok {

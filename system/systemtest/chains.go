@@ -90,7 +90,7 @@ func startChains(t *testing.T, s Chains) *chained {
 		Hosts: hosts[:nodes], Client: hosts[nodes], Dir: t.TempDir(), Options: s.Options,
 		Follow: true, Cache: filepath.Join(t.TempDir(), "not", "made", "yet"),
 	}
-	c, err := s.System.Start(Context(t), d)
+	c, err := d.Begin(Context(t), s.System, system.Start)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-func testRedial(t *testing.T, n system.Node) {
+func testRedial(t *testing.T, n system.Store) {
 	r, ok := n.(system.Redialer)
 	if !ok {
 		t.Skip("connections cannot be made anew")

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-func testCool(t *testing.T, s Suite, n system.Node) {
+func testCool(t *testing.T, s Suite, n system.Store) {
 	c, ok := n.(system.Cooler)
 	if !ok {
 		t.Skip("the system keeps nothing near the client")

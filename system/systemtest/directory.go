@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-func testDirectory(t *testing.T, s Suite, n system.Node) {
+func testDirectory(t *testing.T, s Suite, n system.Store) {
 	d, ok := n.(system.Directory)
 	if !ok {
 		t.Skip("the system has no directories of their own")

@@ -22,13 +22,13 @@ var amounts = []string{system.ReadBalance, system.ReadOutgoing, system.ReadIncom
 
 // testMonitor makes the calls that a collector makes, and holds their readings
 // to the contract. Being looked at changes nothing.
-func testMonitor(t *testing.T, n system.Node) {
+func testMonitor(t *testing.T, n system.Getter) {
 	m, ok := n.(system.Monitored)
 	if !ok {
 		t.Skip("the system has no calls of its own to be polled by")
 	}
-	if _, reads := n.(system.Provider); !reads {
-		put(t, n, "monitored-"+rand.Text(), []byte("looked at"))
+	if _, provides := n.(system.Provider); !provides {
+		put(t, n.(system.Store), "monitored-"+rand.Text(), []byte("looked at"))
 	}
 	before := listing(t, n)
 	calls := map[string]bool{}
@@ -75,7 +75,7 @@ func checkReading(t *testing.T, call string, r system.Reading) {
 }
 
 // listing is what the node lists, in the order of refs.
-func listing(t *testing.T, n system.Node) (out []system.Object) {
+func listing(t *testing.T, n system.Getter) (out []system.Object) {
 	t.Helper()
 	l, ok := n.(system.Lister)
 	if !ok {

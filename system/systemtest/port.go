@@ -45,7 +45,7 @@ func swarmPortInUse(t *testing.T, s Swarm) {
 	}
 	defer l.Close()
 	name := s.System.Info().Name
-	c, err := s.System.Start(Context(t), s.deployment(t.TempDir(), system.Options{"port": strconv.Itoa(port)}, hosts))
+	c, err := s.deployment(t.TempDir(), system.Options{"port": strconv.Itoa(port)}, hosts).Begin(Context(t), s.System, system.Start)
 	if err == nil {
 		t.Errorf("started, though %s was taken", taken)
 		if err := c.Stop(Context(t)); err != nil {

@@ -74,7 +74,7 @@ func processes(nodes []system.Node) []*testbed.Process {
 // testHang asks nodes that do not answer: calls end at the context's deadline,
 // and the nodes serve again once they go on.
 func testHang(t *testing.T, s Suite, c system.Cluster) {
-	n := c.Nodes()[0]
+	n := storeOf(c)
 	if len(processes(c.Nodes())) == 0 {
 		t.Skip("no processes that could be stopped")
 	}
@@ -146,14 +146,14 @@ func testKilledMidway(t *testing.T, s Suite) {
 		c := start(t, s, nil)
 		r := io.MultiReader(Content("midway", size/2), &once{do: func() { kill(t, c.Nodes()) }}, Content("midway-2", size/2))
 		within(t, "a put that was cut off", func() {
-			if ref, err := c.Nodes()[0].Put(Context(t), "midway", size, r); err == nil {
+			if ref, err := storeOf(c).Put(Context(t), "midway", size, r); err == nil {
 				t.Errorf("a put during which the system was killed: %s and no error", ref)
 			}
 		})
 	})
 	t.Run("get", func(t *testing.T) {
 		c := start(t, s, nil)
-		n := c.Nodes()[0]
+		n := storeOf(c)
 		ref, err := system.Seed(Context(t), n, "midway", size, Content("midway", size))
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +251,7 @@ func family(pid int) []int {
 }
 
 func testStop(t *testing.T, c system.Cluster) {
-	n := c.Nodes()[0]
+	n := storeOf(c)
 	ref := put(t, n, "stop", Bytes("stop", 1000))
 	for range 2 {
 		if err := c.Stop(Context(t)); err != nil {
@@ -267,7 +267,7 @@ func testStop(t *testing.T, c system.Cluster) {
 }
 
 // wantGone checks that a node whose server is gone says so, soon.
-func wantGone(t *testing.T, n system.Node, ref system.Ref) {
+func wantGone(t *testing.T, n system.Getter, ref system.Ref) {
 	t.Helper()
 	within(t, "a server that is gone", func() {
 		if h, ok := n.(system.Healther); ok {
@@ -285,7 +285,7 @@ func wantGone(t *testing.T, n system.Node, ref system.Ref) {
 
 func testKilled(t *testing.T, s Suite) {
 	c := start(t, s, nil)
-	n := c.Nodes()[0]
+	n := storeOf(c)
 	ref := put(t, n, "killed", Bytes("killed", 1000))
 	kill(t, c.Nodes())
 	wantGone(t, n, ref)

@@ -21,7 +21,7 @@ func within(t *testing.T, what string, do func()) {
 }
 
 // ask is each way to ask for an object that n has and that changes nothing.
-func ask(n system.Node) map[string]func(context.Context, system.Ref) error {
+func ask(n system.Getter) map[string]func(context.Context, system.Ref) error {
 	ways := map[string]func(context.Context, system.Ref) error{
 		"get": func(ctx context.Context, ref system.Ref) error { return n.Get(ctx, ref, io.Discard) },
 	}
@@ -35,7 +35,7 @@ func ask(n system.Node) map[string]func(context.Context, system.Ref) error {
 }
 
 // testUnknown asks for what nobody stored.
-func testUnknown(t *testing.T, s Suite, n system.Node) {
+func testUnknown(t *testing.T, s Suite, n system.Getter) {
 	for _, ref := range s.unknown() {
 		for how, get := range ask(n) {
 			within(t, how+" of an unknown ref", func() {
@@ -49,7 +49,7 @@ func testUnknown(t *testing.T, s Suite, n system.Node) {
 
 // testBadRefs asks for what cannot be: a caller's mistake, which must neither
 // reach another object nor be searched for.
-func testBadRefs(t *testing.T, s Suite, n system.Node) {
+func testBadRefs(t *testing.T, s Suite, n system.Getter) {
 	refs := append([]system.Ref{
 		"", "/", "../../etc/passwd", "..", "%2e%2e%2fetc%2fpasswd", "a\x00b", "new\nline", "?x=y", "http://127.0.0.1:1/",
 	}, s.Truths.Malformed...)

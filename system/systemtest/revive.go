@@ -22,14 +22,14 @@ func testRevive(t *testing.T, s Suite) {
 	if _, err := reviver.Revive(Context(t), d); err == nil {
 		t.Fatal("an empty directory is revived")
 	}
-	c, err := s.System.Start(Context(t), d)
+	c, err := d.Begin(Context(t), s.System, system.Start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := map[system.Ref][]byte{}
 	for i, size := range []int64{1, 56, 3000, 2*mib + 1} {
 		b := Bytes(fmt.Sprint("revive ", i), size)
-		data[put(t, c.Nodes()[0], fmt.Sprint("run/revive-", i), b)] = b
+		data[put(t, storeOf(c), fmt.Sprint("run/revive-", i), b)] = b
 	}
 	for round := range 2 {
 		kill(t, c.Nodes())
@@ -39,7 +39,7 @@ func testRevive(t *testing.T, s Suite) {
 		if c, err = reviver.Revive(Context(t), d); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		n := c.Nodes()[0]
+		n := storeOf(c)
 		for ref, b := range data {
 			wantObject(t, n, ref, b)
 		}
@@ -47,7 +47,7 @@ func testRevive(t *testing.T, s Suite) {
 		b := Bytes(fmt.Sprint("more ", round), 5000)
 		data[put(t, n, fmt.Sprint("run/more-", round), b)] = b
 	}
-	n := c.Nodes()[0]
+	n := storeOf(c)
 	if del, ok := n.(system.Deleter); ok {
 		for ref := range data {
 			if err := del.Delete(Context(t), ref); err != nil {
@@ -64,7 +64,7 @@ func testRevive(t *testing.T, s Suite) {
 }
 
 // listed compares what a node lists with what was put.
-func listed(t *testing.T, n system.Node, data map[system.Ref][]byte) {
+func listed(t *testing.T, n system.Store, data map[system.Ref][]byte) {
 	t.Helper()
 	l, ok := n.(system.Lister)
 	if !ok {

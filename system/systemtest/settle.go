@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-func testSettle(t *testing.T, s Suite, n system.Node) {
+func testSettle(t *testing.T, s Suite, n system.Store) {
 	st, ok := n.(system.Settler)
 	if !ok {
 		t.Skip("what the system accepts is durable")

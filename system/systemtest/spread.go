@@ -58,10 +58,10 @@ type swarm struct {
 	c     system.Cluster
 	dir   string
 	hosts []testbed.Host // of the nodes
-	nodes []system.Spreader
+	nodes []system.Member
 }
 
-// RunSwarm runs the cases of a [system.Spreader]. Those with a swarm of their own
+// RunSwarm runs the cases of a [system.Member]. Those with a swarm of their own
 // run side by side: nearly all of their time is waiting for a slow node.
 func RunSwarm(t *testing.T, s Swarm) {
 	name := s.Daemon
@@ -135,14 +135,14 @@ func startSwarmOn(t *testing.T, s Swarm, more system.Options, hosts []testbed.Ho
 	n := len(hosts) - 1
 	w := &swarm{t: t, s: s, dir: t.TempDir(), hosts: hosts[:n]}
 	var err error
-	if w.c, err = s.System.Start(Context(t), s.deployment(w.dir, more, hosts)); err != nil {
+	if w.c, err = s.deployment(w.dir, more, hosts).Begin(Context(t), s.System, system.Start); err != nil {
 		t.Fatal(err)
 	}
 	StopAtEnd(t, w.c)
 	for i, node := range w.c.Nodes() {
-		sp, ok := node.(system.Spreader)
+		sp, ok := node.(system.Member)
 		if !ok {
-			t.Fatalf("node %d is no Spreader", i)
+			t.Fatalf("node %d is no Member", i)
 		}
 		w.nodes = append(w.nodes, sp)
 	}
@@ -199,11 +199,11 @@ func (w *swarm) fetch(i int, ref system.Ref, from ...int) {
 	})
 }
 
-func (w *swarm) fetched(i int, ref system.Ref) (f system.Fetched) {
+func (w *swarm) fetched(i int, ref system.Ref) (f system.Progress) {
 	w.t.Helper()
 	within(w.t, "to say how far it is", func() {
 		var err error
-		if f, err = w.nodes[i].Fetched(Context(w.t), ref); err != nil {
+		if f, err = w.nodes[i].Progress(Context(w.t), ref); err != nil {
 			w.t.Fatalf("node %d: fetched %s: %v", i, ref, err)
 		}
 	})
@@ -216,14 +216,14 @@ type watcher struct {
 	node int
 	ref  system.Ref
 	size int64
-	last system.Fetched
+	last system.Progress
 }
 
 func (w *swarm) watcher(i int, ref system.Ref, size int64) *watcher {
-	return &watcher{swarm: w, node: i, ref: ref, size: size, last: system.Fetched{Size: -1, Verified: -1}}
+	return &watcher{swarm: w, node: i, ref: ref, size: size, last: system.Progress{Size: -1, Verified: -1}}
 }
 
-func (o *watcher) look() system.Fetched {
+func (o *watcher) look() system.Progress {
 	o.t.Helper()
 	f := o.fetched(o.node, o.ref)
 	switch {
@@ -242,7 +242,7 @@ func (o *watcher) look() system.Fetched {
 
 // watch asks node i how far it is until enough says so or the limit passes. It
 // returns the last answer.
-func (w *swarm) watch(i int, ref system.Ref, size int64, limit time.Duration, enough func(system.Fetched) bool) (system.Fetched, bool) {
+func (w *swarm) watch(i int, ref system.Ref, size int64, limit time.Duration, enough func(system.Progress) bool) (system.Progress, bool) {
 	w.t.Helper()
 	o := w.watcher(i, ref, size)
 	for end := time.Now().Add(limit); ; time.Sleep(quarter) {
@@ -258,7 +258,7 @@ func (w *swarm) watch(i int, ref system.Ref, size int64, limit time.Duration, en
 
 // never looks at several nodes at the same time, of which nothing may be true for
 // as long as limit.
-func (w *swarm) never(wrong func(system.Fetched) bool, ref system.Ref, size int64, limit time.Duration, nodes ...int) {
+func (w *swarm) never(wrong func(system.Progress) bool, ref system.Ref, size int64, limit time.Duration, nodes ...int) {
 	w.t.Helper()
 	var all []*watcher
 	for _, i := range nodes {
@@ -277,12 +277,12 @@ func (w *swarm) never(wrong func(system.Fetched) bool, ref system.Ref, size int6
 	}
 }
 
-func complete(f system.Fetched) bool { return f.Complete }
+func complete(f system.Progress) bool { return f.Complete }
 
-func anything(f system.Fetched) bool { return f.Complete || f.Verified > 0 }
+func anything(f system.Progress) bool { return f.Complete || f.Verified > 0 }
 
 // awaitComplete waits until node i has all, and reads it back from its disk.
-func (w *swarm) awaitComplete(i int, ref system.Ref, data []byte) system.Fetched {
+func (w *swarm) awaitComplete(i int, ref system.Ref, data []byte) system.Progress {
 	w.t.Helper()
 	f, ok := w.watch(i, ref, int64(len(data)), w.limit(), complete)
 	if !ok {
@@ -443,7 +443,7 @@ func (w *swarm) badRefs() {
 	for _, ref := range []system.Ref{"", "/", "../../etc/passwd", "a\x00b", "new\nline", "?x=y", "http://127.0.0.1:1/"} {
 		for how, call := range map[string]func() error{
 			"fetch":     func() error { return n.Fetch(Context(w.t), ref, nil) },
-			"fetched":   func() error { _, err := n.Fetched(Context(w.t), ref); return err },
+			"fetched":   func() error { _, err := n.Progress(Context(w.t), ref); return err },
 			"read back": func() error { return n.ReadBack(Context(w.t), ref, io.Discard) },
 			"forget":    func() error { return n.Forget(Context(w.t), ref) },
 		} {
@@ -476,7 +476,7 @@ func (w *swarm) forget() {
 	if freed := before - used(w.t, w.dir); freed < size/10*9 || freed > size*3/2 {
 		w.t.Errorf("to forget %d bytes freed %d", size, freed)
 	}
-	if _, err := w.nodes[1].Fetched(Context(w.t), ref); !errors.Is(err, system.ErrNotFound) {
+	if _, err := w.nodes[1].Progress(Context(w.t), ref); !errors.Is(err, system.ErrNotFound) {
 		w.t.Errorf("fetched of what was forgotten: %v, want ErrNotFound", err)
 	}
 	if err := w.nodes[1].ReadBack(Context(w.t), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
@@ -609,7 +609,7 @@ func (w *swarm) toHalf(leecher, seeder int) (system.Ref, []byte) {
 	data := Bytes("half", half)
 	ref := w.publish(seeder, "half", data)
 	w.fetch(leecher, ref, seeder)
-	f, ok := w.watch(leecher, ref, half, w.limit(), func(f system.Fetched) bool { return f.Verified >= half*4/10 })
+	f, ok := w.watch(leecher, ref, half, w.limit(), func(f system.Progress) bool { return f.Verified >= half*4/10 })
 	if !ok || f.Complete {
 		w.t.Fatalf("half of it was never there: %+v", f)
 	}
@@ -660,12 +660,12 @@ func (w *swarm) leecherKilled(keep bool) {
 	ref, data := w.toHalf(1, 0)
 	w.kill(1)
 	within(w.t, "a node that was killed", func() {
-		if _, err := w.nodes[1].Fetched(Context(w.t), ref); err == nil || errors.Is(err, system.ErrNotFound) {
+		if _, err := w.nodes[1].Progress(Context(w.t), ref); err == nil || errors.Is(err, system.ErrNotFound) {
 			w.t.Errorf("fetched of a node that was killed: %v", err)
 		}
 	})
 	w.restart(1, keep)
-	if f, err := w.nodes[1].Fetched(Context(w.t), ref); !keep && !errors.Is(err, system.ErrNotFound) {
+	if f, err := w.nodes[1].Progress(Context(w.t), ref); !keep && !errors.Is(err, system.ErrNotFound) {
 		w.t.Errorf("a node without its data knows of %s: %+v, %v", ref, f, err)
 	}
 	w.fetch(1, ref, 0)

@@ -38,7 +38,7 @@ func (w *swarm) memory() {
 		w.fetch(i+1, ref, 0)
 	}
 	for i := range w.nodes[1:] {
-		w.watch(i+1, ref, size, w.limit(), func(f system.Fetched) bool {
+		w.watch(i+1, ref, size, w.limit(), func(f system.Progress) bool {
 			look()
 			return f.Complete
 		})

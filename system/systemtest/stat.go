@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-func testStat(t *testing.T, s Suite, n system.Node) {
+func testStat(t *testing.T, s Suite, n system.Store) {
 	st, ok := n.(system.Stater)
 	if !ok {
 		t.Skip("the system tells nothing of an object without its bytes")

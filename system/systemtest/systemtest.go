@@ -48,7 +48,7 @@ func Run(t *testing.T, s Suite) {
 	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
 	t.Run("shared", func(t *testing.T) {
 		c := start(t, s, nil)
-		n := c.Nodes()[0]
+		n := storeOf(c)
 		if c.Identity()["version"] == "" {
 			t.Errorf("identity %v has no version", c.Identity())
 		}
@@ -95,6 +95,9 @@ func Run(t *testing.T, s Suite) {
 	t.Run("port in use", func(t *testing.T) { testPortInUse(t, s) })
 }
 
+// storeOf is the first node of a cluster of an object store.
+func storeOf(c system.Cluster) system.Store { return c.Nodes()[0].(system.Store) }
+
 // start brings up a deployment of its own and stops it with the test.
 func start(t *testing.T, s Suite, more system.Options) system.Cluster {
 	t.Helper()
@@ -121,13 +124,13 @@ func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) 
 		}
 	}
 	d := system.Deployment{Hosts: hosts[:len(hosts)-1], Client: hosts[len(hosts)-1], Dir: t.TempDir(), Options: opt, Write: s.Write}
-	bring := s.System.Start
+	mode := system.Start
 	if s.Attach != nil {
-		bring, d.Hosts = s.System.Attach, nil
+		mode, d.Hosts = system.Attach, nil
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), s.startTime())
 	t.Cleanup(cancel)
-	c, err := bring(ctx, d)
+	c, err := d.Begin(ctx, s.System, mode)
 	if err != nil {
 		return nil, err
 	}

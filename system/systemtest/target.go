@@ -19,7 +19,7 @@ import (
 )
 
 // testTarget fetches an object as a load generator does: by its target alone.
-func testTarget(t *testing.T, n system.Node) {
+func testTarget(t *testing.T, n system.Store) {
 	s, ok := n.(system.HTTPServer)
 	if !ok {
 		t.Skip("the system serves no HTTP")
@@ -80,7 +80,7 @@ func Fetch(t *testing.T, target system.HTTPTarget, rangeHeader string) (int, []b
 
 // testCutOff leaves many clients in the middle of an answer: servers have been
 // seen to answer nobody for a minute after that.
-func testCutOff(t *testing.T, s Suite, n system.Node) {
+func testCutOff(t *testing.T, s Suite, n system.Store) {
 	server, isServer := n.(system.HTTPServer)
 	h, hasHealth := n.(system.Healther)
 	if !isServer || !hasHealth {

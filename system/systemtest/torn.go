@@ -59,7 +59,7 @@ type torn struct {
 // as they were, and the same put goes through afterwards.
 func testTorn(t *testing.T, s Suite, c system.Cluster) {
 	const size = 8 * mib
-	n, inPlace := c.Nodes()[0], c.Identity()["puts"] == system.PutsTear
+	n, inPlace := storeOf(c), c.Identity()["puts"] == system.PutsTear
 	from := time.Now()
 	whole := put(t, n, "torn", Bytes("torn", size))
 	ways := cutOffs(time.Since(from))
@@ -112,7 +112,7 @@ func (way cutOff) tear(t *testing.T, what string, whole []byte, store func(ctx c
 
 // tearNew stores under a name that is free. Where the ref follows from the name,
 // nothing is to be found by it.
-func tearNew(t *testing.T, s Suite, n system.Node, way cutOff, size int64) []torn {
+func tearNew(t *testing.T, s Suite, n system.Store, way cutOff, size int64) []torn {
 	t.Helper()
 	name := "torn-new-" + way.name
 	o := torn{what: "a new object, put " + way.name, new: Bytes(name, size)}
@@ -148,7 +148,7 @@ func tearNew(t *testing.T, s Suite, n system.Node, way cutOff, size int64) []tor
 }
 
 // sizes are those of all objects; nil: the system has no list.
-func sizes(t *testing.T, n system.Node) map[system.Ref]int64 {
+func sizes(t *testing.T, n system.Store) map[system.Ref]int64 {
 	t.Helper()
 	if _, ok := n.(system.Lister); !ok {
 		return nil
@@ -161,7 +161,7 @@ func sizes(t *testing.T, n system.Node) map[system.Ref]int64 {
 }
 
 // tearOld stores under a name that has an object. A system may refuse that.
-func tearOld(t *testing.T, n system.Node, way cutOff, size int64) []torn {
+func tearOld(t *testing.T, n system.Store, way cutOff, size int64) []torn {
 	t.Helper()
 	name := "torn-old-" + way.name
 	o := torn{what: "an object, replacement " + way.name, before: Bytes(name, 3*mib), new: Bytes(name+" new", size)}
@@ -173,7 +173,7 @@ func tearOld(t *testing.T, n system.Node, way cutOff, size int64) []torn {
 	return []torn{o}
 }
 
-func tearUpdate(t *testing.T, n system.Node, way cutOff, size int64) []torn {
+func tearUpdate(t *testing.T, n system.Store, way cutOff, size int64) []torn {
 	t.Helper()
 	u, ok := n.(system.Updater)
 	if !ok {
@@ -206,7 +206,7 @@ func (o torn) overwritten(there []byte) bool {
 }
 
 // look says what is wrong with what is there. inPlace: a part of it may be.
-func (o torn) look(t *testing.T, n system.Node, inPlace bool) error {
+func (o torn) look(t *testing.T, n system.Store, inPlace bool) error {
 	var got bytes.Buffer
 	err := n.Get(Context(t), o.ref, &got)
 	there := got.Bytes()

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-func testUpdate(t *testing.T, s Suite, n system.Node) {
+func testUpdate(t *testing.T, s Suite, n system.Store) {
 	u, ok := n.(system.Updater)
 	if !ok {
 		t.Skip("the system has no objects whose content can be replaced")

@@ -35,7 +35,7 @@ func TestAttach(t *testing.T) {
 	if id := c.Identity(); id["protocol"] != "gbs" || id["nodes"] != "1 of 1 known are connected" {
 		t.Errorf("identity %v", id)
 	}
-	w := c.Nodes()[0]
+	w := c.Nodes()[0].(system.Store)
 	if _, ok := w.(system.Provider); ok {
 		t.Error("a node that may write tells the objects of others as if they were to be read")
 	}

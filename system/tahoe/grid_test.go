@@ -36,7 +36,7 @@ func startFor(t *testing.T, opt system.Options) (system.Cluster, []*started) {
 	return c, nodes
 }
 
-func mustPut(t *testing.T, n system.Node, seed string, size int64) system.Ref {
+func mustPut(t *testing.T, n system.Store, seed string, size int64) system.Ref {
 	t.Helper()
 	ref, err := n.Put(systemtest.Context(t), seed, size, systemtest.Content(seed, size))
 	if err != nil {
@@ -45,7 +45,7 @@ func mustPut(t *testing.T, n system.Node, seed string, size int64) system.Ref {
 	return ref
 }
 
-func wantContent(t *testing.T, n system.Node, ref system.Ref, want []byte) {
+func wantContent(t *testing.T, n system.Store, ref system.Ref, want []byte) {
 	t.Helper()
 	var got bytes.Buffer
 	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), want) {

@@ -5,7 +5,6 @@ package listed
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -125,11 +124,6 @@ func (n *Node) object(ctx context.Context, e listfile.Entry) (system.Object, htt
 func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	size, err := n.StatSize(ctx, ref)
 	return system.Object{Name: string(ref), Ref: ref, Size: size}, err
-}
-
-// Put implements system.Node.
-func (n *Node) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
-	return "", fmt.Errorf("%s: put: %w", n.Name, system.ErrReadOnly)
 }
 
 // Health implements system.Healther: a byte of the first object, over a new connection.

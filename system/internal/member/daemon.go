@@ -95,12 +95,12 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, task any) error {
 	return n.of(ctx, http.MethodPost, ref, task, nil)
 }
 
-// Fetched implements system.Spreader. Counts begin anew with the process.
-func (n *Daemon) Fetched(ctx context.Context, ref system.Ref) (f system.Fetched, err error) {
+// Progress implements system.Member. Counts begin anew with the process.
+func (n *Daemon) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
 	return f, n.of(ctx, http.MethodGet, ref, nil, &f)
 }
 
-// ReadBack implements system.Spreader: what is on the node's disk.
+// ReadBack implements system.Member: what is on the node's disk.
 func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.Read(ctx, filePath, ref, w)
 }
@@ -116,7 +116,7 @@ func (n *Daemon) Read(ctx context.Context, path string, ref system.Ref, w io.Wri
 	return n.local.Get(ctx, system.HTTPTarget{URL: n.URL(path + string(ref))}, w)
 }
 
-// Forget implements system.Spreader.
+// Forget implements system.Member.
 func (n *Daemon) Forget(ctx context.Context, ref system.Ref) error {
 	return n.of(ctx, http.MethodDelete, ref, nil, nil)
 }

@@ -14,7 +14,7 @@ import (
 const (
 	HealthPath  = "/health"  // of every process: GET, answered when it is ready
 	publishPath = "/publish" // PUT the content, get what Publish says of it
-	fetchPath   = "/fetch/"  // POST a task, GET a system.Fetched, DELETE data and task
+	fetchPath   = "/fetch/"  // POST a task, GET a system.Progress, DELETE data and task
 	filePath    = "/file/"   // GET the content as it is on disk
 	connectPath = "/connect" // POST the address of a peer
 )
@@ -25,7 +25,7 @@ type Node interface {
 	// to know of them, as JSON. The title is a name for them, where the system has one.
 	Publish(ctx context.Context, title string, size int64, r io.Reader) (any, error)
 	Fetch(ref string, task json.RawMessage) error
-	Fetched(ref string) (system.Fetched, error)
+	Progress(ref string) (system.Progress, error)
 	// ReadBack answers with the content as it is on disk.
 	ReadBack(w http.ResponseWriter, r *http.Request, ref string) error
 	Forget(ref string) error
@@ -69,7 +69,7 @@ func Handler(n Node) http.Handler {
 		return n.Fetch(ref, task)
 	})
 	handle("GET "+fetchPath+"{ref}", func(w http.ResponseWriter, _ *http.Request, ref string) error {
-		f, err := n.Fetched(ref)
+		f, err := n.Progress(ref)
 		if err != nil {
 			return err
 		}

@@ -3,8 +3,6 @@ package system
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"time"
 )
 
@@ -134,17 +132,4 @@ type Constant struct {
 	Name  string `json:"name"`  // "blocks per request"
 	Value string `json:"value"` // "100"
 	What  string `json:"what"`  // what it decides, and where it stands: one sentence
-}
-
-// Storeless is embedded by nodes that hold no objects.
-type Storeless struct{}
-
-// Put implements Node.
-func (Storeless) Put(context.Context, string, int64, io.Reader) (Ref, error) {
-	return "", fmt.Errorf("the node stores no objects: %w", ErrReadOnly)
-}
-
-// Get implements Node.
-func (Storeless) Get(context.Context, Ref, io.Writer) error {
-	return fmt.Errorf("the node stores no objects: %w", ErrNotFound)
 }

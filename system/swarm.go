@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// Spreader is a node of a system whose nodes get content from each other: a
+// Member is a node of a system whose nodes get content from each other: a
 // swarm. The nodes of such a cluster are one on each of Deployment.Hosts, all of
 // the same kind; who has what is the experiment's choice.
 //
 // Nothing is known to a node but what it is told: no tracker, no DHT, no local
 // discovery, unless an option of the system says so, and then only inside the
 // cluster.
-type Spreader interface {
+type Member interface {
 	Node
 	Connector // Address: where other nodes of the cluster reach this one
 
@@ -22,12 +22,12 @@ type Spreader interface {
 	Publish(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
 	// Fetch tells the node to get the content of ref from the cluster, from the
 	// nodes at the given addresses at first. It returns once the node has the
-	// task, within moments; how far it is Fetched tells. Its data of ref that an
+	// task, within moments; how far it is Progress tells. Its data of ref that an
 	// earlier fetch left on disk are used, if they are good.
 	Fetch(ctx context.Context, ref Ref, from []string) error
-	// Fetched is how far this node is with ref. Cheap: it is asked several times
+	// Progress is how far this node is with ref. Cheap: it is asked several times
 	// a second, and never walks the data.
-	Fetched(ctx context.Context, ref Ref) (Fetched, error)
+	Progress(ctx context.Context, ref Ref) (Progress, error)
 	// ReadBack writes the content as it is on this node's own disk (or in its own
 	// store): what is verified. It never waits for peers.
 	ReadBack(ctx context.Context, ref Ref, w io.Writer) error
@@ -35,8 +35,8 @@ type Spreader interface {
 	Forget(ctx context.Context, ref Ref) error
 }
 
-// Fetched is how far a node is. What a system does not tell is −1.
-type Fetched struct {
+// Progress is how far a node is. What a system does not tell is −1.
+type Progress struct {
 	Size     int64  // bytes of the content; −1 until the node knows
 	Verified int64  // bytes that the node has and has checked against their hashes
 	Written  int64  // bytes of them that it says are on its disk

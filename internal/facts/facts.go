@@ -1,0 +1,68 @@
+// Package facts gives tests the recorded runs that are committed beside the facts
+// harness of cmd/plimsoll.
+package facts
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// dir is where the runs are committed.
+func dir(t testing.TB) string {
+	at, err := os.Getwd()
+	check(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return filepath.Join(at, "cmd/plimsoll/testdata/facts")
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			t.Fatal("facts: no go.mod above the working directory: run the test in the repository")
+		}
+		at = up
+	}
+}
+
+// Names are the committed runs.
+func Names(t testing.TB) []string {
+	t.Helper()
+	plans, err := filepath.Glob(filepath.Join(dir(t), "*", "plan.json"))
+	check(t, err)
+	if len(plans) == 0 {
+		t.Fatalf("facts: no runs in %s", dir(t))
+	}
+	var names []string
+	for _, plan := range plans {
+		names = append(names, filepath.Base(filepath.Dir(plan)))
+	}
+	return names
+}
+
+// Unpack makes a run directory of a committed run.
+func Unpack(t testing.TB, name string) string {
+	t.Helper()
+	from, to := filepath.Join(dir(t), name), filepath.Join(t.TempDir(), name)
+	check(t, os.Mkdir(to, 0o755))
+	plan, err := os.ReadFile(filepath.Join(from, "plan.json"))
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(to, "plan.json"), plan, 0o644))
+	packed, err := os.Open(filepath.Join(from, "run.db.gz"))
+	check(t, err)
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	check(t, err)
+	db, err := io.ReadAll(z)
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(to, "run.db"), db, 0o644))
+	return to
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
