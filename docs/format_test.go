@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/presets"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
@@ -58,8 +58,8 @@ func TestFindings(t *testing.T) {
 		return string(b)
 	}
 	parts := map[string]string{"common": table(analysis.CommonRules())}
-	for _, s := range scenario.All() {
-		v := scenario.ViewOf(s.Name())
+	for _, s := range scenarios.All() {
+		v := scenarios.ViewOf(s.Name())
 		if v == nil {
 			t.Errorf("scenario %s has no view", s.Name())
 			continue

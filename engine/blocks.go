@@ -45,11 +45,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 		r.say.Begin(job.n, job.total, cell, block, block < 0)
 		r.stoppedBy = nil
-		execute := r.trial
-		if r.cfg.continues(cell) {
-			execute = r.long
-		}
-		trial, err := execute(ctx, cell, block)
+		trial, err := r.trial(ctx, cell, block)
 		if err != nil {
 			return nil, err
 		}

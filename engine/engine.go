@@ -282,6 +282,26 @@ func (r *run) openRecord(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
+	if err := r.readEarlier(); err != nil {
+		return err
+	}
+	if r.cfg.RetryInvalid {
+		if err := r.retryInvalid(); err != nil {
+			return err
+		}
+	}
+	if !r.complete() {
+		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
+		for _, why := range r.lost {
+			r.event("note", "trial begins anew", why, 0)
+			r.say.Note(why)
+		}
+	}
+	return nil
+}
+
+// readEarlier takes what earlier sessions of the run have executed.
+func (r *run) readEarlier() error {
 	r.done, r.skipped, r.kept = map[trialKey]record.Trial{}, map[string]string{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
 	if err != nil {
@@ -316,18 +336,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
-	if r.cfg.RetryInvalid {
-		if err := r.retryInvalid(); err != nil {
-			return err
-		}
-	}
-	if !r.complete() {
-		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
-		for _, why := range r.lost {
-			r.event("note", "trial begins anew", why, 0)
-			r.say.Note(why)
-		}
-	}
 	return nil
 }
 

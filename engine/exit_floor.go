@@ -32,9 +32,7 @@ func newFloor(f experiment.Floor) *floor {
 	return &floor{bytes: int64(f.Bytes), window: f.Window.Std()}
 }
 
-func (*floor) Name() string { return "floor" }
-
-func (c *floor) Met(p progressSoFar) (string, bool) {
+func (c *floor) met(p progressSoFar) (string, bool) {
 	s := p.State
 	if s == nil {
 		return "", false

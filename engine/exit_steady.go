@@ -26,9 +26,7 @@ func newSteady(s experiment.Steady) *steady {
 	return &steady{within: float64(s.Within), windows: s.Windows, window: s.Window.Std()}
 }
 
-func (*steady) Name() string { return "steady" }
-
-func (c *steady) Met(p progressSoFar) (string, bool) {
+func (c *steady) met(p progressSoFar) (string, bool) {
 	if p.State == nil {
 		return "", false
 	}

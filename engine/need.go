@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // A need is a precondition that only a system which runs can tell. It is waited
@@ -247,68 +245,5 @@ func (w waiter) allow(ctx context.Context) error {
 		w.paid(before)
 	}
 	w.say("its budget is set: " + w.need.Allowance)
-	return nil
-}
-
-// Needs looks once at the attached systems of a load test that can tell how they
-// are, and says what it would wait for before the first upload.
-func Needs(ctx context.Context, cfg Config) []Problem {
-	var all []Problem
-	for _, use := range cfg.Plan.Experiment.Systems {
-		cells := cellsOf(cfg.Plan, use.Name)
-		sys := findSystem(cfg.Systems, use.Use)
-		if sys == nil || use.Mode != string(system.Attach) || len(cells) == 0 || cells[0].Upload == nil ||
-			!sys.Info().Able("monitor") && !sys.Info().Able("cost") {
-			continue
-		}
-		s, err := glance(ctx, cfg, sys, use)
-		if errors.Is(err, system.ErrReadOnly) && slices.Contains(cfg.Plan.Experiment.Allow, "write") {
-			// A setting that the run may change, and a look may not.
-			all = append(all, Problem{Name: "systems", What: use.Name + ": a setting of it is not as the experiment asks for; the run is allowed to change it", Hint: "what else it needs is looked at when the run has changed it"})
-			continue
-		}
-		if err != nil {
-			all = append(all, Problem{Name: "systems", What: use.Name + ": " + strings.TrimPrefix(err.Error(), use.Use+": "), Hint: "is the server running, and is its address right?", Blocking: true})
-			continue
-		}
-		all = append(all, wanting(use.Name, cells[0].Upload.Need, s, cfg.Plan.Experiment.Skip, func(need) bool { return true })...)
-	}
-	return all
-}
-
-// glance attaches to a system to ask it how it is.
-func glance(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse) (s status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	err = look(ctx, cfg, sys, use, func(n system.Node) { s = lookAt(ctx, n) })
-	return s, err
-}
-
-// look attaches to a system as a run does, but may not write; at, if there is one,
-// gets its first node.
-func look(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse, at func(system.Node)) (err error) {
-	dir, err := os.MkdirTemp("", "plimsoll-look-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Self: cfg.Self, Plain: true, Emulate: "none"})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.Close(context.WithoutCancel(ctx))) }()
-	client, err := bed.AddHost(ctx, "client")
-	if err != nil {
-		return err
-	}
-	d := system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))}
-	c, err := d.Begin(ctx, sys, system.Attach)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
-	if at != nil {
-		at(c.Nodes()[0])
-	}
 	return nil
 }

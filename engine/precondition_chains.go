@@ -7,8 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -47,7 +45,7 @@ func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
 	return []Problem{{What: what, Hint: "set TMPDIR to a directory on a disk", Blocking: compared}}
 }
 
-// checkChains says where chains are kept, and refuses a place where they cannot be.
+// checkChains refuses a place where chains cannot be kept.
 func checkChains(_ context.Context, cfg Config) []Problem {
 	if len(chainCells(cfg.Plan)) == 0 {
 		return nil
@@ -67,16 +65,5 @@ func checkChains(_ context.Context, cfg Config) []Problem {
 			Hint: "set " + cacheVariable + " to a directory of yours", Blocking: true,
 		}}
 	}
-	all, err := chaincache.Cache{Dir: dir, System: "engine"}.List()
-	if err != nil {
-		return []Problem{{What: err.Error(), Hint: "set " + cacheVariable + " to a directory of yours", Blocking: true}}
-	}
-	var size int64
-	for _, e := range all {
-		size += e.Size
-	}
-	return []Problem{{
-		What: fmt.Sprintf("chains are kept in %s, for all runs: %d, of %s", dir, len(all), experiment.RoughBytes(float64(size))),
-		Hint: "plimsoll systems chains lists and removes them; set " + cacheVariable + " to keep them elsewhere",
-	}}
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -45,9 +44,9 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		case use.Mode == string(system.Attach):
 			// Its disks are elsewhere.
 		case cfg.reviver(use) != nil:
-			kept += longestOf(cfg, cells) * expansion(use)
+			kept += longestOf(cfg, cells)
 		default:
-			need += longestOf(cfg, cells) * expansion(use)
+			need += longestOf(cfg, cells)
 		}
 	}
 	need += swarm
@@ -125,17 +124,6 @@ func longestOf(cfg Config, cells []experiment.Cell) (most float64) {
 		most = math.Max(most, float64(bytes))
 	}
 	return most
-}
-
-// expansion is what a started system makes of a byte, by the options that say so:
-// shares in all for each that is needed.
-func expansion(use experiment.SystemUse) float64 {
-	needed, err1 := strconv.ParseFloat(use.With["needed"], 64)
-	total, err2 := strconv.ParseFloat(use.With["total"], 64)
-	if err1 != nil || err2 != nil || needed <= 0 || total < needed {
-		return 1
-	}
-	return total / needed
 }
 
 // existing is the nearest directory above one that may not be there yet.

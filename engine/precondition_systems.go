@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // checkTime bounds what one system's check may take.
@@ -33,13 +36,37 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 			found = true
 		}
 		if !found && readsObjects(cfg, use) {
-			if err := look(checkCtx, cfg, sys, use, nil); err != nil && !errors.Is(err, system.ErrReadOnly) {
+			if err := look(checkCtx, cfg, sys, use); err != nil && !errors.Is(err, system.ErrReadOnly) {
 				all = append(all, Problem{What: use.Name + ": " + strings.TrimPrefix(err.Error(), use.Use+": "), Hint: attachHint, Blocking: true})
 			}
 		}
 		cancel()
 	}
 	return all
+}
+
+// look attaches to a system as a run does, but may not write.
+func look(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse) (err error) {
+	dir, err := os.MkdirTemp("", "plimsoll-look-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Self: cfg.Self, Plain: true, Emulate: "none"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close(context.WithoutCancel(ctx))) }()
+	client, err := bed.AddHost(ctx, "client")
+	if err != nil {
+		return err
+	}
+	d := system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))}
+	c, err := d.Begin(ctx, sys, system.Attach)
+	if err != nil {
+		return err
+	}
+	return c.Stop(context.WithoutCancel(ctx))
 }
 
 // readsObjects reports whether what is fetched are objects of an attached system,

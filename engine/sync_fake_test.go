@@ -182,8 +182,7 @@ type syncing struct {
 	usage map[string][]scenario.Usage // by cell
 }
 
-func (s *syncing) Name() string     { return "sync" }
-func (s *syncing) Question() string { return "How long?" }
+func (s *syncing) Name() string { return "sync" }
 func (s *syncing) Metrics() []record.Metric {
 	return []record.Metric{{Key: "sync_time", Name: "time", Unit: "s", Better: record.Lower}}
 }

@@ -56,7 +56,7 @@ type Link struct {
 	Congestion string   `json:"congestion" default:"cubic" doc:"TCP congestion control at both ends; the kernel must have it."`
 	IPv6       bool     `json:"ipv6" default:"false" doc:"Use IPv6 addresses on the link instead of IPv4."`
 	Tolerance  Fraction `json:"tolerance" default:"5%" doc:"How far the measured round trip and rate may be off before a trial counts as invalid. A round trip may always be off by 1 ms, which a busy machine needs, by the jitter asked for, and by what a ping itself takes on a slow link."`
-	Emulator   string   `json:"emulator" default:"auto" enum:"auto,netem,tun,none" doc:"What emulates the link: the kernel's netem, the user-space emulator tun, whichever there is (auto), or nothing."`
+	Emulator   string   `json:"emulator" default:"auto" enum:"auto,netem,tun,none" doc:"What emulates the link: the kernel's netem, the user-space emulator tun, whichever there is (auto; a rate alone is then shaped by the kernel, tbf), or nothing."`
 }
 
 // Data is what is stored in the systems, before they are measured or, by the

@@ -154,7 +154,7 @@ type LinkCheck struct {
 	Trial      int64   `json:"trial"`
 	From       string  `json:"from"`
 	To         string  `json:"to"`
-	Emulator   string  `json:"emulator"`   // "netem", "tun", "none"
+	Emulator   string  `json:"emulator"`   // "netem", "tun", "tbf", "none"
 	Congestion string  `json:"congestion"` // TCP congestion control of both ends
 	WantRTT    float64 `json:"want_rtt"`
 	RTT        float64 `json:"rtt"`       // median

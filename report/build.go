@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 )
 
 // Build judges a run directory, by the limits of its plan changed by --set arguments
@@ -28,7 +29,7 @@ func build(run *record.Reader, again bool, sets []string) (*analysis.Result, err
 	if err != nil {
 		return nil, err
 	}
-	s, view := scenario.ByName(plan.Experiment.Scenario), scenario.ViewOf(plan.Experiment.Scenario)
+	s, view := scenarios.ByName(plan.Experiment.Scenario), scenarios.ViewOf(plan.Experiment.Scenario)
 	if view == nil || s == nil {
 		return nil, fmt.Errorf("%s: unknown scenario %q; use the version of plimsoll that wrote it", run.Dir(), plan.Experiment.Scenario)
 	}

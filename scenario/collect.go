@@ -19,8 +19,6 @@ var _ Continuer = Collect{}
 
 func (Collect) Name() string { return "collect" }
 
-func (Collect) Question() string { return "How is the system, and how does that change?" }
-
 // Continues implements Continuer: all trials do.
 func (Collect) Continues(experiment.Cell) bool { return true }
 
@@ -55,7 +53,7 @@ func (Collect) Prepare(_ context.Context, site Site, _ []experiment.Cell) (Runne
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Collect) Measure(in Measured) map[string]float64 {
 	m := replayPolls(&in).metrics()
-	putUsage(in.Usage, numbers(m))
+	PutUsage(in.Usage, Numbers(m))
 	return m
 }
 

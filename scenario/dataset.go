@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 
@@ -94,4 +95,11 @@ func readTrace(path string) (*workload.Trace, error) {
 		n, err := experiment.ParseBytes(text)
 		return int64(n), err
 	})
+}
+
+// MixSeed makes a seed of its own for each purpose.
+func MixSeed(seed uint64, purpose string, n int64) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d/overhead/%s/%d", seed, purpose, n)
+	return h.Sum64()
 }

@@ -21,10 +21,6 @@ var _ Scenario = Disseminate{}
 
 func (Disseminate) Name() string { return "disseminate" }
 
-func (Disseminate) Question() string {
-	return "How fast does content spread from its seeders to everybody else?"
-}
-
 // Problems implements Scenario.
 func (Disseminate) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
 	return swarmUnfit(use, info.Can, cells)
@@ -96,9 +92,8 @@ func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell
 		if problems := swarmUnfit(site.Use, system.Abilities(n), cells); len(problems) > 0 {
 			return nil, &UnfitError{site.Use.Name, problems}
 		}
-		m := &swarmNode{place: i, name: fmt.Sprintf("%s-%02d", site.Use.Name, i+1), node: n.(system.Member)}
-		m.restarter, _ = n.(system.Restarter)
-		r.nodes = append(r.nodes, m)
+		name := fmt.Sprintf("%s-%02d", site.Use.Name, i+1)
+		r.nodes, r.names = append(r.nodes, &Node{Place: i, Name: name, System: n}), append(r.names, name)
 	}
 	return r, nil
 }
@@ -106,7 +101,7 @@ func (Disseminate) Prepare(_ context.Context, site Site, cells []experiment.Cell
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Disseminate) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := numbers(m)
+	put := Numbers(m)
 	ops := leecherOps(&in)
 	swarmTimes(ops, m, put)
 	swarmPolls(&in, put)

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -75,10 +74,10 @@ func (Disseminate) Metrics() []record.Metric {
 			Help: "likewise of the link emulator, where it is a process of its own"},
 		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
 			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
-		emulatorThread(),
+		EmulatorThread(),
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		ioPressure(),
+		IOPressure(),
 	}
 }
 
@@ -104,27 +103,6 @@ func hadAll(op record.Op) int64 {
 	return op.LastByte
 }
 
-// loaded is what the trial says of itself. cpu is that of this process in the load.
-func (t *swarmTrial) loaded(cpu float64) Load {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Details: t.details(), Notes: t.notes}
-	var last, gap float64
-	for _, m := range t.leechers {
-		gap = max(gap, m.leecher.gap.Seconds())
-		if f, _ := t.ops(m); f.Outcome == record.OK {
-			last = max(last, float64(f.LastByte-f.Intended)/1e9)
-		}
-	}
-	if last > 0 && gap > coarse*last {
-		load.Notes = append(load.Notes, fmt.Sprintf("a leecher gave no answer for %.3g s, and the last had all after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, last, 100*gap/last))
-	}
-	if !t.d.Stay.Forever {
-		load.Notes = append(load.Notes, fmt.Sprintf("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay))
-	}
-	return load
-}
-
 // leecherOp is what became of a leecher: its operation until all was verified, and the
 // same until all was on disk.
 type leecherOp struct {
@@ -134,8 +112,8 @@ type leecherOp struct {
 
 // leecherOps are those of the leechers, in the order of the nodes.
 func leecherOps(in *Measured) (all []leecherOp) {
-	at, outcomes := in.each(record.DetailOnDisk), in.each(record.DetailDiskOutcome)
-	for op := range stream(in.Ops) {
+	at, outcomes := in.EachDetail(record.DetailOnDisk), in.EachDetail(record.DetailDiskOutcome)
+	for op := range Stream(in.Ops) {
 		o := leecherOp{int(op.Worker), op, op}
 		if o.place < len(at) && o.place < len(outcomes) {
 			o.disk.LastByte, o.disk.Outcome = int64(math.Round(at[o.place]*1e9)), record.Outcome(outcomes[o.place])
@@ -195,21 +173,21 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 
 // swarmPolls are the metrics of how the leechers were asked.
 func swarmPolls(in *Measured, put func(string, float64)) {
-	known := func(kind string) []float64 { return slices.DeleteFunc(in.each(kind), math.IsNaN) }
+	known := func(kind string) []float64 { return slices.DeleteFunc(in.EachDetail(kind), math.IsNaN) }
 	if called := known(record.DetailCalled); len(called) > 0 {
 		put("start_spread", slices.Max(called)-slices.Min(called))
 	}
 	if gaps := known(record.DetailGap); len(gaps) > 0 {
 		put("resolution", slices.Max(gaps))
 	}
-	put("stalls", in.load(loadStalls))
+	put("stalls", in.LoadDetail(LoadStalls))
 }
 
 // swarmLines are the load lines, corrected by what was measured of a path before the
 // trial, which stands for all of them, and the shares of the times in them.
 func swarmLines(in *Measured, m map[string]float64, put func(string, float64)) {
 	d := in.Cell.Disseminate
-	if in.load(loadEmulated) == 0 || !d.Join.Together() || len(d.Faults) > 0 {
+	if in.LoadDetail(LoadEmulated) == 0 || !d.Join.Together() || len(d.Faults) > 0 {
 		return
 	}
 	factor := 1.0
@@ -241,7 +219,7 @@ func MedianLeecher(n int) int { return (n + 1) / 2 }
 
 // swarmTraffic are the metrics of what crossed the nodes' links.
 func swarmTraffic(in *Measured, ops []leecherOp, put func(string, float64)) {
-	towards, from, payload := in.each(record.DetailLinkReceived), in.each(record.DetailLinkSent), in.each(record.DetailPayload)
+	towards, from, payload := in.EachDetail(record.DetailLinkReceived), in.EachDetail(record.DetailLinkSent), in.EachDetail(record.DetailPayload)
 	at := func(all []float64, place int) float64 {
 		if place < len(all) {
 			return all[place]
@@ -249,7 +227,7 @@ func swarmTraffic(in *Measured, ops []leecherOp, put func(string, float64)) {
 		return math.NaN()
 	}
 	var sent, seeders, received, content, useful, of float64
-	for place, role := range in.each(record.DetailSeeder) {
+	for place, role := range in.EachDetail(record.DetailSeeder) {
 		if math.IsNaN(role) {
 			continue // it took no part
 		}
@@ -282,10 +260,10 @@ func swarmTraffic(in *Measured, ops []leecherOp, put func(string, float64)) {
 
 // swarmRecovery are the metrics of faults that were undone.
 func swarmRecovery(in *Measured, put func(string, float64)) {
-	if outages := in.each(record.DetailOutage); len(outages) > 0 {
+	if outages := in.EachDetail(record.DetailOutage); len(outages) > 0 {
 		put("outage", slices.Max(outages))
 	}
-	held := in.each(record.DetailRecovery)
+	held := in.EachDetail(record.DetailRecovery)
 	after := slices.DeleteFunc(slices.Clone(held), math.IsNaN)
 	if len(held) > 0 {
 		put("recovered", float64(len(after))/float64(len(held)))

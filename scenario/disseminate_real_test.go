@@ -45,7 +45,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for number := range 3 {
-		victim := chooseRoles(cell.Disseminate, 1, uint64(number), number).leechers[0]
+		victim := chooseRoles(cell.Disseminate, nil, 1, uint64(number), number).leechers[0]
 		var ops []record.Op
 		var marks []record.Mark
 		var once sync.Once

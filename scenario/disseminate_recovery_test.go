@@ -31,8 +31,9 @@ func (r *slowly) Restart(ctx context.Context, keep bool) error {
 func TestSwarmRecoveryOfTheOtherSide(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 6, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 50% of nodes at 20s for 20s") }, nil)
+		faults := s.cell.Disseminate.Faults
 		with := func(seed uint64) bool { // the seeder is cut away with two leechers
-			who := chooseRoles(s.cell.Disseminate, 1, seed, 0)
+			who := chooseRoles(s.cell.Disseminate, faults, 1, seed, 0)
 			for _, v := range who.victims[0] {
 				if v == who.seeders[0] {
 					return true
@@ -63,7 +64,7 @@ func TestSwarmOutage(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 5s for 4s") }, nil)
 		for _, n := range s.runner.nodes {
-			n.restarter = &slowly{Restarter: n.restarter, takes: 6 * time.Second}
+			restarting(n, func(r system.Restarter) system.Restarter { return &slowly{Restarter: r, takes: 6 * time.Second} })
 		}
 		s.run()
 		s.about("outage", s.m["outage"], 10)
@@ -79,8 +80,9 @@ func TestSwarmOutage(t *testing.T) {
 func TestSwarmNeverBack(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 5s for 4s") }, nil)
-		bad := s.runner.nodes[chooseRoles(s.cell.Disseminate, 1, s.seed, 0).victims[0][0]]
-		bad.restarter = &slowly{Restarter: bad.restarter, fails: system.ErrAnswer}
+		faults := s.cell.Disseminate.Faults
+		bad := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
+		restarting(bad, func(r system.Restarter) system.Restarter { return &slowly{Restarter: r, fails: system.ErrAnswer} })
 		s.run()
 		if s.outcomes() != "map[error not started again:1 ok:3]" || s.m["recovered"] != 0.5 {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)

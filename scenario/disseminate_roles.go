@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/workload"
 )
 
 // roles is who does what in a trial, by the nodes' places: chosen by seeds that
@@ -19,17 +21,17 @@ type roles struct {
 // and on the seeder set alone: the same for all sizes of content, so that trials
 // that differ in nothing else are pairs. The order of the leechers and the victims
 // depend on the trial's seed, too.
-func chooseRoles(d *experiment.Disseminate, seed, trial uint64, number int) roles {
+func chooseRoles(d *experiment.Disseminate, faults []experiment.Fault, seed, trial uint64, number int) roles {
 	set := number
 	if k := d.SeederSets; k > 0 {
 		set = ((number % k) + k) % k // warm-up is numbered from −1 down
 	}
-	all := shuffled(d.Nodes, mix(seed, "seeders", int64(set)))
+	all := shuffled(d.Nodes, MixSeed(seed, "seeders", int64(set)))
 	r := roles{seeders: all[:d.Seeders]}
 	rest := all[d.Seeders:]
-	r.slow = draw(rest, experiment.SlowLeechers(len(rest), d.Slow), mix(seed, "slow", int64(set)))
-	r.leechers = draw(rest, len(rest), mix(trial, "order", 0))
-	for i, f := range d.Faults {
+	r.slow = draw(rest, experiment.SlowLeechers(len(rest), d.Slow), MixSeed(seed, "slow", int64(set)))
+	r.leechers = draw(rest, len(rest), MixSeed(trial, "order", 0))
+	for i, f := range faults {
 		var from []int
 		switch f.Who() {
 		case "seeders":
@@ -39,7 +41,7 @@ func chooseRoles(d *experiment.Disseminate, seed, trial uint64, number int) role
 		default:
 			from = all
 		}
-		r.victims = append(r.victims, draw(from, min(f.Of(len(from)), len(from)), mix(trial, "victims", int64(i))))
+		r.victims = append(r.victims, draw(from, min(f.Of(len(from)), len(from)), MixSeed(trial, "victims", int64(i))))
 	}
 	return r
 }
@@ -54,3 +56,22 @@ func draw(from []int, n int, seed uint64) []int {
 }
 
 func shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, 1)).Perm(n) }
+
+// arrivals are when n leechers begin, since the release, in their order.
+func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {
+	at := make([]time.Duration, n)
+	switch {
+	case j.Wave > 0:
+		for i := range at {
+			at[i] = time.Duration(i/j.Wave) * j.Every.Std()
+		}
+	case j.Poisson > 0:
+		// The first comes at once: before it there is nothing to see.
+		p := workload.Poisson{PerSecond: float64(j.Poisson), Seed: seed}
+		for i := 1; i < n; i++ {
+			gap, _ := p.Pace(at[i-1], uint64(i))
+			at[i] = at[i-1] + gap
+		}
+	}
+	return at
+}

@@ -437,8 +437,9 @@ func TestSwarmLostBeforeItCame(t *testing.T) {
 		d.Join, d.Faults = joinOf("waves of 1 every 150ms"), faultsOf("crash 50% of leechers at 100ms")
 	}, system.Options{"up": fmt.Sprint(100 * swarmUp)})
 	s.runner.site.Limits.Stall = experiment.Duration(500 * time.Millisecond)
+	faults := s.cell.Disseminate.Faults
 	for { // the second is lost, and the last comes
-		r := chooseRoles(s.cell.Disseminate, 1, s.seed, 0)
+		r := chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0)
 		if slices.Contains(r.victims[0], r.leechers[1]) && !slices.Contains(r.victims[0], r.leechers[3]) {
 			break
 		}
@@ -461,10 +462,10 @@ func TestSwarmLostBeforeItCame(t *testing.T) {
 		t.Errorf("none was lost before it came: %+v", s.fetches())
 	}
 
-	l := &leecher{released: 30 * time.Second}
-	l.lost(10*time.Second, record.Error, classDied)
-	if l.started != l.released || l.ended != l.released {
-		t.Errorf("one that was to come at %v began at %v and ended at %v", l.released, l.started, l.ended)
+	p := &Progress{Released: 30 * time.Second}
+	p.lost(10*time.Second, record.Error, classDied)
+	if p.Started != p.Released || p.Ended != p.Released {
+		t.Errorf("one that was to come at %v began at %v and ended at %v", p.Released, p.Started, p.Ended)
 	}
 }
 
@@ -492,7 +493,7 @@ func TestSwarmStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: Load{Details: trial.details()}})
+		m := Disseminate{}.Measure(Measured{Cell: s.cell, Load: trial.loaded(0)})
 		if got, has := m["start_spread"]; has {
 			t.Errorf("the spread of no starts is %v", got)
 		}
@@ -504,10 +505,11 @@ func TestSwarmStarts(t *testing.T) {
 func TestSwarmNotRecovered(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 10s for 10s") }, nil)
-		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, 1, s.seed, 0).victims[0][0]]
+		faults := s.cell.Disseminate.Faults
+		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
 		var n atomic.Int64
-		healthy := m.restarter
-		m.restarter = starts{healthy, &n, errors.New("its store is broken")}
+		healthy := m.System.(system.Restarter)
+		restarting(m, func(r system.Restarter) system.Restarter { return starts{r, &n, errors.New("its store is broken")} })
 		time.AfterFunc(25*time.Second, func() { _ = healthy.Restart(t.Context(), true) }) // for the test's own look
 		_ = s.trial(t.Context())
 		if s.outcomes() != "map[error not started again:1 ok:3]" || s.m["recovered"] != 0.5 {
@@ -643,7 +645,7 @@ func TestSwarmBadNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
 				s := newSwarmTest(t, 4, 1, nil, nil)
-				bad := chooseRoles(s.cell.Disseminate, 1, s.seed, 0).leechers[1]
+				bad := chooseRoles(s.cell.Disseminate, nil, 1, s.seed, 0).leechers[1]
 				s.nodes[bad].SetTrouble(c.trouble)
 				s.run()
 				if s.outcomes() != c.outcomes {
@@ -686,7 +688,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
 				s := newSwarmTest(t, 5, 1, nil, nil)
-				who := chooseRoles(s.cell.Disseminate, 1, s.seed, 0).leechers
+				who := chooseRoles(s.cell.Disseminate, nil, 1, s.seed, 0).leechers
 				for _, bad := range who[:3] {
 					s.nodes[bad].SetTrouble(c.trouble)
 				}
@@ -716,7 +718,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 func TestSwarmBlind(t *testing.T) {
 	for slow, want := range map[time.Duration][]string{
 		0:               nil,
-		4 * time.Second: {"was due at 50 % of the leechers' content and came at 8", "gave no answer for 8"},
+		4 * time.Second: {"was due at 50 % and came at 8", "gave no answer for 8"},
 	} {
 		virtual(t, func(t *testing.T) {
 			s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("rate 4Mbit at 50%") }, nil)
@@ -735,13 +737,13 @@ func TestSwarmBlind(t *testing.T) {
 			}
 		})
 	}
-	trial := &course{released: time.Minute, every: 50 * time.Millisecond}
-	f := &courseFault{Fault: experiment.Fault{At: experiment.When{Timed: true, After: experiment.Duration(10 * time.Second)}}}
-	if late := trial.late(f, 70*time.Second+500*time.Millisecond, 0, "it", "the release"); late != "" {
-		t.Errorf("a fault half a second late: %s", late)
+	trial := &NodeTrial{Released: time.Minute, every: 50 * time.Millisecond}
+	f := &NodeFault{Fault: experiment.Fault{At: experiment.When{Timed: true, After: experiment.Duration(10 * time.Second)}}}
+	if trial.noteLate(f, 70*time.Second+500*time.Millisecond); len(trial.Notes) != 0 {
+		t.Errorf("a fault half a second late: %q", trial.Notes)
 	}
-	if late := trial.late(f, 75*time.Second, 0, "it", "the release"); !strings.Contains(late, "15 s after the release, 5 s late") {
-		t.Errorf("a fault 5 s late: %q", late)
+	if trial.noteLate(f, 75*time.Second); !strings.Contains(strings.Join(trial.Notes, ""), "15 s after the start, 5 s late") {
+		t.Errorf("a fault 5 s late: %q", trial.Notes)
 	}
 }
 
@@ -771,31 +773,6 @@ func TestSwarmDeadline(t *testing.T) {
 	})
 }
 
-// TestSwarmLastWords: what a leecher verifies after its deadline is no progress of
-// the trial; what its node has received by then counts.
-func TestSwarmLastWords(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, nil, nil)
-		s.runner.site.Limits.Deadline = experiment.Duration(8 * time.Second)
-		for _, n := range s.nodes {
-			n.SetTrouble(mem.Trouble{Slow: time.Second})
-		}
-		s.run()
-		op, last := s.fetches()[0], record.Mark{}
-		for _, m := range s.marks {
-			if m.Node == int(op.Worker) {
-				last = m
-			}
-		}
-		if op.Outcome != record.Deadline || int64(last.End) <= op.LastByte {
-			t.Fatalf("%+v, last words %+v", op, last)
-		}
-		if last.Verified != op.Bytes || last.Complete || last.Received <= op.Bytes {
-			t.Errorf("last words %+v of a leecher that had %d bytes at its end", last, op.Bytes)
-		}
-	})
-}
-
 // TestSwarmInterrupted: when the user cancels the run, the links are restored, and
 // nothing else is done for trials to come; one that comes nevertheless is sound.
 func TestSwarmInterrupted(t *testing.T) {
@@ -805,7 +782,7 @@ func TestSwarmInterrupted(t *testing.T) {
 		}, nil)
 		var n atomic.Int64
 		for _, m := range s.runner.nodes {
-			m.restarter = starts{m.restarter, &n, nil}
+			restarting(m, func(r system.Restarter) system.Restarter { return starts{r, &n, nil} })
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(5*time.Second, cancel)
@@ -849,6 +826,14 @@ type starts struct {
 	fail error
 }
 
+// restarting replaces how a node is started again.
+func restarting(n *Node, by func(system.Restarter) system.Restarter) {
+	n.System = struct {
+		system.Member
+		system.Restarter
+	}{n.System.(system.Member), by(n.System.(system.Restarter))}
+}
+
 func (r starts) Restart(ctx context.Context, keep bool) error {
 	r.n.Add(1)
 	if r.fail != nil {
@@ -868,7 +853,7 @@ func TestSwarmFresh(t *testing.T) {
 		}
 		var n atomic.Int64
 		for _, m := range s.runner.nodes {
-			m.restarter = starts{m.restarter, &n, nil}
+			restarting(m, func(r system.Restarter) system.Restarter { return starts{r, &n, nil} })
 		}
 		s.run()
 		if n.Load() != 3 {
@@ -942,10 +927,14 @@ func TestSwarmUsage(t *testing.T) {
 
 // TestSwarmRoles: the same choices for all systems; seeder sets repeat.
 func TestSwarmRoles(t *testing.T) {
-	d := &experiment.Disseminate{Nodes: 16, Seeders: 3, SeederSets: 2, Slow: 0.5, Faults: faultsOf("crash 2 seeders at 1s; crash 25% of leechers at 50%")}
+	d := &experiment.Disseminate{Nodes: 16, Seeders: 3, SeederSets: 2, Slow: 0.5}
+	faults, err := experiment.FaultsOf("crash 2 seeders at 1s; crash 25% of leechers at 50%")
+	if err != nil {
+		t.Fatal(err)
+	}
 	sets := map[string]int{}
 	for number := -2; number < 6; number++ {
-		r := chooseRoles(d, 1, uint64(number), number)
+		r := chooseRoles(d, faults, 1, uint64(number), number)
 		sets[fmt.Sprint(r.seeders)]++
 		if len(r.leechers) != 13 || len(r.slow) != 7 || len(r.victims[0]) != 2 || len(r.victims[1]) != 4 {
 			t.Errorf("%+v", r)

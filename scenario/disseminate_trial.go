@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
@@ -16,40 +18,28 @@ import (
 // swarmRunner is one prepared swarm. Its nodes live through all trials.
 type swarmRunner struct {
 	site  Site
-	nodes []*swarmNode
-}
-
-// swarmNode is a node of the deployment.
-type swarmNode struct {
-	place     int
-	name      string
-	node      system.Member
-	restarter system.Restarter // nil: it cannot be started again
-	stale     bool             // it has to be started anew before it is used again
+	nodes []*Node
+	names []string
 }
 
 // swarmTrial is one trial under way.
 type swarmTrial struct {
 	*swarmRunner
-	*course
-	cell   experiment.Cell
-	d      *experiment.Disseminate
-	set    workload.Set // of one object
-	size   int64
-	title  string // of the content
-	ref    system.Ref
-	faults []*swarmFault
+	*NodeTrial
+	cell      experiment.Cell
+	d         *experiment.Disseminate
+	set       workload.Set // of one object
+	title     string       // of the content
+	ref       system.Ref
+	seeders   []*Node
+	addresses []string                // of the nodes, by place
+	checked   map[*Node]*contentCheck // of leechers that have all; under the lock
+}
 
-	members  []*member // by place
-	seeders  []*member
-	leechers []*member // in the order in which they come
-
-	// Under the lock of the course.
-	verified int64 // bytes of all leechers together
-	most     int64 // the most that it has been
-	done     int   // leechers that have all
-	stalls   int
-	affected []*recovery
+// contentCheck is what reading back a leecher's content has come to.
+type contentCheck struct {
+	wrong bool  // it is not the content
+	err   error // it could not be read
 }
 
 // Trial implements Runner.
@@ -62,13 +52,11 @@ func (r *swarmRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint
 	if err := t.ready(ctx); err != nil {
 		return Load{}, err
 	}
-	cpu, err := t.timed(ctx, t.spread)
-	t.conclude(err == nil)
+	cpu, err := t.Run(ctx)
 	if err == nil {
-		t.lastWords(ctx)
 		err = t.verify(ctx)
 	}
-	return t.loaded(cpu), errors.Join(err, t.record(), ctx.Err())
+	return t.loaded(cpu), errors.Join(err, t.Record(t.ops()), ctx.Err())
 }
 
 // trial lays out a trial: who is what, and when what is to happen.
@@ -78,40 +66,39 @@ func (r *swarmRunner) trial(cell experiment.Cell, seed uint64, sink Sink) (*swar
 	if d.Nodes > len(r.nodes) || d.Leechers() < 1 || d.Seeders < 1 {
 		return fail(fmt.Errorf("a swarm of %d nodes with %d seeders, of which %d are there", d.Nodes, d.Seeders, len(r.nodes)))
 	}
-	who := chooseRoles(d, r.site.Seed, seed, sink.Number)
+	who := chooseRoles(d, d.Faults, r.site.Seed, seed, sink.Number)
 	rates := map[int]Rates{}
 	if slowly := (Rates{Up: float64(d.SlowUp), Down: float64(d.SlowDown)}); slowly != (Rates{}) {
 		for _, i := range who.slow {
 			rates[i] = slowly
 		}
 	}
-	t := &swarmTrial{swarmRunner: r, course: newCourse(r.site, sink, cell.PollEvery(), rates), cell: cell, d: d}
+	t := &swarmTrial{swarmRunner: r, cell: cell, d: d, addresses: make([]string, d.Nodes), checked: map[*Node]*contentCheck{}}
+	t.NodeTrial = NewNodeTrial(r.site, sink, cell.PollEvery(), rates, t)
 	data := cell.Data
 	data.Objects = 1
 	var err error
-	if t.set, err = DataSet(data, mix(seed, "content", 0), r.site.Base); err != nil {
+	if t.set, err = DataSet(data, MixSeed(seed, "content", 0), r.site.Base); err != nil {
 		return fail(err)
 	}
-	t.size = t.set.Object(0).Size
-	t.title = fmt.Sprintf("plimsoll-%016x", mix(seed, "name", 0))
-	for _, n := range r.nodes[:d.Nodes] {
-		t.members = append(t.members, &member{swarmNode: n})
-	}
+	t.title = fmt.Sprintf("plimsoll-%016x", MixSeed(seed, "name", 0))
+	t.Goal = t.set.Object(0).Size
+	t.Bytes = t.Goal * int64(len(who.leechers))
+	t.Add(r.nodes[:d.Nodes]...)
 	for _, i := range who.seeders {
-		t.seeders = append(t.seeders, t.members[i])
+		t.seeders = append(t.seeders, t.Nodes[i])
 	}
-	offsets := arrivals(d.Join, len(who.leechers), mix(seed, "arrivals", 0))
+	offsets := arrivals(d.Join, len(who.leechers), MixSeed(seed, "arrivals", 0))
 	for k, i := range who.leechers {
-		t.members[i].leecher = &leecher{offset: offsets[k]}
-		t.leechers = append(t.leechers, t.members[i])
+		t.Time(t.Nodes[i], offsets[k])
 	}
 	for i, f := range d.Faults {
-		places := slices.Sorted(slices.Values(who.victims[i]))
-		s := &swarmFault{courseFault: newCourseFault(f, places, r.names())}
-		for _, v := range places {
-			s.victims = append(s.victims, t.members[v])
+		t.AddFault(f, who.victims[i])
+	}
+	t.Done = func(n *Node) {
+		if !d.Stay.Forever {
+			t.Go(func() { t.leave(n, n.Ended+d.Stay.For) })
 		}
-		t.faults = append(t.faults, s)
 	}
 	return t, nil
 }
@@ -120,31 +107,23 @@ func (r *swarmRunner) trial(cell experiment.Cell, seed uint64, sink Sink) (*swar
 // and have nothing of the content, the links are what they are to be, the seeders
 // have published.
 func (t *swarmTrial) ready(ctx context.Context) error {
-	slow := ""
-	if len(t.links.rates) > 0 {
-		slow = "disseminate.slow"
-	}
-	faults := make([]experiment.Fault, len(t.faults))
-	for i, f := range t.faults {
-		faults[i] = f.Fault
-	}
-	if err := t.needsLinks(slow, faults); err != nil {
+	if err := t.NeedLinks("disseminate.slow"); err != nil {
 		return err
 	}
-	err := t.eachMember(ctx, t.members, "start it anew", t.starting, func(ctx context.Context, m *member) error {
-		if !t.d.Fresh && !m.stale && ended(m.node.Processes()) == nil {
+	err := t.Each(ctx, t.Nodes, "start it anew", t.Starting, func(ctx context.Context, n *Node) error {
+		if !t.d.Fresh && !n.Stale && ended(n.System.Processes()) == nil {
 			return nil
 		}
-		return m.restart(ctx, false)
+		return restart(ctx, n, false)
 	})
 	if err != nil {
 		return err
 	}
-	if err := t.links.apply(ctx); err != nil {
-		return t.failed("shape the links", err)
+	if err := t.Links.Apply(ctx); err != nil {
+		return t.Failed("shape the links", err)
 	}
-	err = t.eachMember(ctx, t.members, "its address", t.starting, func(ctx context.Context, m *member) (err error) {
-		m.address, err = m.node.Address(ctx)
+	err = t.Each(ctx, t.Nodes, "its address", t.Starting, func(ctx context.Context, n *Node) (err error) {
+		t.addresses[n.Place], err = member(n).Address(ctx)
 		return err
 	})
 	if err != nil {
@@ -154,30 +133,29 @@ func (t *swarmTrial) ready(ctx context.Context) error {
 	if err := t.publish(ctx, t.seeders...); err != nil {
 		return err
 	}
-	t.event("phase", "published", fmt.Sprintf("%s at %s", experiment.Bytes(t.size), names(t.seeders)), begun.Sub(t.sink.Epoch), time.Since(begun))
-	if t.d.Cache == "cold" {
-		cold, cancel := context.WithTimeout(ctx, t.starting)
-		defer cancel()
-		if t.site.DropCaches == nil {
-			return t.failed("cache: cold", errors.New("the page cache cannot be emptied here"))
-		}
-		if err := t.site.DropCaches(cold); err != nil {
-			return t.failed("cache: cold", err)
-		}
+	t.Event("phase", "published", fmt.Sprintf("%s at %s", experiment.Bytes(t.Goal), Names(t.seeders)), begun.Sub(t.Sink.Epoch), time.Since(begun))
+	if t.d.Cache != "cold" {
+		return nil
+	}
+	if t.site.DropCaches == nil {
+		return t.Failed("cache: cold", errors.New("the page cache cannot be emptied here"))
+	}
+	if err := within(ctx, t.Starting, t.site.DropCaches); err != nil {
+		return t.Failed("cache: cold", err)
 	}
 	return nil
 }
 
 // publish gives the content to seeders. They must agree on what it is called.
-func (t *swarmTrial) publish(ctx context.Context, seeders ...*member) error {
+func (t *swarmTrial) publish(ctx context.Context, seeders ...*Node) error {
 	var mu sync.Mutex
-	return t.eachMember(ctx, seeders, "publish the content", t.deadline, func(ctx context.Context, m *member) error {
+	return t.Each(ctx, seeders, "publish the content", t.site.Limits.Deadline.Std(), func(ctx context.Context, n *Node) error {
 		content, err := t.set.Open(0)
 		if err != nil {
 			return err
 		}
 		defer content.Close()
-		ref, err := m.node.Publish(ctx, t.title, t.size, content)
+		ref, err := member(n).Publish(ctx, t.title, t.Goal, content)
 		if err != nil {
 			return err
 		}
@@ -193,37 +171,149 @@ func (t *swarmTrial) publish(ctx context.Context, seeders ...*member) error {
 	})
 }
 
-// eachMember does something with nodes, a few at a time, each within a limit. It
-// tells the first failure, after all have ended.
-func (t *swarmTrial) eachMember(ctx context.Context, all []*member, what string, limit time.Duration, do func(context.Context, *member) error) error {
-	for i, err := range eachNode(ctx, all, limit, do) {
-		if err != nil {
-			return t.failed(fmt.Sprintf("%s: %s", all[i].name, what), err)
-		}
+func member(n *Node) system.Member { return n.System.(system.Member) }
+
+// restart starts the node's daemon again.
+func restart(ctx context.Context, n *Node, keep bool) error {
+	r, ok := n.System.(system.Restarter)
+	if !ok {
+		return errors.New("its daemon does not run, and cannot be started again")
 	}
-	return nil
+	n.Stale = true
+	err := r.Restart(ctx, keep)
+	n.Stale = err != nil
+	return err
 }
 
-// names are those of all nodes of the deployment.
-func (r *swarmRunner) names() []string {
-	all := make([]string, len(r.nodes))
-	for i, n := range r.nodes {
-		all[i] = n.name
+// Start tells a leecher of its task, and implements NodeActions.
+func (t *swarmTrial) Start(ctx context.Context, n *Node) error {
+	return member(n).Fetch(ctx, t.ref, t.peers(n))
+}
+
+// peers are the addresses that a leecher is told: those of all seeders and of all
+// other leechers that have come, so that, as with a tracker, everyone knows
+// everyone; who comes later tells those who were there by connecting to them.
+// Seeders come first, turned by the leecher's place in the order, so that a node
+// that uses only the first is not the same one's guest as all others.
+func (t *swarmTrial) peers(n *Node) []string {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	at, now := slices.Index(t.Timed, n), t.Now()
+	var from []string
+	for i := range t.seeders {
+		from = append(from, t.addresses[t.seeders[(at+i)%len(t.seeders)].Place])
+	}
+	for i := range t.Timed {
+		if other := t.Timed[(at+i)%len(t.Timed)]; other != n && other.Released <= now && !other.Left {
+			from = append(from, t.addresses[other.Place])
+		}
+	}
+	return from
+}
+
+// Poll implements NodeActions.
+func (t *swarmTrial) Poll(ctx context.Context, n *Node) (Answer, error) {
+	f, err := member(n).Progress(ctx, t.ref)
+	if f.Complete && f.Verified < 0 {
+		f.Verified = t.Goal
+	}
+	f.Verified = max(0, f.Verified)
+	return Answer{
+		Mark: record.Mark{Verified: f.Verified, Written: f.Written, Received: f.Received, Sent: f.Sent, Peers: f.Peers,
+			Complete: f.Complete, Trouble: f.Trouble},
+		Goal: t.Goal, First: f.Verified > 0, All: f.Complete || f.Verified >= t.Goal,
+		Done: f.Complete && (f.Written < 0 || f.Written >= t.Goal),
+	}, err
+}
+
+// Kill implements NodeActions.
+func (t *swarmTrial) Kill(ctx context.Context, n *Node) error {
+	return n.System.(system.Restarter).Kill(ctx)
+}
+
+// Restart implements NodeActions. A seeder that kept its data publishes it again, as an
+// operator would.
+func (t *swarmTrial) Restart(ctx context.Context, n *Node, empty bool) error {
+	err := within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, !empty) })
+	if err == nil && !empty && slices.Contains(t.seeders, n) {
+		err = t.publish(ctx, n)
+	}
+	return err
+}
+
+// ops are the leechers' operations, each until all was verified: a leecher counts once.
+// Details say when all was on disk.
+func (t *swarmTrial) ops() (all []record.Op) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	for _, n := range t.Timed {
+		all = append(all, t.op(n))
 	}
 	return all
 }
 
-// restart starts the node's daemon again.
-func (n *swarmNode) restart(ctx context.Context, keep bool) error {
-	if n.restarter == nil {
-		return errors.New("its daemon does not run, and cannot be started again")
+func (t *swarmTrial) op(n *Node) record.Op {
+	op := t.Op(n, record.OpFetch)
+	op.Length, op.Bytes = t.Goal, min(n.Verified, t.Goal)
+	if n.All > 0 {
+		op.LastByte, op.Bytes = Nanos(n.All), t.Goal
+		op.Outcome, op.Class = t.verdict(n)
 	}
-	n.stale = true
-	if err := n.restarter.Restart(ctx, keep); err != nil {
-		return err
+	return op
+}
+
+// loaded is what the trial says of itself. cpu is that of this process in the load.
+func (t *swarmTrial) loaded(cpu float64) Load {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	load := t.Loaded(cpu, t.names)
+	of := func(kind string, of func(n *Node) float64) {
+		load.Details = append(load.Details, NodeDetails(kind, t.names, func(i int) float64 {
+			if i < len(t.Nodes) && slices.Contains(t.Timed, t.Nodes[i]) {
+				return of(t.Nodes[i])
+			}
+			return math.NaN()
+		})...)
 	}
-	n.stale = false
-	return nil
+	load.Details = append(load.Details, NodeDetails(record.DetailSeeder, t.names, func(i int) float64 {
+		switch {
+		case i >= len(t.Nodes):
+			return math.NaN()
+		case slices.Contains(t.seeders, t.Nodes[i]):
+			return 1
+		}
+		return 0
+	})...)
+	of(record.DetailPayload, func(n *Node) float64 {
+		if n.Killed() || n.Last.Received <= 0 {
+			return math.NaN()
+		}
+		return float64(n.Last.Received)
+	})
+	of(record.DetailCalled, func(n *Node) float64 {
+		if n.Called == 0 {
+			return math.NaN()
+		}
+		return (n.Called - n.Released).Seconds()
+	})
+	of(record.DetailGap, func(n *Node) float64 { return n.Gap.Seconds() })
+	of(record.DetailOnDisk, func(n *Node) float64 {
+		if n.All > 0 && n.DoneAt > 0 {
+			return n.DoneAt.Seconds()
+		}
+		return n.Ended.Seconds()
+	})
+	of(record.DetailDiskOutcome, func(n *Node) float64 {
+		if n.DoneAt == 0 {
+			return float64(n.Outcome)
+		}
+		return float64(t.op(n).Outcome)
+	})
+	if !t.d.Stay.Forever {
+		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay)
+	}
+	load.Notes = t.Notes
+	return load
 }
 
 // Close implements Runner: the deployment goes as a whole.

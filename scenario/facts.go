@@ -83,8 +83,8 @@ func sound[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
 	}
 }
 
-// stream is a stream that may be nil.
-func stream[T any](all iter.Seq[T]) iter.Seq[T] {
+// Stream is a stream that may be nil.
+func Stream[T any](all iter.Seq[T]) iter.Seq[T] {
 	if all == nil {
 		return func(func(T) bool) {}
 	}
@@ -116,18 +116,18 @@ func nodeFields(n *NodeUsage) map[string]*float64 {
 
 // Names of details of the kind [record.DetailLoad] that are no fields of Load.
 const (
-	loadSeconds  = "seconds"      // every trial has it
-	loadTLS      = "tls"          // 1: the system was reached over TLS
-	loadLinks    = "links"        // link checks of the runner's own: the last of the trial
-	loadEmulated = "emulated"     // 1: links between nodes are emulated
-	loadWire     = "wire"         // bytes through the client's interface in all operations
-	loadGaveUp   = "gave_up"      // 1: the wait until objects were durable was given up
-	loadHeld     = "held"         // objects there before the trial's own
-	loadStalls   = "stalls"       // times that a node got no further
-	loadObjects  = "objects"      // of the data set
-	loadSettles  = "settles"      // 1: the system says when an object is durable
-	loadAttempts = "attempts"     // of the last session
-	loadNotRead  = "not_compared" // objects that were to be fetched at the end and could not be asked for
+	loadSeconds     = "seconds"      // every trial has it
+	LoadTLS         = "tls"          // 1: the system was reached over TLS
+	loadLinks       = "links"        // link checks of the runner's own: the last of the trial
+	LoadEmulated    = "emulated"     // 1: links between nodes are emulated
+	LoadWire        = "wire"         // bytes through the client's interface in all operations
+	LoadGaveUp      = "gave_up"      // 1: the wait until objects were durable was given up
+	LoadHeld        = "held"         // objects there before the trial's own
+	LoadStalls      = "stalls"       // times that a node got no further
+	LoadObjects     = "objects"      // of the data set
+	LoadSettles     = "settles"      // 1: the system says when an object is durable
+	LoadAttempts    = "attempts"     // of the last session
+	LoadNotCompared = "not_compared" // objects that were to be fetched at the end and could not be asked for
 )
 
 // Details are the facts about a trial's load that are stored as details: those of the
@@ -151,7 +151,7 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 		}
 	}
 	if tls {
-		add(record.DetailLoad, loadTLS, 1)
+		add(record.DetailLoad, LoadTLS, 1)
 	}
 	if n := len(load.Links); n > 0 {
 		add(record.DetailLoad, loadLinks, float64(n))
@@ -193,12 +193,12 @@ func factsOf(details []record.Detail) (in Measured, runners int, known bool) {
 			*nodeFields(&in.Usage.Nodes[i])[d.Kind] = orNaN(d.Value)
 		}
 	}
-	in.TLS = in.load(loadTLS) > 0
-	return in, int(in.load(loadLinks)), known
+	in.TLS = in.LoadDetail(LoadTLS) > 0
+	return in, int(in.LoadDetail(loadLinks)), known
 }
 
-// detail is a number that the trial recorded.
-func (in *Measured) detail(kind, name string) (v float64, known bool) {
+// Detail is a number that the trial recorded.
+func (in *Measured) Detail(kind, name string) (v float64, known bool) {
 	for _, d := range in.Load.Details {
 		if d.Kind == kind && d.Name == name {
 			return d.Value, true
@@ -207,14 +207,14 @@ func (in *Measured) detail(kind, name string) (v float64, known bool) {
 	return 0, false
 }
 
-// load is one of those of the load; 0: it was not recorded.
-func (in *Measured) load(name string) float64 {
-	v, _ := in.detail(record.DetailLoad, name)
+// LoadDetail is one of those of the load; 0: it was not recorded.
+func (in *Measured) LoadDetail(name string) float64 {
+	v, _ := in.Detail(record.DetailLoad, name)
 	return v
 }
 
-// each are those of a kind, of all nodes in their order; NaN: not known.
-func (in *Measured) each(kind string) (all []float64) {
+// EachDetail are those of a kind, of all nodes in their order; NaN: not known.
+func (in *Measured) EachDetail(kind string) (all []float64) {
 	for _, d := range in.Load.Details {
 		if d.Kind == kind {
 			all = append(all, orNaN(d.Value))
@@ -231,7 +231,7 @@ func orNaN(v float64) float64 {
 	return v
 }
 
-// fact is a detail of the load.
-func fact(name string, v float64) record.Detail {
+// Fact is a detail of the load.
+func Fact(name string, v float64) record.Detail {
 	return record.Detail{Kind: record.DetailLoad, Name: name, Value: v}
 }

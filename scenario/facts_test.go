@@ -33,7 +33,7 @@ func TestFactsComeBack(t *testing.T) {
 	if got, want := numbersOf(in.Usage), numbersOf(usage); !reflect.DeepEqual(got, want) {
 		t.Errorf("usage %v, want %v", got, want)
 	}
-	if _, err := Recompute(Retrieve{}, nil, record.Trial{Details: details[:1]}, experiment.Cell{}, nil); !errors.Is(err, ErrNoFacts) {
+	if _, err := Recompute(nil, nil, record.Trial{Details: details[:1]}, experiment.Cell{}, nil); !errors.Is(err, ErrNoFacts) {
 		t.Errorf("an old trial: %v", err)
 	}
 }

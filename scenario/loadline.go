@@ -2,37 +2,39 @@ package scenario
 
 import (
 	"math"
+	"strings"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// path is a verified link as a transfer meets it.
-type path struct {
-	rate float64 // payload bytes per second; +Inf: the link has no limit of its own
-	rtt  float64 // seconds; 0: no delay was asked for
+// Path is a verified link as a transfer meets it.
+type Path struct {
+	Rate float64 // payload bytes per second; +Inf: the link has no limit of its own
+	RTT  float64 // seconds; 0: no delay was asked for
 }
 
-// pathOf takes a path from what was measured through an emulated link just before
+// PathOf takes a path from what was measured through an emulated link just before
 // a trial; ok is false where there is none that would limit anything.
 //
 // What a link reaches that has no rate of its own, and how long an answer takes
 // over one without a delay, is the machine's doing and no limit of the link. Both
 // are left out, so that nothing is called a limit that a moment of luck can beat.
-func pathOf(check *record.LinkCheck) (p path, ok bool) {
+func PathOf(check *record.LinkCheck) (p Path, ok bool) {
 	if check == nil {
-		return path{}, false
+		return Path{}, false
 	}
-	p.rate = math.Inf(1)
+	p.Rate = math.Inf(1)
 	if check.WantRate > 0 {
 		if check.Rate <= 0 {
-			return path{}, false
+			return Path{}, false
 		}
-		p.rate = check.Rate / 8
+		p.Rate = check.Rate / 8
 	}
 	if check.WantRTT > 0 {
-		p.rtt = check.RTT
+		p.RTT = check.RTT
 	}
-	return p, check.WantRate > 0 || p.rtt > 0
+	return p, check.WantRate > 0 || p.RTT > 0
 }
 
 // TCP's window on a connection that has just been opened (RFC 6928): so many
@@ -44,31 +46,31 @@ const (
 	segmentPayload  = 1460 // bytes
 )
 
-// warmup is how many bytes each of n kept connections fetches before the clock starts,
+// Warmup is how many bytes each of n kept connections fetches before the clock starts,
 // so that TCP's window is then at least its share of what fills the path, twice: it
 // grows by what is acknowledged. A window that holds a whole answer is enough, so no
 // more than an answer is asked for.
-func (p path) warmup(n int) int64 {
+func (p Path) Warmup(n int) int64 {
 	const least, all = initialSegments * segmentPayload, 64 << 20
-	fills := 2 * p.rate * p.rtt
+	fills := 2 * p.Rate * p.RTT
 	if !(fills > 0) {
 		fills = 0
 	}
 	return int64(max(least, min(fills, all)/float64(n)))
 }
 
-// request is one transfer of bytes in answer to a request, or with it.
-type request struct {
-	size  float64 // bytes
-	fresh bool    // on a TCP connection of its own, opened for it
-	tls   bool    // which begins with a handshake of TLS
+// Request is one transfer of bytes in answer to a request, or with it.
+type Request struct {
+	Size  float64 // bytes
+	Fresh bool    // on a TCP connection of its own, opened for it
+	TLS   bool    // which begins with a handshake of TLS
 }
 
-// wait is the least time, in seconds, from the start of a request until a first
+// Wait is the least time, in seconds, from the start of a request until a first
 // byte of its answer can be there.
-func (p path) wait(q request) float64 { return RoundTrips(q.fresh, q.tls) * p.rtt }
+func (p Path) Wait(q Request) float64 { return RoundTrips(q.Fresh, q.TLS) * p.RTT }
 
-// time is the least time, in seconds, from the start of a request to its last byte:
+// Time is the least time, in seconds, from the start of a request to its last byte:
 //
 //	trips · rtt + size / rate
 //
@@ -77,23 +79,23 @@ func (p path) wait(q request) float64 { return RoundTrips(q.fresh, q.tls) * p.rt
 // it began, until twice the window fills the path. The window has doubled once more
 // when the handshake of TLS went before. Loss, delayed acknowledgements and headers
 // only make it longer; a larger initial window than Linux's would make it shorter.
-func (p path) time(q request) float64 {
-	paused, left := 0.0, q.size
-	if q.fresh && p.rtt > 0 {
+func (p Path) Time(q Request) float64 {
+	paused, left := 0.0, q.Size
+	if q.Fresh && p.RTT > 0 {
 		window := float64(initialSegments * segmentPayload)
-		if q.tls {
+		if q.TLS {
 			window *= 2
 		}
-		for left > window && window/p.rate < p.rtt {
-			paused += p.rtt
+		for left > window && window/p.Rate < p.RTT {
+			paused += p.RTT
 			left -= window
 			window *= 2
 		}
 	}
-	return p.wait(q) + paused + left/p.rate
+	return p.Wait(q) + paused + left/p.Rate
 }
 
-// loadLine is the physical limit of a closed loop of transfers over one link:
+// LoadLine is the physical limit of a closed loop of transfers over one link:
 // the throughput in file bytes per second that no implementation can exceed.
 //
 // n connections together carry at most the link's payload rate, and at most what n
@@ -102,19 +104,19 @@ func (p path) time(q request) float64 {
 //	min(rate, n · size / time)
 //
 // with the time of one transfer as above. It is NaN where nothing is limited.
-func (p path) loadLine(n int, q request) float64 {
-	cycle := p.time(q)
-	if n <= 0 || q.size <= 0 || math.IsNaN(cycle) || cycle <= 0 {
+func (p Path) LoadLine(n int, q Request) float64 {
+	cycle := p.Time(q)
+	if n <= 0 || q.Size <= 0 || math.IsNaN(cycle) || cycle <= 0 {
 		return math.NaN()
 	}
-	return math.Min(p.rate, float64(n)*q.size/cycle)
+	return math.Min(p.Rate, float64(n)*q.Size/cycle)
 }
 
 // LoadLine is the load line of n connections that fetch size bytes each over a link
 // of rate payload bytes per second and rtt seconds, without TLS; for who has no trial
 // of such a link. NaN: nothing is limited.
 func LoadLine(n int, size, rate, rtt float64, fresh bool) float64 {
-	return path{rate: rate, rtt: rtt}.loadLine(n, request{size: size, fresh: fresh})
+	return Path{Rate: rate, RTT: rtt}.LoadLine(n, Request{Size: size, Fresh: fresh})
 }
 
 // Waits is in how many round trips of the least time of a transfer of size bytes the
@@ -125,8 +127,8 @@ func Waits(size, rate, rtt float64, fresh, tls bool) float64 {
 	if !(rtt > 0) || !(rate > 0) {
 		return 0
 	}
-	p := path{rate: rate, rtt: rtt}
-	return (p.time(request{size: size, fresh: fresh, tls: tls}) - size/rate) / rtt
+	p := Path{Rate: rate, RTT: rtt}
+	return (p.Time(Request{Size: size, Fresh: fresh, TLS: tls}) - size/rate) / rtt
 }
 
 // RoundTrips counts the round trips before the first byte of an answer can
@@ -141,4 +143,17 @@ func RoundTrips(fresh, tls bool) float64 {
 		}
 	}
 	return trips
+}
+
+// OverTLS reports whether a system's options say that it is reached over https.
+func OverTLS(use experiment.SystemUse) bool {
+	if use.With["tls"] == "true" {
+		return true
+	}
+	for _, key := range []string{"url", "urls", "endpoint"} {
+		if strings.HasPrefix(strings.TrimSpace(use.With[key]), "https:") {
+			return true
+		}
+	}
+	return false
 }

@@ -16,8 +16,8 @@ import (
 
 // Why an operation was cut off: causes of its context's end.
 var (
-	errStalled  = errors.New("no byte came for the stall limit")
-	errDeadline = errors.New("the operation's deadline passed")
+	ErrStalled  = errors.New("no byte came for the stall limit")
+	ErrDeadline = errors.New("the operation's deadline passed")
 )
 
 // contractErrors are the errors of the contract with systems, as classes. An
@@ -44,16 +44,16 @@ var statusRE = regexp.MustCompile(`\bstatus (\d{3})\b`)
 // answered in its place.
 var pageRE = regexp.MustCompile(`(?i)<(!doctype html|html)\b`)
 
-// outcomeOf says how an operation on a system ended, from its error and from the
+// OutcomeOf says how an operation on a system ended, from its error and from the
 // cause of its context's end (nil while it had not ended). class is empty when
 // it was ok, status 0 when the error names none.
-func outcomeOf(err, cause error) (outcome record.Outcome, class string, status uint16) {
+func OutcomeOf(err, cause error) (outcome record.Outcome, class string, status uint16) {
 	switch {
 	case err == nil:
 		return record.OK, "", 0
-	case errors.Is(cause, errStalled), cause == nil && errors.Is(err, system.ErrStalled): // our limit, or the system's own
+	case errors.Is(cause, ErrStalled), cause == nil && errors.Is(err, system.ErrStalled): // our limit, or the system's own
 		return record.Stalled, "", 0
-	case errors.Is(cause, errDeadline):
+	case errors.Is(cause, ErrDeadline):
 		return record.Deadline, "", 0
 	case cause != nil:
 		return record.Cancelled, "", 0
@@ -113,4 +113,15 @@ func shortClass(err error) string {
 		text = string(r[:classLength-1]) + "…"
 	}
 	return text
+}
+
+// errorLength bounds the text of an error that is kept for each object.
+const errorLength = 300
+
+// ShortError is the text of an error that is kept for each object.
+func ShortError(err error) string {
+	if r := []rune(err.Error()); len(r) > errorLength {
+		return string(r[:errorLength-1]) + "…"
+	}
+	return err.Error()
 }

@@ -18,13 +18,13 @@ func TestStalls(t *testing.T) {
 		err, cause error
 		want       record.Outcome
 	}{
-		{"our limit", context.Canceled, errStalled, record.Stalled},
+		{"our limit", context.Canceled, ErrStalled, record.Stalled},
 		{"the system's own", own, nil, record.Stalled},
-		{"the system's own when we had ended it", own, errDeadline, record.Deadline},
+		{"the system's own when we had ended it", own, ErrDeadline, record.Deadline},
 		{"the system's own when the trial had ended", own, context.Canceled, record.Cancelled},
 		{"another error", errors.New("stalled"), nil, record.Error},
 	} {
-		if got, class, _ := outcomeOf(c.err, c.cause); got != c.want {
+		if got, class, _ := OutcomeOf(c.err, c.cause); got != c.want {
 			t.Errorf("%s: outcome %v (%s), want %v", c.name, got, class, c.want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestPagesAreShort(t *testing.T) {
 		{errors.New("some: put x: " + page), record.Error, "HTML", 0},
 		{errors.New("some: put x: status 500: no html"), record.Error, "status 500", 500},
 	} {
-		if got, class, status := outcomeOf(c.err, nil); got != c.want || class != c.class || status != c.status {
+		if got, class, status := OutcomeOf(c.err, nil); got != c.want || class != c.class || status != c.status {
 			t.Errorf("%v: %v, %q, %d", c.err, got, class, status)
 		}
 	}

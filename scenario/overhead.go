@@ -18,10 +18,6 @@ type Overhead struct{}
 
 func (Overhead) Name() string { return "overhead" }
 
-func (Overhead) Question() string {
-	return "What does an object cost before its bytes count?"
-}
-
 // Metrics of a trial.
 func (Overhead) Metrics() []record.Metric {
 	return []record.Metric{
@@ -71,7 +67,7 @@ func (Overhead) Metrics() []record.Metric {
 			Help: "largest sum, over the polls of the trial, of the resident set sizes of the system's processes; memory they share counts once per process"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		boxCPU(), emulatorThread(), busiestCPU(), ioPressure(),
+		BoxCPU(), EmulatorThread(), BusiestCPU(), IOPressure(),
 	}
 }
 
@@ -139,7 +135,7 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Overhead) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := numbers(m)
+	put := Numbers(m)
 	s, o := in.Summary, in.Cell.Overhead
 	c := s.Counts()
 	overheadOps(&in, put)
@@ -184,7 +180,7 @@ const leastWire = 200
 // Slow start is not in them: a system may spread an object over connections to many
 // servers, each with a window of its own.
 func overheadLines(in Measured, m map[string]float64, put func(string, float64)) {
-	p, ok := pathOf(in.Link)
+	p, ok := PathOf(in.Link)
 	wire, counted := m["wire_bytes"]
 	if !ok || !counted {
 		return
@@ -202,14 +198,14 @@ func overheadLines(in Measured, m map[string]float64, put func(string, float64))
 	if x := m["expansion"] * size; x > size && wire >= x {
 		moved = x
 	}
-	q := request{fresh: o.Connections == "fresh", tls: in.TLS}
-	first := p.wait(q)
+	q := Request{Fresh: o.Connections == "fresh", TLS: in.TLS}
+	first := p.Wait(q)
 	add := func(key, share string, line float64, of string) {
 		if took := m[of]; line > 0 && took > 0 {
 			put(key, line)
 			put(share, line/took)
 		}
 	}
-	add("line", "line_share", first+moved/p.rate, "duration_p50")
+	add("line", "line_share", first+moved/p.Rate, "duration_p50")
 	add("first_byte_line", "first_byte_line_share", first, "first_byte_p50")
 }

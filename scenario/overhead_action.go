@@ -15,10 +15,10 @@ type action struct {
 	kind   record.OpKind
 	object uint32
 	offset int64
-	length int64                // bytes that must move
-	sends  bool                 // to the system, not to us
-	do     func(*watched) error // what is timed
-	wrong  func() bool          // whether other bytes than the object's came; nil: none come
+	length int64                  // bytes that must move
+	sends  bool                   // to the system, not to us
+	do     func(*Operation) error // what is timed
+	wrong  func() bool            // whether other bytes than the object's came; nil: none come
 	// Untimed, when it ended well:
 	after    func()            // what changes for us
 	accepted func() system.Ref // what must become durable before the next; nil: nothing
@@ -70,9 +70,9 @@ func (t *overheadTrial) put(c workload.Content) action {
 	var ref system.Ref
 	return action{
 		kind: record.OpPut, object: uint32(c.Index), length: c.Size, sends: true,
-		do: func(w *watched) (err error) {
-			ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c))
-			t.own(ref)
+		do: func(w *Operation) (err error) {
+			ref, err = t.node.Put(w.Ctx, t.name(c), c.Size, w.Sending(c))
+			t.Add(ref)
 			return err
 		},
 		after:    func() { t.store(object{ref, c}) },
@@ -88,13 +88,13 @@ func (t *overheadTrial) putDurable(c workload.Content) (action, error) {
 	a := t.put(c)
 	var ref system.Ref
 	a.kind = record.OpPutDurable
-	a.do = func(w *watched) (err error) {
-		ref, err = t.node.Put(w.ctx, t.name(c), c.Size, w.sending(c))
-		t.own(ref)
+	a.do = func(w *Operation) (err error) {
+		ref, err = t.node.Put(w.Ctx, t.name(c), c.Size, w.Sending(c))
+		t.Add(ref)
 		if err != nil {
 			return err
 		}
-		return s.Settle(w.ctx, ref)
+		return s.Settle(w.Ctx, ref)
 	}
 	a.after, a.accepted = func() { t.store(object{ref, c}) }, nil
 	return a, nil
@@ -108,9 +108,9 @@ func (t *overheadTrial) putIn(dir system.Ref, c workload.Content) (action, error
 	var ref system.Ref
 	a := t.put(c)
 	a.kind = record.OpPutDir
-	a.do = func(w *watched) (err error) {
-		ref, err = d.PutIn(w.ctx, dir, t.name(c), c.Size, w.sending(c))
-		t.own(ref)
+	a.do = func(w *Operation) (err error) {
+		ref, err = d.PutIn(w.Ctx, dir, t.name(c), c.Size, w.Sending(c))
+		t.Add(ref)
 		return err
 	}
 	a.after = func() { t.store(object{ref, c}) }
@@ -120,8 +120,8 @@ func (t *overheadTrial) putIn(dir system.Ref, c workload.Content) (action, error
 
 // get prepares a read of the whole object.
 func (t *overheadTrial) get(ctx context.Context, o object, index int) (action, error) {
-	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size, func(w *watched, to *receiver) error {
-		return t.node.Get(w.ctx, o.ref, to)
+	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size, func(w *Operation, to *Receiver) error {
+		return t.node.Get(w.Ctx, o.ref, to)
 	})
 }
 
@@ -134,8 +134,8 @@ func (t *overheadTrial) getRange(ctx context.Context, o object, index, worker, n
 	// Anywhere in the object, and the same for all systems.
 	where := rand.New(rand.NewPCG(t.seed, uint64(worker)<<32|uint64(n+1)))
 	off := where.Int64N(o.content.Size - length + 1)
-	return t.read(ctx, record.OpRange, o, index, off, length, func(w *watched, to *receiver) error {
-		return r.GetRange(w.ctx, o.ref, off, length, to)
+	return t.read(ctx, record.OpRange, o, index, off, length, func(w *Operation, to *Receiver) error {
+		return r.GetRange(w.Ctx, o.ref, off, length, to)
 	})
 }
 
@@ -148,20 +148,20 @@ func (t *overheadTrial) cool(ctx context.Context, ref system.Ref) error {
 	return t.within(ctx, fmt.Sprintf("make %s cold", ref), func(ctx context.Context) error { return c.Cool(ctx, ref) })
 }
 
-func (t *overheadTrial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64, do func(*watched, *receiver) error) (action, error) {
+func (t *overheadTrial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64, do func(*Operation, *Receiver) error) (action, error) {
 	if err := t.cool(ctx, o.ref); err != nil {
 		return action{}, err
 	}
-	var to *receiver
+	var to *Receiver
 	return action{
 		kind: kind, object: uint32(index), offset: off, length: length,
-		do: func(w *watched) (err error) {
-			if to, err = w.receiving(o.content, off); err != nil {
+		do: func(w *Operation) (err error) {
+			if to, err = w.Receiving(o.content, off); err != nil {
 				return err
 			}
 			return do(w, to)
 		},
-		wrong: func() bool { return to != nil && to.wrong },
+		wrong: func() bool { return to != nil && to.Wrong },
 	}, nil
 }
 
@@ -173,8 +173,8 @@ func (t *overheadTrial) stat(ctx context.Context, o object, index int) (action, 
 	if err := t.cool(ctx, o.ref); err != nil {
 		return action{}, err
 	}
-	return action{kind: record.OpStat, object: uint32(index), do: func(w *watched) error {
-		got, err := s.Stat(w.ctx, o.ref)
+	return action{kind: record.OpStat, object: uint32(index), do: func(w *Operation) error {
+		got, err := s.Stat(w.Ctx, o.ref)
 		if err == nil && got.Size >= 0 && got.Size != o.content.Size {
 			err = fmt.Errorf("stat: the size is not that of the object")
 		}
@@ -189,7 +189,7 @@ func (t *overheadTrial) update(o object, index int, c workload.Content) (action,
 	}
 	return action{
 		kind: record.OpUpdate, object: uint32(index), length: c.Size, sends: true,
-		do:       func(w *watched) error { return u.Update(w.ctx, o.ref, c.Size, w.sending(c)) },
+		do:       func(w *Operation) error { return u.Update(w.Ctx, o.ref, c.Size, w.Sending(c)) },
 		accepted: func() system.Ref { return o.ref },
 	}, nil
 }
@@ -213,7 +213,7 @@ func (t *overheadTrial) remover(ctx context.Context, c workload.Content) (action
 		return action{}, err
 	}
 	return action{kind: record.OpDelete, object: uint32(c.Index),
-		do:    func(w *watched) error { return d.Delete(w.ctx, ref) },
-		after: func() { t.gone(ref); t.keep(-1, -c.Size) },
+		do:    func(w *Operation) error { return d.Delete(w.Ctx, ref) },
+		after: func() { t.Removed(ref); t.keep(-1, -c.Size) },
 	}, nil
 }

@@ -170,7 +170,7 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 			y := b.must(c)
 			least, most := testLimits.Deadline.Std(), testLimits.Deadline.Std()+time.Second
 			if i > 0 {
-				least, most = 0, settleBriefly+time.Second
+				least, most = 0, SettleBriefly+time.Second
 			}
 			if took := time.Since(begun); took < least || took > most {
 				t.Errorf("trial %d took %s", i, took)
@@ -372,7 +372,7 @@ func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 		for _, busy := range []bool{true, false} {
 			b, n := newScripted(t, nil, nil, testLimits, what)
 			n.put = func(context.Context) error {
-				for from := selfCPU(); busy && selfCPU()-from < each.Seconds(); {
+				for from := SelfCPU(); busy && SelfCPU()-from < each.Seconds(); {
 				}
 				if !busy {
 					time.Sleep(time.Minute)

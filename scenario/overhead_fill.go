@@ -16,7 +16,7 @@ import (
 func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 	size := int64(t.cell.Data.Size)
 	held := float64(t.held.Load())
-	cpu := selfCPU()
+	cpu := SelfCPU()
 	defer func() { // also those of a trial that came to nothing
 		t.filled[size] = append(t.filled[size], t.made...)
 		t.made = nil
@@ -44,7 +44,7 @@ func (t *overheadTrial) fill(ctx context.Context) (Load, error) {
 		}
 	}
 	load := t.load(cpu)
-	load.Details = append(load.Details, fact(loadHeld, held))
+	load.Details = append(load.Details, Fact(LoadHeld, held))
 	t.noteMedians(&load)
 	if t.tally.failed > 0 || t.unsettled {
 		return load, nil
@@ -91,7 +91,7 @@ func overheadOps(in *Measured, put func(string, float64)) {
 	fills := o.Operation == "fill"
 	kinds := map[record.OpKind]*record.Summary{}
 	var busy time.Duration
-	for op := range stream(in.Ops) {
+	for op := range Stream(in.Ops) {
 		busy += time.Duration(op.LastByte - op.Start)
 		if !fills {
 			continue
@@ -105,7 +105,7 @@ func overheadOps(in *Measured, put func(string, float64)) {
 		put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
 	}
 	if !fills { // operations of several kinds have no common number of bytes
-		if wire, counted := in.detail(record.DetailLoad, loadWire); counted && c.Ops > 0 && in.load(loadGaveUp) == 0 {
+		if wire, counted := in.Detail(record.DetailLoad, LoadWire); counted && c.Ops > 0 && in.LoadDetail(LoadGaveUp) == 0 {
 			put("wire_bytes", wire/float64(c.Ops))
 		}
 		return
@@ -117,7 +117,7 @@ func overheadOps(in *Measured, put func(string, float64)) {
 			}
 		}
 	}
-	if held, told := in.detail(record.DetailLoad, loadHeld); told {
+	if held, told := in.Detail(record.DetailLoad, LoadHeld); told {
 		put("stored_objects", held+float64(o.Objects)/2)
 	}
 }

@@ -19,7 +19,7 @@ func (t *overheadTrial) loop(ctx context.Context, times func(worker int) int, li
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	alone := t.o.Concurrency == 1
-	wire, cpu := t.traffic(), selfCPU()
+	wire, cpu := t.traffic(), SelfCPU()
 	begun := time.Now()
 	var group sync.WaitGroup
 	for worker := range t.o.Concurrency {
@@ -45,7 +45,7 @@ func (t *overheadTrial) loop(ctx context.Context, times func(worker int) int, li
 	group.Wait()
 	if !alone {
 		// What lies between the operations of one worker is beside those of the others.
-		t.tally.cpu += selfCPU() - cpu
+		t.tally.cpu += SelfCPU() - cpu
 		if t.silentBetween() {
 			t.tally.wire += t.traffic() - wire
 		} else {
@@ -96,29 +96,29 @@ func (r *overheadRunner) onlyFresh() bool {
 // interface meanwhile, and the system's account of its latest operation is this
 // one's.
 func (t *overheadTrial) do(ctx context.Context, worker int, a action, alone bool) error {
-	w := watch(ctx, t.site.Limits)
+	w := Watch(ctx, t.site.Limits)
 	var spent cost
 	if alone {
-		spent.wire, spent.cpu = -t.traffic(), -selfCPU()
+		spent.wire, spent.cpu = -t.traffic(), -SelfCPU()
 	}
 	start := time.Now()
 	err := a.do(w)
-	end := time.Now().Add(-w.tidied(err))
-	cause := w.stop()
+	end := time.Now().Add(-w.CutOff(err))
+	cause := w.Stop()
 	if alone {
 		spent.wire += t.traffic()
-		spent.cpu += selfCPU()
+		spent.cpu += SelfCPU()
 	}
-	spent.took, spent.content = end.Sub(start), w.contentTime()
+	spent.took, spent.content = end.Sub(start), w.ContentTime()
 	op := record.Op{
-		Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length, Bytes: w.bytes(),
+		Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length, Bytes: w.Bytes(),
 		Start: t.ns(start), LastByte: t.ns(end),
 	}
 	op.Intended = op.Start
-	if first := w.firstByte(); !first.IsZero() {
+	if first := w.FirstByte(); !first.IsZero() {
 		op.FirstByte = min(t.ns(first), op.LastByte)
 	}
-	op.Outcome, op.Class, op.Status = outcomeOf(err, cause)
+	op.Outcome, op.Class, op.Status = OutcomeOf(err, cause)
 	switch {
 	case a.wrong != nil && a.wrong():
 		op.Outcome, op.Class = record.WrongBytes, ""

@@ -21,7 +21,7 @@ type object struct {
 
 // overheadRunner is one prepared system.
 type overheadRunner struct {
-	*belongings
+	*CreatedObjects
 	site  Site
 	node  system.Store
 	notes []string
@@ -95,8 +95,8 @@ func (Overhead) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 	}
 	node, _ := nodes[0].(system.Store) // else unfit
 	r := &overheadRunner{
-		belongings: newBelongings(site.Use),
-		site:       site, node: node, slow: map[slowKey]slowest{},
+		CreatedObjects: NewCreatedObjects(site.Use),
+		site:           site, node: node, slow: map[slowKey]slowest{},
 		sized: map[int64][]object{}, mutable: map[int64][]object{}, filled: map[int64][]object{},
 	}
 	// What its options leave of what the kind of system can do.
@@ -111,7 +111,7 @@ func (Overhead) Prepare(ctx context.Context, site Site, cells []experiment.Cell)
 	}
 	defer func() {
 		if err != nil {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)
 			defer cancel()
 			err = errors.Join(err, r.Close(ctx))
 		}
@@ -149,7 +149,7 @@ func (r *overheadRunner) prepare(ctx context.Context, w want) (err error) {
 		}
 		r.mutable[size], err = r.grow(ctx, r.mutable[size], w, func(ctx context.Context, name string, c workload.Content) (system.Ref, error) {
 			ref, err := u.PutMutable(ctx, name, c.Size, c.Reader())
-			r.own(ref)
+			r.Add(ref)
 			return ref, err
 		})
 	case "fill":
@@ -166,13 +166,13 @@ func (r *overheadRunner) tryFill(ctx context.Context, w want) error {
 	if !ok {
 		return nil
 	}
-	c := workload.Content{Seed: mix(r.site.Seed, w.purpose, int64(w.size)), Size: int64(w.size)}
+	c := workload.Content{Seed: MixSeed(r.site.Seed, w.purpose, int64(w.size)), Size: int64(w.size)}
 	var ref system.Ref
 	err := r.within(ctx, "put an object", func(ctx context.Context) (err error) {
 		ref, err = r.node.Put(ctx, r.objectName(w, 0), c.Size, c.Reader())
 		return err
 	})
-	r.own(ref)
+	r.Add(ref)
 	if err != nil {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (r *overheadRunner) tryFill(ctx context.Context, w want) error {
 	}
 	d, ok := r.node.(system.Deleter)
 	if ok && r.within(ctx, "remove it", func(ctx context.Context) error { return d.Delete(ctx, ref) }) == nil {
-		r.gone(ref)
+		r.Removed(ref)
 		r.keep(-1, -c.Size)
 	}
 	return nil
@@ -194,7 +194,7 @@ func (r *overheadRunner) tryFill(ctx context.Context, w want) error {
 
 func (r *overheadRunner) seed(ctx context.Context, name string, c workload.Content) (system.Ref, error) {
 	ref, err := system.Seed(ctx, r.node, name, c.Size, c.Reader())
-	r.own(ref)
+	r.Add(ref)
 	return ref, err
 }
 
@@ -206,7 +206,7 @@ func (r *overheadRunner) objectName(w want, i int) string {
 func (r *overheadRunner) grow(ctx context.Context, set []object, w want, store func(context.Context, string, workload.Content) (system.Ref, error)) ([]object, error) {
 	for i := len(set); i < w.n; i++ {
 		// Mixed with purpose and size, so that two sets have no byte in common.
-		c := workload.Content{Seed: mix(r.site.Seed, w.purpose, int64(w.size)), Index: uint64(i), Size: int64(w.size)}
+		c := workload.Content{Seed: MixSeed(r.site.Seed, w.purpose, int64(w.size)), Index: uint64(i), Size: int64(w.size)}
 		name := r.objectName(w, i)
 		ref, err := store(ctx, name, c)
 		if err != nil {
@@ -219,7 +219,7 @@ func (r *overheadRunner) grow(ctx context.Context, set []object, w want, store f
 }
 
 // Close implements Runner.
-func (r *overheadRunner) Close(ctx context.Context) error { return r.clear(ctx, r.node) }
+func (r *overheadRunner) Close(ctx context.Context) error { return r.RemoveAll(ctx, r.node) }
 
 // keep counts objects of ours that are there from now on, or, negative, no longer.
 func (r *overheadRunner) keep(objects, bytes int64) {

@@ -83,9 +83,4 @@ func TestPrepares(t *testing.T) {
 			t.Errorf("%+v, %v", h, err)
 		}
 	})
-	own := retrieveCell(3)
-	own.Data.Size = 0
-	if objects, bytes := (Retrieve{}).Prepares([]experiment.Cell{retrieveCell(3), retrieveCell(3), retrieveCell(5), own}); objects != 8 || bytes != 8000 {
-		t.Errorf("retrieve: %d objects, %d bytes", objects, bytes)
-	}
 }

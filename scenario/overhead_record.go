@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -47,7 +46,7 @@ func (t *overheadTrial) record(op record.Op, c cost) error {
 	if t.sink.Progress != nil {
 		t.sink.Progress(t.tally.count, t.tally.moved)
 	}
-	if len(t.ops) >= record.BlockSize || time.Since(t.sent) > flushOpsEvery {
+	if len(t.ops) >= record.BlockSize || time.Since(t.sent) > FlushEvery {
 		return t.send()
 	}
 	return nil
@@ -93,9 +92,6 @@ func (y *overheadTally) account(phases []system.Phase) {
 	}
 }
 
-// flushOpsEvery is how long operations may wait before they are recorded.
-const flushOpsEvery = time.Second
-
 func (t *overheadTrial) flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,19 +110,19 @@ func (t *overheadTrial) send() error {
 // load is what the trial says of itself. cpu is this process's at its beginning.
 func (t *overheadTrial) load(cpu float64) Load {
 	y := &t.tally
-	load := Load{Seconds: y.last.Sub(y.first).Seconds(), CPU: selfCPU() - cpu}
+	load := Load{Seconds: y.last.Sub(y.first).Seconds(), CPU: SelfCPU() - cpu}
 	if load.Seconds > 0 {
 		load.AchievedRate = float64(y.count) / load.Seconds
 	}
 	if !math.IsNaN(y.wire) {
-		load.Details = append(load.Details, fact(loadWire, y.wire))
+		load.Details = append(load.Details, Fact(LoadWire, y.wire))
 	}
 	busy := y.took.Seconds()
 	for _, name := range y.order {
 		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name, Value: stats.Median(y.phases[name])})
 	}
 	if t.unsettled {
-		load.Details = append(load.Details, fact(loadGaveUp, 1))
+		load.Details = append(load.Details, Fact(LoadGaveUp, 1))
 		load.Notes = append(load.Notes, noteUnsettled)
 	}
 	if ended := y.count - y.failed + y.cut; y.kinds == nil && 2*(y.count-y.failed) < ended {
@@ -168,12 +164,3 @@ const (
 	saturatedShare = 0.8
 	saturatedFrom  = 0.1 // seconds
 )
-
-// selfCPU is the CPU seconds of this process.
-func selfCPU() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return math.NaN()
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
-}

@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -26,18 +25,15 @@ func (t *overheadTrial) remove(ctx context.Context) {
 	if ctx.Err() != nil && t.site.Use.Mode != string(system.Attach) {
 		return // the whole deployment goes
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)
 	defer cancel()
 	for i, o := range t.made {
 		if err := d.Delete(ctx, o.ref); err != nil {
 			t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %d of %d: %v", t.site.Use.Name, len(t.made)-i, len(t.made), err), 0)
 			return
 		}
-		t.gone(o.ref)
+		t.Removed(o.ref)
 		t.keep(-1, -o.content.Size)
 	}
 	t.made = nil
 }
-
-// removeTimeout bounds the removal of one trial's objects.
-const removeTimeout = time.Minute

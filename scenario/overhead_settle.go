@@ -19,11 +19,6 @@ type patience struct {
 	pending []system.Ref // added by fill, and not known to be durable
 }
 
-// settleBriefly bounds a wait that was in vain last time. Some systems never
-// settle (renterd, until its buffer is full): the deadline of an operation in
-// every trial would be hours; no wait at all would never find that it changed.
-const settleBriefly = 5 * time.Second
-
 // settle waits until an object has its full redundancy, where accepted is less
 // than that, and reports whether it came to it. Else what still goes out for it
 // would share the link with the next operation, and be found in its inventory.
@@ -36,7 +31,7 @@ func (r *overheadRunner) settle(ctx context.Context, ref system.Ref) (bool, erro
 	limit := r.site.Limits.Deadline.Std()
 	r.patience.mu.Lock()
 	if r.patience.lost {
-		limit = min(limit, settleBriefly)
+		limit = min(limit, SettleBriefly)
 	}
 	r.patience.mu.Unlock()
 	begun := time.Now()

@@ -56,8 +56,8 @@ func storedDetails(before, after *inventory) (all []record.Detail) {
 // inventories cost the servers.
 func overheadStored(in *Measured, put func(string, float64)) {
 	grown := func(name string) float64 {
-		before, told := in.detail(record.DetailHeldBefore, name)
-		after, too := in.detail(record.DetailHeldAfter, name)
+		before, told := in.Detail(record.DetailHeldBefore, name)
+		after, too := in.Detail(record.DetailHeldAfter, name)
 		if !told || !too {
 			return math.NaN()
 		}

@@ -432,8 +432,8 @@ func TestOutcomeOf(t *testing.T) {
 		status     uint16
 	}{
 		{nil, nil, record.OK, "", 0},
-		{fmt.Errorf("x: %w", context.DeadlineExceeded), errDeadline, record.Deadline, "", 0},
-		{errors.New("closed"), errStalled, record.Stalled, "", 0},
+		{fmt.Errorf("x: %w", context.DeadlineExceeded), ErrDeadline, record.Deadline, "", 0},
+		{errors.New("closed"), ErrStalled, record.Stalled, "", 0},
 		{errors.New("closed"), context.Canceled, record.Cancelled, "", 0},
 		{fmt.Errorf("s3: %w", system.ErrNotFound), nil, record.Error, "not found", 0},
 		{fmt.Errorf("tahoe: PUT: status 500: %w", system.ErrTooFew), nil, record.Error, "too few servers", 500},
@@ -446,12 +446,12 @@ func TestOutcomeOf(t *testing.T) {
 		{fmt.Errorf("probe: %w", context.DeadlineExceeded), nil, record.Error, "timeout of the system's own", 0},
 		{errors.New("upload of 7f3a9c: shard 3 of 10 lost"), nil, record.Error, "upload of #: shard # of # lost", 0},
 	} {
-		outcome, class, status := outcomeOf(c.err, c.cause)
+		outcome, class, status := OutcomeOf(c.err, c.cause)
 		if outcome != c.want || class != c.class || status != c.status {
 			t.Errorf("%v (%v): %s, %q, %d", c.err, c.cause, outcome, class, status)
 		}
 	}
-	if _, class, _ := outcomeOf(errors.New(strings.Repeat("ä", 500)), nil); len([]rune(class)) != classLength {
+	if _, class, _ := OutcomeOf(errors.New(strings.Repeat("ä", 500)), nil); len([]rune(class)) != classLength {
 		t.Errorf("a class of %d characters", len([]rune(class)))
 	}
 }
@@ -518,7 +518,7 @@ func TestOverheadLines(t *testing.T) {
 	base := func(op, connections string, wire, expansion float64) map[string]float64 {
 		var details []record.Detail
 		if wire > 0 {
-			details = append(details, fact(loadWire, wire))
+			details = append(details, Fact(LoadWire, wire))
 		}
 		before, after := &inventory{}, &inventory{objects: 1, bytes: size}
 		if after.Absolute = int64(expansion * size); expansion > 0 {

@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"sync"
 	"time"
 
@@ -32,23 +31,16 @@ type overheadTrial struct {
 	unsettled bool // the trial has given up waiting until objects are durable
 }
 
-// mix makes a seed of its own for each purpose.
-func mix(seed uint64, purpose string, n int64) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d/overhead/%s/%d", seed, purpose, n)
-	return h.Sum64()
-}
-
 // Trial implements Runner.
 func (r *overheadRunner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error) {
 	t := &overheadTrial{
 		overheadRunner: r, cell: cell, o: cell.Overhead, sink: sink, sent: time.Now(),
-		seed: mix(seed, "content", 0), tally: overheadTally{phases: map[string][]float64{}},
+		seed: MixSeed(seed, "content", 0), tally: overheadTally{phases: map[string][]float64{}},
 	}
 	if r.site.Use.Mode == string(system.Attach) {
 		// An attached system outlives the run: what an earlier run of the same
 		// experiment has stored there must not be found again.
-		t.seed = mix(seed, "content", sink.Epoch.UnixNano())
+		t.seed = MixSeed(seed, "content", sink.Epoch.UnixNano())
 	}
 	if err := r.tooSlow(cell); err != nil {
 		return Load{}, err
@@ -83,7 +75,7 @@ func (t *overheadTrial) repeat(ctx context.Context) (Load, error) {
 	if err != nil {
 		return Load{}, err
 	}
-	cpu := selfCPU()
+	cpu := SelfCPU()
 	if err := t.loop(ctx, t.each, t.o.Time.Std(), t.action); err != nil {
 		return t.load(cpu), err
 	}
@@ -133,7 +125,7 @@ func (t *overheadTrial) directory(ctx context.Context) error {
 	for i := range t.o.Concurrency {
 		err := t.within(ctx, "make a directory", func(ctx context.Context) error {
 			ref, err := d.MakeDirectory(ctx, fmt.Sprintf("plimsoll-%016x-%d", t.seed, i))
-			t.own(ref)
+			t.Add(ref)
 			t.directories = append(t.directories, ref)
 			return err
 		})
@@ -160,9 +152,9 @@ func (t *overheadTrial) prime(ctx context.Context) error {
 				errs[worker] = err
 				return
 			}
-			w := watch(ctx, t.site.Limits)
+			w := Watch(ctx, t.site.Limits)
 			err = a.do(w)
-			w.stop()
+			w.Stop()
 			if err == nil {
 				errs[worker] = t.conclude(ctx, a)
 			}

@@ -250,7 +250,7 @@ func pollMetrics() []record.Metric {
 func replayPolls(in *Measured) *pollTally {
 	var y pollTally
 	var paid []record.Reading
-	for e := range stream(in.Events) {
+	for e := range Stream(in.Events) {
 		if before := collect.Before(e); before != nil {
 			paid = before
 		}
@@ -258,7 +258,7 @@ func replayPolls(in *Measured) *pollTally {
 	if paid != nil {
 		y.used.Add(paid)
 	}
-	for p := range stream(in.Polls) {
+	for p := range Stream(in.Polls) {
 		y.add(p)
 	}
 	return &y

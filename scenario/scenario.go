@@ -24,8 +24,6 @@ import (
 // Scenario is one question.
 type Scenario interface {
 	Name() string
-	// Question is what it asks, in one sentence, where an experiment does not say.
-	Question() string
 	// Metrics defines the numbers that a trial yields.
 	Metrics() []record.Metric
 	// Problems says why the scenario cannot run its cells on a system; it looks at
@@ -224,9 +222,9 @@ type SkipError struct{ Why string }
 
 func (e *SkipError) Error() string { return e.Why }
 
-// numbers puts values into m, but for those that are no numbers: metrics that do
+// Numbers puts values into m, but for those that are no numbers: metrics that do
 // not apply.
-func numbers(m map[string]float64) (put func(key string, v float64)) {
+func Numbers(m map[string]float64) (put func(key string, v float64)) {
 	return func(key string, v float64) {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
 			m[key] = v
@@ -257,19 +255,4 @@ type NodeUsage struct {
 	RSSPeak float64 // bytes: the largest that a look, once a second, has seen
 	Read    float64 // bytes that storage had to read for them
 	Written float64 // bytes that they made storage write
-}
-
-// All lists the scenarios.
-func All() []Scenario {
-	return []Scenario{Retrieve{}, Overhead{}, Upload{}, Collect{}, Disseminate{}, Sync{}}
-}
-
-// ByName finds a scenario; nil when there is none of that name.
-func ByName(name string) Scenario {
-	for _, s := range All() {
-		if s.Name() == name {
-			return s
-		}
-	}
-	return nil
 }

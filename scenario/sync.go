@@ -21,10 +21,6 @@ var _ Scenario = Sync{}
 
 func (Sync) Name() string { return "sync" }
 
-func (Sync) Question() string {
-	return "How long until a fresh node is in sync and can serve?"
-}
-
 // Problems implements Scenario.
 func (Sync) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
 	if all := syncUnfit(use, info.Can, cells); len(all) > 0 || use.Mode == string(system.Attach) {
@@ -119,9 +115,9 @@ func chainSpec(s *experiment.Sync, seed uint64) system.ChainSpec {
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Sync) Measure(in Measured) map[string]float64 {
 	m := map[string]float64{}
-	put := numbers(m)
+	put := Numbers(m)
 	syncFacts(&in, put)
-	bytes, _ := in.detail(record.DetailFollower, followerChainBytes)
+	bytes, _ := in.Detail(record.DetailFollower, followerChainBytes)
 	cpu, peak, written := in.Usage.SystemCPU, in.Usage.SystemRSSPeak, math.NaN()
 	if len(in.Usage.Nodes) > 0 {
 		fresh := in.Usage.Nodes[0]
@@ -137,7 +133,7 @@ func (Sync) Measure(in Measured) map[string]float64 {
 		}
 	}
 	if len(in.Cell.Sync.Faults) == 0 {
-		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && in.load(loadEmulated) > 0 {
+		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && in.LoadDetail(LoadEmulated) > 0 {
 			put("link_line", line)
 			put("wire_line", packetRate(in.Cell, in.Load.Details, in.Link, in.Load.Links))
 		}

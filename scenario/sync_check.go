@@ -23,7 +23,7 @@ type peerPath struct {
 // once a block, and recorded with each trial.
 func (t *syncTrial) checkPeer(ctx context.Context) error {
 	var own []int
-	for place := range t.links.rates {
+	for place := range t.Links.Rates {
 		if p := t.peers[place-1]; p.manner == system.Honest && p.rate != t.cell.Link.Rate {
 			own = append(own, place)
 		}
@@ -32,19 +32,19 @@ func (t *syncTrial) checkPeer(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(own)
-	place := draw(own, 1, mix(t.site.Seed, "check", int64(t.sink.Number)))[0]
-	path := peerPath{t.sink.Number, place, t.peers[place-1].rate, t.cell.Link}
+	place := draw(own, 1, MixSeed(t.site.Seed, "check", int64(t.Sink.Number)))[0]
+	path := peerPath{t.Sink.Number, place, t.peers[place-1].rate, t.cell.Link}
 	check, done := t.checked[path]
 	if !done {
-		begun := t.now()
+		begun := t.Now()
 		var err error
 		if check, err = t.site.Network.Check(ctx, place, 0); err != nil && ctx.Err() == nil {
 			// As the engine does: a starved moment of the machine can swallow a measurement.
-			t.event("note", "link measured again", err.Error(), begun, t.now()-begun)
+			t.Event("note", "link measured again", err.Error(), begun, t.Now()-begun)
 			check, err = t.site.Network.Check(ctx, place, 0)
 		}
 		if err != nil {
-			return t.failed("measure the link of "+t.names[place], err)
+			return t.Failed("measure the link of "+t.names[place], err)
 		}
 		maps.DeleteFunc(t.checked, func(p peerPath, _ record.LinkCheck) bool { return p.block != path.block })
 		t.checked[path] = check

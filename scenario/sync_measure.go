@@ -1,12 +1,7 @@
 package scenario
 
 import (
-	"fmt"
-	"math"
-
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // Metrics of a trial.
@@ -76,30 +71,11 @@ func (Sync) Metrics() []record.Metric {
 			Help: "likewise of the link emulator, where it is a process of its own"},
 		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
 			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
-		emulatorThread(),
+		EmulatorThread(),
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		ioPressure(),
+		IOPressure(),
 	}
-}
-
-// loaded is what the trial says of itself. cpu is that of this process in the load.
-func (t *syncTrial) loaded(cpu float64) Load {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	shares := t.sharesNow()
-	load := Load{Seconds: (t.ended - t.released).Seconds(), CPU: cpu, Links: t.checks}
-	if !t.attached() {
-		load.Details = t.peerDetails(shares)
-	}
-	load.Details = append(load.Details, t.followed(shares)...)
-	if emulated, _ := t.links.emulated(); emulated {
-		load.Details = append(load.Details, fact(loadEmulated, 1))
-	}
-	t.noteTimes()
-	t.noteLimits(load)
-	load.Notes = t.notes
-	return load
 }
 
 // Names of details of the kind [record.DetailFollower]. What the node does not tell has none.
@@ -121,60 +97,12 @@ const (
 	followerReplayCPU  = "replay_cpu"     // seconds
 )
 
-// followed are the facts about the fresh node that its operations do not tell. The lock
-// is the caller's.
-func (t *syncTrial) followed(shares map[string]system.PeerShare) (all []record.Detail) {
-	n := &t.fresh
-	add := func(name string, v float64) {
-		all = append(all, record.Detail{Kind: record.DetailFollower, Name: name, Value: v})
-	}
-	count := func(name string, v int64) {
-		if n.polled && v >= 0 {
-			add(name, float64(v))
-		}
-	}
-	if !t.attached() {
-		add(followerChainBytes, float64(t.chain.Bytes))
-		add(followerChain, float64(t.chain.Height))
-		if n.received >= 0 {
-			add(followerWire, float64(n.received))
-		}
-	}
-	count(followerOpening, n.opening)
-	count(followerHighest, n.highest)
-	add(followerGap, n.gap.Seconds())
-	count(followerConnected, int64(n.connected))
-	count(followerCommits, addTold(n.commits, n.last.Commits))
-	count(followerTimedOut, addTold(n.timedOut, n.last.TimedOut))
-	count(followerFailed, addTold(n.failed, n.last.Failed))
-	var useful, blocks, most int64
-	told := len(shares) > 0
-	for _, s := range shares {
-		told = told && s.Blocks >= 0
-		if s.Blocks > 0 {
-			useful++
-			blocks += s.Blocks
-			most = max(most, s.Blocks)
-		}
-	}
-	if told {
-		add(followerUseful, float64(useful))
-		add(followerDelivered, float64(blocks))
-		add(followerMost, float64(most))
-	}
-	if t.replayed != nil {
-		add(followerReplay, t.replayed.Seconds)
-		add(followerReplayCPU, t.replayed.CPU)
-	}
-	return all
-}
-
 // syncFacts are the metrics that follow from the node's operations and from what it
 // said of itself.
 func syncFacts(in *Measured, put func(string, float64)) {
 	none := record.Op{Outcome: record.Cancelled}
 	chain, serve := none, none
-	for op := range stream(in.Ops) {
+	for op := range Stream(in.Ops) {
 		switch op.Kind {
 		case record.OpSync:
 			chain = op
@@ -182,7 +110,7 @@ func syncFacts(in *Measured, put func(string, float64)) {
 			serve = op
 		}
 	}
-	of := func(name string) (float64, bool) { return in.detail(record.DetailFollower, name) }
+	of := func(name string) (float64, bool) { return in.Detail(record.DetailFollower, name) }
 	blocks, ours := of(followerChain)
 	syncTimes(in, chain, serve, put)
 	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected, "commits": followerCommits,
@@ -200,7 +128,7 @@ func syncFacts(in *Measured, put func(string, float64)) {
 		delivered, _ := of(followerDelivered)
 		most, _ := of(followerMost)
 		put("peers_useful", useful)
-		if peers := len(in.each(record.DetailPeerRate)); peers > 0 {
+		if peers := len(in.EachDetail(record.DetailPeerRate)); peers > 0 {
 			put("useful_share", useful/float64(peers))
 		}
 		put("peer_share_max", most/delivered)
@@ -221,7 +149,7 @@ func syncFacts(in *Measured, put func(string, float64)) {
 
 // syncTimes are the times, of a node that came to them.
 func syncTimes(in *Measured, chain, serve record.Op, put func(string, float64)) {
-	of := func(name string) float64 { v, _ := in.detail(record.DetailFollower, name); return v }
+	of := func(name string) float64 { v, _ := in.Detail(record.DetailFollower, name); return v }
 	took := func(from, to int64) float64 { return float64(to-from) / 1e9 }
 	followed := of(followerHighest) - of(followerOpening)
 	blocks := of(followerChain)
@@ -244,38 +172,5 @@ func syncTimes(in *Measured, chain, serve record.Op, put func(string, float64)) 
 		put("sync_time", took(serve.Intended, serve.LastByte))
 		put("net_time", took(serve.FirstByte, serve.LastByte))
 		put("index_lag", took(chain.LastByte, serve.LastByte))
-	}
-}
-
-// noteTimes notes what a reader of the times should know.
-func (t *syncTrial) noteTimes() {
-	n := &t.fresh
-	if t.attached() && n.chain > 0 && n.chain == n.first && n.opening == n.highest {
-		t.notes = append(t.notes, "the node said at the first poll that it is in sync: there was nothing to time")
-		return
-	}
-	took, gap := (n.serve - t.released).Seconds(), n.gap.Seconds()
-	if n.outcome == record.OK && gap > coarse*took {
-		t.notes = append(t.notes, fmt.Sprintf("the node gave no answer for %.3g s, and could serve after %.3g s: moments of this trial are too late by up to %.0f %% of that", gap, took, 100*gap/took))
-	}
-}
-
-// noteLimits notes which of the two bounds is the load line.
-func (t *syncTrial) noteLimits(load Load) {
-	links, replay := 0.0, 0.0
-	if ok, _ := t.links.emulated(); ok {
-		links = linkLine(t.cell, load.Details, float64(t.chain.Bytes), nil, t.checks)
-	}
-	replayed := t.replayed != nil
-	if replayed {
-		replay = t.replayed.Seconds
-	}
-	line := math.Max(replay, links)
-	switch {
-	case len(t.faults) > 0:
-	case links > 0 && replayed && links > replay:
-		t.notes = append(t.notes, fmt.Sprintf("load line: the links limit (%.3g s for %s; the replay takes %.3g s)", line, experiment.RoughBytes(float64(t.chain.Bytes)), replay))
-	case links > 0 && replayed:
-		t.notes = append(t.notes, fmt.Sprintf("load line: validation limits (the replay takes %.3g s; the links %.3g s)", line, links))
 	}
 }

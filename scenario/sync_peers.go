@@ -20,11 +20,11 @@ type peerPlan struct {
 // with as many peers, and the same words, see the same ones.
 func planPeers(s *experiment.Sync, seed uint64, block int) ([]peerPlan, error) {
 	peers := make([]peerPlan, s.Peers)
-	rng := rand.New(rand.NewPCG(mix(seed, "speeds", int64(block)), 1))
+	rng := rand.New(rand.NewPCG(MixSeed(seed, "speeds", int64(block)), 1))
 	for i, rate := range s.Speeds.Draw(s.Peers, rng.Float64) {
 		peers[i].rate = rate
 	}
-	order := shuffled(s.Peers, mix(seed, "trouble", int64(block)))
+	order := shuffled(s.Peers, MixSeed(seed, "trouble", int64(block)))
 	for _, t := range s.Trouble {
 		n := t.Of(s.Peers)
 		if n > len(order) {
@@ -51,7 +51,7 @@ func victimsOf(faults []experiment.Fault, peers int, trial uint64) [][]int {
 		for k := range places {
 			places[k] = k + 1
 		}
-		all[i] = slices.Sorted(slices.Values(draw(places, min(f.Of(peers), peers), mix(trial, "victims", int64(i)))))
+		all[i] = slices.Sorted(slices.Values(draw(places, min(f.Of(peers), peers), MixSeed(trial, "victims", int64(i)))))
 	}
 	return all
 }

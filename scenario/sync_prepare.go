@@ -20,12 +20,12 @@ import (
 type syncRunner struct {
 	site    Site
 	cluster system.Chains // nil: attached
-	nodes   []system.Follower
+	nodes   []*Node
 	names   []string
 	chains  map[system.ChainSpec]system.Chain
 	replays replays
 	serving map[int]string // the chain that each host serves, by place
-	keeps   map[string]int // stores that were kept, by class
+	kept    int            // stores of nodes that failed
 	checked map[peerPath]record.LinkCheck
 }
 
@@ -34,7 +34,7 @@ type syncRunner struct {
 func (Sync) Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error) {
 	r := &syncRunner{
 		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{},
-		keeps: map[string]int{}, checked: map[peerPath]record.LinkCheck{},
+		checked: map[peerPath]record.LinkCheck{},
 	}
 	if err := r.findNodes(cells); err != nil {
 		return nil, err
@@ -72,14 +72,14 @@ func (r *syncRunner) findNodes(cells []experiment.Cell) error {
 		return fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", name, len(all), need)
 	}
 	for i, n := range all {
-		f, ok := n.(system.Follower)
+		_, ok := n.(system.Follower)
 		if problems := syncUnfit(r.site.Use, system.Abilities(n), cells); len(problems) > 0 {
 			return &UnfitError{name, problems}
 		} else if !ok {
 			return fmt.Errorf("%s: node %d is a %T, which follows no chain", name, i+1, n)
 		}
-		r.nodes = append(r.nodes, f)
-		r.names = append(r.names, fmt.Sprintf("%s-%02d", name, i+1))
+		own := fmt.Sprintf("%s-%02d", name, i+1)
+		r.nodes, r.names = append(r.nodes, &Node{Place: i, Name: own, System: n}), append(r.names, own)
 	}
 	if r.attached() {
 		return nil

@@ -42,7 +42,7 @@ func TestSyncDeaths(t *testing.T) {
 		if kept := len(w.happened("store kept")); (kept == 1) != (place == 0) {
 			t.Errorf("the store was kept %d times: %+v", kept, w.events)
 		}
-		if n := strings.Join(w.load.Notes, "|"); strings.Contains(n, "the peer fake-02 died") != (place == 1) {
+		if n := strings.Join(w.load.Notes, "|"); strings.Contains(n, "fake-02 died") != (place == 1) {
 			t.Errorf("notes %q", n)
 		}
 		if op := w.ops[1]; op.Bytes == 0 || op.Bytes > fakeBytes/2 {

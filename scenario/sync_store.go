@@ -1,78 +1,59 @@
 package scenario
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// Classes of a node that does not start on its store: because that is damaged, or
-// after it was killed.
-const (
-	classDamaged = "store damaged"
-	classAgain   = "not started again"
-)
+// classDamaged is the class of a node that does not start on its store because that is
+// damaged.
+const classDamaged = "store damaged"
 
 // damaged reports whether an error of Follow is about the store in dir: one that is
 // damaged is an error that names it (see system.Follower).
 func damaged(err error, dir string) bool { return dir != "" && strings.Contains(err.Error(), dir) }
 
-// keepIn is where stores are kept that somebody should look at.
-func (r *syncRunner) keepIn() string {
-	if r.site.Kept != "" {
-		return filepath.Join(r.site.Kept, "stores")
-	}
-	return filepath.Join(r.site.Dir, "stores")
-}
+// keptStores is how many stores a session keeps: a node that dies in every trial would
+// fill the disk.
+const keptStores = 3
 
-// keepStore moves what is in a store into a directory below dir, and says which. A
-// store in memory, or on another disk, is copied.
-func keepStore(ctx context.Context, store StoreDir, dir, name string) (string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
+// keep moves the store of a node that did not start on it, or that ended by itself, to
+// where it can be looked at. It says whether it stays where it is, because that failed.
+func (t *syncTrial) keep() (stays bool) {
+	class := t.fresh.Class
+	if class != classDamaged && class != classDied && class != classAgain {
+		return false
 	}
-	to, err := os.MkdirTemp(dir, strings.ReplaceAll(name, " ", "-")+"-")
-	if err != nil {
-		return "", err
+	if t.kept == keptStores {
+		t.Event("note", "store not kept", fmt.Sprintf("%d stores are kept already", keptStores), t.Now(), 0)
+		return false
 	}
-	entries, err := os.ReadDir(store.Path)
-	for _, e := range entries {
-		if err == nil {
-			err = ctx.Err()
+	t.kept++
+	begun := t.Now()
+	dir := filepath.Join(t.site.Dir, "stores")
+	if t.site.Kept != "" {
+		dir = filepath.Join(t.site.Kept, "stores")
+	}
+	err := os.MkdirAll(dir, 0o755)
+	to := ""
+	if err == nil {
+		name := fmt.Sprintf("%s-%s-", t.cell.ID, strings.ReplaceAll(record.BlockName(t.Sink.Number), " ", "-"))
+		if to, err = os.MkdirTemp(dir, name); err == nil && os.Rename(t.store.Path, to) != nil { // it is in memory, or on another disk
+			err = os.CopyFS(to, os.DirFS(t.store.Path))
 		}
-		if err == nil {
-			err = move(filepath.Join(store.Path, e.Name()), filepath.Join(to, e.Name()))
-		}
 	}
-	return to, err
-}
-
-// move moves a file or a directory.
-func move(from, to string) error {
-	if os.Rename(from, to) == nil {
-		return nil
-	}
-	info, err := os.Lstat(from)
 	if err != nil {
-		return err
+		t.Event("error", "store not kept", t.store.Path+": "+ShortError(err), t.Now(), 0)
+		return t.s.Storage != "ram" // memory is given back
 	}
-	if info.IsDir() {
-		return os.CopyFS(to, os.DirFS(from))
-	}
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = out.ReadFrom(in)
-	return errors.Join(err, out.Close())
+	t.Event("note", "store kept", fmt.Sprintf("the store of %s is in %s", t.fresh.Name, to), begun, t.Now()-begun)
+	return false
 }
 
 // empty removes everything that is in a directory.

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
+	"math"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -16,32 +17,29 @@ import (
 // places that follow.
 type syncTrial struct {
 	*syncRunner
-	*course
+	*NodeTrial
 	cell     experiment.Cell
 	s        *experiment.Sync
 	chain    system.Chain // zero: attached
 	replayed *system.Replayed
 	settings system.Options
+	fresh    *Node
 	peers    []*syncPeer
-	faults   []*syncFault
 	store    StoreDir
-	kept     bool // the store stays where it is, to be looked at
 	checks   []record.LinkCheck
 
-	fresh freshNode // under the lock of the course
+	opened int64 // height of the first answer; −1: there was none
+	strays int   // answers in turn that told another tip at the height of the chain's
+	// Of earlier lives of the fresh node; under the lock.
+	commits, timedOut, failed int64
+	shares                    map[string]system.PeerShare // by address
 }
 
 // syncPeer is a peer of a trial.
 type syncPeer struct {
 	peerPlan
-	place   int
-	name    string
-	node    system.Follower
+	*Node
 	address string
-
-	down bool  // killed on purpose, and not serving again
-	died error // its daemon ended by itself
-	life int   // starts of its daemon that this trial knows of
 }
 
 // Trial implements Runner.
@@ -54,9 +52,9 @@ func (r *syncRunner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, 
 	if err := t.ready(ctx); err != nil {
 		return Load{}, err
 	}
-	cpu, err := t.timed(ctx, t.sync)
-	t.conclude(err == nil)
-	return t.loaded(cpu), errors.Join(err, t.record(), ctx.Err())
+	cpu, err := t.Run(ctx)
+	chain, serve := t.ops()
+	return t.loaded(cpu), errors.Join(err, t.Record([]record.Op{chain, serve}), ctx.Err())
 }
 
 // trial lays out a trial: what its peers are like, and what is to go wrong.
@@ -64,7 +62,10 @@ func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) 
 	s := cell.Sync
 	fail := func(err error) (*syncTrial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
 	rates := map[int]Rates{}
-	t := &syncTrial{syncRunner: r, course: newCourse(r.site, sink, cell.PollEvery(), rates), cell: cell, s: s}
+	t := &syncTrial{syncRunner: r, cell: cell, s: s, fresh: r.nodes[0], opened: -1, shares: map[string]system.PeerShare{}}
+	t.NodeTrial = NewNodeTrial(r.site, sink, cell.PollEvery(), rates, t)
+	t.Add(t.fresh)
+	t.Time(t.fresh, 0)
 	if r.attached() {
 		return t, nil
 	}
@@ -75,6 +76,7 @@ func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) 
 	if t.chain, there = r.chains[chainSpec(s, r.site.Seed)]; !there {
 		return fail(fmt.Errorf("the chain of cell %s was not prepared", cell.ID))
 	}
+	t.Goal, t.Bytes, t.Measured = t.chain.Height, t.chain.Bytes, true
 	if s.Replay {
 		t.replayed = r.replays[r.replayKey(s)]
 	}
@@ -84,20 +86,15 @@ func (r *syncRunner) trial(cell experiment.Cell, sink Sink) (*syncTrial, error) 
 		return fail(err)
 	}
 	for i, p := range plan {
-		place := i + 1
-		t.peers = append(t.peers, &syncPeer{peerPlan: p, place: place, name: r.names[place], node: r.nodes[place]})
+		n := r.nodes[i+1]
+		t.Add(n)
+		t.peers = append(t.peers, &syncPeer{peerPlan: p, Node: n})
 		if p.rate > 0 {
-			rates[place] = Rates{Up: float64(p.rate)}
+			rates[n.Place] = Rates{Up: float64(p.rate)}
 		}
 	}
-	for i, places := range victimsOf(s.Faults, s.Peers, mix(r.site.Seed, "sync", int64(sink.Number))) {
-		f := &syncFault{courseFault: newCourseFault(s.Faults[i], places, r.names)}
-		for _, place := range places {
-			if place > 0 {
-				f.peers = append(f.peers, t.peers[place-1])
-			}
-		}
-		t.faults = append(t.faults, f)
+	for i, places := range victimsOf(s.Faults, s.Peers, MixSeed(r.site.Seed, "sync", int64(sink.Number))) {
+		t.AddFault(s.Faults[i], places)
 	}
 	return t, nil
 }
@@ -108,71 +105,62 @@ func (t *syncTrial) ready(ctx context.Context) error {
 	if t.attached() {
 		return nil
 	}
-	slow := ""
-	if len(t.links.rates) > 0 {
-		slow = "a speed of peers (sync.speeds, sync.trouble)"
-	}
-	faults := make([]experiment.Fault, len(t.faults))
-	for i, f := range t.faults {
-		faults[i] = f.Fault
-	}
-	if err := t.needsLinks(slow, faults); err != nil {
+	if err := t.NeedLinks("a speed of peers (sync.speeds, sync.trouble)"); err != nil {
 		return err
 	}
 	var err error
 	if t.store, err = t.syncRunner.store(ctx, t.chain, t.s.Storage); err != nil {
 		return err
 	}
-	if err := within(ctx, t.starting, t.nodes[0].Halt); err != nil {
-		return t.failed("halt the node of an earlier trial", err)
+	if err := within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
+		return t.Failed("halt the node of an earlier trial", err)
 	}
 	if err := t.serve(ctx); err != nil {
 		return err
 	}
-	if err := t.links.apply(ctx); err != nil {
-		return t.failed("shape the links", err)
+	if err := t.Links.Apply(ctx); err != nil {
+		return t.Failed("shape the links", err)
 	}
 	return t.checkPeer(ctx)
 }
+
+func follower(n *Node) system.Follower { return n.System.(system.Follower) }
 
 // serve makes the peers of the trial serve, a few at a time. Those that serve the
 // same already go on; whether a setting matters to them the system knows. Others,
 // of earlier trials, that serve another chain are halted: they would take memory
 // for nothing; those that serve this one wait for trials to come.
 func (t *syncTrial) serve(ctx context.Context) error {
-	begun := t.now()
-	var idle []int
-	for place, chain := range t.serving {
-		if place > len(t.peers) && chain != t.chain.ID {
-			idle = append(idle, place)
-			delete(t.serving, place)
+	begun := t.Now()
+	var idle []*Node
+	for _, n := range t.nodes[1+len(t.peers):] {
+		if chain := t.serving[n.Place]; chain != "" && chain != t.chain.ID {
+			idle = append(idle, n)
+			delete(t.serving, n.Place)
 		}
 	}
-	slices.Sort(idle)
-	halted := eachNode(ctx, idle, t.starting, func(ctx context.Context, place int) error { return t.nodes[place].Halt(ctx) })
-	if err := firstOf(halted); err != nil {
-		return t.failed("halt a peer that is not needed", err)
+	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting, func(ctx context.Context, n *Node) error { return follower(n).Halt(ctx) })
+	if err != nil {
+		return err
 	}
-	for i, err := range eachNode(ctx, t.peers, t.starting, t.serveOne) {
-		if err != nil {
-			delete(t.serving, t.peers[i].place)
-			return t.failed(t.peers[i].name+": serve the chain", err)
-		}
+	if err := t.Each(ctx, t.Nodes[1:], "serve the chain", t.Starting, t.serveOne); err != nil {
+		return err
 	}
 	for _, p := range t.peers {
-		t.serving[p.place] = t.chain.ID
+		t.serving[p.Place] = t.chain.ID
 	}
-	t.event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun, t.now()-begun)
+	t.Event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun, t.Now()-begun)
 	return nil
 }
 
 // serveOne makes one peer serve, and learns its address.
-func (t *syncTrial) serveOne(ctx context.Context, p *syncPeer) error {
-	err := p.node.Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner, Settings: t.settings})
+func (t *syncTrial) serveOne(ctx context.Context, n *Node) error {
+	p := t.peers[n.Place-1]
+	err := follower(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner, Settings: t.settings})
 	if err != nil {
 		return err
 	}
-	address, err := p.node.Address(ctx)
+	address, err := follower(n).Address(ctx)
 	if err != nil {
 		return fmt.Errorf("its address: %w", err)
 	}
@@ -183,147 +171,248 @@ func (t *syncTrial) serveOne(ctx context.Context, p *syncPeer) error {
 	return nil
 }
 
-func firstOf(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+// Start starts the fresh node, and implements NodeActions.
+func (t *syncTrial) Start(ctx context.Context, n *Node) error {
+	if t.attached() {
+		return nil
 	}
-	return nil
-}
-
-// sync starts the clock and the node, and returns when it is decided what becomes
-// of it.
-func (t *syncTrial) sync(ctx context.Context) error {
-	load, cancel := context.WithCancelCause(ctx)
-	t.load = load
-	release := func() {
-		t.fresh.progress, t.fresh.asked = t.released, t.released
-		for _, p := range t.peers {
-			t.mourn(p.node, p.place, p)
-		}
-		for _, f := range t.faults {
-			t.plan(&f.courseFault, func() { t.begin(f) }, func() { t.undo(f) })
-		}
-		t.reached()
-		t.group.Go(func() {
-			if t.attached() || t.follow() {
-				t.polls(t.released+t.every, t.ask)
-			}
-		})
-	}
-	return t.run(cancel, release, t.judge, func() (done, bytes int64) {
-		if t.fresh.ended > 0 {
-			done = 1
-		}
-		return done, t.bytes(t.fresh.height)
-	})
-}
-
-// follow starts the node, and says whether it runs.
-func (t *syncTrial) follow() bool {
 	var from []string
 	for _, p := range t.peers {
 		from = append(from, p.address)
 	}
-	t.mu.Lock()
-	life := t.fresh.life
-	t.mu.Unlock()
-	begun := t.now()
-	err := within(t.load, t.starting, func(ctx context.Context) error {
-		return t.nodes[0].Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.store.Path, Peers: from, Settings: t.settings})
-	})
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := &t.fresh
-	switch {
-	case n.life != life: // it was killed meanwhile, and what came of this is void
-		return true
-	case err == nil:
-		n.down, n.told, n.asked, n.progress = false, now, now, now
-		n.stalled = false
-		t.mourn(t.nodes[0], 0, nil)
-		t.wake()
-		return true
-	case t.load.Err() != nil:
-		return false
+	err := follower(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.store.Path, Peers: from, Settings: t.settings})
+	if err == nil {
+		return nil
 	}
-	t.refused(err, begun, now)
-	return false
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	class := "not started"
+	switch {
+	case damaged(err, t.store.Path):
+		class = classDamaged
+	case n.Killed():
+		class = classAgain
+	}
+	return &ClassError{class, err}
 }
 
-// mourn notes it when a node's daemon ends by itself. The lock is the caller's.
-func (t *syncTrial) mourn(node system.Follower, place int, p *syncPeer) {
-	life := t.lifeOf(p)
-	for _, process := range node.Processes() {
-		t.group.Go(func() {
-			select {
-			case <-t.load.Done():
-				return
-			case <-process.Done():
+// strays is how many answers in turn have to tell another tip at the height of the
+// chain's before the node is taken at its word: height and tip of one answer may be
+// from either side of a block.
+const strays = 3
+
+// Poll implements NodeActions. Of a node that is attached to, its own word counts.
+func (t *syncTrial) Poll(ctx context.Context, n *Node) (Answer, error) {
+	f, err := follower(n).Following(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	height := max(0, f.Height)
+	a := Answer{Goal: t.chain.Height, First: height > 0, All: height >= t.chain.Height && f.Tip == t.chain.Tip, Own: f}
+	goal := t.chain.Height
+	if t.attached() {
+		if t.opened < 0 {
+			t.opened = height
+		}
+		goal, a.Goal, a.All = f.Height, f.Target, f.Synced
+		a.First = height > 0 && (height > t.opened || a.All)
+	}
+	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= goal)
+	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1, Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
+	if t.strays++; a.All || height < goal || t.attached() {
+		t.strays = 0
+	} else if t.strays >= strays {
+		a.Wrong = true
+		t.Event("violation", "wrong chain", fmt.Sprintf("%s: at height %d its tip is %q, that of the chain is %q at %d",
+			n.Name, f.Height, f.Tip, t.chain.Tip, t.chain.Height), t.Now(), 0)
+	}
+	return a, nil
+}
+
+// Kill implements NodeActions.
+func (t *syncTrial) Kill(ctx context.Context, n *Node) error { return follower(n).Kill(ctx) }
+
+// Restart implements NodeActions: peers serve what they had, the fresh node is started
+// by its task.
+func (t *syncTrial) Restart(ctx context.Context, n *Node, drop bool) error {
+	if n != t.fresh {
+		return within(ctx, t.Starting, func(ctx context.Context) error { return t.serveOne(ctx, n) })
+	}
+	t.Mu.Lock()
+	t.commits, t.timedOut, t.failed, t.shares = t.counted()
+	n.Last.Own = nil // what the next daemon counts it counts anew
+	t.Mu.Unlock()
+	if drop {
+		return empty(t.store.Path)
+	}
+	return nil
+}
+
+// counted is what the daemons of the fresh node have counted in all its lives. With the
+// lock.
+func (t *syncTrial) counted() (commits, timedOut, failed int64, shares map[string]system.PeerShare) {
+	f, _ := t.fresh.Last.Own.(system.Following)
+	shares = maps.Clone(t.shares)
+	for _, s := range f.Peers {
+		if before, known := shares[s.Address]; known {
+			s.Blocks, s.Bytes = addTold(before.Blocks, s.Blocks), addTold(before.Bytes, s.Bytes)
+			s.TimedOut, s.Failed = addTold(before.TimedOut, s.TimedOut), addTold(before.Failed, s.Failed)
+			s.Busy = addTold(before.Busy, s.Busy)
+		}
+		shares[s.Address] = s
+	}
+	return addTold(t.commits, f.Commits), addTold(t.timedOut, f.TimedOut), addTold(t.failed, f.Failed), shares
+}
+
+// addTold adds two counts, of which a negative one is not known: nor is their sum then.
+func addTold[N int64 | time.Duration](a, b N) N {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return a + b
+}
+
+// ops are the node's operation until it had the chain, and the same until all that
+// subscribes to it had followed.
+func (t *syncTrial) ops() (chain, serve record.Op) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	serve = t.Op(t.fresh, record.OpServe)
+	serve.Length = t.chain.Bytes
+	if t.chain.Height > 0 {
+		share := float64(min(t.fresh.Verified, t.chain.Height)) / float64(t.chain.Height)
+		serve.Bytes = int64(float64(t.chain.Bytes) * share)
+	}
+	chain = serve
+	chain.Kind = record.OpSync
+	if t.fresh.All > 0 {
+		chain.Bytes, chain.LastByte, chain.Outcome, chain.Class = t.chain.Bytes, Nanos(t.fresh.All), record.OK, ""
+	}
+	return chain, serve
+}
+
+// loaded is what the trial says of itself. cpu is that of this process in the load.
+func (t *syncTrial) loaded(cpu float64) Load {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	load := t.Loaded(cpu, t.names)
+	load.Links = t.checks
+	_, _, _, shares := t.counted()
+	if !t.attached() {
+		load.Details = append(load.Details, t.peerDetails(shares)...)
+	}
+	load.Details = append(load.Details, t.followed(shares)...)
+	if n := t.fresh; t.attached() && n.All > 0 && n.All == n.First && n.Opening == n.Most {
+		t.Note("the node said at the first poll that it is in sync: there was nothing to time")
+	}
+	load.Notes = t.Notes
+	return load
+}
+
+// peerDetails are the numbers of the peers, in their order. With the lock.
+func (t *syncTrial) peerDetails(shares map[string]system.PeerShare) (all []record.Detail) {
+	names := make([]string, len(t.peers))
+	for i, p := range t.peers {
+		names[i] = p.Name
+	}
+	add := func(kind string, of func(*syncPeer) float64) {
+		all = append(all, NodeDetails(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
+	}
+	share := func(kind string, of func(system.PeerShare) float64) {
+		add(kind, func(p *syncPeer) float64 {
+			if s, known := shares[p.address]; known && of(s) >= 0 {
+				return of(s)
 			}
-			now := t.now()
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			if t.lifeOf(p) != life {
-				return
-			}
-			why := process.Err()
-			if why == nil {
-				why = errors.New("it ended")
-			}
-			t.event("node", classDied, t.names[place]+": "+shorten(why), now, 0)
-			t.gone(place, p, why, now)
-			t.wake()
+			return math.NaN()
 		})
 	}
+	share(record.DetailPeerBlocks, func(s system.PeerShare) float64 { return float64(s.Blocks) })
+	share(record.DetailPeerBytes, func(s system.PeerShare) float64 { return float64(s.Bytes) })
+	share(record.DetailPeerBusy, func(s system.PeerShare) float64 { return s.Busy.Seconds() })
+	share(record.DetailPeerTimeout, func(s system.PeerShare) float64 { return float64(s.TimedOut) })
+	share(record.DetailPeerFailed, func(s system.PeerShare) float64 { return float64(s.Failed) })
+	add(record.DetailPeerRate, func(p *syncPeer) float64 {
+		if p.rate > 0 {
+			return float64(p.rate)
+		}
+		return float64(t.cell.Link.Rate)
+	})
+	add(record.DetailPeerManner, func(p *syncPeer) float64 { return mannerNumber(p.manner) })
+	return all
 }
 
-// lifeOf counts the starts of a peer's daemon or, of nil, of the fresh node's.
-func (t *syncTrial) lifeOf(p *syncPeer) int {
-	if p == nil {
-		return t.fresh.life
+// followed are the facts about the fresh node that its operations do not tell. With the
+// lock.
+func (t *syncTrial) followed(shares map[string]system.PeerShare) (all []record.Detail) {
+	n := t.fresh
+	add := func(name string, v float64) {
+		all = append(all, record.Detail{Kind: record.DetailFollower, Name: name, Value: v})
 	}
-	return p.life
-}
-
-// gone notes that a daemon is no more. The lock is the caller's.
-func (t *syncTrial) gone(place int, p *syncPeer, why error, now time.Duration) {
-	if p == nil {
-		t.fresh.died = why
-		t.fresh.end(now, record.Error, classDied)
-		return
+	count := func(name string, v int64) {
+		if n.polled && v >= 0 {
+			add(name, float64(v))
+		}
 	}
-	p.died = why
-	delete(t.serving, place)
-	t.notes = append(t.notes, fmt.Sprintf("the peer %s died %.3g s after the start", p.name, (now-t.released).Seconds()))
+	if !t.attached() {
+		add(followerChainBytes, float64(t.chain.Bytes))
+		add(followerChain, float64(t.chain.Height))
+		if n.DoneAt > 0 && n.Last.Received >= 0 {
+			add(followerWire, float64(n.Last.Received))
+		}
+	}
+	commits, timedOut, failed, _ := t.counted()
+	count(followerOpening, n.Opening)
+	count(followerHighest, n.Most)
+	add(followerGap, n.Gap.Seconds())
+	count(followerConnected, int64(n.MostPeers))
+	count(followerCommits, commits)
+	count(followerTimedOut, timedOut)
+	count(followerFailed, failed)
+	var useful, blocks, most int64
+	known := len(shares) > 0
+	for _, s := range shares {
+		known = known && s.Blocks >= 0
+		if s.Blocks > 0 {
+			useful++
+			blocks += s.Blocks
+			most = max(most, s.Blocks)
+		}
+	}
+	if known {
+		add(followerUseful, float64(useful))
+		add(followerDelivered, float64(blocks))
+		add(followerMost, float64(most))
+	}
+	if t.replayed != nil {
+		add(followerReplay, t.replayed.Seconds)
+		add(followerReplayCPU, t.replayed.CPU)
+	}
+	return all
 }
 
 // clean takes back what the trial has done, whatever has become of it: the node is
 // ended and its store removed, also when the user has cancelled the run.
 func (t *syncTrial) clean(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
-	defer cancel()
 	if t.attached() {
 		return
 	}
-	if err := t.links.restore(ctx); err != nil {
-		t.event("error", "links not restored", shorten(err), t.now(), 0)
-	}
-	if err := within(ctx, t.starting, t.nodes[0].Halt); err != nil {
-		t.event("node", "not halted", t.names[0]+": "+shorten(err), t.now(), 0)
-		if err := within(ctx, t.starting, t.nodes[0].Kill); err != nil {
-			t.event("error", "node not killed", t.names[0]+": "+shorten(err), t.now(), 0)
+	t.Clean(ctx, func(ctx context.Context) {
+		for _, p := range t.peers {
+			if p.Stale {
+				delete(t.serving, p.Place)
+			}
 		}
-	}
-	if t.store.Remove == nil {
-		return
-	}
-	if t.keep(ctx); t.kept {
-		return
-	}
-	if err := t.store.Remove(); err != nil {
-		t.event("error", "store not removed", t.store.Path+": "+shorten(err), t.now(), 0)
-	}
+		if err := within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
+			t.Event("node", "not halted", t.fresh.Name+": "+ShortError(err), t.Now(), 0)
+			if err := within(ctx, t.Starting, follower(t.fresh).Kill); err != nil {
+				t.Event("error", "node not killed", t.fresh.Name+": "+ShortError(err), t.Now(), 0)
+			}
+		}
+		if t.store.Remove == nil || t.keep() {
+			return
+		}
+		if err := t.store.Remove(); err != nil {
+			t.Event("error", "store not removed", t.store.Path+": "+ShortError(err), t.Now(), 0)
+		}
+	})
 }

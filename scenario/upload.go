@@ -22,10 +22,6 @@ var _ Continuer = Upload{}
 
 func (Upload) Name() string { return "upload" }
 
-func (Upload) Question() string {
-	return "What does it take to store a whole data set, and when does it slow down?"
-}
-
 // Continues implements Continuer: all trials do.
 func (Upload) Continues(experiment.Cell) bool { return true }
 
@@ -95,7 +91,7 @@ func (Upload) Metrics() []record.Metric {
 			Help: "largest sum, over the samples of the last session, of the resident set sizes of the system's processes; memory they share counts once per process"},
 		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		boxCPU(), emulatorThread(), busiestCPU(), ioPressure(),
+		BoxCPU(), EmulatorThread(), BusiestCPU(), IOPressure(),
 	})...)
 }
 
@@ -129,25 +125,14 @@ func uploadUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell
 func (Upload) Measure(in Measured) map[string]float64 {
 	polls := replayPolls(&in)
 	m := polls.metrics()
-	put := numbers(m)
+	put := Numbers(m)
 	uploadFacts(&in, polls, m, put)
-	putUsage(in.Usage, put)
-	if p, ok := pathOf(in.Link); ok {
-		put("bandwidth_line", p.rate)
-		if p.rtt > 0 {
-			put("wait_line", p.rtt)
+	PutUsage(in.Usage, put)
+	if p, ok := PathOf(in.Link); ok {
+		put("bandwidth_line", p.Rate)
+		if p.RTT > 0 {
+			put("wait_line", p.RTT)
 		}
 	}
 	return m
-}
-
-// putUsage adds what the engine saw of the processes.
-func putUsage(u Usage, put func(string, float64)) {
-	put("system_cpu", u.SystemCPU)
-	put("system_rss_peak", u.SystemRSSPeak)
-	put("others_busy", u.OthersBusy)
-	put("box_cpu", u.BoxCPU)
-	put("emulator_thread", u.EmulatorThread)
-	put("busiest_cpu", u.BusiestCPU)
-	put("io_pressure", u.IOPressure)
 }

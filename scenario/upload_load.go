@@ -39,7 +39,7 @@ func (t *uploadTrial) clear(ctx context.Context) {
 		if ok {
 			err = cmp.Or(ctx.Err(), errNotTried)
 		}
-		if ok && ctx.Err() == nil && hangs < removeHangs {
+		if ok && ctx.Err() == nil && hangs < RemoveHangs {
 			if err = t.remove(ctx, system.Object{Ref: ref, Size: t.set.Object(object).Size}); errors.Is(err, context.DeadlineExceeded) {
 				hangs++
 			}
@@ -71,13 +71,13 @@ func (t *uploadTrial) load(cpu float64) Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	y := &t.tally
-	load := Load{Seconds: (y.last - max(0, y.first)).Seconds(), CPU: selfCPU() - cpu, RSSPeak: selfRSSPeak(), Notes: slices.Clone(t.notes)}
+	load := Load{Seconds: (y.last - max(0, y.first)).Seconds(), CPU: SelfCPU() - cpu, RSSPeak: selfRSSPeak(), Notes: slices.Clone(t.notes)}
 	if y.accepted > 0 && load.Seconds > 0 {
 		load.AchievedRate = float64(y.accepted) / load.Seconds
 	}
-	load.Details = append(slices.Clone(t.probes), fact(loadObjects, float64(t.set.Len())), fact(loadAttempts, float64(y.session)), fact(loadNotRead, float64(t.unread)))
+	load.Details = append(slices.Clone(t.probes), Fact(LoadObjects, float64(t.set.Len())), Fact(LoadAttempts, float64(y.session)), Fact(LoadNotCompared, float64(t.unread)))
 	if t.settler() != nil {
-		load.Details = append(load.Details, fact(loadSettles, 1))
+		load.Details = append(load.Details, Fact(LoadSettles, 1))
 	}
 	if absolute == 0 && y.accepted > 0 {
 		load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not grown by a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS keeps up to 55 bytes in the capability)", y.accepted))

@@ -47,7 +47,7 @@ func (t *uploadTrial) find(ctx context.Context, object int) (finding, system.Obj
 
 // lookTime bounds one question about an object.
 func (t *uploadTrial) lookTime() time.Duration {
-	return min(t.site.Limits.Deadline.Std(), removeOneTimeout)
+	return min(t.site.Limits.Deadline.Std(), RemoveOneTimeout)
 }
 
 // Objects up to compareWhole are fetched and compared to find out whether they
@@ -75,8 +75,8 @@ func (t *uploadTrial) inspect(ctx context.Context, object int, o system.Object) 
 		}
 		return whole
 	}
-	w := watch(ctx, t.site.Limits)
-	defer w.stop()
+	w := Watch(ctx, t.site.Limits)
+	defer w.Stop()
 	r, ranges := t.node.(system.Ranger)
 	switch {
 	case size <= compareWhole:
@@ -98,7 +98,7 @@ func findingOf(err error) finding {
 	switch {
 	case err == nil:
 		return whole
-	case errors.Is(err, errWrongBytes), errors.Is(err, errTooShort), errors.Is(err, system.ErrTooFew):
+	case errors.Is(err, ErrWrongBytes), errors.Is(err, errTooShort), errors.Is(err, system.ErrTooFew):
 		return broken
 	case errors.Is(err, system.ErrNotFound):
 		return absent
@@ -106,7 +106,7 @@ func findingOf(err error) finding {
 	return unknown
 }
 
-func (t *uploadTrial) sameRange(w *watched, r system.Ranger, object int, ref system.Ref, off int64) error {
+func (t *uploadTrial) sameRange(w *Operation, r system.Ranger, object int, ref system.Ref, off int64) error {
 	from, err := t.set.Open(object)
 	if err != nil {
 		return &unreadableError{err}
@@ -120,12 +120,12 @@ func (t *uploadTrial) sameRange(w *watched, r system.Ranger, object int, ref sys
 		return &unreadableError{err}
 	}
 	var got bytes.Buffer
-	w.alive(0, false)
-	if err := r.GetRange(w.ctx, ref, off, compareEnd, &got); err != nil {
+	w.Moved(0, false)
+	if err := r.GetRange(w.Ctx, ref, off, compareEnd, &got); err != nil {
 		return err
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		return errWrongBytes
+		return ErrWrongBytes
 	}
 	return nil
 }

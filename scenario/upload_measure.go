@@ -24,16 +24,16 @@ type uploadTotals struct {
 func totalsOf(in *Measured) *uploadTotals {
 	y := &uploadTotals{uploadTally: newUploadTally(), accept: record.NewSummary(), settled: record.NewSummary()}
 	fetched := map[uint32][]record.Op{}
-	for op := range stream(in.Ops) {
+	for op := range Stream(in.Ops) {
 		y.ended(op)
 		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
 			fetched[op.Object] = append(fetched[op.Object], op)
 		}
 	}
-	for job := range stream(in.Jobs) {
+	for job := range Stream(in.Jobs) {
 		y.job(&job, fetched[uint32(job.Object)])
 	}
-	for e := range stream(in.Events) {
+	for e := range Stream(in.Events) {
 		y.missing += missingObjects(e)
 	}
 	return y
@@ -78,7 +78,7 @@ func (y *uploadTotals) job(job *record.Job, fetches []record.Op) {
 
 // took adds a time to a summary.
 func took(s *record.Summary, from, to time.Duration) {
-	_ = s.Ops([]record.Op{{Start: nanos(from), Intended: nanos(from), LastByte: nanos(to)}}) // never fails
+	_ = s.Ops([]record.Op{{Start: Nanos(from), Intended: Nanos(from), LastByte: Nanos(to)}}) // never fails
 }
 
 // missingObjects is how many accepted objects an event says that a session has missed.
@@ -92,7 +92,7 @@ func missingObjects(e record.Event) (n int64) {
 // uploadFacts are the metrics of what became of objects, and of what that cost.
 func uploadFacts(in *Measured, polls *pollTally, m map[string]float64, put func(string, float64)) {
 	y := totalsOf(in)
-	put("objects", in.load(loadObjects))
+	put("objects", in.LoadDetail(LoadObjects))
 	put("accepted", float64(y.accepted))
 	put("adopted", float64(y.adopted))
 	put("failed", float64(y.failed))
@@ -100,13 +100,13 @@ func uploadFacts(in *Measured, polls *pollTally, m map[string]float64, put func(
 	put("unreadable", float64(y.unreadable))
 	put("missing", float64(y.missing))
 	put("accepted_bytes", float64(y.bytes))
-	if in.load(loadSettles) > 0 {
+	if in.LoadDetail(LoadSettles) > 0 {
 		put("durable", float64(y.durable))
 		put("not_durable", float64(y.accepted-y.durable))
 	}
 	if in.Cell.Upload.Verify > 0 {
 		put("verified", float64(y.verified))
-		put("verify_failed", float64(y.unverified)+in.load(loadNotRead))
+		put("verify_failed", float64(y.unverified)+in.LoadDetail(LoadNotCompared))
 	}
 	if y.finished > 0 {
 		put("success_rate", 1-float64(y.failures)/float64(y.finished))
@@ -123,7 +123,7 @@ func uploadFacts(in *Measured, polls *pollTally, m map[string]float64, put func(
 		put("durable_p50", s.Quantile(record.Duration, 0.5))
 		put("durable_p95", s.Quantile(record.Duration, 0.95))
 	}
-	if attempts := in.load(loadAttempts); attempts > 0 {
+	if attempts := in.LoadDetail(LoadAttempts); attempts > 0 {
 		put("generator_cpu_per_op", in.Load.CPU/attempts)
 	}
 	put("generator_rss_peak", in.Load.RSSPeak)

@@ -64,17 +64,17 @@ func (t *uploadTrial) ready(object int) (*readied, error) {
 func (t *uploadTrial) store(ctx context.Context, worker int, r *readied) error {
 	object, job, from := r.object, r.job, r.from
 	defer from.close()
-	w := watch(ctx, t.site.Limits)
+	w := Watch(ctx, t.site.Limits)
 	job.Began = t.sink.Now()
 	t.begun(job)
-	ref, err := t.node.Put(w.ctx, job.Name, job.Size, w.sendingFrom(from, job.Size))
-	end := t.sink.Now() - w.tidied(err)
-	cause := w.stop()
+	ref, err := t.node.Put(w.Ctx, job.Name, job.Size, w.SendingFrom(from, job.Size))
+	end := t.sink.Now() - w.CutOff(err)
+	cause := w.Stop()
 	op := record.Op{
-		Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size, Bytes: w.bytes(),
-		Start: nanos(job.Began), Intended: nanos(job.Began), LastByte: nanos(end),
+		Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size, Bytes: w.Bytes(),
+		Start: Nanos(job.Began), Intended: Nanos(job.Began), LastByte: Nanos(end),
 	}
-	op.Outcome, op.Class, op.Status = outcomeOf(err, cause)
+	op.Outcome, op.Class, op.Status = OutcomeOf(err, cause)
 	if op.Outcome == record.OK && op.Bytes != op.Length {
 		op.Outcome, op.Class = record.Error, "accepted without reading all of it"
 		err = errors.New(op.Class)
@@ -100,9 +100,6 @@ func (t *uploadTrial) store(ctx context.Context, worker int, r *readied) error {
 	}
 	return t.failed(object, job, op.Outcome, err)
 }
-
-// nanos is a time as operations have it; 0 means none there.
-func nanos(d time.Duration) int64 { return max(1, d.Nanoseconds()) }
 
 // job is what is known of an object that is not done.
 func (t *uploadTrial) job(object int) *record.Job {
@@ -171,7 +168,7 @@ func (t *uploadTrial) accepted(ctx context.Context, worker, object int, job *rec
 
 // failed has an object tried again later, or gives it up.
 func (t *uploadTrial) failed(object int, job *record.Job, outcome record.Outcome, why error) error {
-	job.Error = shorten(why)
+	job.Error = ShortError(why)
 	if outcome != record.Refused {
 		t.doubts(object, true)
 	}
@@ -218,7 +215,7 @@ func (t *uploadTrial) dropJob(object int) {
 
 // unreadable gives an object up whose data is not to be had.
 func (t *uploadTrial) unreadable(object int, job *record.Job, why error) error {
-	job.State, job.Error = record.JobUnreadable, shorten(why)
+	job.State, job.Error = record.JobUnreadable, ShortError(why)
 	if err := t.write(*job); err != nil {
 		return err
 	}
@@ -244,13 +241,3 @@ const (
 	backoffFactor = 5
 	backoffMost   = 10 * time.Minute
 )
-
-// errorLength bounds the text of an error that is kept for each object.
-const errorLength = 300
-
-func shorten(err error) string {
-	if r := []rune(err.Error()); len(r) > errorLength {
-		return string(r[:errorLength-1]) + "…"
-	}
-	return err.Error()
-}

@@ -63,7 +63,7 @@ func (r *uploadRunner) remove(ctx context.Context, o system.Object) error {
 		return errCannotRemove
 	}
 	r.adopt(o)
-	one, cancel := context.WithTimeout(ctx, removeOneTimeout)
+	one, cancel := context.WithTimeout(ctx, RemoveOneTimeout)
 	defer cancel()
 	if err := d.Delete(one, o.Ref); err != nil && !errors.Is(err, system.ErrNotFound) {
 		return err
@@ -76,7 +76,7 @@ var errCannotRemove = errors.New("it cannot remove objects")
 // trialNames is what the names of a trial's objects begin with: the run, so that
 // a later session finds them, and the trial, so that no other one of the run does.
 func (r *uploadRunner) trialNames(cell experiment.Cell, seed uint64) string {
-	return fmt.Sprintf("%s/%s-%08x/", r.site.Run, cell.ID, uint32(mix(seed, "upload names", 0)))
+	return fmt.Sprintf("%s/%s-%08x/", r.site.Run, cell.ID, uint32(MixSeed(seed, "upload names", 0)))
 }
 
 // dataSeed is that of the content: the same in all sessions of a trial. In an
@@ -86,7 +86,7 @@ func (r *uploadRunner) dataSeed(seed uint64) uint64 {
 	if r.site.Use.Mode == string(system.Attach) {
 		purpose += " " + r.site.Run
 	}
-	return mix(seed, purpose, 0)
+	return MixSeed(seed, purpose, 0)
 }
 
 // slotDurable reports whether an object is under way until it is durable.

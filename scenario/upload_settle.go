@@ -20,7 +20,7 @@ func (t *uploadTrial) settle(ctx context.Context, worker, object int, job *recor
 	limit := t.u.Settle.Std()
 	waited := t.sink.Now() - max(job.Accepted, t.began)
 	// It may be durable long since: it is asked about once, whatever was waited.
-	done, err := t.settleWithin(ctx, max(limit-waited, min(limit, settleBriefly)), worker, object, job)
+	done, err := t.settleWithin(ctx, max(limit-waited, min(limit, SettleBriefly)), worker, object, job)
 	if !done && err == nil && (ctx.Err() == nil || errors.Is(context.Cause(ctx), errSettled)) {
 		t.mu.Lock()
 		t.late = append(t.late, object)
@@ -40,7 +40,7 @@ func (t *uploadTrial) settleWithin(ctx context.Context, limit time.Duration, wor
 		if errors.Is(err, system.ErrNotFound) || step.Err() != nil {
 			return false, nil
 		}
-		pause(step, settleBriefly, nil) // a daemon that restarts does not make it less durable
+		pause(step, SettleBriefly, nil) // a daemon that restarts does not make it less durable
 		if step.Err() != nil {
 			return false, nil
 		}
@@ -51,7 +51,7 @@ func (t *uploadTrial) settleWithin(ctx context.Context, limit time.Duration, wor
 	}
 	err := t.done(record.Op{
 		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), // its bytes are the put's
-		Start: nanos(job.Began), Intended: nanos(job.Began), LastByte: nanos(job.Durable),
+		Start: Nanos(job.Began), Intended: Nanos(job.Began), LastByte: Nanos(job.Durable),
 	})
 	t.countDurable()
 	t.queue.set(object, objectDurable)
@@ -131,7 +131,7 @@ func (t *uploadTrial) settling(ctx context.Context) (end func() error) {
 func (t *uploadTrial) settleLeft() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return max(t.u.Settle.Std()-(t.sink.Now()-max(t.tally.last, t.began)), settleBriefly)
+	return max(t.u.Settle.Std()-(t.sink.Now()-max(t.tally.last, t.began)), SettleBriefly)
 }
 
 // nextPending waits for an object to look at.
@@ -163,7 +163,7 @@ func (t *uploadTrial) settleLate(ctx context.Context) error {
 	late := t.late
 	t.late = nil
 	t.mu.Unlock()
-	limit, again := max(t.u.Settle.Std(), settleBriefly), true
+	limit, again := max(t.u.Settle.Std(), SettleBriefly), true
 	if t.u.Until == "accepted" {
 		limit, again = resolveTimeout, false
 	}
@@ -178,7 +178,7 @@ func (t *uploadTrial) settleLate(ctx context.Context) error {
 			t.mu.Lock()
 			job := t.jobs[object]
 			t.mu.Unlock()
-			done, err := t.settleWithin(ctx, min(left, settleBriefly), 0, object, job)
+			done, err := t.settleWithin(ctx, min(left, SettleBriefly), 0, object, job)
 			if err != nil {
 				return err
 			}
@@ -190,7 +190,7 @@ func (t *uploadTrial) settleLate(ctx context.Context) error {
 			}
 		}
 		if late = still; len(late) > 0 && again { // what is gone is told at once
-			pause(ctx, min(settleBriefly, max(0, limit-time.Since(begun))), nil)
+			pause(ctx, min(SettleBriefly, max(0, limit-time.Since(begun))), nil)
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func (t *uploadTrial) done(op record.Op) error {
 		}
 	}
 	t.ops = append(t.ops, op)
-	if len(t.ops) >= record.BlockSize || time.Since(t.sent) > flushOpsEvery {
+	if len(t.ops) >= record.BlockSize || time.Since(t.sent) > FlushEvery {
 		return t.send()
 	}
 	return nil

@@ -71,7 +71,7 @@ func (r *uploadRunner) Trial(ctx context.Context, cell experiment.Cell, seed uin
 }
 
 func (t *uploadTrial) trial(ctx context.Context) (Load, error) {
-	cpu := selfCPU()
+	cpu := SelfCPU()
 	if err := t.open(); err != nil {
 		return Load{}, err
 	}

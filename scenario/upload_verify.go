@@ -64,22 +64,22 @@ func (t *uploadTrial) verifyOne(ctx context.Context, worker, object int) error {
 	if !ok {
 		return t.notRead(object, "its ref is not known any more")
 	}
-	w := watch(ctx, t.site.Limits)
+	w := Watch(ctx, t.site.Limits)
 	start, at := t.sink.Now(), time.Now()
 	err := t.fetch(w, object, ref)
-	end := t.sink.Now() - w.tidied(err)
-	cause := w.stop()
-	op.Start, op.LastByte, op.Bytes = nanos(start), nanos(end), w.bytes()
+	end := t.sink.Now() - w.CutOff(err)
+	cause := w.Stop()
+	op.Start, op.LastByte, op.Bytes = Nanos(start), Nanos(end), w.Bytes()
 	op.Intended = op.Start
-	if first := w.firstByte(); !first.IsZero() {
+	if first := w.FirstByte(); !first.IsZero() {
 		op.FirstByte = min(op.Start+first.Sub(at).Nanoseconds(), op.LastByte)
 	}
 	var ours *unreadableError
 	if errors.As(err, &ours) {
 		return t.notRead(object, "its own data could not be read: "+ours.Error())
 	}
-	op.Outcome, op.Class, op.Status = outcomeOf(err, cause)
-	if errors.Is(err, errWrongBytes) {
+	op.Outcome, op.Class, op.Status = OutcomeOf(err, cause)
+	if errors.Is(err, ErrWrongBytes) {
 		op.Outcome, op.Class = record.WrongBytes, ""
 	}
 	if errors.Is(err, errTooShort) {
@@ -91,7 +91,7 @@ func (t *uploadTrial) verifyOne(ctx context.Context, worker, object int) error {
 	switch {
 	case op.Outcome == record.OK, op.Outcome == record.Cancelled:
 	default:
-		return t.unverified(object, fmt.Sprintf("%s: %s", op.Outcome, shorten(err)))
+		return t.unverified(object, fmt.Sprintf("%s: %s", op.Outcome, ShortError(err)))
 	}
 	return nil
 }
@@ -130,38 +130,38 @@ type unreadableError struct{ error }
 var errTooShort = errors.New("it ended before the object did")
 
 // fetch gets an object and compares it with the set's.
-func (t *uploadTrial) fetch(w *watched, object int, ref system.Ref) error {
+func (t *uploadTrial) fetch(w *Operation, object int, ref system.Ref) error {
 	check, err := t.set.Check(object)
 	if err != nil {
 		return &unreadableError{err}
 	}
 	to := &checking{w: w, to: check}
-	w.alive(0, false)
-	err = t.node.Get(w.ctx, ref, to)
+	w.Moved(0, false)
+	err = t.node.Get(w.Ctx, ref, to)
 	short := check.Close()
 	switch {
 	case to.wrong:
-		return errWrongBytes
-	case err == nil && short != nil && w.bytes() < t.set.Object(object).Size:
+		return ErrWrongBytes
+	case err == nil && short != nil && w.Bytes() < t.set.Object(object).Size:
 		return errTooShort
 	case err == nil && short != nil:
-		return errWrongBytes
+		return ErrWrongBytes
 	}
 	return err
 }
 
 // checking passes on what a system writes, and sees it pass.
 type checking struct {
-	w     *watched
+	w     *Operation
 	to    io.Writer
 	wrong bool
 }
 
 func (c *checking) Write(p []byte) (int, error) {
-	c.w.came(len(p))
+	c.w.Received(len(p))
 	if _, err := c.to.Write(p); err != nil {
 		c.wrong = true
-		return 0, errWrongBytes
+		return 0, ErrWrongBytes
 	}
 	return len(p), nil
 }

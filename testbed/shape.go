@@ -73,11 +73,12 @@ type shaper struct {
 	congestion string // in force, as far as we know
 	buffers    map[string]int64
 	tunWorks   bool
+	tbfWorks   bool
 	tun        *link.Emulator
-	netem      *link.Netem
+	kernel     *link.Kernel
 	connected  map[*host]bool // to tun
-	cabled     map[*host]bool // known to netem
-	active     string         // what emulates now: "tun", "netem" or "none"
+	cabled     map[*host]bool // known to kernel
+	active     string         // what emulates now: "tun", "netem", "tbf" or "none"
 }
 
 // choose picks the emulator, once.
@@ -102,6 +103,7 @@ func (s *shaper) choose(t *Testbed) error {
 		}
 	}
 	if t.mode.Emulator != "none" {
+		s.tbfWorks = auto && t.mode.Emulator == "tun" && link.HasTBF()
 		return nil
 	}
 	reasons := strings.Join(why, "; ")
@@ -145,6 +147,9 @@ func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
 		if len(spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.tunWorks {
 			s.active = "tun" // netem knows no pairs
 		}
+		if s.tbfWorks && !spec.Changes && spec.topology().RateOnly() {
+			s.active = link.TBFDiscipline // a third of the CPU that tun needs, see BenchmarkShapers
+		}
 	}
 	if err := s.emulate(ctx, t, hosts); err != nil {
 		return fmt.Errorf("testbed: shape: %w", err)
@@ -185,8 +190,8 @@ func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
 		if err = s.tun.Err(); err == nil {
 			err = s.tun.Shape(ctx, spec.topology())
 		}
-	case "netem":
-		err = s.netem.Shape(spec.topology())
+	case link.NetemDiscipline, link.TBFDiscipline:
+		err = s.kernel.Shape(spec.topology())
 	default:
 		err = errors.New("links are not emulated")
 	}
@@ -252,18 +257,18 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 			return err
 		}
 	}
-	if s.active == "netem" {
-		return s.emulateNetem(t.net.hub, hosts)
+	if s.active == link.NetemDiscipline || s.active == link.TBFDiscipline {
+		return s.emulateKernel(t.net.hub, hosts)
 	}
-	if s.netem == nil {
+	if s.kernel == nil {
 		return nil
 	}
-	return s.netem.Shape(link.Topology{})
+	return s.kernel.Shape(link.Topology{})
 }
 
-func (s *shaper) emulateNetem(hub *os.File, hosts []*host) error {
-	if s.netem == nil {
-		s.netem, s.cabled = link.NewNetem(), map[*host]bool{}
+func (s *shaper) emulateKernel(hub *os.File, hosts []*host) error {
+	if s.kernel == nil {
+		s.kernel, s.cabled = link.NewKernel(s.active), map[*host]bool{}
 	}
 	for _, h := range hosts {
 		if s.cabled[h] {
@@ -271,12 +276,12 @@ func (s *shaper) emulateNetem(hub *os.File, hosts []*host) error {
 		}
 		up := link.Port{Netns: int(h.ns.Fd()), Device: vethName}
 		down := link.Port{Netns: int(hub.Fd()), Device: hubPort(h.index)}
-		if err := s.netem.AddHost(h.name, up, down); err != nil {
+		if err := s.kernel.AddHost(h.name, up, down); err != nil {
 			return err
 		}
 		s.cabled[h] = true
 	}
-	return s.netem.Shape(s.spec.topology())
+	return s.kernel.Shape(s.spec.topology())
 }
 
 // emulateTUN gives every host a device of the emulator and shapes it; an
@@ -418,9 +423,9 @@ func (s *shaper) close(ctx context.Context, hub *host) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.end(ctx, hub)
-	if s.netem != nil {
-		err = errors.Join(err, s.netem.Close())
-		s.netem = nil
+	if s.kernel != nil {
+		err = errors.Join(err, s.kernel.Close())
+		s.kernel = nil
 	}
 	return err
 }

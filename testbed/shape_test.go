@@ -74,6 +74,35 @@ func TestShapedLinkIsMeasured(t *testing.T) {
 	}
 }
 
+// TestRateAlone: the kernel shapes a link that has a rate and nothing else, where it can.
+func TestRateAlone(t *testing.T) {
+	tb := needEmulator(t, Options{})
+	if !tb.shape.tbfWorks {
+		t.Skip("the kernel shapes rates in no other way here than what it shapes all with")
+	}
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	for _, c := range []struct {
+		params link.Params
+		want   string
+	}{
+		{link.Params{Rate: 100e6}, "tbf"},
+		{link.Params{Rate: 100e6, Delay: 5 * time.Millisecond}, "tun"},
+		{link.Params{Rate: 50e6}, "tbf"},
+		{link.Params{}, "none"},
+	} {
+		if err := tb.Shape(t.Context(), ShapeSpec{Down: map[string]link.Params{"b": c.params}}); err != nil {
+			t.Fatal(err)
+		}
+		m, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Emulator != c.want || c.params.Rate > 0 && m.Rate > c.params.Rate {
+			t.Errorf("%+v: %+v, want emulator %s", c.params, m, c.want)
+		}
+	}
+}
+
 func TestBuffersFollowTheProduct(t *testing.T) {
 	if got, want := bufferMax(product(link.Want{Rate: 1e9, RTT: 80 * time.Millisecond}), receiveMaxMin), int64(30e6); math.Abs(float64(got-want)) > 4096 {
 		t.Errorf("1 Gbit/s × 80 ms: %d, want %d", got, want)

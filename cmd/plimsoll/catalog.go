@@ -5,7 +5,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
@@ -36,7 +36,7 @@ func known() experiment.Known {
 	return experiment.Known{
 		Preconditions: engine.Skippable(),
 		Metrics: func(name string) []gate.Metric {
-			if s := scenario.ByName(name); s != nil {
+			if s := scenarios.ByName(name); s != nil {
 				return analysis.GateMetrics(s.Metrics())
 			}
 			return nil

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) doctorCommand() *cobra.Command {
@@ -50,12 +49,9 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 		p.ui.Say("removed what a dead run left: %s", r)
 	}
 	cfg := engine.Config{
-		Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
+		Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
 	}
 	problems := append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...)
-	if len(engine.Blocking(problems)) == 0 {
-		problems = append(problems, engine.Needs(ctx, cfg)...)
-	}
 	blocking := 0
 	for _, pr := range problems {
 		if pr.Blocking {

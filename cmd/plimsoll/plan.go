@@ -1,15 +1,14 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
-
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system/all"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) planCommand() *cobra.Command {
@@ -27,7 +26,7 @@ func (p *program) planCommand() *cobra.Command {
 				return err
 			}
 			cfg := engine.Config{
-				Plan: plan, Systems: all.All(), Scenario: scenario.ByName(plan.Experiment.Scenario), Base: baseOf(args[0]),
+				Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(args[0]),
 			}
 			problems := engine.Blocking(engine.PlanProblems(c.Context(), cfg))
 			var wrong []engine.Problem

@@ -114,7 +114,7 @@ func (p *progress) Begin(n, total int, cell experiment.Cell, block int, warmup b
 	if p.first.IsZero() {
 		p.first = time.Now()
 	}
-	p.n, p.total, p.current, p.chain = n, total, describeCell(cell), 0
+	p.n, p.total, p.current, p.chain = n, total, engine.Describe(cell), 0
 	if cell.Sync != nil {
 		p.chain = cell.Sync.Blocks
 	}
@@ -184,18 +184,6 @@ func (p *progress) left(before, after string) string {
 		return before + experiment.RoughDuration(e.Seconds) + after
 	}
 	return ""
-}
-
-func describeCell(c experiment.Cell) string {
-	var parts []string
-	for _, f := range c.Factors {
-		if f.Path == "system" {
-			parts = append(parts, f.Value)
-		} else {
-			parts = append(parts, f.Label+" "+f.Value)
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // countBusy counts measured trials, and those that a quieter machine would have made valid.

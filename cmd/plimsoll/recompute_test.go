@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 )
 
 // recomputed checks that the metrics of a run's trials follow from what its directory
@@ -39,7 +40,7 @@ func recomputed(t *testing.T, dir string) (n int) {
 			continue
 		}
 		n++
-		got, err := scenario.Recompute(scenario.ByName(plan.Experiment.Scenario), r, trial, cells[trial.Cell], nil)
+		got, err := scenario.Recompute(scenarios.ByName(plan.Experiment.Scenario), r, trial, cells[trial.Cell], nil)
 		check(t, err)
 		keys := maps.Clone(got)
 		maps.Copy(keys, trial.Metrics)
@@ -121,7 +122,7 @@ func TestOldMetricsStay(t *testing.T) {
 	defer r.Close()
 	trials, err := r.Trials()
 	check(t, err)
-	if _, err := scenario.Recompute(scenario.Retrieve{}, r, trials[0], experiment.Cell{}, nil); !errors.Is(err, scenario.ErrNoFacts) {
+	if _, err := scenario.Recompute(nil, r, trials[0], experiment.Cell{}, nil); !errors.Is(err, scenario.ErrNoFacts) {
 		t.Errorf("got %v", err)
 	}
 }

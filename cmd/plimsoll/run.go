@@ -9,17 +9,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) runCommand() *cobra.Command {
@@ -137,7 +137,7 @@ func exitWith(code int, err error) error {
 // execute runs a plan and reports on it, whatever the end.
 func (p *program) execute(ctx context.Context, cfg engine.Config) error {
 	dir := cfg.Dir
-	if cfg.Scenario = scenario.ByName(cfg.Plan.Experiment.Scenario); cfg.Scenario == nil {
+	if cfg.Scenario = scenarios.ByName(cfg.Plan.Experiment.Scenario); cfg.Scenario == nil {
 		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", cfg.Plan.Experiment.Scenario))
 	}
 	progress := newProgress(p.ui, cfg.Plan, dir, cfg.Resume)

@@ -45,9 +45,26 @@ func tryTUN() error {
 	return unix.Close(fd)
 }
 
-// tryNetem puts netem on one end of a veth pair, which loads the module where the
-// kernel may.
+// HasTBF reports whether the kernel has the token bucket filter; it needs the same rights.
+func HasTBF() bool {
+	return inScratch(func() error {
+		return tryQdisc(func(attrs netlink.QdiscAttrs) netlink.Qdisc { return tbf(attrs, Params{Rate: 1e9, Queue: 1 << 20}, 1) })
+	}) == nil
+}
+
 func tryNetem() error {
+	err := tryQdisc(func(attrs netlink.QdiscAttrs) netlink.Qdisc {
+		return netlink.NewNetem(attrs, netlink.NetemQdiscAttrs{Latency: 1000})
+	})
+	if err != nil {
+		return fmt.Errorf("the kernel has no netem (CONFIG_NET_SCH_NETEM, module sch_netem): %w", err)
+	}
+	return nil
+}
+
+// tryQdisc puts a discipline on one end of a veth pair, which loads its module where
+// the kernel may.
+func tryQdisc(qdisc func(netlink.QdiscAttrs) netlink.Qdisc) error {
 	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a"}, PeerName: "b"}
 	if err := netlink.LinkAdd(veth); err != nil {
 		return fmt.Errorf("make a veth pair: %w", err)
@@ -56,9 +73,5 @@ func tryNetem() error {
 	if err != nil {
 		return err
 	}
-	q := netlink.NewNetem(netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}, netlink.NetemQdiscAttrs{Latency: 1000})
-	if err := netlink.QdiscAdd(q); err != nil {
-		return fmt.Errorf("the kernel has no netem (CONFIG_NET_SCH_NETEM, module sch_netem): %w", err)
-	}
-	return nil
+	return netlink.QdiscAdd(qdisc(netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}))
 }

@@ -117,7 +117,7 @@ func BenchmarkIperf(b *testing.B) {
 func BenchmarkNetwork(b *testing.B) {
 	for _, loss := range []float64{0, 0.01} {
 		b.Run(fmt.Sprintf("loss=%v", loss), func(b *testing.B) {
-			n := newNetwork(1, 1<<30)
+			n := newNetwork(1, &pool{limit: 1 << 30})
 			var now int64
 			n.clock = func() int64 { return now }
 			n.deliver = func(int32, packet) bool { return true }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -27,8 +28,9 @@ type Launch func(ctx context.Context, stdin *os.File) (Process, error)
 
 // Options of an emulator.
 type Options struct {
-	Seed   uint64 // of losses and jitter
-	Memory int64  // bytes that packets under way may occupy; 0: DefaultMemory
+	Seed    uint64 // of losses and jitter
+	Memory  int64  // bytes that packets under way may occupy; 0: DefaultMemory
+	Threads int    // of the data path; 0: half the processors, at least one
 }
 
 // DefaultMemory bounds what an emulator holds: enough for 10 Gbit/s × 80 ms with
@@ -86,7 +88,10 @@ func NewTUN(ctx context.Context, launch Launch, o Options) (*Emulator, error) {
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
 	}
-	if _, err := e.call(ctx, request{Start: &startArgs{o.Seed, o.Memory}}, -1); err != nil {
+	if o.Threads == 0 {
+		o.Threads = max(runtime.NumCPU()/2, 1)
+	}
+	if _, err := e.call(ctx, request{Start: &startArgs{o.Seed, o.Memory, o.Threads}}, -1); err != nil {
 		e.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}

@@ -2,11 +2,11 @@ package link
 
 // event is a packet on its way and the moment of its next step.
 type event struct {
-	at       int64
-	seq      uint64
-	p        packet
-	src, dst int32
-	down     bool // it has passed the downlink queue
+	at   int64
+	seq  uint64
+	p    packet
+	dst  int32
+	down bool // it has passed the downlink queue
 }
 
 // eventHeap is a binary heap ordered by time, then by order of entry. It is not

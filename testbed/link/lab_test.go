@@ -59,7 +59,7 @@ func needRoot(t testing.TB) {
 
 func newLab(t testing.TB, names ...string) *lab {
 	t.Helper()
-	return newLabWith(t, Options{Seed: 7}, names...)
+	return newLabWith(t, Options{Seed: 7, Threads: 2}, names...)
 }
 
 func newLabWith(t testing.TB, o Options, names ...string) *lab {

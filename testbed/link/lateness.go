@@ -72,6 +72,17 @@ func (l Lateness) Mean() time.Duration {
 	return time.Duration(sum / float64(n))
 }
 
+// merge adds what another thread counted.
+func (l *Lateness) merge(o Lateness) {
+	if len(o.Counts) > len(l.Counts) {
+		l.Counts = append(l.Counts, make([]int64, len(o.Counts)-len(l.Counts))...)
+	}
+	for i, c := range o.Counts {
+		l.Counts[i] += c
+	}
+	l.Max = max(l.Max, o.Max)
+}
+
 // Since returns what was counted after before was taken. Its Max is the bound of
 // its own highest bucket.
 func (l Lateness) Since(before Lateness) Lateness {

@@ -3,9 +3,11 @@ package link
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -13,53 +15,88 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loop is the emulator's data path: one operating-system thread that reads the
-// hosts' TUN devices, waits for the next departure and writes. One thread, so
-// that nothing in the network needs a lock and nothing is handed over; it carries
-// some 30 Gbit/s. Go's timers and poller are too coarse for it: it sleeps in
-// epoll_pwait2 and reads and writes with raw system calls.
+// loop is one thread of the emulator's data path: it reads the TUN devices of its
+// hosts, waits for the next departure and writes. Host i belongs to thread i mod n;
+// a packet for another's host is handed over when it has left the uplink, so that
+// queues and paths need no lock. Go's timers and poller are too coarse for it: it
+// sleeps in epoll_pwait2 and reads and writes with raw system calls.
 type loop struct {
 	net   *network
-	fds   []int // by host
+	all   []*loop // every thread's, by number
+	index int     // its own number
+	fds   []int   // by host; -1: of another thread
 	epoll int
-	wake  int // eventfd: there are commands
+	wake  int // eventfd: there are commands or packets
 	start time.Time
 
 	scheduler string
-	thread    int
 
 	mu       sync.Mutex
 	commands []func()
 	stopped  bool
 	done     chan struct{}
+
+	out      [][]event    // for other threads, until flush
+	wakesAt  atomic.Int64 // when it goes on by itself; 0 while it is awake
+	received atomic.Int64 // packets in the inbox
+	inboxMu  sync.Mutex
+	inbox    []event
+	spare    []event
 }
 
 // readsPerTurn bounds how long one host may keep the others waiting.
 const readsPerTurn = 16
 
-func newLoop(seed uint64, memory int64) (*loop, error) {
-	l := &loop{net: newNetwork(seed, memory), start: time.Now(), done: make(chan struct{})}
-	l.net.clock = l.now
-	l.net.deliver = l.write
-	var err error
+// newLoops makes the threads of an emulator; none runs yet.
+func newLoops(seed uint64, memory int64, threads int) ([]*loop, error) {
+	all := make([]*loop, threads)
+	buffers, start := &pool{limit: memory}, time.Now()
+	for i := range all {
+		l := &loop{net: newNetwork(seed, buffers), all: all, index: i, start: start, done: make(chan struct{}), out: make([][]event, threads)}
+		l.net.clock = l.now
+		l.net.deliver = l.write
+		if threads > 1 {
+			l.net.forward = l.forward
+		}
+		if err := l.open(); err != nil {
+			for _, o := range all[:i] {
+				o.close()
+			}
+			return nil, err
+		}
+		all[i] = l
+	}
+	return all, nil
+}
+
+func (l *loop) open() (err error) {
 	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return nil, err
+		return err
 	}
 	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		unix.Close(l.epoll)
-		return nil, err
+		return err
 	}
-	if err := l.watch(l.wake, -1); err != nil {
-		unix.Close(l.epoll)
-		unix.Close(l.wake)
-		return nil, err
+	if err = l.watch(l.wake, -1); err != nil {
+		l.close()
 	}
-	return l, nil
+	return err
+}
+
+func (l *loop) close() {
+	for _, fd := range append(l.fds, l.epoll, l.wake) {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
 }
 
 func (l *loop) watch(fd int, host int32) error {
 	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: host})
 }
+
+// owner is the thread of a host.
+func (l *loop) owner(host int32) *loop { return l.all[int(host)%len(l.all)] }
 
 // now is the loop's clock: monotonic nanoseconds.
 func (l *loop) now() int64 { return int64(time.Since(l.start)) }
@@ -76,10 +113,7 @@ func (l *loop) do(f func()) error {
 	}
 	l.commands = append(l.commands, func() { f(); close(ran) })
 	l.mu.Unlock()
-	one := [8]byte{1}
-	if _, err := unix.Write(l.wake, one[:]); err != nil && err != unix.EAGAIN {
-		return err
-	}
+	l.rouse()
 	select {
 	case <-ran:
 		return nil
@@ -88,19 +122,96 @@ func (l *loop) do(f func()) error {
 	}
 }
 
-// add adds a host behind the TUN descriptor fd, which the loop owns from now on.
-func (l *loop) add(name string, addrs []netip.Addr, fd int) (err error) {
-	e := l.do(func() {
-		if l.net.knows(name) {
-			unix.Close(fd)
-			err = fmt.Errorf("there is a host %s already", name)
-			return
-		}
-		i := l.net.add(name, addrs)
-		l.fds = append(l.fds, fd)
-		err = l.watch(fd, i)
+// rouse ends the thread's sleep.
+func (l *loop) rouse() {
+	one := [8]byte{1}
+	unix.Write(l.wake, one[:])
+}
+
+// addHost adds a host behind the TUN descriptor fd, which its thread owns from now on.
+// That thread knows the host first: the others may send to it as soon as they know it.
+func addHost(all []*loop, name string, addrs []netip.Addr, fd int) error {
+	var host int32
+	known := false
+	err := all[0].do(func() {
+		host, known = int32(len(all[0].net.hosts)), all[0].net.knows(name)
 	})
-	return errors.Join(e, err)
+	if err == nil && known {
+		err = fmt.Errorf("there is a host %s already", name)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return err
+	}
+	owner := all[0].owner(host)
+	add := func(l *loop, fd int) error {
+		return l.do(func() {
+			l.net.add(name, addrs)
+			l.fds = append(l.fds, fd)
+		})
+	}
+	if err := add(owner, fd); err != nil {
+		return err
+	}
+	for _, l := range all {
+		if l != owner {
+			if err := add(l, -1); err != nil {
+				return err
+			}
+		}
+	}
+	var watched error
+	return errors.Join(owner.do(func() { watched = owner.watch(fd, host) }), watched)
+}
+
+// forward keeps a packet for another thread's host until flush; false: it is this thread's.
+func (l *loop) forward(ev event) bool {
+	to := l.owner(ev.dst).index
+	if to == l.index {
+		return false
+	}
+	l.out[to] = append(l.out[to], ev)
+	return true
+}
+
+// flush hands over what forward has kept, and wakes threads that would sleep too long.
+func (l *loop) flush() {
+	for i, events := range l.out {
+		if len(events) == 0 {
+			continue
+		}
+		to := l.all[i]
+		first := events[0].at
+		for _, ev := range events {
+			first = min(first, ev.at)
+		}
+		to.inboxMu.Lock()
+		to.inbox = append(to.inbox, events...)
+		to.received.Add(int64(len(events)))
+		to.inboxMu.Unlock()
+		clear(events)
+		l.out[i] = events[:0]
+		if wakes := to.wakesAt.Load(); first < wakes && to.wakesAt.CompareAndSwap(wakes, 0) {
+			to.rouse()
+		}
+	}
+}
+
+// collect takes over what other threads have handed to this one.
+func (l *loop) collect() {
+	if l.received.Load() == 0 {
+		return
+	}
+	l.inboxMu.Lock()
+	events := l.inbox
+	l.inbox = l.spare
+	l.received.Store(0)
+	l.inboxMu.Unlock()
+	for _, ev := range events {
+		l.net.pending.push(ev)
+	}
+	clear(events)
+	l.spare = events[:0]
 }
 
 // stop ends run.
@@ -125,27 +236,23 @@ func (l *loop) runCommands() {
 	}
 }
 
-// run is the data path; it returns after stop.
+// run is the data path; it returns after stop. Its descriptors stay open: other
+// threads may still wake it.
 func (l *loop) run() {
 	runtime.LockOSThread() // for good: the thread's scheduling is not for other goroutines
-	defer func() {
-		for _, fd := range append(l.fds, l.epoll, l.wake) {
-			unix.Close(fd)
-		}
-		close(l.done)
-	}()
-	l.thread = unix.Gettid()
+	defer close(l.done)
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // of this thread
 	l.scheduler = prioritize()
 
 	scratch := l.net.pool.get(maxPacket)
 	events := make([]unix.EpollEvent, 64)
 	for !l.stopped {
-		timeout := int64(-1)
+		l.collect()
+		wakesAt := int64(math.MaxInt64)
 		if next, any := l.net.advance(l.now()); any {
-			timeout = max(next-l.now(), 0)
+			wakesAt = next
 		}
-		for _, ev := range events[:epollWait(l.epoll, events, timeout)] {
+		for _, ev := range events[:l.sleep(events, wakesAt)] {
 			if ev.Fd < 0 {
 				l.runCommands()
 				continue
@@ -162,9 +269,24 @@ func (l *loop) run() {
 				}
 				scratch = l.take(ev.Fd, scratch, size)
 			}
+			l.flush()
+			l.collect()
 			l.net.advance(l.now())
 		}
 	}
+}
+
+// sleep waits for packets and commands until wakesAt and returns the number of events.
+func (l *loop) sleep(events []unix.EpollEvent, wakesAt int64) int {
+	l.wakesAt.Store(wakesAt)
+	defer l.wakesAt.Store(0)
+	switch {
+	case l.received.Load() > 0: // handed over before the others could see that it sleeps
+		return epollWait(l.epoll, events, 0)
+	case wakesAt == math.MaxInt64:
+		return epollWait(l.epoll, events, -1)
+	}
+	return epollWait(l.epoll, events, max(wakesAt-l.now(), 0))
 }
 
 // take hands the size bytes just read into scratch to the network, and returns
@@ -199,7 +321,6 @@ func (l *loop) write(host int32, p packet) bool {
 func (l *loop) stats() (s Stats, err error) {
 	err = l.do(func() {
 		s = l.net.stats()
-		s.At = time.Duration(l.now())
 		s.Scheduler = l.scheduler
 		var ts unix.Timespec
 		if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) == nil {
@@ -207,6 +328,19 @@ func (l *loop) stats() (s Stats, err error) {
 		}
 	})
 	return s, err
+}
+
+// allStats is what all threads have done together.
+func allStats(all []*loop) (Stats, error) {
+	sum, err := all[0].stats()
+	for _, l := range all[1:] {
+		s, e := l.stats()
+		err = errors.Join(err, e)
+		sum.merge(s)
+	}
+	sum.At = time.Duration(all[0].now())
+	sum.Held, sum.HeldPeak, sum.HeldLimit = all[0].net.pool.usage()
+	return sum, err
 }
 
 func epollWait(epoll int, events []unix.EpollEvent, ns int64) int {

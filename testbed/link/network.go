@@ -11,14 +11,19 @@ import (
 // network is the emulated network itself: packets go in with arrive, come out
 // through deliver when advance says that it is time. It does no input or output
 // and reads no clock, and belongs to one goroutine.
+//
+// Several threads have a network each, which knows all hosts. A host's uplink and
+// the paths from it are used in the network of its thread, its downlink likewise:
+// nothing but packets on their way (forward) and buffers is shared.
 type network struct {
 	seed    uint64
 	hosts   []*netHost
 	route   map[netip.Addr]int32
 	shape   Topology
 	pending eventHeap
-	pool    pool
+	pool    *pool
 	deliver func(host int32, p packet) bool // writes p to its host now
+	forward func(ev event) bool             // takes what another thread delivers; nil: there is one thread
 	clock   func() int64                    // for lateness alone
 
 	in, out  Count
@@ -45,8 +50,8 @@ type netPath struct {
 	lost Count
 }
 
-func newNetwork(seed uint64, memory int64) *network {
-	return &network{seed: seed, route: map[netip.Addr]int32{}, pool: pool{limit: memory}}
+func newNetwork(seed uint64, buffers *pool) *network {
+	return &network{seed: seed, route: map[netip.Addr]int32{}, pool: buffers}
 }
 
 func (n *network) knows(name string) bool {
@@ -123,14 +128,21 @@ func (n *network) arrive(src int32, buf []byte, now int64) {
 	path.sent.add(p.segs, p.wire())
 	at = max(at+path.propagation(), path.last)
 	path.last = at
-	ev := event{at: at, src: src, dst: dst}
+	ev := event{at: at, dst: dst}
 	if path.gap >= int64(p.segs) {
 		path.gap -= int64(p.segs)
 		ev.p = p
-		n.pending.push(ev)
+		n.send(ev)
 		return
 	}
 	n.lose(path, p, ev)
+}
+
+// send puts a packet on its way to the downlink of its host.
+func (n *network) send(ev event) {
+	if n.forward == nil || !n.forward(ev) {
+		n.pending.push(ev)
+	}
 }
 
 // queue passes p through s; *at becomes its departure. What does not fit is
@@ -166,7 +178,7 @@ func (n *network) lose(path *netPath, p packet, ev event) {
 			return
 		}
 		ev.p = p.cut(buf, from, to)
-		n.pending.push(ev)
+		n.send(ev)
 	}
 	var from int32
 	for {
@@ -252,7 +264,6 @@ func (p *netPath) nextGap() int64 {
 
 func (n *network) stats() Stats {
 	s := Stats{
-		Held: n.pool.held, HeldPeak: n.pool.peak, HeldLimit: n.pool.limit,
 		In: n.in, Out: n.out,
 		Drops:    map[string]Count{},
 		Hosts:    map[string]HostStats{},

@@ -31,7 +31,7 @@ type delivery struct {
 }
 
 func newSim(t *testing.T, hosts int, top Topology) *sim {
-	s := &sim{n: newNetwork(1, 1<<30)}
+	s := &sim{n: newNetwork(1, &pool{limit: 1 << 30})}
 	s.n.clock = func() int64 { return s.now }
 	s.n.deliver = func(host int32, p packet) bool {
 		ip := p.ip()

@@ -1,12 +1,19 @@
 package link
 
-import "golang.org/x/sys/unix"
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
 
 // pool hands out packet buffers of a few sizes and bounds what is held at a
 // time. They live outside the garbage-collected heap, so that a gigabyte in
-// flight costs no collection.
+// flight costs no collection. All threads share it: what one reads another writes
+// and gives back.
 type pool struct {
-	limit      int64
+	limit int64
+
+	mu         sync.Mutex
 	held, peak int64 // bytes of capacity handed out
 	free       [len(bufferSizes)][][]byte
 }
@@ -23,6 +30,8 @@ func (p *pool) get(n int) []byte {
 		class++
 	}
 	size := bufferSizes[class]
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.held+int64(size) > p.limit {
 		return nil
 	}
@@ -43,10 +52,19 @@ func (p *pool) get(n int) []byte {
 	return b[:n]
 }
 
+// usage is what is handed out now, the most it ever was, and the limit; in bytes.
+func (p *pool) usage() (held, peak, limit int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held, p.peak, p.limit
+}
+
 // put takes a buffer back, whatever it has been cut to (from its end).
 func (p *pool) put(b []byte) {
 	for class, size := range bufferSizes {
 		if cap(b) == size {
+			p.mu.Lock()
+			defer p.mu.Unlock()
 			p.free[class] = append(p.free[class], b)
 			p.held -= int64(size)
 			return

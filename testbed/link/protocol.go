@@ -27,8 +27,9 @@ type request struct {
 }
 
 type startArgs struct {
-	Seed   uint64 `json:"seed"`
-	Memory int64  `json:"memory"` // bytes
+	Seed    uint64 `json:"seed"`
+	Memory  int64  `json:"memory"` // bytes
+	Threads int    `json:"threads"`
 }
 
 type addArgs struct {

@@ -29,15 +29,6 @@ func serve(ctx context.Context, control *os.File) error {
 	}
 	defer ch.close()
 	defer context.AfterFunc(ctx, func() { ch.conn.Close() })()
-	// The data path must not wait for a processor of Go's while the control
-	// goroutine runs, nor for the garbage collector: packets are not garbage, and
-	// the few requests of a run may pile up.
-	if runtime.GOMAXPROCS(0) < 3 {
-		runtime.GOMAXPROCS(3)
-	}
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(64 << 20)
-
 	var req request
 	if err := ch.receive(&req); err != nil {
 		return ended(ctx, err)
@@ -45,15 +36,29 @@ func serve(ctx context.Context, control *os.File) error {
 	if req.Start == nil {
 		return errors.New("link: the first request must be start")
 	}
-	l, err := newLoop(req.Start.Seed, req.Start.Memory)
+	// The data path must not wait for a processor of Go's while the control
+	// goroutine runs, nor for the garbage collector: packets are not garbage, and
+	// the few requests of a run may pile up.
+	threads := max(req.Start.Threads, 1)
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), threads+2))
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(64 << 20)
+	loops, err := newLoops(req.Start.Seed, req.Start.Memory, threads)
 	if err != nil {
 		return fmt.Errorf("link: start the data path: %w", err)
 	}
-	go l.run()
-	defer l.stop()
+	for _, l := range loops {
+		go l.run()
+		defer l.close() // after the last has stopped
+	}
+	defer func() {
+		for _, l := range loops {
+			l.stop()
+		}
+	}()
 	for {
 		r := reply{ID: req.ID}
-		if err := l.answer(ch, &req, &r); err != nil {
+		if err := answer(loops, ch, &req, &r); err != nil {
 			r.Error = err.Error()
 		}
 		if err := ch.send(r, -1); err != nil {
@@ -75,18 +80,23 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("link: control connection: %w", err)
 }
 
-func (l *loop) answer(ch *channel, req *request, r *reply) error {
+func answer(loops []*loop, ch *channel, req *request, r *reply) error {
 	switch {
 	case req.Add != nil:
 		fd, err := ch.claim()
 		if err != nil {
 			return err
 		}
-		return l.add(req.Add.Name, req.Add.Addrs, fd)
+		return addHost(loops, req.Add.Name, req.Add.Addrs, fd)
 	case req.Shape != nil:
-		return l.do(func() { l.net.reshape(topologyOf(*req.Shape)) })
+		t := topologyOf(*req.Shape)
+		for _, l := range loops {
+			if err := l.do(func() { l.net.reshape(t) }); err != nil {
+				return err
+			}
+		}
 	case req.Stats:
-		s, err := l.stats()
+		s, err := allStats(loops)
 		r.Stats = &s
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 // so the difference of two (Since) describes the time between.
 type Stats struct {
 	At        time.Duration        `json:"at"`        // since the emulator started
-	Scheduler string               `json:"scheduler"` // of the data path's thread: "fifo", "nice -20", "normal"
-	CPU       time.Duration        `json:"cpu"`       // of the data path's thread
+	Scheduler string               `json:"scheduler"` // of the data path's threads: "fifo", "nice -20", "normal"
+	CPU       time.Duration        `json:"cpu"`       // of the data path's threads, together
 	Held      int64                `json:"held"`      // bytes of buffers now
 	HeldPeak  int64                `json:"held_peak"` // most ever
 	HeldLimit int64                `json:"held_limit"`
@@ -34,6 +34,8 @@ func (c *Count) add(segments int32, bytes int64) {
 	c.Segments += int64(segments)
 	c.Bytes += bytes
 }
+
+func (c Count) plus(d Count) Count { return Count{c.Segments + d.Segments, c.Bytes + d.Bytes} }
 
 func (c Count) minus(d Count) Count { return Count{c.Segments - d.Segments, c.Bytes - d.Bytes} }
 
@@ -80,6 +82,21 @@ type PathStats struct {
 	Sent  Count  `json:"sent"`  // reached the propagation stage
 	Lost  Count  `json:"lost"`  // of these, lost as asked for
 	Delay int64  `json:"delay"` // ns, as set
+}
+
+// merge adds what another thread of the same emulator has done.
+func (s *Stats) merge(o Stats) {
+	s.CPU += o.CPU
+	s.In, s.Out = s.In.plus(o.In), s.Out.plus(o.Out)
+	for cause, c := range o.Drops {
+		s.Drops[cause] = s.Drops[cause].plus(c)
+	}
+	for name, h := range o.Hosts {
+		a := s.Hosts[name]
+		s.Hosts[name] = HostStats{Sent: a.Sent.plus(h.Sent), Received: a.Received.plus(h.Received)}
+	}
+	s.Paths = append(s.Paths, o.Paths...) // a path is of the thread of its sender
+	s.Lateness.merge(o.Lateness)
 }
 
 // Since returns what happened between before and s. Gauges stay as in s.

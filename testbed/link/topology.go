@@ -52,6 +52,18 @@ func (t Topology) Want(from, to string) Want {
 	}
 }
 
+// RateOnly reports whether links have rates and nothing else.
+func (t Topology) RateOnly() bool {
+	for _, m := range []map[string]Params{t.Up, t.Down} {
+		for _, p := range m {
+			if p != (Params{Rate: p.Rate, Queue: p.Queue}) {
+				return false
+			}
+		}
+	}
+	return len(t.Pairs) == 0
+}
+
 // Validate reports the first parameter that no link can have.
 func (t Topology) Validate() error {
 	check := func(what string, p Params) error {

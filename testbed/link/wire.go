@@ -46,8 +46,7 @@ func (p Params) QueueBytes(rtt time.Duration) int64 {
 	case p.Queue > 0:
 		return p.Queue
 	}
-	const largest = 1 << 16 / MTU // segments of the largest super-packet
-	burst := int64(min(segmentsPerBurst(p.Rate), largest))
+	burst := int64(min(segmentsPerBurst(p.Rate), largestBurst))
 	return max(BDP(p.Rate, rtt), max(64, 8*burst)*FullFrame)
 }
 
@@ -55,6 +54,9 @@ func (p Params) withQueue(rtt time.Duration) Params {
 	p.Queue = p.QueueBytes(rtt)
 	return p
 }
+
+// largestBurst is the number of full segments of the largest super-packet.
+const largestBurst = 1 << 16 / MTU
 
 // segmentsPerBurst is how many full segments a sender may hand over as one
 // super-packet, so that it occupies a link of the given rate for at most about

@@ -1,0 +1,53 @@
+// Package all lists every scenario.
+package all
+
+import (
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
+	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
+	"github.com/plimsoll-project/plimsoll/scenario/sync"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
+)
+
+// All lists the scenarios in their order of display.
+func All() []scenario.Scenario {
+	return []scenario.Scenario{
+		retrieve.Scenario{},
+		scenario.Overhead{},
+		scenario.Upload{},
+		scenario.Collect{},
+		scenario.Disseminate{},
+		scenario.Sync{},
+	}
+}
+
+// ByName finds a scenario; nil when there is none of that name.
+func ByName(name string) scenario.Scenario {
+	for _, s := range All() {
+		if s.Name() == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// ViewOf is how the numbers of a scenario are read.
+func ViewOf(name string) *analysis.View {
+	switch name {
+	case "disseminate":
+		return disseminate.View()
+	case "overhead":
+		return overhead.View()
+	case "retrieve":
+		return retrieve.View()
+	case "sync":
+		return sync.View()
+	case "upload":
+		return upload.View()
+	case "collect":
+		return upload.CollectView()
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package all
+
+import (
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+// By these a report tells what limits: each scenario that measures a system's speed has
+// what the machine did, and says that it has it.
+func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
+	cell := experiment.Cell{Retrieve: &experiment.Retrieve{}, Overhead: &experiment.Overhead{}, Upload: &experiment.Upload{}, Disseminate: &experiment.Disseminate{}, Sync: &experiment.Sync{}}
+	for _, s := range All() {
+		if s.Name() == (scenario.Collect{}).Name() {
+			continue // it offers nothing whose speed something could limit
+		}
+		m := s.Measure(scenario.Measured{Cell: cell, Summary: record.NewSummary(), Usage: scenario.Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1, IOPressure: 0.9}})
+		told := map[string]bool{}
+		for _, d := range s.Metrics() {
+			told[d.Key] = true
+		}
+		want := map[string]float64{"box_cpu": 0.97, "emulator_thread": 0.5, "io_pressure": 0.9}
+		if s.Name() != (scenario.Disseminate{}).Name() && s.Name() != (scenario.Sync{}).Name() { // these have the CPU of each node
+			want["busiest_cpu"] = 1
+		}
+		for key, v := range want {
+			if m[key] != v || !told[key] {
+				t.Errorf("%s: %s is %v, told: %v", s.Name(), key, m[key], told[key])
+			}
+		}
+	}
+}

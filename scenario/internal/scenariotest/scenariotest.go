@@ -1,0 +1,66 @@
+// Package scenariotest helps the tests of scenarios: nodes in memory, and time that passes at once.
+package scenariotest
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// Virtual runs do in a bubble, with record's coder made outside of it.
+func Virtual(t *testing.T, do func(t *testing.T)) {
+	if _, err := record.DecodeBlock(record.AppendBlock(nil, []record.Op{{}}), nil); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, do)
+}
+
+// MemNode starts a node in memory.
+func MemNode(t *testing.T, opt system.Options) *mem.Node {
+	t.Helper()
+	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster.Nodes()[0].(*mem.Node)
+}
+
+// Cluster is a cluster of one node.
+type Cluster struct {
+	Node    system.Node
+	Details map[string]string
+}
+
+func (c Cluster) Nodes() []system.Node        { return []system.Node{c.Node} }
+func (c Cluster) Identity() map[string]string { return c.Details }
+func (Cluster) Stop(context.Context) error    { return nil }
+
+// Site is a deployment of one node, called "it".
+func Site(mode system.Mode, node system.Node) scenario.Site {
+	return scenario.Site{
+		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: Cluster{Node: node}, Seed: 1, Limits: Limits(),
+		Event: func(string, string, string, time.Duration) {}, Say: func(string) {},
+	}
+}
+
+// Limits of operations: 10 minutes, and 30 seconds without a byte.
+func Limits() experiment.Limits {
+	return experiment.Limits{Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second)}
+}
+
+// Objects counts the objects that a node holds.
+func Objects(t *testing.T, n *mem.Node) int {
+	t.Helper()
+	all, err := n.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}

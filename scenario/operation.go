@@ -1,0 +1,204 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// Operation is one operation of a trial under the experiment's limits: it ends at its
+// deadline, and once no byte of its object has moved for the stall limit.
+//
+// Bytes are seen where they pass between the system's code and us. So a read
+// stalls from its beginning on; a write stalls only until the system has taken
+// the last byte, because many answer after a long silent work; what moves no
+// object cannot stall. For all of them the deadline holds.
+type Operation struct {
+	Ctx   context.Context
+	end   context.CancelCauseFunc
+	limit time.Duration // of a stall
+	note  func() bool   // forgets to note when it is cut off
+
+	mu     sync.Mutex
+	cut    time.Time   // when it was cut off; zero: it was not
+	timer  *time.Timer // nil: cannot stall
+	closed bool
+	moved  int64
+	first  time.Time     // the first byte to us
+	ours   time.Duration // in which content was made or compared
+}
+
+// Watch begins to watch an operation. Its caller calls stop.
+func Watch(ctx context.Context, limits experiment.Limits) *Operation {
+	ctx, forget := context.WithTimeoutCause(ctx, limits.Deadline.Std(), ErrDeadline)
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &Operation{Ctx: ctx, limit: limits.Stall.Std(), end: func(cause error) { cancel(cause); forget() }}
+	w.note = context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.cut = time.Now()
+	})
+	return w
+}
+
+// CutOff is how long ago an operation that failed with err was cut off: what the
+// system's code did since then, removing what it had left behind, is no part of the
+// operation. 0 when it was not cut off.
+func (w *Operation) CutOff(err error) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil || w.cut.IsZero() {
+		return 0
+	}
+	return time.Since(w.cut)
+}
+
+// Stop ends the watch and gives the cause for which the operation was cut off;
+// nil when it was not.
+func (w *Operation) Stop() error {
+	w.mu.Lock()
+	w.closed = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.mu.Unlock()
+	cause := context.Cause(w.Ctx)
+	w.note()
+	w.end(nil)
+	return cause
+}
+
+// Moved counts n bytes and puts the stall off. done says that no byte is to come.
+func (w *Operation) Moved(n int, done bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.moved += int64(n)
+	switch {
+	case w.closed:
+	case done:
+		if w.timer != nil {
+			w.timer.Stop()
+		}
+	case w.timer == nil:
+		w.timer = time.AfterFunc(w.limit, func() { w.end(ErrStalled) })
+	default:
+		w.timer.Reset(w.limit)
+	}
+}
+
+// Received counts n bytes that came to us.
+func (w *Operation) Received(n int) {
+	if n > 0 {
+		w.mu.Lock()
+		if w.first.IsZero() {
+			w.first = time.Now()
+		}
+		w.mu.Unlock()
+	}
+	w.Moved(n, false)
+}
+
+// Bytes is how many have moved.
+func (w *Operation) Bytes() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.moved
+}
+
+// content counts the time since begun as spent on content.
+func (w *Operation) content(begun time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ours += time.Since(begun)
+}
+
+// ContentTime is how long content was made or compared while the system waited
+// for it, or could have been doing other things meanwhile.
+func (w *Operation) ContentTime() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ours
+}
+
+// FirstByte is when the first byte came to us; zero: none did.
+func (w *Operation) FirstByte() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.first
+}
+
+// Sending is the content as the system reads it.
+func (w *Operation) Sending(c workload.Content) io.Reader { return w.SendingFrom(c.Reader(), c.Size) }
+
+// SendingFrom is likewise for size bytes of from.
+func (w *Operation) SendingFrom(from io.Reader, size int64) io.Reader {
+	w.Moved(0, false)
+	return &sender{w: w, from: from, left: size}
+}
+
+type sender struct {
+	w    *Operation
+	from io.Reader
+	left int64
+}
+
+func (s *sender) Read(p []byte) (int, error) {
+	begun := time.Now()
+	n, err := s.from.Read(p)
+	s.w.content(begun)
+	s.left -= int64(n)
+	s.w.Moved(n, s.left == 0)
+	return n, err
+}
+
+// ErrWrongBytes ends a read whose bytes are not the object's.
+var ErrWrongBytes = errors.New("these bytes are not the object's")
+
+// Receiver takes what a system writes and compares every byte of it with the
+// object's, from an offset on.
+type Receiver struct {
+	w     *Operation
+	want  *workload.Reader
+	Wrong bool
+	buf   []byte
+}
+
+// Receiving makes a receiver for the bytes of c from off on.
+func (w *Operation) Receiving(c workload.Content, off int64) (*Receiver, error) {
+	want := c.Reader()
+	if _, err := want.Seek(off, io.SeekStart); err != nil {
+		return nil, err
+	}
+	w.Moved(0, false)
+	return &Receiver{w: w, want: want}, nil
+}
+
+// Write implements io.Writer. Its error ends the operation: more bytes of
+// another object tell nothing new.
+func (r *Receiver) Write(p []byte) (int, error) {
+	begun := time.Now()
+	r.w.Received(len(p))
+	defer r.w.content(begun)
+	r.buf = append(r.buf[:0], p...) // Check works in place, and p is the system's
+	if _, ok := r.want.Check(r.buf); !ok {
+		r.Wrong = true
+		return 0, ErrWrongBytes
+	}
+	return len(p), nil
+}
+
+// Nanos is a time as operations have it; 0 means none there.
+func Nanos(d time.Duration) int64 { return max(1, d.Nanoseconds()) }
+
+// FlushEvery is how long operations may wait before they are recorded.
+const FlushEvery = time.Second
+
+// SettleBriefly bounds a wait that was in vain last time. Some systems never
+// settle (renterd, until its buffer is full): the deadline of an operation in
+// every trial would be hours; no wait at all would never find that it changed.
+const SettleBriefly = 5 * time.Second

@@ -1,0 +1,44 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+)
+
+// What a system does after its operation was cut off, to remove what is left, is no
+// part of it; one that came through, however late, is not shortened.
+func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
+	limits := experiment.Limits{}
+	limits.Deadline, limits.Stall = experiment.Duration(10*time.Second), experiment.Duration(4*time.Second)
+	for name, c := range map[string]struct {
+		act  func(*Operation) error
+		want time.Duration
+	}{
+		"deadline": {func(w *Operation) error { <-w.Ctx.Done(); time.Sleep(time.Second); return context.Cause(w.Ctx) }, 10 * time.Second},
+		"stall": {func(w *Operation) error {
+			w.Received(1)
+			<-w.Ctx.Done()
+			time.Sleep(3 * time.Second)
+			return context.Cause(w.Ctx)
+		}, 4 * time.Second},
+		"failed": {func(*Operation) error { time.Sleep(2 * time.Second); return errors.New("refused") }, 2 * time.Second},
+		"late":   {func(*Operation) error { time.Sleep(11 * time.Second); return nil }, 11 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, begun := Watch(t.Context(), limits), time.Now()
+				err := c.act(w)
+				took := time.Since(begun) - w.CutOff(err)
+				w.Stop()
+				if took != c.want {
+					t.Errorf("took %v, want %v", took, c.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package retrieve
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// object is an object that can be fetched, with what is needed to tell
+// whether the right bytes came: its seeded content, or a reference copy.
+type object struct {
+	name      string
+	ref       system.Ref
+	size      int64 // as it is served; -1: unknown
+	payload   int64 // where ranges belong; 0: everywhere
+	content   *workload.Content
+	reference string
+	checks    string  // the note that says how the reference was checked
+	windows   []int64 // where ranges belong and the reference has bytes: window of them each; none: everywhere
+	window    int64
+	moved     bool   // its URL redirects to another
+	whole     string // why only the whole can be fetched; empty: ranges can be, too
+}
+
+// fits reports why ranges of a size cannot be fetched of the object.
+func (o object) fits(size experiment.Bytes) error {
+	span := o.size
+	if o.payload > 0 {
+		span = o.payload
+	}
+	switch {
+	case size == 0:
+		return nil
+	case o.whole != "":
+		return &scenario.UnfitError{System: o.name, Problems: []system.Problem{{What: "ranges cannot be fetched: " + o.whole + "; use range: whole", Hint: "set retrieve.range to whole, or serve the object from a server that answers ranges"}}}
+	case span < 0:
+		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
+	case span < int64(size):
+		return fmt.Errorf("%s has %d bytes, fewer than the range of %s", o.name, span, size)
+	}
+	return nil
+}
+
+// dataSet stores the objects of a data set in the system or, when the system
+// has objects of its own, finds them. verify says whether any cell compares
+// what it receives, largest is the largest range; 0: some cell fetches the whole.
+func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.Data, verify bool, largest int64) ([]object, error) {
+	if data.Size == 0 {
+		return r.ownObjects(ctx, node, verify, largest)
+	}
+	store, ok := node.(system.Store)
+	if !ok {
+		return nil, fmt.Errorf("%s: objects cannot be stored in it, and data.objects asks for %d", r.site.Use.Name, data.Objects)
+	}
+	set := make([]object, 0, data.Objects)
+	for i := range data.Objects {
+		// The seed is mixed with the size, so that two data sets have no byte in common.
+		content := &workload.Content{Seed: r.site.Seed ^ uint64(data.Size), Index: uint64(i), Size: int64(data.Size)}
+		o := object{
+			name: fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, int64(data.Size), i),
+			size: content.Size, content: content,
+		}
+		begun := time.Now()
+		var err error
+		o.ref, err = system.Seed(ctx, store, o.name, content.Size, content.Reader())
+		r.ours.Add(o.ref)
+		if err != nil {
+			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, data.Size, err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			r.site.Event("phase", "object stored", fmt.Sprintf("%s: %s", r.site.Use.Name, o.name), took)
+		}
+		target, err := r.server.Target(o.ref)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
+		}
+		if target.Encoded != "" {
+			// What is served is not the object's bytes, and its size is not known
+			// before it was fetched.
+			o.whole = "it is served as " + target.Encoded
+			o.content = nil
+			copied, err := r.referenceCopy(ctx, o, target, "")
+			if err != nil {
+				return nil, err
+			}
+			o.reference, o.size, o.checks = copied.path, copied.size, copied.checks
+		}
+		set = append(set, o)
+	}
+	return set, nil
+}
+
+// ownObjects lists the objects that were there before us. To compare what comes
+// later, each is fetched once before anything is measured, of large ones only windows.
+func (r *runner) ownObjects(ctx context.Context, node system.Node, verify bool, largest int64) ([]object, error) {
+	provider, ok := node.(system.Provider)
+	if !ok {
+		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: [write] when it is attached", r.site.Use.Name)
+	}
+	objects, err := provider.Objects(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: list its objects: %w", r.site.Use.Name, err)
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s: it lists no objects", r.site.Use.Name)
+	}
+	var set []object
+	for _, listed := range objects {
+		o := object{name: listed.Name, ref: listed.Ref, size: listed.Size, payload: listed.Payload, moved: listed.Moved}
+		target, err := r.server.Target(o.ref)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
+		}
+		switch {
+		case target.Encoded != "":
+			o.whole = "it is served as " + target.Encoded
+		case listed.NoRange:
+			o.whole = "the server answers ranges with the whole"
+		}
+		// A listed SHA-256 can be checked on a full copy only.
+		if verify && largest > 0 && o.whole == "" && listed.SHA256 == "" {
+			o.place(r.site.Seed+uint64(len(set)), largest, r.copyMost)
+		}
+		switch {
+		case o.windows != nil:
+			if err := r.windowCopy(ctx, &o, target, largest); err != nil {
+				return nil, err
+			}
+		case verify || o.size < 0:
+			copied, err := r.referenceCopy(ctx, o, target, listed.SHA256)
+			if err != nil {
+				return nil, err
+			}
+			o.size = copied.size
+			if verify {
+				o.reference, o.checks = copied.path, copied.checks
+			} else if err := os.Remove(copied.path); err != nil {
+				return nil, err
+			}
+		}
+		set = append(set, o)
+	}
+	return set, nil
+}
+
+func (r *runner) referencePath() string {
+	r.references++
+	return filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
+}

@@ -1,0 +1,84 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// A server that answers, and cannot serve ranges, is told what to write instead.
+func TestRangesThatAServerDoesNotServe(t *testing.T) {
+	err := object{name: "own", size: 1 << 20, whole: "the server answers ranges with the whole"}.fits(1000)
+	var hint interface{ Hint() string }
+	if !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "retrieve.range to whole") || !strings.HasPrefix(err.Error(), "own: ranges cannot be fetched") {
+		t.Errorf("%v", err)
+	}
+}
+
+// served is a node that takes so many objects, which have URLs that nobody fetches.
+type served struct {
+	*mem.Node
+	room int
+}
+
+func (n *served) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if n.room--; n.room < 0 {
+		return "", fmt.Errorf("full: %w", system.ErrQuota)
+	}
+	return n.Node.Seed(ctx, name, size, r)
+}
+
+func (*served) Target(ref system.Ref) (system.HTTPTarget, error) {
+	u, err := url.Parse("http://127.0.0.1:1/" + url.PathEscape(string(ref)))
+	return system.HTTPTarget{URL: u}, err
+}
+
+func cellOf(objects int) experiment.Cell {
+	return experiment.Cell{Data: experiment.Data{Objects: objects, Size: 1000}, Retrieve: &experiment.Retrieve{Concurrency: 1}}
+}
+
+// A preparation that fails leaves nothing in an attached system.
+func TestFailedPrepareLeavesNothing(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
+		n := &served{scenariotest.MemNode(t, nil), 3}
+		_, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{cellOf(4)})
+		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
+			t.Error(err)
+		}
+		if n.room != -1 || scenariotest.Objects(t, n.Node) != 0 {
+			t.Errorf("room for %d, %d objects are left", n.room, scenariotest.Objects(t, n.Node))
+		}
+	})
+}
+
+func TestCloseRemovesItsData(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
+		for mode, want := range map[system.Mode]int{system.Attach: 0, system.Start: 4} {
+			n := &served{scenariotest.MemNode(t, nil), 100}
+			runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(mode, n), []experiment.Cell{cellOf(4), cellOf(4)})
+			if err != nil || scenariotest.Objects(t, n.Node) != 4 {
+				t.Fatalf("%s: %v, %d objects", mode, err, scenariotest.Objects(t, n.Node))
+			}
+			if err := runner.Close(t.Context()); err != nil || scenariotest.Objects(t, n.Node) != want {
+				t.Errorf("%s: %v, %d objects are left, want %d", mode, err, scenariotest.Objects(t, n.Node), want)
+			}
+		}
+	})
+}
+
+func TestPreparesEachDataSetOnce(t *testing.T) {
+	own := cellOf(3)
+	own.Data.Size = 0
+	if objects, bytes := (Scenario{}).Prepares([]experiment.Cell{cellOf(3), cellOf(3), cellOf(5), own}); objects != 8 || bytes != 8000 {
+		t.Errorf("%d objects, %d bytes", objects, bytes)
+	}
+}

@@ -1,0 +1,194 @@
+package retrieve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ipfs/go-cid"
+	"github.com/ipld/go-car/v2"
+	"github.com/ipld/go-car/v2/storage"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/internal/commp"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+func seeded(size int64) []byte {
+	b := make([]byte, size)
+	c := workload.Content{Seed: 5, Size: size}
+	c.ReadAt(b, 0)
+	return b
+}
+
+// carOf is a CAR of data in blocks of so many bytes; every eighth has another codec.
+func carOf(t *testing.T, data []byte, block int, opts ...car.Option) []byte {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "car"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	root, err := cid.V1Builder{Codec: cid.Raw, MhType: 0x12}.Sum(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := storage.NewWritable(f, []cid.Cid{root}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	for b := range slices.Chunk(data, block) {
+		codec := uint64(cid.Raw)
+		if i++; i%8 == 0 {
+			codec = cid.DagProtobuf
+		}
+		c, err := cid.V1Builder{Codec: codec, MhType: 0x12}.Sum(b)
+		if err == nil {
+			err = w.Put(t.Context(), c.KeyString(), b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finalize(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func pieceName(data []byte) string {
+	var h commp.Hash
+	h.Write(data)
+	c, _ := h.Piece()
+	return c.String()
+}
+
+// What a provider serves is checked by its piece commitment, by the hashes of its blocks, or
+// by fetching it twice, and the trial says by which.
+func TestHowAProvidersBytesAreChecked(t *testing.T) {
+	const most, length = 4 << 20, 50_000
+	v1 := car.WriteAsCarV1(true)
+	plain := seeded(16 << 20)
+	large := carOf(t, plain, 20_000, v1)
+	small := large[:0:0]
+	small = append(small, carOf(t, plain[:1<<20], 20_000, v1)...)
+	nested := carOf(t, carOf(t, plain, 7_000, v1), 20_000, v1)
+	damaged := func(b []byte, at int) []byte {
+		b = bytes.Clone(b)
+		b[at] ^= 1
+		return b
+	}
+	asked := object{size: int64(len(large))}
+	asked.place(7, length, most)
+	third := int(asked.windows[2])
+	for name, c := range map[string]struct {
+		data    []byte
+		path    string
+		padding int
+		late    []byte // what the trial gets; nil: data
+		moves   bool   // the trial is redirected
+		by      string
+		event   string
+		refused string
+	}{
+		"large CAR":            {data: large, by: noteBlocks, event: "blocks of the CAR agree with their CIDs"},
+		"large CAR, version 2": {data: carOf(t, plain, 20_000), by: noteBlocks},
+		"CAR of a CAR":         {data: nested, by: noteBlocks},
+		"large piece, a CAR": {data: large, padding: len(large), path: "piece/" + pieceName(large), by: noteBlocks,
+			event: "(CommP) can be checked on the whole piece only"},
+		"large piece, no CAR": {data: plain, path: pieceName(plain), by: noteConsistent,
+			event: "each fetched twice: it is not a CAR; its piece commitment (CommP) can be checked on the whole piece only"},
+		"blocks larger than windows":           {data: carOf(t, plain, 500_000, v1), by: noteConsistent, event: "without a block"},
+		"blocks about as large as windows":     {data: carOf(t, plain, 180_000, v1), by: noteConsistent, event: "no blocks in a row"},
+		"plain bytes":                          {data: plain, by: noteConsistent, event: "it is not a CAR"},
+		"first block damaged":                  {data: damaged(large, 200), refused: "another hash"},
+		"block of the third window":            {data: damaged(large, third+150_000), refused: "another hash"},
+		"first whole block of a window":        {data: damaged(large, third+21_000), refused: "another hash"},
+		"block between the windows":            {data: damaged(large, third-100_000), by: noteBlocks},
+		"large CAR, damaged in the trial":      {data: large, late: damaged(large, 60_000), by: noteBlocks},
+		"small piece":                          {data: small, path: pieceName(small), by: noteCommP, event: "is that of its name"},
+		"small piece with its padding":         {data: small, padding: 127<<14 - len(small), path: pieceName(small), by: noteCommP},
+		"small piece, damaged":                 {data: damaged(small, 300_000), path: pieceName(small), refused: "its piece commitment (CommP) is baga6ea4seaq"},
+		"small CAR":                            {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
+		"small CAR, damaged":                   {data: damaged(small, 300_000), refused: "another hash"},
+		"small piece, redirected in the trial": {data: small, moves: true, path: pieceName(small), by: noteCommP},
+		"small CAR, cut":                       {data: small[:len(small)-100], by: noteFullCopy},
+		"small CAR, damaged in the trial":      {data: small, late: damaged(small, 300_000), by: noteBlocks},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
+			var moved atomic.Bool
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if moved.Load() && r.URL.Path != "/moved" {
+					http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
+					return
+				}
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+			}))
+			defer s.Close()
+			u, _ := url.Parse(s.URL + "/" + c.path)
+			node := &pieces{url: u, object: system.Object{Name: "x", Size: int64(len(data))}}
+			if c.padding > 0 {
+				node.object.Payload = int64(len(c.data))
+			}
+			var events []string
+			r := &runner{node: node, server: node, copyMost: most, site: scenario.Site{
+				Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
+				Event: func(_, _, what string, _ time.Duration) { events = append(events, what) },
+			}}
+			set, err := r.ownObjects(t.Context(), node, true, length)
+			if c.refused != "" {
+				if wrong := (*WrongBytesError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.refused) {
+					t.Fatalf("error %v, want one with %q", err, c.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(events) != 1 || !strings.Contains(events[0], c.event) {
+				t.Errorf("events %q, want one with %q", events, c.event)
+			}
+			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != (set[0].windows != nil) {
+				t.Errorf("%q, want %q", by, c.by)
+			}
+			cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: "random", Requests: 300}}
+			r.sets = map[string][]object{cell.Data.Key(): set}
+			spec, err := r.spec(cell, 11)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.late != nil {
+				data = c.late
+			}
+			moved.Store(c.moves)
+			res, err := httpload.Run(context.Background(), spec, ignored{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (res.Redirects == 300) != c.moves {
+				t.Errorf("%d redirects", res.Redirects)
+			}
+			if ok := res.Outcomes["ok"]; (ok == 300) == (c.late != nil) || ok+res.Outcomes["wrong-bytes"] != 300 {
+				t.Errorf("%v", res.Outcomes)
+			}
+		})
+	}
+}

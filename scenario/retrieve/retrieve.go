@@ -1,0 +1,246 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Scenario asks how retrieval over HTTP holds up under concurrency. It follows
+// "HTTP Retrieval Benchmarks with Boost": whole objects and ranges of them, at
+// rising concurrency, over links of known rate and delay, beside a raw baseline
+// over the same link.
+type Scenario struct{}
+
+func (Scenario) Name() string { return "retrieve" }
+
+// Metrics of a trial. Times of operations are from the intended start, which in
+// a closed loop is the start.
+func (Scenario) Metrics() []record.Metric {
+	return []record.Metric{
+		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
+			Help: "operations that ended ok, divided by those that came to an end of their own: starved ones, deadlines, operations in flight at the end of the window and cancelled ones are in neither"},
+		{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
+			Help: "median over the trial's operations of the time from the intended start to the first byte of the body, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out"},
+		{Key: "ttfb_p90", Name: "time to first byte, 90th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median; left out of trials with too few operations to support it"},
+		{Key: "ttfb_p99", Name: "time to first byte, 99th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median; left out of trials with too few operations to support it"},
+		{Key: "duration_p50", Name: "duration, median", Unit: "s", Better: record.Lower,
+			Help: "median over the trial's operations of the time from the intended start to the last byte, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out"},
+		{Key: "duration_p90", Name: "duration, 90th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median; left out of trials with too few operations to support it"},
+		{Key: "duration_p99", Name: "duration, 99th percentile", Unit: "s", Better: record.Lower,
+			Help: "as the median; left out of trials with too few operations to support it"},
+		{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher,
+			Help: "file bytes received by ok operations, and so far by those in flight at the end of the window, divided by the length of the window"},
+		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
+			Help: "ok operations divided by the length of the window"},
+		{Key: "offered_rate", Name: "offered load", Unit: "1/s", Better: record.Neither,
+			Help: "operations per second that the arrival process asked for; open loop only"},
+		{Key: "achieved_share", Name: "achieved share of the offered load", Unit: "ratio", Better: record.Higher,
+			Help: "operations that came to an end of their own per second, divided by the offered load; open loop only"},
+		{Key: "load_line", Name: "load line", Unit: "B/s", Better: record.Neither,
+			Help: "the throughput that the verified link, its round trip and the concurrency allow at best; shaped links in a closed loop only"},
+		{Key: "load_line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
+			Help: "throughput divided by the load line"},
+		{Key: "ttfb_line", Name: "load line of the first byte", Unit: "s", Better: record.Neither,
+			Help: "the round trips before a first byte can arrive, each as long as measured before the trial: one, on fresh connections two, over TLS three; links with a delay only"},
+		{Key: "ttfb_line_share", Name: "time to first byte, the load line's share", Unit: "ratio", Better: record.Higher,
+			Help: "load line of the first byte divided by the median time to it"},
+		{Key: "duration_line", Name: "load line of the duration", Unit: "s", Better: record.Neither,
+			Help: "the least time in which an operation that has the verified link for itself can end: its round trips, its bytes at the link's rate, and on fresh connections the pauses of TCP's slow start; shaped links only"},
+		{Key: "duration_line_share", Name: "duration, the load line's share", Unit: "ratio", Better: record.Higher,
+			Help: "load line of the duration divided by the median duration: operations that share the link stay below 1 by that alone"},
+		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
+			Help: "CPU seconds of all the system's processes during the trial, divided by the file bytes received, of operations with whatever outcome, in units of 10^9"},
+		{Key: "generator_cpu_per_gb", Name: "generator's CPU per GB", Unit: "s/GB", Better: record.Neither,
+			Help: "CPU seconds of the load generator during the trial, divided by the file bytes received, of operations with whatever outcome, in units of 10^9"},
+		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
+			Help: "largest sum, over the polls of the trial, of the resident set sizes of the system's processes; memory they share counts once per process"},
+		{Key: "generator_rss_peak", Name: "generator's memory, peak", Unit: "B", Better: record.Neither,
+			Help: "largest resident set size of the load generator"},
+		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
+			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
+	}
+}
+
+// Problems implements Scenario.
+func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	if !info.Able("http") {
+		return []system.Problem{{What: "its objects cannot be fetched over HTTP, which the scenario retrieve needs"}}
+	}
+	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
+	if dropped && scenario.OverTLS(use) {
+		return []system.Problem{{
+			What: "receive: drop does not work over https, because the kernel cannot discard what has to be decrypted",
+			Hint: "use receive: verify for it, for instance under systems with {use: " + use.Use + ", override: {receive: verify}}, or plain http",
+		}}
+	}
+	return nil
+}
+
+// Prepares implements Scenario.
+func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	sets := map[string]bool{}
+	for _, c := range cells {
+		if data := c.Data; data.Size > 0 && !sets[data.Key()] { // else it has its own objects
+			sets[data.Key()] = true
+			objects += int64(data.Objects)
+			bytes += int64(data.Objects) * int64(data.Size)
+		}
+	}
+	return objects, bytes
+}
+
+// Prepare stores the data sets of the cells, or finds the objects that are there.
+func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner, err error) {
+	nodes := site.Cluster.Nodes()
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
+	}
+	server, ok := nodes[0].(system.HTTPServer)
+	if !ok {
+		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
+	}
+	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: scenario.NewCreatedObjects(site.Use), sets: map[string][]object{}}
+	defer func() {
+		if err != nil {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
+			defer cancel()
+			err = errors.Join(err, r.Close(ctx))
+		}
+	}()
+	for _, c := range cells {
+		set, done := r.sets[c.Data.Key()]
+		if !done {
+			begun := time.Now()
+			if set, err = r.dataSet(ctx, nodes[0], c.Data, verifies(cells, c.Data), largestRange(cells, c.Data)); err != nil {
+				return nil, err
+			}
+			r.sets[c.Data.Key()] = set
+			site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size), time.Since(begun))
+		}
+		for _, o := range set {
+			if err := o.fits(c.Retrieve.Range); err != nil {
+				return nil, fmt.Errorf("%s: %w", site.Use.Name, err)
+			}
+		}
+	}
+	return r, nil
+}
+
+// verifies reports whether any cell on a data set compares what it receives.
+func verifies(cells []experiment.Cell, data experiment.Data) bool {
+	return slices.ContainsFunc(cells, func(c experiment.Cell) bool {
+		return c.Data.Key() == data.Key() && c.Retrieve.Receive != "drop"
+	})
+}
+
+// largestRange of the cells on a data set; 0: some fetch whole objects.
+func largestRange(cells []experiment.Cell, data experiment.Data) (largest int64) {
+	for _, c := range cells {
+		if c.Data.Key() == data.Key() && c.Retrieve.Range == 0 {
+			return 0
+		} else if c.Data.Key() == data.Key() {
+			largest = max(largest, int64(c.Retrieve.Range))
+		}
+	}
+	return largest
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Scenario) Measure(in scenario.Measured) map[string]float64 {
+	m := map[string]float64{}
+	put := scenario.Numbers(m)
+	s := in.Summary
+	c := s.Counts()
+	if finished := c.Finished(); finished > 0 {
+		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
+	}
+	for _, q := range []struct {
+		key string
+		q   float64
+	}{{"p50", 0.50}, {"p90", 0.90}, {"p99", 0.99}} {
+		if enough(s.Count(record.TTFB), q.q) {
+			put("ttfb_"+q.key, s.KaplanMeier(record.TTFB, q.q))
+		}
+		if enough(s.Count(record.Duration), q.q) {
+			put("duration_"+q.key, s.KaplanMeier(record.Duration, q.q))
+		}
+	}
+	bytes := float64(c.OKBytes + c.InFlightBytes)
+	if in.Load.Seconds > 0 {
+		put("throughput", bytes/in.Load.Seconds)
+		put("ops_rate", float64(c.Outcomes[record.OK])/in.Load.Seconds)
+	}
+	if in.Load.OfferedRate > 0 {
+		put("offered_rate", in.Load.OfferedRate)
+		put("achieved_share", in.Load.AchievedRate/in.Load.OfferedRate)
+	}
+	loadLines(in, m, put)
+	// Bytes of operations that came to nothing cost as much as the others.
+	if received := float64(c.Bytes); received > 0 {
+		// What the processes used is of the whole trial, warm-up included.
+		put("system_cpu_per_gb", in.Usage.SystemCPU/((received+in.Load.Warmed)/1e9))
+		put("generator_cpu_per_gb", in.Load.CPU/(received/1e9))
+	}
+	put("system_rss_peak", in.Usage.SystemRSSPeak)
+	put("generator_rss_peak", in.Load.RSSPeak)
+	put("others_busy", in.Usage.OthersBusy)
+	put("box_cpu", in.Usage.BoxCPU)
+	put("emulator_thread", in.Usage.EmulatorThread)
+	put("busiest_cpu", in.Usage.BusiestCPU)
+	put("io_pressure", in.Usage.IOPressure)
+	return m
+}
+
+// enough reports whether n operations support quantile q; the median always is
+// given, because the trial, not the operation, is what intervals are built on.
+func enough(n int64, q float64) bool {
+	if q <= 0.5 {
+		return n > 0
+	}
+	ok, _ := stats.CanTell(n, q)
+	return ok
+}
+
+// retrieveLines are the load lines of the trial, and the shares of what was
+// measured in them.
+func loadLines(in scenario.Measured, m map[string]float64, put func(string, float64)) {
+	p, ok := scenario.PathOf(in.Link)
+	if !ok {
+		return
+	}
+	spec := in.Cell.Retrieve
+	q := scenario.Request{Size: float64(spec.Range), Fresh: spec.Connections == "fresh", TLS: in.TLS}
+	if q.Size == 0 {
+		q.Size = float64(in.Cell.Data.Size)
+	}
+	add := func(key, share string, line float64, of string) {
+		if line <= 0 {
+			return
+		}
+		put(key, line)
+		if took := m[of]; took > 0 {
+			put(share, line/took)
+		}
+	}
+	add("ttfb_line", "ttfb_line_share", p.Wait(q), "ttfb_p50")
+	add("duration_line", "duration_line_share", p.Time(q), "duration_p50")
+	// In an open loop it is the offered load that bounds the throughput.
+	if line := p.LoadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {
+		put("load_line", line)
+		put("load_line_share", m["throughput"]/line)
+	}
+}

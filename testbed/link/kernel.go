@@ -1,0 +1,211 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Disciplines of the kernel that shape links.
+const (
+	NetemDiscipline = "netem" // rate, delay, jitter, loss
+	TBFDiscipline   = "tbf"   // token bucket filter: a rate alone
+)
+
+// Kernel shapes hosts with a queueing discipline of the kernel. Each host is one end
+// of a veth pair whose other end hangs on a hub: a bridge that joins all hosts. It
+// works where packets leave: on the host's end for its uplink, on the hub's end for
+// its downlink.
+//
+// netem differs from the TUN emulator in these ways, which the measurement of a link
+// shows when they matter: it decides on losses before the rate, and per packet as
+// it was sent, so hosts with losses may not send super-packets; its queue counts
+// packets, so a queue of super-packets holds more bytes than asked for; and paths
+// between two hosts cannot be shaped on their own.
+type Kernel struct {
+	discipline string
+	hosts      map[string]*kernelHost
+}
+
+type kernelHost struct{ up, down kernelPort }
+
+type kernelPort struct {
+	nl         *netlink.Handle
+	device     string
+	discipline string
+}
+
+// Port is an Ethernet device in a namespace.
+type Port struct {
+	Netns  int // descriptor; only used during the call
+	Device string
+}
+
+// NewKernel returns an emulator without hosts that uses NetemDiscipline or TBFDiscipline.
+func NewKernel(discipline string) *Kernel {
+	return &Kernel{discipline: discipline, hosts: map[string]*kernelHost{}}
+}
+
+// AddHost adds a host by the two ends of its veth pair.
+func (n *Kernel) AddHost(name string, host, hub Port) error {
+	open := func(p Port) (kernelPort, error) {
+		h, err := netlink.NewHandleAt(netns.NsHandle(p.Netns), unix.NETLINK_ROUTE)
+		if err != nil {
+			return kernelPort{}, fmt.Errorf("link: netlink for %s of %s: %w", p.Device, name, err)
+		}
+		return kernelPort{h, p.Device, n.discipline}, nil
+	}
+	up, err := open(host)
+	if err != nil {
+		return err
+	}
+	down, err := open(hub)
+	if err != nil {
+		up.nl.Close()
+		return err
+	}
+	n.hosts[name] = &kernelHost{up, down}
+	return nil
+}
+
+// Shape applies a topology. Packets in a queue that changes are kept; a host that
+// is no longer shaped loses its queue and what was in it.
+func (n *Kernel) Shape(t Topology) error {
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	if len(t.Pairs) > 0 {
+		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: tun", n.discipline)
+	}
+	if n.discipline == TBFDiscipline && !t.RateOnly() {
+		return errors.New("link: tbf can give links a rate alone, no delay, jitter or loss; use emulator: tun")
+	}
+	names := make([]string, 0, len(n.hosts))
+	for name := range n.hosts {
+		names = append(names, name)
+	}
+	r := t.resolve(names)
+	var fastest float64
+	for _, name := range names {
+		fastest = max(fastest, r.Up[name].Rate, r.Down[name].Rate)
+	}
+	for _, name := range names {
+		h := n.hosts[name]
+		lossy := t.Up[name].Loss > 0
+		slowest := r.Up[name].Rate
+		for _, other := range names {
+			if other != name {
+				lossy = lossy || t.Down[other].Loss > 0
+				slowest = least(slowest, r.Down[other].Rate)
+			}
+		}
+		segs := segmentsPerBurst(slowest)
+		if lossy {
+			segs = 1
+		}
+		if err := h.up.apply(r.Up[name], segs, fastest); err != nil {
+			return fmt.Errorf("link: shape the uplink of %s: %w", name, err)
+		}
+		if err := h.down.apply(r.Down[name], segs, fastest); err != nil {
+			return fmt.Errorf("link: shape the downlink of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (p kernelPort) apply(params Params, segs int, fastest float64) error {
+	dev, err := p.nl.LinkByName(p.device)
+	if err != nil {
+		return err
+	}
+	if err := p.nl.LinkSetGSOMaxSegs(dev, segs); err != nil {
+		return fmt.Errorf("limit super-packets: %w", err)
+	}
+	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
+	if !params.Shaped() {
+		err := p.nl.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: p.discipline})
+		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("remove %s: %w", p.discipline, err)
+		}
+		return nil
+	}
+	var qdisc netlink.Qdisc = netlink.NewNetem(attrs, netemAttrs(params, fastest))
+	if p.discipline == TBFDiscipline {
+		qdisc = tbf(attrs, params, segs)
+	}
+	if err := p.nl.QdiscReplace(qdisc); err != nil {
+		return fmt.Errorf("%s on %s: %w", p.discipline, p.device, err)
+	}
+	return nil
+}
+
+// tbf is a token bucket that holds one super-packet of segs segments, the most that
+// may pass at once, and as many as the timers of the kernel may come late (see
+// tc-tbf(8): a bucket below rate / HZ never fills).
+func tbf(attrs netlink.QdiscAttrs, p Params, segs int) *netlink.Tbf {
+	bucket := max(float64(min(segs, largestBurst)+1)*FullFrame, p.Rate/8*250e-6)
+	return &netlink.Tbf{
+		QdiscAttrs: attrs,
+		Rate:       uint64(math.Round(p.Rate / 8)),
+		Limit:      uint32(min(float64(p.Queue)+bucket, math.MaxUint32)),
+		// In ticks of 64 ns (PSCHED_SHIFT): how long the bucket's bytes take.
+		Buffer: uint32(min(math.Ceil(bucket/(p.Rate/8)*1e9/64), math.MaxUint32)),
+	}
+}
+
+// orderRate is the rate given to netem where there is none but jitter: only a
+// queue with a rate sends in order (netem_enqueue counts a packet's delay from
+// the departure of the one before). Bytes per second; 1 Tbit/s.
+const orderRate = 125e9
+
+// netemAttrs is the qdisc for p, whose queue has been resolved. The limit is in
+// packets and covers those on their way as well as those that wait: the queue in
+// full segments, and what the fastest link of the topology (bit/s) sends during
+// the delay, because its acknowledgements pass here too, one per segment at most.
+// Where nothing has a rate it is what 100 Gbit/s would need.
+func netemAttrs(p Params, fastest float64) netlink.NetemQdiscAttrs {
+	fastest = max(fastest, p.Rate)
+	if p.Rate == 0 {
+		fastest = 100e9
+	}
+	onTheirWay := math.Ceil(float64(BDP(fastest, p.Delay+p.Jitter)) / FullFrame)
+	waiting := math.Ceil(float64(p.Queue) / FullFrame)
+	a := netlink.NetemQdiscAttrs{
+		Latency: microseconds(p.Delay),
+		Jitter:  microseconds(p.Jitter),
+		Loss:    float32(p.Loss * 100), // percent
+		Limit:   uint32(min(max(onTheirWay+waiting, 1), math.MaxUint32)),
+		Rate64:  uint64(math.Round(p.Rate / 8)),
+	}
+	if p.Rate == 0 && p.Jitter > 0 {
+		a.Rate64 = orderRate
+	}
+	return a
+}
+
+func microseconds(d time.Duration) uint32 {
+	return uint32(min(d.Round(time.Microsecond).Microseconds(), math.MaxUint32))
+}
+
+// Close takes the discipline off every device and lets go of them. What it cannot undo
+// because the device is gone is no error.
+func (n *Kernel) Close() error {
+	var errs []error
+	for name, h := range n.hosts {
+		for _, p := range []kernelPort{h.up, h.down} {
+			err := p.apply(Params{}, segmentsPerBurst(0), 0)
+			var gone netlink.LinkNotFoundError
+			if err != nil && !errors.As(err, &gone) && !errors.Is(err, unix.ENODEV) {
+				errs = append(errs, fmt.Errorf("link: unshape %s: %w", name, err))
+			}
+			p.nl.Close()
+		}
+	}
+	n.hosts = map[string]*kernelHost{}
+	return errors.Join(errs...)
+}
