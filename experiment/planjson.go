@@ -41,8 +41,23 @@ func LoadPlan(data []byte) (*Plan, error) {
 	if now := sum(data, head.Hash); now != head.Hash {
 		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made", head.Hash, now)
 	}
+	return readPlan(data, head.Format, true)
+}
+
+// ReadPlan is LoadPlan for reports: whoever wrote the plan, and whatever else it has.
+func ReadPlan(data []byte) (*Plan, error) {
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, err
+	}
+	return readPlan(data, head.Format, false)
+}
+
+func readPlan(data []byte, format int, strict bool) (*Plan, error) {
 	p := &Plan{}
-	if head.Format == 1 {
+	if format == 1 {
 		p.old = bytes.Clone(data)
 		var err error
 		if data, p.Removed, err = upgrade(data); err != nil {
@@ -50,7 +65,9 @@ func LoadPlan(data []byte) (*Plan, error) {
 		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
+	if strict {
+		dec.DisallowUnknownFields()
+	}
 	if err := dec.Decode(p); err != nil {
 		return nil, fmt.Errorf("plan: read: %w", err)
 	}

@@ -119,7 +119,7 @@ func TestBoostRetrieval(t *testing.T) {
 	for _, s := range []string{"nginx", "boxo"} {
 		for _, rate := range []string{"1Gbit", "10Gbit"} {
 			for _, c := range []int{1, 8, 16, 32, 64} {
-				want[s+" "+rate+" whole "+strconv.Itoa(c)] = true
+				want[s+" "+rate+" 0B "+strconv.Itoa(c)] = true
 			}
 			for _, n := range []string{"1MiB", "10MiB", "100MiB"} {
 				for _, c := range []int{10, 100, 1000} {
