@@ -35,6 +35,8 @@ func preconditions() []precondition {
 		{"systems", checkSystems, false},
 		{"scenario", checkScenario, false},
 		{"links", checkLinks, false},
+		{"open-files", checkFiles, true},
+		{machineLine, checkMachineLine, false},
 		{"data-readable", checkData, true},
 		{"budget", checkBudget, false},
 		{"allowance", checkNeeds, false},

@@ -107,7 +107,7 @@ func (p *program) root() *cobra.Command {
 	}{
 		{"measure", "Measure:", []*cobra.Command{p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(), p.doctorCommand(), p.collectCommand()}},
 		{"read", "Read results:", []*cobra.Command{p.reportCommand(), p.compareCommand(), p.serveCommand(), p.exportCommand(), p.importCommand()}},
-		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.schemaCommand()}},
+		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.schemaCommand(), p.dataCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.verbs {

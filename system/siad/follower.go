@@ -124,7 +124,7 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 		err = fmt.Errorf("its last block is %s, not %s", now.tip, task.Chain.Tip)
 	}
 	if err == nil && task.Manner == system.Silent {
-		// The kernel goes on taking connections for it, and nobody answers them.
+		// The kernel goes on taking connections for it, without an answer them.
 		r.frozen = true
 		err = syscall.Kill(r.proc.PID(), syscall.SIGSTOP)
 	}

@@ -134,6 +134,12 @@ func tearNew(t *testing.T, s Suite, n system.Store, way cutOff, size int64) []to
 		return err
 	})
 	for ref, has := range sizes(t, n) {
+		if has < 0 { // a list without sizes: all may have arrived before the end
+			var got bytes.Buffer
+			if err := n.Get(Context(t), ref, &got); err == nil && bytes.Equal(got.Bytes(), o.new) {
+				has = size
+			}
+		}
 		if _, there := before[ref]; !there && !(known && ref == o.ref) && has != size {
 			t.Errorf("%s: %s of %d bytes is listed after it", o.what, ref, has)
 		}

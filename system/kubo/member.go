@@ -6,32 +6,29 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 var (
-	_ system.Member    = (*member)(nil)
-	_ system.Restarter = (*member)(nil)
-	_ system.Healther  = (*member)(nil)
+	_ system.Member    = (*peerNode)(nil)
+	_ system.Restarter = (*peerNode)(nil)
+	_ system.Healther  = (*peerNode)(nil)
 )
 
 // answer is how long a node may take to answer what needs no work.
 const answer = 10 * time.Second
 
-// member is a node of a swarm of any size: what it was told and what it has. The
-// tool speaks to it on its own host: what crosses links is bitswap.
-type member struct {
+// peerNode is a node of a swarm of any size. The tool speaks to it on its own host: what
+// crosses links is bitswap.
+type peerNode struct {
 	*daemon
-	layout  layout
 	address string // multiaddress with the node's id
 
 	mu    sync.Mutex
@@ -41,56 +38,62 @@ type member struct {
 
 // startSwarm starts a node on each host, with a key of their own and nothing
 // else that they know of each other.
-func startSwarm(ctx context.Context, d system.Deployment, bin string, l layout, about map[string]string) (system.Cluster, error) {
+func startSwarm(ctx context.Context, d system.Deployment, bin string, about map[string]string) (system.Cluster, error) {
 	for _, k := range []string{"put", "range"} {
 		delete(about, k)
 	}
 	about["method"], about["exchange"] = "pin", "bitswap"
-	about["transport"], about["discovery"] = "TCP, pre-shared key", "none: peers are told"
+	about["transport"], about["discovery"] = "TCP, pre-shared key", "none: peers are named"
 	key := swarmKey()
 	return group.Start(ctx, len(d.Hosts), about, func(ctx context.Context, i int) (group.Node, error) {
-		port, err := d.Port(ctx, d.Hosts[i])
+		n, err := startPeer(ctx, d, i, bin, key, about)
 		if err != nil {
 			return nil, fmt.Errorf("kubo: %w", err)
 		}
-		k, err := prepare(ctx, d, d.Hosts[i], fmt.Sprintf("%s/node-%d", name, i+1), bin, key, port)
-		if err != nil {
-			return nil, fmt.Errorf("kubo: %w", err)
-		}
-		m := &member{daemon: k, layout: l, tasks: map[system.Ref]*task{}}
-		id, err := k.run(ctx)
-		if err == nil {
-			m.address, err = k.rpc.address(ctx)
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("kubo: %w", err), m.Stop(context.WithoutCancel(ctx)))
-		}
-		about["version"] = id.AgentVersion
-		return m, nil
+		return n, nil
 	})
 }
 
+func startPeer(ctx context.Context, d system.Deployment, i int, bin, key string, about map[string]string) (*peerNode, error) {
+	port, err := d.Port(ctx, d.Hosts[i])
+	if err != nil {
+		return nil, err
+	}
+	k, err := newDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), bin, key, port)
+	if err != nil {
+		return nil, err
+	}
+	m := &peerNode{daemon: k, tasks: map[system.Ref]*task{}}
+	id, err := k.rpc.id(ctx)
+	if err == nil {
+		about["version"] = id.AgentVersion
+		m.address, err = k.rpc.Address(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.Stop(context.WithoutCancel(ctx)))
+	}
+	return m, nil
+}
+
 // Address implements system.Connector.
-func (m *member) Address(context.Context) (string, error) { return m.address, nil }
+func (m *peerNode) Address(context.Context) (string, error) { return m.address, nil }
 
 // Connect implements system.Connector: a peer for every content.
-func (m *member) Connect(ctx context.Context, address string) error {
+func (m *peerNode) Connect(ctx context.Context, address string) error {
 	if _, err := peerOf(address); err != nil {
 		return err
 	}
-	if err := m.alive(); err != nil {
+	if err := m.Alive(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
-	if err := m.rpc.swarm(ctx, "connect", address); err != nil {
+	if err := m.rpc.Connect(ctx, address); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Contains(m.known, address) {
-		m.known = append(m.known, address)
-	}
+	m.known = member.Merge(m.known, []string{address})
 	return nil
 }
 
@@ -104,22 +107,22 @@ func peerOf(address string) (string, error) {
 }
 
 // Publish implements system.Member: an import, pinned.
-func (m *member) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, error) {
-	if err := m.alive(); err != nil {
+func (m *peerNode) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, error) {
+	if err := m.Alive(); err != nil {
 		return "", err
 	}
 	before, err := m.traffic(ctx)
 	if err != nil {
 		return "", err
 	}
-	ref, err := m.rpc.add(ctx, m.layout, disk.FileName(title), size, r)
+	ref, err := m.rpc.Store(ctx, title, size, r)
 	if err != nil {
 		return "", fmt.Errorf("kubo: publish %q (%d bytes): %w", title, size, err)
 	}
 	m.mu.Lock()
 	old, there := m.tasks[ref]
 	if !there {
-		m.tasks[ref] = &task{member: m, ref: ref, size: size, verified: size, complete: true, before: before}
+		m.tasks[ref] = &task{node: m, ref: ref, size: size, verified: size, complete: true, before: before}
 	}
 	m.mu.Unlock()
 	if there {
@@ -130,7 +133,7 @@ func (m *member) Publish(ctx context.Context, title string, size int64, r io.Rea
 
 // Fetch implements system.Member: pin/add, which walks the graph and keeps
 // every block.
-func (m *member) Fetch(ctx context.Context, ref system.Ref, from []string) error {
+func (m *peerNode) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := valid(ref); err != nil {
 		return err
 	}
@@ -139,7 +142,7 @@ func (m *member) Fetch(ctx context.Context, ref system.Ref, from []string) error
 			return err
 		}
 	}
-	if err := m.alive(); err != nil {
+	if err := m.Alive(); err != nil {
 		return err
 	}
 	before, err := m.traffic(ctx)
@@ -150,15 +153,15 @@ func (m *member) Fetch(ctx context.Context, ref system.Ref, from []string) error
 	defer m.mu.Unlock()
 	t, there := m.tasks[ref]
 	if !there {
-		t = &task{member: m, ref: ref, size: -1, before: before}
+		t = &task{node: m, ref: ref, size: -1, before: before}
 		m.tasks[ref] = t
 	}
 	t.begin(from)
 	return nil
 }
 
-// of is a content that this node was told of.
-func (m *member) of(ref system.Ref) (*task, error) {
+// of is a content of this node.
+func (m *peerNode) of(ref system.Ref) (*task, error) {
 	if err := valid(ref); err != nil {
 		return nil, err
 	}
@@ -166,14 +169,14 @@ func (m *member) of(ref system.Ref) (*task, error) {
 	defer m.mu.Unlock()
 	t, ok := m.tasks[ref]
 	if !ok {
-		return nil, fmt.Errorf("kubo: %s on %s: %w", ref, m.label, system.ErrNotFound)
+		return nil, fmt.Errorf("kubo: %s on %s: %w", ref, m.Label, system.ErrNotFound)
 	}
 	return t, nil
 }
 
 // Progress implements system.Member.
-func (m *member) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
-	if err := m.daemon.alive(); err != nil {
+func (m *peerNode) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
+	if err := m.Alive(); err != nil {
 		return f, err
 	}
 	t, err := m.of(ref)
@@ -193,7 +196,7 @@ type traffic struct {
 	Peers                  []string
 }
 
-func (m *member) traffic(ctx context.Context) (s traffic, err error) {
+func (m *peerNode) traffic(ctx context.Context) (s traffic, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
 	return s, m.rpc.json(ctx, "bitswap/stat", nil, &s)
@@ -201,8 +204,8 @@ func (m *member) traffic(ctx context.Context) (s traffic, err error) {
 
 // ReadBack implements system.Member: from the node's own blocks. The daemon
 // does not hash what it reads there.
-func (m *member) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
-	if err := m.alive(); err != nil {
+func (m *peerNode) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
+	if err := m.Alive(); err != nil {
 		return err
 	}
 	if _, err := m.of(ref); err != nil {
@@ -212,20 +215,15 @@ func (m *member) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("kubo: read back %s: %w", ref, err)
 	}
-	defer resp.Body.Close()
-	got, err := io.Copy(w, resp.Body)
-	if err == nil {
-		err = m.rpc.late("cat", resp)
-	}
-	if err != nil {
-		return fmt.Errorf("kubo: read back %s: after %d bytes: %w", ref, got, truncated(err))
+	if _, err := m.rpc.copy("cat", ref, resp, w); err != nil {
+		return fmt.Errorf("kubo: read back: %w", err)
 	}
 	return nil
 }
 
 // Forget implements system.Member: pin/rm and repo/gc. When it was the last
 // content the connections are closed: the next begins with new ones.
-func (m *member) Forget(ctx context.Context, ref system.Ref) error {
+func (m *peerNode) Forget(ctx context.Context, ref system.Ref) error {
 	t, err := m.of(ref)
 	if err != nil {
 		return err
@@ -237,7 +235,7 @@ func (m *member) Forget(ctx context.Context, ref system.Ref) error {
 	m.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute) // gc waits for pins under way
 	defer cancel()
-	if err := m.rpc.forget(ctx, ref); err != nil {
+	if err := m.rpc.Remove(ctx, ref); err != nil {
 		return fmt.Errorf("kubo: forget %s: %w", ref, err)
 	}
 	if !last {
@@ -252,46 +250,20 @@ func (m *member) Forget(ctx context.Context, ref system.Ref) error {
 	return err
 }
 
-// peers are the ids of those who are connected.
-func (r *rpc) peers(ctx context.Context) (map[string]bool, error) {
-	var s struct{ Peers []struct{ Peer string } }
-	if err := r.json(ctx, "swarm/peers", nil, &s); err != nil {
-		return nil, err
-	}
-	ids := map[string]bool{}
-	for _, p := range s.Peers {
-		ids[p.Peer] = true
-	}
-	return ids, nil
-}
-
-// Kill implements system.Restarter.
-func (m *member) Kill(context.Context) error {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel() // no time to end by itself
-	return m.process().Stop(ended)
-}
-
-// Restart implements system.Restarter. With its data a node goes on with what it
-// was told, from the blocks that it has.
-func (m *member) Restart(ctx context.Context, keep bool) error {
-	if err := m.process().Stop(ctx); err != nil {
+// Restart implements system.Restarter. With its data a node goes on with its tasks,
+// from the blocks that it has.
+func (m *peerNode) Restart(ctx context.Context, keep bool) error {
+	if err := m.Process.Stop(ctx); err != nil {
 		return err
 	}
 	m.rpc.web.Redial()
-	m.mu.Lock()
-	tasks := m.tasks
-	m.tasks = map[system.Ref]*task{}
-	m.mu.Unlock()
-	for _, t := range tasks {
-		t.stop()
-	}
+	tasks := m.drop()
 	if !keep {
 		if err := m.empty(ctx); err != nil {
-			return fmt.Errorf("kubo: empty the store of %s: %w", m.label, err)
+			return fmt.Errorf("kubo: empty the store of %s: %w", m.Label, err)
 		}
 	}
-	if _, err := m.run(ctx); err != nil {
+	if err := m.run(ctx); err != nil {
 		return fmt.Errorf("kubo: restart: %w", err)
 	}
 	if !keep {
@@ -300,7 +272,7 @@ func (m *member) Restart(ctx context.Context, keep bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for ref, old := range tasks {
-		t := &task{member: m, ref: ref, size: old.size}
+		t := &task{node: m, ref: ref, size: old.size}
 		m.tasks[ref] = t
 		t.begin(old.from)
 	}
@@ -308,28 +280,20 @@ func (m *member) Restart(ctx context.Context, keep bool) error {
 }
 
 // Health implements system.Healther.
-func (m *member) Health(ctx context.Context) error {
-	if err := m.alive(); err != nil {
+func (m *peerNode) Health(ctx context.Context) error {
+	if err := m.Alive(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
-	if _, err := m.rpc.id(ctx); err != nil {
-		return fmt.Errorf("kubo: health probe of %s failed: %w", m.label, err)
+	if err := m.rpc.Ping(ctx); err != nil {
+		return fmt.Errorf("kubo: health probe of %s failed: %w", m.Label, err)
 	}
 	return nil
 }
 
-// Processes implements system.Node.
-func (m *member) Processes() []*testbed.Process {
-	if p := m.process(); p != nil {
-		return []*testbed.Process{p}
-	}
-	return nil
-}
-
-// Stop implements group.Node.
-func (m *member) Stop(ctx context.Context) error {
+// drop ends the tasks.
+func (m *peerNode) drop() map[system.Ref]*task {
 	m.mu.Lock()
 	tasks := m.tasks
 	m.tasks = map[system.Ref]*task{}
@@ -337,9 +301,12 @@ func (m *member) Stop(ctx context.Context) error {
 	for _, t := range tasks {
 		t.stop()
 	}
+	return tasks
+}
+
+// Stop implements group.Node.
+func (m *peerNode) Stop(ctx context.Context) error {
+	m.drop()
 	defer m.rpc.web.Close()
-	if p := m.process(); p != nil {
-		return p.Stop(ctx)
-	}
-	return nil
+	return m.Process.Stop(ctx)
 }

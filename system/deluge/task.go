@@ -2,6 +2,7 @@ package deluge
 
 import (
 	"context"
+	"crypto/sha1"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -12,11 +13,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/anacrolix/torrent/metainfo"
+
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// nudge is how often a node that lacks pieces is told again of the peers that it
+// nudge is how often a node that lacks pieces is given again the peers that it
 // is not connected to, in the place of a tracker.
 const nudge = 5 * time.Second
 
@@ -28,35 +32,32 @@ func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader
 	if size < 1 {
 		return fail(errors.New("a torrent has at least one byte"))
 	}
-	if err := n.ended(); err != nil {
+	if err := n.Alive(); err != nil {
 		return fail(err)
 	}
-	tmp, err := os.MkdirTemp(n.dataDir(), "publish-*")
+	info := metainfo.Info{Name: disk.FileName(name), PieceLength: n.piece, Length: size}
+	file, err := member.Receive(ctx, n.dataDir(), size, n.piece, r, func(piece []byte) {
+		sum := sha1.Sum(piece) // BEP 3
+		info.Pieces = append(info.Pieces, sum[:]...)
+	})
 	if err != nil {
 		return fail(err)
 	}
-	defer os.RemoveAll(tmp)
-	hashes := newPieces(n.piece)
-	file, err := disk.Write(ctx, tmp, name, size, io.TeeReader(r, hashes))
+	defer os.Remove(file) // fails when renamed, as it should
+	t, err := newTorrent(info)
 	if err != nil {
 		return fail(err)
 	}
-	t := torrent{name: file, size: size, piece: n.piece, hashes: hashes.end()}
-	ref := t.ref()
+	ref := t.ref
 	if done, err := n.has(ctx, ref); done || err != nil {
 		if err != nil {
 			return fail(err)
 		}
 		return ref, nil
 	}
-	if err := n.share(t); err != nil {
-		return fail(err)
-	}
 	task := n.assign(t)
-	if err := os.MkdirAll(task.dir, 0o755); err != nil {
-		return fail(err)
-	}
-	if err := os.Rename(filepath.Join(tmp, file), task.path()); err != nil {
+	err = errors.Join(member.WriteWhole(n.torrentFile(ref), t.file), os.MkdirAll(task.dir, 0o755), os.Rename(file, task.path()))
+	if err != nil {
 		return fail(err)
 	}
 	if err := n.add(ctx, task, true); err != nil {
@@ -79,7 +80,7 @@ func (n *node) has(ctx context.Context, ref system.Ref) (bool, error) {
 		switch {
 		case err != nil:
 			return false, err
-		case s.checking: // after a restart
+		case s.Checking: // after a restart
 			if err := sleep(ctx, 100*time.Millisecond); err != nil {
 				return false, err
 			}
@@ -104,7 +105,7 @@ func (n *node) serves(ctx context.Context, ref system.Ref) error {
 			return nil
 		}
 		if err := sleep(ctx, pause); err != nil {
-			return fmt.Errorf("it does not serve (%s %s): %w", s.state, s.message, err)
+			return fmt.Errorf("it does not serve (%s %s): %w", s.State, s.Message, err)
 		}
 	}
 }
@@ -118,21 +119,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// share puts the .torrent file where every node of the cluster finds it.
-func (n *node) share(t torrent) error {
-	path := n.torrentFile(t.ref())
-	f, err := os.CreateTemp(n.torrents, "share-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails when renamed, as it should
-	_, err = f.Write(t.file())
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
 func (n *node) torrentFile(ref system.Ref) string {
 	return filepath.Join(n.torrents, string(ref)+".torrent")
 }
@@ -143,7 +129,7 @@ func (n *node) assign(t torrent) *task {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.serial++
-	ref := t.ref()
+	ref := t.ref
 	k := &task{torrent: t, dir: filepath.Join(n.dataDir(), fmt.Sprintf("%s-%d", ref, n.serial)), stop: func() {}}
 	n.tasks[ref] = k
 	return k
@@ -158,10 +144,11 @@ func (n *node) task(ref system.Ref) *task {
 // add gives the daemon a torrent. Without seed it hashes what is in the task's
 // directory, if anything is.
 func (n *node) add(ctx context.Context, t *task, seed bool) error {
-	id, err := n.client.call(ctx, "core.add_torrent_file", t.name+".torrent", base64.StdEncoding.EncodeToString(t.file()),
+	var id string
+	err := n.call(ctx, "add", &id, t.Name+".torrent", base64.StdEncoding.EncodeToString(t.file),
 		map[string]any{"download_location": t.dir, "seed_mode": seed})
-	if err == nil && id != string(t.ref()) {
-		err = fmt.Errorf("the daemon calls the torrent %v instead of %s: %w", id, t.ref(), system.ErrAnswer)
+	if err == nil && id != string(t.ref) {
+		err = fmt.Errorf("the daemon calls the torrent %q instead of %s: %w", id, t.ref, system.ErrAnswer)
 	}
 	return err
 }
@@ -191,7 +178,7 @@ func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	n.mu.Lock()
 	peers = append(peers, n.peers...)
 	n.mu.Unlock()
-	if err := n.tell(ctx, ref, peers); err != nil {
+	if err := n.introduce(ctx, ref, peers); err != nil {
 		return n.explain(doing, err)
 	}
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -205,31 +192,24 @@ func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 
 // shared is the torrent that some node of the cluster has published.
 func (n *node) shared(ref system.Ref) (torrent, error) {
-	b, err := os.ReadFile(n.torrentFile(ref))
+	t, err := readTorrent(n.torrentFile(ref), ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		return torrent{}, fmt.Errorf("no node of the cluster has published it: %w", system.ErrNotFound)
-	}
-	if err != nil {
-		return torrent{}, err
-	}
-	t, err := parseTorrent(b)
-	if err == nil && t.ref() != ref {
-		err = fmt.Errorf("%s holds another torrent, %s", n.torrentFile(ref), t.ref())
+		err = fmt.Errorf("no node of the cluster has published it: %w", system.ErrNotFound)
 	}
 	return t, err
 }
 
-// remind tells the daemon of its peers until it has all, the task ends or the
+// remind names its peers to the daemon until it has all, the task ends or the
 // daemon does.
 func (n *node) remind(ctx context.Context, ref system.Ref, peers []netip.AddrPort) {
 	if len(peers) == 0 {
 		return
 	}
-	for sleep(ctx, nudge) == nil && n.ended() == nil {
+	for sleep(ctx, nudge) == nil && n.Alive() == nil {
 		ask, cancel := context.WithTimeout(ctx, patient)
 		s, err := n.status(ask, ref)
 		if err == nil && !s.complete() {
-			err = n.tell(ask, ref, peers)
+			err = n.introduce(ask, ref, peers)
 		}
 		cancel()
 		if err == nil && s.complete() {
@@ -250,16 +230,16 @@ func (n *node) Progress(ctx context.Context, ref system.Ref) (system.Progress, e
 	if err != nil {
 		return system.Progress{}, n.explain(doing, err)
 	}
-	done := s.complete() && s.have == t.size
+	done := s.complete() && s.Have == t.Length
 	f := system.Progress{
-		Size: t.size, Verified: s.have, Written: -1, Complete: done,
-		Received: s.received, Sent: s.sent, Peers: int(s.peers),
+		Size: t.Length, Verified: s.Have, Written: -1, Complete: done,
+		Received: s.Received, Sent: s.Sent, Peers: s.Peers,
 	}
 	if done {
-		f.Written = t.size
+		f.Written = t.Length
 	}
-	if s.state == "Error" || s.state == "Paused" || s.state == "Queued" {
-		f.Trouble = s.state + ": " + s.message
+	if s.State == "Error" || s.State == "Paused" || s.State == "Queued" {
+		f.Trouble = s.State + ": " + s.Message
 	}
 	return f, nil
 }
@@ -271,7 +251,7 @@ func (n *node) known(ref system.Ref) (*task, error) {
 	}
 	t := n.task(ref)
 	if t == nil {
-		return nil, fmt.Errorf("deluge: %s: %s is no torrent of this node: %w", n.label, ref, system.ErrNotFound)
+		return nil, fmt.Errorf("deluge: %s: %s is no torrent of this node: %w", n.Label, ref, system.ErrNotFound)
 	}
 	return t, nil
 }
@@ -287,9 +267,9 @@ func (n *node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error 
 		return n.explain("read back "+string(ref), err)
 	}
 	defer f.Close()
-	done, err := io.Copy(w, io.LimitReader(&untilDone{ctx, f}, t.size))
-	if err == nil && done < t.size {
-		err = fmt.Errorf("%d of %d bytes are on disk: %w", done, t.size, io.ErrUnexpectedEOF)
+	done, err := io.Copy(w, io.LimitReader(&untilDone{ctx, f}, t.Length))
+	if err == nil && done < t.Length {
+		err = fmt.Errorf("%d of %d bytes are on disk: %w", done, t.Length, io.ErrUnexpectedEOF)
 	}
 	if err != nil {
 		return n.explain("read back "+string(ref), err)
@@ -317,9 +297,7 @@ func (n *node) Forget(ctx context.Context, ref system.Ref) error {
 		return err
 	}
 	doing := "forget " + string(ref)
-	_, err = n.client.call(ctx, "core.remove_torrent", string(ref), true)
-	var r *raised
-	if err != nil && !(errors.As(err, &r) && r.class == "InvalidTorrentError") {
+	if err := n.call(ctx, "remove", nil, ref); err != nil && !errors.Is(err, system.ErrNotFound) {
 		return n.explain(doing, err)
 	}
 	n.drop(ref)
@@ -337,4 +315,20 @@ func (n *node) drop(ref system.Ref) {
 		t.stop()
 		delete(n.tasks, ref)
 	}
+}
+
+// status is what the daemon says of a torrent.
+type status struct {
+	Have           int64 // bytes of whole pieces that passed their hash
+	Received, Sent int64 // payload since the daemon started
+	Peers          int
+	Seeding        bool // complete, and written
+	Checking       bool
+	State, Message string // Deluge's words
+}
+
+func (s status) complete() bool { return s.Seeding && !s.Checking }
+
+func (n *node) status(ctx context.Context, ref system.Ref) (s status, err error) {
+	return s, n.call(ctx, "status", &s, ref)
 }

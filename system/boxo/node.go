@@ -3,7 +3,6 @@ package boxo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,10 +16,12 @@ import (
 	"github.com/ipfs/boxo/bitswap"
 	"github.com/ipfs/boxo/bitswap/network/bsnet"
 	"github.com/ipfs/boxo/blockservice"
+	"github.com/ipfs/boxo/blockstore"
 	"github.com/ipfs/boxo/exchange/offline"
 	"github.com/ipfs/boxo/ipld/merkledag"
 	unixfsio "github.com/ipfs/boxo/ipld/unixfs/io"
 	"github.com/ipfs/go-cid"
+	"github.com/ipfs/go-datastore"
 	ipld "github.com/ipfs/go-ipld-format"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -30,16 +31,21 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// redial is how often the peers that an incomplete content was told of are
-// dialled again when they are not connected.
-const redial = 2 * time.Second
+const (
+	// redial is how often the known peers of an incomplete content are
+	// dialled again when they are not connected.
+	redial = 2 * time.Second
+	// reconnect is how long a peer may take to answer.
+	reconnect = 5 * time.Second
+)
 
-// member is a node of a swarm of any size: what it was told and what it has.
-type member struct {
-	dir      string // blocks, and tasks in tasksDir
-	store    checked
+// node is a member of a swarm, and what it has.
+type node struct {
+	kept     member.Tasks
+	store    store
 	imp      importer
 	host     host.Host
 	exchange *bitswap.Bitswap
@@ -51,33 +57,31 @@ type member struct {
 	known []string // peers for every content
 }
 
-// spread is what a node is told to fetch, and what it keeps on disk to go on with.
-type spread struct {
+var _ member.Streamer = (*node)(nil)
+
+// task is what a node is given to fetch.
+type task struct {
 	From []string // multiaddresses of peers, with their ids
 }
 
-const (
-	blocksDir = "blocks"
-	tasksDir  = "tasks"
-)
-
-func openMember(ctx context.Context, f swarmFlags, imp importer, dir string, limit int64) (*member, func(), error) {
-	for _, d := range []string{blocksDir, tasksDir} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
-			return nil, nil, err
-		}
+func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit int64) (*node, func(), error) {
+	blocks := filepath.Join(dir, "blocks")
+	if err := os.MkdirAll(blocks, 0o755); err != nil {
+		return nil, nil, err
 	}
 	h, err := f.join()
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &member{dir: dir, store: checked{near{filepath.Join(dir, blocksDir)}}, imp: imp, host: h, tasks: map[cid.Cid]*download{}}
+	m := &node{kept: member.Tasks{Dir: filepath.Join(dir, "tasks")}, store: store{blocks}, imp: imp, host: h, tasks: map[cid.Cid]*download{}}
 	net := bsnet.NewFromIpfsHost(h)
 	if limit > 0 {
 		net = paced{net, rate.NewLimiter(rate.Limit(limit), burst)}
 	}
-	// Nobody is found but by connections: what is wanted is asked of all peers.
-	m.exchange = bitswap.New(ctx, net, nil, m.store.near, bitswap.SetSimulateDontHavesOnTimeout(false))
+	// Nothing is found but by connections: what is wanted is asked of all peers. To take
+	// silence for a No serves to ask another node; where there is none, a transfer on a
+	// busy machine has been seen to stop for a minute.
+	m.exchange = bitswap.New(ctx, net, nil, m.store, bitswap.SetSimulateDontHavesOnTimeout(false))
 	ctx, cancel := context.WithCancel(ctx)
 	m.ctx = ctx
 	end := func() {
@@ -86,41 +90,23 @@ func openMember(ctx context.Context, f swarmFlags, imp importer, dir string, lim
 		m.exchange.Close()
 		h.Close()
 	}
-	if err := m.resume(); err != nil {
+	// What an earlier process left.
+	err = member.Resume(m.kept, func(ref string, t task) error {
+		root, err := cid.Decode(ref)
+		if err == nil {
+			_, err = m.take(root, t)
+		}
+		return err
+	})
+	if err != nil {
 		end()
 		return nil, nil, err
 	}
 	return m, end, nil
 }
 
-// resume takes up what an earlier process left.
-func (m *member) resume() error {
-	entries, err := os.ReadDir(filepath.Join(m.dir, tasksDir))
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		root, err := cid.Decode(e.Name())
-		if err != nil {
-			continue // not ours
-		}
-		b, err := os.ReadFile(filepath.Join(m.dir, tasksDir, e.Name()))
-		if err != nil {
-			return err
-		}
-		var t spread
-		if err := json.Unmarshal(b, &t); err != nil {
-			return fmt.Errorf("%s: %w", e.Name(), err)
-		}
-		if _, err := m.take(root, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // of is a content that this node has or fetches.
-func (m *member) of(ref string) (*download, error) {
+func (m *node) of(ref string) (*download, error) {
 	root, err := cid.Decode(ref)
 	if err != nil {
 		return nil, err
@@ -135,19 +121,15 @@ func (m *member) of(ref string) (*download, error) {
 }
 
 // Publish implements member.Node: an import.
-func (m *member) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
-	n := &counter{r: r}
-	imp, adding := m.imp, &adding{checked: m.store}
-	// Those who wait for a block are told of it.
-	imp.blocks = blockservice.New(adding, m.exchange, blockservice.WriteThrough(true))
-	root, err := imp.add(ctx, n)
-	if err == nil && n.n != size {
-		err = fmt.Errorf("%d bytes instead of %d", n.n, size)
-	}
+func (m *node) Publish(ctx context.Context, _ string, _ int64, r io.Reader) (any, error) {
+	imp := m.imp
+	// Those who wait for a block are given it.
+	imp.blocks = blockservice.New(m.store, m.exchange, blockservice.WriteThrough(true))
+	root, err := imp.add(ctx, r)
 	if err != nil {
-		return nil, errors.Join(err, adding.undo())
+		return nil, err
 	}
-	d, err := m.take(root, spread{})
+	d, err := m.take(root, task{})
 	if err != nil {
 		return nil, err
 	}
@@ -159,24 +141,13 @@ func (m *member) Publish(ctx context.Context, _ string, size int64, r io.Reader)
 	}
 }
 
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
 // Fetch implements member.Node.
-func (m *member) Fetch(ref string, raw json.RawMessage) error {
+func (m *node) Fetch(ref string, raw json.RawMessage) error {
 	root, err := cid.Decode(ref)
 	if err != nil {
 		return err
 	}
-	var t spread
+	var t task
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return err
 	}
@@ -185,19 +156,15 @@ func (m *member) Fetch(ref string, raw json.RawMessage) error {
 }
 
 // take begins a task, or adds peers to one that is there.
-func (m *member) take(root cid.Cid, t spread) (*download, error) {
+func (m *node) take(root cid.Cid, t task) (*download, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, there := m.tasks[root]
 	if !there {
 		d = &download{member: m, root: root, size: -1}
 	}
-	for _, a := range t.From {
-		if !slices.Contains(d.from, a) {
-			d.from = append(d.from, a)
-		}
-	}
-	if err := m.save(d); err != nil {
+	d.from = member.Merge(d.from, t.From)
+	if err := m.kept.Save(root.String(), task{From: d.from}); err != nil {
 		return nil, err
 	}
 	if !there {
@@ -210,35 +177,20 @@ func (m *member) take(root cid.Cid, t spread) (*download, error) {
 	return d, nil
 }
 
-// save writes a task, whole or not at all.
-func (m *member) save(d *download) error {
-	b, err := json.Marshal(spread{From: d.from})
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(m.dir, tasksDir, d.root.String())
-	if err := os.WriteFile(path+".new", b, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
-}
-
 // Connect implements member.Node: a peer for every content.
-func (m *member) Connect(address string) error {
+func (m *node) Connect(address string) error {
 	if err := m.dial(address); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Contains(m.known, address) {
-		m.known = append(m.known, address)
-	}
+	m.known = member.Merge(m.known, []string{address})
 	return nil
 }
 
 // dial connects to a peer, if it is not connected. That it was not there a moment
 // ago does not matter: the library would refuse to try again.
-func (m *member) dial(address string) error {
+func (m *node) dial(address string) error {
 	at, err := addressOf(address)
 	if err != nil {
 		return err
@@ -264,7 +216,7 @@ func addressOf(a string) (*peer.AddrInfo, error) {
 }
 
 // Progress implements member.Node.
-func (m *member) Progress(ref string) (f system.Progress, err error) {
+func (m *node) Progress(ref string) (f system.Progress, err error) {
 	d, err := m.of(ref)
 	if err != nil {
 		return f, err
@@ -274,7 +226,7 @@ func (m *member) Progress(ref string) (f system.Progress, err error) {
 
 // ReadBack implements member.Node: from the node's own blocks, each checked, up
 // to the first that is not there.
-func (m *member) ReadBack(w http.ResponseWriter, r *http.Request, ref string) error {
+func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref string) error {
 	d, err := m.of(ref)
 	if err != nil {
 		return err
@@ -300,10 +252,45 @@ func (m *member) ReadBack(w http.ResponseWriter, r *http.Request, ref string) er
 	return nil
 }
 
+// Stream implements member.Streamer: what was published here from the node's own
+// blocks, all else from the swarm. It is not kept, so that it comes from there again.
+func (m *node) Stream(w http.ResponseWriter, r *http.Request, ref string) error {
+	id, err := cid.Decode(ref)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, system.ErrBadRef)
+	}
+	m.mu.Lock()
+	_, here := m.tasks[id]
+	known := m.known
+	m.mu.Unlock()
+	blocks := blockservice.New(m.store, m.exchange)
+	if !here {
+		blocks = blockservice.New(blockstore.NewBlockstore(datastore.NewNullDatastore()), m.exchange)
+	}
+	for _, a := range known {
+		if err := m.dial(a); err != nil {
+			return err
+		}
+	}
+	dag := merkledag.NewSession(r.Context(), merkledag.NewDAGService(blocks))
+	root, err := dag.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	file, err := unixfsio.NewDagReader(r.Context(), root, dag)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(w, r, "", time.Time{}, file)
+	return nil
+}
+
 // Forget implements member.Node: it drops a content and its blocks, but for
 // those of another. When none is left, the connections are closed: the next
 // content begins with new ones.
-func (m *member) Forget(ref string) error {
+func (m *node) Forget(ref string) error {
 	d, err := m.of(ref)
 	if err != nil {
 		return err
@@ -312,12 +299,12 @@ func (m *member) Forget(ref string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.tasks, d.root)
-	if err := os.Remove(filepath.Join(m.dir, tasksDir, d.root.String())); err != nil {
+	if err := m.kept.Remove(d.root.String()); err != nil {
 		return err
 	}
 	keep := cid.NewSet()
 	for other := range m.tasks {
-		below, err := below(m.ctx, m.store.near, other)
+		below, err := m.store.below(m.ctx, other)
 		if err != nil {
 			return err
 		}
@@ -325,7 +312,7 @@ func (m *member) Forget(ref string) error {
 			keep.Add(c)
 		}
 	}
-	blocks, err := below(m.ctx, m.store.near, d.root)
+	blocks, err := m.store.below(m.ctx, d.root)
 	if err != nil {
 		return err
 	}

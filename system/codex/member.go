@@ -5,20 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/patience"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 var (
@@ -27,40 +20,66 @@ var (
 	_ system.Healther  = (*peer)(nil)
 )
 
-// keyFile is a node's identity within its data directory.
-const keyFile = "key"
-
-// peer is a node of a swarm. It tells how many blocks it holds and not of what,
+// peer is a node of a swarm. It says how many blocks it holds and not of what,
 // so that it is given one content at a time to fetch.
 type peer struct {
-	host       testbed.Host
-	label, dir string
-	command    []string
-	base       *url.URL
+	*daemon
 	address    string
 	connects   bool          // to the nodes that a fetch names; else the DHT finds them
 	quiet      time.Duration // without a block, after which the node has given up
 	stallAfter time.Duration // without a byte of a read
 
 	mu       sync.Mutex
-	proc     *testbed.Process // nil: a recording, in tests
-	api      *api
 	contents map[system.Ref]*content
 }
 
-// alive says whether the process has not ended.
-func (p *peer) alive() (*api, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.proc == nil {
-		return p.api, nil
+// retryEvery is what lies between a node's requests for a block.
+const retryEvery = 2 * time.Second
+
+// startSwarm brings up one node on each host, all alike.
+func startSwarm(ctx context.Context, d system.Deployment, bin string, speaks dialect) (system.Cluster, error) {
+	identity := map[string]string{
+		"binary": bin, "quota": d.Options["quota"], "block_retries": d.Options["block_retries"], "discovery": d.Options["discovery"],
+		"publish": "import into the node", "fetch": "POST /data/CID/network", "progress": "blocks in /space",
 	}
-	select {
-	case <-p.proc.Done():
-		return nil, fmt.Errorf("codex: the process %s has ended (%v); see %s", p.proc.Name(), p.proc.Err(), p.proc.LogPath())
-	default:
-		return p.api, nil
+	bootstrap := ""
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		p, err := startPeer(ctx, d, i, bin, speaks, bootstrap)
+		if err != nil {
+			return nil, fmt.Errorf("codex: %w", err)
+		}
+		identity["version"], identity["dialect"] = p.version, p.api.dialect.String()
+		if d.Options["discovery"] == "dht" && bootstrap == "" {
+			bootstrap, err = p.api.record(ctx)
+			if err != nil {
+				return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+			}
+		}
+		return p, nil
+	})
+}
+
+func startPeer(ctx context.Context, d system.Deployment, i int, bin string, speaks dialect, bootstrap string) (*peer, error) {
+	p := &peer{connects: d.Options["discovery"] == "connect", contents: map[system.Ref]*content{}}
+	retries, err := d.Options.Int("block_retries")
+	if err != nil {
+		return nil, err
 	}
+	p.quiet = time.Duration(retries)*retryEvery + 10*time.Second
+	if p.stallAfter, err = d.Options.Duration("stall_after"); err != nil {
+		return nil, err
+	}
+	port, err := d.Port(ctx, d.Hosts[i])
+	if err != nil {
+		return nil, err
+	}
+	if p.daemon, err = newDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), bin, speaks, port, bootstrap); err != nil {
+		return nil, err
+	}
+	if p.address, err = p.api.Address(ctx); err != nil {
+		return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+	}
+	return p, nil
 }
 
 // of is a content that this node has or fetches.
@@ -72,7 +91,7 @@ func (p *peer) of(ref system.Ref) (*content, error) {
 	defer p.mu.Unlock()
 	c, there := p.contents[ref]
 	if !there {
-		return nil, fmt.Errorf("codex: %s was neither published nor fetched at %s: %w", ref, p.label, system.ErrNotFound)
+		return nil, fmt.Errorf("codex: %s was neither published nor fetched at %s: %w", ref, p.Label, system.ErrNotFound)
 	}
 	return c, nil
 }
@@ -83,7 +102,7 @@ func (p *peer) busy(but system.Ref) error {
 	defer p.mu.Unlock()
 	for ref, c := range p.contents {
 		if ref != but && !c.complete() {
-			return fmt.Errorf("codex: %s is still fetching %s: it does not tell whose the blocks are that come, so that there is one content at a time", p.label, ref)
+			return fmt.Errorf("codex: %s is still fetching %s: it does not say whose the blocks are that come, so there is one content at a time", p.Label, ref)
 		}
 	}
 	return nil
@@ -98,25 +117,23 @@ const dialTimeout = 5 * time.Second
 // Connect implements system.Connector. The node says yes to any address when it
 // is connected to the peer already.
 func (p *peer) Connect(ctx context.Context, address string) error {
-	a, err := p.alive()
-	if err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return a.connect(ctx, address)
+	return p.api.Connect(ctx, address)
 }
 
 // Publish implements system.Member. The CID depends on the name, too.
 func (p *peer) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	a, err := p.alive()
-	if err != nil {
+	if err := p.Alive(); err != nil {
 		return "", err
 	}
 	if err := p.busy(""); err != nil {
 		return "", err
 	}
-	ref, err := a.store(ctx, disk.PortableName(name), size, r)
+	ref, err := p.api.Store(ctx, name, size, r)
 	if err != nil {
 		return "", fmt.Errorf("codex: publish %q (%d bytes): %w", name, size, err)
 	}
@@ -136,8 +153,7 @@ func (p *peer) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 			return err
 		}
 	}
-	a, err := p.alive()
-	if err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
 	if err := p.busy(ref); err != nil {
@@ -149,7 +165,7 @@ func (p *peer) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if !there {
 		ctx, cancel := context.WithTimeout(ctx, answer)
 		defer cancel()
-		before, err := a.space(ctx)
+		before, err := p.api.space(ctx)
 		if err != nil {
 			return err
 		}
@@ -163,20 +179,19 @@ func (p *peer) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 }
 
 // Progress implements system.Member, by the number of blocks in the store. The
-// node tells neither what was received nor what was sent.
+// node counts neither what it received nor what it sent.
 func (p *peer) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
 	c, err := p.of(ref)
 	if err != nil {
 		return f, err
 	}
-	a, err := p.alive()
-	if err != nil {
+	if err := p.Alive(); err != nil {
 		return f, err
 	}
 	if !c.complete() {
 		ctx, cancel := context.WithTimeout(ctx, answer)
 		defer cancel()
-		now, err := a.space(ctx)
+		now, err := p.api.space(ctx)
 		if err != nil {
 			return f, err
 		}
@@ -193,14 +208,13 @@ func (p *peer) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error 
 		return err
 	}
 	if !f.Complete {
-		return fmt.Errorf("codex: %s has %d of %d bytes of %s: %w", p.label, f.Verified, f.Size, ref, system.ErrNotFound)
+		return fmt.Errorf("codex: %s has %d of %d bytes of %s: %w", p.Label, f.Verified, f.Size, ref, system.ErrNotFound)
 	}
-	a, err := p.alive()
-	if err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
-	wait := patience.Wait{What: fmt.Sprintf("codex: GET %s on %s", data(ref), p.base.Host), Head: answer, Body: p.stallAfter}
-	resp, err := wait.Do(ctx, func(ctx context.Context) (*http.Response, error) { return a.open(ctx, data(ref)) })
+	wait := patience.Wait{What: fmt.Sprintf("codex: GET %s on %s", data(ref), p.api.base.Host), Head: answer, Body: p.stallAfter}
+	resp, err := wait.Do(ctx, func(ctx context.Context) (*http.Response, error) { return p.api.open(ctx, data(ref)) })
 	if err != nil {
 		return err
 	}
@@ -218,7 +232,7 @@ func (p *peer) Forget(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
 	c.stop()
@@ -227,11 +241,10 @@ func (p *peer) Forget(ctx context.Context, ref system.Ref) error {
 			return err
 		}
 	}
-	a, err := p.alive()
-	if err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
-	if err := a.remove(ctx, ref); err != nil {
+	if err := p.api.Remove(ctx, ref); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -254,110 +267,49 @@ func (p *peer) pause() {
 }
 
 // Kill implements system.Restarter.
-func (p *peer) Kill(context.Context) error {
+func (p *peer) Kill(ctx context.Context) error {
 	p.pause()
-	ended, cancel := context.WithCancel(context.Background())
-	cancel() // no time to end by itself
-	return p.end(ended)
-}
-
-func (p *peer) end(ctx context.Context) error {
-	p.mu.Lock()
-	proc, a := p.proc, p.api
-	p.mu.Unlock()
-	a.web.Close()
-	if proc == nil {
-		return nil
-	}
-	return proc.Stop(ctx)
+	p.api.web.Close()
+	return p.Process.Kill(ctx)
 }
 
 // Restart implements system.Restarter: with the same key and ports. A fetch goes
 // on when it is asked for again.
 func (p *peer) Restart(ctx context.Context, keep bool) error {
-	p.pause()
-	if err := p.end(ctx); err != nil {
+	if err := p.Stop(ctx); err != nil {
 		return err
 	}
 	if !keep {
-		if err := empty(p.dir); err != nil {
-			return fmt.Errorf("codex: empty the store of %s: %w", p.label, err)
+		if err := p.empty(); err != nil {
+			return fmt.Errorf("codex: empty the store of %s: %w", p.Label, err)
 		}
 		p.mu.Lock()
 		clear(p.contents)
 		p.mu.Unlock()
 	}
-	if _, err := p.run(ctx); err != nil {
+	if err := p.run(ctx); err != nil {
 		return fmt.Errorf("codex: restart: %w", err)
 	}
-	a, err := p.alive()
-	if err != nil {
-		return err
-	}
-	is, err := a.address(ctx)
+	is, err := p.api.Address(ctx)
 	if err == nil && is != p.address {
-		err = fmt.Errorf("codex: %s was at %s and is at %s after a restart", p.label, p.address, is)
-	}
-	return err
-}
-
-// empty removes what a node keeps, but for its key.
-func empty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		if e.Name() != keyFile {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
-		}
+		err = fmt.Errorf("codex: %s was at %s and is at %s after a restart", p.Label, p.address, is)
 	}
 	return err
 }
 
 // Health implements system.Healther.
 func (p *peer) Health(ctx context.Context) error {
-	a, err := p.alive()
-	if err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
-	_, err = a.space(ctx)
-	return err
-}
-
-// Processes implements system.Node.
-func (p *peer) Processes() []*testbed.Process {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.proc == nil {
-		return nil
-	}
-	return []*testbed.Process{p.proc}
+	return p.api.Ping(ctx)
 }
 
 // Stop implements group.Node.
 func (p *peer) Stop(ctx context.Context) error {
 	p.pause()
-	return p.end(ctx)
-}
-
-// connect makes a node dial another.
-func (a *api) connect(ctx context.Context, address string) error {
-	addr, id, err := parseAddress(address)
-	if err != nil {
-		return err
-	}
-	_, err = a.text(ctx, "/connect/"+url.PathEscape(id), url.Values{"addrs": {addr}}, web.Call{Method: http.MethodGet})
-	return err
-}
-
-// parseAddress takes a node's address apart: where it is, and its id.
-func parseAddress(address string) (at, id string, err error) {
-	at, id, ok := strings.Cut(address, "/p2p/")
-	if !ok || at == "" || id == "" || strings.Contains(id, "/") {
-		return "", "", fmt.Errorf("codex: connect to %q: an address is like /ip4/10.0.0.1/tcp/4000/p2p/16Uiu2…", address)
-	}
-	return at, id, nil
+	p.api.web.Close()
+	return p.Process.Stop(ctx)
 }

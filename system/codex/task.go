@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 const (
@@ -72,8 +73,8 @@ func (c *content) begin(from []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range from {
-		if a != c.peer.address && !slices.Contains(c.from, a) {
-			c.from = append(c.from, a)
+		if a != c.peer.address {
+			c.from = member.Merge(c.from, []string{a})
 		}
 	}
 	from = slices.Clone(c.from)
@@ -101,7 +102,7 @@ func (c *content) stop() {
 func (c *content) keepConnected(ctx context.Context, address string) {
 	for !c.complete() {
 		if err := c.peer.Connect(ctx, address); err != nil && ctx.Err() == nil {
-			c.tell(err)
+			c.note(err)
 		}
 		if !sleep(ctx, redial) {
 			return
@@ -118,7 +119,7 @@ func (c *content) ask(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			c.tell(err)
+			c.note(err)
 			if !sleep(ctx, retryEvery) {
 				return
 			}
@@ -128,14 +129,14 @@ func (c *content) ask(ctx context.Context) {
 			if now := c.fetched().Verified; now != last {
 				last = now
 			} else {
-				c.tell(fmt.Errorf("codex: no block for %v; asked again", c.peer.quiet))
+				c.note(fmt.Errorf("codex: no block for %v; asked again", c.peer.quiet))
 				break
 			}
 			if !sleep(ctx, c.peer.quiet) {
 				return
 			}
 			if _, err := c.peer.Progress(ctx, c.ref); err != nil && ctx.Err() == nil {
-				c.tell(err)
+				c.note(err)
 			}
 		}
 	}
@@ -143,15 +144,15 @@ func (c *content) ask(ctx context.Context) {
 
 // request begins a fetch. It is answered with the manifest, or never.
 func (c *content) request(ctx context.Context) error {
-	a, err := c.peer.alive()
-	if err != nil {
+	if err := c.peer.Alive(); err != nil {
 		return err
 	}
+	a := c.peer.api
 	ctx, cancel := context.WithTimeout(ctx, c.peer.quiet)
 	defer cancel()
 	path := data(c.ref) + "/network"
 	m := manifest{CID: string(c.ref)}
-	err = classify(path, a.web.JSON(ctx, http.MethodPost, a.url(path, nil), nil, nil, &m))
+	err := classify(path, a.web.JSON(ctx, http.MethodPost, a.url(path, nil), nil, nil, &m))
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("codex: no manifest of %s for %v", c.ref, c.peer.quiet)
 	}
@@ -168,8 +169,8 @@ func (c *content) request(ctx context.Context) error {
 	return nil
 }
 
-// tell says what keeps it from going on, until a block comes.
-func (c *content) tell(err error) {
+// note says what keeps it from going on, until a block comes.
+func (c *content) note(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.trouble = err.Error()
