@@ -54,7 +54,8 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			r.failed++
 			consecutive++
 			if consecutive >= failuresInARow {
-				return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s", consecutive, cell.ID, trial.Error)
+				return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s", consecutive, cell.ID,
+					trial.Error)
 			}
 		} else {
 			consecutive = 0

@@ -142,7 +142,8 @@ func checkMachineLine(_ context.Context, cfg Config) []Problem {
 				names += ", …"
 			}
 			all = append(all, Problem{
-				What: fmt.Sprintf("%s: this machine is expected to be the limit in %d of %d cells (%s), whose trials would be invalid (machine-limited): earlier runs took %.3g s of its CPUs per GB delivered", use.Name, len(slow), len(cells), names, cost),
+				What: fmt.Sprintf("%s: this machine is expected to be the limit in %d of %d cells (%s), whose trials would be "+
+					"invalid (machine-limited): earlier runs took %.3g s of its CPUs per GB delivered", use.Name, len(slow), len(cells), names, cost),
 				Hint: "lower link.rate or disseminate.nodes, or use a machine with more CPUs",
 			})
 		}
@@ -158,5 +159,6 @@ func swarms(plan *experiment.Plan) (all []experiment.SystemUse) {
 	if plan.Experiment.Disseminate == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(plan.Experiment.Systems), func(s experiment.SystemUse) bool { return s.Mode == string(system.Attach) })
+	return slices.DeleteFunc(slices.Clone(plan.Experiment.Systems),
+		func(s experiment.SystemUse) bool { return s.Mode == string(system.Attach) })
 }

@@ -45,11 +45,13 @@ func (r *run) keep(t record.Trial) bool {
 		return true
 	}
 	if r.cfg.reviver(use) == nil {
-		r.lost = append(r.lost, fmt.Sprintf("%s: it cannot be brought up again with its data, so its trial begins anew, with a fresh deployment", use.Name))
+		r.lost = append(r.lost, fmt.Sprintf("%s: it cannot be brought up again with its data, so its trial begins anew, "+
+			"with a fresh deployment", use.Name))
 		return false
 	}
 	if _, err := os.Stat(r.cfg.nodesDir(use.Name)); err != nil {
-		r.lost = append(r.lost, fmt.Sprintf("%s: its data is gone (%v), so its trial begins anew, with a fresh deployment", use.Name, err))
+		r.lost = append(r.lost, fmt.Sprintf("%s: its data is gone (%v), so its trial begins anew, with a fresh deployment",
+			use.Name, err))
 		return false
 	}
 	return true
@@ -116,7 +118,7 @@ const (
 // earlierSeconds is how long the earlier sessions of a run lasted: each from its
 // first event to the last that is known of it, an event or the end of a trial's
 // load, because one that was killed left no event of its end. A trial that went
-// on in a later session tells nothing of the end of its first one: its seconds
+// on in a later session says nothing of the end of its first one: its seconds
 // span the time between them. last is that of the latest session.
 func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64, last time.Time) {
 	var begun time.Time

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,15 +31,4 @@ func TestClockOfAContinuedTrial(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestIdentityChanges(t *testing.T) {
-	before := map[string]string{"version": "siad 1.5.6", "endpoint": "127.0.0.1:1", "same": "x"}
-	now := map[string]string{"version": "siad 1.5.9", "endpoint": "127.0.0.1:2", "same": "x"}
-	if got := strings.Join(identityChanges(before, now), ";"); got != `version: "siad 1.5.9", was "siad 1.5.6"` {
-		t.Errorf("changes: %s", got)
-	}
-	if got := identityChanges(nil, now); got != nil {
-		t.Errorf("a first session has changes: %v", got)
-	}
 }

@@ -39,13 +39,15 @@ func exitConditions(e experiment.Exit) []exitCondition {
 	var all []exitCondition
 	if e.MaxRuntime > 0 {
 		all = append(all, exitCondition{"max_runtime", func(p progressSoFar) (string, bool) {
-			return fmt.Sprintf("the run has lasted %s, the limit is %s", record.Span(time.Duration(p.Seconds*float64(time.Second))), record.Span(e.MaxRuntime.Std())),
+			return fmt.Sprintf("the run has lasted %s, the limit is %s",
+					record.Span(time.Duration(p.Seconds*float64(time.Second))), record.Span(e.MaxRuntime.Std())),
 				p.Seconds >= e.MaxRuntime.Seconds()
 		}})
 	}
 	if e.MaxBytes > 0 {
 		all = append(all, exitCondition{"max_bytes", func(p progressSoFar) (string, bool) {
-			return fmt.Sprintf("%s were moved, the limit is %s", experiment.RoughBytes(float64(p.Bytes)), experiment.RoughBytes(float64(e.MaxBytes))),
+			return fmt.Sprintf("%s were moved, the limit is %s", experiment.RoughBytes(float64(p.Bytes)),
+					experiment.RoughBytes(float64(e.MaxBytes))),
 				p.Bytes >= int64(e.MaxBytes)
 		}})
 	}
@@ -109,7 +111,8 @@ func maxErrors(budget float64) func(progressSoFar) (string, bool) {
 		if share <= budget {
 			return "", false
 		}
-		return fmt.Sprintf("%d of %d finished operations of a trial failed through the server (%.2f %%), the budget is %.2f %%",
+		return fmt.Sprintf("%d of %d finished operations of a trial failed through the server (%.2f %%), the budget is "+
+			"%.2f %%",
 			failures, finished, 100*share, 100*budget), true
 	}
 }
@@ -129,7 +132,8 @@ func maxSpend(text string) func(progressSoFar) (string, bool) {
 			return "", false
 		}
 		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(p.State.Decimals)), nil)
-		return fmt.Sprintf("%s were spent since the trial began, the limit is %s", shortMoney(new(big.Rat).SetFrac(p.State.Spent, unit)), text), true
+		return fmt.Sprintf("%s were spent since the trial began, the limit is %s",
+			shortMoney(new(big.Rat).SetFrac(p.State.Spent, unit)), text), true
 	}
 }
 

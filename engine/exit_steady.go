@@ -45,6 +45,7 @@ func (c *steady) met(p progressSoFar) (string, bool) {
 	if c.same < c.windows {
 		return "", false
 	}
-	return fmt.Sprintf("the median time to store an object, %.3g s, was within %.3g %% of %.3g s in each of the last %d windows of %s",
+	return fmt.Sprintf("the median time to store an object, %.3g s, was within %.3g %% of %.3g s in each of the last "+
+		"%d windows of %s",
 		now, 100*c.within, c.first, c.windows, c.window), true
 }

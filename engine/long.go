@@ -133,7 +133,8 @@ func (t *execution) goOn(earlier record.Trial) error {
 	t.event("session", "continued", text)
 	r.say.Note(fmt.Sprintf("%s; it began %s", text, earlier.Epoch.Local().Format("2006-01-02 15:04:05")))
 	if back > 0 {
-		t.mark("the wall clock was set back", fmt.Sprintf("by at least %s between two sessions; times go on from the last recorded one", record.Span(back)))
+		t.mark("the wall clock was set back", fmt.Sprintf("by at least %s between two sessions; times go on from the last "+
+			"recorded one", record.Span(back)))
 	}
 	return nil
 }
@@ -269,7 +270,7 @@ func (t *execution) pause(out loaded, cause error) error {
 	return cause
 }
 
-// suspend records the trial as it stands, to go on later.
+// suspend records the trial as it is, to go on later.
 func (t *execution) suspend(out loaded) error {
 	trial, err := t.measured(out)
 	if err != nil {
@@ -292,7 +293,8 @@ func (t *execution) mend(ctx context.Context, out loaded, times int, link bool) 
 	}
 	died := fmt.Errorf("%s: %s", s.use.Name, what)
 	if times > revivals {
-		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another object was stored", died, revivals))
+		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another object was "+
+			"stored", died, revivals))
 	}
 	if !link && !s.keeps {
 		return t.pause(out, fmt.Errorf("%w; this system cannot be brought up again with its data", died))
@@ -315,7 +317,8 @@ func (t *execution) mend(ctx context.Context, out loaded, times int, link bool) 
 		return fmt.Errorf("%w; and it cannot be brought up again: %w", died, err)
 	}
 	var err error
-	kept := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Running, Epoch: t.clock.epoch}
+	kept := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Running,
+		Epoch: t.clock.epoch}
 	t.w, _, err = r.rec.Continue(kept) // the clock goes on: it is this session's
 	r.event("phase", "goes on", what+", and was brought up again", time.Since(begun))
 	return err

@@ -19,6 +19,9 @@ type Problem struct {
 	Here     bool   `json:"-"`        // it is of this machine or of this moment: elsewhere, or later, the run can begin
 }
 
+// refuse is a problem that keeps a run from beginning.
+func refuse(what, hint string) Problem { return Problem{What: what, Hint: hint, Blocking: true} }
+
 // precondition is one named check. It changes nothing.
 type precondition struct {
 	name  string
@@ -107,14 +110,14 @@ func (e *PreconditionError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
 		lines[i] = p.What
-		if p.Name != "" { // what the plan alone tells has none
+		if p.Name != "" { // of the plan alone
 			lines[i] = p.Name + ": " + p.What
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Hint tells what to do about each problem.
+// Hint is what to do about each problem.
 func (e *PreconditionError) Hint() string {
 	var hints []string
 	for _, p := range e.Problems {

@@ -33,12 +33,13 @@ func checkStorage(_ context.Context, cfg Config) []Problem {
 	return memoryForDisk(on, os.TempDir(), ram)
 }
 
-// memoryForDisk is the problem when what stands for the disk is in memory.
+// memoryForDisk is the problem when the "disk" is in memory.
 func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
 	if !on.Memory() {
 		return nil
 	}
-	what := fmt.Sprintf("storage: disk: the stores are made in %s, which is %s, in memory: nothing of it is about a disk", dir, on)
+	what := fmt.Sprintf("storage: disk: the stores are made in %s, which is %s, in memory: nothing of it is about a "+
+		"disk", dir, on)
 	if compared {
 		what += ", and disk against ram means nothing"
 	}
@@ -60,10 +61,8 @@ func checkChains(_ context.Context, cfg Config) []Problem {
 		err = unix.ENOTDIR
 	}
 	if err != nil {
-		return []Problem{{
-			What: fmt.Sprintf("chains are kept in %s, and %s cannot be written to: %v", dir, top, err),
-			Hint: "set " + cacheVariable + " to a directory of yours", Blocking: true,
-		}}
+		return []Problem{refuse(fmt.Sprintf("chains are kept in %s, and %s cannot be written to: %v", dir, top, err),
+			"set "+cacheVariable+" to a directory of yours")}
 	}
 	return nil
 }

@@ -50,16 +50,19 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		}
 	}
 	need += swarm
-	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or data.objects smaller")
+	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or "+
+		"data.objects smaller")
 	if dir, err := ChainCache(); err == nil && chains > 0 {
-		problems = append(problems, tooFull(existing(dir), chains, "free some space, set "+cacheVariable+" to a directory on a larger disk, or make sync.blocks or sync.transactions smaller")...)
+		problems = append(problems, tooFull(existing(dir), chains, "free some space, set "+cacheVariable+" to a directory "+
+			"on a larger disk, or make sync.blocks or sync.transactions smaller")...)
 	}
 	if kept > recordingRoom && !cfg.Resume {
 		dir := cfg.Dir
 		if dir == "" { // doctor: where a run would be
 			dir = "."
 		}
-		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or store less")...)
+		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or store "+
+			"less")...)
 	}
 	return problems
 }
@@ -109,11 +112,9 @@ func tooFull(dir string, need float64, hint string) []Problem {
 	if free >= need {
 		return nil
 	}
-	return []Problem{{
-		What:     fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir, experiment.RoughBytes(free), experiment.RoughBytes(need)),
-		Hint:     hint,
-		Blocking: true,
-	}}
+	return []Problem{refuse(fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir,
+		experiment.RoughBytes(free), experiment.RoughBytes(need)),
+		hint)}
 }
 
 // longestOf is the bytes of the largest data set that a cell stores: each begins
@@ -167,5 +168,6 @@ func checkDirectory(_ context.Context, cfg Config) []Problem {
 		}
 		r.Close()
 	}
-	return []Problem{{What: fmt.Sprintf("run directory %s is not empty", cfg.Dir), Hint: hint, Blocking: true}}
+	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir),
+		hint)}
 }

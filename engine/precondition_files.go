@@ -27,8 +27,9 @@ func checkFiles(_ context.Context, cfg Config) []Problem {
 		return nil
 	}
 	return []Problem{{
-		What:     fmt.Sprintf("%d connections at once, and at most %d open files per process", most, limit.Max),
-		Hint:     fmt.Sprintf("raise the hard limit to %d (ulimit -Hn, or LimitNOFILE= in the service), or use fewer", most+spareFiles),
+		What: fmt.Sprintf("%d connections at once, and at most %d open files per process", most, limit.Max),
+		Hint: fmt.Sprintf("raise the hard limit to %d (ulimit -Hn, or LimitNOFILE= in the service), or use fewer",
+			most+spareFiles),
 		Blocking: true,
 	}}
 }

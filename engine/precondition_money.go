@@ -8,12 +8,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// checkBudget refuses a load test that may spend without an end: nobody looks at
-// it for weeks.
+// checkBudget refuses a load test that may spend without an end: it runs for weeks
+// unattended.
 func checkBudget(_ context.Context, cfg Config) []Problem {
 	e := cfg.Plan.Experiment
 	var all []Problem
-	problem := func(what, hint string) { all = append(all, Problem{What: what, Hint: hint, Blocking: true}) }
+	problem := func(what, hint string) { all = append(all, refuse(what, hint)) }
 	if e.Exit.MaxSpend != "" {
 		if _, err := smallestUnits(e.Exit.MaxSpend, 0); err != nil {
 			problem("exit.max_spend: "+err.Error(), "max_spend: 3600")
@@ -57,7 +57,8 @@ func checkNeeds(_ context.Context, cfg Config) []Problem {
 		for _, use := range e.Systems {
 			if c.asked && !slices.ContainsFunc(c.by, func(ability string) bool { return cfg.can(use.Use, ability) }) {
 				all = append(all, Problem{
-					Name: c.key, What: fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set", use.Name, c.key),
+					Name: c.key, What: fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set", use.Name,
+						c.key),
 					Hint: "leave it out: --set upload.need." + c.key + "=", Blocking: true,
 				})
 			}
@@ -67,10 +68,12 @@ func checkNeeds(_ context.Context, cfg Config) []Problem {
 		return all
 	}
 	if _, err := smallestUnits(n.Allowance, 0); err != nil && n.Allowance != wholeBalance {
-		all = append(all, Problem{Name: "allowance", What: "upload.need.allowance: " + err.Error(), Hint: "allowance: 500, or allowance: all", Blocking: true})
+		all = append(all, Problem{Name: "allowance", What: "upload.need.allowance: " + err.Error(),
+			Hint: "allowance: 500, or allowance: all", Blocking: true})
 	}
 	if !slices.Contains(e.Allow, "spend") {
-		all = append(all, Problem{Name: "allowance", What: "upload.need.allowance sets a budget, and the experiment does not allow to spend money",
+		all = append(all, Problem{Name: "allowance", What: "upload.need.allowance sets a budget, and the experiment does " +
+			"not allow to spend money",
 			Hint: "say allow: [write, spend]", Blocking: true})
 	}
 	return all

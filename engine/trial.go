@@ -311,10 +311,11 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 		return limits.Trial.Std()
 	}
 	estimate := time.Duration(cell.Estimate.Seconds * float64(time.Second))
-	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute + nodesTime(cell, limits)
+	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute +
+		nodesTime(cell, limits)
 }
 
-// emulatorSince tells why the link did not do what it should since the earlier
+// emulatorSince says why the link did not do what it should since the earlier
 // statistics (empty: it did), and whether its emulator has died.
 func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (trouble string, died bool) {
 	after, running, err := r.bed.EmulatorStats(ctx)

@@ -53,7 +53,8 @@ same file and seed give the same bytes. Where data is an axis, its first value c
 
 func (p *program) writeData(ctx context.Context, set workload.Set, dir string) error {
 	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is not empty", dir), "name a directory that is not there yet"))
+		return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is not empty", dir),
+			"name a directory that is not there yet"))
 	}
 	var bytes int64
 	for i := range set.Len() {
@@ -68,7 +69,8 @@ func (p *program) writeData(ctx context.Context, set workload.Set, dir string) e
 		bytes += o.Size
 	}
 	if p.ui.JSON {
-		p.ui.Emit(map[string]any{"type": "data", "dir": dir, "objects": set.Len(), "bytes": bytes, "fingerprint": set.Fingerprint()})
+		p.ui.Emit(map[string]any{"type": "data", "dir": dir, "objects": set.Len(), "bytes": bytes,
+			"fingerprint": set.Fingerprint()})
 		return nil
 	}
 	_, err := fmt.Fprintf(p.stdout, "%d objects, %d bytes, below %s\n", set.Len(), bytes, dir)

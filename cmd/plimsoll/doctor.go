@@ -71,7 +71,8 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 		}
 	}
 	if blocking > 0 {
-		return ui.Exit(codeOf(&engine.PreconditionError{Problems: problems}), fmt.Errorf("%d of the preconditions of %s do not hold", blocking, arg))
+		return ui.Exit(codeOf(&engine.PreconditionError{Problems: problems}),
+			fmt.Errorf("%d of the preconditions of %s do not hold", blocking, arg))
 	}
 	if !p.ui.JSON {
 		fmt.Fprintf(p.stdout, "%s can run here\n", arg)

@@ -17,7 +17,8 @@ import (
 )
 
 // exportFormats names the formats.
-const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, marks"
+const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, " +
+	"marks"
 
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 
