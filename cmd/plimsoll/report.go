@@ -125,7 +125,7 @@ func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, e
 		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
 		return all, nil
 	}
-	if err := page.Text(ui.Plain(p.stdout), rep, p.ui.Width(), o.verbose); err != nil {
+	if err := page.Text(p.stdout, rep, p.ui.Width(), o.verbose); err != nil {
 		return nil, err
 	}
 	var b strings.Builder

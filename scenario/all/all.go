@@ -18,8 +18,8 @@ func All() []scenario.Scenario {
 		scenario.Overhead{},
 		scenario.Upload{},
 		scenario.Collect{},
-		scenario.Disseminate{},
-		scenario.Sync{},
+		disseminate.Scenario{},
+		sync.Scenario{},
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 )
 
@@ -30,7 +29,7 @@ const size = 8 << 20
 // their time, and all after 1, 2, 3 and 4 seconds. With faults that takes twice as long,
 // and in the first block the second leecher is stalled at half and the last one is
 // cancelled; in the last block the fault does not come.
-func analysed(t *testing.T) *analysis.Result {
+func analysed(t *testing.T, file string) *analysis.Result {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -45,7 +44,7 @@ func analysed(t *testing.T) *analysis.Result {
 	raw, err := plan.Marshal()
 	must(err)
 	dir := filepath.Join(t.TempDir(), "run")
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, scenario.Disseminate{}.Metrics())
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, disseminate.Scenario{}.Metrics())
 	must(err)
 	epoch := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for block := range plan.Blocks {
@@ -111,7 +110,7 @@ func analysed(t *testing.T) *analysis.Result {
 }
 
 func TestSyntheticSwarm(t *testing.T) {
-	r := analysed(t)
+	r := analysed(t, file)
 	calm, faulty := r.Cells[0], r.Cells[1]
 	if faulty.Plan.Disseminate.Faults == nil {
 		calm, faulty = faulty, calm
@@ -159,7 +158,7 @@ func TestSyntheticSwarm(t *testing.T) {
 }
 
 func TestLeechersOfATrial(t *testing.T) {
-	r := analysed(t)
+	r := analysed(t, file)
 	var first *analysis.Trial // with faults
 	for _, x := range r.Frame.Trials {
 		if x.Block == 0 && x.Info.Plan.Disseminate.Faults != nil {
