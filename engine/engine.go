@@ -266,9 +266,9 @@ func (r *run) openRecord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s := r.plan.Experiment.Sync; s != nil && s.Search != nil {
-		return &PreconditionError{[]Problem{refuse("an older version began this run as a search for the best "+
-			"configuration, which was removed",
+	if key := r.plan.Removed; key != "" {
+		return &PreconditionError{[]Problem{refuse("an older version began this run with "+key+
+			", which was removed: it can be reported, not resumed",
 			"start a new run")}}
 	}
 	if r.cfg.Resume {
