@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// EffectFloor is the smallest change that a verdict speaks of.
+// EffectFloor is the smallest change that a verdict names.
 const EffectFloor = 0.05
 
 // fewestPairs is the least number of pairs of which a difference is claimed.
@@ -25,7 +25,7 @@ type Ratio struct {
 	Confidence  float64 `json:"confidence"` // of Lo and Hi; less than 0.95 where they are the range of the pairs
 	P           Num     `json:"p"`          // Wilcoxon's signed-rank test over pairs; Student's where Warn says so
 	PHolm       Num     `json:"p_holm"`     // corrected for the comparisons of this metric
-	Significant bool    `json:"shown"`
+	Significant bool    `json:"significant"`
 	Better      int     `json:"better"` // when significant and above the effect floor: 1 better, −1 worse; else 0
 	Warn        string  `json:"warn,omitempty"`
 }
@@ -39,7 +39,7 @@ type Overall struct {
 	Lo          Num     `json:"lo"`
 	Hi          Num     `json:"hi"`
 	P           Num     `json:"p"`
-	Significant bool    `json:"shown"`
+	Significant bool    `json:"significant"`
 	Better      int     `json:"better"`
 	Least       Extreme `json:"least"` // the group with the lowest ratio
 	Most        Extreme `json:"most"`
@@ -159,7 +159,7 @@ func ratioOf(xs, ys []float64, family int) Ratio {
 	}
 	q.Lo, q.Hi, q.Confidence = Unknown, Unknown, 0
 	if n > 1 {
-		q.Lo, q.Hi, q.Confidence = Num(math.Exp(slices.Min(logs))), Num(math.Exp(slices.Max(logs))), rangeConfidence(n)
+		q.Lo, q.Hi, q.Confidence = Num(math.Exp(slices.Min(logs))), Num(math.Exp(slices.Max(logs))), stats.RangeConfidence(n)
 	}
 	return q
 }

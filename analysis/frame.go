@@ -45,6 +45,7 @@ type Span struct {
 	Kind     string // "download", "fault", "complete", …
 	From, To float64
 	Note     string
+	Failed   bool // it never came to what it was for
 }
 
 // Frame is the rows of one run or several, with what they belong to.

@@ -134,17 +134,6 @@ func (l Layout) Name(c *Cell) string {
 	return c.System
 }
 
-// factorText names the levels of all factors but the system.
-func (c *Cell) factorText() string {
-	var names []string
-	for _, x := range c.Factors {
-		if x.Path != "system" {
-			names = append(names, x.Label+" "+x.Text())
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
 // valueUnit is a canonical value: "10MiB", "40ms", "1%".
 var valueUnit = regexp.MustCompile(`^([0-9.]+)([A-Za-zµ%].*)$`)
 

@@ -136,7 +136,7 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 		for _, x := range c.Factors {
 			cell.Factors = append(cell.Factors, Factor(x))
 		}
-		f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: cell.factorText(), Why: c.Why})
+		f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: f.Layout.Where(&cell), Why: c.Why})
 	}
 	f.Notes = append(f.Notes, p.Unapplied()...)
 	return f

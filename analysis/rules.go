@@ -160,7 +160,13 @@ var templateFuncs = template.FuncMap{
 	"int":      func(n int) int64 { return int64(n) },
 }
 
-func signedPercent(share float64) string { return words.Signed(1+share) + " %" }
+// signedPercent is a change: "+12 %".
+func signedPercent(share float64) string {
+	if share > 0 {
+		return "+" + words.Percent(share)
+	}
+	return words.Percent(share)
+}
 
 // fallText compares two levels of concurrency.
 func fallText(best, top stats.Level, m record.Metric) string {

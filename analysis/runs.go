@@ -76,11 +76,11 @@ type RunRatio struct {
 	Hi          Num  `json:"hi"`
 	P           Num  `json:"p"`      // Mann–Whitney over trials
 	PHolm       Num  `json:"p_holm"` // over the cells and new runs of this metric
-	Significant bool `json:"shown"`
+	Significant bool `json:"significant"`
 	Better      int  `json:"better"` // when significant and above the effect floor: 1 better, −1 worse; else 0
 	// CutOff names the run, "new" or "base", of which half or more of the trials never
 	// came to the number: there is no ratio then, and the rank test alone decides.
-	CutOff string `json:"never,omitempty"`
+	CutOff string `json:"cut_off,omitempty"`
 	Warn   string `json:"warn,omitempty"`
 }
 
@@ -95,12 +95,12 @@ type OverCells struct {
 	Hi          Num    `json:"hi"`
 	P           Num    `json:"p"`
 	PHolm       Num    `json:"p_holm"` // over the new runs
-	Significant bool   `json:"shown"`
+	Significant bool   `json:"significant"`
 	Better      int    `json:"better"`
 	BetterCells int    `json:"cells_better"`
 	WorseCells  int    `json:"cells_worse"`
 	SmallCells  int    `json:"cells_below_floor"` // significant, and below the effect floor
-	SameCells   int    `json:"cells_not_shown"`
+	SameCells   int    `json:"cells_not_significant"`
 	Warn        string `json:"warn,omitempty"` // why nothing is claimed
 }
 

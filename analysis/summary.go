@@ -77,14 +77,10 @@ func summaryOf(rows []Row) Summary {
 	}
 	s.Lo, s.Hi, s.Confidence = Unknown, Unknown, 0
 	if len(all) > 1 && s.Censored == 0 {
-		s.Lo, s.Hi, s.Confidence = Num(slices.Min(all)), Num(slices.Max(all)), rangeConfidence(len(all))
+		s.Lo, s.Hi, s.Confidence = Num(slices.Min(all)), Num(slices.Max(all)), stats.RangeConfidence(len(all))
 	}
 	return s
 }
-
-// rangeConfidence is how often the range of n values covers their population's
-// median: 1 − 2^(1−n).
-func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 
 // success is the share of finished operations of a cell that were ok. Operations of one
 // trial share its fate, so trials are the clusters of the interval; a single trial has

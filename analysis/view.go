@@ -47,7 +47,7 @@ type View struct {
 	Read func(t *Trial, facts *record.Reader) (Facts, error)
 	// Tables are computed from several cells: a cost fit, effects of a factorial.
 	Tables func(*Frame) ([]Table, error)
-	// Verdict stands in for the comparison with the baseline; nil, or none: that.
+	// Verdict replaces the comparison with the baseline; nil, or none: that.
 	Verdict func(*Result) *Verdict
 	// Polled are the metrics that follow from polls.
 	Polled map[string]Polled

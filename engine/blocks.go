@@ -45,11 +45,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 		r.say.Begin(job.n, job.total, cell, block, block < 0)
 		r.stoppedBy = nil
-		execute := r.trial
-		if r.cfg.continues(cell) {
-			execute = r.long
-		}
-		trial, err := execute(ctx, cell, block)
+		trial, err := r.trial(ctx, cell, block)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +54,8 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			r.failed++
 			consecutive++
 			if consecutive >= failuresInARow {
-				return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s", consecutive, cell.ID, trial.Error)
+				return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s", consecutive, cell.ID,
+					trial.Error)
 			}
 		} else {
 			consecutive = 0

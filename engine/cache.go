@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropFile is where root tells the kernel to drop clean pages of files
+// dropFile is where root makes the kernel drop clean pages of files
 // (proc_sys_vm(5), value 1).
 const dropFile = "/proc/sys/vm/drop_caches"
 
@@ -36,11 +36,8 @@ func checkCache(_ context.Context, cfg Config) []Problem {
 			f.Close()
 			return nil
 		}
-		return []Problem{{
-			What:     fmt.Sprintf("disseminate.cache: cold: the page cache cannot be dropped here (%v)", err),
-			Hint:     "run as root of the machine, not of a container, or say disseminate: {cache: warm}",
-			Blocking: true,
-		}}
+		return []Problem{refuse(fmt.Sprintf("disseminate.cache: cold: the page cache cannot be dropped here (%v)", err),
+			"run as root of the machine, not of a container, or say disseminate: {cache: warm}")}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -44,11 +45,13 @@ func (r *run) keep(t record.Trial) bool {
 		return true
 	}
 	if r.cfg.reviver(use) == nil {
-		r.lost = append(r.lost, fmt.Sprintf("%s: it cannot be brought up again with its data, so its trial begins anew, with a fresh deployment", use.Name))
+		r.lost = append(r.lost, fmt.Sprintf("%s: it cannot be brought up again with its data, so its trial begins anew, "+
+			"with a fresh deployment", use.Name))
 		return false
 	}
 	if _, err := os.Stat(r.cfg.nodesDir(use.Name)); err != nil {
-		r.lost = append(r.lost, fmt.Sprintf("%s: its data is gone (%v), so its trial begins anew, with a fresh deployment", use.Name, err))
+		r.lost = append(r.lost, fmt.Sprintf("%s: its data is gone (%v), so its trial begins anew, with a fresh deployment",
+			use.Name, err))
 		return false
 	}
 	return true
@@ -72,8 +75,6 @@ func (r *run) cellAndUse(id string) (cell experiment.Cell, use experiment.System
 // never before what earlier sessions have recorded.
 type clock struct{ epoch time.Time } // with a monotonic reading: a wall clock that is set moves nothing
 
-func newClock(epoch time.Time) clock { return clock{epoch} }
-
 // continued is the clock of a trial that goes on: at what the wall clock says
 // has passed since its epoch, or, when that is less, at the last moment recorded.
 // back is by how much the wall clock was behind that.
@@ -88,28 +89,63 @@ func continued(epoch, now time.Time, last time.Duration) (c clock, back time.Dur
 // Now implements Sink.Now.
 func (c clock) Now() time.Duration { return time.Since(c.epoch) }
 
-// wallStep is how far the wall clock moves against the monotonic one before it
-// is worth an event: more than NTP slews in a while.
-const wallStep = 5 * time.Second
-
-// wallWatch notices that somebody has set the clock. Times of a trial do not
-// follow it; those of events do.
-type wallWatch struct {
-	wall time.Time     // without a monotonic reading
-	mono time.Duration // since the trial's epoch, at the same moment
+// journal is the memory of a trial that goes on, kept in the record.
+type journal struct {
+	*record.TrialWriter
+	read *record.Reader
 }
 
-func newWallWatch(wall time.Time, mono time.Duration) *wallWatch {
-	return &wallWatch{wall.Round(0), mono}
-}
+var _ scenario.Journal = journal{}
 
-// step is by how much the wall clock was set since it was last asked; 0: it
-// was not.
-func (w *wallWatch) step(wall time.Time, mono time.Duration) time.Duration {
-	by := wall.Round(0).Sub(w.wall) - (mono - w.mono)
-	w.wall, w.mono = wall.Round(0), mono
-	if by.Abs() < wallStep {
-		return 0
+// Earlier implements scenario.Journal.
+func (j journal) Earlier() iter.Seq2[record.Job, error] { return j.read.Jobs(j.ID()) }
+
+// EarlierOps implements scenario.Journal.
+func (j journal) EarlierOps() iter.Seq2[record.Op, error] { return j.read.Ops(j.ID()) }
+
+// EarlierPolls implements scenario.Journal.
+func (j journal) EarlierPolls() iter.Seq2[record.Poll, error] { return j.read.Polls(j.ID()) }
+
+// EarlierEvents implements scenario.Journal.
+func (j journal) EarlierEvents() iter.Seq2[record.Event, error] { return j.read.EventsOf(j.ID()) }
+
+// The events with which a session begins.
+const (
+	runBegins  = "run begins"
+	runResumed = "run resumed"
+)
+
+// earlierSeconds is how long the earlier sessions of a run lasted: each from its
+// first event to the last that is known of it, an event or the end of a trial's
+// load, because one that was killed left no event of its end. A trial that went
+// on in a later session says nothing of the end of its first one: its seconds
+// span the time between them. last is that of the latest session.
+func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64, last time.Time) {
+	var begun time.Time
+	seen := func(at time.Time) {
+		if at.After(last) {
+			last = at
+		}
 	}
-	return by
+	end := func(before time.Time) {
+		if begun.IsZero() {
+			return
+		}
+		for _, t := range trials {
+			ended := t.Epoch.Add(time.Duration(t.Seconds * float64(time.Second)))
+			if !t.Epoch.Before(begun) && (before.IsZero() || ended.Before(before)) {
+				seen(ended)
+			}
+		}
+		sum += last.Sub(begun).Seconds()
+	}
+	for _, e := range events {
+		if e.Kind == "phase" && (e.What == runBegins || e.What == runResumed) {
+			end(e.At)
+			begun, last = e.At, e.At
+		}
+		seen(e.At)
+	}
+	end(time.Time{})
+	return sum, last
 }

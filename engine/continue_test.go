@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,31 +31,4 @@ func TestClockOfAContinuedTrial(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestWallClockSteps(t *testing.T) {
-	at := time.Unix(1000, 0)
-	w := newWallWatch(at, 0)
-	for _, c := range []struct{ wall, mono, want time.Duration }{
-		{time.Second, time.Second, 0},
-		{2*time.Second + 4*time.Millisecond, 2 * time.Second, 0}, // slewed
-		{time.Hour + 3*time.Second, 3 * time.Second, time.Hour - 4*time.Millisecond},
-		{time.Hour + 4*time.Second, 4 * time.Second, 0}, // told once
-		{-time.Hour, 5 * time.Second, -2*time.Hour - 5*time.Second},
-	} {
-		if got := w.step(at.Add(c.wall), c.mono); got != c.want {
-			t.Errorf("wall %v, monotonic %v: step %v, want %v", c.wall, c.mono, got, c.want)
-		}
-	}
-}
-
-func TestIdentityChanges(t *testing.T) {
-	before := map[string]string{"version": "siad 1.5.6", "endpoint": "127.0.0.1:1", "same": "x"}
-	now := map[string]string{"version": "siad 1.5.9", "endpoint": "127.0.0.1:2", "same": "x"}
-	if got := strings.Join(identityChanges(before, now), ";"); got != `version: "siad 1.5.9", was "siad 1.5.6"` {
-		t.Errorf("changes: %s", got)
-	}
-	if got := identityChanges(nil, now); got != nil {
-		t.Errorf("a first session has changes: %v", got)
-	}
 }

@@ -48,7 +48,8 @@ func deathNotes(cell experiment.Cell, dead []*testbed.Process) []string {
 	if len(dead) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d of the processes of %s died by themselves, the first: %s", len(dead), cell.System, dead[0].Name())}
+	return []string{fmt.Sprintf("%d of the processes of %s died by themselves, the first: %s", len(dead), cell.System,
+		dead[0].Name())}
 }
 
 // deadPeer is the first of the dead that was a peer of the fresh node, in a cell of

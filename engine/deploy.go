@@ -146,7 +146,8 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 		}
 	}
 	limit, why := r.startTime(s)
-	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin, fmt.Errorf("%s was not ready within %s (%s)", name, record.Span(limit+startMargin), why))
+	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin,
+		fmt.Errorf("%s was not ready within %s (%s)", name, record.Span(limit+startMargin), why))
 	defer cancel()
 	if s.cluster, err = bring(starting, d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -166,7 +167,8 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	defer cancel()
 	at := scenario.Site{
 		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Self: r.bed.Self(), Dir: s.dir,
-		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base, Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
+		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base,
+		Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 	}
 	if s.network != nil {
 		at.Network = s.network
@@ -284,7 +286,11 @@ func (r *run) prepareTime(s *site) time.Duration {
 		return r.plan.Experiment.Limits.Deadline.Std() + wait
 	}
 	if follows(cells) {
-		return r.plan.Experiment.Limits.Deadline.Std() + chainsTime(cells, r.plan.Experiment.Limits)
+		all := r.plan.Experiment.Limits.Deadline.Std()
+		for _, c := range cells { // as if no two had the same chain
+			all += chainTime(c, r.plan.Experiment.Limits)
+		}
+		return all
 	}
 	objects, bytes := r.cfg.Scenario.Prepares(cells)
 	seconds := float64(objects) + float64(bytes)/1e6
@@ -325,14 +331,14 @@ func (r *run) clear(ctx context.Context) {
 	}
 }
 
-// attached reports whether it runs elsewhere.
 // writes reports whether attached systems may be written to.
 func (r *run) writes() bool { return slices.Contains(r.plan.Experiment.Allow, "write") }
 
+// attached reports whether it runs elsewhere.
 func (s *site) attached() bool { return len(s.hosts) == 0 }
 
 // stopSite ends a system and removes what it stored here. A process that crashes
-// when it is told to end is worth a note and no more: what it did until then is
+// when it is asked to end is worth a note and no more: what it did until then is
 // not in doubt.
 func (r *run) stopSite(ctx context.Context, s *site) error {
 	var errs []error
@@ -343,7 +349,8 @@ func (r *run) stopSite(ctx context.Context, s *site) error {
 		}
 		for _, p := range procs {
 			if how := p.Crashed(); how != "" {
-				r.event("note", "process crashed when it was stopped", fmt.Sprintf("%s: %s (see %s)", p.Name(), how, p.LogPath()), 0)
+				r.event("note", "process crashed when it was stopped", fmt.Sprintf("%s: %s (see %s)", p.Name(), how, p.LogPath()),
+					0)
 			}
 		}
 		s.cluster, s.runner = nil, nil

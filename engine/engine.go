@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -45,20 +44,22 @@ type Config struct {
 
 // Result says how a run ended.
 type Result struct {
-	Trials     int            // executed and measured, in this and earlier sessions
-	Valid      int            // of them
-	Failed     int            // could not be executed
-	Skipped    int            // left out on purpose
-	Planned    int            // measured trials the plan asks for, at most
-	WrongBytes int64          // operations whose bytes were not the object's
-	Failing    []string       // systems that failed in valid trials and succeeded in none of their operations
-	Lost       int64          // objects that load tests came to their end without: given up, or not kept as they were asked to
-	Stopped    *scenario.Stop // the exit condition that fired, if one did
-	Ended      string         // what ended the last trial that goes on for long: "all done", "durable too", an exit condition; else empty
-	Paused     int            // trials that a resumed run goes on with
-	Interrupt  bool           // the user stopped it
-	Invalid    *InvalidBlock  // why it stopped after the first block, if it did
-	Complete   bool           // it was complete before it was resumed: nothing was executed
+	Trials     int      // executed and measured, in this and earlier sessions
+	Valid      int      // of them
+	Failed     int      // could not be executed
+	Skipped    int      // left out on purpose
+	Planned    int      // measured trials the plan asks for, at most
+	WrongBytes int64    // operations whose bytes were not the object's
+	Failing    []string // systems that failed in valid trials and succeeded in none of their operations
+	// objects that load tests came to their end without: given up, or not kept as they were asked to
+	Lost    int64
+	Stopped *scenario.Stop // the exit condition that fired, if one did
+	// what ended the last trial that goes on for long: "all done", "durable too", an exit condition; else empty
+	Ended     string
+	Paused    int           // trials that a resumed run goes on with
+	Interrupt bool          // the user stopped it
+	Invalid   *InvalidBlock // why it stopped after the first block, if it did
+	Complete  bool          // it was complete before it was resumed: nothing was executed
 }
 
 // cleanupTime bounds what is done after a run ended, wished or not. Removing from
@@ -106,6 +107,9 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	res = r.result()
 	res.Invalid = invalid
 	res.Stopped = stopped
+	if e := calibrate(r.plan, slices.Collect(maps.Values(r.done))); e != nil {
+		r.say.Note(fmt.Sprintf("what swarms cost this machine is not saved for the next plan: %v", e))
+	}
 	// Nobody goes on with it: what its deployments hold is of no more use.
 	r.over = err == nil && invalid == nil && ctx.Err() == nil && (stopped != nil || r.complete())
 	return res, r.interrupted(ctx, &res, err)
@@ -263,7 +267,9 @@ func (r *run) openRecord(ctx context.Context) error {
 		return err
 	}
 	if s := r.plan.Experiment.Sync; s != nil && s.Search != nil {
-		return &PreconditionError{[]Problem{{What: "an older version began this run as a search for the best configuration, which was removed", Hint: "start a new run", Blocking: true}}}
+		return &PreconditionError{[]Problem{refuse("an older version began this run as a search for the best "+
+			"configuration, which was removed",
+			"start a new run")}}
 	}
 	if r.cfg.Resume {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
@@ -282,6 +288,26 @@ func (r *run) openRecord(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
+	if err := r.readEarlier(); err != nil {
+		return err
+	}
+	if r.cfg.RetryInvalid {
+		if err := r.retryInvalid(); err != nil {
+			return err
+		}
+	}
+	if !r.complete() {
+		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
+		for _, why := range r.lost {
+			r.event("note", "trial begins anew", why, 0)
+			r.say.Note(why)
+		}
+	}
+	return nil
+}
+
+// readEarlier takes what earlier sessions of the run have executed.
+func (r *run) readEarlier() error {
 	r.done, r.skipped, r.kept = map[trialKey]record.Trial{}, map[string]string{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
 	if err != nil {
@@ -316,18 +342,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = r.earlierIdentities()
-	if r.cfg.RetryInvalid {
-		if err := r.retryInvalid(); err != nil {
-			return err
-		}
-	}
-	if !r.complete() {
-		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
-		for _, why := range r.lost {
-			r.event("note", "trial begins anew", why, 0)
-			r.say.Note(why)
-		}
-	}
 	return nil
 }
 
@@ -340,7 +354,8 @@ func (r *run) retryInvalid() error {
 			continue
 		}
 		if r.cfg.continues(cell) {
-			return &PreconditionError{[]Problem{{What: "a load test is not executed again: its objects are stored", Hint: "start a new run", Blocking: true}}}
+			return &PreconditionError{[]Problem{refuse("a load test is not executed again: its objects are stored",
+				"start a new run")}}
 		}
 		delete(r.done, key)
 	}
@@ -378,25 +393,18 @@ func (r *run) close(ctx context.Context) error {
 // vacate leaves nothing of a run that could not begin but the logs of the processes
 // that were started, if there are any.
 func (r *run) vacate() error {
-	logs := filepath.Join(r.cfg.Dir, record.LogsDir)
-	said := false
-	err := filepath.WalkDir(logs, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			info, e := d.Info()
-			said, err = said || e == nil && info.Size() > 0, e
-		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	var errs []error
 	for _, dir := range []string{"nodes", "data"} {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(r.cfg.Dir, dir)))
+		errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.Dir, dir)))
 	}
-	if !said {
-		err = errors.Join(err, os.RemoveAll(logs))
+	logs, _ := filepath.Glob(filepath.Join(r.cfg.Dir, record.LogsDir, "*"))
+	for _, log := range logs {
+		if info, err := os.Stat(log); err == nil && info.Size() == 0 {
+			errs = append(errs, os.Remove(log))
+		}
 	}
-	return errors.Join(err, r.rec.Discard())
+	_ = os.Remove(filepath.Join(r.cfg.Dir, record.LogsDir)) // unless there are some
+	return errors.Join(append(errs, r.rec.Discard())...)
 }
 
 func (r *run) result() Result {
@@ -440,8 +448,8 @@ func (r *run) result() Result {
 // stored, not seen durable although that was its aim, or not got back.
 func (r *run) lostObjects(t record.Trial) int64 {
 	cell, _, ok := r.cellAndUse(t.Cell)
-	objects, told := t.Metrics["objects"]
-	if !ok || !told || cell.Upload == nil {
+	objects, known := t.Metrics["objects"]
+	if !ok || !known || cell.Upload == nil {
 		return 0
 	}
 	lost := objects - t.Metrics["accepted"] + t.Metrics["verify_failed"]

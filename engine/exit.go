@@ -2,21 +2,24 @@ package engine
 
 import (
 	"fmt"
+	"math"
+	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // exitCondition ends a run before its plan is complete. The first to fire is
 // named in the result and decides the exit status.
-type exitCondition interface {
-	// Name is how the experiment file and the result call it.
-	Name() string
-	// Met is asked after every trial, and again and again during one that goes
-	// on; why is one sentence with the figures.
-	Met(p progressSoFar) (why string, met bool)
+type exitCondition struct {
+	name string // as in the experiment file
+	// met is asked after every trial, and again and again during one that
+	// continues; why is one sentence with the figures.
+	met func(p progressSoFar) (why string, met bool)
 }
 
 // progressSoFar is what exit conditions judge by.
@@ -35,45 +38,114 @@ type progressSoFar struct {
 func exitConditions(e experiment.Exit) []exitCondition {
 	var all []exitCondition
 	if e.MaxRuntime > 0 {
-		all = append(all, maxRuntime{time.Duration(e.MaxRuntime)})
+		all = append(all, exitCondition{"max_runtime", func(p progressSoFar) (string, bool) {
+			return fmt.Sprintf("the run has lasted %s, the limit is %s",
+					record.Span(time.Duration(p.Seconds*float64(time.Second))), record.Span(e.MaxRuntime.Std())),
+				p.Seconds >= e.MaxRuntime.Seconds()
+		}})
 	}
 	if e.MaxBytes > 0 {
-		all = append(all, maxBytes{int64(e.MaxBytes)})
+		all = append(all, exitCondition{"max_bytes", func(p progressSoFar) (string, bool) {
+			return fmt.Sprintf("%s were moved, the limit is %s", experiment.RoughBytes(float64(p.Bytes)),
+					experiment.RoughBytes(float64(e.MaxBytes))),
+				p.Bytes >= int64(e.MaxBytes)
+		}})
 	}
 	if e.MaxErrors > 0 {
-		all = append(all, errorBudget{float64(e.MaxErrors)})
+		all = append(all, exitCondition{"max_errors", maxErrors(float64(e.MaxErrors))})
 	}
 	return all
 }
 
-// trialConditions are those of one trial that goes on: those of the run, and
-// those that only its state tells. They remember what they saw, so each session
+// trialConditions are those of one trial that continues: those of the run, and
+// those that only its state says. They remember what they saw, so each session
 // of a trial has its own, and so has each stretch between two deaths of its
 // system: the time in which nothing could be stored counts for none.
 func trialConditions(e experiment.Exit) []exitCondition {
 	all := exitConditions(e)
 	if e.MaxSpend != "" {
-		all = append(all, maxSpend{e.MaxSpend})
+		all = append(all, exitCondition{"max_spend", maxSpend(e.MaxSpend)})
 	}
 	if e.StorageFull {
-		all = append(all, storageFull{})
+		all = append(all, exitCondition{"storage_full", func(p progressSoFar) (string, bool) {
+			if p.State == nil {
+				return "", false
+			}
+			return "the system can take no more: " + p.State.Full, p.State.Full != ""
+		}})
 	}
 	if e.Floor != nil {
-		all = append(all, newFloor(*e.Floor))
+		all = append(all, exitCondition{"floor", newFloor(*e.Floor).met})
 	}
 	if e.Steady != nil {
-		all = append(all, newSteady(*e.Steady))
+		all = append(all, exitCondition{"steady", newSteady(*e.Steady).met})
 	}
 	return all
 }
 
 func firstMet(conditions []exitCondition, p progressSoFar) *scenario.Stop {
 	for _, c := range conditions {
-		if why, met := c.Met(p); met {
-			return &scenario.Stop{Condition: c.Name(), Why: why}
+		if why, met := c.met(p); met {
+			return &scenario.Stop{Condition: c.name, Why: why}
 		}
 	}
 	return nil
+}
+
+// maxErrors is met when too large a share of one trial's finished operations failed
+// on the server's side.
+func maxErrors(budget float64) func(progressSoFar) (string, bool) {
+	return func(p progressSoFar) (string, bool) {
+		finished, failures := p.TrialFinished, p.TrialFailures
+		if p.State != nil {
+			finished, failures = p.State.Finished, p.State.Failures
+			// While a trial runs its first failures are no share yet.
+			if float64(finished) < math.Max(fewAttempts, 1/budget) {
+				return "", false
+			}
+		}
+		if finished == 0 {
+			return "", false
+		}
+		share := float64(failures) / float64(finished)
+		if share <= budget {
+			return "", false
+		}
+		return fmt.Sprintf("%d of %d finished operations of a trial failed through the server (%.2f %%), the budget is "+
+			"%.2f %%",
+			failures, finished, 100*share, 100*budget), true
+	}
+}
+
+// fewAttempts show no share of failures.
+const fewAttempts = 20
+
+// maxSpend is met when a system has used up so much money, in its currency, since the
+// trial began. It compares exact amounts.
+func maxSpend(text string) func(progressSoFar) (string, bool) {
+	return func(p progressSoFar) (string, bool) {
+		if p.State == nil || p.State.Spent == nil {
+			return "", false
+		}
+		limit, err := smallestUnits(text, p.State.Decimals)
+		if err != nil || p.State.Spent.Cmp(limit) < 0 {
+			return "", false
+		}
+		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(p.State.Decimals)), nil)
+		return fmt.Sprintf("%s were spent since the trial began, the limit is %s",
+			shortMoney(new(big.Rat).SetFrac(p.State.Spent, unit)), text), true
+	}
+}
+
+// smallestUnits is an amount of the experiment file in the smallest unit of a
+// currency, of which 10^decimals make one; what is finer is cut off.
+func smallestUnits(text string, decimals int) (*big.Int, error) {
+	r, ok := new(big.Rat).SetString(strings.TrimSpace(text))
+	if !ok || r.Sign() < 0 || strings.ContainsAny(text, "/eE") {
+		return nil, fmt.Errorf("%q is no amount of money: want a number such as 500 or 0.25", text)
+	}
+	r.Mul(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)))
+	return new(big.Int).Quo(r.Num(), r.Denom()), nil
 }
 
 // Conditions that end a trial, and not the run: they are the trial's own, and

@@ -10,7 +10,7 @@ import (
 
 // floor ends a trial that has become too slow: fewer bytes in a whole window
 // than asked for. Bytes are those of the storage servers, redundancy included,
-// where the system tells them, by the moments of the polls that told them, else
+// where the system reports them, by the moments of those polls, else
 // file bytes; none at all is less than any.
 type floor struct {
 	bytes    int64
@@ -32,9 +32,7 @@ func newFloor(f experiment.Floor) *floor {
 	return &floor{bytes: int64(f.Bytes), window: f.Window.Std()}
 }
 
-func (*floor) Name() string { return "floor" }
-
-func (c *floor) Met(p progressSoFar) (string, bool) {
+func (c *floor) met(p progressSoFar) (string, bool) {
 	s := p.State
 	if s == nil {
 		return "", false
@@ -45,12 +43,12 @@ func (c *floor) Met(p progressSoFar) (string, bool) {
 		return "", false
 	}
 	now := floored{s.At, s.Bytes}
-	told := s.Absolute >= 0 && s.AbsoluteAt >= 0
-	if told { // as of that poll: until the next one nothing is known
+	reported := s.Absolute >= 0 && s.AbsoluteAt >= 0
+	if reported { // as of that poll: until the next one nothing is known
 		now = floored{s.AbsoluteAt, s.Absolute}
 	}
-	if told != c.absolute || len(c.points) > 0 && now.at < c.points[len(c.points)-1].at {
-		c.absolute, c.points = told, c.points[:0]
+	if reported != c.absolute || len(c.points) > 0 && now.at < c.points[len(c.points)-1].at {
+		c.absolute, c.points = reported, c.points[:0]
 	}
 	if n := len(c.points); n == 0 || now.at-c.points[n-1].at >= c.window/floorPoints {
 		c.points = append(c.points, now)
@@ -68,5 +66,6 @@ func (c *floor) Met(p progressSoFar) (string, bool) {
 		return "", false
 	}
 	over := (now.at - first.at).Round(time.Second) // with polls that are rarer it is more than the window
-	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d in %s", moved, record.Span(max(over, c.window)), c.bytes, record.Span(c.window)), true
+	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d in %s", moved,
+		record.Span(max(over, c.window)), c.bytes, record.Span(c.window)), true
 }

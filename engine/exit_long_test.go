@@ -13,9 +13,9 @@ import (
 func soFarOf(s scenario.State) progressSoFar { return progressSoFar{State: &s} }
 
 // met asks a condition of each state and gives the first at which it is met.
-func met(c exitCondition, states []scenario.State) (at int, why string) {
+func met(c func(progressSoFar) (string, bool), states []scenario.State) (at int, why string) {
 	for i, s := range states {
-		if why, ok := c.Met(soFarOf(s)); ok {
+		if why, ok := c(soFarOf(s)); ok {
 			return i, why
 		}
 	}
@@ -26,7 +26,7 @@ func TestMaxSpendIsExact(t *testing.T) {
 	// 3600 SC are 3600e24 hastings: a float would not see the last one.
 	limit, _ := new(big.Int).SetString("3600"+strings.Repeat("0", 24), 10)
 	less := new(big.Int).Sub(limit, big.NewInt(1))
-	c := maxSpend{"3600"}
+	c := maxSpend("3600")
 	at, why := met(c, []scenario.State{{}, {Spent: less, Decimals: 24}, {Spent: limit, Decimals: 24}})
 	if at != 2 || !strings.Contains(why, "3600 were spent") {
 		t.Errorf("met at %d: %s", at, why)
@@ -62,7 +62,7 @@ func TestFloor(t *testing.T) {
 		{"stops after 100 minutes", perMinute(200, func(m int) int64 { return int64(min(m, 100)) * 20 }), 111},
 		{"a burst in each window", perMinute(200, func(m int) int64 { return int64(m/50) * 1000 }), -1},
 	} {
-		if at, why := met(floorOf(), c.states); at != c.want {
+		if at, why := met(floorOf().met, c.states); at != c.want {
 			t.Errorf("%s: met at %d (%s), want %d", c.name, at, why, c.want)
 		}
 	}
@@ -71,7 +71,7 @@ func TestFloor(t *testing.T) {
 		for i := range states {
 			states[i].Absolute, states[i].AbsoluteAt = int64(i)*100, states[i].At
 		}
-		if at, why := met(floorOf(), states); at >= 0 {
+		if at, why := met(floorOf().met, states); at >= 0 {
 			t.Errorf("met at %d: %s", at, why)
 		}
 	})
@@ -83,13 +83,13 @@ func TestFloor(t *testing.T) {
 			polled := i / 90 * 90
 			states[i].Absolute, states[i].AbsoluteAt = int64(min(polled, 180))*100, states[polled].At
 		}
-		if at, why := met(floorOf(), states); at != 270 || !strings.Contains(why, "0 bytes were stored in the last 1 h 30 min, the floor is 1000 in 1 h") {
+		if at, why := met(floorOf().met, states); at != 270 || !strings.Contains(why, "0 bytes were stored in the last 1 h 30 min, the floor is 1000 in 1 h") {
 			t.Errorf("met at %d: %s", at, why)
 		}
 		for i := range states { // told in an earlier session
 			states[i].AbsoluteAt, states[i].Bytes = -1, int64(i)*100
 		}
-		if at, why := met(floorOf(), states); at >= 0 {
+		if at, why := met(floorOf().met, states); at >= 0 {
 			t.Errorf("by an old reading met at %d: %s", at, why)
 		}
 	})
@@ -100,14 +100,14 @@ func TestFloor(t *testing.T) {
 				states[i].Objects, states[i].Accepted, states[i].Failed, states[i].Unreadable = 10, 7, 2, 1
 			}
 		}
-		if at, why := met(floorOf(), states); at >= 0 {
+		if at, why := met(floorOf().met, states); at >= 0 {
 			t.Errorf("met at %d: %s", at, why)
 		}
 	})
 	t.Run("constant memory", func(t *testing.T) {
 		c := floorOf()
 		for i := range 100_000 {
-			c.Met(soFarOf(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000, Absolute: -1}))
+			c.met(soFarOf(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000, Absolute: -1}))
 			if len(c.points) > floorPoints+2 {
 				t.Fatalf("%d points are kept", len(c.points))
 			}
@@ -134,14 +134,14 @@ func TestSteady(t *testing.T) {
 		{"no object in a window", each(0, 1, 1, 0, 1, 1, 1, 1), 7},
 	} {
 		s := newSteady(experiment.Steady{Within: 0.05, Windows: 3, Window: experiment.Duration(time.Hour)})
-		if at, why := met(s, c.states); at != c.want {
+		if at, why := met(s.met, c.states); at != c.want {
 			t.Errorf("%s: met at %d (%s), want %d", c.name, at, why, c.want)
 		}
 	}
 }
 
 func TestStorageFull(t *testing.T) {
-	at, why := met(storageFull{}, []scenario.State{{}, {Full: "507 Insufficient Storage"}})
+	at, why := met(trialConditions(experiment.Exit{StorageFull: true})[0].met, []scenario.State{{}, {Full: "507 Insufficient Storage"}})
 	if at != 1 || !strings.Contains(why, "507 Insufficient Storage") {
 		t.Errorf("met at %d: %s", at, why)
 	}
@@ -149,12 +149,12 @@ func TestStorageFull(t *testing.T) {
 
 // The first failures of a trial that runs are no share yet.
 func TestErrorBudgetWhileATrialRuns(t *testing.T) {
-	c := errorBudget{0.01}
+	c := maxErrors(0.01)
 	for _, s := range []struct {
 		finished, failures int64
 		want               bool
 	}{{1, 1, false}, {99, 50, false}, {100, 1, false}, {100, 2, true}, {10_000, 99, false}, {10_000, 101, true}} {
-		if _, got := c.Met(soFarOf(scenario.State{Finished: s.finished, Failures: s.failures})); got != s.want {
+		if _, got := c(soFarOf(scenario.State{Finished: s.finished, Failures: s.failures})); got != s.want {
 			t.Errorf("%d of %d failed: met %v", s.failures, s.finished, got)
 		}
 	}
@@ -167,7 +167,7 @@ func TestConditionsOfATrial(t *testing.T) {
 	}
 	var names []string
 	for _, c := range trialConditions(e) {
-		names = append(names, c.Name())
+		names = append(names, c.name)
 	}
 	if got := strings.Join(names, " "); got != "max_runtime max_bytes max_errors max_spend storage_full floor steady" {
 		t.Errorf("conditions: %s", got)

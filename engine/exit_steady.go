@@ -26,9 +26,7 @@ func newSteady(s experiment.Steady) *steady {
 	return &steady{within: float64(s.Within), windows: s.Windows, window: s.Window.Std()}
 }
 
-func (*steady) Name() string { return "steady" }
-
-func (c *steady) Met(p progressSoFar) (string, bool) {
+func (c *steady) met(p progressSoFar) (string, bool) {
 	if p.State == nil {
 		return "", false
 	}
@@ -47,6 +45,7 @@ func (c *steady) Met(p progressSoFar) (string, bool) {
 	if c.same < c.windows {
 		return "", false
 	}
-	return fmt.Sprintf("the median time to store an object, %.3g s, was within %.3g %% of %.3g s in each of the last %d windows of %s",
+	return fmt.Sprintf("the median time to store an object, %.3g s, was within %.3g %% of %.3g s in each of the last "+
+		"%d windows of %s",
 		now, 100*c.within, c.first, c.windows, c.window), true
 }

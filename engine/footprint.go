@@ -10,7 +10,7 @@ import (
 // footprint is the memory of a system's processes around one load: just before
 // it, and the highest during it. They live through many loads, and what one
 // leaves behind is in the numbers of the next: so what they held before the first
-// stands beside them. An attached system has none: its processes are not ours to
+// is recorded, too. An attached system has none: its processes are not ours to
 // look into.
 type footprint struct {
 	procs   []*testbed.Process
@@ -38,7 +38,7 @@ func startFootprint(s *site) footprint {
 	return f
 }
 
-// details are the numbers after the load. A process that the kernel tells
+// details are the numbers after the load. A process that the kernel says
 // nothing of is left out, and so is a peak that could not be made to begin anew:
 // it would be that of an earlier load.
 func (f footprint) details() []record.Detail {

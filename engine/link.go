@@ -23,8 +23,9 @@ type linkState struct {
 
 // shape is what decides how links are shaped.
 type shape struct {
-	link  experiment.ResolvedLink
-	nodes string             // the system whose nodes have links of their own; empty: one link to the client for each system
+	link experiment.ResolvedLink
+	// the system whose nodes have links of their own; empty: one link to the client for each system
+	nodes string
 	up    experiment.BitRate // of a swarm's nodes, where it differs
 }
 
@@ -106,7 +107,7 @@ func (r *run) mendLink(ctx context.Context) error {
 	return r.bed.Shape(ctx, was.spec)
 }
 
-// measuredPath is the path that stands for all: from the system to the client, or
+// measuredPath is the path that is measured for all: from the system to the client, or
 // from one node that takes part to another, another pair in each block and the same
 // for all systems of a group; of chains, from a peer to the fresh node.
 func (r *run) measuredPath(s *site, cell experiment.Cell, block int) (from, to testbed.Host) {
@@ -129,14 +130,15 @@ func (r *run) notEmulated(cell experiment.Cell) bool {
 
 // shapeSpec puts the whole link at the server's access: each direction has the
 // rate and its queue once, the delay once and the loss once. The client's side
-// is not shaped, so that no bottleneck stands twice.
+// is not shaped, so that there is one bottleneck.
 func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 	l := cell.Link
 	p := link.Params{
 		Rate: float64(l.Rate), Delay: l.Delay.Std(), Jitter: l.Jitter.Std(),
 		Loss: float64(l.Loss), Queue: int64(l.Queue),
 	}
-	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Up: map[string]link.Params{}, Down: map[string]link.Params{}, Congestion: l.Congestion}
+	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Up: map[string]link.Params{}, Down: map[string]link.Params{},
+		Congestion: l.Congestion}
 	switch {
 	case cell.Disseminate != nil:
 		spec.Changes = true

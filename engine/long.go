@@ -4,47 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
-// longTrial is a trial that goes on until its scenario or an exit condition ends
-// it: in this session, or, after any other kind of end, in a later one. No
-// deadline ends it, and no error makes it fail: what it has recorded stays, and
-// a resumed run goes on with it.
-type longTrial struct {
-	r     *run
-	s     *site
-	cell  experiment.Cell
-	block int
-	w     *record.TrialWriter
-	clock clock
-	marks []string // notes that its sessions left
-	check *record.LinkCheck
-	paid  *record.Event // what was spent before it, where it begins in this session
-
-	others othersUsed // over all sessions so far
-
-	mu         sync.Mutex
-	conditions []exitCondition // of this load
-	state      scenario.State
-	told       bool // state was set in this load
-	wall       *wallWatch
-}
+// A trial that continues goes on until its scenario or an exit condition ends it: in
+// this session, or, after any other kind of end, in a later one. No deadline ends it,
+// and no error makes it fail: what it has recorded stays, and a resumed run goes on
+// with it.
 
 // revivals in a row of a system that dies again before another object is stored
 // are enough.
 const revivals = 3
 
-// judgeEvery is how often exit conditions are judged when the scenario says
-// nothing new: progress of nothing is to be noticed.
+// judgeEvery is how often exit conditions are judged when the scenario says nothing
+// new, so that a standstill is noticed.
 const judgeEvery = time.Second
 
 // errDied is why the load ends when a process of the system has died under it.
@@ -53,10 +31,9 @@ var errDied = errors.New("a process of the system has ended")
 // errLink is why the load ends when the link emulator has died: no packet passes.
 var errLink = errors.New("the link emulator has died")
 
-// long executes a trial of a cell that continues.
-func (r *run) long(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
-	t, err := r.openLong(ctx, cell, block)
-	if err != nil {
+// untilEnd executes a trial that continues.
+func (t *execution) untilEnd(ctx context.Context) (record.Trial, error) {
+	if err := t.open(ctx); err != nil {
 		return record.Trial{}, err
 	}
 	died, stored := 0, int64(0)
@@ -85,67 +62,54 @@ func (r *run) long(ctx context.Context, cell experiment.Cell, block int) (record
 	}
 }
 
-// openLong makes the system ready and begins the trial, or goes on with it.
-func (r *run) openLong(ctx context.Context, cell experiment.Cell, block int) (*longTrial, error) {
-	s := r.sites[cell.System]
-	earlier, kept := r.kept[trialKey{cell.ID, block}]
+// open makes the system ready and begins the trial, or goes on with it.
+func (t *execution) open(ctx context.Context) error {
+	r, s := t.r, t.s
+	earlier, kept := r.kept[trialKey{t.cell.ID, t.block}]
 	ready, cancel := context.WithTimeout(ctx, r.readyTime(s))
 	defer cancel()
 	var err error
-	switch {
-	case !kept && s.used && !s.attached():
+	if !kept && s.used && !s.attached() {
 		err = r.redeploy(ready, s, "each trial begins with a fresh deployment")
-	default:
-		err = r.mendLink(ready)
-		if err == nil {
-			_, err = r.healthy(ready, s)
-		}
 	}
-	var check *record.LinkCheck
 	if err == nil {
-		check, err = r.prepareLink(ready, s, cell, block)
+		err = t.ready(ready)
 	}
 	if ended := canceled(ctx); ended != nil {
-		return nil, ended
+		return ended
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cell.System, err)
+		return fmt.Errorf("%s: %w", t.cell.System, err)
 	}
-	t := &longTrial{r: r, s: s, cell: cell, block: block}
 	if kept {
 		err = t.goOn(earlier)
-	} else {
-		t.clock = newClock(time.Now())
-		t.w, err = r.rec.Begin(cell.ID, block, block < 0, t.clock.epoch)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if s.paid != nil && !kept {
+	} else if err = t.begin(); err == nil && s.paid != nil {
 		t.event(s.paid.Kind, s.paid.What, s.paid.Detail)
 		t.paid = s.paid
 	}
-	s.used, s.paid = true, nil
-	t.wall = newWallWatch(time.Now(), t.clock.Now())
-	if t.check = check; check != nil {
-		if err := t.w.Link(*check); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return err
 	}
+	s.used, s.paid = true, nil
 	if s.changed != "" && kept {
 		t.mark("system changed", s.changed)
 	}
-	return t, nil
+	return nil
 }
 
 // goOn continues a trial of an earlier session.
-func (t *longTrial) goOn(earlier record.Trial) error {
+func (t *execution) goOn(earlier record.Trial) error {
 	r := t.r
 	w, last, err := r.rec.Continue(earlier)
 	if err != nil {
 		return err
 	}
 	t.w = w
+	if t.check != nil {
+		if err := w.Link(*t.check); err != nil {
+			return err
+		}
+	}
 	if t.others, err = recordedOthers(r.rec.Samples(earlier.ID)); err != nil {
 		return err
 	}
@@ -165,11 +129,12 @@ func (t *longTrial) goOn(earlier record.Trial) error {
 		r.earlier += seen.Sub(r.lastSeen).Seconds()
 		r.lastSeen = seen
 	}
-	text := fmt.Sprintf("goes on with %s after %s without a session", describe(t.cell), record.Span(t.clock.Now()-last))
+	text := fmt.Sprintf("goes on with %s after %s without a session", Describe(t.cell), record.Span(t.clock.Now()-last))
 	t.event("session", "continued", text)
 	r.say.Note(fmt.Sprintf("%s; it began %s", text, earlier.Epoch.Local().Format("2006-01-02 15:04:05")))
 	if back > 0 {
-		t.mark("the wall clock was set back", fmt.Sprintf("by at least %s between two sessions; times go on from the last recorded one", record.Span(back)))
+		t.mark("the wall clock was set back", fmt.Sprintf("by at least %s between two sessions; times go on from the last "+
+			"recorded one", record.Span(back)))
 	}
 	return nil
 }
@@ -177,7 +142,7 @@ func (t *longTrial) goOn(earlier record.Trial) error {
 // Marks are events that become notes of the trial, whatever session it ends in.
 const markEvent = "mark"
 
-func (t *longTrial) mark(what, detail string) {
+func (t *execution) mark(what, detail string) {
 	t.event(markEvent, what, detail)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -192,64 +157,24 @@ func markNote(what, detail string) string {
 	return what + ": " + detail
 }
 
-func (t *longTrial) event(kind, what, detail string) {
+func (t *execution) event(kind, what, detail string) {
 	if err := t.w.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail}); err != nil {
 		t.r.say.Note(fmt.Sprintf("cannot record event %q: %v", what, err))
 	}
 }
 
-// load runs the scenario until it ends. end is why its context was ended: an
-// exit condition, errDied, or the run's end; nil when it ended by itself.
-func (t *longTrial) load(parent context.Context) (out loaded, end, err error) {
-	r, s := t.r, t.s
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(nil)
-	t.mu.Lock()
-	t.conditions, t.told = trialConditions(r.plan.Experiment.Exit), false
-	t.mu.Unlock()
-	var rec firstError
-	before, _, err := r.bed.EmulatorStats(ctx)
-	if err != nil {
-		return out, nil, fmt.Errorf("link emulator: %w", err)
-	}
-	meter, memory := newMeter(s, nil), startFootprint(s)
-	stop := r.bed.Observe(ctx, t.clock.epoch, r.observeEvery(t.cell), func(samples []record.Sample) {
-		meter.add(samples)
-		rec.keep(t.w.Samples(samples))
-	})
-	watch := t.watch(ctx, cancel)
-	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
-		Epoch:   t.clock.epoch,
-		Block:   t.w.Block,
-		Journal: journal{t.w, r.rec.Reader},
-		Paid:    t.paid,
-		Now:     t.clock.Now,
-		State:   func(s scenario.State) { t.seen(s, cancel) },
-	})
-	if ctx.Err() != nil {
-		end = context.Cause(ctx)
-	}
-	cancel(nil)
-	<-watch
-	stop()
-	out = loaded{load: load, usage: meter.usage(), died: s.died(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
-	t.others = t.others.plus(meter.others())
-	out.usage.OthersBusy = t.others.share()
-	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(parent, s, before)
-	if err == nil {
-		err = rec.get()
-	}
-	// A process whose end the scenario noticed before we did.
-	if out.died != nil && end == nil && err != nil {
-		end = errDied
-	}
-	return out, end, err
-}
-
 // watch judges exit conditions and looks after the system's processes while the
-// trial says nothing new, until ctx ends.
-func (t *longTrial) watch(ctx context.Context, cancel context.CancelCauseFunc) (done chan struct{}) {
+// trial says nothing new, until ctx ends. Other trials than those that continue are
+// judged when they are over.
+func (t *execution) watch(ctx context.Context, cancel context.CancelCauseFunc) (done chan struct{}) {
 	done = make(chan struct{})
+	if !t.continues {
+		close(done)
+		return done
+	}
+	t.mu.Lock()
+	t.conditions, t.reported = trialConditions(t.r.plan.Experiment.Exit), false
+	t.mu.Unlock()
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(judgeEvery)
@@ -268,18 +193,14 @@ func (t *longTrial) watch(ctx context.Context, cancel context.CancelCauseFunc) (
 				cancel(errLink)
 				return
 			}
-			now := t.clock.Now()
-			if by := t.wall.step(time.Now(), now); by != 0 {
-				t.mark("the wall clock was set", fmt.Sprintf("by %s, %s after the trial began; its times do not follow", record.Span(by), record.Span(now)))
-			}
 			t.mu.Lock()
-			s, told := t.state, t.told
+			s, reported := t.state, t.reported
 			t.mu.Unlock()
-			if !told { // what is stored already is not known here
+			if !reported { // what is stored already is not known here
 				t.judge(nil, cancel)
 				continue
 			}
-			s.At = now
+			s.At = t.clock.Now()
 			t.judge(&s, cancel)
 		}
 	}()
@@ -287,9 +208,9 @@ func (t *longTrial) watch(ctx context.Context, cancel context.CancelCauseFunc) (
 }
 
 // seen takes what the scenario says of itself.
-func (t *longTrial) seen(s scenario.State, cancel context.CancelCauseFunc) {
+func (t *execution) seen(s scenario.State, cancel context.CancelCauseFunc) {
 	t.mu.Lock()
-	t.state, t.told = s, true
+	t.state, t.reported = s, true
 	t.mu.Unlock()
 	t.r.say.State(s, t.cell)
 	t.judge(&s, cancel)
@@ -297,7 +218,7 @@ func (t *longTrial) seen(s scenario.State, cancel context.CancelCauseFunc) {
 
 // judge ends the trial when an exit condition is met; s is nil while the
 // scenario has not said how far it is.
-func (t *longTrial) judge(s *scenario.State, cancel context.CancelCauseFunc) {
+func (t *execution) judge(s *scenario.State, cancel context.CancelCauseFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := progressSoFar{
@@ -311,52 +232,8 @@ func (t *longTrial) judge(s *scenario.State, cancel context.CancelCauseFunc) {
 	}
 }
 
-// measured is the trial as it stands.
-func (t *longTrial) measured(out loaded) (record.Trial, error) {
-	counts := t.w.Summary().Counts()
-	trial := record.Trial{
-		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.clock.epoch,
-		Seconds:  out.load.Seconds,
-		Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Details: out.details(t.s),
-	}
-	var err error
-	if trial.Metrics, err = t.r.metrics(trial, t.cell, t.w); err != nil {
-		return trial, err
-	}
-	trial.Invalid = append(longSpoiledBy(out, t.check, counts, trial.Metrics, t.cell.Collect != nil), out.load.Invalid...)
-	trial.Invalid = validity.Reasons(t.cell, t.r.plan.Experiment.Limits, trial)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	trial.Notes = append(slices.Clone(out.load.Notes), t.marks...)
-	if t.r.notEmulated(t.cell) {
-		trial.Notes = append(trial.Notes, record.NoteNotEmulated)
-	}
-	if out.emulatorTrouble != "" {
-		trial.Notes = append(trial.Notes, "link: "+out.emulatorTrouble)
-	}
-	return trial, nil
-}
-
-// longSpoiledBy is spoiledBy for a trial that lasts so long that daemons die in it: that is
-// marked, not held against it. asks: the trial is to poll, and does nothing else.
-func longSpoiledBy(out loaded, check *record.LinkCheck, c record.Counts, metrics map[string]float64, asks bool) []string {
-	var why []string
-	if check != nil && !check.OK {
-		why = append(why, record.ReasonLinkOff)
-	}
-	if out.emulatorDied {
-		why = append(why, record.ReasonEmulatorDied)
-	}
-	// The operations of a session's last moment die with it, its jobs do not.
-	if c.Ops == 0 && metrics["accepted"] == 0 && (!asks || metrics["polls"] == 0) {
-		why = append(why, record.ReasonNoOperations)
-	}
-	return why
-}
-
-// finish ends the trial for good.
-func (t *longTrial) finish(out loaded, stop *scenario.Stop) (record.Trial, error) {
+// finish ends the trial by itself, or by an exit condition.
+func (t *execution) finish(out loaded, stop *scenario.Stop) (record.Trial, error) {
 	trial, err := t.measured(out)
 	if err != nil {
 		return record.Trial{}, err
@@ -372,12 +249,11 @@ func (t *longTrial) finish(out loaded, stop *scenario.Stop) (record.Trial, error
 		t.event("phase", "trial ended", words)
 	}
 	t.r.ended, t.r.stoppedBy = words, stop
-	t.r.bytes += t.w.Summary().Counts().Bytes
-	return trial, t.w.End(trial)
+	return t.end(trial)
 }
 
 // pause ends this session of the trial, which stays as it is for the next one.
-func (t *longTrial) pause(out loaded, cause error) error {
+func (t *execution) pause(out loaded, cause error) error {
 	interrupted := cause == nil || errors.Is(cause, context.Canceled)
 	why := "interrupted"
 	if !interrupted {
@@ -394,8 +270,8 @@ func (t *longTrial) pause(out loaded, cause error) error {
 	return cause
 }
 
-// suspend records the trial as it stands, to go on later.
-func (t *longTrial) suspend(out loaded) error {
+// suspend records the trial as it is, to go on later.
+func (t *execution) suspend(out loaded) error {
 	trial, err := t.measured(out)
 	if err != nil {
 		return err
@@ -405,7 +281,7 @@ func (t *longTrial) suspend(out loaded) error {
 
 // mend brings up again what has died, the link or the system on its data, and
 // goes on with the trial.
-func (t *longTrial) mend(ctx context.Context, out loaded, times int, link bool) error {
+func (t *execution) mend(ctx context.Context, out loaded, times int, link bool) error {
 	r, s := t.r, t.s
 	what := "a process ended"
 	if out.died != nil {
@@ -415,10 +291,10 @@ func (t *longTrial) mend(ctx context.Context, out loaded, times int, link bool) 
 	if link {
 		what, again = errLink.Error(), r.mendLink
 	}
-	r.event("fault", "process died", fmt.Sprintf("%s, during %s, %s", what, t.cell.ID, record.BlockName(t.block)), 0)
 	died := fmt.Errorf("%s: %s", s.use.Name, what)
 	if times > revivals {
-		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another object was stored", died, revivals))
+		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another object was "+
+			"stored", died, revivals))
 	}
 	if !link && !s.keeps {
 		return t.pause(out, fmt.Errorf("%w; this system cannot be brought up again with its data", died))
@@ -441,7 +317,8 @@ func (t *longTrial) mend(ctx context.Context, out loaded, times int, link bool) 
 		return fmt.Errorf("%w; and it cannot be brought up again: %w", died, err)
 	}
 	var err error
-	kept := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Running, Epoch: t.clock.epoch}
+	kept := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Running,
+		Epoch: t.clock.epoch}
 	t.w, _, err = r.rec.Continue(kept) // the clock goes on: it is this session's
 	r.event("phase", "goes on", what+", and was brought up again", time.Since(begun))
 	return err
@@ -461,22 +338,8 @@ func (r *run) readyTime(s *site) time.Duration {
 	return limit + startMargin + r.prepareTime(s) + healthPatience + 2*time.Minute
 }
 
-// observeEvery is the interval at which the processes of a long trial are
-// observed: as often as the system is polled, so that weeks stay a number of
-// samples that can be kept and drawn.
-func (r *run) observeEvery(cell experiment.Cell) time.Duration {
-	every := observeEvery
-	if cell.Upload != nil {
-		every = max(every, cell.Upload.Poll.Std())
-	}
-	if cell.Collect != nil {
-		every = max(every, cell.Collect.Every.Std())
-	}
-	return every
-}
-
-// describe names a cell for people.
-func describe(c experiment.Cell) string {
+// Describe names a cell for people.
+func Describe(c experiment.Cell) string {
 	text := c.System
 	for _, f := range c.Factors {
 		if f.Path != "system" {
@@ -484,24 +347,4 @@ func describe(c experiment.Cell) string {
 		}
 	}
 	return text
-}
-
-// firstError keeps the first failure to record: the trial must not pass for whole.
-type firstError struct {
-	mu  sync.Mutex
-	err error
-}
-
-func (f *firstError) keep(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = err
-	}
-}
-
-func (f *firstError) get() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err
 }

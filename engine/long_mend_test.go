@@ -55,8 +55,8 @@ func TestFloorAfterADeath(t *testing.T) {
 		l := newLasting(t)
 		before, _ := collect.Baseline([]system.Reading{coins(system.ReadSpent, 0)})
 		r.sites = map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load, paid: &before}}
-		trial, err := r.openLong(t.Context(), plan.Cells[0], 0)
-		if err != nil {
+		trial := &execution{r: r, s: r.sites["mem"], cell: plan.Cells[0], continues: true}
+		if err := trial.open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		during := func(d time.Duration) error {

@@ -353,7 +353,7 @@ func TestTwentyFiveDays(t *testing.T) {
 		l := newLasting(t)
 		r.sites = map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}}
 		begun := time.Now()
-		trial, err := r.long(t.Context(), plan.Cells[0], 0)
+		trial, err := r.trial(t.Context(), plan.Cells[0], 0)
 		if err != nil {
 			t.Fatal(err)
 		}

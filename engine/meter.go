@@ -25,11 +25,12 @@ type meter struct {
 	at       time.Duration // of the last look
 	node     map[string]int
 	accounts map[account]*used
-	nodePeak []float64 // resident set of each node: the largest sum over its processes that a look has seen; NaN: none was seen
+	// resident set of each node: the largest sum over its processes that a look has seen; NaN: none was seen
+	nodePeak []float64
 	rssPeak  float64
 	seen     bool           // a process of the system was observed
 	over     bool           // the window has ended
-	pressure func() float64 // seconds since boot in which somebody waited for storage
+	pressure func() float64 // seconds since boot in which a task waited for storage
 	io       [2]float64     // it, when the window began and now
 
 	threadCPU func(pid int) map[int]float64 // CPU seconds of a process's threads
@@ -222,7 +223,8 @@ func (m *meter) usage() scenario.Usage {
 	others := m.others()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(), HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), EmulatorThread: math.NaN(), BoxCPU: math.NaN(),
+	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(),
+		HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), EmulatorThread: math.NaN(), BoxCPU: math.NaN(),
 		BusiestCPU: math.NaN(), IOPressure: math.NaN()}
 	if m.seen {
 		u.SystemCPU, u.SystemRSSPeak = 0, m.rssPeak
@@ -311,7 +313,7 @@ func (m *meter) nodeUsage(node int) scenario.NodeUsage {
 // emulatorRole is that of the link emulator's process.
 const emulatorRole = "emulator"
 
-// window is how a scenario tells the meter when the time begins and ends that it
+// window is how a scenario gives the meter the begin and the end of the time that it
 // measures: each takes a look of its own, so that the edges are exact.
 type window struct {
 	bed   *testbed.Testbed

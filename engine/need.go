@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // A need is a precondition that only a system which runs can tell. It is waited
@@ -23,7 +21,7 @@ import (
 type need struct {
 	name string
 	// asked reports whether the experiment wants it; what every system must be,
-	// as far as it tells, is always wanted.
+	// as far as it reports that, is always wanted.
 	asked func(n experiment.Need) bool
 	// missing says what is not as it should be; empty: it holds.
 	missing func(n experiment.Need, s status) string
@@ -36,8 +34,8 @@ func needs() []need {
 	always := func(experiment.Need) bool { return true }
 	return []need{
 		{"synced", always, func(_ experiment.Need, s status) string {
-			if v, told := s.number(system.ReadSynced); told && v < 1 {
-				if height, told := s.number(system.ReadHeight); told {
+			if v, known := s.number(system.ReadSynced); known && v < 1 {
+				if height, known := s.number(system.ReadHeight); known {
 					return fmt.Sprintf("not synced; it is at block %.0f", height)
 				}
 				return "not synced"
@@ -45,15 +43,15 @@ func needs() []need {
 			return ""
 		}, "let it find its peers and catch up; skip: [synced] goes on without", true},
 		{"unlocked", always, func(_ experiment.Need, s status) string {
-			if v, told := s.number(system.ReadUnlocked); told && v < 1 {
+			if v, known := s.number(system.ReadUnlocked); known && v < 1 {
 				return "its wallet is locked"
 			}
 			return ""
 		}, "unlock the wallet (siac wallet unlock); Plimsoll never asks for its password", true},
 		{"balance", func(n experiment.Need) bool { return n.Balance != "" }, func(n experiment.Need, s status) string {
-			have, told := s.money(system.ReadBalance)
-			if !told {
-				return "it does not tell its balance"
+			have, known := s.money(system.ReadBalance)
+			if !known {
+				return "it does not report its balance"
 			}
 			want, ok := new(big.Rat).SetString(n.Balance)
 			if ok && have.Cmp(want) >= 0 {
@@ -62,9 +60,9 @@ func needs() []need {
 			return fmt.Sprintf("its balance is %s, the experiment needs %s", shortMoney(have), n.Balance)
 		}, "send it coins, or lower upload.need.balance", true},
 		{"contracts", func(n experiment.Need) bool { return n.Contracts > 0 }, func(n experiment.Need, s status) string {
-			v, told := s.number(system.ReadContracts)
-			if !told {
-				return "it does not tell its contracts"
+			v, known := s.number(system.ReadContracts)
+			if !known {
+				return "it does not report its contracts"
 			}
 			if v >= float64(n.Contracts) {
 				return ""
@@ -114,7 +112,7 @@ func shortMoney(r *big.Rat) string {
 }
 
 // lookAt asks a node how it is, by what it is monitored with or, failing that, by
-// its account of money: a listing of all objects tells nothing here.
+// its account of money: a listing of all objects has none of it.
 func lookAt(ctx context.Context, n system.Node) status {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -199,7 +197,10 @@ func (w waiter) until(ctx context.Context, begun time.Time, these func(need) boo
 // budget already.
 func (w waiter) ready(ctx context.Context, goesOn bool) error {
 	begun := time.Now()
-	if err := w.until(ctx, begun, func(n need) bool { return n.first && (!goesOn || n.name != "balance") }); err != nil || goesOn {
+	if err := w.until(ctx, begun, func(n need) bool {
+		return n.first &&
+			(!goesOn || n.name != "balance")
+	}); err != nil || goesOn {
 		return err
 	}
 	if w.need.Allowance != "" && !slices.Contains(w.skip, "allowance") {
@@ -213,7 +214,8 @@ func (w waiter) ready(ctx context.Context, goesOn bool) error {
 // allow gives the system the budget that the experiment asks for.
 func (w waiter) allow(ctx context.Context) error {
 	fail := func(err error) error {
-		return &PreconditionError{[]Problem{{Name: "allowance", What: w.name + ": its budget cannot be set: " + err.Error(), Hint: "set it by its own means and leave upload.need.allowance out", Blocking: true}}}
+		return &PreconditionError{[]Problem{{Name: "allowance", What: w.name + ": its budget cannot be set: " + err.Error(),
+			Hint: "set it by its own means and leave upload.need.allowance out", Blocking: true}}}
 	}
 	a, ok := w.node.(system.Allower)
 	if !ok {
@@ -223,7 +225,7 @@ func (w waiter) allow(ctx context.Context) error {
 	if w.need.Allowance != wholeBalance {
 		c, ok := w.node.(system.Coster)
 		if !ok {
-			return fail(errors.New("it does not tell its currency"))
+			return fail(errors.New("it does not report its currency"))
 		}
 		looking, cancel := context.WithTimeout(ctx, lookTimeout)
 		costs, err := c.Costs(looking)
@@ -237,7 +239,8 @@ func (w waiter) allow(ctx context.Context) error {
 	}
 	// Contracts are formed, and paid, before the trial polls for the first time.
 	now := lookAt(ctx, w.node).readings
-	before, known := collect.Baseline(slices.SortedFunc(maps.Values(now), func(a, b system.Reading) int { return strings.Compare(a.Name, b.Name) }))
+	before, known := collect.Baseline(slices.SortedFunc(maps.Values(now),
+		func(a, b system.Reading) int { return strings.Compare(a.Name, b.Name) }))
 	setting, cancel := context.WithTimeout(ctx, 4*lookTimeout)
 	defer cancel()
 	if err := a.Allow(setting, system.Allowance{Amount: amount}); err != nil {
@@ -247,68 +250,5 @@ func (w waiter) allow(ctx context.Context) error {
 		w.paid(before)
 	}
 	w.say("its budget is set: " + w.need.Allowance)
-	return nil
-}
-
-// Needs looks once at the attached systems of a load test that can tell how they
-// are, and says what it would wait for before the first upload.
-func Needs(ctx context.Context, cfg Config) []Problem {
-	var all []Problem
-	for _, use := range cfg.Plan.Experiment.Systems {
-		cells := cellsOf(cfg.Plan, use.Name)
-		sys := findSystem(cfg.Systems, use.Use)
-		if sys == nil || use.Mode != string(system.Attach) || len(cells) == 0 || cells[0].Upload == nil ||
-			!sys.Info().Able("monitor") && !sys.Info().Able("cost") {
-			continue
-		}
-		s, err := glance(ctx, cfg, sys, use)
-		if errors.Is(err, system.ErrReadOnly) && slices.Contains(cfg.Plan.Experiment.Allow, "write") {
-			// A setting that the run may change, and a look may not.
-			all = append(all, Problem{Name: "systems", What: use.Name + ": a setting of it is not as the experiment asks for; the run is allowed to change it", Hint: "what else it needs is looked at when the run has changed it"})
-			continue
-		}
-		if err != nil {
-			all = append(all, Problem{Name: "systems", What: use.Name + ": " + strings.TrimPrefix(err.Error(), use.Use+": "), Hint: "is the server running, and is its address right?", Blocking: true})
-			continue
-		}
-		all = append(all, wanting(use.Name, cells[0].Upload.Need, s, cfg.Plan.Experiment.Skip, func(need) bool { return true })...)
-	}
-	return all
-}
-
-// glance attaches to a system to ask it how it is.
-func glance(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse) (s status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	err = look(ctx, cfg, sys, use, func(n system.Node) { s = lookAt(ctx, n) })
-	return s, err
-}
-
-// look attaches to a system as a run does, but may not write; at, if there is one,
-// gets its first node.
-func look(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse, at func(system.Node)) (err error) {
-	dir, err := os.MkdirTemp("", "plimsoll-look-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Self: cfg.Self, Plain: true, Emulate: "none"})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.Close(context.WithoutCancel(ctx))) }()
-	client, err := bed.AddHost(ctx, "client")
-	if err != nil {
-		return err
-	}
-	d := system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))}
-	c, err := d.Begin(ctx, sys, system.Attach)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
-	if at != nil {
-		at(c.Nodes()[0])
-	}
 	return nil
 }

@@ -82,80 +82,23 @@ func plansChanges(plan *experiment.Plan) (changes, cuts bool) {
 	return changes, cuts
 }
 
-// nodesTime is what a trial with nodes may take beyond one deadline.
+// nodesTime is what a trial with nodes may take beyond one deadline: generous, as each
+// operation has its own deadline. Leechers come later, nodes are killed and started
+// again, stores are removed at the pace of a slow disk, chains validated locally.
 func nodesTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
+	atPace := func(bytes float64) time.Duration { return time.Duration(bytes / 10e6 * float64(time.Second)) }
 	switch {
 	case cell.Disseminate != nil:
-		return swarmTime(cell, limits)
+		return 10*(limits.Deadline.Std()+limits.Start.Std()) + atPace(float64(cell.Disseminate.Nodes)*float64(cell.Data.Size))
 	case cell.Sync != nil:
-		return syncTime(cell, limits)
+		return time.Duration(2*nodesOf(cell))*limits.Start.Std() + atPace(storeBytes(cell)) + chainTime(cell, limits)
 	}
 	return 0
-}
-
-// chainsTime is how long making the chains of these cells may take: several times
-// what the plan expects of a sync, for each cell, as if no two had the same.
-func chainsTime(cells []experiment.Cell, limits experiment.Limits) (all time.Duration) {
-	for _, c := range cells {
-		all += chainTime(c, limits)
-	}
-	return all
 }
 
 // chainTime is how long making the chain of a cell, or validating it locally, may take.
 func chainTime(c experiment.Cell, limits experiment.Limits) time.Duration {
 	return time.Duration(4*c.Estimate.Operation*float64(time.Second)) + limits.Start.Std()
-}
-
-// syncTime: all peers and the fresh node may have to be started, and the node may be
-// killed and started again. What the sync itself takes has the deadline for a limit,
-// faults included. Chains are made before the first trial, and validated locally
-// before the first that needs it.
-func syncTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
-	starts := nodesOf(cell)
-	faults, _ := experiment.ParseSyncFaults(cell.Sync.Faults) // what cannot be read the format has refused
-	for _, f := range faults {
-		if f.Kind == experiment.FaultCrash {
-			starts += cell.Sync.Peers
-		}
-	}
-	// A store is removed at the pace of a slow disk.
-	remove := time.Duration(storeBytes(cell) / 10e6 * float64(time.Second))
-	all := time.Duration(starts)*limits.Start.Std() + remove
-	if cell.Sync.Replay {
-		all += chainTime(cell, limits)
-	}
-	return all
-}
-
-// swarmTime: leechers that come later have a deadline of their own, a fault may
-// begin as late as the last of them ends and then lasts, and whoever it has killed
-// is started again.
-func swarmTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
-	d := cell.Disseminate
-	// Publishing, verifying and removing, at the pace of a slow disk.
-	all := time.Duration(float64(d.Nodes) * float64(cell.Data.Size) / 10e6 * float64(time.Second))
-	if d.Fresh {
-		all += limits.Start.Std()
-	}
-	join, _ := experiment.ParseJoin(d.Join) // what cannot be read the format has refused
-	switch {
-	case join.Wave > 0:
-		all += time.Duration(d.Leechers()/join.Wave) * join.Every
-	case join.Rate > 0: // three times the mean of the last arrival: it is later once in a thousand trials of many leechers
-		all += time.Duration(3 * float64(d.Leechers()) / join.Rate * float64(time.Second))
-	}
-	faults, _ := experiment.ParseFaults(d.Faults)
-	for _, f := range faults {
-		all += f.At + f.For
-		if f.Kind == experiment.FaultCrash {
-			all += limits.Start.Std() + limits.Deadline.Std()
-		}
-	}
-	if stay, _ := experiment.ParseStay(d.Stay); stay.For > 0 {
-		all += stay.For
-	}
-	return all
 }
 
 // hostNamesOf are the names of hosts, in their order.

@@ -49,19 +49,19 @@ func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum othersUsed, er
 		begun = false
 	}
 	var others record.Sample
-	told := false // others is of the poll that self is expected of
+	known := false // others is of the poll that self is expected of
 	for s, err := range samples {
 		if err != nil {
 			return sum, err
 		}
 		switch s.Process {
 		case testbed.OthersSample:
-			others, told = s, true
+			others, known = s, true
 		case testbed.SelfSample: // it comes last in a poll
-			if !told || math.IsNaN(others.CPU) {
+			if !known || math.IsNaN(others.CPU) {
 				continue
 			}
-			told = false
+			known = false
 			if begun && (s.PID != pid || others.CPU < last.CPU) {
 				end()
 			}

@@ -2,8 +2,12 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Problem is a precondition that does not hold.
@@ -14,6 +18,9 @@ type Problem struct {
 	Blocking bool   `json:"blocking"` // the run would fail or be wrong; else it is worse than it could be
 	Here     bool   `json:"-"`        // it is of this machine or of this moment: elsewhere, or later, the run can begin
 }
+
+// refuse is a problem that keeps a run from beginning.
+func refuse(what, hint string) Problem { return Problem{What: what, Hint: hint, Blocking: true} }
 
 // precondition is one named check. It changes nothing.
 type precondition struct {
@@ -31,11 +38,11 @@ func preconditions() []precondition {
 		{"systems", checkSystems, false},
 		{"scenario", checkScenario, false},
 		{"links", checkLinks, false},
+		{"open-files", checkFiles, true},
+		{machineLine, checkMachineLine, false},
 		{"data-readable", checkData, true},
 		{"budget", checkBudget, false},
-		{"allowance", checkAllowance, false},
-		{"balance", checkBalance, false},
-		{"contracts", checkContracts, false},
+		{"allowance", checkNeeds, false},
 		{"memory", checkMemory, true},
 		{"cache", checkCache, true},
 		{"storage", checkStorage, true},
@@ -103,14 +110,14 @@ func (e *PreconditionError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
 		lines[i] = p.What
-		if p.Name != "" { // what the plan alone tells has none
+		if p.Name != "" { // of the plan alone
 			lines[i] = p.Name + ": " + p.What
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Hint tells what to do about each problem.
+// Hint is what to do about each problem.
 func (e *PreconditionError) Hint() string {
 	var hints []string
 	for _, p := range e.Problems {
@@ -119,4 +126,38 @@ func (e *PreconditionError) Hint() string {
 		}
 	}
 	return strings.Join(slices.Compact(hints), "; ")
+}
+
+// checkSkip refuses names in `skip:` that no precondition has: who misspells one
+// would learn of it by a refusal that seems to come in spite of it.
+func checkSkip(_ context.Context, cfg Config) []Problem {
+	known := Skippable()
+	var all []Problem
+	for _, name := range cfg.Plan.Experiment.Skip {
+		if !slices.Contains(known, name) {
+			all = append(all, Problem{
+				Name: "skip", What: fmt.Sprintf("skip: there is no precondition %q", name),
+				Hint: suggest.OrAll(name, known), Blocking: true,
+			})
+		}
+	}
+	return all
+}
+
+// Skippable are the names that `skip:` takes: of whole checks, and of single
+// problems of the machine.
+func Skippable() []string {
+	var names []string
+	for _, p := range preconditions() {
+		if p.name == "skip" {
+			continue
+		}
+		names = append(names, p.name)
+	}
+	for _, n := range needs() {
+		names = append(names, n.name)
+	}
+	names = append(names, testbed.ProblemNames()...)
+	slices.Sort(names)
+	return slices.Compact(names)
 }

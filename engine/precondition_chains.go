@@ -7,8 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -35,19 +33,20 @@ func checkStorage(_ context.Context, cfg Config) []Problem {
 	return memoryForDisk(on, os.TempDir(), ram)
 }
 
-// memoryForDisk is the problem when what stands for the disk is in memory.
+// memoryForDisk is the problem when the "disk" is in memory.
 func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
 	if !on.Memory() {
 		return nil
 	}
-	what := fmt.Sprintf("storage: disk: the stores are made in %s, which is %s, in memory: nothing of it is about a disk", dir, on)
+	what := fmt.Sprintf("storage: disk: the stores are made in %s, which is %s, in memory: nothing of it is about a "+
+		"disk", dir, on)
 	if compared {
 		what += ", and disk against ram means nothing"
 	}
 	return []Problem{{What: what, Hint: "set TMPDIR to a directory on a disk", Blocking: compared}}
 }
 
-// checkChains says where chains are kept, and refuses a place where they cannot be.
+// checkChains refuses a place where chains cannot be kept.
 func checkChains(_ context.Context, cfg Config) []Problem {
 	if len(chainCells(cfg.Plan)) == 0 {
 		return nil
@@ -62,21 +61,8 @@ func checkChains(_ context.Context, cfg Config) []Problem {
 		err = unix.ENOTDIR
 	}
 	if err != nil {
-		return []Problem{{
-			What: fmt.Sprintf("chains are kept in %s, and %s cannot be written to: %v", dir, top, err),
-			Hint: "set " + cacheVariable + " to a directory of yours", Blocking: true,
-		}}
+		return []Problem{refuse(fmt.Sprintf("chains are kept in %s, and %s cannot be written to: %v", dir, top, err),
+			"set "+cacheVariable+" to a directory of yours")}
 	}
-	all, err := chaincache.Cache{Dir: dir, System: "engine"}.List()
-	if err != nil {
-		return []Problem{{What: err.Error(), Hint: "set " + cacheVariable + " to a directory of yours", Blocking: true}}
-	}
-	var size int64
-	for _, e := range all {
-		size += e.Size
-	}
-	return []Problem{{
-		What: fmt.Sprintf("chains are kept in %s, for all runs: %d, of %s", dir, len(all), experiment.RoughBytes(float64(size))),
-		Hint: "plimsoll systems chains lists and removes them; set " + cacheVariable + " to keep them elsewhere",
-	}}
+	return nil
 }

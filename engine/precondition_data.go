@@ -32,7 +32,7 @@ func checkData(ctx context.Context, cfg Config) []Problem {
 			if path := c.Data.Directory + c.Data.Trace; errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(path) {
 				hint = "relative paths start at " + cfg.Base + ", the directory of the experiment file"
 			}
-			all = append(all, Problem{What: err.Error(), Hint: hint, Blocking: true})
+			all = append(all, refuse(err.Error(), hint))
 			continue
 		}
 		var unreadable []string
@@ -51,11 +51,9 @@ func checkData(ctx context.Context, cfg Config) []Problem {
 			}
 		}
 		if bad > 0 {
-			all = append(all, Problem{
-				What:     fmt.Sprintf("%d of %d files of the data set cannot be read, the first: %s", bad, set.Len()/max(1, c.Data.Copies), strings.Join(unreadable, "; ")),
-				Hint:     "make them readable, or say skip: [data-readable] to store the others",
-				Blocking: true,
-			})
+			all = append(all, refuse(fmt.Sprintf("%d of %d files of the data set cannot be read, the first: %s", bad,
+				set.Len()/max(1, c.Data.Copies), strings.Join(unreadable, "; ")),
+				"make them readable, or say skip: [data-readable] to store the others"))
 		}
 	}
 	return all

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -45,22 +44,25 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		case use.Mode == string(system.Attach):
 			// Its disks are elsewhere.
 		case cfg.reviver(use) != nil:
-			kept += longestOf(cfg, cells) * expansion(use)
+			kept += longestOf(cfg, cells)
 		default:
-			need += longestOf(cfg, cells) * expansion(use)
+			need += longestOf(cfg, cells)
 		}
 	}
 	need += swarm
-	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or data.objects smaller")
+	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or "+
+		"data.objects smaller")
 	if dir, err := ChainCache(); err == nil && chains > 0 {
-		problems = append(problems, tooFull(existing(dir), chains, "free some space, set "+cacheVariable+" to a directory on a larger disk, or make sync.blocks or sync.transactions smaller")...)
+		problems = append(problems, tooFull(existing(dir), chains, "free some space, set "+cacheVariable+" to a directory "+
+			"on a larger disk, or make sync.blocks or sync.transactions smaller")...)
 	}
 	if kept > recordingRoom && !cfg.Resume {
 		dir := cfg.Dir
 		if dir == "" { // doctor: where a run would be
 			dir = "."
 		}
-		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or store less")...)
+		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or store "+
+			"less")...)
 	}
 	return problems
 }
@@ -110,11 +112,9 @@ func tooFull(dir string, need float64, hint string) []Problem {
 	if free >= need {
 		return nil
 	}
-	return []Problem{{
-		What:     fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir, experiment.RoughBytes(free), experiment.RoughBytes(need)),
-		Hint:     hint,
-		Blocking: true,
-	}}
+	return []Problem{refuse(fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir,
+		experiment.RoughBytes(free), experiment.RoughBytes(need)),
+		hint)}
 }
 
 // longestOf is the bytes of the largest data set that a cell stores: each begins
@@ -125,17 +125,6 @@ func longestOf(cfg Config, cells []experiment.Cell) (most float64) {
 		most = math.Max(most, float64(bytes))
 	}
 	return most
-}
-
-// expansion is what a started system makes of a byte, by the options that say so:
-// shares in all for each that is needed.
-func expansion(use experiment.SystemUse) float64 {
-	needed, err1 := strconv.ParseFloat(use.With["needed"], 64)
-	total, err2 := strconv.ParseFloat(use.With["total"], 64)
-	if err1 != nil || err2 != nil || needed <= 0 || total < needed {
-		return 1
-	}
-	return total / needed
 }
 
 // existing is the nearest directory above one that may not be there yet.
@@ -179,5 +168,6 @@ func checkDirectory(_ context.Context, cfg Config) []Problem {
 		}
 		r.Close()
 	}
-	return []Problem{{What: fmt.Sprintf("run directory %s is not empty", cfg.Dir), Hint: hint, Blocking: true}}
+	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir),
+		hint)}
 }

@@ -29,3 +29,23 @@ func testbedOptions(cfg Config) testbed.Options {
 		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, Plain: attaches(cfg.Plan) && !shapes(cfg.Plan), IPv6: link.IPv6,
 	}
 }
+
+// checkLinks refuses changes of links that no emulator makes here. An attached system
+// is reached over the network there is, so its cells have no link to check.
+func checkLinks(_ context.Context, cfg Config) []Problem {
+	changes, cuts := plansChanges(cfg.Plan)
+	switch emulator := cfg.Plan.Experiment.Link.Emulator; {
+	case changes && emulator == "none":
+		return []Problem{refuse("the experiment changes single nodes' links (up, slow, speeds, trouble or faults), and "+
+			"asks for links that are not emulated",
+			"say link: {emulator: auto}")}
+	case cuts && emulator == "netem":
+		return []Problem{refuse("netem cannot cut nodes off from each other: it does not know one pair from another",
+			"say link: {emulator: tun}, or auto, which chooses it")}
+	}
+	if changes && attaches(cfg.Plan) {
+		return []Problem{refuse("the links of an attached system cannot be changed",
+			"leave out what changes links, or let Plimsoll start the system")}
+	}
+	return nil
+}

@@ -44,7 +44,8 @@ func nodeMemory(cfg Config) (need memoryNeed) {
 	}
 	if disk > 0 {
 		need.bytes += disk + testbed.RAMReserve
-		need.parts = append(need.parts, fmt.Sprintf("a RAM disk for the largest store takes about %s, and %s are left for everything else", experiment.RoughBytes(disk), experiment.RoughBytes(testbed.RAMReserve)))
+		need.parts = append(need.parts, fmt.Sprintf("a RAM disk for the largest store takes about %s, and %s are left for "+
+			"everything else", experiment.RoughBytes(disk), experiment.RoughBytes(testbed.RAMReserve)))
 	}
 	for _, use := range cfg.Plan.Experiment.Systems {
 		cells := cellsOf(cfg.Plan, use.Name)
@@ -59,7 +60,8 @@ func nodeMemory(cfg Config) (need memoryNeed) {
 		}
 		bytes := float64(n) * float64(each)
 		need.bytes += bytes
-		need.parts = append(need.parts, fmt.Sprintf("%d nodes of %s take about %s", n, use.Name, experiment.RoughBytes(bytes)))
+		need.parts = append(need.parts, fmt.Sprintf("%d nodes of %s take about %s", n, use.Name,
+			experiment.RoughBytes(bytes)))
 	}
 	return need
 }
@@ -76,9 +78,7 @@ func (m memoryNeed) over(free float64) []Problem {
 	if len(m.unknown) > 0 {
 		what += fmt.Sprintf(" (not counted: %s)", strings.Join(m.unknown, ", "))
 	}
-	return []Problem{{
-		What:     fmt.Sprintf("%s; %s of memory are available", what, experiment.RoughBytes(free)),
-		Hint:     "fewer nodes (disseminate.nodes, sync.peers), a shorter chain or storage: disk, or fewer systems at a time, or skip: [memory]",
-		Blocking: true,
-	}}
+	return []Problem{refuse(fmt.Sprintf("%s; %s of memory are available", what, experiment.RoughBytes(free)),
+		"fewer nodes (disseminate.nodes, sync.peers), a shorter chain or storage: disk, or fewer systems at a time, or "+
+			"skip: [memory]")}
 }

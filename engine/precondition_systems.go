@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // checkTime bounds what one system's check may take.
@@ -21,7 +24,7 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys := findSystem(cfg.Systems, use.Use)
 		if sys == nil {
-			all = append(all, Problem{What: fmt.Sprintf("there is no system %q", use.Use), Hint: "see plimsoll systems", Blocking: true})
+			all = append(all, refuse(fmt.Sprintf("there is no system %q", use.Use), "see plimsoll systems"))
 			continue
 		}
 		found := false
@@ -33,13 +36,37 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 			found = true
 		}
 		if !found && readsObjects(cfg, use) {
-			if err := look(checkCtx, cfg, sys, use, nil); err != nil && !errors.Is(err, system.ErrReadOnly) {
-				all = append(all, Problem{What: use.Name + ": " + strings.TrimPrefix(err.Error(), use.Use+": "), Hint: attachHint, Blocking: true})
+			if err := look(checkCtx, cfg, sys, use); err != nil && !errors.Is(err, system.ErrReadOnly) {
+				all = append(all, refuse(use.Name+": "+strings.TrimPrefix(err.Error(), use.Use+": "), attachHint))
 			}
 		}
 		cancel()
 	}
 	return all
+}
+
+// look attaches to a system as a run does, but may not write.
+func look(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse) (err error) {
+	dir, err := os.MkdirTemp("", "plimsoll-look-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Self: cfg.Self, Plain: true, Emulate: "none"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close(context.WithoutCancel(ctx))) }()
+	client, err := bed.AddHost(ctx, "client")
+	if err != nil {
+		return err
+	}
+	d := system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))}
+	c, err := d.Begin(ctx, sys, system.Attach)
+	if err != nil {
+		return err
+	}
+	return c.Stop(context.WithoutCancel(ctx))
 }
 
 // readsObjects reports whether what is fetched are objects of an attached system,
@@ -60,23 +87,21 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 			continue
 		}
 		for _, p := range cfg.Scenario.Problems(use, sys.Info(), cellsOf(cfg.Plan, use.Name)) {
-			all = append(all, Problem{What: use.Name + ": " + p.What, Hint: p.Hint, Blocking: true})
+			all = append(all, refuse(use.Name+": "+p.What, p.Hint))
 		}
 		writable := sys.Info().Able("put") // else it has objects of its own
-		if use.Mode == string(system.Attach) && writable && cfg.Plan.Experiment.Data.Size != nil && !slices.Contains(cfg.Plan.Experiment.Allow, "write") {
-			all = append(all, Problem{
-				What:     use.Name + ": data would be written to an attached system, which the experiment does not allow",
-				Hint:     "leave data.size out to measure the objects that are there, or say allow: [write]",
-				Blocking: true,
-			})
+		if use.Mode == string(system.Attach) && writable && cfg.Plan.Experiment.Data.Size != nil &&
+			!slices.Contains(cfg.Plan.Experiment.Allow, "write") {
+			all = append(all, refuse(use.Name+": data would be written to an attached system, which the experiment does not "+
+				"allow",
+				"leave data.size out to measure the objects that are there, or say allow: [write]"))
 		}
 		asksOnly := cfg.Plan.Experiment.Collect != nil
-		if use.Mode == string(system.Attach) && sys.Info().Able("cost") && !asksOnly && !slices.Contains(cfg.Plan.Experiment.Allow, "spend") {
-			all = append(all, Problem{
-				What:     use.Name + ": it pays for what it does, for reading as for writing, and the experiment does not allow to spend money",
-				Hint:     "say allow: [write, spend] if it may write and pay, allow: [spend] if it may only read",
-				Blocking: true,
-			})
+		if use.Mode == string(system.Attach) && sys.Info().Able("cost") && !asksOnly &&
+			!slices.Contains(cfg.Plan.Experiment.Allow, "spend") {
+			all = append(all, refuse(use.Name+": it pays for what it does, for reading as for writing, and the experiment "+
+				"does not allow to spend money",
+				"say allow: [write, spend] if it may write and pay, allow: [spend] if it may only read"))
 		}
 	}
 	return all
@@ -96,9 +121,7 @@ func checkUntil(cfg Config) []Problem {
 		}
 		keys = append(keys, m.Key)
 	}
-	return []Problem{{
-		What:     fmt.Sprintf("repetitions.until.metric: %s has no metric %q", cfg.Scenario.Name(), until.Metric),
-		Hint:     "metrics: " + strings.Join(keys, ", "),
-		Blocking: true,
-	}}
+	return []Problem{refuse(fmt.Sprintf("repetitions.until.metric: %s has no metric %q", cfg.Scenario.Name(),
+		until.Metric),
+		"metrics: "+strings.Join(keys, ", "))}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// Progress is told how a run goes on. It is called from several goroutines.
+// Progress shows how a run goes on. It is called from several goroutines.
 type Progress interface {
 	// Start is called once, when the preconditions hold.
 	Start()

@@ -20,46 +20,65 @@ import (
 // observeEvery is the interval at which processes are observed.
 const observeEvery = time.Second
 
-// trial executes one cell once. The error is of the run as a whole; a trial
-// that could not be executed comes back as failed, with its reason.
+// execution is one trial while it runs: most within one session, in a bounded time;
+// one that continues until its scenario or an exit condition ends it, see long.go.
+type execution struct {
+	r         *run
+	s         *site
+	cell      experiment.Cell
+	block     int
+	continues bool
+	w         *record.TrialWriter
+	clock     clock
+	check     *record.LinkCheck
+	restarted bool // the system was, just before
+
+	// Of a trial that continues.
+	marks  []string      // notes that its sessions left
+	paid   *record.Event // what was spent before it, where it begins in this session
+	others othersUsed    // over all sessions so far
+
+	mu         sync.Mutex
+	conditions []exitCondition // of this load
+	state      scenario.State
+	reported   bool // state was set in this load
+}
+
+// trial executes one cell once, or goes on with it. The error is of the run as a
+// whole; a trial that could not be executed comes back as failed, with its reason.
 func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
-	// The scenario of this session has not seen yet how long it takes.
-	if why, again := r.skipped[cell.ID]; again {
-		w, err := r.rec.Begin(cell.ID, block, block < 0, time.Now())
-		if err != nil {
-			return record.Trial{}, err
-		}
-		return skipped(w, cell, block, why)
+	t := &execution{r: r, s: r.sites[cell.System], cell: cell, block: block, continues: r.cfg.continues(cell)}
+	if t.continues {
+		return t.untilEnd(ctx)
 	}
-	s := r.sites[cell.System]
-	limit := r.trialTime(cell)
+	return t.once(ctx)
+}
+
+// once executes a trial that does not continue.
+func (t *execution) once(ctx context.Context) (record.Trial, error) {
+	r := t.r
+	limit := r.trialTime(t.cell)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-
-	// Health and link first: the trial's clock begins when it is ready to be loaded.
-	var restarted bool
-	var check *record.LinkCheck
-	unready := r.mendLink(ctx)
-	if unready == nil {
-		restarted, unready = r.healthy(ctx, s)
-	}
-	if unready == nil {
-		unready = getReady(ctx, s, cell)
+	why, skips := r.skipped[t.cell.ID] // the scenario of this session does not know yet how long it takes
+	var unready error
+	if !skips {
+		unready = t.ready(ctx)
 	}
 	var unfit *scenario.UnfitError
 	if errors.As(unready, &unfit) { // so are all trials to come
 		return record.Trial{}, unready
 	}
-	if unready == nil {
-		check, unready = r.prepareLink(ctx, s, cell, block)
-	}
 	if err := canceled(ctx); err != nil {
 		return record.Trial{}, err
 	}
-	epoch := time.Now()
-	w, err := r.rec.Begin(cell.ID, block, block < 0, epoch)
-	if err != nil {
+	if err := t.begin(); err != nil {
 		return record.Trial{}, err
+	}
+	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.clock.epoch}
+	skip := func(why string) (record.Trial, error) {
+		trial.State, trial.Error = record.Skipped, why
+		return trial, t.w.Skip(why)
 	}
 	fail := func(err error) (record.Trial, error) {
 		if ended := canceled(ctx); ended != nil {
@@ -68,79 +87,59 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("the trial took longer than its limit of %s: %w", limit, err)
 		}
-		r.bytes += w.Summary().Counts().Bytes
-		t := record.Trial{Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Failed, Error: err.Error()}
-		return t, w.Fail(err)
+		r.bytes += t.w.Summary().Counts().Bytes
+		trial.State, trial.Error = record.Failed, err.Error()
+		return trial, t.w.Fail(err)
+	}
+	if skips {
+		return skip(why)
 	}
 	if unready != nil {
 		return fail(unready)
 	}
-	if check != nil {
-		if err := w.Link(*check); err != nil {
-			return fail(err)
-		}
-	}
-
-	out, err := r.load(ctx, s, cell, block, w, epoch, check)
-	var skip *scenario.SkipError
-	if errors.As(err, &skip) {
-		return skipped(w, cell, block, skip.Why)
+	out, _, err := t.load(ctx)
+	var left *scenario.SkipError
+	if errors.As(err, &left) {
+		return skip(left.Why)
 	}
 	if err != nil {
 		return fail(err)
 	}
-	for _, l := range out.load.Links {
-		if err := w.Link(l); err != nil {
-			return fail(err)
-		}
-	}
-	counts := w.Summary().Counts()
-	t := record.Trial{
-		ID: w.ID(), Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Done, Seconds: out.load.Seconds,
-		Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Notes: out.load.Notes, Details: out.details(s), Invalid: append(spoiledBy(out, check, counts), out.load.Invalid...),
-	}
-	if t.Metrics, err = r.metrics(t, cell, w); err != nil {
+	done, err := t.measured(out)
+	if err != nil {
 		return fail(err)
 	}
-	t.Notes = append(t.Notes, out.notes...)
-	if r.notEmulated(cell) {
-		t.Notes = append(t.Notes, record.NoteNotEmulated)
-	}
-	if out.emulatorTrouble != "" {
-		t.Notes = append(t.Notes, "link: "+out.emulatorTrouble)
-	}
-	if restarted {
-		// Its caches are cold, the other cells' are not.
-		t.Invalid = append(t.Invalid, record.ReasonDaemonRestarted)
-		t.Notes = append(t.Notes, "the system was restarted before this trial")
-	}
-	t.Invalid = validity.Reasons(cell, r.plan.Experiment.Limits, t)
-	r.bytes += counts.Bytes
-	return t, w.End(t)
+	return t.end(done)
 }
 
-// metrics computes a trial's metrics from what it has recorded, as a report does later.
-func (r *run) metrics(t record.Trial, cell experiment.Cell, w *record.TrialWriter) (map[string]float64, error) {
-	if err := r.rec.Flush(); err != nil {
-		return nil, err
+// ready makes the link and the system ready, so that the trial's clock begins when it
+// can be loaded.
+func (t *execution) ready(ctx context.Context) (err error) {
+	if err = t.r.mendLink(ctx); err == nil {
+		t.restarted, err = t.r.healthy(ctx, t.s)
 	}
-	return scenario.Recompute(r.cfg.Scenario, r.rec.Reader, t, cell, w.Summary())
+	if readier, ok := t.s.runner.(scenario.Readier); ok && err == nil {
+		err = readier.Ready(ctx, t.cell)
+	}
+	if err == nil {
+		t.check, err = t.r.prepareLink(ctx, t.s, t.cell, t.block)
+	}
+	return err
 }
 
-// getReady lets the scenario do what it does once for a cell.
-func getReady(ctx context.Context, s *site, cell experiment.Cell) error {
-	readier, ok := s.runner.(scenario.Readier)
-	if !ok {
-		return nil
+// begin starts the trial's clock and its record.
+func (t *execution) begin() (err error) {
+	t.clock = clock{time.Now()}
+	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.clock.epoch); err != nil || t.check == nil {
+		return err
 	}
-	return readier.Ready(ctx, cell)
+	return t.w.Link(*t.check)
 }
 
-// skipped records a trial that is left out on purpose.
-func skipped(w *record.TrialWriter, cell experiment.Cell, block int, why string) (record.Trial, error) {
-	t := record.Trial{ID: w.ID(), Cell: cell.ID, Block: block, Warmup: block < 0, State: record.Skipped, Error: why}
-	return t, w.Skip(why)
+// end ends the trial for good.
+func (t *execution) end(trial record.Trial) (record.Trial, error) {
+	t.r.bytes += t.w.Summary().Counts().Bytes
+	return trial, t.w.End(trial)
 }
 
 // canceled is the user's wish to stop; a trial's own deadline is none.
@@ -165,73 +164,135 @@ type loaded struct {
 	emulatorDied    bool
 }
 
-// details are the facts about it that are recorded as details.
-func (l loaded) details(s *site) []record.Detail {
-	return append(scenario.Details(l.load, l.usage, hostNamesOf(s.hosts), l.tls), l.footprint...)
-}
-
-// load runs the scenario's load with all processes under observation.
-func (r *run) load(ctx context.Context, s *site, cell experiment.Cell, block int, w *record.TrialWriter, epoch time.Time,
-	check *record.LinkCheck,
-) (loaded, error) {
-	var mu sync.Mutex
-	var recErr error // the first failure to record; the trial must not pass for whole
-	keep := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if recErr == nil {
-			recErr = err
-		}
-	}
+// load runs the scenario's load with all processes under observation. end is why it
+// was cut off: an exit condition, errDied, errLink or the end of parent; nil when it
+// ended by itself.
+func (t *execution) load(parent context.Context) (out loaded, end, err error) {
+	r, s := t.r, t.s
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
 	before, _, err := r.bed.EmulatorStats(ctx)
 	if err != nil {
-		return loaded{}, fmt.Errorf("link emulator: %w", err)
+		return out, nil, fmt.Errorf("link emulator: %w", err)
 	}
 	trace := s.trace(r.bed)
 	defer trace.Stop()
 	meter, memory := newMeter(s, trace), startFootprint(s)
-	observed := func(samples []record.Sample) { keep(w.Samples(samples)) }
-	window := window{r.bed, epoch, meter, observed}
+	var unrecorded firstError
+	observed := func(samples []record.Sample) { unrecorded.keep(t.w.Samples(samples)) }
+	window := window{r.bed, t.clock.epoch, meter, observed}
 	if s.network != nil {
-		s.network.tol = float64(cell.Link.Tolerance)
+		s.network.tol = float64(t.cell.Link.Tolerance)
 	}
-	stop := r.bed.Observe(ctx, epoch, observeEvery, func(samples []record.Sample) {
+	stop := r.bed.Observe(parent, t.clock.epoch, t.observeEvery(), func(samples []record.Sample) {
 		meter.add(samples)
 		observed(samples)
 	})
-	load, err := s.runner.Trial(ctx, cell, trialSeed(r.plan.Experiment.Seed, cell.Group(), block), scenario.Sink{
-		Epoch: epoch,
-		Link:  check,
-		Block: w.Block,
-		Progress: func(ops, bytes int64) {
-			r.say.Load(ops, bytes, time.Since(epoch))
-		},
-		Number: block, Marks: w.Marks, Event: w.Event, Begin: window.begin, End: window.end,
+	watched := t.watch(ctx, cancel)
+	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
+		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.check, Paid: t.paid,
+		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Journal: journal{t.w, r.rec.Reader},
+		Begin: window.begin, End: window.end,
+		Progress: func(ops, bytes int64) { r.say.Load(ops, bytes, t.clock.Now()) },
+		State:    func(s scenario.State) { t.seen(s, cancel) },
 	})
+	if ctx.Err() != nil {
+		end = context.Cause(ctx)
+	}
+	cancel(nil)
+	<-watched
 	stop() // takes a last sample, so that deltas cover the whole trial
-	out := loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
+	for _, l := range load.Links {
+		unrecorded.keep(t.w.Link(l))
+	}
+	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
+	t.others = t.others.plus(meter.others())
+	out.usage.OthersBusy = t.others.share()
 	if s.network == nil {
 		out.died = s.died()
 	} else {
 		dead := deaths(trace.Processes())
-		out.notes, out.died = deathNotes(cell, dead), deadPeer(s, cell, dead)
-		if undone := s.network.undo(ctx); undone != nil {
+		out.notes, out.died = deathNotes(t.cell, dead), deadPeer(s, t.cell, dead)
+		if undone := s.network.undo(parent); undone != nil {
 			r.event("note", "links not brought back", undone.Error(), 0)
 		}
 	}
-	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(ctx, s, before)
+	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(parent, s, before)
+	during := fmt.Sprintf("during %s, %s", t.cell.ID, record.BlockName(t.block))
 	if out.emulatorDied {
-		r.event("fault", "link emulator died", fmt.Sprintf("during %s, %s", cell.ID, record.BlockName(block)), 0)
+		r.event("fault", "link emulator died", during, 0)
 	}
 	if out.died != nil {
-		r.event("fault", "process died", fmt.Sprintf("%s, during %s, %s: %v", out.died.Name(), cell.ID, record.BlockName(block), out.died.Err()), 0)
+		r.event("fault", "process died", fmt.Sprintf("%s, %s: %v", out.died.Name(), during, out.died.Err()), 0)
 	}
 	if err == nil {
-		mu.Lock()
-		err = recErr
-		mu.Unlock()
+		err = unrecorded.get()
 	}
-	return out, err
+	// A process whose end the scenario noticed before we did.
+	if out.died != nil && end == nil && err != nil {
+		end = errDied
+	}
+	return out, end, err
+}
+
+// measured is the trial as it is now, with the metrics that follow from what it has
+// recorded, as a report computes them later.
+func (t *execution) measured(out loaded) (record.Trial, error) {
+	r := t.r
+	counts := t.w.Summary().Counts()
+	trial := record.Trial{
+		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.clock.epoch,
+		Seconds: out.load.Seconds, Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
+		Details: append(scenario.Details(out.load, out.usage, hostNamesOf(t.s.hosts), out.tls), out.footprint...),
+	}
+	err := r.rec.Flush()
+	if err == nil {
+		trial.Metrics, err = scenario.Recompute(r.cfg.Scenario, r.rec.Reader, trial, t.cell, t.w.Summary())
+	}
+	if err != nil {
+		return trial, err
+	}
+	t.mu.Lock()
+	trial.Notes = slices.Concat(out.load.Notes, out.notes, t.marks)
+	t.mu.Unlock()
+	if r.notEmulated(t.cell) {
+		trial.Notes = append(trial.Notes, record.NoteNotEmulated)
+	}
+	if out.emulatorTrouble != "" {
+		trial.Notes = append(trial.Notes, "link: "+out.emulatorTrouble)
+	}
+	trial.Invalid = append(t.spoiledBy(out, counts, trial.Metrics), out.load.Invalid...)
+	if t.restarted && !t.continues { // its caches are cold, the other cells' are not
+		trial.Invalid = append(trial.Invalid, record.ReasonDaemonRestarted)
+		trial.Notes = append(trial.Notes, "the system was restarted before this trial")
+	}
+	trial.Invalid = validity.Reasons(t.cell, r.plan.Experiment.Limits, trial)
+	return trial, nil
+}
+
+// spoiledBy names what happened during a trial that speaks against it, apart from what
+// the generator says of itself; package validity adds what limits decide. A trial that
+// continues lasts so long that daemons die and links are late in it: that is marked.
+func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]float64) []string {
+	var why []string
+	off := func(l record.LinkCheck) bool { return !l.OK }
+	if t.check != nil && off(*t.check) || slices.ContainsFunc(out.load.Links, off) {
+		why = append(why, record.ReasonLinkOff)
+	}
+	if out.died != nil && !t.continues {
+		why = append(why, record.ReasonDaemonDied)
+	}
+	if out.emulatorDied {
+		why = append(why, record.ReasonEmulatorDied)
+	}
+	if out.emulatorTrouble != "" && !t.continues {
+		why = append(why, record.ReasonEmulatorLate)
+	}
+	// The operations of a session's last moment die with it, its jobs do not.
+	if c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0) {
+		why = append(why, record.ReasonNoOperations)
+	}
+	return why
 }
 
 // trialSeed gives every trial random choices of its own (which ranges are
@@ -250,10 +311,11 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 		return limits.Trial.Std()
 	}
 	estimate := time.Duration(cell.Estimate.Seconds * float64(time.Second))
-	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute + nodesTime(cell, limits)
+	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute +
+		nodesTime(cell, limits)
 }
 
-// emulatorSince tells why the link did not do what it should since the earlier
+// emulatorSince says why the link did not do what it should since the earlier
 // statistics (empty: it did), and whether its emulator has died.
 func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (trouble string, died bool) {
 	after, running, err := r.bed.EmulatorStats(ctx)
@@ -270,25 +332,35 @@ func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (tr
 	return after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit()), false
 }
 
-// spoiledBy names what happened during a trial that speaks against it, apart from what
-// the generator says of itself; package validity adds what limits decide.
-func spoiledBy(out loaded, check *record.LinkCheck, c record.Counts) []string {
-	var why []string
-	off := func(l record.LinkCheck) bool { return !l.OK }
-	if check != nil && off(*check) || slices.ContainsFunc(out.load.Links, off) {
-		why = append(why, record.ReasonLinkOff)
+// observeEvery is the interval at which the processes of a trial are observed. One that
+// continues is observed as often as the system is polled, so that weeks stay a number
+// of samples that can be kept and drawn.
+func (t *execution) observeEvery() time.Duration {
+	switch {
+	case t.cell.Upload != nil:
+		return max(observeEvery, t.cell.Upload.Poll.Std())
+	case t.cell.Collect != nil:
+		return max(observeEvery, t.cell.Collect.Every.Std())
 	}
-	if out.died != nil {
-		why = append(why, record.ReasonDaemonDied)
+	return observeEvery
+}
+
+// firstError keeps the first failure to record: the trial must not pass for whole.
+type firstError struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *firstError) keep(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
 	}
-	if out.emulatorDied {
-		why = append(why, record.ReasonEmulatorDied)
-	}
-	if out.emulatorTrouble != "" {
-		why = append(why, record.ReasonEmulatorLate)
-	}
-	if c.Ops == 0 {
-		why = append(why, record.ReasonNoOperations)
-	}
-	return why
+}
+
+func (f *firstError) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
 }

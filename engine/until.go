@@ -7,7 +7,7 @@ import (
 // confidence of the interval that `repetitions: until` narrows.
 const confidence = 0.95
 
-// narrowGroups tells the groups of cells that need no further block: after the
+// narrowGroups are the groups of cells that need no further block: after the
 // least number of blocks, those in which every cell's interval of the median is
 // narrow enough. A group ends as a whole, because its systems are compared
 // block by block.

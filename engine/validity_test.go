@@ -25,7 +25,8 @@ func TestValidityNamesWhatSpeaksAgainstATrial(t *testing.T) {
 		{"dead system", loaded{died: new(testbed.Process)}, nil, some, []string{record.ReasonDaemonDied}},
 		{"nothing happened", loaded{}, nil, record.Counts{}, []string{record.ReasonNoOperations}},
 	} {
-		if got := spoiledBy(c.out, c.check, c.ops); !slices.Equal(got, c.want) {
+		x := &execution{check: c.check}
+		if got := x.spoiledBy(c.out, c.ops, nil); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -228,7 +228,7 @@ func (x *indexer) keep(id string, k *knownRun) {
 }
 
 // failed is the row of a run that could not be read, or not yet. The directory of
-// runs itself is not named in it: the page may be shown to others.
+// runs itself is not named in it: others may see the page.
 func (x *indexer) failed(id string, s stamp, err error) *knownRun {
 	k := &knownRun{stamp: s, row: IndexRun{ID: id, Changed: s.at}}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

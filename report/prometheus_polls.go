@@ -11,12 +11,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// fresh is how long the latest poll's readings are told after the time at which
+// fresh is how long the latest poll's readings are exported after the time at which
 // the next one but two was due: Prometheus itself forgets a value after five minutes.
 const fresh = 5 * time.Minute
 
-// pollCollector tells Prometheus what polls of running trials read, and how the
-// polls of all trials went. What a call did not tell is absent: a gap. It reads
+// pollCollector exports to Prometheus what polls of running trials read, and how the
+// polls of all trials went. What a call did not return is absent: a gap. It reads
 // each poll once, and remembers sums.
 type pollCollector struct {
 	dir    string
@@ -63,7 +63,7 @@ type pollMetric struct {
 func pollMetrics() []pollMetric {
 	all := []pollMetric{
 		{pollsTotal, "Polls of the system.", nil},
-		{missedTotal, "Polls of the schedule that were left out, because an earlier one took too long or nobody was there.", nil},
+		{missedTotal, "Polls of the schedule that were left out, because an earlier one took too long or Plimsoll was stopped.", nil},
 		{lastPoll, "When the latest poll ended.", nil},
 		{callSeconds, "Time that a call of the latest poll took, answered or not.", []string{"call"}},
 		{callsTotal, "Calls of polls, answered or not.", []string{"call"}},

@@ -8,7 +8,7 @@ import (
 // BestFit says which combination of levels has the lowest value.
 type BestFit struct {
 	Cells []BestCell // those that have trials, the lowest first
-	// Tied is how many of them, from the first on, cannot be told from the lowest:
+	// Tied is how many of them, from the first on, do not differ significantly from the lowest:
 	// with at least the confidence asked for, the one that truly is the lowest is
 	// among these. 1: it is the lowest.
 	Tied     int
@@ -25,15 +25,15 @@ type BestCell struct {
 	Tied   bool
 }
 
-// Best finds the combination with the lowest value and those that cannot be told
-// from it: all that are not shown to be higher than the lowest seen, each at
+// Best finds the combination with the lowest value and those that do not
+// differ from it: all that are not significantly higher than the lowest seen, each at
 // 1−conf divided by the number of comparisons. The truly lowest is lost from the
 // set only when one of its own comparisons errs, so that the set has it with
 // confidence conf, whichever was seen lowest (multiple comparisons with the best:
 // Gupta 1965; Hsu, Multiple Comparisons, 1996, ch. 4; by Bonferroni, since
 // combinations need not have the same noise).
 //
-// A combination with a single trial is not told from any. Combinations without
+// A combination with a single trial differs from none. Combinations without
 // trials are not considered. Errors are as of [Factorial].
 func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) (BestFit, error) {
 	d, err := newDesign(factors, obs, conf)

@@ -30,7 +30,7 @@ func MannWhitney(xs, ys []float64) float64 {
 }
 
 // MinP is the smallest p-value that samples of these sizes can give: when it
-// is above the level, no difference can be shown however large it is.
+// is above the level, no difference can be significant however large it is.
 func MinP(nx, ny int) float64 {
 	if nx < 1 || ny < 1 {
 		return math.NaN()

@@ -21,7 +21,7 @@ import (
 // wide as the model is wrong. A, R and B may come out below 0: nothing is cut off
 // that the interval has to include.
 //
-// A parameter that the cells cannot tell has no interval and says why: R when
+// A parameter that is not identifiable has no interval and says why: R when
 // all round trips are alike, B when all sizes are; A then includes its part,
 // and says so. An error: a point that is no time, fewer points than
 // parameters, or sizes that change together with round trips.
@@ -72,13 +72,13 @@ func (f *costFit) model(points []CostPoint, conf float64) CostModel {
 	if f.form.hasB {
 		m.B = intervals[len(intervals)-1]
 	} else {
-		m.B = unknown(len(points), "all sizes are alike: B cannot be told from A")
+		m.B = unknown(len(points), "all sizes are alike: B cannot be separated from A")
 		within = append(within, fmt.Sprintf("B times the size of %.4g bytes", f.cells[0].size))
 	}
 	if f.form.hasR {
 		m.R = intervals[1]
 	} else {
-		m.R = unknown(len(points), fmt.Sprintf("all round trips are alike (%.3g ms): R cannot be told from A", 1e3*f.medianRTT()))
+		m.R = unknown(len(points), fmt.Sprintf("all round trips are alike (%.3g ms): R cannot be separated from A", 1e3*f.medianRTT()))
 		within = append(within, fmt.Sprintf("R times the round trip of %.3g ms", 1e3*f.medianRTT()))
 	}
 	if len(within) > 0 {

@@ -251,7 +251,7 @@ const minSpreadCells = 8
 
 // spreads gives each cell the common spread, unless the cells' own differ by
 // more than chance lets them: some part of a system may be noisier than its
-// time tells. Then a cell's own is drawn towards the common one, in logarithms,
+// time says. Then a cell's own is drawn towards the common one, in logarithms,
 // by as much as chance has in it (empirical Bayes; see Smyth 2004). A cell's
 // own spread is Qn (Rousseeuw and Croux 1993), which an outlier does not move.
 func (c *costNoise) spreads(cells []costCell, values [][]float64, least float64) {

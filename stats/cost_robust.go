@@ -46,7 +46,7 @@ type costFit struct {
 	sigma    float64 // the residuals' robust spread, in those units; at least 1 when trials were repeated
 }
 
-var errCollinear = errors.New("cost: the cells do not tell the parameters apart: sizes and round trips change together; measure each size at two round trips or more")
+var errCollinear = errors.New("cost: the parameters are not identifiable: sizes and round trips change together; measure each size at two round trips or more")
 
 // fitForm minimises a robust function of the residuals on the scale of the
 // noise by iteratively reweighted Gauss–Newton steps: Huber's function first,
@@ -219,7 +219,7 @@ func leastSquares(x *mat.Dense, target, weights []float64) ([]float64, bool) {
 }
 
 // factorise gives the Cholesky factors of XᵀWX with its columns scaled to
-// norm 1: sizes of 10^7 stand beside round trips of 10^-2.
+// norm 1: sizes are about 10^7 and round trips about 10^-2.
 func factorise(x *mat.Dense, weights []float64) (*mat.Cholesky, []float64, bool) {
 	n, p := x.Dims()
 	sums := make([]float64, p*p)
@@ -292,7 +292,7 @@ func (f *costFit) intervals(conf float64, points int) []Interval {
 	x := make([]float64, len(f.beta))
 	for j := range result {
 		if !ok {
-			result[j] = unknown(points, "not told apart from the others by these cells")
+			result[j] = unknown(points, "not identifiable from these cells")
 			continue
 		}
 		clear(x)
@@ -321,7 +321,7 @@ type costSandwich struct {
 	share     float64                    // of a cell's variance that is its own
 }
 
-// sandwich is false when the cells do not tell the parameters apart.
+// sandwich is false when the parameters are not identifiable.
 func (f *costFit) sandwich() (*costSandwich, bool) {
 	n, p := f.rows.Dims()
 	ones := make([]float64, n)
@@ -362,7 +362,7 @@ func (f *costFit) sandwich() (*costSandwich, bool) {
 }
 
 // of is the standard error of a linear combination of the parameters, with its
-// degrees of freedom; 0 of them when nothing tells it.
+// degrees of freedom; 0 of them when it is unknown.
 func (s *costSandwich) of(x []float64) (standardError, freedom float64) {
 	n, p := s.fit.rows.Dims()
 	variance := 0.0

@@ -1,6 +1,6 @@
 // Package stats turns the values of repeated trials into statements that hold:
 // medians with exact intervals, ratios with intervals, comparisons
-// that say "nothing shown" when nothing is. It makes no assumption about the
+// that say "not significant" when nothing is. It makes no assumption about the
 // shape of a distribution, since measurements of computers are skewed and
 // heavy-tailed, and it knows nothing of storage. Where a model is fitted (costs,
 // factorial experiments) its intervals are Student's; how often they cover

@@ -66,7 +66,7 @@ type FactorialFit struct {
 // maxCombinations is how many combinations a design may have.
 const maxCombinations = 1 << 16
 
-// Factorial tells what each level of each factor multiplies a value by, and which
+// Factorial estimates what each level of each factor multiplies a value by, and which
 // pairs of factors do more or less together than their product. The model is
 //
 //	ln(value) = block + main effects + interactions of two factors + noise,
@@ -100,7 +100,7 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 	if model.blocked {
 		fit.BlockSD = model.blockSD()
 	} else if len(d.blocks) > 1 {
-		fit.Warnings = append(fit.Warnings, fmt.Sprintf("the %d blocks are not in the model: with them in it the main effects could not be told", len(d.blocks)))
+		fit.Warnings = append(fit.Warnings, fmt.Sprintf("the %d blocks are not in the model: with them in it the main effects are not identifiable", len(d.blocks)))
 	}
 	fit.R2 = model.explained()
 	ps := []float64{}
@@ -209,7 +209,7 @@ func (d *design) terms() []term {
 	return all
 }
 
-// effects are what there is to tell.
+// effects are all that are estimated.
 func (d *design) effects() []FactorialEffect {
 	var all []FactorialEffect
 	for _, t := range d.terms() {
@@ -284,7 +284,7 @@ func (m *factorModel) warnings() []string {
 	var all []string
 	switch {
 	case m.freedom == 0:
-		return []string{fmt.Sprintf("%d trials for %d numbers of the model: none is left to tell the noise from; repeat", len(m.y), len(m.kept))}
+		return []string{fmt.Sprintf("%d trials for %d numbers of the model: none is left to estimate the noise; repeat", len(m.y), len(m.kept))}
 	case m.freedom < 5:
 		all = append(all, fmt.Sprintf("the intervals rest on %d degrees of freedom; with more repetitions they would be much narrower", m.freedom))
 	}

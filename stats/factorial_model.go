@@ -131,7 +131,7 @@ func (m *factorModel) combine(factors, levels []int) []float64 {
 	return c
 }
 
-// effect fills in what the trials tell of an effect.
+// effect fills in what the trials say about an effect.
 func (m *factorModel) effect(e FactorialEffect, conf float64) FactorialEffect {
 	e.P = math.NaN()
 	c := m.combine(e.Factors, e.Levels)

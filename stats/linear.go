@@ -118,7 +118,7 @@ func (s *linearFit) foreign(c, w []float64) []int {
 const manyTrials = 1000
 
 // error is the standard error of the sum with weights w, and its degrees of
-// freedom; false when the trials do not tell it.
+// freedom; false when the trials do not determine it.
 func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
 	if s.freedom == 0 {
 		return math.Inf(1), 0, false
@@ -132,7 +132,7 @@ func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
 			continue
 		}
 		if free < 1e-8 {
-			// A trial that the model follows wherever it is tells nothing of its own
+			// A trial that the model follows wherever it is says nothing about its own
 			// noise; that of all others has to do.
 			return max(s.sigma*math.Sqrt(dot(w, w)), negligible), float64(s.freedom), true
 		}
@@ -193,7 +193,7 @@ func (r logRatio) interval(conf, tail float64) Interval {
 }
 
 // above is the p-value of the hypothesis that the ratio is 1 or less; NaN when the
-// trials do not tell.
+// trials do not determine it.
 func (r logRatio) above() float64 {
 	if !r.ok {
 		return math.NaN()

@@ -61,7 +61,7 @@ func MedianCI(xs []float64, conf float64) Interval {
 	if k == 0 {
 		i.Lo, i.Hi, i.Conf = math.Inf(-1), math.Inf(1), 1
 		i.Warn = fmt.Sprintf("n too small: %d values give a median's interval of at most %.4g %% confidence; at least %d are needed for %.4g %%",
-			n, 100*rangeConfidence(n), minMedianN(conf), 100*conf)
+			n, 100*RangeConfidence(n), minMedianN(conf), 100*conf)
 		return i
 	}
 	i.Lo, i.Hi, i.Conf = s[k-1], s[n-k], orderConfidence(n, k)
@@ -75,8 +75,9 @@ func orderConfidence(n, k int) float64 {
 	return 1 - 2*b.CDF(float64(k-1))
 }
 
-// rangeConfidence is that of the smallest and the largest value: 1 − 2^(1−n).
-func rangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
+// RangeConfidence is how often the range of n values covers their population's
+// median: 1 − 2^(1−n).
+func RangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 
 // medianOrder is the largest k for which the confidence reaches conf; 0: none.
 func medianOrder(n int, conf float64) int {
@@ -92,7 +93,7 @@ func medianOrder(n int, conf float64) int {
 
 func minMedianN(conf float64) int {
 	n := 2
-	for rangeConfidence(n) < conf && n < 1000 {
+	for RangeConfidence(n) < conf && n < 1000 {
 		n++
 	}
 	return n

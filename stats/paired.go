@@ -19,7 +19,7 @@ const LeastBlocks = 6
 // Nonparametric Statistical Methods, 3rd ed., 2014, ch. 3): the interval excludes 1
 // exactly when p is at most 1−conf. Up to 50 pairs both are exact for any symmetric
 // noise; ties make them cautious. Fewer than 6 pairs do not bound it at 95 %.
-// −Inf stands for a ratio of 0.
+// −Inf is a ratio of 0.
 func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	d, ok := sorted(logs)
 	if !ok {

@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// minPercentileN is the least number of values of which any percentile is
-// told.
+// minPercentileN is the least number of values that any percentile needs.
 const minPercentileN = 10
 
 // PercentileN is how many values the percentile q (0.99) needs: at least one

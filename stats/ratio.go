@@ -36,7 +36,7 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 		return ratio
 	}
 	ratio.Conf = conf
-	if most := rangeConfidence(n); most < conf {
+	if most := RangeConfidence(n); most < conf {
 		ratio.Conf = most
 		ratio.Warn = fmt.Sprintf("n small: %d values keep %.4g %% confidence; at least %d are needed for %.4g %%", n, 100*most, minMedianN(conf), 100*conf)
 	}

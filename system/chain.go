@@ -12,9 +12,9 @@ import (
 type Chains interface {
 	Cluster
 	// Chain makes sure that a chain is there to be served, and describes it. One
-	// that was made before is taken from Deployment.Cache; one that was made by
-	// another version, or is damaged, is made again, and Chain.Note says so. It
-	// takes as long as the chain is long, and tells how far it is.
+	// that was made before, by the same version, is taken from Deployment.Cache; a
+	// damaged one is made again, and Chain.Note says so. It takes as long as the
+	// chain is long, and says how far it is.
 	Chain(ctx context.Context, spec ChainSpec, say func(text string)) (Chain, error)
 	// Replay validates the chain once more on the first host, from a local file, as
 	// fast as the machine can: no network, no waits, the same blocks, the same

@@ -75,3 +75,13 @@ func (d Deployment) Holds(directories ...string) error {
 	}
 	return nil
 }
+
+// HoldsData is Holds for systems that keep a server's files in NAME-HOST/data.
+func (d Deployment) HoldsData(name string) error {
+	for _, h := range d.Hosts {
+		if err := d.Holds(filepath.Join(name+"-"+h.Name(), "data")); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
-// catalog tells the file format what systems there are.
+// catalog is the systems that an experiment file may name.
 func catalog() experiment.Catalog {
 	var c experiment.Catalog
 	for _, s := range all.All() {

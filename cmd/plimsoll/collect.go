@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -37,7 +35,7 @@ func (p *program) collectCommand() *cobra.Command {
 		Use:   "collect SYSTEM",
 		Short: "watch a running storage system: record how it is, and tell Prometheus",
 		Long: `Asks a running system again and again how it is: contracts, files, money,
-storage, peers, whatever it tells. It changes nothing there. Each answer is
+storage, peers, whatever it reports. It changes nothing there. Each answer is
 recorded in a run directory with the time it took; a question that was not
 answered is a gap with its reason. While it goes on, /metrics is served for
 Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
@@ -55,7 +53,8 @@ Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
 	f.StringVar(&ask.length, "for", "none", "how long, such as 12h or 25d; none: until it is interrupted")
 	f.StringVar(&ask.price, "price", "", `what one unit of the system's currency costs, such as "0.014 USD (2018-06-01)"`)
 	f.StringVar(&out, "out", "", "run directory (default runs/collect-SYSTEM-DATE-TIME)")
-	f.StringVar(&address, "listen", "127.0.0.1:9117", "address of /metrics and the page; beyond this machine /metrics alone is served; none: neither")
+	f.StringVar(&address, "listen", "127.0.0.1:9117", "address of /metrics and the page; beyond this machine /metrics "+
+		"alone is served; none: neither")
 	noTokenFlag(c, &open)
 	return c
 }
@@ -73,7 +72,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		if loopbackOnly(address) == nil {
 			handler = report.Live(out)
 		}
-		stop, err := p.listen(ctx, handler, address, open)
+		stop, err := p.listen(ctx, handler, address, open, "metrics for Prometheus: http://ADDRESS/metricsTOKEN")
 		if err != nil {
 			return ui.Exit(ui.CodeUsage, err)
 		}
@@ -91,7 +90,8 @@ func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
 			if !ok { // it may be a secret
 				key = "***"
 			}
-			return nil, ui.WithHint(fmt.Errorf("--with %s: wanted KEY=VALUE, each key once", key), "the options are listed by plimsoll systems "+ask.system)
+			return nil, ui.WithHint(fmt.Errorf("--with %s: wanted KEY=VALUE, each key once", key),
+				"the options are listed by plimsoll systems "+ask.system)
 		}
 		with[key] = value
 	}
@@ -122,24 +122,4 @@ func inHours(duration string) string {
 		}
 	}
 	return duration
-}
-
-// listen serves handler until ctx ends or stop is called.
-func (p *program) listen(ctx context.Context, handler http.Handler, address string, open bool) (stop func(), err error) {
-	handler, query := guarded(handler, open)
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT, or serve nothing with --listen none")
-	}
-	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		srv.Serve(l)
-	}()
-	p.ui.Say("metrics for Prometheus: http://%s/metrics%s", l.Addr(), query)
-	return func() {
-		srv.Close()
-		<-over
-	}, nil
 }

@@ -43,7 +43,8 @@ func (p *program) compareCommand() *cobra.Command {
 	}
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil, "show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
-	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', 'p90(ttfb) < 200ms'")
+	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', "+
+		"'p90(ttfb) < 200ms'")
 	c.Flags().BoolVar(&o.alone, "no-file-gates", false, noFileGates)
 	c.Flags().StringArrayVar(&o.sets, "set", nil, setLimits+"; of all runs")
 	c.Flags().StringVar(&o.format, "format", comparisonFormats[0], "one of "+strings.Join(comparisonFormats, ", "))
@@ -104,7 +105,8 @@ func notItself(dirs []string) error {
 	}
 	for _, dir := range dirs[1:] {
 		if is, err := os.Stat(dir); err == nil && os.SameFile(base, is) {
-			return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is the base run itself", dir), "name another run to compare with "+dirs[0]))
+			return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is the base run itself", dir),
+				"name another run to compare with "+dirs[0]))
 		}
 	}
 	return nil
@@ -116,12 +118,13 @@ func gateVerdict(all []analysis.Ruling) error {
 	case analysis.GateFail:
 		return ui.Exit(ui.CodeGate, errors.New(analysis.SayGates(all)))
 	case analysis.GateInconclusive:
-		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+analysis.SayGates(all)), undecidedHint(analysis.MoreHelps(all))))
+		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+analysis.SayGates(all)),
+			undecidedHint(analysis.MoreHelps(all))))
 	}
 	return nil
 }
 
-// undecidedHint is what to do about gates that cannot be told: more repetitions may
+// undecidedHint is what to do about inconclusive gates: more repetitions may
 // decide all of them, or some.
 func undecidedHint(all, some bool) string {
 	const more = "more repetitions make intervals narrower"
@@ -155,5 +158,6 @@ func (p *program) comparisonWriter(c *analysis.Comparison, format string) (func(
 	case "markdown":
 		return func(w io.Writer) error { return page.CompareMarkdown(ui.Plain(w), c) }, nil
 	}
-	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: "+strings.Join(comparisonFormats, ", ")))
+	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format),
+		"formats: "+strings.Join(comparisonFormats, ", ")))
 }

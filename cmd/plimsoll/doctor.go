@@ -52,9 +52,6 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 		Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
 	}
 	problems := append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...)
-	if len(engine.Blocking(problems)) == 0 {
-		problems = append(problems, engine.Needs(ctx, cfg)...)
-	}
 	blocking := 0
 	for _, pr := range problems {
 		if pr.Blocking {
@@ -74,7 +71,8 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 		}
 	}
 	if blocking > 0 {
-		return ui.Exit(codeOf(&engine.PreconditionError{Problems: problems}), fmt.Errorf("%d of the preconditions of %s do not hold", blocking, arg))
+		return ui.Exit(codeOf(&engine.PreconditionError{Problems: problems}),
+			fmt.Errorf("%d of the preconditions of %s do not hold", blocking, arg))
 	}
 	if !p.ui.JSON {
 		fmt.Fprintf(p.stdout, "%s can run here\n", arg)

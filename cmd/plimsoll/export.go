@@ -17,7 +17,8 @@ import (
 )
 
 // exportFormats names the formats.
-const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, marks; sia-metrics (of a siad, as sia_metrics_collector wrote them)"
+const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, " +
+	"marks"
 
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 
@@ -43,8 +44,6 @@ func exporter(r *record.Reader, format string, sets []string) (func(io.Writer) e
 		return of(export.Benchfmt)
 	case "ops-csv":
 		return func(w io.Writer) error { return export.OpsCSV(r, w) }, nil
-	case "sia-metrics":
-		return func(w io.Writer) error { return export.SiaMetrics(r, w) }, nil
 	case "ops-parquet":
 		return func(w io.Writer) error { return export.OpsParquet(r, w) }, nil
 	}

@@ -51,9 +51,11 @@ const importMemory = 280 << 20
 
 func (p *program) importLogs(ctx context.Context, files []string, out string) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
-	res, err := studylog.Import(ctx, files, studylog.Options{Dir: out, Version: programVersion(), Metrics: scenario.Disseminate{}.Metrics()})
+	res, err := studylog.Import(ctx, files, studylog.Options{Dir: out, Version: programVersion(),
+		Metrics: scenario.Disseminate{}.Metrics()})
 	if errors.Is(err, studylog.ErrNothing) {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "a log has lines with >>{…} in them, among them one of an experiment's configuration; see docs/study-logs.md"))
+		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "a log has lines with >>{…} in them, among them one of an "+
+			"experiment's configuration; see docs/study-logs.md"))
 	}
 	if errors.Is(err, studylog.ErrTooMuch) {
 		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "import fewer files at a time, and compare the runs"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/report"
 )
 
@@ -44,7 +45,7 @@ func (p *program) reportIndex(dir string, runs int) error {
 		}{"index", page, runs})
 		return nil
 	}
-	_, err := fmt.Fprintf(p.stdout, "The index of %s: %s\n", map[bool]string{true: "1 run", false: fmt.Sprintf("%d runs", runs)}[runs == 1], page)
+	_, err := fmt.Fprintf(p.stdout, "The index of %s: %s\n", words.Plural(int64(runs), "run", "runs"), page)
 	return err
 }
 
@@ -55,7 +56,7 @@ const (
 )
 
 // replaceable is nil where there is no page yet, or an index that was written
-// before; what somebody else has written is not overwritten.
+// before; no other file is overwritten.
 func replaceable(page string) error {
 	f, err := os.Open(page)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,5 +73,6 @@ func replaceable(page string) error {
 	if bytes.Contains(head, []byte(indexTitle)) {
 		return nil
 	}
-	return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is no index that plimsoll wrote, and is left as it is", page), "move it away, or plimsoll serve "+filepath.Dir(page)+" to see the index without writing it"))
+	return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is no index that plimsoll wrote, and is left as it is",
+		page), "move it away, or plimsoll serve "+filepath.Dir(page)+" to see the index without writing it"))
 }

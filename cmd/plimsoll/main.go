@@ -105,9 +105,11 @@ func (p *program) root() *cobra.Command {
 		id, title string
 		verbs     []*cobra.Command
 	}{
-		{"measure", "Measure:", []*cobra.Command{p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(), p.doctorCommand(), p.collectCommand()}},
-		{"read", "Read results:", []*cobra.Command{p.reportCommand(), p.compareCommand(), p.serveCommand(), p.exportCommand(), p.importCommand()}},
-		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.schemaCommand()}},
+		{"measure", "Measure:", []*cobra.Command{p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(),
+			p.doctorCommand(), p.collectCommand()}},
+		{"read", "Read results:", []*cobra.Command{p.reportCommand(), p.compareCommand(), p.serveCommand(),
+			p.exportCommand(), p.importCommand()}},
+		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.schemaCommand(), p.dataCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.verbs {
@@ -123,7 +125,7 @@ func (p *program) root() *cobra.Command {
 // exitStatusTopic is `plimsoll help exit-status`.
 func exitStatusTopic() *cobra.Command {
 	var b strings.Builder
-	b.WriteString("What the program's exit status means; docs/scripting.md tells more.\n\n")
+	b.WriteString("What the program's exit status means; see docs/scripting.md.\n\n")
 	for _, m := range ui.Meanings() {
 		fmt.Fprintf(&b, "%5d  %s\n", m.Code, m.Words)
 	}

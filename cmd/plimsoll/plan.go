@@ -28,10 +28,12 @@ func (p *program) planCommand() *cobra.Command {
 			cfg := engine.Config{
 				Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(args[0]),
 			}
-			problems := engine.Blocking(engine.PlanProblems(c.Context(), cfg))
 			var wrong []engine.Problem
-			for _, pr := range problems {
+			for _, pr := range engine.PlanProblems(c.Context(), cfg) {
 				switch {
+				case pr.Name == "machine-line" && !p.ui.JSON:
+					p.ui.Say("warning: %s\nhint: %s", pr.What, pr.Hint)
+				case !pr.Blocking:
 				case !pr.Here:
 					wrong = append(wrong, pr)
 				case !p.ui.JSON: // the plan may be meant for another machine, or for later

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
@@ -72,10 +73,13 @@ func (p *progress) Start() {
 		return
 	}
 	if p.resumed { // the whole run's estimate would mislead
-		p.ui.Say("%s: going on in %s; the plan has %s of %s", title, p.dir, trials(e.Trials), strings.Join(systems, ", "))
+		p.ui.Say("%s: going on in %s; the plan has %s of %s", title, p.dir,
+			words.Plural(int64(e.Trials), "trial", "trials"), strings.Join(systems, ", "))
 		return
 	}
-	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", title, trials(e.Trials), p.p.Warmup, p.p.Blocks, strings.Join(systems, ", "))
+	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", title, words.Plural(int64(e.Trials), "trial", "trials"),
+		p.p.Warmup, p.p.Blocks,
+		strings.Join(systems, ", "))
 	p.ui.Say("estimate: %s; recorded in %s", p.p.EstimateText(), p.dir)
 	if n := len(p.p.Skipped); n > 0 {
 		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
@@ -83,13 +87,6 @@ func (p *progress) Start() {
 	for _, w := range p.p.Warnings() {
 		p.ui.Say("warning: %s", w)
 	}
-}
-
-func trials(n int) string {
-	if n == 1 {
-		return "1 trial"
-	}
-	return fmt.Sprintf("%d trials", n)
 }
 
 // Phase implements engine.Progress.
@@ -114,7 +111,7 @@ func (p *progress) Begin(n, total int, cell experiment.Cell, block int, warmup b
 	if p.first.IsZero() {
 		p.first = time.Now()
 	}
-	p.n, p.total, p.current, p.chain = n, total, describeCell(cell), 0
+	p.n, p.total, p.current, p.chain = n, total, engine.Describe(cell), 0
 	if cell.Sync != nil {
 		p.chain = cell.Sync.Blocks
 	}
@@ -186,18 +183,6 @@ func (p *progress) left(before, after string) string {
 	return ""
 }
 
-func describeCell(c experiment.Cell) string {
-	var parts []string
-	for _, f := range c.Factors {
-		if f.Path == "system" {
-			parts = append(parts, f.Value)
-		} else {
-			parts = append(parts, f.Label+" "+f.Value)
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 // countBusy counts measured trials, and those that a quieter machine would have made valid.
 func (p *progress) countBusy(t record.Trial) {
 	if t.Warmup || t.State != record.Done {
@@ -207,7 +192,8 @@ func (p *progress) countBusy(t record.Trial) {
 	spoilt := false
 	for _, why := range t.Invalid {
 		switch why {
-		case record.ReasonBoxBusy, record.ReasonGeneratorLate, record.ReasonGeneratorSaturated, record.ReasonEmulatorLate, record.ReasonMachineLimited:
+		case record.ReasonBoxBusy, record.ReasonGeneratorLate, record.ReasonGeneratorSaturated,
+			record.ReasonEmulatorLate, record.ReasonMachineLimited:
 			spoilt = true
 			if !slices.Contains(p.busyReasons, why) {
 				p.busyReasons = append(p.busyReasons, why)
@@ -225,13 +211,17 @@ func (p *progress) busyHint() string {
 	if p.measured == 0 || 3*p.spoilt < p.measured {
 		return ""
 	}
-	what := "when nothing else uses the CPUs (plimsoll doctor looks), execute them again: " + suggest.Command("plimsoll", "resume", "--retry-invalid", p.dir)
+	what := "when nothing else uses the CPUs (plimsoll doctor looks), execute them again: " +
+		suggest.Command("plimsoll", "resume", "--retry-invalid", p.dir)
 	if slices.Equal(p.busyReasons, []string{record.ReasonBoxBusy}) {
-		what += "; or count them, as numbers of the machine as it is: " + suggest.Command("plimsoll", "report", "--set", "limits.others=none", p.dir)
+		what += "; or count them, as numbers of the machine as it is: " +
+			suggest.Command("plimsoll", "report", "--set", "limits.others=none", p.dir)
 	} else if !slices.Contains(p.busyReasons, record.ReasonBoxBusy) {
 		what += "; or ask for less: a slower link.rate, lower concurrency"
 	}
-	return fmt.Sprintf("the machine was too busy for %d of %s (%s): %s", p.spoilt, trials(p.measured), strings.Join(p.busyReasons, ", "), what)
+	return fmt.Sprintf("the machine was too busy for %d of %s (%s): %s", p.spoilt,
+		words.Plural(int64(p.measured), "trial", "trials"),
+		strings.Join(p.busyReasons, ", "), what)
 }
 
 // State implements engine.Progress.
@@ -338,7 +328,8 @@ func (p *progress) endLong(t record.Trial) {
 		if ended != "" {
 			ended = " ·" + ended
 		}
-		p.ui.Say("%s: %d objects: %d accepted,%s %d failed, %d refused; %s in %s%s", p.current, s.Objects, s.Accepted, durable, s.Failed, s.Refused,
+		p.ui.Say("%s: %d objects: %d accepted,%s %d failed, %d refused; %s in %s%s", p.current, s.Objects, s.Accepted,
+			durable, s.Failed, s.Refused,
 			experiment.RoughBytes(float64(s.Bytes)), experiment.RoughDuration(s.At.Seconds()), ended)
 	case ended != "":
 		p.ui.Say("%s:%s", p.current, ended)

@@ -36,9 +36,11 @@ func (p *program) reportCommand() *cobra.Command {
 			return errors.Join(err, gateVerdict(rulings))
 		},
 	}
-	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput within 20% of nginx'")
+	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput "+
+		"within 20% of nginx'")
 	c.Flags().BoolVar(&o.alone, "no-file-gates", false, noFileGates)
-	c.Flags().BoolVar(&o.again, "recompute", false, "compute the metrics again from what was recorded, by this version's definitions")
+	c.Flags().BoolVar(&o.again, "recompute", false, "compute the metrics again from what was recorded, by this "+
+		"version's definitions")
 	c.Flags().BoolVar(&o.verbose, "verbose", false, "print all findings and all columns, however long")
 	c.Flags().StringArrayVar(&o.sets, "set", nil, setLimits)
 	return c
@@ -62,7 +64,7 @@ func judgedBy(sets []string) error {
 }
 
 // noFileGates is the help of a flag.
-const noFileGates = "leave out the rules of the experiment file: those of --gate alone are told and decide the status"
+const noFileGates = "leave out the rules of the experiment file: only those of --gate are printed and decide the status"
 
 // openRun opens a run directory, with an error that says what one is.
 func openRun(dir string) (*record.Reader, error) {

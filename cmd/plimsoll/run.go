@@ -66,7 +66,8 @@ type manner struct {
 const waitQuiet = "wait-quiet"
 
 func (m *manner) flags(c *cobra.Command) {
-	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than limits.others (default 1m on a terminal, else 0)")
+	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than "+
+		"limits.others (default 1m on a terminal, else 0)")
 	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "go on although no trial of the first block is valid")
 }
 
@@ -97,15 +98,18 @@ func (p *program) resumeCommand() *cobra.Command {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
 			}
 			if plan.Imported != nil {
-				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to go on with", args[0], plan.Imported.Format))
+				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to go on with", args[0],
+					plan.Imported.Format))
 			}
 			if code, done, err := enterNamespace(plan); done || err != nil {
 				return exitWith(code, err)
 			}
-			return p.execute(c.Context(), manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: args[0], Resume: true, RetryInvalid: retryInvalid}))
+			return p.execute(c.Context(), manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: args[0], Resume: true,
+				RetryInvalid: retryInvalid}))
 		},
 	}
-	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "execute trials that are not valid again; what they recorded stays")
+	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "execute trials that are not valid again; what they "+
+		"recorded stays")
 	manner.flags(c)
 	return c
 }
@@ -215,14 +219,17 @@ func verdict(res engine.Result, dir string) error {
 		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, exitHint(res.Stopped.Condition)))
 	case res.Invalid != nil:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(fmt.Errorf("stopped: %w", res.Invalid),
-			"mend what the report says of it, then execute them again: "+suggest.Command("plimsoll", "resume", "--retry-invalid", dir)+
+			"mend what the report says of it, then execute them again: "+suggest.Command("plimsoll", "resume",
+				"--retry-invalid", dir)+
 				"; or go on regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir)))
 	case res.Lost > 0:
 		return ui.Exit(ui.CodeLost, ui.WithHint(
-			fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got back", res.Lost),
+			fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got "+
+				"back", res.Lost),
 			"the report says which and why; what was given up is not tried again by resume"))
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
-		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"), "see the table of validity in the report"))
+		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"),
+			"see the table of validity in the report"))
 	case len(res.Failing) > 0:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(
 			fmt.Errorf("no operation of %s succeeded", strings.Join(res.Failing, ", ")),
@@ -239,7 +246,8 @@ func verdict(res engine.Result, dir string) error {
 func exitHint(condition string) string {
 	switch condition {
 	case "floor":
-		return "the report shows what became slow; to go further, begin a new run with a lower exit.floor.bytes, or without a floor"
+		return "the report shows what became slow; to go further, begin a new run with a lower exit.floor.bytes, or " +
+			"without a floor"
 	case "steady":
 		return "to go further, begin a new run without exit.steady"
 	case "storage_full":
@@ -252,5 +260,6 @@ func interruptedError(res engine.Result, dir string) error {
 	if !res.Interrupt {
 		return nil
 	}
-	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"), "go on with it: "+suggest.Command("plimsoll", "resume", dir)))
+	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"),
+		"go on with it: "+suggest.Command("plimsoll", "resume", dir)))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -65,28 +64,37 @@ func (p *program) serve(ctx context.Context, dir, address string, open bool) err
 	if err != nil {
 		return err
 	}
+	stop, err := p.listen(ctx, handler, address, open, where+"   (Ctrl-C ends)")
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	stop()
+	return nil
+}
+
+// listen serves handler until stop is called, and says where: ADDRESS and TOKEN stand
+// for what is known only then.
+func (p *program) listen(
+	ctx context.Context, handler http.Handler, address string, open bool, where string,
+) (stop func(), err error) {
 	handler, query := guarded(handler, open)
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return ui.WithHint(fmt.Errorf("serve: %w", err), "choose another port with --listen 127.0.0.1:PORT")
+		return nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT")
 	}
-	p.ui.Say("%s   (Ctrl-C ends)", strings.NewReplacer("ADDRESS", l.Addr().String(), "TOKEN", query).Replace(where))
-	srv := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	over := make(chan struct{})
 	go func() {
-		<-ctx.Done()
-		done, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		if srv.Shutdown(done) != nil {
-			srv.Close()
-		}
+		defer close(over)
+		srv.Serve(l)
 	}()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	p.ui.Say("%s", strings.NewReplacer("ADDRESS", l.Addr().String(), "TOKEN", query).Replace(where))
+	return func() {
+		srv.Close()
+		<-over
+	}, nil
 }
 
 // servedHandler is what a directory is served as, a run or a directory of runs,

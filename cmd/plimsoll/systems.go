@@ -32,7 +32,8 @@ func (p *program) systemsCommand() *cobra.Command {
 				for _, s := range all.All() {
 					names = append(names, s.Info().Name)
 				}
-				return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("there is no system %q", args[0]), "systems: "+strings.Join(names, ", ")))
+				return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("there is no system %q", args[0]),
+					"systems: "+strings.Join(names, ", ")))
 			}
 			return writeSystem(p.stdout, s, statusOf(c.Context(), s))
 		},
@@ -69,7 +70,8 @@ func (p *program) listSystems(ctx context.Context) error {
 
 func statusOf(ctx context.Context, s system.System) status {
 	info := s.Info()
-	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded, Install: info.Install}
+	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded,
+		Install: info.Install}
 	if opt, err := info.Fill(nil); err == nil && info.Has(system.Start) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
@@ -100,7 +102,7 @@ func writeSystems(w io.Writer, list []status) {
 			fmt.Fprintln(w)
 		}
 	}
-	fmt.Fprintln(w, "\nplimsoll systems NAME tells what one is, how to get it and its options.")
+	fmt.Fprintln(w, "\nplimsoll systems NAME: what one is, how to get it and its options.")
 }
 
 // fold breaks words into lines of at most width, and at least one word.

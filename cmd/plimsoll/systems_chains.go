@@ -28,7 +28,8 @@ made again. Remove none that a run is using.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.chains(c.Context(), remove) },
 	}
-	c.Flags().StringArrayVar(&remove, "remove", nil, "remove this one, by its name in the list, repeatable; all: all of them")
+	c.Flags().StringArrayVar(&remove, "remove", nil, "remove this one, by its name in the list, repeatable; all: all "+
+		"of them")
 	return c
 }
 
@@ -66,12 +67,14 @@ func (p *program) chains(ctx context.Context, remove []string) error {
 	fmt.Fprintln(tw, "CHAIN\tSIZE\tLAST USED\tSTATE")
 	for _, e := range all {
 		size += e.Size
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", e.Name, experiment.RoughBytes(float64(e.Size)), e.Used.Format(time.DateTime), e.State)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", e.Name, experiment.RoughBytes(float64(e.Size)), e.Used.Format(time.DateTime),
+			e.State)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "\n%d, of %s, in %s; plimsoll systems chains --remove NAME removes one\n", len(all), experiment.RoughBytes(float64(size)), dir)
+	_, err = fmt.Fprintf(p.stdout, "\n%d, of %s, in %s; plimsoll systems chains --remove NAME removes one\n", len(all),
+		experiment.RoughBytes(float64(size)), dir)
 	return err
 }
 

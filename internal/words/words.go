@@ -106,15 +106,6 @@ func Show(v float64, unit string) string {
 	return n + " " + s
 }
 
-// Exact prints a value that was asked for, not measured: "1 Gbit/s", "20 ms".
-func Exact(v float64, unit string) string {
-	if v == 0 {
-		return Show(v, unit)
-	}
-	_, suffix := Quantity(v, unit)
-	return strconv.FormatFloat(v*Conversion(v, unit), 'g', 6, 64) + " " + suffix
-}
-
 // Conversion is the factor from the base unit to the one in which v is shown.
 func Conversion(v float64, unit string) float64 {
 	switch unit {
@@ -163,11 +154,6 @@ func Percent(share float64) string {
 		return strconv.FormatFloat(p, 'f', 0, 64) + " %"
 	}
 }
-
-// PartOf prints a share of all there is, such as of the machine's CPUs. What is used
-// and what there is are read one after the other, so a full machine may be measured a
-// little above 1, which is told as 100 %.
-func PartOf(share float64) string { return Percent(min(share, 1)) }
 
 // Count prints an integer in groups of three: "12,345".
 func Count(n int64) string {

@@ -8,7 +8,7 @@ import (
 
 // MarkRow is how far one node of a swarm was; docs/results.md describes the
 // columns. Times are nanoseconds since the trial's epoch; nil: the node does not
-// tell.
+// say.
 type MarkRow struct {
 	Trial    int64  `parquet:"trial,delta"`
 	Node     int64  `parquet:"node,delta"`

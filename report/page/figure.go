@@ -215,6 +215,12 @@ func (f *figure) inOrder(l analysis.Layout, all map[string]*panel) {
 	}
 }
 
+// numbers reports whether a panel has a row with a value: one of a cell that never came
+// to a number has none.
+func (p *panel) numbers() bool {
+	return slices.ContainsFunc(p.rows, func(r row) bool { _, is := r.Y.(short); return is })
+}
+
 // add puts a row into a panel.
 func (p *panel) add(r row) { p.rows = append(p.rows, r) }
 
@@ -313,7 +319,7 @@ func valueChannel(field, unit, title string, log bool, least, most float64) spec
 	if log && least > 0 {
 		scale = spec{"type": "log", "domain": []short{short(least / 1.25), short(most * 1.25)}, "nice": false, "clamp": true}
 	}
-	axis := spec{"title": nil, "tickCount": 5, "labelExpr": unitLabels(unit)}
+	axis := spec{"title": nil, "tickCount": 5, "labelExpr": unitLabels(unit), "labelOverlap": "greedy", "labelSeparation": 5}
 	if title != "" {
 		axis["title"] = title
 	}
@@ -346,7 +352,7 @@ func unitLabels(unit string) string {
 	return expr
 }
 
-// extent is the range of numbers that rows show.
+// extent is the range of numbers that rows show; 0 to 1 where there are none.
 func extent(panels ...*panel) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
 	for _, p := range panels {
@@ -376,14 +382,14 @@ func (f *figure) scales(panels []*panel, unit string, log bool) map[*panel]spec 
 	}
 	low, high := math.Inf(1), 0.0
 	for _, p := range panels {
-		if _, most := extent(p); len(p.rows) > 0 {
+		if _, most := extent(p); p.numbers() {
 			low, high = min(low, most), max(high, most)
 		}
 	}
 	channels := map[*panel]spec{}
-	least, most := extent(panels...)
 	for _, p := range panels {
-		if high > apart*low {
+		least, most := extent(panels...)
+		if high > apart*low && p.numbers() {
 			least, most = extent(p)
 		}
 		channels[p] = valueChannel("y", unit, "", log, least, most)

@@ -25,7 +25,7 @@ func (d *drawer) against(f *figure, v analysis.Figure) {
 		return
 	}
 	colour, shape, key := d.bySystem()
-	valid, invalid, lines, machine := map[int64]bool{}, map[int64]bool{}, 0, 0
+	valid, invalid, lines, machine, never := map[int64]bool{}, map[int64]bool{}, 0, 0, 0
 	many := len(d.Frame.Trials) > manyTrials
 	for _, name := range append([]string{v.Metric}, v.More...) {
 		m, ok := d.metric(name)
@@ -56,7 +56,8 @@ func (d *drawer) against(f *figure, v analysis.Figure) {
 			}
 			if s, ok := d.of(c, name); ok {
 				of(c).add(d.median(c, s, m))
-			} else if n := c.Metrics[name].Censored + censored(d.Frame.Of(c, name)); n > 0 {
+			} else if n := censored(d.Frame.Of(c, name)); n > 0 {
+				never++
 				of(c).add(row{Kind: "censored", Series: c.System, X: d.place(c, 0), Tip: fmt.Sprintf("%s: beyond what was watched in %s of %d", d.Frame.Layout.Name(c), words.Plural(int64(n), "trial", "trials"), c.Valid)})
 			}
 		}
@@ -77,7 +78,8 @@ func (d *drawer) against(f *figure, v analysis.Figure) {
 	for _, extra := range []struct {
 		n int
 		l legend
-	}{{lines, legend{"load line", "var(--ink)", "dash"}}, {machine, legend{"machine line", "var(--ink)", "bar"}}, {len(invalid), legend{"invalid trial", "var(--ink)", "hollow"}}} {
+	}{{lines, legend{"load line", "var(--ink)", "dash"}}, {machine, legend{"machine line", "var(--ink)", "bar"}}, {len(invalid), legend{"invalid trial", "var(--ink)", "hollow"}},
+		{never, legend{"not reached", "var(--soft)", "hollow"}}} {
 		if extra.n > 0 {
 			f.Legend = append(f.Legend, extra.l)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// typical is the trial of a cell that stands for it in a figure over time: of those
+// typical is the trial that represents a cell in a figure over time: of those
 // with something to show, a valid one whose headline is nearest to the cell's median.
 func (d *drawer) typical(c *analysis.Cell, shows func(*analysis.Trial) bool) *analysis.Trial {
 	var best *analysis.Trial
@@ -198,7 +198,7 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 			spans[s.Trial] = append(spans[s.Trial], s)
 		}
 	}
-	var kinds []string
+	var kinds, failed []string
 	most, moments, faults, left := 0, false, false, 0
 	for _, c := range d.Cells {
 		t := d.typical(c, func(t *analysis.Trial) bool {
@@ -227,6 +227,9 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 			case !slices.Contains(kinds, s.Kind):
 				kinds = append(kinds, s.Kind)
 			}
+			if s.Failed && !slices.Contains(failed, s.Kind) {
+				failed = append(failed, s.Kind)
+			}
 			if r.X2 == nil {
 				r.X2 = short(s.To)
 			}
@@ -249,6 +252,11 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 		f.Choose = "cell"
 	}
 	colour, key := bySeries(kinds, "bar")
+	for i, k := range kinds {
+		if slices.Contains(failed, k) {
+			colour["scale"].(spec)["range"].([]string)[i], key[i].Colour = "var(--bad)", "var(--bad)"
+		}
+	}
 	if moments {
 		key = append(key, legend{"event of a node", "var(--ink)", "diamond"})
 	}

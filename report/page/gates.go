@@ -25,13 +25,7 @@ type gateView struct {
 var gateTones = []analysis.Tone{analysis.Bad, analysis.Warn, analysis.Good}
 
 func gateTone(state string) analysis.Tone {
-	switch state {
-	case analysis.GatePass:
-		return analysis.Good
-	case analysis.GateFail:
-		return analysis.Bad
-	}
-	return analysis.Warn
+	return cmp.Or(map[string]analysis.Tone{analysis.GatePass: analysis.Good, analysis.GateFail: analysis.Bad}[state], analysis.Warn)
 }
 
 // gateViews name the run where gates are of several.

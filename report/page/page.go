@@ -27,8 +27,8 @@ type Options struct {
 	Live bool // it is served while the run goes on, and listens to its server
 }
 
-// mostFindings is how many findings are in sight, and mostRows how many rows a table in
-// sight has: longer ones are folded.
+// mostFindings is how many findings are not folded, and mostRows how many rows a table
+// that is not folded has.
 const mostFindings, mostRows = 7, 16
 
 // HTML writes the page of a run: one file that is complete and asks nothing of any
@@ -84,7 +84,7 @@ type page struct {
 	AnyRatio, AnyTilde      bool
 }
 
-// CellsFolded reports whether there are too many cells to have them in sight.
+// CellsFolded reports whether there are too many cells for an unfolded table.
 func (p *page) CellsFolded() bool { return len(p.Cells.Rows) > mostRows }
 
 type ownTableView struct {
@@ -133,7 +133,7 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 	}
 	for _, t := range r.Tables {
 		v := ownTableView{t.ID, t.Title, t.Caption, ownTable(t)}
-		if t.Folded || len(p.OwnTables) > 0 || len(t.Rows) > mostRows { // one is in sight
+		if t.Folded || len(p.OwnTables) > 0 || len(t.Rows) > mostRows { // one is not folded
 			p.OwnFolded = append(p.OwnFolded, v)
 		} else {
 			p.OwnTables = append(p.OwnTables, v)

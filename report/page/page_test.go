@@ -262,7 +262,7 @@ title: Many cells
 question: What does the page of many cells weigh?
 systems: [nginx, boxo]
 baseline: nginx
-link: {rate: [100Mbit, 200Mbit, 400Mbit, 700Mbit, 1Gbit], delay: [2ms, 10ms, 20ms, 40ms, 60ms]}
+link: {rate: [100Mbit, 150Mbit, 200Mbit, 250Mbit, 300Mbit, 400Mbit, 500Mbit, 700Mbit, 800Mbit, 1Gbit], delay: [2ms, 10ms, 20ms, 40ms, 60ms]}
 data: {size: 64MiB}
 retrieve: {concurrency: [1, 4, 8, 16, 64], range: 1MiB, requests: 4}
 repetitions: 2
@@ -273,9 +273,8 @@ limits: {deadline: 20s}
 	r := analyse(t, dir)
 	src := write(t, r)
 	t.Logf("%d bytes", len(src))
-	const bundle = 900_000 // what every page brings with itself
-	if len(r.Cells) != 250 || len(src) > bundle+(4_000_000-bundle)/2 {
-		t.Errorf("the page of %d cells has %d bytes, which makes more than 4 MB for 500", len(r.Cells), len(src))
+	if len(r.Cells) != 500 || len(src) > 4_000_000 {
+		t.Errorf("the page of %d cells has %d bytes, want at most 4 MB of 500", len(r.Cells), len(src))
 	}
 	if n := strings.Count(text(t, r, 80, false), "\n"); n > 22 {
 		t.Errorf("its summary has %d lines", n)

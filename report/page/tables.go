@@ -33,6 +33,9 @@ type entry struct {
 	Tone analysis.Tone
 }
 
+// Long reports whether the entry is better broken into lines.
+func (e entry) Long() bool { return len(e.Text) > 32 }
+
 func number(v analysis.Num, unit string) entry {
 	if !v.Known() {
 		return entry{Text: "–"}
@@ -269,7 +272,7 @@ func skippedTable(r *analysis.Result) table {
 	return t
 }
 
-// mostPlanCells is from how many cells on a plan is shown without them: they follow
+// mostPlanCells is from how many cells on a plan is printed without them: they follow
 // from the experiment.
 const mostPlanCells = 100
 

@@ -234,8 +234,8 @@ func (t *text) largest(rows [][]entry, n int) [][]entry {
 }
 
 // table adds a table with its title and a blank line, and returns how many lines it
-// took. Unless verbose, intervals and then columns from the right go until it fits
-// the width, and it has at most so many lines; 0: any number.
+// took. Unless verbose, long words are cut, and intervals and then columns from the
+// right go until it fits the width, and it has at most so many lines; 0: any number.
 func (t *text) table(all table, title string, most int) int {
 	from := len(t.lines)
 	if len(all.Rows) == 0 {
@@ -259,18 +259,24 @@ func (t *text) table(all table, title string, most int) int {
 			columns = append(columns, i)
 		}
 	}
-	notes := len(columns)
-	lines, wide := align(all, columns, notes)
+	notes, clip := len(columns), 0
+	lines, wide := align(all, columns, notes, clip)
 	for wide > t.width && len(columns) > 2 && !t.verbose {
 		switch {
+		case clip == 0:
+			clip = mostWords
 		case notes > 1:
 			notes = 1
 		case notes == 1:
 			notes = 0
 		default:
-			columns = slices.Delete(columns, len(columns)-2, len(columns)-1) // the last is validity
+			last := len(columns) - 1
+			if title == "" { // the last is validity
+				last--
+			}
+			columns = slices.Delete(columns, last, last+1)
 		}
-		lines, wide = align(all, columns, notes)
+		lines, wide = align(all, columns, notes, clip)
 	}
 	for _, l := range lines {
 		t.line("", l)
@@ -282,9 +288,13 @@ func (t *text) table(all table, title string, most int) int {
 	return len(t.lines) - from
 }
 
+// mostWords is how many characters of words a column has where a table is too wide.
+const mostWords = 24
+
 // align lays columns of a table in lines, with the intervals of the first few that have
-// them, and returns how wide they are.
-func align(t table, columns []int, notes int) (lines []string, wide int) {
+// them and words of at most so many characters (0: any number), and returns how wide
+// they are.
+func align(t table, columns []int, notes, clip int) (lines []string, wide int) {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, c := range columns {
@@ -300,6 +310,9 @@ func align(t table, columns []int, notes int) (lines []string, wide int) {
 	for _, r := range t.Rows {
 		for _, c := range columns {
 			s := strings.ReplaceAll(r[c].Text, "\t", " ")
+			if clip > 0 && !t.Head[c].Numeric {
+				s = words.Clip(s, clip)
+			}
 			if noted[c] && strings.HasPrefix(r[c].Note, "±") {
 				s += " " + r[c].Note
 			}

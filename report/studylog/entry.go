@@ -147,7 +147,7 @@ func find(line string) (e entry, found bool, err error) {
 	}
 }
 
-// parse reads a record. kind is its type where the record itself does not tell.
+// parse reads a record. kind is its type where the record itself does not say.
 func parse(raw []byte, kind string) (entry, error) {
 	var tag struct {
 		Type string `json:"entry_type"`

@@ -19,7 +19,7 @@ import (
 // Format is how the log is called where a run says what it was imported from.
 const Format = "log of bittorrent-benchmarks"
 
-// unknown is what such a log does not tell.
+// unknown is what such a log does not contain.
 var unknown = [...]string{
 	"the links were neither shaped nor measured",
 	"the content was not verified: a leecher is complete when its records say so",
@@ -97,7 +97,7 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	return res, run.Close()
 }
 
-// says is what a report tells of where the numbers are from.
+// says is what a report says about where the numbers are from.
 func says(i *plan.Imported) string {
 	return fmt.Sprintf("%s (%s); %s; %s", i.Format, strings.Join(i.From, ", "), strings.Join(i.Unknown, "; "), strings.Join(i.Notes, "; "))
 }

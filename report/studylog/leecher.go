@@ -19,7 +19,7 @@ const (
 // inTime is in the words of the study's runner when a download took too long.
 const inTime = "did not complete in time"
 
-// fetch is what the log tells of one leecher.
+// fetch is what the log says about one leecher.
 type fetch struct {
 	op      record.Op
 	marks   []record.Mark
@@ -53,7 +53,7 @@ func (t *trial) fetchOf(c *config, name string, node int, epoch, lastSeen time.T
 		at = max(at, time.Duration(f.op.FirstByte))
 		progress.add(m.value)
 		if i+1 < len(all) && all[i+1].at == m.at {
-			continue // what is told at the same time is one mark
+			continue // what has the same time is one mark
 		}
 		done := progress.complete()
 		if now := progress.bytes * 100 / c.FileSize; now > percent || len(f.marks) == 0 || done || i == len(all)-1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// measure computes those metrics of the scenario disseminate that a log tells:
+// measure computes those metrics of the scenario disseminate that a log contains:
 // times of the trial's leechers, each since its own request.
 func measure(ops []record.Op, size int64) map[string]float64 {
 	m := map[string]float64{}

@@ -171,7 +171,7 @@ func (r *reader) archive(name string, f io.Reader, depth int) error {
 	}
 }
 
-// lines reads a log: lines of any program in which records stand, or the JSON
+// lines reads a log: lines of any program that contain records, or the JSON
 // of a shipper around such lines. What is left of a line that is too long is no
 // record.
 func (r *reader) lines(name string, in *bufio.Reader) error {

@@ -23,6 +23,7 @@ const (
 	leecherTime = "leecher_time"
 	leecherDisk = "leecher_disk"
 	verified    = "verified"
+	unfinished  = "unfinished" // a leecher's span
 )
 
 // reachedKey is the metric of the time until a share is reached: by the median leecher
@@ -275,7 +276,8 @@ func (s *swarm) facts(t *analysis.Trial) analysis.Facts {
 	}
 	span := func(l leecher, kind string, from, to float64, note string) {
 		if to > from {
-			out.Spans = append(out.Spans, analysis.Span{Trial: t, Entity: names[l.node], Kind: kind, From: from - s.release, To: to - s.release, Note: note})
+			out.Spans = append(out.Spans, analysis.Span{Trial: t, Entity: names[l.node], Kind: kind, From: from - s.release, To: to - s.release, Note: note,
+				Failed: kind == unfinished})
 		}
 	}
 	for _, l := range s.leechers {
@@ -297,7 +299,7 @@ func (s *swarm) facts(t *analysis.Trial) analysis.Facts {
 		}
 		span(l, "waiting", l.release, first, "")
 		if math.IsNaN(l.done) {
-			span(l, "unfinished", first, l.end, fmt.Sprintf("%.0f %% of the content, then %s", 100*l.got/s.size, ended))
+			span(l, unfinished, first, l.end, fmt.Sprintf("%.0f %% of the content, then %s", 100*l.got/s.size, ended))
 			out.Spans = append(out.Spans, analysis.Span{Trial: t, Entity: names[l.node], Kind: "end", From: l.end - s.release, To: l.end - s.release, Note: ended})
 			continue
 		}

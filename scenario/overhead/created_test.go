@@ -42,7 +42,7 @@ func siteOf(mode system.Mode, cluster system.Cluster) scenario.Site {
 }
 
 // onlyNode hides all that a node can do beyond storing and reading.
-type onlyNode struct{ system.Node }
+type onlyNode struct{ system.Store }
 
 func held(t *testing.T, n *mem.Node) int {
 	t.Helper()

@@ -18,11 +18,16 @@ type object struct {
 	size     int64
 }
 
+// mostObjects is how many objects are kept for medians and series: of more every
+// second, fourth, eighth … What is summed is of all.
+const mostObjects = 1 << 17
+
 // objects is what became of the objects of a trial.
 type objects struct {
-	accepted []object // in the order of acceptance: what memory grows with, 40 bytes each
-	sum      []int64  // bytes of the accepted ones up to each
-	states   map[record.JobState]int64
+	sample []object // of the accepted ones, in the order of acceptance
+	step   int64    // objects for each of the sample
+	states map[record.JobState]int64
+	up     []stored // what was accepted up to each moment of a poll, in order of time
 
 	n, touched, attempts, retried, adopted int64
 	stored, bytes                          int64 // accepted, and their bytes
@@ -30,13 +35,25 @@ type objects struct {
 	noRoom                                 int64 // not stored because the system had no room
 	full, fullAt, lastAt                   float64
 	first, last                            float64 // the first put; the latest moment
+	earliest                               float64 // the first put of an accepted object, by its job
+}
+
+// stored is what was accepted up to a moment.
+type stored struct {
+	at             float64
+	objects        int64
+	bytes, rounded float64 // file bytes, and those in whole sectors
 }
 
 // readObjects reads a trial's jobs. settle is how long an object may take to its full
-// redundancy; until is the end of what was watched.
-func readObjects(facts *record.Reader, trial int64, settle, deadline, until float64) (*objects, error) {
-	s := &objects{states: map[record.JobState]int64{}, last: until}
-	var open []float64 // accepted then, and not durable
+// redundancy; moments are those at which sums are wanted, the last of them the end of
+// what was watched; rounded is what an object of a size takes on the servers.
+func readObjects(facts *record.Reader, trial int64, settle, deadline float64, moments []float64, rounded func(int64) int64) (*objects, error) {
+	s := &objects{states: map[record.JobState]int64{}, step: 1, earliest: math.Inf(1)}
+	for _, at := range moments {
+		s.up = append(s.up, stored{at: at})
+		s.last = max(s.last, at)
+	}
 	for j, err := range facts.Jobs(trial) {
 		if err != nil {
 			return nil, err
@@ -65,14 +82,8 @@ func readObjects(facts *record.Reader, trial int64, settle, deadline, until floa
 			}
 			continue
 		}
-		s.stored++
-		s.bytes += j.Size
-		s.lastAt = max(s.lastAt, at)
 		x := object{at: at, took: at - began, settled: nan, size: j.Size}
-		switch {
-		case j.State == record.JobAccepted:
-			open = append(open, at)
-		case !j.Adopted:
+		if j.State == record.JobDurable && !j.Adopted {
 			x.settled = full - began
 			s.full, s.fullAt = s.full+float64(j.Size), max(s.fullAt, full)
 			if full-at > settle {
@@ -81,21 +92,58 @@ func readObjects(facts *record.Reader, trial int64, settle, deadline, until floa
 		}
 		if j.Adopted {
 			x.took = nan // its times are those of the finding
+		} else {
+			s.earliest = min(s.earliest, began)
 		}
-		s.accepted = append(s.accepted, x)
+		s.accept(x, rounded(j.Size))
 	}
-	for _, at := range open {
-		if s.last-at > settle {
+	for i := 1; i < len(s.up); i++ {
+		s.up[i].objects += s.up[i-1].objects
+		s.up[i].bytes += s.up[i-1].bytes
+		s.up[i].rounded += s.up[i-1].rounded
+	}
+	slices.SortStableFunc(s.sample, func(a, b object) int { return cmp.Compare(a.at, b.at) })
+	if err := s.overdue(facts, trial, settle); err != nil {
+		return nil, err
+	}
+	return s, s.firstPut(facts, trial, deadline)
+}
+
+// accept counts an object from the first moment on that has it.
+func (s *objects) accept(x object, rounded int64) {
+	if s.stored%s.step == 0 {
+		s.sample = append(s.sample, x)
+	}
+	if len(s.sample) > mostObjects {
+		for i := range s.sample[:mostObjects/2+1] {
+			s.sample[i] = s.sample[2*i]
+		}
+		s.sample, s.step = s.sample[:mostObjects/2+1], 2*s.step
+	}
+	s.stored++
+	s.bytes += x.size
+	s.lastAt = max(s.lastAt, x.at)
+	if i, _ := slices.BinarySearchFunc(s.up, x.at, func(m stored, at float64) int { return cmp.Compare(m.at, at) }); i < len(s.up) {
+		s.up[i].objects++
+		s.up[i].bytes += float64(x.size)
+		s.up[i].rounded += float64(rounded)
+	}
+}
+
+// overdue counts the objects that never came to their full redundancy, and had time.
+func (s *objects) overdue(facts *record.Reader, trial int64, settle float64) error {
+	if s.states[record.JobAccepted] == 0 {
+		return nil
+	}
+	for j, err := range facts.Jobs(trial) {
+		if err != nil {
+			return err
+		}
+		if j.State == record.JobAccepted && s.last-j.Accepted.Seconds() > settle {
 			s.notDurable++
 		}
 	}
-	slices.SortStableFunc(s.accepted, func(a, b object) int { return cmp.Compare(a.at, b.at) })
-	total := int64(0)
-	for _, x := range s.accepted {
-		total += x.size
-		s.sum = append(s.sum, total)
-	}
-	return s, s.firstPut(facts, trial, deadline)
+	return nil
 }
 
 // firstPut corrects when the first put began: of an object that was tried again its job
@@ -122,18 +170,13 @@ func (s *objects) firstPut(facts *record.Reader, trial int64, deadline float64) 
 	return nil
 }
 
-// by is how many objects were accepted by a moment, and their bytes.
-func (s *objects) by(at float64) (objects int64, bytes float64) {
-	n, _ := slices.BinarySearchFunc(s.accepted, at, func(x object, at float64) int {
-		if x.at <= at {
-			return -1
-		}
-		return 1
-	})
-	if n == 0 {
-		return 0, 0
+// by is what was accepted by a moment of a poll.
+func (s *objects) by(at float64) stored {
+	i, found := slices.BinarySearchFunc(s.up, at, func(m stored, at float64) int { return cmp.Compare(m.at, at) })
+	if !found {
+		panic("upload: what was accepted is known at the moments of polls only")
 	}
-	return int64(n), float64(s.sum[n-1])
+	return s.up[i]
 }
 
 // began is when the first put did.
@@ -141,13 +184,7 @@ func (s *objects) began() float64 {
 	if s.first > 0 {
 		return s.first
 	}
-	at := math.Inf(1)
-	for _, x := range s.accepted {
-		if !math.IsNaN(x.took) {
-			at = min(at, x.at-x.took)
-		}
-	}
-	return at
+	return s.earliest
 }
 
 // times are those that are known, in the order of acceptance.

@@ -57,17 +57,14 @@ func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
 	if l.readings, err = readPolls(facts, t.ID); err != nil {
 		return nil, err
 	}
-	settle, until := 0.0, 0.0
+	l.systemOf(plan, facts.Meta())
+	settle := 0.0
 	if l.up != nil {
 		settle = l.up.Settle.Seconds()
 	}
-	if n := len(l.end); n > 0 {
-		until = l.end[n-1]
-	}
-	if l.objects, err = readObjects(facts, t.ID, settle, plan.Experiment.Limits.Deadline.Seconds(), until); err != nil {
+	if l.objects, err = readObjects(facts, t.ID, settle, plan.Experiment.Limits.Deadline.Seconds(), l.moments(), l.coding.padded); err != nil {
 		return nil, err
 	}
-	l.systemOf(plan, facts.Meta())
 	events, err := facts.Events()
 	if err != nil {
 		return nil, err
@@ -187,7 +184,7 @@ func (l *loadTest) empty(names ...string) bool {
 		if first < 0 || v[first] == 0 {
 			continue
 		}
-		ours, _ := l.by(l.end[first])
+		ours := l.by(l.end[first]).objects
 		if l.began() > l.end[first] || first >= len(files) || !(files[first] <= float64(ours+int64(l.up.Concurrency))) {
 			return false
 		}
@@ -211,7 +208,7 @@ func (l *loadTest) stored() {
 			l.absolute = v[last]
 			l.bandwidth(l.rate(v, first, last))
 		}
-	} else if from, to := l.began(), l.lastAt; len(l.accepted) > 0 && to > from {
+	} else if from, to := l.began(), l.lastAt; l.objects.stored > 0 && to > from {
 		l.fileRate = l.fileBytes / (to - from)
 		l.row("storing", "", to-from)
 		if value, lo, hi, ok := collect.Rate(l.told(v), from, to); ok {
@@ -245,12 +242,11 @@ func (l *loadTest) onServers(poll int) (lo, hi float64) {
 		v, _ := latest(told, poll)
 		return v, v
 	}
-	_, lo = l.by(l.start[poll])
-	_, hi = l.by(l.end[poll])
+	lo, hi = l.by(l.start[poll]).bytes, l.by(l.end[poll]).bytes
 	base, first := 0.0, -1
 	if !l.fresh() {
 		first, _ = edge(l.values[system.ReadAbsolute])
-		_, base = l.by(l.mid(first))
+		base = l.by(l.mid(first)).bytes
 	}
 	lo, hi = lo-base, hi-base
 	if poll >= len(told) || math.IsNaN(told[poll]) || l.calls["list"] { // a list is summed up at another moment
@@ -286,22 +282,18 @@ func (l *loadTest) efficient() {
 		l.row("absolute_per_file", "", l.absolute/float64(l.files))
 		return
 	}
-	n, accepted := l.by(l.end[last])
-	skip, base := int64(0), 0.0
+	now, before := l.by(l.end[last]), stored{}
 	if !l.fresh() {
-		skip, base = l.by(l.mid(first))
+		before = l.by(l.mid(first))
 	}
-	share := min(1, (lo+hi)/2/(accepted-base)) // of what was accepted, on servers
-	l.row("absolute_per_file", "", l.absolute/(float64(n-skip)*share))
-	padded := 0.0
-	for _, x := range l.accepted[skip:n] {
-		padded += float64(l.coding.padded(x.size))
-	}
+	accepted, padded := now.bytes-before.bytes, now.rounded-before.rounded
+	share := min(1, (lo+hi)/2/accepted) // of what was accepted, on servers
+	l.row("absolute_per_file", "", l.absolute/(float64(now.objects-before.objects)*share))
 	if l.coding.sector > 0 && l.absolute < 0.99*padded*share {
 		l.coding = coding{} // another build, or packed objects: the rounding is not known
 	}
-	if l.coding.needed > 0 && padded > 0 && accepted > base {
-		padding := (accepted - base) / padded
+	if l.coding.needed > 0 && padded > 0 && accepted > 0 {
+		padding := accepted / padded
 		l.row("padding", "", padding)
 		l.row("copies", "", padding/((lo+hi)/2/l.absolute))
 		l.row("efficiency_line", "", padding/l.coding.spread())
@@ -342,8 +334,8 @@ func (l *loadTest) emit() {
 		l.row("unreadable", "", float64(s.states[record.JobUnreadable]))
 		l.row("no_room", "", float64(s.noRoom))
 	}
-	l.times("accept", times(l.accepted, accepting))
-	l.times("durable", times(l.accepted, settling))
+	l.times("accept", times(l.sample, accepting))
+	l.times("durable", times(l.sample, settling))
 	l.row("polls", "", float64(len(l.start)))
 	l.row("poll_every", "", l.every())
 	l.row("polls_missed", "", float64(l.missed))

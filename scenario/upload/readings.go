@@ -148,6 +148,16 @@ func edge(v []float64) (first, last int) {
 
 func (w *readings) mid(i int) float64 { return (w.start[i] + w.end[i]) / 2 }
 
+// moments are when polls began and ended, and the middles, in order.
+func (w *readings) moments() []float64 {
+	all := slices.Concat(w.start, w.end)
+	for i := range w.start {
+		all = append(all, w.mid(i))
+	}
+	slices.Sort(all)
+	return all
+}
+
 // rate is the change of a value per second between two polls, with the bounds that the
 // unknown moments of reading leave.
 func (w *readings) rate(v []float64, i, j int) (p analysis.Point) {

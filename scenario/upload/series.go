@@ -54,26 +54,36 @@ func (l *loadTest) series() {
 
 // ofObjects adds the series of objects, each point of an equal number of them.
 func (l *loadTest) ofObjects() {
-	n := len(l.accepted)
+	n, sampled, scale := len(l.sample), int64(0), 1.0
+	for _, x := range l.sample {
+		sampled += x.size
+	}
+	if sampled > 0 {
+		scale = float64(l.bytes) / float64(sampled)
+	}
 	all := map[string][]analysis.Point{}
 	add := func(metric string, at, v float64) {
 		if !math.IsNaN(v) {
 			all[metric] = append(all[metric], analysis.Point{At: at, Value: v, Lo: nan, Hi: nan})
 		}
 	}
-	before, sum := l.began(), 0.0
+	before, bytes := l.began(), 0.0
 	for i := range min(n, mostPoints) {
 		from, to := i*n/min(n, mostPoints), (i+1)*n/min(n, mostPoints)
-		part, end, count, bytes := l.accepted[from:to], l.accepted[to-1].at, float64(to), float64(l.sum[to-1])
+		part, end, count, came := l.sample[from:to], l.sample[to-1].at, float64(to)*float64(l.objects.stored)/float64(n), 0.0
+		for _, x := range part {
+			came += float64(x.size) * scale
+		}
+		bytes += came
 		add("files", end, count)
 		add("stored_bytes", end, bytes)
 		if end > before {
-			add("file_bandwidth", end, (bytes-sum)/(end-before))
-			add("throughput", count, (bytes-sum)/(end-before))
+			add("file_bandwidth", end, came/(end-before))
+			add("throughput", count, came/(end-before))
 		}
 		add("accept_time", count, stats.Median(times(part, accepting)))
 		add("durable_time", count, stats.Median(times(part, settling)))
-		before, sum = end, bytes
+		before = end
 	}
 	for _, metric := range []string{"files", "stored_bytes", "file_bandwidth"} {
 		l.addSeries(metric, "", all[metric])

@@ -58,7 +58,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	d.Options = opt
 	identity := map[string]string{
 		"version":   version("github.com/anacrolix/torrent"),
-		"discovery": "none: peers are told",
+		"discovery": "none: peers are named",
 		"pex":       "off",
 	}
 	for _, k := range []string{"transport", "piece", "metainfo", "storage", "max_connections", "encryption", "upload_limit", "download_limit"} {
@@ -77,6 +77,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		at, err := startDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
 		if err != nil {
 			return nil, fmt.Errorf("bittorrent: %w", err)
+		}
+		if d.Swarm {
+			return at, nil
 		}
 		return &node{daemon: at, client: c.client, first: i == 0}, nil
 	})

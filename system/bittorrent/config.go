@@ -44,7 +44,7 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	conf.Seed = true
 	conf.EstablishedConnsPerTorrent = c.connections
 	conf.DialRateLimiter = rate.NewLimiter(rate.Inf, 0) // ten a second by default: a swarm of 32 would be seconds late
-	conf.DropDuplicatePeerIds = true                    // peers that were told of each other connect twice
+	conf.DropDuplicatePeerIds = true                    // peers that know each other connect twice
 
 	conf.HeaderObfuscationPolicy = torrent.HeaderObfuscationPolicy{RequirePreferred: true, Preferred: c.encryption}
 	if c.encryption {

@@ -2,11 +2,9 @@ package bittorrent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -24,16 +22,17 @@ type daemon struct {
 	*member.Daemon
 	peer     string // address of its peers' side
 	metainfo string // directory that all share
-	told     bool   // leechers are told the metainfo; else they ask their peers
+	hands    bool   // leechers are handed the metainfo; else they ask their peers
 }
 
 // kindOf is what the processes of a deployment have in common.
 func kindOf(opt system.Options) member.Kind {
 	io := map[string]string{"file": "classic", "mmap": "mmap"}[opt["storage"]]
 	return member.Kind{
-		Name:  name,
-		Check: func(ref string) error { _, err := parse(ref); return err },
-		Env:   []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=" + io}, // the library has no other way to be told
+		Name: name,
+		Ref:  func(ref string) error { _, err := parse(ref); return err },
+		Peer: member.IPPort,
+		Env:  []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=" + io}, // the library has no option for it
 	}
 }
 
@@ -48,28 +47,24 @@ func startDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label
 	if err != nil {
 		return nil, err
 	}
-	n := &daemon{peer: system.JoinPort(h, port), metainfo: filepath.Join(d.Dir, metainfoDir), told: d.Options["metainfo"] == "file"}
+	n := &daemon{peer: system.JoinPort(h, port), metainfo: filepath.Join(d.Dir, metainfoDir), hands: d.Options["metainfo"] == "file"}
 	args := []string{"--listen=" + n.peer}
 	for _, k := range []string{"transport", "piece", "max_connections", "encryption", "upload_limit", "download_limit"} {
 		args = append(args, "--"+k+"="+d.Options[k])
 	}
-	n.Daemon, err = kindOf(d.Options).Start(ctx, d, h, label, n.peer, args...)
+	n.Daemon, err = kindOf(d.Options).Start(ctx, d, h, label, n.peer, n.peer, args...)
 	return n, err
 }
 
 // Publish implements system.Member. The metainfo is left where the other nodes'
 // Fetch finds it.
 func (n *daemon) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, error) {
-	said, err := n.Daemon.Publish(ctx, title, size, r)
-	if err != nil {
+	var info []byte
+	if err := n.Daemon.Publish(ctx, title, size, r, &info); err != nil {
 		return "", err
 	}
-	var info []byte
-	if err := json.Unmarshal(said, &info); err != nil {
-		return "", fmt.Errorf("bittorrent: publish %q: %w: %w", title, system.ErrAnswer, err)
-	}
 	ref := system.Ref(hashOf(info).HexString())
-	if err := writeWhole(filepath.Join(n.metainfo, string(ref)), info); err != nil {
+	if err := member.WriteWhole(filepath.Join(n.metainfo, string(ref)), info); err != nil {
 		return "", fmt.Errorf("bittorrent: metainfo of %q: %w", title, err)
 	}
 	return ref, nil
@@ -77,38 +72,14 @@ func (n *daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 
 // Fetch implements system.Member.
 func (n *daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error {
-	if _, err := parse(string(ref)); err != nil {
-		return fmt.Errorf("bittorrent: %q is no info-hash (%w): %w", ref, err, system.ErrBadRef)
-	}
-	for _, a := range from {
-		if err := checkAddress(a); err != nil {
-			return err
-		}
-	}
 	t := task{From: from}
-	if n.told {
-		var err error
+	if _, err := parse(string(ref)); err == nil && n.hands {
 		t.Info, err = os.ReadFile(filepath.Join(n.metainfo, string(ref)))
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // published by nobody here: the swarm may know
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // published by no node here: the swarm may know
 			return fmt.Errorf("bittorrent: metainfo of %s: %w", ref, err)
 		}
 	}
-	return n.Daemon.Fetch(ctx, ref, t)
-}
-
-func checkAddress(a string) error {
-	if _, err := netip.ParseAddrPort(a); err != nil {
-		return fmt.Errorf("bittorrent: %q is no address of a peer, IP:PORT: %w", a, err)
-	}
-	return nil
-}
-
-// Connect implements system.Connector: a peer for every torrent of this node.
-func (n *daemon) Connect(ctx context.Context, address string) error {
-	if err := checkAddress(address); err != nil {
-		return err
-	}
-	return n.Daemon.Connect(ctx, address)
+	return n.Daemon.Fetch(ctx, ref, from, t)
 }
 
 // await returns when the node has all of ref.
@@ -120,11 +91,8 @@ func (n *daemon) await(ctx context.Context, ref system.Ref) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("bittorrent: %s has %d of %d bytes of %s: %w", n.Label(), f.Verified, f.Size, ref, context.Cause(ctx))
+			return fmt.Errorf("bittorrent: %s has %d of %d bytes of %s: %w", n.Label, f.Verified, f.Size, ref, context.Cause(ctx))
 		case <-time.After(pause):
 		}
 	}
 }
-
-// ended is closed when the process has ended.
-func (n *daemon) ended() <-chan struct{} { return n.Daemon.Processes()[0].Done() }

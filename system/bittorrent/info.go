@@ -1,6 +1,6 @@
 // Package bittorrent is a BitTorrent client made of the anacrolix/torrent
-// library, each node in a process of its own. Nodes know of each other what they
-// are told and nothing else: no DHT, trackers, peer exchange, local discovery,
+// library, each node in a process of its own. Nodes know the peers that are
+// named to them and no others: no DHT, trackers, peer exchange, local discovery,
 // web seeds or port mapping.
 package bittorrent
 

@@ -68,7 +68,7 @@ func TestLoadLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(context.Background()) })
-	seeder, leecher := c.Nodes()[0].(*node), c.Nodes()[1].(*node)
+	seeder, leecher := c.Nodes()[0].(*daemon), c.Nodes()[1].(*daemon)
 	ref, err := seeder.Publish(systemtest.Context(t), "line", size, systemtest.Content("line", size))
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestLoadLine(t *testing.T) {
 
 // waited is how long the threads of a node were ready to run and did not: the
 // second figure of schedstat, in nanoseconds.
-func waited(t *testing.T, n *node) (sum time.Duration) {
+func waited(t *testing.T, n *daemon) (sum time.Duration) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", n.Processes()[0].PID()))
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/anacrolix/torrent/metainfo"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // hash is an info-hash (BEP 3).
@@ -39,24 +41,26 @@ func parse(ref string) (h hash, err error) {
 
 func hashOf(info []byte) hash { return metainfo.HashBytes(info) }
 
-func dirOf(path string) string { return filepath.Dir(path) }
-
-// redial is how often the peers that an incomplete torrent was told of are
+// redial is how often the known peers of an incomplete torrent are
 // dialled again when they are not connected. The library forgets the address of
 // a peer that is gone; a tracker would give it again.
 const redial = 2 * time.Second
 
-// Files of a torrent, in a directory of its own named by the info-hash.
-const (
-	contentFile = "content"
-	taskFile    = "task.json"
-)
+// contentFile is a torrent's file, in a directory of its own named by the info-hash.
+const contentFile = "content"
 
-// peer is the library's client and what it was told.
+// task is what a node is given to fetch.
+type task struct {
+	Info []byte   // the info dictionary, bencoded; empty: the peers have it
+	From []string // addresses of peers
+}
+
+// peer is a node: the library's client and its tasks.
 type peer struct {
 	config
 	cl   *torrent.Client
 	done *completion
+	kept member.Tasks
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
@@ -65,6 +69,8 @@ type peer struct {
 	known []string // peers for every torrent
 }
 
+var _ member.Streamer = (*peer)(nil)
+
 // held is a torrent of this peer.
 type held struct {
 	task
@@ -72,14 +78,15 @@ type held struct {
 }
 
 func openPeer(ctx context.Context, c config) (*peer, error) {
-	p := &peer{config: c, tasks: map[hash]*held{}}
+	p := &peer{config: c, tasks: map[hash]*held{}, kept: member.Tasks{Dir: filepath.Join(c.dir, "tasks")}}
 	p.done = &completion{dir: c.dir, of: map[hash]*pieces{}}
 	var err error
 	if p.cl, err = c.client(p.done); err != nil {
 		return nil, fmt.Errorf("listen for peers at %s: %w", c.listen, err)
 	}
 	ctx, p.stop = context.WithCancel(ctx)
-	if err := p.resume(); err != nil {
+	// What an earlier process left; all files are checked anew.
+	if err := member.Resume(p.kept, p.fetch); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -95,33 +102,7 @@ func (p *peer) close() {
 	}
 }
 
-// resume takes up what an earlier process left. All files are checked anew.
-func (p *peer) resume() error {
-	paths, err := filepath.Glob(filepath.Join(p.dir, "*", taskFile))
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		h, err := parse(filepath.Base(filepath.Dir(path)))
-		if err != nil {
-			continue // not ours
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		var t task
-		if err := json.Unmarshal(b, &t); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if err := p.fetch(h, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// redial keeps telling incomplete torrents of their peers.
+// redial goes on naming their peers to incomplete torrents.
 func (p *peer) redial(ctx context.Context) {
 	tick := time.NewTicker(redial)
 	defer tick.Stop()
@@ -134,15 +115,15 @@ func (p *peer) redial(ctx context.Context) {
 		p.mu.Lock()
 		for _, h := range p.tasks {
 			if !h.t.Complete().Bool() {
-				p.tell(h)
+				p.introduce(h)
 			}
 		}
 		p.mu.Unlock()
 	}
 }
 
-// tell gives a torrent its peers.
-func (p *peer) tell(h *held) {
+// introduce names its peers to a torrent.
+func (p *peer) introduce(h *held) {
 	var peers []torrent.PeerInfo
 	for _, a := range slices.Concat(h.From, p.known) {
 		if at, err := netip.ParseAddrPort(a); err == nil && a != p.listen {
@@ -152,55 +133,54 @@ func (p *peer) tell(h *held) {
 	h.t.AddPeers(peers)
 }
 
-func (p *peer) connect(address string) error {
+func (p *peer) at(h hash, file string) string { return filepath.Join(p.dir, h.HexString(), file) }
+
+// Connect implements member.Node: a peer for every torrent.
+func (p *peer) Connect(address string) error {
 	if _, err := netip.ParseAddrPort(address); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !slices.Contains(p.known, address) {
-		p.known = append(p.known, address)
-	}
+	p.known = member.Merge(p.known, []string{address})
 	for _, h := range p.tasks {
-		p.tell(h)
+		p.introduce(h)
 	}
 	return nil
 }
 
-func (p *peer) health() error {
-	select {
-	case <-p.cl.Closed():
-		return errors.New("the client is closed")
-	default:
-		return nil
+// Fetch implements member.Node.
+func (p *peer) Fetch(ref string, raw json.RawMessage) error {
+	var t task
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return err
 	}
+	return p.fetch(ref, t)
 }
 
-func (p *peer) at(h hash, file string) string { return filepath.Join(p.dir, h.HexString(), file) }
-
 // fetch adds a torrent, or more peers and the metainfo to one that is there.
-func (p *peer) fetch(h hash, t task) error {
+func (p *peer) fetch(ref string, t task) error {
+	h, err := parse(ref)
+	if err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, there := p.tasks[h]
 	if !there {
 		now = &held{}
 	}
-	for _, a := range t.From {
-		if !slices.Contains(now.From, a) {
-			now.From = append(now.From, a)
-		}
-	}
+	now.From = member.Merge(now.From, t.From)
 	if len(now.Info) == 0 {
 		now.Info = t.Info
 	}
-	if err := p.save(h, now); err != nil {
+	if err := p.kept.Save(ref, now.task); err != nil {
 		return err
 	}
 	if err := p.add(h, now); err != nil {
 		return err
 	}
-	p.tell(now)
+	p.introduce(now)
 	return nil
 }
 
@@ -232,33 +212,26 @@ func (p *peer) add(h hash, now *held) error {
 			return // forgotten meanwhile
 		}
 		now.Info = t.Metainfo().InfoBytes
-		if err := p.save(h, now); err != nil {
+		if err := p.kept.Save(h.HexString(), now.task); err != nil {
 			p.log.Error("keep the metainfo", slog.String("torrent", h.HexString()), slog.Any("error", err))
 		}
 	})
 	return nil
 }
 
-// save keeps a task on disk.
-func (p *peer) save(h hash, t *held) error {
-	b, err := json.Marshal(t.task)
+// of is a torrent of this peer.
+func (p *peer) of(ref string) (*held, hash, error) {
+	h, err := parse(ref)
 	if err != nil {
-		return err
+		return nil, h, fmt.Errorf("%w: %w", err, system.ErrBadRef)
 	}
-	path := p.at(h, taskFile)
-	if err := os.MkdirAll(dirOf(path), 0o755); err != nil {
-		return err
-	}
-	return writeWhole(path, b)
-}
-
-// of is a torrent that this peer was told of. The lock is the caller's.
-func (p *peer) of(h hash) (*held, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	t, ok := p.tasks[h]
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", h, system.ErrNotFound)
+		return nil, h, fmt.Errorf("%s: %w", h, system.ErrNotFound)
 	}
-	return t, nil
+	return t, h, nil
 }
 
 // counts are the library's, and whether the last piece, which may be shorter than
@@ -275,12 +248,10 @@ func (h *held) counts() (s torrent.TorrentStats, last bool) {
 	}
 }
 
-// fetched is how far a torrent is. The library keeps all of it as counts.
-func (p *peer) fetched(h hash) (system.Progress, error) {
+// Progress implements member.Node. The library keeps all of it as counts.
+func (p *peer) Progress(ref string) (system.Progress, error) {
 	f := system.Progress{Size: -1}
-	p.mu.Lock()
-	t, err := p.of(h)
-	p.mu.Unlock()
+	t, _, err := p.of(ref)
 	if err != nil {
 		return f, err
 	}
@@ -305,25 +276,27 @@ func (p *peer) fetched(h hash) (system.Progress, error) {
 	return f, nil
 }
 
-// open is the file as it is.
-func (p *peer) open(h hash) (*os.File, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, err := p.of(h); err != nil {
-		return nil, err
+// ReadBack implements member.Node: the file, whatever the library says of it.
+func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref string) error {
+	_, h, err := p.of(ref)
+	if err != nil {
+		return err
 	}
 	f, err := os.Open(p.at(h, contentFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s: no piece has been written: %w", h, system.ErrNotFound)
+		return fmt.Errorf("%s: no piece has been written: %w", h, system.ErrNotFound)
 	}
-	return f, err
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	http.ServeContent(w, r, "", time.Time{}, f)
+	return nil
 }
 
-// stream writes the content in order, as it comes.
-func (p *peer) stream(ctx context.Context, h hash, to func(size int64) io.Writer) error {
-	p.mu.Lock()
-	t, err := p.of(h)
-	p.mu.Unlock()
+// Stream implements member.Streamer.
+func (p *peer) Stream(w http.ResponseWriter, req *http.Request, ref string) error {
+	t, h, err := p.of(ref)
 	if err != nil {
 		return err
 	}
@@ -331,28 +304,29 @@ func (p *peer) stream(ctx context.Context, h hash, to func(size int64) io.Writer
 	case <-t.t.GotInfo():
 	case <-t.t.Closed():
 		return fmt.Errorf("%s: %w", h, system.ErrNotFound)
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-req.Context().Done():
+		return context.Cause(req.Context())
 	}
 	r := t.t.NewReader()
 	defer r.Close()
-	r.SetContext(ctx)
-	_, err = io.Copy(to(t.t.Length()), r)
-	if err != nil {
+	r.SetContext(req.Context())
+	w.Header().Set("Content-Length", strconv.FormatInt(t.t.Length(), 10))
+	if _, err := io.Copy(w, r); err != nil {
 		panic(http.ErrAbortHandler) // the head is out: cut the answer short
 	}
 	return nil
 }
 
-// forget drops a torrent and its files.
-func (p *peer) forget(h hash) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, err := p.of(h); err != nil {
+// Forget implements member.Node.
+func (p *peer) Forget(ref string) error {
+	_, h, err := p.of(ref)
+	if err != nil {
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.drop(h)
-	return os.RemoveAll(filepath.Join(p.dir, h.HexString()))
+	return errors.Join(p.kept.Remove(ref), os.RemoveAll(p.at(h, "")))
 }
 
 // drop takes a torrent from the library. The lock is the caller's.

@@ -22,8 +22,6 @@ import (
 // System implements system.System.
 type System struct{}
 
-var _ system.System = System{}
-
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	n, _, err := s.node(opt)

@@ -60,18 +60,19 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		identity["libp2p"] = version("github.com/libp2p/go-libp2p")
 		identity["transport"] = "TCP, pre-shared key, noise, yamux"
 	}
-	switch identity["via"] {
-	case "swarm":
-		start, nodes = startSwarm, 1
-		identity["near"] = "one file for each block"
-	case "peers":
-		start = startPeer
+	if identity["via"] != "gateway" {
 		identity["store"] = "one file for each block"
-		identity["discovery"] = "none: peers are told"
-		identity["upload_limit"] = opt["upload_limit"]
-		if err := writeSwarmKey(filepath.Join(d.Dir, swarmKeyFile)); err != nil {
+		if err := writeSwarmKey(d.Dir); err != nil {
 			return nil, fmt.Errorf("boxo: %w", err)
 		}
+	}
+	switch identity["via"] {
+	case "swarm":
+		start, nodes = startPair, 1
+	case "peers":
+		start = startPeer
+		identity["discovery"] = "none: peers are named"
+		identity["upload_limit"] = opt["upload_limit"]
 	}
 	return group.Start(ctx, nodes, identity, func(ctx context.Context, i int) (group.Node, error) {
 		n, err := start(ctx, d, d.Hosts[i])

@@ -19,7 +19,7 @@ import (
 
 // download is a content that a node has or fetches.
 type download struct {
-	member *member
+	member *node
 	root   cid.Cid
 	from   []string // guarded by member.mu
 	cancel context.CancelFunc
@@ -48,7 +48,7 @@ func (d *download) begin() {
 		for {
 			select {
 			case err := <-walked:
-				d.tell(err)
+				d.note(err)
 				if err == nil || ctx.Err() != nil {
 					return
 				}
@@ -65,7 +65,7 @@ func (d *download) begin() {
 	})
 }
 
-func (d *download) tell(err error) {
+func (d *download) note(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.complete = err == nil; d.complete {
@@ -75,7 +75,7 @@ func (d *download) tell(err error) {
 	}
 }
 
-// redial keeps it connected to the peers that it was told of.
+// redial keeps it connected to the peers that it knows.
 func (d *download) redial() {
 	d.member.mu.Lock()
 	peers := append(append([]string{}, d.from...), d.member.known...)
@@ -132,7 +132,7 @@ func payload(node ipld.Node) (size, own int64, err error) {
 }
 
 // traffic is what the node received and sent of blocks since it started, bytes.
-func (m *member) traffic() (received, sent uint64) {
+func (m *node) traffic() (received, sent uint64) {
 	s, err := m.exchange.Stat()
 	if err != nil {
 		return 0, 0 // it never fails

@@ -4,12 +4,22 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
+
+	"github.com/ipfs/go-cid"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -23,9 +33,15 @@ var (
 	_ system.Redialer   = (*gatewayNode)(nil)
 )
 
-// gatewayNode is a node that is reached over HTTP.
+// gatewayNode is a node that is reached over HTTP. Get, GetRange and Redial are those
+// of web.Reader, from the client.
 type gatewayNode struct {
-	at *daemon
+	web.Reader
+	member.Process
+	local   *web.Client // from the host to itself
+	address string
+	format  string
+	dir     string // what it keeps
 
 	mu    sync.Mutex
 	probe system.Ref
@@ -37,90 +53,128 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host) (gro
 		return nil, err
 	}
 	label := name + "-" + h.Name()
-	n := &gatewayNode{}
-	if n.at, err = prepare(d, h, port, label); err != nil {
+	n := &gatewayNode{
+		Process: member.Process{System: name, Label: label, Host: h},
+		address: system.JoinPort(h, port), format: d.Options["format"], dir: filepath.Join(d.Dir, label),
+	}
+	if n.Reader, err = web.NewReader(name, d.Client.Dial, n.at("/"), n.file); err != nil {
 		return nil, err
 	}
-	if err := n.at.run(ctx, d, h, label, n.Health); err != nil {
+	if n.local, err = web.New(name, h.Dial, n.at("/")); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(n.dir, 0o755); err != nil {
+		return nil, err
+	}
+	args := []string{"--listen", n.address, "--store", filepath.Join(n.dir, "blocks.car")}
+	for _, k := range []string{"chunk", "raw_leaves", "cid_version", "retrieval_timeout", "max_requests"} {
+		args = append(args, "--"+k+"="+d.Options[k])
+	}
+	command, err := d.Node(name, args...)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.Run(ctx, testbed.Command{Args: command, Dir: n.dir, Ready: n.serves}); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	return n, nil
 }
 
+func (n *gatewayNode) at(path string) system.HTTPTarget {
+	return system.HTTPTarget{URL: &url.URL{Scheme: "http", Host: n.address, Path: path}}
+}
+
+// file is the target of the object's own bytes, whatever the option format says.
+func (n *gatewayNode) file(ref system.Ref) (system.HTTPTarget, error) {
+	if _, err := cid.Decode(string(ref)); err != nil {
+		return system.HTTPTarget{}, fmt.Errorf("boxo: %q is not a CID (%w): %w", ref, err, system.ErrBadRef)
+	}
+	return n.at("/ipfs/" + string(ref)), nil
+}
+
 // Target implements system.HTTPServer.
 func (n *gatewayNode) Target(ref system.Ref) (system.HTTPTarget, error) {
-	t, err := n.at.file(ref)
-	if err != nil || n.at.format == "file" {
+	t, err := n.file(ref)
+	if err != nil || n.format == "file" {
 		return t, err
 	}
-	t.Encoded = n.at.format
-	t.URL.RawQuery = "format=" + n.at.format
-	if n.at.format == "car" {
+	t.Encoded = n.format
+	t.URL.RawQuery = "format=" + n.format
+	if n.format == "car" {
 		// Without these the order and repetitions are the gateway's choice.
 		t.URL.RawQuery += "&car-version=1&car-order=dfs&car-dups=n&dag-scope=all"
 	}
 	return t, nil
 }
 
-// Put implements system.Node.
+func (n *gatewayNode) add(ctx context.Context, c *web.Client, size int64, r io.Reader) (system.Ref, error) {
+	answer, err := c.Send(ctx, http.MethodPut, n.at(importPath), size, r)
+	if err != nil {
+		return "", err
+	}
+	id, err := cid.Decode(strings.TrimSpace(string(answer)))
+	if err != nil {
+		return "", fmt.Errorf("boxo: import answered %q instead of a CID: %w", answer, err)
+	}
+	return system.Ref(id.String()), nil
+}
+
+// Put implements system.Store.
 func (n *gatewayNode) Put(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
-	return n.at.add(ctx, n.at.Client, size, r)
+	return n.add(ctx, n.Client, size, r)
 }
 
 // Seed implements system.Seeder: the same import, asked for by the host itself.
 func (n *gatewayNode) Seed(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
-	return n.at.add(ctx, n.at.local, size, r)
-}
-
-// Get implements system.Node.
-func (n *gatewayNode) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	return n.at.Get(ctx, ref, w)
-}
-
-// GetRange implements system.Ranger.
-func (n *gatewayNode) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	return n.at.GetRange(ctx, ref, off, count, w)
-}
-
-// Redial implements system.Redialer.
-func (n *gatewayNode) Redial(ctx context.Context) error {
-	n.at.Client.Redial()
-	return ctx.Err()
+	return n.add(ctx, n.local, size, r)
 }
 
 // Stat implements system.Stater, by HEAD.
 func (n *gatewayNode) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	size, err := n.at.StatSize(ctx, ref)
+	size, err := n.StatSize(ctx, ref)
 	return system.Object{Ref: ref, Size: size}, err
 }
 
-// Stats implements system.Stats.
-func (n *gatewayNode) Stats(ctx context.Context) (system.Holdings, error) { return n.at.holdings(ctx) }
+// Stats implements system.Stats: what is kept on disk. The CAR counts no objects, and
+// what is written to it once stays.
+func (n *gatewayNode) Stats(ctx context.Context) (system.Holdings, error) {
+	h, err := disk.Usage(n.dir)
+	if err != nil {
+		return h, fmt.Errorf("boxo: %w", err)
+	}
+	return h, ctx.Err()
+}
 
-// Health implements system.Healther: a block from the store, through the whole
-// gateway, over a new connection. The first call puts that block there.
+// Health implements system.Healther.
 func (n *gatewayNode) Health(ctx context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if err := n.at.alive(); err != nil {
+	if err := n.Alive(); err != nil {
 		return err
 	}
+	return n.serves(ctx)
+}
+
+// serves reads a block from the store, through the whole gateway, over a new
+// connection. The first call puts that block there.
+func (n *gatewayNode) serves(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.probe == "" {
-		ref, err := n.at.add(ctx, n.at.Client, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent))
+		ref, err := n.add(ctx, n.Client, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent))
 		if err != nil {
 			return err
 		}
 		n.probe = ref
 	}
-	t, err := n.at.file(n.probe)
+	t, err := n.file(n.probe)
 	if err != nil {
 		return err
 	}
-	return n.at.Client.Probe(ctx, t, disk.ProbeContent)
+	return n.Client.Probe(ctx, t, disk.ProbeContent)
 }
 
-// Processes implements system.Node.
-func (n *gatewayNode) Processes() []*testbed.Process { return []*testbed.Process{n.at.proc} }
-
 // Stop implements group.Node.
-func (n *gatewayNode) Stop(ctx context.Context) error { return n.at.stop(ctx) }
+func (n *gatewayNode) Stop(ctx context.Context) error {
+	n.Client.Close()
+	n.local.Close()
+	return n.Process.Stop(ctx)
+}

@@ -2,11 +2,9 @@ package boxo
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	blocks "github.com/ipfs/go-block-format"
 	"github.com/ipld/go-car/v2"
@@ -49,22 +47,6 @@ func TestCIDs(t *testing.T) {
 		if got := add(t, startNode(t, c.opt), []byte(c.data)); got != c.want {
 			t.Errorf("options %v: %s, want %s", c.opt, got, c.want)
 		}
-	}
-}
-
-func TestUnknownBlockIsToldAtOnce(t *testing.T) {
-	n := startNode(t, nil)
-	from := time.Now()
-	for _, ref := range []system.Ref{
-		"bafkreifzjut3te7nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e", // a leaf
-		"bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi", // a node
-	} {
-		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
-			t.Errorf("%s: %v", ref, err)
-		}
-	}
-	if took := time.Since(from); took > 10*time.Second {
-		t.Errorf("took %v: it searches a network", took)
 	}
 }
 

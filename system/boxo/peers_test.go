@@ -28,7 +28,11 @@ func TestPassedOnMidway(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, n := range nodes[1:] {
-		if err := n.Fetch(systemtest.Context(t), ref, []string{nodes[i].address}); err != nil {
+		from, err := nodes[i].Address(systemtest.Context(t))
+		if err == nil {
+			err = n.Fetch(systemtest.Context(t), ref, []string{from})
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,13 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"time"
 
 	"github.com/ipfs/boxo/blockservice"
-	"github.com/ipfs/boxo/blockstore"
-	"github.com/ipfs/boxo/chunker"
+	chunk "github.com/ipfs/boxo/chunker"
 	"github.com/ipfs/boxo/exchange/offline"
 	"github.com/ipfs/boxo/gateway"
 	"github.com/ipfs/boxo/ipld/merkledag"
@@ -22,7 +19,7 @@ import (
 	car "github.com/ipld/go-car/v2/blockstore"
 	"github.com/prometheus/client_golang/prometheus"
 
-	spreads "github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 const (
@@ -43,27 +40,25 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	timeout := flags.Duration("retrieval_timeout", 0, "cut off clients that take nothing for so long")
 	requests := flags.Int("max_requests", 0, "requests at a time")
 	var swarm swarmFlags
-	flags.StringVar(&swarm.key, "swarm_key", "", "`file` of the key of a private swarm; empty: no swarm")
+	flags.StringVar(&swarm.key, "swarm_key", "", "`file` of the key of a private swarm")
 	flags.StringVar(&swarm.identity, "identity", "", "`file` of the node's private key in the swarm")
 	flags.StringVar(&swarm.listen, "swarm_listen", "", "`address` to listen on in the swarm")
-	flags.StringVar(&swarm.peer, "peer", "", "`multiaddress` of the node to fetch from")
-	flags.StringVar(&swarm.near, "near", "", "`directory` for what is fetched")
-	control := flags.String("control", "", "`address` of the control API of one node of a swarm of any size, in place of a gateway")
+	control := flags.String("control", "", "`address` of the control API of a node of a swarm, in place of a gateway")
 	dir := flags.String("dir", "", "`directory` of such a node's blocks and tasks")
 	limit := flags.Int64("upload_limit", 0, "`bytes` of blocks a second that such a node sends; 0: no limit")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *control != "" && *dir != "" && swarm.key != "" && swarm.listen != "" && flags.NArg() == 0 {
-		m, leave, err := openMember(ctx, swarm, imp, *dir, *limit)
+	if *control != "" && *dir != "" && swarm.key != "" && swarm.identity != "" && swarm.listen != "" && flags.NArg() == 0 {
+		m, leave, err := openNode(ctx, swarm, imp, *dir, *limit)
 		if err != nil {
 			return fmt.Errorf("boxo: swarm: %w", err)
 		}
 		defer leave()
-		return serveHTTP(ctx, *control, spreads.Handler(m), stdout, "control at http://%s/")
+		return member.Serve(ctx, name, stdout, member.Server{What: "control", Address: *control, Handler: member.Handler(m)})
 	}
 	if *listen == "" || *path == "" || flags.NArg() > 0 {
-		return errors.New("boxo: give --listen ADDRESS and --store FILE, or --control ADDRESS, --dir DIRECTORY, --swarm_key FILE and --swarm_listen ADDRESS, and nothing besides flags")
+		return errors.New("boxo: give --listen ADDRESS and --store FILE, or --control ADDRESS, --dir DIRECTORY, --swarm_key FILE, --identity FILE and --swarm_listen ADDRESS, and nothing besides flags")
 	}
 	// Blocks stay readable while others are added; the CAR's index is in memory.
 	store, err := car.OpenReadWrite(*path, nil)
@@ -71,26 +66,10 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		return fmt.Errorf("boxo: open the block store: %w", err)
 	}
 	defer store.Discard()
-	// What is added is asked of nobody, and a block that is not in the store is
-	// not searched for: unless there is a swarm.
+	// A block that is not in the store is not searched for.
 	imp.blocks = blockservice.New(store, offline.Exchange(store))
-	serve := imp.blocks
 	mux := http.NewServeMux()
-	if swarm.key != "" {
-		var all blockstore.Blockstore = store
-		if swarm.near != "" {
-			both := shelves{own: store, near: near{swarm.near}}
-			mux.Handle("POST "+coolPath+"{cid}", cooler{both})
-			all = both
-		}
-		ex, leave, err := swarm.enter(ctx, all)
-		if err != nil {
-			return fmt.Errorf("boxo: swarm: %w", err)
-		}
-		defer leave()
-		serve = blockservice.New(all, ex)
-	}
-	backend, err := gateway.NewBlocksBackend(serve)
+	backend, err := gateway.NewBlocksBackend(imp.blocks)
 	if err != nil {
 		return fmt.Errorf("boxo: %w", err)
 	}
@@ -104,23 +83,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		MetricsRegistry:       prometheus.NewRegistry(),
 	}, backend))
 
-	return serveHTTP(ctx, *listen, mux, stdout, "gateway on http://%s/ipfs/")
-}
-
-// serveHTTP serves until ctx ends.
-func serveHTTP(ctx context.Context, address string, h http.Handler, stdout io.Writer, what string) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("boxo: %w", err)
-	}
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
-	fmt.Fprintf(stdout, "boxo: "+what+"\n", l.Addr())
-	stop := context.AfterFunc(ctx, func() { srv.Close() })
-	defer stop()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) || ctx.Err() == nil {
-		return fmt.Errorf("boxo: %w", err)
-	}
-	return nil
+	return member.Serve(ctx, name, stdout, member.Server{What: "gateway", Address: *listen, Handler: mux})
 }
 
 // importer turns a request's body into a balanced UnixFS DAG, block by block.

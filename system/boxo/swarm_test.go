@@ -5,27 +5,25 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-func startSwarmNode(t *testing.T, hosts []testbed.Host) *swarmNode {
+func startPairNode(t *testing.T, hosts []testbed.Host) *pairNode {
 	t.Helper()
 	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"via": "swarm"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(context.Background()) })
-	return c.Nodes()[0].(*swarmNode)
+	return c.Nodes()[0].(*pairNode)
 }
 
-func seed(t *testing.T, n *swarmNode, data []byte) system.Ref {
+func seed(t *testing.T, n *pairNode, data []byte) system.Ref {
 	t.Helper()
 	ref, err := n.Seed(systemtest.Context(t), "x", int64(len(data)), bytes.NewReader(data))
 	if err != nil {
@@ -34,130 +32,75 @@ func seed(t *testing.T, n *swarmNode, data []byte) system.Ref {
 	return ref
 }
 
-// fetched is how many blocks the client's node keeps that it did not import.
-func fetched(t *testing.T, n *swarmNode) int {
+// sent is how many bytes of blocks the storage node has sent.
+func sent(t *testing.T, n *pairNode) int64 {
 	t.Helper()
-	files, err := os.ReadDir(n.near)
+	f, err := n.storage.Progress(systemtest.Context(t), n.probe)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(files)
+	return f.Sent
 }
 
-// held is what both nodes keep, in bytes.
-func held(t *testing.T, n *swarmNode) int64 {
-	t.Helper()
+// TestPairReadsOverTheSwarm: every read of what the client's node did not import comes
+// from the storage node, also where another import has blocks of it, in namespaces and
+// over IPv6.
+func TestPairReadsOverTheSwarm(t *testing.T) {
+	n := startPairNode(t, systemtest.HostsOf(t, testbed.Options{IPv6: true}, 2))
+	shared := systemtest.Bytes("shared", 1<<18) // one leaf
+	own, err := n.Put(systemtest.Context(t), "x", 1<<18, bytes.NewReader(shared))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := append(shared, systemtest.Bytes("more", 9<<18)...)
+	ref := seed(t, n, data)
 	h, err := n.Stats(systemtest.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h.Absolute
-}
-
-// TestSwarmMovesBlocks looks at what the client's node keeps: what was fetched
-// over the swarm is there and nothing else, until it is made to forget.
-func TestSwarmMovesBlocks(t *testing.T) {
-	n := startSwarmNode(t, systemtest.Hosts(t, 2))
-	if err := n.Cool(systemtest.Context(t), n.probe); err != nil {
-		t.Fatal(err)
-	}
-	data := systemtest.Bytes("swarm", 10<<18) // 10 leaves and a root
-	ref := seed(t, n, data)
-	want := func(after string, blocks int) {
+	read := func(what string, ref system.Ref, off, count int64, want []byte, least, most int64) {
 		t.Helper()
-		if got := fetched(t, n); got != blocks {
-			t.Errorf("after %s the client's node keeps %d fetched blocks, want %d", after, got, blocks)
+		before := sent(t, n)
+		var got bytes.Buffer
+		err := n.GetRange(systemtest.Context(t), ref, off, count, &got)
+		if err != nil || !bytes.Equal(got.Bytes(), want) {
+			t.Fatalf("%s: %d bytes, %v", what, got.Len(), err)
+		}
+		if moved := sent(t, n) - before; moved < least || moved > most {
+			t.Errorf("%s: the storage node sent %d bytes, want %d to %d", what, moved, least, most)
 		}
 	}
-	want("seed", 0)
-	before := held(t, n)
-	var got bytes.Buffer
-	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
-		t.Fatalf("get: %d bytes, %v", got.Len(), err)
+	all := int64(len(data))
+	read("a read", ref, 0, all, data, all, all+2048)
+	read("another", ref, 0, all, data, all, all+2048)
+	read("the last bytes", ref, all-100, 100, data[all-100:], 1<<18, 1<<18+2048)
+	read("what was put", own, 0, 1<<18, shared, 0, 0)
+	if after, err := n.Stats(systemtest.Context(t)); err != nil || after.Absolute != h.Absolute {
+		t.Errorf("the nodes held %d bytes before the reads, and hold %d (%v)", h.Absolute, after.Absolute, err)
 	}
-	want("get", 11)
-	if err := n.Cool(systemtest.Context(t), ref); err != nil {
-		t.Fatal(err)
-	}
-	want("cool", 0)
-	got.Reset()
-	if err := n.GetRange(systemtest.Context(t), ref, 10<<18-100, 100, &got); err != nil || !bytes.Equal(got.Bytes(), data[10<<18-100:]) {
-		t.Fatalf("range: %d bytes, %v", got.Len(), err)
-	}
-	want("a range in the last leaf", 2)
-	if after := held(t, n); after != before {
-		t.Errorf("the nodes held %d bytes before reads, and hold %d after them: what was fetched is no holding", before, after)
-	}
-
-	own, err := n.Put(systemtest.Context(t), "y", 1000, systemtest.Content("own", 1000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want("put", 2)
-	if grown := held(t, n) - before; grown < 1000 {
-		t.Errorf("a put of 1000 bytes made the nodes hold %d more", grown)
-	}
-	if err := n.Get(systemtest.Context(t), own, io.Discard); err != nil {
-		t.Error(err)
-	}
-	want("get of what was put", 2)
-	// What was put at the client is not at the storage node; once it is there
-	// too, the client's node goes on answering from what it imported.
 	if err := n.Cool(systemtest.Context(t), own); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("cool of what only the client has: %v, want ErrNotFound", err)
 	}
-	if again := seed(t, n, systemtest.Bytes("own", 1000)); again != own {
-		t.Fatalf("seeded as %s, put as %s", again, own)
+	seed(t, n, shared)
+	if err := n.Cool(systemtest.Context(t), own); err != nil {
+		t.Fatal(err)
 	}
-	if err := n.Cool(systemtest.Context(t), own); !errors.Is(err, system.ErrWarm) {
-		t.Errorf("cool of what was put: %v, want ErrWarm", err)
-	}
+	read("what was put and cooled", own, 0, 1<<18, shared, 1<<18, 1<<18+2048)
 }
 
-func TestSwarmTellsAnUnknownBlock(t *testing.T) {
-	n := startSwarmNode(t, systemtest.Hosts(t, 2))
-	for _, ref := range truths.Unknown {
-		from := time.Now()
-		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
-			t.Errorf("%s: %v", ref, err)
-		}
-		if took := time.Since(from); took > 10*time.Second {
-			t.Errorf("took %v: it searches on", took)
-		}
-	}
-	// A No is of its moment: what is stored after it is found.
-	data := systemtest.Bytes("later", 1000)
-	other := startNode(t, nil)
-	ref := add(t, other, data) // the same name everywhere
-	if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("before it is stored: %v", err)
-	}
-	if seed(t, n, data) != ref {
-		t.Fatal("two nodes name the same content differently")
-	}
-	if err := n.Get(systemtest.Context(t), ref, io.Discard); err != nil {
-		t.Errorf("after it is stored: %v", err)
-	}
-}
-
-// TestSwarmStorageKilled: the client's node lives on and says what is missing.
-func TestSwarmStorageKilled(t *testing.T) {
-	n := startSwarmNode(t, systemtest.Hosts(t, 2))
+// TestStorageKilled: a read ends with the storage node, and says so.
+func TestStorageKilled(t *testing.T) {
+	n := startPairNode(t, systemtest.Hosts(t, 2))
 	ref := seed(t, n, systemtest.Bytes("killed", 32<<20))
-	w := &killer{kill: func() { n.storage.proc.Stop(context.Background()) }}
-	from := time.Now()
-	if err := n.Get(systemtest.Context(t), ref, w); err == nil {
-		t.Error("get from a storage node that was killed meanwhile: no error")
-	}
-	err := n.Get(systemtest.Context(t), truths.Unknown[0], io.Discard)
-	if err == nil || errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), errLost.Error()) {
-		t.Errorf("get without a storage node: %v, want %q", err, errLost)
-	}
-	if took := time.Since(from); took > 4*reconnect {
-		t.Errorf("took %v to be told", took)
-	}
-	if err := n.Health(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "storage-1") {
-		t.Errorf("health: %v, want the name of the process that ended", err)
+	w := &killer{kill: func() { n.storage.Kill(context.Background()) }}
+	for what, err := range map[string]error{
+		"get":    n.Get(systemtest.Context(t), ref, w),
+		"again":  n.Get(systemtest.Context(t), ref, io.Discard),
+		"health": n.Health(systemtest.Context(t)),
+	} {
+		if err == nil || errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "storage-1") {
+			t.Errorf("%s: %v, want the name of the process that ended", what, err)
+		}
 	}
 }
 
@@ -169,35 +112,4 @@ func (k *killer) Write(p []byte) (int, error) {
 		k.kill = nil
 	}
 	return len(p), nil
-}
-
-// TestSwarmInNamespaces: nothing but the hosts' own functions reaches a node,
-// and over IPv6.
-func TestSwarmInNamespaces(t *testing.T) {
-	n := startSwarmNode(t, systemtest.HostsOf(t, testbed.Options{IPv6: true}, 2))
-	data := systemtest.Bytes("namespaces", 3<<20)
-	ref := seed(t, n, data)
-	var got bytes.Buffer
-	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
-		t.Errorf("get: %d bytes, %v", got.Len(), err)
-	}
-	if err := n.Cool(systemtest.Context(t), ref); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestForgetKeepsWhatWasImported: the check looks at every block, not at the root.
-func TestForgetKeepsWhatWasImported(t *testing.T) {
-	n := startSwarmNode(t, systemtest.Hosts(t, 2))
-	shared := systemtest.Bytes("shared", 1<<18) // one leaf
-	if _, err := n.Put(systemtest.Context(t), "x", 1<<18, bytes.NewReader(shared)); err != nil {
-		t.Fatal(err)
-	}
-	ref := seed(t, n, append(shared, "and more"...))
-	if err := n.Get(systemtest.Context(t), ref, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Cool(systemtest.Context(t), ref); !errors.Is(err, system.ErrWarm) {
-		t.Errorf("cool of an object with a leaf that was put here: %v, want ErrWarm", err)
-	}
 }

@@ -4,99 +4,271 @@
 package chaincache
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// What a cache holds beside its chains, whose directories are named by their keys.
 const (
-	building = ".building" // ending of a chain that is being made, or was when its maker died
-	damaged  = ".damaged"  // ending of the last chain of this key that was found damaged
-	locked   = ".lock"     // ending of the file that is locked while a chain is looked for or made
+	// Database is the file of a chain that its maker writes.
+	Database = "consensus.db"
+
+	manifestFile = "manifest.json"
+	building     = ".building" // ending of a chain that is being made, or was when its maker died
+	locked       = ".lock"     // ending of the file that is locked while a chain is looked for or made
 )
 
 // Cache is a directory of chains, each in a directory named by all that it follows
-// from: its spec, the form of its files, the versions of what made it. Nothing is
-// removed from it but what an interrupted or damaged chain leaves behind; see
-// [Cache.List] and [Cache.Remove].
+// from: its spec, the form of its files, the versions of what made it.
 type Cache struct {
 	Dir    string
 	System string // begins the errors
 }
 
-// Want is a chain that is looked for.
-type Want struct {
-	Key string // a file name
-	// Look says why the chain in dir cannot be used; nil: it can.
-	Look func(dir string) error
-	// Make makes the chain in dir, which is empty. Its errors are handed on as they
-	// are.
-	Make func(dir string) error
+// manifest describes a chain beside its database.
+type manifest struct {
+	About    any       `json:"about"`
+	Bytes    int64     `json:"bytes"`
+	Modified time.Time `json:"modified"`
+	SHA256   string    `json:"sha256"`
 }
 
 // Got is a chain that is there.
 type Got struct {
 	Dir   string
+	Size  int64  // of its database, bytes
 	Built bool   // it was made just now
 	Note  string // why, where a damaged one was there; else empty
 }
 
 // Get is the chain that is there, if it is whole, or else one made now: under
 // another name, and renamed when it is whole. Where another process is making the
-// same chain, it waits for it, for as long as ctx lets it.
-func (c Cache) Get(ctx context.Context, w Want) (got Got, err error) {
+// same chain, it waits for it, for as long as ctx lets it. about points to the
+// system's own description of the chain, which make sets.
+func (c Cache) Get(ctx context.Context, key string, about any, make func(dir string) error) (got Got, err error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return got, c.failed(err)
 	}
-	dir := filepath.Join(c.Dir, w.Key)
-	unlock, err := lock(ctx, dir+locked)
+	got.Dir = filepath.Join(c.Dir, key)
+	unlock, err := lock(ctx, got.Dir+locked)
 	if err != nil {
 		return got, c.failed(err)
 	}
 	defer unlock()
-	found, why, err := c.find(ctx, dir, w)
-	if found || err != nil {
-		return Got{Dir: dir}, err
+	if _, err := os.Lstat(got.Dir); !errors.Is(err, fs.ErrNotExist) {
+		wrong := Check(ctx, got.Dir, about)
+		if wrong == nil {
+			now := time.Now()
+			_ = os.Chtimes(got.Dir, now, now) // only List's order is lost by an error
+			return c.sized(got)
+		}
+		if ctx.Err() != nil { // it may be why
+			return got, c.failed(context.Cause(ctx))
+		}
+		got.Note = fmt.Sprintf("made again, as the cached chain was damaged: %v", wrong)
 	}
-	temporary := dir + building
-	if err := errors.Join(os.RemoveAll(temporary), os.Mkdir(temporary, 0o755)); err != nil {
+	temporary := got.Dir + building
+	if err := errors.Join(os.RemoveAll(got.Dir), os.RemoveAll(temporary), os.Mkdir(temporary, 0o755)); err != nil {
 		return got, c.failed(err)
 	}
-	if err := w.Make(temporary); err != nil {
+	if err := make(temporary); err != nil {
 		return got, errors.Join(err, os.RemoveAll(temporary))
 	}
-	if err := os.Rename(temporary, dir); err != nil {
+	if err := errors.Join(describe(ctx, temporary, about), os.Rename(temporary, got.Dir)); err != nil {
 		return got, c.failed(errors.Join(err, os.RemoveAll(temporary)))
 	}
-	return Got{Dir: dir, Built: true, Note: why}, nil
+	got.Built = true
+	return c.sized(got)
 }
 
-// find looks for a chain. One that is not whole is moved aside, in the place of the
-// last one that was, and why says so.
-func (c Cache) find(ctx context.Context, dir string, w Want) (found bool, why string, err error) {
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return false, "", nil
+func (c Cache) sized(got Got) (Got, error) {
+	info, err := os.Stat(filepath.Join(got.Dir, Database))
+	if err != nil {
+		return got, c.failed(err)
 	}
-	wrong := w.Look(dir)
-	if wrong == nil {
-		now := time.Now()
-		os.Chtimes(dir, now, now) // only List's order is lost by an error
-		return true, "", nil
-	}
-	if ctx.Err() != nil { // it may be why
-		return false, "", c.failed(context.Cause(ctx))
-	}
-	said, aside := strings.TrimPrefix(wrong.Error(), c.System+": "), dir+damaged
-	if err := errors.Join(os.RemoveAll(aside), os.Rename(dir, aside)); err != nil {
-		return false, "", c.failed(fmt.Errorf("the chain in %s is damaged (%s) and cannot be moved aside: %w", dir, said, err))
-	}
-	return false, fmt.Sprintf("made again, as the cached chain is damaged: %s; it is kept in %s", said, aside), nil
+	got.Size = info.Size()
+	return got, nil
 }
 
 func (c Cache) failed(err error) error { return fmt.Errorf("%s: cache of chains: %w", c.System, err) }
+
+// describe writes the manifest of a chain that was made.
+func describe(ctx context.Context, dir string, about any) error {
+	path := filepath.Join(dir, Database)
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	m := manifest{About: about, Bytes: info.Size(), Modified: info.ModTime().UTC()}
+	if m.SHA256, err = sum(ctx, path); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(m, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, manifestFile), append(text, '\n'), 0o644)
+}
+
+// Open reads the description of the chain in dir into about.
+func Open(dir string, about any) error {
+	_, err := open(dir, about)
+	return err
+}
+
+func open(dir string, about any) (m manifest, err error) {
+	path := filepath.Join(dir, manifestFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return m, err
+	}
+	m.About = about
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, fmt.Errorf("the manifest %s is damaged: %w", path, err)
+	}
+	return m, nil
+}
+
+// Check does as Open, and says what is wrong with the chain's database. It is read
+// only where its time is not that of its making, as after copying.
+func Check(ctx context.Context, dir string, about any) error {
+	m, err := open(dir, about)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, Database)
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return err
+	case info.Size() != m.Bytes:
+		return fmt.Errorf("%s has %d bytes instead of %d", path, info.Size(), m.Bytes)
+	case info.ModTime().Equal(m.Modified):
+		return nil
+	}
+	switch is, err := sum(ctx, path); {
+	case err != nil:
+		return err
+	case is != m.SHA256:
+		return fmt.Errorf("%s is not what was made", path)
+	}
+	return nil
+}
+
+// sum is the SHA-256 of a file.
+func sum(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", fmt.Errorf("read %s: %w", path, context.Cause(ctx))
+		}
+		switch _, err := io.CopyN(h, f, 16<<20); {
+		case errors.Is(err, io.EOF):
+			return hex.EncodeToString(h.Sum(nil)), nil
+		case err != nil:
+			return "", fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+}
+
+// Entry is something in a cache.
+type Entry struct {
+	Name  string    `json:"name"` // in the directory, for Remove
+	Path  string    `json:"path"`
+	State string    `json:"state"` // one of the constants
+	Used  time.Time `json:"used"`  // last
+	Size  int64     `json:"bytes"` // on the disk
+}
+
+// States of an entry.
+const (
+	Whole      = "whole"
+	Unfinished = "unfinished" // it is being made, or its maker has died
+)
+
+// List is everything in the cache, the least recently used first.
+func (c Cache) List() (entries []Entry, err error) {
+	all, err := os.ReadDir(c.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, c.failed(err)
+	}
+	for _, d := range all {
+		info, err := d.Info()
+		if err != nil || !d.IsDir() {
+			continue // removed meanwhile, or a lock
+		}
+		e := Entry{Name: d.Name(), Path: filepath.Join(c.Dir, d.Name()), State: Whole, Used: info.ModTime()}
+		if strings.HasSuffix(e.Name, building) {
+			e.State = Unfinished
+		}
+		for _, file := range []string{Database, manifestFile} {
+			if info, err := os.Stat(filepath.Join(e.Path, file)); err == nil {
+				e.Size += info.Size()
+			}
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Or(a.Used.Compare(b.Used), strings.Compare(a.Name, b.Name)) })
+	return entries, nil
+}
+
+// Remove removes what List calls name. It waits until no process looks for that
+// chain or makes it. Nodes that have the files open keep them until they end; nodes
+// of the same run that are started later miss them.
+func (c Cache) Remove(ctx context.Context, name string) error {
+	path := filepath.Join(c.Dir, name)
+	info, err := os.Lstat(path)
+	if name == "." || name == ".." || name != filepath.Base(name) || err != nil || !info.IsDir() {
+		return c.failed(fmt.Errorf("there is no chain %q in %s", name, c.Dir))
+	}
+	unlock, err := lock(ctx, strings.TrimSuffix(path, building)+locked)
+	if err != nil {
+		return c.failed(err)
+	}
+	defer unlock()
+	if err := os.RemoveAll(path); err != nil {
+		return c.failed(err)
+	}
+	return nil
+}
+
+// lock waits for the file's lock, which ends with the process that holds it. The
+// file stays: it is empty.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+		case err == nil:
+			return func() { f.Close() }, nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("another process is making this chain and holds %s: %w", path, context.Cause(ctx))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

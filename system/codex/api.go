@@ -14,6 +14,8 @@ import (
 	"github.com/ipfs/go-cid"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -35,6 +37,14 @@ type api struct {
 	base *url.URL
 	dialect
 }
+
+var _ pair.API = (*api)(nil)
+
+// URL implements pair.API.
+func (a *api) URL() *url.URL { return a.base }
+
+// Client implements pair.API.
+func (a *api) Client() *web.Client { return a.web }
 
 // connect finds out which dialect the node speaks.
 func connect(ctx context.Context, dial web.Dial, base *url.URL) (*api, info, error) {
@@ -166,9 +176,75 @@ func (a *api) space(ctx context.Context) (space, error) {
 	return s, err
 }
 
-// manifestHere tells whether the node holds an object's manifest, which is all that
-// "exists" means: its data may be elsewhere, or nowhere.
-func (a *api) manifestHere(ctx context.Context, ref system.Ref) (bool, error) {
+// Ping implements pair.API.
+func (a *api) Ping(ctx context.Context) error {
+	_, err := a.space(ctx)
+	return err
+}
+
+// Used implements pair.API.
+func (a *api) Used(ctx context.Context) (int64, error) {
+	s, err := a.space(ctx)
+	return s.QuotaUsedBytes, err
+}
+
+// Address implements pair.API: a multiaddress with the node's id.
+func (a *api) Address(ctx context.Context) (string, error) {
+	i, err := a.info(ctx)
+	if err != nil {
+		return "", err
+	}
+	if i.ID == "" || len(i.Addrs) == 0 {
+		return "", fmt.Errorf("codex: GET /debug/info on %s: it has no id or no address", a.base.Host)
+	}
+	return i.Addrs[0] + "/p2p/" + i.ID, nil
+}
+
+// record is the address by which others find a node in the DHT.
+func (a *api) record(ctx context.Context) (string, error) {
+	return a.text(ctx, "/spr", nil, web.Call{Method: http.MethodGet, Header: http.Header{"Accept": {"text/plain"}}})
+}
+
+// Connect implements pair.API. The node says yes to any address when it is connected
+// to the peer already.
+func (a *api) Connect(ctx context.Context, address string) error {
+	addr, id, err := parseAddress(address)
+	if err != nil {
+		return err
+	}
+	_, err = a.text(ctx, "/connect/"+url.PathEscape(id), url.Values{"addrs": {addr}}, web.Call{Method: http.MethodGet})
+	return err
+}
+
+// parseAddress takes a node's address apart: where it is, and its id.
+func parseAddress(address string) (at, id string, err error) {
+	at, id, ok := strings.Cut(address, "/p2p/")
+	if !ok || at == "" || id == "" || strings.Contains(id, "/") {
+		return "", "", fmt.Errorf("codex: connect to %q: an address is like /ip4/10.0.0.1/tcp/4000/p2p/16Uiu2…", address)
+	}
+	return at, id, nil
+}
+
+// Remove implements pair.API: an object and its blocks. The node does not say
+// whether there was such an object.
+func (a *api) Remove(ctx context.Context, ref system.Ref) error {
+	_, err := a.text(ctx, data(ref), nil, web.Call{Method: http.MethodDelete})
+	return err
+}
+
+// Local implements pair.API. Asked for what is local, the node answers at once; it
+// would begin to send as soon as it had the manifest.
+func (a *api) Local(ctx context.Context, ref system.Ref) error {
+	resp, err := a.open(ctx, data(ref))
+	if err == nil {
+		resp.Body.Close()
+	}
+	return err
+}
+
+// Has implements pair.API: whether the node has an object's manifest, without which no
+// node could find the rest. Its data may be elsewhere, or nowhere.
+func (a *api) Has(ctx context.Context, ref system.Ref) (bool, error) {
 	var answer map[string]bool
 	if err := a.json(ctx, data(ref)+"/exists", &answer); err != nil {
 		return false, err
@@ -183,13 +259,13 @@ func (a *api) manifestHere(ctx context.Context, ref system.Ref) (bool, error) {
 	return has, nil
 }
 
-// store uploads an object.
-func (a *api) store(ctx context.Context, file string, size int64, body io.Reader) (system.Ref, error) {
+// Store implements pair.API.
+func (a *api) Store(ctx context.Context, name string, size int64, body io.Reader) (system.Ref, error) {
 	text, err := a.text(ctx, "/data", nil, web.Call{
 		Method: http.MethodPost, Body: body, Size: size,
 		Header: http.Header{
 			"Content-Type":        {"application/octet-stream"},
-			"Content-Disposition": {"attachment; filename=" + strconv.Quote(file)},
+			"Content-Disposition": {"attachment; filename=" + strconv.Quote(disk.PortableName(name))},
 		},
 	})
 	if err != nil {
@@ -202,7 +278,7 @@ func (a *api) store(ctx context.Context, file string, size int64, body io.Reader
 	return ref, nil
 }
 
-// orQuota tells an upload that failed because the quota is full, which shows as
+// orQuota recognizes an upload that failed because the quota is full, which shows as
 // "Unable to store block", or as a connection that breaks while we send.
 func (a *api) orQuota(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

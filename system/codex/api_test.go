@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -31,7 +32,11 @@ func TestEndlessAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.web.Close()
-	n := &node{near: a}
+	n, err := newNode(system.Options{"not_found_after": "1m", "stall_after": "1m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Attach(false, a)
 	if _, err := a.info(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("an endless answer: %v", err)
 	}

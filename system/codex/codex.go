@@ -3,7 +3,6 @@ package codex
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"os/exec"
 
@@ -24,8 +23,8 @@ var (
 	_ system.Stater     = (*node)(nil)
 	_ system.Stats      = (*node)(nil)
 	_ system.Connector  = (*node)(nil)
-	_ system.Seeder     = pair{}
-	_ system.Cooler     = pair{}
+	_ system.Seeder     = seeding{}
+	_ system.Cooler     = seeding{}
 )
 
 // Check implements system.System.
@@ -65,38 +64,28 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	n.attached, n.write = true, d.Write
-	var i info
-	if n.near, i, err = connect(ctx, d.Client.Dial, nearURL); err != nil {
+	near, i, err := connect(ctx, d.Client.Dial, nearURL)
+	if err != nil {
 		return nil, err
 	}
+	n.Attach(d.Write, near)
 	identity := map[string]string{
-		"version": i.version(), "dialect": n.near.dialect.String(), "endpoint": nearURL.Host,
+		"version": i.version(), "dialect": near.dialect.String(), "endpoint": nearURL.Host,
 		"put": "import into the node at the endpoint", "get": "network/stream",
 		"requests": "one connection to the node at the endpoint for each; the nodes keep theirs among each other",
 	}
 	var one group.Node = n
 	if farURL != nil {
-		if n.far, _, err = connect(ctx, d.Client.Dial, farURL); err != nil {
-			n.near.web.Close()
+		far, _, err := connect(ctx, d.Client.Dial, farURL)
+		if err != nil {
+			near.web.Close()
 			return nil, err
 		}
+		n.Attach(d.Write, near, far)
 		identity["seed"] = "import into the node at " + farURL.Host
-		one = pair{n}
+		one = seeding{n}
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return one, nil })
-}
-
-// newNode is a node with the limits of opt, not connected yet.
-func newNode(opt system.Options) (*node, error) {
-	n := &node{ours: map[system.Ref]object{}}
-	var err, err2 error
-	n.notFoundAfter, err = opt.Duration("not_found_after")
-	n.stallAfter, err2 = opt.Duration("stall_after")
-	if err := errors.Join(err, err2); err != nil {
-		return nil, fmt.Errorf("codex: %w", err)
-	}
-	return n, nil
 }
 
 // endpoints are the options url and server_url; far is nil when there is none.

@@ -3,7 +3,10 @@
 // what crosses the link is the reading of what another node holds.
 package codex
 
-import "github.com/plimsoll-project/plimsoll/system"
+import (
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/pair"
+)
 
 const name = "codex"
 
@@ -17,16 +20,12 @@ func (System) Info() system.Info {
 		Install: "no registry ships it: build Codex or Logos Storage and name the program in option `binary` or PLIMSOLL_CODEX",
 		// Measured once, after 100 MiB: 100 MB.
 		NodeMemory: 128 << 20,
-		Options: []system.Option{
-			{Name: "url", Type: "string", Help: "attach: the client's node, such as http://127.0.0.1:8080; empty when started"},
-			{Name: "server_url", Type: "string", Help: "attach: a node that holds what is prepared; empty: objects are prepared on the client's node, and reading them crosses no link"},
-			{Name: "not_found_after", Type: "duration", Default: "15s", Help: "how long an answer may take to begin: the node searches on for an object that is nowhere; 0s: as long as the operation may"},
-			{Name: "stall_after", Type: "duration", Default: "1m0s", Help: "how long a read may stand still before it is given up; 0s: as long as the operation may"},
+		Options: append(pair.Options("http://127.0.0.1:8080"), []system.Option{
 			{Name: "quota", Type: "size", Default: "8589934592", Help: "start: what a node may store, in whole MiB"},
 			{Name: "block_retries", Type: "int", Default: "15", Help: "start: how often a node asks for a block, every two seconds (3000 by default)"},
 			{Name: "discovery", Type: "enum", Enum: []string{"connect", "dht"}, Default: "connect", Help: "scenario disseminate: how nodes find each other. connect: a node connects to those that a fetch names; dht: through a DHT of the cluster's own, whose first node is the first host's"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the REST interface of the server's node; 0: a free one"},
 			{Name: "binary", Type: "string", Help: "start: path of the program; empty: PLIMSOLL_CODEX, then `codex` or `storage` in PATH"},
-		},
+		}...),
 	}
 }

@@ -18,31 +18,43 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 const background system.Ref = "zDvZRwzmBGgvtZJHARfeVAPfES1Dgz8VuS9Nixykff7w5S41cY9R" // 20 MiB
 
-// recordedPeer is a node of a swarm that answers with these exchanges.
-func recordedPeer(t *testing.T, exchanges []replay.Exchange, opt ...replay.Option) *peer {
+// peerAt is a node of a swarm whose interface is at address; its process only sleeps.
+func peerAt(t *testing.T, address string, quiet time.Duration) *peer {
 	t.Helper()
-	s := replay.Serve(t, replay.Chain(hello(t), exchanges), opt...)
-	base, err := url.Parse(s.URL)
+	base, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _, err := connect(systemtest.Context(t), systemtest.Hosts(t, 1)[0].Dial, base)
+	h := systemtest.Hosts(t, 1)[0]
+	a, _, err := connect(systemtest.Context(t), h.Dial, base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &peer{label: "codex/node-1", base: base, api: a, quiet: time.Minute, stallAfter: brief, contents: map[system.Ref]*content{}}
+	k := &daemon{Process: member.Process{System: name, Label: "codex/node-1", Host: h}, api: a}
+	if err := k.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"}, Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{daemon: k, quiet: quiet, stallAfter: brief, contents: map[system.Ref]*content{}}
 	t.Cleanup(func() {
 		if err := p.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
 	return p
+}
+
+// recordedPeer is a node of a swarm that answers with these exchanges.
+func recordedPeer(t *testing.T, exchanges []replay.Exchange, opt ...replay.Option) *peer {
+	t.Helper()
+	return peerAt(t, replay.Serve(t, replay.Chain(hello(t), exchanges), opt...).URL, time.Minute)
 }
 
 // TestFetchIsCountedInBlocks: the manifest is one of them, and no content.
@@ -64,7 +76,7 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 		}
 	}
 	if err := p.Fetch(systemtest.Context(t), medium, nil); err == nil {
-		t.Error("two contents at a time, which nobody could tell apart")
+		t.Error("two contents at a time, whose blocks look alike")
 	}
 	var verified []int64
 	for range polls {
@@ -100,7 +112,7 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 		t.Errorf("read back: %v", err)
 	}
 	if took := time.Since(begin); took > brief {
-		t.Errorf("%v for what nobody has", took)
+		t.Errorf("%v for what no node has", took)
 	}
 	for end := time.Now().Add(brief); ; time.Sleep(time.Millisecond) {
 		f, err := p.Progress(systemtest.Context(t), unknown)
@@ -117,9 +129,9 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 	p.pause()
 }
 
-// TestLostPeersAreTold: a node that finds nobody with the rest, as one in a DHT that
+// TestLostPeersAreReported: a node that finds no other with the rest, as one in a DHT that
 // was killed and started again, is never complete and says why all the time.
-func TestLostPeersAreTold(t *testing.T) {
+func TestLostPeersAreReported(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/codex/v1/debug/info", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"id":"x","addrs":["/ip4/127.0.0.1/tcp/1"]}`)
@@ -136,16 +148,7 @@ func TestLostPeersAreTold(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, _, err := connect(systemtest.Context(t), systemtest.Hosts(t, 1)[0].Dial, base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &peer{label: "codex/node-2", base: base, api: a, quiet: 20 * time.Millisecond, stallAfter: brief, contents: map[system.Ref]*content{}}
-	t.Cleanup(func() { _ = p.Stop(context.Background()) })
+	p := peerAt(t, server.URL, 20*time.Millisecond)
 	if err := p.Fetch(systemtest.Context(t), background, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -197,14 +200,16 @@ func TestEmptyKeepsTheKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("k"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := empty(dir); err != nil {
+	k := &daemon{dir: dir}
+	if err := k.empty(); err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 || left[0].Name() != keyFile {
 		t.Errorf("left are %v, %v", left, err)
 	}
-	if err := empty(filepath.Join(dir, "none")); err != nil {
+	k.dir = filepath.Join(dir, "none")
+	if err := k.empty(); err != nil {
 		t.Error(err)
 	}
 }

@@ -73,13 +73,13 @@ func one(t *testing.T, exchanges []replay.Exchange, opt ...replay.Option) *node 
 
 func TestBothDialectsAreFound(t *testing.T) {
 	n := one(t, nil)
-	if n.near.dialect != codex {
-		t.Errorf("%s", n.near.dialect)
+	if n.Near().dialect != codex {
+		t.Errorf("%s", n.Near().dialect)
 	}
 	// Logos Storage answers the same under another path.
 	later := replay.Serve(t, record(t, "02-info", "debug info"), replay.Let("/api/codex/v1", "/api/storage/v1"))
-	if n := attach(t, later, nil, false).(*node); n.near.dialect != logos {
-		t.Errorf("%s", n.near.dialect)
+	if n := attach(t, later, nil, false).(*node); n.Near().dialect != logos {
+		t.Errorf("%s", n.Near().dialect)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestQuota(t *testing.T) {
 func TestDownloadOverQuotaStalls(t *testing.T) {
 	rec := record(t, "11-quota", "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
 	n := one(t, rec, replay.Instead(rec[0].Answer.Body.SHA256, systemtest.Bytes("block", 64<<10)))
-	n.stallAfter = brief
+	n.StallAfter = brief
 	var got bytes.Buffer
 	err := n.Get(systemtest.Context(t), "zDvZRwzm6jttobPuCXTSJSw3iRGcBWDVpJouUKXCRAyXmAkCmiMP", &got)
 	if got.Len() != 64<<10 || !errors.Is(err, system.ErrStalled) {
@@ -168,7 +168,7 @@ func TestWindowStall(t *testing.T) {
 	const window = 64 << 20
 	rec := record(t, "12-seeder-killed", "stream on n2; the seeder gets SIGKILL once 8 MiB have arrived; client gives up after 30 s without a byte")
 	n := one(t, rec, replay.Instead(rec[0].Answer.Body.SHA256, systemtest.Bytes("window", window)))
-	n.stallAfter = brief
+	n.StallAfter = brief
 	var got count
 	err := n.Get(systemtest.Context(t), "zDvZRwzkxGzEz7LKYEa4ihpSvvg6uYgekKMbcmmfRMGuKhF6tGFq", &got)
 	if got != window || !errors.Is(err, system.ErrStalled) || errors.Is(err, system.ErrNotFound) {
@@ -198,7 +198,7 @@ func TestUnknownCID(t *testing.T) {
 	rec := record(t, "10-cid-errors", "unknown CID, client deadline 15 s")
 	t.Run("attached: no answer in the time given", func(t *testing.T) {
 		n := one(t, replay.Chain(only(rec, "GET", "/network/stream"), only(rec, "GET", "/network/manifest")))
-		n.notFoundAfter = brief
+		n.NotFoundAfter = brief
 		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "no answer for 3s") {
 			t.Errorf("get: %v", err)
 		}
@@ -208,14 +208,14 @@ func TestUnknownCID(t *testing.T) {
 	})
 	t.Run("started: no node has it", func(t *testing.T) {
 		n := one(t, replay.Chain(only(rec, "GET", "/network/stream"), only(rec, "GET", "/exists")))
-		n.attached, n.notFoundAfter = false, time.Minute // all nodes there are
+		n.Closed, n.NotFoundAfter = true, time.Minute // all nodes there are
 		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "none of the nodes") {
 			t.Errorf("get: %v", err)
 		}
 	})
 	t.Run("the operation's own deadline", func(t *testing.T) {
 		n := one(t, only(rec, "GET", "/network/stream"))
-		n.notFoundAfter = time.Minute
+		n.NotFoundAfter = time.Minute
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		if err := n.Get(ctx, unknown, io.Discard); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, system.ErrNotFound) {
@@ -228,7 +228,7 @@ func TestMalformedCID(t *testing.T) {
 	rec := record(t, "10-cid-errors", "malformed CID")
 	n := one(t, only(rec, "GET", "/xyz/network/stream"))
 	// What the node says of a CID that we would let pass.
-	_, err := n.near.text(systemtest.Context(t), "/data/xyz/network/stream", nil, web.Call{Method: "GET"})
+	_, err := n.Near().text(systemtest.Context(t), "/data/xyz/network/stream", nil, web.Call{Method: "GET"})
 	if !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
@@ -246,12 +246,12 @@ func TestExistsMeansTheManifestOnly(t *testing.T) {
 	get := record(t, "14-delete-shared-blocks", "local GET b.bin, no peer could supply blocks; client gives up after 10 s without a byte")
 	get[0].Path += "/network/stream"
 	n := one(t, replay.Chain(get, replay.Optional(record(t, "14-delete-shared-blocks", "exists b.bin"))))
-	n.attached, n.stallAfter = false, brief
+	n.Closed, n.StallAfter = true, brief
 	const b system.Ref = "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK"
 	if err := n.Get(systemtest.Context(t), b, io.Discard); !errors.Is(err, system.ErrStalled) || errors.Is(err, system.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
-	if has, err := n.near.manifestHere(systemtest.Context(t), b); !has || err != nil {
+	if has, err := n.Near().Has(systemtest.Context(t), b); !has || err != nil {
 		t.Errorf("exists: %v, %v", has, err)
 	}
 }
@@ -287,13 +287,13 @@ func TestDeleteTakesOtherBlocks(t *testing.T) {
 }
 
 // TestRangeIsIgnored: asked for 100 bytes the node sends the whole object, so
-// that nobody may count on ranges.
+// that ranges cannot be relied on.
 func TestRangeIsIgnored(t *testing.T) {
 	e := record(t, "05-download-local", "Range request on local data")[0]
 	if e.Answer.Status != 200 || e.Answer.Body.Bytes != 1<<20 {
 		t.Fatalf("the recording says otherwise: %d, %d bytes", e.Answer.Status, e.Answer.Body.Bytes)
 	}
-	for _, n := range []any{&node{}, pair{&node{}}} {
+	for _, n := range []any{&node{}, seeding{&node{}}} {
 		if _, ok := n.(system.Ranger); ok {
 			t.Errorf("%T reads ranges", n)
 		}

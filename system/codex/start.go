@@ -5,20 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Start implements system.System: a node on the first server host and one on
-// the client's, which know of nobody but each other; or the nodes of a swarm.
+// the client's, which know of no other; or the nodes of a swarm.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
@@ -52,75 +48,28 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"connections": "kept between the nodes", "requests": "one connection to the client's own node for each",
 	}
 	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-		i, err := n.start(ctx, d, bin, speaks)
-		if err != nil {
+		if err := n.start(ctx, d, bin, speaks, identity); err != nil {
 			return nil, errors.Join(fmt.Errorf("codex: %w", err), n.Stop(context.WithoutCancel(ctx)))
 		}
-		identity["version"], identity["dialect"] = i.version(), n.near.dialect.String()
-		return pair{n}, nil
+		return seeding{n}, nil
 	})
 }
 
-func (n *node) start(ctx context.Context, d system.Deployment, bin string, speaks dialect) (info, error) {
-	var i info
-	port, err := d.Port(ctx, d.Hosts[0])
-	if err != nil {
-		return i, err
-	}
-	if n.far, i, err = n.daemon(ctx, d, d.Hosts[0], "codex/storage-1", bin, speaks, port, ""); err != nil {
-		return i, err
-	}
-	record, err := n.far.record(ctx)
-	if err != nil {
-		return i, err
-	}
-	if port, err = d.Client.FreePort(ctx); err != nil {
-		return i, err
-	}
-	if n.near, i, err = n.daemon(ctx, d, d.Client, "codex/client-1", bin, speaks, port, record); err != nil {
-		return i, err
-	}
-	n.alive, n.unwatch = patience.Watch(n.procs...)
-	address, err := n.far.address(ctx)
-	if err != nil {
-		return i, err
-	}
-	return i, n.Connect(ctx, address)
-}
-
-// daemon starts one node; bootstrap is the record of the one that it is to know.
-func (n *node) daemon(ctx context.Context, d system.Deployment, h testbed.Host, process, bin string, speaks dialect, port int, bootstrap string) (*api, info, error) {
-	dir := filepath.Join(d.Dir, strings.ReplaceAll(process, "/", "-"))
-	if err := os.MkdirAll(dir, 0o700); err != nil { // it starts in no other
-		return nil, info{}, err
-	}
-	peers, err := h.FreePort(ctx)
-	if err != nil {
-		return nil, info{}, err
-	}
-	discovery, err := h.FreePort(ctx)
-	if err != nil {
-		return nil, info{}, err
-	}
-	args, err := arguments(d.Options, speaks, h.Addr(), dir, port, peers, discovery, bootstrap)
-	if err != nil {
-		return nil, info{}, err
-	}
-	base := &url.URL{Scheme: "http", Host: system.JoinPort(h, port)}
-	var a *api
-	var i info
-	p, err := h.Start(ctx, testbed.Command{
-		Name: process, Role: "system", Args: append([]string{bin}, args...), Dir: dir,
-		Ready: func(ctx context.Context) (err error) {
-			a, i, err = connect(ctx, h.Dial, base)
-			return err
-		},
+func (n *node) start(ctx context.Context, d system.Deployment, bin string, speaks dialect, identity map[string]string) error {
+	return n.Start(ctx, d, func(ctx context.Context, h testbed.Host, label string, port int, server *api) (s pair.Started[*api], err error) {
+		bootstrap := ""
+		if server != nil {
+			if bootstrap, err = server.record(ctx); err != nil {
+				return s, err
+			}
+		}
+		k, err := newDaemon(ctx, d, h, label, bin, speaks, port, bootstrap)
+		if err != nil {
+			return s, err
+		}
+		identity["version"], identity["dialect"] = k.version, k.api.dialect.String()
+		return pair.Started[*api]{API: k.api, Proc: k.Processes()[0], Dir: k.dir}, nil
 	})
-	if err != nil {
-		return nil, i, err
-	}
-	n.procs, n.dirs = append(n.procs, p), append(n.dirs, dir)
-	return a, i, nil
 }
 
 // arguments are the flags of a node on a private network.

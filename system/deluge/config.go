@@ -30,8 +30,9 @@ func parseConfig(opt system.Options) (c config, err error) {
 		}
 	}()
 	c.transport, c.encryption = opt["transport"], opt["encryption"] == "prefer"
-	if c.piece, err = pieceOption(opt); err != nil {
-		return c, err
+	// libtorrent wants multiples of its blocks of 16 KiB, other clients powers of two.
+	if c.piece, err = opt.Int("piece"); err != nil || c.piece < 16<<10 || c.piece > 16<<20 || c.piece&(c.piece-1) != 0 {
+		return c, fmt.Errorf("option \"piece\" is a power of two from 16 KiB to 16 MiB, not %q", opt["piece"])
 	}
 	for _, o := range []struct {
 		name string
@@ -105,7 +106,7 @@ func (c config) settings(addr netip.Addr, port int) map[string]any {
 		"enable_outgoing_utp": utp, "enable_incoming_utp": utp,
 		// Every peer has an address of its own.
 		"allow_multiple_connections_per_ip": false,
-		// No tracker would tell again of a peer that was given up.
+		// No tracker would name again a peer that was given up.
 		"min_reconnect_time": int(c.reconnect / time.Second), "max_failcount": 1 << 20,
 	}
 }
@@ -115,18 +116,23 @@ var launcher []byte
 
 const (
 	coreFile     = "core.conf"
-	authFile     = "auth"
 	launcherFile = "launch.py"
 	settingsFile = "settings.json"
 )
 
 // write makes a daemon's configuration directory.
-func (c config) write(dir string, addr netip.Addr, port int, user, password string) error {
+func (c config) write(dir string, addr netip.Addr, port int, control, token string) error {
 	core, err := json.Marshal(c.core(addr, port))
 	if err != nil {
 		return err
 	}
-	settings, err := json.Marshal(c.settings(addr, port))
+	at, err := netip.ParseAddrPort(control)
+	if err != nil {
+		return err
+	}
+	settings, err := json.Marshal(map[string]any{
+		"settings": c.settings(addr, port), "host": at.Addr().String(), "port": at.Port(), "token": token,
+	})
 	if err != nil {
 		return err
 	}
@@ -134,7 +140,6 @@ func (c config) write(dir string, addr netip.Addr, port int, user, password stri
 		os.MkdirAll(dir, 0o700),
 		// Two JSON values: the file's version, then its content.
 		os.WriteFile(filepath.Join(dir, coreFile), append([]byte(`{"file": 1, "format": 1}`), core...), 0o600),
-		os.WriteFile(filepath.Join(dir, authFile), fmt.Appendf(nil, "%s:%s:10\n", user, password), 0o600),
 		os.WriteFile(filepath.Join(dir, launcherFile), launcher, 0o600),
 		os.WriteFile(filepath.Join(dir, settingsFile), settings, 0o600),
 	)

@@ -47,7 +47,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 }
 
 // Start implements system.System: a daemon on each host, all at once. They know
-// nothing of each other until they are told.
+// no peers until these are named to them.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := map[string]string{
 		"version": "deluge " + found["deluge"], "libraries": "libtorrent " + found["libtorrent"] + ", Twisted " + found["Twisted"] + ", Python " + found["Python"],
-		"binary": bin, "peers": "told by us; no tracker, DHT, PEX or local discovery; private torrents",
+		"binary": bin, "peers": "named by us; no tracker, DHT, PEX or local discovery; private torrents",
 		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false", "max_failcount": "none",
 	}
 	for _, k := range []string{"transport", "piece", "upload", "download", "upload_slots", "encryption", "reconnect"} {

@@ -1,5 +1,5 @@
 // Package deluge starts a swarm of Deluge daemons (deluged with libtorrent): one
-// on each host, told of its peers by us alone.
+// on each host, whose peers we alone name to it.
 package deluge
 
 import "github.com/plimsoll-project/plimsoll/system"

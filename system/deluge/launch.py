@@ -1,5 +1,5 @@
 """Starts deluged with settings of libtorrent that no key of core.conf sets, and
-with three more RPC methods.
+with an HTTP API in the place of Deluge's own RPC.
 
     python launch.py SETTINGS.json [option of deluged …]
 
@@ -13,30 +13,66 @@ import socket
 import stat
 import sys
 
+from twisted.internet import reactor
+from twisted.web import resource, server
+
+import deluge.core.daemon
 from deluge._libtorrent import lt
 from deluge.core.core import Core
 from deluge.core.daemon_entry import start_daemon
-from deluge.core.rpcserver import export
+from deluge.error import InvalidTorrentError
 
 with open(sys.argv.pop(1)) as f:
-    settings = json.load(f)
+    config = json.load(f)
 
 make_session = lt.session
 start_core = Core.start
+rpc_server = deluge.core.daemon.RPCServer
 
 
 def session(pack, flags=0):
-    return make_session({**pack, **settings}, flags)
+    return make_session({**pack, **config['settings']}, flags)
 
 
-def start(self):
-    start_core(self)
-    self.session.apply_settings(settings)  # core.conf has overwritten some
-    self.alertmanager.register_handler('cache_flushed', lambda alert: on_flushed(self, alert))
+def start(core):
+    start_core(core)
+    core.session.apply_settings(config['settings'])  # core.conf has overwritten some
+    core.alertmanager.register_handler('cache_flushed', lambda alert: on_flushed(core, alert))
+    site = server.Site(Control(core), timeout=None)
+    site.log = lambda request: None
+    reactor.listenTCP(config['port'], site, interface=config['host'])
 
 
-def on_flushed(self, alert):
-    torrent = self.torrentmanager.torrents.get(str(alert.handle.info_hash()))
+class Control(resource.Resource):
+    """POST /METHOD with a list of arguments, JSON as is the answer."""
+
+    isLeaf = True
+
+    def __init__(self, core):
+        super().__init__()
+        self.core = core
+
+    def render(self, request):
+        if request.getHeader('authorization') != 'Bearer ' + config['token']:
+            request.setResponseCode(401)
+            return b''
+        method = methods.get(request.path.decode())
+        if method is None:
+            request.setResponseCode(405)
+            return b''
+        try:
+            answer = method(self.core, *(json.load(request.content) or []))
+        except InvalidTorrentError as e:
+            request.setResponseCode(404)
+            return str(e).encode()
+        except Exception as e:
+            request.setResponseCode(500)
+            return f'{type(e).__name__}: {e}'.encode()
+        return json.dumps(answer).encode()
+
+
+def on_flushed(core, alert):
+    torrent = core.torrentmanager.torrents.get(str(alert.handle.info_hash()))
     if torrent is not None:
         torrent.plimsoll_flushed = True
 
@@ -64,8 +100,7 @@ def untie(fd):
         s.detach()  # it is libtorrent's, or Deluge's: it stays open, and no copy is made
 
 
-@export
-def plimsoll_listens(self):
+def health(core):
     """The port that it takes peers at, and how many sockets were not yet right.
 
     libtorrent ties what it listens with to the first device that has its address.
@@ -80,20 +115,27 @@ def plimsoll_listens(self):
         except OSError as e:
             if e.errno not in (errno.ENOTSOCK, errno.EBADF, errno.ENOPROTOOPT, errno.EOPNOTSUPP):
                 raise
-    return self.session.listen_port(), tied
+    return {'port': core.session.listen_port(), 'tied': tied}
 
 
-@export
-def plimsoll_status(self, torrent_id):
+def add(core, name, torrent, options):
+    return core.add_torrent_file(name, torrent, options)
+
+
+def remove(core, torrent_id):
+    return core.remove_torrent(torrent_id, True)
+
+
+def status(core, torrent_id):
     """How far a torrent is, by libtorrent's own account, never a cached one."""
-    torrent = self.torrentmanager[torrent_id]
+    torrent = core.torrentmanager[torrent_id]
     s = torrent.handle.status()
     return {
         # Bytes of the pieces that passed their hash; total_done
         # would count blocks that nobody has checked.
         'have': sum(torrent.handle.file_progress(lt.file_progress_flags_t.piece_granularity)),
         'seeding': is_written(torrent, s.is_seeding),
-        'lt_state': str(s.state),
+        'checking': str(s.state) in ('checking_files', 'checking_resume_data', 'queued_for_checking'),
         'state': torrent.state,
         'message': torrent.statusmsg,
         'received': s.total_payload_download,
@@ -102,21 +144,18 @@ def plimsoll_status(self, torrent_id):
     }
 
 
-@export
-def plimsoll_connect(self, torrent_id, peers):
-    """Tells a torrent of peers that it is not connected to; how many they are."""
-    handle = self.torrentmanager[torrent_id].handle
+def connect(core, torrent_id, peers):
+    """Names to a torrent those of the peers that it is not connected to."""
+    handle = core.torrentmanager[torrent_id].handle
     connected = {p.ip[0] for p in handle.get_peer_info()}
-    told = [(ip, port) for ip, port in peers if ip not in connected]
-    for peer in told:
-        handle.connect_peer(peer, 0)
-    return len(told)
+    for ip, port in peers:
+        if ip not in connected:
+            handle.connect_peer((ip, port), 0)
 
 
+methods = {'/' + f.__name__: f for f in (health, add, remove, status, connect)}
 lt.session = session
 Core.start = start
-Core.plimsoll_listens = plimsoll_listens
-Core.plimsoll_status = plimsoll_status
-Core.plimsoll_connect = plimsoll_connect
+deluge.core.daemon.RPCServer = lambda **options: rpc_server(**{**options, 'listen': False})
 sys.argv[0] = 'deluged'
 sys.exit(start_daemon())

@@ -2,34 +2,33 @@ package deluge
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // node is one daemon.
 type node struct {
+	*member.Controlled
 	config
-	host      testbed.Host
-	label     string
-	dir       string // all that it keeps
-	torrents  string // the .torrent files of the whole cluster
-	python    string
-	cert, key string
-	password  string
-	port, rpc int
-	client    *client
+	dir      string // all that it keeps
+	torrents string // the .torrent files of the whole cluster
+	python   string
+	token    string
+	port     int // of the peers
 
 	mu     sync.Mutex
-	proc   *testbed.Process
 	tasks  map[system.Ref]*task
 	serial int              // of the latest task's directory
-	peers  []netip.AddrPort // that Connect told of
+	peers  []netip.AddrPort // for every content
 }
 
 // task is a torrent that the node has.
@@ -39,44 +38,45 @@ type task struct {
 	stop context.CancelFunc
 }
 
-func (t *task) path() string { return filepath.Join(t.dir, t.name) }
+func (t *task) path() string { return filepath.Join(t.dir, t.Name) }
 
 func (n *node) configDir() string { return filepath.Join(n.dir, "config") }
 func (n *node) dataDir() string   { return filepath.Join(n.dir, "data") }
 
-// Processes implements system.Node.
-func (n *node) Processes() []*testbed.Process {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return []*testbed.Process{n.proc}
+// call asks the daemon.
+func (n *node) call(ctx context.Context, method string, out any, args ...any) error {
+	if args == nil {
+		args = []any{}
+	}
+	return n.Call(ctx, http.MethodPost, "/"+method, args, out)
 }
 
 // Health implements system.Healther.
 func (n *node) Health(ctx context.Context) error {
-	if err := n.listens(ctx); err != nil {
-		return n.explain("health probe", err)
+	if err := n.Alive(); err != nil {
+		return err
 	}
-	return nil
+	return n.ready(ctx)
 }
 
 // Address implements system.Connector.
-func (n *node) Address(context.Context) (string, error) { return system.JoinPort(n.host, n.port), nil }
+func (n *node) Address(context.Context) (string, error) { return system.JoinPort(n.Host, n.port), nil }
 
-// Connect implements system.Connector: peers belong to torrents, so the node's
-// torrents are told, and those that it will fetch.
+// Connect implements system.Connector: peers belong to torrents, so they are named
+// to the node's torrents, and to those that it will fetch.
 func (n *node) Connect(ctx context.Context, address string) error {
 	peers, err := parsePeers([]string{address})
 	if err != nil {
 		return err
 	}
-	if err := n.listens(ctx); err != nil {
+	if err := n.Health(ctx); err != nil {
 		return n.explain("connect", err)
 	}
 	n.mu.Lock()
 	n.peers = append(n.peers, peers...)
 	n.mu.Unlock()
 	for _, t := range n.all() {
-		if err := n.tell(ctx, t.ref(), peers); err != nil {
+		if err := n.introduce(ctx, t.ref, peers); err != nil {
 			return n.explain("connect", err)
 		}
 	}
@@ -95,62 +95,78 @@ func parsePeers(addresses []string) ([]netip.AddrPort, error) {
 	return peers, nil
 }
 
-// tell makes a torrent know of peers.
-func (n *node) tell(ctx context.Context, ref system.Ref, peers []netip.AddrPort) error {
+// introduce names peers to a torrent.
+func (n *node) introduce(ctx context.Context, ref system.Ref, peers []netip.AddrPort) error {
 	list := make([]any, len(peers))
 	for i, p := range peers {
-		list[i] = []any{p.Addr().String(), int64(p.Port())}
+		list[i] = []any{p.Addr().String(), p.Port()}
 	}
-	_, err := n.client.call(ctx, "core.plimsoll_connect", string(ref), list)
-	return err
+	return n.call(ctx, "connect", nil, ref, list)
 }
 
-// explain adds to an error what was done, and the process's end, if it has ended.
 func (n *node) explain(doing string, err error) error {
-	if end := n.ended(); end != nil {
-		return fmt.Errorf("deluge: %s: %s: %w; %w", n.label, doing, err, end)
-	}
-	return fmt.Errorf("deluge: %s: %s: %w", n.label, doing, err)
+	return fmt.Errorf("deluge: %s: %s: %w", n.Label, doing, err)
 }
 
-// ended is nil while the daemon runs.
-func (n *node) ended() error {
+// all are the node's tasks.
+func (n *node) all() []*task {
 	n.mu.Lock()
-	p := n.proc
-	n.mu.Unlock()
-	select {
-	case <-p.Done():
-		if err := p.Err(); err != nil {
-			return err
-		}
-		return fmt.Errorf("the process has ended; see %s", p.LogPath())
-	default:
-		return nil
+	defer n.mu.Unlock()
+	var all []*task
+	for _, t := range n.tasks {
+		all = append(all, t)
 	}
+	return all
+}
+
+// rest ends what goes on in the background for the node's tasks.
+func (n *node) rest() {
+	for _, t := range n.all() {
+		t.stop()
+	}
+}
+
+// Kill implements system.Restarter.
+func (n *node) Kill(ctx context.Context) error {
+	n.rest()
+	n.Local.Close()
+	return n.Controlled.Kill(ctx)
+}
+
+// Restart implements system.Restarter. The daemon's own notes are removed, above
+// all its resume data: a file may have changed since they were taken. With the
+// data kept the node gives it its torrents anew, and it hashes what is there of
+// them before it uses or serves any. It has forgotten its peers.
+func (n *node) Restart(ctx context.Context, keep bool) error {
+	err := n.Kill(ctx)
+	if err == nil {
+		err = os.RemoveAll(n.configDir())
+	}
+	if err == nil && !keep {
+		n.mu.Lock()
+		n.tasks = map[system.Ref]*task{}
+		n.mu.Unlock()
+		err = os.RemoveAll(n.dataDir())
+	}
+	if err == nil {
+		err = n.start(ctx)
+	}
+	if err == nil {
+		for _, t := range n.all() {
+			err = errors.Join(err, n.add(ctx, t, false))
+		}
+	}
+	if err != nil {
+		return n.explain("restart", err)
+	}
+	return nil
 }
 
 // Stop implements group.Node. Half of the times deluged aborts at its end, after
 // its work: that is in its log, and no error.
 func (n *node) Stop(ctx context.Context) error {
 	n.rest()
-	err := n.process().Stop(ctx)
-	n.client.Close()
-	return err
-}
-
-func (n *node) process() *testbed.Process {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.proc
-}
-
-// rest ends what goes on in the background for the node's tasks.
-func (n *node) rest() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, t := range n.tasks {
-		t.stop()
-	}
+	return n.Controlled.Stop(ctx)
 }
 
 // patient bounds what answers within milliseconds.

@@ -48,7 +48,7 @@ func versions(ctx context.Context, python string) (map[string]string, error) {
 	}
 	found := map[string]string{}
 	if err := json.Unmarshal(out, &found); err != nil || found["deluge"] == "" || found["libtorrent"] == "" {
-		return nil, fmt.Errorf("deluge: %s tells no version of Deluge: %q", python, out)
+		return nil, fmt.Errorf("deluge: %s gives no version of Deluge: %q", python, out)
 	}
 	return found, nil
 }

@@ -10,55 +10,32 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anacrolix/torrent/metainfo"
+
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-func torrentOf(name string, data []byte, piece int64) torrent {
-	p := newPieces(piece)
-	_, _ = p.Write(data) // never fails
-	return torrent{name: name, size: int64(len(data)), piece: piece, hashes: p.end()}
-}
-
 // TestInfoHash: the hash is that which libtorrent 2.1.1 gives the same torrent.
 func TestInfoHash(t *testing.T) {
-	if got, want := torrentOf("x", systemtest.Bytes("rec", 100_000), 256<<10).ref(), system.Ref("4e4b8ec6dc5975c4b6053a2096a84b2a4c71f08b"); got != want {
-		t.Errorf("info hash %s, want %s", got, want)
+	pieces, err := metainfo.GeneratePieces(bytes.NewReader(systemtest.Bytes("rec", 100_000)), 256<<10, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestTorrentFiles(t *testing.T) {
-	const piece = 16 << 10
-	data := systemtest.Bytes("pieces", 3*piece+1)
-	for _, size := range []int{1, piece - 1, piece, piece + 1, 3*piece + 1} {
-		whole := torrentOf("a=2Fb.bin", data[:size], piece)
-		byBytes := newPieces(piece)
-		for i := range size {
-			_, _ = byBytes.Write(data[i : i+1])
-		}
-		if !bytes.Equal(byBytes.end(), whole.hashes) || len(whole.hashes) != (size+piece-1)/piece*20 {
-			t.Errorf("%d bytes: %d bytes of hashes, which depend on how they come", size, len(whole.hashes))
-		}
-		got, err := parseTorrent(whole.file())
-		if err != nil || got.ref() != whole.ref() || got.name != whole.name || got.size != whole.size {
-			t.Errorf("%d bytes: read as %+v, %v", size, got, err)
-		}
+	const ref = "4e4b8ec6dc5975c4b6053a2096a84b2a4c71f08b"
+	made, err := newTorrent(metainfo.Info{Name: "x", Length: 100_000, PieceLength: 256 << 10, Pieces: pieces})
+	if err != nil || made.ref != ref {
+		t.Errorf("info hash %s, want %s (%v)", made.ref, ref, err)
 	}
-	good := torrentOf("x", data, piece)
-	if other := torrentOf("y", data, piece); other.ref() == good.ref() {
-		t.Error("another name has the same ref")
+	path := filepath.Join(t.TempDir(), "x.torrent")
+	if err := os.WriteFile(path, made.file, 0o644); err != nil {
+		t.Fatal(err)
 	}
-	if other := torrentOf("x", data, 2*piece); other.ref() == good.ref() {
-		t.Error("other pieces have the same ref")
+	if read, err := readTorrent(path, ref); err != nil || !bytes.Equal(read.file, made.file) {
+		t.Errorf("read back: %+v, %v", read, err)
 	}
-	file := string(good.file())
-	for what, bad := range map[string]string{
-		"nothing": "", "cut off": file[:len(file)-1], "more": file + "e", "another order": strings.Replace(file, "4:name", "4:mane", 1),
-		"size": strings.Replace(file, "lengthi49153e", "lengthi99999e", 1), "a length beyond all": strings.Replace(file, "4:name1:", "4:name999999:", 1),
-	} {
-		if _, err := parseTorrent([]byte(bad)); !errors.Is(err, errTorrent) {
-			t.Errorf("%s: %v", what, err)
-		}
+	if _, err := readTorrent(path, "another"); err == nil {
+		t.Error("the torrent of another ref is taken")
 	}
 }
 
@@ -95,8 +72,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestNothingLooksForPeers: whatever the options, a daemon is told of its peers
-// by us alone, and its limits hold on every network.
+// TestNothingLooksForPeers: whatever the options, we alone name its peers to a daemon, and its limits hold on every network.
 func TestNothingLooksForPeers(t *testing.T) {
 	for _, transport := range []string{"tcp", "utp", "both"} {
 		full, err := System{}.Info().Fill(system.Options{"transport": transport, "upload": "1024000"})
@@ -108,7 +84,7 @@ func TestNothingLooksForPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := c.write(dir, netip.MustParseAddr("fd77::1"), 6881, "u", "p"); err != nil {
+		if err := c.write(dir, netip.MustParseAddr("fd77::1"), 6881, "[fd77::1]:1234", "secret"); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(filepath.Join(dir, coreFile))
@@ -116,14 +92,15 @@ func TestNothingLooksForPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := json.NewDecoder(bytes.NewReader(b))
-		var version, core, lt map[string]any
+		var version, core map[string]any
+		var launch struct{ Settings map[string]any }
 		if err := errors.Join(d.Decode(&version), d.Decode(&core)); err != nil || version["file"] != 1.0 {
 			t.Fatalf("core.conf: %v, %v", version, err)
 		}
 		if b, err = os.ReadFile(filepath.Join(dir, settingsFile)); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(b, &lt); err != nil {
+		if err := json.Unmarshal(b, &launch); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range []string{"dht", "upnp", "natpmp", "lsd", "utpex", "new_release_check", "send_info", "ignore_limits_on_local_network", "random_port"} {
@@ -137,8 +114,8 @@ func TestNothingLooksForPeers(t *testing.T) {
 			"enable_outgoing_tcp": transport != "utp", "enable_incoming_tcp": transport != "utp",
 			"enable_outgoing_utp": transport != "tcp", "enable_incoming_utp": transport != "tcp",
 		} {
-			if lt[key] != want {
-				t.Errorf("%s: libtorrent's %s is %v, want %v", transport, key, lt[key], want)
+			if launch.Settings[key] != want {
+				t.Errorf("%s: libtorrent's %s is %v, want %v", transport, key, launch.Settings[key], want)
 			}
 		}
 		if core["max_upload_speed"] != 1000.0 || core["max_download_speed"] != -1.0 || core["listen_interface"] != "[fd77::1]" {

@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,22 +13,24 @@ import (
 	"sync/atomic"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
+
+// contentFile is a content's file, in a directory of its own named by the ref.
+const contentFile = "content"
 
 // content is what a node has of one ref, and its download.
 type content struct {
 	ref  string
 	dir  string
-	self string
-	task task // From and the file of the task are the peer's to write
+	task task // its peers are the node's to write
 
 	transport *http.Transport
-	turn      chan struct{} // a download is under way; nil: any number may be
 	received  atomic.Int64
 	sent      atomic.Int64
 	peers     atomic.Int32
+	ctx       context.Context // of the download
 	cancel    context.CancelFunc
-	ctx       context.Context // of the downloads
 	wg        sync.WaitGroup
 
 	mu       sync.Mutex
@@ -37,43 +38,22 @@ type content struct {
 	good     []bool
 	missing  int
 	verified int64
-	spans    []*span       // what is being downloaded
-	seekers  int           // downloads that look for a span
-	changed  chan struct{} // closed when spans or good have changed
 	sources  []string
+	more     chan struct{}     // a source was added
 	trouble  map[string]string // by the source
 }
 
-func newContent(dir string, t task, self string, all bool) *content {
+func newContent(dir string, t task) *content {
 	c := &content{
-		ref: t.Manifest.ref(), dir: dir, self: self, task: t, transport: newTransport(),
+		ref: t.Manifest.ref(), dir: dir, task: t, transport: newTransport(),
 		good: make([]bool, t.Manifest.blocks()), missing: t.Manifest.blocks(),
-		changed: make(chan struct{}), trouble: map[string]string{},
-	}
-	if !all {
-		c.turn = make(chan struct{}, 1)
+		more: make(chan struct{}, 1), trouble: map[string]string{},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-func (c *content) path(file string) string { return filepath.Join(c.dir, file) }
-
-// save writes the task, whole or not at all.
-func (c *content) save() error {
-	b, err := json.Marshal(c.task)
-	if err != nil {
-		return err
-	}
-	temporary := c.path(".new-" + taskFile)
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(temporary, b, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(temporary, c.path(taskFile))
-}
+func (c *content) path() string { return filepath.Join(c.dir, contentFile) }
 
 // hasAll notes that the whole content has been written and checked.
 func (c *content) hasAll() {
@@ -85,19 +65,15 @@ func (c *content) hasAll() {
 	c.missing, c.verified, c.checked = 0, c.task.Manifest.Size, true
 }
 
-// stop ends the downloads and waits for their end.
+// stop ends the download and waits for its end.
 func (c *content) stop() {
 	c.cancel()
 	c.wg.Wait()
 	c.transport.CloseIdleConnections()
 }
 
-// serves says whether others get the content here: what was fetched is not
-// passed on.
-func (c *content) serves() bool { return c.task.Published }
-
 // begin checks what is on disk, and downloads the rest.
-func (c *content) begin(from []string) {
+func (c *content) begin() {
 	c.wg.Go(func() {
 		err := c.check()
 		c.mu.Lock()
@@ -106,13 +82,13 @@ func (c *content) begin(from []string) {
 			c.trouble[""] = err.Error()
 		}
 		c.mu.Unlock()
-		c.more(from)
+		c.download()
 	})
 }
 
 // check reads what is on disk.
 func (c *content) check() error {
-	f, err := os.Open(c.path(contentFile))
+	f, err := os.Open(c.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -142,47 +118,40 @@ func (c *content) check() error {
 func (c *content) have(i int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.good[i] {
-		return
-	}
 	c.good[i] = true
 	c.missing--
 	_, n := c.task.Manifest.at(i)
 	c.verified += n
-	if c.missing == 0 {
-		c.change()
-	}
 }
 
-// change wakes those who wait. The lock is the caller's.
-func (c *content) change() {
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-// more adds seeders to download from.
-func (c *content) more(from []string) {
+// add names more seeders to download from.
+func (c *content) add(from []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.checked || c.ctx.Err() != nil {
-		return
-	}
-	for _, a := range from {
-		if a == c.self || slices.Contains(c.sources, a) {
-			continue
-		}
-		c.sources = append(c.sources, a)
-		c.seekers++
-		first := c.turn != nil && len(c.sources) == 1
-		if first {
-			c.turn <- struct{}{} // in the order in which they were given
-		}
-		c.wg.Go(func() { c.download(a, first) })
+	c.sources = member.Merge(c.sources, from)
+	select {
+	case c.more <- struct{}{}:
+	default:
 	}
 }
 
-// fetched implements the answer of system.Member.
-func (c *content) fetched() system.Progress {
+// next are the first run of blocks that are missing, and the source whose turn it is.
+func (c *content) next(turn int) (from string, first, end int, sources int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if sources = len(c.sources); sources > 0 {
+		from = c.sources[turn%sources]
+	}
+	if first = slices.Index(c.good, false); first < 0 {
+		return from, 0, 0, sources
+	}
+	for end = first; end < len(c.good) && !c.good[end]; end++ {
+	}
+	return from, first, end, sources
+}
+
+// fetched is how far the node is.
+func (c *content) progress() system.Progress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := system.Progress{
@@ -194,7 +163,7 @@ func (c *content) fetched() system.Progress {
 	case !c.checked:
 		f.Trouble = "checking what is on disk"
 	case len(c.sources) == 0:
-		f.Trouble = "told of no seeder"
+		f.Trouble = "it knows no seeder"
 	case f.Peers == 0:
 		for _, a := range slices.Concat([]string{""}, c.sources) {
 			if why := c.trouble[a]; why != "" {

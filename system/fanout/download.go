@@ -35,72 +35,53 @@ func newTransport() *http.Transport {
 	}
 }
 
-// download gets spans from one source until all is there. mine says that it has
-// the turn.
-func (c *content) download(from string, mine bool) {
+// download gets what is missing from one source, in one request, and from the
+// next when that one fails. It pauses when all have failed.
+func (c *content) download() {
 	defer c.transport.CloseIdleConnections()
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		if !mine && !c.takeTurn() {
+	pause, failed := firstPause, 0
+	for turn := 0; c.ctx.Err() == nil; {
+		from, first, end, sources := c.next(turn)
+		switch {
+		case first == end: // all is there
 			return
+		case sources == 0:
+			c.wait(lastPause)
+			continue
 		}
-		moved, err := c.spansFrom(from)
-		if mine = false; c.turn != nil {
-			<-c.turn
+		before := c.received.Load()
+		err := c.get(from, first, end)
+		if c.received.Load() > before {
+			pause, failed = firstPause, 0
 		}
-		if err == nil || c.ctx.Err() != nil {
-			return
-		}
-		if moved {
-			pause = firstPause
+		if err == nil {
+			continue
 		}
 		c.mu.Lock()
 		c.trouble[from] = err.Error()
 		c.mu.Unlock()
-		select {
-		case <-c.ctx.Done():
-			return
-		case <-time.After(pause):
+		turn++
+		if failed++; failed >= sources {
+			c.wait(pause)
+			pause, failed = min(2*pause, lastPause), 0
 		}
-		c.mu.Lock()
-		c.seekers++
-		c.mu.Unlock()
 	}
 }
 
-// takeTurn waits until no other download is under way, where only one may be.
-func (c *content) takeTurn() bool {
-	if c.turn == nil {
-		return true
-	}
+// wait is a pause that a new source ends.
+func (c *content) wait(pause time.Duration) {
 	select {
-	case c.turn <- struct{}{}:
-		return true
 	case <-c.ctx.Done():
-		return false
+	case <-c.more:
+	case <-time.After(pause):
 	}
 }
 
-// spansFrom gets one span after the other. Nil: all is there, or the end of the
-// content's downloads has come.
-func (c *content) spansFrom(from string) (moved bool, err error) {
-	for {
-		s := c.claim()
-		if s == nil {
-			return moved, nil
-		}
-		start := s.next
-		err := c.get(from, s)
-		moved = moved || s.next > start
-		c.release(s, err == nil)
-		if err != nil {
-			return moved, err
-		}
-	}
-}
-
-// get asks for a span and writes its blocks as they come and are found good.
-func (c *content) get(from string, s *span) error {
-	first, last := c.bounds(s)
+// get asks for a run of blocks and writes them as they come and are found good.
+func (c *content) get(from string, begin, end int) error {
+	first, _ := c.task.Manifest.at(begin)
+	off, n := c.task.Manifest.at(end - 1)
+	last := off + n - 1
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	watch := time.AfterFunc(dialTimeout+silence, func() { cancel(errSilent) })
@@ -122,14 +103,14 @@ func (c *content) get(from string, s *span) error {
 	}
 	c.peers.Add(1)
 	defer c.peers.Add(-1)
-	f, err := os.OpenFile(c.path(contentFile), os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(c.path(), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	body := &counted{r: resp.Body, c: c, heard: func() { watch.Reset(silence) }}
 	buf := make([]byte, block)
-	for i, more := c.block(s); more; i, more = c.block(s) {
+	for i := begin; i < end; i++ {
 		off, n := c.task.Manifest.at(i)
 		if _, err := io.ReadFull(body, buf[:n]); err != nil {
 			if why := context.Cause(ctx); why != nil {
@@ -144,9 +125,8 @@ func (c *content) get(from string, s *span) error {
 			return err
 		}
 		c.have(i)
-		c.pass(s)
 	}
-	// What ends as it was asked for leaves a connection for the next span.
+	// What ends as it was asked for leaves a connection for the next request.
 	if _, err := body.Read(buf[:1]); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 		return fmt.Errorf("%s: after %d bytes: %w", from, body.n, err)
 	}

@@ -19,7 +19,6 @@ func (System) Info() system.Info {
 		// 10 MB measured, while 128 MiB went through it.
 		NodeMemory: 16 << 20,
 		Options: []system.Option{
-			{Name: "from", Type: "enum", Enum: []string{"one", "all"}, Default: "one", Help: "where a leecher downloads from. one: from one seeder, the leechers spread evenly over the seeders, and from the next when that one fails; all: ranges of the content from all seeders at the same time"},
 			{Name: "upload_limit", Type: "size", Default: "0", Help: "bytes a second that a node sends at most; 0: no limit"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port of the content's server; 0: a free one"},
 		},

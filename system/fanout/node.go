@@ -2,10 +2,8 @@ package fanout
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/netip"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -25,33 +23,11 @@ type node struct {
 	known  *registry
 }
 
-// Address implements system.Connector: IP:PORT of the content's server.
-func (n *node) Address(context.Context) (string, error) { return n.serves, nil }
-
-func checkAddress(a string) error {
-	if _, err := netip.ParseAddrPort(a); err != nil {
-		return fmt.Errorf("fanout: %q is no address of a seeder, IP:PORT: %w", a, err)
-	}
-	return nil
-}
-
-// Connect implements system.Connector: a seeder for every content of this node.
-func (n *node) Connect(ctx context.Context, address string) error {
-	if err := checkAddress(address); err != nil {
-		return err
-	}
-	return n.Daemon.Connect(ctx, address)
-}
-
 // Publish implements system.Member.
 func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	said, err := n.Daemon.Publish(ctx, name, size, r)
-	if err != nil {
-		return "", err
-	}
 	var m manifest
-	if err := json.Unmarshal(said, &m); err != nil {
-		return "", fmt.Errorf("fanout: publish %q: %w: %w", name, system.ErrAnswer, err)
+	if err := n.Daemon.Publish(ctx, name, size, r, &m); err != nil {
+		return "", err
 	}
 	ref := system.Ref(m.ref())
 	n.known.add(ref, m, n.index, n.serves)
@@ -63,16 +39,11 @@ func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := checkRef(string(ref)); err != nil {
 		return fmt.Errorf("fanout: %q is no ref (%w): %w", ref, err, system.ErrBadRef)
 	}
-	for _, a := range from {
-		if err := checkAddress(a); err != nil {
-			return err
-		}
-	}
 	t, err := n.known.task(ref, n.index, from)
 	if err != nil {
 		return err
 	}
-	return n.Daemon.Fetch(ctx, ref, t)
+	return n.Daemon.Fetch(ctx, ref, from, t)
 }
 
 // Forget implements system.Member.

@@ -15,26 +15,21 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// Files of a content, in a directory of its own named by the ref.
-const (
-	contentFile = "content"
-	taskFile    = "task.json"
-)
-
-// task is what a node is told to fetch, and what it keeps on disk to go on with.
+// task is what a node is given to fetch.
 type task struct {
 	Manifest  manifest
 	From      []string // addresses of seeders
 	Published bool     // it is a seeder itself
 }
 
-// peer is a node: what it was told and what it has.
+// peer is a node and what it has.
 type peer struct {
 	dir   string
+	kept  member.Tasks
 	self  string // address of its content's server
-	all   bool   // download from all seeders at the same time
 	limit *rate.Limiter
 
 	mu       sync.Mutex
@@ -50,28 +45,6 @@ func (p *peer) close() {
 	}
 }
 
-// resume takes up what an earlier process left.
-func (p *peer) resume() error {
-	paths, err := filepath.Glob(filepath.Join(p.dir, "*", taskFile))
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		var t task
-		if err := json.Unmarshal(b, &t); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if err := p.take(t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Fetch implements member.Node.
 func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 	var t task
@@ -81,7 +54,7 @@ func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 	if is := t.Manifest.ref(); is != ref {
 		return fmt.Errorf("the manifest is that of %s, not of %s", is, ref)
 	}
-	return p.take(t)
+	return p.take(ref, t)
 }
 
 // Progress implements member.Node.
@@ -90,7 +63,7 @@ func (p *peer) Progress(ref string) (f system.Progress, err error) {
 	if err != nil {
 		return f, err
 	}
-	return c.fetched(), nil
+	return c.progress(), nil
 }
 
 // ReadBack implements member.Node: the file as it is.
@@ -99,7 +72,7 @@ func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref string) erro
 	if err != nil {
 		return err
 	}
-	return serveFile(w, r, c.path(contentFile))
+	return serveFile(w, r, c.path())
 }
 
 // of is a content that this node has or fetches.
@@ -114,45 +87,41 @@ func (p *peer) of(ref string) (*content, error) {
 }
 
 // take begins a task, or adds seeders to one that is there.
-func (p *peer) take(t task) error {
+func (p *peer) take(ref string, t task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ref := t.Manifest.ref()
-	if c, there := p.contents[ref]; there {
-		for _, a := range t.From {
-			if !slices.Contains(c.task.From, a) {
-				c.task.From = append(c.task.From, a)
-			}
-		}
-		if err := c.save(); err != nil {
+	c, there := p.contents[ref]
+	if !there {
+		c = newContent(filepath.Join(p.dir, ref), t)
+		if err := os.MkdirAll(c.dir, 0o755); err != nil {
 			return err
 		}
-		c.more(t.From)
-		return nil
 	}
-	dir := filepath.Join(p.dir, ref)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	c.task.From = member.Merge(c.task.From, t.From)
+	if err := p.kept.Save(ref, c.task); err != nil {
 		return err
 	}
-	c := newContent(dir, t, p.self, p.all)
-	if err := c.save(); err != nil {
-		return err
+	p.introduce(c, c.task.From)
+	if !there {
+		p.introduce(c, p.known)
+		p.contents[ref] = c
+		c.begin()
 	}
-	p.contents[ref] = c
-	c.begin(slices.Concat(t.From, p.known))
 	return nil
+}
+
+// introduce names seeders to a content, but not the node itself.
+func (p *peer) introduce(c *content, from []string) {
+	c.add(slices.DeleteFunc(slices.Clone(from), func(a string) bool { return a == p.self }))
 }
 
 // Connect implements member.Node: a seeder for every content.
 func (p *peer) Connect(address string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if slices.Contains(p.known, address) {
-		return nil
-	}
-	p.known = append(p.known, address)
+	p.known = member.Merge(p.known, []string{address})
 	for _, c := range p.contents {
-		c.more([]string{address})
+		p.introduce(c, p.known)
 	}
 	return nil
 }
@@ -161,34 +130,12 @@ func (p *peer) Connect(address string) error {
 // hashing it on the way, and serves it.
 func (p *peer) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
 	var m manifest
-	f, err := os.CreateTemp(p.dir, ".publish-*")
+	file, err := member.Receive(ctx, p.dir, size, block, r, m.add)
 	if err != nil {
-		return m, err
+		return nil, err
 	}
-	defer os.Remove(f.Name()) // fails when renamed, as it should
-	defer f.Close()
-	buf := make([]byte, block)
-	for m.Size < size {
-		if err := ctx.Err(); err != nil {
-			return m, err
-		}
-		b := buf[:min(block, size-m.Size)]
-		if _, err := io.ReadFull(r, b); err != nil {
-			return m, fmt.Errorf("after %d of %d bytes: %w", m.Size, size, err)
-		}
-		if _, err := f.Write(b); err != nil {
-			return m, err
-		}
-		m.add(b)
-	}
-	// A client that breaks off late would have published all the same.
-	if n, err := r.Read(buf[:1]); n > 0 || err != nil && err != io.EOF {
-		return m, fmt.Errorf("after %d bytes: %d more: %w", size, n, err)
-	}
-	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
-		return m, err
-	}
-	return m, p.seed(m, f.Name())
+	defer os.Remove(file) // fails when renamed, as it should
+	return m, p.seed(m, file)
 }
 
 // seed puts a file in its place.
@@ -200,14 +147,14 @@ func (p *peer) seed(m manifest, file string) error {
 		c.stop()
 		delete(p.contents, ref)
 	}
-	c := newContent(filepath.Join(p.dir, ref), task{Manifest: m, Published: true}, p.self, p.all)
+	c := newContent(filepath.Join(p.dir, ref), task{Manifest: m, Published: true})
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return err
 	}
-	if err := os.Rename(file, c.path(contentFile)); err != nil {
+	if err := os.Rename(file, c.path()); err != nil {
 		return err
 	}
-	if err := c.save(); err != nil {
+	if err := p.kept.Save(ref, c.task); err != nil {
 		return err
 	}
 	c.hasAll()
@@ -224,6 +171,6 @@ func (p *peer) Forget(ref string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.stop()
-	delete(p.contents, c.ref)
-	return os.RemoveAll(c.dir)
+	delete(p.contents, ref)
+	return errors.Join(p.kept.Remove(ref), os.RemoveAll(c.dir))
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // registry is what is handed over out of band: the contents' manifests, and who
-// has published them. A leecher that was told of nodes which pass nothing on does
+// has published them. A leecher that knows of nodes which pass nothing on does
 // not lose time with asking them.
 type registry struct {
 	mu sync.Mutex

@@ -39,12 +39,12 @@ func (p *peer) contentServer() http.Handler {
 		if err != nil {
 			return err
 		}
-		if !c.serves() {
+		if !c.task.Published {
 			return fmt.Errorf("%s was not published here: %w", c.ref, system.ErrNotFound)
 		}
 		c.peers.Add(1)
 		defer c.peers.Add(-1)
-		return serveFile(&sender{ResponseWriter: w, r: r, limit: p.limit, sent: &c.sent}, r, c.path(contentFile))
+		return serveFile(&sender{ResponseWriter: w, r: r, limit: p.limit, sent: &c.sent}, r, c.path())
 	}))
 	return mux
 }

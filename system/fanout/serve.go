@@ -6,9 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"time"
+	"os"
+	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
@@ -23,7 +22,6 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	control := flags.String("control", "", "`address` of the control API")
 	listen := flags.String("listen", "", "`address` of the content's server")
 	dir := flags.String("dir", "", "`directory` of contents and tasks")
-	from := flags.String("from", "one", "download from one seeder at a time, or from all")
 	limit := flags.Int64("upload_limit", 0, "`bytes` a second; 0: no limit")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -31,31 +29,16 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	if *control == "" || *listen == "" || *dir == "" || flags.NArg() > 0 {
 		return errors.New("fanout: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides flags")
 	}
-	var listeners [2]net.Listener
-	for i, address := range []string{*control, *listen} {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-		if err != nil {
-			return fmt.Errorf("fanout: %w", err)
-		}
-		defer l.Close()
-		listeners[i] = l
-	}
-	p := &peer{dir: *dir, self: *listen, all: *from == "all", limit: limiter(*limit), contents: map[string]*content{}}
+	p := &peer{dir: *dir, kept: member.Tasks{Dir: filepath.Join(*dir, "tasks")}, self: *listen, limit: limiter(*limit), contents: map[string]*content{}}
 	defer p.close()
-	if err := p.resume(); err != nil {
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
 		return fmt.Errorf("fanout: %w", err)
 	}
-	fmt.Fprintf(stdout, "fanout: contents at http://%s%s, control at http://%s/\n", *listen, contentPath, *control)
-	ended := make(chan error, len(listeners))
-	for i, h := range []http.Handler{member.Handler(p), p.contentServer()} {
-		srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
-		defer srv.Close()
-		go func() { ended <- srv.Serve(listeners[i]) }()
-	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-ended:
+	// What an earlier process left.
+	if err := member.Resume(p.kept, p.take); err != nil {
 		return fmt.Errorf("fanout: %w", err)
 	}
+	return member.Serve(ctx, name, stdout,
+		member.Server{What: "contents", Address: *listen, Handler: p.contentServer()},
+		member.Server{What: "control", Address: *control, Handler: member.Handler(p)})
 }

@@ -18,13 +18,8 @@ import (
 type System struct{}
 
 var (
-	_ system.System     = System{}
-	_ system.Provider   = (*listed.Node)(nil)
-	_ system.HTTPServer = (*listed.Node)(nil)
-	_ system.Healther   = (*listed.Node)(nil)
-	_ system.Ranger     = (*listed.Node)(nil)
-	_ system.Stater     = (*listed.Node)(nil)
-	_ system.Redialer   = (*listed.Node)(nil)
+	_ system.Provider = (*listed.Node)(nil)
+	_ system.Healther = (*listed.Node)(nil)
 )
 
 // Check implements system.System.

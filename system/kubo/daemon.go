@@ -10,25 +10,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // daemon is one process of Kubo and its repo.
 type daemon struct {
-	host     testbed.Host
-	label    string
+	member.Process
 	bin      string
 	repo     string
 	swarmKey string
 	rpc      *rpc
 	gateway  *url.URL
-
-	mu   sync.Mutex
-	proc *testbed.Process
 }
 
 // swarmKey is a private swarm's pre-shared key, as a file of its own.
@@ -38,29 +34,28 @@ func swarmKey() string {
 	return "/key/swarm/psk/1.0.0/\n/base16/\n" + hex.EncodeToString(secret[:]) + "\n"
 }
 
-// prepare makes the repo of a node whose RPC is at port.
-func prepare(ctx context.Context, d system.Deployment, h testbed.Host, label, bin, key string, port int) (*daemon, error) {
-	k := &daemon{host: h, label: label, bin: bin, repo: filepath.Join(d.Dir, strings.ReplaceAll(label, "/", "-")), swarmKey: key}
+// newDaemon makes the repo of a node whose RPC is at port, and starts the node.
+func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label, bin, key string, port int) (*daemon, error) {
+	k := &daemon{Process: member.Process{System: name, Label: name + "/" + label, Host: h}, bin: bin, repo: filepath.Join(d.Dir, name+"-"+label), swarmKey: key}
 	if err := k.initialize(ctx); err != nil {
 		return nil, err
 	}
-	ports := []int{port}
-	for len(ports) < 3 {
-		p, err := h.FreePort(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if p != ports[0] && p != ports[len(ports)-1] { // the kernel may name one twice
-			ports = append(ports, p)
-		}
-	}
-	if err := configure(k.config(), h.Addr(), ports[0], ports[1], ports[2]); err != nil {
+	ports, err := member.Ports(ctx, h, []int{port}, 2)
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	k.gateway = &url.URL{Scheme: "http", Host: system.JoinPort(h, ports[1])}
-	k.rpc, err = newRPC(h.Dial, &url.URL{Scheme: "http", Host: system.JoinPort(h, ports[0])})
-	return k, err
+	if err := configure(k.config(), h.Addr(), port, ports[0], ports[1]); err != nil {
+		return nil, err
+	}
+	k.gateway = &url.URL{Scheme: "http", Host: system.JoinPort(h, ports[0])}
+	if k.rpc, err = newRPC(h.Dial, &url.URL{Scheme: "http", Host: system.JoinPort(h, port)}, layoutOf(d.Options)); err != nil {
+		return nil, err
+	}
+	if err := k.run(ctx); err != nil {
+		k.rpc.web.Close()
+		return nil, err
+	}
+	return k, nil
 }
 
 func (k *daemon) config() string { return filepath.Join(k.repo, "config") }
@@ -94,22 +89,8 @@ func environment(repo string) []string {
 }
 
 // run starts the process and waits until it answers.
-func (k *daemon) run(ctx context.Context) (i identity, err error) {
-	p, err := k.host.Start(ctx, testbed.Command{
-		Name: k.label, Role: "system", Args: []string{k.bin, "daemon"}, Dir: k.repo,
-		Env: environment(k.repo),
-		Ready: func(ctx context.Context) (err error) {
-			i, err = k.rpc.id(ctx)
-			return err
-		},
-	})
-	if err != nil {
-		return i, err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.proc = p
-	return i, nil
+func (k *daemon) run(ctx context.Context) error {
+	return k.Run(ctx, testbed.Command{Args: []string{k.bin, "daemon"}, Dir: k.repo, Env: environment(k.repo), Ready: k.rpc.Ping})
 }
 
 // empty makes the repo anew; identity and settings stay.
@@ -130,24 +111,4 @@ func (k *daemon) empty(ctx context.Context) error {
 		return err
 	}
 	return os.WriteFile(k.config(), config, 0o600)
-}
-
-func (k *daemon) process() *testbed.Process {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.proc
-}
-
-// alive says whether the process has not ended.
-func (k *daemon) alive() error {
-	p := k.process()
-	if p == nil {
-		return fmt.Errorf("kubo: the process %s has not been started", k.label)
-	}
-	select {
-	case <-p.Done():
-		return fmt.Errorf("kubo: the process %s has ended (%v); see %s", p.Name(), p.Err(), p.LogPath())
-	default:
-		return nil
-	}
 }

@@ -3,7 +3,10 @@
 // another node holds.
 package kubo
 
-import "github.com/plimsoll-project/plimsoll/system"
+import (
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/pair"
+)
 
 const name = "kubo"
 
@@ -16,19 +19,15 @@ func (System) Info() system.Info {
 		Can:        []string{"put", "http", "range", "delete", "list", "directory", "stat", "cold", "stats", "connect", "fresh", "spread", "restart"},
 		NodeMemory: 64 << 20,
 		Install:    "https://docs.ipfs.tech/install/command-line/, then have `ipfs` in PATH, or name it in option `binary` or PLIMSOLL_KUBO",
-		Options: []system.Option{
-			{Name: "url", Type: "string", Help: "attach: RPC of the client's node, such as http://127.0.0.1:5001; empty when started"},
+		Options: append(pair.Options("http://127.0.0.1:5001"), []system.Option{
 			{Name: "gateway", Type: "string", Help: "attach: its gateway, such as http://127.0.0.1:8080, for the methods gateway and car and for the scenario retrieve"},
-			{Name: "server_url", Type: "string", Help: "attach: RPC of a node that holds what is prepared; empty: objects are prepared on the client's node, and reading them crosses no link"},
 			{Name: "gc", Type: "bool", Default: "false", Help: "attach: deleting and cooling may run repo/gc on these nodes, which removes every block that is not pinned; without it there is neither"},
 			{Name: "method", Type: "enum", Enum: []string{"cat", "gateway", "car", "pin"}, Default: "cat", Help: "how an object is read: RPC cat; gateway; CAR of the gateway, each block verified; pin/add, then cat"},
 			{Name: "cid_version", Type: "enum", Enum: []string{"0", "1"}, Default: "1", Help: "version of the CIDs"},
 			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
 			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 2096896"},
-			{Name: "not_found_after", Type: "duration", Default: "15s", Help: "how long an answer may take to begin: the node searches on for an object that is nowhere; 0s: as long as the operation may"},
-			{Name: "stall_after", Type: "duration", Default: "1m0s", Help: "how long a read may stand still before it is given up; 0s: as long as the operation may"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the RPC of the server's node; 0: a free one"},
 			{Name: "binary", Type: "string", Help: "start: path of ipfs; empty: PLIMSOLL_KUBO, then PATH"},
-		},
+		}...),
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -77,7 +78,6 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	n.attached, n.write = true, d.Write
 	about := n.about(opt)
 	if opt["gateway"] != "" {
 		if n.gateway, err = endpoint(opt, "gateway"); err != nil {
@@ -87,21 +87,25 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	} else if n.method == "gateway" || n.method == "car" {
 		return nil, fmt.Errorf("kubo: method %s needs option \"gateway\"", n.method)
 	}
-	if n.near, err = attach(ctx, d.Client.Dial, opt, "url", about); err != nil {
+	near, err := attach(ctx, d.Client.Dial, opt, "url", about)
+	if err != nil {
 		return nil, err
 	}
+	n.Attach(d.Write, near)
 	var one group.Node = n
 	if opt["server_url"] != "" {
-		if n.far, err = attach(ctx, d.Client.Dial, opt, "server_url", map[string]string{}); err == nil {
-			n.farAddr, err = n.far.address(ctx)
+		far, err := attach(ctx, d.Client.Dial, opt, "server_url", map[string]string{})
+		if err == nil {
+			n.Attach(d.Write, near, far)
+			n.farAddr, err = far.Address(ctx)
 		}
 		if err == nil {
-			err = n.near.swarm(ctx, "connect", n.farAddr)
+			err = near.Connect(ctx, n.farAddr)
 		}
 		if err != nil {
 			return nil, errors.Join(err, n.Stop(ctx))
 		}
-		about["seed"] = "add on the node at " + n.far.base.Host
+		about["seed"] = "add on the node at " + far.base.Host
 		one = seeding{n}
 		if opt.Bool("gc") {
 			one = private{seeding{n}}
@@ -116,7 +120,7 @@ func attach(ctx context.Context, dial web.Dial, opt system.Options, key string, 
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRPC(dial, u)
+	r, err := newRPC(dial, u, layoutOf(opt))
 	if err != nil {
 		return nil, err
 	}
@@ -131,20 +135,22 @@ func attach(ctx context.Context, dial web.Dial, opt system.Options, key string, 
 
 // newNode is a node with the settings of opt, not connected yet.
 func newNode(opt system.Options) (*node, error) {
-	n := &node{
-		method: opt["method"], ours: map[system.Ref]object{},
-		layout: layout{cidVersion: opt["cid_version"], rawLeaves: opt["raw_leaves"], chunk: opt["chunk"]},
-	}
 	if c, err := opt.Int("chunk"); err != nil || c < 1 || c > maxChunk {
 		return nil, fmt.Errorf("kubo: option \"chunk\" is from 1 to %d bytes, not %q", maxChunk, opt["chunk"])
 	}
-	var err, err2 error
-	n.notFoundAfter, err = opt.Duration("not_found_after")
-	n.stallAfter, err2 = opt.Duration("stall_after")
-	if err := errors.Join(err, err2); err != nil {
-		return nil, fmt.Errorf("kubo: %w", err)
+	base, err := pair.New[*rpc](name, opt)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{Node: base, method: opt["method"]}
+	n.Keep = func(ctx context.Context, ref system.Ref) error {
+		return n.Far().quiet(ctx, "pin/add", url.Values{"arg": {string(ref)}})
 	}
 	return n, nil
+}
+
+func layoutOf(opt system.Options) layout {
+	return layout{cidVersion: opt["cid_version"], rawLeaves: opt["raw_leaves"], chunk: opt["chunk"]}
 }
 
 // about is what decides how fast the node seems.

@@ -2,12 +2,8 @@ package kubo
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -48,7 +44,7 @@ func TestLiveColdReads(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				before, err := n.near.repoSize(systemtest.Context(t))
+				before, err := n.Near().Used(systemtest.Context(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -56,7 +52,7 @@ func TestLiveColdReads(t *testing.T) {
 				if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 					t.Fatalf("get: %d bytes, %v", got.Len(), err)
 				}
-				if after, err := n.near.repoSize(systemtest.Context(t)); err != nil || after-before < size {
+				if after, err := n.Near().Used(systemtest.Context(t)); err != nil || after-before < size {
 					t.Errorf("the client's repo grew by %d bytes when it read %d that it did not have (%v)", after-before, size, err)
 				}
 			}
@@ -78,65 +74,6 @@ func TestLiveRedials(t *testing.T) {
 		}
 		if err := n.Get(systemtest.Context(t), ref, io.Discard); err != nil {
 			t.Fatalf("after %d: %v", i, err)
-		}
-	}
-}
-
-func TestLiveUnknown(t *testing.T) {
-	for _, method := range []string{"cat", "gateway", "car", "pin"} {
-		t.Run(method, func(t *testing.T) {
-			n := live(t, system.Options{"method": method})
-			from := time.Now()
-			if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
-				t.Errorf("get: %v", err)
-			}
-			if took := time.Since(from); took > n.notFoundAfter*2/3 {
-				t.Errorf("took %v, though the nodes know that none of them has it", took)
-			}
-		})
-	}
-}
-
-// TestLiveServerKilled: a read whose provider dies is told at once, with the
-// reason, instead of waiting for blocks that nobody has.
-func TestLiveServerKilled(t *testing.T) {
-	n := live(t, nil)
-	ref, err := n.Seed(systemtest.Context(t), "x", 1<<20, systemtest.Content("killed", 1<<20))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(-n.procs[0].PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	from := time.Now()
-	if err := n.Get(systemtest.Context(t), ref, io.Discard); err == nil || !strings.Contains(err.Error(), "kubo/storage-1 has ended") {
-		t.Errorf("%v", err)
-	}
-	if took := time.Since(from); took > n.notFoundAfter*2/3 {
-		t.Errorf("took %v to notice", took)
-	}
-}
-
-func TestLiveDirectory(t *testing.T) {
-	n := live(t, nil)
-	dir, err := n.MakeDirectory(systemtest.Context(t), "a/b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"one", "two/../three", ""} {
-		data := systemtest.Bytes("entry"+name, 5000)
-		ref, err := n.PutIn(systemtest.Context(t), dir, name, 5000, bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got bytes.Buffer
-		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
-			t.Errorf("%q: %d bytes, %v", name, got.Len(), err)
-		}
-	}
-	for _, not := range []system.Ref{"", "/", "/other/x", "/plimsoll/../x"} {
-		if _, err := n.PutIn(systemtest.Context(t), not, "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrBadRef) {
-			t.Errorf("%q: %v", not, err)
 		}
 	}
 }

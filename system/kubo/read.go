@@ -2,18 +2,15 @@ package kubo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/ipfs/go-cid"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -64,51 +61,16 @@ func (n *node) ready(ctx context.Context, ref system.Ref) error {
 	return n.reconnect(ctx)
 }
 
-func valid(ref system.Ref) error {
-	if _, err := cid.Decode(string(ref)); err != nil {
-		return fmt.Errorf("kubo: %q is not a CID (%w): %w", ref, err, system.ErrBadRef)
-	}
-	return nil
-}
-
-// search makes a request for which the node may search the network for ever.
-func (n *node) search(ctx context.Context, what string, ref system.Ref, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
-	resp, err := n.wait(what, ref).Do(ctx, do)
-	return resp, patience.Explain(n.alive, err)
-}
-
-func (n *node) wait(what string, ref system.Ref) patience.Wait {
-	w := patience.Wait{What: fmt.Sprintf("kubo: %s of %s", what, ref), Head: n.notFoundAfter, Body: n.stallAfter, Alive: n.alive}
-	if !n.attached {
-		w.Known = func(ctx context.Context) (bool, error) { return n.anyHas(ctx, ref) }
-	}
-	return w
-}
-
-// anyHas tells whether one of our nodes has the object's root.
-func (n *node) anyHas(ctx context.Context, ref system.Ref) (bool, error) {
-	for _, r := range n.nodes() {
-		if has, err := r.has(ctx, ref); has || err != nil {
-			return has, err
-		}
-	}
-	return false, nil
-}
-
 func (n *node) cat(ctx context.Context, args url.Values, ref system.Ref, w io.Writer) (int64, error) {
-	resp, err := n.search(ctx, "cat", ref, func(ctx context.Context) (*http.Response, error) {
-		return n.near.call(ctx, "cat", args)
+	resp, err := n.Search(ctx, "cat of "+string(ref), ref, false, func(ctx context.Context) (*http.Response, error) {
+		return n.Near().call(ctx, "cat", args)
 	})
 	if err != nil {
 		return 0, err
 	}
-	defer resp.Body.Close()
-	got, err := io.Copy(w, resp.Body)
-	if err == nil {
-		err = n.near.late("cat", resp)
-	}
+	got, err := n.Near().copy("cat", ref, resp, w)
 	if err != nil {
-		return got, fmt.Errorf("kubo: cat of %s: after %d bytes: %w", ref, got, truncated(err))
+		return got, err
 	}
 	if said, err := strconv.ParseInt(resp.Header.Get("X-Content-Length"), 10, 64); err != nil || said != got {
 		return got, fmt.Errorf("kubo: cat of %s: %d bytes, X-Content-Length says %q: %w", ref, got, resp.Header.Get("X-Content-Length"), io.ErrUnexpectedEOF)
@@ -118,28 +80,22 @@ func (n *node) cat(ctx context.Context, args url.Values, ref system.Ref, w io.Wr
 
 // pin makes the node fetch an object whole, and keep it. Cool undoes it.
 func (n *node) pin(ctx context.Context, ref system.Ref) error {
-	w := n.wait("pin/add", ref)
-	w.Body = 0
-	w.Here = func(ctx context.Context) (bool, error) { return n.near.has(ctx, ref) }
-	resp, err := w.Do(ctx, func(ctx context.Context) (*http.Response, error) {
-		return n.near.call(ctx, "pin/add", url.Values{"arg": {string(ref)}})
+	resp, err := n.Search(ctx, "pin/add of "+string(ref), ref, true, func(ctx context.Context) (*http.Response, error) {
+		return n.Near().call(ctx, "pin/add", url.Values{"arg": {string(ref)}})
 	})
 	if err != nil {
-		return patience.Explain(n.alive, err)
+		return err
 	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return fmt.Errorf("kubo: pin/add of %s: %w", ref, err)
-	}
-	return n.near.late("pin/add", resp)
+	_, err = n.Near().copy("pin/add", ref, resp, io.Discard)
+	return err
 }
 
 // fromGateway asks the gateway.
 func (n *node) fromGateway(ctx context.Context, ref system.Ref, query string) (*http.Response, error) {
 	u := *n.gateway
 	u.Path, u.RawQuery = "/ipfs/"+string(ref), query
-	return n.search(ctx, "gateway", ref, func(ctx context.Context) (*http.Response, error) {
-		resp, err := n.near.web.Open(ctx, web.Call{Method: http.MethodGet, URL: &u})
+	return n.Search(ctx, "gateway of "+string(ref), ref, false, func(ctx context.Context) (*http.Response, error) {
+		resp, err := n.Near().web.Open(ctx, web.Call{Method: http.MethodGet, URL: &u})
 		switch web.Status(err) {
 		case http.StatusNotFound, http.StatusGone, http.StatusGatewayTimeout:
 			return nil, fmt.Errorf("%w: %w", err, system.ErrNotFound)
@@ -183,13 +139,4 @@ func (n *node) getCAR(ctx context.Context, ref system.Ref, w io.Writer) error {
 		return fmt.Errorf("kubo: CAR of %s: %w", ref, truncated(err))
 	}
 	return nil
-}
-
-// truncated makes the ways in which an answer ends early one: a chunked one
-// that ends without its last line is an error of its own in net/http.
-func truncated(err error) error {
-	if !errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(err.Error(), "unexpected EOF") {
-		return fmt.Errorf("%w: %w", err, io.ErrUnexpectedEOF)
-	}
-	return err
 }

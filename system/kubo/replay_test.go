@@ -133,7 +133,7 @@ func TestStreamErrorOn200(t *testing.T) {
 	}
 }
 
-// TestBytesAreCounted: without a trailer only X-Content-Length tells that bytes
+// TestBytesAreCounted: without a trailer only X-Content-Length shows that bytes
 // are missing, and without that nothing does.
 func TestBytesAreCounted(t *testing.T) {
 	for name, change := range map[string]func(*replay.Answer){
@@ -169,14 +169,14 @@ func TestUnknownCID(t *testing.T) {
 	silence := record(t, "06-errors", "cat-unknown-cid-client-deadline-15s")
 	t.Run("attached: no answer in the time given", func(t *testing.T) {
 		n := one(t, "cat", silence)
-		n.notFoundAfter = brief
+		n.NotFoundAfter = brief
 		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "no answer for 3s") {
 			t.Errorf("%v", err)
 		}
 	})
 	t.Run("started: no node has it", func(t *testing.T) {
 		n := one(t, "cat", replay.Chain(silence, record(t, "06-errors", "block-stat-unknown-offline")))
-		n.attached, n.notFoundAfter = false, time.Minute // all nodes there are
+		n.Closed, n.NotFoundAfter = true, time.Minute // all nodes there are
 		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "none of the nodes") {
 			t.Errorf("%v", err)
 		}
@@ -193,7 +193,7 @@ func TestUnknownCID(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		n := one(t, "gateway", record(t, "08-gateway-local", "unknown-cid-client-deadline-15s"))
-		n.notFoundAfter = brief
+		n.NotFoundAfter = brief
 		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
 			t.Errorf("%v", err)
 		}
@@ -204,7 +204,7 @@ func TestMalformedCID(t *testing.T) {
 	n := one(t, "cat", record(t, "06-errors", "cat-malformed-cid", "cat-truncated-cid", "cat-empty-arg"))
 	// What the daemon says of a CID that we would let pass.
 	for _, ref := range []system.Ref{"not-a-cid", medium[:len(medium)-4], ""} {
-		if _, err := n.near.call(systemtest.Context(t), "cat", arg(ref)); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+		if _, err := n.Near().call(systemtest.Context(t), "cat", arg(ref)); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
@@ -328,14 +328,14 @@ func TestFailureIn200(t *testing.T) {
 	if err := n.Connect(ctx, address); err != nil {
 		t.Error(err)
 	}
-	if err := n.near.swarm(ctx, "disconnect", address); err != nil {
+	if err := n.Near().swarm(ctx, "disconnect", address); err != nil {
 		t.Error(err)
 	}
-	if err := n.near.swarm(ctx, "disconnect", address); err == nil || !strings.Contains(err.Error(), "conn not found") {
+	if err := n.Near().swarm(ctx, "disconnect", address); err == nil || !strings.Contains(err.Error(), "conn not found") {
 		t.Errorf("%v", err)
 	}
 	if err := n.Connect(ctx, "/ip4/127.0.0.1/tcp/14009/p2p/12D3KooWD9zAMznEjy8jJmPnAQww6hpZtJURorXbCG7j3yGBcHzt"); err == nil {
-		t.Error("connected to where nobody listens")
+		t.Error("connected to an address without a listener")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -39,7 +39,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	about := n.about(opt)
 	about["binary"] = bin
 	if d.Swarm {
-		return startSwarm(ctx, d, bin, n.layout, about)
+		return startSwarm(ctx, d, bin, about)
 	}
 	about["seed"] = "add on the server's node, pinned"
 	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
@@ -54,42 +54,24 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 
 func (n *node) start(ctx context.Context, d system.Deployment, bin string) (version string, err error) {
 	key := swarmKey()
-	port, err := d.Port(ctx, d.Hosts[0])
+	err = n.Start(ctx, d, func(ctx context.Context, h testbed.Host, label string, port int, server *rpc) (pair.Started[*rpc], error) {
+		k, err := newDaemon(ctx, d, h, label, bin, key, port)
+		if err != nil {
+			return pair.Started[*rpc]{}, err
+		}
+		if n.gateway = k.gateway; server == nil {
+			n.serves = k.gateway
+		}
+		return pair.Started[*rpc]{API: k.rpc, Proc: k.Processes()[0], Dir: k.repo}, nil
+	})
 	if err != nil {
 		return "", err
 	}
-	far, _, err := n.daemon(ctx, d, d.Hosts[0], "kubo/storage-1", bin, key, port)
-	if err != nil {
+	if n.farAddr, err = n.Far().Address(ctx); err != nil {
 		return "", err
 	}
-	if port, err = d.Client.FreePort(ctx); err != nil {
-		return "", err
-	}
-	near, i, err := n.daemon(ctx, d, d.Client, "kubo/client-1", bin, key, port)
-	if err != nil {
-		return "", err
-	}
-	n.far, n.near, n.gateway, n.serves = far.rpc, near.rpc, near.gateway, far.gateway
-	n.alive, n.unwatch = patience.Watch(n.procs...)
-	if n.farAddr, err = n.far.address(ctx); err != nil {
-		return "", err
-	}
-	return i.AgentVersion, n.near.swarm(ctx, "connect", n.farAddr)
-}
-
-// daemon starts one node.
-func (n *node) daemon(ctx context.Context, d system.Deployment, h testbed.Host, process, bin, key string, port int) (*daemon, identity, error) {
-	k, err := prepare(ctx, d, h, process, bin, key, port)
-	if err != nil {
-		return nil, identity{}, err
-	}
-	i, err := k.run(ctx)
-	if err != nil {
-		k.rpc.web.Close()
-		return nil, i, err
-	}
-	n.procs, n.repos = append(n.procs, k.process()), append(n.repos, k.repo)
-	return k, i, nil
+	i, err := n.Near().id(ctx)
+	return i.AgentVersion, err
 }
 
 // settings keep a node to itself and its swarm, and give every network service

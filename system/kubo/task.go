@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// redial is how often the peers that an incomplete content was told of are
+// redial is how often the known peers of an incomplete content are
 // dialled again when they are not connected.
 const redial = 2 * time.Second
 
 // task is a content that a node has or fetches.
 type task struct {
-	member *member
+	node   *peerNode
 	ref    system.Ref
-	before traffic // of the node when it was told
+	before traffic // of the node when it began
 
 	mu             sync.Mutex
 	from           []string
@@ -36,11 +37,7 @@ type task struct {
 func (t *task) begin(from []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, a := range from {
-		if !slices.Contains(t.from, a) {
-			t.from = append(t.from, a)
-		}
-	}
+	t.from = member.Merge(t.from, from)
 	if t.complete {
 		return
 	}
@@ -87,18 +84,18 @@ func wait(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// dial connects the node to those that it was told of. Who is not there is tried
+// dial connects the node to the peers that it knows. Who is not there is tried
 // again later.
 func (t *task) dial(ctx context.Context) {
 	t.mu.Lock()
 	from := slices.Clone(t.from)
 	t.mu.Unlock()
-	t.member.mu.Lock()
-	from = append(from, t.member.known...)
-	t.member.mu.Unlock()
+	t.node.mu.Lock()
+	from = append(from, t.node.known...)
+	t.node.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
-	there, err := t.member.rpc.peers(ctx)
+	there, err := t.node.rpc.peers(ctx)
 	if err != nil {
 		return // the daemon has ended: others say so
 	}
@@ -106,18 +103,18 @@ func (t *task) dial(ctx context.Context) {
 	defer wg.Wait()
 	for _, a := range from {
 		id, err := peerOf(a)
-		if err != nil || there[id] || a == t.member.address {
+		if err != nil || there[id] || a == t.node.address {
 			continue
 		}
 		there[id] = true
-		wg.Go(func() { _ = t.member.rpc.swarm(ctx, "connect", a) }) // again in a while
+		wg.Go(func() { _ = t.node.rpc.Connect(ctx, a) }) // again in a while
 	}
 }
 
-// pin has the daemon fetch what is missing, which tells its progress twice a
+// pin has the daemon fetch what is missing, which reports its progress twice a
 // second, and learns the size from the root as soon as that is there.
 func (t *task) pin(ctx context.Context) error {
-	r := t.member.rpc
+	r := t.node.rpc
 	resp, err := r.call(ctx, "pin/add", url.Values{"arg": {string(t.ref)}, "progress": {"true"}})
 	if err != nil {
 		return err
@@ -148,7 +145,7 @@ func (t *task) pin(ctx context.Context) error {
 }
 
 // progress notes how many bytes of blocks there are. What is not the file's, the
-// links to its blocks, is taken off all of it at once: never too much is told.
+// links to its blocks, is taken off all of it at once: never too much.
 func (t *task) progress(ctx context.Context, blocks int64) error {
 	if err := t.measure(ctx); err != nil {
 		return err
@@ -168,7 +165,7 @@ func (t *task) measure(ctx context.Context) error {
 		return nil
 	}
 	var s struct{ Size, CumulativeSize int64 }
-	err := t.member.rpc.json(ctx, "files/stat", url.Values{"arg": {"/ipfs/" + string(t.ref)}, "offline": {"true"}}, &s)
+	err := t.node.rpc.json(ctx, "files/stat", url.Values{"arg": {"/ipfs/" + string(t.ref)}, "offline": {"true"}}, &s)
 	if err != nil {
 		return err
 	}

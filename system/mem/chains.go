@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -49,42 +50,35 @@ func startChains(ctx context.Context, opt system.Options, nodes int, seed uint64
 
 // chainModel is what a node takes, by its options.
 type chainModel struct {
-	begin, validate, index float64 // seconds, the factors in them
-	noise, spread          float64
-	timeout, rtt           float64 // seconds
-	up, down               float64 // bytes per second; 0: no limit
-	block, batch           int64
+	validate, index float64 // seconds, the factors in them
+	noise, spread   float64
+	timeout, rtt    float64 // seconds
+	up, down        float64 // bytes per second; 0: no limit
+	block, batch    int64
 }
 
 // model is that of the cluster with other settings.
 func (c *chains) model(settings system.Options) (chainModel, error) {
-	all := system.Options{}
-	for k, v := range c.opt {
-		all[k] = v
-	}
-	for k, v := range settings {
-		all[k] = v
-	}
+	all := maps.Clone(c.opt)
+	maps.Copy(all, settings)
 	all, err := System{}.Info().Fill(all)
 	if err != nil {
 		return chainModel{}, err
 	}
 	r := reader{opt: all}
 	factor, high := 1.0, 0
-	for i := range 4 {
+	for i := range 2 {
 		m := r.number(fmt.Sprintf("m%d", i+1), 1e6)
 		if all[fmt.Sprintf("f%d", i+1)] == "high" {
 			factor *= m
-			if i < 2 {
-				high++
-			}
+			high++
 		}
 	}
 	if m := r.number("m12", 1e6); high == 2 {
 		factor *= m
 	}
 	m := chainModel{
-		begin: factor * r.duration("begin").Seconds(), validate: factor * r.duration("validate").Seconds(), index: factor * r.duration("index").Seconds(),
+		validate: factor * r.duration("validate").Seconds(), index: factor * r.duration("index").Seconds(),
 		noise: r.number("noise", 10), spread: r.number("spread", 10), timeout: r.duration("timeout").Seconds(), rtt: r.duration("rtt").Seconds(),
 		up: float64(r.count("up")), down: float64(r.count("down")), block: r.count("block"), batch: r.count("batch"),
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -26,8 +25,7 @@ type Follower struct {
 	stopped  bool
 	serves   *system.ServeTask // nil: it serves nothing
 	run      *following        // nil: it follows nothing
-	trouble  Trouble
-	received float64 // bytes that crossed its link
+	received float64           // bytes that crossed its link
 	sent     float64
 }
 
@@ -69,15 +67,6 @@ func (n *Follower) SetLinks(l Links) {
 	n.cluster.links = l
 }
 
-// SetTrouble changes what this node does wrong, from now on. Wrong means that its
-// last block is another than its peers'.
-func (n *Follower) SetTrouble(t Trouble) {
-	n.cluster.mu.Lock()
-	defer n.cluster.mu.Unlock()
-	n.cluster.advance()
-	n.trouble = t
-}
-
 // Moved is what has crossed the node's link until now, in bytes: that of requests
 // which were given up included, as far as they had come.
 func (n *Follower) Moved() (received, sent float64) {
@@ -99,9 +88,6 @@ func (n *Follower) Serve(ctx context.Context, task system.ServeTask) error {
 	defer out()
 	if n.run != nil {
 		return errors.New("mem: serve: the node follows a chain")
-	}
-	if n.trouble.Refuse != nil {
-		return fmt.Errorf("mem: serve: %w", n.trouble.Refuse)
 	}
 	n.serves = &task
 	return nil
@@ -126,10 +112,7 @@ func (n *Follower) Follow(ctx context.Context, task system.FollowTask) error {
 	}
 	defer out()
 	c := n.cluster
-	switch {
-	case n.trouble.Refuse != nil:
-		return fmt.Errorf("mem: follow: %w", n.trouble.Refuse)
-	case n.serves != nil || n.run != nil:
+	if n.serves != nil || n.run != nil {
 		return errors.New("mem: follow: the node runs already")
 	}
 	rng := c.draw()
@@ -143,7 +126,8 @@ func (n *Follower) Follow(ctx context.Context, task system.FollowTask) error {
 			share: system.PeerShare{Address: address},
 		})
 	}
-	n.run.wait(waiting, m.begin*n.run.factor)
+	n.run.batch = had.Height - had.Indexed // what an earlier start has not come to index
+	n.run.wait(indexing, n.run.factor*m.index*float64(n.run.batch))
 	return nil
 }
 
@@ -172,21 +156,6 @@ func (n *Follower) Following(ctx context.Context) (system.Following, error) {
 	out, err := n.in(ctx, "following")
 	if err != nil {
 		return system.Following{}, err
-	}
-	if t := n.trouble; n.run != nil && (t.Mute || t.Slow > 0) {
-		out()
-		if t.Mute {
-			<-ctx.Done()
-			err = ctx.Err()
-		} else {
-			err = wait(ctx, time.Now().Add(t.Slow))
-		}
-		if err != nil {
-			return system.Following{}, fmt.Errorf("mem: following: no answer: %w", err)
-		}
-		if out, err = n.in(ctx, "following"); err != nil {
-			return system.Following{}, err
-		}
 	}
 	defer out()
 	if n.run == nil {

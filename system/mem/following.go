@@ -11,8 +11,7 @@ import (
 
 // What a node that follows a chain is doing.
 const (
-	waiting    = iota // from its start to its first request
-	idle              // no peer is of use, or nothing is left to do
+	idle       = iota // no peer is of use, or nothing is left to do
 	requesting        // blocks of one peer
 	validating        // what came
 	indexing          // the same, in what subscribes
@@ -22,7 +21,7 @@ const (
 // blocks, one at a time; takes each block's time for what came; and asks the next
 // one. So with one peer, without links and timeouts, a chain of N blocks takes
 //
-//	noise · factors · (begin + N·(validate + index)).
+//	noise · factors · N·(validate + index).
 //
 // A request that takes longer than the timeout is given up, and what came of it is
 // lost. A silent peer costs the whole timeout each time it is asked.
@@ -47,7 +46,7 @@ type following struct {
 
 // source is a peer as a fresh node sees it.
 type source struct {
-	node  int // place; −1: nobody is there
+	node  int // place; −1: no node has that address
 	share system.PeerShare
 }
 
@@ -78,10 +77,6 @@ func (f *following) advance(now float64) {
 // proceed goes on when something has come to its end.
 func (f *following) proceed() {
 	switch f.doing {
-	case waiting:
-		// What an earlier start has not come to index.
-		f.batch = f.height - f.indexed
-		f.wait(indexing, f.factor*f.model.index*float64(f.batch))
 	case requesting:
 		if f.lost {
 			f.over(func(s *system.PeerShare) { s.TimedOut++ })
@@ -118,11 +113,7 @@ func (f *following) over(note func(*system.PeerShare)) {
 // request asks the next peer that can be asked; false: there is none, or nothing is
 // left to ask for.
 func (f *following) request() bool {
-	all := f.task.Chain.Height
-	if stop := f.node.trouble.Stop; stop > 0 {
-		all = int64(stop * float64(all))
-	}
-	f.batch = min(f.model.batch, all-f.height)
+	f.batch = min(f.model.batch, f.task.Chain.Height-f.height)
 	if f.batch <= 0 {
 		return false
 	}
@@ -167,10 +158,10 @@ func (f *following) rate(p *source) float64 {
 
 func (f *following) manner(p *source) string { return f.node.cluster.nodes[p.node].serves.Manner }
 
-// connected: somebody is there, and of the same chain from the first block on.
+// connected: a peer is there, and of the same chain from the first block on.
 func (f *following) connected(p *source) bool {
 	c := f.node.cluster
-	if f.doing == waiting || p.node < 0 || c.nodes[p.node].serves == nil {
+	if p.node < 0 || c.nodes[p.node].serves == nil {
 		return false
 	}
 	apart := func(place int) bool { return slices.Contains(c.links.Apart, place) }
@@ -203,20 +194,16 @@ func (f *following) look() system.Following {
 	height, indexed := f.whole()
 	out := system.Following{
 		Height: height, Tip: blockID(f.task.Chain.ID, height), Target: -1, Indexed: indexed,
-		Commits: f.commits, Trouble: f.node.trouble.Says,
+		Commits: f.commits,
 	}
 	if f.model.index == 0 {
 		out.Indexed = -1
-	}
-	if f.node.trouble.Wrong && height == f.task.Chain.Height {
-		out.Tip = blockID("another", height)
 	}
 	for _, p := range f.peers {
 		share := p.share
 		out.TimedOut += share.TimedOut
 		out.Failed += share.Failed
 		switch {
-		case f.doing == waiting:
 		case f.connected(p):
 			out.Connected++
 			out.Target = f.task.Chain.Height

@@ -21,7 +21,7 @@ import "github.com/plimsoll-project/plimsoll/system"
 
 const name = "mem"
 
-// levels of factors f1 to f4.
+// levels of factors f1 and f2.
 var levels = []string{"low", "high"}
 
 // Info implements system.System.
@@ -37,9 +37,6 @@ func (System) Info() system.Info {
 			{Name: "dial", Type: "string", Default: "0", Help: "further round trips of an operation that finds no idle connection"},
 			{Name: "rate", Type: "size", Default: "0", Help: "bytes per second, 1/B; 0: bytes take no time"},
 			{Name: "rtt", Type: "duration", Default: "0s", Network: true, Help: "round trip time, until Change gives another"},
-			{Name: "step", Type: "size", Default: "0", Help: "objects of this size and larger take r_large round trips; 0: none do"},
-			{Name: "r_large", Type: "string", Default: "0", Help: "see step"},
-			{Name: "inline", Type: "size", Default: "0", Help: "objects up to this size stay at the client: no round trips, no bytes; 0: none do"},
 			{Name: "settle", Type: "duration", Default: "0s", Help: "time from acceptance until an object is durable"},
 			{Name: "cache", Type: "bool", Default: "false", Help: "what was put or read is kept near the client until Cool; reading it takes A alone"},
 			{Name: "expansion", Type: "string", Default: "1", Help: "bytes kept by servers for each byte of an object"},
@@ -53,17 +50,12 @@ func (System) Info() system.Info {
 			{Name: "up", Type: "size", Default: "0", Network: true, Help: "bytes per second that a node of a swarm sends; 0: no limit"},
 			{Name: "down", Type: "size", Default: "0", Network: true, Help: "bytes per second that a node of a swarm receives; 0: no limit"},
 			{Name: "pass", Type: "bool", Default: "false", Help: "a node of a swarm that has fetched all serves it, too"},
-			{Name: "begin", Type: "duration", Default: "0s", Network: true, Help: "time from the start of a node that follows a chain to its first request"},
 			{Name: "validate", Type: "duration", Default: "0s", Help: "time that a node takes for a block of a chain"},
 			{Name: "index", Type: "duration", Default: "0s", Help: "time that what subscribes to the chain takes for a block, after it; 0: nothing subscribes"},
-			{Name: "f1", Type: "enum", Enum: levels, Default: "low", Help: "a factor: high, it multiplies begin, validate and index by m1"},
+			{Name: "f1", Type: "enum", Enum: levels, Default: "low", Help: "a factor: high, it multiplies validate and index by m1"},
 			{Name: "f2", Type: "enum", Enum: levels, Default: "low", Help: "likewise by m2"},
-			{Name: "f3", Type: "enum", Enum: levels, Default: "low", Help: "likewise by m3"},
-			{Name: "f4", Type: "enum", Enum: levels, Default: "low", Help: "likewise by m4"},
 			{Name: "m1", Type: "string", Default: "1", Help: "see f1"},
 			{Name: "m2", Type: "string", Default: "1", Help: "see f2"},
-			{Name: "m3", Type: "string", Default: "1", Help: "see f3"},
-			{Name: "m4", Type: "string", Default: "1", Help: "see f4"},
 			{Name: "m12", Type: "string", Default: "1", Help: "f1 and f2 both high multiply by this besides"},
 			{Name: "block", Type: "size", Default: "1000", Help: "bytes of a block of a chain"},
 			{Name: "batch", Type: "int", Default: "10", Network: true, Help: "blocks that a node asks a peer for at once; it asks all peers in turn, one at a time"},

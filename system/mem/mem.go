@@ -14,28 +14,10 @@ import (
 type System struct{}
 
 var (
-	_ system.System    = System{}
-	_ system.Healther  = (*Node)(nil)
-	_ system.Seeder    = (*Node)(nil)
-	_ system.Ranger    = (*Node)(nil)
-	_ system.Deleter   = (*Node)(nil)
-	_ system.Lister    = (*Node)(nil)
-	_ system.Stater    = (*Node)(nil)
-	_ system.Updater   = (*Node)(nil)
-	_ system.Directory = (*Node)(nil)
-	_ system.Settler   = (*Node)(nil)
-	_ system.Cooler    = (*Node)(nil)
-	_ system.Redialer  = (*Node)(nil)
-	_ system.Stats     = (*Node)(nil)
-	_ system.Phaser    = (*Node)(nil)
-	_ system.Coster    = (*Node)(nil)
-	_ system.Connector = (*Node)(nil)
-	_ system.Namer     = (*Node)(nil)
-	_ system.Walker    = (*Node)(nil)
-	_ system.Member    = (*Node)(nil)
-	_ system.Restarter = (*Node)(nil)
-	_ system.Chains    = (*chains)(nil)
-	_ system.Follower  = (*Follower)(nil)
+	_ system.Healther = (*Node)(nil)
+	_ system.Seeder   = (*Node)(nil)
+	_ system.Namer    = (*Node)(nil)
+	_ system.Walker   = (*Node)(nil)
 )
 
 // ErrInjected is the failure of an operation that option errors asked for.

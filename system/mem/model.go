@@ -16,9 +16,6 @@ type Model struct {
 	R, Dial float64 // round trips
 	Rate    int64   // bytes per second; 0: no limit
 	RTT     time.Duration
-	Step    int64 // bytes; from here on RLarge round trips; 0: never
-	RLarge  float64
-	Inline  int64 // bytes; up to here nothing leaves the client; 0: all does
 	Settle  time.Duration
 	Cache   bool
 	// Expansion is bytes kept by servers for each byte of an object.
@@ -31,22 +28,12 @@ type Model struct {
 // Time is what putting or getting an object of size bytes takes on an open
 // connection, without noise.
 func (m Model) Time(size int64) time.Duration {
-	if m.inline(size) {
-		return m.A
-	}
-	return m.A + m.distance(size, 0) + m.transfer(size)
+	return m.A + m.distance(0) + m.transfer(size)
 }
 
-// inline says whether an object of size bytes stays at the client.
-func (m Model) inline(size int64) bool { return m.Inline > 0 && size <= m.Inline }
-
-// distance is the time that the round trips of moving size bytes take.
-func (m Model) distance(size int64, dial float64) time.Duration {
-	trips := m.R
-	if m.Step > 0 && size >= m.Step {
-		trips = m.RLarge
-	}
-	return time.Duration((trips + dial) * float64(m.RTT))
+// distance is the time that the round trips of an operation take.
+func (m Model) distance(dial float64) time.Duration {
+	return time.Duration((m.R + dial) * float64(m.RTT))
 }
 
 // transfer is the time that so many bytes take.
@@ -62,7 +49,6 @@ func model(opt system.Options) (Model, error) {
 	r := reader{opt: opt}
 	m := Model{
 		A: r.duration("a"), R: r.number("r", 1e6), Dial: r.number("dial", 1e6), Rate: r.count("rate"), RTT: r.duration("rtt"),
-		Step: r.count("step"), RLarge: r.number("r_large", 1e6), Inline: r.count("inline"),
 		Settle: r.duration("settle"), Cache: opt.Bool("cache"), Expansion: r.number("expansion", 1e6), Noise: r.number("noise", 10),
 		Errors: r.number("errors", 1), Hangs: r.number("hangs", 1), Corrupt: r.number("corrupt", 1), Truncate: r.number("truncate", 1), Warm: r.number("warm", 1),
 	}

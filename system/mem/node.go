@@ -44,7 +44,7 @@ func (n *Node) Model() Model { return n.store.now() }
 
 // put stores an object under ref in the model's time.
 func (n *Node) put(ctx context.Context, what string, ref system.Ref, name string, size int64, r io.Reader) (system.Ref, error) {
-	op, err := n.begin(ctx, what, ref, size, size)
+	op, err := n.begin(ctx, what, ref, size)
 	if err != nil {
 		return "", err
 	}
@@ -97,7 +97,7 @@ func (n *Node) forget(ref system.Ref) {
 // Get implements system.Node.
 func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	o, unknown := n.store.find(ref)
-	op, err := n.begin(ctx, "get", ref, o.length(), o.whole())
+	op, err := n.begin(ctx, "get", ref, o.length())
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (n *Node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	}
 	o, unknown := n.store.find(ref)
 	have := max(0, min(count, o.length()-off))
-	op, err := n.begin(ctx, "range", ref, have, o.whole())
+	op, err := n.begin(ctx, "range", ref, have)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (n *Node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 // Stat implements system.Stater.
 func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	o, unknown := n.store.find(ref)
-	op, err := n.begin(ctx, "stat", ref, 0, o.whole())
+	op, err := n.begin(ctx, "stat", ref, 0)
 	if err != nil {
 		return system.Object{}, err
 	}
@@ -152,8 +152,8 @@ func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 
 // Delete implements system.Deleter.
 func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
-	o, unknown := n.store.find(ref)
-	op, err := n.begin(ctx, "delete", ref, 0, o.whole())
+	_, unknown := n.store.find(ref)
+	op, err := n.begin(ctx, "delete", ref, 0)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (n *Node) Update(ctx context.Context, ref system.Ref, size int64, r io.Read
 // MakeDirectory implements system.Directory.
 func (n *Node) MakeDirectory(ctx context.Context, name string) (system.Ref, error) {
 	ref := refOf(directory, name)
-	op, err := n.begin(ctx, "make directory", ref, 0, absent)
+	op, err := n.begin(ctx, "make directory", ref, 0)
 	if err != nil {
 		return "", err
 	}
@@ -212,7 +212,7 @@ func (n *Node) PutIn(ctx context.Context, dir system.Ref, entry string, size int
 	if _, err := n.put(ctx, "put in directory", ref, entry, size, r); err != nil {
 		return "", err
 	}
-	op, err := n.begin(ctx, "enter into directory", dir, 0, absent)
+	op, err := n.begin(ctx, "enter into directory", dir, 0)
 	if err != nil {
 		return "", err
 	}
@@ -294,9 +294,6 @@ func (n *Node) Stats(ctx context.Context) (system.Holdings, error) {
 	defer n.store.mu.Unlock()
 	var h system.Holdings
 	for _, o := range n.store.objects {
-		if n.store.model.inline(o.size) {
-			continue
-		}
 		kept := int64(float64(o.size) * n.store.model.Expansion)
 		h.Objects++
 		h.Entries++

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"time"
 
@@ -24,17 +23,13 @@ type operation struct {
 	model   Model
 	fate    fate
 	dial    float64 // round trips for a new connection
-	local   bool    // ends at the client: an inline object, or one that is kept near
+	local   bool    // ends at the client, which has kept the object
 	started time.Time
 	era     int // of the node's connections
 }
 
-// absent is the size of an object that is not there, or is more than bytes.
-const absent = math.MaxInt64
-
-// begin waits until the first byte of an operation may pass, which moves size
-// bytes of an object of whole bytes.
-func (n *Node) begin(ctx context.Context, what string, ref system.Ref, size, whole int64) (*operation, error) {
+// begin waits until the first byte of an operation may pass, which moves size bytes.
+func (n *Node) begin(ctx context.Context, what string, ref system.Ref, size int64) (*operation, error) {
 	op := &operation{ctx: ctx, node: n, what: what, ref: ref, size: size, started: time.Now()}
 	if err := ctx.Err(); err != nil {
 		return nil, op.failed(err)
@@ -43,7 +38,7 @@ func (n *Node) begin(ctx context.Context, what string, ref system.Ref, size, who
 	n.mu.Lock()
 	stopped := n.stopped
 	reads := what == "get" || what == "range"
-	op.local = op.model.inline(whole) || op.model.Cache && reads && n.near[ref]
+	op.local = op.model.Cache && reads && n.near[ref]
 	op.era = n.era
 	switch {
 	case op.local || stopped:
@@ -74,7 +69,7 @@ func (op *operation) distance() time.Duration {
 	if op.local {
 		return 0
 	}
-	return op.model.distance(op.size, op.dial)
+	return op.model.distance(op.dial)
 }
 
 func (op *operation) transfer(done int64) time.Duration {

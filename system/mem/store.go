@@ -40,14 +40,6 @@ func (o *object) length() int64 {
 	return o.size
 }
 
-// whole is the size that decides whether an object stays at the client.
-func (o *object) whole() int64 {
-	if o == nil {
-		return absent
-	}
-	return o.size
-}
-
 func newStore(m Model, seed uint64) *store {
 	return &store{
 		model: m, objects: map[system.Ref]*object{},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,7 +21,6 @@ import (
 type System struct{}
 
 var (
-	_ system.System  = System{}
 	_ system.Reviver = System{}
 )
 
@@ -85,10 +83,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 // Revive implements system.Reviver: the files are all there is, so nginx is
 // started as it was, on another port.
 func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	for _, h := range d.Hosts {
-		if err := d.Holds(filepath.Join(name+"-"+h.Name(), "data")); err != nil {
-			return nil, fmt.Errorf("nginx: %w", err)
-		}
+	if err := d.HoldsData(name); err != nil {
+		return nil, err
 	}
 	return s.Start(ctx, d)
 }

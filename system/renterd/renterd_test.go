@@ -506,7 +506,7 @@ func TestOptions(t *testing.T) {
 		"is not the URL":         {"url": "http://127.0.0.1:9980/api"},
 		"has no variable":        {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_UNSET"},
 		"min ≤ total":            {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_RENTERD", "min_shards": "3", "total_shards": "2"},
-		"nobody answers at":      {"url": "http://127.0.0.1:1", "password": "PLIMSOLL_TEST_RENTERD"},
+		"no server answers at":   {"url": "http://127.0.0.1:1", "password": "PLIMSOLL_TEST_RENTERD"},
 		"is one of keep, on, of": {"url": "http://127.0.0.1:9980", "packing": "maybe"},
 	} {
 		p := System{}.Check(t.Context(), opt)

@@ -35,8 +35,7 @@ type node struct {
 	write      bool
 	tells      bool // attached: the server refuses to overwrite when told so
 
-	mu   sync.Mutex
-	ours map[system.Ref]bool // keys put here: the only ones an attached node deletes
+	ours sync.Map // refs put here: the only ones an attached node deletes
 }
 
 // provider is a bucket that is attached to for reading: its objects were there.
@@ -79,7 +78,7 @@ func (s started) Stats(ctx context.Context) (system.Holdings, error) {
 
 // connect makes a node without asking the server anything.
 func connect(e endpoint, client, local testbed.Host) (*node, error) {
-	n := &node{at: e, ours: map[system.Ref]bool{}}
+	n := &node{at: e}
 	var err error
 	if n.Reader, err = web.NewReader(name, client.Dial, n.base(), n.Target); err != nil {
 		return nil, err
@@ -188,9 +187,7 @@ func (n *node) Named(name string) system.Ref { return system.Ref(n.at.prefix + d
 
 // Adopt implements system.Adopter.
 func (n *node) Adopt(o system.Object) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ours[o.Ref] = true
+	n.ours.Store(o.Ref, true)
 }
 
 func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int64, r io.Reader) error {
@@ -220,9 +217,7 @@ func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int
 	if err != nil {
 		return fmt.Errorf("s3: put %s: %w", key, told(err))
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ours[system.Ref(key)] = true
+	n.ours.Store(system.Ref(key), true)
 	return nil
 }
 
@@ -235,9 +230,8 @@ func putOptions(size int64) minio.PutObjectOptions {
 }
 
 func (n *node) owned(ref system.Ref) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.ours[ref]
+	_, ours := n.ours.Load(ref)
+	return ours
 }
 
 // told adds to what the server said the error that callers tell apart.
@@ -328,9 +322,7 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	if err := n.s3.RemoveObject(ctx, n.at.bucket, string(ref), minio.RemoveObjectOptions{}); err != nil {
 		return fmt.Errorf("s3: delete %s: %w", ref, told(err))
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.ours, ref)
+	n.ours.Delete(ref)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -18,22 +17,13 @@ import (
 type System struct{}
 
 var (
-	_ system.System     = System{}
-	_ system.Reviver    = System{}
-	_ system.HTTPServer = (*node)(nil)
-	_ system.Healther   = (*node)(nil)
-	_ system.Seeder     = (*node)(nil)
-	_ system.Ranger     = (*node)(nil)
-	_ system.Deleter    = (*node)(nil)
-	_ system.Lister     = (*node)(nil)
-	_ system.Stater     = (*node)(nil)
-	_ system.Updater    = (*node)(nil)
-	_ system.Redialer   = (*node)(nil)
-	_ system.Namer      = (*node)(nil)
-	_ system.Adopter    = (*node)(nil)
-	_ system.Walker     = (*node)(nil)
-	_ system.Stats      = started{}
-	_ system.Provider   = provider{}
+	_ system.Reviver  = System{}
+	_ system.Healther = (*node)(nil)
+	_ system.Seeder   = (*node)(nil)
+	_ system.Namer    = (*node)(nil)
+	_ system.Adopter  = (*node)(nil)
+	_ system.Walker   = (*node)(nil)
+	_ system.Provider = provider{}
 )
 
 // Check implements system.System.
@@ -99,10 +89,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 // Revive implements system.Reviver: versitygw keeps all in its directories. It
 // gets another secret and another port.
 func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	for _, h := range d.Hosts {
-		if err := d.Holds(filepath.Join(name+"-"+h.Name(), "data")); err != nil {
-			return nil, fmt.Errorf("s3: %w", err)
-		}
+	if err := d.HoldsData(name); err != nil {
+		return nil, err
 	}
 	return s.Start(ctx, d)
 }

@@ -29,9 +29,10 @@ type node struct {
 	slots   slots
 	tidying sync.WaitGroup
 
-	mu      sync.Mutex
-	phases  []system.Phase // of the latest operation
-	mutable map[system.Ref]bool
+	mutable sync.Map // refs of PutMutable
+
+	mu     sync.Mutex
+	phases []system.Phase // of the latest operation
 }
 
 // Put implements system.Node. scp copies regular files and nothing else, so the
@@ -44,22 +45,16 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 // PutMutable implements system.Updater: every file can be overwritten.
 func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref, err := n.Put(ctx, name, size, r)
-	if err != nil {
-		return "", err
+	if err == nil {
+		n.mutable.Store(ref, true)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.mutable[ref] = true
-	return ref, nil
+	return ref, err
 }
 
 // Update implements system.Updater: a copy to the same name, of files of
 // PutMutable only, because scp would make what is not there.
 func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
-	n.mu.Lock()
-	known := n.mutable[ref]
-	n.mu.Unlock()
-	if !known {
+	if _, known := n.mutable.Load(ref); !known {
 		return fmt.Errorf("scp: update %s: it was not put here to be updated: %w", ref, system.ErrNotFound)
 	}
 	return n.store(ctx, "update", ref, size, r)
@@ -135,24 +130,6 @@ func (n *node) Phases(context.Context) ([]system.Phase, error) {
 	return slices.Clone(n.phases), nil
 }
 
-// Seed implements system.Seeder: it writes the file where the server reads it.
-func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	file, err := disk.Write(ctx, n.server.Data, name, size, r)
-	if err != nil {
-		return "", fmt.Errorf("scp: %w", err)
-	}
-	return system.Ref(file), nil
-}
-
-// Stats implements system.Stats.
-func (n *node) Stats(context.Context) (system.Holdings, error) {
-	h, err := n.server.Stats()
-	if err != nil {
-		err = fmt.Errorf("scp: %w", err)
-	}
-	return h, err
-}
-
 // Health implements system.Healther by a login of ours that reads the probe.
 func (n *node) Health(ctx context.Context) error {
 	err := n.server.Ended()
@@ -176,3 +153,11 @@ func (n *node) Stop(ctx context.Context) error {
 	n.tidying.Wait() // each has a deadline
 	return err
 }
+
+// Seed implements system.Seeder.
+func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	return n.server.Seed(ctx, name, size, r)
+}
+
+// Stats implements system.Stats.
+func (n *node) Stats(ctx context.Context) (system.Holdings, error) { return n.server.Stats(ctx) }

@@ -51,7 +51,7 @@ func (n *node) remote(ref system.Ref) string {
 	if n.server.Host.Addr().Is6() {
 		host = "[" + host + "]"
 	}
-	return n.server.User + "@" + host + ":" + path.Join(n.server.Data, string(ref))
+	return n.server.User + "@" + host + ":" + path.Join(n.server.Path, string(ref))
 }
 
 // run runs scp on the client's host and calls meanwhile every few milliseconds,
@@ -140,7 +140,7 @@ func (n *node) explain(err error, said string) error {
 // full says whether the server's disk has no space, for which SFTP has no word.
 func (n *node) full() bool {
 	var fs unix.Statfs_t
-	return unix.Statfs(n.server.Data, &fs) == nil && fs.Bavail == 0
+	return unix.Statfs(n.server.Path, &fs) == nil && fs.Bavail == 0
 }
 
 func sizeOf(file string) int64 {

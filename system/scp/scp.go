@@ -19,12 +19,8 @@ import (
 type System struct{}
 
 var (
-	_ system.System   = System{}
 	_ system.Seeder   = (*node)(nil)
 	_ system.Healther = (*node)(nil)
-	_ system.Updater  = (*node)(nil)
-	_ system.Stats    = (*node)(nil)
-	_ system.Phaser   = (*node)(nil)
 )
 
 // Check implements system.System.
@@ -56,7 +52,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			return nil, err
 		}
 		identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
-		n := &node{server: server, host: d.Client, bin: bin, flag: flag(opt["protocol"]), mutable: map[system.Ref]bool{}}
+		n := &node{server: server, host: d.Client, bin: bin, flag: flag(opt["protocol"])}
 		n.scratch = filepath.Join(d.Dir, fmt.Sprintf("%s-client-%d", name, i+1))
 		n.slots.prefix = fmt.Sprintf("%s/client-%d-", name, i+1)
 		if err := os.MkdirAll(n.scratch, 0o700); err != nil {

@@ -38,7 +38,7 @@ func server(t *testing.T) (n started, opt system.Options) {
 		}
 	}
 	return n, system.Options{
-		"url": fmt.Sprintf("sftp://%s@%s%s", n.server.User, n.server.Address(), n.server.Data),
+		"url": fmt.Sprintf("sftp://%s@%s%s", n.server.User, n.server.Address(), n.server.Path),
 		"key": n.server.KeyFile, "known_hosts": n.server.KnownHosts,
 	}
 }
@@ -158,7 +158,7 @@ func TestAttachErrors(t *testing.T) {
 		opt  system.Options
 	}{
 		{"wrong credentials", system.ErrAuth, with("key", "", "password", "PLIMSOLL_TEST_PASSWORD")},
-		{"wrong credentials", system.ErrAuth, with("key", filepath.Join(filepath.Dir(n.server.Data), "host_key"))},
+		{"wrong credentials", system.ErrAuth, with("key", filepath.Join(filepath.Dir(n.server.Path), "host_key"))},
 		{"host key is not known", nil, with("known_hosts", file("empty", ""))},
 		{"may be another server", nil, with("known_hosts", other)},
 		{"has the fingerprint SHA256:", nil, with("fingerprint", "SHA256:no")},

@@ -38,8 +38,7 @@ type node struct {
 	server *sshd.Server // nil: attached
 	write  bool         // attached: the experiment allows it
 
-	mu   sync.Mutex
-	ours map[system.Ref]bool // files put here: the only ones changed on an attached server
+	ours sync.Map // refs put here: the only ones changed on an attached server
 }
 
 // tuning is what decides the speed of a transfer.
@@ -59,7 +58,7 @@ func (t tuning) options() []sftp.ClientOption {
 }
 
 func newNode(login sftpsession.Login, client testbed.Host, dir string, t tuning) *node {
-	n := &node{login: login, client: client, dir: dir, tuning: t, ours: map[system.Ref]bool{}}
+	n := &node{login: login, client: client, dir: dir, tuning: t}
 	n.pool = &pool{open: n.open, used: map[*sftpsession.Session]bool{}}
 	return n
 }
@@ -127,26 +126,15 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 }
 
 func (n *node) owned(ref system.Ref) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.ours[ref]
-}
-
-func (n *node) own(ref system.Ref, is bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if is {
-		n.ours[ref] = true
-	} else {
-		delete(n.ours, ref)
-	}
+	_, ours := n.ours.Load(ref)
+	return ours
 }
 
 // Named implements system.Namer.
 func (n *node) Named(name string) system.Ref { return system.Ref(disk.FileName(name)) }
 
 // Adopt implements system.Adopter.
-func (n *node) Adopt(o system.Object) { n.own(o.Ref, true) }
+func (n *node) Adopt(o system.Object) { n.ours.Store(o.Ref, true) }
 
 // PutMutable implements system.Updater: every file can be overwritten.
 func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
@@ -182,7 +170,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 		if err != nil {
 			return taken(s, p, flags, err)
 		}
-		n.own(ref, true) // also what stays of a put that fails
+		n.ours.Store(ref, true) // also what stays of a put that fails
 		err = n.send(f, io.MultiReader(bytes.NewReader(first), body))
 		if closed := f.Close(); err == nil {
 			err = closed
@@ -195,7 +183,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 		}
 		if flags&os.O_CREATE != 0 && s.Alive() {
 			if s.Remove(p) == nil { // its error does not count: there is one already
-				n.own(ref, false)
+				n.ours.Delete(ref)
 			}
 		}
 		return err
@@ -314,7 +302,7 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	if err := n.on(ctx, "delete "+string(ref), func(s *sftpsession.Session) error { return s.Remove(p) }); err != nil {
 		return err
 	}
-	n.own(ref, false)
+	n.ours.Delete(ref)
 	return nil
 }
 

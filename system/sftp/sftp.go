@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime/debug"
 	"strconv"
 
@@ -22,17 +21,9 @@ import (
 type System struct{}
 
 var (
-	_ system.System   = System{}
 	_ system.Reviver  = System{}
 	_ system.Healther = (*node)(nil)
-	_ system.Ranger   = (*node)(nil)
-	_ system.Stater   = (*node)(nil)
-	_ system.Deleter  = (*node)(nil)
-	_ system.Lister   = (*node)(nil)
-	_ system.Updater  = (*node)(nil)
-	_ system.Redialer = (*node)(nil)
 	_ system.Seeder   = started{}
-	_ system.Stats    = started{}
 	_ system.Provider = provider{}
 )
 
@@ -82,7 +73,7 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, t tuning, i
 	if err != nil {
 		return nil, err
 	}
-	n := newNode(server.Login(), d.Client, server.Data, t)
+	n := newNode(server.Login(), d.Client, server.Path, t)
 	n.server = server
 	identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
 	if err := n.on(ctx, "log in", func(s *sftpsession.Session) error { identity["cipher"] = s.Cipher(); return nil }); err != nil {
@@ -94,16 +85,14 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, t tuning, i
 		<-server.Process.Done()
 		n.pool.close(server.Ended())
 	}()
-	return started{n}, nil
+	return started{n, server.Dir}, nil
 }
 
 // Revive implements system.Reviver: the files are all there is. The server gets
 // other keys and another port.
 func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	for _, h := range d.Hosts {
-		if err := d.Holds(filepath.Join(name+"-"+h.Name(), "data")); err != nil {
-			return nil, fmt.Errorf("sftp: %w", err)
-		}
+	if err := d.HoldsData(name); err != nil {
+		return nil, err
 	}
 	return s.Start(ctx, d)
 }
@@ -146,26 +135,19 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	})
 }
 
-// started is a directory that we can look at.
-type started struct{ *node }
+// started is a directory of ours.
+type started struct {
+	*node
+	files disk.Dir
+}
 
-// Seed implements system.Seeder: it writes the file where the server reads it.
+// Seed implements system.Seeder.
 func (s started) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	file, err := disk.Write(ctx, s.dir, name, size, r)
-	if err != nil {
-		return "", fmt.Errorf("sftp: %w", err)
-	}
-	return system.Ref(file), nil
+	return s.files.Seed(ctx, name, size, r)
 }
 
 // Stats implements system.Stats.
-func (s started) Stats(context.Context) (system.Holdings, error) {
-	h, err := s.server.Stats()
-	if err != nil {
-		err = fmt.Errorf("sftp: %w", err)
-	}
-	return h, err
-}
+func (s started) Stats(ctx context.Context) (system.Holdings, error) { return s.files.Stats(ctx) }
 
 // provider is a directory that is attached to for reading: its files were there.
 type provider struct{ *node }

@@ -16,7 +16,7 @@ import (
 
 // node implements system.Follower: at most one process, which serves or follows.
 type node struct {
-	*member.Process
+	*member.Embedded
 	gateway string // its address of the gateway protocol, the same for its life
 
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label str
 		return nil, err
 	}
 	n := &node{gateway: system.JoinPort(h, port)}
-	n.Process, err = member.NewProcess(ctx, d, name, h, label, port)
+	n.Embedded, err = member.NewEmbedded(ctx, d, name, h, label, port)
 	return n, err
 }
 

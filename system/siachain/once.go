@@ -51,7 +51,7 @@ func (t task) replay(ctx context.Context, say func(progress)) (err error) {
 	}
 	from := store.Manager().Tip().Height
 	began, cpu := time.Now(), cpuSeconds()
-	_, err = chain.Replay(ctx, c, store.Manager(), chain.ReplayOptions{Workers: cmp.Or(len(t.peers), runtime.GOMAXPROCS(0))})
+	err = chain.Replay(ctx, c, store.Manager(), cmp.Or(len(t.peers), runtime.GOMAXPROCS(0)))
 	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
 		select {
 		case <-ctx.Done():

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
 // System implements system.Embedded.
@@ -47,8 +46,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	d.Options = opt
 	identity := map[string]string{
-		"version":    strings.Join([]string{version("go.sia.tech/core"), version("go.sia.tech/coreutils"), version("go.etcd.io/bbolt")}, ", "),
-		"subscriber": version("go.sia.tech/walletd/v2") + " on " + version("modernc.org/sqlite") + " (SQLite in Go, without C)",
+		"version":    strings.Join([]string{chain.Version("go.sia.tech/core"), chain.Version("go.sia.tech/coreutils"), chain.Version("go.etcd.io/bbolt")}, ", "),
+		"subscriber": chain.Version("go.sia.tech/walletd/v2") + " on " + chain.Version("modernc.org/sqlite") + " (SQLite in Go, without C)",
 		"protocol":   "Sia gateway 2.0.0 over TCP",
 		"discovery":  "none: the fresh node is told its peers, peers know nobody",
 	}
@@ -63,17 +62,4 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	return c, nil
-}
-
-// version is that of a library in this binary.
-func version(path string) string {
-	short := filepath.Base(strings.TrimSuffix(path, "/v2"))
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == path {
-				return short + " " + m.Version
-			}
-		}
-	}
-	return short + " (version unknown)"
 }

@@ -2,18 +2,13 @@ package siad
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"go.sia.tech/core/types"
@@ -22,24 +17,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
 
-// A chain is kept as the consensus database of a siad that has it, with a
-// manifest. Its first blocks are the same for all chains, because they are dear:
-// see nonces.go.
-const (
-	layout       = 1 // of what is kept; another one is made again
-	manifestFile = "manifest.json"
-	databaseFile = "consensus.db"
-)
+// layout is of what is kept of a chain: the consensus database of a siad that has
+// it. Its first blocks are the same for all chains, because they are dear: see
+// nonces.go. A chain of another layout is made again.
+const layout = 2
 
-// manifest describes a chain that is kept.
-type manifest struct {
-	Layout int              `json:"layout"`
-	Siad   string           `json:"siad"` // that made it
-	Spec   system.ChainSpec `json:"spec"`
-	Tip    string           `json:"tip"`
-	Bytes  int64            `json:"bytes"`
-	Size   int64            `json:"size"`   // of the database, bytes
-	SHA256 string           `json:"sha256"` // of it
+// kept describes a chain that is kept.
+type kept struct {
+	Tip   string `json:"tip"`
+	Bytes int64  `json:"bytes"` // of its blocks
 }
 
 // chainDir is where the chain of that ID is kept.
@@ -74,128 +60,46 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 		return system.Chain{}, fmt.Errorf("siad: chain: %w", context.Cause(ctx))
 	}
 	spec.Form = "v1"
-	id, older := c.chainID(spec), ""
-	var m manifest
-	got, err := c.kept().Get(ctx, chaincache.Want{
-		Key: id,
-		Look: func(dir string) (err error) {
-			m, err = c.whole(dir, spec)
-			return err
-		},
-		Make: func(dir string) (err error) {
-			older = c.older(spec)
-			if m, err = c.makeChain(ctx, dir, spec, say); err != nil {
-				err = fmt.Errorf("siad: make a chain of %d blocks: %w", spec.Blocks, err)
-			}
-			return err
-		},
+	id := c.chainID(spec)
+	var k kept
+	got, err := chaincache.Cache{Dir: c.cache, System: name}.Get(ctx, id, &k, func(dir string) (err error) {
+		if k, err = c.makeChain(ctx, dir, spec, say); err != nil {
+			err = fmt.Errorf("siad: make a chain of %d blocks: %w", spec.Blocks, err)
+		}
+		return err
 	})
 	if err != nil {
 		return system.Chain{}, err
 	}
-	chain := m.chain(id)
-	chain.Built, chain.Note = got.Built, cmp.Or(got.Note, older)
-	return chain, nil
-}
-
-func (c *chains) kept() chaincache.Cache { return chaincache.Cache{Dir: c.cache, System: name} }
-
-// older is a note on a chain of the same spec that another siad made.
-func (c *chains) older(spec system.ChainSpec) string {
-	all, err := c.kept().List()
-	if err != nil {
-		return "" // a note is not worth an error
-	}
-	for _, e := range slices.Backward(all) {
-		var m manifest
-		b, err := os.ReadFile(filepath.Join(e.Path, manifestFile))
-		if e.State == chaincache.Whole && err == nil && json.Unmarshal(b, &m) == nil && m.Spec == spec {
-			return fmt.Sprintf("made again, as the chain in %s is of siad %s, layout %d, and this is %s, layout %d", e.Path, m.Siad, m.Layout, c.version, layout)
-		}
-	}
-	return ""
-}
-
-func (m manifest) chain(id string) system.Chain {
 	return system.Chain{
-		ID: id, Tip: m.Tip, Height: int64(m.Spec.Blocks), Bytes: m.Bytes,
+		ID: id, Tip: k.Tip, Height: int64(spec.Blocks), Bytes: k.Bytes, Built: got.Built, Note: got.Note,
 		// The file grows in steps while it is written, and other modules have
 		// databases and logs of their own.
-		Disk: 2*m.Size + 64<<20,
-	}
-}
-
-// whole is the manifest of the chain in dir, if it is that of the spec, and whole.
-func (c *chains) whole(dir string, spec system.ChainSpec) (m manifest, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, manifestFile))
-	if err != nil {
-		return m, err
-	}
-	if err := json.Unmarshal(b, &m); err != nil {
-		return m, fmt.Errorf("its manifest is damaged: %w", err)
-	}
-	if m.Layout != layout || m.Siad != c.version || m.Spec != spec {
-		return m, fmt.Errorf("it is of %s, layout %d, not of %s, layout %d", m.Siad, m.Layout, c.version, layout)
-	}
-	sum, size, err := hashFile(filepath.Join(dir, databaseFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, errors.New("its database is not there")
-	}
-	if err != nil {
-		return m, err
-	}
-	if sum != m.SHA256 || size != m.Size {
-		return m, errors.New("its database is damaged: not the bytes that were written")
-	}
-	return m, nil
-}
-
-func hashFile(path string) (sum string, size int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", 0, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if size, err = io.Copy(h, f); err != nil {
-		return "", 0, err
-	}
-	return hex.EncodeToString(h.Sum(nil)), size, nil
+		Disk: 2*got.Size + 64<<20,
+	}, nil
 }
 
 // makeChain mines into a siad of its own, which is ended, and keeps its database in
 // dir.
-func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpec, say func(string)) (m manifest, err error) {
+func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpec, say func(string)) (k kept, err error) {
 	root, err := os.MkdirTemp(c.dir, "siad-mine-")
 	if err != nil {
-		return m, err
+		return k, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
 	n := &follower{c: c, host: c.hosts[0], role: "mine"}
 	defer func() { err = errors.Join(err, n.Kill(context.WithoutCancel(ctx))) }() // nothing to do when it was halted
 	d, err := n.start(ctx, launch{bin: c.bin, role: "mine", root: root, modules: "gctwm", alone: true})
 	if err != nil {
-		return m, err
+		return k, err
 	}
-	m = manifest{Layout: layout, Siad: c.version, Spec: spec}
-	if m.Tip, m.Bytes, err = mine(ctx, d.api, spec, say); err != nil {
-		return m, err
+	if k.Tip, k.Bytes, err = mine(ctx, d.api, spec, say); err != nil {
+		return k, err
 	}
 	if err := n.Halt(ctx); err != nil { // in its own way: the database is closed
-		return m, err
+		return k, err
 	}
-	from := filepath.Join(root, "consensus", databaseFile)
-	if m.SHA256, m.Size, err = hashFile(from); err != nil {
-		return m, err
-	}
-	if err := copyFile(from, filepath.Join(dir, databaseFile)); err != nil {
-		return m, err
-	}
-	b, err := json.MarshalIndent(m, "", "\t")
-	if err != nil {
-		return m, err
-	}
-	return m, os.WriteFile(filepath.Join(dir, manifestFile), b, 0o644)
+	return k, copyFile(filepath.Join(root, "consensus", chaincache.Database), filepath.Join(dir, chaincache.Database))
 }
 
 // mine makes the blocks and hands them to siad, one after the other; it tells the

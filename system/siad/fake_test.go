@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.sia.tech/core/types"
+
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
 
 // First blocks of dev builds, as they say themselves.
@@ -51,7 +53,7 @@ func serveFakeChain(args []string) {
 	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--upnp=false") {
 		die("it has no password, or would look for a router")
 	}
-	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", databaseFile), alone: slices.Contains(args, "--no-bootstrap"), peers: map[string]net.Conn{}}
+	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", chaincache.Database), alone: slices.Contains(args, "--no-bootstrap"), peers: map[string]net.Conn{}}
 	if err := c.tip.UnmarshalText([]byte(genesisLast)); err != nil {
 		die(err)
 	}
@@ -133,7 +135,11 @@ func (c *fakeChain) add(b []byte) error {
 		}
 		c.all, c.tip = append(c.all, one), id
 	}
-	return os.WriteFile(c.path, c.encoded(), 0o600)
+	// At once, as a transaction: it may be killed meanwhile.
+	if err := os.WriteFile(c.path+".new", c.encoded(), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(c.path+".new", c.path)
 }
 
 func (c *fakeChain) encoded() []byte {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/system/internal/patience"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -111,7 +112,7 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	if err := os.MkdirAll(filepath.Join(root, "consensus"), 0o755); err != nil {
 		return fail(err)
 	}
-	if err := copyFile(filepath.Join(n.c.chainDir(task.Chain.ID), databaseFile), filepath.Join(root, "consensus", databaseFile)); err != nil {
+	if err := copyFile(filepath.Join(n.c.chainDir(task.Chain.ID), chaincache.Database), filepath.Join(root, "consensus", chaincache.Database)); err != nil {
 		return fail(err)
 	}
 	r, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: root, modules: "gc", rpc: n.at, alone: true})
@@ -124,7 +125,7 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 		err = fmt.Errorf("its last block is %s, not %s", now.tip, task.Chain.Tip)
 	}
 	if err == nil && task.Manner == system.Silent {
-		// The kernel goes on taking connections for it, and nobody answers them.
+		// The kernel goes on taking connections for it, without an answer them.
 		r.frozen = true
 		err = syscall.Kill(r.proc.PID(), syscall.SIGSTOP)
 	}
@@ -156,7 +157,7 @@ func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
 	if err := os.RemoveAll(filepath.Join(task.Dir, "gateway")); err != nil {
 		return fail(err)
 	}
-	database := filepath.Join(task.Dir, "consensus", databaseFile)
+	database := filepath.Join(task.Dir, "consensus", chaincache.Database)
 	_, began := os.Stat(database)
 	r, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: task.Dir, modules: modules})
 	if err != nil {

@@ -15,17 +15,9 @@ import (
 type System struct{}
 
 var (
-	_ system.Embedded   = System{}
-	_ system.HTTPServer = (*fileserver.Node)(nil)
-	_ system.Healther   = (*fileserver.Node)(nil)
-	_ system.Seeder     = (*fileserver.Node)(nil)
-	_ system.Ranger     = (*fileserver.Node)(nil)
-	_ system.Deleter    = (*fileserver.Node)(nil)
-	_ system.Lister     = (*fileserver.Node)(nil)
-	_ system.Stater     = (*fileserver.Node)(nil)
-	_ system.Updater    = (*fileserver.Node)(nil)
-	_ system.Redialer   = (*fileserver.Node)(nil)
-	_ system.Stats      = (*fileserver.Node)(nil)
+	_ system.Embedded = System{}
+	_ system.Healther = (*fileserver.Node)(nil)
+	_ system.Seeder   = (*fileserver.Node)(nil)
 )
 
 // Check implements system.System: nothing can be missing.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -65,4 +66,14 @@ func bedOf(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbe
 		}
 	}
 	return tb, hosts
+}
+
+// FreeAddress is an address of this machine on which nothing listens, with a port
+// that the kernel hands to nobody by itself ([testbed.Host.FreePort]).
+func FreeAddress(t *testing.T) string {
+	t.Helper()
+	h := Hosts(t, 1)[0]
+	port, err := h.FreePort(Context(t))
+	must(t, "free port", err)
+	return system.JoinPort(h, port)
 }

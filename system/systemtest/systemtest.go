@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +18,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Suite is one system in one configuration.
+// Suite is one object store in one configuration.
 type Suite struct {
 	System  system.System
 	Options system.Options
@@ -33,12 +35,92 @@ type Suite struct {
 	Namespaces bool
 }
 
-// writes says whether the system takes objects.
-func (s Suite) writes() bool { return s.Attach == nil || s.Write }
+// Truths is what holds of one system and not of all; the zero value is a system
+// which keeps the whole contract.
+type Truths struct {
+	// MinSize is the smallest object that the system takes; smaller ones must be refused.
+	MinSize int64
+	// Unknown are well-formed refs of objects that were never stored; nil: "no-such-object".
+	Unknown []system.Ref
+	// Malformed are refs that no object can have, beyond those tried with every system.
+	Malformed []system.Ref
+	// Without are words of Info.Can which these options take away from the nodes.
+	Without []string
+	// ContentAddressed: the ref follows from the content, so that the same
+	// content has the same ref and names are not kept.
+	ContentAddressed bool
+	// DeleteTakesShared: Delete takes blocks that other objects need.
+	DeleteTakesShared bool
+	// PutPassesServer: Put writes where the server reads, so that it goes on
+	// when the server does not.
+	PutPassesServer bool
+	// InProcess: there are no processes that could be observed, stopped or killed.
+	InProcess bool
+	// HoldsObjects: the system's own processes hold whole objects in memory.
+	HoldsObjects bool
+	// Slow: a MiB, or to start, takes the system long. Cases whose point does not
+	// need the bytes use fewer of them, and starting may take minutes.
+	Slow bool
+}
 
-// Run runs every case that applies to the system.
+// objects is a case under way on the first node of a deployment.
+type objects struct {
+	*testing.T
+	Suite
+	c system.Cluster
+	n system.Store
+}
+
+// objectCases are those of a deployment that all share, in their order. One that
+// needs an ability is left out where the node has it not.
+var objectCases = []struct {
+	name, needs string
+	body        func(*objects)
+}{
+	{"sizes", "", (*objects).sizes},
+	{"names", "", (*objects).names},
+	{"unknown", "", func(k *objects) { k.unknownRefs(k.n) }},
+	{"bad readers", "", (*objects).badReaders},
+	{"streams", "", (*objects).streams},
+	{"cancel", "", (*objects).cancel},
+	{"torn", "", (*objects).torn},
+	{"concurrent", "", (*objects).concurrent},
+	{"target", "http", (*objects).target},
+	{"cut off", "http", (*objects).cutOff},
+	{"ranges", "range", (*objects).ranges},
+	{"list", "list", (*objects).list},
+	{"delete", "delete", (*objects).delete},
+	{"stat", "stat", (*objects).stat},
+	{"update", "update", (*objects).update},
+	{"directory", "directory", (*objects).directory},
+	{"settle", "durable", (*objects).settle},
+	{"cool", "cold", (*objects).cool},
+	{"redial", "fresh", (*objects).redial},
+	{"stats", "stats", (*objects).stats},
+	{"phases", "phases", (*objects).phases},
+	{"costs", "cost", func(k *objects) { k.costs(k.n) }},
+	{"monitor", "monitor", func(k *objects) { k.monitor(k.n) }},
+	{"connect", "connect", (*objects).connect},
+	{"health", "", (*objects).health},
+	{"hang", "", (*objects).hang},
+	{"stop", "", (*objects).stop},
+}
+
+// apartCases have deployments of their own, which they kill.
+var apartCases = []struct {
+	name string
+	body func(Suite, *testing.T)
+}{
+	{"killed", Suite.killed},
+	{"killed in a put", Suite.killedInPut},
+	{"killed in a get", Suite.killedInGet},
+	{"revive", Suite.revive},
+	{"port in use", Suite.portInUse},
+}
+
+// Run runs every case that applies to an object store.
 func Run(t *testing.T, s Suite) {
-	if !s.writes() {
+	if s.Attach != nil && !s.Write {
 		runAttached(t, s)
 		return
 	}
@@ -47,95 +129,94 @@ func Run(t *testing.T, s Suite) {
 	}
 	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
 	t.Run("shared", func(t *testing.T) {
-		c := start(t, s, nil)
-		n := storeOf(c)
-		if c.Identity()["version"] == "" {
-			t.Errorf("identity %v has no version", c.Identity())
+		k := s.start(t)
+		if k.c.Identity()["version"] == "" {
+			t.Errorf("identity %v has no version", k.c.Identity())
 		}
-		if want := !s.Truths.InProcess && s.Attach == nil; want != (len(processes(c.Nodes())) > 0) {
-			t.Errorf("%d processes to observe; expected: %v", len(processes(c.Nodes())), want)
+		if want := !s.Truths.InProcess && s.Attach == nil; want != (len(processes(k.c.Nodes()...)) > 0) {
+			t.Errorf("%d processes to observe; expected: %v", len(processes(k.c.Nodes()...)), want)
 		}
-		t.Run("can", func(t *testing.T) { testCan(t, s, c) })
-		t.Run("sizes", func(t *testing.T) { testSizes(t, s, n) })
-		t.Run("target", func(t *testing.T) { testTarget(t, n) })
-		t.Run("ranges", func(t *testing.T) { testRanges(t, n) })
-		t.Run("unknown", func(t *testing.T) { testUnknown(t, s, n) })
-		t.Run("bad refs", func(t *testing.T) { testBadRefs(t, s, n) })
-		t.Run("names", func(t *testing.T) { testNames(t, s, n) })
-		t.Run("bad readers", func(t *testing.T) { testBadReaders(t, n) })
-		t.Run("streams", func(t *testing.T) { testStreams(t, s, n) })
-		t.Run("cancel", func(t *testing.T) { testCancel(t, s, n) })
-		t.Run("cut off", func(t *testing.T) { testCutOff(t, s, n) })
-		t.Run("torn", func(t *testing.T) { testTorn(t, s, c) })
-		t.Run("concurrent", func(t *testing.T) { testConcurrent(t, s, n) })
-		t.Run("list and delete", func(t *testing.T) { testListDelete(t, s, n) })
-		t.Run("stat", func(t *testing.T) { testStat(t, s, n) })
-		t.Run("update", func(t *testing.T) { testUpdate(t, s, n) })
-		t.Run("directory", func(t *testing.T) { testDirectory(t, s, n) })
-		t.Run("settle", func(t *testing.T) { testSettle(t, s, n) })
-		t.Run("cool", func(t *testing.T) { testCool(t, s, n) })
-		t.Run("stats", func(t *testing.T) { testStats(t, n) })
-		t.Run("phases", func(t *testing.T) { testPhases(t, n) })
-		t.Run("costs", func(t *testing.T) { testCosts(t, n) })
-		t.Run("monitor", func(t *testing.T) { testMonitor(t, n) })
-		t.Run("redial", func(t *testing.T) { testRedial(t, n) })
-		t.Run("connect", func(t *testing.T) { testConnect(t, c) })
-		t.Run("health", func(t *testing.T) { testHealth(t, n) })
-		t.Run("hang", func(t *testing.T) { testHang(t, s, c) })
-		if s.Attach == nil {
-			t.Run("stop", func(t *testing.T) { testStop(t, c) })
+		wantAbilities(t, s.System, k.c, s.Truths.Without)
+		can := system.Abilities(k.n)
+		for _, c := range objectCases {
+			t.Run(c.name, func(t *testing.T) {
+				if c.needs != "" && !slices.Contains(can, c.needs) {
+					t.Skipf("the system has no ability %q", c.needs)
+				}
+				c.body(&objects{t, s, k.c, k.n})
+			})
 		}
 	})
 	if s.Attach != nil || s.Truths.InProcess {
 		return // nothing of ours to kill
 	}
-	t.Run("killed", func(t *testing.T) { testKilled(t, s) })
-	t.Run("killed midway", func(t *testing.T) { testKilledMidway(t, s) })
-	t.Run("revive", func(t *testing.T) { testRevive(t, s) })
-	t.Run("port in use", func(t *testing.T) { testPortInUse(t, s) })
+	for _, c := range apartCases {
+		t.Run(c.name, func(t *testing.T) { c.body(s, t) })
+	}
 }
-
-// storeOf is the first node of a cluster of an object store.
-func storeOf(c system.Cluster) system.Store { return c.Nodes()[0].(system.Store) }
 
 // start brings up a deployment of its own and stops it with the test.
-func start(t *testing.T, s Suite, more system.Options) system.Cluster {
+func (s Suite) start(t *testing.T) *objects {
 	t.Helper()
-	c, err := tryStart(t, s, more, s.hosts(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// hosts are a server and a client.
-func (s Suite) hosts(t *testing.T) []testbed.Host {
-	t.Helper()
-	return HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 2)
-}
-
-// tryStart uses the last of hosts as the client, the others as servers.
-func tryStart(t *testing.T, s Suite, more system.Options, hosts []testbed.Host) (system.Cluster, error) {
-	t.Helper()
-	opt := system.Options{}
-	for _, o := range []system.Options{s.Options, more} {
-		for k, v := range o {
-			opt[k] = v
-		}
-	}
-	d := system.Deployment{Hosts: hosts[:len(hosts)-1], Client: hosts[len(hosts)-1], Dir: t.TempDir(), Options: opt, Write: s.Write}
-	mode := system.Start
+	d, mode := s.deployment(t), system.Start
 	if s.Attach != nil {
 		mode, d.Hosts = system.Attach, nil
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), s.startTime())
+	limit := 2 * time.Minute
+	if s.Truths.Slow { // a private chain with funds and contracts takes a minute or two to form
+		limit = 10 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	c, err := d.Begin(ctx, s.System, mode)
-	if err != nil {
-		return nil, err
-	}
+	must(t, "start", err)
 	StopAtEnd(t, c)
-	return c, nil
+	n, _ := c.Nodes()[0].(system.Store) // attached for reading: not all take objects
+	return &objects{t, s, c, n}
+}
+
+// deployment is of a server and a client.
+func (s Suite) deployment(t *testing.T) system.Deployment {
+	t.Helper()
+	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 2)
+	return system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: maps.Clone(s.Options), Write: s.Write}
+}
+
+// size is the amount that a case uses: little for a slow system.
+func (s Suite) size(usual, slow int64) int64 {
+	if s.Truths.Slow {
+		return slow
+	}
+	return usual
+}
+
+// unknown are well-formed refs of nothing.
+func (s Suite) unknown() []system.Ref {
+	if s.Truths.Unknown == nil {
+		return []system.Ref{"no-such-object"}
+	}
+	return s.Truths.Unknown
+}
+
+func (k *objects) put(name string, data []byte) system.Ref {
+	k.Helper()
+	return store(k.n.Put).bytes(k.T, name, data)
+}
+
+func (k *objects) seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	return system.Seed(ctx, k.n, name, size, r)
+}
+
+func (k *objects) seeded(name string, size int64) system.Ref {
+	k.Helper()
+	ref, err := k.seed(Context(k.T), name, size, Content(name, size))
+	must(k.T, "seed "+name, err)
+	return ref
+}
+
+func (k *objects) want(ref system.Ref, data []byte) {
+	k.Helper()
+	wantContent(k.T, "get "+string(ref), data, func(w io.Writer) error { return k.n.Get(Context(k.T), ref, w) })
 }
 
 // Main is the TestMain of every package whose tests start systems: the test
@@ -173,10 +254,14 @@ func Need(t *testing.T, name string, problems []system.Problem) {
 	t.Skip(text)
 }
 
-// Context ends with the test, or after two minutes.
-func Context(t *testing.T) context.Context {
+// StopAtEnd stops a cluster when the test is over, within half a minute.
+func StopAtEnd(t *testing.T, c system.Cluster) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := c.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
 }

@@ -6,18 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"testing"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // cutOff is one way in which a put ends in its middle: the source of an object,
-// and when the call is cancelled by itself.
+// and when the call is cancelled by itself (0: the source decides).
 type cutOff struct {
 	name   string
 	source func(whole []byte, cancel func()) io.Reader
-	after  time.Duration // 0: the source decides
+	after  time.Duration
 }
 
 // arrive is a pause in a source: what was read before has reached the server then,
@@ -27,169 +26,149 @@ const arrive = 100 * time.Millisecond
 // cutOffs are the ways of a put that would take so long. The last is for systems
 // that read all of the source before they send.
 func cutOffs(took time.Duration) []cutOff {
-	half := func(whole []byte, then func()) io.Reader {
-		return io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), &once{do: func() { time.Sleep(arrive); then() }})
+	half := func(whole []byte, then func(), rest io.Reader) io.Reader {
+		pause := &once{do: func() { time.Sleep(arrive); then() }}
+		return io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), pause, rest)
 	}
 	return []cutOff{
-		{name: "broken", source: func(whole []byte, _ func()) io.Reader {
-			return io.MultiReader(half(whole, func() {}), brokenReader{})
-		}},
-		{name: "cancelled", source: func(whole []byte, cancel func()) io.Reader {
-			return io.MultiReader(half(whole, cancel), bytes.NewReader(whole[len(whole)/2:]))
-		}},
-		{name: "cancelled-late", source: func(whole []byte, _ func()) io.Reader { return bytes.NewReader(whole) }, after: took * 3 / 4},
+		{"broken", func(whole []byte, _ func()) io.Reader { return half(whole, func() {}, brokenReader{}) }, 0},
+		{"cancelled", func(whole []byte, cancel func()) io.Reader {
+			return half(whole, cancel, bytes.NewReader(whole[len(whole)/2:]))
+		}, 0},
+		{"cancelled-late", func(whole []byte, _ func()) io.Reader { return bytes.NewReader(whole) }, took * 3 / 4},
 	}
 }
 
-// torn is a ref of which something was stored, or overwritten, in part.
+// torn is an object that was stored, or overwritten, in part.
 type torn struct {
 	what        string
-	ref         system.Ref
-	before, new []byte                                // before nil: there was nothing
-	again       func(data []byte) (system.Ref, error) // the ref may follow from the content, too
+	ref         system.Ref                             // empty: not known
+	before, new []byte                                 // before nil: there was nothing
+	write       func(context.Context, io.Reader) error // stores new
+	again       func(data []byte) system.Ref           // nil: not to be asked
 }
 
-// testTorn cuts puts and updates off in their middle. What is there then by that
+// torn cuts puts and updates off in their middle. What is there then by that
 // ref is what was there before, or all that was sent, whose acceptance was not
 // heard: half an object looks like one. A server that writes under the object's
 // own name leaves half; a system with such a server says so in its identity
 // (system.PutsTear), which runs record. Of it, what is there is the beginning of
 // what was sent, and as long as it says, or what was there with such a beginning, or
-// nothing. In any case other objects are
-// as they were, and the same put goes through afterwards.
-func testTorn(t *testing.T, s Suite, c system.Cluster) {
+// nothing. In any case other objects are as they were, and the same put goes
+// through afterwards.
+func (k *objects) torn() {
 	const size = 8 * mib
-	n, inPlace := storeOf(c), c.Identity()["puts"] == system.PutsTear
 	from := time.Now()
-	whole := put(t, n, "torn", Bytes("torn", size))
-	ways := cutOffs(time.Since(from))
+	whole := k.put("torn", Bytes("torn", size))
 	var all []torn
-	for _, way := range ways {
-		all = append(all, tearNew(t, s, n, way, size)...)
-		all = append(all, tearOld(t, n, way, size)...)
-		all = append(all, tearUpdate(t, n, way, size/4)...)
+	known := map[system.Ref]bool{}
+	for _, way := range cutOffs(time.Since(from)) {
+		for _, o := range []torn{k.tornNew(way, size), k.tornOld(way, size), k.tornUpdate(way, size/4)} {
+			if o.write == nil {
+				continue
+			}
+			known[o.ref] = true
+			before := listing(k.T, k.n)
+			stored := k.tear(way, o)
+			for ref, has := range listing(k.T, k.n) {
+				if has.Size < 0 { // a list without sizes: all may have arrived before the end
+					var got bytes.Buffer
+					if err := k.n.Get(Context(k.T), ref, &got); err == nil && bytes.Equal(got.Bytes(), o.new) {
+						continue
+					}
+				}
+				if _, there := before[ref]; !there && !known[ref] && has.Size != int64(len(o.new)) {
+					k.Errorf("%s: %s of %d bytes is listed after it", o.what, ref, has.Size)
+				}
+			}
+			if stored && o.before == nil {
+				o.again = nil // some systems refuse what is there
+			}
+			if o.ref != "" {
+				all = append(all, o)
+			}
+		}
 	}
 	// At once, and when the server has seen that the client is gone.
 	for _, later := range []time.Duration{0, 5 * arrive} {
 		time.Sleep(later)
 		for _, o := range all {
-			if err := o.look(t, n, inPlace); err != nil {
-				t.Error(err)
+			if err := k.tornContent(o); err != nil {
+				k.Errorf("%s: %v", o.what, err)
 			}
 		}
 	}
-	wantObject(t, n, whole, Bytes("torn", size))
+	k.want(whole, Bytes("torn", size))
 	for _, o := range all {
-		if o.again == nil {
-			continue
+		if o.again != nil {
+			data := Bytes(o.what+" again", mib)
+			k.want(o.again(data), data)
 		}
-		data := Bytes(o.what+" again", mib)
-		ref, err := o.again(data)
-		if err != nil {
-			t.Errorf("%s, then whole: %v", o.what, err)
-			continue
-		}
-		wantObject(t, n, ref, data)
 	}
 }
 
 // tear stores whole and is cut off, or is not when it was quicker than thought.
-func (way cutOff) tear(t *testing.T, what string, whole []byte, store func(ctx context.Context, r io.Reader) error) (stored bool) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(Context(t))
+func (k *objects) tear(way cutOff, o torn) (stored bool) {
+	k.Helper()
+	ctx, cancel := context.WithCancel(Context(k.T))
 	defer cancel()
 	if way.after > 0 {
 		defer time.AfterFunc(way.after, cancel).Stop()
 	}
-	within(t, what, func() {
-		stored = store(ctx, way.source(whole, cancel)) == nil
-	})
+	within(k.T, o.what, func() { stored = o.write(ctx, way.source(o.new, cancel)) == nil })
 	if stored && way.after == 0 {
-		t.Errorf("%s: no error", what)
+		k.Errorf("%s: no error", o.what)
 	}
 	return stored
 }
 
-// tearNew stores under a name that is free. Where the ref follows from the name,
-// nothing is to be found by it.
-func tearNew(t *testing.T, s Suite, n system.Store, way cutOff, size int64) []torn {
-	t.Helper()
-	name := "torn-new-" + way.name
-	o := torn{what: "a new object, put " + way.name, new: Bytes(name, size)}
-	o.again = func(data []byte) (system.Ref, error) {
-		return n.Put(Context(t), name, int64(len(data)), bytes.NewReader(data))
-	}
-	known := false
-	if namer, ok := n.(system.Namer); ok {
-		o.ref, known = namer.Named(name), true
-	} else if d, ok := n.(system.Deleter); ok && !s.Truths.ContentAddressed {
-		o.ref, known = put(t, n, name, Bytes(name, 1000)), true
-		if err := d.Delete(Context(t), o.ref); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before := sizes(t, n)
-	stored := way.tear(t, o.what, o.new, func(ctx context.Context, r io.Reader) error {
-		_, err := n.Put(ctx, name, size, r)
+func (k *objects) putAs(name string, size int64) func(context.Context, io.Reader) error {
+	return func(ctx context.Context, r io.Reader) error {
+		_, err := k.n.Put(ctx, name, size, r)
 		return err
-	})
-	for ref, has := range sizes(t, n) {
-		if _, there := before[ref]; !there && !(known && ref == o.ref) && has != size {
-			t.Errorf("%s: %s of %d bytes is listed after it", o.what, ref, has)
-		}
 	}
-	if !known {
-		return nil
-	}
-	if stored {
-		o.again = nil // some systems refuse what is there
-	}
-	return []torn{o}
 }
 
-// sizes are those of all objects; nil: the system has no list.
-func sizes(t *testing.T, n system.Store) map[system.Ref]int64 {
-	t.Helper()
-	if _, ok := n.(system.Lister); !ok {
-		return nil
+// tornNew stores under a name that is free. Where the ref follows from the name,
+// nothing is to be found by it.
+func (k *objects) tornNew(way cutOff, size int64) torn {
+	k.Helper()
+	name := "torn-new-" + way.name
+	o := torn{what: "a new object, put " + way.name, new: Bytes(name, size), write: k.putAs(name, size)}
+	o.again = func(data []byte) system.Ref { return k.put(name, data) }
+	if namer, ok := k.n.(system.Namer); ok {
+		o.ref = namer.Named(name)
+	} else if d, ok := k.n.(system.Deleter); ok && !k.Truths.ContentAddressed {
+		o.ref = k.put(name, Bytes(name, 1000))
+		must(k.T, "delete", d.Delete(Context(k.T), o.ref))
 	}
-	of := map[system.Ref]int64{}
-	for _, o := range listing(t, n) {
-		of[o.Ref] = o.Size
-	}
-	return of
+	return o
 }
 
-// tearOld stores under a name that has an object. A system may refuse that.
-func tearOld(t *testing.T, n system.Store, way cutOff, size int64) []torn {
-	t.Helper()
+// tornOld stores under a name that has an object. A system may refuse that.
+func (k *objects) tornOld(way cutOff, size int64) torn {
+	k.Helper()
 	name := "torn-old-" + way.name
 	o := torn{what: "an object, replacement " + way.name, before: Bytes(name, 3*mib), new: Bytes(name+" new", size)}
-	o.ref = put(t, n, name, o.before)
-	way.tear(t, o.what, o.new, func(ctx context.Context, r io.Reader) error {
-		_, err := n.Put(ctx, name, size, r)
-		return err
-	})
-	return []torn{o}
+	o.ref, o.write = k.put(name, o.before), k.putAs(name, size)
+	return o
 }
 
-func tearUpdate(t *testing.T, n system.Store, way cutOff, size int64) []torn {
-	t.Helper()
-	u, ok := n.(system.Updater)
+func (k *objects) tornUpdate(way cutOff, size int64) torn {
+	k.Helper()
+	u, ok := k.n.(system.Updater)
 	if !ok {
-		return nil
+		return torn{}
 	}
 	name := "torn-update-" + way.name
 	o := torn{what: "an object, update " + way.name, before: Bytes(name, mib), new: Bytes(name+" new", size)}
-	var err error
-	if o.ref, err = u.PutMutable(Context(t), name, int64(len(o.before)), bytes.NewReader(o.before)); err != nil {
-		t.Fatalf("put mutable %q: %v", name, err)
+	o.ref = store(u.PutMutable).bytes(k.T, name, o.before)
+	o.write = func(ctx context.Context, r io.Reader) error { return u.Update(ctx, o.ref, size, r) }
+	o.again = func(data []byte) system.Ref {
+		must(k.T, "update", u.Update(Context(k.T), o.ref, int64(len(data)), bytes.NewReader(data)))
+		return o.ref
 	}
-	o.again = func(data []byte) (system.Ref, error) {
-		return o.ref, u.Update(Context(t), o.ref, int64(len(data)), bytes.NewReader(data))
-	}
-	way.tear(t, o.what, o.new, func(ctx context.Context, r io.Reader) error { return u.Update(ctx, o.ref, size, r) })
-	return []torn{o}
+	return o
 }
 
 // overwritten reports whether there is what was there before with its beginning
@@ -205,23 +184,24 @@ func (o torn) overwritten(there []byte) bool {
 	return bytes.Equal(there[k:], o.before[k:])
 }
 
-// look says what is wrong with what is there. inPlace: a part of it may be.
-func (o torn) look(t *testing.T, n system.Store, inPlace bool) error {
+// tornContent says what is wrong with what is there.
+func (k *objects) tornContent(o torn) error {
+	inPlace := k.c.Identity()["puts"] == system.PutsTear
 	var got bytes.Buffer
-	err := n.Get(Context(t), o.ref, &got)
+	err := k.n.Get(Context(k.T), o.ref, &got)
 	there := got.Bytes()
 	switch {
 	case errors.Is(err, system.ErrNotFound) && (o.before == nil || inPlace):
 		return nil
 	case err != nil:
-		return fmt.Errorf("%s: get: %w", o.what, err)
+		return err
 	case o.before != nil && bytes.Equal(there, o.before), bytes.Equal(there, o.new):
 		return nil
 	case inPlace && (bytes.HasPrefix(o.new, there) || o.overwritten(there)):
-		if of := sizes(t, n); of != nil && of[o.ref] != int64(len(there)) {
-			return fmt.Errorf("%s: %d bytes are there, and %d are listed", o.what, len(there), of[o.ref])
+		if of := listing(k.T, k.n); of != nil && of[o.ref].Size != int64(len(there)) {
+			return fmt.Errorf("%d bytes are there, and %d are listed", len(there), of[o.ref].Size)
 		}
 		return nil
 	}
-	return fmt.Errorf("%s: %d bytes are there, which are neither the %d before nor the %d that were sent", o.what, len(there), len(o.before), len(o.new))
+	return fmt.Errorf("%d bytes are there, which are neither the %d before nor the %d that were sent", len(there), len(o.before), len(o.new))
 }

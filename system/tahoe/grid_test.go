@@ -2,7 +2,6 @@ package tahoe
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -126,20 +125,7 @@ func TestGrid(t *testing.T) {
 			t.Errorf("the same bytes have caps %s and %s", mine, again)
 		}
 	})
-	t.Run("stat", func(t *testing.T) {
-		for _, size := range []int64{20, 3000} {
-			o, err := n.Stat(systemtest.Context(t), mustPut(t, n, fmt.Sprint("stat", size), size))
-			if err != nil || o.Size != size {
-				t.Errorf("stat of %d bytes: %+v, %v", size, o, err)
-			}
-		}
-	})
-	t.Run("caps", func(t *testing.T) { testCaps(t, n) })
-	t.Run("SDMF", func(t *testing.T) { testMutable(t, n, "SDMF") })
-	t.Run("MDMF", func(t *testing.T) { testMutable(t, n, "MDMF") })
-	t.Run("directory", func(t *testing.T) { testDirectory(t, n, other) })
 	t.Run("phases", func(t *testing.T) { testPhases(t, n) })
-	t.Run("hang", func(t *testing.T) { testHang(t, n) })
 	t.Run("killed", func(t *testing.T) { testKilled(t, n) })
 }
 
@@ -161,107 +147,6 @@ func testLiteral(t *testing.T, n *started) {
 	}
 	if after := stats(t, n); after.Objects != before.Objects+1 || after.Absolute <= before.Absolute {
 		t.Errorf("56 bytes changed the storage nodes from %+v to %+v", before, after)
-	}
-}
-
-// wrong changes a character of a cap in its first field, the key.
-func wrong(ref system.Ref) system.Ref {
-	i := strings.LastIndexByte(string(ref)[:12], ':') + 3
-	c := "a"
-	if ref[i] == 'a' {
-		c = "b"
-	}
-	return ref[:i] + system.Ref(c) + ref[i+1:]
-}
-
-func testCaps(t *testing.T, n *started) {
-	ref := mustPut(t, n, "caps", 3000)
-	from := time.Now()
-	for what, of := range map[string]func(system.Ref) error{
-		"get":   func(r system.Ref) error { return n.Get(systemtest.Context(t), r, io.Discard) },
-		"range": func(r system.Ref) error { return n.GetRange(systemtest.Context(t), r, 0, 10, io.Discard) },
-		"stat":  func(r system.Ref) error { _, err := n.Stat(systemtest.Context(t), r); return err },
-	} {
-		if err := of(wrong(ref)); !errors.Is(err, system.ErrNotFound) || errors.Is(err, system.ErrBadRef) {
-			t.Errorf("%s of a cap that nobody made: %v, want ErrNotFound", what, err)
-		}
-		for _, bad := range []system.Ref{"", "no cap", ref[:20], ref + "0x", "../statistics"} {
-			if err := of(bad); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
-				t.Errorf("%s of %q: %v, want ErrBadRef", what, bad, err)
-			}
-		}
-	}
-	// Right shares, wrong size: the storage nodes have them, and none fits.
-	if err := n.Get(systemtest.Context(t), ref+"0", io.Discard); !errors.Is(err, system.ErrTooFew) {
-		t.Errorf("get with another size in the cap: %v", err)
-	}
-	if took := time.Since(from); took > 20*time.Second {
-		t.Errorf("wrong caps took %v to be told", took)
-	}
-}
-
-func testMutable(t *testing.T, n *started, format string) {
-	was := n.format
-	n.format = format
-	defer func() { n.format = was }()
-	ref, err := n.PutMutable(systemtest.Context(t), "m", 3000, systemtest.Content(format+"1", 3000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if kind := map[string]string{"SDMF": "URI:SSK:", "MDMF": "URI:MDMF:"}[format]; !strings.HasPrefix(string(ref), kind) {
-		t.Errorf("a mutable file in %s has the cap %s", format, ref)
-	}
-	wantContent(t, n, ref, systemtest.Bytes(format+"1", 3000))
-	const size = 300_000 // of more than one segment
-	for i := range 2 {
-		seed := fmt.Sprint(format, "-", i)
-		if err := n.Update(systemtest.Context(t), ref, size-int64(i), systemtest.Content(seed, size-int64(i))); err != nil {
-			t.Fatal(err)
-		}
-		wantContent(t, n, ref, systemtest.Bytes(seed, size-int64(i)))
-	}
-	var got bytes.Buffer
-	last := systemtest.Bytes(format+"-1", size-1)
-	if err := n.GetRange(systemtest.Context(t), ref, 140_000, 1000, &got); err != nil || !bytes.Equal(got.Bytes(), last[140_000:141_000]) {
-		t.Errorf("range of a mutable file: %d bytes, %v", got.Len(), err)
-	}
-	if o, err := n.Stat(systemtest.Context(t), ref); err != nil || o.Size != -1 {
-		t.Errorf("stat: %+v, %v", o, err)
-	}
-	if err := n.Update(systemtest.Context(t), wrong(ref), 100, systemtest.Content("x", 100)); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("update of a mutable file that nobody made: %v", err)
-	}
-	if err := n.Update(systemtest.Context(t), mustPut(t, n, "immutable", 100), 1, strings.NewReader("x")); !errors.Is(err, system.ErrBadRef) {
-		t.Errorf("update of an immutable file: %v", err)
-	}
-}
-
-func testDirectory(t *testing.T, n, other *started) {
-	dir, err := n.MakeDirectory(systemtest.Context(t), "d")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"plain", "a/b ?%&", "\xff", "plain 2"} {
-		data := systemtest.Bytes(name, 2000)
-		ref, err := n.PutIn(systemtest.Context(t), dir, name, 2000, bytes.NewReader(data))
-		if err != nil {
-			t.Fatalf("put in %q: %v", name, err)
-		}
-		wantContent(t, n, ref, data)
-		// By the directory alone, and through another client.
-		var got bytes.Buffer
-		if err := other.client.Get(systemtest.Context(t), other.at("/uri/"+string(dir)+"/"+fileName(name), ""), &got); err != nil || !bytes.Equal(got.Bytes(), data) {
-			t.Errorf("entry %q: %d bytes, %v", name, got.Len(), err)
-		}
-	}
-	if err := n.Get(systemtest.Context(t), dir, io.Discard); !errors.Is(err, system.ErrBadRef) {
-		t.Errorf("get of a directory: %v", err)
-	}
-	if _, err := n.PutIn(systemtest.Context(t), wrong(dir), "x", 100, systemtest.Content("x", 100)); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("put into a directory that nobody made: %v", err)
-	}
-	if _, err := n.PutIn(systemtest.Context(t), mustPut(t, n, "file", 100), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrBadRef) {
-		t.Errorf("put into a file: %v", err)
 	}
 }
 
@@ -329,25 +214,6 @@ func testPhases(t *testing.T, n *started) {
 			t.Errorf("%s took %v, its phases %v (%v)", c.what, wall, sum, phases)
 		}
 		t.Logf("%s took %v: %v", c.what, wall, phases)
-	}
-}
-
-// testHang stops a storage node, which then answers nothing.
-func testHang(t *testing.T, n *started) {
-	pid := n.grid.procs[0].PID()
-	if err := syscall.Kill(-pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Kill(-pid, syscall.SIGCONT)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	from := time.Now()
-	_, err := n.Put(ctx, "hang", 3000, systemtest.Content("hang", 3000))
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "waiting for") {
-		t.Errorf("put with a storage node that answers nothing: %v", err)
-	}
-	if took := time.Since(from); took > 10*time.Second {
-		t.Errorf("a deadline of 2 s took %v", took)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
 // PutMutable implements system.Updater. The client first makes an RSA key of
@@ -58,7 +59,7 @@ func (n *node) PutIn(ctx context.Context, dir system.Ref, name string, size int6
 	if !c.directory() {
 		return "", fmt.Errorf("tahoe: %s is not the cap of a directory: %w", dir, system.ErrBadRef)
 	}
-	ref, err := n.store(ctx, http.MethodPut, n.at("/uri/"+string(dir)+"/"+fileName(name), ""), size, r)
+	ref, err := n.store(ctx, http.MethodPut, n.at("/uri/"+string(dir)+"/"+disk.FileName(name), ""), size, r)
 	if err != nil {
 		return "", n.explain(ctx, fmt.Sprintf("put %q into a directory", name), err)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -146,9 +145,6 @@ func (n *node) Stop(context.Context) error {
 	n.client.Close()
 	return nil
 }
-
-// fileName is a name that every directory takes.
-func fileName(name string) string { return disk.FileName(name) }
 
 // reader is a client attached to for reading: the objects were there.
 type reader struct {

@@ -20,17 +20,9 @@ import (
 type System struct{}
 
 var (
-	_ system.System     = System{}
 	_ system.Reviver    = System{}
-	_ system.HTTPServer = (*node)(nil)
 	_ system.Healther   = (*node)(nil)
-	_ system.Ranger     = (*node)(nil)
-	_ system.Stater     = (*node)(nil)
-	_ system.Updater    = (*node)(nil)
-	_ system.Directory  = (*node)(nil)
-	_ system.Phaser     = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
-	_ system.Stats      = (*started)(nil)
 	_ system.Provider   = (*reader)(nil)
 )
 

@@ -27,6 +27,6 @@ func truths() systemtest.Truths {
 func TestConformance(t *testing.T) {
 	// The suite starts four of them: few daemons, each of which takes a second of
 	// CPU time.
-	opt := system.Options{"nodes": "1", "needed": "1", "total": "1"}
+	opt := system.Options{"nodes": "1", "needed": "1", "total": "1", "mutable": "MDMF"}
 	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths()})
 }

@@ -1,4 +1,4 @@
-// Package synthetic makes run directories of experiments that nobody executed, for
+// Package synthetic makes run directories of experiments that were not executed, for
 // tests of what reads them: the numbers in them are known, and the same each time.
 package synthetic
 

@@ -4,6 +4,7 @@
 package disk
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // Probe is the name and the content of the object that health probes fetch.
@@ -24,6 +27,41 @@ const Probe = "probe.plimsoll"
 var ProbeContent = []byte("it serves\n")
 
 const chunk = 1 << 20
+
+// Dir is a directory of objects that a server of ours serves; nodes embed it.
+type Dir struct{ Path string }
+
+// NewDir makes the directory, with the probe in it.
+func NewDir(ctx context.Context, path string) (Dir, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return Dir{}, err
+	}
+	return Dir{path}, WriteFile(ctx, path, Probe, int64(len(ProbeContent)), bytes.NewReader(ProbeContent))
+}
+
+// Seed implements system.Seeder: it writes the file where the server reads it.
+func (d Dir) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	file, err := Write(ctx, d.Path, name, size, r)
+	return system.Ref(file), err
+}
+
+// Stats implements system.Stats: one file for each object.
+func (d Dir) Stats(context.Context) (system.Holdings, error) {
+	h, err := Usage(d.Path)
+	if err != nil {
+		return h, err
+	}
+	h.Objects = 0
+	return h, list(d.Path, func(string, int64) { h.Objects++ })
+}
+
+// List implements system.Lister.
+func (d Dir) List(context.Context) (all []system.Object, err error) {
+	err = list(d.Path, func(file string, size int64) {
+		all = append(all, system.Object{Name: Name(file), Ref: system.Ref(file), Size: size})
+	})
+	return all, err
+}
 
 // Write stores size bytes of r as dir/FileName(name) and returns the file
 // name. The file appears whole or not at all.
@@ -83,8 +121,8 @@ func Delete(dir, file string) error {
 	return os.Remove(filepath.Join(dir, file))
 }
 
-// List calls yield for each object in dir.
-func List(dir string, yield func(file string, size int64)) error {
+// list calls yield for each object in dir.
+func list(dir string, yield func(file string, size int64)) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err

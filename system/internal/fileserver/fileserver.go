@@ -3,7 +3,6 @@
 package fileserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -44,10 +42,7 @@ func Prepare(ctx context.Context, name string, d system.Deployment, h testbed.Ho
 	p := Place{Host: h, Name: name + "-" + h.Name(), Address: system.JoinPort(h, port)}
 	p.Root = filepath.Join(d.Dir, p.Name)
 	p.Data = filepath.Join(p.Root, "data")
-	if err := os.MkdirAll(p.Data, 0o755); err != nil {
-		return fail(err)
-	}
-	if _, err := disk.Write(ctx, p.Data, disk.Probe, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent)); err != nil {
+	if _, err := disk.NewDir(ctx, p.Data); err != nil {
 		return fail(err)
 	}
 	if d.Options.Bool("tls") {
@@ -63,19 +58,18 @@ func Prepare(ctx context.Context, name string, d system.Deployment, h testbed.Ho
 // Node is a running file server.
 type Node struct {
 	web.Reader
-	name   string
-	place  Place
-	proc   *testbed.Process
-	direct bool // the server takes neither PUT nor DELETE: write files ourselves
-
-	mu      sync.Mutex
-	mutable map[system.Ref]bool
+	disk.Dir
+	name    string
+	place   Place
+	proc    *testbed.Process
+	direct  bool     // the server takes neither PUT nor DELETE: write files ourselves
+	mutable sync.Map // refs of PutMutable
 }
 
 // Start runs cmd and waits until it serves the probe to the client host.
 // direct says that the server has neither PUT nor DELETE.
 func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command, direct bool) (*Node, error) {
-	n := &Node{name: name, place: p, direct: direct, mutable: map[system.Ref]bool{}}
+	n := &Node{name: name, place: p, direct: direct, Dir: disk.Dir{Path: p.Data}}
 	base, err := n.Target(disk.Probe)
 	if err != nil {
 		return nil, err
@@ -134,15 +128,6 @@ func (n *Node) store(ctx context.Context, ref system.Ref, size int64, r io.Reade
 	return err
 }
 
-// Seed implements system.Seeder: it writes the file where the server reads it.
-func (n *Node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	file, err := disk.Write(ctx, n.place.Data, name, size, r)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", n.name, err)
-	}
-	return system.Ref(file), nil
-}
-
 // Stat implements system.Stater by HTTP HEAD.
 func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	size, err := n.StatSize(ctx, ref)
@@ -152,23 +137,17 @@ func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 // PutMutable implements system.Updater: every file can be replaced.
 func (n *Node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref, err := n.Put(ctx, name, size, r)
-	if err != nil {
-		return "", err
+	if err == nil {
+		n.mutable.Store(ref, true)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.mutable[ref] = true
-	return ref, nil
+	return ref, err
 }
 
 // Update implements system.Updater: a PUT of the same name. That would make a
 // file which is not there, and asking first would be a request more: so it is
 // for the files of PutMutable only.
 func (n *Node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
-	n.mu.Lock()
-	known := n.mutable[ref]
-	n.mu.Unlock()
-	if !known {
+	if _, known := n.mutable.Load(ref); !known {
 		return fmt.Errorf("%s: update %s: it was not put here to be updated: %w", n.name, ref, system.ErrNotFound)
 	}
 	return n.store(ctx, ref, size, r)
@@ -180,9 +159,7 @@ func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
-	n.mu.Lock()
-	delete(n.mutable, ref)
-	n.mu.Unlock()
+	n.mutable.Delete(ref)
 	if !n.direct {
 		_, err := n.Client.Send(ctx, http.MethodDelete, t, 0, http.NoBody)
 		return err
@@ -192,25 +169,6 @@ func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 		return fmt.Errorf("%s: delete %s: %w", n.name, ref, system.ErrNotFound)
 	}
 	return err
-}
-
-// Stats implements system.Stats: one file for each object.
-func (n *Node) Stats(context.Context) (system.Holdings, error) {
-	h, err := disk.Usage(n.place.Data)
-	if err != nil {
-		return h, fmt.Errorf("%s: %w", n.name, err)
-	}
-	h.Objects = 0
-	return h, disk.List(n.place.Data, func(string, int64) { h.Objects++ })
-}
-
-// List implements system.Lister.
-func (n *Node) List(context.Context) ([]system.Object, error) {
-	var out []system.Object
-	err := disk.List(n.place.Data, func(file string, size int64) {
-		out = append(out, system.Object{Name: disk.Name(file), Ref: system.Ref(file), Size: size})
-	})
-	return out, err
 }
 
 // Health implements system.Healther: a file from disk over a new connection.

@@ -60,7 +60,7 @@ type Node struct {
 }
 
 // Connect makes the node ready and asks the first object for its size, so that
-// a server which cannot be reached is told at once. The answer's head may tell
+// a server which cannot be reached is reported at once. The answer's head may say
 // what server it is.
 func (n *Node) Connect(ctx context.Context, client testbed.Host) (first system.Object, head http.Header, err error) {
 	if n.Reader, err = web.NewReader(n.Name, client.Dial, n.Targets[system.Ref(n.Entries[0].What)], n.Target); err != nil {

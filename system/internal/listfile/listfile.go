@@ -37,7 +37,7 @@ func Read(path, what string) ([]Entry, error) {
 	return Parse(f, path, what)
 }
 
-// Parse is Read from r; name is the file's in errors. All bad lines are told.
+// Parse is Read from r; name is the file's in errors. All bad lines are reported.
 func Parse(r io.Reader, name, what string) ([]Entry, error) {
 	var out []Entry
 	var errs []error

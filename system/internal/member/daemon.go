@@ -1,10 +1,8 @@
-// Package member is a node of an embedded swarm: its process, and the control
-// API through which it gets its tasks on its own host, so that nothing but what
-// nodes say to each other crosses a link.
 package member
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,61 +11,85 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// answer is how long a node may take to answer what needs no work.
-const answer = 10 * time.Second
-
 // Kind is what the nodes of a swarm have in common.
 type Kind struct {
-	Name  string             // the system's
-	Check func(string) error // what is wrong with a ref
-	Env   []string           // of the processes, beside their own: KEY=VALUE
+	Name string             // the system's
+	Ref  func(string) error // what is wrong with a ref
+	Peer func(string) error // what is wrong with the address of a peer
+	Env  []string           // of the processes, beside their own: KEY=VALUE
+	// Empty says that a content may have no bytes.
+	Empty bool
 }
 
-// Daemon is one process that gets and gives contents, with what it keeps.
+// Daemon is an embedded member of a swarm: one process that gets and gives
+// contents, and what it keeps.
 type Daemon struct {
-	*Process
-	kind Kind
-	dir  string
+	*Embedded
+	kind    Kind
+	dir     string
+	address string
+	args    []string
 }
 
 // Start runs a node that keeps what it has in d.Dir/label, and waits until it is
-// ready. listen is the address of its peers' side; args are added to --control=ADDRESS and
-// --dir=DIRECTORY.
-func (k Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen string, args ...string) (*Daemon, error) {
+// ready. listen is where it takes its peers, IP:PORT, address what they call that;
+// args are added to --control=ADDRESS and --dir=DIRECTORY.
+func (k Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen, address string, args ...string) (*Daemon, error) {
 	taken, err := netip.ParseAddrPort(listen)
 	if err != nil {
 		return nil, err
 	}
-	n := &Daemon{kind: k, dir: filepath.Join(d.Dir, label)}
-	if n.Process, err = NewProcess(ctx, d, k.Name, h, label, int(taken.Port())); err != nil {
+	n := &Daemon{kind: k, dir: filepath.Join(d.Dir, label), address: address}
+	n.args = append([]string{"--dir=" + n.dir}, args...)
+	if n.Embedded, err = NewEmbedded(ctx, d, k.Name, h, label, int(taken.Port())); err != nil {
 		return nil, err
 	}
-	n.Process.env = k.Env
-	if err := n.run(ctx, append([]string{"--dir=" + n.dir}, args...)...); err != nil {
+	n.env = k.Env
+	if err := n.run(ctx); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	return n, nil
 }
 
-func (n *Daemon) run(ctx context.Context, args ...string) error {
+func (n *Daemon) run(ctx context.Context) error {
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		return err
 	}
-	return n.Run(ctx, args...)
+	return n.Run(ctx, n.args...)
 }
 
+// Dir is the directory of what the node keeps.
+func (n *Daemon) Dir() string { return n.dir }
+
+// Address implements system.Connector.
+func (n *Daemon) Address(context.Context) (string, error) { return n.address, nil }
+
 func (n *Daemon) check(ref system.Ref) error {
-	if err := n.kind.Check(string(ref)); err != nil {
+	if err := n.kind.Ref(string(ref)); err != nil {
 		return fmt.Errorf("%s: %q is no ref (%w): %w", n.kind.Name, ref, err, system.ErrBadRef)
 	}
 	return nil
+}
+
+func (n *Daemon) peers(addresses ...string) error {
+	for _, a := range addresses {
+		if err := n.kind.Peer(a); err != nil {
+			return fmt.Errorf("%s: %q is no address of a peer: %w", n.kind.Name, a, err)
+		}
+	}
+	return nil
+}
+
+// IPPort is the check of peers whose addresses are IP:PORT.
+func IPPort(address string) error {
+	_, err := netip.ParseAddrPort(address)
+	return err
 }
 
 func (n *Daemon) of(ctx context.Context, method string, ref system.Ref, in, out any) error {
@@ -77,21 +99,31 @@ func (n *Daemon) of(ctx context.Context, method string, ref system.Ref, in, out 
 	return n.Call(ctx, method, fetchPath+string(ref), in, out)
 }
 
-// Publish puts content on the node's disk and returns what the node says of it.
-func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Reader) ([]byte, error) {
+// Publish puts content on the node's disk; out is set to what the node says of it.
+func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Reader, out any) error {
 	if err := n.Alive(); err != nil {
-		return nil, err
+		return err
 	}
-	if size < 1 {
-		return nil, fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.kind.Name, title, size)
+	if size < 1 && !n.kind.Empty {
+		return fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.kind.Name, title, size)
 	}
 	u := n.URL(publishPath)
 	u.RawQuery = url.Values{"title": {title}}.Encode()
-	return n.local.Call(ctx, web.Call{Method: http.MethodPut, URL: u, Body: r, Size: size})
+	said, err := n.Local.Call(ctx, web.Call{Method: http.MethodPut, URL: u, Body: r, Size: size})
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(said, out); err != nil {
+		return fmt.Errorf("%s: publish %q: %w: %w", n.kind.Name, title, system.ErrAnswer, err)
+	}
+	return nil
 }
 
-// Fetch gives the node a task, as JSON.
-func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, task any) error {
+// Fetch gives the node a task, as JSON, that names these peers.
+func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string, task any) error {
+	if err := errors.Join(n.check(ref), n.peers(from...)); err != nil {
+		return err
+	}
 	return n.of(ctx, http.MethodPost, ref, task, nil)
 }
 
@@ -105,15 +137,17 @@ func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) erro
 	return n.Read(ctx, filePath, ref, w)
 }
 
+// Stream writes the content in order, as the node gets it.
+func (n *Daemon) Stream(ctx context.Context, ref system.Ref, w io.Writer) error {
+	return n.Read(ctx, StreamPath, ref, w)
+}
+
 // Read writes what the node answers for path and ref to w.
 func (n *Daemon) Read(ctx context.Context, path string, ref system.Ref, w io.Writer) error {
-	if err := n.check(ref); err != nil {
+	if err := errors.Join(n.check(ref), n.Alive()); err != nil {
 		return err
 	}
-	if err := n.Alive(); err != nil {
-		return err
-	}
-	return n.local.Get(ctx, system.HTTPTarget{URL: n.URL(path + string(ref))}, w)
+	return n.Local.Get(ctx, system.HTTPTarget{URL: n.URL(path + string(ref))}, w)
 }
 
 // Forget implements system.Member.
@@ -121,8 +155,11 @@ func (n *Daemon) Forget(ctx context.Context, ref system.Ref) error {
 	return n.of(ctx, http.MethodDelete, ref, nil, nil)
 }
 
-// Connect tells the node of a peer.
+// Connect implements system.Connector: a peer for every content.
 func (n *Daemon) Connect(ctx context.Context, address string) error {
+	if err := n.peers(address); err != nil {
+		return err
+	}
 	return n.Call(ctx, http.MethodPost, connectPath, address, nil)
 }
 
@@ -133,10 +170,10 @@ func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 	}
 	if !keep {
 		if err := os.RemoveAll(n.dir); err != nil {
-			return fmt.Errorf("%s: empty the store of %s: %w", n.kind.Name, n.label, err)
+			return fmt.Errorf("%s: empty the store of %s: %w", n.kind.Name, n.Label, err)
 		}
 	}
-	if err := n.run(ctx, n.args...); err != nil {
+	if err := n.run(ctx); err != nil {
 		return fmt.Errorf("%s: restart: %w", n.kind.Name, err)
 	}
 	return nil

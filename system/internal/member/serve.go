@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -17,6 +20,7 @@ const (
 	fetchPath   = "/fetch/"  // POST a task, GET a system.Progress, DELETE data and task
 	filePath    = "/file/"   // GET the content as it is on disk
 	connectPath = "/connect" // POST the address of a peer
+	StreamPath  = "/stream/" // of a [Streamer]: GET the content in order, as it comes
 )
 
 // Node is what the process does. An unknown ref is system.ErrNotFound.
@@ -34,6 +38,11 @@ type Node interface {
 
 // Mortal is a [Node] that can be of no more use while its process lives.
 type Mortal interface{ Health() error }
+
+// Streamer is a [Node] that gives a content while it gets it.
+type Streamer interface {
+	Stream(w http.ResponseWriter, r *http.Request, ref string) error
+}
 
 // Handler serves the control API.
 func Handler(n Node) http.Handler {
@@ -77,6 +86,9 @@ func Handler(n Node) http.Handler {
 	})
 	handle("DELETE "+fetchPath+"{ref}", func(_ http.ResponseWriter, _ *http.Request, ref string) error { return n.Forget(ref) })
 	handle("GET "+filePath+"{ref}", n.ReadBack)
+	if s, ok := n.(Streamer); ok {
+		handle("GET "+StreamPath+"{ref}", s.Stream)
+	}
 	return mux
 }
 
@@ -91,5 +103,32 @@ func Answer(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
+	}
+}
+
+// Server is what a node serves at an address.
+type Server struct {
+	What, Address string
+	Handler       http.Handler
+}
+
+// Serve serves until ctx ends, which is no error; name begins all others.
+func Serve(ctx context.Context, name string, stdout io.Writer, servers ...Server) error {
+	ended := make(chan error, len(servers))
+	for _, s := range servers {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		srv := &http.Server{Handler: s.Handler, ReadHeaderTimeout: time.Minute}
+		defer srv.Close()
+		fmt.Fprintf(stdout, "%s: %s at http://%s/\n", name, s.What, l.Addr())
+		go func() { ended <- srv.Serve(l) }()
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-ended:
+		return fmt.Errorf("%s: %w", name, err)
 	}
 }

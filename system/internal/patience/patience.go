@@ -29,7 +29,7 @@ type Wait struct {
 	// Here is for requests that are answered when all is done: asked at Head, it
 	// says whether the search has found the object, and then the wait goes on.
 	Here func(ctx context.Context) (bool, error)
-	// Alive ends with the daemons; its cause says how. Nil: nobody watches them.
+	// Alive ends with the daemons; its cause says how. Nil: they are not watched.
 	Alive context.Context
 }
 
@@ -59,7 +59,7 @@ func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, 
 	b := &body{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, unwatch: unwatch, wait: w}
 	if w.Body > 0 {
 		b.timer = time.AfterFunc(w.Body, b.stalled)
-		b.timer.Stop() // it runs while somebody reads
+		b.timer.Stop() // it runs during reads
 	}
 	resp.Body = b
 	return resp, nil

@@ -27,7 +27,7 @@ func TestNoAnswer(t *testing.T) {
 		want     error
 		after    time.Duration
 	}{
-		"nobody can tell":            {Wait{Head: 15 * time.Second}, time.Hour, system.ErrNotFound, 15 * time.Second},
+		"not known":                  {Wait{Head: 15 * time.Second}, time.Hour, system.ErrNotFound, 15 * time.Second},
 		"no node has it":             {Wait{Head: 15 * time.Second, Known: unknown}, time.Hour, system.ErrNotFound, look},
 		"a node has it":              {Wait{Head: 15 * time.Second, Known: known}, time.Hour, system.ErrStalled, 15 * time.Second},
 		"it is being fetched":        {Wait{Head: 15 * time.Second, Here: known}, time.Hour, context.DeadlineExceeded, time.Hour},

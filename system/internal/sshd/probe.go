@@ -30,7 +30,7 @@ func (s *Server) Probe(ctx context.Context, dial sftpsession.Dial) error {
 	}
 	defer session.Abort()
 	defer context.AfterFunc(ctx, session.Abort)()
-	f, err := session.Open(path.Join(s.Data, disk.Probe))
+	f, err := session.Open(path.Join(s.Path, disk.Probe))
 	if err != nil {
 		return fmt.Errorf("health probe: %w", err)
 	}

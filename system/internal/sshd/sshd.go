@@ -3,7 +3,6 @@
 package sshd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +34,7 @@ type Server struct {
 	Host       testbed.Host
 	Port       int
 	User       string // who logs in: the user that runs us
-	Data       string // the directory of the objects, with the probe in it
+	disk.Dir          // of the objects, with the probe in it
 	Signer     ssh.Signer
 	HostKey    ssh.PublicKey
 	KeyFile    string // the client's private key
@@ -67,11 +66,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 		return fail(err)
 	}
 	root := filepath.Join(d.Dir, name+"-"+h.Name())
-	s.Data = filepath.Join(root, "data")
-	if err := os.MkdirAll(s.Data, 0o755); err != nil {
-		return fail(err)
-	}
-	if _, err := disk.Write(ctx, s.Data, disk.Probe, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent)); err != nil {
+	if s.Dir, err = disk.NewDir(ctx, filepath.Join(root, "data")); err != nil {
 		return fail(err)
 	}
 	if err := s.writeKeys(root); err != nil {
@@ -105,16 +100,6 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 		return fail(fmt.Errorf("start: %w", err))
 	}
 	return s, nil
-}
-
-// Stats is what the server's directory holds: one file for each object.
-func (s *Server) Stats() (system.Holdings, error) {
-	h, err := disk.Usage(s.Data)
-	if err != nil {
-		return h, err
-	}
-	h.Objects = 0
-	return h, disk.List(s.Data, func(string, int64) { h.Objects++ })
 }
 
 // Ended is an error when the server's process has ended.

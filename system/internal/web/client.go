@@ -193,7 +193,7 @@ func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, s
 }
 
 // Size asks for an object's size without fetching it: HEAD, and where that
-// tells no length or is not allowed, a range of one byte.
+// gives no length or is not allowed, a range of one byte.
 // moved: its URL redirects to another.
 func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange, moved bool, head http.Header, err error) {
 	size = -1
@@ -208,7 +208,7 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone:
 		return -1, false, false, nil, c.status(resp)
 	}
-	// HEAD does not tell whether ranges are served: Accept-Ranges is optional,
+	// HEAD does not show whether ranges are served: Accept-Ranges is optional,
 	// and some who send it ignore Range. Only asking shows it.
 	one, err := c.do(ctx, http.MethodGet, t, http.Header{"Range": {"bytes=0-0"}}, 0, nil)
 	if err != nil {
@@ -240,7 +240,7 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 	return size, noRange, one.Request.URL.String() != t.URL.String(), one.Header, nil
 }
 
-// Stat asks for an object's size with HEAD alone; -1: the answer tells none.
+// Stat asks for an object's size with HEAD alone; -1: the answer has none.
 func (c *Client) Stat(ctx context.Context, t system.HTTPTarget) (size int64, err error) {
 	resp, err := c.do(ctx, http.MethodHead, t, nil, 0, nil)
 	if err != nil {
@@ -355,7 +355,7 @@ func (c *Client) body(resp *http.Response, w io.Writer) error {
 }
 
 // status makes an error of an answer other than the one asked for: a
-// *StatusError, and what the status stands for.
+// *StatusError, and what the status means.
 func (c *Client) status(resp *http.Response) error {
 	// Read to its end, or the connection is not kept.
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

@@ -29,7 +29,7 @@ func (c *Client) Patient() *Client {
 // answerTime is how long an answer that is there already may take to be read.
 const answerTime = 250 * time.Millisecond
 
-// answerFirst tells that the peer takes no more a moment late: net/http drops
+// answerFirst reports a moment late that the peer takes no more: net/http drops
 // the answer when it sees the failed write first.
 type answerFirst struct{ net.Conn }
 

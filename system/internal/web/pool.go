@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// pool keeps connections, as its transport does, until it is told to redial.
+// pool keeps connections, as its transport does, until it is to redial.
 // Closing idle connections is not enough for that: one that another request
 // gives back a moment later, or an HTTP/2 connection whose last stream is not
 // cleared away yet, would serve the next request. So that request gets a

@@ -194,7 +194,7 @@ func TestResumptionWouldShow(t *testing.T) {
 		}
 	}
 	if l.resumed.Load() == 0 {
-		t.Error("with a session cache no session was resumed: this test cannot tell")
+		t.Error("with a session cache no session was resumed: this test shows nothing")
 	}
 }
 

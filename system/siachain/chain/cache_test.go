@@ -2,15 +2,11 @@ package chain
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
@@ -36,34 +32,6 @@ func TestAChainIsMadeOnce(t *testing.T) {
 	again, err := Open(one.Dir)
 	if err != nil || again.Manifest != one.Manifest {
 		t.Errorf("opened: %+v, %v", again, err)
-	}
-}
-
-func TestTwoBuildersMakeItOnce(t *testing.T) {
-	cache := Cache{t.TempDir()}
-	s := small(V2)
-	built := make(chan bool, 4)
-	var all sync.WaitGroup
-	for range cap(built) {
-		all.Go(func() {
-			c, err := cache.Chain(t.Context(), s, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			built <- c.Built
-		})
-	}
-	all.Wait()
-	close(built)
-	n := 0
-	for b := range built {
-		if b {
-			n++
-		}
-	}
-	if n != 1 {
-		t.Errorf("%d of them made it", n)
 	}
 }
 
@@ -124,111 +92,5 @@ func TestABuilderThatIsKilled(t *testing.T) {
 	}
 	if all, _ := cache.kept().List(); len(all) != 0 {
 		t.Errorf("left: %+v", all)
-	}
-}
-
-func TestADamagedChainIsMadeAgainAndKept(t *testing.T) {
-	for what, damage := range map[string]func(c *Chain) error{
-		"truncated store": func(c *Chain) error { return os.Truncate(c.store(), c.Store.Bytes/2) },
-		"flipped byte": func(c *Chain) error {
-			f, err := os.OpenFile(c.store(), os.O_RDWR, 0)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			b := []byte{0}
-			f.ReadAt(b, c.Store.Bytes/2)
-			_, err = f.WriteAt([]byte{b[0] ^ 0xff}, c.Store.Bytes/2)
-			return err
-		},
-		"no store":         func(c *Chain) error { return os.Remove(c.store()) },
-		"no manifest":      func(c *Chain) error { return os.Remove(filepath.Join(c.Dir, manifestFile)) },
-		"broken manifest":  func(c *Chain) error { return os.Truncate(filepath.Join(c.Dir, manifestFile), 40) },
-		"foreign manifest": func(c *Chain) error { return rewrite(c, func(m *Manifest) { m.Spec.Seed++ }) },
-	} {
-		t.Run(what, func(t *testing.T) {
-			cache := Cache{t.TempDir()}
-			s := Spec{Blocks: 20, Transactions: 1, Form: V1, Seed: 1}
-			one, err := cache.Chain(t.Context(), s, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range 2 { // the second damaged one takes the place of the first
-				time.Sleep(10 * time.Millisecond) // for a file time of its own
-				if err := damage(one); err != nil {
-					t.Fatal(err)
-				}
-				two, err := cache.Chain(t.Context(), s, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !two.Built || !strings.Contains(two.Note, "damaged") || !strings.Contains(two.Note, two.Dir+".damaged") {
-					t.Errorf("built %t, note %q", two.Built, two.Note)
-				}
-				if two.Tip != one.Tip {
-					t.Errorf("tip %v, was %v", two.Tip, one.Tip)
-				}
-				if _, err := os.Stat(two.Dir + ".damaged"); err != nil {
-					t.Error(err)
-				}
-			}
-			if all, _ := cache.kept().List(); len(all) != 2 {
-				t.Errorf("%d entries", len(all))
-			}
-		})
-	}
-}
-
-// rewrite changes a chain's manifest.
-func rewrite(c *Chain, change func(*Manifest)) error {
-	m := c.Manifest
-	change(&m)
-	b, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(c.Dir, manifestFile), b, 0o644)
-}
-
-// A store that was copied has another time, and the same content.
-func TestACopiedChainIsRead(t *testing.T) {
-	cache := Cache{t.TempDir()}
-	s := Spec{Blocks: 3, Form: V2, Seed: 1}
-	c, err := cache.Chain(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(c.store(), time.Now(), time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if c, err = cache.Chain(t.Context(), s, nil); err != nil || c.Built {
-		t.Errorf("built %v, %v", c, err)
-	}
-}
-
-func TestAChainOfAnotherVersionIsMadeAgain(t *testing.T) {
-	cache := Cache{t.TempDir()}
-	s := Spec{Blocks: 3, Transactions: 1, Form: V2, Seed: 1}
-	c, err := cache.Chain(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	was := Libraries()
-	was.Coreutils = "v0.1.0"
-	if err := rewrite(c, func(m *Manifest) { m.Versions = was }); err != nil {
-		t.Fatal(err)
-	}
-	old := filepath.Join(cache.Dir, key(s, was))
-	if err := os.Rename(c.Dir, old); err != nil {
-		t.Fatal(err)
-	}
-	if c, err = cache.Chain(t.Context(), s, nil); err != nil {
-		t.Fatal(err)
-	}
-	if !c.Built || !strings.Contains(c.Note, "coreutils v0.1.0 instead of "+Libraries().Coreutils) || !strings.Contains(c.Note, old) {
-		t.Errorf("built %t, note %q", c.Built, c.Note)
-	}
-	if c, err = cache.Chain(t.Context(), s, nil); err != nil || c.Built || c.Note != "" {
-		t.Errorf("the next time: %+v, %v", c, err)
 	}
 }

@@ -3,7 +3,6 @@ package chain
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -259,59 +258,29 @@ func TestFullBlocks(t *testing.T) {
 
 func TestReplay(t *testing.T) {
 	for _, form := range forms {
-		c := cached(t, small(form))
-		for _, o := range []ReplayOptions{{}, {Batch: 7}, {Workers: 3, Batch: 20}} {
+		c := cached(t, Spec{Blocks: 230, Form: form, Seed: 1})
+		for _, workers := range []int{1, 3} {
 			store := fresh(t, c.Spec)
-			var told []Batch
-			o.Each = func(b Batch) { told = append(told, b) }
-			r, err := Replay(t.Context(), c, store.Manager(), o)
-			if err != nil {
-				t.Fatalf("%s: %v", form, err)
-			}
-			if got := store.Manager().Tip(); got != c.Tip || r.Blocks != c.Spec.Blocks {
-				t.Errorf("%s: tip %v after %d blocks, want %v after %d", form, got, r.Blocks, c.Tip, c.Spec.Blocks)
-			}
-			if !slices.Equal(told, r.Batches) {
-				t.Errorf("%s: Each was told of %v, and the result has %v", form, told, r.Batches)
-			}
-			next := uint64(1)
-			for _, b := range r.Batches {
-				if b.First != next || b.Add <= 0 || b.Read <= 0 || (b.Validate > 0) != (form == V2 && b.First > 1) {
-					t.Errorf("%s: batch %+v at block %d", form, b, next)
+			for range 2 { // the second time nothing is left to be done
+				if err := Replay(t.Context(), c, store.Manager(), workers); err != nil {
+					t.Fatalf("%s: %v", form, err)
 				}
-				next += uint64(b.Blocks)
 			}
-			// one commit for genesis and one at least for each batch
-			if n := store.Commits(); n < int64(1+len(r.Batches)) {
-				t.Errorf("%s: %d commits for %d batches", form, n, len(r.Batches))
+			if got := store.Manager().Tip(); got != c.Tip {
+				t.Errorf("%s: tip %v, want %v", form, got, c.Tip)
 			}
-			// again: nothing is left to be done
-			if again, err := Replay(t.Context(), c, store.Manager(), o); err != nil || again.Blocks != 0 {
-				t.Errorf("%s: again: %d blocks, %v", form, again.Blocks, err)
+			if n := store.Commits(); n < 1+3 { // for genesis and for each batch
+				t.Errorf("%s: %d commits", form, n)
 			}
 		}
-	}
-}
-
-func TestReplayEndsWithItsContext(t *testing.T) {
-	enough := errors.New("enough")
-	for _, form := range forms {
-		c := cached(t, small(form))
 		ctx, cancel := context.WithCancelCause(t.Context())
-		r, err := Replay(ctx, c, fresh(t, c.Spec).Manager(), ReplayOptions{Batch: 1, Each: func(b Batch) {
-			if b.First == 5 {
-				cancel(enough)
-			}
-		}})
-		if !errors.Is(err, enough) || r.Blocks != 5 {
-			t.Errorf("%s: %d blocks, %v", form, r.Blocks, err)
+		enough, m := errors.New("enough"), fresh(t, c.Spec).Manager()
+		m.OnReorg(func(types.ChainIndex) { cancel(enough) })
+		if err := Replay(ctx, c, m, 1); !errors.Is(err, enough) || m.Tip().Height != 100 {
+			t.Errorf("%s: ended after the first batch: tip %v, %v", form, m.Tip(), err)
 		}
-	}
-}
-
-func TestReplayOfAnotherChain(t *testing.T) {
-	c := cached(t, small(V2))
-	if _, err := Replay(t.Context(), c, fresh(t, c.Spec.Stranger()).Manager(), ReplayOptions{}); err == nil {
-		t.Error("a chain is replayed onto another genesis")
+		if err := Replay(t.Context(), c, fresh(t, c.Spec.Stranger()).Manager(), 1); err == nil {
+			t.Errorf("%s: a chain is replayed onto another genesis", form)
+		}
 	}
 }

@@ -18,31 +18,6 @@ const (
 	blocksAtOnce  = 100
 )
 
-// ReplayOptions say how a chain is replayed. The zero value is what the library's
-// syncer does with one peer.
-type ReplayOptions struct {
-	Batch   int         // blocks that are asked for and added at once; 0: 100
-	Workers int         // batches that are read and validated at once, one for each peer; 0: 1
-	Each    func(Batch) // is told of each batch when it is added, in order; may be nil
-}
-
-// Batch is what a number of blocks took.
-type Batch struct {
-	First    uint64        // height of its first block
-	Blocks   int           //
-	Read     time.Duration // from the chain's file, decoding included
-	Validate time.Duration // before they are added; 0 in form v1, where adding validates
-	Add      time.Duration // to the store; commits included, and whoever is told of new blocks
-}
-
-// Replayed is what replaying a chain took.
-type Replayed struct {
-	Elapsed time.Duration // from the first header to the last block added
-	Headers time.Duration // of it: reading and validating headers, before each ten thousand blocks
-	Blocks  int
-	Batches []Batch
-}
-
 // Replay adds the chain's blocks to m, whose tip is one of them, as fast as it can,
 // by the same steps as coreutils' syncer (syncer.parallelSync):
 //
@@ -57,34 +32,26 @@ type Replayed struct {
 //
 // Blocks come from the chain's file instead of from a peer: reading and decoding
 // them is in the time; encoding them, the connection's encryption and framing, and
-// decoding of the checkpoint's copy are not.
-func Replay(ctx context.Context, c *Chain, m *chain.Manager, o ReplayOptions) (Replayed, error) {
-	if o.Batch <= 0 {
-		o.Batch = blocksAtOnce
-	}
-	o.Workers = max(1, o.Workers)
-	var done Replayed
+// decoding of the checkpoint's copy are not. workers are the batches that are read
+// and validated at once, one for each peer.
+func Replay(ctx context.Context, c *Chain, m *chain.Manager, workers int) error {
 	from, shut, err := c.OpenReadOnly()
 	if err != nil {
-		return done, err
+		return err
 	}
 	defer shut()
-	began := time.Now()
 	for {
 		state := m.TipState()
 		if state.Index == c.Tip {
-			done.Elapsed = time.Since(began)
-			return done, nil
+			return nil
 		}
-		at := time.Now()
 		headers, err := validHeaders(from, state)
 		if err != nil {
-			return done, fmt.Errorf("sia-chain: replay: %w", err)
+			return fmt.Errorf("sia-chain: replay: %w", err)
 		}
-		done.Headers += time.Since(at)
-		r := replay{from: from, to: m, state: state, headers: headers, ReplayOptions: o, done: &done}
+		r := replay{from: from, to: m, state: state, headers: headers, workers: max(1, workers)}
 		if err := r.span(ctx); err != nil {
-			return done, fmt.Errorf("sia-chain: replay: after %d of %d blocks: %w", done.Blocks, c.Spec.Blocks, err)
+			return fmt.Errorf("sia-chain: replay: after %d of %d blocks: %w", m.Tip().Height, c.Spec.Blocks, err)
 		}
 	}
 }
@@ -109,16 +76,14 @@ func validHeaders(from *chain.Manager, s consensus.State) ([]types.BlockHeader, 
 
 // replay adds the blocks of some headers that follow a state.
 type replay struct {
-	ReplayOptions
 	from, to *chain.Manager
 	state    consensus.State
 	headers  []types.BlockHeader
-	done     *Replayed
+	workers  int // batches that are read and validated at once
 }
 
 // part is a batch on its way.
 type part struct {
-	Batch
 	base    types.ChainIndex // block before it
 	headers []types.BlockHeader
 	blocks  []types.Block
@@ -135,9 +100,8 @@ func (r *replay) span(ctx context.Context) error {
 	var parts []*part
 	base := r.state.Index
 	for rest := r.headers; len(rest) > 0; {
-		n := min(r.Batch, len(rest))
+		n := min(blocksAtOnce, len(rest))
 		parts = append(parts, &part{
-			Batch:   Batch{First: base.Height + 1, Blocks: n},
 			base:    base,
 			headers: rest[:n],
 			ready:   make(chan struct{}),
@@ -147,7 +111,7 @@ func (r *replay) span(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	work := make(chan *part)
-	room := make(chan struct{}, ahead+r.Workers)
+	room := make(chan struct{}, ahead+r.workers)
 	group.Go(func() error {
 		defer close(work)
 		for _, p := range parts {
@@ -164,7 +128,7 @@ func (r *replay) span(ctx context.Context) error {
 		}
 		return nil
 	})
-	for range r.Workers {
+	for range r.workers {
 		group.Go(func() error {
 			for p := range work {
 				if err := r.fetch(p); err != nil {
@@ -197,7 +161,6 @@ func (r *replay) span(ctx context.Context) error {
 
 // fetch reads a batch and, in form v2, validates it.
 func (r *replay) fetch(p *part) error {
-	at := time.Now()
 	var state consensus.State
 	v2 := p.base.Height >= r.state.Network.HardforkV2.RequireHeight
 	if v2 {
@@ -207,26 +170,25 @@ func (r *replay) fetch(p *part) error {
 		}
 	}
 	var err error
-	p.blocks, _, err = r.from.BlocksForHistory([]types.BlockID{p.base.ID}, uint64(p.Blocks))
+	p.blocks, _, err = r.from.BlocksForHistory([]types.BlockID{p.base.ID}, uint64(len(p.headers)))
 	if err != nil {
 		return err
 	}
-	p.Read = time.Since(at)
-	if len(p.blocks) != p.Blocks {
-		return fmt.Errorf("%d blocks follow %v instead of %d", len(p.blocks), p.base, p.Blocks)
+	last := len(p.headers) - 1
+	if len(p.blocks) != last+1 {
+		return fmt.Errorf("%d blocks follow %v instead of %d", len(p.blocks), p.base, last+1)
 	}
 	if !v2 {
 		for i := range p.blocks {
 			if p.blocks[i].ID() != p.headers[i].ID() {
-				return fmt.Errorf("block %d is not that of its header", p.First+uint64(i))
+				return fmt.Errorf("block %d is not that of its header", p.base.Height+1+uint64(i))
 			}
 		}
 		return nil
 	}
-	if last := p.blocks[p.Blocks-1].ID(); last != p.headers[p.Blocks-1].ID() {
-		return fmt.Errorf("block %v is not that of its header", last)
+	if id := p.blocks[last].ID(); id != p.headers[last].ID() {
+		return fmt.Errorf("block %v is not that of its header", id)
 	}
-	at = time.Now()
 	for _, b := range p.blocks {
 		if err := consensus.ValidateBlock(state, b, consensus.V1BlockSupplement{}); err != nil {
 			return fmt.Errorf("block %v is invalid: %w", b.ID(), err)
@@ -234,7 +196,6 @@ func (r *replay) fetch(p *part) error {
 		state, _ = consensus.ApplyBlock(state, b, consensus.V1BlockSupplement{}, time.Time{})
 		p.states = append(p.states, state)
 	}
-	p.Validate = time.Since(at)
 	return nil
 }
 
@@ -258,22 +219,12 @@ func (r *replay) checkpoint(at types.ChainIndex) (consensus.State, error) {
 
 // add adds a batch to the store.
 func (r *replay) add(p *part) error {
-	at := time.Now()
 	var err error
 	if p.states != nil {
 		err = r.to.AddValidatedV2Blocks(p.blocks, p.states)
 	} else {
 		err = r.to.AddBlocks(p.blocks)
 	}
-	if err != nil {
-		return err
-	}
-	p.Add = time.Since(at)
 	p.headers, p.blocks, p.states = nil, nil, nil
-	r.done.Blocks += p.Blocks
-	r.done.Batches = append(r.done.Batches, p.Batch)
-	if r.Each != nil {
-		r.Each(p.Batch)
-	}
-	return nil
+	return err
 }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+func (p *program) dataCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "data",
+		Short: "write the data set of an experiment as files",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	var set []string
+	generate := &cobra.Command{
+		Use:   "generate PRESET|FILE DIR",
+		Short: "write the objects of the experiment's data set below DIR, which must be empty or missing",
+		Long: `Writes the objects that an experiment's section data describes, with its seed: the
+same file and seed give the same bytes. Where data is an axis, its first value counts;
+--set chooses another.`,
+		Args: exactly(2, "one preset or experiment file, and one directory"),
+		RunE: func(c *cobra.Command, args []string) error {
+			plan, _, err := p.loadPlan(args[0], set)
+			if err != nil {
+				return err
+			}
+			if plan.Cells[0].Data.Source() == "directory" {
+				return ui.Exit(ui.CodeUsage, ui.WithHint(errors.New("data.directory is a directory of files already"),
+					"copy it, or describe a data set by objects and size, mix, spread or trace"))
+			}
+			objects, err := scenario.DataSet(plan.Cells[0].Data, plan.Experiment.Seed, baseOf(args[0]))
+			if err != nil {
+				return ui.Exit(ui.CodeUsage, err)
+			}
+			return p.writeData(c.Context(), objects, args[1])
+		},
+	}
+	generate.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	c.AddCommand(generate)
+	return c
+}
+
+func (p *program) writeData(ctx context.Context, set workload.Set, dir string) error {
+	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {
+		return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is not empty", dir),
+			"name a directory that is not there yet"))
+	}
+	var bytes int64
+	for i := range set.Len() {
+		o := set.Object(i)
+		path := filepath.Join(dir, filepath.FromSlash(o.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := writeObject(ctx, set, i, path); err != nil {
+			return fmt.Errorf("write object %s of %d bytes to %s: %w", o.Name, o.Size, dir, err)
+		}
+		bytes += o.Size
+	}
+	if p.ui.JSON {
+		p.ui.Emit(map[string]any{"type": "data", "dir": dir, "objects": set.Len(), "bytes": bytes,
+			"fingerprint": set.Fingerprint()})
+		return nil
+	}
+	_, err := fmt.Fprintf(p.stdout, "%d objects, %d bytes, below %s\n", set.Len(), bytes, dir)
+	return err
+}
+
+func writeObject(ctx context.Context, set workload.Set, i int, path string) error {
+	r, err := set.Open(i)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, readerUntil{ctx, r})
+	return errors.Join(err, f.Close())
+}
+
+// readerUntil ends with its context.
+type readerUntil struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r readerUntil) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
+}

@@ -1,0 +1,30 @@
+package engine
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+)
+
+// More connections than open files are refused before anything starts; the soft
+// limit, which a run raises, does not count.
+func TestMoreConnectionsThanFiles(t *testing.T) {
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	soft := was
+	soft.Cur = min(was.Max, 512)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &soft); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was)
+	for connections, want := range map[int]int{1: 0, int(min(was.Max, 1<<30)) - spareFiles: 0, int(min(was.Max, 1<<30)) + 1: 1} {
+		plan := &experiment.Plan{Cells: []experiment.Cell{{}, {Retrieve: &experiment.ResolvedRetrieve{Concurrency: connections}}}}
+		got := checkFiles(t.Context(), Config{Plan: plan})
+		if len(got) != want || want == 1 && !got[0].Blocking {
+			t.Errorf("%d connections of %d: %+v", connections, was.Max, got)
+		}
+	}
+}

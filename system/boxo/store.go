@@ -1,0 +1,142 @@
+package boxo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ipfs/boxo/blockstore"
+	"github.com/ipfs/boxo/ipld/merkledag"
+	blocks "github.com/ipfs/go-block-format"
+	"github.com/ipfs/go-cid"
+	ipld "github.com/ipfs/go-ipld-format"
+)
+
+// store is the blocks of a node: one file each, named by the hash, so that they can
+// be removed one by one. They are hashed when they are read: a block that is not what
+// it was is removed, and not there.
+type store struct{ dir string }
+
+var _ blockstore.Blockstore = store{}
+
+func (s store) path(c cid.Cid) string { return filepath.Join(s.dir, c.Hash().HexString()) }
+
+// DeleteBlock implements blockstore.Blockstore.
+func (s store) DeleteBlock(_ context.Context, c cid.Cid) error {
+	if err := os.Remove(s.path(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Has implements blockstore.Blockstore.
+func (s store) Has(ctx context.Context, c cid.Cid) (bool, error) {
+	_, err := s.GetSize(ctx, c)
+	if ipld.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Get implements blockstore.Blockstore.
+func (s store) Get(ctx context.Context, c cid.Cid) (blocks.Block, error) {
+	b, err := s.unchecked(c)
+	if err != nil {
+		return nil, err
+	}
+	if is, err := c.Prefix().Sum(b.RawData()); err != nil || is.Equals(c) {
+		return b, err
+	}
+	if err := s.DeleteBlock(ctx, c); err != nil {
+		return nil, err
+	}
+	return nil, ipld.ErrNotFound{Cid: c}
+}
+
+func (s store) unchecked(c cid.Cid) (blocks.Block, error) {
+	b, err := os.ReadFile(s.path(c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ipld.ErrNotFound{Cid: c}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return blocks.NewBlockWithCid(b, c)
+}
+
+// GetSize implements blockstore.Blockstore.
+func (s store) GetSize(_ context.Context, c cid.Cid) (int, error) {
+	info, err := os.Stat(s.path(c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return -1, ipld.ErrNotFound{Cid: c}
+	}
+	if err != nil {
+		return -1, err
+	}
+	return int(info.Size()), nil
+}
+
+// Put implements blockstore.Blockstore; the block appears whole or not at all.
+func (s store) Put(_ context.Context, b blocks.Block) error {
+	f, err := os.CreateTemp(s.dir, ".put-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails when renamed, as it should
+	_, err = f.Write(b.RawData())
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), s.path(b.Cid()))
+}
+
+// PutMany implements blockstore.Blockstore.
+func (s store) PutMany(ctx context.Context, all []blocks.Block) error {
+	for _, b := range all {
+		if err := s.Put(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AllKeysChan implements blockstore.Blockstore; nothing here asks for it.
+func (s store) AllKeysChan(context.Context) (<-chan cid.Cid, error) {
+	return nil, errors.New("the blocks are not listed")
+}
+
+// below lists the blocks of the graph below root, each after the one that links
+// to it, as far as they are here.
+func (s store) below(ctx context.Context, root cid.Cid) ([]cid.Cid, error) {
+	var all []cid.Cid
+	seen := cid.NewSet()
+	for todo := []cid.Cid{root}; len(todo) > 0; {
+		c := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !seen.Visit(c) {
+			continue
+		}
+		all = append(all, c)
+		if c.Type() == cid.Raw {
+			continue // has no links
+		}
+		b, err := s.unchecked(c)
+		if ipld.IsNotFound(err) {
+			continue // what is below it was fetched after it: there is nothing
+		}
+		if err != nil {
+			return nil, err
+		}
+		node, err := merkledag.DecodeProtobufBlock(b)
+		if err != nil {
+			return nil, fmt.Errorf("block %s: %w", c, err)
+		}
+		for _, l := range node.Links() {
+			todo = append(todo, l.Cid)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,126 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// answer is how long a node may take to answer what needs no work.
+const answer = 10 * time.Second
+
+// Controlled is a process with an HTTP API that is called from its own host.
+type Controlled struct {
+	Process
+	Control string        // address of the API
+	Header  http.Header   // of every call
+	Within  time.Duration // in which the answer to Call comes
+	Local   *web.Client
+}
+
+// NewControlled finds a port of the host for the API, which is none of taken. It
+// starts nothing.
+func NewControlled(ctx context.Context, name string, h testbed.Host, label string, taken ...int) (*Controlled, error) {
+	ports, err := Ports(ctx, h, taken, 1)
+	if err != nil {
+		return nil, err
+	}
+	c := &Controlled{Process: Process{System: name, Label: name + "/" + label, Host: h}, Control: system.JoinPort(h, ports[0]), Within: answer}
+	c.Local, err = web.New(name, h.Dial, system.HTTPTarget{URL: c.URL("/")})
+	return c, err
+}
+
+// Ports are n free ports of a host, all different and none of taken: the kernel
+// may name one twice.
+func Ports(ctx context.Context, h testbed.Host, taken []int, n int) ([]int, error) {
+	used := map[int]bool{}
+	for _, p := range taken {
+		used[p] = true
+	}
+	var ports []int
+	for len(ports) < n {
+		p, err := h.FreePort(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !used[p] {
+			used[p] = true
+			ports = append(ports, p)
+		}
+	}
+	return ports, nil
+}
+
+// URL is that of path in the API.
+func (c *Controlled) URL(path string) *url.URL {
+	return &url.URL{Scheme: "http", Host: c.Control, Path: path}
+}
+
+// Call asks what needs no work. Status 404 is system.ErrNotFound. When the process
+// has ended, that is the error.
+func (c *Controlled) Call(ctx context.Context, method, path string, in, out any) error {
+	if err := c.Alive(); err != nil {
+		return err
+	}
+	err := c.Ask(ctx, method, path, in, out)
+	if gone := c.Alive(); err != nil && gone != nil {
+		return gone
+	}
+	return err
+}
+
+// Ask is Call of a process that may be starting.
+func (c *Controlled) Ask(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Within)
+	defer cancel()
+	err := c.Local.JSON(ctx, method, c.URL(path), c.Header, in, out)
+	if web.Status(err) == http.StatusNotFound {
+		err = fmt.Errorf("%w: %w", err, system.ErrNotFound)
+	}
+	return err
+}
+
+// Health implements system.Healther.
+func (c *Controlled) Health(ctx context.Context) error {
+	return c.Call(ctx, http.MethodGet, HealthPath, nil, nil)
+}
+
+// Ready is Health while the process is being started.
+func (c *Controlled) Ready(ctx context.Context) error {
+	return c.Ask(ctx, http.MethodGet, HealthPath, nil, nil)
+}
+
+// Stop ends the process in its own way; it may be called again.
+func (c *Controlled) Stop(ctx context.Context) error {
+	c.Local.Close()
+	return c.Process.Stop(ctx)
+}
+
+// Embedded is a process of this binary: `plimsoll node NAME --control=ADDRESS …`.
+type Embedded struct {
+	*Controlled
+	d   system.Deployment
+	env []string // added to its environment: KEY=VALUE
+}
+
+// NewEmbedded has a port for the control API, which is none of taken. It starts nothing.
+func NewEmbedded(ctx context.Context, d system.Deployment, name string, h testbed.Host, label string, taken int) (*Embedded, error) {
+	c, err := NewControlled(ctx, name, h, label, taken)
+	return &Embedded{Controlled: c, d: d}, err
+}
+
+// Run starts the process, with args added to --control=ADDRESS, and waits until it
+// is ready. What ran before is ended first.
+func (e *Embedded) Run(ctx context.Context, args ...string) error {
+	command, err := e.d.Node(e.System, append([]string{"--control=" + e.Control}, args...)...)
+	if err != nil {
+		return err
+	}
+	return e.Controlled.Run(ctx, testbed.Command{Args: command, Dir: e.d.Dir, Ready: e.Ready, Env: e.env})
+}

@@ -1,0 +1,61 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// dialTime is how long a server may take to accept a connection before a check
+// calls it unreachable.
+const dialTime = 5 * time.Second
+
+// Unreachable opens and closes a connection to each address, host:port, and
+// reports those at which no server answers.
+func Unreachable(ctx context.Context, name string, addresses []string) []system.Problem {
+	var all []system.Problem
+	d := net.Dialer{Timeout: dialTime}
+	for _, address := range addresses {
+		c, err := d.DialContext(ctx, "tcp", address)
+		if err == nil {
+			c.Close()
+			continue
+		}
+		why := err.Error()
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			why = "connection refused"
+		}
+		all = append(all, system.Problem{
+			What: fmt.Sprintf("%s: no server answers at %s: %s", name, address, why),
+			Hint: "is the server running, and is its address right? see `with:` of the system in the experiment file",
+		})
+	}
+	return all
+}
+
+// HostPort is where a URL's server listens, with the scheme's port when the URL
+// names none.
+func HostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// Base reads the URL of a server, which has neither path nor query: the option
+// key of the system called name. like is an example of one.
+func Base(name, key, text, like string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return nil, fmt.Errorf("%s: option %q: %q is not the URL of a server, such as %s", name, key, text, like)
+	}
+	u.Path = ""
+	return u, nil
+}

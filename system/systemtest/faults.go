@@ -1,0 +1,231 @@
+package systemtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// health: a node which accepts and answers nothing is not healthy.
+func (k *objects) health() {
+	h, ok := k.n.(system.Healther)
+	if !ok {
+		k.Skip("the system has no health probe")
+	}
+	must(k.T, "health of a healthy node", h.Health(Context(k.T)))
+	if len(k.n.Processes()) == 0 {
+		return
+	}
+	defer freeze(k.T, k.n)()
+	ctx, cancel := context.WithTimeout(Context(k.T), time.Second)
+	defer cancel()
+	fails(k.T, "health of a stopped node", h.Health(ctx))
+}
+
+// hang asks nodes that do not answer: calls end at the context's deadline, and
+// the nodes serve again once they go on.
+func (k *objects) hang() {
+	if len(processes(k.c.Nodes()...)) == 0 {
+		k.Skip("no processes that could be stopped")
+	}
+	data := Bytes("hang", 5000)
+	ref := k.put("hang", data)
+	ways := ask(k.n)
+	if !k.Truths.PutPassesServer {
+		ways["put"] = func(ctx context.Context, _ system.Ref) error {
+			_, err := k.n.Put(ctx, "hang-put", mib, Content("hang-put", mib))
+			return err
+		}
+	}
+	thaw := freeze(k.T, k.c.Nodes()...)
+	for how, do := range ways {
+		failsSoon(k.T, how+" of a system that does not answer", func() error {
+			ctx, cancel := context.WithTimeout(Context(k.T), time.Second)
+			defer cancel()
+			return do(ctx, ref)
+		}, context.DeadlineExceeded)
+	}
+	thaw()
+	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(Context(k.T), soon)
+		err := k.n.Get(ctx, ref, io.Discard)
+		cancel()
+		if err == nil {
+			break
+		}
+	}
+	k.want(ref, data)
+}
+
+func (k *objects) stop() {
+	if k.Attach != nil {
+		k.Skip("nothing of ours to stop")
+	}
+	ref := k.put("stop", Bytes("stop", 1000))
+	for range 2 {
+		must(k.T, "stop", k.c.Stop(Context(k.T)))
+	}
+	wantEnded(k.T, processes(k.c.Nodes()...))
+	wantGone(k.T, k.n, ref)
+}
+
+// wantGone checks that a node whose server is gone says so, soon.
+func wantGone(t *testing.T, n system.Getter, ref system.Ref) {
+	t.Helper()
+	if h, ok := n.(system.Healther); ok {
+		failsSoon(t, "health without a server", func() error { return h.Health(Context(t)) })
+	}
+	for how, get := range ask(n) {
+		failsSoon(t, how+" without a server", func() error {
+			err := get(Context(t), ref)
+			if errors.Is(err, system.ErrNotFound) {
+				t.Errorf("%s without a server: %v", how, err)
+			}
+			return err
+		})
+	}
+}
+
+func (s Suite) killed(t *testing.T) {
+	k := s.start(t)
+	ref := k.put("killed", Bytes("killed", 1000))
+	kill(t, k.c.Nodes()...)
+	wantGone(t, k.n, ref)
+}
+
+// midway is larger than what buffers on the way could hold.
+const midway = 32 * mib
+
+func (s Suite) killedInPut(t *testing.T) {
+	if s.Truths.PutPassesServer {
+		t.Skip("Put does not need the server")
+	}
+	k := s.start(t)
+	failsSoon(t, "a put during which the system was killed", func() error {
+		killing := &once{do: func() { kill(t, k.c.Nodes()...) }}
+		_, err := k.n.Put(Context(t), "midway", midway, io.MultiReader(Content("midway", midway/2), killing, Content("midway-2", midway/2)))
+		return err
+	})
+}
+
+func (s Suite) killedInGet(t *testing.T) {
+	k := s.start(t)
+	ref := k.seeded("midway", midway)
+	w := &once{do: func() { kill(t, k.c.Nodes()...) }}
+	failsSoon(t, "a get during which the system was killed", func() error { return k.n.Get(Context(t), ref, w) })
+	if !w.done {
+		t.Error("no byte came before the system was killed")
+	}
+}
+
+// revive kills all processes of a deployment at once, as the end of a session by
+// kill -9 does, and brings it up again on its directory, twice: all objects are
+// there, under the same refs, and more can be stored and removed.
+func (s Suite) revive(t *testing.T) {
+	reviver, ok := s.System.(system.Reviver)
+	if !ok {
+		t.Skip("a deployment cannot be brought up again")
+	}
+	d := s.deployment(t)
+	_, err := reviver.Revive(Context(t), d)
+	fails(t, "revive an empty directory", err)
+	c, err := d.Begin(Context(t), s.System, system.Start)
+	must(t, "start", err)
+	k := &objects{t, s, c, c.Nodes()[0].(system.Store)}
+	sizes := map[system.Ref]int64{}
+	put := func(name string, size int64) { sizes[k.put("run/"+name, Bytes(fmt.Sprint(size), size))] = size }
+	for _, size := range []int64{1, 56, 3000, 2*mib + 1} {
+		put(fmt.Sprint("revive-", size), size)
+	}
+	for round := range 2 {
+		kill(t, k.c.Nodes()...)
+		if err := k.c.Stop(Context(t)); err != nil {
+			t.Logf("stop of what was killed: %v", err) // what it says is not judged here
+		}
+		k.c, err = reviver.Revive(Context(t), d)
+		must(t, "revive", err)
+		k.n = k.c.Nodes()[0].(system.Store)
+		listed := listing(t, k.n)
+		for ref, size := range sizes {
+			k.want(ref, Bytes(fmt.Sprint(size), size))
+			if listed != nil && (listed[ref].Size != size || len(listed) != len(sizes)) {
+				t.Errorf("%s of %d bytes is listed as %+v, one of %d", ref, size, listed[ref], len(listed))
+			}
+		}
+		put(fmt.Sprint("more-", round), 5000+int64(round))
+	}
+	if del, ok := k.n.(system.Deleter); ok {
+		for ref := range sizes {
+			must(t, "delete what an earlier session put", del.Delete(Context(t), ref))
+			fails(t, "get after delete", k.n.Get(Context(t), ref, io.Discard), system.ErrNotFound)
+		}
+	}
+	must(t, "stop", k.c.Stop(Context(t)))
+}
+
+func (s Suite) portInUse(t *testing.T) { wantPortInUse(t, s.System, s.deployment(t)) }
+
+// wantPortInUse: when the port of the last node is taken the start fails, says of
+// which host, and leaves no node behind on the others.
+func wantPortInUse(t *testing.T, s system.System, d system.Deployment) {
+	t.Helper()
+	if !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == "port" }) {
+		t.Skip("the system has no option port")
+	}
+	port := freeOnAll(t, d.Hosts)
+	last := d.Hosts[len(d.Hosts)-1]
+	taken := system.JoinPort(last, port)
+	l, err := last.Listen(Context(t), "tcp", taken)
+	must(t, "listen", err)
+	defer l.Close()
+	if d.Options == nil {
+		d.Options = system.Options{}
+	}
+	d.Options["port"] = strconv.Itoa(port)
+	c, err := d.Begin(Context(t), s, system.Start)
+	if err == nil {
+		StopAtEnd(t, c)
+		t.Fatalf("started, though %s was taken", taken)
+	}
+	for _, want := range []string{s.Info().Name + ": ", "port in use", taken, last.Name()} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("start on a port in use: %v; want %q in it", err, want)
+		}
+	}
+	if first := d.Hosts[0]; first != last { // its node had its port: nothing holds it any more
+		l, err := first.Listen(Context(t), "tcp", system.JoinPort(first, port))
+		must(t, "a node is left behind by a start that failed", err)
+		l.Close()
+	}
+}
+
+// freeOnAll is a port that is free on every host: plain hosts share the machine's
+// loopback, where other tests' nodes have ports too.
+func freeOnAll(t *testing.T, hosts []testbed.Host) int {
+	t.Helper()
+	for range 20 {
+		port, err := hosts[0].FreePort(Context(t))
+		must(t, "free port", err)
+		taken := func(h testbed.Host) bool {
+			l, err := h.Listen(Context(t), "tcp", system.JoinPort(h, port))
+			if err == nil {
+				l.Close()
+			}
+			return err != nil
+		}
+		if !slices.ContainsFunc(hosts[1:], taken) {
+			return port
+		}
+	}
+	t.Fatal("no port is free on every host")
+	return 0
+}
