@@ -55,7 +55,7 @@ func analysed(t *testing.T, file string) *analysis.Result {
 			epoch = epoch.Add(time.Minute)
 			w, err := run.Begin(c.ID, block, false, epoch)
 			must(err)
-			faulty, pace := c.Disseminate.Faults != "none", 1.0
+			faulty, pace := c.Disseminate.Faults != nil, 1.0
 			if faulty {
 				pace = 2
 			}
@@ -93,7 +93,7 @@ func analysed(t *testing.T, file string) *analysis.Result {
 			must(w.Ops(ops))
 			must(w.Marks(marks))
 			if faulty && block < 5 {
-				detail := c.Disseminate.Faults + ": boxo-3"
+				detail := c.Disseminate.Faults.String() + ": boxo-3"
 				must(w.Event(record.Event{At: epoch.Add(2 * time.Second), Kind: "fault", What: "crash begins", Detail: detail}))
 				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "fault", What: "crash ends", Detail: detail}))
 				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "node", What: "started again", Detail: "boxo-3"}))
@@ -115,7 +115,7 @@ func analysed(t *testing.T, file string) *analysis.Result {
 func TestSyntheticSwarm(t *testing.T) {
 	r := analysed(t, file)
 	calm, faulty := r.Cells[0], r.Cells[1]
-	if faulty.Plan.Disseminate.Faults == "none" {
+	if faulty.Plan.Disseminate.Faults == nil {
 		calm, faulty = faulty, calm
 	}
 	if p := calm.Success; p.OK != 24 || p.Of != 24 {
@@ -164,7 +164,7 @@ func TestLeechersOfATrial(t *testing.T) {
 	r := analysed(t, file)
 	var first *analysis.Trial // with faults
 	for _, x := range r.Frame.Trials {
-		if x.Block == 0 && x.Info.Plan.Disseminate.Faults != "none" {
+		if x.Block == 0 && x.Info.Plan.Disseminate.Faults != nil {
 			first = x
 		}
 	}

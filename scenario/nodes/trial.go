@@ -342,7 +342,7 @@ func (t *Trial) NeedLinks(slow string) error {
 		what = slow
 	}
 	for _, f := range t.Faults {
-		if what == "" && f.Kind != experiment.FaultCrash {
+		if what == "" && f.Kind() != experiment.FaultCrash {
 			what = fmt.Sprintf("the fault %q", f)
 		}
 	}

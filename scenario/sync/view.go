@@ -222,7 +222,7 @@ func neverServed(r *analysis.Result) []analysis.Case {
 				x.N += n
 			}
 		}
-		if s := c.Plan.Sync; s != nil && (s.Faults != "" && s.Faults != "none" || s.Trouble != "" && s.Trouble != "none") {
+		if s := c.Plan.Sync; s != nil && len(s.Faults)+len(s.Trouble) > 0 {
 			x.Text = ", with faults or useless peers"
 		}
 		return x.N > 0

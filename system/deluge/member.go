@@ -34,8 +34,8 @@ type node struct {
 // task is a torrent that the node has.
 type task struct {
 	torrent
-	dir  string // where its file is
-	stop context.CancelFunc
+	member.Background
+	dir string // where its file is
 }
 
 func (t *task) path() string { return filepath.Join(t.dir, t.Name) }
@@ -122,7 +122,7 @@ func (n *node) all() []*task {
 // rest ends what goes on in the background for the node's tasks.
 func (n *node) rest() {
 	for _, t := range n.all() {
-		t.stop()
+		t.Stop()
 	}
 }
 

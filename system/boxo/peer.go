@@ -85,6 +85,9 @@ func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit
 	ctx, cancel := context.WithCancel(ctx)
 	m.ctx = ctx
 	end := func() {
+		for _, d := range m.tasks {
+			d.Stop()
+		}
 		cancel()
 		m.wg.Wait()
 		m.exchange.Close()
@@ -161,7 +164,7 @@ func (m *node) take(root cid.Cid, t task) (*download, error) {
 	defer m.mu.Unlock()
 	d, there := m.tasks[root]
 	if !there {
-		d = &download{member: m, root: root, size: -1}
+		d = &download{node: m, root: root, size: -1}
 	}
 	d.from = member.Merge(d.from, t.From)
 	if err := m.kept.Save(root.String(), task{From: d.from}); err != nil {
@@ -295,7 +298,7 @@ func (m *node) Forget(ref string) error {
 	if err != nil {
 		return err
 	}
-	d.stop()
+	d.Stop()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.tasks, d.root)
